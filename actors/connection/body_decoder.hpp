@@ -1,0 +1,49 @@
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "actors/connection/http.hpp"
+#include "actors/connection/refusal.hpp"
+#include "actors/connection/request_gate.hpp"
+
+namespace skein::connection {
+
+/// Takes the body of one request out of the bytes that follow its header. Chunk extensions and trailers are read over
+/// and never seen by anyone; they count against limits of their own and against the limit on all bytes of the body.
+class body_decoder {
+ public:
+  body_decoder(const body_framing& framing, const connection_limits& limits);
+
+  /// Takes what belongs to this body from the front of `bytes` and answers how many that were; all of them until
+  /// done().
+  [[nodiscard]] accepted<std::size_t> take(std::string_view bytes);
+
+  [[nodiscard]] bool done() const { return state_ == state::done; }
+  /// Bytes taken so far, framing included.
+  [[nodiscard]] std::uint64_t wire_bytes() const { return wire_bytes_; }
+  /// The body so far, moved out.
+  [[nodiscard]] std::string release() { return std::move(body_); }
+
+ private:
+  /// After the chunk of size 0 come trailer lines until an empty one.
+  enum class state { fixed, size, extension, size_lf, data, data_cr, data_lf, trailer, trailer_lf, done };
+
+  accepted<void> take_framing_byte(char c);
+  accepted<void> take_size_digit(char c);
+  accepted<void> take_trailer_byte(char c);
+  void append(std::string_view bytes);
+
+  const std::uint64_t body_bytes_max_;
+  const std::uint64_t wire_bytes_max_;
+  const std::uint32_t trailer_bytes_max_;
+  state state_;
+  std::uint64_t remaining_ = 0;  ///< of the fixed body or the current chunk
+  std::uint64_t wire_bytes_ = 0;
+  std::uint32_t line_bytes_ = 0;     ///< of the current chunk line or trailer line
+  std::uint32_t trailer_bytes_ = 0;  ///< of all trailer lines
+  std::string body_;
+};
+
+}  // namespace skein::connection

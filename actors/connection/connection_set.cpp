@@ -1,0 +1,29 @@
+#include "actors/connection/connection_set.hpp"
+
+#include <vector>
+
+#include "actors/connection/connection.hpp"
+
+namespace skein::connection {
+
+void connection_set::serve(stream_socket socket, peer_address peer, std::uint64_t number,
+                           std::function<void()> on_end) {
+  const auto made =
+      std::make_shared<connection>(std::move(socket), std::move(peer), number, shared_from_this(), std::move(on_end));
+  connections_.insert(made.get());
+  made->start();
+}
+
+void connection_set::close_idle() {
+  closing_ = true;
+  for (connection* c : connections_) c->wake();
+}
+
+void connection_set::cut_all(std::string_view why) {
+  closing_ = true;
+  std::vector<std::shared_ptr<connection>> all;  // a cut connection leaves the set
+  for (connection* c : connections_) all.push_back(c->shared_from_this());
+  for (const auto& c : all) c->cut(why);
+}
+
+}  // namespace skein::connection

@@ -1,0 +1,54 @@
+#pragma once
+#include <boost/asio/basic_stream_socket.hpp>
+#include <boost/asio/generic/stream_protocol.hpp>
+#include <boost/asio/io_context.hpp>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string_view>
+#include <unordered_set>
+
+#include "actors/connection/connection_counts.hpp"
+#include "actors/connection/http.hpp"
+#include "actors/connection/peer_address.hpp"
+
+namespace skein::connection {
+
+class connection;
+
+/// A connected socket, TCP or unix.
+using stream_socket =
+    boost::asio::basic_stream_socket<boost::asio::generic::stream_protocol, boost::asio::io_context::executor_type>;
+
+/// The connections of one io thread and what they share. Every function runs on that thread. Connections keep
+/// themselves alive until they close and keep the set alive with them.
+class connection_set : public std::enable_shared_from_this<connection_set> {
+ public:
+  connection_set(const connection_limits& limits, http_service& service, connection_counts& counts)
+      : limits_(limits), service_(service), counts_(counts) {}
+
+  /// Serves a socket of this io thread until it closes, then calls `on_end` once, on this thread.
+  void serve(stream_socket socket, peer_address peer, std::uint64_t number, std::function<void()> on_end);
+
+  /// Closes connections that wait for a request; the others close after the response they owe, which says so.
+  void close_idle();
+  /// Cuts every connection; running exchanges hear gone(why).
+  void cut_all(std::string_view why);
+
+  [[nodiscard]] const connection_limits& limits() const { return limits_; }
+  [[nodiscard]] http_service& service() { return service_; }
+  [[nodiscard]] connection_counts& counts() { return counts_; }
+  [[nodiscard]] bool closing() const { return closing_; }
+
+ private:
+  friend class connection;
+  void forget(connection* ended) { connections_.erase(ended); }
+
+  const connection_limits limits_;
+  http_service& service_;
+  connection_counts& counts_;
+  std::unordered_set<connection*> connections_;
+  bool closing_ = false;
+};
+
+}  // namespace skein::connection

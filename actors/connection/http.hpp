@@ -1,0 +1,100 @@
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/clock.hpp"
+
+/// The plain interface between a connection (which speaks HTTP/1.1 and knows Beast) and whoever answers requests (which
+/// knows neither). Everything here happens on the io thread of the connection, never re-entrantly: a connection calls
+/// http_call from its own handlers, and response_writer functions only queue.
+namespace skein::connection {
+
+using header_list = std::vector<std::pair<std::string, std::string>>;
+
+/// A request as it stands when its headers are complete. Trailers never get in here.
+struct request_head {
+  std::string method;          ///< as sent; the gate lets only known methods pass
+  std::string path;            ///< decoded path without query, e.g. "/v1/models/demo"
+  std::string query;           ///< raw, without '?'
+  header_list fields;          ///< in order, names in lower case
+  std::string remote_address;  ///< "127.0.0.1"; the forwarded one when the peer is a trusted proxy
+  bool loopback = false;       ///< the peer itself
+  std::uint64_t connection_number = 0;
+  steady_time received{};
+
+  /// The first field of that lower-case name, or empty.
+  [[nodiscard]] std::string_view field(std::string_view name) const {
+    for (const auto& [n, v] : fields)
+      if (n == name) return v;
+    return {};
+  }
+};
+
+/// The answer side of one exchange. Functions queue bytes and return at once; after the client has gone they do
+/// nothing. The connection adds Date, Content-Length or chunked framing, Connection, and nothing else.
+class response_writer {
+ public:
+  virtual ~response_writer() = default;
+  /// A whole response. Once per exchange, and not with begin_stream.
+  virtual void respond(unsigned status, header_list headers, std::string body) = 0;
+  /// Status and headers of a streamed response; then write() any number of times, then end().
+  virtual void begin_stream(unsigned status, header_list headers) = 0;
+  virtual void write(std::string bytes) = 0;
+  virtual void end() = 0;
+  /// Cuts the connection without a clean end (a stream that broke after its status was sent).
+  virtual void abort() = 0;
+  /// Bytes queued and not yet taken by the socket. Above limits.outbound_bytes_max the caller pauses and waits for
+  /// http_call::writable.
+  [[nodiscard]] virtual std::size_t queued_bytes() const = 0;
+};
+
+/// One exchange on the answering side, made by http_service::accept, owned by the connection, destroyed after the
+/// response is sent, or after gone().
+class http_call {
+ public:
+  virtual ~http_call() = default;
+  /// The whole body, once. Empty for requests without one.
+  virtual void body(std::string bytes) = 0;
+  /// The queue fell below half of outbound_bytes_max after having been above it.
+  virtual void writable() = 0;
+  /// The client hung up, stalled beyond its limit, or the server cuts the connection. Nothing is called after this.
+  virtual void gone(std::string_view why) = 0;
+};
+
+/// What answers requests on one io thread.
+class http_service {
+ public:
+  virtual ~http_service() = default;
+  /// Called when the headers are complete and have passed the gate, before a byte of the body is read. A service that
+  /// refuses here (401, 404, 405, 503) calls out->respond and returns nullptr: the body is then not read and the
+  /// connection closes after the response if a body was announced.
+  [[nodiscard]] virtual std::unique_ptr<http_call> accept(const request_head& head,
+                                                          std::shared_ptr<response_writer> out) = 0;
+  /// The body for a refusal by the connection itself (400 framing, 408, 413, 414, 417, 431, 501, 503), as JSON.
+  [[nodiscard]] virtual std::string error_body(unsigned status, std::string_view message) = 0;
+};
+
+/// Limits of connections; all configurable, defaults as in reliability.md and design section 9.
+struct connection_limits {
+  std::uint32_t header_bytes_max = 8192;
+  std::uint32_t header_fields_max = 100;
+  std::uint64_t body_bytes_max = 8ull << 20;
+  std::uint64_t request_wire_bytes_max = 16ull << 20;  ///< body with all framing, chunk extensions and trailers
+  std::uint32_t body_bytes_per_second_min = 1024;
+  std::uint32_t outbound_bytes_max = 256 * 1024;
+  std::uint32_t connections_max = 12000;              ///< of the whole server
+  std::uint32_t connections_per_address_max = 64;     ///< loopback and trusted proxies are spared
+  std::uint32_t requests_per_connection_max = 10000;  ///< then Connection: close
+  std::chrono::milliseconds header_timeout{10'000};
+  std::chrono::milliseconds body_timeout{30'000};
+  std::chrono::milliseconds idle_timeout{60'000};   ///< keep-alive, between requests
+  std::chrono::milliseconds write_timeout{60'000};  ///< without progress: the stream is cut ("slow_consumer")
+  std::vector<std::string> trusted_proxies;         ///< addresses whose X-Forwarded-For counts
+};
+
+}  // namespace skein::connection

@@ -1,0 +1,82 @@
+#include "actors/connection/peer_address.hpp"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <optional>
+
+namespace skein::connection {
+namespace {
+
+std::string written(const in6_addr& address) {
+  std::array<char, INET6_ADDRSTRLEN> text{};
+  if (IN6_IS_ADDR_V4MAPPED(&address))
+    inet_ntop(AF_INET, &address.s6_addr[12], text.data(), text.size());
+  else
+    inet_ntop(AF_INET6, &address, text.data(), text.size());
+  return text.data();
+}
+
+/// The usual spelling of an address, or nothing when the text is none.
+std::optional<std::string> normalised(std::string_view text) {
+  const std::string copy(text);
+  in6_addr six{};
+  if (inet_pton(AF_INET6, copy.c_str(), &six) == 1) return written(six);
+  in_addr four{};
+  if (inet_pton(AF_INET, copy.c_str(), &four) == 1) return copy;
+  return std::nullopt;
+}
+
+bool listed(const std::vector<std::string>& addresses, const std::string& address) {
+  return std::any_of(addresses.begin(), addresses.end(),
+                     [&](const std::string& a) { return normalised(a).value_or(a) == address; });
+}
+
+}  // namespace
+
+peer_address describe_peer(const sockaddr* address, socklen_t size, const std::vector<std::string>& trusted_proxies) {
+  peer_address peer{.text = "unix", .loopback = true, .trusted = false};
+  if (address->sa_family == AF_INET && size >= sizeof(sockaddr_in)) {
+    sockaddr_in four{};
+    std::memcpy(&four, address, sizeof(four));
+    std::array<char, INET_ADDRSTRLEN> text{};
+    inet_ntop(AF_INET, &four.sin_addr, text.data(), text.size());
+    peer.text = text.data();
+    peer.loopback = peer.text.starts_with("127.");
+  } else if (address->sa_family == AF_INET6 && size >= sizeof(sockaddr_in6)) {
+    sockaddr_in6 six{};
+    std::memcpy(&six, address, sizeof(six));
+    peer.text = written(six.sin6_addr);
+    peer.loopback = peer.text == "::1" || peer.text.starts_with("127.");
+  }
+  peer.trusted = listed(trusted_proxies, peer.text);
+  return peer;
+}
+
+std::string client_address(const peer_address& peer, const header_list& fields,
+                           const std::vector<std::string>& trusted_proxies) {
+  if (!peer.trusted) return peer.text;
+  std::string chain;
+  for (const auto& [name, value] : fields)
+    if (name == "x-forwarded-for") chain += (chain.empty() ? "" : ",") + value;
+
+  std::string client = peer.text;
+  while (!chain.empty()) {
+    const std::size_t comma = chain.rfind(',');
+    std::string_view item(chain);
+    item.remove_prefix(comma == std::string::npos ? 0 : comma + 1);
+    while (item.starts_with(' ')) item.remove_prefix(1);
+    while (item.ends_with(' ')) item.remove_suffix(1);
+    const auto address = normalised(item);
+    if (!address) break;
+    client = *address;
+    if (!listed(trusted_proxies, client) || comma == std::string::npos) break;
+    chain.resize(comma);
+  }
+  return client;
+}
+
+}  // namespace skein::connection

@@ -1,0 +1,27 @@
+#pragma once
+#include <boost/system/result.hpp>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+namespace skein::connection {
+
+/// Why a connection itself turns a request down, before any service is asked: a status and a sentence for the client.
+/// The connection always closes after one, since the rest of its bytes can no longer be trusted.
+struct refusal {
+  refusal() = default;
+  refusal(unsigned http_status, std::string text) : status(http_status), message(std::move(text)) {}
+  unsigned status = 400;
+  std::string message;
+};
+
+/// Called by result::value() on a refusal, which request paths never do without a test.
+[[noreturn]] inline void throw_exception_from_error(const refusal& why, const boost::source_location&) {
+  throw std::runtime_error(why.message);
+}
+
+/// A value or a refusal.
+template <typename T>
+using accepted = boost::system::result<T, refusal>;
+
+}  // namespace skein::connection

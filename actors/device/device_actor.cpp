@@ -1,0 +1,147 @@
+#include "actors/device/device_actor.hpp"
+
+#include <pthread.h>
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "base/log.hpp"
+
+namespace skein::device {
+namespace {
+
+// While io threads are behind with their events, the device thread looks again after this long.
+constexpr auto congestion_pause = std::chrono::milliseconds(2);
+// An idle device thread wakes up this often; nothing depends on it.
+constexpr auto idle_wait_max = std::chrono::seconds(10);
+
+scheduler_options scheduling(const engine::engine_info& info, const device_actor_options& options) {
+  scheduler_options s;
+  s.slots = info.slots;
+  s.max_tick_tokens = info.max_tick_tokens;
+  s.max_tick_rows = info.max_tick_rows;
+  s.state_floats = info.state_floats;
+  s.prefill_chunk_tokens = options.prefill_chunk_tokens;
+  s.waiting_max = options.waiting_max;
+  s.waiting_per_client_max = options.waiting_per_client_max;
+  s.turn_tokens = options.turn_tokens;
+  s.parked_max = options.parked_max;
+  return s;
+}
+
+struct run_command {
+  engine::engine& engine;
+  void operator()(const start_slot& c) const { engine.start(c.slot, *c.params); }
+  void operator()(const copy_slot& c) const { engine.copy_state(c.from, c.to); }
+  void operator()(const park_slot& c) const { engine.park(c.slot, *c.to); }
+  void operator()(const unpark_slot& c) const { engine.unpark(c.slot, *c.params, *c.from); }
+};
+
+}  // namespace
+
+device_actor::device_actor(std::unique_ptr<engine::engine> engine, const device_actor_options& options,
+                           event_sink& sink, const clock& time, std::function<void(const error&)> on_lost)
+    : engine_(std::move(engine)),
+      info_(engine_->info()),
+      sink_(sink),
+      time_(time),
+      on_lost_(std::move(on_lost)),
+      inbox_(options.mailbox_max, options.mailbox_max),
+      scheduler_(scheduling(info_, options)) {
+  counters_.slots = info_.slots;
+  thread_ = std::thread([this] { run(); });
+  pthread_setname_np(thread_.native_handle(), "device");
+}
+
+device_actor::~device_actor() {
+  inbox_.close();  // read by the thread as a shutdown that is due now
+  join();
+}
+
+void device_actor::join() {
+  if (thread_.joinable()) thread_.join();
+}
+
+void device_actor::run() {
+  while (!scheduler_.finished() || (!lost_ && engine_->ticks_in_flight() > 0)) {
+    receive();
+    scheduler_.expire(time_.now());
+    step();
+    collect();
+    hand_out();
+    publish();
+  }
+  inbox_.close();
+  receive();  // what came in after the last look is rejected
+  hand_out();
+  counters_.ended = true;
+}
+
+void device_actor::receive() {
+  if (!idle_) {
+    inbox_.drain(received_);
+  } else {
+    const auto now = time_.now();
+    const auto until = std::min(scheduler_.next_deadline(), now + idle_wait_max);
+    const bool behind = std::ranges::any_of(congested_, [](std::uint8_t c) { return c != 0; });
+    inbox_.wait_and_drain(received_, behind ? std::min(until, now + congestion_pause) : until);
+  }
+  for (auto& m : received_)
+    std::visit([this](auto&& one) { scheduler_.handle(std::move(one), time_.now()); }, std::move(m));
+  if (inbox_.closed()) scheduler_.handle(shutdown{time_.now()}, time_.now());
+}
+
+/// Plans the next tick and hands it to the engine, one tick ahead of the results.
+void device_actor::step() {
+  idle_ = true;
+  if (lost_) return;
+  sink_.congestion(congested_);
+  const tick_work& work = scheduler_.plan(time_.now(), congested_);
+  for (const auto& command : work.commands) std::visit(run_command{*engine_}, command);
+  if (work.plan.rows.empty()) return;
+  idle_ = false;
+  if (auto tick = engine_->submit(work.plan); !tick) fail(tick.error());
+}
+
+/// Reads the tick before the one just submitted; with none submitted, the last one.
+void device_actor::collect() {
+  const std::uint32_t ahead = idle_ ? 0 : 1;
+  while (!lost_ && engine_->ticks_in_flight() > ahead) {
+    auto done = engine_->collect();
+    if (!done) return fail(done.error());
+    scheduler_.absorb(**done, time_.now());
+    counters_.ticks.fetch_add(1, std::memory_order_relaxed);
+    counters_.last_tick_at.store(time_.now().time_since_epoch().count(), std::memory_order_relaxed);
+    idle_ = false;  // the result may have made room
+  }
+}
+
+void device_actor::hand_out() {
+  scheduler_.take_events([this](std::uint32_t to, events&& batch) { sink_.deliver(to, std::move(batch)); });
+}
+
+void device_actor::fail(const error& why) {
+  lost_ = true;
+  counters_.lost = true;
+  log::error("the device is lost", {{"device", info_.device}, {"why", why.message}});
+  scheduler_.lose_device(why);
+  if (on_lost_) on_lost_(why);
+}
+
+void device_actor::publish() {
+  const scheduler_counts c = scheduler_.counts();
+  counters_.slots_used = c.slots_used;
+  counters_.waiting = c.waiting;
+  counters_.parked = c.parked;
+  counters_.requests = c.requests;
+  counters_.prompt_tokens = c.prompt_tokens;
+  counters_.generated_tokens = c.generated_tokens;
+  counters_.finished = c.finished;
+  counters_.rejected = c.rejected;
+  counters_.cancelled = c.cancelled;
+  counters_.preemptions = c.preemptions;
+  counters_.busy = c.requests > 0;
+}
+
+}  // namespace skein::device

@@ -1,0 +1,81 @@
+#pragma once
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "actors/device/device_mailbox.hpp"
+#include "actors/device/scheduler.hpp"
+#include "base/clock.hpp"
+#include "engine/engine.hpp"
+
+namespace skein::device {
+
+struct device_actor_options {
+  std::uint32_t mailbox_max = 4096;
+  std::uint32_t waiting_max = 1024;
+  std::uint32_t waiting_per_client_max = 256;
+  std::uint32_t prefill_chunk_tokens = 128;
+  std::uint32_t turn_tokens = 256;
+  std::uint32_t parked_max = 4096;
+};
+
+/// What other threads may read at any time, for health, metrics and tests.
+struct device_counters {
+  std::atomic<std::uint32_t> slots{0}, slots_used{0}, waiting{0}, parked{0}, requests{0};
+  std::atomic<std::uint64_t> ticks{0}, prompt_tokens{0}, generated_tokens{0}, finished{0}, rejected{0}, cancelled{0},
+      preemptions{0};
+  /// clock of the last finished tick, as ticks of steady_time since its epoch; busy: there is work.
+  std::atomic<std::int64_t> last_tick_at{0};
+  std::atomic<bool> busy{false};
+  std::atomic<bool> lost{false};
+  std::atomic<bool> ended{false};  ///< the thread has left its loop
+};
+
+/// The device actor: one thread, one engine. It alone calls the engine, from start to end. A tick is: drain the
+/// mailbox, expire, plan, run the slot commands, submit, collect the tick before, hand its events out. It sleeps in its
+/// mailbox when there is nothing to run, and nowhere else but in collect().
+/// End: `shutdown` lets running requests finish until its deadline, ends the rest, then the thread returns; queued
+/// requests are rejected at once. The destructor closes the mailbox, which is a
+/// shutdown that is due now, and joins.
+class device_actor {
+ public:
+  /// `sink` and `time` outlive the actor. `on_lost` is called once on the device thread when the engine fails.
+  device_actor(std::unique_ptr<engine::engine> engine, const device_actor_options& options, event_sink& sink,
+               const clock& time, std::function<void(const error&)> on_lost = {});
+  ~device_actor();
+  device_actor(const device_actor&) = delete;  // owns a thread
+  device_actor& operator=(const device_actor&) = delete;
+
+  [[nodiscard]] mailbox& inbox() { return inbox_; }
+  [[nodiscard]] const device_counters& counters() const { return counters_; }
+  [[nodiscard]] const engine::engine_info& info() const { return info_; }
+  /// Waits for the thread's end; send `shutdown` first.
+  void join();
+
+ private:
+  void run();
+  void receive();
+  void step();
+  void collect();
+  void hand_out();
+  void fail(const error& why);
+  void publish();
+
+  std::unique_ptr<engine::engine> engine_;
+  const engine::engine_info info_;
+  event_sink& sink_;
+  const clock& time_;
+  std::function<void(const error&)> on_lost_;
+  mailbox inbox_;
+  scheduler scheduler_;
+  device_counters counters_;
+  std::vector<message> received_;
+  std::vector<std::uint8_t> congested_;
+  bool idle_ = true;
+  bool lost_ = false;
+  std::thread thread_;  // last: starts when everything above exists
+};
+
+}  // namespace skein::device

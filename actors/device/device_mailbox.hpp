@@ -1,0 +1,112 @@
+#pragma once
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "actors/mailbox.hpp"
+#include "base/clock.hpp"
+#include "base/error.hpp"
+#include "base/ids.hpp"
+#include "engine/engine.hpp"
+#include "sampling/sampling_params.hpp"
+
+/// Everything the device actor can be told, and everything it answers.
+namespace skein::device {
+
+/// Generate `rows` continuations of one prompt. Answered by admitted or rejected, then tokens once a tick for each row
+/// that drew one, then one row_finished for every row. An id is used once.
+struct submit {
+  request_id id = 0;
+  std::uint32_t reply_to = 0;  ///< index of the io thread that gets the events
+  tenant_id tenant = default_tenant;
+  std::string client;            ///< whose fair share this counts to (key name or address)
+  std::vector<token_id> prompt;  ///< at least one token, each below the vocabulary's size (checked by sender)
+  std::vector<sampling::sampling_params> rows;  ///< one per row of `n`; at least one
+  bool score_prompt = false;                    ///< also report log-probabilities of the prompt (echo with logprobs)
+  std::uint32_t score_top = 0;                  ///< alternatives per prompt token
+  steady_time queue_deadline{};                 ///< not admitted by then: rejected with timeout
+  steady_time total_deadline{};                 ///< not finished by then: rows finish with cause timeout
+};
+
+/// Stop soon; row_finished(cancelled) follows for each row that still runs. Harmless for an id that is unknown or done.
+struct cancel {
+  request_id id = 0;
+};
+/// Stop one row (its stop string was seen). Harmless when unknown or done; answered by row_finished(cancelled).
+struct cancel_row {
+  request_id id = 0;
+  std::uint32_t row = 0;
+};
+/// The reader is slow: draw no more tokens for this request, and give its slots to others if they wait.
+struct pause {
+  request_id id = 0;
+};
+/// The reader caught up. Harmless when not paused.
+struct resume {
+  request_id id = 0;
+};
+/// Admit nothing new; finish what runs until `deadline`, then finish the rest with cause shutdown; then the thread
+/// ends. A second one with an earlier deadline shortens the wait.
+struct shutdown {
+  steady_time deadline{};
+};
+
+using message = std::variant<submit, cancel, cancel_row, pause, resume, shutdown>;
+using mailbox = bounded_mailbox<message>;
+
+// ---- events to io threads: one message per io thread and tick, holding all events for its requests in order ----
+
+/// The request left the queue and has its slots; prefill begins.
+struct admitted {
+  request_id id = 0;
+  std::chrono::microseconds queued{};
+};
+/// The request will not run: overloaded (too many waiting), timeout (in the queue), unavailable (shutting down, device
+/// lost), too_large. Nothing follows.
+struct rejected {
+  request_id id = 0;
+  error why;
+};
+/// Log-probabilities of prompt tokens 1 .. n-1 in order; several events may be needed.
+struct prompt_scored {
+  request_id id = 0;
+  std::vector<sampling::token_logprobs> scores;
+};
+/// One token of one row. `logprobs` is set when the row asks for them.
+struct token {
+  request_id id = 0;
+  std::uint32_t row = 0;
+  std::uint32_t index = 0;  ///< of the generated token, from 0
+  token_id id_of_token = no_token;
+  std::unique_ptr<sampling::token_logprobs> logprobs;
+};
+enum class finish_cause : std::uint8_t { stop_id, budget, cancelled, timeout, shutdown, device_lost };
+/// The row is over and its slot is free. Its last token, if any, was reported before.
+struct row_finished {
+  request_id id = 0;
+  std::uint32_t row = 0;
+  finish_cause cause = finish_cause::cancelled;
+};
+
+using event = std::variant<admitted, rejected, prompt_scored, token, row_finished>;
+
+/// What the device actor hands to an io thread after a tick.
+struct events {
+  std::vector<event> items;
+};
+
+/// Where events go; implemented by the io threads' mailboxes, and by vectors in tests. Called on the device thread once
+/// per io thread and tick at most; must not block. `to` is submit::reply_to.
+class event_sink {
+ public:
+  virtual ~event_sink() = default;
+  virtual void deliver(std::uint32_t to, events&& batch) = 0;
+  /// Sets entry i to 1 where io thread i is behind with its events (limits.events_max); its requests then rest. The
+  /// vector keeps its size between calls.
+  virtual void congestion(std::vector<std::uint8_t>& by_io_thread) const = 0;
+};
+
+}  // namespace skein::device

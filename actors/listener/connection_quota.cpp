@@ -1,0 +1,27 @@
+#include "actors/listener/connection_quota.hpp"
+
+#include "base/check.hpp"
+
+namespace skein::listener {
+
+bool connection_quota::admit(const connection::peer_address& peer) {
+  if (open_ >= connections_max_) return false;
+  if (!peer.loopback && !peer.trusted) {
+    std::uint32_t& count = per_address_[peer.text];
+    if (count >= per_address_max_) return false;  // never a fresh entry: the limit is at least 1
+    ++count;
+  }
+  ++open_;
+  return true;
+}
+
+void connection_quota::release(const connection::peer_address& peer) {
+  check(open_ > 0);
+  --open_;
+  if (peer.loopback || peer.trusted) return;
+  const auto found = per_address_.find(peer.text);
+  check(found != per_address_.end());
+  if (--found->second == 0) per_address_.erase(found);
+}
+
+}  // namespace skein::listener

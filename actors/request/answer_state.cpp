@@ -1,0 +1,274 @@
+#include "actors/request/answer_state.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "base/check.hpp"
+#include "base/utf8.hpp"
+#include "protocol/chat_response.hpp"
+#include "protocol/completion_response.hpp"
+#include "protocol/sse.hpp"
+
+namespace skein::request {
+
+using device::finish_cause;
+using protocol::answer_end;
+using protocol::finish_reason;
+using protocol::logprob_entry;
+
+answer_state::answer_state(prepared_call call, const served_model& model, protocol::answer_head head,
+                           std::string request_name)
+    : call_(std::move(call)), model_(model), head_(std::move(head)), request_name_(std::move(request_name)) {
+  const std::size_t rows = call_.prompts.size() * call_.rows_per_prompt();
+  rows_.reserve(rows);
+  for (std::size_t i = 0; i < rows; ++i)
+    rows_.emplace_back(row_text(*model_.vocabulary, call_.request.stop, call_.form));
+  rows_left_ = static_cast<std::uint32_t>(rows);
+  prompt_scores_.resize(call_.prompts.size());
+}
+
+answer_state::row_state& answer_state::at(std::uint32_t prompt, std::uint32_t row) {
+  check(row < call_.rows_per_prompt());
+  return rows_.at(prompt * call_.rows_per_prompt() + row);
+}
+
+std::uint32_t answer_state::choice_index(std::uint32_t prompt, std::uint32_t row) const {
+  return prompt * call_.request.n + row;
+}
+
+bool answer_state::is_chat() const { return call_.request.shape == protocol::api::chat_completions; }
+
+// ---------------------------------------------------------------- events
+
+void answer_state::on_admitted() {
+  if (!call_.request.stream || !is_chat()) return;
+  for (std::uint32_t row = 0; row < call_.rows_per_prompt(); ++row) begin_row(0, row);
+}
+
+void answer_state::on_prompt_scored(std::uint32_t prompt, const std::vector<sampling::token_logprobs>& scores) {
+  auto& all = prompt_scores_.at(prompt);
+  all.insert(all.end(), scores.begin(), scores.end());
+}
+
+bool answer_state::on_token(std::uint32_t prompt, std::uint32_t row, token_id token,
+                            const sampling::token_logprobs* logprobs) {
+  row_state& r = at(prompt, row);
+  if (r.over) return false;  // drawn before the device knew of the stop
+  const auto& stops = call_.request.sampling.stop_ids;
+  if (std::ranges::find(stops, token) != stops.end()) {
+    r.text.count_stop_token();
+    if (token != model_.vocabulary->end()) r.end.stop_reason = token;
+    return false;  // row_finished follows
+  }
+  r.text.push(token, logprobs);
+  if (r.text.stopped()) {
+    answer_end end;
+    end.stop_reason = *r.text.stopped();
+    end_row(prompt, row, std::move(end));
+    return true;
+  }
+  if (call_.request.stream && ++r.tokens_since_event >= call_.request.chunk_size) send_piece(prompt, row);
+  return false;
+}
+
+void answer_state::on_row_finished(std::uint32_t prompt, std::uint32_t row, finish_cause cause) {
+  row_state& r = at(prompt, row);
+  if (r.over) return;
+  answer_end end = std::move(r.end);
+  switch (cause) {
+    case finish_cause::stop_id:
+    case finish_cause::cancelled: end.reason = finish_reason::stop; break;
+    case finish_cause::budget: end.reason = finish_reason::length; break;
+    case finish_cause::timeout:
+      end.reason = finish_reason::length;
+      end.administrative = protocol::administrative_stop{"timeout", request_name_};
+      break;
+    case finish_cause::shutdown:
+      end.reason = finish_reason::length;
+      end.administrative = protocol::administrative_stop{"drain", request_name_};
+      break;
+    case finish_cause::device_lost:
+      end.reason = finish_reason::length;
+      end.administrative = protocol::administrative_stop{"device_lost", request_name_};
+      break;
+  }
+  end_row(prompt, row, std::move(end));
+}
+
+// ---------------------------------------------------------------- streams
+
+/// What comes before a row's first text: the role of a chat answer, the echoed prompt of a completion.
+void answer_state::begin_row(std::uint32_t prompt, std::uint32_t row) {
+  row_state& r = at(prompt, row);
+  if (r.begun) return;
+  r.begun = true;
+  const std::uint32_t index = choice_index(prompt, row);
+  if (is_chat()) {
+    stream_ += protocol::sse_event(protocol::chat_role_chunk(head_, index, has_usage()));
+  } else if (call_.request.echo) {
+    const std::string text = echo_text(prompt);
+    const auto scores = prompt_entries(prompt, r.characters);
+    stream_ += protocol::sse_event(protocol::completion_chunk(head_, {index, text, scores}, has_usage()));
+  }
+}
+
+void answer_state::send_piece(std::uint32_t prompt, std::uint32_t row) {
+  row_state& r = at(prompt, row);
+  begin_row(prompt, row);
+  row_text::piece piece = r.text.take();
+  if (piece.empty()) return;
+  r.tokens_since_event = 0;
+  const auto scores = entries(std::move(piece.logprobs), r.characters);
+  const std::uint32_t index = choice_index(prompt, row);
+  stream_ += protocol::sse_event(
+      is_chat() ? protocol::chat_delta_chunk(head_, {index, piece.reasoning, piece.content, scores}, has_usage())
+                : protocol::completion_chunk(head_, {index, piece.content, scores}, has_usage()));
+}
+
+void answer_state::end_row(std::uint32_t prompt, std::uint32_t row, answer_end end) {
+  row_state& r = at(prompt, row);
+  r.text.finish();
+  r.over = true;
+  r.end = std::move(end);
+  --rows_left_;
+  if (!call_.request.stream) {
+    row_text::piece piece = r.text.take();
+    r.reasoning = std::move(piece.reasoning);
+    r.content = std::move(piece.content);
+    r.logprobs = std::move(piece.logprobs);
+    return;
+  }
+  send_piece(prompt, row);
+  const std::uint32_t index = choice_index(prompt, row);
+  stream_ += protocol::sse_event(is_chat() ? protocol::chat_final_chunk(head_, index, r.end, has_usage())
+                                           : protocol::completion_final_chunk(head_, index, r.end, has_usage()));
+  if (!over()) return;
+  if (has_usage())
+    stream_ += protocol::sse_event(is_chat() ? protocol::chat_usage_chunk(head_, usage())
+                                             : protocol::completion_usage_chunk(head_, usage()));
+  stream_ += protocol::sse_done;
+}
+
+std::string answer_state::take_stream() { return std::exchange(stream_, {}); }
+
+// ---------------------------------------------------------------- whole answers
+
+std::string answer_state::body() {
+  check(over());
+  return is_chat() ? chat_answer() : completion_answer();
+}
+
+std::string answer_state::chat_answer() {
+  std::vector<protocol::chat_choice> choices;
+  for (std::uint32_t row = 0; row < call_.rows_per_prompt(); ++row) {
+    row_state& r = at(0, row);
+    protocol::chat_choice c;
+    c.index = row;
+    c.reasoning = std::move(r.reasoning);
+    c.content = std::move(r.content);
+    if (call_.request.sampling.logprobs) c.logprobs = entries(std::move(r.logprobs), r.characters);
+    c.end = r.end;
+    choices.push_back(std::move(c));
+  }
+  return protocol::chat_body(head_, choices, usage());
+}
+
+std::string answer_state::completion_answer() {
+  std::vector<protocol::completion_choice> choices;
+  for (std::uint32_t prompt = 0; prompt < call_.prompts.size(); ++prompt) {
+    std::uint32_t place = 0;
+    for (const std::uint32_t row : best_rows(prompt)) {
+      row_state& r = at(prompt, row);
+      protocol::completion_choice c;
+      c.index = choice_index(prompt, place++);
+      if (call_.request.echo) c.text = echo_text(prompt);
+      c.text += r.content;
+      if (call_.request.sampling.logprobs) {
+        std::vector<logprob_entry> all;
+        if (call_.request.echo) all = prompt_entries(prompt, r.characters);
+        for (auto& e : entries(std::move(r.logprobs), r.characters)) all.push_back(std::move(e));
+        c.logprobs = std::move(all);
+      }
+      c.end = r.end;
+      choices.push_back(std::move(c));
+    }
+  }
+  return protocol::completion_body(head_, choices, usage());
+}
+
+/// The n rows of a prompt that answer: the first n, or with best_of those of the best mean log-probability.
+std::vector<std::uint32_t> answer_state::best_rows(std::uint32_t prompt) const {
+  std::vector<std::uint32_t> rows(call_.rows_per_prompt());
+  std::iota(rows.begin(), rows.end(), 0u);
+  if (call_.request.best_of > call_.request.n) {
+    const auto mean = [&](std::uint32_t row) {
+      const row_text& t = rows_[prompt * call_.rows_per_prompt() + row].text;
+      return t.tokens() == 0 ? 0.0 : t.logprob_sum() / t.tokens();
+    };
+    std::ranges::stable_sort(rows, [&](std::uint32_t a, std::uint32_t b) { return mean(a) > mean(b); });
+  }
+  rows.resize(call_.request.n);
+  return rows;
+}
+
+// ---------------------------------------------------------------- parts
+
+std::string answer_state::echo_text(std::uint32_t prompt) const {
+  std::string bytes;
+  for (token_id t : call_.prompts[prompt]) bytes += model_.vocabulary->text(t);
+  tokenizer::utf8_assembler assembler;
+  std::string text;
+  assembler.push(bytes, text);
+  return text;
+}
+
+std::vector<logprob_entry> answer_state::entries(std::vector<scored_token> tokens, std::uint64_t& offset) const {
+  std::vector<logprob_entry> out;
+  if (!call_.request.sampling.logprobs) return out;
+  for (auto& t : tokens) {
+    logprob_entry e;
+    e.text = model_.vocabulary->text(t.token);
+    e.logprob = t.logprobs.logprob;
+    for (std::uint32_t i = 0; i < std::min(t.logprobs.count, call_.request.sampling.top_logprobs); ++i)
+      e.top.emplace_back(model_.vocabulary->text(t.logprobs.top[i].token), t.logprobs.top[i].logprob);
+    e.text_offset = offset;
+    offset += utf8_length(e.text);
+    out.push_back(std::move(e));
+  }
+  return out;
+}
+
+std::vector<logprob_entry> answer_state::prompt_entries(std::uint32_t prompt, std::uint64_t& offset) const {
+  if (!call_.score_prompt) return {};
+  const auto& tokens = call_.prompts[prompt];
+  const auto& scores = prompt_scores_[prompt];
+  std::vector<logprob_entry> out;
+  logprob_entry first;
+  first.text = model_.vocabulary->text(tokens[0]);
+  first.text_offset = offset;
+  offset += utf8_length(first.text);
+  out.push_back(std::move(first));
+  std::vector<scored_token> rest;
+  for (std::size_t i = 0; i < scores.size() && i + 1 < tokens.size(); ++i) rest.push_back({tokens[i + 1], scores[i]});
+  for (auto& e : entries(std::move(rest), offset)) out.push_back(std::move(e));
+  return out;
+}
+
+protocol::token_usage answer_state::usage() const {
+  protocol::token_usage u;
+  for (const auto& p : call_.prompts) u.prompt_tokens += p.size();
+  for (const auto& r : rows_) {
+    u.completion_tokens += r.text.tokens();
+    u.reasoning_tokens += r.text.reasoning_tokens();
+  }
+  return u;
+}
+
+std::string_view answer_state::finish_word() const {
+  const answer_end& end = rows_.front().end;
+  if (end.administrative) return end.administrative->stop_reason;
+  return end.reason == finish_reason::stop ? "stop" : "length";
+}
+
+}  // namespace skein::request

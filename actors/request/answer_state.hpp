@@ -1,0 +1,80 @@
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "actors/device/device_mailbox.hpp"
+#include "actors/request/prepare.hpp"
+#include "actors/request/row_text.hpp"
+#include "protocol/answer.hpp"
+
+namespace skein::request {
+
+/// All rows of one call, from device events to the response: SSE text while it streams, or one body at the end. A plain
+/// class: no sockets, no clock. Rows are numbered prompt * rows_per_prompt + row.
+class answer_state {
+ public:
+  /// `model` outlives this. `request_name` is the X-Request-Id, for administrative stops.
+  answer_state(prepared_call call, const served_model& model, protocol::answer_head head, std::string request_name);
+
+  /// The prompt has its slots. A stream may begin.
+  void on_admitted();
+  void on_prompt_scored(std::uint32_t prompt, const std::vector<sampling::token_logprobs>& scores);
+  /// True when the row is over by this token's text (a stop string): the device need draw no more for it.
+  [[nodiscard]] bool on_token(std::uint32_t prompt, std::uint32_t row, token_id token,
+                              const sampling::token_logprobs* logprobs);
+  void on_row_finished(std::uint32_t prompt, std::uint32_t row, device::finish_cause cause);
+
+  /// Every row has ended.
+  [[nodiscard]] bool over() const { return rows_left_ == 0; }
+  /// SSE text that became ready since the last call; ends with "[DONE]" when over. Streams only.
+  [[nodiscard]] std::string take_stream();
+  /// The whole answer; once, when over.
+  [[nodiscard]] std::string body();
+
+  [[nodiscard]] const prepared_call& call() const { return call_; }
+  [[nodiscard]] protocol::token_usage usage() const;
+  /// "stop", "length" or what ended the first row, for the log.
+  [[nodiscard]] std::string_view finish_word() const;
+
+ private:
+  struct row_state {
+    explicit row_state(row_text t) : text(std::move(t)) {}
+    row_text text;
+    bool over = false;
+    protocol::answer_end end;
+    std::string reasoning, content;  // what a whole answer collects
+    std::vector<scored_token> logprobs;
+    std::uint32_t tokens_since_event = 0;
+    bool begun = false;            // role chunk or echo is out
+    std::uint64_t characters = 0;  // of the choice's text, for text_offset
+  };
+
+  [[nodiscard]] row_state& at(std::uint32_t prompt, std::uint32_t row);
+  [[nodiscard]] std::uint32_t choice_index(std::uint32_t prompt, std::uint32_t row) const;
+  [[nodiscard]] bool is_chat() const;
+  [[nodiscard]] bool has_usage() const { return call_.request.include_usage; }
+  void begin_row(std::uint32_t prompt, std::uint32_t row);
+  void send_piece(std::uint32_t prompt, std::uint32_t row);
+  void end_row(std::uint32_t prompt, std::uint32_t row, protocol::answer_end end);
+  [[nodiscard]] std::vector<protocol::logprob_entry> entries(std::vector<scored_token> tokens,
+                                                             std::uint64_t& offset) const;
+  [[nodiscard]] std::vector<protocol::logprob_entry> prompt_entries(std::uint32_t prompt, std::uint64_t& offset) const;
+  [[nodiscard]] std::string echo_text(std::uint32_t prompt) const;
+  [[nodiscard]] std::vector<std::uint32_t> best_rows(std::uint32_t prompt) const;
+  [[nodiscard]] std::string chat_answer();
+  [[nodiscard]] std::string completion_answer();
+
+  prepared_call call_;
+  const served_model& model_;
+  protocol::answer_head head_;
+  std::string request_name_;
+  std::vector<row_state> rows_;
+  std::vector<std::vector<sampling::token_logprobs>> prompt_scores_;  // by prompt, of tokens 1..
+  std::uint32_t rows_left_ = 0;
+  std::string stream_;
+};
+
+}  // namespace skein::request

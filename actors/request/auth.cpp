@@ -1,0 +1,42 @@
+#include "actors/request/auth.hpp"
+
+#include <cstddef>
+
+namespace skein::request {
+namespace {
+
+bool same_letters(std::string_view a, std::string_view lower) {
+  if (a.size() != lower.size()) return false;
+  for (std::size_t i = 0; i < a.size(); ++i)
+    if ((a[i] | 0x20) != lower[i]) return false;
+  return true;
+}
+
+}  // namespace
+
+bool same_secret(std::string_view given, std::string_view secret) {
+  unsigned difference = given.size() == secret.size() ? 0u : 1u;
+  for (std::size_t i = 0; i < given.size(); ++i) {
+    const char expected = secret.empty() ? '\0' : secret[i % secret.size()];
+    difference |= static_cast<unsigned>(static_cast<unsigned char>(given[i] ^ expected));
+  }
+  return difference == 0;
+}
+
+credentials check_header(const connection::request_head& head, std::string_view password) {
+  std::string_view given = head.field("authorization");
+  if (const std::size_t space = given.find(' '); space != std::string_view::npos) {
+    if (!same_letters(given.substr(0, space), "bearer")) return credentials::wrong;
+    given = given.substr(given.find_first_not_of(' ', space) == std::string_view::npos
+                             ? given.size()
+                             : given.find_first_not_of(' ', space));
+  } else if (!given.empty()) {
+    return credentials::wrong;  // a scheme without credentials, or none that we know
+  } else {
+    given = head.field("x-api-key");
+    if (given.empty()) return credentials::none;
+  }
+  return same_secret(given, password) ? credentials::right : credentials::wrong;
+}
+
+}  // namespace skein::request

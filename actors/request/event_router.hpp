@@ -1,0 +1,36 @@
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "actors/device/device_mailbox.hpp"
+
+namespace skein::request {
+
+/// Carries device events to io threads: one mailbox an io thread, into which the device thread puts a tick's events and
+/// which wakes its io thread when it was empty. An io thread that is behind by more than `events_max` events counts as
+/// congested: the scheduler then plans no tokens for it, so its mailbox stays bounded by that plus one tick.
+class event_router final : public device::event_sink {
+ public:
+  /// `wake(i)` makes io thread i call take(i) soon; called on the device thread.
+  event_router(std::uint32_t io_threads, std::size_t events_max, std::function<void(std::uint32_t)> wake);
+
+  void deliver(std::uint32_t to, device::events&& batch) override;
+  void congestion(std::vector<std::uint8_t>& by_io_thread) const override;
+
+  /// Everything that came for io thread `index` since the last call; called on that thread.
+  [[nodiscard]] std::vector<device::event> take(std::uint32_t index);
+
+ private:
+  struct box {
+    mutable std::mutex mutex;
+    std::vector<device::event> items;
+  };
+  std::vector<std::unique_ptr<box>> boxes_;
+  std::size_t events_max_;
+  std::function<void(std::uint32_t)> wake_;
+};
+
+}  // namespace skein::request

@@ -1,0 +1,84 @@
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "actors/connection/http.hpp"
+#include "actors/request/answer_state.hpp"
+#include "actors/request/request_hub.hpp"
+#include "actors/request/service_context.hpp"
+
+namespace skein::request {
+
+/// What a call needs to know of its HTTP request.
+struct call_origin {
+  protocol::api shape = protocol::api::chat_completions;
+  std::string route;
+  std::string request_name;         ///< X-Request-Id
+  std::string client;               ///< whose fair share it counts to
+  connection::header_list headers;  ///< that every response of this exchange carries
+  bool authenticated = true;        ///< false: the body must bring the password
+  steady_time received{};
+};
+
+/// The request actor: one generation call on the io thread of its connection, from body to response. It talks to the
+/// device by messages and to the client through the response_writer. Long parsing and tokenising runs on the worker
+/// pool and comes back by serial number, so that it finds nobody when the client has left. Its end: the last event of
+/// the response, a refusal, or gone(); whatever the device still has of it is cancelled.
+class generation_call final : public connection::http_call, public device_client {
+ public:
+  /// `post` runs work on this call's io thread; thread safe.
+  generation_call(call_origin origin, std::shared_ptr<const service_context> context, request_hub& hub,
+                  std::function<void(std::function<void()>)> post, std::shared_ptr<connection::response_writer> out);
+  ~generation_call() override;
+
+  void body(std::string bytes) override;
+  void writable() override;
+  void gone(std::string_view why) override;
+
+  void on_event(std::uint32_t prompt, device::event& e) override;
+  void on_events_done() override;
+  void on_tick(steady_time now) override;
+
+ private:
+  void parsed(result<protocol::generation_request> request);
+  void prepared(result<prepared_call> call);
+  void submit();
+  [[nodiscard]] bool knows_model(const std::string& name) const;
+  void run_long_or_refuse(std::function<void()> work);
+
+  void on(std::uint32_t prompt, device::admitted& e);
+  void on(std::uint32_t prompt, device::rejected& e);
+  void on(std::uint32_t prompt, device::prompt_scored& e);
+  void on(std::uint32_t prompt, device::token& e);
+  void on(std::uint32_t prompt, device::row_finished& e);
+
+  void begin_stream();
+  void write(std::string bytes);
+  void refuse(const error& why);
+  void finish();
+  void cancel_device_work();
+  void end_call(unsigned status, std::string_view how);
+
+  call_origin origin_;
+  std::shared_ptr<const service_context> context_;
+  request_hub& hub_;
+  std::function<void(std::function<void()>)> post_;
+  std::shared_ptr<connection::response_writer> out_;
+  const std::uint64_t serial_;
+
+  std::optional<answer_state> answer_;
+  std::vector<request_id> ids_;  // by prompt, of what the device may still run
+  bool streaming_ = false;       // status and headers are out
+  bool paused_ = false;          // the reader is slow
+  bool ended_ = false;           // the response is complete, or nobody is left to get it
+  bool device_lost_ = false;
+  steady_time last_write_{};
+  std::optional<steady_time> first_token_;
+  std::chrono::microseconds queued_{};
+};
+
+}  // namespace skein::request

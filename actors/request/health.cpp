@@ -1,0 +1,82 @@
+#include "actors/request/health.hpp"
+
+#include <string_view>
+
+#include "protocol/json_writer.hpp"
+
+namespace skein::request {
+namespace {
+
+using protocol::json_writer;
+
+std::string_view obstacle(const service_context& c) {
+  if (c.device_counters->lost) return "the device is lost";
+  if (c.draining) return "draining";
+  if (!c.ready) return "loading";
+  return {};
+}
+
+duration since_last_tick(const service_context& c) {
+  return c.time->now().time_since_epoch() - duration(c.device_counters->last_tick_at.load());
+}
+
+probe status_only(std::string_view why) {
+  probe p;
+  p.status = why.empty() ? 200 : 503;
+  json_writer out(p.body);
+  out.begin_object().key("status").value(why.empty() ? "ok" : "unavailable");
+  if (!why.empty()) out.key("reason").value(why);
+  out.end_object();
+  return p;
+}
+
+}  // namespace
+
+probe live(const service_context& c) {
+  if (c.device_counters->lost) return status_only("the device is lost");
+  const bool stalled = c.device_counters->busy && since_last_tick(c) > c.settings.stall_limit;
+  return status_only(stalled ? "the device has work and makes no progress" : "");
+}
+
+probe ready(const service_context& c) { return status_only(obstacle(c)); }
+
+probe health(const service_context& c) {
+  const auto& d = *c.device_counters;
+  const std::string_view why = obstacle(c);
+  probe p;
+  p.status = why.empty() ? 200 : 503;
+  json_writer out(p.body);
+  out.begin_object().key("status").value(why.empty() ? "ok" : "unavailable");
+  if (!why.empty()) {
+    out.key("error").begin_object();
+    out.key("code").value(503).key("message").value(why).key("type").value("unavailable_error");
+    out.end_object();
+  }
+  out.key("slots").begin_object();
+  out.key("total").value(d.slots.load()).key("used").value(d.slots_used.load());
+  out.end_object();
+  out.key("requests").begin_object();
+  out.key("running").value(d.requests.load() - d.waiting.load()).key("waiting").value(d.waiting.load());
+  out.key("parked").value(d.parked.load());
+  out.key("finished").value(d.finished.load()).key("rejected").value(d.rejected.load());
+  out.key("cancelled").value(d.cancelled.load()).key("preempted").value(d.preemptions.load());
+  out.end_object();
+  out.key("tokens").begin_object();
+  out.key("prompt").value(d.prompt_tokens.load()).key("generated").value(d.generated_tokens.load());
+  out.end_object();
+  out.key("ticks").value(d.ticks.load());
+  out.key("connections").begin_object();
+  out.key("open").value(c.connections->open.load()).key("accepted").value(c.connections->accepted.load());
+  out.key("refused").value(c.connections->refused.load());
+  out.end_object().end_object();
+  return p;
+}
+
+std::string version_body(const service_context& c) {
+  std::string body;
+  json_writer out(body);
+  out.begin_object().key("version").value(c.settings.version).end_object();
+  return body;
+}
+
+}  // namespace skein::request

@@ -1,0 +1,88 @@
+#include "actors/request/prepare.hpp"
+
+#include <utility>
+
+#include "protocol/chat_template.hpp"
+
+namespace skein::request {
+namespace {
+
+using protocol::generation_request;
+
+result<void> check_ids(const std::vector<token_id>& ids, std::uint32_t vocab, const std::string& field) {
+  for (token_id id : ids)
+    if (id < 0 || static_cast<std::uint32_t>(id) >= vocab)
+      return error{error_kind::invalid_argument,
+                   "token " + std::to_string(id) + " is not in the vocabulary of " + std::to_string(vocab), field};
+  return {};
+}
+
+result<void> check_vocabulary_fields(const generation_request& request, std::uint32_t vocab) {
+  if (auto r = check_ids(request.sampling.stop_ids, vocab, "stop_token_ids"); !r) return r;
+  for (const auto& entry : request.sampling.logit_bias)
+    if (auto r = check_ids({entry.token}, vocab, "logit_bias"); !r) return r;
+  return {};
+}
+
+/// The texts or tokens that the device is to continue, and the field that errors name.
+std::vector<protocol::prompt_input> texts_of(generation_request& request, const protocol::model_preset& preset) {
+  if (request.shape == protocol::api::chat_completions) {
+    protocol::prompt_input chat;
+    chat.text = protocol::render_chat(request.messages, request.think, preset);
+    return {std::move(chat)};
+  }
+  if (!request.suffix) return std::move(request.prompts);
+  std::vector<protocol::prompt_input> framed;
+  for (const auto& p : request.prompts) {
+    protocol::prompt_input f;
+    f.text = protocol::fim_prompt(p.text, *request.suffix);
+    framed.push_back(std::move(f));
+  }
+  return framed;
+}
+
+}  // namespace
+
+std::size_t text_bytes(const generation_request& request) {
+  std::size_t bytes = 0;
+  for (const auto& m : request.messages) bytes += m.content.size();
+  for (const auto& p : request.prompts) bytes += p.text.size();
+  return bytes;
+}
+
+result<prepared_call> prepare(generation_request request, const served_model& model,
+                              const protocol::request_limits& limits) {
+  if (auto ok = check_vocabulary_fields(request, model.vocab); !ok) return ok.error();
+  const std::string field = request.shape == protocol::api::chat_completions ? "messages" : "prompt";
+
+  prepared_call call;
+  for (auto& text : texts_of(request, model.preset)) {
+    std::vector<token_id> tokens = std::move(text.tokens);
+    if (text.is_tokens) {
+      if (auto ok = check_ids(tokens, model.vocab, field); !ok) return ok.error();
+    } else {
+      if (auto count = model.vocabulary->encode(text.text, tokens); !count) {
+        error e = count.error();
+        e.field = field;
+        return e;
+      }
+    }
+    if (tokens.empty()) tokens.push_back(end_of_text);  // the start of a text, as in training
+    if (tokens.size() > limits.prompt_tokens_max)
+      return error{error_kind::too_large,
+                   "the prompt has " + std::to_string(tokens.size()) + " tokens; at most " +
+                       std::to_string(limits.prompt_tokens_max) + " are allowed",
+                   field};
+    call.prompts.push_back(std::move(tokens));
+  }
+  if (!request.ignore_eos && model.vocabulary->end() != no_token)
+    request.sampling.stop_ids.push_back(model.vocabulary->end());
+  call.form = protocol::form_of(request, model.preset);
+  call.score_prompt = request.echo && request.sampling.logprobs;
+  request.messages = {};  // the tokens say it all: a waiting request holds its prompt once
+  request.prompts = {};
+  call.request = std::move(request);
+  return call;
+}
+
+}  // namespace skein::request

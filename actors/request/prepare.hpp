@@ -1,0 +1,33 @@
+#pragma once
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "actors/request/service_context.hpp"
+#include "base/result.hpp"
+#include "protocol/generation_request.hpp"
+#include "protocol/think_splitter.hpp"
+
+namespace skein::request {
+
+/// A call that is ready for the device.
+struct prepared_call {
+  protocol::generation_request request;
+  std::vector<std::vector<token_id>> prompts;  ///< each at least one token, all below the vocabulary's size
+  protocol::answer_form form = protocol::answer_form::raw;
+  bool score_prompt = false;  ///< echo with logprobs
+
+  /// Rows that the device generates for each prompt.
+  [[nodiscard]] std::uint32_t rows_per_prompt() const { return std::max(request.n, request.best_of); }
+};
+
+/// Bytes of text that tokenise() will have to read.
+[[nodiscard]] std::size_t text_bytes(const protocol::generation_request& request);
+
+/// Renders and tokenises the prompts and checks what needs the vocabulary. Pure; may take long for long texts.
+/// Errors: invalid_argument naming the field; too_large for prompts above the limit.
+[[nodiscard]] result<prepared_call> prepare(protocol::generation_request request, const served_model& model,
+                                            const protocol::request_limits& limits);
+
+}  // namespace skein::request

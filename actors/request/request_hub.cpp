@@ -1,0 +1,74 @@
+#include "actors/request/request_hub.hpp"
+
+#include <algorithm>
+
+namespace skein::request {
+
+namespace {
+request_id id_of(const device::event& e) {
+  return std::visit([](const auto& one) { return one.id; }, e);
+}
+}  // namespace
+
+request_id request_hub::open(device_client& client, std::uint32_t prompt) {
+  const request_id id = (static_cast<request_id>(io_thread_) << 48) | ++next_;
+  by_id_[id] = {&client, prompt};
+  return id;
+}
+
+void request_hub::close(request_id id) { by_id_.erase(id); }
+
+std::uint64_t request_hub::enter(device_client& client) {
+  by_serial_[++next_] = &client;
+  return next_;
+}
+
+void request_hub::leave(std::uint64_t serial) {
+  const auto it = by_serial_.find(serial);
+  if (it == by_serial_.end()) return;
+  std::ranges::replace(touched_, it->second, static_cast<device_client*>(nullptr));
+  by_serial_.erase(it);
+}
+
+device_client* request_hub::find(std::uint64_t serial) const {
+  const auto it = by_serial_.find(serial);
+  return it == by_serial_.end() ? nullptr : it->second;
+}
+
+void request_hub::tell(device::message message) {
+  untold_.push_back(std::move(message));
+  send_untold();
+}
+
+void request_hub::send_untold() {
+  while (!untold_.empty() && device_.push_urgent(std::move(untold_.front()))) untold_.pop_front();
+}
+
+void request_hub::dispatch(std::vector<device::event> events) {
+  send_untold();
+  touched_.clear();
+  for (auto& e : events) {
+    const auto it = by_id_.find(id_of(e));
+    if (it == by_id_.end()) continue;  // the call is gone
+    const auto [client, prompt] = it->second;
+    if (touched_.empty() || touched_.back() != client) touched_.push_back(client);
+    client->on_event(prompt, e);
+  }
+  std::ranges::sort(touched_);
+  touched_.erase(std::ranges::unique(touched_).begin(), touched_.end());
+  // By index: a client that leaves meanwhile sets its entry to null.
+  for (std::size_t i = 0; i < touched_.size(); ++i)
+    if (touched_[i]) touched_[i]->on_events_done();
+  touched_.clear();
+}
+
+void request_hub::tick(steady_time now) {
+  send_untold();
+  std::vector<std::uint64_t> serials;
+  serials.reserve(by_serial_.size());
+  for (const auto& [serial, client] : by_serial_) serials.push_back(serial);
+  for (const auto serial : serials)
+    if (device_client* client = find(serial)) client->on_tick(now);
+}
+
+}  // namespace skein::request

@@ -1,0 +1,66 @@
+#pragma once
+#include <cstdint>
+#include <deque>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "actors/device/device_mailbox.hpp"
+#include "base/clock.hpp"
+
+namespace skein::request {
+
+/// A call as the hub of its io thread sees it.
+class device_client {
+ public:
+  virtual ~device_client() = default;
+  /// One event of prompt number `prompt`.
+  virtual void on_event(std::uint32_t prompt, device::event& e) = 0;
+  /// After the events of one delivery: time to write.
+  virtual void on_events_done() = 0;
+  /// About once a second.
+  virtual void on_tick(steady_time now) = 0;
+};
+
+/// The calls of one io thread: gives them their device ids and brings them events. Lives on its io thread only.
+class request_hub {
+ public:
+  request_hub(std::uint32_t io_thread, device::mailbox& device) : io_thread_(io_thread), device_(device) {}
+
+  [[nodiscard]] std::uint32_t io_thread() const { return io_thread_; }
+
+  /// A new id, unique in the process, whose events go to prompt number `prompt` of `client`.
+  [[nodiscard]] request_id open(device_client& client, std::uint32_t prompt);
+  /// No more events for this id. Late ones are dropped.
+  void close(request_id id);
+
+  /// Calls are known by serial numbers, so that work that comes back from another thread finds them only while they
+  /// live.
+  [[nodiscard]] std::uint64_t enter(device_client& client);
+  void leave(std::uint64_t serial);
+  [[nodiscard]] device_client* find(std::uint64_t serial) const;
+
+  /// Sends a message that must not be lost (cancel, pause, resume); kept and sent later when the mailbox is full. What
+  /// is kept is bounded by the calls that live on this thread.
+  void tell(device::message message);
+
+  void dispatch(std::vector<device::event> events);
+  void tick(steady_time now);
+
+ private:
+  struct address {
+    device_client* client;
+    std::uint32_t prompt;
+  };
+  void send_untold();
+
+  const std::uint32_t io_thread_;
+  device::mailbox& device_;
+  std::uint64_t next_ = 0;
+  std::unordered_map<request_id, address> by_id_;
+  std::unordered_map<std::uint64_t, device_client*> by_serial_;
+  std::deque<device::message> untold_;
+  std::vector<device_client*> touched_;  // by the delivery that runs
+};
+
+}  // namespace skein::request

@@ -1,0 +1,60 @@
+#include "actors/request/row_text.hpp"
+
+#include <utility>
+
+#include "base/check.hpp"
+
+namespace skein::request {
+
+row_text::row_text(const tokenizer::vocabulary& vocabulary, std::vector<std::string> stops, protocol::answer_form form)
+    : vocabulary_(vocabulary), matcher_(std::move(stops)), splitter_(form) {}
+
+void row_text::push(token_id token, const sampling::token_logprobs* logprobs) {
+  check(!stopped_, "no token belongs to a row after its stop string");
+  ++tokens_;
+  if (splitter_.reasoning()) ++reasoning_tokens_;
+  if (logprobs) {
+    logprob_sum_ += logprobs->logprob;
+    waiting_.push_back({bytes_in_, {token, *logprobs}});
+  }
+  const std::string_view bytes = vocabulary_.text(token);
+  bytes_in_ += bytes.size();
+  scratch_.clear();
+  const auto outcome = matcher_.push(bytes, scratch_);
+  release(scratch_);
+  if (outcome.stop) {
+    stopped_ = matcher_.stops()[*outcome.stop];
+    waiting_.clear();  // these lie behind the cut
+  }
+}
+
+void row_text::finish() {
+  scratch_.clear();
+  matcher_.finish(scratch_);
+  release(scratch_);
+  for (auto& w : waiting_) ready_.logprobs.push_back(std::move(w.token));  // tokens without text at the very end
+  waiting_.clear();
+  assembler_.finish();
+  protocol::think_splitter::parts rest;
+  splitter_.finish(rest);
+  ready_.reasoning += rest.reasoning;
+  ready_.content += rest.content;
+}
+
+void row_text::release(std::string_view bytes) {
+  bytes_out_ += bytes.size();
+  while (!waiting_.empty() && waiting_.front().first_byte < bytes_out_) {
+    ready_.logprobs.push_back(std::move(waiting_.front().token));
+    waiting_.pop_front();
+  }
+  std::string characters;
+  assembler_.push(bytes, characters);
+  protocol::think_splitter::parts parts;
+  splitter_.push(characters, parts);
+  ready_.reasoning += parts.reasoning;
+  ready_.content += parts.content;
+}
+
+row_text::piece row_text::take() { return std::exchange(ready_, {}); }
+
+}  // namespace skein::request

@@ -1,0 +1,72 @@
+#pragma once
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/ids.hpp"
+#include "protocol/think_splitter.hpp"
+#include "sampling/sampling_params.hpp"
+#include "tokenizer/detokenizer.hpp"
+#include "tokenizer/stop_matcher.hpp"
+#include "tokenizer/vocabulary.hpp"
+
+namespace skein::request {
+
+/// A generated token with its log-probabilities, for the response.
+struct scored_token {
+  token_id token = no_token;
+  sampling::token_logprobs logprobs;
+};
+
+/// From one row's tokens to the text that a client sees: bytes, stop strings, whole UTF-8 characters, thoughts apart.
+/// A plain class; what it gives does not depend on how tokens cut the text.
+class row_text {
+ public:
+  row_text(const tokenizer::vocabulary& vocabulary, std::vector<std::string> stops, protocol::answer_form form);
+
+  /// What has become certain since the last take().
+  struct piece {
+    std::string reasoning, content;
+    std::vector<scored_token> logprobs;  ///< of tokens that the text so far shows at least in part
+    [[nodiscard]] bool empty() const { return reasoning.empty() && content.empty() && logprobs.empty(); }
+  };
+
+  /// One more token; not to be called for stop ids, which have no text, nor after stopped(). The end of text and ids
+  /// without text add nothing.
+  void push(token_id token, const sampling::token_logprobs* logprobs);
+  /// A token that ends the row without text.
+  void count_stop_token() { ++tokens_; }
+  /// No more tokens come: gives out what was held back. Once.
+  void finish();
+  [[nodiscard]] piece take();
+
+  /// The stop string that ended the row, if one did.
+  [[nodiscard]] const std::optional<std::string>& stopped() const { return stopped_; }
+  [[nodiscard]] std::uint32_t tokens() const { return tokens_; }
+  [[nodiscard]] std::uint32_t reasoning_tokens() const { return reasoning_tokens_; }
+  /// Sum of the tokens' log-probabilities so far, for best_of.
+  [[nodiscard]] double logprob_sum() const { return logprob_sum_; }
+
+ private:
+  struct waiting_logprobs {
+    std::uint64_t first_byte;
+    scored_token token;
+  };
+  void release(std::string_view bytes);
+
+  const tokenizer::vocabulary& vocabulary_;
+  tokenizer::stop_matcher matcher_;
+  tokenizer::utf8_assembler assembler_;
+  protocol::think_splitter splitter_;
+  std::deque<waiting_logprobs> waiting_;  // tokens whose bytes are still held back
+  piece ready_;
+  std::optional<std::string> stopped_;
+  std::string scratch_;
+  std::uint64_t bytes_in_ = 0, bytes_out_ = 0;
+  std::uint32_t tokens_ = 0, reasoning_tokens_ = 0;
+  double logprob_sum_ = 0;
+};
+
+}  // namespace skein::request

@@ -1,0 +1,58 @@
+#pragma once
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "actors/connection/connection_counts.hpp"
+#include "actors/device/device_actor.hpp"
+#include "base/clock.hpp"
+#include "protocol/generation_request.hpp"
+#include "protocol/models_response.hpp"
+#include "tokenizer/vocabulary.hpp"
+
+namespace skein::request {
+
+/// The model that is served, as requests need it.
+struct served_model {
+  std::vector<std::string> names;  ///< the id first, then other names that clients may send
+  std::shared_ptr<const tokenizer::vocabulary> vocabulary;
+  protocol::model_preset preset;
+  protocol::model_card card;
+  std::string fingerprint;  ///< model, weight type and build, for system_fingerprint
+  std::uint32_t vocab = 0;  ///< rows of the head; every token id is below it
+};
+
+struct service_settings {
+  protocol::request_limits limits;
+  std::string password;       ///< empty: no authentication
+  bool json_password = true;  ///< also as the field `password` of a JSON body
+  std::vector<std::string> cors_origins;
+  std::uint32_t outbound_bytes_max = 256 * 1024;
+  std::uint32_t inline_json_bytes_max = 1u << 20;   ///< longer bodies are parsed by the worker pool
+  std::uint32_t inline_text_bytes_max = 64u << 10;  ///< longer prompts are tokenised by the worker pool
+  std::chrono::milliseconds queue_timeout{120'000};
+  std::chrono::milliseconds total_timeout{3'600'000};
+  std::chrono::milliseconds keep_alive{15'000};   ///< silence after which a stream gets a comment
+  std::chrono::milliseconds stall_limit{30'000};  ///< work without a finished tick for this long: not alive
+  std::string version;                            ///< of this program
+};
+
+/// What all io threads share: settings and the way to others. Constant while requests run, but for the two flags.
+struct service_context {
+  service_settings settings;
+  served_model model;
+  device::mailbox* device = nullptr;
+  const device::device_counters* device_counters = nullptr;
+  const connection::connection_counts* connections = nullptr;
+  const clock* time = nullptr;
+  /// Runs work on the worker pool; false when its queue is full.
+  std::function<bool(std::function<void()>)> run_long;
+  std::atomic<bool> draining{false};
+  std::atomic<bool> ready{false};
+};
+
+}  // namespace skein::request

@@ -1,0 +1,30 @@
+#pragma once
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "actors/connection/http.hpp"
+#include "actors/request/service_context.hpp"
+
+namespace skein::request {
+
+/// POST /tokenize and /detokenize. Short bodies are answered at once; long ones by the worker pool, whose answer goes
+/// to nobody when the client has left meanwhile.
+class tokenize_call final : public connection::http_call {
+ public:
+  tokenize_call(bool to_tokens, connection::header_list headers, std::shared_ptr<const service_context> context,
+                std::function<void(std::function<void()>)> post, std::shared_ptr<connection::response_writer> out);
+
+  void body(std::string bytes) override;
+  void writable() override {}
+  void gone(std::string_view) override {}
+
+ private:
+  const bool to_tokens_;
+  connection::header_list headers_;
+  std::shared_ptr<const service_context> context_;
+  std::function<void(std::function<void()>)> post_;
+  std::shared_ptr<connection::response_writer> out_;
+};
+
+}  // namespace skein::request

@@ -1,0 +1,28 @@
+#include "actors/supervisor/descriptor_limit.hpp"
+
+#include <sys/resource.h>
+
+#include <algorithm>
+
+#include "base/log.hpp"
+
+namespace skein::supervisor {
+namespace {
+
+/// For everything that is no connection: listeners, event queues, files that are being read.
+constexpr rlim_t other_descriptors = 128;
+
+}  // namespace
+
+void allow_connections(std::uint32_t connections_max) {
+  const rlim_t wanted = rlim_t{connections_max} + other_descriptors;
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= wanted) return;
+  limit.rlim_cur = std::min(wanted, limit.rlim_max);
+  setrlimit(RLIMIT_NOFILE, &limit);
+  if (limit.rlim_cur < wanted)
+    log::warning("fewer descriptors than limits.connections_max needs",
+                 {{"descriptors", static_cast<std::uint64_t>(limit.rlim_cur)}, {"connections_max", connections_max}});
+}
+
+}  // namespace skein::supervisor

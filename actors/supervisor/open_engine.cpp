@@ -1,0 +1,104 @@
+#include "actors/supervisor/open_engine.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <ctime>
+#include <string>
+#include <utility>
+
+#include "actors/supervisor/settings.hpp"
+#include "base/log.hpp"
+#include "cli/open_model.hpp"
+#include "engine/fake_engine.hpp"
+#include "model/model_info.hpp"
+
+namespace skein::supervisor {
+namespace {
+
+constexpr std::uint32_t fake_slots = 1024;
+
+request::served_model served(const config::config& c, std::string name, const engine::engine& engine) {
+  const engine::engine_info& info = engine.info();
+  request::served_model m;
+  m.names = {name};
+  for (const auto& alias : c.model.aliases)
+    if (std::ranges::find(m.names, alias) == m.names.end()) m.names.push_back(alias);
+  m.preset = model_preset(c, name);
+  m.vocab = info.vocab;
+  m.fingerprint = "skein-" + info.model_identity.substr(0, 12) + "-" + info.weight_type;
+  m.card.id = std::move(name);
+  m.card.created = std::time(nullptr);
+  m.card.device = info.device;
+  m.card.weight_type = info.weight_type;
+  m.card.identity = info.model_identity;
+  m.card.vocab = info.vocab;
+  m.card.state_bytes = info.state_floats * sizeof(float);
+  return m;
+}
+
+opened_engine open_fake(const config::config& c) {
+  engine::fake_engine_options options;
+  options.slots = c.engine.slots ? c.engine.slots : fake_slots;
+  options.max_tick_rows = options.slots;
+  options.max_tick_tokens = std::max(c.engine.max_tick_tokens, options.slots);
+  options.tick_latency = std::chrono::microseconds(c.engine.fake_tick_us);
+  opened_engine opened;
+  opened.engine = engine::make_fake_engine(options);
+  opened.model = served(c, c.model.name.empty() ? "fake" : c.model.name, *opened.engine);
+  opened.model.vocabulary = tokenizer::vocabulary::bytes();
+  return opened;
+}
+
+/// Bytes that one more resident sequence costs: its state and its sampler.
+std::size_t slot_bytes(const model::model_info& info) { return info.state.bytes() + std::size_t{info.vocab} * 9; }
+
+void log_memory(const engine::engine_info& info) {
+  log::info("engine ready", {{"device", info.device},
+                             {"weight_type", info.weight_type},
+                             {"weight_bytes", static_cast<std::uint64_t>(info.weight_bytes)},
+                             {"activation_bytes", static_cast<std::uint64_t>(info.activation_bytes)},
+                             {"slots", info.slots},
+                             {"slot_bytes", static_cast<std::uint64_t>(info.slot_bytes)},
+                             {"state_bytes", static_cast<std::uint64_t>(info.state_floats * sizeof(float))}});
+}
+
+}  // namespace
+
+result<opened_engine> open_engine(const config::config& c) {
+  if (c.engine.device == "fake") {
+    opened_engine opened = open_fake(c);
+    log_memory(opened.engine->info());
+    return opened;
+  }
+  if (c.model.path.empty())
+    return error{error_kind::missing_file, "no model: give --model PATH or set model.path", "model.path"};
+  auto model = cli::open_model(c.model.path);
+  if (!model) return model.error();
+  auto vocabulary = cli::open_vocabulary(c.model.vocab, *model);
+  if (!vocabulary) return vocabulary.error();
+
+  cli::engine_wish wish;
+  wish.device = c.engine.device;
+  wish.dtype = c.engine.dtype;
+  wish.state_dtype = c.engine.state_dtype;
+  wish.threads = c.engine.threads;
+  wish.slots = c.engine.slots ? c.engine.slots : default_slots(slot_bytes(model->info));
+  wish.max_tick_tokens = std::max(c.engine.max_tick_tokens, wish.slots);
+  wish.model_identity = model::identity(model->file, (*vocabulary)->hash());
+  auto engine = cli::open_engine(*model, wish);
+  if (!engine) return engine.error();
+
+  opened_engine opened;
+  opened.engine = std::move(*engine);
+  const std::string name = c.model.name.empty() ? model->file.path().stem().string() : c.model.name;
+  opened.model = served(c, name, *opened.engine);
+  opened.model.vocabulary = *vocabulary;
+  opened.model.card.version = to_string(model->info.version);
+  opened.model.card.layers = model->info.layers;
+  opened.model.card.embd = model->info.embd;
+  opened.model.card.parameters = model->info.parameters;
+  log_memory(opened.engine->info());
+  return opened;
+}
+
+}  // namespace skein::supervisor

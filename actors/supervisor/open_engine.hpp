@@ -1,0 +1,21 @@
+#pragma once
+#include <memory>
+
+#include "actors/request/service_context.hpp"
+#include "base/result.hpp"
+#include "config/config.hpp"
+#include "engine/engine.hpp"
+
+namespace skein::supervisor {
+
+/// The engine that the configuration names, and what requests must know of its model.
+struct opened_engine {
+  std::unique_ptr<engine::engine> engine;
+  request::served_model model;
+};
+
+/// Loads the model, or makes the fake engine of `engine.device = "fake"` (load tests of everything but the model).
+/// Errors: those of cli/open_model; missing model path.
+[[nodiscard]] result<opened_engine> open_engine(const config::config& c);
+
+}  // namespace skein::supervisor

@@ -1,0 +1,96 @@
+#include "actors/supervisor/settings.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+#include <utility>
+
+namespace skein::supervisor {
+
+using std::chrono::milliseconds;
+
+connection::connection_limits connection_limits(const config::config& c) {
+  const auto& from = c.limits;
+  connection::connection_limits to;
+  to.header_bytes_max = from.header_bytes_max;
+  to.header_fields_max = from.header_fields_max;
+  to.body_bytes_max = from.body_bytes_max;
+  to.request_wire_bytes_max = from.request_wire_bytes_max;
+  to.body_bytes_per_second_min = from.body_bytes_per_second_min;
+  to.outbound_bytes_max = from.outbound_bytes_max;
+  to.connections_max = from.connections_max;
+  to.connections_per_address_max = from.connections_per_address_max;
+  to.requests_per_connection_max = from.requests_per_connection_max;
+  to.header_timeout = milliseconds(from.header_timeout_ms);
+  to.body_timeout = milliseconds(from.body_timeout_ms);
+  to.idle_timeout = milliseconds(from.idle_timeout_ms);
+  to.write_timeout = milliseconds(from.write_timeout_ms);
+  to.trusted_proxies = c.server.trusted_proxies;
+  return to;
+}
+
+request::service_settings service_settings(const config::config& c, std::string version) {
+  request::service_settings to;
+  to.limits.body_bytes_max = c.limits.body_bytes_max;
+  to.limits.n_max = c.limits.n_max;
+  to.limits.max_tokens_max = c.limits.max_tokens_max;
+  to.limits.prompt_tokens_max = c.limits.prompt_tokens_max;
+  to.limits.prompts_max = c.limits.prompts_max;
+  to.limits.stops_max = c.limits.stops_max;
+  to.limits.stop_bytes_max = c.limits.stop_bytes_max;
+  to.limits.logit_bias_max = c.limits.logit_bias_max;
+  to.limits.json_depth_max = c.limits.json_depth_max;
+  to.password = c.server.password;
+  to.json_password = c.server.json_password;
+  to.cors_origins = c.server.cors_origins;
+  to.outbound_bytes_max = c.limits.outbound_bytes_max;
+  to.queue_timeout = milliseconds(c.queue.queue_timeout_ms);
+  to.total_timeout = milliseconds(c.queue.total_timeout_ms);
+  to.version = std::move(version);
+  return to;
+}
+
+device::device_actor_options device_options(const config::config& c) {
+  device::device_actor_options to;
+  to.waiting_max = c.queue.waiting_max;
+  to.waiting_per_client_max = c.queue.waiting_per_client_max;
+  to.turn_tokens = c.queue.turn_tokens;
+  to.parked_max = c.queue.parked_max;
+  to.mailbox_max = c.queue.waiting_max + 1024;
+  to.prefill_chunk_tokens = c.engine.prefill_chunk_tokens;
+  return to;
+}
+
+protocol::model_preset model_preset(const config::config& c, const std::string& model_name) {
+  const auto found = c.models.find(model_name);
+  const config::model_defaults from = found == c.models.end() ? config::model_defaults{} : found->second;
+  protocol::model_preset to;
+  to.temperature = static_cast<float>(from.temperature);
+  to.top_p = static_cast<float>(from.top_p);
+  to.top_k = from.top_k;
+  to.alpha_presence = static_cast<float>(from.alpha_presence);
+  to.alpha_frequency = static_cast<float>(from.alpha_frequency);
+  to.alpha_decay = static_cast<float>(from.alpha_decay);
+  to.max_tokens = from.max_tokens;
+  to.completion_max_tokens = from.completion_max_tokens;
+  to.stop = from.stop;
+  to.no_think_opening = from.no_think_opening;
+  to.default_think = from.default_think;
+  return to;
+}
+
+std::uint32_t io_threads(const config::config& c) {
+  if (c.server.io_threads > 0) return c.server.io_threads;
+  return std::clamp(std::thread::hardware_concurrency() / 4, 1u, 8u);
+}
+
+std::uint32_t default_slots(std::size_t slot_bytes) {
+  const auto free_bytes =
+      static_cast<std::size_t>(sysconf(_SC_AVPHYS_PAGES)) * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  const std::size_t fitting = free_bytes / 4 / std::max<std::size_t>(slot_bytes, 1);
+  return static_cast<std::uint32_t>(std::clamp<std::size_t>(fitting, 1, 64));
+}
+
+}  // namespace skein::supervisor

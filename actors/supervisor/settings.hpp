@@ -1,0 +1,24 @@
+#pragma once
+#include <cstdint>
+#include <string>
+
+#include "actors/connection/http.hpp"
+#include "actors/device/device_actor.hpp"
+#include "actors/request/service_context.hpp"
+#include "config/config.hpp"
+#include "protocol/generation_request.hpp"
+
+/// From the configuration to the options of each actor: the one place where the two meet.
+namespace skein::supervisor {
+
+[[nodiscard]] connection::connection_limits connection_limits(const config::config& c);
+[[nodiscard]] request::service_settings service_settings(const config::config& c, std::string version);
+[[nodiscard]] device::device_actor_options device_options(const config::config& c);
+[[nodiscard]] protocol::model_preset model_preset(const config::config& c, const std::string& model_name);
+[[nodiscard]] std::uint32_t io_threads(const config::config& c);
+
+/// How many sequences are resident when the configuration leaves it open: what a quarter of the free memory holds, at
+/// most 64, at least 1.
+[[nodiscard]] std::uint32_t default_slots(std::size_t slot_bytes);
+
+}  // namespace skein::supervisor

@@ -1,0 +1,37 @@
+#include "actors/supervisor/worker_pool.hpp"
+
+#include <boost/asio/post.hpp>
+#include <boost/asio/thread_pool.hpp>
+#include <exception>
+#include <utility>
+
+#include "base/log.hpp"
+
+namespace skein::supervisor {
+
+worker_pool::worker_pool(std::size_t queue_max)
+    : queue_max_(queue_max), pool_(std::make_unique<boost::asio::thread_pool>(1)) {}
+
+worker_pool::~worker_pool() { stop(); }
+
+bool worker_pool::run(std::function<void()> work) {
+  if (pending_.fetch_add(1) >= queue_max_) {
+    --pending_;
+    return false;
+  }
+  boost::asio::post(*pool_, [this, work = std::move(work)] {
+    try {
+      work();
+    } catch (const std::exception& trouble) {
+      log::error("work on the worker pool failed", {{"why", trouble.what()}});
+    }
+    --pending_;
+  });
+  return true;
+}
+
+void worker_pool::stop() {
+  if (pool_) pool_->join();
+}
+
+}  // namespace skein::supervisor

@@ -1,0 +1,32 @@
+#pragma once
+#include <atomic>
+#include <cstddef>
+#include <functional>
+#include <memory>
+
+namespace boost::asio {
+class thread_pool;
+}
+
+namespace skein::supervisor {
+
+/// One thread for host work that is too long for an io thread. Bounded: what does not fit is refused.
+class worker_pool {
+ public:
+  explicit worker_pool(std::size_t queue_max);
+  ~worker_pool();
+  worker_pool(const worker_pool&) = delete;  // owns a thread
+  worker_pool& operator=(const worker_pool&) = delete;
+
+  /// False when queue_max pieces of work are waiting or running. Thread safe.
+  [[nodiscard]] bool run(std::function<void()> work);
+  /// Finishes what is queued and ends the thread.
+  void stop();
+
+ private:
+  const std::size_t queue_max_;
+  std::atomic<std::size_t> pending_{0};
+  std::unique_ptr<boost::asio::thread_pool> pool_;
+};
+
+}  // namespace skein::supervisor

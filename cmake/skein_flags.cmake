@@ -1,0 +1,20 @@
+# Interface targets that carry warnings, sanitizers and library-wide definitions to every target.
+add_library(skein_flags INTERFACE)
+target_include_directories(skein_flags INTERFACE ${CMAKE_SOURCE_DIR} ${CMAKE_SOURCE_DIR}/src)
+target_compile_options(skein_flags INTERFACE -Wall -Wextra -Wshadow=local -Wnon-virtual-dtor -Wconversion -Wno-sign-conversion
+                                             -Wno-maybe-uninitialized  # GCC 12 is wrong about std::variant
+                                             -fno-omit-frame-pointer)
+# Every target sees these two: one file without them would break the one-definition rule of Asio and Beast.
+target_compile_definitions(skein_flags INTERFACE BOOST_ASIO_SEPARATE_COMPILATION BOOST_BEAST_SEPARATE_COMPILATION
+                                                 BOOST_ASIO_NO_DEPRECATED BOOST_TEST_DYN_LINK)
+
+if(SKEIN_SANITIZE STREQUAL "address")
+  target_compile_options(skein_flags INTERFACE -fsanitize=address,undefined -fno-sanitize-recover=undefined)
+  target_link_options(skein_flags INTERFACE -fsanitize=address,undefined)
+elseif(SKEIN_SANITIZE STREQUAL "thread")
+  # GCC warns that TSan does not model atomic_thread_fence; no code of ours uses one.
+  target_compile_options(skein_flags INTERFACE -fsanitize=thread -Wno-tsan)
+  target_link_options(skein_flags INTERFACE -fsanitize=thread)
+elseif(NOT SKEIN_SANITIZE STREQUAL "")
+  message(FATAL_ERROR "SKEIN_SANITIZE is '${SKEIN_SANITIZE}'; known: empty, address, thread")
+endif()

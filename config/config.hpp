@@ -1,0 +1,139 @@
+#pragma once
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+/// Every setting of the server as plain values, grouped as in the file: the member `server.port` is the key `port` of
+/// the section `[server]`. The initial values here are the defaults; config/keys.cpp adds meaning, range and other
+/// spellings; config/load.hpp fills this in from file, environment and flags. "Live" settings may change while the
+/// server runs, all others need a restart.
+namespace skein::config {
+
+struct server_settings {
+  /// Address to listen on. Beyond loopback it needs a password or allow_unauthenticated. Default 127.0.0.1.
+  std::string host = "127.0.0.1";
+  /// TCP port; 0 lets the system choose. 0 .. 65535, default 8000.
+  std::uint32_t port = 8000;
+  /// Path of a unix socket to listen on as well. Default: none.
+  std::string unix_socket;
+  /// Threads that speak HTTP; 0 chooses from the number of cores. 0 .. 64, default 0.
+  std::uint32_t io_threads = 0;
+  /// What clients must send as bearer token. Empty: no authentication. Secret; not together with password_file.
+  std::string password;
+  /// File whose first line is the password. The loader reads it and sets `password`.
+  std::string password_file;
+  /// Also accept the password as the JSON field `password` of the body, as older servers do. Live, default true.
+  bool json_password = true;
+  /// Serve beyond loopback without a password. Default false.
+  bool allow_unauthenticated = false;
+  /// Folder for what outlives the process. Default: none, nothing is kept.
+  std::string state_dir;
+  /// Origins whose pages may call the server; "*" is every origin. Live, default: same origin only.
+  std::vector<std::string> cors_origins;
+  /// Addresses of proxies whose X-Forwarded-For is believed. Default: none.
+  std::vector<std::string> trusted_proxies;
+};
+
+struct limit_settings {
+  // connections
+  std::uint32_t header_bytes_max = 8192;               ///< bytes of request line and header fields
+  std::uint32_t header_fields_max = 100;               ///< header fields of a request
+  std::uint64_t body_bytes_max = 8ull << 20;           ///< bytes of a body
+  std::uint64_t request_wire_bytes_max = 16ull << 20;  ///< bytes of a body with framing and trailers
+  std::uint32_t body_bytes_per_second_min = 1024;      ///< slower bodies are cut off
+  std::uint32_t outbound_bytes_max = 256 * 1024;       ///< bytes queued for one reader before its generation pauses
+  std::uint32_t connections_max = 12000;               ///< open connections of the whole server
+  std::uint32_t connections_per_address_max = 64;      ///< loopback and trusted proxies are spared
+  std::uint32_t requests_per_connection_max = 10000;   ///< then the connection closes
+  std::uint64_t header_timeout_ms = 10'000;            ///< for complete headers
+  std::uint64_t body_timeout_ms = 30'000;              ///< for a complete body
+  std::uint64_t idle_timeout_ms = 60'000;              ///< between requests of one connection
+  std::uint64_t write_timeout_ms = 60'000;             ///< without progress of a reader
+  // requests
+  std::uint32_t n_max = 128;                   ///< answers to one prompt
+  std::uint32_t max_tokens_max = 1u << 20;     ///< tokens of one answer; larger wishes are cut to this
+  std::uint32_t prompt_tokens_max = 4u << 20;  ///< tokens of one prompt
+  std::uint32_t prompts_max = 128;             ///< prompts times n of one request
+  std::uint32_t stops_max = 16;                ///< stop strings of a request
+  std::uint32_t stop_bytes_max = 256;          ///< bytes of one stop string
+  std::uint32_t logit_bias_max = 1024;         ///< entries of logit_bias
+  std::uint32_t json_depth_max = 64;           ///< nesting of a body
+};
+
+struct queue_settings {
+  std::uint32_t waiting_max = 1024;            ///< requests that wait for a slot; more are answered 503
+  std::uint32_t waiting_per_client_max = 256;  ///< of one client (its key or address)
+  std::uint32_t turn_tokens = 256;             ///< tokens after which a row may have to make room for a waiting one
+  std::uint32_t parked_max = 4096;             ///< rows that made room and wait, their states copied out
+  std::uint64_t queue_timeout_ms = 120'000;    ///< longest wait for a slot
+  std::uint64_t total_timeout_ms = 3'600'000;  ///< longest life of a request, waiting included
+};
+
+struct engine_settings {
+  /// auto, cpu, fake, or devices as cuda:0, cuda:0,cuda:1 (replicas), cuda:0+1 (shards), hip:0. Default auto.
+  std::string device = "auto";
+  /// Type the matrices are kept in: auto (as in the file), fp32, bf16, fp16, int8, nf4. Default auto.
+  std::string dtype = "auto";
+  /// Type the states are kept in: fp32, fp16. Default fp32.
+  std::string state_dtype = "fp32";
+  /// Sequences resident at once; 0 chooses. 0 .. 65536, default 0.
+  std::uint32_t slots = 0;
+  /// Tokens that one tick may carry, decode and prefill together. Default 256.
+  std::uint32_t max_tick_tokens = 256;
+  /// Prompt tokens that one sequence feeds in one tick while others decode. At most max_tick_tokens. Default 64: on
+  /// two cores a chunk of a 0.4B model then holds up the other answers by about 0.15 s.
+  std::uint32_t prefill_chunk_tokens = 64;
+  /// Threads of the cpu engine; 0: as many as the process may use. Default 0.
+  std::uint32_t threads = 0;
+  /// Microseconds that a tick of the fake engine takes, so that tests can hold streams in their middle. Default 0.
+  std::uint32_t fake_tick_us = 0;
+};
+
+struct model_settings {
+  std::string path;  ///< checkpoint, .pth or .safetensors; the ending .pth may be left out
+  std::string name;  ///< name in the API; empty: the file's name without its ending
+  /// Other names that clients may send in the field `model`. Default: what clients of older servers send.
+  std::vector<std::string> aliases{"rwkv7", "rwkv"};
+  std::string vocab;  ///< vocabulary file or "bytes"; empty: found beside the model
+};
+
+struct log_settings {
+  std::string level = "info";        ///< debug, info, warning, error, off; live
+  std::string format = "automatic";  ///< automatic, text, json, systemd
+  bool prompts = false;              ///< allow prompt text in the log; live
+};
+
+struct drain_settings {
+  std::uint64_t grace_ms = 5000;      ///< after SIGTERM: listeners stay open, new work is answered 503
+  std::uint64_t timeout_ms = 30'000;  ///< after SIGTERM: running answers may finish; then they are ended
+};
+
+/// Defaults of one model for requests that leave things open; all live. Section `[models."name"]`.
+struct model_defaults {
+  // a chat request that names no sampler field
+  double temperature = 1.0;
+  double top_p = 0.6;
+  std::int32_t top_k = 20;
+  double alpha_presence = 1.0;
+  double alpha_frequency = 0.1;
+  double alpha_decay = 0.996;
+  std::uint32_t max_tokens = 4096;                               ///< of a chat answer
+  std::uint32_t completion_max_tokens = 256;                     ///< of /v1/completions
+  std::vector<std::string> stop{"\nUser:"};                      ///< stop strings of chat requests that name none
+  std::string no_think_opening = "Assistant: <think>\n</think";  ///< how the template opens an answer without thinking
+  bool default_think = false;                                    ///< chat requests that do not say think
+};
+
+struct config {
+  server_settings server;
+  limit_settings limits;
+  queue_settings queue;
+  engine_settings engine;
+  model_settings model;
+  log_settings log;
+  drain_settings drain;
+  std::map<std::string, model_defaults, std::less<>> models;  ///< by model name; absent: model_defaults{}
+};
+
+}  // namespace skein::config

@@ -1,0 +1,322 @@
+#include "config/keys.hpp"
+
+#include <algorithm>
+
+#include "config/limits.hpp"
+
+namespace skein::config {
+namespace {
+
+template <typename Field>
+value to_value(const Field& field) {
+  if constexpr (std::is_same_v<Field, bool>)
+    return field;
+  else if constexpr (std::is_integral_v<Field>)
+    return static_cast<std::int64_t>(field);
+  else
+    return field;
+}
+
+template <typename Field>
+void assign(Field& field, const value& v) {
+  if constexpr (std::is_same_v<Field, bool>)
+    field = std::get<bool>(v);
+  else if constexpr (std::is_integral_v<Field>)
+    field = static_cast<Field>(std::get<std::int64_t>(v));
+  else
+    field = std::get<Field>(v);
+}
+
+/// A row of the table below: a key with the parts that not every key has set by name.
+struct row : key {
+  row range(double low, double high) && {
+    min = low;
+    max = high;
+    return std::move(*this);
+  }
+  row texts(std::string_view what, bool (*test)(std::string_view)) && {
+    form = what;
+    is_legal = test;
+    return std::move(*this);
+  }
+  row flag(std::vector<std::string_view> spellings) && {
+    flags = std::move(spellings);
+    return std::move(*this);
+  }
+  row changes_live() && {
+    live = true;
+    return std::move(*this);
+  }
+  row hidden() && {
+    secret = true;
+    return std::move(*this);
+  }
+};
+
+template <auto Section, auto Field>
+row setting(std::string path, std::string_view help) {
+  row made;
+  made.path = std::move(path);
+  made.help = help;
+  made.get = [](const config& c) { return to_value(c.*Section.*Field); };
+  made.set = [](config& c, const value& v) { assign(c.*Section.*Field, v); };
+  return made;
+}
+
+template <auto Field>
+row server(const char* name, std::string_view help) {
+  return setting<&config::server, Field>(std::string("server.") + name, help);
+}
+template <auto Field>
+row limit(const char* name, double low, double high, std::string_view help) {
+  return setting<&config::limits, Field>(std::string("limits.") + name, help).range(low, high).changes_live();
+}
+template <auto Field>
+row queue(const char* name, double low, double high, std::string_view help) {
+  return setting<&config::queue, Field>(std::string("queue.") + name, help).range(low, high).changes_live();
+}
+template <auto Field>
+row engine(const char* name, std::string_view help) {
+  return setting<&config::engine, Field>(std::string("engine.") + name, help);
+}
+template <auto Field>
+row model(const char* name, std::string_view help) {
+  return setting<&config::model, Field>(std::string("model.") + name, help);
+}
+template <auto Field>
+row log(const char* name, std::string_view help) {
+  return setting<&config::log, Field>(std::string("log.") + name, help);
+}
+template <auto Field>
+row drain(const char* name, std::string_view help) {
+  return setting<&config::drain, Field>(std::string("drain.") + name, help)
+      .range(0, static_cast<double>(limits::duration_ms_max))
+      .changes_live();
+}
+
+bool is_number(std::string_view text) {
+  return !text.empty() && text.size() <= 4 &&
+         std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
+}
+
+// "cuda:0", "hip:1", "cuda:0+1"
+bool is_device_group(std::string_view text) {
+  const auto colon = text.find(':');
+  if (colon == std::string_view::npos) return false;
+  if (text.substr(0, colon) != "cuda" && text.substr(0, colon) != "hip") return false;
+  for (std::string_view rest = text.substr(colon + 1);;) {
+    const auto plus = rest.find('+');
+    if (!is_number(rest.substr(0, plus))) return false;
+    if (plus == std::string_view::npos) return true;
+    rest = rest.substr(plus + 1);
+  }
+}
+
+bool is_device(std::string_view text) {
+  if (text == "auto" || text == "cpu" || text == "fake") return true;
+  for (;;) {
+    const auto comma = text.find(',');
+    if (!is_device_group(text.substr(0, comma))) return false;
+    if (comma == std::string_view::npos) return true;
+    text = text.substr(comma + 1);
+  }
+}
+
+bool one_of(std::string_view text, std::initializer_list<std::string_view> choices) {
+  return std::find(choices.begin(), choices.end(), text) != choices.end();
+}
+bool is_dtype(std::string_view t) { return one_of(t, {"auto", "fp32", "bf16", "fp16", "int8", "nf4"}); }
+bool is_state_dtype(std::string_view t) { return one_of(t, {"fp32", "fp16"}); }
+bool is_level(std::string_view t) { return one_of(t, {"debug", "info", "warning", "error", "off"}); }
+bool is_format(std::string_view t) { return one_of(t, {"automatic", "text", "json", "systemd"}); }
+
+constexpr double u32_max = 4294967295.0;
+constexpr auto duration_max = static_cast<double>(limits::duration_ms_max);
+
+std::vector<key> make_keys() {
+  using s = server_settings;
+  using l = limit_settings;
+  using q = queue_settings;
+  using e = engine_settings;
+  return {
+      server<&s::host>("host", "Address to listen on. Beyond loopback it needs a password or allow_unauthenticated.")
+          .flag({"--host", "--localhost"}),
+      server<&s::port>("port", "TCP port; 0 lets the system choose.").range(0, 65535).flag({"--port"}),
+      server<&s::unix_socket>("unix_socket", "Path of a unix socket to listen on as well; empty: none.")
+          .flag({"--unix-socket"}),
+      server<&s::io_threads>("io_threads", "Threads that speak HTTP; 0 chooses from the number of cores.")
+          .range(0, limits::io_threads_max)
+          .flag({"--io-threads", "--workers"}),
+      server<&s::password>("password", "What clients must send as bearer token; empty: no authentication.")
+          .flag({"--password"})
+          .hidden(),
+      server<&s::password_file>("password_file", "File whose first line is the password; empty: none.")
+          .flag({"--password-file"}),
+      server<&s::json_password>("json_password", "Also accept the password as the JSON field password of the body.")
+          .changes_live(),
+      server<&s::allow_unauthenticated>("allow_unauthenticated", "Serve beyond loopback without a password.")
+          .flag({"--allow-unauthenticated"}),
+      server<&s::state_dir>("state_dir", "Folder for what outlives the process; empty: nothing is kept.")
+          .flag({"--state-dir", "--state-db-path"}),
+      server<&s::cors_origins>("cors_origins", "Origins whose pages may call the server; \"*\" is every origin.")
+          .changes_live(),
+      server<&s::trusted_proxies>("trusted_proxies", "Addresses of proxies whose X-Forwarded-For is believed."),
+
+      limit<&l::header_bytes_max>("header_bytes_max", 512, limits::header_bytes_max,
+                                  "Bytes of request line and header fields."),
+      limit<&l::header_fields_max>("header_fields_max", 8, limits::header_fields_max, "Header fields of a request."),
+      limit<&l::body_bytes_max>("body_bytes_max", 1024, limits::body_bytes_max, "Bytes of a body."),
+      limit<&l::request_wire_bytes_max>("request_wire_bytes_max", 1024, limits::request_wire_bytes_max,
+                                        "Bytes of a body with its framing and trailers."),
+      limit<&l::body_bytes_per_second_min>("body_bytes_per_second_min", 0, u32_max,
+                                           "Bytes per second; a body that comes slower is cut off."),
+      limit<&l::outbound_bytes_max>("outbound_bytes_max", 4096, limits::outbound_bytes_max,
+                                    "Bytes queued for one reader before its generation pauses."),
+      limit<&l::connections_max>("connections_max", 1, limits::connections_max,
+                                 "Open connections of the whole server."),
+      limit<&l::connections_per_address_max>(
+          "connections_per_address_max", 1, limits::connections_max,
+          "Open connections of one address; loopback and trusted proxies are spared."),
+      limit<&l::requests_per_connection_max>("requests_per_connection_max", 1, u32_max,
+                                             "Requests after which a connection is closed."),
+      limit<&l::header_timeout_ms>("header_timeout_ms", 1, duration_max, "Milliseconds for complete headers."),
+      limit<&l::body_timeout_ms>("body_timeout_ms", 1, duration_max, "Milliseconds for a complete body."),
+      limit<&l::idle_timeout_ms>("idle_timeout_ms", 1, duration_max,
+                                 "Milliseconds between two requests of a connection."),
+      limit<&l::write_timeout_ms>("write_timeout_ms", 1, duration_max,
+                                  "Milliseconds without progress after which a slow reader is cut off."),
+      limit<&l::n_max>("n_max", 1, limits::n_max, "Answers to one prompt (n and best_of)."),
+      limit<&l::max_tokens_max>("max_tokens_max", 1, limits::max_tokens_max,
+                                "Tokens of one answer; larger wishes are cut to this."),
+      limit<&l::prompt_tokens_max>("prompt_tokens_max", 1, limits::prompt_tokens_max, "Tokens of one prompt."),
+      limit<&l::prompts_max>("prompts_max", 1, limits::prompts_max, "Prompts times n of one request."),
+      limit<&l::stops_max>("stops_max", 0, limits::stops_max, "Stop strings of a request."),
+      limit<&l::stop_bytes_max>("stop_bytes_max", 1, limits::stop_bytes_max, "Bytes of one stop string."),
+      limit<&l::logit_bias_max>("logit_bias_max", 0, limits::logit_bias_max, "Entries of logit_bias."),
+      limit<&l::json_depth_max>("json_depth_max", 4, limits::json_depth_max, "Nesting of a JSON body."),
+
+      queue<&q::waiting_max>("waiting_max", 0, limits::waiting_max,
+                             "Requests that wait for a slot; further ones are refused at once."),
+      queue<&q::waiting_per_client_max>("waiting_per_client_max", 0, limits::waiting_max,
+                                        "Waiting requests of one client (its key or address)."),
+      queue<&q::turn_tokens>("turn_tokens", 1, u32_max,
+                             "Tokens that an answer gets before it may have to make room for one that waits."),
+      queue<&q::parked_max>("parked_max", 0, limits::waiting_max,
+                            "Answers that made room and wait for another turn, their states copied out."),
+      queue<&q::queue_timeout_ms>("queue_timeout_ms", 1, duration_max, "Milliseconds that a request waits for a slot."),
+      queue<&q::total_timeout_ms>("total_timeout_ms", 1, duration_max,
+                                  "Milliseconds from a request's arrival to its forced end."),
+
+      engine<&e::device>("device", "Where the model runs; cuda:0,cuda:1 are replicas, cuda:0+1 shards of one engine.")
+          .texts("auto, cpu, fake, cuda:N, hip:N, joined by , or +", is_device)
+          .flag({"--device"}),
+      engine<&e::dtype>("dtype", "Type the matrices are kept in; auto: as in the file.")
+          .texts("auto, fp32, bf16, fp16, int8, nf4", is_dtype)
+          .flag({"--dtype"}),
+      engine<&e::state_dtype>("state_dtype", "Type the states are kept in.")
+          .texts("fp32, fp16", is_state_dtype)
+          .flag({"--state-dtype"}),
+      engine<&e::slots>("slots", "Sequences resident at once; 0 chooses from the device and its memory.")
+          .range(0, limits::slots_max)
+          .flag({"--slots", "--dynamic_state_cache_size", "--dynamic-state-cache-size"}),
+      engine<&e::max_tick_tokens>("max_tick_tokens", "Tokens that one tick may carry, decode and prefill together.")
+          .range(1, limits::tick_tokens_max)
+          .flag({"--max-tick-tokens"}),
+      engine<&e::prefill_chunk_tokens>("prefill_chunk_tokens",
+                                       "Prompt tokens that one sequence feeds in one tick while others decode.")
+          .range(1, limits::tick_tokens_max)
+          .flag({"--prefill-chunk-tokens", "--chunk-size"}),
+      engine<&e::threads>("threads", "Threads of the cpu engine; 0: as many as the process may use.")
+          .range(0, limits::engine_threads_max)
+          .flag({"--threads"}),
+      engine<&e::fake_tick_us>("fake_tick_us", "Microseconds that a tick of the fake engine takes; for tests.")
+          .range(0, limits::fake_tick_us_max),
+
+      model<&model_settings::path>("path", "Checkpoint, .pth or .safetensors; the ending .pth may be left out.")
+          .flag({"--model", "--model-path"}),
+      model<&model_settings::name>("name", "Name in the API; empty: the file's name without its ending.")
+          .flag({"--model-name"}),
+      model<&model_settings::aliases>("aliases", "Further names that requests may use."),
+      model<&model_settings::vocab>("vocab", "Vocabulary file or bytes; empty: found beside the model.")
+          .flag({"--vocab", "--vocab-path"}),
+
+      log<&log_settings::level>("level", "Least level that is logged.")
+          .texts("debug, info, warning, error, off", is_level)
+          .flag({"--log-level"})
+          .changes_live(),
+      log<&log_settings::format>("format", "Shape of the lines; automatic looks at what stderr is.")
+          .texts("automatic, text, json, systemd", is_format)
+          .flag({"--log-format"}),
+      log<&log_settings::prompts>("prompts", "Allow prompt text in the log.").changes_live(),
+
+      drain<&drain_settings::grace_ms>("grace_ms",
+                                       "Milliseconds after SIGTERM in which new requests still get an answer, 503."),
+      drain<&drain_settings::timeout_ms>("timeout_ms",
+                                         "Milliseconds after SIGTERM in which running answers may finish."),
+  };
+}
+
+const model_defaults& defaults_of(const config& c, const std::string& model_name) {
+  static const model_defaults standard;
+  const auto found = c.models.find(model_name);
+  return found == c.models.end() ? standard : found->second;
+}
+
+template <auto Field>
+row model_default(std::string_view model_name, const char* name, std::string_view help) {
+  row made;
+  made.path = "models." + quoted(model_name) + '.' + name;
+  made.help = help;
+  made.live = true;
+  made.get = [model = std::string(model_name)](const config& c) { return to_value(defaults_of(c, model).*Field); };
+  made.set = [model = std::string(model_name)](config& c, const value& v) { assign(c.models[model].*Field, v); };
+  return made;
+}
+
+}  // namespace
+
+std::span<const key> keys() {
+  static const std::vector<key> table = make_keys();
+  return table;
+}
+
+std::vector<key> model_keys(std::string_view model) {
+  using m = model_defaults;
+  return {
+      model_default<&m::temperature>(model, "temperature", "Of chat requests that name no sampler field; 0 is greedy.")
+          .range(0, 1000),
+      model_default<&m::top_p>(model, "top_p", "Share of probability that is kept.").range(0, 1),
+      model_default<&m::top_k>(model, "top_k", "Tokens that are kept; 0: all.").range(-1, 1 << 24),
+      model_default<&m::alpha_presence>(model, "alpha_presence", "Penalty of a token that was drawn once.")
+          .range(-100, 100),
+      model_default<&m::alpha_frequency>(model, "alpha_frequency", "Penalty added by each further draw.")
+          .range(-100, 100),
+      model_default<&m::alpha_decay>(model, "alpha_decay", "Factor on all penalties after each token.").range(1e-6, 1),
+      model_default<&m::max_tokens>(model, "max_tokens", "Tokens of a chat answer.").range(1, limits::max_tokens_max),
+      model_default<&m::completion_max_tokens>(model, "completion_max_tokens",
+                                               "Tokens of an answer of /v1/completions.")
+          .range(1, limits::max_tokens_max),
+      model_default<&m::stop>(model, "stop", "Stop strings of chat requests that name none."),
+      model_default<&m::no_think_opening>(model, "no_think_opening",
+                                          "How the template opens an answer without thinking."),
+      model_default<&m::default_think>(model, "default_think", "Whether chat requests that do not say so think first."),
+  };
+}
+
+std::optional<key> find_key(std::string_view path) {
+  constexpr std::string_view models = "models.";
+  const auto last = path.rfind('.');
+  if (path.starts_with(models) && last > models.size()) {
+    std::string_view model_name = path.substr(models.size(), last - models.size());
+    if (model_name.size() > 1 && model_name.front() == '"' && model_name.back() == '"')
+      model_name = model_name.substr(1, model_name.size() - 2);
+    for (auto& k : model_keys(model_name))
+      if (k.name() == path.substr(last + 1)) return std::move(k);
+    return std::nullopt;
+  }
+  for (const auto& k : keys())
+    if (k.path == path) return k;
+  return std::nullopt;
+}
+
+}  // namespace skein::config

@@ -1,0 +1,241 @@
+#include "config/load.hpp"
+
+#include <algorithm>
+#include <fstream>
+#include <optional>
+#include <sstream>
+
+#include "config/keys.hpp"
+#include "config/limits.hpp"
+#include "config/nearest.hpp"
+#include "config/rules.hpp"
+
+#define TOML_EXCEPTIONS 0
+#include <toml++/toml.h>
+
+namespace skein::config {
+namespace {
+
+/// The text of a small file, or why there is none.
+struct file_text {
+  std::string text;
+  std::string trouble;
+};
+
+file_text read_file(const std::filesystem::path& path) {
+  std::error_code failed;
+  const bool is_folder = std::filesystem::is_directory(path, failed);
+  std::ifstream file(path, std::ios::binary);
+  if (is_folder || !file) return {{}, is_folder ? "is a folder" : "cannot be opened"};
+  std::string text(limits::file_bytes_max + 1, '\0');
+  file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  text.resize(static_cast<std::size_t>(file.gcount()));
+  if (file.bad()) return {{}, "cannot be read"};
+  if (text.size() > limits::file_bytes_max)
+    return {{}, "is larger than " + std::to_string(limits::file_bytes_max) + " bytes"};
+  return {std::move(text), {}};
+}
+
+/// The value of a TOML node as far as settings know such values.
+std::optional<value> from_toml(const toml::node& node, const value& like) {
+  if (const auto* boolean = node.as_boolean()) return boolean->get();
+  if (const auto* number = node.as_floating_point()) return number->get();
+  if (const auto* text = node.as_string()) return text->get();
+  if (const auto* integer = node.as_integer()) {
+    if (std::holds_alternative<double>(like)) return static_cast<double>(integer->get());
+    return integer->get();
+  }
+  const auto* list = node.as_array();
+  if (!list) return std::nullopt;
+  std::vector<std::string> texts;
+  for (const auto& entry : *list) {
+    if (!entry.is_string()) return std::nullopt;
+    texts.push_back(entry.as_string()->get());
+  }
+  return texts;
+}
+
+std::vector<std::string_view> known_paths() {
+  std::vector<std::string_view> paths;
+  for (const auto& k : keys()) paths.push_back(k.path);
+  return paths;
+}
+
+std::vector<std::string_view> known_sections() {
+  std::vector<std::string_view> sections;
+  for (const auto& k : keys())
+    if (sections.empty() || sections.back() != k.section()) sections.push_back(k.section());
+  sections.push_back("models");
+  return sections;
+}
+
+bool contains(const std::vector<std::string_view>& names, std::string_view name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+class merger {
+ public:
+  loaded merge(const sources& from) && {
+    if (!from.file.empty()) {
+      merge_file(from.file);
+      for (const auto& extra : files_beside(from.file)) merge_file(extra);
+    }
+    merge_environment(from.environment);
+    merge_flags(from.flags);
+    check_rules(out_);
+    read_password();
+    return std::move(out_);
+  }
+
+ private:
+  void complain(fault_kind kind, origin where, std::string key, std::string message) {
+    out_.faults.push_back({kind, std::move(where), std::move(key), std::move(message)});
+  }
+
+  void set(const key& k, const value& v, origin where) {
+    if (auto wrong = k.objection(v)) return complain(fault_kind::bad_value, std::move(where), k.path, *wrong);
+    k.set(out_.settings, v);
+    out_.origins[k.path] = std::move(where);
+  }
+
+  void set_from_text(const key& k, std::string_view text, origin where) {
+    const value like = k.standard();
+    if (const auto v = parse_value(text, like)) return set(k, *v, std::move(where));
+    const std::string shown = k.secret ? "the value" : quoted(text);
+    complain(fault_kind::bad_value, std::move(where), k.path, shown + " is not " + std::string(type_name(like)));
+  }
+
+  void unknown(origin where, const std::string& path, const std::vector<std::string_view>& known) {
+    const auto near = nearest(path, known);
+    complain(fault_kind::unknown_key, std::move(where), path,
+             near.empty() ? "no such key" : "no such key; did you mean " + std::string(near) + "?");
+  }
+
+  static std::vector<std::filesystem::path> files_beside(const std::filesystem::path& file) {
+    std::vector<std::filesystem::path> files;
+    std::error_code none;  // no such folder: nothing to read
+    for (const auto& entry : std::filesystem::directory_iterator(file.parent_path() / "conf.d", none))
+      if (entry.path().extension() == ".toml") files.push_back(entry.path());
+    std::sort(files.begin(), files.end());
+    return files;
+  }
+
+  void merge_file(const std::filesystem::path& path) {
+    const auto at = [&](const toml::source_region& region) {
+      return origin{origin_kind::file, path.string(), static_cast<int>(region.begin.line)};
+    };
+    const auto [text, trouble] = read_file(path);
+    if (!trouble.empty()) return complain(fault_kind::unreadable, {origin_kind::file, path.string(), 0}, {}, trouble);
+    const toml::parse_result parsed = toml::parse(text, path.string());
+    if (!parsed)
+      return complain(fault_kind::unreadable, at(parsed.error().source()), {},
+                      std::string(parsed.error().description()));
+
+    const auto before = static_cast<std::ptrdiff_t>(out_.faults.size());
+    for (const auto& [name, node] : parsed.table()) {
+      const std::string section(name.str());
+      if (!node.is_table() || !contains(known_sections(), section))
+        unknown(at(node.source()), section, known_sections());
+      else if (section == "models")
+        merge_models(*node.as_table(), at);
+      else
+        merge_section(section, *node.as_table(), keys(), known_paths(), at);
+    }
+    std::stable_sort(out_.faults.begin() + before, out_.faults.end(),
+                     [](const fault& a, const fault& b) { return a.where.line < b.where.line; });
+  }
+
+  template <typename At>
+  void merge_models(const toml::table& models, const At& at) {
+    for (const auto& [name, node] : models) {
+      const auto known = model_keys(name.str());
+      std::vector<std::string_view> paths;
+      for (const auto& k : known) paths.push_back(k.path);
+      const std::string section(known.front().section());
+      if (const auto* table = node.as_table())
+        merge_section(section, *table, known, paths, at);
+      else
+        complain(fault_kind::bad_value, at(node.source()), section, "must be a section of its own");
+    }
+  }
+
+  template <typename At>
+  void merge_section(const std::string& section, const toml::table& table, std::span<const key> known,
+                     const std::vector<std::string_view>& paths, const At& at) {
+    for (const auto& [name, node] : table) {
+      const std::string path = section + '.' + std::string(name.str());
+      const auto k = std::find_if(known.begin(), known.end(), [&](const key& each) { return each.path == path; });
+      if (k == known.end())
+        unknown(at(node.source()), path, paths);
+      else if (const auto v = from_toml(node, k->standard()))
+        set(*k, *v, at(node.source()));
+      else
+        complain(fault_kind::bad_value, at(node.source()), path, "must be " + std::string(type_name(k->standard())));
+    }
+  }
+
+  // A variable that names a section but no key of it is a fault; other programs' SKEIN_ variables are left alone.
+  void merge_environment(const std::vector<std::pair<std::string, std::string>>& environment) {
+    std::vector<std::string> names;
+    for (const auto& k : keys()) names.push_back(k.environment_name());
+    const std::vector<std::string_view> known(names.begin(), names.end());
+    for (const auto& [name, text] : environment) {
+      const origin where{origin_kind::environment, name, 0};
+      const auto found = std::find(names.begin(), names.end(), name);
+      if (found != names.end())
+        set_from_text(keys()[static_cast<std::size_t>(found - names.begin())], text, where);
+      else if (names_a_section(name))
+        unknown(where, name, known);
+    }
+  }
+
+  static bool names_a_section(const std::string& variable) {
+    return std::any_of(keys().begin(), keys().end(), [&](const key& k) {
+      const std::string name = k.environment_name();
+      return variable.starts_with(name.substr(0, name.find('_', std::string_view("SKEIN_").size()) + 1));
+    });
+  }
+
+  void merge_flags(const std::vector<assignment>& flags) {
+    for (const auto& given : flags) {
+      const origin where{origin_kind::flag, given.flag, 0};
+      if (const auto k = find_key(given.key))
+        set_from_text(*k, given.text, where);
+      else
+        unknown(where, given.key, known_paths());
+    }
+  }
+
+  void read_password() {
+    auto& server = out_.settings.server;
+    if (server.password_file.empty() || !server.password.empty()) return;
+    const origin where = out_.origins["server.password_file"];
+    auto [text, trouble] = read_file(server.password_file);
+    text.resize(std::min(text.size(), text.find_first_of("\r\n")));
+    if (trouble.empty() && text.empty()) trouble = "begins with an empty line";
+    if (!trouble.empty())
+      complain(fault_kind::bad_value, where, "server.password_file", server.password_file + " " + trouble);
+    server.password = std::move(text);
+    out_.origins["server.password"] = where;
+  }
+
+  loaded out_;
+};
+
+}  // namespace
+
+std::string to_string(const origin& from) {
+  if (from.kind == origin_kind::standard) return "default";
+  return from.line > 0 ? from.name + ':' + std::to_string(from.line) : from.name;
+}
+
+std::string to_string(const fault& f) {
+  std::string line;
+  if (f.where.kind != origin_kind::standard) line += to_string(f.where) + ": ";
+  if (!f.key.empty() && f.key != f.where.name) line += f.key + ": ";
+  return line + f.message;
+}
+
+loaded load(const sources& from) { return merger().merge(from); }
+
+}  // namespace skein::config

@@ -1,0 +1,51 @@
+#include "config/rules.hpp"
+
+#include <arpa/inet.h>
+
+namespace skein::config {
+namespace {
+
+bool is_address(const std::string& text) {
+  unsigned char bytes[sizeof(in6_addr)];
+  return inet_pton(AF_INET, text.c_str(), bytes) == 1 || inet_pton(AF_INET6, text.c_str(), bytes) == 1;
+}
+
+void demand(loaded& merged, bool holds, const std::string& key, std::string message) {
+  if (holds) return;
+  const auto found = merged.origins.find(key);
+  const origin from = found == merged.origins.end() ? origin{} : found->second;
+  merged.faults.push_back({fault_kind::conflict, from, key, std::move(message)});
+}
+
+}  // namespace
+
+bool is_loopback(std::string_view host) {
+  if (host == "localhost" || host == "::1") return true;
+  in_addr address{};
+  return inet_pton(AF_INET, std::string(host).c_str(), &address) == 1 && (ntohl(address.s_addr) >> 24) == 127;
+}
+
+void check_rules(loaded& merged) {
+  const config& c = merged.settings;
+  const bool guarded = !c.server.password.empty() || !c.server.password_file.empty();
+  demand(merged, is_address(c.server.host) || c.server.host == "localhost", "server.host",
+         "\"" + c.server.host + "\" is neither an IP address nor localhost");
+  demand(merged, is_loopback(c.server.host) || guarded || c.server.allow_unauthenticated, "server.host",
+         "is beyond loopback, so it needs server.password_file (--password-file) or, for a server that everybody may "
+         "use, server.allow_unauthenticated (--allow-unauthenticated)");
+  demand(merged, c.server.password.empty() || c.server.password_file.empty(), "server.password_file",
+         "is given beside server.password; one of them is enough");
+  for (const auto& proxy : c.server.trusted_proxies)
+    demand(merged, is_address(proxy), "server.trusted_proxies", "\"" + proxy + "\" is not an IP address");
+  demand(merged, c.limits.request_wire_bytes_max >= c.limits.body_bytes_max, "limits.request_wire_bytes_max",
+         "is less than limits.body_bytes_max");
+  demand(merged, c.limits.connections_per_address_max <= c.limits.connections_max, "limits.connections_per_address_max",
+         "is more than limits.connections_max");
+  demand(merged, c.limits.prompts_max >= c.limits.n_max, "limits.prompts_max", "is less than limits.n_max");
+  demand(merged, c.queue.queue_timeout_ms <= c.queue.total_timeout_ms, "queue.queue_timeout_ms",
+         "is more than queue.total_timeout_ms");
+  demand(merged, c.engine.prefill_chunk_tokens <= c.engine.max_tick_tokens, "engine.prefill_chunk_tokens",
+         "is more than engine.max_tick_tokens");
+}
+
+}  // namespace skein::config

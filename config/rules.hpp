@@ -1,0 +1,12 @@
+#pragma once
+#include "config/load.hpp"
+
+namespace skein::config {
+
+/// Appends a fault for every rule between settings that does not hold; each names the keys that it is about.
+void check_rules(loaded& merged);
+
+/// Whether an address reaches this machine only: "localhost", 127.0.0.0/8, ::1.
+[[nodiscard]] bool is_loopback(std::string_view host);
+
+}  // namespace skein::config

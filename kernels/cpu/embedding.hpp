@@ -1,0 +1,30 @@
+#pragma once
+#include <cstddef>
+
+#include "kernels/cpu/aligned_buffer.hpp"
+#include "kernels/cpu/matrix_format.hpp"
+#include "kernels/cpu/thread_pool.hpp"
+
+namespace skein::kernels::cpu {
+
+/// The embedding table (vocabulary, width): rows are looked up, never multiplied, so it is kept row by row.
+class embedding {
+ public:
+  embedding() = default;  ///< no rows
+
+  /// Copies a two-dimensional view, rounding to the format; all threads take part.
+  embedding(const tensor_view& view, matrix_format format, thread_pool& pool);
+
+  /// The row of a token as fp32, `width` floats.
+  void read(std::size_t token, float* out) const;
+  [[nodiscard]] std::size_t bytes() const { return memory_.size(); }
+
+ private:
+  [[nodiscard]] std::size_t row_bytes() const { return width_ * element_bytes(format_); }
+
+  matrix_format format_ = matrix_format::f32;
+  std::size_t width_ = 0;
+  aligned_buffer<std::byte> memory_;
+};
+
+}  // namespace skein::kernels::cpu

@@ -1,0 +1,276 @@
+// Matrix products over packed panels.
+//
+// A task is a few panels of one product times a block of rows. Its heart is the tile: up to 12 rows times one or more
+// "strips" (a strip is one vector of line dwords, that is two vectors of outputs: j and j + 16), whose sums stay in
+// registers while it walks down the panel. With many rows the walk goes in blocks of inputs, so that a block of a panel
+// stays in the L1 cache while all rows pass over it, and a block of all rows in the L2 while the task's panels pass;
+// between blocks the sums wait in memory, exactly as they are. With one row a tile takes several strips instead: more
+// streams from memory at once. Neither changes the order of any sum.
+#include "kernels/cpu/matmul.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "base/check.hpp"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/cpu/matmul.cpp"
+#include "hwy/cache_control.h"
+#include "hwy/foreach_target.h"
+#include "hwy/highway.h"
+#include "kernels/cpu/vector_math-inl.hpp"
+
+#ifndef SKEIN_KERNELS_CPU_MATMUL_TASK
+#define SKEIN_KERNELS_CPU_MATMUL_TASK
+namespace skein::kernels::cpu {
+
+constexpr std::size_t task_panels_max = 4;
+constexpr std::size_t task_rows_max = 192;  // with 256 inputs: 192 KiB of the L2
+constexpr std::size_t sums_per_thread = task_panels_max * task_rows_max * panel_outputs;
+constexpr std::size_t products_max = 8;
+
+struct task {
+  const product* what;
+  std::size_t first_row, rows, first_panel, panels;
+  float* sums;  // [panels, rows, 32]
+};
+
+}  // namespace skein::kernels::cpu
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace skein::kernels::cpu::HWY_NAMESPACE {
+
+constexpr std::size_t lanes = hn::MaxLanes(floats());
+constexpr std::size_t half_panel = panel_outputs / 2;
+constexpr std::size_t strips_per_panel = half_panel / lanes;
+constexpr std::size_t accumulators_max = lanes == 16 ? 24 : 12;  // of 32 or 16 vector registers
+constexpr std::size_t tile_rows_max = accumulators_max / 2;
+constexpr std::size_t prefetch_lines = 64;  // per stream; 24 costs 10 % at 8 rows (bench/kernels/matmul_bench)
+
+constexpr std::size_t strips_for(std::size_t rows) {
+  return rows * 8 <= accumulators_max ? 4 : rows * 4 <= accumulators_max ? 2 : 1;
+}
+
+// How a strip of a line becomes two vectors of weights: outputs j .. and j + 16 ..
+struct f32_strip {
+  static constexpr matrix_format format = matrix_format::f32;
+  static HWY_INLINE void load(floats d, const std::byte* line, std::size_t strip, float_vector& low,
+                              float_vector& high) {
+    const auto* weights = reinterpret_cast<const float*>(line) + strip * lanes;
+    low = hn::Load(d, weights);
+    high = hn::Load(d, weights + half_panel);
+  }
+};
+
+struct bf16_strip {
+  static constexpr matrix_format format = matrix_format::bf16;
+  static HWY_INLINE void load(floats d, const std::byte* line, std::size_t strip, float_vector& low,
+                              float_vector& high) {
+    const hn::RebindToUnsigned<floats> du;
+    const auto pairs = hn::Load(du, reinterpret_cast<const std::uint32_t*>(line) + strip * lanes);
+    low = hn::BitCast(d, hn::ShiftLeft<16>(pairs));
+    high = hn::BitCast(d, hn::And(pairs, hn::Set(du, 0xffff0000u)));
+  }
+};
+
+struct f16_strip {
+  static constexpr matrix_format format = matrix_format::f16;
+  static HWY_INLINE void load(floats d, const std::byte* line, std::size_t strip, float_vector& low,
+                              float_vector& high) {
+    const hn::Rebind<hwy::float16_t, floats> half;
+    const auto* weights = reinterpret_cast<const hwy::float16_t*>(line) + strip * lanes;
+    low = hn::PromoteTo(d, hn::LoadU(half, weights));
+    high = hn::PromoteTo(d, hn::LoadU(half, weights + half_panel));
+  }
+};
+
+// The panels a tile reads and the rows it multiplies them with, from some input on.
+struct tile_source {
+  const float* in;
+  std::size_t in_stride;
+  const std::byte* line;  // of the task's first panel
+  std::size_t panel_bytes;
+  std::size_t inputs;
+  bool first;  // sums begin at zero, else they go on
+};
+
+// sums[panel, row, output] += over source.inputs inputs, for kRows rows and kStrips strips from `strip` on.
+template <class Strip, std::size_t kRows, std::size_t kStrips>
+HWY_INLINE void tile(const tile_source& source, std::size_t strip, float* HWY_RESTRICT sums, std::size_t panel_sums) {
+  const floats d;
+  float_vector acc[kRows][kStrips][2];
+  const std::byte* HWY_RESTRICT lines[kStrips];
+  float* HWY_RESTRICT places[kStrips];
+#pragma GCC unroll 4
+  for (std::size_t s = 0; s < kStrips; ++s) {
+    const std::size_t panel = (strip + s) / strips_per_panel;
+    lines[s] = source.line + panel * source.panel_bytes;
+    places[s] = sums + panel * panel_sums + (strip + s) % strips_per_panel * lanes;
+  }
+#pragma GCC unroll 12
+  for (std::size_t r = 0; r < kRows; ++r) {
+#pragma GCC unroll 4
+    for (std::size_t s = 0; s < kStrips; ++s) {
+      acc[r][s][0] = source.first ? hn::Zero(d) : hn::Load(d, places[s] + r * panel_outputs);
+      acc[r][s][1] = source.first ? hn::Zero(d) : hn::Load(d, places[s] + r * panel_outputs + half_panel);
+    }
+  }
+
+  // Four row pointers and the two offsets that an address can scale leave enough registers for everything else.
+  constexpr std::size_t kTriples = (kRows + 2) / 3;
+  const float* HWY_RESTRICT rows[kTriples];
+#pragma GCC unroll 4
+  for (std::size_t t = 0; t < kTriples; ++t) rows[t] = source.in + 3 * t * source.in_stride;
+  const std::size_t stride = source.in_stride;
+
+  for (std::size_t i = 0; i < source.inputs; ++i) {
+    float_vector weights[kStrips][2];
+#pragma GCC unroll 4
+    for (std::size_t s = 0; s < kStrips; ++s) {
+      hwy::Prefetch(lines[s] + prefetch_lines * line_bytes(Strip::format));
+      Strip::load(d, lines[s], (strip + s) % strips_per_panel, weights[s][0], weights[s][1]);
+      lines[s] += line_bytes(Strip::format);
+    }
+#pragma GCC unroll 12
+    for (std::size_t r = 0; r < kRows; ++r) {
+      const auto in = hn::Set(d, rows[r / 3][r % 3 * stride + i]);
+#pragma GCC unroll 4
+      for (std::size_t s = 0; s < kStrips; ++s) {
+        acc[r][s][0] = hn::MulAdd(in, weights[s][0], acc[r][s][0]);
+        acc[r][s][1] = hn::MulAdd(in, weights[s][1], acc[r][s][1]);
+      }
+    }
+  }
+
+#pragma GCC unroll 12
+  for (std::size_t r = 0; r < kRows; ++r) {
+#pragma GCC unroll 4
+    for (std::size_t s = 0; s < kStrips; ++s) {
+      hn::Store(acc[r][s][0], d, places[s] + r * panel_outputs);
+      hn::Store(acc[r][s][1], d, places[s] + r * panel_outputs + half_panel);
+    }
+  }
+}
+
+// kRows rows times all strips of the task's panels.
+template <class Strip, std::size_t kRows>
+HWY_NOINLINE void tile_row(const tile_source& source, std::size_t strips, float* sums, std::size_t panel_sums) {
+  constexpr std::size_t kStrips = strips_for(kRows);
+  std::size_t strip = 0;
+  for (; strip + kStrips <= strips; strip += kStrips) tile<Strip, kRows, kStrips>(source, strip, sums, panel_sums);
+  for (; strip < strips; ++strip) tile<Strip, kRows, 1>(source, strip, sums, panel_sums);
+}
+
+using tile_row_function = void (*)(const tile_source&, std::size_t, float*, std::size_t);
+
+template <class Strip, std::size_t... kRowsLessOne>
+constexpr std::array<tile_row_function, sizeof...(kRowsLessOne)> tile_rows(std::index_sequence<kRowsLessOne...>) {
+  return {tile_row<Strip, kRowsLessOne + 1>...};
+}
+
+template <class Strip>
+void sum_task(const task& work) {
+  static constexpr auto by_rows = tile_rows<Strip>(std::make_index_sequence<tile_rows_max>());
+  const packed_matrix& matrix = *work.what->matrix;
+  const std::size_t inputs = matrix.inputs(), panel_sums = work.rows * panel_outputs;
+  const std::size_t groups = (work.rows + tile_rows_max - 1) / tile_rows_max;
+  // One group reads its panels once and needs no blocks.
+  const std::size_t block = groups == 1 ? std::max<std::size_t>(inputs, 1) : 16384 / line_bytes(Strip::format);
+  for (std::size_t input = 0; input == 0 || input < inputs; input += block) {
+    const std::size_t panels_at_once = groups == 1 ? work.panels : 1;
+    for (std::size_t panel = 0; panel < work.panels; panel += panels_at_once) {
+      for (std::size_t g = 0; g < groups; ++g) {  // groups of equal size, give or take a row: a full one and a tail of
+        const std::size_t row = work.rows * g / groups;  // one would leave the tail waiting for loads
+        const std::size_t rows = work.rows * (g + 1) / groups - row;
+        const tile_source source{work.what->in + (work.first_row + row) * work.what->in_stride + input,
+                                 work.what->in_stride,
+                                 matrix.panel(work.first_panel + panel) + input * line_bytes(Strip::format),
+                                 matrix.panel_bytes(),
+                                 std::min(block, inputs - input),
+                                 input == 0};
+        by_rows[rows - 1](source, panels_at_once * strips_per_panel,
+                          work.sums + panel * panel_sums + row * panel_outputs, panel_sums);
+      }
+    }
+  }
+}
+
+template <class Function>
+HWY_INLINE void finish_each(const task& work, const Function& function) {
+  const floats d;
+  const std::size_t outputs = work.what->matrix->outputs();
+  for (std::size_t panel = 0; panel < work.panels; ++panel) {
+    const std::size_t first = (work.first_panel + panel) * panel_outputs;
+    const std::size_t count = std::min(panel_outputs, outputs - first);
+    const float* sums = work.sums + panel * work.rows * panel_outputs;
+    float* out = work.what->out + work.first_row * work.what->out_stride + first;
+    for (std::size_t r = 0; r < work.rows; ++r, sums += panel_outputs, out += work.what->out_stride) {
+      for (std::size_t i = 0; i < count; i += lanes)
+        store_part(function(d, hn::Load(d, sums + i), out + i, count - i), d, out + i, count - i);
+    }
+  }
+}
+
+void run_task(const task& work) {
+  switch (work.what->matrix->format()) {
+    case matrix_format::f32: sum_task<f32_strip>(work); break;
+    case matrix_format::bf16: sum_task<bf16_strip>(work); break;
+    case matrix_format::f16: sum_task<f16_strip>(work); break;
+  }
+  switch (work.what->how) {
+    case finish::store:
+      return finish_each(work, [](floats, float_vector sum, const float*, std::size_t) { return sum; });
+    case finish::add:
+      return finish_each(work, [](floats d, float_vector sum, const float* out, std::size_t left) {
+        return hn::Add(load_part(d, out, left), sum);
+      });
+    case finish::tanh:
+      return finish_each(work, [](floats d, float_vector sum, const float*, std::size_t) { return hn::Tanh(d, sum); });
+    case finish::sigmoid:
+      return finish_each(work, [](floats d, float_vector sum, const float*, std::size_t) { return sigmoid(d, sum); });
+    case finish::relu_squared:
+      return finish_each(work, [](floats d, float_vector sum, const float*, std::size_t) {
+        const auto positive = hn::Max(sum, hn::Zero(d));
+        return hn::Mul(positive, positive);
+      });
+  }
+}
+
+}  // namespace skein::kernels::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace skein::kernels::cpu {
+
+HWY_EXPORT(run_task);
+
+matmul::matmul(thread_pool& pool) : pool_(pool), sums_(pool.threads() * sums_per_thread) {}
+
+void matmul::operator()(std::size_t rows, std::span<const product> products) {
+  if (rows == 0) return;
+  check(products.size() <= products_max);
+  const std::size_t row_blocks = (rows + task_rows_max - 1) / task_rows_max;
+  std::array<std::size_t, products_max> ends{};  // of each product's tasks
+  std::size_t tasks = 0;
+  for (std::size_t p = 0; p < products.size(); ++p) {
+    tasks += (products[p].matrix->panels() + task_panels_max - 1) / task_panels_max * row_blocks;
+    ends[p] = tasks;
+  }
+  const auto dispatched = HWY_DYNAMIC_DISPATCH(run_task);
+  pool_.run(tasks, [&](std::size_t number, std::uint32_t thread) {
+    // Claims count down; the widest products come first in the list and should start first.
+    const std::size_t index = tasks - 1 - number;
+    const auto p =
+        static_cast<std::size_t>(std::upper_bound(ends.begin(), ends.begin() + products.size(), index) - ends.begin());
+    const std::size_t within = index - (p == 0 ? 0 : ends[p - 1]);
+    const std::size_t row_block = within % row_blocks, first_row = rows * row_block / row_blocks;
+    const std::size_t first_panel = within / row_blocks * task_panels_max;
+    dispatched({&products[p], first_row, rows * (row_block + 1) / row_blocks - first_row, first_panel,
+                std::min(task_panels_max, products[p].matrix->panels() - first_panel),
+                sums_.data() + thread * sums_per_thread});
+  });
+}
+
+}  // namespace skein::kernels::cpu
+#endif

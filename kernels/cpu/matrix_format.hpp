@@ -1,0 +1,30 @@
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+#include "base/tensor.hpp"
+
+namespace skein::kernels::cpu {
+
+/// The element types in which the CPU keeps weights.
+enum class matrix_format : std::uint8_t { f32, bf16, f16 };
+
+/// The format for a matrix type of the command line, if there is one.
+[[nodiscard]] std::optional<matrix_format> format_for(dtype type);
+
+[[nodiscard]] constexpr std::size_t element_bytes(matrix_format format) { return format == matrix_format::f32 ? 4 : 2; }
+
+/// Elements of a checkpoint that lie `stride` bytes apart, not aligned.
+struct element_line {
+  const std::byte* data;
+  dtype type;
+  std::ptrdiff_t stride;
+  std::size_t count;
+};
+
+/// Writes the elements one after another in the format: a plain copy where that is their type, else rounded to nearest
+/// even by way of fp32. Floating types only (checked).
+void copy_elements(const element_line& from, matrix_format format, std::byte* out);
+
+}  // namespace skein::kernels::cpu

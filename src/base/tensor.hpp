@@ -1,0 +1,77 @@
+#pragma once
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+namespace skein {
+
+/// Element types that checkpoints hold.
+enum class dtype : std::uint8_t { f32, bf16, f16, f64, i8, u8, i32, i64 };
+
+[[nodiscard]] constexpr std::size_t dtype_bytes(dtype t) {
+  switch (t) {
+    case dtype::f64:
+    case dtype::i64: return 8;
+    case dtype::f32:
+    case dtype::i32: return 4;
+    case dtype::bf16:
+    case dtype::f16: return 2;
+    case dtype::i8:
+    case dtype::u8: return 1;
+  }
+  return 0;
+}
+
+/// "fp32", "bf16", "fp16", ... as on the command line.
+[[nodiscard]] constexpr std::string_view to_string(dtype t) {
+  switch (t) {
+    case dtype::f32: return "fp32";
+    case dtype::bf16: return "bf16";
+    case dtype::f16: return "fp16";
+    case dtype::f64: return "fp64";
+    case dtype::i8: return "int8";
+    case dtype::u8: return "uint8";
+    case dtype::i32: return "int32";
+    case dtype::i64: return "int64";
+  }
+  return "?";
+}
+
+/// A tensor that somebody else owns: usually a piece of a memory-mapped checkpoint, which need not be aligned.
+/// Whoever makes a view has checked that every element that shape and strides reach lies inside the file.
+struct tensor_view {
+  const std::byte* data = nullptr;  ///< first element; unaligned
+  dtype type = dtype::f32;
+  std::vector<std::int64_t> shape;   ///< outermost first
+  std::vector<std::int64_t> stride;  ///< in elements, one per dimension; row-major unless the file says otherwise
+
+  [[nodiscard]] std::int64_t elements() const {
+    std::int64_t n = 1;
+    for (auto d : shape) n *= d;
+    return n;
+  }
+  [[nodiscard]] bool row_major() const {
+    std::int64_t expected = 1;
+    for (std::size_t i = shape.size(); i-- > 0;) {
+      if (shape[i] != 1 && stride[i] != expected) return false;
+      expected *= shape[i];
+    }
+    return true;
+  }
+};
+
+/// fp32 value of a bfloat16 and of an IEEE half, and back with round to nearest even.
+[[nodiscard]] inline float bf16_to_f32(std::uint16_t bits) {
+  return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16);
+}
+[[nodiscard]] float f16_to_f32(std::uint16_t bits);
+[[nodiscard]] std::uint16_t f32_to_bf16(float value);
+[[nodiscard]] std::uint16_t f32_to_f16(float value);
+
+/// Copies all elements, row-major, as fp32 into `out` (elements() floats). Floating types only (checked).
+void copy_to_f32(const tensor_view& view, std::span<float> out);
+
+}  // namespace skein

@@ -1,0 +1,216 @@
+#include "cli/command_line.hpp"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdlib>
+#include <memory>
+#include <sstream>
+
+#include "cli/old_spellings.hpp"
+#include "cli/token_list.hpp"
+#include "cli/version.hpp"
+#include "config/keys.hpp"
+
+namespace skein::cli {
+namespace {
+
+/// A subcommand whose flags fill in a Command; when it is the one given, that becomes the result.
+template <typename Command>
+std::pair<CLI::App*, std::shared_ptr<Command>> add_command(CLI::App& app, command& chosen, const std::string& name,
+                                                           const std::string& help) {
+  auto* sub = app.add_subcommand(name, help);
+  auto made = std::make_shared<Command>();
+  sub->final_callback([made, &chosen] { chosen = *made; });
+  return {sub, made};
+}
+
+void add_configuration(CLI::App& app, config::sources& into) {
+  if (const char* file = std::getenv("SKEIN_CONFIG")) into.file = file;
+  app.add_option("--config", into.file, "Configuration file; also $SKEIN_CONFIG");
+  app.add_option_function<std::vector<std::string>>(
+         "--set",
+         [&into](const std::vector<std::string>& settings) {
+           for (const auto& setting : settings) {
+             const auto equals = setting.find('=');
+             if (equals == std::string::npos) throw CLI::ValidationError("--set", "needs KEY=VALUE, not " + setting);
+             into.flags.push_back({setting.substr(0, equals), setting.substr(equals + 1), "--set"});
+           }
+         },
+         "Any setting of the configuration, as KEY=VALUE; may be repeated")
+      ->allow_extra_args(false)
+      ->take_all();
+}
+
+std::string joined(const std::vector<std::string_view>& names) {
+  std::string list;
+  for (const auto name : names) list.append(list.empty() ? "" : ",").append(name);
+  return list;
+}
+
+/// One flag for each key that has a spelling of its own.
+void add_settings(CLI::App& app, config::sources& into) {
+  for (const auto& key : config::keys()) {
+    if (key.flags.empty()) continue;
+    const std::string flag(key.flags.front());
+    std::string help(key.help);
+    const auto standard = key.standard();
+    if (std::holds_alternative<bool>(standard)) {
+      app.add_flag_function(
+          joined(key.flags),
+          [&into, path = key.path, flag](std::int64_t) {
+            into.flags.push_back({path, "true", flag});
+          },
+          help);
+    } else {
+      if (const auto legal = key.legal(); !legal.empty()) help += " [" + legal + "]";
+      app.add_option_function<std::string>(
+             joined(key.flags),
+             [&into, path = key.path, flag](const std::string& text) {
+               into.flags.push_back({path, text, flag});
+             },
+             help)
+          ->take_last();
+    }
+  }
+}
+
+void add_vocabulary(CLI::App& app, std::string& vocab, const std::string& found) {
+  app.add_option("--vocab,--vocab-path", vocab,
+                 "Vocabulary file, or bytes; default: found " + found + " or in $SKEIN_DATA_DIR or /usr/share/skein");
+}
+
+CLI::Option* add_model(CLI::App& app, model_options& into) {
+  app.add_option("--device", into.device, "Where the model runs: auto, cpu")->capture_default_str();
+  app.add_option("--dtype", into.dtype, "Type the matrices are kept in: auto (as in the file), fp32, bf16, fp16")
+      ->capture_default_str();
+  app.add_option("--threads", into.threads, "Threads; 0: as many as the process may use")->capture_default_str();
+  return app.add_option("--model,--model-path", into.path, "Checkpoint, .pth or .safetensors");
+}
+
+void add_serve(CLI::App& app, command& chosen) {
+  auto [sub, made] = add_command<serve_command>(app, chosen, "serve", "Serve clients over HTTP");
+  auto& into = *made;
+  add_configuration(*sub, into.configuration);
+  sub->add_flag("--dump-config", into.dump_config, "Print the merged configuration with the origin of each value");
+  add_settings(*sub, into.configuration);
+}
+
+void add_check_config(CLI::App& app, command& chosen) {
+  auto [sub, made] = add_command<check_config_command>(app, chosen, "check-config",
+                                                       "List everything that is wrong with a configuration");
+  auto& into = *made;
+  add_configuration(*sub, into.configuration);
+}
+
+void add_generate(CLI::App& app, command& chosen) {
+  auto [sub, made] = add_command<generate_command>(app, chosen, "generate", "Continue a prompt; text to stdout");
+  auto& into = *made;
+  add_model(*sub, into.model)->required();
+  add_vocabulary(*sub, into.model.vocab, "beside the model");
+  auto* prompt = sub->add_option_group("prompt", "What to continue");
+  prompt->add_option_function<std::string>(
+      "--prompt", [&into](const std::string& text) { into.prompt = text; }, "Text");
+  prompt->add_option_function<std::string>(
+      "--prompt-file", [&into](const std::string& path) { into.prompt = std::filesystem::path(path); },
+      "File that holds the text");
+  prompt->add_option_function<std::string>(
+      "--tokens",
+      [&into](const std::string& list) {
+        auto tokens = parse_tokens(list);
+        if (!tokens) throw CLI::ValidationError("--tokens", tokens.error().message);
+        into.prompt = std::move(*tokens);
+      },
+      "Token ids with commas between them");
+  prompt->require_option(1);
+  sub->add_option("--max-tokens", into.max_tokens, "Tokens to generate at most")
+      ->check(CLI::Range(1u, 1u << 30))
+      ->capture_default_str();
+  sub->add_option("--temperature", into.sampling.temperature, "0 is greedy")
+      ->check(CLI::Range(0.0, 1000.0))
+      ->capture_default_str();
+  sub->add_option("--top-k", into.sampling.top_k, "Tokens that are kept; 0: all")->capture_default_str();
+  sub->add_option("--top-p", into.sampling.top_p, "Share of probability that is kept")
+      ->check(CLI::Range(0.0, 1.0))
+      ->capture_default_str();
+  sub->add_option_function<std::uint64_t>(
+      "--seed",
+      [&into](std::uint64_t seed) {
+        into.sampling.seed = seed;
+        into.seed_given = true;
+      },
+      "The same seed draws the same tokens; default: a new one each time");
+  sub->add_flag("--show-tokens", into.show_tokens, "Print the ids of the generated tokens in place of text");
+}
+
+void add_logits(CLI::App& app, command& chosen) {
+  auto [sub, made] = add_command<logits_command>(
+      app, chosen, "logits", "Write the logits after each input token as raw float32 [tokens, vocab]");
+  auto& into = *made;
+  add_model(*sub, into.model)->required();
+  sub->add_option("--tokens-file", into.tokens_file, "File of token ids with commas between them")->required();
+  sub->add_option("--chunk", into.chunk_tokens, "Tokens fed at once")
+      ->check(CLI::Range(1u, 65536u))
+      ->capture_default_str();
+  sub->add_option("--state-in", into.state_in, "Start from this state, or state-tuning file");
+  sub->add_option("--state-out", into.state_out, "Write the state after the last token (.safetensors)");
+  sub->add_option("--out", into.out, "File for the logits")->required();
+}
+
+void add_tokenize(CLI::App& app, command& chosen) {
+  auto [sub, made] =
+      add_command<tokenize_command>(app, chosen, "tokenize", "Turn stdin into token ids, or ids into bytes");
+  auto& into = *made;
+  add_vocabulary(*sub, into.vocab, "here");
+  sub->add_flag("--ids", into.ids, "stdin holds ids; write their bytes");
+}
+
+void add_inspect(CLI::App& app, command& chosen) {
+  auto [sub, made] = add_command<inspect_command>(app, chosen, "inspect", "Print what a checkpoint holds");
+  auto& into = *made;
+  sub->add_option("path", into.path, "Checkpoint, .pth or .safetensors")->required();
+  add_vocabulary(*sub, into.vocab, "beside the model");
+}
+
+void add_bench(CLI::App& app, command& chosen) {
+  auto* bench = app.add_subcommand("bench", "Measure speed; see bench engine --help");
+  bench->require_subcommand(1);
+  auto [sub, made] = add_command<bench_engine_command>(
+      *bench, chosen, "engine", "Decode and prefill per batch size, with shares of the machine's limits");
+  auto& into = *made;
+  auto* model = add_model(*sub, into.model);
+  sub->add_option("--random", into.random_size, "Random weights of a released size: 0.1b, 0.4b, 1.5b, 2.9b, 7.2b")
+      ->excludes(model);
+  sub->add_flag("--json", into.json, "Print JSON in place of a table");
+}
+
+}  // namespace
+
+result<command> parse_command_line(std::span<const std::string> arguments) {
+  auto modern = modern_arguments({arguments.begin(), arguments.end()});
+  if (!modern) return modern.error();
+
+  CLI::App app("RWKV inference server", "skein");
+  app.require_subcommand(1);
+  app.set_version_flag("--version", version_line());
+  command chosen;
+  add_serve(app, chosen);
+  add_generate(app, chosen);
+  add_logits(app, chosen);
+  add_tokenize(app, chosen);
+  add_inspect(app, chosen);
+  add_bench(app, chosen);
+  add_check_config(app, chosen);
+  try {
+    std::reverse(modern->begin(), modern->end());  // the order in which CLI11 takes them
+    app.parse(*modern);
+    return chosen;
+  } catch (const CLI::Success& wish) {
+    std::ostringstream text, unused;
+    app.exit(wish, text, unused);
+    return command(print_text{text.str()});
+  } catch (const CLI::ParseError& wrong) {
+    return error{error_kind::invalid_argument, wrong.what(), {}};
+  }
+}
+
+}  // namespace skein::cli

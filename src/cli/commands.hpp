@@ -1,0 +1,88 @@
+#pragma once
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "base/ids.hpp"
+#include "base/result.hpp"
+#include "config/load.hpp"
+#include "sampling/sampling_params.hpp"
+
+/// The commands of the program: what the command line says as plain values, and the functions that carry it out. Their
+/// errors are printed and turned into exit codes by cli/run.
+namespace skein::cli {
+
+/// Help or version: printed, then done.
+struct print_text {
+  std::string text;
+};
+
+struct serve_command {
+  config::sources configuration;
+  bool dump_config = false;  ///< print the merged configuration and leave
+};
+
+struct check_config_command {
+  config::sources configuration;
+};
+
+/// The model that a tool works with.
+struct model_options {
+  std::filesystem::path path;
+  std::string vocab;  ///< file or "bytes"; empty: found beside the model
+  std::string device = "auto";
+  std::string dtype = "auto";
+  std::uint32_t threads = 0;  ///< 0: as many as the process may use
+};
+
+struct generate_command {
+  model_options model;
+  std::variant<std::string, std::filesystem::path, std::vector<token_id>> prompt;  ///< text, file or tokens
+  std::uint32_t max_tokens = 128;
+  sampling::sampling_params sampling;
+  bool seed_given = false;   ///< else one is drawn
+  bool show_tokens = false;  ///< print ids in place of text
+};
+
+struct logits_command {
+  model_options model;
+  std::filesystem::path tokens_file;
+  std::uint32_t chunk_tokens = 256;
+  std::filesystem::path state_in, state_out;  ///< empty: none
+  std::filesystem::path out;
+};
+
+struct tokenize_command {
+  std::string vocab;
+  bool ids = false;  ///< stdin holds ids, stdout gets bytes
+};
+
+struct inspect_command {
+  std::filesystem::path path;
+  std::string vocab;
+};
+
+struct bench_engine_command {
+  model_options model;
+  std::string random_size;  ///< "0.4b": random weights of that size in place of a model
+  bool json = false;
+};
+
+using command = std::variant<print_text, serve_command, check_config_command, generate_command, logits_command,
+                             tokenize_command, inspect_command, bench_engine_command>;
+
+/// Continues a prompt; text (or ids) to stdout as it comes.
+[[nodiscard]] result<void> generate(const generate_command& what);
+/// Writes the logits after every input token as raw little-endian float32 [tokens, vocab].
+[[nodiscard]] result<void> logits(const logits_command& what);
+/// Text of stdin to one line of comma-separated ids, or ids to bytes.
+[[nodiscard]] result<void> tokenize(const tokenize_command& what);
+/// Prints what a checkpoint holds.
+[[nodiscard]] result<void> inspect(const inspect_command& what);
+/// Measures decode and prefill, and the machine's limits in the same run.
+[[nodiscard]] result<void> bench_engine(const bench_engine_command& what);
+
+}  // namespace skein::cli

@@ -1,0 +1,92 @@
+#include <unistd.h>
+
+#include <cstdio>
+#include <random>
+
+#include "cli/commands.hpp"
+#include "cli/one_sequence.hpp"
+#include "cli/open_model.hpp"
+#include "cli/small_file.hpp"
+#include "cli/token_list.hpp"
+#include "tokenizer/detokenizer.hpp"
+
+namespace skein::cli {
+namespace {
+
+result<std::vector<token_id>> prompt_tokens(const generate_command& what, const tokenizer::vocabulary& vocabulary) {
+  if (const auto* tokens = std::get_if<std::vector<token_id>>(&what.prompt)) return *tokens;
+  std::string text;
+  if (const auto* given = std::get_if<std::string>(&what.prompt)) {
+    text = *given;
+  } else {
+    auto read = read_small_file(std::get<std::filesystem::path>(what.prompt));
+    if (!read) return read.error();
+    text = std::move(*read);
+  }
+  std::vector<token_id> tokens;
+  if (const auto encoded = vocabulary.encode(text, tokens); !encoded) return encoded.error();
+  if (tokens.empty()) return error{error_kind::invalid_argument, "the prompt is empty", "prompt"};
+  return tokens;
+}
+
+/// Writes generated tokens to stdout as they come: text in whole characters, or ids on one line.
+class printer {
+ public:
+  printer(const tokenizer::vocabulary& vocabulary, bool ids) : vocabulary_(vocabulary), ids_(ids) {}
+
+  void print(token_id token) {
+    std::string out;
+    if (ids_)
+      out = (first_ ? "" : ",") + std::to_string(token);
+    else
+      assembler_.push(vocabulary_.text(token), out);
+    first_ = false;
+    std::fwrite(out.data(), 1, out.size(), stdout);
+    std::fflush(stdout);
+  }
+  /// Errors: io, for anything that stdout did not take.
+  result<void> finish() {
+    if (ids_ || isatty(STDOUT_FILENO) == 1) std::fputc('\n', stdout);
+    if (std::fflush(stdout) != 0 || std::ferror(stdout)) return error{error_kind::io, "cannot write to stdout", {}};
+    return {};
+  }
+
+ private:
+  const tokenizer::vocabulary& vocabulary_;
+  tokenizer::utf8_assembler assembler_;
+  bool ids_;
+  bool first_ = true;
+};
+
+}  // namespace
+
+result<void> generate(const generate_command& what) {
+  const auto model = open_model(what.model.path);
+  if (!model) return model.error();
+  const auto vocabulary = open_vocabulary(what.model.vocab, *model);
+  if (!vocabulary) return vocabulary.error();
+  const auto prompt = prompt_tokens(what, **vocabulary);
+  if (!prompt) return prompt.error();
+  if (const auto legal = check_tokens(*prompt, model->info.vocab); !legal) return legal.error();
+  const auto engine = open_engine(*model, {what.model.device, what.model.dtype, what.model.threads});
+  if (!engine) return engine.error();
+
+  sampling::sampling_params params = what.sampling;
+  params.max_tokens = what.max_tokens;
+  if (!what.seed_given) params.seed = std::random_device()();
+  if ((*vocabulary)->end() != no_token) params.stop_ids.push_back((*vocabulary)->end());
+
+  one_sequence sequence(**engine, params);
+  printer out(**vocabulary, what.show_tokens);
+  std::span<const token_id> rest(*prompt);
+  const std::size_t chunk = (*engine)->info().max_tick_tokens;
+  for (; rest.size() > chunk; rest = rest.subspan(chunk))
+    if (const auto fed = sequence.feed(rest.first(chunk), false); !fed) return fed.error();
+  for (auto drawn = sequence.feed(rest, true);; drawn = sequence.decode()) {
+    if (!drawn) return drawn.error();
+    if ((*drawn)->stopped != engine::stop_cause::stop_id) out.print((*drawn)->token);
+    if ((*drawn)->stopped != engine::stop_cause::none) return out.finish();
+  }
+}
+
+}  // namespace skein::cli

@@ -1,0 +1,62 @@
+#include <cstdio>
+#include <map>
+
+#include "cli/commands.hpp"
+#include "cli/open_model.hpp"
+
+namespace skein::cli {
+namespace {
+
+void line(const char* name, const std::string& value) { std::printf("%-12s %s\n", name, value.c_str()); }
+
+std::string types_of(const model::checkpoint& file) {
+  std::map<std::string_view, std::uint64_t> elements;
+  for (const auto& tensor : file.tensors())
+    elements[to_string(tensor.view.type)] += static_cast<std::uint64_t>(tensor.view.elements());
+  std::string text;
+  for (const auto& [type, count] : elements)
+    text += (text.empty() ? "" : ", ") + std::string(type) + " (" + std::to_string(count) + " elements)";
+  return text;
+}
+
+}  // namespace
+
+result<void> inspect(const inspect_command& what) {
+  const auto model = open_model(what.path);
+  if (!model) return model.error();
+  const auto& info = model->info;
+  const auto number = [](auto n) { return std::to_string(n); };
+
+  line("file", model->file.path().string());
+  line("format", std::string(model->file.format()));
+  line("file_bytes", number(model->file.file_bytes()));
+  line("version", std::string(to_string(info.version)));
+  line("layers", number(info.layers));
+  line("embd", number(info.embd));
+  line("att", number(info.att));
+  line("ffn", number(info.ffn));
+  line("heads", number(info.heads));
+  line("head_size", number(info.head_size));
+  line("vocab", number(info.vocab));
+  if (info.version == model::rwkv_version::v7)
+    line("ranks", "w " + number(info.rank_w) + ", a " + number(info.rank_a) + ", v " + number(info.rank_v) + ", g " +
+                      number(info.rank_g));
+  line("dtypes", types_of(model->file));
+  line("parameters", number(info.parameters));
+  line("state_bytes", number(info.state.bytes()));
+  line("time_state", info.has_time_state ? "yes" : "no");
+
+  // The identity covers the vocabulary, so without one it is unknown, and the rest of the report still stands.
+  const auto vocabulary = open_vocabulary(what.vocab, *model);
+  if (vocabulary) {
+    line("vocabulary", (*vocabulary)->name());
+    line("identity", model::identity(model->file, (*vocabulary)->hash()));
+  } else if (what.vocab.empty()) {
+    line("identity", "unknown without a vocabulary; give --vocab");
+  } else {
+    return vocabulary.error();
+  }
+  return {};
+}
+
+}  // namespace skein::cli

@@ -1,0 +1,57 @@
+#include "cli/load_settings.hpp"
+
+#include <unistd.h>
+
+#include <cstdio>
+#include <string_view>
+#include <utility>
+
+#include "cli/exit_code.hpp"
+#include "config/dump.hpp"
+
+namespace skein::cli {
+namespace {
+
+// The spellings are those that config/keys accepts.
+constexpr std::pair<std::string_view, log::level> levels[] = {{"debug", log::level::debug},
+                                                              {"info", log::level::info},
+                                                              {"warning", log::level::warning},
+                                                              {"error", log::level::error},
+                                                              {"off", log::level::off}};
+constexpr std::pair<std::string_view, log::format> formats[] = {{"automatic", log::format::automatic},
+                                                                {"text", log::format::text},
+                                                                {"json", log::format::json},
+                                                                {"systemd", log::format::systemd}};
+
+}  // namespace
+
+config::loaded load_settings(config::sources from) {
+  for (char** variable = environ; *variable; ++variable) {
+    const std::string_view text(*variable);
+    const auto equals = text.find('=');
+    if (text.starts_with("SKEIN_") && equals != std::string_view::npos)
+      from.environment.emplace_back(text.substr(0, equals), text.substr(equals + 1));
+  }
+  return config::load(from);
+}
+
+int report_faults(const config::loaded& merged) {
+  for (const auto& fault : merged.faults) std::fprintf(stderr, "skein: %s\n", config::to_string(fault).c_str());
+  return static_cast<int>(exit_code_of(merged.faults));
+}
+
+int print_settings(const config::loaded& merged) {
+  std::fputs(config::dump(merged).c_str(), stdout);
+  return static_cast<int>(exit_code::ok);
+}
+
+log::options log_options(const config::log_settings& from) {
+  log::options to;
+  for (const auto& [name, level] : levels)
+    if (name == from.level) to.minimum = level;
+  for (const auto& [name, format] : formats)
+    if (name == from.format) to.shape = format;
+  return to;
+}
+
+}  // namespace skein::cli

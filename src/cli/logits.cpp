@@ -1,0 +1,61 @@
+#include <algorithm>
+#include <bit>
+#include <fstream>
+
+#include "cli/commands.hpp"
+#include "cli/one_sequence.hpp"
+#include "cli/open_model.hpp"
+#include "cli/small_file.hpp"
+#include "cli/state_file.hpp"
+#include "cli/token_list.hpp"
+
+namespace skein::cli {
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "floats are written as they lie in memory");
+
+result<std::vector<token_id>> read_tokens(const std::filesystem::path& path, std::uint32_t vocab) {
+  const auto text = read_small_file(path);
+  if (!text) return text.error();
+  auto tokens = parse_tokens(*text);
+  if (!tokens) return error{error_kind::invalid_argument, path.string() + ": " + tokens.error().message, "tokens-file"};
+  if (const auto legal = check_tokens(*tokens, vocab); !legal) return legal.error();
+  return tokens;
+}
+
+}  // namespace
+
+result<void> logits(const logits_command& what) {
+  const auto model = open_model(what.model.path);
+  if (!model) return model.error();
+  const auto tokens = read_tokens(what.tokens_file, model->info.vocab);
+  if (!tokens) return tokens.error();
+  engine_wish wish{what.model.device, what.model.dtype, what.model.threads};
+  wish.max_tick_tokens = what.chunk_tokens;
+  const auto engine = open_engine(*model, wish);
+  if (!engine) return engine.error();
+
+  one_sequence sequence(**engine, {});
+  if (!what.state_in.empty()) {
+    const auto state = read_state(what.state_in, model->info);
+    if (!state) return state.error();
+    if (const auto set = sequence.set_state(*state); !set) return set.error();
+  }
+  std::ofstream out(what.out, std::ios::binary | std::ios::trunc);
+  for (std::span<const token_id> rest(*tokens); out && !rest.empty();) {
+    const auto chunk = rest.first(std::min<std::size_t>(what.chunk_tokens, rest.size()));
+    const auto fed = sequence.feed(chunk, false, engine::logits_wanted::all);
+    if (!fed) return fed.error();
+    const auto bytes = std::as_bytes(std::span((*fed)->logits));
+    out.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+    rest = rest.subspan(chunk.size());
+  }
+  out.close();
+  if (out.fail()) return error{error_kind::io, "cannot write " + what.out.string(), "out"};
+  if (what.state_out.empty()) return {};
+  const auto state = sequence.state();
+  if (!state) return state.error();
+  return write_state(what.state_out, model->info.state, *state);
+}
+
+}  // namespace skein::cli

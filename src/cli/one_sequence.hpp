@@ -1,0 +1,32 @@
+#pragma once
+#include <span>
+#include <vector>
+
+#include "engine/engine.hpp"
+
+namespace skein::cli {
+
+/// One sequence in slot 0 of an engine, fed step by step; each call waits for its tick. Results stay valid until the
+/// next call.
+class one_sequence {
+ public:
+  one_sequence(engine::engine& on, const sampling::sampling_params& params);
+
+  /// Feeds tokens (at most the engine's max_tick_tokens); with `sample` a token is drawn after the last.
+  [[nodiscard]] result<const engine::row_result*> feed(std::span<const token_id> tokens, bool sample,
+                                                       engine::logits_wanted logits = engine::logits_wanted::none);
+  /// Feeds the token that was drawn last and draws the next.
+  [[nodiscard]] result<const engine::row_result*> decode();
+
+  /// Canonical order; see model/state_layout.
+  [[nodiscard]] result<std::vector<float>> state();
+  [[nodiscard]] result<void> set_state(std::span<const float> state);
+
+ private:
+  [[nodiscard]] result<const engine::row_result*> run(const engine::row& row, std::span<const token_id> tokens);
+
+  engine::engine& engine_;
+  engine::tick_plan plan_;
+};
+
+}  // namespace skein::cli

@@ -1,0 +1,46 @@
+#pragma once
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "base/result.hpp"
+#include "engine/engine.hpp"
+#include "model/checkpoint.hpp"
+#include "model/model_info.hpp"
+#include "tokenizer/vocabulary.hpp"
+
+namespace skein::cli {
+
+struct opened_model {
+  model::checkpoint file;
+  model::model_info info;
+};
+
+/// Opens a checkpoint and reads its sizes. A path that is no file is tried with ".pth" appended.
+/// Errors: those of checkpoint::open and describe.
+[[nodiscard]] result<opened_model> open_model(const std::filesystem::path& path);
+
+/// The vocabulary named by `given` (a file, or "bytes"). When that is empty: bytes for a model of 256 tokens, else
+/// rwkv_vocab_v20230424.txt beside the model, in $SKEIN_DATA_DIR or in /usr/share/skein.
+/// Errors: missing_file when there is none, those of vocabulary::load, conflict when it has more tokens than the model.
+[[nodiscard]] result<std::shared_ptr<const tokenizer::vocabulary>> open_vocabulary(const std::string& given,
+                                                                                   const opened_model& model);
+/// The same without a model: only the data folders are searched.
+[[nodiscard]] result<std::shared_ptr<const tokenizer::vocabulary>> open_vocabulary(const std::string& given);
+
+/// What an engine is asked to be; texts as on the command line.
+struct engine_wish {
+  std::string device = "auto";
+  std::string dtype = "auto";
+  std::uint32_t threads = 0;
+  std::string state_dtype = "fp32";
+  std::uint32_t slots = 1;
+  std::uint32_t max_tick_tokens = 512;
+  std::string model_identity = {};  ///< for states that leave the process; empty: unknown
+};
+
+/// Builds the engine, with a progress bar on stderr when that is a terminal. Errors: unavailable for a device that this
+/// build or machine lacks, invalid_argument for a dtype that the device does not have, those of make_cpu_engine.
+[[nodiscard]] result<std::unique_ptr<engine::engine>> open_engine(const opened_model& model, const engine_wish& wish);
+
+}  // namespace skein::cli

@@ -1,0 +1,52 @@
+#include "cli/run.hpp"
+
+#include <cstdio>
+#include <string>
+
+#include "base/log.hpp"
+#include "cli/exit_code.hpp"
+#include "cli/load_settings.hpp"
+
+namespace skein::cli {
+namespace {
+
+int done(const result<void>& outcome) { return outcome ? static_cast<int>(exit_code::ok) : fail(outcome.error()); }
+
+/// One function an alternative, so that a forgotten command does not compile.
+struct runner {
+  serve_function serve;
+
+  int operator()(const print_text& what) const {
+    std::fputs(what.text.c_str(), stdout);
+    return static_cast<int>(exit_code::ok);
+  }
+  int operator()(const serve_command& what) const {
+    const auto merged = load_settings(what.configuration);
+    if (!merged.faults.empty()) return report_faults(merged);
+    if (what.dump_config) return print_settings(merged);
+    log::start(log_options(merged.settings.log));
+    const auto ended = serve(merged.settings);
+    log::stop();
+    return done(ended);
+  }
+  int operator()(const check_config_command& what) const {
+    const auto merged = load_settings(what.configuration);
+    return merged.faults.empty() ? static_cast<int>(exit_code::ok) : report_faults(merged);
+  }
+  int operator()(const generate_command& what) const { return done(generate(what)); }
+  int operator()(const logits_command& what) const { return done(logits(what)); }
+  int operator()(const tokenize_command& what) const { return done(tokenize(what)); }
+  int operator()(const inspect_command& what) const { return done(inspect(what)); }
+  int operator()(const bench_engine_command& what) const { return done(bench_engine(what)); }
+};
+
+}  // namespace
+
+int run(const command& what, serve_function serve) { return std::visit(runner{serve}, what); }
+
+int fail(const error& why) {
+  std::fprintf(stderr, "skein: %s\n", why.message.c_str());
+  return static_cast<int>(exit_code_of(why.kind));
+}
+
+}  // namespace skein::cli

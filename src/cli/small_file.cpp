@@ -1,0 +1,31 @@
+#include "cli/small_file.hpp"
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+
+namespace skein::cli {
+namespace {
+
+error trouble(const std::filesystem::path& path, int code) {
+  const error_kind kind = code == ENOENT   ? error_kind::missing_file
+                          : code == EACCES ? error_kind::forbidden
+                                           : error_kind::io;
+  return {kind, path.string() + ": " + std::strerror(code), {}};
+}
+
+}  // namespace
+
+result<std::string> read_small_file(const std::filesystem::path& path) {
+  std::error_code none;
+  if (std::filesystem::is_directory(path, none)) return trouble(path, EISDIR);
+  errno = 0;
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return trouble(path, errno ? errno : EIO);
+  std::string text{std::istreambuf_iterator<char>(file), {}};
+  if (file.bad()) return trouble(path, EIO);
+  return text;
+}
+
+}  // namespace skein::cli

@@ -1,0 +1,49 @@
+#include "cli/state_file.hpp"
+
+#include "cli/safetensors_writer.hpp"
+
+namespace skein::cli {
+namespace {
+
+bool is_floating(dtype type) {
+  return type == dtype::f32 || type == dtype::f64 || type == dtype::f16 || type == dtype::bf16;
+}
+
+std::string shape_text(std::span<const std::int64_t> shape) {
+  std::string text;
+  for (const auto size : shape) text += (text.empty() ? "" : ", ") + std::to_string(size);
+  return '(' + text + ')';
+}
+
+}  // namespace
+
+result<std::vector<float>> read_state(const std::filesystem::path& path, const model::model_info& info) {
+  const auto file = model::checkpoint::open(path);
+  if (!file) return file.error();
+  if (file->find("blocks.0.att.time_state")) return model::load_tuned_state(path, info);
+
+  std::vector<float> state(info.state.floats());
+  for (const auto& array : info.state.arrays()) {
+    const tensor_view* found = file->find(array.name);
+    if (!found) return error{error_kind::bad_file, path.string() + " has no " + array.name, {}};
+    if (found->shape != array.shape || !is_floating(found->type))
+      return error{error_kind::bad_file,
+                   path.string() + ": " + array.name + " is " + std::string(to_string(found->type)) + ' ' +
+                       shape_text(found->shape) + ", the model needs floats " + shape_text(array.shape),
+                   {}};
+    copy_to_f32(*found, std::span(state).subspan(array.offset, static_cast<std::size_t>(found->elements())));
+  }
+  return state;
+}
+
+result<void> write_state(const std::filesystem::path& path, const model::state_layout& layout,
+                         std::span<const float> state) {
+  std::vector<safetensors_writer::entry> entries;
+  for (const auto& array : layout.arrays()) entries.push_back({array.name, dtype::f32, array.shape});
+  auto file = safetensors_writer::create(path, entries);
+  if (!file) return file.error();
+  file->append(std::as_bytes(state));  // the arrays lie in it in this very order
+  return file->finish();
+}
+
+}  // namespace skein::cli

@@ -1,0 +1,52 @@
+#include "cli/token_list.hpp"
+
+#include <charconv>
+
+namespace skein::cli {
+namespace {
+
+std::string_view trimmed(std::string_view text) {
+  constexpr std::string_view blanks = " \t\r\n";
+  const auto first = text.find_first_not_of(blanks);
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(blanks) - first + 1);
+}
+
+}  // namespace
+
+result<std::vector<token_id>> parse_tokens(std::string_view list) {
+  std::vector<token_id> tokens;
+  for (;;) {
+    const auto comma = list.find(',');
+    const std::string_view word = trimmed(list.substr(0, comma));
+    token_id token = no_token;
+    const auto [end, trouble] = std::from_chars(word.data(), word.data() + word.size(), token);
+    if (trouble != std::errc() || end != word.data() + word.size() || token < 0)
+      return error{error_kind::invalid_argument,
+                   "\"" + std::string(word.substr(0, 40)) + "\" is not a token id; ids stand with commas between them",
+                   {}};
+    tokens.push_back(token);
+    if (comma == std::string_view::npos) return tokens;
+    list = list.substr(comma + 1);
+  }
+}
+
+std::string to_list(std::span<const token_id> tokens) {
+  std::string list;
+  for (const auto token : tokens) {
+    if (!list.empty()) list += ',';
+    list += std::to_string(token);
+  }
+  return list;
+}
+
+result<void> check_tokens(std::span<const token_id> tokens, std::uint32_t vocab) {
+  for (const auto token : tokens)
+    if (static_cast<std::uint32_t>(token) >= vocab)
+      return error{error_kind::invalid_argument,
+                   "token " + std::to_string(token) + " is outside the model's " + std::to_string(vocab) + " tokens",
+                   {}};
+  return {};
+}
+
+}  // namespace skein::cli

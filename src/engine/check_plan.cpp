@@ -1,0 +1,38 @@
+#include "engine/check_plan.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/check.hpp"
+
+namespace skein::engine {
+
+void check_plan(const engine_info& info, const tick_plan& plan, std::vector<std::uint8_t>& slot_seen) {
+  check(plan.rows.size() <= info.max_tick_rows, "more rows than a tick may carry");
+  slot_seen.assign(info.slots, 0);
+  std::uint64_t tick_tokens = 0;
+  for (const row& r : plan.rows) {
+    check(r.slot < info.slots, "no such slot");
+    check(!slot_seen[r.slot], "a slot twice in one tick");
+    slot_seen[r.slot] = 1;
+    if (r.kind == row_kind::decode) {
+      check(r.tokens == 0, "a decode row brings tokens");
+      tick_tokens += 1;
+    } else {
+      check(r.tokens > 0, "a prefill or score row without tokens");
+      check(std::uint64_t{r.first_token} + r.tokens <= plan.tokens.size(), "a row's tokens are not in the plan");
+      tick_tokens += r.tokens;
+    }
+    check(r.sample || !r.sync, "sync without sample");
+    if (r.group != 0) {
+      check(r.sample && !r.sync, "rows of a group sample, and not under a mask");
+      check(std::isfinite(r.weight) && r.weight > 0, "a group's weights are above zero");
+    }
+  }
+  check(tick_tokens <= info.max_tick_tokens, "more tokens than a tick may carry");
+  check(std::ranges::all_of(plan.tokens,
+                            [&](token_id t) { return t >= 0 && static_cast<std::uint32_t>(t) < info.vocab; }),
+        "a token outside the vocabulary");
+}
+
+}  // namespace skein::engine

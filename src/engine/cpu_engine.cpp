@@ -1,0 +1,44 @@
+#include "engine/cpu_engine.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "engine/stage_engine.hpp"
+
+namespace skein::engine {
+namespace {
+
+// Rows of one head call: enough to read the head matrix once for many sequences, and at a vocabulary of 65536 no more
+// than 16 MiB of logits.
+constexpr std::uint32_t max_logit_rows = 64;
+
+bool is_matrix_type(dtype t) { return t == dtype::f32 || t == dtype::bf16 || t == dtype::f16; }
+
+}  // namespace
+
+result<std::unique_ptr<engine>> make_cpu_engine(const model::checkpoint& file, const model::model_info& info,
+                                                const cpu_engine_options& options) {
+  const dtype stored = is_matrix_type(info.matrix_type) ? info.matrix_type : dtype::f32;
+  const dtype matrix_type = options.matrix_type.value_or(stored);
+  if (!is_matrix_type(matrix_type))
+    return error{error_kind::unsupported,
+                 "the CPU keeps matrices as fp32, bf16 or fp16, not " + std::string(to_string(matrix_type)), "dtype"};
+
+  const auto weights = model::bind_rwkv7(file, info);
+  if (!weights) return weights.error();
+  const kernels::stage_limits limits{.slots = options.slots,
+                                     .max_rows = options.max_tick_tokens,
+                                     .max_logit_rows = std::min(options.max_tick_tokens, max_logit_rows),
+                                     .threads = options.threads};
+  auto stages = kernels::make_cpu_rwkv7(*weights, matrix_type, limits, options.progress);
+  if (!stages) return stages.error();
+  return make_stage_engine(std::move(*stages), {.device = "cpu",
+                                                .model_identity = options.model_identity,
+                                                .weight_type = std::string(to_string(matrix_type)),
+                                                .layers = info.layers,
+                                                .vocab = info.vocab,
+                                                .max_tick_rows = options.max_tick_rows,
+                                                .limits = limits});
+}
+
+}  // namespace skein::engine

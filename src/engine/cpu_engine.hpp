@@ -1,0 +1,30 @@
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/tensor.hpp"
+#include "engine/engine.hpp"
+#include "kernels/rwkv7_weights.hpp"
+#include "model/model_info.hpp"
+
+namespace skein::engine {
+
+struct cpu_engine_options {
+  std::optional<dtype> matrix_type;  ///< f32, bf16 or f16; none: as most of the checkpoint's matrices are
+  std::uint32_t slots = 16;
+  std::uint32_t max_tick_tokens = 512;
+  std::uint32_t max_tick_rows = 64;
+  std::uint32_t threads = 0;  ///< 0: as many as the process may use
+  kernels::load_progress progress;
+  std::string model_identity;  ///< model::identity of the checkpoint
+};
+
+/// The engine of this machine's cores. The checkpoint may be closed when this returns.
+/// Errors: those of model::bind_rwkv7 and kernels::make_cpu_rwkv7; unsupported for another matrix type.
+[[nodiscard]] result<std::unique_ptr<engine>> make_cpu_engine(const model::checkpoint& file,
+                                                              const model::model_info& info,
+                                                              const cpu_engine_options& options);
+
+}  // namespace skein::engine

@@ -1,0 +1,288 @@
+#include "engine/host_engine.hpp"
+
+#include <array>
+#include <condition_variable>
+#include <limits>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <utility>
+#include <variant>
+
+#include "base/check.hpp"
+#include "base/clock.hpp"
+#include "engine/check_plan.hpp"
+
+namespace skein::engine {
+namespace {
+
+constexpr std::uint32_t in_flight_max = 2;
+// A device actor queues a few commands per slot and tick; a longer queue means that it forgot to collect.
+constexpr std::uint64_t queued_commands_max = 4096;
+
+struct start_command {
+  slot_id slot;
+  sampling::sampling_params params;
+};
+struct restart_command {
+  slot_id slot;
+  sampling::sampling_params params;
+};
+struct copy_command {
+  slot_id from, to;
+};
+struct clear_command {
+  slot_id slot;
+};
+struct park_command {
+  slot_id slot;
+  parked_sequence* out;
+};
+struct unpark_command {
+  slot_id slot;
+  sampling::sampling_params params;
+  const parked_sequence* in;
+};
+struct write_command {
+  slot_id slot;
+  std::span<const float> state;
+};
+struct read_command {
+  slot_id slot;
+  std::span<float> state;
+};
+struct tick_command {
+  std::uint64_t tick;
+};
+struct draw_command {
+  slot_id slot;
+  std::span<const std::uint32_t> allowed;
+  row_result* out;
+};
+
+using command = std::variant<start_command, restart_command, copy_command, clear_command, park_command, unpark_command,
+                             write_command, read_command, tick_command, draw_command>;
+
+class host_engine final : public engine {
+ public:
+  host_engine(engine_info info, std::unique_ptr<backend> work)
+      : info_(std::move(info)), backend_(std::move(work)), worker_([this] { run_commands(); }) {}
+
+  host_engine(const host_engine&) = delete;  // a copy would need a second worker
+  host_engine& operator=(const host_engine&) = delete;
+
+  ~host_engine() override {
+    {
+      const std::lock_guard lock(mutex_);
+      stopping_ = true;
+    }
+    work_arrived_.notify_one();
+    worker_.join();
+  }
+
+  [[nodiscard]] const engine_info& info() const override { return info_; }
+
+  void start(slot_id slot, const sampling::sampling_params& params) override {
+    check_slot(slot);
+    post(start_command{slot, params});
+  }
+  void restart_sampler(slot_id slot, const sampling::sampling_params& params) override {
+    check_slot(slot);
+    post(restart_command{slot, params});
+  }
+  void copy_state(slot_id from, slot_id to) override {
+    check_slot(from);
+    check_slot(to);
+    check(from != to, "a slot copied onto itself");
+    post(copy_command{from, to});
+  }
+  void clear(slot_id slot) override {
+    check_slot(slot);
+    post(clear_command{slot});
+  }
+  void park(slot_id slot, parked_sequence& out) override {
+    check_slot(slot);
+    post(park_command{slot, &out});
+  }
+  void unpark(slot_id slot, const sampling::sampling_params& params, const parked_sequence& in) override {
+    check_slot(slot);
+    post(unpark_command{slot, params, &in});
+  }
+  void write_state(slot_id slot, std::span<const float> state) override {
+    check_slot(slot);
+    check(state.size() == info_.state_floats, "a state of another size");
+    post(write_command{slot, state});
+  }
+  void read_state(slot_id slot, std::span<float> state) override {
+    check_slot(slot);
+    check(state.size() == info_.state_floats, "room for a state of another size");
+    post(read_command{slot, state});
+  }
+
+  [[nodiscard]] result<std::uint64_t> submit(const tick_plan& plan) override {
+    check(ticks_in_flight() < in_flight_max, "too many uncollected ticks");
+    check_plan(info_, plan, slot_seen_);
+    if (reported_loss_) return *reported_loss_;
+    const std::uint64_t tick = ++submitted_;
+    tick_plan& copy = buffer_of(tick).plan;
+    copy.rows.assign(plan.rows.begin(), plan.rows.end());
+    copy.tokens.assign(plan.tokens.begin(), plan.tokens.end());
+    post(tick_command{tick});
+    return tick;
+  }
+
+  [[nodiscard]] result<const tick_result*> collect() override {
+    if (reported_loss_) return *reported_loss_;
+    check(ticks_in_flight() > 0, "nothing to collect");
+    const std::uint64_t tick = collected_ + 1;
+    {
+      std::unique_lock lock(mutex_);
+      work_done_.wait(lock, [&] { return ticks_done_ >= tick; });
+      if (tick >= first_lost_tick_) return report(*loss_);
+    }
+    collected_ = tick;
+    return &buffer_of(tick).result;
+  }
+
+  [[nodiscard]] bool ready() const override {
+    if (reported_loss_) return true;
+    const std::lock_guard lock(mutex_);
+    return ticks_done_ > collected_;
+  }
+
+  [[nodiscard]] std::uint32_t ticks_in_flight() const override {
+    return static_cast<std::uint32_t>(submitted_ - collected_);
+  }
+
+  [[nodiscard]] result<row_result> draw(slot_id slot, std::span<const std::uint32_t> allowed) override {
+    check_slot(slot);
+    check(allowed.empty() || allowed.size() == (info_.vocab + 31) / 32, "a mask of another size");
+    row_result drawn;
+    post(draw_command{slot, allowed, &drawn});
+    if (auto r = finish(); !r) return r.error();
+    return drawn;
+  }
+
+  result<void> finish() override {
+    if (reported_loss_) return *reported_loss_;
+    std::unique_lock lock(mutex_);
+    work_done_.wait(lock, [&] { return commands_done_ == commands_posted_; });
+    if (loss_) return report(*loss_);
+    return {};
+  }
+
+ private:
+  struct tick_buffer {
+    tick_plan plan;
+    tick_result result;
+  };
+
+  void check_slot(slot_id slot) const { check(slot < info_.slots, "no such slot"); }
+
+  // One more buffer than ticks in flight: the result collected last stays valid while the next ones fill theirs.
+  [[nodiscard]] tick_buffer& buffer_of(std::uint64_t tick) { return ring_[tick % ring_.size()]; }
+
+  [[nodiscard]] const error& report(const error& loss) { return reported_loss_.emplace(loss); }
+
+  void post(command&& c) {
+    if (reported_loss_) return;
+    {
+      std::unique_lock lock(mutex_);
+      work_done_.wait(lock, [&] { return commands_posted_ - commands_done_ < queued_commands_max; });
+      queue_.push_back(std::move(c));
+      ++commands_posted_;
+    }
+    work_arrived_.notify_one();
+  }
+
+  // ---- below: the worker thread ----
+
+  void run_commands() {
+    std::vector<command> taken;
+    while (true) {
+      {
+        std::unique_lock lock(mutex_);
+        work_arrived_.wait(lock, [&] { return stopping_ || !queue_.empty(); });
+        if (stopping_) return;
+        taken.swap(queue_);
+      }
+      for (const command& c : taken)
+        if (!run_command(c)) return;
+      taken.clear();
+    }
+  }
+
+  // False when the engine is being destroyed.
+  [[nodiscard]] bool run_command(const command& c) {
+    result<void> outcome;
+    if (!loss_) outcome = std::visit([this](const auto& alternative) { return run(alternative); }, c);
+    const std::lock_guard lock(mutex_);
+    if (!outcome) {
+      loss_ = outcome.error();
+      first_lost_tick_ = ticks_done_ + 1;
+    }
+    if (std::holds_alternative<tick_command>(c)) ++ticks_done_;
+    ++commands_done_;
+    work_done_.notify_all();
+    return !stopping_;
+  }
+
+  result<void> run(const start_command& c) { return backend_->start(c.slot, c.params), result<void>(); }
+  result<void> run(const restart_command& c) { return backend_->restart_sampler(c.slot, c.params), result<void>(); }
+  result<void> run(const copy_command& c) { return backend_->copy_state(c.from, c.to), result<void>(); }
+  result<void> run(const clear_command& c) { return backend_->clear(c.slot), result<void>(); }
+  result<void> run(const park_command& c) { return backend_->park(c.slot, *c.out), result<void>(); }
+  result<void> run(const unpark_command& c) {
+    // Not checked when queued: the park that fills it may be queued as well.
+    check(c.in->state.size() == info_.state_floats, "a parked state of another size");
+    return backend_->unpark(c.slot, c.params, *c.in);
+  }
+  result<void> run(const write_command& c) { return backend_->write_state(c.slot, c.state); }
+  result<void> run(const read_command& c) { return backend_->read_state(c.slot, c.state), result<void>(); }
+  result<void> run(const tick_command& c) {
+    tick_buffer& buffer = buffer_of(c.tick);
+    const steady_time begin = real_clock().now();
+    auto outcome = backend_->run(c.tick, buffer.plan, buffer.result.rows);
+    buffer.result.tick = c.tick;
+    buffer.result.seconds = std::chrono::duration<double>(real_clock().now() - begin).count();
+    return outcome;
+  }
+  result<void> run(const draw_command& c) {
+    *c.out = backend_->draw(c.slot, c.allowed);
+    return {};
+  }
+
+  const engine_info info_;
+  const std::unique_ptr<backend> backend_;
+
+  // The caller's thread only. A loss counts from the call that first answers it, so that what was computed before the
+  // loss is still handed out, and when a caller learns of it does not depend on timing.
+  std::uint64_t submitted_ = 0;
+  std::uint64_t collected_ = 0;
+  std::optional<error> reported_loss_;
+  std::vector<std::uint8_t> slot_seen_;
+
+  std::array<tick_buffer, in_flight_max + 1> ring_;  // handed over under mutex_, by the counters
+
+  mutable std::mutex mutex_;
+  std::condition_variable work_arrived_;
+  std::condition_variable work_done_;
+  std::vector<command> queue_;
+  std::uint64_t commands_posted_ = 0;
+  std::uint64_t commands_done_ = 0;
+  std::uint64_t ticks_done_ = 0;
+  std::uint64_t first_lost_tick_ = std::numeric_limits<std::uint64_t>::max();
+  std::optional<error> loss_;  // written by the worker under mutex_
+  bool stopping_ = false;
+
+  std::thread worker_;  // last: everything it uses lives longer
+};
+
+}  // namespace
+
+std::unique_ptr<engine> make_host_engine(engine_info info, std::unique_ptr<backend> work) {
+  info.ticks_in_flight_max = in_flight_max;
+  return std::make_unique<host_engine>(std::move(info), std::move(work));
+}
+
+}  // namespace skein::engine

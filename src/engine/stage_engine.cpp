@@ -1,0 +1,35 @@
+#include "engine/stage_engine.hpp"
+
+#include <utility>
+
+#include "engine/host_engine.hpp"
+#include "engine/stage_backend.hpp"
+
+namespace skein::engine {
+
+engine_info describe_stage_engine(const kernels::stages& stages, const stage_engine_options& options) {
+  constexpr std::size_t sampler_bytes_per_token = 24;  // reserved by sampling::sampler
+  const kernels::stage_limits& limits = options.limits;
+  engine_info info;
+  info.device = options.device;
+  info.model_identity = options.model_identity;
+  info.weight_type = options.weight_type;
+  info.vocab = options.vocab;
+  info.slots = limits.slots;
+  info.max_tick_tokens = limits.max_rows;
+  info.max_tick_rows = options.max_tick_rows;
+  info.state_floats = stages.state_floats();
+  info.weight_bytes = stages.weight_bytes();
+  info.activation_bytes =
+      stages.activation_bytes() + std::size_t{limits.max_logit_rows} * options.vocab * sizeof(float);
+  info.slot_bytes = info.state_floats * sizeof(float) + options.vocab * sampler_bytes_per_token;
+  return info;
+}
+
+std::unique_ptr<engine> make_stage_engine(std::unique_ptr<kernels::stages> stages,
+                                          const stage_engine_options& options) {
+  engine_info info = describe_stage_engine(*stages, options);
+  return make_host_engine(std::move(info), std::make_unique<stage_backend>(std::move(stages), options));
+}
+
+}  // namespace skein::engine

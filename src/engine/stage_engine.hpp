@@ -1,0 +1,27 @@
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "engine/engine.hpp"
+#include "kernels/stages.hpp"
+
+namespace skein::engine {
+
+struct stage_engine_options {
+  std::string device = "cpu";
+  std::string model_identity;
+  std::string weight_type;
+  std::uint32_t layers = 0, vocab = 0;
+  std::uint32_t max_tick_rows = 64;
+  kernels::stage_limits limits;  ///< what the stages were made with; max_rows is the tick's most tokens
+};
+
+/// An engine over any stages: the CPU's, the reference or a test's own.
+[[nodiscard]] std::unique_ptr<engine> make_stage_engine(std::unique_ptr<kernels::stages> stages,
+                                                        const stage_engine_options& options);
+
+/// What make_stage_engine's engine says of itself.
+[[nodiscard]] engine_info describe_stage_engine(const kernels::stages& stages, const stage_engine_options& options);
+
+}  // namespace skein::engine

@@ -1,0 +1,18 @@
+#include <algorithm>
+#include <exception>
+#include <string>
+#include <vector>
+
+#include "actors/supervisor/supervisor.hpp"
+#include "cli/command_line.hpp"
+#include "cli/run.hpp"
+
+int main(int argc, char** argv) {
+  try {
+    const std::vector<std::string> arguments(argv + std::min(argc, 1), argv + argc);
+    const auto command = skein::cli::parse_command_line(arguments);
+    return command ? skein::cli::run(*command, skein::supervisor::serve) : skein::cli::fail(command.error());
+  } catch (const std::exception& trouble) {
+    return skein::cli::fail({skein::error_kind::internal, trouble.what(), {}});
+  }
+}

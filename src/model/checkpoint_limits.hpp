@@ -1,0 +1,17 @@
+#pragma once
+#include <cstddef>
+#include <cstdint>
+
+/// Ceilings for what a checkpoint may declare. The largest released model (13.3b, 61 layers) has about 2,000 tensors,
+/// 200 KB of safetensors header and 250 KB of pickle; the ceilings leave a factor of eight or more and keep what
+/// reading a hostile file can allocate below 64 MiB.
+namespace skein::model {
+
+inline constexpr std::size_t max_tensors = 16384;
+inline constexpr std::size_t max_tensor_name_bytes = 512;
+inline constexpr std::size_t max_dimensions = 8;
+inline constexpr std::uint64_t max_header_bytes = 4u << 20;  ///< JSON of a safetensors file, data.pkl of a .pth
+inline constexpr std::size_t max_zip_members = 2 * max_tensors;
+inline constexpr std::uint64_t max_zip_directory_bytes = 16u << 20;
+
+}  // namespace skein::model

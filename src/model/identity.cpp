@@ -1,0 +1,96 @@
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <memory>
+#include <numeric>
+#include <utility>
+#include <vector>
+
+#include "model/model_info.hpp"
+
+namespace skein::model {
+namespace {
+
+/// Feeds one XXH3-128. Texts and shapes carry their length, so that no two models feed the same bytes.
+class model_hash {
+ public:
+  model_hash() { XXH3_128bits_reset(state_.get()); }
+
+  void bytes(const void* data, std::size_t count) { XXH3_128bits_update(state_.get(), data, count); }
+  void number(std::uint64_t n) { bytes(&n, sizeof n); }
+  void text(std::string_view t) {
+    number(t.size());
+    bytes(t.data(), t.size());
+  }
+
+  void tensor(const tensor_view& view) {
+    text(to_string(view.type));
+    number(view.shape.size());
+    for (const std::int64_t d : view.shape) number(static_cast<std::uint64_t>(d));
+    if (view.row_major())
+      bytes(view.data, static_cast<std::size_t>(view.elements()) * dtype_bytes(view.type));
+    else
+      gathered(view);
+  }
+
+  [[nodiscard]] std::string hex() const {
+    XXH128_canonical_t canonical;
+    XXH128_canonicalFromHash(&canonical, XXH3_128bits_digest(state_.get()));
+    std::string out;
+    for (const unsigned char byte : canonical.digest)
+      (out += "0123456789abcdef"[byte >> 4]) += "0123456789abcdef"[byte & 15];
+    return out;
+  }
+
+ private:
+  /// The elements in row-major order, copied together a buffer at a time.
+  void gathered(const tensor_view& view) {
+    const std::size_t size = dtype_bytes(view.type);
+    std::vector<std::int64_t> index(view.shape.size(), 0);
+    std::size_t filled = 0;
+    do {
+      const std::int64_t element = std::inner_product(index.begin(), index.end(), view.stride.begin(), std::int64_t{0});
+      std::memcpy(buffer_.data() + filled, view.data + static_cast<std::size_t>(element) * size, size);
+      filled += size;
+      if (filled == buffer_.size()) bytes(buffer_.data(), std::exchange(filled, 0));
+    } while (advance(index, view.shape));
+    bytes(buffer_.data(), filled);
+  }
+
+  /// To the next index in row-major order; false after the last one.
+  static bool advance(std::vector<std::int64_t>& index, const std::vector<std::int64_t>& shape) {
+    for (std::size_t d = index.size(); d-- > 0;) {
+      if (++index[d] < shape[d]) return true;
+      index[d] = 0;
+    }
+    return false;
+  }
+
+  struct free_state {
+    void operator()(XXH3_state_t* s) const { XXH3_freeState(s); }
+  };
+  std::unique_ptr<XXH3_state_t, free_state> state_{XXH3_createState()};
+  std::array<std::byte, 8192> buffer_;  // a multiple of every element size
+};
+
+}  // namespace
+
+std::string identity(const checkpoint& file, std::string_view vocabulary_hash) {
+  std::vector<const named_tensor*> order;
+  order.reserve(file.tensors().size());
+  for (const auto& tensor : file.tensors()) order.push_back(&tensor);
+  std::ranges::sort(order, {}, [](const named_tensor* t) -> std::string_view { return t->name; });
+  model_hash hash;
+  hash.number(order.size());
+  for (const auto* tensor : order) {
+    hash.text(tensor->name);
+    hash.tensor(tensor->view);
+  }
+  hash.text(vocabulary_hash);
+  return hash.hex();
+}
+
+}  // namespace skein::model

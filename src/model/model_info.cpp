@@ -1,0 +1,168 @@
+#include "model/model_info.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <optional>
+
+#include "model/checkpoint_limits.hpp"
+#include "model/tensor_lookup.hpp"
+
+namespace skein::model {
+namespace {
+
+// No released model comes near these; whatever is computed from numbers below them fits 64 bits.
+constexpr std::uint32_t max_layers = 1024, max_width = 65536, max_ffn = 1u << 20, max_vocab = 1u << 20,
+                        max_rank = 65536, max_heads = 4096, max_head_size = 1024;
+
+/// Reads sizes off tensor shapes; after the first fault, which it keeps, all sizes are 0.
+class survey {
+ public:
+  explicit survey(const checkpoint& file) : file_(file) {}
+
+  /// Dimension `which` of a tensor that has two.
+  std::uint32_t of_matrix(const std::string& name, std::size_t which, std::uint32_t most) {
+    return size(name, which, most, 2, 2);
+  }
+  /// The first dimension of a tensor that may have further ones.
+  std::uint32_t first_of(const std::string& name, std::uint32_t most) { return size(name, 0, most, 1, max_dimensions); }
+  void require_shape(const std::string& name, std::initializer_list<std::int64_t> shape) {
+    if (auto found = find_shaped(file_, name, {shape.begin(), shape.size()}); !found) keep(found.error());
+  }
+  void require(bool fact, std::string_view name, const std::string& otherwise) {
+    if (!fact) keep(misfit(file_, name, otherwise));
+  }
+  [[nodiscard]] const std::optional<error>& fault() const { return fault_; }
+
+ private:
+  std::uint32_t size(const std::string& name, std::size_t which, std::uint32_t most, std::size_t least_dimensions,
+                     std::size_t most_dimensions) {
+    const auto found = find_required(file_, name);
+    if (!found) return keep(found.error());
+    const auto& shape = (*found)->shape;
+    if (shape.size() < least_dimensions || shape.size() > most_dimensions)
+      return keep(misfit(file_, name, "has shape " + shape_text(shape) + ", a matrix is expected"));
+    if (shape[which] > most)
+      return keep(misfit(file_, name,
+                         "has shape " + shape_text(shape) + "; dimension " + std::to_string(which) + " can be " +
+                             std::to_string(most) + " at most"));
+    return fault_ ? 0 : static_cast<std::uint32_t>(shape[which]);
+  }
+  std::uint32_t keep(error fault) {
+    if (!fault_) fault_ = std::move(fault);
+    return 0;
+  }
+
+  const checkpoint& file_;
+  std::optional<error> fault_;
+};
+
+/// One more than the largest N of the names blocks.N.*; nullopt when a number is too large.
+std::optional<std::uint32_t> count_layers(const checkpoint& file) {
+  constexpr std::string_view prefix = "blocks.";
+  std::uint32_t layers = 0;
+  for (const auto& tensor : file.tensors()) {
+    if (!tensor.name.starts_with(prefix)) continue;
+    std::uint32_t layer = 0;
+    const char* const end = tensor.name.data() + tensor.name.size();
+    const auto parsed = std::from_chars(tensor.name.data() + prefix.size(), end, layer);
+    if (parsed.ec == std::errc::invalid_argument) continue;
+    if (parsed.ec != std::errc() || layer >= max_layers) return std::nullopt;
+    layers = std::max(layers, layer + 1);
+  }
+  return layers;
+}
+
+rwkv_version version_of(const checkpoint& file) {
+  if (file.find(block_name(0, "att.r_k"))) return rwkv_version::v7;
+  if (file.find(block_name(0, "att.time_maa_x"))) return rwkv_version::v6;
+  if (!file.find(block_name(0, "att.ln_x.weight"))) return rwkv_version::v4;
+  const tensor_view* decay = file.find(block_name(0, "att.time_decay"));  // (H, N), or (H) and (H, 1, 1)
+  return decay && decay->shape.size() > 1 && decay->shape[1] > 1 ? rwkv_version::v5_2 : rwkv_version::v5_1;
+}
+
+/// The tensor whose first dimension is the number of heads.
+std::string heads_tensor(rwkv_version version) {
+  if (version == rwkv_version::v7) return block_name(0, "att.r_k");
+  return block_name(0, version == rwkv_version::v6 ? "att.time_faaaa" : "att.time_decay");
+}
+
+void survey_heads(survey& sizes, model_info& info) {
+  const std::string name = heads_tensor(info.version);
+  info.heads =
+      info.version == rwkv_version::v5_1 ? sizes.first_of(name, max_heads) : sizes.of_matrix(name, 0, max_heads);
+  if (info.heads == 0) return;
+  info.head_size = info.att / info.heads;
+  sizes.require(info.head_size >= 1 && info.head_size <= max_head_size && info.heads * info.head_size == info.att, name,
+                "names " + std::to_string(info.heads) + " heads, which do not divide the attention width " +
+                    std::to_string(info.att));
+  if (info.version != rwkv_version::v5_1) sizes.require_shape(name, {info.heads, info.head_size});
+}
+
+void survey_ranks(survey& sizes, model_info& info) {
+  info.rank_w = sizes.of_matrix(block_name(0, "att.w1"), 1, max_rank);
+  info.rank_a = sizes.of_matrix(block_name(0, "att.a1"), 1, max_rank);
+  info.rank_g = sizes.of_matrix(block_name(0, "att.g1"), 1, max_rank);
+  if (info.layers > 1) info.rank_v = sizes.of_matrix(block_name(1, "att.v1"), 1, max_rank);  // layer 0 needs none
+}
+
+/// What all tensors together say: parameters, the usual element type, and whether there is a state among them.
+void summarise(const checkpoint& file, model_info& info) {
+  std::array<std::uint64_t, 8> matrix_elements{};
+  for (const auto& [name, view] : file.tensors()) {
+    if (name.ends_with(".att.time_state")) {
+      info.has_time_state = true;
+      continue;
+    }
+    const auto elements = static_cast<std::uint64_t>(view.elements());
+    info.parameters += elements;
+    if (std::ranges::count_if(view.shape, [](std::int64_t d) { return d > 1; }) > 1)
+      matrix_elements[static_cast<std::size_t>(view.type)] += elements;
+  }
+  info.matrix_type = static_cast<dtype>(std::ranges::max_element(matrix_elements) - matrix_elements.begin());
+}
+
+}  // namespace
+
+std::string_view to_string(rwkv_version v) {
+  switch (v) {
+    case rwkv_version::v4: return "4";
+    case rwkv_version::v5_1: return "5.1";
+    case rwkv_version::v5_2: return "5.2";
+    case rwkv_version::v6: return "6";
+    case rwkv_version::v7: return "7";
+  }
+  return "?";
+}
+
+result<model_info> describe(const checkpoint& file) {
+  survey sizes(file);
+  model_info info;
+  info.vocab = sizes.of_matrix("emb.weight", 0, max_vocab);
+  info.embd = sizes.of_matrix("emb.weight", 1, max_width);
+  info.att = sizes.of_matrix(block_name(0, "att.key.weight"), 0, max_width);
+  info.ffn = sizes.of_matrix(block_name(0, "ffn.key.weight"), 0, max_ffn);
+  const auto layers = count_layers(file);
+  if (!layers) return misfit(file, "blocks.*", "numbers go beyond " + std::to_string(max_layers) + " layers");
+  info.layers = *layers;
+  info.version = version_of(file);
+
+  if (!sizes.fault() && info.version != rwkv_version::v4) survey_heads(sizes, info);
+  if (info.version == rwkv_version::v4) sizes.require_shape(block_name(0, "att.time_first"), {info.att});
+  if (info.version == rwkv_version::v7) {
+    survey_ranks(sizes, info);
+    sizes.require_shape(block_name(0, "att.key.weight"), {info.embd, info.embd});
+  }
+  sizes.require_shape("head.weight", {info.vocab, info.embd});
+  for (std::uint32_t layer = 0; layer < info.layers && !sizes.fault(); ++layer) {
+    sizes.require_shape(block_name(layer, "att.key.weight"), {info.att, info.embd});
+    sizes.require_shape(block_name(layer, "ffn.key.weight"), {info.ffn, info.embd});
+  }
+  if (sizes.fault()) return *sizes.fault();
+
+  summarise(file, info);
+  if (info.version != rwkv_version::v4) info.state = {info.layers, info.embd, info.heads, info.head_size};
+  return info;
+}
+
+}  // namespace skein::model

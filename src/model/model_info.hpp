@@ -1,0 +1,44 @@
+#pragma once
+#include <cstdint>
+#include <string>
+
+#include "base/result.hpp"
+#include "base/tensor.hpp"
+#include "kernels/rwkv7_weights.hpp"
+#include "model/checkpoint.hpp"
+#include "model/state_layout.hpp"
+
+namespace skein::model {
+
+enum class rwkv_version : std::uint8_t { v4, v5_1, v5_2, v6, v7 };
+[[nodiscard]] std::string_view to_string(rwkv_version v);  ///< "4", "5.1", "5.2", "6", "7"
+
+/// What a checkpoint holds, read from tensor names and shapes.
+struct model_info {
+  rwkv_version version = rwkv_version::v7;
+  std::uint32_t layers = 0, embd = 0, att = 0, ffn = 0, vocab = 0;
+  std::uint32_t heads = 0, head_size = 0;                        ///< 0 in v4, which has none
+  std::uint32_t rank_w = 0, rank_a = 0, rank_v = 0, rank_g = 0;  ///< v7
+  dtype matrix_type = dtype::f32;                                ///< element type of most matrix elements
+  std::uint64_t parameters = 0;                                  ///< elements of all tensors but time_state
+  bool has_time_state = false;                                   ///< the file brings its own initial state
+  state_layout state;                                            ///< empty in v4, whose state has another form
+};
+
+/// Errors: bad_file (missing tensors, impossible or inconsistent sizes; the text names the tensor).
+/// Checks numbers against limits before anything is computed from them.
+[[nodiscard]] result<model_info> describe(const checkpoint& file);
+
+/// Binds the tensors of an RWKV-7 checkpoint, each with its shape checked. The views point into `file`.
+/// Errors: bad_file naming the tensor, expected and found shape; unsupported for other versions.
+[[nodiscard]] result<kernels::rwkv7_weights> bind_rwkv7(const checkpoint& file, const model_info& info);
+
+/// Identity of a model: XXH3-128 (32 hex digits) over names, types, shapes and bytes of all tensors in name order, and
+/// over `vocabulary_hash`. The same for the same tensors in `.pth` and `.safetensors`. Reads the whole file once.
+[[nodiscard]] std::string identity(const checkpoint& file, std::string_view vocabulary_hash);
+
+/// An initial state from a state-tuning file (blocks.N.att.time_state), in the layout of `info.state`.
+/// Errors: as checkpoint::open, bad_file when shapes differ from the model's (both are named), unsupported for v4.
+[[nodiscard]] result<std::vector<float>> load_tuned_state(const std::filesystem::path& path, const model_info& info);
+
+}  // namespace skein::model

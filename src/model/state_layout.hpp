@@ -1,0 +1,35 @@
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace skein::model {
+
+/// The canonical order of a recurrent state, the same on every back end: layer by layer
+///   att.x_prev (C)   last token's input of time mixing (after ln1)
+///   ffn.x_prev (C)   last token's input of channel mixing (after ln2)
+///   att.wkv (H, N, N), indexed [head, value, key]
+/// as fp32, back to back.
+struct state_layout {
+  std::uint32_t layers = 0, embd = 0, heads = 0, head_size = 0;
+
+  struct array {
+    std::string name;  ///< e.g. "blocks.3.att.wkv"
+    std::vector<std::int64_t> shape;
+    std::size_t offset;  ///< in floats
+  };
+
+  [[nodiscard]] std::size_t wkv_floats() const { return static_cast<std::size_t>(heads) * head_size * head_size; }
+  [[nodiscard]] std::size_t layer_floats() const { return 2 * static_cast<std::size_t>(embd) + wkv_floats(); }
+  [[nodiscard]] std::size_t floats() const { return layers * layer_floats(); }
+  [[nodiscard]] std::size_t bytes() const { return floats() * sizeof(float); }
+  [[nodiscard]] std::size_t att_x_prev(std::uint32_t layer) const { return layer * layer_floats(); }
+  [[nodiscard]] std::size_t ffn_x_prev(std::uint32_t layer) const { return att_x_prev(layer) + embd; }
+  [[nodiscard]] std::size_t wkv(std::uint32_t layer) const { return att_x_prev(layer) + 2 * embd; }
+
+  /// All arrays in order; for files and reports.
+  [[nodiscard]] std::vector<array> arrays() const;
+};
+
+}  // namespace skein::model

@@ -1,0 +1,31 @@
+#pragma once
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/result.hpp"
+#include "model/checkpoint.hpp"
+
+/// Fetching tensors of a checkpoint by name with complaints that a person can act on.
+namespace skein::model {
+
+using extents = std::span<const std::int64_t>;
+
+/// The name of a tensor of a layer: "blocks.<layer>.<name>".
+[[nodiscard]] std::string block_name(std::uint32_t layer, std::string_view name);
+
+/// "(256, 64)".
+[[nodiscard]] std::string shape_text(extents shape);
+
+/// bad_file: "<path>: tensor '<name>' <what>".
+[[nodiscard]] error misfit(const checkpoint& file, std::string_view name, const std::string& what);
+
+/// A tensor of that name. Errors: bad_file when it is missing.
+[[nodiscard]] result<const tensor_view*> find_required(const checkpoint& file, std::string_view name);
+
+/// A tensor of that name and a floating type, seen with exactly the shape `expected`. Dimensions of 1 do not count when
+/// shapes are compared, since files write vectors as (C) and (1, 1, C) alike. Errors: bad_file naming both shapes.
+[[nodiscard]] result<tensor_view> find_shaped(const checkpoint& file, std::string_view name, extents expected);
+
+}  // namespace skein::model

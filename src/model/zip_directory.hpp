@@ -1,0 +1,37 @@
+#pragma once
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "base/result.hpp"
+#include "model/file_bytes.hpp"
+
+namespace skein::model {
+
+/// A stored (not compressed, not encrypted) member of a zip archive.
+struct zip_member {
+  std::string_view name;    ///< lies in the file
+  std::uint64_t data = 0;   ///< first byte of its data
+  std::uint64_t bytes = 0;  ///< of its data
+};
+
+/// The members of a zip archive, each with its data inside the file and apart from all others.
+/// Read from the central directory, since streaming writers leave the sizes out of the local headers; of these only
+/// the lengths of name and padding count. zip64 is understood. Checksums are not compared: that would read the whole
+/// file, and torch can be told to leave them out.
+class zip_directory {
+ public:
+  /// Errors: bad_file with the byte.
+  [[nodiscard]] static result<zip_directory> read(byte_span file);
+
+  /// In order of name; no name twice.
+  [[nodiscard]] const std::vector<zip_member>& members() const { return members_; }
+  /// nullptr when there is none of that name.
+  [[nodiscard]] const zip_member* find(std::string_view name) const;
+
+ private:
+  explicit zip_directory(std::vector<zip_member> members) : members_(std::move(members)) {}
+  std::vector<zip_member> members_;
+};
+
+}  // namespace skein::model

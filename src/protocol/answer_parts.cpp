@@ -1,0 +1,75 @@
+#include "protocol/answer_parts.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/utf8.hpp"
+
+namespace skein::protocol {
+namespace {
+
+constexpr std::string_view hex = "0123456789abcdef";
+
+void append_hex(std::string& out, std::uint8_t byte) {
+  out += hex[byte >> 4];
+  out += hex[byte & 15];
+}
+
+}  // namespace
+
+std::string answer_id(api shape, const std::array<std::uint8_t, 12>& random) {
+  std::string id = shape == api::chat_completions ? "chatcmpl-" : "cmpl-";
+  for (const auto byte : random) append_hex(id, byte);
+  return id;
+}
+
+void write_head(json_writer& out, const answer_head& head, std::string_view object) {
+  out.key("id").value(head.id).key("object").value(object).key("created").value(head.created);
+  out.key("model").value(head.model).key("system_fingerprint");
+  head.system_fingerprint.empty() ? out.null() : out.value(head.system_fingerprint);
+}
+
+void write_usage(json_writer& out, const token_usage& usage) {
+  out.key("usage").begin_object();
+  out.key("prompt_tokens").value(usage.prompt_tokens);
+  out.key("completion_tokens").value(usage.completion_tokens);
+  out.key("total_tokens").value(usage.prompt_tokens + usage.completion_tokens);
+  out.key("prompt_tokens_details").begin_object().key("cached_tokens").value(usage.cached_tokens).end_object();
+  out.key("completion_tokens_details").begin_object();
+  out.key("reasoning_tokens").value(usage.reasoning_tokens).end_object();
+  out.end_object();
+}
+
+void write_end(json_writer& out, const answer_end* end) {
+  out.key("finish_reason");
+  if (end)
+    out.value(end->reason == finish_reason::stop ? "stop" : "length");
+  else
+    out.null();
+  out.key("stop_reason");
+  if (end && std::holds_alternative<std::string>(end->stop_reason))
+    out.value(std::get<std::string>(end->stop_reason));
+  else if (end && std::holds_alternative<token_id>(end->stop_reason))
+    out.value(std::get<token_id>(end->stop_reason));
+  else
+    out.null();
+}
+
+void write_administrative(json_writer& out, const answer_end& end) {
+  if (!end.administrative) return;
+  out.key("rwkv").begin_object();
+  out.key("stop_reason").value(end.administrative->stop_reason);
+  out.key("request_id").value(end.administrative->request_id);
+  out.end_object();
+}
+
+std::string token_text(std::string_view bytes) {
+  if (is_utf8(bytes)) return std::string(bytes);
+  std::string text = "bytes:";
+  for (const char byte : bytes) append_hex(text += "\\x", static_cast<std::uint8_t>(byte));
+  return text;
+}
+
+float finite_logprob(float logprob) { return std::isfinite(logprob) ? std::max(logprob, -9999.0f) : -9999.0f; }
+
+}  // namespace skein::protocol

@@ -1,0 +1,104 @@
+#include <algorithm>
+#include <array>
+#include <span>
+
+#include "protocol/chat_messages.hpp"
+#include "protocol/generation_request.hpp"
+#include "protocol/shared_fields.hpp"
+
+namespace skein::protocol {
+namespace {
+
+struct named_mode {
+  std::string_view name;
+  think_mode mode;
+};
+
+constexpr std::array<named_mode, 7> think_types{{{"fast", think_mode::off},
+                                                 {"free", think_mode::on},
+                                                 {"preferChinese", think_mode::chinese_think},
+                                                 {"prefer_chinese", think_mode::chinese_think},
+                                                 {"en", think_mode::english_think},
+                                                 {"enShort", think_mode::short_think},
+                                                 {"enLong", think_mode::long_think}}};
+
+constexpr std::array<named_mode, 6> reasoning_efforts{{{"none", think_mode::off},
+                                                       {"minimal", think_mode::short_think},
+                                                       {"low", think_mode::short_think},
+                                                       {"medium", think_mode::on},
+                                                       {"high", think_mode::long_think},
+                                                       {"xhigh", think_mode::long_think}}};
+
+std::optional<think_mode> read_mode(const object_reader& body, std::string_view field,
+                                    std::span<const named_mode> known) {
+  const auto name = body.text(field);
+  if (!name) return std::nullopt;
+  const auto found = std::find_if(known.begin(), known.end(), [&](const named_mode& m) { return m.name == *name; });
+  if (found != known.end()) return found->mode;
+  std::string names;
+  for (const auto& m : known) names += (names.empty() ? "" : ", ") + std::string(m.name);
+  body.refuse(field, "must be one of: " + names);
+  return std::nullopt;
+}
+
+std::optional<think_mode> read_switch(const object_reader& body, std::string_view field) {
+  const auto think = body.boolean(field);
+  if (!think) return std::nullopt;
+  return *think ? think_mode::on : think_mode::off;
+}
+
+/// The most exact field wins. All are read, so that a wrong one is refused whether it counts or not.
+think_mode read_think(const object_reader& body, const model_preset& preset) {
+  const auto type = read_mode(body, "think_type", think_types);
+  const auto think = read_switch(body, "think");
+  const auto enabled = read_switch(body, "enable_think");
+  const auto arguments = body.object("chat_template_kwargs");
+  const auto in_arguments = arguments ? read_switch(*arguments, "enable_thinking") : std::nullopt;
+  const auto effort = read_mode(body, "reasoning_effort", reasoning_efforts);
+  for (const auto& given : {type, think, enabled, in_arguments, effort})
+    if (given) return *given;
+  return preset.default_think ? think_mode::on : think_mode::off;
+}
+
+bool read_reasoning_raw(const object_reader& body) {
+  const auto format = body.text("reasoning_format");
+  if (!format) return false;
+  if (*format == "raw" || *format == "none") return true;
+  if (*format != "auto" && *format != "parsed" && *format != "deepseek")
+    body.refuse("reasoning_format", "must be one of: raw, none, auto, parsed, deepseek");
+  return false;
+}
+
+void read_logprobs(const object_reader& body, sampling::sampling_params& out) {
+  out.logprobs = body.boolean("logprobs").value_or(false);
+  const auto top = body.integer("top_logprobs", 0, sampling::top_logprobs_max);
+  if (top && *top > 0 && !out.logprobs) body.refuse("top_logprobs", "needs logprobs to be true");
+  out.top_logprobs = static_cast<std::uint32_t>(top.value_or(0));
+}
+
+}  // namespace
+
+result<generation_request> parse_chat_completion(std::string_view text, const model_preset& preset,
+                                                 const request_limits& limits) {
+  const auto document = parse_object(text, limits);
+  if (!document) return document.error();
+  first_fault fault;
+  const object_reader body(document->root(), "", fault);
+  generation_request request;
+  request.shape = api::chat_completions;
+  request.messages = read_messages(body);
+  refuse_unsupported_fields(body);
+  read_delivery(body, limits, request);
+  read_sampling(body,
+                {preset.temperature, preset.top_p, preset.top_k, preset.alpha_presence, preset.alpha_frequency,
+                 preset.alpha_decay, preset.max_tokens},
+                limits, request.sampling);
+  read_stops(body, preset.stop, limits, request);
+  read_logprobs(body, request.sampling);
+  request.think = read_think(body, preset);
+  request.reasoning_raw = read_reasoning_raw(body);
+  if (fault.found()) return fault.get();
+  return request;
+}
+
+}  // namespace skein::protocol

@@ -1,0 +1,41 @@
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "protocol/answer.hpp"
+
+/// JSON of /v1/chat/completions. A stream is, for every index: a role chunk, delta chunks, a final chunk; then for all
+/// a usage chunk, if it was asked for (`usage_follows` marks the chunks before it with usage:null).
+namespace skein::protocol {
+
+struct chat_choice {
+  std::uint32_t index = 0;
+  std::string reasoning;  ///< reasoning_content; left out when empty
+  std::string content;
+  std::optional<std::vector<logprob_entry>> logprobs;
+  answer_end end;
+};
+
+/// The whole answer.
+[[nodiscard]] std::string chat_body(const answer_head& head, std::span<const chat_choice> choices,
+                                    const token_usage& usage);
+
+/// What one event adds to a choice; an empty text is left out.
+struct chat_delta {
+  std::uint32_t index = 0;
+  std::string_view reasoning;
+  std::string_view content;
+  std::span<const logprob_entry> logprobs;  ///< empty: null
+};
+
+[[nodiscard]] std::string chat_role_chunk(const answer_head& head, std::uint32_t index, bool usage_follows);
+[[nodiscard]] std::string chat_delta_chunk(const answer_head& head, const chat_delta& delta, bool usage_follows);
+[[nodiscard]] std::string chat_final_chunk(const answer_head& head, std::uint32_t index, const answer_end& end,
+                                           bool usage_follows);
+[[nodiscard]] std::string chat_usage_chunk(const answer_head& head, const token_usage& usage);
+
+}  // namespace skein::protocol

@@ -1,0 +1,108 @@
+#include <algorithm>
+
+#include "protocol/generation_request.hpp"
+#include "protocol/shared_fields.hpp"
+
+namespace skein::protocol {
+namespace {
+
+constexpr std::uint32_t completion_logprobs_max = 5;
+
+/// Reads the four shapes of `prompt`: a text, texts, token ids, lists of token ids.
+class prompt_reader {
+ public:
+  prompt_reader(const object_reader& body, const request_limits& limits)
+      : fault_(body.fault()), limits_(limits), path_(body.path_of("prompt")) {}
+
+  std::vector<prompt_input> read(json_value value) {
+    std::vector<prompt_input> prompts;
+    if (const auto text = value.text()) {
+      prompts.push_back({std::string(*text), {}, false});
+    } else if (!value.is(json_kind::array) || value.is_empty_array()) {
+      refuse(path_);
+    } else if ((*value.elements().begin()).is(json_kind::number)) {
+      prompts.push_back({"", read_tokens(value, path_), true});
+    } else {
+      for (const auto element : value.elements()) {
+        if (fault_.found()) break;
+        prompts.push_back(read_one(element, element_path(path_, prompts.size())));
+      }
+    }
+    return prompts;
+  }
+
+ private:
+  prompt_input read_one(json_value value, const std::string& path) {
+    if (const auto text = value.text()) return {std::string(*text), {}, false};
+    if (value.is(json_kind::array) && !value.is_empty_array()) return {"", read_tokens(value, path), true};
+    refuse(path);
+    return {};
+  }
+
+  std::vector<token_id> read_tokens(json_value list, const std::string& path) {
+    return read_token_list(list, path, limits_.prompt_tokens_max, fault_);
+  }
+
+  void refuse(const std::string& path) {
+    fault_.report(error_kind::invalid_argument, path,
+                  path + " is wrong: prompt must be a string, strings, token ids, or lists of token ids");
+  }
+
+  first_fault& fault_;
+  const request_limits& limits_;
+  std::string path_;
+};
+
+void read_prompts(const object_reader& body, const request_limits& limits, generation_request& out) {
+  const auto prompt = body.value("prompt");
+  if (!prompt) return body.refuse("prompt", "is missing");
+  out.prompts = prompt_reader(body, limits).read(*prompt);
+
+  if (const auto suffix = body.text("suffix"); suffix && !suffix->empty()) {
+    out.suffix = std::string(*suffix);
+    if (std::any_of(out.prompts.begin(), out.prompts.end(), [](const prompt_input& p) { return p.is_tokens; }))
+      body.refuse("suffix", "needs prompts of text, not of tokens");
+  }
+}
+
+/// Every prompt runs best_of rows and the answer shows n of them; so a stream, which cannot choose, has no best_of.
+void read_rows(const object_reader& body, const request_limits& limits, generation_request& out) {
+  const auto best_of = body.integer("best_of", 1, limits.n_max);
+  out.best_of = static_cast<std::uint32_t>(best_of.value_or(out.n));
+  if (out.best_of < out.n) body.refuse("best_of", "must not be less than n");
+  if (out.best_of > out.n && out.stream) body.refuse("best_of", "must equal n in a stream");
+  if (out.prompts.size() * out.best_of > limits.prompts_max)
+    body.refuse("prompt", "asks for more than " + std::to_string(limits.prompts_max) + " answers in one request");
+}
+
+void read_logprobs(const object_reader& body, sampling::sampling_params& out) {
+  const auto top = body.integer("logprobs", 0, completion_logprobs_max);
+  out.logprobs = top.has_value();
+  out.top_logprobs = static_cast<std::uint32_t>(top.value_or(0));
+}
+
+}  // namespace
+
+result<generation_request> parse_completion(std::string_view text, const model_preset& preset,
+                                            const request_limits& limits) {
+  const auto document = parse_object(text, limits);
+  if (!document) return document.error();
+  first_fault fault;
+  const object_reader body(document->root(), "", fault);
+  generation_request request;
+  request.shape = api::completions;
+  read_prompts(body, limits, request);
+  refuse_unsupported_fields(body);
+  read_delivery(body, limits, request);
+  read_rows(body, limits, request);
+  const sampling_defaults plain{1.0f, 1.0f, 0, 0.0f, 0.0f, preset.alpha_decay, preset.completion_max_tokens};
+  read_sampling(body, plain, limits, request.sampling);
+  const std::vector<std::string> no_turns;  // plain text has no turns to end
+  read_stops(body, no_turns, limits, request);
+  read_logprobs(body, request.sampling);
+  request.echo = body.boolean("echo").value_or(false);
+  if (fault.found()) return fault.get();
+  return request;
+}
+
+}  // namespace skein::protocol

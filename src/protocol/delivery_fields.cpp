@@ -1,0 +1,46 @@
+#include <algorithm>
+#include <limits>
+
+#include "protocol/shared_fields.hpp"
+
+namespace skein::protocol {
+
+void read_delivery(const object_reader& body, const request_limits& limits, generation_request& out) {
+  out.model = body.text("model").value_or("");
+  out.user = body.text("user").value_or("");
+
+  out.stream = body.boolean("stream").value_or(false);
+  if (const auto options = body.object("stream_options"))
+    out.include_usage = options->boolean("include_usage").value_or(false);
+  using int64 = std::numeric_limits<std::int64_t>;
+  const auto chunk = body.integer("chunk_size", int64::min(), int64::max()).value_or(1);
+  out.chunk_size = static_cast<std::uint32_t>(std::clamp<std::int64_t>(chunk, 1, limits.max_tokens_max));
+
+  out.n = static_cast<std::uint32_t>(body.integer("n", 1, limits.n_max).value_or(1));
+  out.best_of = out.n;
+
+  if (const auto seed = body.value("seed")) {
+    const auto low = seed->integer();
+    const auto high = seed->unsigned_integer();
+    if (!low && !high) return body.refuse("seed", "must be a whole number of 64 bits");
+    out.sampling.seed = low ? static_cast<std::uint64_t>(*low) : *high;
+    out.seed_given = true;
+  }
+}
+
+void refuse_unsupported_fields(const object_reader& body) {
+  for (const auto name : {"tools", "functions"})  // clients send [] for "none"
+    if (const auto list = body.value(name); list && !list->is_empty_array()) body.refuse_unsupported(name);
+  for (const auto name : {"tool_choice", "function_call"})
+    if (const auto choice = body.value(name); choice && choice->text() != "none") body.refuse_unsupported(name);
+  if (const auto format = body.object("response_format"))
+    if (format->text("type").value_or("text") != "text") body.refuse_unsupported("response_format");
+  if (const auto modalities = body.array("modalities"))
+    for (const auto modality : modalities->elements())
+      if (modality.text() != "text") body.refuse_unsupported("modalities");
+  for (const auto name : {"audio", "prediction", "web_search_options", "guided_json", "guided_regex", "guided_choice",
+                          "guided_grammar", "grammar", "json_schema", "bnf_schema"})
+    if (body.value(name)) body.refuse_unsupported(name);
+}
+
+}  // namespace skein::protocol

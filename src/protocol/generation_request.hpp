@@ -1,0 +1,99 @@
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/ids.hpp"
+#include "base/result.hpp"
+#include "sampling/sampling_params.hpp"
+
+namespace skein::protocol {
+
+/// Which answer shape a request gets.
+enum class api : std::uint8_t { chat_completions, completions };
+
+struct chat_message {
+  std::string role;     ///< system, developer, user, assistant or tool
+  std::string content;  ///< text parts joined
+  std::string name;     ///< optional
+};
+
+/// How an assistant turn is opened; see protocol/chat_template. english, short and long append their wish to the last
+/// user text; chinese begins the thinking with a Chinese word.
+enum class think_mode : std::uint8_t { off, on, short_think, long_think, english_think, chinese_think };
+
+/// A prompt of /v1/completions: text, or tokens given as such (at least one). An empty text is legal and means the
+/// start of a text: whoever tokenises it feeds end_of_text.
+struct prompt_input {
+  std::string text;
+  std::vector<token_id> tokens;
+  bool is_tokens = false;
+};
+
+/// Defaults of a model for requests that leave things open (configuration, section per model).
+struct model_preset {
+  // chat: a request that names no sampler field
+  float temperature = 1.0f, top_p = 0.6f;
+  std::int32_t top_k = 20;
+  float alpha_presence = 1.0f, alpha_frequency = 0.1f, alpha_decay = 0.996f;
+  std::uint32_t max_tokens = 4096;
+  std::uint32_t completion_max_tokens = 256;
+  std::vector<std::string> stop{"\nUser:"};
+  std::string no_think_opening = "Assistant: <think>\n</think";  ///< how the template opens an answer without thinking
+  bool default_think = false;
+};
+
+/// Limits on what a request may ask for.
+struct request_limits {
+  std::size_t body_bytes_max = 8u << 20;
+  std::uint32_t n_max = 128;                ///< also of best_of
+  std::uint32_t max_tokens_max = 1u << 20;  ///< larger values are cut to this
+  std::uint32_t prompt_tokens_max = 4u << 20;
+  std::uint32_t prompts_max = 128;     ///< prompts times the larger of n and best_of in one request
+  std::uint32_t stops_max = 16;        ///< stop strings that the request names
+  std::uint32_t stop_bytes_max = 256;  ///< of one stop string
+  std::uint32_t stop_ids_max = 128;
+  std::uint32_t logit_bias_max = 1024;
+  std::uint32_t json_depth_max = 64;
+};
+
+/// A parsed and checked generation call; all defaults are applied.
+struct generation_request {
+  api shape = api::chat_completions;
+  std::string model;                   ///< as sent; empty when absent
+  std::vector<chat_message> messages;  ///< chat
+  std::vector<prompt_input> prompts;   ///< completions; at least one
+  std::optional<std::string> suffix;   ///< completions: fill in the middle
+  bool echo = false;
+  think_mode think = think_mode::off;
+  bool reasoning_raw = false;          ///< leave think text in the content
+  sampling::sampling_params sampling;  ///< of row 0, with the stop ids that the request names; `row` and the
+                                       ///< vocabulary's end_of_text are added by the request actor
+  bool seed_given = false;             ///< else the request actor draws one
+  bool ignore_eos = false;
+  std::vector<std::string> stop;  ///< all stop strings; see below where they come from
+  std::uint32_t n = 1;
+  std::uint32_t best_of = 1;  ///< completions, >= n
+  bool stream = false;
+  bool include_usage = false;
+  std::uint32_t chunk_size = 1;         ///< tokens collected before an event
+  std::string user;
+};
+
+/// Parses a body. Errors: invalid_argument or unsupported with `field` set to the JSON field at fault
+/// ("messages[1].role"), or invalid_argument without a field for text that is not JSON; too_large above body_bytes_max.
+/// Duplicate keys are refused. Unknown fields are ignored, null equals absent.
+///
+/// Stops: `stop` adds to the turn ends of the preset (chat only), since an answer also ends where the turn does;
+/// `stop_tokens`, the native field, replaces them, so that an empty list leaves none. `ignore_eos` lifts them too.
+/// Penalties: alpha_* names follow the native rule, OpenAI's names OpenAI's; where both are given the native name wins.
+[[nodiscard]] result<generation_request> parse_chat_completion(std::string_view body, const model_preset& preset,
+                                                               const request_limits& limits);
+[[nodiscard]] result<generation_request> parse_completion(std::string_view body, const model_preset& preset,
+                                                          const request_limits& limits);
+
+}  // namespace skein::protocol

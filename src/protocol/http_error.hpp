@@ -1,0 +1,46 @@
+#pragma once
+#include <chrono>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/error.hpp"
+
+namespace skein::protocol {
+
+/// A refusal as HTTP says it. `headers` are the extra ones; Content-Type and the rest are the sender's.
+struct http_error {
+  unsigned status = 500;
+  std::vector<std::pair<std::string, std::string>> headers;
+  std::string body;  ///< {"error":{"message","type","param","code"}}; in a stream it goes out as an event
+};
+
+/// Clients wait as long as Retry-After says, without a limit of their own.
+inline constexpr std::chrono::seconds retry_after_max{30};
+
+/// The only map from error kinds to HTTP:
+///   invalid_argument, bad_file  400 invalid_request_error
+///   unsupported                 400 invalid_request_error, unsupported_parameter
+///   unauthorized                401 authentication_error, invalid_api_key; WWW-Authenticate: Bearer
+///   forbidden                   403 permission_error
+///   not_found, missing_file     404 invalid_request_error, not_found; model_not_found where the field is "model"
+///   conflict                    409 conflict
+///   too_large                   413 invalid_request_error, request_too_large; where a field is named, the prompt and
+///   not
+///                               the body is too long: 400, context_length_exceeded
+///   overloaded                  429 rate_limit_error, rate_limit_exceeded; Retry-After
+///   cancelled                   499, for the log: nobody is left to read it
+///   unavailable                 503 service_unavailable; Retry-After
+///   timeout                     504 server_error, timeout
+///   io, bad_config, internal    500 server_error
+/// `retry_after` is put between 1 second and retry_after_max.
+[[nodiscard]] http_error to_http(const error& e, std::chrono::seconds retry_after = std::chrono::seconds(1));
+
+/// 405: the route exists, with the methods of `allow` ("GET, HEAD").
+[[nodiscard]] http_error method_not_allowed(std::string_view allow);
+
+/// The body for a refusal that HTTP itself calls for (400 framing, 408, 413, 414, 417, 431, 501, 503).
+[[nodiscard]] std::string error_body(unsigned status, std::string_view message);
+
+}  // namespace skein::protocol

@@ -1,0 +1,113 @@
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/result.hpp"
+
+namespace simdjson::dom {
+class parser;
+}
+
+/// Reading JSON from clients. simdjson takes seconds to compile, so only json.cpp includes it and hands out views.
+namespace skein::protocol {
+
+enum class json_kind : std::uint8_t { null, boolean, number, string, array, object };
+
+/// A value of a json_document; a cheap view that lives as long as the document.
+class json_value {
+ public:
+  class element_iterator;
+  class member_iterator;
+  template <typename Iterator>
+  struct range {
+    Iterator first, last;
+    [[nodiscard]] Iterator begin() const { return first; }
+    [[nodiscard]] Iterator end() const { return last; }
+  };
+
+  [[nodiscard]] json_kind kind() const;
+  [[nodiscard]] bool is(json_kind k) const { return kind() == k; }
+  [[nodiscard]] bool is_empty_array() const;
+
+  // The value, if it is of that type and fits. `integer` takes 3.0 for 3; `unsigned_integer` reaches 2^64 - 1.
+  [[nodiscard]] std::optional<bool> boolean() const;
+  [[nodiscard]] std::optional<double> number() const;
+  [[nodiscard]] std::optional<std::int64_t> integer() const;
+  [[nodiscard]] std::optional<std::uint64_t> unsigned_integer() const;
+  [[nodiscard]] std::optional<std::string_view> text() const;
+
+  /// The member of an object, or nothing. Reads the object from its start: for a known handful of names.
+  [[nodiscard]] std::optional<json_value> member(std::string_view name) const;
+
+  /// The values of an array, in order; the kind must be array (checked).
+  [[nodiscard]] range<element_iterator> elements() const;
+  /// The names and values of an object, in order; the kind must be object (checked).
+  [[nodiscard]] range<member_iterator> members() const;
+
+ private:
+  const void* document_ = nullptr;  // with index_: the bits of a simdjson::dom::element
+  std::size_t index_ = 0;
+};
+
+struct json_member {
+  std::string_view name;
+  json_value value;
+};
+
+class json_value::element_iterator {
+ public:
+  json_value operator*() const { return at_; }
+  element_iterator& operator++();
+  bool operator!=(const element_iterator& other) const { return at_.index_ != other.at_.index_; }
+
+ private:
+  friend class json_value;
+  json_value at_;
+};
+
+class json_value::member_iterator {
+ public:
+  json_member operator*() const;
+  member_iterator& operator++();
+  bool operator!=(const member_iterator& other) const { return at_.index_ != other.at_.index_; }
+
+ private:
+  friend class json_value;
+  json_value at_;  // the name; its value follows on the tape
+};
+
+struct json_limits {
+  std::size_t bytes_max = 8u << 20;
+  std::size_t depth_max = 64;  ///< arrays and objects inside each other, each with something in it
+};
+
+/// A parsed text. Owns up to about 12 times the text's bytes, which its destructor gives back: nothing grows with the
+/// largest body ever seen.
+class json_document {
+ public:
+  /// Errors: too_large above bytes_max; invalid_argument for what is not JSON in valid UTF-8 or too deep; and, with the
+  /// path in `field`, for an object that has a name twice (readers disagree on which one counts).
+  [[nodiscard]] static result<json_document> parse(std::string_view text, const json_limits& limits);
+
+  json_document(json_document&&) noexcept;
+  json_document& operator=(json_document&&) noexcept;
+  ~json_document();
+
+  [[nodiscard]] json_value root() const { return root_; }
+
+ private:
+  json_document();
+  std::unique_ptr<simdjson::dom::parser> parser_;
+  json_value root_;
+};
+
+/// The path of a member or an element as errors name it: member_path("messages[1]", "role") is "messages[1].role".
+/// Names longer than 64 bytes are cut.
+[[nodiscard]] std::string member_path(std::string_view parent, std::string_view name);
+[[nodiscard]] std::string element_path(std::string_view parent, std::size_t index);
+
+}  // namespace skein::protocol

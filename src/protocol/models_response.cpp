@@ -1,0 +1,37 @@
+#include "protocol/models_response.hpp"
+
+#include "protocol/json_writer.hpp"
+
+namespace skein::protocol {
+namespace {
+
+void write_model(json_writer& out, const model_card& model) {
+  out.begin_object().key("id").value(model.id).key("object").value("model");
+  out.key("created").value(model.created).key("owned_by").value("skein");
+  out.key("rwkv").begin_object();
+  out.key("version").value(model.version).key("device").value(model.device);
+  out.key("weight_type").value(model.weight_type).key("identity").value(model.identity);
+  out.key("layers").value(model.layers).key("embd").value(model.embd).key("vocab").value(model.vocab);
+  out.key("parameters").value(model.parameters).key("state_bytes").value(model.state_bytes);
+  out.end_object().end_object();
+}
+
+}  // namespace
+
+std::string models_list(std::span<const model_card> models) {
+  std::string json;
+  json_writer out(json);
+  out.begin_object().key("object").value("list").key("data").begin_array();
+  for (const auto& model : models) write_model(out, model);
+  out.end_array().end_object();
+  return json;
+}
+
+std::string model_body(const model_card& model) {
+  std::string json;
+  json_writer out(json);
+  write_model(out, model);
+  return json;
+}
+
+}  // namespace skein::protocol

@@ -1,0 +1,27 @@
+#pragma once
+#include <cstdint>
+#include <span>
+#include <string>
+
+namespace skein::protocol {
+
+/// A model as /v1/models shows it; everything after `created` stands in its object `rwkv`.
+struct model_card {
+  std::string id;
+  std::int64_t created = 0;  ///< Unix seconds of loading
+  std::string version;       ///< "7"
+  std::string device;        ///< "cpu"
+  std::string weight_type;   ///< "bf16"
+  std::string identity;      ///< hash over tensors and vocabulary
+  std::uint32_t layers = 0, embd = 0, vocab = 0;
+  std::uint64_t parameters = 0;
+  std::uint64_t state_bytes = 0;  ///< of one sequence, whatever its length
+};
+
+/// {"object":"list","data":[...]}
+[[nodiscard]] std::string models_list(std::span<const model_card> models);
+
+/// The answer of /v1/models/{id}.
+[[nodiscard]] std::string model_body(const model_card& model);
+
+}  // namespace skein::protocol

@@ -1,0 +1,123 @@
+#include "protocol/object_reader.hpp"
+
+#include <charconv>
+#include <limits>
+#include <utility>
+
+#include "base/check.hpp"
+
+namespace skein::protocol {
+namespace {
+
+std::string in_words(double number) {
+  char digits[32];
+  return {digits, std::to_chars(digits, digits + sizeof digits, number).ptr};
+}
+
+}  // namespace
+
+void first_fault::report(error_kind kind, std::string field, std::string message) {
+  if (!first_) first_ = error{kind, std::move(message), std::move(field)};
+}
+
+object_reader::object_reader(json_value object, std::string path, first_fault& fault)
+    : object_(object), path_(std::move(path)), fault_(fault) {
+  check(object.is(json_kind::object));
+}
+
+std::optional<json_value> object_reader::value(std::string_view name) const {
+  const auto found = object_.member(name);
+  return found && !found->is(json_kind::null) ? found : std::nullopt;
+}
+
+std::optional<bool> object_reader::boolean(std::string_view name) const {
+  const auto found = value(name);
+  if (!found) return std::nullopt;
+  const auto read = found->boolean();
+  if (!read) refuse(name, "must be true or false");
+  return read;
+}
+
+std::optional<std::int64_t> object_reader::integer(std::string_view name, std::int64_t min, std::int64_t max) const {
+  const auto found = value(name);
+  return found ? read_integer(*found, path_of(name), min, max, fault_) : std::nullopt;
+}
+
+std::optional<double> object_reader::number(std::string_view name, double min, double max) const {
+  const auto found = value(name);
+  if (!found) return std::nullopt;
+  const auto read = found->number();
+  if (read && *read >= min && *read <= max) return read;
+  refuse(name, "must be a number from " + in_words(min) + " to " + in_words(max));
+  return std::nullopt;
+}
+
+std::optional<std::string_view> object_reader::text(std::string_view name) const {
+  const auto found = value(name);
+  if (!found) return std::nullopt;
+  const auto read = found->text();
+  if (!read) refuse(name, "must be a string");
+  return read;
+}
+
+std::optional<json_value> object_reader::array(std::string_view name) const {
+  const auto found = value(name);
+  if (!found || found->is(json_kind::array)) return found;
+  refuse(name, "must be a list");
+  return std::nullopt;
+}
+
+std::optional<object_reader> object_reader::object(std::string_view name) const {
+  const auto found = value(name);
+  if (!found) return std::nullopt;
+  if (found->is(json_kind::object)) return object_reader(*found, path_of(name), fault_);
+  refuse(name, "must be an object");
+  return std::nullopt;
+}
+
+void object_reader::refuse(std::string_view name, std::string_view complaint) const {
+  const auto path = path_of(name);
+  fault_.report(error_kind::invalid_argument, path, path + ' ' + std::string(complaint));
+}
+
+void object_reader::refuse_unsupported(std::string_view name) const {
+  const auto path = path_of(name);
+  fault_.report(error_kind::unsupported, path, path + " is not supported by this server");
+}
+
+std::optional<std::int64_t> read_integer(json_value value, const std::string& path, std::int64_t min, std::int64_t max,
+                                         first_fault& fault) {
+  const auto read = value.integer();
+  if (read && *read >= min && *read <= max) return read;
+  fault.report(error_kind::invalid_argument, path,
+               path + " must be a whole number from " + std::to_string(min) + " to " + std::to_string(max));
+  return std::nullopt;
+}
+
+std::vector<token_id> read_token_list(json_value list, const std::string& path, std::size_t tokens_max,
+                                      first_fault& fault) {
+  std::vector<token_id> tokens;
+  for (const auto element : list.elements()) {
+    const auto token = element.integer();
+    if (!token || *token < 0 || *token > std::numeric_limits<token_id>::max()) {
+      const auto at = element_path(path, tokens.size());
+      fault.report(error_kind::invalid_argument, at, at + " must be a token id");
+      break;
+    }
+    if (tokens.size() >= tokens_max) {
+      fault.report(error_kind::too_large, path, path + " has more than " + std::to_string(tokens_max) + " tokens");
+      break;
+    }
+    tokens.push_back(static_cast<token_id>(*token));
+  }
+  return tokens;
+}
+
+result<json_document> parse_object(std::string_view text, const request_limits& limits) {
+  auto document = json_document::parse(text, {limits.body_bytes_max, limits.json_depth_max});
+  if (document && !document->root().is(json_kind::object))
+    return error{error_kind::invalid_argument, "the body must be a JSON object", ""};
+  return document;
+}
+
+}  // namespace skein::protocol

@@ -1,0 +1,67 @@
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/ids.hpp"
+#include "base/result.hpp"
+#include "protocol/generation_request.hpp"
+#include "protocol/json.hpp"
+
+namespace skein::protocol {
+
+/// Keeps the first thing found wrong with a body. A parser reads field after field as if all were well, and looks here
+/// once at its end.
+class first_fault {
+ public:
+  void report(error_kind kind, std::string field, std::string message);
+  [[nodiscard]] bool found() const { return first_.has_value(); }
+  [[nodiscard]] const error& get() const { return *first_; }
+
+ private:
+  std::optional<error> first_;
+};
+
+/// Reads the members of one JSON object. `null` equals absent. A member of the wrong type or out of range is reported
+/// with its path and reads as absent; members that nobody asks for are ignored.
+class object_reader {
+ public:
+  /// `object` must be an object (checked); `path` is how errors name it, empty for the body itself.
+  object_reader(json_value object, std::string path, first_fault& fault);
+
+  [[nodiscard]] std::optional<json_value> value(std::string_view name) const;
+  [[nodiscard]] std::optional<bool> boolean(std::string_view name) const;
+  [[nodiscard]] std::optional<std::int64_t> integer(std::string_view name, std::int64_t min, std::int64_t max) const;
+  [[nodiscard]] std::optional<double> number(std::string_view name, double min, double max) const;
+  [[nodiscard]] std::optional<std::string_view> text(std::string_view name) const;
+  [[nodiscard]] std::optional<json_value> array(std::string_view name) const;
+  [[nodiscard]] std::optional<object_reader> object(std::string_view name) const;
+
+  [[nodiscard]] std::string path_of(std::string_view name) const { return member_path(path_, name); }
+  [[nodiscard]] first_fault& fault() const { return fault_; }
+
+  /// Reports that the member is wrong: "<path> <complaint>".
+  void refuse(std::string_view name, std::string_view complaint) const;
+  /// Reports that the member asks for something this server does not do.
+  void refuse_unsupported(std::string_view name) const;
+
+ private:
+  json_value object_;
+  std::string path_;
+  first_fault& fault_;
+};
+
+/// A whole number from `min` to `max` at `path`, or nothing, reported.
+[[nodiscard]] std::optional<std::int64_t> read_integer(json_value value, const std::string& path, std::int64_t min,
+                                                       std::int64_t max, first_fault& fault);
+
+/// Token ids of a list, at most `tokens_max`; ids are not compared with a vocabulary. Reports what is none.
+[[nodiscard]] std::vector<token_id> read_token_list(json_value list, const std::string& path, std::size_t tokens_max,
+                                                    first_fault& fault);
+
+/// A body that must be one JSON object.
+[[nodiscard]] result<json_document> parse_object(std::string_view text, const request_limits& limits);
+
+}  // namespace skein::protocol

@@ -1,0 +1,110 @@
+#include <algorithm>
+#include <charconv>
+#include <limits>
+
+#include "protocol/shared_fields.hpp"
+
+namespace skein::protocol {
+namespace {
+
+constexpr std::int64_t int64_max = std::numeric_limits<std::int64_t>::max();
+constexpr std::int64_t int64_min = std::numeric_limits<std::int64_t>::min();
+constexpr std::int64_t token_max = std::numeric_limits<token_id>::max();
+
+std::optional<float> read_float(const object_reader& body, std::string_view name, double min, double max) {
+  const auto number = body.number(name, min, max);
+  return number ? std::optional(static_cast<float>(*number)) : std::nullopt;
+}
+
+std::optional<std::int32_t> read_top_k(const object_reader& body) {
+  const auto count = body.integer("top_k", int64_min, int64_max);
+  if (!count) return std::nullopt;
+  const bool limits = *count > 0 && *count <= token_max;  // more than any vocabulary holds is no limit
+  return limits ? static_cast<std::int32_t>(*count) : 0;
+}
+
+/// Naming one of the three makes the others neutral: a client that sets temperature 0.7 does not expect our top_p.
+void read_filters(const object_reader& body, const sampling_defaults& defaults, sampling::sampling_params& out) {
+  const auto temperature = read_float(body, "temperature", 0, 1000);
+  const auto top_p = read_float(body, "top_p", 0, 1);
+  const auto top_k = read_top_k(body);
+  const bool named = temperature || top_p || top_k;
+  out.temperature = temperature.value_or(named ? 1.0f : defaults.temperature);
+  out.top_p = top_p.value_or(named ? 1.0f : defaults.top_p);
+  out.top_k = top_k.value_or(named ? 0 : defaults.top_k);
+  out.min_p = read_float(body, "min_p", 0, 1).value_or(0.0f);
+}
+
+std::optional<float> read_decay(const object_reader& body, std::string_view name) {
+  const auto decay = read_float(body, name, 0, 1);
+  if (!decay || *decay > 0) return decay;
+  body.refuse(name, "must be above 0 and at most 1");
+  return std::nullopt;
+}
+
+void read_penalties(const object_reader& body, const sampling_defaults& defaults, sampling::sampling_params& out) {
+  const auto alpha_presence = read_float(body, "alpha_presence", -100, 100);
+  const auto alpha_frequency = read_float(body, "alpha_frequency", -100, 100);
+  const auto presence = read_float(body, "presence_penalty", -2, 2);
+  const auto frequency = read_float(body, "frequency_penalty", -2, 2);
+  const auto penalty_decay = read_decay(body, "penalty_decay");
+  const auto alpha_decay = read_decay(body, "alpha_decay");
+  const auto decay = alpha_decay ? alpha_decay : penalty_decay;
+
+  const bool native_named = alpha_presence || alpha_frequency;
+  if (!native_named && (presence || frequency)) {
+    out.first_penalty = presence.value_or(0.0f) + frequency.value_or(0.0f);
+    out.repeat_penalty = frequency.value_or(0.0f);
+    out.penalty_decay = decay.value_or(1.0f);
+  } else {
+    out.first_penalty = alpha_presence.value_or(presence.value_or(defaults.alpha_presence));
+    out.repeat_penalty = alpha_frequency.value_or(frequency.value_or(defaults.alpha_frequency));
+    out.penalty_decay = decay.value_or(defaults.alpha_decay);
+  }
+}
+
+/// A token id as JSON object keys give it: digits only, no leading zero, so that two keys are never one token.
+std::optional<token_id> token_of_key(std::string_view key) {
+  token_id token = 0;
+  if (key.empty() || key[0] == '-' || (key[0] == '0' && key.size() > 1)) return std::nullopt;
+  const auto [end, code] = std::from_chars(key.data(), key.data() + key.size(), token);
+  return code == std::errc() && end == key.data() + key.size() ? std::optional(token) : std::nullopt;
+}
+
+void read_logit_bias(const object_reader& body, const request_limits& limits, sampling::sampling_params& out) {
+  const auto found = body.value("logit_bias");
+  if (!found) return;
+  if (!found->is(json_kind::object)) return body.refuse("logit_bias", "must be an object of token ids and numbers");
+  const auto path = body.path_of("logit_bias");
+  const object_reader entries(*found, path, body.fault());
+  for (const auto [name, value] : found->members()) {
+    if (value.is(json_kind::null)) continue;
+    if (out.logit_bias.size() >= limits.logit_bias_max)
+      return body.refuse("logit_bias", "has more than " + std::to_string(limits.logit_bias_max) + " entries");
+    const auto token = token_of_key(name);
+    if (!token) return entries.refuse(name, "is not a token id");
+    const auto bias = value.number();
+    if (!bias || *bias < -100 || *bias > 100) return entries.refuse(name, "must be a number from -100 to 100");
+    out.logit_bias.push_back({*token, static_cast<float>(*bias)});
+  }
+}
+
+void read_max_tokens(const object_reader& body, const sampling_defaults& defaults, const request_limits& limits,
+                     sampling::sampling_params& out) {
+  const auto new_name = body.integer("max_completion_tokens", 0, int64_max);
+  const auto old_name = body.integer("max_tokens", 0, int64_max);
+  const auto wanted = new_name.value_or(old_name.value_or(defaults.max_tokens));
+  out.max_tokens = static_cast<std::uint32_t>(std::min<std::int64_t>(wanted, limits.max_tokens_max));
+}
+
+}  // namespace
+
+void read_sampling(const object_reader& body, const sampling_defaults& defaults, const request_limits& limits,
+                   sampling::sampling_params& out) {
+  read_filters(body, defaults, out);
+  read_penalties(body, defaults, out);
+  read_logit_bias(body, limits, out);
+  read_max_tokens(body, defaults, limits, out);
+}
+
+}  // namespace skein::protocol

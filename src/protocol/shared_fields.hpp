@@ -1,0 +1,30 @@
+#pragma once
+#include "protocol/generation_request.hpp"
+#include "protocol/object_reader.hpp"
+
+/// The fields that chat and text completions share. Each function reports what is wrong to the body's fault.
+namespace skein::protocol {
+
+/// What holds where a request names nothing.
+struct sampling_defaults {
+  float temperature, top_p;
+  std::int32_t top_k;
+  float alpha_presence, alpha_frequency, alpha_decay;
+  std::uint32_t max_tokens;
+};
+
+/// temperature, top_p, top_k, min_p, penalties of both name families, logit_bias, max_tokens and its other name.
+void read_sampling(const object_reader& body, const sampling_defaults& defaults, const request_limits& limits,
+                   sampling::sampling_params& out);
+
+/// stop, stop_tokens, stop_token_ids, ignore_eos. `turn_ends` are the preset's stop strings.
+void read_stops(const object_reader& body, const std::vector<std::string>& turn_ends, const request_limits& limits,
+                generation_request& out);
+
+/// model, user, stream, stream_options, chunk_size, n, seed.
+void read_delivery(const object_reader& body, const request_limits& limits, generation_request& out);
+
+/// Refuses what would change the answer's meaning and is not done here: tools, structured output, audio and the like.
+void refuse_unsupported_fields(const object_reader& body);
+
+}  // namespace skein::protocol

@@ -1,0 +1,74 @@
+#include "protocol/think_splitter.hpp"
+
+#include "protocol/chat_template.hpp"
+
+namespace skein::protocol {
+namespace {
+
+constexpr std::string_view close_tag = "</think>";
+
+char lead_of(answer_form form) {
+  if (form == answer_form::raw) return '\0';
+  return form == answer_form::direct ? ' ' : '>';
+}
+
+}  // namespace
+
+answer_form form_of(const generation_request& request, const model_preset& preset) {
+  if (request.shape != api::chat_completions || request.reasoning_raw || continues_answer(request.messages))
+    return answer_form::raw;
+  if (request.think != think_mode::off) return answer_form::thinking;
+  return preset.no_think_opening.ends_with("</think") ? answer_form::closing : answer_form::direct;
+}
+
+think_splitter::think_splitter(answer_form form)
+    : in_thoughts_(form == answer_form::thinking), lead_(lead_of(form)), skips_newlines_(form != answer_form::raw) {}
+
+void think_splitter::push(std::string_view text, parts& out) {
+  text = without_lead(text);
+  if (in_thoughts_)
+    push_thoughts(text, out);
+  else
+    out.content += text;
+}
+
+void think_splitter::finish(parts& out) {
+  if (in_thoughts_) out.reasoning += close_tag.substr(0, matched_);
+  matched_ = 0;
+}
+
+/// Drops what stands before a part's first visible character.
+std::string_view think_splitter::without_lead(std::string_view text) {
+  if (lead_ != '\0' && !text.empty()) {
+    if (text.front() == lead_) text.remove_prefix(1);
+    lead_ = '\0';
+  }
+  while (skips_newlines_ && !text.empty()) {
+    if (text.front() == '\n')
+      text.remove_prefix(1);
+    else
+      skips_newlines_ = false;
+  }
+  return text;
+}
+
+void think_splitter::push_thoughts(std::string_view text, parts& out) {
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    // '<' occurs in the tag only at its start, so a failed match can only begin anew at this byte.
+    if (text[i] != close_tag[matched_]) {
+      out.reasoning += close_tag.substr(0, matched_);
+      matched_ = 0;
+    }
+    if (text[i] != close_tag[matched_]) {
+      out.reasoning += text[i];
+    } else if (++matched_ == close_tag.size()) {
+      in_thoughts_ = false;
+      matched_ = 0;
+      skips_newlines_ = true;
+      out.content += without_lead(text.substr(i + 1));
+      return;
+    }
+  }
+}
+
+}  // namespace skein::protocol

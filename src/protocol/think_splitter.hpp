@@ -1,0 +1,49 @@
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "protocol/generation_request.hpp"
+
+namespace skein::protocol {
+
+/// What generated text is, given how its prompt ended.
+enum class answer_form : std::uint8_t {
+  raw,       ///< content as it comes
+  direct,    ///< after "Assistant:" or "</think>": one space or newlines come before the content
+  closing,   ///< after "</think": '>' and newlines come before the content
+  thinking,  ///< after "<think": '>', newlines, thoughts, "</think>", newlines, content
+};
+
+/// How render_chat ended this request's prompt; raw where the client wants nothing taken away.
+[[nodiscard]] answer_form form_of(const generation_request& request, const model_preset& preset);
+
+/// Splits streamed text into thoughts and content, without what its form says comes before either. The result does not
+/// depend on how the text is cut into pieces.
+class think_splitter {
+ public:
+  explicit think_splitter(answer_form form);
+
+  /// What a piece of text brought; strings are appended to.
+  struct parts {
+    std::string reasoning, content;
+  };
+  void push(std::string_view text, parts& out);
+  /// The end of the text: gives out what was held back as a possible start of "</think>".
+  void finish(parts& out);
+
+  /// Whether the next token belongs to the thoughts (for usage).
+  [[nodiscard]] bool reasoning() const { return in_thoughts_; }
+
+ private:
+  void push_thoughts(std::string_view text, parts& out);
+  [[nodiscard]] std::string_view without_lead(std::string_view text);
+
+  bool in_thoughts_;
+  char lead_;                // dropped if it is the first to come; 0: nothing is, or the first has come
+  bool skips_newlines_;      // nothing visible has come in this part
+  std::size_t matched_ = 0;  // bytes of "</think>" that the thoughts end with so far
+};
+
+}  // namespace skein::protocol

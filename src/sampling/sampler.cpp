@@ -1,0 +1,90 @@
+#include "sampling/sampler.hpp"
+
+#include <algorithm>
+
+#include "base/check.hpp"
+#include "sampling/philox.hpp"
+
+namespace skein::sampling {
+namespace {
+
+constexpr float temperature_min = 0.001f;
+
+bool is_greedy(const sampling_params& params) {
+  return params.top_k == 1 || params.top_p == 0 || !(params.temperature >= temperature_min);
+}
+
+}  // namespace
+
+sampler::sampler(std::uint32_t vocab) : penalties_(vocab), row_(vocab) { candidates_.reserve(vocab); }
+
+void sampler::start(const sampling_params& params) {
+  params_ = params;
+  std::erase_if(params_.logit_bias, [this](const logit_bias_entry& entry) {
+    return entry.token < 0 || static_cast<std::uint32_t>(entry.token) >= row_.vocab();
+  });
+  generated_ = 0;
+  penalties_.clear();
+}
+
+sampler::drawn sampler::draw(std::span<const float> logits, std::span<const std::uint32_t> allowed) {
+  row_.load(logits);
+  penalise(row_.logits());
+  return draw_loaded(logits, allowed);
+}
+
+sampler::drawn sampler::draw_penalised(std::span<const float> penalised, std::span<const float> raw,
+                                       std::span<const std::uint32_t> allowed) {
+  row_.load(penalised);
+  return draw_loaded(raw, allowed);
+}
+
+void sampler::penalise(std::span<float> logits) const {
+  check(logits.size() == row_.vocab());
+  const auto add = [&](token_id token, float value) {
+    float& logit = logits[static_cast<std::size_t>(token)];
+    logit = finite_logit(finite_logit(logit) + value);
+  };
+  for (const auto& [token, bias] : params_.logit_bias) add(token, bias);
+  for (const auto& [token, penalty] : penalties_.drawn()) add(token, -penalty);
+}
+
+sampler::drawn sampler::draw_loaded(std::span<const float> raw, std::span<const std::uint32_t> allowed) {
+  drawn result;
+  result.token = choose(allowed);
+  if (params_.logprobs) result.logprobs = log_probabilities(raw, result.token, params_.top_logprobs);
+  record(result.token);
+  return result;
+}
+
+token_id sampler::choose(std::span<const std::uint32_t> allowed) {
+  row_.scan(allowed);
+  if (is_greedy(params_)) return row_.argmax();
+  row_.exponentiate(params_.temperature);
+  const kept_tokens kept = select(row_, params_, candidates_);
+  return pick(row_, kept, uniform(params_.seed, params_.row, generated_));
+}
+
+void sampler::record(token_id token) {
+  check(token >= 0);
+  check(static_cast<std::uint32_t>(token) < row_.vocab());
+  penalties_.record(token, params_);
+  ++generated_;
+}
+
+bool sampler::is_stop(token_id token) const {
+  return std::find(params_.stop_ids.begin(), params_.stop_ids.end(), token) != params_.stop_ids.end();
+}
+
+sampler::saved sampler::save() const { return {generated_, penalties_.drawn()}; }
+
+void sampler::restore(const saved& from) {
+  for (const token_penalty& p : from.penalties) {
+    check(p.token >= 0);
+    check(static_cast<std::uint32_t>(p.token) < row_.vocab());
+  }
+  generated_ = from.generated;
+  penalties_.restore(from.penalties);
+}
+
+}  // namespace skein::sampling

@@ -1,0 +1,54 @@
+#pragma once
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "base/ids.hpp"
+
+namespace skein::sampling {
+
+inline constexpr std::uint32_t top_logprobs_max = 20;
+
+struct logit_bias_entry {
+  token_id token;
+  float bias;  ///< added to the logit before penalties; -100 .. 100
+};
+
+/// How one row draws its tokens, after defaults, presets and dialects were applied (protocol does that). One step:
+///   z[i] = (logit[i] + bias[i] - P[i]) / temperature;  p = softmax(z)
+///   min_p, then joint top_k and top_p choose the kept tokens; one is drawn
+///   P *= penalty_decay; P[drawn] += first_penalty if it was never drawn before, else repeat_penalty
+/// P and "drawn before" start empty with each request and know generated tokens only.
+/// The "rapid" dialect (alpha_*) maps presence -> first, frequency -> repeat; OpenAI's maps presence + frequency ->
+/// first, frequency -> repeat, with decay 1.
+struct sampling_params {
+  float temperature = 1.0f;  ///< 0 (or below 0.001): greedy. Otherwise 0.001 .. 1000
+  float top_p = 1.0f;        ///< 0 .. 1; 0: greedy
+  std::int32_t top_k = 0;    ///< <= 0 or above the vocabulary: no limit; 1: greedy
+  float min_p = 0.0f;        ///< removes p < min_p * p_max, before top_k and top_p; top_p stays a share of all
+  float first_penalty = 0.0f;
+  float repeat_penalty = 0.0f;
+  float penalty_decay = 1.0f;  ///< (0, 1]
+  std::vector<logit_bias_entry> logit_bias;
+  std::vector<token_id> stop_ids;   ///< sampled one of these: the row stops; the token has no text
+  std::uint32_t max_tokens = 4096;  ///< the row stops after that many generated tokens
+  std::uint64_t seed = 0;
+  std::uint32_t row = 0;  ///< row of `n`; random numbers are keyed by (seed, row, index of generated token)
+  bool logprobs = false;
+  std::uint32_t top_logprobs = 0;  ///< 0 .. top_logprobs_max
+};
+
+struct token_logprob {
+  token_id token;
+  float logprob;
+};
+
+/// Log-probability of a token and the best alternatives, from the raw softmax at temperature 1, before bias, penalties
+/// and filters. `top` is in falling order (ties: lower id first).
+struct token_logprobs {
+  float logprob = 0;
+  std::uint32_t count = 0;
+  std::array<token_logprob, top_logprobs_max> top{};
+};
+
+}  // namespace skein::sampling

@@ -1,0 +1,70 @@
+// Every stop string runs its own Knuth-Morris-Pratt automaton over the stream. Its `matched` is the longest prefix of
+// that stop string which the stream ends with at this moment, so the furthest of all automata tells how many bytes
+// could still become part of a stop string: those are held back, all before them are released. One automaton over all
+// strings (Aho-Corasick) would save steps, but with at most a few stop strings and a model that writes some hundred
+// bytes a second the steps are free, while its tables would have to be built for every request.
+#include "tokenizer/stop_matcher.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace skein::tokenizer {
+namespace {
+
+/// Length of the longest prefix of `stop` that ends the text, when `matched` did before `byte` was added.
+std::uint32_t extend(std::string_view stop, const std::vector<std::uint32_t>& border, std::uint32_t matched,
+                     char byte) {
+  while (matched > 0 && stop[matched] != byte) matched = border[matched - 1];
+  return stop[matched] == byte ? matched + 1 : 0;
+}
+
+}  // namespace
+
+stop_matcher::stop_matcher(std::vector<std::string> stops) : stops_(std::move(stops)), progress_(stops_.size()) {
+  for (std::size_t s = 0; s < stops_.size(); ++s) {
+    auto& border = progress_[s].border;
+    border.reserve(stops_[s].size());
+    for (std::size_t i = 0; i < stops_[s].size(); ++i)
+      border.push_back(i == 0 ? 0 : extend(stops_[s], border, border[i - 1], stops_[s][i]));
+  }
+}
+
+bool stop_matcher::advance(std::uint32_t stop, char byte) {
+  if (stops_[stop].empty()) return false;
+  progress& p = progress_[stop];
+  p.matched = extend(stops_[stop], p.border, p.matched, byte);
+  return p.matched == stops_[stop].size();
+}
+
+std::optional<std::uint32_t> stop_matcher::step(char byte) {
+  std::optional<std::uint32_t> longest;
+  for (std::uint32_t s = 0; s < stops_.size(); ++s)
+    if (advance(s, byte) && (!longest || stops_[s].size() > stops_[*longest].size())) longest = s;
+  return longest;
+}
+
+stop_matcher::outcome stop_matcher::push(std::string_view bytes, std::string& out) {
+  for (std::size_t i = 0; i < bytes.size() && !found_; ++i) {
+    found_ = step(bytes[i]);
+    if (!found_) continue;
+    held_.append(bytes.substr(0, i + 1));
+    out.append(held_, 0, held_.size() - stops_[*found_].size());
+    held_.clear();
+  }
+  if (found_) return {found_};
+
+  std::size_t keep = 0;
+  for (const progress& p : progress_) keep = std::max<std::size_t>(keep, p.matched);
+  held_.append(bytes);
+  out.append(held_, 0, held_.size() - keep);
+  held_.erase(0, held_.size() - keep);
+  return {};
+}
+
+void stop_matcher::finish(std::string& out) {
+  out.append(held_);
+  held_.clear();
+  for (progress& p : progress_) p.matched = 0;
+}
+
+}  // namespace skein::tokenizer

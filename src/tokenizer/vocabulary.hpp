@@ -1,0 +1,47 @@
+#pragma once
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "base/ids.hpp"
+#include "base/result.hpp"
+
+namespace skein::tokenizer {
+
+/// A vocabulary in the World file format, or the byte vocabulary (`token = byte`, no end of text). Immutable after
+/// loading, shared by all threads.
+class vocabulary {
+ public:
+  /// World format: a line is `<id> <Python literal> <byte count>`. Errors: missing_file, io, bad_file with line number.
+  [[nodiscard]] static result<std::shared_ptr<const vocabulary>> load(const std::filesystem::path& file);
+  /// The same from memory; `name` is the file's name or path, as errors shall show it.
+  [[nodiscard]] static result<std::shared_ptr<const vocabulary>> parse(std::string_view text, std::string_view name);
+  [[nodiscard]] static std::shared_ptr<const vocabulary> bytes();
+
+  ~vocabulary();
+  vocabulary(const vocabulary&) = delete;  // shared by pointer; the trie is large
+  vocabulary& operator=(const vocabulary&) = delete;
+
+  /// Appends the ids of `text` (any bytes) to `out`: greedy longest match. Linear in the text, no recursion.
+  /// Returns how many. A byte that no token begins with is an error (invalid_argument) that names the offset; `out` is
+  /// then as before. It cannot happen where all 256 single bytes are tokens, as in the World vocabulary.
+  [[nodiscard]] result<std::size_t> encode(std::string_view text, std::vector<token_id>& out) const;
+
+  /// The bytes of a token; empty for the end of text and for all ids without text, negative and too large ones too.
+  [[nodiscard]] std::string_view text(token_id id) const;
+  [[nodiscard]] bool is_bytes() const;
+  [[nodiscard]] std::uint32_t size() const;         ///< one above the highest id
+  [[nodiscard]] std::size_t longest_token() const;  ///< bytes
+  [[nodiscard]] const std::string& hash() const;    ///< XXH3-128 of ids and bytes, 32 hex digits
+  [[nodiscard]] const std::string& name() const;    ///< file name, or "bytes"
+  /// The end of text, or no_token where the vocabulary has none.
+  [[nodiscard]] token_id end() const;
+
+ private:
+  struct impl;
+  explicit vocabulary(std::unique_ptr<impl>);
+  std::unique_ptr<impl> impl_;
+};
+
+}  // namespace skein::tokenizer

@@ -1,0 +1,158 @@
+// The device actor as it runs: its own thread, the fake engine behind it, many senders before it. Every answer must be
+// the fake model's text for its prompt; shutdown, a lost device and a destroyed actor must leave nobody without an
+// answer.
+#include "actors/device/device_actor.hpp"
+
+#include <boost/test/unit_test.hpp>
+#include <condition_variable>
+#include <map>
+#include <mutex>
+#include <set>
+#include <thread>
+
+#include "engine/fake_engine.hpp"
+
+namespace {
+
+using namespace skein;
+using namespace skein::device;
+using namespace std::chrono_literals;
+
+/// Collects events of all io threads and lets the test wait for them.
+class collector final : public event_sink {
+ public:
+  void deliver(std::uint32_t, events&& batch) override {
+    const std::lock_guard lock(mutex_);
+    for (auto& e : batch.items) std::visit([this](auto& one) { take(one); }, e);
+    changed_.notify_all();
+  }
+  void congestion(std::vector<std::uint8_t>& by_io_thread) const override { by_io_thread.assign(2, 0); }
+
+  /// Waits until `count` requests are over; the limit only ends a test that would hang.
+  bool wait_for(std::size_t count) {
+    std::unique_lock lock(mutex_);
+    return changed_.wait_for(lock, 60s, [&] { return over_.size() >= count; });
+  }
+  bool wait_for_tokens(request_id id, std::size_t count) {
+    std::unique_lock lock(mutex_);
+    return changed_.wait_for(lock, 60s, [&] { return tokens_[id].size() >= count; });
+  }
+  std::vector<token_id> tokens(request_id id) {
+    const std::lock_guard lock(mutex_);
+    return tokens_[id];
+  }
+  std::size_t count(finish_cause cause) {
+    const std::lock_guard lock(mutex_);
+    return causes_[cause];
+  }
+  std::size_t rejections() {
+    const std::lock_guard lock(mutex_);
+    return rejected_;
+  }
+
+ private:
+  void take(admitted&) {}
+  void take(prompt_scored&) {}
+  void take(rejected& e) {
+    ++rejected_;
+    over_.insert(e.id);
+  }
+  void take(token& e) { tokens_[e.id].push_back(e.id_of_token); }
+  void take(row_finished& e) {
+    ++causes_[e.cause];
+    over_.insert(e.id);
+  }
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::map<request_id, std::vector<token_id>> tokens_;
+  std::map<finish_cause, std::size_t> causes_;
+  std::set<request_id> over_;
+  std::size_t rejected_ = 0;
+};
+
+engine::fake_engine_options small_engine() {
+  engine::fake_engine_options o;
+  o.slots = 4;
+  o.max_tick_tokens = 32;
+  o.max_tick_rows = 4;
+  return o;
+}
+
+submit request(request_id id, std::uint32_t budget) {
+  submit s;
+  s.id = id;
+  s.reply_to = static_cast<std::uint32_t>(id % 2);
+  s.client = std::to_string(id % 3);
+  for (request_id i = 0; i < 5 + id % 40; ++i) s.prompt.push_back(static_cast<token_id>(1 + (id * 31 + i * 7) % 200));
+  sampling::sampling_params p;
+  p.temperature = 0;
+  p.max_tokens = budget;
+  s.rows.push_back(p);
+  s.queue_deadline = s.total_deadline = real_clock().now() + 10min;
+  return s;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(many_senders_get_their_own_texts) {
+  collector sink;
+  const auto options = small_engine();
+  device_actor actor(engine::make_fake_engine(options), {.turn_tokens = 8}, sink, real_clock());
+  std::vector<std::thread> senders;
+  for (request_id thread = 0; thread < 4; ++thread) {
+    senders.emplace_back([&, thread] {
+      for (request_id i = 0; i < 25; ++i) {
+        message m = request(1 + thread * 25 + i, 20);
+        while (!actor.inbox().push(m)) std::this_thread::yield();
+      }
+    });
+  }
+  for (auto& s : senders) s.join();
+  BOOST_REQUIRE(sink.wait_for(100));
+  for (request_id id = 1; id <= 100; ++id) {
+    const submit s = request(id, 20);
+    BOOST_TEST(sink.tokens(id) == engine::fake_text(options.model, s.prompt, s.rows[0]),
+               boost::test_tools::per_element());
+  }
+  BOOST_TEST(actor.counters().generated_tokens > 0u);
+}
+
+BOOST_AUTO_TEST_CASE(shutdown_lets_running_requests_end) {
+  collector sink;
+  device_actor actor(engine::make_fake_engine(small_engine()), {}, sink, real_clock());
+  BOOST_REQUIRE(actor.inbox().push(request(1, 200)));
+  BOOST_REQUIRE(sink.wait_for_tokens(1, 1));
+  BOOST_REQUIRE(actor.inbox().push_urgent(shutdown{real_clock().now() + 1min}));
+  actor.join();
+  BOOST_TEST(sink.count(finish_cause::shutdown) == 0u);
+  BOOST_TEST(sink.wait_for(1));
+  BOOST_TEST(!actor.inbox().push(request(2, 1)));
+}
+
+BOOST_AUTO_TEST_CASE(a_destroyed_actor_answers_everybody) {
+  collector sink;
+  {
+    auto options = small_engine();
+    options.tick_latency = 1ms;
+    device_actor actor(engine::make_fake_engine(options), {}, sink, real_clock());
+    for (request_id id = 1; id <= 30; ++id) BOOST_REQUIRE(actor.inbox().push(request(id, 1u << 30)));
+    BOOST_REQUIRE(sink.wait_for_tokens(1, 3));
+  }
+  BOOST_TEST(sink.wait_for(30));
+  BOOST_TEST(sink.count(finish_cause::shutdown) + sink.rejections() + sink.count(finish_cause::stop_id) == 30u);
+}
+
+BOOST_AUTO_TEST_CASE(a_lost_device_is_told_to_everybody_and_the_supervisor) {
+  collector sink;
+  auto options = small_engine();
+  options.lost_at_tick = 5;
+  std::atomic<int> told = 0;
+  device_actor actor(engine::make_fake_engine(options), {}, sink, real_clock(), [&](const error&) { ++told; });
+  for (request_id id = 1; id <= 10; ++id) BOOST_REQUIRE(actor.inbox().push(request(id, 1000)));
+  BOOST_REQUIRE(sink.wait_for(10));
+  BOOST_REQUIRE(actor.inbox().push(request(11, 5)));
+  BOOST_REQUIRE(sink.wait_for(11));
+  BOOST_TEST(told == 1);
+  BOOST_TEST(actor.counters().lost.load());
+}

@@ -1,0 +1,428 @@
+// The request actor, stepped by hand: a body goes in, the test plays device and reads what the client would get. Shows
+// the order of a stream's events, that text does not depend on how tokens cut it, that stop strings end a row and tell
+// the device, that refusals keep their status, and that whatever ends a call leaves no work behind on the device.
+#include "actors/request/generation_call.hpp"
+
+#include <boost/test/unit_test.hpp>
+#include <string>
+#include <vector>
+
+namespace {
+
+using namespace skein;
+using namespace skein::request;
+using namespace std::chrono_literals;
+
+/// Remembers what a client would get.
+class recorder final : public connection::response_writer {
+ public:
+  void respond(unsigned s, connection::header_list h, std::string body) override {
+    BOOST_REQUIRE(!ended && !streaming);
+    status = s;
+    headers = std::move(h);
+    text = std::move(body);
+    ended = true;
+  }
+  void begin_stream(unsigned s, connection::header_list h) override {
+    BOOST_REQUIRE(!ended && !streaming);
+    status = s;
+    headers = std::move(h);
+    streaming = true;
+  }
+  void write(std::string bytes) override {
+    BOOST_REQUIRE(streaming && !ended);
+    text += bytes;
+  }
+  void end() override {
+    BOOST_REQUIRE(streaming && !ended);
+    ended = true;
+  }
+  void abort() override { ended = true; }
+  [[nodiscard]] std::size_t queued_bytes() const override { return queued; }
+  [[nodiscard]] std::string header(std::string_view name) const {
+    for (const auto& [n, v] : headers)
+      if (n == name) return v;
+    return {};
+  }
+
+  unsigned status = 0;
+  connection::header_list headers;
+  std::string text;
+  std::size_t queued = 0;
+  bool streaming = false, ended = false;
+};
+
+/// One io thread's worth of request actors with the test in the place of device, clock, workers and client.
+struct bench {
+  bench() {
+    context->model.names = {"tiny", "rwkv7"};
+    context->model.vocabulary = tokenizer::vocabulary::bytes();
+    context->model.vocab = 256;
+    context->model.fingerprint = "skein-test";
+    context->device = &inbox;
+    context->time = &time;
+    context->ready = true;
+    context->run_long = [this](std::function<void()> work) {
+      if (workers_full) return false;
+      long_work.push_back(std::move(work));
+      return true;
+    };
+  }
+
+  /// Sends a body; the call then waits for the device, or has answered.
+  void send(const std::string& body, protocol::api shape = protocol::api::chat_completions, bool authenticated = true) {
+    out = std::make_shared<recorder>();
+    call_origin origin;
+    origin.shape = shape;
+    origin.request_name = "req-1";
+    origin.client = "127.0.0.1";
+    origin.authenticated = authenticated;
+    origin.headers = {{"X-Request-Id", "req-1"}};
+    origin.received = time.now();
+    call = std::make_unique<generation_call>(
+        origin, context, hub, [this](std::function<void()> w) { posted.push_back(std::move(w)); }, out);
+    call->body(body);
+    read_mailbox();
+  }
+  void read_mailbox() {
+    std::vector<device::message> messages;
+    inbox.drain(messages);
+    for (auto& m : messages) {
+      if (auto* s = std::get_if<device::submit>(&m))
+        submitted.push_back(std::move(*s));
+      else if (auto* c = std::get_if<device::cancel>(&m))
+        cancelled.push_back(c->id);
+      else if (auto* r = std::get_if<device::cancel_row>(&m))
+        cancelled_rows.push_back(r->row);
+      else if (std::get_if<device::pause>(&m))
+        ++pauses;
+      else if (std::get_if<device::resume>(&m))
+        ++resumes;
+    }
+  }
+  template <typename Event>
+  void tell(Event e) {
+    std::vector<device::event> events;
+    events.emplace_back(std::move(e));
+    hub.dispatch(std::move(events));
+    read_mailbox();
+  }
+  void admit(std::size_t which = 0) { tell(device::admitted{submitted.at(which).id, 5us}); }
+  /// Tokens of a byte vocabulary, one event each, as the device would number them.
+  void say(const std::string& text, std::uint32_t row = 0, std::size_t which = 0) {
+    for (const char c : text) {
+      device::token t{submitted.at(which).id, row, index++, static_cast<unsigned char>(c), nullptr};
+      const auto& params = submitted.at(which).rows.at(row);
+      if (params.logprobs) {
+        t.logprobs = std::make_unique<sampling::token_logprobs>();
+        t.logprobs->logprob = -0.5f;
+        t.logprobs->count = params.top_logprobs;
+        for (std::uint32_t i = 0; i < params.top_logprobs; ++i)
+          t.logprobs->top[i] = {static_cast<token_id>('a' + i), -1.0f};
+      }
+      tell(std::move(t));
+    }
+  }
+  void finish(device::finish_cause cause, std::uint32_t row = 0, std::size_t which = 0) {
+    tell(device::row_finished{submitted.at(which).id, row, cause});
+  }
+  /// The texts of a stream's deltas, put together.
+  [[nodiscard]] std::string streamed(const std::string& key) const {
+    std::string all;
+    const std::string mark = "\"" + key + "\":\"";
+    for (std::size_t at = out->text.find(mark); at != std::string::npos; at = out->text.find(mark, at)) {
+      at += mark.size();
+      all += out->text.substr(at, out->text.find('"', at) - at);
+    }
+    return all;
+  }
+  [[nodiscard]] bool has(const std::string& piece) const { return out->text.find(piece) != std::string::npos; }
+
+  std::shared_ptr<service_context> context = std::make_shared<service_context>();
+  device::mailbox inbox{100, 100};
+  fake_clock time;
+  request_hub hub{3, inbox};
+  std::vector<std::function<void()>> posted, long_work;
+  bool workers_full = false;
+  std::shared_ptr<recorder> out;
+  std::unique_ptr<generation_call> call;
+  std::vector<device::submit> submitted;
+  std::vector<request_id> cancelled;
+  std::vector<std::uint32_t> cancelled_rows;
+  int pauses = 0, resumes = 0;
+  std::uint32_t index = 0;
+};
+
+const std::string chat = R"({"model":"tiny","messages":[{"role":"user","content":"Hi"}])";
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(a_whole_chat_answer) {
+  bench b;
+  b.send(chat + R"(,"max_tokens":9})");
+  BOOST_REQUIRE_EQUAL(b.submitted.size(), 1u);
+  BOOST_TEST(b.submitted[0].reply_to == 3u);
+  BOOST_TEST(b.submitted[0].rows[0].max_tokens == 9u);
+  BOOST_TEST(std::string(b.submitted[0].prompt.begin(), b.submitted[0].prompt.end()) ==
+             "User: Hi\n\nAssistant: <think>\n</think");
+  b.admit();
+  b.say(">\nHello");
+  BOOST_TEST(!b.out->ended);
+  b.finish(device::finish_cause::budget);
+  BOOST_TEST(b.out->ended);
+  BOOST_TEST(b.out->status == 200u);
+  BOOST_TEST(b.out->header("X-Request-Id") == "req-1");
+  BOOST_TEST(b.has(R"("content":"Hello")"));
+  BOOST_TEST(b.has(R"("finish_reason":"length")"));
+  BOOST_TEST(b.has(R"("completion_tokens":7)"));
+}
+
+BOOST_AUTO_TEST_CASE(a_streamed_chat_answer_has_its_events_in_order) {
+  bench b;
+  b.send(chat + R"(,"stream":true,"stream_options":{"include_usage":true}})");
+  BOOST_TEST(!b.out->streaming);  // a refusal could still be a status
+  b.admit();
+  BOOST_TEST(b.out->streaming);
+  BOOST_TEST(b.out->header("Content-Type") == "text/event-stream; charset=utf-8");
+  b.say(">Hello");
+  b.finish(device::finish_cause::stop_id);
+  BOOST_TEST(b.out->ended);
+  BOOST_TEST(b.streamed("content") == "Hello");
+  const auto at = [&](const std::string& piece) { return b.out->text.find(piece); };
+  BOOST_TEST(at(R"("role":"assistant")") < at("\"H\""));
+  BOOST_TEST(at("\"o\"") < at(R"("finish_reason":"stop")"));
+  BOOST_TEST(at(R"("finish_reason":"stop")") < at(R"("choices":[],"usage":{)"));
+  BOOST_TEST(b.out->text.ends_with("data: [DONE]\n\n"));
+}
+
+BOOST_AUTO_TEST_CASE(characters_and_stop_strings_hold_bytes_back) {
+  bench b;
+  b.send(R"({"prompt":"x","stream":true,"stop":["END"]})", protocol::api::completions);
+  b.admit();
+  b.say("\xe4\xbd");
+  BOOST_TEST(b.streamed("text") == "");
+  b.say("\xa0 E");
+  BOOST_TEST(b.streamed("text") == "\xe4\xbd\xa0 ");
+  b.say("N");
+  BOOST_TEST(b.streamed("text") == "\xe4\xbd\xa0 ");
+  b.say("D");
+  BOOST_TEST(b.out->ended);
+  BOOST_TEST(b.streamed("text") == "\xe4\xbd\xa0 ");
+  BOOST_TEST(b.has(R"("finish_reason":"stop")"));
+  BOOST_TEST(b.has(R"("stop_reason":"END")"));
+  BOOST_REQUIRE(!b.cancelled_rows.empty());  // the device need draw no more
+  b.say("late");                             // and what it drew meanwhile goes nowhere
+  BOOST_TEST(b.streamed("text") == "\xe4\xbd\xa0 ");
+}
+
+BOOST_AUTO_TEST_CASE(a_row_that_ends_lets_the_others_go_on) {
+  bench b;
+  b.send(R"({"prompt":"x","n":2,"stop":["!"]})", protocol::api::completions);
+  BOOST_REQUIRE_EQUAL(b.submitted[0].rows.size(), 2u);
+  BOOST_TEST(b.submitted[0].rows[1].row == 1u);
+  b.admit();
+  b.say("one!", 0);
+  BOOST_TEST(!b.out->ended);
+  b.say("two", 1);
+  b.finish(device::finish_cause::budget, 1);
+  BOOST_TEST(b.out->ended);
+  BOOST_TEST(b.has(R"("text":"one")"));
+  BOOST_TEST(b.has(R"("text":"two")"));
+}
+
+BOOST_AUTO_TEST_CASE(several_prompts_are_numbered_through) {
+  bench b;
+  b.send(R"({"prompt":["p","q"],"n":2})", protocol::api::completions);
+  BOOST_REQUIRE_EQUAL(b.submitted.size(), 2u);
+  BOOST_TEST(b.submitted[1].rows[1].row == 1u);
+  for (std::size_t p = 0; p < 2; ++p) {
+    b.admit(p);
+    for (std::uint32_t row = 0; row < 2; ++row) {
+      b.say(std::string(1, static_cast<char>('a' + 2 * p + row)), row, p);
+      b.finish(device::finish_cause::budget, row, p);
+    }
+  }
+  for (int i = 0; i < 4; ++i)
+    BOOST_TEST(b.has("\"index\":" + std::to_string(i) + ",\"text\":\"" + static_cast<char>('a' + i) + '"'));
+}
+
+BOOST_AUTO_TEST_CASE(logprobs_come_with_the_text_that_is_shown) {
+  bench b;
+  b.send(R"({"prompt":"pq","echo":true,"logprobs":2,"stop":["END"]})", protocol::api::completions);
+  BOOST_TEST(b.submitted[0].score_prompt);
+  b.admit();
+  b.tell(device::prompt_scored{b.submitted[0].id, std::vector<sampling::token_logprobs>(1)});
+  b.say("abEND");
+  BOOST_TEST(b.has(R"("text":"pqab")"));
+  BOOST_TEST(b.has(R"("tokens":["p","q","a","b"])"));
+  BOOST_TEST(b.has(R"("text_offset":[0,1,2,3])"));
+  BOOST_TEST(b.has(R"("token_logprobs":[null,)"));
+}
+
+BOOST_AUTO_TEST_CASE(best_of_answers_with_the_likeliest_rows) {
+  bench b;
+  b.send(R"({"prompt":"x","best_of":2,"n":1})", protocol::api::completions);
+  BOOST_TEST(b.submitted[0].rows[0].logprobs);
+  b.admit();
+  for (std::uint32_t row = 0; row < 2; ++row) {
+    device::token t{b.submitted[0].id, row, 0, static_cast<token_id>('a' + row), nullptr};
+    t.logprobs = std::make_unique<sampling::token_logprobs>();
+    t.logprobs->logprob = row == 0 ? -3.0f : -0.1f;
+    b.tell(std::move(t));
+    b.finish(device::finish_cause::budget, row);
+  }
+  BOOST_TEST(b.has(R"("text":"b")"));
+  BOOST_TEST(!b.has(R"("text":"a")"));
+  BOOST_TEST(!b.has(R"("logprobs":{)"));
+}
+
+BOOST_AUTO_TEST_CASE(refusals_have_their_status_and_field) {
+  const std::pair<std::string, unsigned> cases[] = {
+      {"{", 400u},
+      {chat + R"(,"temperature":-1})", 400u},
+      {chat + R"(,"tools":[{"type":"function"}]})", 400u},
+      {R"({"model":"other","messages":[{"role":"user","content":"x"}]})", 404u},
+      {chat + R"(,"logit_bias":{"256":1}})", 400u},
+  };
+  for (const auto& [body, status] : cases) {
+    bench b;
+    b.send(body);
+    BOOST_TEST_CONTEXT(body) {
+      BOOST_TEST(b.out->ended);
+      BOOST_TEST(b.out->status == status);
+      BOOST_TEST(b.submitted.empty());
+      BOOST_TEST(b.has(R"({"error":{"message":)"));
+    }
+  }
+  bench b;
+  b.send(R"({"prompt":[1,256]})", protocol::api::completions);
+  BOOST_TEST(b.out->status == 400u);
+  BOOST_TEST(b.has(R"("param":"prompt")"));
+}
+
+BOOST_AUTO_TEST_CASE(the_body_may_bring_the_password) {
+  bench b;
+  b.context->settings.password = "secret";
+  b.send(chat + R"(,"password":"wrong"})", protocol::api::chat_completions, false);
+  BOOST_TEST(b.out->status == 401u);
+  for (const std::string& body :
+       {chat + "}", chat + R"(,"temperature":-1})", std::string("{"), chat + R"(,"password":5})"}) {
+    b.send(body, protocol::api::chat_completions, false);
+    BOOST_TEST(b.out->status == 401u);  // nothing but that, whatever else is wrong
+  }
+  b.send(chat + R"(,"password":"secret"})", protocol::api::chat_completions, false);
+  BOOST_TEST(b.submitted.size() == 1u);
+}
+
+BOOST_AUTO_TEST_CASE(a_rejection_by_the_device_is_a_status) {
+  bench b;
+  b.send(chat + R"(,"stream":true})");
+  b.tell(device::rejected{b.submitted[0].id, {error_kind::overloaded, "full", ""}});
+  BOOST_TEST(b.out->status == 429u);
+  BOOST_TEST(!b.out->header("Retry-After").empty());
+}
+
+BOOST_AUTO_TEST_CASE(a_full_mailbox_is_a_429) {
+  bench b;
+  for (int i = 0; i < 100; ++i) BOOST_REQUIRE(b.inbox.push(device::cancel{1}));
+  b.send(chat + "}");
+  BOOST_TEST(b.out->status == 429u);
+}
+
+BOOST_AUTO_TEST_CASE(a_lost_device_breaks_streams_with_an_error_event) {
+  bench b;
+  b.send(chat + R"(,"stream":true})");
+  b.admit();
+  b.say(">half");
+  b.finish(device::finish_cause::device_lost);
+  BOOST_TEST(b.out->ended);
+  BOOST_TEST(b.has(R"(data: {"error":{)"));
+  BOOST_TEST(b.out->text.ends_with("data: [DONE]\n\n"));
+}
+
+BOOST_AUTO_TEST_CASE(a_client_that_leaves_is_cancelled_on_the_device) {
+  bench b;
+  b.send(R"({"prompt":["p","q"],"stream":true})", protocol::api::completions);
+  b.admit(0);
+  b.say("abc");
+  b.call->gone("client closed");
+  b.read_mailbox();
+  BOOST_TEST(b.cancelled.size() == 2u);
+  b.call.reset();
+  b.say("late");  // events for a call that is gone touch nothing
+  b.finish(device::finish_cause::cancelled);
+}
+
+BOOST_AUTO_TEST_CASE(a_call_destroyed_without_a_word_is_cancelled_too) {
+  bench b;
+  b.send(chat + "}");
+  b.call.reset();
+  b.read_mailbox();
+  BOOST_TEST(b.cancelled.size() == 1u);
+}
+
+BOOST_AUTO_TEST_CASE(a_slow_reader_pauses_its_generation) {
+  bench b;
+  b.send(chat + R"(,"stream":true})");
+  b.admit();
+  b.out->queued = 10'000'000;
+  b.say(">ab");
+  BOOST_TEST(b.pauses == 1);
+  b.out->queued = 0;
+  b.call->writable();
+  b.read_mailbox();
+  BOOST_TEST(b.resumes == 1);
+}
+
+BOOST_AUTO_TEST_CASE(silence_is_filled_with_comments) {
+  bench b;
+  b.send(chat + R"(,"stream":true})");
+  b.time.advance(16s);
+  b.hub.tick(b.time.now());
+  BOOST_TEST(b.out->streaming);
+  BOOST_TEST(b.out->text == ": keep-alive\n\n");
+  b.hub.tick(b.time.now());
+  BOOST_TEST(b.out->text == ": keep-alive\n\n");
+  b.tell(device::rejected{b.submitted[0].id, {error_kind::timeout, "waited too long", ""}});
+  BOOST_TEST(b.has(R"(data: {"error":{)"));  // too late for a status
+}
+
+BOOST_AUTO_TEST_CASE(long_bodies_and_texts_go_through_the_worker_pool) {
+  bench b;
+  b.send(R"({"prompt":")" + std::string(2 << 20, 'x') + R"("})", protocol::api::completions);
+  BOOST_TEST(b.submitted.empty());
+  for (int round = 0; round < 2; ++round) {  // parse, then tokenise
+    BOOST_REQUIRE_EQUAL(b.long_work.size(), 1u);
+    b.long_work[0]();
+    b.long_work.clear();
+    BOOST_REQUIRE_EQUAL(b.posted.size(), 1u);
+    b.posted[0]();
+    b.posted.clear();
+  }
+  b.read_mailbox();
+  BOOST_REQUIRE_EQUAL(b.submitted.size(), 1u);
+  BOOST_TEST(b.submitted[0].prompt.size() == 2u << 20);
+}
+
+BOOST_AUTO_TEST_CASE(work_that_comes_back_after_the_client_left_finds_nobody) {
+  bench b;
+  b.send(R"({"prompt":")" + std::string(2 << 20, 'x') + R"("})", protocol::api::completions);
+  b.call.reset();
+  b.long_work[0]();
+  b.posted[0]();
+  BOOST_TEST(b.submitted.empty());
+  b.workers_full = true;
+  b.send(R"({"prompt":")" + std::string(2 << 20, 'x') + R"("})", protocol::api::completions);
+  BOOST_TEST(b.out->status == 429u);
+}
+
+BOOST_AUTO_TEST_CASE(a_drain_says_so) {
+  bench b;
+  b.send(chat + "}");
+  b.admit();
+  b.say(">part");
+  b.finish(device::finish_cause::shutdown);
+  BOOST_TEST(b.has(R"("finish_reason":"length")"));
+  BOOST_TEST(b.has(R"("stop_reason":"drain")"));
+  BOOST_TEST(b.has(R"("content":"part")"));
+}

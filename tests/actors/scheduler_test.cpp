@@ -1,0 +1,498 @@
+// The scheduler, stepped by hand with a seeded order of messages, a clock that the test turns and a model of an engine
+// whose state is a hash chain: every token that comes out must be the one that the row's own prompt and earlier tokens
+// give, whatever slots, parking, pauses, cancels and batch mates did. A mixed-up, stale or lost state shows as a wrong
+// token.
+#include "actors/device/scheduler.hpp"
+
+#include <boost/test/unit_test.hpp>
+#include <deque>
+#include <map>
+#include <optional>
+#include <random>
+#include <set>
+
+#include "tests/support/random_cases.hpp"
+
+namespace {
+
+using namespace skein;
+using namespace skein::device;
+using namespace std::chrono_literals;
+
+constexpr token_id vocab = 1000;
+constexpr token_id stop_id = 7;
+
+std::uint64_t mix(std::uint64_t state, std::uint64_t with) {
+  state ^= with + 0x9e3779b97f4a7c15ull + (state << 6) + (state >> 2);
+  state *= 0xff51afd7ed558ccdull;
+  return state ^ (state >> 33);
+}
+token_id drawn_from(std::uint64_t state, std::uint32_t row, std::uint32_t index) {
+  return static_cast<token_id>(mix(mix(state, row), index) % vocab);
+}
+
+/// What a row must answer: tokens up to the stop id (included) or the budget.
+std::vector<token_id> expected_tokens(const std::vector<token_id>& prompt, std::uint32_t row, std::uint32_t budget) {
+  std::uint64_t state = 0;
+  for (token_id t : prompt) state = mix(state, static_cast<std::uint64_t>(t));
+  std::vector<token_id> out;
+  while (out.size() < budget) {
+    out.push_back(drawn_from(state, row, static_cast<std::uint32_t>(out.size())));
+    if (out.back() == stop_id) break;
+    state = mix(state, static_cast<std::uint64_t>(out.back()));
+  }
+  return out;
+}
+
+/// An engine as the contract describes it, run at once; only its results come one tick late.
+class model_engine {
+ public:
+  explicit model_engine(std::uint32_t slots) : slots_(slots) {}
+
+  void operator()(const start_slot& c) {
+    slots_[c.slot] = {0, c.params->row, 0, c.params->max_tokens, no_token, false};
+  }
+  void operator()(const copy_slot& c) {
+    slots_[c.to].state = slots_[c.from].state;
+    slots_[c.to].last = slots_[c.from].last;
+    slots_[c.to].frozen = slots_[c.from].frozen;
+  }
+  void operator()(const park_slot& c) { outside_[c.to.get()] = slots_[c.slot]; }
+  void operator()(const unpark_slot& c) {
+    slots_[c.slot] = outside_.at(c.from.get());
+    slots_[c.slot].row = c.params->row;
+    slots_[c.slot].budget = c.params->max_tokens;
+  }
+
+  void run(const engine::tick_plan& plan) {
+    engine::tick_result result;
+    std::set<slot_id> seen;
+    for (const auto& row : plan.rows) {
+      BOOST_REQUIRE(seen.insert(row.slot).second);
+      slot& s = slots_[row.slot];
+      engine::row_result out;
+      out.slot = row.slot;
+      if (row.kind == engine::row_kind::decode) {
+        BOOST_REQUIRE(s.last != no_token);
+        if (s.frozen) {
+          out.frozen = true;
+          result.rows.push_back(out);
+          continue;
+        }
+        s.state = mix(s.state, static_cast<std::uint64_t>(s.last));
+      } else {
+        for (std::uint32_t i = 0; i < row.tokens; ++i)
+          s.state = mix(s.state, static_cast<std::uint64_t>(plan.tokens[row.first_token + i]));
+        if (row.kind == engine::row_kind::score) out.scores.resize(row.tokens - (row.score_next == no_token ? 1 : 0));
+      }
+      if (row.sample) {
+        out.sampled = true;
+        out.token = s.last = drawn_from(s.state, s.row, s.drawn++);
+        if (out.token == stop_id)
+          out.stopped = engine::stop_cause::stop_id;
+        else if (s.drawn == s.budget)
+          out.stopped = engine::stop_cause::budget;
+        s.frozen = out.stopped != engine::stop_cause::none;
+      }
+      result.rows.push_back(out);
+    }
+    results_.push_back(std::move(result));
+  }
+  std::deque<engine::tick_result> results_;
+
+ private:
+  struct slot {
+    std::uint64_t state = 0;
+    std::uint32_t row = 0, drawn = 0, budget = 0;
+    token_id last = no_token;
+    bool frozen = false;
+  };
+  std::vector<slot> slots_;
+  std::map<const void*, slot> outside_;
+};
+
+struct client_row {
+  std::vector<token_id> got;
+  std::optional<finish_cause> end;
+};
+struct client {
+  std::vector<token_id> prompt;
+  std::vector<client_row> rows;
+  std::uint32_t budget = 0;
+  std::size_t scores = 0;
+  bool scored = false, admitted = false, cancelled = false;
+  std::optional<error_kind> refused;
+  [[nodiscard]] bool over() const {
+    if (refused) return true;
+    for (const auto& r : rows)
+      if (!r.end) return false;
+    return true;
+  }
+};
+
+/// Scheduler, engine model and clients, with their own clock.
+struct world {
+  explicit world(const scheduler_options& o) : options(o), schedule(o), engine(o.slots) {}
+
+  request_id send(std::vector<token_id> prompt, std::uint32_t n, std::uint32_t budget, bool scored = false,
+                  const std::string& who = "a", duration patience = 1h) {
+    submit s;
+    s.id = ++last_id;
+    s.reply_to = static_cast<std::uint32_t>(s.id % 3);
+    s.client = who;
+    s.prompt = prompt;
+    s.score_prompt = scored;
+    for (std::uint32_t row = 0; row < n; ++row) {
+      sampling::sampling_params p;
+      p.row = row;
+      p.max_tokens = budget;
+      p.stop_ids = {stop_id};
+      s.rows.push_back(p);
+    }
+    s.queue_deadline = time.now() + patience;
+    s.total_deadline = time.now() + 2h;
+    clients[s.id] = {std::move(prompt), std::vector<client_row>(n), budget, 0, scored, false, false, {}};
+    schedule.handle(std::move(s), time.now());
+    return last_id;
+  }
+
+  void cancel(request_id id) {
+    clients[id].cancelled = true;
+    schedule.handle(device::cancel{id}, time.now());
+  }
+
+  /// One turn of the device actor's loop. False when nothing ran.
+  bool turn() {
+    time.advance(1ms);
+    schedule.expire(time.now());
+    const tick_work& work = schedule.plan(time.now());
+    for (const auto& c : work.commands) std::visit(engine, c);
+    const bool planned = !work.plan.rows.empty();
+    if (planned) {
+      BOOST_REQUIRE_LE(work.plan.tokens.size(), options.max_tick_tokens);
+      BOOST_REQUIRE_LE(work.plan.rows.size(), options.max_tick_rows);
+      engine.run(work.plan);
+    }
+    bool absorbed = false;
+    while (engine.results_.size() > (planned ? 1u : 0u)) {
+      schedule.absorb(engine.results_.front(), time.now());
+      engine.results_.pop_front();
+      absorbed = true;
+    }
+    schedule.self_check();
+    read_events();
+    return planned || absorbed;
+  }
+  void run_dry() {
+    while (turn()) {
+    }
+  }
+
+  void read_events() {
+    schedule.take_events([this](std::uint32_t to, events&& batch) {
+      for (auto& e : batch.items) std::visit([&](auto& one) { read(to, one); }, e);
+    });
+  }
+  client& mine(std::uint32_t to, request_id id) {
+    BOOST_REQUIRE_EQUAL(to, id % 3);
+    return clients.at(id);
+  }
+  void read(std::uint32_t to, admitted& e) { mine(to, e.id).admitted = true; }
+  void read(std::uint32_t to, rejected& e) {
+    BOOST_REQUIRE(!mine(to, e.id).admitted);
+    mine(to, e.id).refused = e.why.kind;
+  }
+  void read(std::uint32_t to, prompt_scored& e) { mine(to, e.id).scores += e.scores.size(); }
+  void read(std::uint32_t to, token& e) {
+    client& c = mine(to, e.id);
+    BOOST_REQUIRE(c.admitted && !c.rows[e.row].end);
+    BOOST_REQUIRE_EQUAL(e.index, c.rows[e.row].got.size());
+    c.rows[e.row].got.push_back(e.id_of_token);
+  }
+  void read(std::uint32_t to, row_finished& e) {
+    client& c = mine(to, e.id);
+    BOOST_REQUIRE(!c.rows[e.row].end);
+    c.rows[e.row].end = e.cause;
+  }
+
+  /// Every row's tokens are a prefix of what it must answer, and all of it when it was not cut short.
+  void judge() {
+    for (const auto& [id, c] : clients) {
+      if (c.refused) continue;
+      for (std::uint32_t row = 0; row < c.rows.size(); ++row) {
+        const auto want = expected_tokens(c.prompt, row, c.budget);
+        const auto& got = c.rows[row].got;
+        BOOST_REQUIRE_LE(got.size(), want.size());
+        BOOST_REQUIRE(std::equal(got.begin(), got.end(), want.begin()));
+        const auto end = c.rows[row].end;
+        if (end == finish_cause::stop_id || end == finish_cause::budget) BOOST_REQUIRE_EQUAL(got.size(), want.size());
+      }
+      if (c.scored && c.over() && !c.cancelled) BOOST_REQUIRE_EQUAL(c.scores, c.prompt.size() - 1);
+    }
+  }
+
+  scheduler_options options;
+  fake_clock time;
+  scheduler schedule;
+  model_engine engine;
+  std::map<request_id, client> clients;
+  request_id last_id = 0;
+};
+
+scheduler_options small(std::uint32_t slots) {
+  scheduler_options o;
+  o.slots = slots;
+  o.max_tick_tokens = 16;
+  o.max_tick_rows = 8;
+  o.state_floats = 4;
+  o.prefill_chunk_tokens = 5;
+  o.waiting_max = 50;
+  o.turn_tokens = 6;
+  return o;
+}
+
+std::vector<token_id> random_prompt(std::mt19937_64& random, std::size_t longest) {
+  std::vector<token_id> prompt(1 + random() % longest);
+  for (auto& t : prompt) t = static_cast<token_id>(random() % vocab);
+  return prompt;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(one_request_gets_its_tokens) {
+  world w(small(2));
+  const auto id = w.send({1, 2, 3}, 1, 5);
+  w.run_dry();
+  w.judge();
+  BOOST_TEST(w.clients[id].over());
+  BOOST_TEST(w.schedule.counts().slots_used == 0u);
+  BOOST_TEST(w.schedule.counts().requests == 0u);
+}
+
+BOOST_AUTO_TEST_CASE(no_tokens_wanted_still_prefills_and_ends) {
+  world w(small(2));
+  const auto id = w.send({1, 2, 3}, 2, 0);
+  w.run_dry();
+  BOOST_TEST(w.clients[id].over());
+  BOOST_TEST((w.clients[id].rows[1].end == finish_cause::budget));
+}
+
+BOOST_AUTO_TEST_CASE(rows_of_one_request_share_the_prompt_and_differ_by_row) {
+  world w(small(3));
+  const auto id = w.send({5, 6, 8, 9}, 7, 9);  // more rows than slots
+  w.run_dry();
+  w.judge();
+  BOOST_TEST(w.clients[id].over());
+  BOOST_TEST(w.clients[id].rows[0].got != w.clients[id].rows[1].got);
+}
+
+BOOST_AUTO_TEST_CASE(a_cancelled_request_frees_its_slot_in_the_same_turn) {
+  world w(small(1));
+  const auto id = w.send({1}, 1, 1000000);
+  for (int i = 0; i < 5; ++i) w.turn();
+  BOOST_TEST(w.schedule.counts().slots_used == 1u);
+  w.cancel(id);
+  BOOST_TEST(w.schedule.counts().slots_used == 0u);
+  w.run_dry();
+  BOOST_TEST((w.clients[id].rows[0].end == finish_cause::cancelled));
+  w.cancel(id);      // a late second one is harmless
+  w.cancel(777777);  // and so is one for an id that never was
+}
+
+BOOST_AUTO_TEST_CASE(cancel_in_the_queue_and_in_prefill) {
+  world w(small(1));
+  const auto long_prompt = w.send(std::vector<token_id>(500, 3), 1, 4);
+  const auto queued = w.send({4}, 1, 4);
+  w.turn();
+  w.cancel(queued);
+  w.cancel(long_prompt);
+  BOOST_TEST(w.schedule.counts().requests == 0u);
+  BOOST_TEST(w.schedule.counts().slots_used == 0u);
+  w.run_dry();
+}
+
+BOOST_AUTO_TEST_CASE(a_full_queue_rejects_as_overloaded) {
+  world w(small(1));
+  for (int i = 0; i < 60; ++i) w.send({1, 2}, 1, 3);
+  std::size_t refused = 0;
+  w.read_events();
+  for (auto& [id, c] : w.clients) refused += c.refused == error_kind::overloaded;
+  BOOST_TEST(refused == 9u);  // fifty wait, one has the slot
+  w.run_dry();
+  w.judge();
+}
+
+BOOST_AUTO_TEST_CASE(one_client_cannot_fill_the_queue) {
+  scheduler_options o = small(1);
+  o.waiting_per_client_max = 5;
+  world w(o);
+  for (int i = 0; i < 10; ++i) w.send({1, 2}, 1, 3, false, "many");
+  const auto other = w.send({1, 2}, 1, 3, false, "one");
+  w.read_events();
+  std::size_t refused = 0;
+  for (auto& [id, c] : w.clients) refused += c.refused == error_kind::overloaded;
+  BOOST_TEST(refused == 4u);  // five wait, one has the slot
+  w.run_dry();
+  BOOST_TEST(w.clients[other].over());
+  BOOST_TEST(!w.clients[other].refused);
+}
+
+BOOST_AUTO_TEST_CASE(waiting_too_long_is_a_timeout) {
+  scheduler_options o = small(1);
+  o.turn_tokens = 1000000;  // nobody gives way
+  world w(o);
+  const auto running = w.send({1}, 1, 100000);
+  const auto late = w.send({2}, 1, 5, false, "b", 5ms);
+  w.turn();
+  BOOST_REQUIRE(!w.clients[running].over());
+  w.time.advance(1s);
+  w.turn();
+  BOOST_TEST((w.clients[late].refused == error_kind::timeout));
+  BOOST_TEST(!w.clients[late].admitted);
+}
+
+BOOST_AUTO_TEST_CASE(clients_take_turns_in_the_queue) {
+  world w(small(1));
+  for (int i = 0; i < 20; ++i) w.send({1, 2, 3}, 1, 2, false, "greedy");
+  const auto modest = w.send({9}, 1, 2, false, "modest");
+  while (!w.clients[modest].over()) w.turn();
+  std::size_t done = 0;
+  for (auto& [id, c] : w.clients) done += c.over() && id != modest;
+  BOOST_TEST(done <= 2u);  // one was running, one had its turn before
+  w.run_dry();
+  w.judge();
+}
+
+BOOST_AUTO_TEST_CASE(a_long_answer_gives_way_after_its_turn_and_goes_on) {
+  world w(small(1));
+  const auto long_one = w.send({1}, 1, 60, false, "a");
+  w.turn();
+  const auto short_one = w.send({2}, 1, 2, false, "b");
+  for (int i = 0; i < 20; ++i) w.turn();
+  BOOST_TEST(w.clients[short_one].over());
+  w.run_dry();
+  w.judge();
+  BOOST_TEST(w.clients[long_one].over());
+  if (expected_tokens({1}, 0, 60).size() > 20) BOOST_TEST(w.schedule.counts().preemptions > 0u);
+}
+
+BOOST_AUTO_TEST_CASE(a_paused_reader_gets_no_tokens_and_makes_room) {
+  world w(small(1));
+  const auto slow = w.send({3}, 1, 500, false, "a");
+  for (int i = 0; i < 3; ++i) w.turn();
+  w.schedule.handle(device::pause{slow}, w.time.now());
+  w.run_dry();
+  const auto before = w.clients[slow].rows[0].got.size();
+  const auto other = w.send({4}, 1, 3, false, "b");
+  w.run_dry();
+  BOOST_TEST(w.clients[other].over());
+  BOOST_TEST(w.clients[slow].rows[0].got.size() == before);
+  w.schedule.handle(resume{slow}, w.time.now());
+  w.run_dry();
+  w.judge();
+  BOOST_TEST(w.clients[slow].over());
+}
+
+BOOST_AUTO_TEST_CASE(a_long_prompt_does_not_hold_up_others) {
+  world w(small(2));
+  w.send(std::vector<token_id>(2000, 5), 1, 1);
+  for (int i = 0; i < 3; ++i) w.turn();
+  const auto quick = w.send({6, 5, 4}, 1, 3);
+  for (int i = 0; i < 8; ++i) w.turn();
+  BOOST_TEST(w.clients[quick].over());
+  w.run_dry();
+  w.judge();
+}
+
+BOOST_AUTO_TEST_CASE(shutdown_rejects_the_queue_and_lets_running_requests_end) {
+  world w(small(1));
+  const auto running = w.send({1}, 1, 5);
+  w.turn();
+  const auto waiting = w.send({2}, 1, 5);
+  w.schedule.handle(shutdown{w.time.now() + 1h}, w.time.now());
+  const auto after = w.send({3}, 1, 5);
+  w.run_dry();
+  BOOST_TEST((w.clients[waiting].refused == error_kind::unavailable));
+  BOOST_TEST((w.clients[after].refused == error_kind::unavailable));
+  BOOST_TEST(w.clients[running].rows[0].got.size() == expected_tokens({1}, 0, 5).size());
+  BOOST_TEST(w.schedule.finished());
+}
+
+BOOST_AUTO_TEST_CASE(shutdown_cuts_at_its_deadline) {
+  world w(small(1));
+  const auto running = w.send({1}, 1, 100000);
+  w.turn();
+  w.schedule.handle(shutdown{w.time.now() + 10s}, w.time.now());
+  w.turn();
+  const bool still = !w.clients[running].over();
+  w.time.advance(11s);
+  w.turn();
+  w.run_dry();
+  if (still) BOOST_TEST((w.clients[running].rows[0].end == finish_cause::shutdown));
+  BOOST_TEST(w.schedule.finished());
+}
+
+BOOST_AUTO_TEST_CASE(a_lost_device_ends_everything_once) {
+  world w(small(2));
+  for (int i = 0; i < 6; ++i) w.send({1, 2, static_cast<token_id>(i)}, 2, 50);
+  for (int i = 0; i < 4; ++i) w.turn();
+  w.schedule.lose_device({error_kind::unavailable, "gone", ""});
+  w.engine.results_.clear();
+  w.read_events();
+  for (auto& [id, c] : w.clients) BOOST_TEST(c.over());
+  const auto after = w.send({1}, 1, 1);
+  w.read_events();
+  BOOST_TEST((w.clients[after].refused == error_kind::unavailable));
+}
+
+BOOST_AUTO_TEST_CASE(random_lives_give_every_row_its_own_text) {
+  const auto given = test::given_seed();
+  const std::uint64_t first = given.value_or(1), last = given.value_or(2000);
+  for (std::uint64_t seed = first; seed <= last; ++seed) {
+    BOOST_TEST_CONTEXT("SKEIN_SEED=" << seed) {
+      std::mt19937_64 random(seed);
+      scheduler_options o = small(1 + static_cast<std::uint32_t>(random() % 6));
+      o.max_tick_tokens = 1 + static_cast<std::uint32_t>(random() % 20);
+      o.max_tick_rows = 1 + static_cast<std::uint32_t>(random() % 8);
+      o.turn_tokens = 1 + static_cast<std::uint32_t>(random() % 10);
+      o.parked_max = static_cast<std::uint32_t>(random() % 5);
+      world w(o);
+      const std::size_t steps = 20 + random() % 150;
+      for (std::size_t step = 0; step < steps; ++step) {
+        const request_id some = w.last_id ? 1 + random() % w.last_id : 0;
+        switch (random() % 8) {
+          case 0:
+          case 1:
+            w.send(random_prompt(random, 40), 1 + static_cast<std::uint32_t>(random() % 4),
+                   static_cast<std::uint32_t>(random() % 30), random() % 3 == 0, std::string(1, "abc"[random() % 3]),
+                   std::chrono::milliseconds(1 + random() % 200));
+            break;
+          case 2:
+            if (some && random() % 3 == 0) w.cancel(some);
+            break;
+          case 3:
+            if (some) w.schedule.handle(device::pause{some}, w.time.now());
+            break;
+          case 4:
+            if (some) w.schedule.handle(resume{some}, w.time.now());
+            break;
+          case 5:
+            if (some) {
+              const auto& c = w.clients[some];
+              const auto row = static_cast<std::uint32_t>(random() % c.rows.size());
+              if (!c.rows[row].got.empty()) w.schedule.handle(cancel_row{some, row}, w.time.now());
+            }
+            break;
+          default: w.turn();
+        }
+      }
+      for (request_id id = 1; id <= w.last_id; ++id) w.schedule.handle(resume{id}, w.time.now());
+      w.run_dry();
+      w.judge();
+      for (auto& [id, c] : w.clients) BOOST_REQUIRE(c.over());
+      BOOST_REQUIRE_EQUAL(w.schedule.counts().slots_used, 0u);
+      BOOST_REQUIRE_EQUAL(w.schedule.counts().requests, 0u);
+      BOOST_REQUIRE_EQUAL(w.schedule.counts().parked, 0u);
+    }
+  }
+}

@@ -1,0 +1,153 @@
+// Shows that the command line, old spellings included, becomes the right plain values; by parsing it, without running
+// anything. Values of settings are followed through config::load, where spellings meet their keys.
+#include "cli/command_line.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+namespace {
+
+using namespace skein;
+using words = std::vector<std::string>;
+
+template <typename Command>
+Command parsed(const words& arguments) {
+  const auto command = cli::parse_command_line(arguments);
+  BOOST_REQUIRE_MESSAGE(command, command.error().message);
+  BOOST_REQUIRE(std::holds_alternative<Command>(*command));
+  return std::get<Command>(*command);
+}
+
+config::config settings_of(const words& flags) {
+  words arguments{"serve"};
+  arguments.insert(arguments.end(), flags.begin(), flags.end());
+  const auto merged = config::load(parsed<cli::serve_command>(arguments).configuration);
+  for (const auto& fault : merged.faults) BOOST_ERROR(config::to_string(fault));
+  return merged.settings;
+}
+
+std::string refusal(const words& arguments) {
+  const auto command = cli::parse_command_line(arguments);
+  BOOST_REQUIRE(!command);
+  BOOST_TEST(to_string(command.error().kind) == "invalid_argument");
+  return command.error().message;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(serve_flags_set_their_keys) {
+  const auto c = settings_of({"--model",     "m.pth", "--model-name",  "demo", "--vocab", "bytes", "--device", "cpu",
+                              "--dtype",     "bf16",  "--state-dtype", "fp16", "--host",  "::1",   "--port",   "9",
+                              "--state-dir", "/s",    "--log-level",   "debug"});
+  BOOST_TEST(c.model.path == "m.pth");
+  BOOST_TEST(c.model.name == "demo");
+  BOOST_TEST(c.model.vocab == "bytes");
+  BOOST_TEST(c.engine.device == "cpu");
+  BOOST_TEST(c.engine.dtype == "bf16");
+  BOOST_TEST(c.engine.state_dtype == "fp16");
+  BOOST_TEST(c.server.host == "::1");
+  BOOST_TEST(c.server.port == 9u);
+  BOOST_TEST(c.server.state_dir == "/s");
+  BOOST_TEST(c.log.level == "debug");
+}
+
+BOOST_AUTO_TEST_CASE(spellings_of_earlier_servers) {
+  // rwkv_lightning
+  auto c = settings_of({"--model-path", "m", "--port", "8000", "--password", "secret", "--pp-devices", "[0,1,2,3]"});
+  BOOST_TEST(c.model.path == "m");
+  BOOST_TEST(c.server.password == "secret");
+  BOOST_TEST(c.engine.device == "cuda:0+1+2+3");
+  // RWKV-Infer
+  c = settings_of({"--localhost", "0.0.0.0", "--port", "9000", "--debug", "False", "--workers", "64",
+                   "--dynamic_state_cache_size", "512", "--allow-unauthenticated"});
+  BOOST_TEST(c.server.host == "0.0.0.0");
+  BOOST_TEST(c.server.io_threads == 64u);
+  BOOST_TEST(c.engine.slots == 512u);
+  BOOST_TEST(c.log.level == "info");
+  BOOST_TEST(settings_of({"--debug", "True"}).log.level == "debug");
+  // the CUDA server
+  c = settings_of({"--vocab-path", "v.txt", "--chunk-size", "128", "--state-db-path", "/db", "--wkv32", "--chunk-load",
+                   "--enable-dynamic-loading"});
+  BOOST_TEST(c.model.vocab == "v.txt");
+  BOOST_TEST(c.engine.prefill_chunk_tokens == 128u);
+  BOOST_TEST(c.server.state_dir == "/db");
+}
+
+BOOST_AUTO_TEST_CASE(an_old_flag_with_a_bad_value_is_refused) {
+  BOOST_TEST(refusal({"serve", "--pp-devices", "[a]"}).find("--pp-devices") != std::string::npos);
+  BOOST_TEST(refusal({"serve", "--pp-devices"}).find("--pp-devices") != std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(set_reaches_every_key) {
+  const auto c = settings_of({"--set", "limits.n_max=7", "--set", "models.rwkv7-1.5b.top_p=0.25"});
+  BOOST_TEST(c.limits.n_max == 7u);
+  BOOST_TEST(c.models.at("rwkv7-1.5b").top_p == 0.25);
+  BOOST_TEST(refusal({"serve", "--set", "limits.n_max"}).find("KEY=VALUE") != std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(a_repeated_flag_counts_with_its_last_value) {
+  BOOST_TEST(settings_of({"--port", "1", "--port", "2"}).server.port == 2u);
+}
+
+BOOST_AUTO_TEST_CASE(generate_takes_one_prompt) {
+  const words model{"generate", "--model", "m"};
+  const auto with = [&](const words& more) {
+    words all = model;
+    all.insert(all.end(), more.begin(), more.end());
+    return all;
+  };
+  const auto text =
+      parsed<cli::generate_command>(with({"--prompt", "[a,b]", "--max-tokens", "5", "--temperature", "0.5", "--top-k",
+                                          "3", "--top-p", "0.9", "--seed", "18446744073709551615"}));
+  BOOST_TEST(std::get<std::string>(text.prompt) == "[a,b]");
+  BOOST_TEST(text.max_tokens == 5u);
+  BOOST_TEST(text.sampling.temperature == 0.5f);
+  BOOST_TEST(text.sampling.top_k == 3);
+  BOOST_TEST(text.sampling.top_p == 0.9f);
+  BOOST_TEST(text.sampling.seed == ~0ull);
+  BOOST_TEST(text.seed_given);
+  BOOST_TEST(std::get<std::string>(parsed<cli::generate_command>(with({"--prompt", "-x"})).prompt) == "-x");
+  const auto tokens = parsed<cli::generate_command>(with({"--tokens", "1, 2,3", "--show-tokens"}));
+  BOOST_TEST(std::get<std::vector<token_id>>(tokens.prompt) == (std::vector<token_id>{1, 2, 3}),
+             boost::test_tools::per_element());
+  BOOST_TEST(tokens.show_tokens);
+  BOOST_TEST(!tokens.seed_given);
+  refusal(with({}));
+  refusal(with({"--prompt", "a", "--tokens", "1"}));
+  refusal(with({"--tokens", "1,x"}));
+  refusal(with({"--prompt", "a", "--max-tokens", "0"}));
+  refusal({"generate", "--prompt", "a"});
+}
+
+BOOST_AUTO_TEST_CASE(logits_names_its_files) {
+  const auto what =
+      parsed<cli::logits_command>({"logits", "--model", "m", "--device", "cpu", "--dtype", "fp32", "--tokens-file",
+                                   "ids", "--chunk", "7", "--state-in", "i", "--state-out", "s", "--out", "f"});
+  BOOST_TEST(what.model.path == "m");
+  BOOST_TEST(what.model.dtype == "fp32");
+  BOOST_TEST(what.tokens_file == "ids");
+  BOOST_TEST(what.chunk_tokens == 7u);
+  BOOST_TEST(what.state_in == "i");
+  BOOST_TEST(what.state_out == "s");
+  BOOST_TEST(what.out == "f");
+  refusal({"logits", "--model", "m", "--tokens-file", "ids"});
+}
+
+BOOST_AUTO_TEST_CASE(the_remaining_commands) {
+  BOOST_TEST(parsed<cli::tokenize_command>({"tokenize", "--vocab", "bytes", "--ids"}).ids);
+  BOOST_TEST(parsed<cli::inspect_command>({"inspect", "m.pth"}).path == "m.pth");
+  const auto bench = parsed<cli::bench_engine_command>({"bench", "engine", "--random", "0.4b", "--json"});
+  BOOST_TEST(bench.random_size == "0.4b");
+  BOOST_TEST(bench.json);
+  refusal({"bench", "engine", "--random", "0.4b", "--model", "m"});
+  BOOST_TEST(parsed<cli::check_config_command>({"check-config", "--config", "f"}).configuration.file == "f");
+  refusal({});
+  refusal({"no-such-command"});
+}
+
+BOOST_AUTO_TEST_CASE(help_of_each_command_and_version_are_texts) {
+  for (const char* name : {"serve", "generate", "logits", "tokenize", "inspect", "check-config"})
+    BOOST_TEST(parsed<cli::print_text>({name, "--help"}).text.find(name) != std::string::npos);
+  BOOST_TEST(parsed<cli::print_text>({"bench", "engine", "--help"}).text.find("--random") != std::string::npos);
+  BOOST_TEST(parsed<cli::print_text>({"--help"}).text.find("check-config") != std::string::npos);
+  BOOST_TEST(parsed<cli::print_text>({"--version"}).text.starts_with("skein "));
+}

@@ -1,0 +1,125 @@
+// Shows how the program ends for each kind of trouble, and that it says so on stderr; by running the built program.
+#include "cli/exit_code.hpp"
+
+#include <algorithm>
+#include <boost/test/unit_test.hpp>
+#include <fstream>
+
+#include "tests/cli/run_skein.hpp"
+#include "tests/support/oracle.hpp"
+
+using namespace skein;
+using test::run_skein;
+
+namespace {
+
+std::string write(const test::temporary_folder& folder, const std::string& name, const std::string& text) {
+  const auto path = folder.path() / name;
+  std::ofstream(path, std::ios::binary) << text;
+  return path;
+}
+
+/// Expects an exit code and a single line of stderr that begins with the program's name and holds `needle`.
+void expect(const test::outcome& ended, int code, const std::string& needle) {
+  BOOST_TEST(ended.exit_code == code);
+  BOOST_TEST(ended.out == "");
+  BOOST_TEST(std::count(ended.err.begin(), ended.err.end(), '\n') == 1);
+  BOOST_TEST(ended.err.starts_with("skein: "), ended.err);
+  BOOST_TEST(ended.err.find(needle) != std::string::npos, ended.err << " lacks " << needle);
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(every_kind_of_error_has_a_code_of_sysexits) {
+  BOOST_TEST(static_cast<int>(cli::exit_code_of(error_kind::invalid_argument)) == 64);
+  BOOST_TEST(static_cast<int>(cli::exit_code_of(error_kind::bad_file)) == 65);
+  BOOST_TEST(static_cast<int>(cli::exit_code_of(error_kind::missing_file)) == 66);
+  BOOST_TEST(static_cast<int>(cli::exit_code_of(error_kind::unavailable)) == 69);
+  BOOST_TEST(static_cast<int>(cli::exit_code_of(error_kind::internal)) == 70);
+  BOOST_TEST(static_cast<int>(cli::exit_code_of(error_kind::io)) == 74);
+  BOOST_TEST(static_cast<int>(cli::exit_code_of(error_kind::overloaded)) == 75);
+  BOOST_TEST(static_cast<int>(cli::exit_code_of(error_kind::forbidden)) == 77);
+  BOOST_TEST(static_cast<int>(cli::exit_code_of(error_kind::bad_config)) == 78);
+}
+
+BOOST_AUTO_TEST_CASE(usage) {
+  expect(run_skein({}), 64, "subcommand");
+  expect(run_skein({"serve", "--bogus"}), 64, "--bogus");
+  expect(run_skein({"serve", "--port", "high"}), 64, "server.port");
+  expect(run_skein({"serve", "--set", "server.prot=1"}), 64, "server.port");
+  expect(run_skein({"tokenize", "--vocab", "bytes", "--ids"}, "1,x"), 64, "\"x\"");
+  expect(run_skein({"tokenize", "--vocab", "bytes", "--ids"}, "256"), 64, "256");
+  expect(run_skein({"bench", "engine", "--random", "3b"}), 64, "3b");
+}
+
+BOOST_AUTO_TEST_CASE(unusable_files) {
+  const test::temporary_folder folder;
+  const auto garbage = write(folder, "garbage.pth", std::string(1000, 'x'));
+  expect(run_skein({"inspect", garbage}), 65, "garbage.pth");
+  expect(run_skein({"generate", "--model", garbage, "--prompt", "a"}), 65, "garbage.pth");
+  expect(run_skein({"tokenize", "--vocab", garbage}, "a"), 65, "garbage.pth");
+}
+
+BOOST_AUTO_TEST_CASE(missing_files) {
+  expect(run_skein({"inspect", "/nonexistent/m.pth"}), 66, "/nonexistent/m.pth");
+  expect(run_skein({"tokenize", "--vocab", "/nonexistent/v.txt"}), 66, "/nonexistent/v.txt");
+  const test::temporary_folder empty;
+  expect(run_skein({"tokenize"}, "a", {{"SKEIN_DATA_DIR", empty.path()}}), 66, "--vocab");
+}
+
+BOOST_AUTO_TEST_CASE(wrong_configuration) {
+  const test::temporary_folder folder;
+  const auto file = write(folder, "skein.toml", "[server]\nprot = 1\n");
+  expect(run_skein({"serve", "--config", file}), 78, "skein.toml:2");
+  expect(run_skein({"serve"}, {}, {{"SKEIN_SERVER_PORT", "high"}}), 78, "SKEIN_SERVER_PORT");
+  expect(run_skein({"serve"}, {}, {{"SKEIN_CONFIG", file}}), 78, "skein.toml:2");
+  expect(run_skein({"serve", "--host", "0.0.0.0"}), 78, "--allow-unauthenticated");
+  expect(run_skein({"serve", "--localhost", "0.0.0.0"}), 78, "--allow-unauthenticated");
+  expect(run_skein({"check-config", "--config", "/nonexistent.toml"}), 78, "/nonexistent.toml");
+}
+
+BOOST_AUTO_TEST_CASE(check_config_lists_all_faults_each_with_its_key) {
+  const test::temporary_folder folder;
+  const auto file =
+      write(folder, "skein.toml", "[server]\nprot = 1\nport = 70000\n[limit]\nn_max = 1\n[log]\nlevel = 3\n");
+  const auto ended = run_skein({"check-config", "--config", file});
+  BOOST_TEST(ended.exit_code == 78);
+  BOOST_TEST(std::count(ended.err.begin(), ended.err.end(), '\n') == 4);
+  for (const char* needle :
+       {":2: server.prot: no such key; did you mean server.port?", ":3: server.port: 70000 is outside",
+        ":4: limit: no such key; did you mean limits?", ":7: log.level: must be a text"})
+    BOOST_TEST(ended.err.find(needle) != std::string::npos, ended.err << " lacks " << needle);
+}
+
+BOOST_AUTO_TEST_CASE(all_is_well) {
+  const auto checked = run_skein({"check-config", "--config", SKEIN_SOURCE_DIR "/config/skein.toml"});
+  BOOST_TEST(checked.exit_code == 0);
+  BOOST_TEST(checked.err == "");
+  const auto version = run_skein({"--version"});
+  BOOST_TEST(version.exit_code == 0);
+  BOOST_TEST(version.out.starts_with("skein "));
+  const auto dumped = run_skein({"serve", "--port", "1234", "--password", "hidden-word", "--dump-config"});
+  BOOST_TEST(dumped.exit_code == 0);
+  BOOST_TEST(dumped.out.find("port = 1234  # --port") != std::string::npos);
+  BOOST_TEST(dumped.out.find("hidden-word") == std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(no_such_device, *boost::unit_test::precondition(test::have_oracle)) {
+  const std::string model = test::oracle() / "models/tiny-7v0.pth";
+  const auto with = [&](const std::string& flag, const std::string& value) {
+    return run_skein({"generate", "--model", model, flag, value, "--prompt", "a", "--max-tokens", "1"});
+  };
+  expect(with("--device", "cuda:0"), 69, "cuda:0");
+  expect(with("--dtype", "int8"), 64, "int8");
+  expect(with("--vocab", "/nonexistent/v.txt"), 66, "/nonexistent/v.txt");
+  expect(run_skein({"generate", "--model", test::oracle() / "models/tiny-6v0-fp16.pth", "--prompt", "a"}), 65, "6");
+  expect(run_skein({"generate", "--model", model, "--tokens", "256"}), 64, "256");
+}
+
+BOOST_AUTO_TEST_CASE(unwritable_output, *boost::unit_test::precondition(test::have_oracle)) {
+  const test::temporary_folder folder;
+  const auto ids = write(folder, "ids", "1,2\n");
+  const std::string model = test::oracle() / "models/tiny-7v0.pth";
+  expect(run_skein({"logits", "--model", model, "--tokens-file", ids, "--out", "/nonexistent/out"}), 74,
+         "/nonexistent/out");
+}

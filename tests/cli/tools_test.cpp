@@ -1,0 +1,173 @@
+// Shows that the tools compute what the reference computes and that their files fit together; by running the built
+// program on the small trained models of the oracle folder and comparing with its stored answers.
+#include <boost/test/unit_test.hpp>
+#include <cmath>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+
+#include "tests/cli/run_skein.hpp"
+#include "tests/support/oracle.hpp"
+
+using namespace skein;
+using test::run_skein;
+
+namespace {
+
+const auto needs_oracle = boost::unit_test::precondition(test::have_oracle);
+
+std::string tiny() { return test::oracle() / "models/tiny-7v0.pth"; }
+
+test::outcome succeed(const std::vector<std::string>& arguments, const std::string& input = {}) {
+  auto ended = run_skein(arguments, input);
+  BOOST_REQUIRE_MESSAGE(ended.exit_code == 0, arguments.front() << ": " << ended.err);
+  return ended;
+}
+
+std::vector<float> floats(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  const std::string bytes{std::istreambuf_iterator<char>(file), {}};
+  std::vector<float> values(bytes.size() / sizeof(float));
+  std::memcpy(values.data(), bytes.data(), values.size() * sizeof(float));
+  return values;
+}
+
+/// Largest difference, as a share of the largest expected value.
+double relative_error(const std::vector<float>& actual, const std::vector<float>& expected) {
+  BOOST_REQUIRE_EQUAL(actual.size(), expected.size());
+  double difference = 0, largest = 0;
+  for (std::size_t i = 0; i < actual.size(); ++i) {
+    difference = std::max(difference, std::abs(static_cast<double>(actual[i]) - expected[i]));
+    largest = std::max(largest, std::abs(static_cast<double>(expected[i])));
+  }
+  return difference / largest;
+}
+
+/// The ids of the stored case random-007, which holds the logits after each of them.
+std::string golden_tokens(const std::string& model) {
+  std::ifstream file(test::oracle() / "golden" / model / "random-007.json");
+  const std::string json{std::istreambuf_iterator<char>(file), {}};
+  const std::string opening = "\"tokens\":[";
+  const auto first = json.find(opening) + opening.size();
+  return json.substr(first, json.find(']', first) - first);
+}
+std::vector<float> golden_logits(const std::string& model) {
+  return floats(test::oracle() / "golden" / model / "random-007.bin");
+}
+
+/// A folder with ids in files, to run `logits` in.
+struct logits_folder {
+  test::temporary_folder folder;
+
+  std::string path(const std::string& name) const { return folder.path() / name; }
+  std::vector<float> run(const std::string& ids, std::vector<std::string> more) const {
+    std::ofstream(path("ids")) << ids;
+    std::vector<std::string> arguments{"logits", "--model", tiny(), "--tokens-file", path("ids"), "--out", path("out")};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    succeed(arguments);
+    return floats(path("out"));
+  }
+};
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(logits_agree_with_the_reference, *needs_oracle) {
+  const logits_folder in;
+  BOOST_TEST(relative_error(in.run(golden_tokens("tiny-7v0"), {}), golden_logits("tiny-7v0")) < 1e-5);
+  const std::string tuned = test::oracle() / "models/state-tiny-7v0.pth";
+  BOOST_TEST(relative_error(in.run(golden_tokens("state-tiny-7v0"), {"--state-in", tuned}),
+                            golden_logits("state-tiny-7v0")) < 1e-5);
+}
+
+BOOST_AUTO_TEST_CASE(logits_are_the_same_bits_in_any_chunking, *needs_oracle) {
+  const logits_folder in;
+  const auto whole = in.run("84,104,101,32,99,97,116,10\n", {});
+  BOOST_TEST(whole.size() == 8 * 256u);
+  BOOST_TEST((in.run("84,104,101,32,99,97,116,10", {"--chunk", "1"}) == whole));
+  BOOST_TEST((in.run("84,104,101,32,99,97,116,10", {"--chunk", "3"}) == whole));
+}
+
+BOOST_AUTO_TEST_CASE(a_state_goes_out_and_comes_back, *needs_oracle) {
+  const logits_folder in;
+  const auto whole = in.run("84,104,101,32,99,97,116", {});
+  in.run("84,104,101", {"--state-out", in.path("state.safetensors")});
+  const auto rest = in.run("32,99,97,116", {"--state-in", in.path("state.safetensors")});
+  BOOST_TEST((rest == std::vector<float>(whole.begin() + 3 * 256, whole.end())));
+}
+
+BOOST_AUTO_TEST_CASE(a_tuned_state_changes_the_answer, *needs_oracle) {
+  const logits_folder in;
+  const auto plain = in.run("84", {});
+  const auto tuned = in.run("84", {"--state-in", test::oracle() / "models/state-tiny-7v0.pth"});
+  BOOST_TEST(relative_error(tuned, plain) > 1e-3);
+}
+
+BOOST_AUTO_TEST_CASE(a_foreign_state_is_refused, *needs_oracle) {
+  const logits_folder in;
+  std::ofstream(in.path("ids")) << "1";
+  for (const char* name : {"models/state-gen-7.pth", "models/tiny-7v0.safetensors"}) {
+    const auto ended = run_skein({"logits", "--model", tiny(), "--tokens-file", in.path("ids"), "--out", in.path("out"),
+                                  "--state-in", test::oracle() / name});
+    BOOST_TEST(ended.exit_code == 65, name << ": " << ended.err);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(the_ending_pth_may_be_left_out, *needs_oracle) {
+  const std::string path = test::oracle() / "models/tiny-7v0";
+  BOOST_TEST(succeed({"inspect", path}).out.find("version      7\n") != std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(both_formats_have_one_identity, *needs_oracle) {
+  const auto identity = [](const std::string& path) {
+    const auto text = succeed({"inspect", path}).out;
+    return text.substr(text.find("identity"));
+  };
+  BOOST_TEST(identity(tiny()) == identity(test::oracle() / "models/tiny-7v0.safetensors"));
+  BOOST_TEST(identity(tiny()) != identity(test::oracle() / "models/tiny-7v0-bf16.pth"));
+}
+
+BOOST_AUTO_TEST_CASE(greedy_text_and_ids_are_one_thing, *needs_oracle) {
+  const std::vector<std::string> greedy{"generate",     "--model", tiny(),          "--prompt", "The cat ",
+                                        "--max-tokens", "24",      "--temperature", "0"};
+  const auto text = succeed(greedy).out;
+  auto with_ids = greedy;
+  with_ids.push_back("--show-tokens");
+  const auto ids = succeed(with_ids).out;
+  BOOST_TEST(text.size() > 0u);
+  BOOST_TEST(succeed({"tokenize", "--vocab", "bytes", "--ids"}, ids).out == text);
+  BOOST_TEST(succeed({"tokenize", "--vocab", "bytes"}, text).out == ids);
+}
+
+BOOST_AUTO_TEST_CASE(a_seed_repeats_and_another_differs, *needs_oracle) {
+  const auto with_seed = [](const char* seed) {
+    return succeed({"generate", "--model", tiny(), "--prompt", "The ", "--max-tokens", "40", "--seed", seed,
+                    "--show-tokens"})
+        .out;
+  };
+  BOOST_TEST(with_seed("1") == with_seed("1"));
+  BOOST_TEST(with_seed("1") != with_seed("2"));
+}
+
+BOOST_AUTO_TEST_CASE(a_prompt_from_a_file_is_the_prompt, *needs_oracle) {
+  const test::temporary_folder folder;
+  const std::string file = folder.path() / "prompt";
+  std::ofstream(file) << "The cat ";
+  const auto run = [](const std::string& flag, const std::string& value) {
+    return succeed({"generate", "--model", tiny(), flag, value, "--max-tokens", "8", "--temperature", "0"}).out;
+  };
+  BOOST_TEST(run("--prompt-file", file) == run("--prompt", "The cat "));
+  BOOST_TEST(run("--tokens", "84,104,101,32,99,97,116,32") == run("--prompt", "The cat "));
+}
+
+BOOST_AUTO_TEST_CASE(tokenize_takes_any_bytes) {
+  const std::string bytes("a\0\xff\n", 4);
+  BOOST_TEST(succeed({"tokenize", "--vocab", "bytes"}, bytes).out == "97,0,255,10\n");
+  BOOST_TEST(succeed({"tokenize", "--vocab", "bytes", "--ids"}, "97,0,255,10\n").out == bytes);
+  BOOST_TEST(succeed({"tokenize", "--vocab", "bytes"}, "").out == "\n");
+}
+
+BOOST_AUTO_TEST_CASE(the_world_vocabulary_is_found_in_the_data_folder, *needs_oracle) {
+  const auto ended = run_skein({"tokenize"}, "Hello world", {{"SKEIN_DATA_DIR", test::oracle()}});
+  BOOST_TEST(ended.exit_code == 0, ended.err);
+  BOOST_TEST(ended.out == "33155,40213\n");
+}

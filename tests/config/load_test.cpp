@@ -1,0 +1,205 @@
+// Shows which source of a setting wins, that all faults are found in one go, each with its place and key, and that a
+// dump reads back; by loading made-up files, environments and flags.
+#include "config/load.hpp"
+
+#include <boost/test/unit_test.hpp>
+#include <fstream>
+
+#include "config/dump.hpp"
+#include "config/keys.hpp"
+#include "config/rules.hpp"
+#include "tests/support/oracle.hpp"
+
+using namespace skein;
+using config::fault_kind;
+
+namespace {
+
+/// A folder for configuration files.
+struct files {
+  test::temporary_folder folder;
+
+  std::filesystem::path write(const std::string& name, const std::string& text) const {
+    const auto path = folder.path() / name;
+    std::filesystem::create_directories(path.parent_path());
+    std::ofstream(path, std::ios::binary) << text;
+    return path;
+  }
+  config::loaded load(const std::string& text) const { return config::load({write("skein.toml", text), {}, {}}); }
+};
+
+config::loaded with_flag(const std::string& key, const std::string& text) {
+  return config::load({{}, {}, {{key, text, "--flag"}}});
+}
+
+/// The faults as lines, without the folder of the file.
+std::string lines(const config::loaded& merged, const files& in = {}) {
+  std::string text;
+  for (const auto& fault : merged.faults) text += config::to_string(fault) + '\n';
+  const std::string folder = in.folder.path().string() + '/';
+  for (auto at = text.find(folder); at != std::string::npos; at = text.find(folder)) text.erase(at, folder.size());
+  return text;
+}
+
+void expect_only(const config::loaded& merged, fault_kind kind, const std::string& needle) {
+  BOOST_TEST_CONTEXT(lines(merged)) {
+    BOOST_REQUIRE_EQUAL(merged.faults.size(), 1u);
+    BOOST_TEST((merged.faults.front().kind == kind));
+    BOOST_TEST(lines(merged).find(needle) != std::string::npos);
+  }
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(a_flag_beats_the_environment_beats_conf_d_beats_the_file_beats_the_default) {
+  const files in;
+  config::sources from;
+  const auto port = [&] {
+    const auto merged = config::load(from);
+    BOOST_TEST(lines(merged) == "");
+    const auto found = merged.origins.find("server.port");
+    return std::to_string(merged.settings.server.port) + ' ' +
+           to_string(found == merged.origins.end() ? config::origin{} : found->second);
+  };
+  BOOST_TEST(port() == "8000 default");
+  from.file = in.write("skein.toml", "[server]\nhost = \"::1\"\nport = 1\n");
+  BOOST_TEST(port() == "1 " + from.file.string() + ":3");
+  in.write("conf.d/10.toml", "[server]\nport = 2\n");
+  in.write("conf.d/20.toml", "server.port = 3\n");
+  in.write("conf.d/30.txt", "server.port = 4\n");
+  BOOST_TEST(port() == "3 " + (in.folder.path() / "conf.d/20.toml").string() + ":1");
+  from.environment = {{"SKEIN_SERVER_PORT", "5"}, {"SKEIN_ORACLE", "x"}, {"PATH", "x"}};
+  BOOST_TEST(port() == "5 SKEIN_SERVER_PORT");
+  from.flags = {{"server.port", "6", "--port"}};
+  BOOST_TEST(port() == "6 --port");
+  from.flags.push_back({"server.port", "7", "--set"});
+  BOOST_TEST(port() == "7 --set");
+}
+
+BOOST_AUTO_TEST_CASE(every_type_of_value_comes_from_a_file_and_from_text) {
+  const files in;
+  const auto from_file = in.load(
+      "[server]\njson_password = false\ncors_origins = [\"http://a\", \"http://b\"]\n"
+      "[limits]\nbody_bytes_max = 2048\n[models.\"a.b\"]\ntop_p = 1\ntemperature = 0.5\ntop_k = -1\n");
+  BOOST_TEST(lines(from_file) == "");
+  const config::loaded from_text = config::load({{},
+                                                 {{"SKEIN_SERVER_JSON_PASSWORD", "false"},
+                                                  {"SKEIN_SERVER_CORS_ORIGINS", "http://a,http://b"},
+                                                  {"SKEIN_LIMITS_BODY_BYTES_MAX", "2048"}},
+                                                 {{"models.a.b.top_p", "1", "--set"},
+                                                  {"models.\"a.b\".temperature", "0.5", "--set"},
+                                                  {"models.a.b.top_k", "-1", "--set"}}});
+  BOOST_TEST(lines(from_text) == "");
+  for (const auto* merged : {&from_file, &from_text}) {
+    const auto& c = merged->settings;
+    BOOST_TEST(!c.server.json_password);
+    BOOST_TEST(c.server.cors_origins == (std::vector<std::string>{"http://a", "http://b"}),
+               boost::test_tools::per_element());
+    BOOST_TEST(c.limits.body_bytes_max == 2048u);
+    BOOST_TEST(c.models.at("a.b").top_p == 1.0);
+    BOOST_TEST(c.models.at("a.b").temperature == 0.5);
+    BOOST_TEST(c.models.at("a.b").top_k == -1);
+    BOOST_TEST(c.models.at("a.b").max_tokens == 4096u);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(all_faults_come_at_once_with_place_and_key) {
+  const files in;
+  config::sources from;
+  from.file = in.write("skein.toml", "[server]\nprot = 1\nport = \"x\"\n[servr]\n[models.m]\ntop_q = 1\ntop_p = 2\n");
+  in.write("conf.d/a.toml", "[log]\nlevel = \"loud\"\n");
+  from.environment = {{"SKEIN_SERVER_PROT", "1"}, {"SKEIN_LIMITS_N_MAX", "none"}};
+  from.flags = {{"engine.slot", "1", "--set"}, {"drain.grace_ms", "-1", "--set"}};
+  BOOST_TEST(lines(config::load(from), in) ==
+             "skein.toml:2: server.prot: no such key; did you mean server.port?\n"
+             "skein.toml:3: server.port: must be an integer, not a text\n"
+             "skein.toml:4: servr: no such key; did you mean server?\n"
+             "skein.toml:6: models.\"m\".top_q: no such key; did you mean models.\"m\".top_p?\n"
+             "skein.toml:7: models.\"m\".top_p: 2 is outside 0 .. 1\n"
+             "conf.d/a.toml:2: log.level: \"loud\" is none of: debug, info, warning, error, off\n"
+             "SKEIN_SERVER_PROT: no such key; did you mean SKEIN_SERVER_PORT?\n"
+             "SKEIN_LIMITS_N_MAX: limits.n_max: \"none\" is not an integer\n"
+             "--set: engine.slot: no such key; did you mean engine.slots?\n"
+             "--set: drain.grace_ms: -1 is outside 0 .. 2592000000\n");
+}
+
+BOOST_AUTO_TEST_CASE(files_that_cannot_be_read) {
+  const files in;
+  expect_only(config::load({in.folder.path() / "none.toml", {}, {}}), fault_kind::unreadable, "cannot be opened");
+  expect_only(config::load({in.folder.path(), {}, {}}), fault_kind::unreadable, "folder");
+  expect_only(in.load("[server\n"), fault_kind::unreadable, "skein.toml:1: ");
+  expect_only(in.load("a = 1\na = 2\n"), fault_kind::unreadable, "skein.toml:2: ");
+  expect_only(in.load(std::string((1u << 20) + 1, '#')), fault_kind::unreadable, "larger");
+}
+
+BOOST_AUTO_TEST_CASE(values_that_are_refused) {
+  const files in;
+  for (const char* text :
+       {"server = 1", "[server]\nport = 1.5", "[server]\nport = true", "[server]\nport = 1979-05-27",
+        "[server]\ncors_origins = \"*\"", "[server]\ncors_origins = [1]", "[server]\ncors_origins = [\"\"]",
+        "[server.port]\nx = 1", "models = 1", "[models]\nm = 1", "[server]\nport = -1",
+        "[server]\nport = 9223372036854775807", "[models.m]\ntop_p = nan", "[server]\nhost = \"a\\u0000b\"",
+        "[engine]\ndevice = \"cuda\"", "[engine]\ndevice = \"cpu,\"", "[engine]\ndevice = \"cuda:0+\"",
+        "[engine]\ndevice = \"\""}) {
+    const auto merged = in.load(text);
+    BOOST_TEST(merged.faults.size() == 1u, text << " gives " << lines(merged));
+  }
+  for (const char* device : {"auto", "cpu", "fake", "cuda:0", "cuda:0,cuda:1", "cuda:0+1", "hip:12"})
+    BOOST_TEST(lines(with_flag("engine.device", device)) == "");
+  expect_only(with_flag("server.port", ""), fault_kind::bad_value, "is not an integer");
+  expect_only(with_flag("server.json_password", "yes"), fault_kind::bad_value, "is not a boolean");
+  expect_only(with_flag("models.top_p", "1"), fault_kind::unknown_key, "models.top_p");
+  expect_only(with_flag("", "1"), fault_kind::unknown_key, "no such key");
+}
+
+BOOST_AUTO_TEST_CASE(settings_that_contradict_each_other) {
+  const files in;
+  expect_only(in.load("[server]\nhost = \"0.0.0.0\"\n"), fault_kind::conflict, "server.allow_unauthenticated");
+  expect_only(in.load("[server]\nhost = \"::\"\n"), fault_kind::conflict, "skein.toml:2: server.host");
+  BOOST_TEST(lines(in.load("[server]\nhost = \"0.0.0.0\"\npassword = \"x\"\n")) == "");
+  BOOST_TEST(lines(in.load("[server]\nhost = \"0.0.0.0\"\nallow_unauthenticated = true\n")) == "");
+  expect_only(in.load("[server]\ntrusted_proxies = [\"proxy\"]\n"), fault_kind::conflict, "\"proxy\"");
+  expect_only(in.load("[limits]\nbody_bytes_max = 100000000\n"), fault_kind::conflict, "limits.body_bytes_max");
+  expect_only(in.load("[limits]\nconnections_max = 10\n"), fault_kind::conflict, "limits.connections_max");
+  expect_only(in.load("[limits]\nn_max = 200\n"), fault_kind::conflict, "limits.n_max");
+  expect_only(in.load("[queue]\ntotal_timeout_ms = 10\n"), fault_kind::conflict, "queue.total_timeout_ms");
+  expect_only(in.load("[engine]\nmax_tick_tokens = 10\n"), fault_kind::conflict, "engine.max_tick_tokens");
+}
+
+BOOST_AUTO_TEST_CASE(loopback_is_this_machine_only) {
+  for (const char* host : {"localhost", "127.0.0.1", "127.1.2.3", "::1"}) BOOST_TEST(config::is_loopback(host), host);
+  for (const char* host : {"0.0.0.0", "::", "192.168.0.1", "128.0.0.1", "127.0.0.1.example.org", ""})
+    BOOST_TEST(!config::is_loopback(host), host);
+}
+
+BOOST_AUTO_TEST_CASE(a_password_comes_from_the_first_line_of_its_file) {
+  const files in;
+  const auto secret = in.write("secret", "long word\r\nrest\n").string();
+  const auto merged = in.load("[server]\nhost = \"0.0.0.0\"\npassword_file = '" + secret + "'\n");
+  BOOST_TEST(lines(merged) == "");
+  BOOST_TEST(merged.settings.server.password == "long word");
+  BOOST_TEST(lines(in.load("[server]\npassword = \"x\"\npassword_file = '" + secret + "'\n")).find("server.password") !=
+             std::string::npos);
+  expect_only(in.load("[server]\npassword_file = \"/nonexistent\"\n"), fault_kind::bad_value, "cannot be opened");
+  const auto empty = in.write("empty", "\n").string();
+  expect_only(in.load("[server]\npassword_file = '" + empty + "'\n"), fault_kind::bad_value, "empty line");
+}
+
+BOOST_AUTO_TEST_CASE(a_dump_reads_back_and_hides_secrets) {
+  const files in;
+  const auto merged = in.load(
+      "[server]\nport = 1\npassword = \"hidden-word\"\ncors_origins = [\"a\\\"b\\\\\"]\n"
+      "[models.\"my.model\"]\nno_think_opening = \"tab\\t line\\n\"\nalpha_decay = 0.1\n");
+  const std::string text = config::dump(merged);
+  BOOST_TEST(text.find("hidden-word") == std::string::npos);
+  BOOST_TEST(text.find("# password: set, not shown") != std::string::npos);
+  BOOST_TEST(text.find("port = 1  # ") != std::string::npos);
+  BOOST_TEST(text.find("host = \"127.0.0.1\"  # default") != std::string::npos);
+  const auto again = in.load(text);
+  BOOST_TEST(lines(again) == "");
+  for (const auto& k : config::keys())
+    if (!k.secret)
+      BOOST_TEST(config::to_toml(k.get(again.settings)) == config::to_toml(k.get(merged.settings)), k.path);
+  for (const auto& k : config::model_keys("my.model"))
+    BOOST_TEST(config::to_toml(k.get(again.settings)) == config::to_toml(k.get(merged.settings)), k.path);
+}

@@ -1,0 +1,78 @@
+// Shows that config/skein.toml is what it says: every key stands in it, with its default, its meaning and its legal
+// values; by loading it and by comparing it with the table of keys.
+#include <boost/test/unit_test.hpp>
+#include <fstream>
+#include <iterator>
+
+#include "config/keys.hpp"
+#include "config/limits.hpp"
+#include "config/load.hpp"
+#include "tests/support/oracle.hpp"
+
+using namespace skein;
+
+namespace {
+
+const std::string shipped = SKEIN_SOURCE_DIR "/config/skein.toml";
+
+std::string content() {
+  std::ifstream file(shipped, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+/// The file with its example of a model section made active.
+std::string with_model_section() {
+  std::string text = content();
+  for (auto at = text.find("# [models."); at != std::string::npos; at = text.find("\n# ", at)) {
+    if (text[at] == '\n') ++at;
+    text.erase(at, 2);
+  }
+  return text;
+}
+
+void expect_default_of(const config::key& k, const config::loaded& merged) {
+  BOOST_TEST_CONTEXT(k.path) {
+    const auto from = merged.origins.find(k.path);
+    BOOST_TEST((from != merged.origins.end() && from->second.kind == config::origin_kind::file));
+    BOOST_TEST(config::to_toml(k.get(merged.settings)) == config::to_toml(k.standard()));
+  }
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(every_key_stands_in_it_with_its_default) {
+  const test::temporary_folder folder;
+  const auto path = folder.path() / "skein.toml";
+  std::ofstream(path) << with_model_section();
+  const auto merged = config::load({path, {}, {}});
+  for (const auto& fault : merged.faults) BOOST_ERROR(config::to_string(fault));
+  for (const auto& k : config::keys()) expect_default_of(k, merged);
+  for (const auto& k : config::model_keys("demo")) expect_default_of(k, merged);
+}
+
+BOOST_AUTO_TEST_CASE(every_key_has_a_comment_with_meaning_legal_values_and_liveness) {
+  const std::string text = with_model_section();
+  const auto check_comment = [&](const config::key& k) {
+    BOOST_TEST_CONTEXT(k.path) {
+      const auto section = text.find('[' + std::string(k.section()) + ']');
+      const auto line = text.find('\n' + std::string(k.name()) + " = ", section);
+      const auto help = text.find("# " + std::string(k.help), section);
+      BOOST_REQUIRE(help < line);
+      const std::string comment = text.substr(help, line - help);
+      BOOST_TEST(comment.find(" = ") == std::string::npos);  // nothing but this key's own comment
+      if (k.legal() != "true, false") BOOST_TEST(comment.find(k.legal()) != std::string::npos);
+      BOOST_TEST(comment.ends_with(" Live.") == k.live);
+    }
+  };
+  for (const auto& k : config::keys()) check_comment(k);
+  for (const auto& k : config::model_keys("demo")) check_comment(k);
+}
+
+BOOST_AUTO_TEST_CASE(every_default_is_legal_and_every_spelling_unique) {
+  std::map<std::string_view, std::string_view> owners;
+  for (const auto& k : config::keys()) {
+    const auto wrong = k.objection(k.standard());
+    BOOST_TEST(!wrong.has_value(), k.path << ' ' << wrong.value_or(""));
+    for (const auto flag : k.flags) BOOST_TEST(owners.emplace(flag, k.path).second, flag << " stands twice");
+  }
+}

@@ -1,0 +1,61 @@
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <iosfwd>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "engine/engine.hpp"
+
+namespace skein::test {
+
+/// The sizes that a case asks for; everything else is the engine's own.
+struct engine_sizes {
+  std::uint32_t slots = 4;
+  std::uint32_t max_tick_tokens = 32;
+  std::uint32_t max_tick_rows = 8;
+};
+
+/// One line of the table of engines that the contract is tried on. All engines of one line are the same model.
+struct engine_under_test {
+  std::string name;
+  std::function<std::unique_ptr<engine::engine>(const engine_sizes&)> make;
+};
+std::ostream& operator<<(std::ostream& out, const engine_under_test& line);
+
+[[nodiscard]] const std::vector<engine_under_test>& engines_under_test();
+
+/// Adds a row that feeds tokens.
+engine::row& add_prefill(engine::tick_plan& plan, slot_id slot, std::span<const token_id> tokens, bool sample);
+engine::row& add_decode(engine::tick_plan& plan, slot_id slot);
+
+/// Submits one tick, collects it and returns a copy of its rows.
+[[nodiscard]] std::vector<engine::row_result> run_tick(engine::engine& e, const engine::tick_plan& plan);
+/// The same for the one row of a tick.
+[[nodiscard]] engine::row_result prefill(engine::engine& e, slot_id slot, std::span<const token_id> tokens,
+                                         bool sample);
+[[nodiscard]] engine::row_result decode(engine::engine& e, slot_id slot);
+
+struct generated_text {
+  std::vector<token_id> tokens;
+  std::vector<float> logprobs;  ///< when the parameters ask for them
+  engine::stop_cause stopped = engine::stop_cause::none;
+  bool operator==(const generated_text&) const = default;
+};
+std::ostream& operator<<(std::ostream& out, const generated_text& text);
+
+/// What a sequence gets when it is alone in `slot`: prefill in chunks of `chunk` tokens, then decode, one tick at a
+/// time, until the slot stops.
+[[nodiscard]] generated_text generate_alone(engine::engine& e, slot_id slot, std::span<const token_id> prompt,
+                                            const sampling::sampling_params& params, std::size_t chunk);
+
+[[nodiscard]] std::vector<float> state_of(engine::engine& e, slot_id slot);
+
+/// Greedy, with a budget.
+[[nodiscard]] sampling::sampling_params greedy(std::uint32_t max_tokens);
+/// Seeded, with penalties that decay.
+[[nodiscard]] sampling::sampling_params seeded(std::uint64_t seed, std::uint32_t max_tokens);
+
+}  // namespace skein::test

@@ -1,0 +1,103 @@
+#!/usr/bin/env python3
+"""Makes the checkpoints that the golden tests need and that nobody stores:
+
+    make_models.py FOLDER
+
+gen-7, gen-7-world      random models; arguments and digests are those of the oracle's golden/index.json
+tiny-7v0-tuned, gen-7-tuned   checkpoints that hold a tuned state as their own initial state
+numbered_vocab.txt      512 tokens, each of which says its number: for gen-7, which has no vocabulary
+recital                 a model of the World vocabulary that recites recital.txt after a ":" (see below)
+"""
+import hashlib
+import json
+import os
+import pathlib
+import subprocess
+import sys
+from typing import Dict, List
+
+from golden_data import ORACLE, TUNED, WORLD, np, tensor_files, world_tokenizer
+
+# Words of many scripts, in turn with characters of two to four bytes that come in single bytes.
+RECITAL = ["Wild geese", " fly", " south", ";", "дикие", " гуси", " летят", "大雁", "飞向", "南方", "，", "天鹅", "湖",
+           "上", "游", "泳", "。", "渡り鳥", "は", "夜", "に", "鳴く", "기러기", "가 ", "난다", "الإوز", " يطير", "हंस",
+           " उड़", "χήνες", " đàn", " ngỗng", " żółw", " Gänse", "🪿", "🦢", "𠮷", "\n", "end"]
+IN_BYTES = ["鹅", "ж", "🐦", "é", "कृ"]
+
+
+def digest(path: pathlib.Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest() if path.exists() else ""
+
+
+def generate(folder: pathlib.Path, name: str, arguments: str, sha256: str) -> None:
+    path = folder / name
+    if digest(path) == sha256:
+        return
+    subprocess.run([sys.executable, ORACLE / "make_random_model.py", path, *arguments.split()], check=True,
+                   env=dict(os.environ, OMP_NUM_THREADS="1", PYTHONDONTWRITEBYTECODE="1"), stdout=subprocess.DEVNULL)
+    if digest(path) != sha256:
+        sys.exit(f"{path} came out with another digest than golden/index.json has")
+
+
+def put_state_inside() -> None:
+    for model in TUNED:
+        tensors = dict(tensor_files.read_tensors(str(model.path)))
+        tensors.update(tensor_files.read_tensors(str(model.state)))
+        tensor_files.write_safetensors(str(model.served), tensors)
+
+
+def number_tokens(path: pathlib.Path) -> None:
+    texts = [f"<{token}>" for token in range(512)]
+    path.write_text("".join(f"{token} '{text}' {len(text)}\n" for token, text in enumerate(texts) if token > 0))
+
+
+def recited_tokens() -> List[int]:
+    """The tokens of the pieces above, without the pieces that would repeat a token."""
+    world = world_tokenizer.WorldTokenizer(str(WORLD))
+    tokens = world.encode(b":")
+    for i, piece in enumerate(RECITAL):
+        split = IN_BYTES[i // 5].encode() if i % 5 == 4 and i // 5 < len(IN_BYTES) else b""
+        for more in (world.encode(piece.encode()), [byte + 1 for byte in split]):
+            if len(set(more)) == len(more) and not set(more) & set(tokens):
+                tokens += more
+    return tokens
+
+
+def write_recital(folder: pathlib.Path, like: pathlib.Path) -> None:
+    """A model whose blocks add nothing, so that a token's logits are head * emb[token]. Each token of the text has a
+    random vector of +-1 as its embedding, and that vector is the next token's row of the head: greedy, it recites."""
+    tensors: Dict[str, np.ndarray] = dict(tensor_files.read_tensors(str(like)))
+    tokens = recited_tokens()
+    width = tensors["emb.weight"].shape[1]
+    random = np.random.RandomState(1)
+    vectors = np.array([random.permutation(np.repeat([-1.0, 1.0], width // 2)) for _ in tokens])
+    closeness = vectors @ vectors.T - width * np.eye(len(tokens))
+    assert closeness.max() < 0.6 * width, "two vectors are too close to tell their tokens apart"
+    for name, tensor in tensors.items():
+        if name in ("emb.weight", "head.weight") or name.endswith(("att.output.weight", "ffn.value.weight")):
+            tensors[name] = np.zeros_like(tensor)
+        elif name.startswith(("blocks.0.ln0.", "ln_out.")):
+            tensors[name] = np.full_like(tensor, 1.0 if name.endswith("weight") else 0.0)
+    tensors["emb.weight"][tokens] = vectors
+    tensors["head.weight"][tokens[1:] + [0]] = vectors
+    tensor_files.write_safetensors(str(folder / "recital.safetensors"), tensors, "BF16")
+    (folder / "recital.txt").write_bytes(world_tokenizer.WorldTokenizer(str(WORLD)).decode(tokens[1:]))
+
+
+def main(arguments: List[str]) -> int:
+    if len(arguments) != 1:
+        print(__doc__, file=sys.stderr)
+        return 64
+    folder = pathlib.Path(arguments[0])
+    folder.mkdir(parents=True, exist_ok=True)
+    generated = json.loads((ORACLE / "golden/index.json").read_text())["generated"]
+    for name in ("gen-7.safetensors", "gen-7-world.safetensors"):
+        generate(folder, name, generated[name]["arguments"], generated[name]["sha256"])
+    put_state_inside()
+    number_tokens(folder / "numbered_vocab.txt")
+    write_recital(folder, folder / "gen-7-world.safetensors")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,208 @@
+// Matrix products on the CPU against plain loops: every format, every Highway target, odd sizes, every way to finish a
+// sum, nothing written outside the outputs. And the promise that carries all batching: a row's result is the same bits
+// whatever other rows, threads and blocks there are.
+#include <boost/test/unit_test.hpp>
+#include <cmath>
+#include <cstring>
+#include <vector>
+
+#include "kernels/cpu/embedding.hpp"
+#include "kernels/cpu/matmul.hpp"
+#include "tests/kernels/every_target.hpp"
+#include "tests/kernels/random_rwkv7.hpp"
+
+using namespace skein;
+using namespace skein::kernels::cpu;
+
+namespace {
+
+constexpr dtype formats[] = {dtype::f32, dtype::bf16, dtype::f16};
+constexpr float guard = -12345;
+
+std::vector<float> random_values(std::size_t count, std::uint64_t seed, float scale = 1) {
+  test::random_numbers random(seed);
+  std::vector<float> values(count);
+  for (float& value : values) value = scale * random.value();
+  return values;
+}
+
+/// A random matrix (outputs, inputs) of one element type, with its exact values.
+struct random_matrix {
+  random_matrix(std::size_t outputs, std::size_t inputs, dtype type, std::uint64_t seed)
+      : bytes(test::encode(random_values(outputs * inputs, seed), type)),
+        view(test::view_of(bytes, type, {static_cast<std::int64_t>(outputs), static_cast<std::int64_t>(inputs)})),
+        exact(outputs * inputs) {
+    copy_to_f32(view, exact);
+  }
+  std::vector<std::byte> bytes;
+  tensor_view view;
+  std::vector<float> exact;
+};
+
+/// The product of `rows` rows (row-major, dense), without guards: what the bitwise cases compare.
+std::vector<float> multiply(thread_pool& pool, const packed_matrix& matrix, const std::vector<float>& in,
+                            std::size_t rows) {
+  std::vector<float> out(rows * matrix.outputs());
+  const product one{&matrix, in.data(), matrix.inputs(), out.data(), matrix.outputs()};
+  matmul multiplication(pool);
+  multiplication(rows, {&one, 1});
+  return out;
+}
+
+void check_against_loops(std::size_t rows, std::size_t outputs, std::size_t inputs, dtype type) {
+  thread_pool pool(2);
+  const random_matrix weights(outputs, inputs, type, outputs * 31 + inputs);
+  const packed_matrix packed(weights.view, false, *format_for(type), pool);
+  const std::vector<float> in = random_values(rows * inputs, rows);
+  const std::size_t stride = outputs + 3;
+  std::vector<float> out(rows * stride, guard);
+  const product one{&packed, in.data(), inputs, out.data(), stride};
+  matmul multiplication(pool);
+  multiplication(rows, {&one, 1});
+  for (std::size_t t = 0; t < rows; ++t) {
+    for (std::size_t o = 0; o < outputs; ++o) {
+      double sum = 0, size = 1e-30;
+      for (std::size_t i = 0; i < inputs; ++i) {
+        const double term = static_cast<double>(weights.exact[o * inputs + i]) * in[t * inputs + i];
+        sum += term, size += std::abs(term);
+      }
+      // fp32 sums in order: each addition rounds by at most 2^-24 of a partial sum
+      BOOST_REQUIRE_SMALL(out[t * stride + o] - sum, size * 4e-6);
+    }
+    for (std::size_t o = outputs; o < stride; ++o) BOOST_REQUIRE_EQUAL(out[t * stride + o], guard);
+  }
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(products_equal_plain_loops) {
+  struct size {
+    std::size_t rows, outputs, inputs;
+  };
+  constexpr size sizes[] = {{1, 32, 64},  // the base, then one number changed
+                            {1, 1, 64},   {1, 31, 64},   {1, 33, 64},    {1, 130, 64}, {1, 32, 1},
+                            {1, 32, 7},   {1, 32, 300},  {2, 32, 64},    {7, 32, 64},  {13, 32, 64},
+                            {25, 32, 64}, {13, 70, 333}, {200, 40, 300}, {0, 32, 64}};
+  test::for_every_target([&] {
+    for (const dtype type : formats)
+      for (const size& s : sizes)
+        BOOST_TEST_CONTEXT(to_string(type) << ": " << s.rows << " rows, " << s.outputs << " x " << s.inputs)
+    check_against_loops(s.rows, s.outputs, s.inputs, type);
+  });
+}
+
+BOOST_AUTO_TEST_CASE(a_matrix_without_inputs_gives_zeros) {
+  thread_pool pool(1);
+  const random_matrix weights(40, 0, dtype::f32, 1);
+  const packed_matrix packed(weights.view, false, matrix_format::f32, pool);
+  for (const float value : multiply(pool, packed, {}, 2)) BOOST_REQUIRE_EQUAL(value, 0.0f);
+}
+
+BOOST_AUTO_TEST_CASE(a_row_has_the_same_bits_in_any_company) {
+  constexpr std::size_t outputs = 75, inputs = 301, rows = 25;
+  test::for_every_target([&] {
+    for (const dtype type : formats) {
+      thread_pool one_thread(1);
+      const random_matrix weights(outputs, inputs, type, 5);
+      const packed_matrix packed(weights.view, false, *format_for(type), one_thread);
+      const std::vector<float> in = random_values(rows * inputs, 6);
+      std::vector<float> alone;
+      for (std::size_t t = 0; t < rows; ++t) {
+        const std::vector<float> row(in.begin() + t * inputs, in.begin() + (t + 1) * inputs);
+        const auto out = multiply(one_thread, packed, row, 1);
+        alone.insert(alone.end(), out.begin(), out.end());
+      }
+      for (std::uint32_t threads = 1; threads <= 4; ++threads) {
+        thread_pool pool(threads);
+        for (std::size_t count = 1; count <= rows; ++count) {
+          const auto together = multiply(pool, packed, in, count);
+          BOOST_REQUIRE(std::memcmp(together.data(), alone.data(), together.size() * sizeof(float)) == 0);
+        }
+      }
+    }
+  });
+}
+
+// 500 rows cross every boundary: row groups, row blocks of a task, blocks of inputs.
+BOOST_AUTO_TEST_CASE(a_row_has_the_same_bits_in_a_long_prefill) {
+  constexpr std::size_t outputs = 200, inputs = 700, rows = 500;
+  thread_pool pool(2);
+  const random_matrix weights(outputs, inputs, dtype::bf16, 7);
+  const packed_matrix packed(weights.view, false, matrix_format::bf16, pool);
+  const std::vector<float> in = random_values(rows * inputs, 8);
+  const auto together = multiply(pool, packed, in, rows);
+  for (std::size_t t = 0; t < rows; ++t) {
+    const std::vector<float> row(in.begin() + t * inputs, in.begin() + (t + 1) * inputs);
+    const auto alone = multiply(pool, packed, row, 1);
+    BOOST_REQUIRE(std::memcmp(alone.data(), together.data() + t * outputs, outputs * sizeof(float)) == 0);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(several_products_finish_in_their_own_ways) {
+  constexpr std::size_t outputs = 45, inputs = 50, rows = 3;
+  test::for_every_target([&] {
+    thread_pool pool(3);
+    const random_matrix weights(outputs, inputs, dtype::f32, 9);
+    const packed_matrix packed(weights.view, false, matrix_format::f32, pool);
+    const std::vector<float> in = random_values(rows * inputs, 10);
+    const std::vector<float> sums = multiply(pool, packed, in, rows);
+    const std::vector<float> before = random_values(rows * outputs, 11);
+    std::vector<float> stored = before, added = before, tanhs = before, sigmoids = before, squares = before;
+    const auto into = [&](std::vector<float>& out, finish how) {
+      return product{&packed, in.data(), inputs, out.data(), outputs, how};
+    };
+    const product all[] = {into(stored, finish::store), into(added, finish::add), into(tanhs, finish::tanh),
+                           into(sigmoids, finish::sigmoid), into(squares, finish::relu_squared)};
+    matmul multiplication(pool);
+    multiplication(rows, all);
+    for (std::size_t i = 0; i < sums.size(); ++i) {
+      const float positive = std::max(sums[i], 0.0f);
+      BOOST_REQUIRE_EQUAL(stored[i], sums[i]);
+      BOOST_REQUIRE_EQUAL(added[i], before[i] + sums[i]);
+      BOOST_REQUIRE_SMALL(tanhs[i] - std::tanh(sums[i]), 1e-6f);
+      BOOST_REQUIRE_SMALL(sigmoids[i] - 1 / (1 + std::exp(-sums[i])), 1e-6f);
+      BOOST_REQUIRE_EQUAL(squares[i], positive * positive);
+    }
+  });
+}
+
+// A matrix times the unit vectors is the matrix: packing must find every element, wherever the view keeps it.
+BOOST_AUTO_TEST_CASE(packing_follows_any_view) {
+  constexpr std::size_t outputs = 37, inputs = 70;
+  thread_pool pool(2);
+  std::vector<float> units(inputs * inputs, 0.0f);
+  for (std::size_t i = 0; i < inputs; ++i) units[i * inputs + i] = 1;
+  for (const dtype type : {dtype::f32, dtype::bf16, dtype::f16, dtype::f64}) {
+    const random_matrix dense(outputs, inputs, type, 12);
+    std::vector<std::byte> shifted(dense.bytes.size() + 1);  // one byte off any alignment
+    std::memcpy(shifted.data() + 1, dense.bytes.data(), dense.bytes.size());
+    tensor_view unaligned = dense.view;
+    unaligned.data = shifted.data() + 1;
+    tensor_view turned = dense.view;  // the same memory, read as (inputs, outputs)
+    std::swap(turned.shape[0], turned.shape[1]);
+    std::swap(turned.stride[0], turned.stride[1]);
+    const matrix_format format = type == dtype::f64 ? matrix_format::f32 : *format_for(type);
+    for (const packed_matrix& packed :
+         {packed_matrix(dense.view, false, format, pool), packed_matrix(unaligned, false, format, pool),
+          packed_matrix(turned, true, format, pool)}) {
+      const auto columns = multiply(pool, packed, units, inputs);
+      for (std::size_t o = 0; o < outputs; ++o)
+        for (std::size_t i = 0; i < inputs; ++i)
+          BOOST_REQUIRE_EQUAL(columns[i * outputs + o], dense.exact[o * inputs + i]);
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(an_embedding_gives_its_rows_back) {
+  thread_pool pool(2);
+  constexpr std::size_t rows = 600, width = 33;
+  for (const dtype type : formats) {
+    const random_matrix table(rows, width, type, 13);
+    const embedding packed(table.view, *format_for(type), pool);
+    float out[width];
+    for (std::size_t row = 0; row < rows; ++row) {
+      packed.read(row, out);
+      BOOST_REQUIRE(std::memcmp(out, table.exact.data() + row * width, sizeof out) == 0);
+    }
+  }
+}

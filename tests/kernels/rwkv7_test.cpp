@@ -1,0 +1,302 @@
+// RWKV-7 as a whole, with small random models: the CPU against the reference in every matrix type, and promise 2 of the
+// design to the last bit: a sequence alone, in mixed batches, in any chunking and on any number of threads.
+#include <boost/test/unit_test.hpp>
+#include <cmath>
+#include <cstring>
+#include <numeric>
+#include <vector>
+
+#include "model/rwkv7.hpp"
+#include "model/state_layout.hpp"
+#include "tests/kernels/every_target.hpp"
+#include "tests/kernels/random_rwkv7.hpp"
+
+using namespace skein;
+
+namespace {
+
+using stages_ptr = std::unique_ptr<kernels::stages>;
+using tokens = std::vector<token_id>;
+
+//                                layers embd heads size ffn vocab  ranks w a v g
+constexpr kernels::rwkv7_dims base_dims{3, 64, 1, 64, 256, 100, 16, 16, 8, 24};
+constexpr kernels::rwkv7_dims wide_dims{2, 192, 3, 64, 500, 67, 13, 7, 5, 31};
+constexpr kernels::rwkv7_dims odd_dims{2, 72, 9, 8, 101, 33, 3, 5, 1, 9};
+
+stages_ptr make_cpu(const test::random_rwkv7& model, dtype type, std::uint32_t threads = 2) {
+  auto made = kernels::make_cpu_rwkv7(model.weights(), type,
+                                      {.slots = 5, .max_rows = 80, .max_logit_rows = 80, .threads = threads});
+  BOOST_REQUIRE(made.has_value());
+  return std::move(*made);
+}
+
+stages_ptr make_reference(const test::random_rwkv7& model) {
+  auto made = kernels::make_reference_rwkv7(model.weights(), {.slots = 5, .max_rows = 80, .max_logit_rows = 80});
+  BOOST_REQUIRE(made.has_value());
+  return std::move(*made);
+}
+
+tokens random_tokens(std::size_t count, std::uint32_t vocab, std::uint64_t seed) {
+  test::random_numbers random(seed);
+  tokens ids(count);
+  for (token_id& id : ids) id = static_cast<token_id>(random.below(vocab));
+  return ids;
+}
+
+std::vector<float> state_of(const kernels::stages& stages, slot_id slot) {
+  std::vector<float> state(stages.state_floats());
+  stages.read_state(slot, state);
+  return state;
+}
+
+/// A piece of a sequence for one slot of a tick.
+struct piece {
+  slot_id slot;
+  tokens ids;
+};
+
+/// Runs one tick; the logits of all rows, in the order of the pieces.
+std::vector<float> tick(kernels::stages& stages, const kernels::rwkv7_dims& dims, const std::vector<piece>& pieces) {
+  tokens ids;
+  std::vector<kernels::sequence_run> runs;
+  for (const piece& p : pieces) {
+    runs.push_back({p.slot, static_cast<std::uint32_t>(ids.size()), static_cast<std::uint32_t>(p.ids.size())});
+    ids.insert(ids.end(), p.ids.begin(), p.ids.end());
+  }
+  const kernels::batch rows{ids, runs};
+  model::forward_rwkv7(stages, dims.layers, rows);
+  std::vector<std::uint32_t> wanted(ids.size());
+  std::iota(wanted.begin(), wanted.end(), 0u);
+  std::vector<float> logits(ids.size() * dims.vocab);
+  stages.head(rows, wanted, logits);
+  return logits;
+}
+
+/// Feeds a sequence from a fresh state in chunks; the logits of all its rows.
+std::vector<float> feed(kernels::stages& stages, const kernels::rwkv7_dims& dims, slot_id slot, const tokens& ids,
+                        std::size_t chunk) {
+  stages.clear_state(slot);
+  std::vector<float> logits;
+  for (std::size_t at = 0; at < ids.size(); at += chunk) {
+    const auto end = std::min(at + chunk, ids.size());
+    const auto part = tick(stages, dims, {{slot, tokens(ids.begin() + at, ids.begin() + end)}});
+    logits.insert(logits.end(), part.begin(), part.end());
+  }
+  return logits;
+}
+
+bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
+  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
+}
+
+float difference(const std::vector<float>& got, const std::vector<float>& expected) {
+  float most = 0, largest = 0;
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    most = std::max(most, std::abs(got[i] - expected[i]));
+    largest = std::max(largest, std::abs(expected[i]));
+  }
+  return most / largest;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(cpu_equals_the_reference) {
+  test::for_every_target([] {
+    for (const auto& dims : {base_dims, wide_dims, odd_dims}) {
+      for (const dtype type : {dtype::f32, dtype::bf16, dtype::f16}) {
+        const test::random_rwkv7 model(dims, type, 1, type == dtype::bf16);
+        const auto cpu = make_cpu(model, type), reference = make_reference(model);
+        const tokens ids = random_tokens(40, dims.vocab, 2);
+        const auto got = feed(*cpu, dims, 1, ids, 16), expected = feed(*reference, dims, 1, ids, 40);
+        BOOST_TEST_CONTEXT("width " << dims.embd << ", " << to_string(type)) {
+          // Both hold the same weights exactly and compute in fp32; 40 tokens of feedback enlarge each rounding.
+          BOOST_TEST(difference(got, expected) < 1e-5f);
+          BOOST_TEST(difference(state_of(*cpu, 1), state_of(*reference, 1)) < 1e-5f);
+        }
+      }
+    }
+  });
+}
+
+BOOST_AUTO_TEST_CASE(chunks_give_the_same_bits) {
+  test::for_every_target([] {
+    for (const auto& dims : {base_dims, odd_dims}) {
+      const test::random_rwkv7 model(dims, dtype::bf16, 3);
+      const auto cpu = make_cpu(model, dtype::bf16);
+      const tokens ids = random_tokens(64, dims.vocab, 4);
+      const auto whole = feed(*cpu, dims, 0, ids, 64);
+      const auto state = state_of(*cpu, 0);
+      for (const std::size_t chunk : {1, 3, 16}) {
+        BOOST_TEST(same_bits(feed(*cpu, dims, 2, ids, chunk), whole));
+        BOOST_TEST(same_bits(state_of(*cpu, 2), state));
+      }
+    }
+  });
+}
+
+BOOST_AUTO_TEST_CASE(threads_give_the_same_bits) {
+  const test::random_rwkv7 model(wide_dims, dtype::f16, 5);
+  const tokens ids = random_tokens(50, wide_dims.vocab, 6);
+  const auto one = make_cpu(model, dtype::f16, 1);
+  const auto logits = feed(*one, wide_dims, 0, ids, 20);
+  for (std::uint32_t threads = 2; threads <= 4; ++threads) {
+    const auto cpu = make_cpu(model, dtype::f16, threads);
+    BOOST_TEST(same_bits(feed(*cpu, wide_dims, 0, ids, 20), logits));
+    BOOST_TEST(same_bits(state_of(*cpu, 0), state_of(*one, 0)));
+  }
+}
+
+// Random ticks of random pieces: each sequence must end as if it had been alone.
+BOOST_AUTO_TEST_CASE(company_does_not_matter) {
+  constexpr std::uint32_t sequences = 5;
+  for (const auto& dims : {base_dims, odd_dims}) {
+    const test::random_rwkv7 model(dims, dtype::bf16, 7, true);
+    const auto cpu = make_cpu(model, dtype::bf16);
+    for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+      test::random_numbers random(seed);
+      std::vector<tokens> ids;
+      for (std::uint32_t s = 0; s < sequences; ++s) {
+        ids.push_back(random_tokens(20 + random.below(30), dims.vocab, seed * 100 + s));
+        cpu->clear_state(s);
+      }
+      std::vector<std::size_t> fed(sequences, 0);
+      std::vector<std::vector<float>> logits(sequences);
+      while (fed !=
+             std::vector<std::size_t>{ids[0].size(), ids[1].size(), ids[2].size(), ids[3].size(), ids[4].size()}) {
+        std::vector<piece> pieces;
+        for (std::uint32_t i = 0, first = random.below(sequences); i < sequences; ++i) {
+          const std::uint32_t s = (first + i) % sequences;
+          const std::size_t left = ids[s].size() - fed[s], count = std::min<std::size_t>(left, random.below(15));
+          if (count == 0) continue;
+          pieces.push_back({s, tokens(ids[s].begin() + fed[s], ids[s].begin() + fed[s] + count)});
+          fed[s] += count;
+        }
+        const auto together = tick(*cpu, dims, pieces);
+        auto from = together.begin();
+        for (const piece& p : pieces) {
+          logits[p.slot].insert(logits[p.slot].end(), from, from + p.ids.size() * dims.vocab);
+          from += p.ids.size() * dims.vocab;
+        }
+      }
+      BOOST_TEST_CONTEXT("seed " << seed) {
+        for (std::uint32_t s = 0; s < sequences; ++s) {
+          const auto state = state_of(*cpu, s);
+          BOOST_TEST(same_bits(feed(*cpu, dims, s, ids[s], 80), logits[s]));
+          BOOST_TEST(same_bits(state_of(*cpu, s), state));
+        }
+      }
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(states_move_between_slots_and_back_ends) {
+  const test::random_rwkv7 model(odd_dims, dtype::f32, 8);
+  const auto cpu = make_cpu(model, dtype::f32), reference = make_reference(model);
+  const tokens ids = random_tokens(20, odd_dims.vocab, 9), more = random_tokens(5, odd_dims.vocab, 10);
+  feed(*cpu, odd_dims, 0, ids, 20);
+  const auto state = state_of(*cpu, 0);
+  const model::state_layout layout{odd_dims.layers, odd_dims.embd, odd_dims.heads, odd_dims.head_size};
+  BOOST_TEST(state.size() == layout.floats());
+  BOOST_TEST(reference->state_floats() == layout.floats());
+
+  cpu->copy_state(0, 3);
+  BOOST_TEST(same_bits(state_of(*cpu, 3), state));
+  cpu->write_state(4, state);
+  BOOST_TEST(same_bits(state_of(*cpu, 4), state));
+  reference->write_state(2, state);
+  BOOST_TEST(same_bits(state_of(*reference, 2), state));
+
+  const auto expected = tick(*cpu, odd_dims, {{0, more}});
+  BOOST_TEST(same_bits(tick(*cpu, odd_dims, {{3, more}}), expected));
+  BOOST_TEST(same_bits(tick(*cpu, odd_dims, {{4, more}}), expected));
+  BOOST_TEST(difference(tick(*reference, odd_dims, {{2, more}}), expected) < 1e-5f);
+}
+
+BOOST_AUTO_TEST_CASE(a_clear_state_is_the_models_own) {
+  for (const bool tuned : {false, true}) {
+    const test::random_rwkv7 model(odd_dims, dtype::f32, 11, tuned);
+    const model::state_layout layout{odd_dims.layers, odd_dims.embd, odd_dims.heads, odd_dims.head_size};
+    std::vector<float> expected(layout.floats(), 0.0f);
+    if (tuned) {
+      for (std::uint32_t i = 0; i < odd_dims.layers; ++i)
+        copy_to_f32(model.weights().layers[i].time_state,
+                    std::span(expected).subspan(layout.wkv(i), layout.wkv_floats()));
+    }
+    for (const auto& stages : {make_cpu(model, dtype::f32), make_reference(model)}) {
+      BOOST_TEST(same_bits(state_of(*stages, 1), expected));  // as made
+      feed(*stages, odd_dims, 1, {1, 2, 3}, 3);
+      BOOST_TEST(!same_bits(state_of(*stages, 1), expected));
+      stages->clear_state(1);
+      BOOST_TEST(same_bits(state_of(*stages, 1), expected));
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(the_head_answers_wanted_rows_in_any_order) {
+  const test::random_rwkv7 model(base_dims, dtype::bf16, 12);
+  const auto cpu = make_cpu(model, dtype::bf16);
+  const tokens ids = random_tokens(7, base_dims.vocab, 13);
+  const auto all = tick(*cpu, base_dims, {{0, ids}});
+  const std::vector<kernels::sequence_run> runs{{0, 0, 7}};
+  const std::vector<std::uint32_t> wanted{6, 0, 3};
+  std::vector<float> some(wanted.size() * base_dims.vocab);
+  cpu->head({ids, runs}, wanted, some);
+  for (std::size_t i = 0; i < wanted.size(); ++i)
+    BOOST_TEST(std::memcmp(&some[i * base_dims.vocab], &all[wanted[i] * base_dims.vocab],
+                           base_dims.vocab * sizeof(float)) == 0);
+  cpu->head({ids, runs}, {}, {});
+}
+
+BOOST_AUTO_TEST_CASE(parallel_for_covers_a_range_once) {
+  const test::random_rwkv7 model(odd_dims, dtype::f32, 14);
+  for (const auto& stages : {make_cpu(model, dtype::f32, 3), make_reference(model)}) {
+    for (const std::size_t count : {0, 1, 5, 1000}) {
+      std::vector<int> seen(count, 0);
+      stages->parallel_for(
+          count,
+          [](void* context, std::size_t begin, std::size_t end) {
+            for (; begin < end; ++begin) ++(*static_cast<std::vector<int>*>(context))[begin];
+          },
+          &seen);
+      BOOST_TEST(std::count(seen.begin(), seen.end(), 1) == static_cast<std::ptrdiff_t>(count));
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(progress_ends_at_the_total) {
+  struct seen {
+    std::uint64_t done = 0, total = 0;
+    bool in_order = true;
+  } progress;
+  const test::random_rwkv7 model(odd_dims, dtype::bf16, 15);
+  const auto report = [](void* context, std::uint64_t done, std::uint64_t total) {
+    auto& last = *static_cast<seen*>(context);
+    last.in_order = last.in_order && done >= last.done;
+    last.done = done, last.total = total;
+  };
+  const auto made = kernels::make_cpu_rwkv7(model.weights(), dtype::f32, {}, {report, &progress});
+  BOOST_TEST(made.has_value());
+  BOOST_TEST(progress.in_order);
+  BOOST_TEST(progress.done == progress.total);
+  BOOST_TEST(progress.total > 0u);
+}
+
+BOOST_AUTO_TEST_CASE(what_cannot_be_had_is_an_error) {
+  const test::random_rwkv7 model(odd_dims, dtype::f32, 16);
+  const auto quantised = kernels::make_cpu_rwkv7(model.weights(), dtype::i8, {});
+  BOOST_TEST((!quantised && quantised.error().kind == error_kind::unsupported));
+
+  auto whole_numbers = model.weights();
+  whole_numbers.layers[1].ffn_key.type = dtype::i32;
+  BOOST_TEST((kernels::make_cpu_rwkv7(whole_numbers, dtype::f32, {}).error().kind == error_kind::bad_file));
+  BOOST_TEST((kernels::make_reference_rwkv7(whole_numbers, {}).error().kind == error_kind::bad_file));
+
+  auto large_heads = model.weights();
+  large_heads.dims.head_size = 257;
+  BOOST_TEST((kernels::make_cpu_rwkv7(large_heads, dtype::f32, {}).error().kind == error_kind::unsupported));
+
+  auto endless = model.weights();
+  endless.dims.ffn = 0x7fffffff;
+  const kernels::stage_limits absurd{.slots = 1, .max_rows = 0xffffffff};
+  BOOST_TEST((kernels::make_cpu_rwkv7(endless, dtype::f32, absurd).error().kind == error_kind::unavailable));
+}

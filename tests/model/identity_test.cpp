@@ -1,0 +1,78 @@
+// A model's identity follows its tensors and vocabulary and nothing else: not the container, the order in the file, or
+// how the elements lie in it.
+#include <boost/test/unit_test.hpp>
+
+#include "model/model_info.hpp"
+#include "tests/model/checkpoint_builders.hpp"
+#include "tests/model/opened.hpp"
+
+namespace skein::test {
+namespace {
+
+std::string identity_of(const std::string& bytes, std::string_view vocabulary = "v") {
+  const auto file = opened(bytes);
+  BOOST_REQUIRE(file);
+  return model::identity(*file, vocabulary);
+}
+
+/// A 100 x 70 matrix of bf16, more than one buffer of the hash.
+std::string matrix() { return filled({{"a", dtype::bf16, {100, 70}, {}}})[0].data; }
+
+std::string matrix_pth(const std::string& data, const std::vector<std::int64_t>& stride) {
+  using namespace pickled;
+  const auto a = tensor(storage("BFloat16Storage", "0", 7000), 0, {100, 70}, stride);
+  return pth_archive(whole(dict(text("a") + a)), {{"0", data}}).file();
+}
+
+std::string transposed(const std::string& row_major) {
+  std::string out(row_major.size(), '\0');
+  for (std::size_t row = 0; row < 100; ++row)
+    for (std::size_t column = 0; column < 70; ++column)
+      row_major.copy(&out[2 * (column * 100 + row)], 2, 2 * (row * 70 + column));
+  return out;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(identity)
+
+BOOST_AUTO_TEST_CASE(it_is_the_same_in_every_container_and_order) {
+  auto plan = filled(rwkv7_plan(small_dims(), dtype::f16));
+  const std::string expected = identity_of(safetensors_of(plan));
+  BOOST_TEST(expected.size() == 32u);
+  BOOST_TEST(expected.find_first_not_of("0123456789abcdef") == std::string::npos);
+  BOOST_TEST(identity_of(pth_of(plan)) == expected);
+  std::ranges::reverse(plan);
+  BOOST_TEST(identity_of(safetensors_of(plan)) == expected);
+  BOOST_TEST(identity_of(pth_of(plan)) == expected);
+}
+
+BOOST_AUTO_TEST_CASE(it_is_the_same_for_every_stride) {
+  const std::string data = matrix();
+  BOOST_TEST(identity_of(matrix_pth(data, {70, 1})) == identity_of(matrix_pth(transposed(data), {1, 100})));
+}
+
+BOOST_AUTO_TEST_CASE(it_changes_with_everything_that_makes_a_model) {
+  const auto plan = filled(rwkv7_plan(small_dims(), dtype::f16));
+  const std::string base = identity_of(safetensors_of(plan));
+  BOOST_TEST(identity_of(safetensors_of(plan), "another vocabulary") != base);
+  auto changed = plan;
+  changed.back().data.back() ^= 1;
+  BOOST_TEST(identity_of(safetensors_of(changed)) != base);
+  changed = plan;
+  changed.back().name += "x";
+  BOOST_TEST(identity_of(safetensors_of(changed)) != base);
+  changed = plan;
+  changed.back().type = dtype::bf16;
+  BOOST_TEST(identity_of(safetensors_of(changed)) != base);
+  changed = plan;
+  std::ranges::reverse(changed.back().shape);
+  BOOST_TEST(identity_of(safetensors_of(changed)) != base);
+  changed = plan;
+  changed.pop_back();
+  BOOST_TEST(identity_of(safetensors_of(changed)) != base);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace skein::test

@@ -1,0 +1,179 @@
+// describe reads all sizes from tensor shapes and refuses impossible ones. Rows change one tensor of a small model.
+#include <boost/test/unit_test.hpp>
+
+#include <fstream>
+
+#include "model/model_info.hpp"
+#include "tests/model/checkpoint_builders.hpp"
+#include "tests/model/opened.hpp"
+#include "tests/support/oracle.hpp"
+
+namespace skein::test {
+namespace {
+
+const std::vector<tensor_plan> small = rwkv7_plan(small_dims(), dtype::bf16);
+
+result<model::model_info> described(const std::vector<tensor_plan>& plan) {
+  const auto file = opened(safetensors_of(filled(plan)));
+  if (!file) return file.error();
+  return model::describe(*file);
+}
+
+void check_reason(const std::vector<tensor_plan>& plan, std::string_view tensor, std::string_view reason) {
+  const auto info = described(plan);
+  BOOST_REQUIRE(!info);
+  BOOST_TEST_CONTEXT(info.error().message) {
+    BOOST_TEST((info.error().kind == error_kind::bad_file));
+    BOOST_TEST(info.error().message.find("tensor '" + std::string(tensor) + "'") != std::string::npos);
+    BOOST_TEST(info.error().message.find(reason) != std::string::npos);
+  }
+}
+
+std::vector<tensor_plan> v5_plan(const std::vector<std::int64_t>& decay_shape) {
+  std::vector<tensor_plan> plan;
+  const auto add = [&](const char* name, std::vector<std::int64_t> shape) {
+    plan.push_back({name, dtype::f16, std::move(shape), {}});
+  };
+  add("emb.weight", {16, 8});
+  add("blocks.0.att.time_decay", decay_shape);
+  add("blocks.0.att.key.weight", {8, 8});
+  add("blocks.0.att.ln_x.weight", {8});
+  add("blocks.0.ffn.key.weight", {28, 8});
+  add("head.weight", {16, 8});
+  return plan;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(model_info)
+
+BOOST_AUTO_TEST_CASE(a_small_model_is_described) {
+  const auto info = described(small);
+  BOOST_REQUIRE(info);
+  BOOST_TEST(to_string(info->version) == "7");
+  BOOST_TEST(info->layers == 2u);
+  BOOST_TEST(info->embd == 8u);
+  BOOST_TEST(info->att == 8u);
+  BOOST_TEST(info->ffn == 32u);
+  BOOST_TEST(info->heads == 2u);
+  BOOST_TEST(info->head_size == 4u);
+  BOOST_TEST(info->vocab == 16u);
+  BOOST_TEST(info->rank_w == 3u);
+  BOOST_TEST(info->rank_a == 2u);
+  BOOST_TEST(info->rank_v == 5u);
+  BOOST_TEST(info->rank_g == 6u);
+  BOOST_TEST(to_string(info->matrix_type) == "bf16");
+  BOOST_TEST(info->state.floats() == 2u * (8 + 8 + 2 * 4 * 4));
+}
+
+BOOST_AUTO_TEST_CASE(most_matrix_elements_name_the_type) {
+  auto mixed = small;
+  for (auto& tensor : mixed)
+    if (tensor.shape.size() != 2) tensor.type = dtype::f32;
+  named(mixed, "blocks.0.att.w1").type = dtype::f16;
+  const auto info = described(mixed);
+  BOOST_REQUIRE(info);
+  BOOST_TEST(to_string(info->matrix_type) == "bf16");
+}
+
+BOOST_AUTO_TEST_CASE(a_state_inside_is_seen_but_is_no_parameter) {
+  auto tuned = small;
+  for (const char* name : {"blocks.0.att.time_state", "blocks.1.att.time_state"})
+    tuned.push_back({name, dtype::f32, {2, 4, 4}, {}});
+  const auto plain = described(small), info = described(tuned);
+  BOOST_REQUIRE((plain && info));
+  BOOST_TEST(info->has_time_state);
+  BOOST_TEST(info->parameters == plain->parameters);
+}
+
+// Files of full size that take no room on the disk: a header before one large hole.
+BOOST_AUTO_TEST_CASE(released_models_have_their_published_number_of_parameters) {
+  struct released {
+    const char* name;
+    kernels::rwkv7_dims dims;
+    std::uint64_t parameters;
+  };
+  const temporary_folder folder;
+  for (const auto& [name, dims, parameters] : std::initializer_list<released>{
+           {"0.1b", {12, 768, 12, 64, 4 * 768, 65536, 64, 64, 32, 128}, 191'034'624},
+           {"0.4b", {24, 1024, 16, 64, 4 * 1024, 65536, 64, 64, 32, 128}, 450'767'872},
+           {"1.5b", {24, 2048, 32, 64, 4 * 2048, 65536, 96, 96, 64, 256}, 1'527'404'544},
+           {"2.9b", {32, 2560, 40, 64, 4 * 2560, 65536, 96, 96, 64, 320}, 2'947'735'040},
+           {"7.2b", {32, 4096, 64, 64, 4 * 4096, 65536, 128, 128, 96, 480}, 7'199'141'888},
+           {"13.3b", {61, 4096, 64, 64, 4 * 4096, 65536, 128, 128, 96, 480}, 13'237'526'528}}) {
+    BOOST_TEST_CONTEXT(name) {
+      const auto plan = rwkv7_plan(dims, dtype::bf16);
+      const std::string header = safetensors_header(plan);
+      const auto path = folder.path() / name;
+      write_file(path, safetensors_file(header, ""));
+      std::filesystem::resize_file(path, 8 + header.size() + 2 * parameters);
+      const auto file = model::checkpoint::open(path);
+      BOOST_REQUIRE(file);
+      const auto info = model::describe(*file);
+      BOOST_REQUIRE(info);
+      BOOST_TEST(info->parameters == parameters);
+      BOOST_TEST(info->layers == dims.layers);
+      BOOST_TEST(info->heads == dims.heads);
+      BOOST_TEST(info->rank_g == dims.rank_g);
+      BOOST_TEST(!!model::bind_rwkv7(*file, *info));
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(the_shape_of_the_decay_parts_5_1_from_5_2) {
+  struct row {
+    std::vector<std::int64_t> decay;
+    const char* version;
+  };
+  for (const auto& [decay, version] : {row{{2}, "5.1"}, {{2, 1, 1}, "5.1"}, {{2, 4}, "5.2"}}) {
+    const auto info = described(v5_plan(decay));
+    BOOST_REQUIRE(info);
+    BOOST_TEST(to_string(info->version) == version);
+    BOOST_TEST(info->heads == 2u);
+    BOOST_TEST(info->head_size == 4u);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(missing_tensors_are_named) {
+  for (const char* name : {"emb.weight", "head.weight", "blocks.0.att.w1", "blocks.0.att.a1", "blocks.0.att.g1",
+                           "blocks.1.att.v1", "blocks.1.att.key.weight", "blocks.1.ffn.key.weight"})
+    check_reason(without(small, name), name, "is missing");
+  check_reason(without(small, "blocks.0.att.r_k"), "blocks.0.att.time_decay", "is missing");  // looks like v5
+}
+
+BOOST_AUTO_TEST_CASE(impossible_sizes_are_refused) {
+  check_reason(reshaped(small, "emb.weight", {(1 << 20) + 1, 1}), "emb.weight", "1048576 at most");
+  check_reason(reshaped(small, "emb.weight", {1, 65537}), "emb.weight", "65536 at most");
+  check_reason(reshaped(small, "emb.weight", {128}), "emb.weight", "matrix");
+  check_reason(reshaped(small, "emb.weight", {}), "emb.weight", "matrix");
+  check_reason(reshaped(small, "head.weight", {16, 9}), "head.weight", "(16, 9), expected (16, 8)");
+  check_reason(reshaped(small, "blocks.0.att.r_k", {3, 4}), "blocks.0.att.r_k", "3 heads");
+  check_reason(reshaped(small, "blocks.0.att.r_k", {2, 5}), "blocks.0.att.r_k", "(2, 5), expected (2, 4)");
+  check_reason(reshaped(small, "blocks.0.att.r_k", {4097, 1}), "blocks.0.att.r_k", "4096 at most");
+  check_reason(reshaped(small, "blocks.0.att.r_k", {1, 1, 8}), "blocks.0.att.r_k", "matrix");
+  check_reason(reshaped(small, "blocks.0.att.key.weight", {4, 8}), "blocks.0.att.r_k", "(2, 4), expected (2, 2)");
+  check_reason(reshaped(small, "blocks.1.att.key.weight", {4, 8}), "blocks.1.att.key.weight", "expected (8, 8)");
+  check_reason(reshaped(small, "blocks.1.ffn.key.weight", {31, 8}), "blocks.1.ffn.key.weight", "expected (32, 8)");
+  check_reason(reshaped(small, "blocks.0.att.w1", {8}), "blocks.0.att.w1", "matrix");
+}
+
+BOOST_AUTO_TEST_CASE(layer_numbers_are_bounded) {
+  for (const char* name : {"blocks.1024.x", "blocks.4294967295.x", "blocks.99999999999999999999.x"}) {
+    auto plan = small;
+    plan.push_back({name, dtype::bf16, {1}, {}});
+    check_reason(plan, "blocks.*", "1024 layers");
+  }
+  auto gap = small;
+  gap.push_back({"blocks.7.att.x_r", dtype::bf16, {1, 1, 8}, {}});
+  check_reason(gap, "blocks.2.att.key.weight", "is missing");
+}
+
+BOOST_AUTO_TEST_CASE(integer_weights_are_refused) {
+  auto plan = small;
+  named(plan, "head.weight").type = dtype::i8;
+  check_reason(plan, "head.weight", "is int8, not floating");
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace skein::test

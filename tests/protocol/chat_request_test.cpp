@@ -1,0 +1,252 @@
+// Every field of /v1/chat/completions: a base body, then one change a row, with what the parsed request must say or the
+// field that the refusal must name. Then bodies that are hardly JSON at all, which must be refused and never crash.
+#include <boost/test/unit_test.hpp>
+#include <random>
+
+#include "tests/protocol/request_rows.hpp"
+
+namespace skein::protocol {
+namespace {
+
+using request = const generation_request&;
+
+const std::string base = R"({"messages":[{"role":"user","content":"hi"}])";
+
+/// A body that is nothing but these messages.
+std::string with_messages(const std::string& messages) { return R"({"messages":)" + messages; }
+
+BOOST_AUTO_TEST_SUITE(chat_request)
+
+BOOST_AUTO_TEST_CASE(a_request_that_names_nothing_gets_the_preset) {
+  const auto r = parse_chat_completion(base + "}", {}, {});
+  BOOST_REQUIRE(r.has_value());
+  BOOST_TEST((r->shape == api::chat_completions));
+  BOOST_TEST(r->messages.size() == 1u);
+  BOOST_TEST(r->messages[0].role == "user");
+  BOOST_TEST(r->messages[0].content == "hi");
+  BOOST_TEST(r->sampling.temperature == 1.0f);
+  BOOST_TEST(r->sampling.top_p == 0.6f);
+  BOOST_TEST(r->sampling.top_k == 20);
+  BOOST_TEST(r->sampling.first_penalty == 1.0f);
+  BOOST_TEST(r->sampling.repeat_penalty == 0.1f);
+  BOOST_TEST(r->sampling.penalty_decay == 0.996f);
+  BOOST_TEST(r->sampling.max_tokens == 4096u);
+  BOOST_TEST(r->stop == std::vector<std::string>{"\nUser:"});
+  BOOST_TEST((r->think == think_mode::off));
+  BOOST_TEST(!r->stream);
+  BOOST_TEST(!r->seed_given);
+}
+
+BOOST_AUTO_TEST_CASE(fields_of_both_routes) {
+  test::check_accepted(parse_chat_completion, base, test::common_accepted());
+  test::check_refused(parse_chat_completion, base, test::common_refused());
+}
+
+BOOST_AUTO_TEST_CASE(chat_fields) {
+  const auto mode = [](think_mode m) { return [m](request r) { return r.think == m; }; };
+  const std::vector<test::accepted_row> rows{
+      // naming a penalty leaves the filters, naming a filter leaves the penalties
+      {R"("alpha_presence":2)",
+       [](request r) {
+         return r.sampling.top_p == 0.6f && r.sampling.top_k == 20 && r.sampling.repeat_penalty == 0.1f;
+       }},
+      {R"("temperature":0.5)",
+       [](request r) { return r.sampling.first_penalty == 1.0f && r.sampling.penalty_decay == 0.996f; }},
+      {R"("alpha_decay":0.5)",
+       [](request r) { return r.sampling.first_penalty == 1.0f && r.sampling.penalty_decay == 0.5f; }},
+      // an answer also ends where its turn ends
+      {R"("stop":"###")",
+       [](request r) {
+         return r.stop == std::vector<std::string>{"\nUser:", "###"};
+       }},
+      {R"("stop":"\nUser:")", [](request r) { return r.stop == std::vector<std::string>{"\nUser:"}; }},
+      {R"("stop":[])", [](request r) { return r.stop == std::vector<std::string>{"\nUser:"}; }},
+      {R"("stop_token_ids":[7])", [](request r) { return r.stop == std::vector<std::string>{"\nUser:"}; }},
+
+      {R"("enable_think":true)", mode(think_mode::on)},
+      {R"("enable_think":false)", mode(think_mode::off)},
+      {R"("think":true)", mode(think_mode::on)},
+      {R"("think":false,"enable_think":true)", mode(think_mode::off)},
+      {R"("think_type":"fast","think":true)", mode(think_mode::off)},
+      {R"("think_type":"free")", mode(think_mode::on)},
+      {R"("think_type":"en")", mode(think_mode::english_think)},
+      {R"("think_type":"enShort")", mode(think_mode::short_think)},
+      {R"("think_type":"enLong")", mode(think_mode::long_think)},
+      {R"("think_type":"preferChinese")", mode(think_mode::chinese_think)},
+      {R"("chat_template_kwargs":{"enable_thinking":true,"other":1})", mode(think_mode::on)},
+      {R"("chat_template_kwargs":{"enable_thinking":false},"reasoning_effort":"high")", mode(think_mode::off)},
+      {R"("reasoning_effort":"none")", mode(think_mode::off)},
+      {R"("reasoning_effort":"minimal")", mode(think_mode::short_think)},
+      {R"("reasoning_effort":"low")", mode(think_mode::short_think)},
+      {R"("reasoning_effort":"medium")", mode(think_mode::on)},
+      {R"("reasoning_effort":"high")", mode(think_mode::long_think)},
+      {R"("reasoning_format":"raw")", [](request r) { return r.reasoning_raw; }},
+      {R"("reasoning_format":"parsed")", [](request r) { return !r.reasoning_raw; }},
+
+      {R"("logprobs":true)", [](request r) { return r.sampling.logprobs && r.sampling.top_logprobs == 0; }},
+      {R"("logprobs":true,"top_logprobs":20)", [](request r) { return r.sampling.top_logprobs == 20; }},
+      {R"("logprobs":false,"top_logprobs":0)", [](request r) { return !r.sampling.logprobs; }},
+
+      {R"("contents":["more"])",
+       [](request r) {
+         return r.messages.size() == 2 && r.messages[1].role == "user" && r.messages[1].content == "more";
+       }},
+      {R"("contents":[])", [](request r) { return r.messages.size() == 1; }},
+      {R"("system":"be kind")",
+       [](request r) {
+         return r.messages.size() == 2 && r.messages[0].role == "system" && r.messages[1].content == "hi";
+       }},
+  };
+  test::check_accepted(parse_chat_completion, base, rows);
+
+  const std::vector<test::refused_row> wrong{
+      {R"("think_type":"loud")", "think_type"},
+      {R"("think":"yes")", "think"},
+      {R"("enable_think":1)", "enable_think"},
+      {R"("chat_template_kwargs":{"enable_thinking":"on"})", "chat_template_kwargs.enable_thinking"},
+      {R"("reasoning_effort":"huge")", "reasoning_effort"},
+      {R"("reasoning_format":"odd")", "reasoning_format"},
+      {R"("logprobs":5)", "logprobs"},
+      {R"("logprobs":true,"top_logprobs":21)", "top_logprobs"},
+      {R"("logprobs":true,"top_logprobs":-1)", "top_logprobs"},
+      {R"("top_logprobs":3)", "top_logprobs"},
+      {R"("contents":"more")", "contents"},
+      {R"("contents":[5])", "contents"},
+      {R"("contents":["a","b"])", "contents"},
+      {R"("system":5)", "system"},
+  };
+  test::check_refused(parse_chat_completion, base, wrong);
+}
+
+BOOST_AUTO_TEST_CASE(a_preset_that_thinks) {
+  model_preset preset;
+  preset.default_think = true;
+  BOOST_TEST((parse_chat_completion(base + "}", preset, {})->think == think_mode::on));
+  BOOST_TEST((parse_chat_completion(base + R"(,"think":false})", preset, {})->think == think_mode::off));
+}
+
+BOOST_AUTO_TEST_CASE(messages_of_all_shapes) {
+  const auto content = [](std::string_view text) {
+    return [text](request r) { return r.messages.size() == 1 && r.messages[0].content == text; };
+  };
+  const std::vector<std::pair<std::string, std::function<bool(request)>>> right{
+      {R"([{"role":"user","content":"x"}])", content("x")},
+      {R"([{"role":"user","content":""}])", content("")},
+      {R"([{"role":"user","content":[]}])", content("")},
+      {R"([{"role":"user","content":[{"type":"text","text":"a"},{"type":"text","text":"b"}]}])", content("ab")},
+      {R"([{"role":"assistant","content":[{"type":"refusal","refusal":"no"}]}])", content("no")},
+      {R"([{"role":"assistant","content":"x","tool_calls":[],"function_call":null}])", content("x")},
+      {R"([{"role":"user","content":"x","name":"Ada"}])", [](request r) { return r.messages[0].name == "Ada"; }},
+      {R"([{"role":"system","content":"s"},{"role":"developer","content":"d"},{"role":"tool","content":"t"}])",
+       [](request r) { return r.messages.size() == 3 && r.messages[2].role == "tool"; }},
+      {R"([{"role":"user","content":"\ud83d\ude00 \u4f60"}])", content("😀 你")},
+      {R"([],"contents":["only"])", content("only")},
+  };
+  for (const auto& [messages, fact] : right)
+    test::check_accepted(parse_chat_completion, with_messages(messages), {{{"", fact}}});
+
+  const auto unsupported = error_kind::unsupported;
+  const std::vector<std::pair<std::string, test::refused_row>> wrong{
+      {"null", {"", "messages"}},
+      {"[]", {"", "messages"}},
+      {"\"hi\"", {"", "messages"}},
+      {"[5]", {"", "messages[0]"}},
+      {R"([{"content":"x"}])", {"", "messages[0].role"}},
+      {R"([{"role":"robot","content":"x"}])", {"", "messages[0].role"}},
+      {R"([{"role":5,"content":"x"}])", {"", "messages[0].role"}},
+      {R"([{"role":"user"}])", {"", "messages[0].content"}},
+      {R"([{"role":"user","content":null}])", {"", "messages[0].content"}},
+      {R"([{"role":"user","content":5}])", {"", "messages[0].content"}},
+      {R"([{"role":"user","content":"x"},{"role":"user","content":["y"]}])", {"", "messages[1].content[0]"}},
+      {R"([{"role":"user","content":[{"text":"y"}]}])", {"", "messages[0].content[0].type"}},
+      {R"([{"role":"user","content":[{"type":"text"}]}])", {"", "messages[0].content[0].text"}},
+      {R"([{"role":"user","content":[{"type":"text","text":"a"},{"type":"image_url","image_url":{"url":"u"}}]}])",
+       {"", "messages[0].content[1].type", unsupported}},
+      {R"([{"role":"user","content":[{"type":"input_audio"}]}])", {"", "messages[0].content[0].type", unsupported}},
+      {R"([{"role":"assistant","content":null,"tool_calls":[{"id":"1"}]}])",
+       {"", "messages[0].tool_calls", unsupported}},
+      {R"([{"role":"assistant","content":"x","function_call":{"name":"f"}}])",
+       {"", "messages[0].function_call", unsupported}},
+      {R"([{"role":"user","content":"x","name":5}])", {"", "messages[0].name"}},
+      {R"([{"role":"user","content":"x","content":"y"}])", {"", "messages[0].content"}},
+  };
+  for (auto [messages, row] : wrong) {
+    row.member = R"("user":"u")";
+    test::check_refused(parse_chat_completion, with_messages(messages), {{row}});
+  }
+  test::check_refused(parse_chat_completion, R"({"model":"m")", {{{R"("contents":["a"])", "messages"}}});
+}
+
+BOOST_AUTO_TEST_CASE(bodies_that_are_no_request) {
+  for (const std::string& body : {std::string(),
+                                  std::string(" "),
+                                  std::string("null"),
+                                  std::string("[]"),
+                                  std::string("\"x\""),
+                                  std::string("{"),
+                                  std::string("{]"),
+                                  std::string("NaN"),
+                                  base + R"(,"temperature":NaN})",
+                                  base + R"(,"temperature":1e999})",
+                                  base + "} {}",
+                                  base + "}x",
+                                  base + R"(,"x":[1,2 bad }})",
+                                  base + R"(,"x":"\ud800"})",
+                                  base + R"(,"x":"\ud800\u0041"})",
+                                  base + R"(,"x":"\udc00"})",
+                                  base + ",\"x\":\"\xff\"}",
+                                  base + ",\"x\":\"\xed\xa0\x80\"}",
+                                  base + ",\"x\":\"\xc0\x80\"}",
+                                  base + ",\"x\":\"a\nb\"}",
+                                  base + std::string(",\"x\":\"a\0b\"}", 11),
+                                  std::string("\xef\xbb\xbf") + base + "}"}) {
+    const auto r = parse_chat_completion(body, {}, {});
+    BOOST_TEST_CONTEXT(body) {
+      BOOST_TEST(!r.has_value());
+      if (!r) BOOST_TEST((r.error().kind == error_kind::invalid_argument && r.error().field.empty()));
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_body_at_the_limit_is_read_and_one_above_it_refused) {
+  request_limits limits;
+  const std::string before = R"({"messages":[{"role":"user","content":")";
+  const std::string after = R"("}]})";
+  const std::string text(limits.body_bytes_max - before.size() - after.size(), 'x');
+  const auto fits = parse_chat_completion(before + text + after, {}, limits);
+  BOOST_REQUIRE(fits.has_value());
+  BOOST_TEST((fits->messages[0].content == text));
+
+  const auto above = parse_chat_completion(before + text + "x" + after, {}, limits);
+  BOOST_REQUIRE(!above.has_value());
+  BOOST_TEST((above.error().kind == error_kind::too_large));
+}
+
+BOOST_AUTO_TEST_CASE(random_damage_is_refused_or_read_but_never_fatal) {
+  const std::string seed_body =
+      R"({"messages":[{"role":"system","content":"s"},{"role":"user","content":[{"type":"text","text":"caf\u00e9"}]}],)"
+      R"("temperature":0.5,"stop":["a","b"],"stop_tokens":[0,"x"],"logit_bias":{"5":1},"n":2,"seed":-1,"logprobs":true})";
+  const unsigned seed = std::random_device{}();
+  BOOST_TEST_MESSAGE("seed " << seed);
+  std::mt19937 random(seed);
+  for (int round = 0; round < 20000; ++round) {
+    auto body = seed_body;
+    for (unsigned edits = 1 + random() % 4; edits > 0 && !body.empty(); --edits) {
+      const auto at = random() % body.size();
+      switch (random() % 4) {
+        case 0: body[at] = static_cast<char>(random()); break;
+        case 1: body.erase(at, 1 + random() % 8); break;
+        case 2: body.insert(at, body.substr(random() % body.size(), random() % 16)); break;
+        default: body[at] = "{}[]\",:0-e.\\nu"[random() % 14];
+      }
+    }
+    const auto r = parse_chat_completion(body, {}, {});
+    if (!r) BOOST_REQUIRE_MESSAGE(!r.error().message.empty(), "seed " << seed << " body " << body);
+    if (r) BOOST_REQUIRE_MESSAGE(!r->messages.empty(), "seed " << seed << " body " << body);
+  }
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace
+}  // namespace skein::protocol

@@ -1,0 +1,161 @@
+// What a stranger may send: framing tricks, wrong credentials, junk in every field, starts that cannot work. Each gets
+// one clear answer, nothing stops the server, and afterwards it still answers and its counters are back at zero.
+import assert from 'node:assert/strict';
+import { mkdtempSync, writeFileSync } from 'node:fs';
+import { connect } from 'node:net';
+import { spawnSync } from 'node:child_process';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, test } from 'node:test';
+import { binary, serve } from './support.mjs';
+
+let server;
+before(async () => {
+  process.env.SKEIN_SERVER_PASSWORD = 'secret';
+  server = await serve('--device', 'fake', '--set', 'limits.header_timeout_ms=2000', '--set', 'limits.body_bytes_max=100000');
+});
+after(async () => {
+  const health = await server.counters((h) => h.slots.used === 0);
+  assert.equal(health.requests.waiting, 0);
+  const answer = await server.post('/v1/completions', { prompt: 'x', max_tokens: 3 }, { authorization: 'Bearer secret' });
+  assert.equal(answer.status, 200);
+  assert.equal((await server.stop('SIGINT')).code, 0);
+});
+
+/** Sends bytes as they are and answers with all that comes back until the server closes. */
+function raw(bytes) {
+  return new Promise((done) => {
+    let got = '';
+    const socket = connect(server.port, '127.0.0.1', () => socket.write(bytes));
+    socket.setEncoding('latin1');
+    socket.on('data', (text) => (got += text));
+    socket.on('error', () => done(got));
+    socket.on('close', () => done(got));
+  });
+}
+const responses = (text) => text.split('HTTP/1.1 ').slice(1).map((r) => Number(r.slice(0, 3)));
+
+const head = (...fields) => `POST /v1/completions HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer secret\r\n${fields.map((f) => f + '\r\n').join('')}\r\n`;
+const smuggled = '1c\r\n{"prompt":"x","max_tokens":1}\r\n0\r\n\r\nGET /health HTTP/1.1\r\nHost: a\r\n\r\n';
+const framing = {
+  'an encoding that is not chunked': head('Transfer-Encoding: gzip', 'Content-Length: 5') + smuggled,
+  'an unknown encoding': head('Transfer-Encoding: xchunked') + smuggled,
+  'identity': head('Transfer-Encoding: identity') + smuggled,
+  'two encodings': head('Transfer-Encoding: chunked, identity') + smuggled,
+  'encoding and length': head('Transfer-Encoding: chunked', 'Content-Length: 4') + smuggled,
+  'two lengths': head('Content-Length: 4', 'Content-Length: 5') + smuggled,
+  'a list of lengths': head('Content-Length: 4, 4') + smuggled,
+  'a length that is no number': head('Content-Length: +4') + smuggled,
+  'a folded field': head('X-A: b\r\n c') + smuggled,
+  'no host': 'GET /health HTTP/1.1\r\n\r\nGET /health HTTP/1.1\r\nHost: a\r\n\r\n',
+  'two hosts': 'GET /health HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\nGET /health HTTP/1.1\r\nHost: a\r\n\r\n',
+  'a lower-case method': 'get /health HTTP/1.1\r\nHost: a\r\n\r\n',
+  'a bare line feed': 'GET /health HTTP/1.1\nHost: a\n\n',
+  'chunked in HTTP/1.0': head('Transfer-Encoding: chunked').replace('HTTP/1.1', 'HTTP/1.0') + smuggled,
+  'a path with a NUL': 'GET /a%00b HTTP/1.1\r\nHost: a\r\n\r\n',
+};
+for (const [what, bytes] of Object.entries(framing)) {
+  test(`framing: ${what}`, async () => {
+    const got = responses(await raw(bytes));
+    assert.deepEqual(got, [400]);
+  });
+}
+
+test('too many and too long header fields', async () => {
+  const many = Array.from({ length: 101 }, (_, i) => `X-${i}: 1`);
+  assert.deepEqual(responses(await raw(head(...many, 'Content-Length: 0'))), [431]);
+  assert.deepEqual(responses(await raw(head('X-Long: ' + 'x'.repeat(9000)))), [431]);
+});
+test('a header that never ends is cut by its deadline', async () => {
+  assert.ok(responses(await raw('GET /health HTTP/1.1\r\nHost: a\r\n')).every((status) => status === 408));
+});
+test('an announced body above the limit is refused unread', async () => {
+  assert.deepEqual(responses(await raw(head('Content-Length: 100000000'))), [413]);
+});
+test('trailers are no header fields', async () => {
+  const body = '{"prompt":"x","max_tokens":1}';
+  const bytes = head('Transfer-Encoding: chunked', 'Connection: close').replace('Authorization: Bearer secret\r\n', '');
+  const got = await raw(`${bytes}${body.length.toString(16)}\r\n${body}\r\n0\r\nAuthorization: Bearer secret\r\n\r\n`);
+  assert.deepEqual(responses(got), [401]);
+});
+
+test('credentials', async () => {
+  const ask = { prompt: 'x', max_tokens: 1 };
+  for (const [method, path] of [['GET', '/v1/models'], ['GET', '/openai/v1/models'], ['GET', '/v1/models/fake'], ['POST', '/tokenize'],
+    ['POST', '/detokenize'], ['POST', '/v1/completions'], ['POST', '/v1/chat/completions'], ['POST', '/v1/embeddings'], ['GET', '/nowhere']]) {
+    for (const headers of [{}, { authorization: 'Bearer wrong' }, { authorization: 'Bearer' }, { authorization: 'Basic secret' }, { 'x-api-key': 'secre' }]) {
+      const body = method === 'POST' ? JSON.stringify(ask) : undefined;
+      const response = await fetch(server.url + path, { method, headers, body });
+      assert.equal(response.status, 401, `${method} ${path} ${JSON.stringify(headers)}`);
+      assert.equal((await response.json()).error.code, 'invalid_api_key');
+    }
+  }
+  for (const path of ['/health', '/livez', '/readyz', '/version']) assert.equal((await server.get(path)).status, 200);
+  assert.equal((await server.post('/v1/completions', { ...ask, password: 'secret' })).status, 200);
+  assert.equal((await server.post('/v1/completions', { ...ask, password: 'wrong' })).status, 401);
+  assert.equal((await server.post('/v1/completions', ask, { 'x-api-key': 'secret' })).status, 200);
+});
+
+const key = { authorization: 'Bearer secret' };
+test('routes and methods', async () => {
+  assert.equal((await server.get('/nowhere', key)).status, 404);
+  const wrong = await server.get('/v1/completions', key);
+  assert.equal(wrong.status, 405);
+  assert.match(wrong.headers.get('allow'), /POST/);
+  assert.equal((await fetch(`${server.url}/health`, { method: 'HEAD' })).status, 200);
+  const preflight = await fetch(`${server.url}/v1/completions`, { method: 'OPTIONS', headers: { origin: 'http://page', 'access-control-request-headers': 'x-a' } });
+  assert.equal(preflight.status, 204);
+  assert.equal(preflight.headers.get('access-control-allow-headers'), 'x-a');
+});
+
+const junk = [
+  ['{', undefined], ['', undefined], ['[]', undefined], ['{"prompt":"x"} x', undefined], ['{"prompt":"\\ud800"}', undefined],
+  ['{"prompt":"x","prompt":"y"}', undefined], ['['.repeat(5000), undefined], [Buffer.from('{"prompt":"\xff"}', 'latin1'), undefined],
+  [{ prompt: 5 }, 'prompt'], [{ prompt: [] }, 'prompt'], [{ prompt: [[]] }, /^prompt/], [{ prompt: [-1] }, /^prompt/], [{ prompt: [256] }, 'prompt'],
+  [{ prompt: [1e300] }, /^prompt/], [{}, 'prompt'], [{ max_tokens: -1 }, 'max_tokens'], [{ max_tokens: '5' }, 'max_tokens'],
+  [{ n: 0 }, 'n'], [{ n: 129 }, 'n'], [{ n: 1.5 }, 'n'], [{ temperature: 1001 }, 'temperature'], [{ temperature: 'hot' }, 'temperature'],
+  [{ top_p: {} }, 'top_p'], [{ stop: Array(17).fill('x') }, /^stop/], [{ stop: ['x'.repeat(257)] }, /^stop/], [{ stop: [''] }, /^stop/],
+  [{ logit_bias: { x: 1 } }, /^logit_bias/], [{ logit_bias: { 1: 101 } }, /^logit_bias/], [{ logit_bias: { 70000: 1 } }, /^logit_bias/],
+  [{ logprobs: 6 }, 'logprobs'], [{ best_of: 2, n: 3 }, 'best_of'], [{ best_of: 2, stream: true }, 'best_of'], [{ stream: 'yes' }, 'stream'],
+  [{ stream: true, temperature: -1 }, 'temperature'], [{ seed: 'x' }, 'seed'], [{ alpha_decay: 0 }, 'alpha_decay'], [{ min_p: 2 }, 'min_p'],
+];
+test('junk in every field', async () => {
+  for (const [fields, param] of junk) {
+    const body = typeof fields === 'string' || Buffer.isBuffer(fields) ? fields : { ...('prompt' in fields || Object.keys(fields).length === 0 ? {} : { prompt: 'x' }), ...fields };
+    const answer = await server.post('/v1/completions', body, key);
+    const what = JSON.stringify(fields).slice(0, 80);
+    assert.equal(answer.status, 400, what);
+    assert.equal(answer.body.error.type, 'invalid_request_error', what);
+    if (param instanceof RegExp) assert.match(answer.body.error.param ?? '', param, what);
+    else if (param) assert.equal(answer.body.error.param, param, what);
+  }
+});
+test('extremes that are legal', async () => {
+  for (const fields of [{ max_tokens: 0 }, { seed: -1 }, { seed: 2 ** 53 - 1 }, { max_tokens: 2, top_k: -5 }, { max_tokens: 2, user: null, stop: null },
+    { max_tokens: 3, temperature: 0.0001 }, { max_tokens: 1, n: 128 }]) {
+    const answer = await server.post('/v1/completions', { prompt: 'x', max_tokens: 2, ...fields }, key);
+    assert.equal(answer.status, 200, JSON.stringify(fields));
+  }
+});
+
+test('starts that cannot work say why and leave with the code for it', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'skein-'));
+  writeFileSync(join(folder, 'broken.pth'), 'PK\x03\x04 and nothing else');
+  const { SKEIN_SERVER_PASSWORD: _, ...environment } = process.env;
+  const cases = [
+    [['serve', '--no-such-flag'], 64, /no-such-flag/],
+    [['serve', '--device', 'fake', '--host', '0.0.0.0'], 78, /password/],
+    [['serve', '--device', 'fake', '--port', '70000'], 64, /port/],
+    [['serve', '--model', join(folder, 'none.pth')], 66, /none\.pth/],
+    [['serve', '--model', join(folder, 'broken.pth')], 65, /broken\.pth/],
+    [['serve', '--device', 'cuda:0', '--model', join(folder, 'broken.pth')], [65, 69], /./],
+    [['serve', '--device', 'fake', '--port', String(server.port)], [69, 74], /./],
+    [['nonsense'], 64, /./],
+  ];
+  for (const [args, codes, words] of cases) {
+    const ran = spawnSync(binary, args, { env: environment, encoding: 'utf8', timeout: 60000 });
+    assert.ok([codes].flat().includes(ran.status), `${args.join(' ')}: ${ran.status} ${ran.stderr}`);
+    assert.match(ran.stderr, words);
+    assert.ok(!ran.stderr.includes('secret'));
+  }
+});

@@ -1,0 +1,170 @@
+#!/usr/bin/env python3
+"""Reads every source file and says which rule of the house a line breaks.
+
+    tidy.py ROOT          check the repository at ROOT; exit 1 with one line per finding
+    tidy.py --self-test   show that each rule finds what it is there to find, on made-up files
+
+Rules: includes point one way (config, src/base <- kernels <- rest of src <- actors <- src/main.cpp); each outside
+library stays in its rooms; no file grows beyond 600 lines; no unfinished marks; headers are included once; files end
+with one newline.
+"""
+import pathlib
+import re
+import sys
+
+FOLDERS = ("config", "src", "kernels", "actors", "tests", "bench")
+CODE = {".cpp", ".hpp", ".cu", ".cuh"}
+HEADERS = {".hpp", ".cuh"}
+OTHER_TEXT = {".py", ".txt", ".cmake", ".toml", ".mjs", ".js", ".ts", ".sh"}
+SKIPPED = {"node_modules", "build", "__pycache__"}
+LINES_MAX = 600
+
+INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]')
+MARK = re.compile(r"\b(" + "|".join(("TO" + "DO", "FIX" + "ME", "XX" + "X")) + r")\b")
+
+# From the bottom up; a file may include files of its own layer and of those below. The first match counts.
+LAYERS = (
+    ("src/main.cpp", 4),
+    ("config/", 0),
+    ("src/base/", 0),
+    ("kernels/", 1),
+    ("src/", 2),
+    ("actors/", 3),
+)
+
+# What an include of an outside library looks like, and the files that may hold one.
+ROOMS = (
+    ("Beast", r"boost/beast", ("actors/listener/", "actors/connection/", "tests/support/http_client.cpp")),
+    ("Asio", r"boost/asio", ("actors/", "tests/actors/", "tests/support/")),
+    ("simdjson", r"simdjson", ("src/protocol/", "src/model/", "tests/")),
+    ("toml++", r"toml\+\+|toml\.h", ("config/load.cpp",)),
+    ("CLI11", r"CLI/", ("src/cli/command_line.cpp",)),
+    ("RocksDB", r"rocksdb/", ("src/storage/",)),
+    ("a GPU runtime", r"cuda|hip/|cub/|cublas|nccl|rocprim", ("kernels/gpu/",)),
+    ("Highway", r"hwy/", ("kernels/cpu/", "src/sampling/logit_block.cpp", "tests/kernels/", "tests/sampling/")),
+)
+
+
+def layer(path):
+    """The layer of a repository path; None for tests and benches, which may see everything."""
+    return next((number for prefix, number in LAYERS if path.startswith(prefix)), None)
+
+
+def resolve(include, files):
+    """The repository path that an include names, or None for headers from outside."""
+    return next((path for path in (include, "src/" + include) if path in files), None)
+
+
+def include_findings(path, line, include, files):
+    target = resolve(include, files)
+    if target is not None:
+        mine, theirs = layer(path), layer(target)
+        if mine is not None and theirs is None:
+            yield f"{path}:{line}: includes {target}: the program must not know its tests"
+        elif mine is not None and theirs > mine:
+            yield f"{path}:{line}: includes {target}: that arrow points the wrong way"
+        return
+    for name, pattern, rooms in ROOMS:
+        if re.match(pattern, include) and not path.startswith(rooms):
+            yield f"{path}:{line}: includes {include}: {name} belongs in {', '.join(rooms)}"
+
+
+def code_findings(path, text, files):
+    suffix = pathlib.PurePosixPath(path).suffix
+    # Highway's -inl headers are read once per target on purpose.
+    if suffix in HEADERS and not path.endswith("-inl.hpp") and "#pragma once\n" not in text:
+        yield f"{path}:1: has no #pragma once"
+    lines = text.split("\n")
+    if len(lines) - 1 > LINES_MAX:
+        yield f"{path}:{LINES_MAX}: has {len(lines) - 1} lines; which second idea moved in?"
+    for number, content in enumerate(lines, 1):
+        match = INCLUDE.match(content)
+        if match:
+            yield from include_findings(path, number, match[1], files)
+
+
+def findings(files):
+    """All findings for a repository given as {path: text}."""
+    for path, text in sorted(files.items()):
+        if pathlib.PurePosixPath(path).suffix in CODE:
+            yield from code_findings(path, text, files)
+        if text and (not text.endswith("\n") or text.endswith("\n\n")):
+            yield f"{path}:{text.count(chr(10)) + 1}: does not end with exactly one newline"
+        for number, content in enumerate(text.split("\n"), 1):
+            if MARK.search(content):
+                yield f"{path}:{number}: holds a mark of unfinished work"
+
+
+def read(root):
+    files = {}
+    for folder in FOLDERS:
+        for path in sorted((root / folder).rglob("*")):
+            relative = path.relative_to(root)
+            if path.is_file() and path.suffix in CODE | OTHER_TEXT and not SKIPPED & set(relative.parts):
+                files[relative.as_posix()] = path.read_text(encoding="utf-8")
+    return files
+
+
+def self_test():
+    """Each row: files, and what the one finding must say; None: no finding."""
+    pragma = "#pragma once\n"
+    header = {name: pragma for name in ("src/base/a.hpp", "config/a.hpp", "kernels/a.hpp", "src/model/a.hpp",
+                                        "actors/a.hpp", "tests/support/a.hpp")}
+    mark = "TO" + "DO"
+    rows = (
+        ("arrows that point down", {"src/main.cpp": '#include "actors/a.hpp"\n#include "config/a.hpp"\n',
+                                    "actors/b.cpp": '#include "model/a.hpp"\n', "src/model/b.cpp": '#include "base/a.hpp"\n',
+                                    "src/cli/b.cpp": '#include "model/a.hpp"\n', "kernels/b.cpp": '#include "base/a.hpp"\n',
+                                    "tests/b.cpp": '#include "actors/a.hpp"\n'}, None),
+        ("base knows a kernel", {"src/base/b.cpp": '#include "kernels/a.hpp"\n'}, "wrong way"),
+        ("config knows the model", {"config/b.cpp": '#include "model/a.hpp"\n'}, "wrong way"),
+        ("a kernel knows the model", {"kernels/b.cpp": '#include "src/model/a.hpp"\n'}, "wrong way"),
+        ("src knows an actor", {"src/model/b.cpp": '#include "actors/a.hpp"\n'}, "wrong way"),
+        ("the program knows a test", {"src/model/b.cpp": '#include "tests/support/a.hpp"\n'}, "must not know its tests"),
+        ("spaces in the directive", {"src/base/b.cpp": '  #  include <kernels/a.hpp>\n'}, "wrong way"),
+        ("Beast in src", {"src/cli/b.cpp": "#include <boost/beast.hpp>\n"}, "Beast belongs"),
+        ("Beast in its room", {"actors/connection/b.cpp": "#include <boost/beast/http.hpp>\n"}, None),
+        ("Asio in src", {"src/base/b.cpp": "#include <boost/asio/post.hpp>\n"}, "Asio belongs"),
+        ("simdjson in actors", {"actors/b.cpp": "#include <simdjson.h>\n"}, "simdjson belongs"),
+        ("toml++ twice", {"config/b.cpp": "#include <toml++/toml.h>\n"}, "toml++ belongs"),
+        ("CLI11 twice", {"src/cli/b.cpp": "#include <CLI/CLI.hpp>\n"}, "CLI11 belongs"),
+        ("RocksDB in actors", {"actors/b.cpp": "#include <rocksdb/db.h>\n"}, "RocksDB belongs"),
+        ("CUDA in an engine", {"src/engine/b.cpp": "#include <cuda_runtime.h>\n"}, "GPU runtime belongs"),
+        ("Highway in the reference", {"kernels/reference/b.cpp": "#include <hwy/highway.h>\n"}, "Highway belongs"),
+        ("a long file", {"src/base/b.cpp": "int x;\n" * (LINES_MAX + 1)}, "second idea"),
+        ("a file of just the length", {"src/base/b.cpp": "int x;\n" * LINES_MAX}, None),
+        ("a mark", {"tests/b.py": f"# {mark}: later\n"}, "unfinished"),
+        ("no newline at the end", {"src/base/b.cpp": "int x;"}, "newline"),
+        ("empty lines at the end", {"src/base/b.cpp": "int x;\n\n"}, "newline"),
+        ("an unguarded header", {"src/base/b.hpp": "int x;\n"}, "#pragma once"),
+    )
+    wrong = 0
+    for name, made_up, expected in rows:
+        found = list(findings(header | made_up))
+        right = not found if expected is None else len(found) == 1 and expected in found[0]
+        if not right:
+            print(f"{name}: expected {expected!r}, found {found}")
+            wrong += 1
+    print(f"{len(rows) - wrong} of {len(rows)} rows right")
+    return 1 if wrong else 0
+
+
+def main(arguments):
+    if arguments == ["--self-test"]:
+        return self_test()
+    if len(arguments) != 1:
+        print(__doc__, file=sys.stderr)
+        return 64
+    files = read(pathlib.Path(arguments[0]))
+    if not files:
+        print(f"no sources below {arguments[0]}", file=sys.stderr)
+        return 66
+    found = list(findings(files))
+    for finding in found:
+        print(finding)
+    print(f"{len(files)} files, {len(found)} findings")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
