@@ -8,6 +8,12 @@ import { fileURLToPath } from 'node:url';
 const here = dirname(fileURLToPath(import.meta.url));
 export const root = resolve(here, '../..');
 export const binary = process.env.SKEIN_BINARY ?? join(root, 'build/dev/skein');
+
+// A test that fails before it stops its server must not keep the file alive: children do not hold the event loop, and
+// those left over die with this process.
+const running = new Set();
+process.on('exit', () => running.forEach((child) => child.kill('SIGKILL')));
+
 const beside = resolve(root, '../shared/oracle');
 export const oracle = process.env.SKEIN_ORACLE ?? (existsSync(beside) ? beside : undefined);
 export const noOracle = oracle ? false : 'no oracle folder: set SKEIN_ORACLE';
@@ -18,6 +24,8 @@ export class Server {
     this.port = port;
     this.lines = [];
     this.exited = new Promise((done) => process.on('exit', (code, signal) => done({ code, signal })));
+    process.unref();
+    process.stderr.unref();
   }
 
   get url() {
@@ -50,6 +58,7 @@ export class Server {
   }
 
   async stop(signal = 'SIGTERM') {
+    this.process.ref();
     this.process.kill(signal);
     return await this.exited;
   }
@@ -58,10 +67,12 @@ export class Server {
 /** Runs `skein serve` with the given arguments on a free port and waits until it says that it listens. */
 export async function serve(...args) {
   const child = spawn(binary, ['serve', '--port', '0', ...args], { stdio: ['ignore', 'inherit', 'pipe'] });
+  running.add(child);
   return await new Promise((done, fail) => {
     let server;
     let rest = '';
     const seen = [];
+    child.on('exit', () => running.delete(child));
     child.on('exit', (code) => fail(new Error(`skein ended with ${code} before it listened:\n${seen.join('\n')}`)));
     child.stderr.setEncoding('utf8');
     child.stderr.on('data', (text) => {
