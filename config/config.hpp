@@ -91,7 +91,7 @@ struct engine_settings {
 };
 
 struct model_settings {
-  std::string path;  ///< checkpoint, .pth or .safetensors; the ending .pth may be left out
+  std::string path;  ///< checkpoint, .pth or .safetensors; the ending .pth may be left out; empty: the demo model
   std::string name;  ///< name in the API; empty: the file's name without its ending
   /// Other names that clients may send in the field `model`. Default: what clients of older servers send.
   std::vector<std::string> aliases{"rwkv7", "rwkv"};
@@ -125,6 +125,17 @@ struct model_defaults {
   bool default_think = false;                                    ///< chat requests that do not say think
 };
 
+/// The demo model is small and sure of itself: penalties would push it off the only answer that it knows.
+[[nodiscard]] inline model_defaults demo_defaults() {
+  model_defaults d;
+  d.temperature = 0.5;
+  d.top_p = 0.5;
+  d.alpha_presence = 0;
+  d.alpha_frequency = 0;
+  d.max_tokens = 512;
+  return d;
+}
+
 struct config {
   server_settings server;
   limit_settings limits;
@@ -133,7 +144,8 @@ struct config {
   model_settings model;
   log_settings log;
   drain_settings drain;
-  std::map<std::string, model_defaults, std::less<>> models;  ///< by model name; absent: model_defaults{}
+  /// By model name; absent: model_defaults{}.
+  std::map<std::string, model_defaults, std::less<>> models{{"skein-demo", demo_defaults()}};
 };
 
 }  // namespace skein::config

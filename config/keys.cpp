@@ -232,7 +232,8 @@ std::vector<key> make_keys() {
       engine<&e::fake_tick_us>("fake_tick_us", "Microseconds that a tick of the fake engine takes; for tests.")
           .range(0, limits::fake_tick_us_max),
 
-      model<&model_settings::path>("path", "Checkpoint, .pth or .safetensors; the ending .pth may be left out.")
+      model<&model_settings::path>(
+          "path", "Checkpoint, .pth or .safetensors; the ending .pth may be left out; empty: the demo model.")
           .flag({"--model", "--model-path"}),
       model<&model_settings::name>("name", "Name in the API; empty: the file's name without its ending.")
           .flag({"--model-name"}),

@@ -70,8 +70,6 @@ result<opened_engine> open_engine(const config::config& c) {
     log_memory(opened.engine->info());
     return opened;
   }
-  if (c.model.path.empty())
-    return error{error_kind::missing_file, "no model: give --model PATH or set model.path", "model.path"};
   auto model = cli::open_model(c.model.path);
   if (!model) return model.error();
   auto vocabulary = cli::open_vocabulary(c.model.vocab, *model);

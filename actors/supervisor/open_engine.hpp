@@ -15,7 +15,7 @@ struct opened_engine {
 };
 
 /// Loads the model, or makes the fake engine of `engine.device = "fake"` (load tests of everything but the model).
-/// Errors: those of cli/open_model; missing model path.
+/// Errors: those of cli/open_model.
 [[nodiscard]] result<opened_engine> open_engine(const config::config& c);
 
 }  // namespace skein::supervisor

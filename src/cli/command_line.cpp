@@ -84,7 +84,7 @@ CLI::Option* add_model(CLI::App& app, model_options& into) {
   app.add_option("--dtype", into.dtype, "Type the matrices are kept in: auto (as in the file), fp32, bf16, fp16")
       ->capture_default_str();
   app.add_option("--threads", into.threads, "Threads; 0: as many as the process may use")->capture_default_str();
-  return app.add_option("--model,--model-path", into.path, "Checkpoint, .pth or .safetensors");
+  return app.add_option("--model,--model-path", into.path, "Checkpoint, .pth or .safetensors; default: the demo model");
 }
 
 void add_serve(CLI::App& app, command& chosen) {
@@ -105,7 +105,7 @@ void add_check_config(CLI::App& app, command& chosen) {
 void add_generate(CLI::App& app, command& chosen) {
   auto [sub, made] = add_command<generate_command>(app, chosen, "generate", "Continue a prompt; text to stdout");
   auto& into = *made;
-  add_model(*sub, into.model)->required();
+  add_model(*sub, into.model);
   add_vocabulary(*sub, into.model.vocab, "beside the model");
   auto* prompt = sub->add_option_group("prompt", "What to continue");
   prompt->add_option_function<std::string>(
@@ -167,7 +167,7 @@ void add_tokenize(CLI::App& app, command& chosen) {
 void add_inspect(CLI::App& app, command& chosen) {
   auto [sub, made] = add_command<inspect_command>(app, chosen, "inspect", "Print what a checkpoint holds");
   auto& into = *made;
-  sub->add_option("path", into.path, "Checkpoint, .pth or .safetensors")->required();
+  sub->add_option("path", into.path, "Checkpoint, .pth or .safetensors; default: the demo model");
   add_vocabulary(*sub, into.vocab, "beside the model");
 }
 

@@ -1,9 +1,9 @@
 #include "cli/open_model.hpp"
 
-#include <cstdlib>
 #include <optional>
 #include <vector>
 
+#include "cli/data_files.hpp"
 #include "cli/progress_bar.hpp"
 #include "engine/cpu_engine.hpp"
 
@@ -12,18 +12,6 @@ namespace {
 
 constexpr const char* world_file = "rwkv_vocab_v20230424.txt";
 constexpr std::uint32_t byte_vocab = 256;
-
-bool is_file(const std::filesystem::path& path) {
-  std::error_code none;
-  return std::filesystem::is_regular_file(path, none);
-}
-
-std::vector<std::filesystem::path> data_folders() {
-  std::vector<std::filesystem::path> folders;
-  if (const char* given = std::getenv("SKEIN_DATA_DIR")) folders.emplace_back(given);
-  folders.emplace_back("/usr/share/skein");
-  return folders;
-}
 
 result<std::shared_ptr<const tokenizer::vocabulary>> find_world(const std::vector<std::filesystem::path>& folders) {
   std::string searched;
@@ -53,9 +41,11 @@ result<std::optional<dtype>> matrix_type(const std::string& name) {
 }  // namespace
 
 result<opened_model> open_model(const std::filesystem::path& path) {
-  std::filesystem::path with_ending = path;
-  with_ending += ".pth";
-  auto file = model::checkpoint::open(!is_file(path) && is_file(with_ending) ? with_ending : path);
+  std::filesystem::path chosen = path.empty() ? demo_model() : path;
+  if (chosen.empty())
+    return error{error_kind::missing_file, "no model: give --model PATH; the demo model is not installed", "model"};
+  if (auto with_ending = chosen; !is_file(chosen) && is_file(with_ending += ".pth")) chosen = with_ending;
+  auto file = model::checkpoint::open(chosen);
   if (!file) return file.error();
   auto info = model::describe(*file);
   if (!info) return info.error();
@@ -68,9 +58,12 @@ result<std::shared_ptr<const tokenizer::vocabulary>> open_vocabulary(const std::
 
 result<std::shared_ptr<const tokenizer::vocabulary>> open_vocabulary(const std::string& given,
                                                                      const opened_model& model) {
+  const auto& path = model.file.path();
   auto folders = data_folders();
-  folders.insert(folders.begin(), model.file.path().parent_path());
+  folders.insert(folders.begin(), path.parent_path());
+  const auto own = path.parent_path() / (path.stem().string() + ".vocab.txt");
   auto vocabulary = !given.empty()                   ? named(given)
+                    : is_file(own)                   ? tokenizer::vocabulary::load(own)
                     : model.info.vocab == byte_vocab ? tokenizer::vocabulary::bytes()
                                                      : find_world(folders);
   if (vocabulary && (*vocabulary)->size() > model.info.vocab)

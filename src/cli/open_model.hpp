@@ -16,12 +16,12 @@ struct opened_model {
   model::model_info info;
 };
 
-/// Opens a checkpoint and reads its sizes. A path that is no file is tried with ".pth" appended.
-/// Errors: those of checkpoint::open and describe.
+/// Opens a checkpoint and reads its sizes. A path that is no file is tried with ".pth" appended; an empty one means the
+/// demo model. Errors: missing_file without a demo model, those of checkpoint::open and describe.
 [[nodiscard]] result<opened_model> open_model(const std::filesystem::path& path);
 
-/// The vocabulary named by `given` (a file, or "bytes"). When that is empty: bytes for a model of 256 tokens, else
-/// rwkv_vocab_v20230424.txt beside the model, in $SKEIN_DATA_DIR or in /usr/share/skein.
+/// The vocabulary named by `given` (a file, or "bytes"). When that is empty: NAME.vocab.txt beside a model NAME.pth,
+/// else bytes for a model of 256 tokens, else rwkv_vocab_v20230424.txt beside the model or in one of data_folders().
 /// Errors: missing_file when there is none, those of vocabulary::load, conflict when it has more tokens than the model.
 [[nodiscard]] result<std::shared_ptr<const tokenizer::vocabulary>> open_vocabulary(const std::string& given,
                                                                                    const opened_model& model);

@@ -71,6 +71,31 @@ struct logits_folder {
 
 }  // namespace
 
+BOOST_AUTO_TEST_CASE(the_demo_model_is_the_default, *needs_oracle) {
+  const test::temporary_folder data;
+  std::filesystem::create_directory(data.path() / "demo");
+  std::filesystem::copy_file(test::oracle() / "models/tiny-7v0.safetensors",
+                             data.path() / "demo/skein-demo.safetensors");
+  const std::vector<std::pair<std::string, std::string>> there{{"SKEIN_DATA_DIR", data.path()}};
+  const auto described = run_skein({"inspect"}, {}, there);
+  BOOST_TEST(described.exit_code == 0);
+  BOOST_TEST(described.out.find("demo/skein-demo.safetensors") != std::string::npos, described.out);
+  const std::vector<std::string> greedy{"generate", "--prompt", "The ", "--temperature", "0", "--max-tokens", "8"};
+  const auto by_default = run_skein(greedy, {}, there);
+  auto named = greedy;
+  named.insert(named.end(), {"--model", tiny()});
+  BOOST_TEST(by_default.out == succeed(named).out);
+  BOOST_TEST(!by_default.out.empty());
+}
+
+BOOST_AUTO_TEST_CASE(a_vocabulary_of_the_models_name_comes_before_others, *needs_oracle) {
+  const test::temporary_folder folder;
+  std::filesystem::copy_file(test::oracle() / "models/tiny-7v0.safetensors", folder.path() / "m.safetensors");
+  std::ofstream(folder.path() / "m.vocab.txt") << "1 'a' 1\n2 'b' 1\n";
+  const auto described = succeed({"inspect", folder.path() / "m.safetensors"});
+  BOOST_TEST(described.out.find("m.vocab") != std::string::npos, described.out);
+}
+
 BOOST_AUTO_TEST_CASE(logits_agree_with_the_reference, *needs_oracle) {
   const logits_folder in;
   BOOST_TEST(relative_error(in.run(golden_tokens("tiny-7v0"), {}), golden_logits("tiny-7v0")) < 1e-5);
