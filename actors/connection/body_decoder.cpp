@@ -14,8 +14,8 @@ bool control_character(char c) { return (static_cast<unsigned char>(c) < 0x20 &&
 
 }  // namespace
 
-body_decoder::body_decoder(const body_framing& framing, const connection_limits& limits)
-    : body_bytes_max_(limits.body_bytes_max),
+body_decoder::body_decoder(const body_framing& framing, const connection_limits& limits, std::uint64_t bytes_max)
+    : body_bytes_max_(std::min(limits.body_bytes_max, bytes_max)),
       wire_bytes_max_(limits.request_wire_bytes_max),
       trailer_bytes_max_(limits.header_bytes_max),
       state_(framing.chunked              ? state::size
@@ -86,7 +86,7 @@ accepted<void> body_decoder::take_size_digit(char c) {
   }
   if (line_bytes_ == 0 || (c != ';' && c != '\r')) return bad_chunk;
   if (remaining_ > body_bytes_max_ || body_.size() > body_bytes_max_ - remaining_)
-    return refusal{413, "the body is larger than " + std::to_string(body_bytes_max_) + " bytes"};
+    return body_too_large(body_bytes_max_);
   state_ = c == ';' ? state::extension : state::size_lf;
   return {};
 }

@@ -1,6 +1,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <string_view>
 
@@ -14,7 +15,9 @@ namespace skein::connection {
 /// and never seen by anyone; they count against limits of their own and against the limit on all bytes of the body.
 class body_decoder {
  public:
-  body_decoder(const body_framing& framing, const connection_limits& limits);
+  /// `bytes_max` counts where it is less than limits.body_bytes_max.
+  body_decoder(const body_framing& framing, const connection_limits& limits,
+               std::uint64_t bytes_max = std::numeric_limits<std::uint64_t>::max());
 
   /// Takes what belongs to this body from the front of `bytes` and answers how many that were; all of them until
   /// done().

@@ -1,18 +1,16 @@
-// A co_await here is always a statement or an initialiser of its own: GCC 12 loses `this` when one stands behind && or
-// ||.
+// A connection's life, its exchange with the service, what it writes, and time. What it reads is
+// connection_reading.cpp.
 #include "actors/connection/connection.hpp"
 
 #include <array>
 #include <boost/asio/as_tuple.hpp>
-#include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <ctime>
 #include <exception>
 
-#include "actors/connection/body_decoder.hpp"
-#include "actors/connection/header_scan.hpp"
+#include "actors/connection/exchange.hpp"
 #include "actors/connection/response_head.hpp"
 #include "base/log.hpp"
 
@@ -25,58 +23,12 @@ using boost::system::error_code;
 constexpr auto token = asio::as_tuple(asio::use_awaitable);
 constexpr auto never = steady_time::max();
 
-/// Bytes asked of the socket at once, and with header_bytes_max the bound on what a client can send ahead.
-constexpr std::size_t read_bytes = 16 * 1024;
-/// How long the rest of a request that nobody wants is read away, so that closing does not reset the connection before
-/// the client has read the response.
-constexpr std::chrono::seconds goodbye_time{2};
 /// A stream that ignores queued_bytes is cut at this multiple of outbound_bytes_max.
 constexpr std::size_t outbound_overrun = 8;
 
 steady_time now() { return real_clock().now(); }
 
 }  // namespace
-
-struct connection::exchange {
-  enum class answer { none, streaming, complete };
-
-  std::unique_ptr<http_call> call;
-  std::shared_ptr<writer> out;
-  bool bodiless = false;  ///< the response to HEAD, or one with a status that has no body
-  bool http_1_0 = false;
-  bool chunked = false;      ///< the streamed response
-  bool keep_alive = false;   ///< the connection may serve another request after this one
-  bool body_unread = false;  ///< while part of the request body may still come
-  bool cut = false;          ///< the connection ends as soon as the service is done talking
-  bool choked = false;       ///< the queue has been above its limit and writable() is owed
-  answer progress = answer::none;
-};
-
-class connection::writer final : public response_writer {
- public:
-  explicit writer(connection* owner) : owner_(owner) {}
-  void detach() { owner_ = nullptr; }
-
-  void respond(unsigned status, header_list headers, std::string body) override {
-    if (owner_) owner_->respond(status, headers, std::move(body));
-  }
-  void begin_stream(unsigned status, header_list headers) override {
-    if (owner_) owner_->begin_stream(status, headers);
-  }
-  void write(std::string bytes) override {
-    if (owner_) owner_->write(std::move(bytes));
-  }
-  void end() override {
-    if (owner_) owner_->end_stream();
-  }
-  void abort() override {
-    if (owner_) owner_->post_cut("aborted");
-  }
-  [[nodiscard]] std::size_t queued_bytes() const override { return owner_ ? owner_->out_.bytes() : 0; }
-
- private:
-  connection* owner_;  ///< detached at the end of the exchange, before the connection dies
-};
 
 connection::connection(stream_socket socket, peer_address peer, std::uint64_t number,
                        std::shared_ptr<connection_set> home, std::function<void()> on_end)
@@ -129,172 +81,6 @@ void connection::close() {
   if (on_end_) std::exchange(on_end_, nullptr)();
 }
 
-// ---- reading ----
-
-asio::awaitable<void> connection::run() {
-  for (bool another = true; another;) another = co_await serve_one();
-  co_await say_goodbye();
-  close();
-}
-
-/// False when the connection is to end.
-asio::awaitable<bool> connection::serve_one() {
-  auto header = co_await read_header();
-  if (!header) co_return false;
-  auto admitted = pass_gate(std::move(*header), home_->limits());
-  if (!admitted) {
-    refuse(admitted.error());
-    co_return false;
-  }
-  const body_framing framing = admitted->framing;
-  begin_exchange(std::move(*admitted));
-  if (!exchange_) co_return false;
-  if (exchange_->progress != exchange::answer::complete) {
-    const bool body_read = co_await read_body(framing);
-    if (!body_read) co_return false;
-  }
-  co_await await_response();
-  if (closed_) co_return false;
-  const bool another = exchange_->keep_alive && !home_->closing();
-  end_exchange();
-  co_return another;
-}
-
-asio::awaitable<std::optional<raw_header>> connection::read_header() {
-  const connection_limits& limits = home_->limits();
-  header_scan scan(limits.header_bytes_max);
-  bool begun = false;
-  set_read_deadline(now() + (requests_ == 0 ? limits.header_timeout : limits.idle_timeout));
-  for (;;) {
-    while (in_.starts_with("\r\n")) in_.erase(0, 2);  // old clients send an empty line after a body (RFC 9112, 2.2)
-    if (!in_.empty() && in_ != "\r") {
-      if (!begun) set_read_deadline(now() + limits.header_timeout);
-      begun = true;
-      const auto size = scan.look(in_);
-      if (!size) {
-        refuse(size.error());
-        co_return std::nullopt;
-      }
-      if (*size > 0) {
-        auto header = parse_header(std::string_view(in_).substr(0, *size), limits.header_fields_max);
-        in_.erase(0, *size);
-        if (header) co_return std::move(*header);
-        refuse(header.error());
-        co_return std::nullopt;
-      }
-    }
-    const arrival what = co_await receive();
-    if (what == arrival::bytes) continue;
-    if (what == arrival::woken && !closed_ && (begun || !home_->closing())) continue;
-    if (what == arrival::late && begun)
-      refuse({408, "the header took too long"});
-    else
-      close();  // between requests nobody is owed a word
-    co_return std::nullopt;
-  }
-}
-
-/// Hands the whole body to the call. False when the connection is to end, with everyone told.
-asio::awaitable<bool> connection::read_body(const body_framing& framing) {
-  const connection_limits& limits = home_->limits();
-  body_decoder decoder(framing, limits);
-  const steady_time start = now();
-  for (;;) {
-    const auto taken = decoder.take(in_);
-    if (!taken) {
-      refuse(taken.error());
-      co_return false;
-    }
-    in_.erase(0, *taken);
-    if (decoder.done()) break;
-
-    // The time allowed grows with what has come, so only a body slower than the minimum rate runs out of it.
-    const std::uint64_t earned_seconds = decoder.wire_bytes() / std::max(1u, limits.body_bytes_per_second_min);
-    set_read_deadline(start + limits.body_timeout + std::chrono::seconds(earned_seconds));
-    const arrival what = co_await receive();
-    if (closed_) co_return false;
-    if (what == arrival::late) {
-      refuse({408, "the body took too long"});
-      co_return false;
-    }
-    if (what == arrival::end || what == arrival::broken) {
-      cut("client closed");
-      co_return false;
-    }
-    if (exchange_->progress == exchange::answer::complete) co_return true;  // answered early: the rest is unwanted
-  }
-  exchange_->body_unread = false;
-  if (calls([&] { exchange_->call->body(decoder.release()); })) co_return true;
-  refuse({500, "internal error"});
-  co_return false;
-}
-
-asio::awaitable<void> connection::await_response() {
-  set_read_deadline(never);
-  if (in_.empty()) in_.shrink_to_fit();  // a stream may last for hours
-  while (!closed_ && !response_sent()) {
-    if (client_ended_ && exchange_->progress != exchange::answer::complete) co_return cut("client closed");
-    const arrival what = co_await listen();
-    if (what == arrival::broken) co_return cut("client closed");
-    if (!closed_ && exchange_->body_unread) in_.clear();
-  }
-}
-
-/// Sends what is queued, ends this direction, and reads the client's rest away for a moment.
-asio::awaitable<void> connection::say_goodbye() {
-  bool ended = false;
-  set_read_deadline(never);
-  while (!closed_ && !(ended && client_ended_)) {
-    in_.clear();
-    if (!ended && out_.empty()) {
-      ended = true;
-      error_code ignored;
-      socket_.shutdown(asio::socket_base::shutdown_send, ignored);
-      set_read_deadline(now() + goodbye_time);
-      continue;
-    }
-    const arrival what = co_await listen();
-    if (what == arrival::broken || what == arrival::late) break;
-  }
-}
-
-/// Waits for bytes and adds them to in_.
-asio::awaitable<connection::arrival> connection::receive() {
-  for (;;) {
-    if (client_ended_) co_return arrival::end;
-    const arrival what = co_await wait_for(asio::socket_base::wait_read);
-    if (what != arrival::bytes) co_return what;
-    const std::size_t before = in_.size();
-    in_.resize(before + read_bytes);
-    error_code ec;
-    const std::size_t count = socket_.read_some(asio::buffer(in_.data() + before, read_bytes), ec);
-    in_.resize(before + count);
-    if (!ec) co_return arrival::bytes;
-    client_ended_ = ec == asio::error::eof;
-    if (!client_ended_ && ec != asio::error::would_block) co_return arrival::broken;
-  }
-}
-
-/// As receive, while a response is on its way: bytes are a request sent ahead, and once there is no room for more of it
-/// or the client has ended, only errors are waited for.
-asio::awaitable<connection::arrival> connection::listen() {
-  const bool deaf = client_ended_ || in_.size() >= home_->limits().header_bytes_max;
-  if (deaf) return wait_for(asio::socket_base::wait_error);
-  return receive();
-}
-
-/// `bytes` means that the socket is ready.
-asio::awaitable<connection::arrival> connection::wait_for(asio::socket_base::wait_type ready) {
-  if (!woken_ && !late_) {
-    const auto [failed] = co_await socket_.async_wait(ready, asio::bind_cancellation_slot(stop_waiting_.slot(), token));
-    if (!woken_ && !late_)
-      co_return failed || ready == asio::socket_base::wait_error ? arrival::broken : arrival::bytes;
-  }
-  if (std::exchange(woken_, false)) co_return arrival::woken;
-  late_ = false;
-  co_return arrival::late;
-}
-
 // ---- the exchange ----
 
 void connection::begin_exchange(admission admitted) {
@@ -317,6 +103,8 @@ void connection::begin_exchange(admission admitted) {
   calls([&] { exchange_->call = home_->service().accept(head, exchange_->out); });
   if (!exchange_->call && exchange_->progress != exchange::answer::complete) return refuse({500, "internal error"});
 
+  if (exchange_->call && admitted.framing.content_length > exchange_->call->body_bytes_max())
+    return refuse(body_too_large(exchange_->call->body_bytes_max()));
   const bool wanted = exchange_->body_unread && exchange_->progress == exchange::answer::none;
   if (admitted.expects_continue && wanted && in_.empty()) {
     out_.push("HTTP/1.1 100 Continue\r\n\r\n");
@@ -350,18 +138,6 @@ void connection::refuse(const refusal& why) {
   out_.push(response_head(why.status, {{"Content-Type", "application/json"}}, frame));
   out_.push(std::move(body));
   flush();
-}
-
-/// Runs a call into the service; false when it threw.
-template <typename Function>
-bool connection::calls(Function&& into_service) {
-  try {
-    into_service();
-    return true;
-  } catch (const std::exception& e) {
-    log::error("a request handler failed", {{"what", e.what()}, {"connection", number_}});
-    return false;
-  }
 }
 
 void connection::respond(unsigned status, const header_list& headers, std::string body) {

@@ -1,6 +1,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -58,6 +59,9 @@ class response_writer {
 class http_call {
  public:
   virtual ~http_call() = default;
+  /// The most bytes of body that this call wants; longer ones are refused with 413, whatever the connection allows. For
+  /// requests whose credentials may be in the body.
+  [[nodiscard]] virtual std::uint64_t body_bytes_max() const { return std::numeric_limits<std::uint64_t>::max(); }
   /// The whole body, once. Empty for requests without one.
   virtual void body(std::string bytes) = 0;
   /// The queue fell below half of outbound_bytes_max after having been above it.

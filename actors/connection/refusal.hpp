@@ -1,5 +1,6 @@
 #pragma once
 #include <boost/system/result.hpp>
+#include <cstdint>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -14,6 +15,11 @@ struct refusal {
   unsigned status = 400;
   std::string message;
 };
+
+/// 413: a body is longer than the `bytes_max` that its request may have.
+[[nodiscard]] inline refusal body_too_large(std::uint64_t bytes_max) {
+  return {413, "the body is larger than " + std::to_string(bytes_max) + " bytes"};
+}
 
 /// Called by result::value() on a refusal, which request paths never do without a test.
 [[noreturn]] inline void throw_exception_from_error(const refusal& why, const boost::source_location&) {

@@ -75,8 +75,7 @@ accepted<body_framing> judge_framing(const header_list& fields, bool http_1_0, s
   if (digits.empty() || digits.find_first_not_of("0123456789") != std::string_view::npos)
     return refusal{400, "Content-Length must be a number"};
   const auto parsed = std::from_chars(digits.data(), digits.data() + digits.size(), framing.content_length);
-  if (parsed.ec != std::errc() || framing.content_length > body_bytes_max)
-    return refusal{413, "the body is larger than " + std::to_string(body_bytes_max) + " bytes"};
+  if (parsed.ec != std::errc() || framing.content_length > body_bytes_max) return body_too_large(body_bytes_max);
   return framing;
 }
 

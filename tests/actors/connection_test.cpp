@@ -223,6 +223,23 @@ BOOST_AUTO_TEST_CASE(ambiguous_requests_get_one_400_and_the_end) {
   BOOST_TEST(server.seen().heads().empty());
 }
 
+BOOST_AUTO_TEST_CASE(empty_lines_before_a_request_have_the_limit_of_a_header) {
+  connection_limits limits;
+  limits.header_bytes_max = 1000;
+  toy_server server(limits);
+  std::string allowed;
+  for (int i = 0; i < 500; ++i) allowed += "\r\n";
+  http_client client(server.port());
+  for (int i = 0; i < 2; ++i) {  // of each request, not of the connection
+    client.send(allowed + "GET /hello HTTP/1.1\r\nHost: a\r\n\r\n");
+    BOOST_TEST(client.read_response()->body == "hello");
+  }
+  expect_one_refusal(server, allowed + "\r\nGET /hello HTTP/1.1\r\nHost: a\r\n\r\n", 400);
+  std::string flood;
+  for (int i = 0; i < 1000; ++i) flood += allowed;
+  expect_one_refusal(server, flood, 400);  // in many reads, in a time that grows with its bytes only
+}
+
 BOOST_AUTO_TEST_CASE(a_refusal_waits_for_the_answers_before_it) {
   toy_server server;
   http_client client(server.port());
@@ -276,6 +293,28 @@ BOOST_AUTO_TEST_CASE(a_body_above_the_limit_is_refused_unread) {
   for (int i = 0; i < 1000; ++i) wordy.send("1;padding\r\nx\r\n");  // is read away, so that the response survives
   BOOST_TEST(wordy.read_response()->status == 413u);
   BOOST_TEST(server.seen().bodies().empty());
+}
+
+BOOST_AUTO_TEST_CASE(a_call_may_want_a_shorter_body_than_the_connection_allows) {
+  toy_server server;
+  http_client client(server.port());
+  client.request("POST", "/small", "0123456789");
+  BOOST_TEST(client.read_response()->body == "0123456789");
+  client.request("POST", "/small", "0123456789+");
+  BOOST_TEST(client.read_response()->status == 413u);
+  BOOST_TEST(client.closed_by_server());
+
+  http_client chunked(server.port());
+  chunked.request("POST", "/small", "", "Transfer-Encoding: chunked\r\n");
+  chunked.send("6\r\n012345\r\n5\r\n");
+  BOOST_TEST(chunked.read_response()->status == 413u);
+  BOOST_TEST(chunked.closed_by_server());
+  BOOST_TEST(server.seen().bodies().size() == 1u);
+  BOOST_TEST(server.seen().calls == 0);
+
+  http_client patient(server.port());
+  patient.request("POST", "/small", "", "Content-Length: 11\r\nExpect: 100-continue\r\n");
+  BOOST_TEST(patient.read_response()->status == 413u);  // and no 100 before it
 }
 
 BOOST_AUTO_TEST_CASE(a_service_may_refuse_before_the_body) {

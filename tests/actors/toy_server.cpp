@@ -27,8 +27,13 @@ class toy_call final : public http_call {
   }
   ~toy_call() override { --seen_.calls; }
 
+  [[nodiscard]] std::uint64_t body_bytes_max() const override {
+    return path_ == "/small" ? 10 : http_call::body_bytes_max();
+  }
+
   void body(std::string bytes) override {
     seen_.saw_body(bytes);
+    if (path_ == "/small") out_->respond(200, text, std::move(bytes));
     if (path_ == "/hello") out_->respond(200, text, "hello");
     if (path_ == "/echo") out_->respond(200, text, std::move(bytes));
     if (path_ == "/nothing") out_->respond(204, {}, "");

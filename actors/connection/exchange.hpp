@@ -1,0 +1,66 @@
+#pragma once
+#include <exception>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "actors/connection/connection.hpp"
+#include "base/log.hpp"
+
+/// What only the sources of connection share.
+namespace skein::connection {
+
+struct connection::exchange {
+  enum class answer { none, streaming, complete };
+
+  std::unique_ptr<http_call> call;
+  std::shared_ptr<writer> out;
+  bool bodiless = false;  ///< the response to HEAD, or one with a status that has no body
+  bool http_1_0 = false;
+  bool chunked = false;      ///< the streamed response
+  bool keep_alive = false;   ///< the connection may serve another request after this one
+  bool body_unread = false;  ///< while part of the request body may still come
+  bool cut = false;          ///< the connection ends as soon as the service is done talking
+  bool choked = false;       ///< the queue has been above its limit and writable() is owed
+  answer progress = answer::none;
+};
+
+class connection::writer final : public response_writer {
+ public:
+  explicit writer(connection* owner) : owner_(owner) {}
+  void detach() { owner_ = nullptr; }
+
+  void respond(unsigned status, header_list headers, std::string body) override {
+    if (owner_) owner_->respond(status, headers, std::move(body));
+  }
+  void begin_stream(unsigned status, header_list headers) override {
+    if (owner_) owner_->begin_stream(status, headers);
+  }
+  void write(std::string bytes) override {
+    if (owner_) owner_->write(std::move(bytes));
+  }
+  void end() override {
+    if (owner_) owner_->end_stream();
+  }
+  void abort() override {
+    if (owner_) owner_->post_cut("aborted");
+  }
+  [[nodiscard]] std::size_t queued_bytes() const override { return owner_ ? owner_->out_.bytes() : 0; }
+
+ private:
+  connection* owner_;  ///< detached at the end of the exchange, before the connection dies
+};
+
+/// Runs a call into the service; false when it threw.
+template <typename Function>
+bool connection::calls(Function&& into_service) {
+  try {
+    into_service();
+    return true;
+  } catch (const std::exception& e) {
+    log::error("a request handler failed", {{"what", e.what()}, {"connection", number_}});
+    return false;
+  }
+}
+
+}  // namespace skein::connection
