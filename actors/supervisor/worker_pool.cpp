@@ -15,6 +15,7 @@ worker_pool::worker_pool(std::size_t queue_max)
 worker_pool::~worker_pool() { stop(); }
 
 bool worker_pool::run(std::function<void()> work) {
+  if (stopped_) return false;
   if (pending_.fetch_add(1) >= queue_max_) {
     --pending_;
     return false;
@@ -31,7 +32,9 @@ bool worker_pool::run(std::function<void()> work) {
 }
 
 void worker_pool::stop() {
-  if (pool_) pool_->join();
+  pool_->stop();
+  stopped_ = true;
+  pool_->join();
 }
 
 }  // namespace skein::supervisor

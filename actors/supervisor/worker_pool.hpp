@@ -18,14 +18,15 @@ class worker_pool {
   worker_pool(const worker_pool&) = delete;  // owns a thread
   worker_pool& operator=(const worker_pool&) = delete;
 
-  /// False when queue_max pieces of work are waiting or running. Thread safe.
+  /// False when queue_max pieces of work are waiting or running, or the pool was stopped. Thread safe.
   [[nodiscard]] bool run(std::function<void()> work);
-  /// Finishes what is queued and ends the thread.
+  /// Lets the running piece finish, drops what is queued, and ends the thread. Harmless when repeated.
   void stop();
 
  private:
   const std::size_t queue_max_;
   std::atomic<std::size_t> pending_{0};
+  std::atomic<bool> stopped_{false};
   std::unique_ptr<boost::asio::thread_pool> pool_;
 };
 
