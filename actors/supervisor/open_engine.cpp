@@ -36,8 +36,13 @@ request::served_model served(const config::config& c, std::string name, const en
   return m;
 }
 
-opened_engine open_fake(const config::config& c) {
+result<opened_engine> open_fake(const config::config& c) {
+  auto vocabulary = cli::open_vocabulary(c.model.vocab.empty() ? "bytes" : c.model.vocab);
+  if (!vocabulary) return vocabulary.error();
   engine::fake_engine_options options;
+  if ((*vocabulary)->size() > options.model.vocab)
+    return error{error_kind::conflict,
+                 "the fake model has " + std::to_string(options.model.vocab) + " tokens, the vocabulary more", "vocab"};
   options.slots = c.engine.slots ? c.engine.slots : fake_slots;
   options.max_tick_rows = options.slots;
   options.max_tick_tokens = std::max(c.engine.max_tick_tokens, options.slots);
@@ -45,7 +50,7 @@ opened_engine open_fake(const config::config& c) {
   opened_engine opened;
   opened.engine = engine::make_fake_engine(options);
   opened.model = served(c, c.model.name.empty() ? "fake" : c.model.name, *opened.engine);
-  opened.model.vocabulary = tokenizer::vocabulary::bytes();
+  opened.model.vocabulary = *vocabulary;
   return opened;
 }
 
@@ -66,8 +71,8 @@ void log_memory(const engine::engine_info& info) {
 
 result<opened_engine> open_engine(const config::config& c) {
   if (c.engine.device == "fake") {
-    opened_engine opened = open_fake(c);
-    log_memory(opened.engine->info());
+    auto opened = open_fake(c);
+    if (opened) log_memory(opened->engine->info());
     return opened;
   }
   auto model = cli::open_model(c.model.path);

@@ -1,15 +1,19 @@
 #include "actors/supervisor/supervisor.hpp"
 
+#include <algorithm>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/signal_set.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <chrono>
 #include <csignal>
+#include <cstdlib>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -19,6 +23,7 @@
 #include "actors/request/api_service.hpp"
 #include "actors/request/event_router.hpp"
 #include "actors/supervisor/descriptor_limit.hpp"
+#include "actors/supervisor/front_service.hpp"
 #include "actors/supervisor/open_engine.hpp"
 #include "actors/supervisor/settings.hpp"
 #include "actors/supervisor/worker_pool.hpp"
@@ -34,16 +39,28 @@ constexpr std::size_t worker_queue_max = 256;
 constexpr std::size_t events_max = 65536;  // of one io thread that is behind
 constexpr auto heartbeat = 1s;             // ticks of the request hubs
 constexpr auto drain_poll = 10ms;
-constexpr auto connections_end = 5s;  // for answers that are still in the sockets' buffers
+constexpr auto farewell = 5s;             // for answers that are still in the sockets' buffers
+constexpr auto hurried_farewell = 500ms;  // after a second signal
 
-/// What answers requests on one io thread.
+/// As open_engine, on a thread that nobody catches exceptions of.
+result<opened_engine> open_engine_or_say_why(const config::config& settings) {
+  try {
+    return open_engine(settings);
+  } catch (const std::exception& trouble) {
+    return error{error_kind::internal, trouble.what(), ""};
+  }
+}
+
+/// What answers requests on one io thread. Hub and service come when the model is loaded.
 struct lane {
   std::unique_ptr<connection::io_thread> thread;
+  std::unique_ptr<front_service> front;
   std::unique_ptr<request::request_hub> hub;
   std::unique_ptr<request::api_service> service;
 };
 
-/// The actors, in order of life: members below use those above.
+/// The actors, in order of life: members below use those above. The io threads and the listener come first and answer
+/// while a thread of its own loads the model; the main thread only waits for signals and what that thread brings.
 class server {
  public:
   explicit server(const config::config& settings) : settings_(settings), workers_(worker_queue_max) {}
@@ -51,93 +68,127 @@ class server {
   server(const server&) = delete;  // one server a process
   server& operator=(const server&) = delete;
 
-  result<void> start();
   result<void> run();
+  [[nodiscard]] bool loading() const { return loader_.joinable(); }
+  [[noreturn]] void leave_loader();
 
  private:
   result<void> listen();
+  void load();
+  void loaded(result<opened_engine> opened);
+  void start_actors(opened_engine opened);
   void await_signal();
   void on_signal(int number);
   void begin_drain(duration grace);
-  void stop_work(duration patience);
-  void await_device();
+  void stop_work(duration patience, duration farewell_time);
+  void await_end();
   void beat();
 
   const config::config& settings_;
   boost::asio::io_context main_{1};
-  boost::asio::signal_set signals_{main_};  // filled when listening begins: until then a signal simply ends the process
+  boost::asio::signal_set signals_{main_, SIGTERM, SIGINT};
   boost::asio::steady_timer heartbeat_{main_};
   boost::asio::steady_timer drain_timer_{main_};
+  std::thread loader_;
   worker_pool workers_;
+  std::shared_ptr<request::service_context> loading_context_ = std::make_shared<request::service_context>();  // no model
   std::shared_ptr<request::service_context> context_ = std::make_shared<request::service_context>();
+  const device::device_counters no_counters_;
   std::unique_ptr<request::event_router> router_;
   std::vector<lane> lanes_;
   std::unique_ptr<device::device_actor> device_;
   std::unique_ptr<listener::listener> listener_;
-  std::optional<error> lost_;
+  std::uint16_t port_ = 0;
+  std::optional<error> trouble_;  // that ended it: the model cannot be loaded, or the device is lost
   int signals_seen_ = 0;
+  duration farewell_time_{};
+  steady_time farewell_until_ = steady_time::max();
 };
 
-result<void> server::start() {
-  auto opened = open_engine(settings_);
-  if (!opened) return opened.error();
+/// Until a signal or trouble ends it.
+result<void> server::run() {
+  if (auto ok = listen(); !ok) return ok;
+  await_signal();
+  load();
+  main_.run();
+  if (trouble_) return *trouble_;
+  return {};
+}
 
-  const std::uint32_t count = io_threads(settings_);
-  router_ = std::make_unique<request::event_router>(count, events_max, [this](std::uint32_t i) {
-    lanes_[i].thread->post([this, i] { lanes_[i].hub->dispatch(router_->take(i)); });
+/// Before anything that takes time: whoever starts the server hears at once that the port is taken.
+result<void> server::listen() {
+  std::vector<listener::io_lane> doors;
+  for (std::uint32_t i = 0; i < io_threads(settings_); ++i) {
+    lane l;
+    l.thread = std::make_unique<connection::io_thread>("io" + std::to_string(i));
+    l.front = std::make_unique<front_service>(loading_context_);
+    doors.push_back({*l.thread, *l.front});
+    lanes_.push_back(std::move(l));
+  }
+  listener_ = std::make_unique<listener::listener>(doors, connection_limits(settings_));
+  loading_context_->time = &real_clock();
+  loading_context_->device_counters = &no_counters_;
+  loading_context_->connections = &listener_->counts();
+  if (!settings_.server.unix_socket.empty())
+    if (auto ok = listener_->listen_unix(settings_.server.unix_socket); !ok) return ok.error();
+  auto port = listener_->listen_tcp(settings_.server.host, static_cast<std::uint16_t>(settings_.server.port));
+  if (!port) return port.error();
+  port_ = *port;
+  log::info("listening", {{"address", settings_.server.host},
+                          {"port", static_cast<std::uint32_t>(port_)},
+                          {"authentication", settings_.server.password.empty() ? "none" : "password"}});
+  return {};
+}
+
+void server::load() {
+  loader_ = std::thread([this] {
+    auto opened = std::make_shared<result<opened_engine>>(open_engine_or_say_why(settings_));
+    boost::asio::post(main_, [this, opened] { loaded(std::move(*opened)); });
   });
+}
+
+void server::loaded(result<opened_engine> opened) {
+  loader_.join();
+  if (!opened) {
+    trouble_ = opened.error();
+    return main_.stop();
+  }
+  start_actors(std::move(*opened));
+  beat();
+  log::info("ready", {{"address", settings_.server.host},
+                      {"port", static_cast<std::uint32_t>(port_)},
+                      {"model", context_->model.names.front()},
+                      {"slots", device_->info().slots}});
+}
+
+void server::start_actors(opened_engine opened) {
+  router_ = std::make_unique<request::event_router>(
+      static_cast<std::uint32_t>(lanes_.size()), events_max,
+      [this](std::uint32_t i) { lanes_[i].thread->post([this, i] { lanes_[i].hub->dispatch(router_->take(i)); }); });
   context_->settings = service_settings(settings_, cli::version_line());
-  context_->model = std::move(opened->model);
+  context_->model = std::move(opened.model);
   context_->time = &real_clock();
+  context_->connections = &listener_->counts();
   context_->run_long = [this](std::function<void()> work) { return workers_.run(std::move(work)); };
 
-  device_ = std::make_unique<device::device_actor>(std::move(opened->engine), device_options(settings_), *router_,
+  device_ = std::make_unique<device::device_actor>(std::move(opened.engine), device_options(settings_), *router_,
                                                    real_clock(), [this](const error& why) {
                                                      boost::asio::post(main_, [this, why] {
-                                                       lost_ = why;
+                                                       trouble_ = why;
                                                        begin_drain(0s);
                                                      });
                                                    });
   context_->device = &device_->inbox();
   context_->device_counters = &device_->counters();
+  context_->ready = true;
 
-  for (std::uint32_t i = 0; i < count; ++i) {
-    lane l;
-    l.thread = std::make_unique<connection::io_thread>("io" + std::to_string(i));
-    l.hub = std::make_unique<request::request_hub>(i, device_->inbox());
+  std::uint32_t number = 0;
+  for (lane& l : lanes_) {
+    l.hub = std::make_unique<request::request_hub>(number++, device_->inbox());
     l.service = std::make_unique<request::api_service>(
         context_, *l.hub, [thread = l.thread.get()](std::function<void()> work) { thread->post(std::move(work)); });
-    lanes_.push_back(std::move(l));
+    l.thread->post([front = l.front.get(), service = l.service.get()] { front->open(*service); });
   }
-  return listen();
-}
-
-result<void> server::listen() {
-  std::vector<listener::io_lane> lanes;
-  for (auto& l : lanes_) lanes.push_back({*l.thread, *l.service});
-  listener_ = std::make_unique<listener::listener>(lanes, connection_limits(settings_));
-  context_->connections = &listener_->counts();
-  if (!settings_.server.unix_socket.empty())
-    if (auto ok = listener_->listen_unix(settings_.server.unix_socket); !ok) return ok.error();
-  auto port = listener_->listen_tcp(settings_.server.host, static_cast<std::uint16_t>(settings_.server.port));
-  if (!port) return port.error();
-  signals_.add(SIGTERM);
-  signals_.add(SIGINT);
-  context_->ready = true;
-  log::info("listening", {{"address", settings_.server.host},
-                          {"port", static_cast<std::uint32_t>(*port)},
-                          {"model", context_->model.names.front()},
-                          {"slots", device_->info().slots},
-                          {"authentication", settings_.server.password.empty() ? "none" : "password"}});
-  return {};
-}
-
-result<void> server::run() {
-  await_signal();
-  beat();
-  main_.run();
-  if (lost_) return *lost_;
-  return {};
 }
 
 void server::beat() {
@@ -159,7 +210,8 @@ void server::await_signal() {
 
 void server::on_signal(int number) {
   log::info("signal", {{"number", number}});
-  if (++signals_seen_ > 1) return stop_work(0s);
+  if (loading()) return main_.stop();  // there is no work yet
+  if (++signals_seen_ > 1) return stop_work(0s, hurried_farewell);
   // An interrupt comes from a person at a terminal, who has no load balancer to wait for.
   begin_drain(number == SIGTERM ? std::chrono::milliseconds(settings_.drain.grace_ms) : 0ms);
 }
@@ -170,29 +222,44 @@ void server::begin_drain(duration grace) {
   log::info("draining", {{"running", device_->counters().requests.load()}});
   drain_timer_.expires_after(grace);
   drain_timer_.async_wait([this](const boost::system::error_code& ec) {
-    if (!ec) stop_work(std::chrono::milliseconds(settings_.drain.timeout_ms));
+    if (!ec) stop_work(std::chrono::milliseconds(settings_.drain.timeout_ms), farewell);
   });
 }
 
-/// Running answers may go on for `patience`; then the device ends them.
-void server::stop_work(duration patience) {
+/// Running answers may go on for `patience`; then the device ends them, and their last bytes have `farewell_time` to
+/// leave.
+void server::stop_work(duration patience, duration farewell_time) {
   listener_->stop_accepting();
   listener_->close_idle();
   if (!device_->inbox().push_urgent(device::shutdown{real_clock().now() + patience})) device_->inbox().close();
-  await_device();
+  farewell_time_ = farewell_time;
+  await_end();
 }
 
-void server::await_device() {
+/// All waiting is done here and not in a destructor, so that a further signal is heard.
+void server::await_end() {
   drain_timer_.expires_after(drain_poll);
   drain_timer_.async_wait([this](const boost::system::error_code& ec) {
     if (ec) return;
-    if (!device_->counters().ended) return await_device();
+    if (!device_->counters().ended) return await_end();
+    const steady_time now = real_clock().now();
+    farewell_until_ = std::min(farewell_until_, now + farewell_time_);
+    if (now < farewell_until_ && listener_->counts().open > 0) return await_end();
     main_.stop();
   });
 }
 
+/// Ends the process: the thread that reads the model can be neither interrupted nor left running while main destroys
+/// what it uses.
+void server::leave_loader() {
+  listener_->stop(real_clock().now());
+  log::info("stopped");
+  log::stop();
+  std::_Exit(EXIT_SUCCESS);
+}
+
 server::~server() {
-  if (listener_) listener_->stop(real_clock().now() + connections_end);
+  if (listener_) listener_->stop(real_clock().now());
   workers_.stop();
   for (auto& l : lanes_) l.thread->stop();
   // Only now the device actor may go: calls that ended above still told it so.
@@ -205,8 +272,9 @@ result<void> serve(const config::config& settings) {
   std::signal(SIGPIPE, SIG_IGN);  // a reader that leaves is an error code, not the end of the process
   allow_connections(settings.limits.connections_max);
   server s(settings);
-  if (auto ok = s.start(); !ok) return ok;
-  return s.run();
+  auto ended = s.run();
+  if (s.loading()) s.leave_loader();
+  return ended;
 }
 
 }  // namespace skein::supervisor

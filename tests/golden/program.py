@@ -62,12 +62,12 @@ class Server:
         self._log: List[str] = []
         for line in self._process.stderr:
             self._log.append(line)
-            if '"msg":"listening"' in line:
+            if '"msg":"ready"' in line:
                 self._port = json.loads(line)["port"]
                 break
         else:
             self._process.stderr.close()
-            raise AssertionError(f"skein ended with {self._process.wait()} before it listened:\n{''.join(self._log)}")
+            raise AssertionError(f"skein ended with {self._process.wait()} before it was ready:\n{''.join(self._log)}")
         self._reader = threading.Thread(target=lambda: self._log.extend(self._process.stderr))
         self._reader.start()
         return self

@@ -76,8 +76,8 @@ server_process::server_process(const std::string& program, const std::vector<std
   posix_spawn_file_actions_destroy(&files);
   if (failed != 0) throw std::runtime_error("cannot start " + program);
 
-  constexpr std::string_view line = R"("msg":"listening")", key = R"("port":)";
-  const bool listens = eventually(30s, [&] {
+  constexpr std::string_view line = R"("msg":"ready")", key = R"("port":)";
+  const bool serves = eventually(30s, [&] {
     const std::string text = log();
     const std::size_t found = text.find(line);
     const std::size_t at = text.find(key, found);
@@ -85,7 +85,7 @@ server_process::server_process(const std::string& program, const std::vector<std
     port_ = static_cast<std::uint16_t>(number_at(text, at + key.size()));
     return true;
   });
-  if (!listens) throw std::runtime_error("skein does not listen:\n" + log());
+  if (!serves) throw std::runtime_error("skein does not get ready:\n" + log());
 }
 
 server_process::~server_process() {

@@ -25,7 +25,7 @@ struct server_counters {
 /// A running `skein serve` on a free port of this machine.
 class server_process {
  public:
-  /// Starts it and waits until it listens. `arguments` come after `serve`; SKEIN_* variables are not passed on. Throws
+  /// Starts it and waits until it is ready. `arguments` come after `serve`; SKEIN_* variables are not passed on. Throws
   /// std::runtime_error with its log when it ends before.
   server_process(const std::string& program, const std::vector<std::string>& arguments);
   ~server_process();

@@ -1,0 +1,157 @@
+// The server's first and last moments: the port is bound before the model is read and says so while it is; signals let
+// answers finish, or do not wait, or end a start. A named pipe stands in the place of the vocabulary file, so the test
+// decides when loading is over.
+import assert from 'node:assert/strict';
+import { execFileSync, spawnSync } from 'node:child_process';
+import { closeSync, constants, mkdtempSync, openSync, rmSync, writeSync } from 'node:fs';
+import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { binary, serve, startServer } from './support.mjs';
+
+delete process.env.SKEIN_SERVER_PASSWORD;
+const fake = ['--device', 'fake', '--set', 'engine.fake_tick_us=2000', '--set', 'drain.grace_ms=0'];
+const ask = { prompt: 'x', max_tokens: 3 };
+const endless = { prompt: 'x', max_tokens: 1000000, stream: true, ignore_eos: true };
+
+/** A vocabulary that has not come yet: a server that is given `path` loads until finish(). */
+function unfinished(t) {
+  const folder = mkdtempSync(join(tmpdir(), 'skein-'));
+  const path = join(folder, 'vocabulary');
+  execFileSync('mkfifo', [path]);
+  t.after(() => rmSync(folder, { recursive: true }));
+  const tryOpen = () => {
+    try {
+      return openSync(path, constants.O_WRONLY | constants.O_NONBLOCK);
+    } catch (trouble) {
+      if (trouble.code !== 'ENXIO') throw trouble;  // nobody reads yet
+    }
+  };
+  const finish = async (text) => {
+    let pipe = tryOpen();
+    for (let tries = 0; pipe === undefined && tries < 3000; ++tries) {
+      await new Promise((r) => setTimeout(r, 10));
+      pipe = tryOpen();
+    }
+    writeSync(pipe, text);
+    closeSync(pipe);
+  };
+  return { path, finish };
+}
+
+/** Begins a streamed completion; its text so far, and all of it. */
+async function stream(server, fields) {
+  const response = await server.fetch('/v1/completions', { method: 'POST', body: JSON.stringify({ ...ask, stream: true, ...fields }) });
+  assert.equal(response.status, 200);
+  const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+  let text = (await reader.read()).value;
+  const rest = (async () => {
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) return text;
+      text += value;
+    }
+  })();
+  rest.catch(() => {});
+  return { rest };
+}
+
+test('while the model loads the server answers, and says that it loads', async (t) => {
+  const vocabulary = unfinished(t);
+  const server = await startServer(...fake, '--vocab', vocabulary.path);
+  assert.equal((await server.get('/livez')).status, 200);
+  for (const path of ['/readyz', '/health', '/v1/models', '/version', '/nowhere']) {
+    const answer = await server.get(path);
+    assert.equal(answer.status, 503, path);
+    assert.equal(answer.headers.get('retry-after'), '1', path);
+  }
+  assert.deepEqual((await server.get('/readyz')).body, { status: 'unavailable', reason: 'loading' });
+  const refused = await server.post('/v1/completions', ask);
+  assert.equal(refused.status, 503);
+  assert.equal(refused.headers.get('retry-after'), '1');
+  assert.equal(refused.body.error.type, 'service_unavailable');
+
+  await vocabulary.finish("1 'x' 1\n2 'y' 1\n");
+  await server.says('ready');
+  assert.equal((await server.get('/readyz')).status, 200);
+  assert.deepEqual((await server.post('/tokenize', { content: 'xy' })).body.tokens, [1, 2]);
+  assert.equal((await server.post('/v1/completions', ask)).status, 200);
+  assert.deepEqual(await server.stop(), { code: 0, signal: null });
+});
+
+test('a port in use ends the start before the model is read', async (t) => {
+  const first = await serve(...fake);
+  t.after(() => first.stop());
+  const vocabulary = unfinished(t);
+  const second = spawnSync(binary, ['serve', '--device', 'fake', '--vocab', vocabulary.path, '--port', String(first.port)], { encoding: 'utf8', timeout: 60000 });
+  assert.equal(second.status, 74, second.stderr);
+  assert.match(second.stderr, new RegExp(`cannot listen on 127.0.0.1 port ${first.port}: Address already in use`));
+});
+
+test('a model that cannot be read ends the start with the code for it', async (t) => {
+  const vocabulary = unfinished(t);
+  const server = await startServer(...fake, '--vocab', vocabulary.path);
+  await vocabulary.finish('no vocabulary\n');
+  assert.deepEqual(await server.end(), { code: 65, signal: null });
+  assert.match(server.lines.join('\n'), /vocabulary line 1/);
+});
+
+for (const signal of ['SIGTERM', 'SIGINT']) {
+  test(`${signal} while the model loads ends the server`, async (t) => {
+    const vocabulary = unfinished(t);
+    const server = await startServer(...fake, '--vocab', vocabulary.path);
+    const waiting = server.fetch('/livez', { headers: { connection: 'keep-alive' } });
+    assert.equal((await waiting).status, 200);
+    assert.deepEqual(await server.stop(signal), { code: 0, signal: null });
+  });
+
+  test(`${signal} lets a running answer finish`, async () => {
+    const server = await serve(...fake);
+    const answer = await stream(server, { max_tokens: 300, ignore_eos: true });
+    assert.deepEqual(await server.stop(signal), { code: 0, signal: null });
+    const text = await answer.rest;
+    assert.match(text, /"finish_reason":"length"/);
+    assert.match(text, /data: \[DONE\]\n\n$/);
+    assert.equal(text.match(/"text":"[^"]/g).length > 3, true);
+    assert.ok(!text.includes('"drain"'));
+  });
+
+  test(`a second ${signal} ends the server at once, also with a reader that has stopped`, async (t) => {
+    const server = await serve(...fake, '--set', 'engine.fake_tick_us=0', '--set', 'drain.timeout_ms=600000', '--set', 'limits.outbound_bytes_max=16384');
+    const body = JSON.stringify(endless);
+    const stuck = connect(server.port, '127.0.0.1', () => {
+      stuck.pause();
+      stuck.write(`POST /v1/completions HTTP/1.1\r\nHost: a\r\nContent-Length: ${body.length}\r\n\r\n${body}`);
+    });
+    stuck.on('error', () => {});
+    t.after(() => stuck.destroy());
+    // Its buffers are full when it gets no more tokens. A slow machine may look as if: the end is then only easier.
+    let before = 0;
+    for (let same = 0; same < 10; ) {
+      const { tokens } = await server.counters((h) => h.tokens.generated > 0);
+      same = tokens.generated === before ? same + 1 : 0;
+      before = tokens.generated;
+      await new Promise((r) => setTimeout(r, 20));
+    }
+    server.process.kill(signal);
+    await server.says('draining');
+    const start = Date.now();
+    assert.deepEqual(await server.stop(signal), { code: 0, signal: null });
+    assert.ok(Date.now() - start < 5000, `took ${Date.now() - start} ms`);
+  });
+}
+
+test('after SIGTERM new work is refused for the time of grace', async () => {
+  const server = await serve(...fake, '--set', 'drain.grace_ms=600000');
+  const answer = await stream(server, endless);
+  server.process.kill('SIGTERM');
+  await server.says('draining');
+  assert.deepEqual((await server.get('/readyz')).body, { status: 'unavailable', reason: 'draining' });
+  assert.equal((await server.get('/livez')).status, 200);
+  const refused = await server.post('/v1/completions', ask);
+  assert.equal(refused.status, 503);
+  assert.ok(Number(refused.headers.get('retry-after')) <= 30);
+  assert.deepEqual(await server.stop(), { code: 0, signal: null });  // the second one does not wait
+  assert.match(await answer.rest, /"stop_reason":"drain"[^]*data: \[DONE\]\n\n$/);
+});
