@@ -46,10 +46,14 @@ struct limit_settings {
   std::uint32_t connections_max = 12000;               ///< open connections of the whole server
   std::uint32_t connections_per_address_max = 64;      ///< loopback and trusted proxies are spared
   std::uint32_t requests_per_connection_max = 10000;   ///< then the connection closes
-  std::uint64_t header_timeout_ms = 10'000;            ///< for complete headers
-  std::uint64_t body_timeout_ms = 30'000;              ///< for a complete body
-  std::uint64_t idle_timeout_ms = 60'000;              ///< between requests of one connection
-  std::uint64_t write_timeout_ms = 60'000;             ///< without progress of a reader
+  std::uint64_t unauthenticated_body_bytes_max = 256 * 1024;  ///< of a body that has to bring the password itself
+  std::uint32_t login_failures_max = 20;                      ///< of one address within login_window_ms; 0: no limit
+  std::uint64_t login_window_ms = 60'000;                     ///< from an address's first wrong password
+  std::uint32_t login_addresses_max = 4096;                   ///< whose wrong passwords are remembered
+  std::uint64_t header_timeout_ms = 10'000;                   ///< for complete headers
+  std::uint64_t body_timeout_ms = 30'000;                     ///< for a complete body
+  std::uint64_t idle_timeout_ms = 60'000;                     ///< between requests of one connection
+  std::uint64_t write_timeout_ms = 60'000;                    ///< without progress of a reader
   // requests
   std::uint32_t n_max = 128;                   ///< answers to one prompt
   std::uint32_t max_tokens_max = 1u << 20;     ///< tokens of one answer; larger wishes are cut to this

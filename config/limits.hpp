@@ -18,6 +18,8 @@ inline constexpr std::uint64_t request_wire_bytes_max = 512ull << 20;
 inline constexpr std::uint32_t outbound_bytes_max = 64u << 20;
 inline constexpr std::uint32_t connections_max = 1'000'000;
 inline constexpr std::uint32_t json_depth_max = 256;
+inline constexpr std::uint32_t login_failures_max = 1'000'000;
+inline constexpr std::uint32_t login_addresses_max = 1'000'000;
 
 inline constexpr std::uint32_t n_max = 1024;
 inline constexpr std::uint32_t prompts_max = 4096;

@@ -110,7 +110,14 @@ std::unique_ptr<connection::http_call> api_service::accept(const connection::req
   }
   x.authenticated = !has_password;
   if (has_password && !contains(open_paths, head.path)) {
+    const steady_time now = context_->time->now();
+    if (const auto wait = context_->logins->must_wait(head.remote_address, now)) {
+      const error why{error_kind::overloaded, "too many wrong passwords from this address; try again later", ""};
+      x.refuse(protocol::to_http(why, std::chrono::ceil<std::chrono::seconds>(*wait)));
+      return nullptr;
+    }
     const credentials given = check_header(head, context_->settings.password);
+    if (given == credentials::wrong) context_->logins->failed(head.remote_address, now);
     x.authenticated = given == credentials::right;
     const bool body_may_tell = given == credentials::none && context_->settings.json_password &&
                                head.method == "POST" && find_generation(head.path) != nullptr;

@@ -47,6 +47,10 @@ generation_call::~generation_call() {
 
 // ---------------------------------------------------------------- from body to device
 
+std::uint64_t generation_call::body_bytes_max() const {
+  return origin_.authenticated ? http_call::body_bytes_max() : context_->settings.unauthenticated_body_bytes_max;
+}
+
 void generation_call::body(std::string bytes) {
   const auto parse = [context = context_, shape = origin_.shape, authenticated = origin_.authenticated](
                          const std::string& text) -> result<protocol::generation_request> {
@@ -68,7 +72,11 @@ void generation_call::body(std::string bytes) {
 
 void generation_call::parsed(result<protocol::generation_request> request) {
   if (ended_) return;
-  if (!request) return refuse(request.error());
+  if (!request) {
+    if (request.error().kind == error_kind::unauthorized)
+      context_->logins->failed(origin_.client, context_->time->now());
+    return refuse(request.error());
+  }
   if (!request->model.empty() && !knows_model(request->model))
     return refuse({error_kind::not_found, "there is no model '" + request->model + "'", "model"});
   const auto work = [context = context_](protocol::generation_request&& r) {

@@ -35,6 +35,7 @@ class generation_call final : public connection::http_call, public device_client
                   std::function<void(std::function<void()>)> post, std::shared_ptr<connection::response_writer> out);
   ~generation_call() override;
 
+  [[nodiscard]] std::uint64_t body_bytes_max() const override;
   void body(std::string bytes) override;
   void writable() override;
   void gone(std::string_view why) override;

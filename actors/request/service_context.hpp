@@ -9,6 +9,7 @@
 
 #include "actors/connection/connection_counts.hpp"
 #include "actors/device/device_actor.hpp"
+#include "actors/request/login_guard.hpp"
 #include "base/clock.hpp"
 #include "protocol/generation_request.hpp"
 #include "protocol/models_response.hpp"
@@ -31,6 +32,7 @@ struct service_settings {
   std::string password;       ///< empty: no authentication
   bool json_password = true;  ///< also as the field `password` of a JSON body
   std::vector<std::string> cors_origins;
+  std::uint64_t unauthenticated_body_bytes_max = 256 * 1024;  ///< of a body that may hold the password
   std::uint32_t outbound_bytes_max = 256 * 1024;
   std::uint32_t inline_json_bytes_max = 1u << 20;   ///< longer bodies are parsed by the worker pool
   std::uint32_t inline_text_bytes_max = 64u << 10;  ///< longer prompts are tokenised by the worker pool
@@ -48,6 +50,7 @@ struct service_context {
   device::mailbox* device = nullptr;
   const device::device_counters* device_counters = nullptr;
   const connection::connection_counts* connections = nullptr;
+  login_guard* logins = nullptr;  ///< where there is a password
   const clock* time = nullptr;
   /// Runs work on the worker pool; false when its queue is full.
   std::function<bool(std::function<void()>)> run_long;

@@ -43,6 +43,7 @@ request::service_settings service_settings(const config::config& c, std::string 
   to.limits.logit_bias_max = c.limits.logit_bias_max;
   to.limits.json_depth_max = c.limits.json_depth_max;
   to.password = c.server.password;
+  to.unauthenticated_body_bytes_max = c.limits.unauthenticated_body_bytes_max;
   to.json_password = c.server.json_password;
   to.cors_origins = c.server.cors_origins;
   to.outbound_bytes_max = c.limits.outbound_bytes_max;
@@ -50,6 +51,12 @@ request::service_settings service_settings(const config::config& c, std::string 
   to.total_timeout = milliseconds(c.queue.total_timeout_ms);
   to.version = std::move(version);
   return to;
+}
+
+request::login_limits login_limits(const config::config& c) {
+  return {.failures_max = c.limits.login_failures_max,
+          .window = milliseconds(c.limits.login_window_ms),
+          .addresses_max = c.limits.login_addresses_max};
 }
 
 device::device_actor_options device_options(const config::config& c) {

@@ -13,6 +13,7 @@ namespace skein::supervisor {
 
 [[nodiscard]] connection::connection_limits connection_limits(const config::config& c);
 [[nodiscard]] request::service_settings service_settings(const config::config& c, std::string version);
+[[nodiscard]] request::login_limits login_limits(const config::config& c);
 [[nodiscard]] device::device_actor_options device_options(const config::config& c);
 [[nodiscard]] protocol::model_preset model_preset(const config::config& c, const std::string& model_name);
 [[nodiscard]] std::uint32_t io_threads(const config::config& c);

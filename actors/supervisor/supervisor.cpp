@@ -63,7 +63,8 @@ struct lane {
 /// while a thread of its own loads the model; the main thread only waits for signals and what that thread brings.
 class server {
  public:
-  explicit server(const config::config& settings) : settings_(settings), workers_(worker_queue_max) {}
+  explicit server(const config::config& settings)
+      : settings_(settings), workers_(worker_queue_max), logins_(login_limits(settings)) {}
   ~server();
   server(const server&) = delete;  // one server a process
   server& operator=(const server&) = delete;
@@ -91,6 +92,7 @@ class server {
   boost::asio::steady_timer drain_timer_{main_};
   std::thread loader_;
   worker_pool workers_;
+  request::login_guard logins_;
   std::shared_ptr<request::service_context> loading_context_ = std::make_shared<request::service_context>();  // no model
   std::shared_ptr<request::service_context> context_ = std::make_shared<request::service_context>();
   const device::device_counters no_counters_;
@@ -169,6 +171,7 @@ void server::start_actors(opened_engine opened) {
   context_->model = std::move(opened.model);
   context_->time = &real_clock();
   context_->connections = &listener_->counts();
+  context_->logins = &logins_;
   context_->run_long = [this](std::function<void()> work) { return workers_.run(std::move(work)); };
 
   device_ = std::make_unique<device::device_actor>(std::move(opened.engine), device_options(settings_), *router_,

@@ -60,6 +60,7 @@ struct bench {
     context->model.vocab = 256;
     context->model.fingerprint = "skein-test";
     context->device = &inbox;
+    context->logins = &logins;
     context->time = &time;
     context->ready = true;
     context->run_long = [this](std::function<void()> work) {
@@ -140,6 +141,7 @@ struct bench {
 
   std::shared_ptr<service_context> context = std::make_shared<service_context>();
   device::mailbox inbox{100, 100};
+  login_guard logins{{.failures_max = 5}};
   fake_clock time;
   request_hub hub{3, inbox};
   std::vector<std::function<void()>> posted, long_work;
@@ -310,8 +312,18 @@ BOOST_AUTO_TEST_CASE(the_body_may_bring_the_password) {
     b.send(body, protocol::api::chat_completions, false);
     BOOST_TEST(b.out->status == 401u);  // nothing but that, whatever else is wrong
   }
+  BOOST_TEST(b.logins.must_wait("127.0.0.1", b.time.now()).has_value());
   b.send(chat + R"(,"password":"secret"})", protocol::api::chat_completions, false);
   BOOST_TEST(b.submitted.size() == 1u);
+}
+
+BOOST_AUTO_TEST_CASE(a_body_that_brings_the_password_is_short) {
+  bench b;
+  b.context->settings.unauthenticated_body_bytes_max = 1000;
+  b.send(chat + "}", protocol::api::chat_completions, false);
+  BOOST_TEST(b.call->body_bytes_max() == 1000u);
+  b.send(chat + "}");
+  BOOST_TEST(b.call->body_bytes_max() > (1u << 30));
 }
 
 BOOST_AUTO_TEST_CASE(a_rejection_by_the_device_is_a_status) {

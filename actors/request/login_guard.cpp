@@ -1,0 +1,60 @@
+#include "actors/request/login_guard.hpp"
+
+#include <arpa/inet.h>
+
+#include <utility>
+
+namespace skein::request {
+namespace {
+
+constexpr std::size_t network_bytes = 8;
+
+/// The part of an address that its owner cannot choose.
+std::string network_of(std::string_view address) {
+  std::string text(address);
+  in6_addr six{};
+  if (inet_pton(AF_INET6, text.c_str(), &six) != 1) return text;
+  return {reinterpret_cast<const char*>(six.s6_addr), network_bytes};
+}
+
+}  // namespace
+
+std::optional<duration> login_guard::must_wait(std::string_view address, steady_time now) {
+  const std::lock_guard lock(mutex_);
+  forget_until(now);
+  if (records_.empty()) return std::nullopt;
+  const auto found = by_network_.find(network_of(address));
+  if (found == by_network_.end() || found->second->failures < limits_.failures_max) return std::nullopt;
+  return found->second->until - now;
+}
+
+void login_guard::failed(std::string_view address, steady_time now) {
+  if (limits_.failures_max == 0) return;
+  std::string network = network_of(address);
+  const std::lock_guard lock(mutex_);
+  forget_until(now);
+  if (const auto found = by_network_.find(network); found != by_network_.end()) {
+    if (found->second->failures < limits_.failures_max) ++found->second->failures;
+    return;
+  }
+  if (records_.size() >= limits_.addresses_max) forget_oldest();
+  records_.push_back({std::move(network), now + limits_.window, 1});
+  by_network_.emplace(records_.back().network, std::prev(records_.end()));
+}
+
+std::size_t login_guard::addresses() const {
+  const std::lock_guard lock(mutex_);
+  return records_.size();
+}
+
+/// Windows are of one length, so the oldest ends first.
+void login_guard::forget_until(steady_time now) {
+  while (!records_.empty() && records_.front().until <= now) forget_oldest();
+}
+
+void login_guard::forget_oldest() {
+  by_network_.erase(records_.front().network);
+  records_.pop_front();
+}
+
+}  // namespace skein::request

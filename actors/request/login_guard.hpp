@@ -1,0 +1,53 @@
+#pragma once
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <list>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include "base/clock.hpp"
+
+namespace skein::request {
+
+struct login_limits {
+  std::uint32_t failures_max = 20;           ///< of one address within `window`; more are refused unseen. 0: no limit
+  std::chrono::milliseconds window{60'000};  ///< from an address's first failure
+  std::uint32_t addresses_max = 4096;        ///< remembered at once; the oldest makes room
+};
+
+/// Counts wrong passwords by address. An address with too many of them has to wait until the window that began with its
+/// first failure is over, whatever it sends; this machine is no exception. An IPv6 client owns its last 64 bits, so
+/// that addresses that differ there only count as one.
+///
+/// Shared by all io threads, as a guesser's connections are: every function is thread safe, and quick.
+class login_guard {
+ public:
+  explicit login_guard(const login_limits& limits) : limits_(limits) {}
+
+  /// How long that address has to wait before it may try a password; nothing: it may now.
+  [[nodiscard]] std::optional<duration> must_wait(std::string_view address, steady_time now);
+  /// That address sent a wrong password.
+  void failed(std::string_view address, steady_time now);
+
+  [[nodiscard]] std::size_t addresses() const;
+
+ private:
+  struct record {
+    std::string network;
+    steady_time until;
+    std::uint32_t failures;
+  };
+  void forget_until(steady_time now);
+  void forget_oldest();
+
+  const login_limits limits_;
+  mutable std::mutex mutex_;
+  std::list<record> records_;                                                     ///< oldest window first
+  std::unordered_map<std::string_view, std::list<record>::iterator> by_network_;  ///< keys live in the records
+};
+
+}  // namespace skein::request

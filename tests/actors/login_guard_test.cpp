@@ -1,0 +1,66 @@
+// Shows how wrong passwords are counted: by address, within a window, in a table that stays small. Time is the test's.
+#include "actors/request/login_guard.hpp"
+
+#include <boost/test/unit_test.hpp>
+#include <string>
+
+namespace {
+
+using namespace skein;
+using namespace std::chrono_literals;
+using request::login_guard;
+
+constexpr request::login_limits three_a_minute{.failures_max = 3, .window = 60s, .addresses_max = 100};
+const steady_time start{1000s};
+
+void fail(login_guard& guard, std::string_view address, int times, steady_time at = start) {
+  for (int i = 0; i < times; ++i) guard.failed(address, at);
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(an_address_waits_until_its_window_is_over) {
+  login_guard guard(three_a_minute);
+  fail(guard, "1.2.3.4", 2);
+  BOOST_TEST(!guard.must_wait("1.2.3.4", start).has_value());
+  fail(guard, "1.2.3.4", 1, start + 10s);
+  BOOST_TEST((guard.must_wait("1.2.3.4", start + 10s) == 50s));
+  fail(guard, "1.2.3.4", 100, start + 20s);  // does not lengthen it
+  BOOST_TEST((guard.must_wait("1.2.3.4", start + 59s) == 1s));
+  BOOST_TEST(!guard.must_wait("1.2.3.4", start + 60s).has_value());
+  BOOST_TEST(guard.addresses() == 0u);
+}
+
+BOOST_AUTO_TEST_CASE(addresses_do_not_answer_for_each_other) {
+  login_guard guard(three_a_minute);
+  fail(guard, "1.2.3.4", 3);
+  BOOST_TEST(guard.must_wait("1.2.3.4", start).has_value());
+  BOOST_TEST(!guard.must_wait("1.2.3.5", start).has_value());
+  BOOST_TEST(!guard.must_wait("unix", start).has_value());
+}
+
+BOOST_AUTO_TEST_CASE(a_network_of_ipv6_is_one_address) {
+  login_guard guard(three_a_minute);
+  for (int i = 1; i < 4; ++i) fail(guard, "2001:db8:1:2::" + std::to_string(i), 1);
+  BOOST_TEST(guard.must_wait("2001:db8:1:2:ffff::9", start).has_value());
+  BOOST_TEST(!guard.must_wait("2001:db8:1:3::1", start).has_value());
+  BOOST_TEST(guard.addresses() == 1u);
+}
+
+BOOST_AUTO_TEST_CASE(the_table_has_a_limit_and_the_oldest_makes_room) {
+  login_guard guard(three_a_minute);
+  fail(guard, "first", 3);
+  for (int i = 0; i < 99; ++i) fail(guard, "address " + std::to_string(i), 3, start + 1s);
+  BOOST_TEST(guard.must_wait("first", start + 1s).has_value());
+  for (int i = 99; i < 1000; ++i) fail(guard, "address " + std::to_string(i), 3, start + 1s);
+  BOOST_TEST(guard.addresses() == 100u);
+  BOOST_TEST(!guard.must_wait("first", start + 1s).has_value());
+  BOOST_TEST(guard.must_wait("address 999", start + 1s).has_value());
+}
+
+BOOST_AUTO_TEST_CASE(no_limit_remembers_nobody) {
+  login_guard guard({.failures_max = 0});
+  fail(guard, "1.2.3.4", 1000);
+  BOOST_TEST(!guard.must_wait("1.2.3.4", start).has_value());
+  BOOST_TEST(guard.addresses() == 0u);
+}
