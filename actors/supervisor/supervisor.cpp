@@ -93,7 +93,7 @@ class server {
   std::thread loader_;
   worker_pool workers_;
   request::login_guard logins_;
-  std::shared_ptr<request::service_context> loading_context_ = std::make_shared<request::service_context>();  // no model
+  std::shared_ptr<request::service_context> loading_context_ = std::make_shared<request::service_context>();
   std::shared_ptr<request::service_context> context_ = std::make_shared<request::service_context>();
   const device::device_counters no_counters_;
   std::unique_ptr<request::event_router> router_;
