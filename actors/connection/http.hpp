@@ -75,7 +75,7 @@ class http_service {
  public:
   virtual ~http_service() = default;
   /// Called when the headers are complete and have passed the gate, before a byte of the body is read. A service that
-  /// refuses here (401, 404, 405, 503) calls out->respond and returns nullptr: the body is then not read and the
+  /// refuses here (401, 404, 405, 429, 503) calls out->respond and returns nullptr: the body is then not read and the
   /// connection closes after the response if a body was announced.
   [[nodiscard]] virtual std::unique_ptr<http_call> accept(const request_head& head,
                                                           std::shared_ptr<response_writer> out) = 0;
