@@ -38,16 +38,13 @@ result<std::string> tokens_answer(std::span<const token_id> tokens, const char* 
 }  // namespace
 
 result<tokenize_request> parse_tokenize(std::string_view text, const request_limits& limits) {
-  const auto document = parse_object(text, limits);
-  if (!document) return document.error();
-  first_fault fault;
-  const object_reader body(document->root(), "", fault);
-  const auto content = body.text("content");
-  if (!content) body.refuse("content", "must be a string");
-  const tokenize_request request{std::string(content.value_or("")), body.boolean("add_special").value_or(false),
-                                 body.boolean("with_pieces").value_or(false)};
-  if (fault.found()) return fault.get();
-  return request;
+  return read_body(text, limits, [&](const object_reader& body) {
+    const auto content = body.text("content");
+    if (!content) body.refuse("content", "must be a string");
+    const tokenize_request request{std::string(content.value_or("")), body.boolean("add_special").value_or(false),
+                                   body.boolean("with_pieces").value_or(false)};
+    return request;
+  });
 }
 
 error response_too_long(std::string field, const request_limits& limits) {
@@ -72,17 +69,14 @@ result<std::string> tokenize_answer(std::span<const token_id> tokens,
 }
 
 result<std::vector<token_id>> parse_detokenize(std::string_view text, const request_limits& limits) {
-  const auto document = parse_object(text, limits);
-  if (!document) return document.error();
-  first_fault fault;
-  const object_reader body(document->root(), "", fault);
-  std::vector<token_id> tokens;
-  if (const auto list = body.array("tokens"))
-    tokens = read_token_list(*list, body.path_of("tokens"), limits.prompt_tokens_max, fault);
-  else
-    body.refuse("tokens", "must be a list of token ids");
-  if (fault.found()) return fault.get();
-  return tokens;
+  return read_body(text, limits, [&](const object_reader& body) {
+    std::vector<token_id> tokens;
+    if (const auto list = body.array("tokens"))
+      tokens = read_token_list(*list, body.path_of("tokens"), limits.prompt_tokens_max, body.fault());
+    else
+      body.refuse("tokens", "must be a list of token ids");
+    return tokens;
+  });
 }
 
 result<std::string> detokenize_answer(std::span<const token_id> tokens,

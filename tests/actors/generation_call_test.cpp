@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/actors/hand_run_pool.hpp"
 #include "tests/actors/response_recorder.hpp"
 #include "tests/support/failing_new.hpp"
 
@@ -26,11 +27,7 @@ struct bench {
     context->device = &inbox;
     context->time = &time;
     context->ready = true;
-    context->run_long = [this](std::function<void()> work) {
-      if (workers_full) return false;
-      long_work.push_back(std::move(work));
-      return true;
-    };
+    context->run_long = [this](std::function<void()> work) { return pool.take(std::move(work)); };
   }
 
   /// Sends a body; the call then waits for the device, or has answered.
@@ -44,7 +41,7 @@ struct bench {
     origin.headers = {{"X-Request-Id", "req-1"}};
     origin.received = time.now();
     call = std::make_unique<generation_call>(
-        origin, context, hub, [this](std::function<void()> w) { posted.push_back(std::move(w)); }, out);
+        origin, context, hub, [this](std::function<void()> w) { pool.posted.push_back(std::move(w)); }, out);
     call->body(body);
     read_mailbox();
   }
@@ -87,15 +84,6 @@ struct bench {
       tell(std::move(t));
     }
   }
-  /// Runs what waits for the worker pool, and what comes back from there.
-  void run_long_work() {
-    BOOST_REQUIRE_EQUAL(long_work.size(), 1u);
-    long_work[0]();
-    long_work.clear();
-    BOOST_REQUIRE_EQUAL(posted.size(), 1u);
-    posted[0]();
-    posted.clear();
-  }
   void finish(device::finish_cause cause, std::uint32_t row = 0, std::size_t which = 0) {
     tell(device::row_finished{submitted.at(which).id, row, cause});
   }
@@ -115,8 +103,7 @@ struct bench {
   device::mailbox inbox{100, 100};
   fake_clock time;
   request_hub hub{3, inbox};
-  std::vector<std::function<void()>> posted, long_work;
-  bool workers_full = false;
+  test::hand_run_pool pool;
   std::shared_ptr<test::response_recorder> out;
   std::unique_ptr<generation_call> call;
   std::vector<device::submit> submitted;
@@ -364,8 +351,8 @@ BOOST_AUTO_TEST_CASE(long_bodies_and_texts_go_through_the_worker_pool) {
   bench b;
   b.send(R"({"prompt":")" + std::string(2 << 20, 'x') + R"("})", protocol::api::completions);
   BOOST_TEST(b.submitted.empty());
-  b.run_long_work();  // parse
-  b.run_long_work();  // tokenise
+  b.pool.run_one();  // parse
+  b.pool.run_one();  // tokenise
   b.read_mailbox();
   BOOST_REQUIRE_EQUAL(b.submitted.size(), 1u);
   BOOST_TEST(b.submitted[0].prompt.size() == 2u << 20);
@@ -375,10 +362,10 @@ BOOST_AUTO_TEST_CASE(work_that_comes_back_after_the_client_left_finds_nobody) {
   bench b;
   b.send(R"({"prompt":")" + std::string(2 << 20, 'x') + R"("})", protocol::api::completions);
   b.call.reset();
-  b.long_work[0]();
-  b.posted[0]();
+  b.pool.long_work[0]();
+  b.pool.posted[0]();
   BOOST_TEST(b.submitted.empty());
-  b.workers_full = true;
+  b.pool.full = true;
   b.send(R"({"prompt":")" + std::string(2 << 20, 'x') + R"("})", protocol::api::completions);
   BOOST_TEST(b.out->status == 429u);
 }
@@ -398,17 +385,17 @@ BOOST_AUTO_TEST_CASE(work_that_throws_on_the_worker_pool_is_a_500) {
   bench b;
   const std::string body = R"({"prompt":")" + std::string(2 << 20, 'x') + R"("})";
   b.send(body, protocol::api::completions);
-  b.run_long_work();
+  b.pool.run_one();
   {
     const test::failing_new no_memory(2 << 20);
-    b.run_long_work();
+    b.pool.run_one();
   }
   BOOST_TEST(b.out->status == 500u);
   BOOST_TEST(b.has(R"({"error":{"message":"the server failed while it worked on this request","type":"server_error")"));
   BOOST_TEST(b.submitted.empty());
   b.send(body, protocol::api::completions);
-  b.run_long_work();
-  b.run_long_work();
+  b.pool.run_one();
+  b.pool.run_one();
   b.read_mailbox();
   BOOST_TEST(b.submitted.size() == 1u);
 }

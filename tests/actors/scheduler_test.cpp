@@ -404,6 +404,21 @@ BOOST_AUTO_TEST_CASE(a_paused_reader_gets_no_tokens_and_makes_room) {
   BOOST_TEST(w.clients[slow].over());
 }
 
+BOOST_AUTO_TEST_CASE(a_crowd_shares_its_ticks) {
+  scheduler_options o = small(64);
+  o.max_tick_tokens = 80;
+  o.max_tick_rows = 64;
+  o.waiting_max = 64;
+  world w(o);
+  auto prompt = endless_prompt();
+  for (int i = 0; i < 64; ++i) w.send(prompt, 1, 100);
+  std::uint64_t turns = 0;
+  while (w.turn()) ++turns;
+  w.judge();
+  BOOST_TEST(w.schedule.counts().generated_tokens == 6400u);
+  BOOST_TEST(turns <= 120u);  // 100 draws and the prompts' ticks
+}
+
 BOOST_AUTO_TEST_CASE(a_long_prompt_does_not_hold_up_others) {
   world w(small(2));
   w.send(std::vector<token_id>(2000, 5), 1, 1);

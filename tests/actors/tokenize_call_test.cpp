@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/actors/hand_run_pool.hpp"
 #include "tests/actors/response_recorder.hpp"
 #include "tests/support/failing_new.hpp"
 
@@ -18,30 +19,18 @@ struct bench {
   bench() {
     context->model.vocabulary = tokenizer::vocabulary::bytes();
     context->model.vocab = 256;
-    context->run_long = [this](std::function<void()> work) {
-      long_work.push_back(std::move(work));
-      return true;
-    };
+    context->run_long = [this](std::function<void()> work) { return pool.take(std::move(work)); };
   }
 
   void send(bool to_tokens, const std::string& body) {
     out = std::make_shared<test::response_recorder>();
     tokenize_call call(
         to_tokens, "req-1", {{"X-Request-Id", "req-1"}}, context,
-        [this](std::function<void()> w) { posted.push_back(std::move(w)); }, out);
+        [this](std::function<void()> w) { pool.posted.push_back(std::move(w)); }, out);
     call.body(body);
   }
-  void run_long_work() {
-    BOOST_REQUIRE_EQUAL(long_work.size(), 1u);
-    long_work[0]();
-    long_work.clear();
-    BOOST_REQUIRE_EQUAL(posted.size(), 1u);
-    posted[0]();
-    posted.clear();
-  }
-
   std::shared_ptr<service_context> context = std::make_shared<service_context>();
-  std::vector<std::function<void()>> posted, long_work;
+  test::hand_run_pool pool;
   std::shared_ptr<test::response_recorder> out;
 };
 
@@ -68,7 +57,7 @@ BOOST_AUTO_TEST_CASE(long_bodies_come_back_from_the_worker_pool) {
   bench b;
   b.send(true, text_body(long_text));
   BOOST_TEST(!b.out->ended);
-  b.run_long_work();
+  b.pool.run_one();
   BOOST_TEST(b.out->status == 200u);
   BOOST_TEST(b.context->memory->held() == 0u);
 }
@@ -90,14 +79,14 @@ BOOST_AUTO_TEST_CASE(work_that_throws_on_the_worker_pool_is_a_500) {
   b.send(true, text_body(long_text, R"(,"with_pieces":true)"));
   {
     const test::failing_new no_memory(32 << 20);  // the parser has what it needs, the answer grows beyond
-    b.run_long_work();
+    b.pool.run_one();
   }
   BOOST_TEST(b.out->status == 500u);
   BOOST_TEST(b.out->header("X-Request-Id") == "req-1");
   BOOST_TEST(
       b.out->has(R"({"error":{"message":"the server failed while it worked on this request","type":"server_error")"));
   b.send(true, text_body(long_text));
-  b.run_long_work();
+  b.pool.run_one();
   BOOST_TEST(b.out->status == 200u);
 }
 
@@ -110,7 +99,7 @@ BOOST_AUTO_TEST_CASE(texts_that_wait_count_against_the_memory_of_all) {
   BOOST_TEST(b.out->status == 429u);
   BOOST_TEST(!b.out->header("Retry-After").empty());
   BOOST_TEST(b.out->has("queue.bytes_max"));
-  b.run_long_work();
+  b.pool.run_one();
   BOOST_TEST(first->status == 200u);
   BOOST_TEST(b.context->memory->held() == 0u);
 }
