@@ -77,8 +77,8 @@ template <typename Choice, typename WriteText>
 struct choice_event {
   std::uint32_t index = 0;
   std::span<const logprob_entry> logprobs = {};  ///< empty: null
-  const answer_end* end = nullptr;          ///< null: it still runs
-  bool usage_follows = false;               ///< a usage event comes at the end of the stream
+  const answer_end* end = nullptr;               ///< null: it still runs
+  bool usage_follows = false;                    ///< a usage event comes at the end of the stream
 };
 
 /// An event with one choice; `write_text(out)` writes what it adds.

@@ -81,7 +81,7 @@ struct generation_request {
   std::uint32_t best_of = 1;  ///< completions, >= n
   bool stream = false;
   bool include_usage = false;
-  std::uint32_t chunk_size = 1;         ///< tokens collected before an event
+  std::uint32_t chunk_size = 1;  ///< tokens collected before an event
   std::string user;
 };
 
