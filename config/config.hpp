@@ -55,23 +55,26 @@ struct limit_settings {
   std::uint64_t idle_timeout_ms = 60'000;                     ///< between requests of one connection
   std::uint64_t write_timeout_ms = 60'000;                    ///< without progress of a reader
   // requests
-  std::uint32_t n_max = 128;                   ///< answers to one prompt
-  std::uint32_t max_tokens_max = 1u << 20;     ///< tokens of one answer; larger wishes are cut to this
-  std::uint32_t prompt_tokens_max = 4u << 20;  ///< tokens of one prompt
-  std::uint32_t prompts_max = 128;             ///< prompts times n of one request
-  std::uint32_t stops_max = 16;                ///< stop strings of a request
-  std::uint32_t stop_bytes_max = 256;          ///< bytes of one stop string
-  std::uint32_t logit_bias_max = 1024;         ///< entries of logit_bias
-  std::uint32_t json_depth_max = 64;           ///< nesting of a body
+  std::uint32_t n_max = 128;                       ///< answers to one prompt
+  std::uint32_t max_tokens_max = 1u << 20;         ///< tokens of one answer; larger wishes are cut to this
+  std::uint32_t prompt_tokens_max = 4u << 20;      ///< tokens of one prompt
+  std::uint32_t prompts_max = 128;                 ///< prompts times n of one request
+  std::uint32_t stops_max = 16;                    ///< stop strings of a request
+  std::uint32_t stop_bytes_max = 256;              ///< bytes of one stop string
+  std::uint32_t logit_bias_max = 1024;             ///< entries of logit_bias
+  std::uint32_t json_depth_max = 64;               ///< nesting of a body
+  std::uint64_t response_bytes_max = 32ull << 20;  ///< bytes of a response that is sent whole
 };
 
 struct queue_settings {
-  std::uint32_t waiting_max = 1024;            ///< requests that wait for a slot; more are answered 503
-  std::uint32_t waiting_per_client_max = 256;  ///< of one client (its key or address)
-  std::uint32_t turn_tokens = 256;             ///< tokens after which a row may have to make room for a waiting one
-  std::uint32_t parked_max = 4096;             ///< rows that made room and wait, their states copied out
-  std::uint64_t queue_timeout_ms = 120'000;    ///< longest wait for a slot
-  std::uint64_t total_timeout_ms = 3'600'000;  ///< longest life of a request, waiting included
+  std::uint32_t waiting_max = 1024;             ///< requests that wait for a slot; more are answered 429
+  std::uint32_t waiting_per_client_max = 256;   ///< of one client (its key or address)
+  std::uint64_t bytes_max = 256ull << 20;       ///< bytes of bodies being read and of prompts that wait or run
+  std::uint32_t turn_tokens = 256;              ///< tokens after which a row may have to make room for a waiting one
+  std::uint32_t parked_max = 4096;              ///< rows that made room and wait, their states copied out
+  std::uint64_t parked_bytes_max = 1ull << 30;  ///< bytes of these states
+  std::uint64_t queue_timeout_ms = 120'000;     ///< longest wait for a slot
+  std::uint64_t total_timeout_ms = 3'600'000;   ///< longest life of a request, waiting included
 };
 
 struct engine_settings {
@@ -92,6 +95,9 @@ struct engine_settings {
   std::uint32_t threads = 0;
   /// Microseconds that a tick of the fake engine takes, so that tests can hold streams in their middle. Default 0.
   std::uint32_t fake_tick_us = 0;
+  /// Tick of the fake engine out of which an exception comes, so that tests can see the server survive it. Default
+  /// 0: none.
+  std::uint32_t fake_throw_tick = 0;
 };
 
 struct model_settings {

@@ -203,15 +203,22 @@ std::vector<key> make_keys() {
       limit<&l::stop_bytes_max>("stop_bytes_max", 1, limits::stop_bytes_max, "Bytes of one stop string."),
       limit<&l::logit_bias_max>("logit_bias_max", 0, limits::logit_bias_max, "Entries of logit_bias."),
       limit<&l::json_depth_max>("json_depth_max", 4, limits::json_depth_max, "Nesting of a JSON body."),
+      limit<&l::response_bytes_max>(
+          "response_bytes_max", 65536, limits::response_bytes_max,
+          "Bytes of a response that is sent whole; generated text ends there, other answers are refused."),
 
       queue<&q::waiting_max>("waiting_max", 0, limits::waiting_max,
                              "Requests that wait for a slot; further ones are refused at once."),
       queue<&q::waiting_per_client_max>("waiting_per_client_max", 0, limits::waiting_max,
                                         "Waiting requests of one client (its key or address)."),
+      queue<&q::bytes_max>("bytes_max", 1024, limits::memory_bytes_max,
+                           "Bytes of all requests that wait or run: bodies that are being read, tokens of prompts."),
       queue<&q::turn_tokens>("turn_tokens", 1, u32_max,
                              "Tokens that an answer gets before it may have to make room for one that waits."),
       queue<&q::parked_max>("parked_max", 0, limits::waiting_max,
                             "Answers that made room and wait for another turn, their states copied out."),
+      queue<&q::parked_bytes_max>("parked_bytes_max", 0, limits::memory_bytes_max,
+                                  "Bytes of the states that are copied out; one state more is always allowed."),
       queue<&q::queue_timeout_ms>("queue_timeout_ms", 1, duration_max, "Milliseconds that a request waits for a slot."),
       queue<&q::total_timeout_ms>("total_timeout_ms", 1, duration_max,
                                   "Milliseconds from a request's arrival to its forced end."),
@@ -240,6 +247,8 @@ std::vector<key> make_keys() {
           .flag({"--threads"}),
       engine<&e::fake_tick_us>("fake_tick_us", "Microseconds that a tick of the fake engine takes; for tests.")
           .range(0, limits::fake_tick_us_max),
+      engine<&e::fake_throw_tick>("fake_throw_tick", "Tick in which the fake engine throws; 0: none; for tests.")
+          .range(0, u32_max),
 
       model<&model_settings::path>(
           "path", "Checkpoint, .pth or .safetensors; the ending .pth may be left out; empty: the demo model.")

@@ -21,6 +21,8 @@ inline constexpr std::uint32_t json_depth_max = 256;
 inline constexpr std::uint32_t login_failures_max = 1'000'000;
 inline constexpr std::uint32_t login_addresses_max = 1'000'000;
 
+inline constexpr std::uint64_t response_bytes_max = 1ull << 30;
+
 inline constexpr std::uint32_t n_max = 1024;
 inline constexpr std::uint32_t prompts_max = 4096;
 inline constexpr std::uint32_t max_tokens_max = 1u << 30;
@@ -33,6 +35,7 @@ inline constexpr std::uint32_t slots_max = 65536;
 inline constexpr std::uint32_t tick_tokens_max = 65536;
 inline constexpr std::uint32_t fake_tick_us_max = 10'000'000;
 inline constexpr std::uint32_t waiting_max = 1'000'000;
+inline constexpr std::uint64_t memory_bytes_max = 1ull << 42;               ///< of what requests or parked states hold
 inline constexpr std::uint64_t duration_ms_max = 30ull * 24 * 3600 * 1000;  ///< 30 days
 
 static_assert(request_wire_bytes_max >= 2 * body_bytes_max, "a body sent in small chunks doubles on the wire");
@@ -42,5 +45,6 @@ static_assert(tick_tokens_max >= slots_max, "every slot must be able to decode i
 static_assert(file_bytes_max > text_bytes_max, "the longest text setting must fit into a file");
 static_assert(duration_ms_max < (1ull << 53), "ranges of keys are doubles, which count exactly up to 2^53");
 static_assert(request_wire_bytes_max < (1ull << 53), "as above");
+static_assert(memory_bytes_max < (1ull << 53), "as above");
 
 }  // namespace skein::config::limits

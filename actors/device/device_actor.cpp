@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <exception>
+#include <string>
 #include <utility>
 
 #include "base/log.hpp"
@@ -27,6 +29,7 @@ scheduler_options scheduling(const engine::engine_info& info, const device_actor
   s.waiting_per_client_max = options.waiting_per_client_max;
   s.turn_tokens = options.turn_tokens;
   s.parked_max = options.parked_max;
+  s.parked_bytes_max = options.parked_bytes_max;
   return s;
 }
 
@@ -64,38 +67,61 @@ void device_actor::join() {
 }
 
 void device_actor::run() {
-  while (!scheduler_.finished() || (!lost_ && engine_->ticks_in_flight() > 0)) {
-    receive();
-    scheduler_.expire(time_.now());
-    step();
-    collect();
-    hand_out();
-    publish();
-  }
+  while (!scheduler_.finished() || (!lost_ && engine_->ticks_in_flight() > 0)) attempt([this] { turn(); });
   inbox_.close();
-  receive();  // what came in after the last look is rejected
-  hand_out();
+  attempt([this] {
+    receive();  // what came in after the last look is rejected
+    hand_out();
+  });
+  engine_.reset();  // its queued commands may still use the scheduler's buffers
   counters_.ended = true;
 }
 
+/// An exception may leave scheduler and engine half way through a tick; nothing but a new start mends that.
+template <typename Work>
+void device_actor::attempt(Work work) {
+  try {
+    work();
+  } catch (const std::exception& trouble) {
+    try {
+      fail({error_kind::internal, std::string("the device thread failed: ") + trouble.what(), ""});
+    } catch (const std::exception&) {
+      // No memory to say so. The device is marked as lost all the same, and the next turn answers the requests.
+    }
+  }
+}
+
+void device_actor::turn() {
+  receive();
+  scheduler_.expire(time_.now());
+  step();
+  collect();
+  hand_out();
+  publish();
+}
+
 void device_actor::receive() {
-  if (!idle_) {
+  if (handled_ < received_.size()) {
+    // The device was lost in the middle of these: the rest is answered first, the one that failed too.
+  } else if (!idle_) {
+    handled_ = 0;
     inbox_.drain(received_);
   } else {
+    handled_ = 0;
     const auto now = time_.now();
     const auto until = std::min(scheduler_.next_deadline(), now + idle_wait_max);
     const bool behind = std::ranges::any_of(congested_, [](std::uint8_t c) { return c != 0; });
     inbox_.wait_and_drain(received_, behind ? std::min(until, now + congestion_pause) : until);
   }
-  for (auto& m : received_)
-    std::visit([this](auto&& one) { scheduler_.handle(std::move(one), time_.now()); }, std::move(m));
+  for (; handled_ < received_.size(); ++handled_)
+    std::visit([this](auto&& one) { scheduler_.handle(std::move(one), time_.now()); }, std::move(received_[handled_]));
   if (inbox_.closed()) scheduler_.handle(shutdown{time_.now()}, time_.now());
 }
 
 /// Plans the next tick and hands it to the engine, one tick ahead of the results.
 void device_actor::step() {
   idle_ = true;
-  if (lost_) return;
+  if (lost_) return scheduler_.lose_device(lost_why_);
   sink_.congestion(congested_);
   const tick_work& work = scheduler_.plan(time_.now(), congested_);
   for (const auto& command : work.commands) std::visit(run_command{*engine_}, command);
@@ -122,11 +148,14 @@ void device_actor::hand_out() {
 }
 
 void device_actor::fail(const error& why) {
+  const bool first = !lost_;
   lost_ = true;
   counters_.lost = true;
+  idle_ = false;  // the next turn tells the requests
+  if (first) lost_why_ = why;
+  engine_.reset();  // from here on nothing runs that uses the scheduler's buffers
   log::error("the device is lost", {{"device", info_.device}, {"why", why.message}});
-  scheduler_.lose_device(why);
-  if (on_lost_) on_lost_(why);
+  if (first && on_lost_) on_lost_(why);
 }
 
 void device_actor::publish() {
@@ -134,6 +163,7 @@ void device_actor::publish() {
   counters_.slots_used = c.slots_used;
   counters_.waiting = c.waiting;
   counters_.parked = c.parked;
+  counters_.parked_bytes = c.parked_bytes;
   counters_.requests = c.requests;
   counters_.prompt_tokens = c.prompt_tokens;
   counters_.generated_tokens = c.generated_tokens;

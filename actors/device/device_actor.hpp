@@ -19,11 +19,13 @@ struct device_actor_options {
   std::uint32_t prefill_chunk_tokens = 128;
   std::uint32_t turn_tokens = 256;
   std::uint32_t parked_max = 4096;
+  std::size_t parked_bytes_max = std::size_t{1} << 30;
 };
 
 /// What other threads may read at any time, for health, metrics and tests.
 struct device_counters {
   std::atomic<std::uint32_t> slots{0}, slots_used{0}, waiting{0}, parked{0}, requests{0};
+  std::atomic<std::uint64_t> parked_bytes{0};
   std::atomic<std::uint64_t> ticks{0}, prompt_tokens{0}, generated_tokens{0}, finished{0}, rejected{0}, cancelled{0},
       preemptions{0};
   /// clock of the last finished tick, as ticks of steady_time since its epoch; busy: there is work.
@@ -36,12 +38,13 @@ struct device_counters {
 /// The device actor: one thread, one engine. It alone calls the engine, from start to end. A tick is: drain the
 /// mailbox, expire, plan, run the slot commands, submit, collect the tick before, hand its events out. It sleeps in its
 /// mailbox when there is nothing to run, and nowhere else but in collect().
+/// An engine that fails, and an exception on this thread, lose the device: every request ends with an error, later ones
+/// are rejected, and the supervisor is told.
 /// End: `shutdown` lets running requests finish until its deadline, ends the rest, then the thread returns; queued
-/// requests are rejected at once. The destructor closes the mailbox, which is a
-/// shutdown that is due now, and joins.
+/// requests are rejected at once. The destructor closes the mailbox, which is a shutdown that is due now, and joins.
 class device_actor {
  public:
-  /// `sink` and `time` outlive the actor. `on_lost` is called once on the device thread when the engine fails.
+  /// `sink` and `time` outlive the actor. `on_lost` is called once on the device thread when the device is lost.
   device_actor(std::unique_ptr<engine::engine> engine, const device_actor_options& options, event_sink& sink,
                const clock& time, std::function<void(const error&)> on_lost = {});
   ~device_actor();
@@ -56,6 +59,9 @@ class device_actor {
 
  private:
   void run();
+  template <typename Work>
+  void attempt(Work work);
+  void turn();
   void receive();
   void step();
   void collect();
@@ -72,9 +78,11 @@ class device_actor {
   scheduler scheduler_;
   device_counters counters_;
   std::vector<message> received_;
+  std::size_t handled_ = 0;  // of received_
   std::vector<std::uint8_t> congested_;
   bool idle_ = true;
   bool lost_ = false;
+  error lost_why_;
   std::thread thread_;  // last: starts when everything above exists
 };
 

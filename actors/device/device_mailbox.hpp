@@ -6,6 +6,7 @@
 #include <variant>
 #include <vector>
 
+#include "actors/byte_budget.hpp"
 #include "actors/mailbox.hpp"
 #include "base/clock.hpp"
 #include "base/error.hpp"
@@ -29,6 +30,7 @@ struct submit {
   std::uint32_t score_top = 0;                  ///< alternatives per prompt token
   steady_time queue_deadline{};                 ///< not admitted by then: rejected with timeout
   steady_time total_deadline{};                 ///< not finished by then: rows finish with cause timeout
+  byte_budget::lease memory;                    ///< of what this holds; goes with the request
 };
 
 /// Stop soon; row_finished(cancelled) follows for each row that still runs. Harmless for an id that is unknown or done.

@@ -1,4 +1,5 @@
 #pragma once
+#include <algorithm>
 #include <cstddef>
 #include <deque>
 #include <string>
@@ -23,6 +24,15 @@ class fair_queue {
 
   void push_back(const std::string& client, Item item) {
     line_of(client).items.push_back(std::move(item));
+    ++size_;
+  }
+  /// Takes back a pop(), the latest first: the item is the next again.
+  void unpop(const std::string& client, Item item) {
+    const auto at = std::ranges::find(lines_, client, &line::client);
+    line first = at == lines_.end() ? line{client, {}} : std::move(*at);
+    if (at != lines_.end()) lines_.erase(at);
+    first.items.push_front(std::move(item));
+    lines_.push_front(std::move(first));
     ++size_;
   }
   /// The next item by turns. Call on a non-empty queue only.

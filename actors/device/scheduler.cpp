@@ -1,12 +1,33 @@
 #include "actors/device/scheduler.hpp"
 
 #include <algorithm>
+#include <numeric>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "base/check.hpp"
 
 namespace skein::device {
+
+/// A state that was copied out of the engine; counts while sequences hold it. Its buffer may live a little longer,
+/// until no queued command can touch it.
+class scheduler::outside_state {
+ public:
+  outside_state(std::uint32_t& count, std::size_t floats)
+      : buffer(std::make_shared<engine::parked_sequence>()), count_(count) {
+    buffer->state.resize(floats);
+    ++count_;
+  }
+  ~outside_state() { --count_; }
+  outside_state(const outside_state&) = delete;  // would count twice
+  outside_state& operator=(const outside_state&) = delete;
+
+  const std::shared_ptr<engine::parked_sequence> buffer;
+
+ private:
+  std::uint32_t& count_;
+};
 
 struct scheduler::sequence {
   request* owner = nullptr;
@@ -18,7 +39,7 @@ struct scheduler::sequence {
   std::uint32_t draws_planned = 0;  // at most max_tokens
   std::uint32_t drawn = 0;          // reported
   std::uint32_t drawn_this_turn = 0;
-  std::shared_ptr<engine::parked_sequence> parked;  // set while the state is copied out
+  std::shared_ptr<outside_state> parked;  // set while the state is copied out; rows that forked share one
 };
 
 struct scheduler::request {
@@ -27,6 +48,7 @@ struct scheduler::request {
   bool admitted = false;
   bool forked = false;  // rows 1.. have their state; true from the start for a single row
   bool paused = false;
+  bool fork_to_come = false;  // counted in forks_to_come_
   std::uint32_t rows_left = 0;
   std::vector<sequence> rows;
 
@@ -49,11 +71,11 @@ scheduler::~scheduler() = default;
 // ---------------------------------------------------------------- messages
 
 void scheduler::handle(submit&& message, steady_time now) {
+  if (message.reply_to >= outbox_.size()) outbox_.resize(message.reply_to + 1);
+  if (lost_) return reject(message, lost_why_);
   check(!message.prompt.empty(), "a prompt holds at least one token");
   check(!message.rows.empty(), "a request has at least one row");
   check(!requests_.contains(message.id), "a request id is used once");
-  if (message.reply_to >= outbox_.size()) outbox_.resize(message.reply_to + 1);
-  if (lost_) return reject(message, lost_why_);
   if (shutting_down_) return reject(message, {error_kind::unavailable, "the server is shutting down", ""});
   // What comes in one delivery queues up before the next plan admits it: free slots count as room.
   const std::size_t room = free_slots_.size();
@@ -146,17 +168,24 @@ void scheduler::expire(steady_time now) {
 void scheduler::lose_device(const error& why) {
   lost_ = true;
   lost_why_ = why;
-  in_flight_.clear();
-  std::vector<request*> all;
-  for (auto& [id, r] : requests_) all.push_back(r.get());
-  for (request* r : all) {
-    if (r->admitted) {
-      finish_all(*r, finish_cause::device_lost);
-    } else {
-      reject(r->message, why);
-      forget(*r);
+  while (!requests_.empty()) {
+    request& r = *requests_.begin()->second;
+    if (!r.admitted) reject(r.message, why);
+    for (auto& s : r.rows) {
+      if (r.admitted && !s.over) emit(r, row_finished{r.message.id, s.row, finish_cause::device_lost});
+      s.over = true;
     }
+    requests_.erase(requests_.begin());
   }
+  waiting_ = {};
+  std::ranges::fill(slots_, nullptr);
+  free_slots_.resize(slots_.size());
+  std::iota(free_slots_.begin(), free_slots_.end(), 0u);
+  waiting_requests_ = parked_ = forks_to_come_ = 0;
+  work_.commands.clear();
+  work_.plan.clear();
+  in_flight_.clear();
+  retired_buffers_.clear();
 }
 
 // ---------------------------------------------------------------- planning
@@ -188,17 +217,42 @@ const tick_work& scheduler::plan(steady_time now, std::span<const std::uint8_t> 
 }
 
 void scheduler::admit(steady_time now) {
-  while (!waiting_.empty()) {
-    if (free_slots_.empty()) make_room();
-    if (free_slots_.empty()) return;
+  std::vector<sequence*> put_back;
+  for (bool room = true; room && !waiting_.empty();) {
     const row_reference next = waiting_.pop();
     request* r = find(next.id);
     check(r != nullptr, "what waits exists");
     sequence& s = r->rows[next.row];
-    s.queued = false;
-    if (r->paused && s.parked) continue;  // queued again when its reader resumes
-    place(s, now);
+    if (r->paused && s.parked) {
+      s.queued = false;  // queued again when its reader resumes
+      continue;
+    }
+    if (lacks_memory(*r)) {
+      put_back.push_back(&s);  // what waits behind it may need none, or give some back
+      continue;
+    }
+    if (free_slots_.empty()) make_room();
+    room = !free_slots_.empty();
+    if (room) {
+      s.queued = false;
+      place(s, now);
+    } else {
+      put_back.push_back(&s);
+    }
   }
+  for (; !put_back.empty(); put_back.pop_back())
+    waiting_.unpop(put_back.back()->owner->message.client, {put_back.back()->owner->message.id, put_back.back()->row});
+}
+
+/// A fresh request of several rows may soon keep a state outside, and one more if somebody is parked for it.
+bool scheduler::lacks_memory(const request& r) const {
+  if (r.admitted || r.rows.size() == 1) return false;
+  return states_outside_ + forks_to_come_ > 0 && !fits_outside(free_slots_.empty() ? 2 : 1);
+}
+
+bool scheduler::fits_outside(std::size_t more_states) const {
+  const std::size_t state_bytes = options_.state_floats * sizeof(float);
+  return (states_outside_ + forks_to_come_ + more_states) * state_bytes <= options_.parked_bytes_max;
 }
 
 /// Gives a slot to a sequence that waited: fresh, or as it was parked.
@@ -206,16 +260,18 @@ void scheduler::place(sequence& s, steady_time now) {
   request& r = *s.owner;
   const slot_id slot = take_slot(s);
   if (s.parked) {
-    work_.commands.push_back(unpark_slot{slot, &r.params(s), s.parked});
-    retire(std::move(s.parked));
-    s.parked = nullptr;
-    --parked_;
+    work_.commands.push_back(unpark_slot{slot, &r.params(s), s.parked->buffer});
+    leave_outside(s);
     return;
   }
   work_.commands.push_back(start_slot{slot, &r.params(s)});
   if (r.admitted) return;
   r.admitted = true;
   --waiting_requests_;
+  if (!r.forked) {
+    r.fork_to_come = true;
+    ++forks_to_come_;
+  }
   counts_.prompt_tokens += r.prompt_tokens();
   emit(r, admitted{r.message.id, std::chrono::duration_cast<std::chrono::microseconds>(now - r.arrived)});
   if (r.feed_limit() == 0) fork_rows(r);  // several rows of a one-token prompt: nothing to share
@@ -225,8 +281,9 @@ void scheduler::place(sequence& s, steady_time now) {
 /// wait with a copy outside.
 void scheduler::fork_rows(request& r) {
   const slot_id from = *r.rows[0].slot;
-  std::shared_ptr<engine::parked_sequence> outside;
+  std::shared_ptr<outside_state> outside;
   r.forked = true;
+  settle_fork(r);
   for (std::size_t i = 1; i < r.rows.size(); ++i) {
     sequence& s = r.rows[i];
     s.fed = r.prompt_tokens() - 1;
@@ -237,9 +294,8 @@ void scheduler::fork_rows(request& r) {
       continue;
     }
     if (!outside) {
-      outside = std::make_shared<engine::parked_sequence>();
-      outside->state.resize(options_.state_floats);
-      work_.commands.push_back(park_slot{from, outside});
+      outside = std::make_shared<outside_state>(states_outside_, options_.state_floats);
+      work_.commands.push_back(park_slot{from, outside->buffer});
     }
     s.parked = outside;
     ++parked_;
@@ -249,7 +305,7 @@ void scheduler::fork_rows(request& r) {
 
 /// Somebody waits and no slot is free: one that nobody reads gives way, else one that had its turn.
 void scheduler::make_room() {
-  if (parked_ >= options_.parked_max) return;
+  if (parked_ >= options_.parked_max || !fits_outside(1)) return;
   sequence* best = nullptr;
   for (sequence* s : slots_) {
     if (!s || s->draws_planned == 0 || s->draws_planned >= s->owner->params(*s).max_tokens) continue;
@@ -265,10 +321,9 @@ void scheduler::make_room() {
 }
 
 void scheduler::park(sequence& s) {
-  s.parked = std::make_shared<engine::parked_sequence>();
-  s.parked->state.resize(options_.state_floats);
+  s.parked = std::make_shared<outside_state>(states_outside_, options_.state_floats);
   ++parked_;
-  work_.commands.push_back(park_slot{*s.slot, s.parked});
+  work_.commands.push_back(park_slot{*s.slot, s.parked->buffer});
   release(s);
   if (!s.owner->paused) enqueue(s);
 }
@@ -392,9 +447,17 @@ void scheduler::enqueue(sequence& s) {
   waiting_.push_back(s.owner->message.client, {s.owner->message.id, s.row});
 }
 
-/// Keeps a buffer until no queued command can touch it: commands run before the tick that is planned after them.
-void scheduler::retire(std::shared_ptr<engine::parked_sequence> buffer) {
-  retired_buffers_.emplace_back(planned_ticks_ + 1, std::move(buffer));
+/// The sequence is no longer parked. The buffer is kept until no queued command can touch it: commands run before the
+/// tick that is planned after them.
+void scheduler::leave_outside(sequence& s) {
+  retired_buffers_.emplace_back(planned_ticks_ + 1, s.parked->buffer);
+  s.parked = nullptr;
+  --parked_;
+}
+
+/// The request has forked, or never will.
+void scheduler::settle_fork(request& r) {
+  if (std::exchange(r.fork_to_come, false)) --forks_to_come_;
 }
 
 void scheduler::finish(sequence& s, finish_cause cause) {
@@ -402,11 +465,7 @@ void scheduler::finish(sequence& s, finish_cause cause) {
   request& r = *s.owner;
   s.over = true;
   if (s.slot) release(s);
-  if (s.parked) {
-    retire(std::move(s.parked));
-    s.parked = nullptr;
-    --parked_;
-  }
+  if (s.parked) leave_outside(s);
   if (s.queued) {
     waiting_.remove_if([&](const row_reference& w) { return w.id == r.message.id && w.row == s.row; });
     s.queued = false;
@@ -428,6 +487,7 @@ void scheduler::finish_all(request& r, finish_cause cause) {
 }
 
 void scheduler::forget(request& r) {
+  settle_fork(r);
   if (!r.admitted) {
     --waiting_requests_;
     if (r.rows[0].queued) waiting_.remove_if([id = r.message.id](const row_reference& w) { return w.id == id; });
@@ -454,12 +514,14 @@ scheduler_counts scheduler::counts() const {
   c.slots_used = options_.slots - static_cast<std::uint32_t>(free_slots_.size());
   c.waiting = waiting_requests_;
   c.parked = parked_;
+  c.parked_bytes = states_outside_ * options_.state_floats * sizeof(float);
   c.requests = static_cast<std::uint32_t>(requests_.size());
   return c;
 }
 
 void scheduler::self_check() const {
-  std::uint32_t used = 0, queued = 0, parked = 0, waiting = 0;
+  std::uint32_t used = 0, queued = 0, parked = 0, waiting = 0, forks = 0;
+  std::set<const outside_state*> outside;
   for (slot_id i = 0; i < slots_.size(); ++i) {
     if (!slots_[i]) continue;
     ++used;
@@ -469,10 +531,12 @@ void scheduler::self_check() const {
   for (const auto& [id, r] : requests_) {
     std::uint32_t left = 0;
     if (!r->admitted) ++waiting;
+    if (r->fork_to_come) ++forks;
     for (const auto& s : r->rows) {
       left += s.over ? 0 : 1;
       queued += s.queued ? 1 : 0;
       parked += s.parked ? 1 : 0;
+      if (s.parked) outside.insert(s.parked.get());
       check(!(s.slot && s.parked), "a state has one authoritative copy");
       check(!(s.slot && s.queued), "what has a slot does not wait");
     }
@@ -482,6 +546,8 @@ void scheduler::self_check() const {
   check(queued == waiting_.size(), "the queue holds who waits");
   check(parked == parked_, "parked sequences are counted");
   check(waiting == waiting_requests_, "waiting requests are counted");
+  check(forks == forks_to_come_, "forks to come are counted");
+  check(outside.size() == states_outside_, "states outside are counted");
 }
 
 }  // namespace skein::device

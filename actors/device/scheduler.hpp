@@ -23,6 +23,10 @@
 ///
 /// Rows of one request (`n`) share their prompt: row 0 prefills all but the last token, the other rows copy its state,
 /// then each feeds the last token itself and draws.
+///
+/// States outside the engine have a ceiling in bytes. Whoever would make room is not parked above it, and a request of
+/// several rows, which may have to keep a copy for those that find no slot, is not admitted without room for one;
+/// unless nothing is outside, so that every request can run: one state may pass the ceiling.
 namespace skein::device {
 
 struct scheduler_options {
@@ -35,6 +39,7 @@ struct scheduler_options {
   std::uint32_t waiting_per_client_max = 256;  ///< of one client, likewise
   std::uint32_t turn_tokens = 256;  ///< tokens after which a sequence may have to give its slot to a waiting one
   std::uint32_t parked_max = 4096;  ///< sequences whose state may be copied out at a time
+  std::size_t parked_bytes_max = std::size_t{1} << 30;  ///< of all states that are copied out
 };
 
 // ---- what the shell does with the engine before the tick, in order ----
@@ -67,6 +72,7 @@ struct tick_work {
 /// What the scheduler knows about itself, for logs, health and tests.
 struct scheduler_counts {
   std::uint32_t slots_used = 0, waiting = 0, parked = 0, requests = 0;
+  std::size_t parked_bytes = 0;
   std::uint64_t prompt_tokens = 0, generated_tokens = 0, finished = 0, rejected = 0, cancelled = 0, preemptions = 0;
 };
 
@@ -92,7 +98,8 @@ class scheduler {
   [[nodiscard]] const tick_work& plan(steady_time now, std::span<const std::uint8_t> congested = {});
   /// The result of the oldest plan with rows that was not absorbed yet.
   void absorb(const engine::tick_result& result, steady_time now);
-  /// The engine is gone: every request ends, every later submit is rejected.
+  /// The engine is gone and touches no buffer any more: every request ends, every later submit is rejected. Asks
+  /// nothing of what an exception may have left half done; may be repeated.
   void lose_device(const error& why);
 
   /// Calls deliver(reply_to, events&&) for each io thread that has some, and forgets them.
@@ -113,6 +120,7 @@ class scheduler {
  private:
   struct request;
   struct sequence;
+  class outside_state;
   struct row_reference {
     request_id id;
     std::uint32_t row;
@@ -128,6 +136,8 @@ class scheduler {
   void admit(steady_time now);
   void place(sequence& s, steady_time now);
   void fork_rows(request& r);
+  [[nodiscard]] bool lacks_memory(const request& r) const;
+  [[nodiscard]] bool fits_outside(std::size_t more_states) const;
   void make_room();
   void park(sequence& s);
   void release(sequence& s);
@@ -135,7 +145,8 @@ class scheduler {
   void finish_all(request& r, finish_cause cause);
   void forget(request& r);
   void enqueue(sequence& s);
-  void retire(std::shared_ptr<engine::parked_sequence> buffer);
+  void leave_outside(sequence& s);
+  void settle_fork(request& r);
   slot_id take_slot(sequence& s);
   void plan_decode(std::span<const std::uint8_t> congested);
   void plan_prefill(std::span<const std::uint8_t> congested);
@@ -145,6 +156,8 @@ class scheduler {
   [[nodiscard]] bool can_decode(const sequence& s) const;
 
   scheduler_options options_;
+  std::uint32_t states_outside_ = 0;  // held by sequences
+  std::uint32_t forks_to_come_ = 0;   // admitted requests of several rows, each of which may need one more
   std::unordered_map<request_id, std::unique_ptr<request>> requests_;
   fair_queue<row_reference> waiting_;
   std::vector<sequence*> slots_;  // [slots], nullptr: free

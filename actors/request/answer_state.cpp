@@ -26,6 +26,11 @@ answer_state::answer_state(prepared_call call, const served_model& model, protoc
     rows_.emplace_back(row_text(*model_.vocabulary, call_.request.stop, call_.form));
   rows_left_ = static_cast<std::uint32_t>(rows);
   prompt_scores_.resize(call_.prompts.size());
+  for (const auto& p : call_.prompts) prompt_tokens_ += p.size();
+}
+
+std::vector<token_id> answer_state::give_prompt(std::uint32_t prompt) {
+  return call_.request.echo ? call_.prompts[prompt] : std::move(call_.prompts[prompt]);
 }
 
 answer_state::row_state& answer_state::at(std::uint32_t prompt, std::uint32_t row) {
@@ -61,6 +66,13 @@ bool answer_state::on_token(std::uint32_t prompt, std::uint32_t row, token_id to
     if (token != model_.vocabulary->end()) r.end.stop_reason = token;
     return false;  // row_finished follows
   }
+  if (!has_room(token, logprobs)) {
+    answer_end end;
+    end.reason = finish_reason::length;
+    end.administrative = protocol::administrative_stop{"response_bytes_max", request_name_};
+    end_row(prompt, row, std::move(end));
+    return true;
+  }
   r.text.push(token, logprobs);
   if (r.text.stopped()) {
     answer_end end;
@@ -70,6 +82,16 @@ bool answer_state::on_token(std::uint32_t prompt, std::uint32_t row, token_id to
   }
   if (call_.request.stream && ++r.tokens_since_event >= call_.request.chunk_size) send_piece(prompt, row);
   return false;
+}
+
+/// Whether an answer that is sent whole may collect the token; streams hold nothing for long.
+bool answer_state::has_room(token_id token, const sampling::token_logprobs* logprobs) {
+  if (call_.request.stream) return true;
+  const std::size_t bytes =
+      model_.vocabulary->text(token).size() + (logprobs ? scored_token_bytes(call_.request.sampling.top_logprobs) : 0);
+  if (bytes > call_.answer_bytes_max) return false;
+  call_.answer_bytes_max -= bytes;
+  return true;
 }
 
 void answer_state::on_row_finished(std::uint32_t prompt, std::uint32_t row, finish_cause cause) {
@@ -257,7 +279,7 @@ std::vector<logprob_entry> answer_state::prompt_entries(std::uint32_t prompt, st
 
 protocol::token_usage answer_state::usage() const {
   protocol::token_usage u;
-  for (const auto& p : call_.prompts) u.prompt_tokens += p.size();
+  u.prompt_tokens = prompt_tokens_;
   for (const auto& r : rows_) {
     u.completion_tokens += r.text.tokens();
     u.reasoning_tokens += r.text.reasoning_tokens();

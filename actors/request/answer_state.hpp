@@ -35,6 +35,8 @@ class answer_state {
   [[nodiscard]] std::string body();
 
   [[nodiscard]] const prepared_call& call() const { return call_; }
+  /// The tokens of a prompt, for the device; once. The answer keeps them only to echo them.
+  [[nodiscard]] std::vector<token_id> give_prompt(std::uint32_t prompt);
   [[nodiscard]] protocol::token_usage usage() const;
   /// "stop", "length" or what ended the first row, for the log.
   [[nodiscard]] std::string_view finish_word() const;
@@ -67,12 +69,15 @@ class answer_state {
   [[nodiscard]] std::string chat_answer();
   [[nodiscard]] std::string completion_answer();
 
+  [[nodiscard]] bool has_room(token_id token, const sampling::token_logprobs* logprobs);
+
   prepared_call call_;
   const served_model& model_;
   protocol::answer_head head_;
   std::string request_name_;
   std::vector<row_state> rows_;
   std::vector<std::vector<sampling::token_logprobs>> prompt_scores_;  // by prompt, of tokens 1..
+  std::uint64_t prompt_tokens_ = 0;
   std::uint32_t rows_left_ = 0;
   std::string stream_;
 };

@@ -173,7 +173,7 @@ std::unique_ptr<connection::http_call> api_service::get(exchange& x) {
 std::unique_ptr<connection::http_call> api_service::post(exchange& x) {
   const std::string_view path = x.head.path;
   if (path == "/tokenize" || path == "/detokenize")
-    return std::make_unique<tokenize_call>(path == "/tokenize", std::move(x.headers), context_, post_,
+    return std::make_unique<tokenize_call>(path == "/tokenize", x.name, std::move(x.headers), context_, post_,
                                            std::move(x.out));
   if (contains(embedding_paths, path)) {
     x.refuse({error_kind::unsupported, "this server makes no embeddings", ""});

@@ -6,7 +6,9 @@
 #include <random>
 #include <utility>
 
+#include "actors/request/attempt.hpp"
 #include "actors/request/auth.hpp"
+#include "actors/request/memory.hpp"
 #include "base/log.hpp"
 #include "protocol/body_password.hpp"
 #include "protocol/http_error.hpp"
@@ -51,9 +53,49 @@ std::uint64_t generation_call::body_bytes_max() const {
   return origin_.authenticated ? http_call::body_bytes_max() : context_->settings.unauthenticated_body_bytes_max;
 }
 
+/// Whatever throws ends this call with a 500 or an error event, and no other call.
+template <typename Work>
+void generation_call::guarded(Work work) {
+  const auto done = [&](auto step) {
+    return attempt(origin_.request_name, [&]() -> result<void> {
+      step();
+      return {};
+    });
+  };
+  const result<void> outcome = done(work);
+  if (outcome || done([&] { refuse(outcome.error()); })) return;
+  ended_ = true;
+  out_->abort();
+}
+
+/// Hands what `work` answers to `next`; work that is long goes to the worker pool and comes back from there.
+template <typename Result>
+void generation_call::run(bool is_long, std::function<Result()> work, void (generation_call::*next)(Result)) {
+  if (!is_long) return (this->*next)(attempt(origin_.request_name, work));
+  // Made here: where memory is short, the error must still come back.
+  const auto outcome = std::make_shared<Result>(error{});
+  const bool taken = context_->run_long([this_serial = serial_, &hub = hub_, post = post_, name = origin_.request_name,
+                                         memory = memory_, work = std::move(work), outcome, next] {
+    *outcome = attempt(name, work);
+    post([this_serial, &hub, outcome, next] {
+      if (auto* call = static_cast<generation_call*>(hub.find(this_serial)))
+        call->guarded([&] { (call->*next)(std::move(*outcome)); });
+    });
+  });
+  if (!taken) refuse({error_kind::overloaded, "too many long requests are being read; try again soon", ""});
+}
+
 void generation_call::body(std::string bytes) {
-  const auto parse = [context = context_, shape = origin_.shape, authenticated = origin_.authenticated](
-                         const std::string& text) -> result<protocol::generation_request> {
+  guarded([&] { receive(std::move(bytes)); });
+}
+
+void generation_call::receive(std::string bytes) {
+  auto memory = hold_memory(*context_, bytes.size());
+  if (!memory) return refuse(memory.error());
+  memory_ = std::move(*memory);
+  const bool is_long = bytes.size() > context_->settings.inline_json_bytes_max;
+  auto parse = [context = context_, shape = origin_.shape, authenticated = origin_.authenticated,
+                text = std::move(bytes)]() -> result<protocol::generation_request> {
     const auto& limits = context->settings.limits;
     if (!authenticated && !same_secret(protocol::body_password(text, limits).value_or(""), context->settings.password))
       return error{error_kind::unauthorized, "invalid or missing password", ""};
@@ -61,13 +103,7 @@ void generation_call::body(std::string bytes) {
     return shape == protocol::api::chat_completions ? protocol::parse_chat_completion(text, preset, limits)
                                                     : protocol::parse_completion(text, preset, limits);
   };
-  if (bytes.size() <= context_->settings.inline_json_bytes_max) return parsed(parse(bytes));
-  run_long_or_refuse([this_serial = serial_, &hub = hub_, post = post_, parse, text = std::move(bytes)] {
-    auto request = std::make_shared<result<protocol::generation_request>>(parse(text));
-    post([this_serial, &hub, request] {
-      if (auto* call = static_cast<generation_call*>(hub.find(this_serial))) call->parsed(std::move(*request));
-    });
-  });
+  run<result<protocol::generation_request>>(is_long, std::move(parse), &generation_call::parsed);
 }
 
 void generation_call::parsed(result<protocol::generation_request> request) {
@@ -79,17 +115,11 @@ void generation_call::parsed(result<protocol::generation_request> request) {
   }
   if (!request->model.empty() && !knows_model(request->model))
     return refuse({error_kind::not_found, "there is no model '" + request->model + "'", "model"});
-  const auto work = [context = context_](protocol::generation_request&& r) {
-    return prepare(std::move(r), context->model, context->settings.limits);
+  const bool is_long = text_bytes(*request) > context_->settings.inline_text_bytes_max;
+  auto tokenise = [context = context_, taken = std::make_shared<protocol::generation_request>(std::move(*request))] {
+    return prepare(std::move(*taken), context->model, context->settings.limits);
   };
-  if (text_bytes(*request) <= context_->settings.inline_text_bytes_max) return prepared(work(std::move(*request)));
-  auto shared = std::make_shared<protocol::generation_request>(std::move(*request));
-  run_long_or_refuse([this_serial = serial_, &hub = hub_, post = post_, work, shared] {
-    auto call = std::make_shared<result<prepared_call>>(work(std::move(*shared)));
-    post([this_serial, &hub, call] {
-      if (auto* c = static_cast<generation_call*>(hub.find(this_serial))) c->prepared(std::move(*call));
-    });
-  });
+  run<result<prepared_call>>(is_long, std::move(tokenise), &generation_call::prepared);
 }
 
 bool generation_call::knows_model(const std::string& name) const {
@@ -98,14 +128,13 @@ bool generation_call::knows_model(const std::string& name) const {
   return false;
 }
 
-void generation_call::run_long_or_refuse(std::function<void()> work) {
-  if (!context_->run_long(std::move(work)))
-    refuse({error_kind::overloaded, "too many long requests are being read; try again soon", ""});
-}
-
 void generation_call::prepared(result<prepared_call> call) {
   if (ended_) return;
   if (!call) return refuse(call.error());
+  memory_.reset();  // the text is gone
+  auto memory = hold_memory(*context_, held_bytes(*call));
+  if (!memory) return refuse(memory.error());
+  memory_ = std::move(*memory);
   if (!call->request.seed_given) call->request.sampling.seed = local_random()();
   answer_.emplace(std::move(*call), context_->model, make_head(origin_.shape, context_->model), origin_.request_name);
   submit();
@@ -119,7 +148,8 @@ void generation_call::submit() {
     message.id = hub_.open(*this, prompt);
     message.reply_to = hub_.io_thread();
     message.client = origin_.client;
-    message.prompt = call.prompts[prompt];
+    message.prompt = answer_->give_prompt(prompt);
+    message.memory = memory_;
     message.score_prompt = call.score_prompt;
     message.score_top = call.request.sampling.top_logprobs;
     for (std::uint32_t row = 0; row < call.rows_per_prompt(); ++row) {
@@ -144,7 +174,7 @@ void generation_call::submit() {
 
 void generation_call::on_event(std::uint32_t prompt, device::event& e) {
   if (ended_) return;
-  std::visit([&](auto& one) { on(prompt, one); }, e);
+  guarded([&] { std::visit([&](auto& one) { on(prompt, one); }, e); });
 }
 
 void generation_call::on(std::uint32_t, device::admitted& e) {
@@ -175,6 +205,10 @@ void generation_call::on(std::uint32_t prompt, device::row_finished& e) {
 
 void generation_call::on_events_done() {
   if (ended_ || !answer_) return;
+  guarded([&] { write_ready(); });
+}
+
+void generation_call::write_ready() {
   if (device_lost_) return refuse({error_kind::internal, "the device failed while it worked on this request", ""});
   if (streaming_) write(answer_->take_stream());
   if (answer_->over()) return finish();
@@ -186,16 +220,20 @@ void generation_call::on_events_done() {
 
 void generation_call::writable() {
   if (!paused_ || ended_) return;
-  paused_ = false;
-  for (request_id id : ids_) hub_.tell(device::resume{id});
+  guarded([&] {
+    paused_ = false;
+    for (request_id id : ids_) hub_.tell(device::resume{id});
+  });
 }
 
 void generation_call::on_tick(steady_time now) {
   if (ended_ || !answer_ || !answer_->call().request.stream) return;
   const steady_time since = streaming_ ? last_write_ : origin_.received;
   if (now - since < context_->settings.keep_alive) return;
-  begin_stream();
-  write(std::string(protocol::sse_keep_alive));
+  guarded([&] {
+    begin_stream();
+    write(std::string(protocol::sse_keep_alive));
+  });
 }
 
 void generation_call::begin_stream() {
@@ -250,6 +288,7 @@ void generation_call::gone(std::string_view why) {
 
 void generation_call::end_call(unsigned status, std::string_view how) {
   ended_ = true;
+  memory_.reset();
   cancel_device_work();
   const protocol::token_usage usage = answer_ ? answer_->usage() : protocol::token_usage{};
   const steady_time now = context_->time->now();

@@ -26,8 +26,9 @@ struct call_origin {
 
 /// The request actor: one generation call on the io thread of its connection, from body to response. It talks to the
 /// device by messages and to the client through the response_writer. Long parsing and tokenising runs on the worker
-/// pool and comes back by serial number, so that it finds nobody when the client has left. Its end: the last event of
-/// the response, a refusal, or gone(); whatever the device still has of it is cancelled.
+/// pool and comes back by serial number, so that it finds nobody when the client has left. What throws on either
+/// thread ends this call with a 500 or an error event, and no other. Its end: the last event of the response, a
+/// refusal, or gone(); whatever the device still has of it is cancelled.
 class generation_call final : public connection::http_call, public device_client {
  public:
   /// `post` runs work on this call's io thread; thread safe.
@@ -45,11 +46,14 @@ class generation_call final : public connection::http_call, public device_client
   void on_tick(steady_time now) override;
 
  private:
+  template <typename Work>
+  void guarded(Work work);
+  template <typename Result>
+  void run(bool is_long, std::function<Result()> work, void (generation_call::*next)(Result));
   void parsed(result<protocol::generation_request> request);
   void prepared(result<prepared_call> call);
   void submit();
   [[nodiscard]] bool knows_model(const std::string& name) const;
-  void run_long_or_refuse(std::function<void()> work);
 
   void on(std::uint32_t prompt, device::admitted& e);
   void on(std::uint32_t prompt, device::rejected& e);
@@ -57,6 +61,8 @@ class generation_call final : public connection::http_call, public device_client
   void on(std::uint32_t prompt, device::token& e);
   void on(std::uint32_t prompt, device::row_finished& e);
 
+  void receive(std::string bytes);
+  void write_ready();
   void begin_stream();
   void write(std::string bytes);
   void refuse(const error& why);
@@ -71,6 +77,7 @@ class generation_call final : public connection::http_call, public device_client
   std::shared_ptr<connection::response_writer> out_;
   const std::uint64_t serial_;
 
+  byte_budget::lease memory_;  // of the body until it is tokenised, then of what the device holds
   std::optional<answer_state> answer_;
   std::vector<request_id> ids_;  // by prompt, of what the device may still run
   bool streaming_ = false;       // status and headers are out

@@ -64,6 +64,9 @@ probe health(const service_context& c) {
   out.key("tokens").begin_object();
   out.key("prompt").value(d.prompt_tokens.load()).key("generated").value(d.generated_tokens.load());
   out.end_object();
+  out.key("memory").begin_object();
+  out.key("held_bytes").value(c.memory->held()).key("parked_bytes").value(d.parked_bytes.load());
+  out.end_object();
   out.key("ticks").value(d.ticks.load());
   out.key("connections").begin_object();
   out.key("open").value(c.connections->open.load()).key("accepted").value(c.connections->accepted.load());

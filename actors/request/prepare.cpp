@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "protocol/chat_template.hpp"
+#include "protocol/tokenize_api.hpp"
 
 namespace skein::request {
 namespace {
@@ -41,12 +42,32 @@ std::vector<protocol::prompt_input> texts_of(generation_request& request, const 
   return framed;
 }
 
+/// What the prompts take in an answer that repeats them before each choice.
+std::size_t echo_bytes(const std::vector<std::vector<token_id>>& prompts, const generation_request& request,
+                       const served_model& model) {
+  const std::size_t scored = request.sampling.logprobs ? scored_token_bytes(request.sampling.top_logprobs) : 0;
+  std::size_t bytes = 0;
+  for (const auto& prompt : prompts)
+    for (const token_id token : prompt) bytes += model.vocabulary->text(token).size() + scored;
+  return bytes * request.n;
+}
+
 }  // namespace
 
 std::size_t text_bytes(const generation_request& request) {
   std::size_t bytes = 0;
   for (const auto& m : request.messages) bytes += m.content.size();
   for (const auto& p : request.prompts) bytes += p.text.size();
+  return bytes;
+}
+
+std::size_t held_bytes(const prepared_call& call) {
+  const auto& sampling = call.request.sampling;
+  const std::size_t row_bytes = sizeof sampling + sampling.logit_bias.size() * sizeof(sampling::logit_bias_entry) +
+                                sampling.stop_ids.size() * sizeof(token_id);
+  const std::size_t copies = call.request.echo ? 2 : 1;  // the device's, and the answer's
+  std::size_t bytes = 0;
+  for (const auto& p : call.prompts) bytes += p.size() * sizeof(token_id) * copies + row_bytes * call.rows_per_prompt();
   return bytes;
 }
 
@@ -77,6 +98,12 @@ result<prepared_call> prepare(generation_request request, const served_model& mo
   }
   if (!request.ignore_eos && model.vocabulary->end() != no_token)
     request.sampling.stop_ids.push_back(model.vocabulary->end());
+  call.answer_bytes_max = limits.response_bytes_max;
+  if (request.echo) {
+    const std::size_t echo = echo_bytes(call.prompts, request, model);
+    if (echo > limits.response_bytes_max) return protocol::response_too_long("echo", limits);
+    call.answer_bytes_max -= echo;
+  }
   call.form = protocol::form_of(request, model.preset);
   call.score_prompt = request.echo && request.sampling.logprobs;
   request.messages = {};  // the tokens say it all: a waiting request holds its prompt once

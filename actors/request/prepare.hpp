@@ -17,16 +17,27 @@ struct prepared_call {
   std::vector<std::vector<token_id>> prompts;  ///< each at least one token, all below the vocabulary's size
   protocol::answer_form form = protocol::answer_form::raw;
   bool score_prompt = false;  ///< echo with logprobs
+  /// What the generated part may take of an answer that is sent whole: limits.response_bytes_max without the echo.
+  std::size_t answer_bytes_max = 0;
 
   /// Rows that the device generates for each prompt.
   [[nodiscard]] std::uint32_t rows_per_prompt() const { return std::max(request.n, request.best_of); }
 };
 
-/// Bytes of text that tokenise() will have to read.
+/// About what a token with `top` alternatives takes in an answer, in memory and as JSON.
+[[nodiscard]] constexpr std::size_t scored_token_bytes(std::uint32_t top) {
+  return sizeof(sampling::token_logprobs) + std::size_t{64} * (1 + top);
+}
+
+/// What the prompts and sampling parameters of a call take while it waits and runs.
+[[nodiscard]] std::size_t held_bytes(const prepared_call& call);
+
+/// Bytes of text that prepare() will have to read.
 [[nodiscard]] std::size_t text_bytes(const protocol::generation_request& request);
 
 /// Renders and tokenises the prompts and checks what needs the vocabulary. Pure; may take long for long texts.
-/// Errors: invalid_argument naming the field; too_large for prompts above the limit.
+/// Errors: invalid_argument naming the field; too_large for prompts above the limit;
+/// invalid_argument (echo) where the echo alone passes limits.response_bytes_max.
 [[nodiscard]] result<prepared_call> prepare(protocol::generation_request request, const served_model& model,
                                             const protocol::request_limits& limits);
 

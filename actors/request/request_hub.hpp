@@ -10,7 +10,8 @@
 
 namespace skein::request {
 
-/// A call as the hub of its io thread sees it.
+/// A call as the hub of its io thread sees it. Nothing here throws: a call answers for its own trouble, and events of
+/// other calls come after its own.
 class device_client {
  public:
   virtual ~device_client() = default;

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "actors/byte_budget.hpp"
 #include "actors/connection/connection_counts.hpp"
 #include "actors/device/device_actor.hpp"
 #include "actors/request/login_guard.hpp"
@@ -34,8 +35,9 @@ struct service_settings {
   std::vector<std::string> cors_origins;
   std::uint64_t unauthenticated_body_bytes_max = 256 * 1024;  ///< of a body that may hold the password
   std::uint32_t outbound_bytes_max = 256 * 1024;
-  std::uint32_t inline_json_bytes_max = 1u << 20;   ///< longer bodies are parsed by the worker pool
-  std::uint32_t inline_text_bytes_max = 64u << 10;  ///< longer prompts are tokenised by the worker pool
+  std::size_t held_bytes_max = std::size_t{256} << 20;  ///< of all bodies that are being read and all prompts
+  std::uint32_t inline_json_bytes_max = 1u << 20;       ///< longer bodies are parsed by the worker pool
+  std::uint32_t inline_text_bytes_max = 64u << 10;      ///< longer prompts are tokenised by the worker pool
   std::chrono::milliseconds queue_timeout{120'000};
   std::chrono::milliseconds total_timeout{3'600'000};
   std::chrono::milliseconds keep_alive{15'000};   ///< silence after which a stream gets a comment
@@ -52,6 +54,8 @@ struct service_context {
   const connection::connection_counts* connections = nullptr;
   login_guard* logins = nullptr;  ///< where there is a password
   const clock* time = nullptr;
+  /// What the requests that wait and run hold together; see memory.hpp.
+  std::shared_ptr<byte_budget> memory = std::make_shared<byte_budget>();
   /// Runs work on the worker pool; false when its queue is full.
   std::function<bool(std::function<void()>)> run_long;
   std::atomic<bool> draining{false};

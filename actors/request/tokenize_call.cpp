@@ -3,34 +3,36 @@
 #include <utility>
 #include <vector>
 
+#include "actors/request/attempt.hpp"
+#include "actors/request/memory.hpp"
 #include "protocol/http_error.hpp"
 #include "protocol/tokenize_api.hpp"
 
 namespace skein::request {
 namespace {
 
+auto texts_of(const service_context& context) {
+  return [&vocabulary = *context.model.vocabulary](token_id t) { return vocabulary.text(t); };
+}
+
 result<std::string> tokenize(const std::string& body, const service_context& context) {
   auto request = protocol::parse_tokenize(body, context.settings.limits);
   if (!request) return request.error();
   std::vector<token_id> tokens;
   if (auto count = context.model.vocabulary->encode(request->content, tokens); !count) return count.error();
-  if (!request->with_pieces) return protocol::tokenize_answer(tokens);
-  std::vector<protocol::token_piece> pieces;
-  pieces.reserve(tokens.size());
-  for (token_id t : tokens) pieces.push_back({t, context.model.vocabulary->text(t)});
-  return protocol::tokenize_answer(pieces);
+  request->content = {};
+  const auto& limits = context.settings.limits;
+  return request->with_pieces ? protocol::tokenize_answer(tokens, texts_of(context), limits)
+                              : protocol::tokenize_answer(tokens, limits);
 }
 
 result<std::string> detokenize(const std::string& body, const service_context& context) {
   auto tokens = protocol::parse_detokenize(body, context.settings.limits);
   if (!tokens) return tokens.error();
-  std::string bytes;
-  for (token_id t : *tokens) {
+  for (token_id t : *tokens)
     if (t < 0 || static_cast<std::uint32_t>(t) >= context.model.vocab)
       return error{error_kind::invalid_argument, "token " + std::to_string(t) + " is not in the vocabulary", "tokens"};
-    bytes += context.model.vocabulary->text(t);
-  }
-  return protocol::detokenize_answer(bytes);
+  return protocol::detokenize_answer(*tokens, texts_of(context), context.settings.limits);
 }
 
 void send(connection::response_writer& out, connection::header_list headers, result<std::string> answer) {
@@ -43,22 +45,30 @@ void send(connection::response_writer& out, connection::header_list headers, res
 
 }  // namespace
 
-tokenize_call::tokenize_call(bool to_tokens, connection::header_list headers,
+tokenize_call::tokenize_call(bool to_tokens, std::string request_name, connection::header_list headers,
                              std::shared_ptr<const service_context> context,
                              std::function<void(std::function<void()>)> post,
                              std::shared_ptr<connection::response_writer> out)
     : to_tokens_(to_tokens),
+      request_name_(std::move(request_name)),
       headers_(std::move(headers)),
       context_(std::move(context)),
       post_(std::move(post)),
       out_(std::move(out)) {}
 
 void tokenize_call::body(std::string bytes) {
-  const auto work = to_tokens_ ? tokenize : detokenize;
-  if (bytes.size() <= context_->settings.inline_text_bytes_max) return send(*out_, headers_, work(bytes, *context_));
-  auto text = std::make_shared<std::string>(std::move(bytes));
-  const bool taken = context_->run_long([work, text, context = context_, post = post_, out = out_, headers = headers_] {
-    auto answer = std::make_shared<result<std::string>>(work(*text, *context));
+  const bool is_long = bytes.size() > context_->settings.inline_text_bytes_max;
+  const auto memory = hold_memory(*context_, bytes.size());
+  if (!memory) return send(*out_, headers_, memory.error());
+  auto work = [to_tokens = to_tokens_, text = std::move(bytes), context = context_, memory = *memory,
+               name = request_name_] {
+    return attempt(name, [&] { return to_tokens ? tokenize(text, *context) : detokenize(text, *context); });
+  };
+  if (!is_long) return send(*out_, headers_, work());
+  // Made here: where memory is short, the refusal must still come back.
+  const auto answer = std::make_shared<result<std::string>>();
+  const bool taken = context_->run_long([work = std::move(work), answer, post = post_, out = out_, headers = headers_] {
+    *answer = work();
     post([out, headers, answer] { send(*out, headers, std::move(*answer)); });
   });
   if (!taken)

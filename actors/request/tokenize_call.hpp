@@ -12,8 +12,9 @@ namespace skein::request {
 /// to nobody when the client has left meanwhile.
 class tokenize_call final : public connection::http_call {
  public:
-  tokenize_call(bool to_tokens, connection::header_list headers, std::shared_ptr<const service_context> context,
-                std::function<void(std::function<void()>)> post, std::shared_ptr<connection::response_writer> out);
+  tokenize_call(bool to_tokens, std::string request_name, connection::header_list headers,
+                std::shared_ptr<const service_context> context, std::function<void(std::function<void()>)> post,
+                std::shared_ptr<connection::response_writer> out);
 
   void body(std::string bytes) override;
   void writable() override {}
@@ -21,6 +22,7 @@ class tokenize_call final : public connection::http_call {
 
  private:
   const bool to_tokens_;
+  const std::string request_name_;
   connection::header_list headers_;
   std::shared_ptr<const service_context> context_;
   std::function<void(std::function<void()>)> post_;

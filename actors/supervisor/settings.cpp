@@ -42,11 +42,13 @@ request::service_settings service_settings(const config::config& c, std::string 
   to.limits.stop_bytes_max = c.limits.stop_bytes_max;
   to.limits.logit_bias_max = c.limits.logit_bias_max;
   to.limits.json_depth_max = c.limits.json_depth_max;
+  to.limits.response_bytes_max = c.limits.response_bytes_max;
   to.password = c.server.password;
   to.unauthenticated_body_bytes_max = c.limits.unauthenticated_body_bytes_max;
   to.json_password = c.server.json_password;
   to.cors_origins = c.server.cors_origins;
   to.outbound_bytes_max = c.limits.outbound_bytes_max;
+  to.held_bytes_max = c.queue.bytes_max;
   to.queue_timeout = milliseconds(c.queue.queue_timeout_ms);
   to.total_timeout = milliseconds(c.queue.total_timeout_ms);
   to.version = std::move(version);
@@ -65,6 +67,7 @@ device::device_actor_options device_options(const config::config& c) {
   to.waiting_per_client_max = c.queue.waiting_per_client_max;
   to.turn_tokens = c.queue.turn_tokens;
   to.parked_max = c.queue.parked_max;
+  to.parked_bytes_max = c.queue.parked_bytes_max;
   to.mailbox_max = c.queue.waiting_max + 1024;
   to.prefill_chunk_tokens = c.engine.prefill_chunk_tokens;
   return to;

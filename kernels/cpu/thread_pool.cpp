@@ -5,6 +5,7 @@
 #endif
 
 #include <algorithm>
+#include <utility>
 
 #include "base/check.hpp"
 
@@ -78,6 +79,17 @@ void thread_pool::run_erased(std::size_t tasks, erased_body call, const void* bo
     else
       std::this_thread::yield();
   }
+  if (failed_.exchange(false, std::memory_order_relaxed)) std::rethrow_exception(std::exchange(failure_, nullptr));
+}
+
+/// Whoever waits for the phase must see every task end, also one that throws.
+void thread_pool::run_task(std::uint32_t task, std::uint32_t thread) noexcept {
+  try {
+    call_(body_, task, thread);
+  } catch (...) {
+    if (!failed_.exchange(true, std::memory_order_relaxed)) failure_ = std::current_exception();
+  }
+  unfinished_.fetch_sub(1, std::memory_order_acq_rel);
 }
 
 void thread_pool::take_tasks(std::uint32_t phase, std::uint32_t thread) {
@@ -85,8 +97,7 @@ void thread_pool::take_tasks(std::uint32_t phase, std::uint32_t thread) {
   while (phase_of(claim) == phase && static_cast<std::uint32_t>(claim) > 0) {
     if (!claim_.compare_exchange_weak(claim, claim - 1, std::memory_order_acq_rel, std::memory_order_acquire)) continue;
     // Claimed from the last task down: the caller counts what is left, so the number is the task.
-    call_(body_, static_cast<std::uint32_t>(claim) - 1, thread);
-    unfinished_.fetch_sub(1, std::memory_order_acq_rel);
+    run_task(static_cast<std::uint32_t>(claim) - 1, thread);
     claim = claim_.load(std::memory_order_acquire);
   }
 }

@@ -2,6 +2,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <thread>
 #include <vector>
 
@@ -26,7 +27,8 @@ class thread_pool {
   [[nodiscard]] std::uint32_t threads() const { return static_cast<std::uint32_t>(workers_.size()) + 1; }
 
   /// body(task, thread) for all tasks 0 .. tasks-1 (fewer than 2^32); `thread` is 0 .. threads()-1, for scratch memory.
-  /// Returns when all are done. One caller at a time; a body must not call run().
+  /// Returns when all are done; throws then what a task threw (one of them, when several did). One caller at a time; a
+  /// body must not call run().
   template <typename Body>
   void run(std::size_t tasks, const Body& body) {
     run_erased(
@@ -42,6 +44,7 @@ class thread_pool {
   void work(std::uint32_t thread);
   /// Claims and runs tasks of phase `phase` until none is left.
   void take_tasks(std::uint32_t phase, std::uint32_t thread);
+  void run_task(std::uint32_t task, std::uint32_t thread) noexcept;
 
   // Written by the caller before it opens a phase in claim_, read by whoever has claimed a task of that phase. The
   // caller does not return before all claimed tasks are done, so a late worker never sees a half-written phase.
@@ -53,6 +56,8 @@ class thread_pool {
   alignas(64) std::atomic<std::uint64_t> unfinished_{0};
   alignas(64) std::atomic<std::uint32_t> wake_{0};  ///< counts phases; what sleeping workers wait on
   std::atomic<bool> stop_{false};
+  std::atomic<bool> failed_{false};  ///< a task of this phase has thrown
+  std::exception_ptr failure_;       ///< what it threw; written by the first to set failed_, read by the caller
   std::vector<std::thread> workers_;
 };
 

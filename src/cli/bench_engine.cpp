@@ -214,6 +214,8 @@ void print_json(const report& r) {
 
 /// The model to measure: the one given, or random weights of a released size.
 result<opened_model> model_of(const bench_engine_command& what) {
+  if (what.random_size.empty() && what.model.path.empty())
+    return error{error_kind::invalid_argument, "bench engine needs a model: --model PATH or --random SIZE", "model"};
   if (what.random_size.empty()) return open_model(what.model.path);
   const auto dims = released_dims(what.random_size);
   if (!dims) return error{error_kind::invalid_argument, "no released size " + what.random_size, "random"};

@@ -8,8 +8,8 @@
 namespace skein::engine {
 
 /// The work behind a host-run engine (host_engine.hpp): the commands of `engine`, each done when its call returns.
-/// All calls come from one thread, in the order in which they were queued. An error means that the device is lost; no
-/// call follows it.
+/// All calls come from one thread, in the order in which they were queued. An error or an exception means that the
+/// device is lost; no call follows it.
 class backend {
  public:
   virtual ~backend() = default;

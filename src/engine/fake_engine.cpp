@@ -1,6 +1,7 @@
 #include "engine/fake_engine.hpp"
 
 #include <algorithm>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <utility>
@@ -15,7 +16,7 @@
 namespace skein::engine {
 namespace {
 
-/// A stage backend with trouble to order: slow ticks, a lost device, and no tolerance for damaged states.
+/// A stage backend with trouble to order: slow ticks, a lost device, exceptions, and no tolerance for damaged states.
 class fake_backend final : public stage_backend {
  public:
   fake_backend(const fake_engine_options& options, std::unique_ptr<kernels::stages> stages,
@@ -38,6 +39,7 @@ class fake_backend final : public stage_backend {
     std::this_thread::sleep_for(options_.tick_latency + jitter);
     if (tick == options_.lost_at_tick)
       return error{error_kind::unavailable, "fake device lost in tick " + std::to_string(tick), {}};
+    if (tick == options_.throws_at_tick) throw std::runtime_error("tick " + std::to_string(tick) + " was told to");
     return stage_backend::run(tick, plan, results);
   }
 

@@ -17,6 +17,7 @@ struct fake_engine_options {
   std::chrono::microseconds tick_latency{0};
   std::chrono::microseconds tick_jitter{0};  ///< up to this much more, chosen by tick number
   std::uint64_t lost_at_tick = 0;            ///< the device is lost in the tick of this number; 0: never
+  std::uint64_t throws_at_tick = 0;          ///< an exception leaves the tick of this number; 0: never
   std::string model_identity = "fake";
 };
 

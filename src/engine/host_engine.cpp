@@ -2,9 +2,11 @@
 
 #include <array>
 #include <condition_variable>
+#include <exception>
 #include <limits>
 #include <mutex>
 #include <optional>
+#include <string>
 #include <thread>
 #include <utility>
 #include <variant>
@@ -214,8 +216,7 @@ class host_engine final : public engine {
 
   // False when the engine is being destroyed.
   [[nodiscard]] bool run_command(const command& c) {
-    result<void> outcome;
-    if (!loss_) outcome = std::visit([this](const auto& alternative) { return run(alternative); }, c);
+    const result<void> outcome = loss_ ? result<void>() : attempt(c);
     const std::lock_guard lock(mutex_);
     if (!outcome) {
       loss_ = outcome.error();
@@ -225,6 +226,15 @@ class host_engine final : public engine {
     ++commands_done_;
     work_done_.notify_all();
     return !stopping_;
+  }
+
+  // What throws in the middle leaves states half written: the device is lost as if it had said so itself.
+  [[nodiscard]] result<void> attempt(const command& c) {
+    try {
+      return std::visit([this](const auto& alternative) { return run(alternative); }, c);
+    } catch (const std::exception& trouble) {
+      return error{error_kind::internal, std::string("the engine failed: ") + trouble.what(), {}};
+    }
   }
 
   result<void> run(const start_command& c) { return backend_->start(c.slot, c.params), result<void>(); }

@@ -35,7 +35,8 @@ struct token_usage {
 
 enum class finish_reason : std::uint8_t { stop, length };
 
-/// An end that the server, not the text, brought about: "drain", "admin_stop" or "paused".
+/// An end that the server, not the text, brought about: "drain", "timeout", "device_lost" or
+/// "response_bytes_max".
 struct administrative_stop {
   std::string stop_reason;
   std::string request_id;

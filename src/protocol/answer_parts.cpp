@@ -70,6 +70,17 @@ std::string token_text(std::string_view bytes) {
   return text;
 }
 
+std::string usage_event(const answer_shape& shape, const answer_head& head, const token_usage& usage) {
+  std::string json;
+  json_writer out(json);
+  out.begin_object();
+  write_head(out, head, shape.event_object);
+  out.key("choices").begin_array().end_array();
+  write_usage(out, usage);
+  out.end_object();
+  return json;
+}
+
 float finite_logprob(float logprob) { return std::isfinite(logprob) ? std::max(logprob, -9999.0f) : -9999.0f; }
 
 }  // namespace skein::protocol

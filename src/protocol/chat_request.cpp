@@ -80,25 +80,22 @@ void read_logprobs(const object_reader& body, sampling::sampling_params& out) {
 
 result<generation_request> parse_chat_completion(std::string_view text, const model_preset& preset,
                                                  const request_limits& limits) {
-  const auto document = parse_object(text, limits);
-  if (!document) return document.error();
-  first_fault fault;
-  const object_reader body(document->root(), "", fault);
-  generation_request request;
-  request.shape = api::chat_completions;
-  request.messages = read_messages(body);
-  refuse_unsupported_fields(body);
-  read_delivery(body, limits, request);
-  read_sampling(body,
-                {preset.temperature, preset.top_p, preset.top_k, preset.alpha_presence, preset.alpha_frequency,
-                 preset.alpha_decay, preset.max_tokens},
-                limits, request.sampling);
-  read_stops(body, preset.stop, limits, request);
-  read_logprobs(body, request.sampling);
-  request.think = read_think(body, preset);
-  request.reasoning_raw = read_reasoning_raw(body);
-  if (fault.found()) return fault.get();
-  return request;
+  return read_body(text, limits, [&](const object_reader& body) {
+    generation_request request;
+    request.shape = api::chat_completions;
+    request.messages = read_messages(body);
+    refuse_unsupported_fields(body);
+    read_delivery(body, limits, request);
+    read_sampling(body,
+                  {preset.temperature, preset.top_p, preset.top_k, preset.alpha_presence, preset.alpha_frequency,
+                   preset.alpha_decay, preset.max_tokens},
+                  limits, request.sampling);
+    read_stops(body, preset.stop, limits, request);
+    read_logprobs(body, request.sampling);
+    request.think = read_think(body, preset);
+    request.reasoning_raw = read_reasoning_raw(body);
+    return request;
+  });
 }
 
 }  // namespace skein::protocol

@@ -5,8 +5,6 @@
 namespace skein::protocol {
 namespace {
 
-constexpr std::string_view chunk_object = "chat.completion.chunk";
-
 void write_token(json_writer& out, std::string_view bytes, float logprob) {
   out.key("token").value(token_text(bytes));
   out.key("logprob").value(finite_logprob(logprob));
@@ -31,87 +29,48 @@ void write_logprobs(json_writer& out, std::span<const logprob_entry> entries) {
   out.end_array().end_object();
 }
 
-void write_choice(json_writer& out, const chat_choice& choice) {
-  out.begin_object().key("index").value(choice.index);
-  out.key("message").begin_object().key("role").value("assistant");
-  out.key("content").value(choice.content);
-  if (!choice.reasoning.empty()) out.key("reasoning_content").value(choice.reasoning);
-  out.end_object();
-  out.key("logprobs");
-  if (choice.logprobs)
-    write_logprobs(out, *choice.logprobs);
-  else
-    out.null();
-  write_end(out, &choice.end);
-  out.end_object();
-}
+constexpr answer_shape shape{"chat.completion", "chat.completion.chunk", write_logprobs};
 
-/// One event with one choice; `write_delta(out)` writes the members of its delta.
-template <typename WriteDelta>
-std::string chunk(const answer_head& head, std::uint32_t index, std::span<const logprob_entry> logprobs,
-                  const answer_end* end, bool usage_follows, WriteDelta write_delta) {
-  std::string json;
-  json_writer out(json);
-  out.begin_object();
-  write_head(out, head, chunk_object);
-  out.key("choices").begin_array().begin_object().key("index").value(index);
-  out.key("delta").begin_object();
-  write_delta(out);
-  out.end_object();
-  out.key("logprobs");
-  if (logprobs.empty())
-    out.null();
-  else
-    write_logprobs(out, logprobs);
-  write_end(out, end);
-  out.end_object().end_array();
-  if (usage_follows) out.key("usage").null();
-  if (end) write_administrative(out, *end);
-  out.end_object();
-  return json;
+/// An event whose delta has the members that `write(out)` writes.
+template <typename Write>
+std::string delta_event(const answer_head& head, const choice_event& event, Write write) {
+  return answer_event(shape, head, event, [&](json_writer& out) {
+    out.key("delta").begin_object();
+    write(out);
+    out.end_object();
+  });
 }
 
 }  // namespace
 
 std::string chat_body(const answer_head& head, std::span<const chat_choice> choices, const token_usage& usage) {
-  std::string json;
-  json_writer out(json);
-  out.begin_object();
-  write_head(out, head, "chat.completion");
-  out.key("choices").begin_array();
-  for (const auto& choice : choices) write_choice(out, choice);
-  out.end_array();
-  write_usage(out, usage);
-  if (const auto* end = administrative_end(choices)) write_administrative(out, *end);
-  out.end_object();
-  return json;
-}
-
-std::string chat_role_chunk(const answer_head& head, std::uint32_t index, bool usage_follows) {
-  return chunk(head, index, {}, nullptr, usage_follows,
-               [](json_writer& out) { out.key("role").value("assistant").key("content").value(""); });
-}
-
-std::string chat_delta_chunk(const answer_head& head, const chat_delta& delta, bool usage_follows) {
-  return chunk(head, delta.index, delta.logprobs, nullptr, usage_follows, [&](json_writer& out) {
-    if (!delta.reasoning.empty()) out.key("reasoning_content").value(delta.reasoning);
-    if (!delta.content.empty()) out.key("content").value(delta.content);
+  return answer_body(shape, head, choices, usage, [](json_writer& out, const chat_choice& choice) {
+    out.key("message").begin_object().key("role").value("assistant");
+    out.key("content").value(choice.content);
+    if (!choice.reasoning.empty()) out.key("reasoning_content").value(choice.reasoning);
+    out.end_object();
   });
 }
 
+std::string chat_role_chunk(const answer_head& head, std::uint32_t index, bool usage_follows) {
+  return delta_event(head, {.index = index, .usage_follows = usage_follows},
+                     [](json_writer& out) { out.key("role").value("assistant").key("content").value(""); });
+}
+
+std::string chat_delta_chunk(const answer_head& head, const chat_delta& delta, bool usage_follows) {
+  return delta_event(head, {.index = delta.index, .logprobs = delta.logprobs, .usage_follows = usage_follows},
+                     [&](json_writer& out) {
+                       if (!delta.reasoning.empty()) out.key("reasoning_content").value(delta.reasoning);
+                       if (!delta.content.empty()) out.key("content").value(delta.content);
+                     });
+}
+
 std::string chat_final_chunk(const answer_head& head, std::uint32_t index, const answer_end& end, bool usage_follows) {
-  return chunk(head, index, {}, &end, usage_follows, [](json_writer&) {});
+  return delta_event(head, {.index = index, .end = &end, .usage_follows = usage_follows}, [](json_writer&) {});
 }
 
 std::string chat_usage_chunk(const answer_head& head, const token_usage& usage) {
-  std::string json;
-  json_writer out(json);
-  out.begin_object();
-  write_head(out, head, chunk_object);
-  out.key("choices").begin_array().end_array();
-  write_usage(out, usage);
-  out.end_object();
-  return json;
+  return usage_event(shape, head, usage);
 }
 
 }  // namespace skein::protocol

@@ -85,24 +85,21 @@ void read_logprobs(const object_reader& body, sampling::sampling_params& out) {
 
 result<generation_request> parse_completion(std::string_view text, const model_preset& preset,
                                             const request_limits& limits) {
-  const auto document = parse_object(text, limits);
-  if (!document) return document.error();
-  first_fault fault;
-  const object_reader body(document->root(), "", fault);
-  generation_request request;
-  request.shape = api::completions;
-  read_prompts(body, limits, request);
-  refuse_unsupported_fields(body);
-  read_delivery(body, limits, request);
-  read_rows(body, limits, request);
-  const sampling_defaults plain{1.0f, 1.0f, 0, 0.0f, 0.0f, preset.alpha_decay, preset.completion_max_tokens};
-  read_sampling(body, plain, limits, request.sampling);
-  const std::vector<std::string> no_turns;  // plain text has no turns to end
-  read_stops(body, no_turns, limits, request);
-  read_logprobs(body, request.sampling);
-  request.echo = body.boolean("echo").value_or(false);
-  if (fault.found()) return fault.get();
-  return request;
+  return read_body(text, limits, [&](const object_reader& body) {
+    generation_request request;
+    request.shape = api::completions;
+    read_prompts(body, limits, request);
+    refuse_unsupported_fields(body);
+    read_delivery(body, limits, request);
+    read_rows(body, limits, request);
+    const sampling_defaults plain{1.0f, 1.0f, 0, 0.0f, 0.0f, preset.alpha_decay, preset.completion_max_tokens};
+    read_sampling(body, plain, limits, request.sampling);
+    const std::vector<std::string> no_turns;  // plain text has no turns to end
+    read_stops(body, no_turns, limits, request);
+    read_logprobs(body, request.sampling);
+    request.echo = body.boolean("echo").value_or(false);
+    return request;
+  });
 }
 
 }  // namespace skein::protocol

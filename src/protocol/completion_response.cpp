@@ -7,8 +7,6 @@
 namespace skein::protocol {
 namespace {
 
-constexpr std::string_view object = "text_completion";
-
 /// {"token":logprob,...}; of tokens with equal text only the best is named, since a name may stand once.
 void write_alternatives(json_writer& out, const logprob_entry& entry) {
   if (!entry.logprob) {
@@ -38,68 +36,32 @@ void write_logprobs(json_writer& out, std::span<const logprob_entry> entries) {
   out.end_array().end_object();
 }
 
-std::string chunk(const answer_head& head, const completion_delta& delta, const answer_end* end, bool usage_follows) {
-  std::string json;
-  json_writer out(json);
-  out.begin_object();
-  write_head(out, head, object);
-  out.key("choices").begin_array().begin_object();
-  out.key("index").value(delta.index).key("text").value(delta.text).key("logprobs");
-  if (delta.logprobs.empty())
-    out.null();
-  else
-    write_logprobs(out, delta.logprobs);
-  write_end(out, end);
-  out.end_object().end_array();
-  if (usage_follows) out.key("usage").null();
-  if (end) write_administrative(out, *end);
-  out.end_object();
-  return json;
+constexpr answer_shape shape{"text_completion", "text_completion", write_logprobs};
+
+std::string text_event(const answer_head& head, const choice_event& event, std::string_view text) {
+  return answer_event(shape, head, event, [&](json_writer& out) { out.key("text").value(text); });
 }
 
 }  // namespace
 
 std::string completion_body(const answer_head& head, std::span<const completion_choice> choices,
                             const token_usage& usage) {
-  std::string json;
-  json_writer out(json);
-  out.begin_object();
-  write_head(out, head, object);
-  out.key("choices").begin_array();
-  for (const auto& choice : choices) {
-    out.begin_object().key("index").value(choice.index).key("text").value(choice.text).key("logprobs");
-    if (choice.logprobs)
-      write_logprobs(out, *choice.logprobs);
-    else
-      out.null();
-    write_end(out, &choice.end);
-    out.end_object();
-  }
-  out.end_array();
-  write_usage(out, usage);
-  if (const auto* end = administrative_end(choices)) write_administrative(out, *end);
-  out.end_object();
-  return json;
+  return answer_body(shape, head, choices, usage,
+                     [](json_writer& out, const completion_choice& choice) { out.key("text").value(choice.text); });
 }
 
 std::string completion_chunk(const answer_head& head, const completion_delta& delta, bool usage_follows) {
-  return chunk(head, delta, nullptr, usage_follows);
+  return text_event(head, {.index = delta.index, .logprobs = delta.logprobs, .usage_follows = usage_follows},
+                    delta.text);
 }
 
 std::string completion_final_chunk(const answer_head& head, std::uint32_t index, const answer_end& end,
                                    bool usage_follows) {
-  return chunk(head, {index, "", {}}, &end, usage_follows);
+  return text_event(head, {.index = index, .end = &end, .usage_follows = usage_follows}, "");
 }
 
 std::string completion_usage_chunk(const answer_head& head, const token_usage& usage) {
-  std::string json;
-  json_writer out(json);
-  out.begin_object();
-  write_head(out, head, object);
-  out.key("choices").begin_array().end_array();
-  write_usage(out, usage);
-  out.end_object();
-  return json;
+  return usage_event(shape, head, usage);
 }
 
 }  // namespace skein::protocol

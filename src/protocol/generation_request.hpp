@@ -59,6 +59,7 @@ struct request_limits {
   std::uint32_t stop_ids_max = 128;
   std::uint32_t logit_bias_max = 1024;
   std::uint32_t json_depth_max = 64;
+  std::size_t response_bytes_max = 32u << 20;  ///< of an answer that is sent whole
 };
 
 /// A parsed and checked generation call; all defaults are applied.
@@ -80,7 +81,7 @@ struct generation_request {
   std::uint32_t best_of = 1;  ///< completions, >= n
   bool stream = false;
   bool include_usage = false;
-  std::uint32_t chunk_size = 1;         ///< tokens collected before an event
+  std::uint32_t chunk_size = 1;  ///< tokens collected before an event
   std::string user;
 };
 

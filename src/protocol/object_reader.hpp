@@ -3,6 +3,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include "base/ids.hpp"
@@ -63,5 +64,17 @@ class object_reader {
 
 /// A body that must be one JSON object.
 [[nodiscard]] result<json_document> parse_object(std::string_view text, const request_limits& limits);
+
+/// What `read(body)` makes of such a body, unless something in it is wrong: the frame of every parser.
+template <typename Read>
+[[nodiscard]] auto read_body(std::string_view text, const request_limits& limits, Read read)
+    -> result<std::invoke_result_t<Read, const object_reader&>> {
+  const auto document = parse_object(text, limits);
+  if (!document) return document.error();
+  first_fault fault;
+  auto made = read(object_reader(document->root(), "", fault));
+  if (fault.found()) return fault.get();
+  return made;
+}
 
 }  // namespace skein::protocol

@@ -1,6 +1,7 @@
 #include "protocol/tokenize_api.hpp"
 
-#include <limits>
+#include <string>
+#include <utility>
 
 #include "base/utf8.hpp"
 #include "protocol/json_writer.hpp"
@@ -19,60 +20,76 @@ void write_piece(json_writer& out, std::string_view bytes) {
   out.end_array();
 }
 
-}  // namespace
-
-result<tokenize_request> parse_tokenize(std::string_view text, const request_limits& limits) {
-  const auto document = parse_object(text, limits);
-  if (!document) return document.error();
-  first_fault fault;
-  const object_reader body(document->root(), "", fault);
-  const auto content = body.text("content");
-  if (!content) body.refuse("content", "must be a string");
-  const tokenize_request request{std::string(content.value_or("")), body.boolean("add_special").value_or(false),
-                                 body.boolean("with_pieces").value_or(false)};
-  if (fault.found()) return fault.get();
-  return request;
-}
-
-std::string tokenize_answer(std::span<const token_id> tokens) {
+/// {"tokens":[...]} with each token as `write` writes it.
+template <typename Write>
+result<std::string> tokens_answer(std::span<const token_id> tokens, const char* field, const request_limits& limits,
+                                  Write write) {
   std::string json;
   json_writer out(json);
   out.begin_object().key("tokens").begin_array();
-  for (const auto token : tokens) out.value(token);
-  out.end_array().end_object();
-  return json;
-}
-
-std::string tokenize_answer(std::span<const token_piece> pieces) {
-  std::string json;
-  json_writer out(json);
-  out.begin_object().key("tokens").begin_array();
-  for (const auto& piece : pieces) {
-    out.begin_object().key("id").value(piece.id).key("piece");
-    write_piece(out, piece.bytes);
-    out.end_object();
+  for (const auto token : tokens) {
+    write(out, token);
+    if (json.size() + 2 > limits.response_bytes_max) return response_too_long(field, limits);
   }
   out.end_array().end_object();
   return json;
 }
 
-result<std::vector<token_id>> parse_detokenize(std::string_view text, const request_limits& limits) {
-  const auto document = parse_object(text, limits);
-  if (!document) return document.error();
-  first_fault fault;
-  const object_reader body(document->root(), "", fault);
-  std::vector<token_id> tokens;
-  if (const auto list = body.array("tokens"))
-    tokens = read_token_list(*list, body.path_of("tokens"), limits.prompt_tokens_max, fault);
-  else
-    body.refuse("tokens", "must be a list of token ids");
-  if (fault.found()) return fault.get();
-  return tokens;
+}  // namespace
+
+result<tokenize_request> parse_tokenize(std::string_view text, const request_limits& limits) {
+  return read_body(text, limits, [&](const object_reader& body) {
+    const auto content = body.text("content");
+    if (!content) body.refuse("content", "must be a string");
+    const tokenize_request request{std::string(content.value_or("")), body.boolean("add_special").value_or(false),
+                                   body.boolean("with_pieces").value_or(false)};
+    return request;
+  });
 }
 
-std::string detokenize_answer(std::string_view content) {
+error response_too_long(std::string field, const request_limits& limits) {
+  return {error_kind::invalid_argument,
+          "the answer would be longer than limits.response_bytes_max (" + std::to_string(limits.response_bytes_max) +
+              " bytes)",
+          std::move(field)};
+}
+
+result<std::string> tokenize_answer(std::span<const token_id> tokens, const request_limits& limits) {
+  return tokens_answer(tokens, "content", limits, [](json_writer& out, token_id token) { out.value(token); });
+}
+
+result<std::string> tokenize_answer(std::span<const token_id> tokens,
+                                    const std::function<std::string_view(token_id)>& bytes_of,
+                                    const request_limits& limits) {
+  return tokens_answer(tokens, "with_pieces", limits, [&](json_writer& out, token_id token) {
+    out.begin_object().key("id").value(token).key("piece");
+    write_piece(out, bytes_of(token));
+    out.end_object();
+  });
+}
+
+result<std::vector<token_id>> parse_detokenize(std::string_view text, const request_limits& limits) {
+  return read_body(text, limits, [&](const object_reader& body) {
+    std::vector<token_id> tokens;
+    if (const auto list = body.array("tokens"))
+      tokens = read_token_list(*list, body.path_of("tokens"), limits.prompt_tokens_max, body.fault());
+    else
+      body.refuse("tokens", "must be a list of token ids");
+    return tokens;
+  });
+}
+
+result<std::string> detokenize_answer(std::span<const token_id> tokens,
+                                      const std::function<std::string_view(token_id)>& bytes_of,
+                                      const request_limits& limits) {
+  std::string content;
+  for (const auto token : tokens) {
+    content += bytes_of(token);
+    if (content.size() > limits.response_bytes_max) return response_too_long("tokens", limits);
+  }
   std::string json;
   json_writer(json).begin_object().key("content").value(content).end_object();
+  if (json.size() > limits.response_bytes_max) return response_too_long("tokens", limits);
   return json;
 }
 

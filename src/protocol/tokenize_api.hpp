@@ -1,4 +1,5 @@
 #pragma once
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -21,20 +22,23 @@ struct tokenize_request {
 /// Errors as parse_completion.
 [[nodiscard]] result<tokenize_request> parse_tokenize(std::string_view body, const request_limits& limits);
 
-/// {"tokens":[1,2]}
-[[nodiscard]] std::string tokenize_answer(std::span<const token_id> tokens);
+/// {"tokens":[1,2]}. Error, as for the answers below: invalid_argument when it would pass limits.response_bytes_max.
+[[nodiscard]] result<std::string> tokenize_answer(std::span<const token_id> tokens, const request_limits& limits);
 
-struct token_piece {
-  token_id id;
-  std::string_view bytes;
-};
 /// {"tokens":[{"id":1,"piece":"a"},{"id":2,"piece":[228,189]}]}: bytes as a list where they are no whole characters.
-[[nodiscard]] std::string tokenize_answer(std::span<const token_piece> pieces);
+[[nodiscard]] result<std::string> tokenize_answer(std::span<const token_id> tokens,
+                                                  const std::function<std::string_view(token_id)>& bytes_of,
+                                                  const request_limits& limits);
 
 /// The ids of {"tokens":[1,2]}. Errors as parse_completion; ids are not compared with a vocabulary.
 [[nodiscard]] result<std::vector<token_id>> parse_detokenize(std::string_view body, const request_limits& limits);
 
-/// {"content":"..."}
-[[nodiscard]] std::string detokenize_answer(std::string_view content);
+/// {"content":"..."}; `bytes_of` as above.
+[[nodiscard]] result<std::string> detokenize_answer(std::span<const token_id> tokens,
+                                                    const std::function<std::string_view(token_id)>& bytes_of,
+                                                    const request_limits& limits);
+
+/// The error for an answer that would pass limits.response_bytes_max, as `field` made it.
+[[nodiscard]] error response_too_long(std::string field, const request_limits& limits);
 
 }  // namespace skein::protocol

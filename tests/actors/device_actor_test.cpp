@@ -3,10 +3,13 @@
 // answer.
 #include "actors/device/device_actor.hpp"
 
+#include <atomic>
 #include <boost/test/unit_test.hpp>
 #include <condition_variable>
+#include <future>
 #include <map>
 #include <mutex>
+#include <new>
 #include <set>
 #include <thread>
 
@@ -22,6 +25,7 @@ using namespace std::chrono_literals;
 class collector final : public event_sink {
  public:
   void deliver(std::uint32_t, events&& batch) override {
+    if (deliveries_.fetch_add(1) + 1 == throws_at_delivery) throw std::bad_alloc();
     const std::lock_guard lock(mutex_);
     for (auto& e : batch.items) std::visit([this](auto& one) { take(one); }, e);
     changed_.notify_all();
@@ -45,6 +49,9 @@ class collector final : public event_sink {
     const std::lock_guard lock(mutex_);
     return causes_[cause];
   }
+  /// Set before the first delivery; 0: never.
+  std::size_t throws_at_delivery = 0;
+
   std::size_t rejections() {
     const std::lock_guard lock(mutex_);
     return rejected_;
@@ -63,6 +70,7 @@ class collector final : public event_sink {
     over_.insert(e.id);
   }
 
+  std::atomic<std::size_t> deliveries_{0};
   std::mutex mutex_;
   std::condition_variable changed_;
   std::map<request_id, std::vector<token_id>> tokens_;
@@ -155,4 +163,40 @@ BOOST_AUTO_TEST_CASE(a_lost_device_is_told_to_everybody_and_the_supervisor) {
   BOOST_REQUIRE(sink.wait_for(11));
   BOOST_TEST(told == 1);
   BOOST_TEST(actor.counters().lost.load());
+}
+
+BOOST_AUTO_TEST_CASE(an_exception_in_a_tick_is_told_to_everybody_and_the_supervisor) {
+  collector sink;
+  auto options = small_engine();
+  options.throws_at_tick = 5;
+  std::promise<error> told;
+  device_actor actor(engine::make_fake_engine(options), {}, sink, real_clock(),
+                     [&](const error& why) { told.set_value(why); });
+  for (request_id id = 1; id <= 10; ++id) BOOST_REQUIRE(actor.inbox().push(request(id, 1000)));
+  BOOST_REQUIRE(sink.wait_for(10));
+  BOOST_TEST(sink.count(finish_cause::device_lost) + sink.rejections() == 10u);
+  BOOST_TEST(sink.count(finish_cause::device_lost) > 0u);
+  const error why = told.get_future().get();
+  BOOST_TEST((why.kind == error_kind::internal));
+  BOOST_TEST(why.message == "the engine failed: tick 5 was told to");
+}
+
+BOOST_AUTO_TEST_CASE(an_exception_on_the_device_thread_loses_the_device_and_not_the_process) {
+  collector sink;
+  sink.throws_at_delivery = 8;  // in the middle of the answers: what this delivery held is lost
+  std::promise<error> told;
+  device_actor actor(engine::make_fake_engine(small_engine()), {}, sink, real_clock(),
+                     [&](const error& why) { told.set_value(why); });
+  for (request_id id = 1; id <= 10; ++id) BOOST_REQUIRE(actor.inbox().push(request(id, 1u << 30)));
+  BOOST_REQUIRE(sink.wait_for(10));
+  const error why = told.get_future().get();
+  BOOST_TEST((why.kind == error_kind::internal));
+  BOOST_TEST(why.message.starts_with("the device thread failed: "));
+  BOOST_TEST(actor.counters().lost.load());
+  BOOST_TEST(sink.count(finish_cause::device_lost) > 0u);
+  BOOST_REQUIRE(actor.inbox().push(request(11, 5)));
+  BOOST_REQUIRE(sink.wait_for(11));
+  BOOST_REQUIRE(actor.inbox().push_urgent(shutdown{real_clock().now()}));
+  actor.join();
+  BOOST_TEST(actor.counters().ended.load());
 }

@@ -7,50 +7,15 @@
 #include <string>
 #include <vector>
 
+#include "tests/actors/hand_run_pool.hpp"
+#include "tests/actors/response_recorder.hpp"
+#include "tests/support/failing_new.hpp"
+
 namespace {
 
 using namespace skein;
 using namespace skein::request;
 using namespace std::chrono_literals;
-
-/// Remembers what a client would get.
-class recorder final : public connection::response_writer {
- public:
-  void respond(unsigned s, connection::header_list h, std::string body) override {
-    BOOST_REQUIRE(!ended && !streaming);
-    status = s;
-    headers = std::move(h);
-    text = std::move(body);
-    ended = true;
-  }
-  void begin_stream(unsigned s, connection::header_list h) override {
-    BOOST_REQUIRE(!ended && !streaming);
-    status = s;
-    headers = std::move(h);
-    streaming = true;
-  }
-  void write(std::string bytes) override {
-    BOOST_REQUIRE(streaming && !ended);
-    text += bytes;
-  }
-  void end() override {
-    BOOST_REQUIRE(streaming && !ended);
-    ended = true;
-  }
-  void abort() override { ended = true; }
-  [[nodiscard]] std::size_t queued_bytes() const override { return queued; }
-  [[nodiscard]] std::string header(std::string_view name) const {
-    for (const auto& [n, v] : headers)
-      if (n == name) return v;
-    return {};
-  }
-
-  unsigned status = 0;
-  connection::header_list headers;
-  std::string text;
-  std::size_t queued = 0;
-  bool streaming = false, ended = false;
-};
 
 /// One io thread's worth of request actors with the test in the place of device, clock, workers and client.
 struct bench {
@@ -63,16 +28,12 @@ struct bench {
     context->logins = &logins;
     context->time = &time;
     context->ready = true;
-    context->run_long = [this](std::function<void()> work) {
-      if (workers_full) return false;
-      long_work.push_back(std::move(work));
-      return true;
-    };
+    context->run_long = [this](std::function<void()> work) { return pool.take(std::move(work)); };
   }
 
   /// Sends a body; the call then waits for the device, or has answered.
   void send(const std::string& body, protocol::api shape = protocol::api::chat_completions, bool authenticated = true) {
-    out = std::make_shared<recorder>();
+    out = std::make_shared<test::response_recorder>();
     call_origin origin;
     origin.shape = shape;
     origin.request_name = "req-1";
@@ -81,7 +42,7 @@ struct bench {
     origin.headers = {{"X-Request-Id", "req-1"}};
     origin.received = time.now();
     call = std::make_unique<generation_call>(
-        origin, context, hub, [this](std::function<void()> w) { posted.push_back(std::move(w)); }, out);
+        origin, context, hub, [this](std::function<void()> w) { pool.posted.push_back(std::move(w)); }, out);
     call->body(body);
     read_mailbox();
   }
@@ -137,16 +98,15 @@ struct bench {
     }
     return all;
   }
-  [[nodiscard]] bool has(const std::string& piece) const { return out->text.find(piece) != std::string::npos; }
+  [[nodiscard]] bool has(const std::string& piece) const { return out->has(piece); }
 
   std::shared_ptr<service_context> context = std::make_shared<service_context>();
   device::mailbox inbox{100, 100};
   login_guard logins{{.failures_max = 5}};
   fake_clock time;
   request_hub hub{3, inbox};
-  std::vector<std::function<void()>> posted, long_work;
-  bool workers_full = false;
-  std::shared_ptr<recorder> out;
+  test::hand_run_pool pool;
+  std::shared_ptr<test::response_recorder> out;
   std::unique_ptr<generation_call> call;
   std::vector<device::submit> submitted;
   std::vector<request_id> cancelled;
@@ -403,14 +363,8 @@ BOOST_AUTO_TEST_CASE(long_bodies_and_texts_go_through_the_worker_pool) {
   bench b;
   b.send(R"({"prompt":")" + std::string(2 << 20, 'x') + R"("})", protocol::api::completions);
   BOOST_TEST(b.submitted.empty());
-  for (int round = 0; round < 2; ++round) {  // parse, then tokenise
-    BOOST_REQUIRE_EQUAL(b.long_work.size(), 1u);
-    b.long_work[0]();
-    b.long_work.clear();
-    BOOST_REQUIRE_EQUAL(b.posted.size(), 1u);
-    b.posted[0]();
-    b.posted.clear();
-  }
+  b.pool.run_one();  // parse
+  b.pool.run_one();  // tokenise
   b.read_mailbox();
   BOOST_REQUIRE_EQUAL(b.submitted.size(), 1u);
   BOOST_TEST(b.submitted[0].prompt.size() == 2u << 20);
@@ -420,10 +374,10 @@ BOOST_AUTO_TEST_CASE(work_that_comes_back_after_the_client_left_finds_nobody) {
   bench b;
   b.send(R"({"prompt":")" + std::string(2 << 20, 'x') + R"("})", protocol::api::completions);
   b.call.reset();
-  b.long_work[0]();
-  b.posted[0]();
+  b.pool.long_work[0]();
+  b.pool.posted[0]();
   BOOST_TEST(b.submitted.empty());
-  b.workers_full = true;
+  b.pool.full = true;
   b.send(R"({"prompt":")" + std::string(2 << 20, 'x') + R"("})", protocol::api::completions);
   BOOST_TEST(b.out->status == 429u);
 }
@@ -437,4 +391,142 @@ BOOST_AUTO_TEST_CASE(a_drain_says_so) {
   BOOST_TEST(b.has(R"("finish_reason":"length")"));
   BOOST_TEST(b.has(R"("stop_reason":"drain")"));
   BOOST_TEST(b.has(R"("content":"part")"));
+}
+
+BOOST_AUTO_TEST_CASE(work_that_throws_on_the_worker_pool_is_a_500) {
+  bench b;
+  const std::string body = R"({"prompt":")" + std::string(2 << 20, 'x') + R"("})";
+  b.send(body, protocol::api::completions);
+  b.pool.run_one();
+  {
+    const test::failing_new no_memory(2 << 20);
+    b.pool.run_one();
+  }
+  BOOST_TEST(b.out->status == 500u);
+  BOOST_TEST(b.has(R"({"error":{"message":"the server failed while it worked on this request","type":"server_error")"));
+  BOOST_TEST(b.submitted.empty());
+  b.send(body, protocol::api::completions);
+  b.pool.run_one();
+  b.pool.run_one();
+  b.read_mailbox();
+  BOOST_TEST(b.submitted.size() == 1u);
+}
+
+BOOST_AUTO_TEST_CASE(an_event_that_throws_ends_its_call_and_no_other) {
+  for (const bool streamed : {false, true}) {
+    bench b;
+    b.send(R"({"prompt":"pq","echo":true,"logprobs":2)" + std::string(streamed ? R"(,"stream":true})" : "}"),
+           protocol::api::completions);
+    b.admit();
+    const auto failing = std::move(b.call);
+    const auto failing_out = b.out;
+    b.send(R"({"prompt":"x","stream":true})", protocol::api::completions);
+    b.admit(1);
+    std::vector<device::event> batch;
+    batch.emplace_back(device::prompt_scored{b.submitted[0].id, std::vector<sampling::token_logprobs>(20'000)});
+    batch.emplace_back(device::token{b.submitted[0].id, 0, 0, 'n', nullptr});
+    batch.emplace_back(device::token{b.submitted[1].id, 0, 0, 'y', nullptr});
+    batch.emplace_back(device::row_finished{b.submitted[1].id, 0, device::finish_cause::budget});
+    {
+      const test::failing_new no_memory(1 << 20);
+      b.hub.dispatch(std::move(batch));
+    }
+    b.read_mailbox();
+    BOOST_TEST(failing_out->ended);
+    BOOST_TEST(failing_out->status == (streamed ? 200u : 500u));
+    BOOST_TEST(failing_out->has(R"({"error":{"message":"the server failed while it worked on this request")"));
+    if (streamed) BOOST_TEST(failing_out->text.ends_with("data: [DONE]\n\n"));
+    BOOST_TEST(b.cancelled == (std::vector<request_id>{b.submitted[0].id, b.submitted[1].id}),
+               boost::test_tools::per_element());
+    BOOST_TEST(b.streamed("text") == "y");
+    BOOST_TEST(b.out->text.ends_with("data: [DONE]\n\n"));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(what_requests_hold_has_a_ceiling_in_bytes) {
+  bench b;
+  b.context->settings.held_bytes_max = 2000;
+  const std::string body = R"({"prompt":")" + std::string(400, 'x') + R"("})";  // 1,600 bytes as tokens
+  b.send(body, protocol::api::completions);
+  BOOST_REQUIRE_EQUAL(b.submitted.size(), 1u);
+  BOOST_TEST(b.context->memory->held() > 1600u);
+  const auto waiting = std::move(b.call);
+  b.send(body, protocol::api::completions);
+  BOOST_TEST(b.out->status == 429u);
+  BOOST_TEST(!b.out->header("Retry-After").empty());
+  BOOST_TEST(b.has(R"("code":"rate_limit_exceeded")"));
+  BOOST_TEST(b.has("queue.bytes_max (2000 bytes)"));
+  waiting->gone("client closed");
+  BOOST_TEST(b.context->memory->held() > 1600u);  // the device has not dropped it yet
+  b.submitted.clear();
+  BOOST_TEST(b.context->memory->held() == 0u);
+  b.send(body, protocol::api::completions);
+  BOOST_TEST(b.submitted.size() == 1u);
+  b.call.reset();
+  b.submitted.clear();
+  b.send(R"({"prompt":")" + std::string(2000, 'x') + R"("})", protocol::api::completions);
+  BOOST_TEST(b.out->status == 413u);  // it would never fit
+  BOOST_TEST(b.has("queue.bytes_max"));
+  b.send(R"({"prompt":")" + std::string(600, 'x') + R"("})", protocol::api::completions);
+  BOOST_TEST(b.out->status == 413u);  // nor this, as tokens
+  BOOST_TEST(b.context->memory->held() == 0u);
+}
+
+BOOST_AUTO_TEST_CASE(a_prompt_is_kept_for_an_echo_only) {
+  bench b;
+  for (const bool echo : {false, true}) {
+    prepared_call call;
+    call.request.echo = echo;
+    call.prompts = {{1, 2, 3}};
+    const token_id* const where = call.prompts[0].data();
+    answer_state answer(std::move(call), b.context->model, {}, "req-1");
+    const auto given = answer.give_prompt(0);
+    BOOST_TEST(given.size() == 3u);
+    BOOST_TEST((given.data() == where) == !echo);  // moved, not copied
+    BOOST_TEST(answer.usage().prompt_tokens == 3u);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_whole_answer_ends_at_its_ceiling) {
+  bench b;
+  b.context->settings.limits.response_bytes_max = 10;
+  b.send(R"({"prompt":"x","n":2})", protocol::api::completions);
+  b.admit();
+  b.say("12345", 0);
+  b.say("abcdef", 1);
+  BOOST_TEST(b.cancelled_rows == std::vector<std::uint32_t>{1}, boost::test_tools::per_element());
+  b.say("6", 0);
+  BOOST_TEST(b.out->status == 200u);
+  BOOST_TEST(b.has(R"("text":"12345")"));
+  BOOST_TEST(b.has(R"("text":"abcde")"));
+  BOOST_TEST(b.has(R"("finish_reason":"length")"));
+  BOOST_TEST(b.has(R"("rwkv":{"stop_reason":"response_bytes_max","request_id":"req-1"})"));
+
+  b.send(R"({"prompt":"x","stream":true})", protocol::api::completions);  // a stream holds nothing
+  b.admit(1);
+  b.say("0123456789abcdef", 0, 1);
+  BOOST_TEST(b.streamed("text") == "0123456789abcdef");
+}
+
+BOOST_AUTO_TEST_CASE(log_probabilities_count_to_the_ceiling_too) {
+  bench b;
+  b.context->settings.limits.response_bytes_max = 3 * (scored_token_bytes(2) + 1);
+  b.send(R"({"prompt":"x","logprobs":2})", protocol::api::completions);
+  b.admit();
+  b.say("abcd");
+  BOOST_TEST(b.has(R"("text":"abc")"));
+}
+
+BOOST_AUTO_TEST_CASE(an_echo_that_is_too_long_is_refused) {
+  bench b;
+  b.context->settings.limits.response_bytes_max = 1000;
+  const std::string prompt = R"({"prompt":")" + std::string(400, 'x') + '"';
+  b.send(prompt + R"(,"echo":true,"n":2})", protocol::api::completions);
+  BOOST_TEST(b.submitted.size() == 1u);
+  for (const char* more : {R"(,"echo":true,"n":3})", R"(,"echo":true,"logprobs":1})"}) {
+    b.send(prompt + more, protocol::api::completions);
+    BOOST_TEST(b.out->status == 400u);
+    BOOST_TEST(b.has(R"("param":"echo")"));
+    BOOST_TEST(b.has("limits.response_bytes_max (1000 bytes)"));
+  }
 }

@@ -21,6 +21,8 @@ using namespace std::chrono_literals;
 
 constexpr token_id vocab = 1000;
 constexpr token_id stop_id = 7;
+constexpr std::uint32_t endless = 2000;  // tokens: more than a case takes turns
+constexpr std::size_t state_floats = 4, state_bytes = state_floats * sizeof(float);
 
 std::uint64_t mix(std::uint64_t state, std::uint64_t with) {
   state ^= with + 0x9e3779b97f4a7c15ull + (state << 6) + (state >> 2);
@@ -180,6 +182,7 @@ struct world {
       absorbed = true;
     }
     schedule.self_check();
+    BOOST_REQUIRE_LE(schedule.counts().parked_bytes, options.parked_bytes_max + state_bytes);
     read_events();
     return planned || absorbed;
   }
@@ -244,11 +247,19 @@ scheduler_options small(std::uint32_t slots) {
   o.slots = slots;
   o.max_tick_tokens = 16;
   o.max_tick_rows = 8;
-  o.state_floats = 4;
+  o.state_floats = state_floats;
   o.prefill_chunk_tokens = 5;
   o.waiting_max = 50;
   o.turn_tokens = 6;
   return o;
+}
+
+/// A prompt whose answer meets no stop id within `endless` tokens.
+std::vector<token_id> endless_prompt() {
+  for (token_id first = 0; first < 100 * vocab; ++first)
+    if (expected_tokens({first, first}, 0, endless).size() == endless) return {first, first};
+  BOOST_FAIL("no endless prompt");
+  return {};
 }
 
 std::vector<token_id> random_prompt(std::mt19937_64& random, std::size_t longest) {
@@ -365,7 +376,7 @@ BOOST_AUTO_TEST_CASE(clients_take_turns_in_the_queue) {
 
 BOOST_AUTO_TEST_CASE(a_long_answer_gives_way_after_its_turn_and_goes_on) {
   world w(small(1));
-  const auto long_one = w.send({1}, 1, 60, false, "a");
+  const auto long_one = w.send(endless_prompt(), 1, 60, false, "a");
   w.turn();
   const auto short_one = w.send({2}, 1, 2, false, "b");
   for (int i = 0; i < 20; ++i) w.turn();
@@ -373,7 +384,7 @@ BOOST_AUTO_TEST_CASE(a_long_answer_gives_way_after_its_turn_and_goes_on) {
   w.run_dry();
   w.judge();
   BOOST_TEST(w.clients[long_one].over());
-  if (expected_tokens({1}, 0, 60).size() > 20) BOOST_TEST(w.schedule.counts().preemptions > 0u);
+  BOOST_TEST(w.schedule.counts().preemptions > 0u);
 }
 
 BOOST_AUTO_TEST_CASE(a_paused_reader_gets_no_tokens_and_makes_room) {
@@ -391,6 +402,21 @@ BOOST_AUTO_TEST_CASE(a_paused_reader_gets_no_tokens_and_makes_room) {
   w.run_dry();
   w.judge();
   BOOST_TEST(w.clients[slow].over());
+}
+
+BOOST_AUTO_TEST_CASE(a_crowd_shares_its_ticks) {
+  scheduler_options o = small(64);
+  o.max_tick_tokens = 80;
+  o.max_tick_rows = 64;
+  o.waiting_max = 64;
+  world w(o);
+  auto prompt = endless_prompt();
+  for (int i = 0; i < 64; ++i) w.send(prompt, 1, 100);
+  std::uint64_t turns = 0;
+  while (w.turn()) ++turns;
+  w.judge();
+  BOOST_TEST(w.schedule.counts().generated_tokens == 6400u);
+  BOOST_TEST(turns <= 120u);  // 100 draws and the prompts' ticks
 }
 
 BOOST_AUTO_TEST_CASE(a_long_prompt_does_not_hold_up_others) {
@@ -420,16 +446,50 @@ BOOST_AUTO_TEST_CASE(shutdown_rejects_the_queue_and_lets_running_requests_end) {
 
 BOOST_AUTO_TEST_CASE(shutdown_cuts_at_its_deadline) {
   world w(small(1));
-  const auto running = w.send({1}, 1, 100000);
+  const auto prompt = endless_prompt();
+  const auto running = w.send(prompt, 1, endless);
   w.turn();
-  w.schedule.handle(shutdown{w.time.now() + 10s}, w.time.now());
+  const auto deadline = w.time.now() + 10s;
+  w.schedule.handle(shutdown{deadline}, w.time.now());
+  while (w.time.now() + 1ms < deadline) {  // a turn is a millisecond
+    BOOST_REQUIRE(w.turn());
+    if (w.clients[running].rows[0].got.size() == 20) w.time.advance(deadline - w.time.now() - 5ms);
+  }
+  BOOST_TEST(!w.clients[running].over());
+  BOOST_TEST(!w.schedule.finished());
   w.turn();
-  const bool still = !w.clients[running].over();
-  w.time.advance(11s);
-  w.turn();
+  BOOST_REQUIRE(w.clients[running].over());
+  BOOST_TEST((w.clients[running].rows[0].end == finish_cause::shutdown));
+  BOOST_TEST(w.clients[running].rows[0].got.size() >= 20u);
+  w.judge();
   w.run_dry();
-  if (still) BOOST_TEST((w.clients[running].rows[0].end == finish_cause::shutdown));
   BOOST_TEST(w.schedule.finished());
+}
+
+BOOST_AUTO_TEST_CASE(states_outside_have_a_ceiling_in_bytes) {
+  scheduler_options o = small(2);
+  o.parked_bytes_max = 3 * state_bytes;
+  world w(o);
+  for (int i = 0; i < 12; ++i) w.send(endless_prompt(), 1, 40, false, std::string(1, static_cast<char>('a' + i)));
+  for (int i = 0; i < 6; ++i) w.send({1, 2, 3}, 5, 40, false, "rows");
+  std::size_t most = 0;
+  while (w.turn()) most = std::max(most, w.schedule.counts().parked_bytes);
+  BOOST_TEST(most == 3 * state_bytes);
+  w.judge();
+  for (auto& [id, c] : w.clients) BOOST_TEST(c.over());
+  BOOST_TEST(w.schedule.counts().parked_bytes == 0u);
+}
+
+BOOST_AUTO_TEST_CASE(rows_fork_without_any_room_outside) {
+  scheduler_options o = small(2);
+  o.parked_bytes_max = 0;
+  world w(o);
+  for (int i = 0; i < 4; ++i) w.send({1, 2, static_cast<token_id>(3 + i)}, 5, 10);
+  std::size_t most = 0;
+  while (w.turn()) most = std::max(most, w.schedule.counts().parked_bytes);
+  BOOST_TEST(most == state_bytes);  // one at a time
+  w.judge();
+  for (auto& [id, c] : w.clients) BOOST_TEST(c.over());
 }
 
 BOOST_AUTO_TEST_CASE(a_lost_device_ends_everything_once) {
@@ -456,6 +516,7 @@ BOOST_AUTO_TEST_CASE(random_lives_give_every_row_its_own_text) {
       o.max_tick_rows = 1 + static_cast<std::uint32_t>(random() % 8);
       o.turn_tokens = 1 + static_cast<std::uint32_t>(random() % 10);
       o.parked_max = static_cast<std::uint32_t>(random() % 5);
+      o.parked_bytes_max = random() % 4 * state_bytes;
       world w(o);
       const std::size_t steps = 20 + random() % 150;
       for (std::size_t step = 0; step < steps; ++step) {

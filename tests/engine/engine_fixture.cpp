@@ -9,8 +9,8 @@
 #include "engine/fake_engine.hpp"
 #include "engine/stage_engine.hpp"
 #include "kernels/rwkv7_weights.hpp"
-#include "tests/engine/random_rwkv7.hpp"
 #include "tests/engine/toy_stages.hpp"
+#include "tests/kernels/random_rwkv7.hpp"
 
 namespace skein::test {
 namespace {
@@ -42,7 +42,7 @@ const random_rwkv7& small_model() {
                                    .rank_a = 8,
                                    .rank_v = 8,
                                    .rank_g = 8},
-                                  1);
+                                  dtype::f32, 1);
   return model;
 }
 

@@ -17,6 +17,14 @@ using namespace skein::test;
 
 const std::vector<token_id> prompt = {72, 101, 108, 108, 111};
 
+/// Left to be collected.
+void submit_two_ticks(engine::engine& e) {
+  e.start(0, greedy(50));
+  tick_plan plan;
+  add_prefill(plan, 0, prompt, true);
+  for (int i = 0; i < 2; ++i) BOOST_REQUIRE(e.submit(plan).has_value());
+}
+
 }  // namespace
 
 BOOST_AUTO_TEST_SUITE(fake_engine)
@@ -147,15 +155,24 @@ BOOST_AUTO_TEST_CASE(a_lost_device_is_lost_for_good) {
   BOOST_TEST(parked.state.empty());
 }
 
+BOOST_AUTO_TEST_CASE(an_exception_in_a_tick_loses_the_device_and_not_the_process) {
+  fake_engine_options options;
+  options.throws_at_tick = 2;
+  const auto e = make_fake_engine(options);
+  submit_two_ticks(*e);
+  BOOST_TEST(e->collect().has_value());
+  const auto lost = e->collect();
+  BOOST_REQUIRE(!lost.has_value());
+  BOOST_CHECK(lost.error().kind == error_kind::internal);
+  BOOST_TEST(lost.error().message == "the engine failed: tick 2 was told to");
+  BOOST_TEST(!e->finish());
+}
+
 BOOST_AUTO_TEST_CASE(what_was_done_before_a_loss_can_be_collected) {
   fake_engine_options options;
   options.lost_at_tick = 2;
   const auto e = make_fake_engine(options);
-  e->start(0, greedy(50));
-  tick_plan plan;
-  add_prefill(plan, 0, prompt, true);
-  BOOST_REQUIRE(e->submit(plan).has_value());
-  BOOST_REQUIRE(e->submit(plan).has_value());
+  submit_two_ticks(*e);
   std::this_thread::sleep_for(std::chrono::milliseconds(20));  // gives the loss time to come first; either way it holds
   BOOST_TEST(e->collect().has_value());
   BOOST_TEST(!e->collect().has_value());

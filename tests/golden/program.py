@@ -1,6 +1,7 @@
 """Runs the built program: `skein logits` for one list of tokens, and `skein serve` as a server to talk to.
 SKEIN_BINARY names the program."""
 import concurrent.futures
+import contextlib
 import http.client
 import json
 import os
@@ -9,6 +10,7 @@ import signal
 import subprocess
 import tempfile
 import threading
+import time
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence
 
 import numpy as np
@@ -92,6 +94,27 @@ class Server:
         if response.status != 200:
             raise AssertionError(f"{path} answered {response.status}: {read!r}")
         return read
+
+    def await_slots(self, used: int) -> None:
+        """Until so many slots are used; the limit only ends a test that would hang."""
+        end = time.monotonic() + 300
+        while (health := self.get("/health"))["slots"]["used"] != used:
+            if time.monotonic() > end:
+                raise AssertionError(f"never got to {used} slots: {health}")
+            time.sleep(0.01)
+
+    @contextlib.contextmanager
+    def busy(self, slots: int, bodies: Sequence[Dict[str, Any]]) -> Iterator[None]:
+        """Within, these completions run, which must not end by themselves."""
+        with contextlib.ExitStack() as connections:
+            for body in bodies:
+                connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=120)
+                connections.callback(connection.close)
+                connection.request("POST", "/v1/completions", json.dumps(body).encode(),
+                                   {"Content-Type": "application/json"})
+            self.await_slots(slots)
+            yield
+        self.await_slots(0)
 
     def get(self, path: str) -> Dict[str, Any]:
         return json.loads(self._answer("GET", path, None))

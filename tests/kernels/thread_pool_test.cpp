@@ -3,6 +3,7 @@
 #include <atomic>
 #include <boost/test/unit_test.hpp>
 #include <numeric>
+#include <stdexcept>
 #include <vector>
 
 #include "kernels/cpu/thread_pool.hpp"
@@ -14,7 +15,7 @@ BOOST_AUTO_TEST_CASE(every_task_runs_once) {
     thread_pool pool(threads);
     BOOST_TEST(pool.threads() == threads);
     for (const std::size_t tasks : {0, 1, 2, 3, 100}) {
-      std::vector<int> runs(tasks, 0);  // plain ints: a task that ran twice at once would be a race
+      std::vector<int> runs(tasks, 0);       // plain ints: a task that ran twice at once would be a race
       std::atomic<bool> thread_known{true};  // Boost.Test itself belongs to one thread
       pool.run(tasks, [&](std::size_t task, std::uint32_t thread) {
         if (thread >= threads) thread_known = false;
@@ -38,6 +39,23 @@ BOOST_AUTO_TEST_CASE(phases_are_barriers) {
     values = next;
   }
   for (const std::size_t value : values) BOOST_REQUIRE_EQUAL(value, 5000u);
+}
+
+BOOST_AUTO_TEST_CASE(an_exception_comes_out_after_the_phase_and_leaves_the_pool_whole) {
+  for (std::uint32_t threads = 1; threads <= 4; ++threads) {
+    thread_pool pool(threads);
+    for (int round = 0; round < 50; ++round) {
+      std::atomic<int> ended{0};
+      const auto body = [&](std::size_t task, std::uint32_t) {
+        ended.fetch_add(1);
+        if (task % 5 == 3) throw std::runtime_error("task");
+      };
+      BOOST_CHECK_THROW(pool.run(20, body), std::runtime_error);
+      if (threads > 1) BOOST_REQUIRE_EQUAL(ended.load(), 20);
+      pool.run(10, [&](std::size_t, std::uint32_t) { ended.fetch_add(100); });
+      BOOST_REQUIRE_GE(ended.load(), 1000);
+    }
+  }
 }
 
 BOOST_AUTO_TEST_CASE(zero_means_all_cores) {

@@ -1,7 +1,6 @@
 // Damage of every kind in good files: each cut is refused, and no flipped, removed or doubled byte crashes a reader,
 // makes it read outside the file (seen under AddressSanitizer) or take much memory.
 #include <boost/test/unit_test.hpp>
-#include <cstdlib>
 #include <fstream>
 #include <iterator>
 #include <random>
@@ -9,6 +8,7 @@
 #include "tests/model/checkpoint_builders.hpp"
 #include "tests/model/opened.hpp"
 #include "tests/support/oracle.hpp"
+#include "tests/support/random_cases.hpp"
 
 namespace skein::test {
 namespace {
@@ -32,12 +32,6 @@ void check_cuts(const std::string& good, std::size_t cuts) {
   }
 }
 
-/// From SKEIN_TEST_SEED, so that a failure can be repeated.
-unsigned seed() {
-  const char* given = std::getenv("SKEIN_TEST_SEED");
-  return given ? static_cast<unsigned>(std::strtoul(given, nullptr, 10)) : std::random_device()();
-}
-
 /// Changes one to eight places; half of the time near an end, where formats keep their directories.
 std::string damaged_copy(std::string bytes, std::mt19937& random) {
   const auto below = [&](std::size_t n) { return static_cast<std::size_t>(random() % n); };
@@ -58,9 +52,9 @@ std::string damaged_copy(std::string bytes, std::mt19937& random) {
 }
 
 void check_damage(const std::vector<std::string>& files, int rounds) {
-  const unsigned start = seed();
-  BOOST_TEST_CONTEXT("SKEIN_TEST_SEED=" << start) {
-    std::mt19937 random(start);
+  const std::uint64_t start = given_seed().value_or(std::random_device()());
+  BOOST_TEST_CONTEXT("SKEIN_SEED=" << start) {
+    std::mt19937 random(static_cast<std::uint32_t>(start));
     for (int i = 0; i < rounds; ++i)
       BOOST_TEST_CONTEXT("round " << i) check_survived(damaged_copy(files[random() % files.size()], random));
   }

@@ -36,11 +36,33 @@ BOOST_AUTO_TEST_CASE(detokenize_bodies) {
 
 BOOST_AUTO_TEST_CASE(answers) {
   const std::vector<token_id> tokens{1, 2};
-  BOOST_TEST(tokenize_answer(tokens) == R"({"tokens":[1,2]})");
-  BOOST_TEST(tokenize_answer(std::span<const token_id>()) == R"({"tokens":[]})");
-  const std::vector<token_piece> pieces{{1, "é"}, {2, "\xe4\xbd"}};
-  BOOST_TEST(tokenize_answer(pieces) == R"({"tokens":[{"id":1,"piece":"é"},{"id":2,"piece":[228,189]}]})");
-  BOOST_TEST(detokenize_answer("a\nb") == R"({"content":"a\nb"})");
+  const auto bytes_of = [](token_id token) { return token == 1 ? "é" : "\xe4\xbd"; };
+  BOOST_TEST(tokenize_answer(tokens, {}).value() == R"({"tokens":[1,2]})");
+  BOOST_TEST(tokenize_answer({}, {}).value() == R"({"tokens":[]})");
+  BOOST_TEST(tokenize_answer(tokens, bytes_of, {}).value() ==
+             R"({"tokens":[{"id":1,"piece":"é"},{"id":2,"piece":[228,189]}]})");
+  const auto lines = [](token_id) { return "a\n"; };
+  BOOST_TEST(detokenize_answer(tokens, lines, {}).value() == R"({"content":"a\na\n"})");
+}
+
+BOOST_AUTO_TEST_CASE(answers_have_a_longest) {
+  const std::vector<token_id> tokens{1, 2};
+  const auto bytes_of = [](token_id) { return "\n"; };
+  const auto expect_longest = [](std::size_t longest, const std::string& field, const auto& answer) {
+    request_limits limits;
+    limits.response_bytes_max = longest;
+    BOOST_TEST(answer(limits).value().size() == longest);
+    limits.response_bytes_max = longest - 1;
+    const auto refused = answer(limits);
+    BOOST_REQUIRE(!refused);
+    BOOST_CHECK(refused.error().kind == error_kind::invalid_argument);
+    BOOST_TEST(refused.error().field == field);
+    BOOST_TEST(refused.error().message ==
+               "the answer would be longer than limits.response_bytes_max (" + std::to_string(longest - 1) + " bytes)");
+  };
+  expect_longest(16, "content", [&](const request_limits& l) { return tokenize_answer(tokens, l); });
+  expect_longest(56, "with_pieces", [&](const request_limits& l) { return tokenize_answer(tokens, bytes_of, l); });
+  expect_longest(18, "tokens", [&](const request_limits& l) { return detokenize_answer(tokens, bytes_of, l); });
 }
 
 BOOST_AUTO_TEST_CASE(models) {

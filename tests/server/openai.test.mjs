@@ -167,14 +167,16 @@ test('errors have the classes that the client knows', options, async () => {
 });
 
 test('a full queue is a 429 with Retry-After', options, async (t) => {
-  const small = await serveTiny('--set', 'engine.slots=1', '--set', 'queue.waiting_max=1');
-  t.after(() => small.stop());
+  // Nobody gives way and no reader is slow: the first keeps the only slot until it is aborted.
+  const small = await serveTiny('--set', 'engine.slots=1', '--set', 'queue.waiting_max=1', '--set', 'queue.turn_tokens=100000000',
+                                '--set', 'drain.grace_ms=0');
+  t.after(() => small.process.kill('SIGKILL'));  // harmless when it has ended
   const impatient = new OpenAI({ apiKey: 'secret', baseURL: `${small.url}/v1`, maxRetries: 0 });
-  const long = { model: 'tiny', prompt: 'The ', max_tokens: 100000, stream: true, ignore_eos: true, stop: [] };
+  const long = { model: 'tiny', prompt: 'The ', max_tokens: 1000000, ignore_eos: true, stop: [] };
   const abort = new AbortController();
-  const running = await impatient.completions.create(long, { signal: abort.signal });
-  await small.counters((h) => h.slots.used === 1 && h.requests.waiting === 0);
-  const waiting = impatient.completions.create({ ...long, stream: false }, { signal: abort.signal }).catch(() => {});
+  const running = impatient.completions.create(long, { signal: abort.signal }).catch(() => {});
+  await small.counters((h) => h.slots.used === 1);
+  const waiting = impatient.completions.create(long, { signal: abort.signal }).catch(() => {});
   await small.counters((h) => h.requests.waiting === 1);
   await assert.rejects(impatient.completions.create(long), (e) => {
     assert.ok(e instanceof OpenAI.RateLimitError);
@@ -182,8 +184,7 @@ test('a full queue is a 429 with Retry-After', options, async (t) => {
     return true;
   });
   abort.abort();
-  running.controller.abort();
-  await waiting;
+  await Promise.all([running, waiting]);
   await small.counters((h) => h.slots.used === 0 && h.requests.waiting === 0);
   assert.equal((await small.stop()).code, 0);
 });

@@ -1,0 +1,23 @@
+#pragma once
+#include <exception>
+#include <string>
+#include <type_traits>
+
+#include "base/log.hpp"
+#include "base/result.hpp"
+
+namespace skein::request {
+
+/// What `work`, which returns a result, answers; when it throws, an error (internal) that tells a client no more than
+/// that, while the log gets the reason with the request's name. For work after which somebody waits for an answer.
+template <typename Work>
+[[nodiscard]] std::invoke_result_t<Work> attempt(const std::string& request_name, Work&& work) {
+  try {
+    return work();
+  } catch (const std::exception& trouble) {
+    log::error("a request failed", {{"request_id", request_name}, {"why", trouble.what()}});
+    return error{error_kind::internal, "the server failed while it worked on this request", ""};
+  }
+}
+
+}  // namespace skein::request

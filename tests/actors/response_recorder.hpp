@@ -1,0 +1,52 @@
+#pragma once
+#include <boost/test/unit_test.hpp>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "actors/connection/http.hpp"
+
+namespace skein::test {
+
+/// Remembers what a client would get.
+class response_recorder final : public connection::response_writer {
+ public:
+  void respond(unsigned s, connection::header_list h, std::string body) override {
+    BOOST_REQUIRE(!ended && !streaming);
+    status = s;
+    headers = std::move(h);
+    text = std::move(body);
+    ended = true;
+  }
+  void begin_stream(unsigned s, connection::header_list h) override {
+    BOOST_REQUIRE(!ended && !streaming);
+    status = s;
+    headers = std::move(h);
+    streaming = true;
+  }
+  void write(std::string bytes) override {
+    BOOST_REQUIRE(streaming && !ended);
+    text += bytes;
+  }
+  void end() override {
+    BOOST_REQUIRE(streaming && !ended);
+    ended = true;
+  }
+  void abort() override { ended = true; }
+  [[nodiscard]] std::size_t queued_bytes() const override { return queued; }
+
+  [[nodiscard]] std::string header(std::string_view name) const {
+    for (const auto& [n, v] : headers)
+      if (n == name) return v;
+    return {};
+  }
+  [[nodiscard]] bool has(std::string_view piece) const { return text.find(piece) != std::string::npos; }
+
+  unsigned status = 0;
+  connection::header_list headers;
+  std::string text;
+  std::size_t queued = 0;
+  bool streaming = false, ended = false;
+};
+
+}  // namespace skein::test

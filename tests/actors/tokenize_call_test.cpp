@@ -1,0 +1,105 @@
+// /tokenize and /detokenize, with the test in the place of the worker pool: short bodies are answered at once, long
+// ones come back from the pool, and what cannot be answered (too long, no memory, no room) is refused with its reason.
+#include "actors/request/tokenize_call.hpp"
+
+#include <boost/test/unit_test.hpp>
+#include <string>
+#include <vector>
+
+#include "tests/actors/hand_run_pool.hpp"
+#include "tests/actors/response_recorder.hpp"
+#include "tests/support/failing_new.hpp"
+
+namespace {
+
+using namespace skein;
+using namespace skein::request;
+
+struct bench {
+  bench() {
+    context->model.vocabulary = tokenizer::vocabulary::bytes();
+    context->model.vocab = 256;
+    context->run_long = [this](std::function<void()> work) { return pool.take(std::move(work)); };
+  }
+
+  void send(bool to_tokens, const std::string& body) {
+    out = std::make_shared<test::response_recorder>();
+    tokenize_call call(
+        to_tokens, "req-1", {{"X-Request-Id", "req-1"}}, context,
+        [this](std::function<void()> w) { pool.posted.push_back(std::move(w)); }, out);
+    call.body(body);
+  }
+  std::shared_ptr<service_context> context = std::make_shared<service_context>();
+  test::hand_run_pool pool;
+  std::shared_ptr<test::response_recorder> out;
+};
+
+std::string text_body(std::size_t bytes, const std::string& more = "") {
+  return R"({"content":")" + std::string(bytes, 'x') + '"' + more + '}';
+}
+
+constexpr std::size_t long_text = 2 << 20;
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(short_bodies_are_answered_at_once) {
+  bench b;
+  b.send(true, R"({"content":"ab"})");
+  BOOST_TEST(b.out->status == 200u);
+  BOOST_TEST(b.out->text == R"({"tokens":[97,98]})");
+  b.send(false, R"({"tokens":[97,98]})");
+  BOOST_TEST(b.out->text == R"({"content":"ab"})");
+  b.send(false, R"({"tokens":[97,256]})");
+  BOOST_TEST(b.out->status == 400u);
+}
+
+BOOST_AUTO_TEST_CASE(long_bodies_come_back_from_the_worker_pool) {
+  bench b;
+  b.send(true, text_body(long_text));
+  BOOST_TEST(!b.out->ended);
+  b.pool.run_one();
+  BOOST_TEST(b.out->status == 200u);
+  BOOST_TEST(b.context->memory->held() == 0u);
+}
+
+BOOST_AUTO_TEST_CASE(an_answer_that_is_too_long_is_refused_by_its_field) {
+  bench b;
+  b.context->settings.limits.response_bytes_max = 10'000;
+  b.send(true, text_body(300));
+  BOOST_TEST(b.out->status == 200u);
+  b.send(true, text_body(1000, R"(,"with_pieces":true)"));
+  BOOST_TEST(b.out->status == 400u);
+  BOOST_TEST(b.out->has(R"("param":"with_pieces")"));
+  BOOST_TEST(b.out->has("limits.response_bytes_max (10000 bytes)"));
+}
+
+BOOST_AUTO_TEST_CASE(work_that_throws_on_the_worker_pool_is_a_500) {
+  bench b;
+  b.context->settings.limits.response_bytes_max = 100 << 20;
+  b.send(true, text_body(long_text, R"(,"with_pieces":true)"));
+  {
+    const test::failing_new no_memory(32 << 20);  // the parser has what it needs, the answer grows beyond
+    b.pool.run_one();
+  }
+  BOOST_TEST(b.out->status == 500u);
+  BOOST_TEST(b.out->header("X-Request-Id") == "req-1");
+  BOOST_TEST(
+      b.out->has(R"({"error":{"message":"the server failed while it worked on this request","type":"server_error")"));
+  b.send(true, text_body(long_text));
+  b.pool.run_one();
+  BOOST_TEST(b.out->status == 200u);
+}
+
+BOOST_AUTO_TEST_CASE(texts_that_wait_count_against_the_memory_of_all) {
+  bench b;
+  b.context->settings.held_bytes_max = 3 * long_text / 2;
+  b.send(true, text_body(long_text));
+  const auto first = b.out;
+  b.send(true, text_body(long_text));
+  BOOST_TEST(b.out->status == 429u);
+  BOOST_TEST(!b.out->header("Retry-After").empty());
+  BOOST_TEST(b.out->has("queue.bytes_max"));
+  b.pool.run_one();
+  BOOST_TEST(first->status == 200u);
+  BOOST_TEST(b.context->memory->held() == 0u);
+}
