@@ -24,7 +24,7 @@ test('an exception in a tick answers who waits and ends the process with 70', as
     assert.equal(answer.status, stream ? 200 : 500);
     assert.match(text, /{"error":{"message":"the device failed while it worked on this request","type":"server_error"/);
     if (stream) assert.ok(text.endsWith('data: [DONE]\n\n'));
-    assert.equal((await server.exited).code, 70);
+    assert.equal((await server.end()).code, 70);
     const lost = server.lines.filter((line) => line.includes('"msg":"the device is lost"')).map((line) => JSON.parse(line));
     assert.deepEqual(lost.map((line) => line.why), ['the engine failed: tick 50 was told to']);
     assert.ok(server.lines.includes('skein: the engine failed: tick 50 was told to'));
