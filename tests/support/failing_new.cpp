@@ -9,9 +9,10 @@ namespace {
 constexpr std::size_t never = std::numeric_limits<std::size_t>::max();
 thread_local std::size_t fails_from = never;
 
+void* allocate_or_null(std::size_t bytes) noexcept { return bytes < fails_from ? std::malloc(bytes) : nullptr; }
+
 void* allocate(std::size_t bytes) {
-  if (bytes < fails_from)
-    if (void* memory = std::malloc(bytes)) return memory;
+  if (void* memory = allocate_or_null(bytes)) return memory;
   throw std::bad_alloc();
 }
 
@@ -26,6 +27,8 @@ failing_new::~failing_new() { fails_from = never; }
 
 void* operator new(std::size_t bytes) { return allocate(bytes); }
 void* operator new[](std::size_t bytes) { return allocate(bytes); }
+void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept { return allocate_or_null(bytes); }
+void* operator new[](std::size_t bytes, const std::nothrow_t&) noexcept { return allocate_or_null(bytes); }
 void operator delete(void* memory) noexcept { std::free(memory); }
 void operator delete[](void* memory) noexcept { std::free(memory); }
 void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
