@@ -55,6 +55,14 @@ std::optional<value> from_toml(const toml::node& node, const value& like) {
   return texts;
 }
 
+/// A value given outside a file. A list may be written with commas between its texts, or as in the file.
+std::optional<value> value_of(std::string_view text, const value& like) {
+  if (!std::holds_alternative<std::vector<std::string>>(like) || !text.starts_with('[')) return parse_value(text, like);
+  const toml::parse_result parsed = toml::parse("list = " + std::string(text));
+  const toml::node* const list = parsed ? parsed.table().get("list") : nullptr;
+  return list && parsed.table().size() == 1 && list->is_array() ? from_toml(*list, like) : std::nullopt;
+}
+
 std::vector<std::string_view> known_paths() {
   std::vector<std::string_view> paths;
   for (const auto& k : keys()) paths.push_back(k.path);
@@ -100,7 +108,7 @@ class merger {
 
   void set_from_text(const key& k, std::string_view text, origin where) {
     const value like = k.standard();
-    if (const auto v = parse_value(text, like)) return set(k, *v, std::move(where));
+    if (const auto v = value_of(text, like)) return set(k, *v, std::move(where));
     const std::string shown = k.secret ? "the value" : quoted(text);
     complain(fault_kind::bad_value, std::move(where), k.path, shown + " is not " + std::string(type_name(like)));
   }

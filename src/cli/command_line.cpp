@@ -4,12 +4,15 @@
 #include <algorithm>
 #include <cstdlib>
 #include <memory>
+#include <optional>
 #include <sstream>
 
 #include "cli/old_spellings.hpp"
 #include "cli/token_list.hpp"
 #include "cli/version.hpp"
 #include "config/keys.hpp"
+#include "config/limits.hpp"
+#include "config/nearest.hpp"
 
 namespace skein::cli {
 namespace {
@@ -79,12 +82,14 @@ void add_vocabulary(CLI::App& app, std::string& vocab, const std::string& found)
                  "Vocabulary file, or bytes; default: found " + found + " or in $SKEIN_DATA_DIR or /usr/share/skein");
 }
 
-CLI::Option* add_model(CLI::App& app, model_options& into) {
+CLI::Option* add_model(CLI::App& app, model_options& into, const std::string& otherwise) {
   app.add_option("--device", into.device, "Where the model runs: auto, cpu")->capture_default_str();
   app.add_option("--dtype", into.dtype, "Type the matrices are kept in: auto (as in the file), fp32, bf16, fp16")
       ->capture_default_str();
-  app.add_option("--threads", into.threads, "Threads; 0: as many as the process may use")->capture_default_str();
-  return app.add_option("--model,--model-path", into.path, "Checkpoint, .pth or .safetensors; default: the demo model");
+  app.add_option("--threads", into.threads, "Threads; 0: as many as the process may use")
+      ->check(CLI::Range(0u, config::limits::engine_threads_max))
+      ->capture_default_str();
+  return app.add_option("--model,--model-path", into.path, "Checkpoint, .pth or .safetensors" + otherwise);
 }
 
 void add_serve(CLI::App& app, command& chosen) {
@@ -105,7 +110,7 @@ void add_check_config(CLI::App& app, command& chosen) {
 void add_generate(CLI::App& app, command& chosen) {
   auto [sub, made] = add_command<generate_command>(app, chosen, "generate", "Continue a prompt; text to stdout");
   auto& into = *made;
-  add_model(*sub, into.model);
+  add_model(*sub, into.model, "; default: the demo model");
   add_vocabulary(*sub, into.model.vocab, "beside the model");
   auto* prompt = sub->add_option_group("prompt", "What to continue");
   prompt->add_option_function<std::string>(
@@ -128,7 +133,9 @@ void add_generate(CLI::App& app, command& chosen) {
   sub->add_option("--temperature", into.sampling.temperature, "0 is greedy")
       ->check(CLI::Range(0.0, 1000.0))
       ->capture_default_str();
-  sub->add_option("--top-k", into.sampling.top_k, "Tokens that are kept; 0: all")->capture_default_str();
+  sub->add_option("--top-k", into.sampling.top_k, "Tokens that are kept; 0: all")
+      ->check(CLI::Range(-1, 1 << 24))
+      ->capture_default_str();
   sub->add_option("--top-p", into.sampling.top_p, "Share of probability that is kept")
       ->check(CLI::Range(0.0, 1.0))
       ->capture_default_str();
@@ -146,7 +153,7 @@ void add_logits(CLI::App& app, command& chosen) {
   auto [sub, made] = add_command<logits_command>(
       app, chosen, "logits", "Write the logits after each input token as raw float32 [tokens, vocab]");
   auto& into = *made;
-  add_model(*sub, into.model)->required();
+  add_model(*sub, into.model, "")->required();
   sub->add_option("--tokens-file", into.tokens_file, "File of token ids with commas between them")->required();
   sub->add_option("--chunk", into.chunk_tokens, "Tokens fed at once")
       ->check(CLI::Range(1u, 65536u))
@@ -177,10 +184,24 @@ void add_bench(CLI::App& app, command& chosen) {
   auto [sub, made] = add_command<bench_engine_command>(
       *bench, chosen, "engine", "Decode and prefill per batch size, with shares of the machine's limits");
   auto& into = *made;
-  auto* model = add_model(*sub, into.model);
+  auto* model = add_model(*sub, into.model, "; or --random");
   sub->add_option("--random", into.random_size, "Random weights of a released size: 0.1b, 0.4b, 1.5b, 2.9b, 7.2b")
       ->excludes(model);
   sub->add_flag("--json", into.json, "Print JSON in place of a table");
+}
+
+/// What to say of a first word that is no command; nothing when it is one, or a flag.
+std::optional<error> not_a_command(const CLI::App& app, const std::vector<std::string>& arguments) {
+  if (arguments.empty() || arguments.front().starts_with('-')) return std::nullopt;
+  std::vector<std::string> names;
+  for (const CLI::App* each : app.get_subcommands(nullptr)) names.push_back(each->get_name());
+  if (std::ranges::find(names, arguments.front()) != names.end()) return std::nullopt;
+  const std::vector<std::string_view> known(names.begin(), names.end());
+  const auto near = config::nearest(arguments.front(), known);
+  return error{error_kind::invalid_argument,
+               "no command \"" + arguments.front() + "\"" +
+                   (near.empty() ? "" : "; did you mean " + std::string(near) + "?") + " See skein --help",
+               {}};
 }
 
 }  // namespace
@@ -200,6 +221,8 @@ result<command> parse_command_line(std::span<const std::string> arguments) {
   add_inspect(app, chosen);
   add_bench(app, chosen);
   add_check_config(app, chosen);
+  if (!modern->empty() && (modern->front() == "help" || modern->front() == "version")) modern->front().insert(0, "--");
+  if (const auto wrong = not_a_command(app, *modern)) return *wrong;
   try {
     std::reverse(modern->begin(), modern->end());  // the order in which CLI11 takes them
     app.parse(*modern);

@@ -3,6 +3,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/log.hpp"
 #include "cli/data_files.hpp"
 #include "cli/progress_bar.hpp"
 #include "engine/cpu_engine.hpp"
@@ -71,6 +72,11 @@ result<std::shared_ptr<const tokenizer::vocabulary>> open_vocabulary(const std::
                  "vocabulary " + (*vocabulary)->name() + " has " + std::to_string((*vocabulary)->size()) +
                      " tokens, the model " + std::to_string(model.info.vocab),
                  "vocab"};
+  if (vocabulary && (*vocabulary)->size() < model.info.vocab / 2)
+    log::warning("the vocabulary may not be the model's: it has far fewer tokens",
+                 {{"vocabulary", (*vocabulary)->name()},
+                  {"tokens", static_cast<std::uint64_t>((*vocabulary)->size())},
+                  {"model_tokens", model.info.vocab}});
   return vocabulary;
 }
 

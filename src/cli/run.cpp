@@ -42,7 +42,12 @@ struct runner {
 
 }  // namespace
 
-int run(const command& what, serve_function serve) { return std::visit(runner{serve}, what); }
+int run(const command& what, serve_function serve) {
+  const int code = std::visit(runner{serve}, what);
+  if ((std::fflush(stdout) != 0 || std::ferror(stdout)) && code == static_cast<int>(exit_code::ok))
+    return fail({error_kind::io, "cannot write to stdout", {}});
+  return code;
+}
 
 int fail(const error& why) {
   std::fprintf(stderr, "skein: %s\n", why.message.c_str());

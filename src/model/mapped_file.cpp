@@ -13,7 +13,9 @@ namespace skein::model {
 namespace {
 
 error failed(const std::filesystem::path& path, const char* doing, int code) {
-  const auto kind = code == ENOENT || code == ENOTDIR ? error_kind::missing_file : error_kind::io;
+  const auto kind = code == ENOENT || code == ENOTDIR ? error_kind::missing_file
+                    : code == EACCES || code == EPERM ? error_kind::forbidden
+                                                      : error_kind::io;
   return {kind, path.string() + ": cannot " + doing + ": " + std::generic_category().message(code), {}};
 }
 

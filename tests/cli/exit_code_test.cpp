@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
+#include <cstdlib>
 #include <fstream>
 
 #include "tests/cli/run_skein.hpp"
@@ -61,6 +62,13 @@ BOOST_AUTO_TEST_CASE(unusable_files) {
   expect(run_skein({"tokenize", "--vocab", garbage}, "a"), 65, "garbage.pth");
 }
 
+BOOST_AUTO_TEST_CASE(output_that_nobody_takes) {
+  for (const char* wish : {" serve --dump-config", " --help", " --version"}) {
+    const int status = std::system((SKEIN_PROGRAM + std::string(wish) + " > /dev/full 2> /dev/null").c_str());
+    BOOST_TEST(WEXITSTATUS(status) == 74, wish);
+  }
+}
+
 BOOST_AUTO_TEST_CASE(missing_files) {
   expect(run_skein({"inspect", "/nonexistent/m.pth"}), 66, "/nonexistent/m.pth");
   expect(run_skein({"tokenize", "--vocab", "/nonexistent/v.txt"}), 66, "/nonexistent/v.txt");
@@ -90,6 +98,13 @@ BOOST_AUTO_TEST_CASE(check_config_lists_all_faults_each_with_its_key) {
        {":2: server.prot: no such key; did you mean server.port?", ":3: server.port: 70000 is outside",
         ":4: limit: no such key; did you mean limits?", ":7: log.level: must be a text"})
     BOOST_TEST(ended.err.find(needle) != std::string::npos, ended.err << " lacks " << needle);
+}
+
+BOOST_AUTO_TEST_CASE(words_that_are_no_command) {
+  expect(run_skein({"serv"}), 64, "no command \"serv\"; did you mean serve?");
+  expect(run_skein({"gibberish"}), 64, "See skein --help");
+  BOOST_TEST(run_skein({"help"}).out == run_skein({"--help"}).out);
+  BOOST_TEST(run_skein({"version"}).out == run_skein({"--version"}).out);
 }
 
 BOOST_AUTO_TEST_CASE(all_is_well) {

@@ -185,6 +185,17 @@ BOOST_AUTO_TEST_CASE(a_password_comes_from_the_first_line_of_its_file) {
   expect_only(in.load("[server]\npassword_file = '" + empty + "'\n"), fault_kind::bad_value, "empty line");
 }
 
+BOOST_AUTO_TEST_CASE(a_list_outside_a_file_has_commas_or_the_form_of_the_file) {
+  const auto origins_of = [](const std::string& text) {
+    return config::load({{}, {}, {{"server.cors_origins", text, "--set"}}});
+  };
+  const std::vector<std::string> two{"https://a.example", "https://b.example"};
+  BOOST_TEST(origins_of("https://a.example,https://b.example").settings.server.cors_origins == two);
+  BOOST_TEST(origins_of("[\"https://a.example\", 'https://b.example']").settings.server.cors_origins == two);
+  for (const char* wrong : {"[https://a.example]", "[\"a\"", "[1]", "[\"a\"]\nx = 1", "[[\"a\"]]"})
+    BOOST_TEST(origins_of(wrong).faults.size() == 1u, wrong);
+}
+
 BOOST_AUTO_TEST_CASE(a_dump_reads_back_and_hides_secrets) {
   const files in;
   const auto merged = in.load(

@@ -47,7 +47,7 @@ BOOST_AUTO_TEST_CASE(every_key_stands_in_it_with_its_default) {
   const auto merged = config::load({path, {}, {}});
   for (const auto& fault : merged.faults) BOOST_ERROR(config::to_string(fault));
   for (const auto& k : config::keys()) expect_default_of(k, merged);
-  for (const auto& k : config::model_keys("demo")) expect_default_of(k, merged);
+  for (const auto& k : config::model_keys("my-model")) expect_default_of(k, merged);
 }
 
 BOOST_AUTO_TEST_CASE(every_key_has_a_comment_with_meaning_legal_values_and_liveness) {
@@ -65,7 +65,7 @@ BOOST_AUTO_TEST_CASE(every_key_has_a_comment_with_meaning_legal_values_and_liven
     }
   };
   for (const auto& k : config::keys()) check_comment(k);
-  for (const auto& k : config::model_keys("demo")) check_comment(k);
+  for (const auto& k : config::model_keys("my-model")) check_comment(k);
 }
 
 BOOST_AUTO_TEST_CASE(every_default_is_legal_and_every_spelling_unique) {
