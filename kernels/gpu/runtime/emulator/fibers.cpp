@@ -1,0 +1,140 @@
+#include "kernels/gpu/runtime/emulator/fibers.hpp"
+
+#include <algorithm>
+#include <boost/context/protected_fixedsize_stack.hpp>
+#include <cstring>
+#include <memory>
+#include <utility>
+
+namespace skein::kernels::gpu::emulator {
+
+namespace {
+
+constexpr std::size_t stack_bytes = std::size_t{256} << 10;  // sanitizers make frames several times larger
+constexpr int stale = 0xff;  // what fresh memory is filled with: floats that are no numbers
+
+std::string place(const std::source_location& where) {
+  const std::string file = where.file_name();
+  return file.substr(file.find_last_of('/') + 1) + ':' + std::to_string(where.line());
+}
+
+}  // namespace
+
+block_runner& block_runner::of_this_thread() {
+  thread_local block_runner runner;
+  return runner;
+}
+
+std::string block_runner::run(extent grid, extent block, std::size_t shared_bytes, function body, void* context) {
+  const std::size_t threads = block.count();
+  grow(threads);
+  shared_.resize(shared_bytes);
+  body_ = body, context_ = context;
+  now.grid = grid, now.block = block;
+  now.dynamic_shared = shared_.data();
+  for (unsigned z = 0; z < grid.z; ++z)
+    for (unsigned y = 0; y < grid.y; ++y)
+      for (unsigned x = 0; x < grid.x; ++x) {
+        now.block_index = {x, y, z};
+        std::memset(shared_.data(), stale, shared_bytes);
+        if (auto trouble = run_block(threads); !trouble.empty()) {
+          threads_.clear();  // unwinds the fibers that wait forever
+          return trouble;
+        }
+      }
+  return {};
+}
+
+void block_runner::grow(std::size_t threads) {
+  for (std::size_t i = threads_.size(); i < threads; ++i) {
+    threads_.emplace_back().self =
+        boost::context::fiber(std::allocator_arg, boost::context::protected_fixedsize_stack(stack_bytes),
+                              [this, i](boost::context::fiber&& scheduler) {
+                                threads_[i].scheduler = std::move(scheduler);
+                                while (true) {
+                                  body_(context_);
+                                  wait(state::done, {});
+                                }
+                                return boost::context::fiber();
+                              });
+  }
+  warps_.resize((threads + warp_width - 1) / warp_width);
+}
+
+std::string block_runner::run_block(std::size_t threads) {
+  const extent block = now.block;
+  for (std::size_t i = 0; i < threads; ++i) threads_[i].at = state::ready, threads_[i].exchanges = 0;
+  do {
+    shuffle(threads);
+    for (const unsigned i : order_) {
+      if (threads_[i].at != state::ready) continue;
+      running_ = i;
+      now.thread_index = {i % block.x, i / block.x % block.y, i / (block.x * block.y)};
+      threads_[i].self = std::move(threads_[i].self).resume();
+    }
+  } while (release(threads));
+  const auto finished = [](const thread& t) { return t.at == state::done; };
+  if (std::all_of(threads_.begin(), threads_.begin() + static_cast<std::ptrdiff_t>(threads), finished)) return {};
+  return describe_deadlock(threads);
+}
+
+// Lets go on who waits for nobody any more; false when there is none.
+bool block_runner::release(std::size_t threads) {
+  const auto meet = [this](std::size_t begin, std::size_t end, state at) {
+    for (std::size_t i = begin; i < end; ++i)
+      if (threads_[i].at != at || threads_[i].where.line() != threads_[begin].where.line()) return false;
+    for (std::size_t i = begin; i < end; ++i) threads_[i].at = state::ready;
+    return true;
+  };
+  bool any = meet(0, threads, state::at_barrier);
+  for (std::size_t first = 0; first < threads; first += warp_width)
+    any |= meet(first, std::min<std::size_t>(first + warp_width, threads), state::at_exchange);
+  return any;
+}
+
+std::string block_runner::describe_deadlock(std::size_t threads) const {
+  std::string text = "some threads wait for others that do not come:";
+  for (std::size_t i = 0; i < threads; ++i) {
+    const thread& t = threads_[i];
+    const auto same = [&](const thread& o) { return o.at == t.at && o.where.line() == t.where.line(); };
+    const auto begin = threads_.begin(), end = begin + static_cast<std::ptrdiff_t>(threads);
+    if (std::any_of(begin, begin + static_cast<std::ptrdiff_t>(i), same)) continue;
+    text += ' ' + std::to_string(std::count_if(begin, end, same));
+    text += t.at == state::done         ? " finished"
+            : t.at == state::at_barrier ? " at the barrier "
+                                        : " at the warp operation ";
+    if (t.at != state::done) text += place(t.where);
+    text += ';';
+  }
+  text += " block (" + std::to_string(now.block_index.x) + ", " + std::to_string(now.block_index.y) + ')';
+  return text;
+}
+
+void block_runner::shuffle(std::size_t threads) {
+  order_.resize(threads);
+  for (unsigned i = 0; i < threads; ++i) {
+    random_ = random_ * 6364136223846793005u + 1442695040888963407u;
+    const auto other = static_cast<unsigned>((random_ >> 32) * (i + 1) >> 32);
+    order_[i] = order_[other];
+    order_[other] = i;
+  }
+}
+
+void block_runner::wait(state why, const std::source_location& where) {
+  thread& self = threads_[running_];
+  self.at = why;
+  self.where = where;
+  self.scheduler = std::move(self.scheduler).resume();
+}
+
+void block_runner::barrier(const std::source_location& where) { wait(state::at_barrier, where); }
+
+const std::uint64_t* block_runner::exchange(std::uint64_t value, const std::source_location& where) {
+  thread& self = threads_[running_];
+  std::uint64_t* const values = warps_[running_ / warp_width].values[self.exchanges++ % 2];
+  values[running_ % warp_width] = value;
+  wait(state::at_exchange, where);
+  return values;
+}
+
+}  // namespace skein::kernels::gpu::emulator
