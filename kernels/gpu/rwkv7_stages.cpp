@@ -265,14 +265,25 @@ class gpu_rwkv7 final : public stages {
   const device_rwkv7 weights_;  ///< last: when memory is short, it is known before the long work
 };
 
+// What the kernels cannot do: they know one head size, and keep rows and low-rank values in 48 KiB of shared memory.
+result<void> check_sizes(const rwkv7_dims& dims) {
+  constexpr std::uint32_t embd_max = 6144, rank_max = 960;
+  const auto refuse = [](const char* what, std::uint32_t is, const char* limit) {
+    return error{error_kind::unsupported, std::string(what) + ' ' + std::to_string(is) + limit, ""};
+  };
+  if (dims.head_size != head_size)
+    return refuse("head size", dims.head_size, " is not 64, the one that the GPU engine handles");
+  if (dims.embd > embd_max) return refuse("width", dims.embd, " is above 6144, the largest that the GPU engine handles");
+  for (const std::uint32_t rank : {dims.rank_w, dims.rank_a, dims.rank_v, dims.rank_g})
+    if (rank > rank_max) return refuse("rank", rank, " is above 960, the largest that the GPU engine handles");
+  return {};
+}
+
 }  // namespace
 
 result<std::unique_ptr<stages>> make_gpu_rwkv7(const rwkv7_weights& weights, const gpu_options& options) {
   if (const auto types = check_element_types(weights); !types) return types.error();
-  if (weights.dims.head_size != head_size)
-    return error{error_kind::unsupported,
-                 "head size " + std::to_string(weights.dims.head_size) + " is not 64, the one that the GPU handles",
-                 ""};
+  if (const auto sizes = check_sizes(weights.dims); !sizes) return sizes.error();
   if (const auto r = use_device(options.device); !r) return r.error();
   try {
     return std::make_unique<gpu_rwkv7>(weights, options);

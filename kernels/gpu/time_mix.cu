@@ -22,10 +22,12 @@ namespace {
 constexpr unsigned threads = head_size;
 constexpr std::uint32_t tile_tokens = 8;
 
-/// What the state update reads of other threads' channels.
+/// The vectors of a tile's tokens.
 struct alignas(16) shared_tile {
   float r[tile_tokens][head_size], w[tile_tokens][head_size], k[tile_tokens][head_size];
   float kk[tile_tokens][head_size], a_kk[tile_tokens][head_size];
+  float v[tile_tokens][head_size], g[tile_tokens][head_size],
+      bonus[tile_tokens][head_size];  // read by their owner only
 };
 
 __device__ float logistic(float x) { return 1 / (1 + expf(-x)); }
@@ -80,49 +82,62 @@ __device__ float take_token(const shared_tile& tile, std::uint32_t t, float v, f
   return (read[0] + read[1]) + (read[2] + read[3]);
 }
 
+/// Low-rank outputs and what is made of them: w, g, the in-context learning rate (into a_kk) and the share of v_first
+/// (into v).
+template <typename Element, std::uint32_t size>
+__device__ void make_gates(const time_mix_parameters& of, const place& here, shared_tile& tile) {
+  const std::uint32_t i = threadIdx.x, c = here.channel;
+  float sums[size];
+  multiply_rank_out<Element>(of.w, here, of.width, sums);
+  for (std::uint32_t t = 0; t < size; ++t)
+    tile.w[t][i] = expf(-0.60653066f * logistic(of.w0[c] + sums[t]));  // 0.6065...: exp(-0.5)
+  multiply_rank_out<Element>(of.a, here, of.width, sums);
+  for (std::uint32_t t = 0; t < size; ++t) tile.a_kk[t][i] = logistic(of.a0[c] + sums[t]);
+  multiply_rank_out<Element>(of.g, here, of.width, sums);
+  for (std::uint32_t t = 0; t < size; ++t) tile.g[t][i] = sums[t];
+  if (of.first_layer) return;
+  multiply_rank_out<Element>(of.v_mix, here, of.width, sums);
+  for (std::uint32_t t = 0; t < size; ++t) tile.v[t][i] = logistic(of.v0[c] + sums[t]);
+}
+
+/// The other vectors of token t, from the projections and the gates.
+template <typename Element>
+__device__ void make_token(const time_mix_parameters& of, const place& here, shared_tile& tile, std::uint32_t t) {
+  const std::uint32_t i = threadIdx.x, c = here.channel;
+  const float r = to_float(here.at<const Element>(of.r, of.width, t));
+  const float k = to_float(here.at<const Element>(of.k, of.width, t));
+  const float v = to_float(here.at<const Element>(of.v, of.width, t));
+  if (of.first_layer) {
+    here.at<Element>(of.v_first, of.width, t) = here.at<const Element>(of.v, of.width, t);
+    tile.v[t][i] = v;
+  } else {
+    const float v_first = to_float(here.at<const Element>(of.v_first, of.width, t));
+    tile.v[t][i] = multiply_add(v_first - v, tile.v[t][i], v);
+  }
+  const float rate = tile.a_kk[t][i];
+  const float raw_kk = k * of.k_k[c];  // from k before the rate changes it
+  const float kk = raw_kk / fmaxf(sqrtf(block_sum(raw_kk * raw_kk)), 1e-12f);
+  const float new_k = k * multiply_add(rate - 1, of.k_a[c], 1);
+  tile.r[t][i] = r;
+  tile.k[t][i] = new_k;
+  tile.kk[t][i] = kk;
+  tile.a_kk[t][i] = rate * kk;
+  tile.bonus[t][i] = block_sum(r * new_k * of.r_k[c]) * tile.v[t][i];
+}
+
 template <typename Element, typename Stored, std::uint32_t size>
 __device__ void mix_tile(const time_mix_parameters& of, const place& here, shared_tile& tile,
                          float (&state)[head_size]) {
-  const std::uint32_t i = threadIdx.x, c = here.channel, width = of.width;
-  float w[size], a[size], g[size], v_mix[size], v[size], bonus[size];
-  multiply_rank_out<Element>(of.w, here, width, w);
-  multiply_rank_out<Element>(of.a, here, width, a);
-  multiply_rank_out<Element>(of.g, here, width, g);
-  if (!of.first_layer) multiply_rank_out<Element>(of.v_mix, here, width, v_mix);
-
-#pragma unroll
-  for (std::uint32_t t = 0; t < size; ++t) {
-    if (t >= here.tokens) break;
-    const float r = to_float(here.at<const Element>(of.r, width, t)),
-                k = to_float(here.at<const Element>(of.k, width, t));
-    v[t] = to_float(here.at<const Element>(of.v, width, t));
-    if (of.first_layer) {
-      here.at<Element>(of.v_first, width, t) = here.at<const Element>(of.v, width, t);
-    } else {
-      const float v_first = to_float(here.at<const Element>(of.v_first, width, t));
-      v[t] = multiply_add(v_first - v[t], logistic(of.v0[c] + v_mix[t]), v[t]);
-    }
-    const float rate = logistic(of.a0[c] + a[t]);
-    const float raw_kk = k * of.k_k[c];  // from k before the rate changes it
-    const float kk = raw_kk / fmaxf(sqrtf(block_sum(raw_kk * raw_kk)), 1e-12f);
-    const float new_k = k * multiply_add(rate - 1, of.k_a[c], 1);
-    bonus[t] = block_sum(r * new_k * of.r_k[c]);
-    tile.r[t][i] = r;
-    tile.w[t][i] = expf(-0.60653066f * logistic(of.w0[c] + w[t]));  // 0.6065...: exp(-0.5)
-    tile.k[t][i] = new_k;
-    tile.kk[t][i] = kk;
-    tile.a_kk[t][i] = rate * kk;
-  }
+  const std::uint32_t i = threadIdx.x, c = here.channel;
+  make_gates<Element, size>(of, here, tile);
+  for (std::uint32_t t = 0; t < here.tokens; ++t) make_token<Element>(of, here, tile, t);
   __syncthreads();
-
-#pragma unroll
-  for (std::uint32_t t = 0; t < size; ++t) {
-    if (t >= here.tokens) break;
-    const float y = take_token<Stored>(tile, t, v[t], state);
+  for (std::uint32_t t = 0; t < here.tokens; ++t) {
+    const float y = take_token<Stored>(tile, t, tile.v[t][i], state);
     const float off_mean = y - block_sum(y) / head_size;
     const float scale = 1 / sqrtf(block_sum(off_mean * off_mean) / head_size + group_norm_eps);
     const float normed = off_mean * scale * of.ln_x_weight[c] + of.ln_x_bias[c];
-    here.at<Element>(of.y, width, t) = from_float<Element>(multiply_add(bonus[t], v[t], normed) * g[t]);
+    here.at<Element>(of.y, of.width, t) = from_float<Element>((normed + tile.bonus[t][i]) * tile.g[t][i]);
   }
 }
 

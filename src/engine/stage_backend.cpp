@@ -100,7 +100,7 @@ result<void> stage_backend::run(std::uint64_t, const tick_plan& plan, std::vecto
   model::forward_rwkv7(*stages_, layers_, batch);
   read_logits(plan, batch, results);
   draw_groups(plan, results);
-  return {};
+  return stages_->status();
 }
 
 void stage_backend::pack_row(const tick_plan& plan, std::uint32_t index, row_result& out) {

@@ -4,15 +4,18 @@
 #include <type_traits>
 
 #include "base/result.hpp"
+#include "kernels/gpu/device_properties.hpp"
 
 // The only place that knows which GPU runtime this is compiled for. The three have the same calls under three prefixes.
 #if defined(SKEIN_GPU_EMULATOR)
 #include "kernels/gpu/runtime/emulator/emulator.hpp"
 #define SKEIN_GPU(name) emu##name
+#define SKEIN_GPU_NAME "emulator"
 #elif defined(__HIPCC__) || defined(__HIP_PLATFORM_AMD__)
 #include <hip/hip_fp16.h>
 #include <hip/hip_runtime.h>
 #define SKEIN_GPU(name) hip##name
+#define SKEIN_GPU_NAME "hip"
 #define hipDeviceProp hipDeviceProp_t
 #define hipHostAlloc hipHostMalloc
 #define hipHostAllocDefault hipHostMallocDefault
@@ -21,11 +24,14 @@
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
 #define SKEIN_GPU(name) cuda##name
+#define SKEIN_GPU_NAME "cuda"
 #endif
 
 /// What kernels, launchers and owners use of a GPU runtime, under one set of names for CUDA, HIP and the emulator.
 /// Every call that touches the device names its stream; a foreign error code goes no further than this file.
 namespace skein::kernels::gpu {
+
+inline constexpr const char* runtime_name = SKEIN_GPU_NAME;
 
 using stream_handle = SKEIN_GPU(Stream_t);
 using event_handle = SKEIN_GPU(Event_t);
@@ -38,15 +44,11 @@ inline result<void> outcome(SKEIN_GPU(Error_t) code, const char* what) {
   return error{error_kind::unavailable, std::string("GPU: ") + what + ": " + SKEIN_GPU(GetErrorString)(code), ""};
 }
 
-struct device_properties {
-  std::string name;
-  std::size_t memory_bytes = 0;
-  std::uint32_t multiprocessors = 0, warp_width = 0;
-};
-
+/// At least one, or an error.
 inline result<int> device_count() {
   int count = 0;
   if (const auto r = outcome(SKEIN_GPU(GetDeviceCount)(&count), "looking for devices"); !r) return r.error();
+  if (count == 0) return error{error_kind::unavailable, "GPU: there is no device", ""};
   return count;
 }
 /// For the calling thread, from now on.
@@ -55,16 +57,13 @@ inline result<device_properties> describe_device(int device) {
   SKEIN_GPU(DeviceProp) properties{};
   if (const auto r = outcome(SKEIN_GPU(GetDeviceProperties)(&properties, device), "describing a device"); !r)
     return r.error();
-  return device_properties{properties.name, properties.totalGlobalMem,
-                           static_cast<std::uint32_t>(properties.multiProcessorCount),
-                           static_cast<std::uint32_t>(properties.warpSize)};
-}
-/// Bytes that can still be allocated on the device in use.
-inline result<std::size_t> free_memory() {
+  if (const auto r = use_device(device); !r) return r.error();
   std::size_t free_bytes = 0, total_bytes = 0;
   if (const auto r = outcome(SKEIN_GPU(MemGetInfo)(&free_bytes, &total_bytes), "asking for memory"); !r)
     return r.error();
-  return free_bytes;
+  return device_properties{properties.name, total_bytes, free_bytes,
+                           static_cast<std::uint32_t>(properties.multiProcessorCount),
+                           static_cast<std::uint32_t>(properties.warpSize)};
 }
 
 inline result<void> copy_to_device(void* to, const void* pinned, std::size_t bytes, stream_handle stream) {
@@ -100,8 +99,10 @@ result<void> launch(const launch_shape& shape, void (*kernel)(Parameters...),
 template <typename... Parameters>
 result<void> launch(const launch_shape& shape, void (*kernel)(Parameters...),
                     std::type_identity_t<Parameters>... arguments) {
-  kernel<<<shape.grid, shape.block, shape.shared_bytes, shape.stream> > >(arguments...);
-  return outcome(SKEIN_GPU(GetLastError)(), shape.name);
+  void* addresses[] = {&arguments..., nullptr};
+  return outcome(SKEIN_GPU(LaunchKernel)(reinterpret_cast<const void*>(kernel), shape.grid, shape.block, addresses,
+                                         shape.shared_bytes, shape.stream),
+                 shape.name);
 }
 #endif
 
