@@ -4,7 +4,7 @@
 
 extern "C" __attribute__((visibility("default"))) const skein::kernels::gpu::plugin* skein_gpu_plugin() {
   using namespace skein::kernels::gpu;
-  static constexpr plugin this_one = {plugin_abi,      SKEIN_BUILD_ID,  runtime_name,
-                                      &device_count,   &describe_device, &make_gpu_rwkv7};
+  static constexpr plugin this_one = {plugin_abi,    SKEIN_BUILD_ID,   runtime_name,
+                                      &device_count, &describe_device, &make_gpu_rwkv7};
   return &this_one;
 }

@@ -9,8 +9,8 @@
 /// so that the program starts where there is no GPU, no driver and no such library. It exports one symbol, brings what
 /// it needs of src/base along and shares nothing with the program but what passes through here.
 ///
-/// What passes are C++ types. That is sound because both sides are of one build: the same headers, compiler and standard
-/// library; `build` says of which, and a program refuses a library of another. Nothing thrown passes.
+/// What passes are C++ types. That is sound because both sides are of one build: the same headers, compiler and
+/// standard library; `build` says of which, and a program refuses a library of another. Nothing thrown passes.
 namespace skein::kernels::gpu {
 
 struct plugin {

@@ -273,7 +273,8 @@ result<void> check_sizes(const rwkv7_dims& dims) {
   };
   if (dims.head_size != head_size)
     return refuse("head size", dims.head_size, " is not 64, the one that the GPU engine handles");
-  if (dims.embd > embd_max) return refuse("width", dims.embd, " is above 6144, the largest that the GPU engine handles");
+  if (dims.embd > embd_max)
+    return refuse("width", dims.embd, " is above 6144, the largest that the GPU engine handles");
   for (const std::uint32_t rank : {dims.rank_w, dims.rank_a, dims.rank_v, dims.rank_g})
     if (rank > rank_max) return refuse("rank", rank, " is above 960, the largest that the GPU engine handles");
   return {};

@@ -33,7 +33,8 @@ result<device_choice> choose_device(const std::string& wish) {
   };
   if (!library && wish == "auto") return device_choice{.remark = library.error().message};
   if (!library) return refuse(library.error().message);
-  if (*index >= library->devices) return refuse("there are " + std::to_string(library->devices) + " GPUs");
+  if (*index >= library->devices)
+    return refuse("there is only cuda:0" + (library->devices > 1 ? " to " + std::to_string(library->devices - 1) : ""));
   const auto described = library->plugin->describe_device(*index);
   if (!described) return refuse(described.error().message);
   return device_choice{library->plugin, *index, described->free_bytes, {}};

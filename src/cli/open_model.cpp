@@ -113,8 +113,7 @@ result<std::unique_ptr<engine::engine>> open_engine(const opened_model& model, c
   if (!type) return type.error();
   progress_bar bar("loading");
   const kernels::load_progress progress{&progress_bar::report, &bar};
-  return device->gpu ? open_on_gpu(*device, model, wish, *type, progress)
-                     : open_on_cpu(model, wish, *type, progress);
+  return device->gpu ? open_on_gpu(*device, model, wish, *type, progress) : open_on_cpu(model, wish, *type, progress);
 }
 
 }  // namespace skein::cli

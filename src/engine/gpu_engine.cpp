@@ -8,8 +8,8 @@
 namespace skein::engine {
 namespace {
 
-// Rows of one head call: a tick of that many sequences reads the head matrix once. At a vocabulary of 65536 their logits
-// take 64 MiB of device memory and as much pinned.
+// Rows of one head call: a tick of that many sequences reads the head matrix once. At a vocabulary of 65536 their
+// logits take 64 MiB of device memory and as much pinned.
 constexpr std::uint32_t max_logit_rows = 256;
 
 result<kernels::gpu::element> element_of(dtype type, const char* what, const char* field) {
@@ -50,14 +50,14 @@ result<std::unique_ptr<engine>> make_gpu_engine(const kernels::gpu::plugin& plug
   how.progress = options.progress;
   auto stages = plugin.make_rwkv7(*weights, how);
   if (!stages) return stages.error();
-  return make_stage_engine(std::move(*stages),
-                           {.device = std::string(plugin.kind) + ':' + std::to_string(options.device) + ' ' + device->name,
-                            .model_identity = options.model_identity,
-                            .weight_type = std::string(to_string(matrix_type)),
-                            .layers = info.layers,
-                            .vocab = info.vocab,
-                            .max_tick_rows = options.max_tick_rows,
-                            .limits = how.limits});
+  return make_stage_engine(std::move(*stages), {.device = std::string(plugin.kind) + ':' +
+                                                          std::to_string(options.device) + ' ' + device->name,
+                                                .model_identity = options.model_identity,
+                                                .weight_type = std::string(to_string(matrix_type)),
+                                                .layers = info.layers,
+                                                .vocab = info.vocab,
+                                                .max_tick_rows = options.max_tick_rows,
+                                                .limits = how.limits});
 }
 
 }  // namespace skein::engine

@@ -241,14 +241,14 @@ class host_engine final : public engine {
   result<void> run(const restart_command& c) { return backend_->restart_sampler(c.slot, c.params), result<void>(); }
   result<void> run(const copy_command& c) { return backend_->copy_state(c.from, c.to), result<void>(); }
   result<void> run(const clear_command& c) { return backend_->clear(c.slot), result<void>(); }
-  result<void> run(const park_command& c) { return backend_->park(c.slot, *c.out), result<void>(); }
+  result<void> run(const park_command& c) { return backend_->park(c.slot, *c.out); }
   result<void> run(const unpark_command& c) {
     // Not checked when queued: the park that fills it may be queued as well.
     check(c.in->state.size() == info_.state_floats, "a parked state of another size");
     return backend_->unpark(c.slot, c.params, *c.in);
   }
   result<void> run(const write_command& c) { return backend_->write_state(c.slot, c.state); }
-  result<void> run(const read_command& c) { return backend_->read_state(c.slot, c.state), result<void>(); }
+  result<void> run(const read_command& c) { return backend_->read_state(c.slot, c.state); }
   result<void> run(const tick_command& c) {
     tick_buffer& buffer = buffer_of(c.tick);
     const steady_time begin = real_clock().now();
