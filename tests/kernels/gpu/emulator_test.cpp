@@ -100,7 +100,7 @@ BOOST_AUTO_TEST_CASE(a_missing_barrier_is_found) {
     BOOST_TEST(swaps_halves<true>());
     wrong += !swaps_halves<false>();
   }
-  BOOST_TEST(wrong == 20);
+  BOOST_TEST(wrong > 15);  // unless the warps happened to run in the right order
 }
 
 BOOST_AUTO_TEST_CASE(lanes_and_threads_add_up_in_any_order) {

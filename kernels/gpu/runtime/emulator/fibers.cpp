@@ -62,34 +62,40 @@ void block_runner::grow(std::size_t threads) {
 }
 
 std::string block_runner::run_block(std::size_t threads) {
-  const extent block = now.block;
   for (std::size_t i = 0; i < threads; ++i) threads_[i].at = state::ready, threads_[i].exchanges = 0;
+  const std::size_t warps = (threads + warp_width - 1) / warp_width;
   do {
-    shuffle(threads);
-    for (const unsigned i : order_) {
-      if (threads_[i].at != state::ready) continue;
-      running_ = i;
-      now.thread_index = {i % block.x, i / block.x % block.y, i / (block.x * block.y)};
-      threads_[i].self = std::move(threads_[i].self).resume();
-    }
-  } while (release(threads));
+    shuffle(warp_order_, warps);
+    for (const unsigned warp : warp_order_)
+      run_warp(warp * warp_width, std::min<std::size_t>((warp + 1) * warp_width, threads));
+  } while (meet(0, threads, state::at_barrier));
   const auto finished = [](const thread& t) { return t.at == state::done; };
   if (std::all_of(threads_.begin(), threads_.begin() + static_cast<std::ptrdiff_t>(threads), finished)) return {};
   return describe_deadlock(threads);
 }
 
-// Lets go on who waits for nobody any more; false when there is none.
-bool block_runner::release(std::size_t threads) {
-  const auto meet = [this](std::size_t begin, std::size_t end, state at) {
-    for (std::size_t i = begin; i < end; ++i)
-      if (threads_[i].at != at || threads_[i].where.line() != threads_[begin].where.line()) return false;
-    for (std::size_t i = begin; i < end; ++i) threads_[i].at = state::ready;
-    return true;
-  };
-  bool any = meet(0, threads, state::at_barrier);
-  for (std::size_t first = 0; first < threads; first += warp_width)
-    any |= meet(first, std::min<std::size_t>(first + warp_width, threads), state::at_exchange);
-  return any;
+// As far as it comes without the other warps: no kernel may rely on how far they are.
+void block_runner::run_warp(std::size_t begin, std::size_t end) {
+  const extent block = now.block;
+  do {
+    shuffle(lane_order_, end - begin);
+    for (const unsigned lane : lane_order_) {
+      const std::size_t i = begin + lane;
+      if (threads_[i].at != state::ready) continue;
+      running_ = i;
+      const auto index = static_cast<unsigned>(i);
+      now.thread_index = {index % block.x, index / block.x % block.y, index / (block.x * block.y)};
+      threads_[i].self = std::move(threads_[i].self).resume();
+    }
+  } while (meet(begin, end, state::at_exchange));
+}
+
+// If all of these threads wait at the same place, they go on.
+bool block_runner::meet(std::size_t begin, std::size_t end, state at) {
+  for (std::size_t i = begin; i < end; ++i)
+    if (threads_[i].at != at || threads_[i].where.line() != threads_[begin].where.line()) return false;
+  for (std::size_t i = begin; i < end; ++i) threads_[i].at = state::ready;
+  return true;
 }
 
 std::string block_runner::describe_deadlock(std::size_t threads) const {
@@ -110,13 +116,13 @@ std::string block_runner::describe_deadlock(std::size_t threads) const {
   return text;
 }
 
-void block_runner::shuffle(std::size_t threads) {
-  order_.resize(threads);
-  for (unsigned i = 0; i < threads; ++i) {
+void block_runner::shuffle(std::vector<unsigned>& order, std::size_t count) {
+  order.resize(count);
+  for (unsigned i = 0; i < count; ++i) {
     random_ = random_ * 6364136223846793005u + 1442695040888963407u;
     const auto other = static_cast<unsigned>((random_ >> 32) * (i + 1) >> 32);
-    order_[i] = order_[other];
-    order_[other] = i;
+    order[i] = order[other];
+    order[other] = i;
   }
 }
 

@@ -11,8 +11,9 @@
 ///
 /// Every thread of a block is a fiber; the blocks of a grid run one after another. A fiber runs until it meets a
 /// barrier or an operation of its warp (a shuffle, a vote), which lets the others run until all who must take part have
-/// arrived. The order in which fibers get their turn is shuffled from a seed, so a kernel that needs a barrier which is
-/// not there soon gives wrong numbers, and a barrier that only some threads reach is reported.
+/// arrived. A warp runs as far as it can before another gets its turn, and the order of warps and lanes is shuffled
+/// from a seed: so a kernel that needs a barrier which is not there soon gives wrong numbers. A barrier that only some
+/// threads reach is reported.
 ///
 /// It shows what a kernel computes. It does not show races inside a warp, tensor-core code, rounding of a GPU's own
 /// functions, occupancy or memory coalescing.
@@ -71,14 +72,15 @@ class block_runner {
 
   void grow(std::size_t threads);
   [[nodiscard]] std::string run_block(std::size_t threads);
-  [[nodiscard]] bool release(std::size_t threads);
+  void run_warp(std::size_t begin, std::size_t end);
+  [[nodiscard]] bool meet(std::size_t begin, std::size_t end, state at);
   [[nodiscard]] std::string describe_deadlock(std::size_t threads) const;
-  void shuffle(std::size_t threads);
+  void shuffle(std::vector<unsigned>& order, std::size_t count);
   void wait(state why, const std::source_location& where);
 
   std::deque<thread> threads_;  ///< a deque: fibers hold references to theirs
   std::vector<warp> warps_;
-  std::vector<unsigned> order_;
+  std::vector<unsigned> warp_order_, lane_order_;
   std::vector<std::byte> shared_;
   std::size_t running_ = 0;  ///< index of the thread that runs
   function body_ = nullptr;
