@@ -10,7 +10,7 @@
 
 #include "base/check.hpp"
 #include "kernels/gpu/batch_upload.hpp"
-#include "kernels/gpu/rwkv7_weights.hpp"
+#include "kernels/gpu/device_weights.hpp"
 #include "kernels/gpu/state.hpp"
 #include "kernels/gpu/time_mix.hpp"
 #include "kernels/gpu/token_shift.hpp"

@@ -8,7 +8,7 @@
 #include <cstring>
 #include <tuple>
 
-#include "kernels/gpu/runtime/runtime.hpp"
+#include "kernels/gpu/runtime/stream.hpp"
 #include "model/state_layout.hpp"
 #include "tests/kernels/random_rwkv7.hpp"
 #include "tests/kernels/stage_runs.hpp"
@@ -46,6 +46,10 @@ stages_ptr make_reference(const random_rwkv7& model) {
 
 /// The oracle's tolerances; fp32 is the same arithmetic in another order.
 constexpr float tolerance(element type) { return type == element::f32 ? 2e-5f : type == element::f16 ? 5e-3f : 3e-2f; }
+
+__global__ void lose_a_thread() {
+  if (threadIdx.x > 0) kernels::gpu::__syncthreads();
+}
 
 }  // namespace
 
@@ -198,4 +202,24 @@ BOOST_AUTO_TEST_CASE(what_cannot_be_had_is_an_error) {
 
   const auto no_device = kernels::gpu::make_gpu_rwkv7(model.weights(), {.device = 1, .limits = {}, .progress = {}});
   BOOST_CHECK(no_device.error().kind == error_kind::unavailable);
+}
+
+// Trouble in any kernel ends the device for all: the stages say so, and keep saying the first they heard.
+BOOST_AUTO_TEST_CASE(a_lost_device_is_reported) {
+  const random_rwkv7 model(base_dims, dtype::f32, 19);
+  const auto gpu = make_gpu(model, element::f32);
+  feed(*gpu, base_dims, 0, {1, 2, 3}, 3);
+  BOOST_TEST(gpu->status().has_value());
+  {
+    const kernels::gpu::stream other;
+    BOOST_REQUIRE(kernels::gpu::launch({"lose_a_thread", {1}, {64}, 0, other}, lose_a_thread).has_value());
+    BOOST_TEST(!other.synchronize().has_value());
+    feed(*gpu, base_dims, 0, {4}, 1);
+    const auto status = gpu->status();
+    BOOST_REQUIRE(!status.has_value());
+    BOOST_CHECK(status.error().kind == error_kind::unavailable);
+    BOOST_TEST(status.error().message.find("lose_a_thread") != std::string::npos, status.error().message);
+  }
+  kernels::gpu::emulator::forget_trouble();
+  BOOST_TEST(!gpu->status().has_value());
 }

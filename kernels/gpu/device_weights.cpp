@@ -1,4 +1,4 @@
-#include "kernels/gpu/rwkv7_weights.hpp"
+#include "kernels/gpu/device_weights.hpp"
 
 #include <algorithm>
 #include <array>
