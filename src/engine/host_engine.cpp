@@ -21,6 +21,7 @@ namespace {
 constexpr std::uint32_t in_flight_max = 2;
 // A device actor queues a few commands per slot and tick; a longer queue means that it forgot to collect.
 constexpr std::uint64_t queued_commands_max = 4096;
+constexpr std::size_t queued_commands_usual = 64;  // taken at start, so that a late worker costs a tick no memory
 
 struct start_command {
   slot_id slot;
@@ -67,8 +68,10 @@ using command = std::variant<start_command, restart_command, copy_command, clear
 
 class host_engine final : public engine {
  public:
-  host_engine(engine_info info, std::unique_ptr<backend> work)
-      : info_(std::move(info)), backend_(std::move(work)), worker_([this] { run_commands(); }) {}
+  host_engine(engine_info info, std::unique_ptr<backend> work) : info_(std::move(info)), backend_(std::move(work)) {
+    queue_.reserve(queued_commands_usual);
+    worker_ = std::thread([this] { run_commands(); });
+  }
 
   host_engine(const host_engine&) = delete;  // a copy would need a second worker
   host_engine& operator=(const host_engine&) = delete;
@@ -201,6 +204,7 @@ class host_engine final : public engine {
 
   void run_commands() {
     std::vector<command> taken;
+    taken.reserve(queued_commands_usual);
     while (true) {
       {
         std::unique_lock lock(mutex_);
