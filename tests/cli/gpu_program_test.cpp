@@ -113,6 +113,14 @@ BOOST_AUTO_TEST_CASE(what_is_not_there_is_said_in_a_line, *needs_oracle) {
   expect_unavailable(generate("cuda", "/lib/x86_64-linux-gnu/libm.so.6"), "is no GPU library of this program");
 }
 
+#if defined(SKEIN_CUDA_BACK_END)
+// The library itself loads anywhere: what is missing then is the driver or the device.
+BOOST_AUTO_TEST_CASE(the_cuda_library_loads_without_a_driver, *needs_oracle) {
+  const auto ended = generate("cuda", SKEIN_CUDA_BACK_END);
+  if (ended.exit_code != 0) expect_unavailable(ended, "no device cuda: GPU: looking for devices: ");
+}
+#endif
+
 BOOST_AUTO_TEST_CASE(without_a_gpu_the_cpu_does_it, *needs_oracle) {
   const auto ended = generate("auto", "/nonexistent");
   BOOST_TEST(ended.exit_code == 0);

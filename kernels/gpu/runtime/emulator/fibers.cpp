@@ -1,17 +1,37 @@
 #include "kernels/gpu/runtime/emulator/fibers.hpp"
 
 #include <algorithm>
+#include <boost/context/preallocated.hpp>
 #include <boost/context/protected_fixedsize_stack.hpp>
-#include <cstring>
 #include <memory>
 #include <utility>
+
+#if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/common_interface_defs.h>
+#endif
 
 namespace skein::kernels::gpu::emulator {
 
 namespace {
 
 constexpr std::size_t stack_bytes = std::size_t{256} << 10;  // sanitizers make frames several times larger
-constexpr int stale = 0xff;  // what fresh memory is filled with: floats that are no numbers
+constexpr std::byte stale{0xff};  // what fresh memory is filled with: floats that are no numbers
+
+/// What unwinds a fiber whose barrier never opens.
+struct abandoned {};
+
+// AddressSanitizer follows a thread's stack; it is told of every change to another.
+#if defined(__SANITIZE_ADDRESS__)
+void leave_stack(void** saved, const void* bottom, std::size_t bytes) {
+  __sanitizer_start_switch_fiber(saved, bottom, bytes);
+}
+void reach_stack(void* saved, const void** bottom, std::size_t* bytes) {
+  __sanitizer_finish_switch_fiber(saved, bottom, bytes);
+}
+#else
+void leave_stack(void**, const void*, std::size_t) {}
+void reach_stack(void*, const void**, std::size_t*) {}
+#endif
 
 std::string place(const std::source_location& where) {
   const std::string file = where.file_name();
@@ -25,6 +45,11 @@ block_runner& block_runner::of_this_thread() {
   return runner;
 }
 
+block_runner::~block_runner() {
+  ending_ = true;
+  for (std::size_t i = 0; i < threads_.size(); ++i) enter(i);
+}
+
 std::string block_runner::run(extent grid, extent block, std::size_t shared_bytes, function body, void* context) {
   const std::size_t threads = block.count();
   grow(threads);
@@ -36,32 +61,80 @@ std::string block_runner::run(extent grid, extent block, std::size_t shared_byte
     for (unsigned y = 0; y < grid.y; ++y)
       for (unsigned x = 0; x < grid.x; ++x) {
         now.block_index = {x, y, z};
-        std::memset(shared_.data(), stale, shared_bytes);
-        if (auto trouble = run_block(threads); !trouble.empty()) {
-          threads_.clear();  // unwinds the fibers that wait forever
-          return trouble;
-        }
+        std::ranges::fill(shared_, stale);
+        run_block(threads);
+        if (all_done(threads)) continue;
+        auto trouble = describe_deadlock(threads);
+        abandon(threads);
+        return trouble;
       }
   return {};
 }
 
 void block_runner::grow(std::size_t threads) {
   for (std::size_t i = threads_.size(); i < threads; ++i) {
-    threads_.emplace_back().self =
-        boost::context::fiber(std::allocator_arg, boost::context::protected_fixedsize_stack(stack_bytes),
-                              [this, i](boost::context::fiber&& scheduler) {
-                                threads_[i].scheduler = std::move(scheduler);
-                                while (true) {
-                                  body_(context_);
-                                  wait(state::done, {});
-                                }
-                                return boost::context::fiber();
-                              });
+    boost::context::protected_fixedsize_stack stacks(stack_bytes);
+    const auto stack = stacks.allocate();
+    thread& made = threads_.emplace_back();
+    made.stack_bottom = static_cast<const std::byte*>(stack.sp) - stack.size;
+    made.stack_bytes = stack.size;
+    made.self = boost::context::fiber(std::allocator_arg, boost::context::preallocated(stack.sp, stack.size, stack),
+                                      stacks, [this, i](boost::context::fiber&& scheduler) {
+                                        threads_[i].scheduler = std::move(scheduler);
+                                        live();
+                                        return std::move(threads_[i].scheduler);
+                                      });
   }
   warps_.resize((threads + warp_width - 1) / warp_width);
 }
 
-std::string block_runner::run_block(std::size_t threads) {
+// In a fiber: one kernel after another.
+void block_runner::live() {
+  reach_stack(nullptr, &scheduler_bottom_, &scheduler_bytes_);
+  while (!ending_) {
+    try {
+      body_(context_);
+    } catch (const abandoned&) {
+    }
+    wait(state::done, {});
+  }
+  leave_stack(nullptr, scheduler_bottom_, scheduler_bytes_);
+}
+
+// Lets thread i run until it waits.
+void block_runner::enter(std::size_t i) {
+  thread& t = threads_[i];
+  running_ = i;
+  void* saved = nullptr;
+  leave_stack(&saved, t.stack_bottom, t.stack_bytes);
+  t.self = std::move(t.self).resume();
+  reach_stack(saved, nullptr, nullptr);
+}
+
+void block_runner::wait(state why, const std::source_location& where) {
+  thread& self = threads_[running_];
+  self.at = why;
+  self.where = where;
+  void* saved = nullptr;
+  leave_stack(&saved, scheduler_bottom_, scheduler_bytes_);
+  self.scheduler = std::move(self.scheduler).resume();
+  reach_stack(saved, &scheduler_bottom_, &scheduler_bytes_);
+  if (abandoning_ && why != state::done) throw abandoned();
+}
+
+bool block_runner::all_done(std::size_t threads) const {
+  return std::all_of(threads_.begin(), threads_.begin() + static_cast<std::ptrdiff_t>(threads),
+                     [](const thread& t) { return t.at == state::done; });
+}
+
+void block_runner::abandon(std::size_t threads) {
+  abandoning_ = true;
+  for (std::size_t i = 0; i < threads; ++i)
+    if (threads_[i].at != state::done) enter(i);
+  abandoning_ = false;
+}
+
+void block_runner::run_block(std::size_t threads) {
   for (std::size_t i = 0; i < threads; ++i) threads_[i].at = state::ready, threads_[i].exchanges = 0;
   const std::size_t warps = (threads + warp_width - 1) / warp_width;
   do {
@@ -69,9 +142,6 @@ std::string block_runner::run_block(std::size_t threads) {
     for (const unsigned warp : warp_order_)
       run_warp(warp * warp_width, std::min<std::size_t>((warp + 1) * warp_width, threads));
   } while (meet(0, threads, state::at_barrier));
-  const auto finished = [](const thread& t) { return t.at == state::done; };
-  if (std::all_of(threads_.begin(), threads_.begin() + static_cast<std::ptrdiff_t>(threads), finished)) return {};
-  return describe_deadlock(threads);
 }
 
 // As far as it comes without the other warps: no kernel may rely on how far they are.
@@ -82,10 +152,9 @@ void block_runner::run_warp(std::size_t begin, std::size_t end) {
     for (const unsigned lane : lane_order_) {
       const std::size_t i = begin + lane;
       if (threads_[i].at != state::ready) continue;
-      running_ = i;
       const auto index = static_cast<unsigned>(i);
       now.thread_index = {index % block.x, index / block.x % block.y, index / (block.x * block.y)};
-      threads_[i].self = std::move(threads_[i].self).resume();
+      enter(i);
     }
   } while (meet(begin, end, state::at_exchange));
 }
@@ -124,13 +193,6 @@ void block_runner::shuffle(std::vector<unsigned>& order, std::size_t count) {
     order[i] = order[other];
     order[other] = i;
   }
-}
-
-void block_runner::wait(state why, const std::source_location& where) {
-  thread& self = threads_[running_];
-  self.at = why;
-  self.where = where;
-  self.scheduler = std::move(self.scheduler).resume();
 }
 
 void block_runner::barrier(const std::source_location& where) { wait(state::at_barrier, where); }

@@ -38,6 +38,11 @@ inline constinit thread_local built_in now{};
 /// The fibers of one host thread; they are made when first needed and used again by every later block.
 class block_runner {
  public:
+  block_runner() = default;
+  ~block_runner();
+  block_runner(const block_runner&) = delete;  // its fibers point to it
+  block_runner& operator=(const block_runner&) = delete;
+
   /// Runs a grid; body() is the kernel with its arguments. Returns what went wrong, or an empty text.
   using function = void (*)(void* context);
   [[nodiscard]] std::string run(extent grid, extent block, std::size_t shared_bytes, function body, void* context);
@@ -65,13 +70,19 @@ class block_runner {
     state at = state::done;
     std::source_location where;
     unsigned exchanges = 0;  ///< so far in this block
+    const void* stack_bottom = nullptr;
+    std::size_t stack_bytes = 0;
   };
   struct warp {
     std::uint64_t values[2][warp_width];  ///< of the last two exchanges: a slow lane may still read the one before
   };
 
   void grow(std::size_t threads);
-  [[nodiscard]] std::string run_block(std::size_t threads);
+  void live();
+  void enter(std::size_t i);
+  void run_block(std::size_t threads);
+  [[nodiscard]] bool all_done(std::size_t threads) const;
+  void abandon(std::size_t threads);
   void run_warp(std::size_t begin, std::size_t end);
   [[nodiscard]] bool meet(std::size_t begin, std::size_t end, state at);
   [[nodiscard]] std::string describe_deadlock(std::size_t threads) const;
@@ -86,6 +97,9 @@ class block_runner {
   function body_ = nullptr;
   void* context_ = nullptr;
   std::uint64_t random_ = 1;
+  bool abandoning_ = false, ending_ = false;
+  const void* scheduler_bottom_ = nullptr;  ///< the stack that fibers are entered from
+  std::size_t scheduler_bytes_ = 0;
 };
 
 }  // namespace skein::kernels::gpu::emulator
