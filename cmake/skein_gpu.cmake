@@ -19,6 +19,7 @@ set(SKEIN_HIP_TARGETS "gfx90a;gfx1030" CACHE STRING "GPUs that the kernels are c
 
 if(SKEIN_CUDA)
   set(CMAKE_CUDA_COMPILER ${SKEIN_NVCC})
+  set(CMAKE_CUDA_HOST_COMPILER ${CMAKE_CXX_COMPILER})  # both sides of the plug-in are of one compiler
   set(CMAKE_CUDA_ARCHITECTURES OFF)  # given by hand, see skein_cuda_gencode
   enable_language(CUDA)
   # CMake 3.25 does not know that nvcc knows C++20.
