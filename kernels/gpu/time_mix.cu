@@ -26,8 +26,8 @@ constexpr std::uint32_t tile_tokens = 8;
 struct alignas(16) shared_tile {
   float r[tile_tokens][head_size], w[tile_tokens][head_size], k[tile_tokens][head_size];
   float kk[tile_tokens][head_size], a_kk[tile_tokens][head_size];
-  float v[tile_tokens][head_size], g[tile_tokens][head_size],
-      bonus[tile_tokens][head_size];  // read by their owner only
+  // These are read by their owner only.
+  float v[tile_tokens][head_size], g[tile_tokens][head_size], bonus[tile_tokens][head_size];
 };
 
 __device__ float logistic(float x) { return 1 / (1 + expf(-x)); }

@@ -1,4 +1,5 @@
 #pragma once
+#include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <cstring>
 #include <span>

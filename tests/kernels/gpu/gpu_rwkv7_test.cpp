@@ -8,14 +8,12 @@
 #include <cstring>
 #include <tuple>
 
-#include "kernels/gpu/runtime/stream.hpp"
 #include "model/state_layout.hpp"
-#include "tests/kernels/random_rwkv7.hpp"
+#include "tests/kernels/gpu/device_values.hpp"
 #include "tests/kernels/stage_runs.hpp"
 
 using namespace skein;
 using namespace skein::test;
-using kernels::gpu::element;
 
 namespace {
 
@@ -26,10 +24,6 @@ constexpr kernels::rwkv7_dims base_dims{2, 64, 1, 64, 256, 100, 16, 16, 8, 24};
 constexpr kernels::rwkv7_dims wide_dims{2, 192, 3, 64, 500, 67, 13, 7, 5, 31};
 
 constexpr kernels::stage_limits limits{.slots = 5, .max_rows = 80, .max_logit_rows = 80};
-
-constexpr dtype stored_as(element e) {
-  return e == element::f32 ? dtype::f32 : e == element::f16 ? dtype::f16 : dtype::bf16;
-}
 
 stages_ptr make_gpu(const random_rwkv7& model, element type, element state_type = element::f32) {
   auto made = kernels::gpu::make_gpu_rwkv7(
