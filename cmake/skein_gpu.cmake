@@ -14,7 +14,8 @@ if(SKEIN_SANITIZE STREQUAL "")
 endif()
 option(SKEIN_CUDA "Build the CUDA back end, libskein_cuda.so" ${can_cuda})
 option(SKEIN_HIP "Compile the GPU kernels for AMD, to show that they can be" ${can_hip})
-set(SKEIN_CUDA_TARGETS "90a" CACHE STRING "GPUs that libskein_cuda.so is compiled for, as 80;86;90a; +PTX: and for later ones")
+set(SKEIN_CUDA_TARGETS "90a" CACHE STRING
+    "GPUs that libskein_cuda.so is compiled for, as 80;86;90a; +PTX: and for later ones")
 set(SKEIN_HIP_TARGETS "gfx90a;gfx1030" CACHE STRING "GPUs that the kernels are compiled for")
 
 if(SKEIN_CUDA)
@@ -59,9 +60,9 @@ function(skein_hip_object variable source)
 endfunction()
 
 # SKEIN_BUILD_ID: what the program and a back end must have in common, the compiler and the headers between them.
-set(boundary kernels/gpu/plugin.hpp kernels/gpu/device_properties.hpp kernels/gpu/rwkv7_stages.hpp kernels/gpu/elements.hpp
-             kernels/rwkv7_weights.hpp kernels/stages.hpp src/base/tensor.hpp src/base/error.hpp src/base/result.hpp
-             src/base/ids.hpp)
+set(boundary kernels/gpu/plugin.hpp kernels/gpu/device_properties.hpp kernels/gpu/rwkv7_stages.hpp
+             kernels/gpu/elements.hpp kernels/rwkv7_weights.hpp kernels/stages.hpp src/base/tensor.hpp
+             src/base/error.hpp src/base/result.hpp src/base/ids.hpp)
 set(contents "")
 foreach(header IN LISTS boundary)
   file(SHA256 ${CMAKE_SOURCE_DIR}/${header} hash)
