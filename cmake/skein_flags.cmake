@@ -1,9 +1,10 @@
 # Interface targets that carry warnings, sanitizers and library-wide definitions to every target.
 add_library(skein_flags INTERFACE)
 target_include_directories(skein_flags INTERFACE ${CMAKE_SOURCE_DIR} ${CMAKE_SOURCE_DIR}/src)
-target_compile_options(skein_flags INTERFACE -Wall -Wextra -Wshadow=local -Wnon-virtual-dtor -Wconversion -Wno-sign-conversion
-                                             -Wno-maybe-uninitialized  # GCC 12 is wrong about std::variant
-                                             -fno-omit-frame-pointer)
+set(warnings -Wall -Wextra -Wshadow=local -Wnon-virtual-dtor -Wconversion -Wno-sign-conversion
+             -Wno-maybe-uninitialized  # GCC 12 is wrong about std::variant
+             -fno-omit-frame-pointer)
+target_compile_options(skein_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:${warnings}>)
 # Every target sees these two: one file without them would break the one-definition rule of Asio and Beast.
 target_compile_definitions(skein_flags INTERFACE BOOST_ASIO_SEPARATE_COMPILATION BOOST_BEAST_SEPARATE_COMPILATION
                                                  BOOST_ASIO_NO_DEPRECATED BOOST_TEST_DYN_LINK)

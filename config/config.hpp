@@ -78,7 +78,8 @@ struct queue_settings {
 };
 
 struct engine_settings {
-  /// auto, cpu, fake, or devices as cuda:0, cuda:0,cuda:1 (replicas), cuda:0+1 (shards), hip:0. Default auto.
+  /// auto (a GPU if there is one, else the CPU), cpu, cuda, fake, or devices as cuda:0, cuda:0,cuda:1 (replicas),
+  /// cuda:0+1 (shards), hip:0. Default auto.
   std::string device = "auto";
   /// Type the matrices are kept in: auto (as in the file), fp32, bf16, fp16, int8, nf4. Default auto.
   std::string dtype = "auto";

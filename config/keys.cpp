@@ -113,7 +113,7 @@ bool is_device_group(std::string_view text) {
 }
 
 bool is_device(std::string_view text) {
-  if (text == "auto" || text == "cpu" || text == "fake") return true;
+  if (text == "auto" || text == "cpu" || text == "cuda" || text == "fake") return true;
   for (;;) {
     const auto comma = text.find(',');
     if (!is_device_group(text.substr(0, comma))) return false;
@@ -224,7 +224,7 @@ std::vector<key> make_keys() {
                                   "Milliseconds from a request's arrival to its forced end."),
 
       engine<&e::device>("device", "Where the model runs; cuda:0,cuda:1 are replicas, cuda:0+1 shards of one engine.")
-          .texts("auto, cpu, fake, cuda:N, hip:N, joined by , or +", is_device)
+          .texts("auto, cpu, cuda, fake, cuda:N, hip:N, joined by , or +", is_device)
           .flag({"--device"}),
       engine<&e::dtype>("dtype", "Type the matrices are kept in; auto: as in the file.")
           .texts("auto, fp32, bf16, fp16, int8, nf4", is_dtype)

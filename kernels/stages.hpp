@@ -65,6 +65,10 @@ class stages {
   using range_body = void (*)(void* context, std::size_t begin, std::size_t end);
   virtual void parallel_for(std::size_t count, range_body body, void* context) = 0;
 
+  /// Waits for what was asked so far. An error means that the device is lost and every answer since the last success is
+  /// worthless; no call should follow.
+  [[nodiscard]] virtual result<void> status() const { return {}; }
+
   /// What the start-up log prints.
   [[nodiscard]] virtual std::size_t weight_bytes() const = 0;
   [[nodiscard]] virtual std::size_t activation_bytes() const = 0;

@@ -8,6 +8,7 @@
 
 #include "actors/supervisor/settings.hpp"
 #include "base/log.hpp"
+#include "cli/device_choice.hpp"
 #include "cli/open_model.hpp"
 #include "engine/fake_engine.hpp"
 #include "model/model_info.hpp"
@@ -58,6 +59,13 @@ result<opened_engine> open_fake(const config::config& c) {
 /// Bytes that one more resident sequence costs: its state and its sampler.
 std::size_t slot_bytes(const model::model_info& info) { return info.state.bytes() + std::size_t{info.vocab} * 9; }
 
+/// How many sequences are resident when nobody says so.
+std::uint32_t chosen_slots(const model::model_info& info, const cli::device_choice& device) {
+  if (!device.gpu) return default_slots(slot_bytes(info));
+  constexpr std::size_t weight_bytes = 2, activations = std::size_t{2} << 30;
+  return default_gpu_slots(info.state.bytes(), device.free_bytes, info.parameters * weight_bytes + activations);
+}
+
 void log_memory(const engine::engine_info& info) {
   log::info("engine ready", {{"device", info.device},
                              {"weight_type", info.weight_type},
@@ -81,12 +89,16 @@ result<opened_engine> open_engine(const config::config& c) {
   auto vocabulary = cli::open_vocabulary(c.model.vocab, *model);
   if (!vocabulary) return vocabulary.error();
 
+  const auto device = cli::choose_device(c.engine.device);
+  if (!device) return device.error();
+  if (!device->remark.empty()) log::info("no GPU: the CPU serves", {{"why", device->remark}});
+
   cli::engine_wish wish;
   wish.device = c.engine.device;
   wish.dtype = c.engine.dtype;
   wish.state_dtype = c.engine.state_dtype;
   wish.threads = c.engine.threads;
-  wish.slots = c.engine.slots ? c.engine.slots : default_slots(slot_bytes(model->info));
+  wish.slots = c.engine.slots ? c.engine.slots : chosen_slots(model->info, *device);
   wish.max_tick_tokens = std::max(c.engine.max_tick_tokens, wish.slots);
   wish.model_identity = model::identity(model->file, (*vocabulary)->hash());
   auto engine = cli::open_engine(*model, wish);

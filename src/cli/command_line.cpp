@@ -83,7 +83,7 @@ void add_vocabulary(CLI::App& app, std::string& vocab, const std::string& found)
 }
 
 CLI::Option* add_model(CLI::App& app, model_options& into, const std::string& otherwise) {
-  app.add_option("--device", into.device, "Where the model runs: auto, cpu")->capture_default_str();
+  app.add_option("--device", into.device, "Where the model runs: auto, cpu, cuda, cuda:N")->capture_default_str();
   app.add_option("--dtype", into.dtype, "Type the matrices are kept in: auto (as in the file), fp32, bf16, fp16")
       ->capture_default_str();
   app.add_option("--threads", into.threads, "Threads; 0: as many as the process may use")

@@ -5,8 +5,10 @@
 
 #include "base/log.hpp"
 #include "cli/data_files.hpp"
+#include "cli/device_choice.hpp"
 #include "cli/progress_bar.hpp"
 #include "engine/cpu_engine.hpp"
+#include "engine/gpu_engine.hpp"
 
 namespace skein::cli {
 namespace {
@@ -35,8 +37,38 @@ result<std::optional<dtype>> matrix_type(const std::string& name) {
   if (name == "auto") return std::optional<dtype>();
   for (const auto type : {dtype::f32, dtype::bf16, dtype::f16})
     if (name == to_string(type)) return std::optional(type);
-  return error{error_kind::invalid_argument, "the cpu engine keeps matrices in fp32, bf16 or fp16, not " + name,
-               "dtype"};
+  return error{error_kind::invalid_argument, "matrices are kept in fp32, bf16 or fp16, not " + name, "dtype"};
+}
+
+result<std::unique_ptr<engine::engine>> open_on_cpu(const opened_model& model, const engine_wish& wish,
+                                                    std::optional<dtype> type, const kernels::load_progress& progress) {
+  if (wish.state_dtype != "fp32")
+    return error{error_kind::invalid_argument, "the cpu engine keeps states in fp32, not " + wish.state_dtype,
+                 "state-dtype"};
+  engine::cpu_engine_options options;
+  options.matrix_type = type;
+  options.slots = wish.slots;
+  options.max_tick_tokens = wish.max_tick_tokens;
+  options.max_tick_rows = wish.slots;
+  options.threads = wish.threads;
+  options.progress = progress;
+  options.model_identity = wish.model_identity;
+  return engine::make_cpu_engine(model.file, model.info, options);
+}
+
+result<std::unique_ptr<engine::engine>> open_on_gpu(const device_choice& device, const opened_model& model,
+                                                    const engine_wish& wish, std::optional<dtype> type,
+                                                    const kernels::load_progress& progress) {
+  engine::gpu_engine_options options;
+  options.device = device.index;
+  options.matrix_type = type;
+  options.state_type = wish.state_dtype == "fp16" ? dtype::f16 : dtype::f32;
+  options.slots = wish.slots;
+  options.max_tick_tokens = wish.max_tick_tokens;
+  options.max_tick_rows = wish.slots;
+  options.progress = progress;
+  options.model_identity = wish.model_identity;
+  return engine::make_gpu_engine(*device.gpu, model.file, model.info, options);
 }
 
 }  // namespace
@@ -81,24 +113,13 @@ result<std::shared_ptr<const tokenizer::vocabulary>> open_vocabulary(const std::
 }
 
 result<std::unique_ptr<engine::engine>> open_engine(const opened_model& model, const engine_wish& wish) {
-  if (wish.device != "auto" && wish.device != "cpu")
-    return error{error_kind::unavailable, "no device " + wish.device + ": this build has the cpu engine only",
-                 "device"};
-  if (wish.state_dtype != "fp32")
-    return error{error_kind::invalid_argument, "the cpu engine keeps states in fp32, not " + wish.state_dtype,
-                 "state-dtype"};
+  const auto device = choose_device(wish.device);
+  if (!device) return device.error();
   const auto type = matrix_type(wish.dtype);
   if (!type) return type.error();
   progress_bar bar("loading");
-  engine::cpu_engine_options options;
-  options.matrix_type = *type;
-  options.slots = wish.slots;
-  options.max_tick_tokens = wish.max_tick_tokens;
-  options.max_tick_rows = wish.slots;
-  options.threads = wish.threads;
-  options.progress = {&progress_bar::report, &bar};
-  options.model_identity = wish.model_identity;
-  return engine::make_cpu_engine(model.file, model.info, options);
+  const kernels::load_progress progress{&progress_bar::report, &bar};
+  return device->gpu ? open_on_gpu(*device, model, wish, *type, progress) : open_on_cpu(model, wish, *type, progress);
 }
 
 }  // namespace skein::cli

@@ -39,8 +39,8 @@ struct engine_wish {
   std::string model_identity = {};  ///< for states that leave the process; empty: unknown
 };
 
-/// Builds the engine, with a progress bar on stderr when that is a terminal. Errors: unavailable for a device that this
-/// build or machine lacks, invalid_argument for a dtype that the device does not have, those of make_cpu_engine.
+/// Builds the engine, with a progress bar on stderr when that is a terminal. Errors: those of choose_device,
+/// invalid_argument for a dtype that the device does not have, those of make_cpu_engine and make_gpu_engine.
 [[nodiscard]] result<std::unique_ptr<engine::engine>> open_engine(const opened_model& model, const engine_wish& wish);
 
 }  // namespace skein::cli

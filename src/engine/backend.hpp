@@ -18,11 +18,11 @@ class backend {
   virtual void restart_sampler(slot_id slot, const sampling::sampling_params& params) = 0;
   virtual void copy_state(slot_id from, slot_id to) = 0;
   virtual void clear(slot_id slot) = 0;
-  virtual void park(slot_id slot, parked_sequence& out) = 0;
+  [[nodiscard]] virtual result<void> park(slot_id slot, parked_sequence& out) = 0;
   [[nodiscard]] virtual result<void> unpark(slot_id slot, const sampling::sampling_params& params,
                                             const parked_sequence& in) = 0;
   [[nodiscard]] virtual result<void> write_state(slot_id slot, std::span<const float> state) = 0;
-  virtual void read_state(slot_id slot, std::span<float> state) = 0;
+  [[nodiscard]] virtual result<void> read_state(slot_id slot, std::span<float> state) = 0;
 
   /// Runs tick number `tick`. `results` comes with what an older tick left in it, so that its memory is used again, and
   /// leaves with one entry per row of the plan. The plan has passed check_plan.

@@ -21,6 +21,7 @@ namespace {
 constexpr std::uint32_t in_flight_max = 2;
 // A device actor queues a few commands per slot and tick; a longer queue means that it forgot to collect.
 constexpr std::uint64_t queued_commands_max = 4096;
+constexpr std::size_t queued_commands_usual = 64;  // taken at start, so that a late worker costs a tick no memory
 
 struct start_command {
   slot_id slot;
@@ -67,8 +68,10 @@ using command = std::variant<start_command, restart_command, copy_command, clear
 
 class host_engine final : public engine {
  public:
-  host_engine(engine_info info, std::unique_ptr<backend> work)
-      : info_(std::move(info)), backend_(std::move(work)), worker_([this] { run_commands(); }) {}
+  host_engine(engine_info info, std::unique_ptr<backend> work) : info_(std::move(info)), backend_(std::move(work)) {
+    queue_.reserve(queued_commands_usual);
+    worker_ = std::thread([this] { run_commands(); });
+  }
 
   host_engine(const host_engine&) = delete;  // a copy would need a second worker
   host_engine& operator=(const host_engine&) = delete;
@@ -201,6 +204,7 @@ class host_engine final : public engine {
 
   void run_commands() {
     std::vector<command> taken;
+    taken.reserve(queued_commands_usual);
     while (true) {
       {
         std::unique_lock lock(mutex_);
@@ -241,14 +245,14 @@ class host_engine final : public engine {
   result<void> run(const restart_command& c) { return backend_->restart_sampler(c.slot, c.params), result<void>(); }
   result<void> run(const copy_command& c) { return backend_->copy_state(c.from, c.to), result<void>(); }
   result<void> run(const clear_command& c) { return backend_->clear(c.slot), result<void>(); }
-  result<void> run(const park_command& c) { return backend_->park(c.slot, *c.out), result<void>(); }
+  result<void> run(const park_command& c) { return backend_->park(c.slot, *c.out); }
   result<void> run(const unpark_command& c) {
     // Not checked when queued: the park that fills it may be queued as well.
     check(c.in->state.size() == info_.state_floats, "a parked state of another size");
     return backend_->unpark(c.slot, c.params, *c.in);
   }
   result<void> run(const write_command& c) { return backend_->write_state(c.slot, c.state); }
-  result<void> run(const read_command& c) { return backend_->read_state(c.slot, c.state), result<void>(); }
+  result<void> run(const read_command& c) { return backend_->read_state(c.slot, c.state); }
   result<void> run(const tick_command& c) {
     tick_buffer& buffer = buffer_of(c.tick);
     const steady_time begin = real_clock().now();

@@ -66,10 +66,11 @@ void stage_backend::copy_state(slot_id from, slot_id to) {
 
 void stage_backend::clear(slot_id slot) { start(slot, sampling::sampling_params{}); }
 
-void stage_backend::park(slot_id slot, parked_sequence& out) {
+result<void> stage_backend::park(slot_id slot, parked_sequence& out) {
   slots_[slot].save(out);
   out.state.resize(stages_->state_floats());
   stages_->read_state(slot, out.state);
+  return stages_->status();
 }
 
 result<void> stage_backend::unpark(slot_id slot, const sampling::sampling_params& params, const parked_sequence& in) {
@@ -84,7 +85,10 @@ result<void> stage_backend::write_state(slot_id slot, std::span<const float> sta
   return {};
 }
 
-void stage_backend::read_state(slot_id slot, std::span<float> state) { stages_->read_state(slot, state); }
+result<void> stage_backend::read_state(slot_id slot, std::span<float> state) {
+  stages_->read_state(slot, state);
+  return stages_->status();
+}
 
 result<void> stage_backend::run(std::uint64_t, const tick_plan& plan, std::vector<row_result>& results) {
   results.resize(plan.rows.size());
@@ -100,7 +104,7 @@ result<void> stage_backend::run(std::uint64_t, const tick_plan& plan, std::vecto
   model::forward_rwkv7(*stages_, layers_, batch);
   read_logits(plan, batch, results);
   draw_groups(plan, results);
-  return {};
+  return stages_->status();
 }
 
 void stage_backend::pack_row(const tick_plan& plan, std::uint32_t index, row_result& out) {

@@ -25,11 +25,11 @@ class stage_backend : public backend {
   void restart_sampler(slot_id slot, const sampling::sampling_params& params) override;
   void copy_state(slot_id from, slot_id to) override;
   void clear(slot_id slot) override;
-  void park(slot_id slot, parked_sequence& out) override;
+  [[nodiscard]] result<void> park(slot_id slot, parked_sequence& out) override;
   [[nodiscard]] result<void> unpark(slot_id slot, const sampling::sampling_params& params,
                                     const parked_sequence& in) override;
   [[nodiscard]] result<void> write_state(slot_id slot, std::span<const float> state) override;
-  void read_state(slot_id slot, std::span<float> state) override;
+  [[nodiscard]] result<void> read_state(slot_id slot, std::span<float> state) override;
   [[nodiscard]] result<void> run(std::uint64_t tick, const tick_plan& plan, std::vector<row_result>& results) override;
   [[nodiscard]] row_result draw(slot_id slot, std::span<const std::uint32_t> allowed) override;
 

@@ -41,7 +41,11 @@ outcome run_skein(const std::vector<std::string>& arguments, const std::string& 
   std::vector<std::string> variables;
   for (char** variable = environ; *variable; ++variable)
     if (!std::string_view(*variable).starts_with("SKEIN_")) variables.emplace_back(*variable);
-  for (const auto& [name, value] : environment) variables.push_back(name + '=' + value);
+  variables.emplace_back("SKEIN_CUDA_LIBRARY=/nonexistent/libskein_cuda.so");
+  for (const auto& [name, value] : environment) {
+    std::erase_if(variables, [&](const std::string& v) { return v.starts_with(name + '='); });
+    variables.push_back(name + '=' + value);
+  }
 
   posix_spawn_file_actions_t files;
   posix_spawn_file_actions_init(&files);

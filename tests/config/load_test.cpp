@@ -139,12 +139,12 @@ BOOST_AUTO_TEST_CASE(values_that_are_refused) {
         "[server]\ncors_origins = \"*\"", "[server]\ncors_origins = [1]", "[server]\ncors_origins = [\"\"]",
         "[server.port]\nx = 1", "models = 1", "[models]\nm = 1", "[server]\nport = -1",
         "[server]\nport = 9223372036854775807", "[models.m]\ntop_p = nan", "[server]\nhost = \"a\\u0000b\"",
-        "[engine]\ndevice = \"cuda\"", "[engine]\ndevice = \"cpu,\"", "[engine]\ndevice = \"cuda:0+\"",
+        "[engine]\ndevice = \"hip\"", "[engine]\ndevice = \"cpu,\"", "[engine]\ndevice = \"cuda:0+\"",
         "[engine]\ndevice = \"\""}) {
     const auto merged = in.load(text);
     BOOST_TEST(merged.faults.size() == 1u, text << " gives " << lines(merged));
   }
-  for (const char* device : {"auto", "cpu", "fake", "cuda:0", "cuda:0,cuda:1", "cuda:0+1", "hip:12"})
+  for (const char* device : {"auto", "cpu", "cuda", "fake", "cuda:0", "cuda:0,cuda:1", "cuda:0+1", "hip:12"})
     BOOST_TEST(lines(with_flag("engine.device", device)) == "");
   expect_only(with_flag("server.port", ""), fault_kind::bad_value, "is not an integer");
   expect_only(with_flag("server.json_password", "yes"), fault_kind::bad_value, "is not a boolean");

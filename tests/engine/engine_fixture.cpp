@@ -8,6 +8,7 @@
 
 #include "engine/fake_engine.hpp"
 #include "engine/stage_engine.hpp"
+#include "kernels/gpu/rwkv7_stages.hpp"
 #include "kernels/rwkv7_weights.hpp"
 #include "tests/engine/toy_stages.hpp"
 #include "tests/kernels/random_rwkv7.hpp"
@@ -62,6 +63,39 @@ std::unique_ptr<engine::engine> make_rwkv7(const engine_sizes& sizes, std::optio
                                                         .limits = limits});
 }
 
+#if defined(SKEIN_GPU_EMULATOR)
+const random_rwkv7& small_gpu_model() {
+  static const random_rwkv7 model({.layers = 2,
+                                   .embd = 64,
+                                   .heads = 1,
+                                   .head_size = 64,
+                                   .ffn = 96,
+                                   .vocab = 97,
+                                   .rank_w = 8,
+                                   .rank_a = 8,
+                                   .rank_v = 8,
+                                   .rank_g = 8},
+                                  dtype::f32, 1);
+  return model;
+}
+
+std::unique_ptr<engine::engine> make_emulated_gpu(const engine_sizes& sizes) {
+  const kernels::rwkv7_weights& weights = small_gpu_model().weights();
+  kernels::gpu::gpu_options options;
+  options.matrix_type = kernels::gpu::element::f16;
+  options.limits = {.slots = sizes.slots, .max_rows = sizes.max_tick_tokens, .max_logit_rows = few_logit_rows};
+  auto stages = kernels::gpu::make_gpu_rwkv7(weights, options);
+  BOOST_REQUIRE(stages.has_value());
+  return engine::make_stage_engine(std::move(*stages), {.device = "emulator",
+                                                        .model_identity = "random",
+                                                        .weight_type = "fp16",
+                                                        .layers = weights.dims.layers,
+                                                        .vocab = weights.dims.vocab,
+                                                        .max_tick_rows = sizes.max_tick_rows,
+                                                        .limits = options.limits});
+}
+#endif
+
 std::unique_ptr<engine::engine> make_fake(const engine_sizes& sizes) {
   engine::fake_engine_options options;
   options.slots = sizes.slots;
@@ -81,6 +115,9 @@ const std::vector<engine_under_test>& engines_under_test() {
       {"reference", [](const engine_sizes& sizes) { return make_rwkv7(sizes, std::nullopt); }},
       {"cpu fp32", [](const engine_sizes& sizes) { return make_rwkv7(sizes, dtype::f32); }},
       {"cpu bf16", [](const engine_sizes& sizes) { return make_rwkv7(sizes, dtype::bf16); }},
+#if defined(SKEIN_GPU_EMULATOR)
+      {"gpu kernels fp16", make_emulated_gpu, true},
+#endif
   };
   return table;
 }

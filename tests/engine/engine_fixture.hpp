@@ -22,6 +22,7 @@ struct engine_sizes {
 struct engine_under_test {
   std::string name;
   std::function<std::unique_ptr<engine::engine>(const engine_sizes&)> make;
+  bool emulated = false;  ///< kernels of the GPU, run by the emulator: slow, and taking memory as it goes
 };
 std::ostream& operator<<(std::ostream& out, const engine_under_test& line);
 

@@ -1,22 +1,20 @@
 // RWKV-7 as a whole, with small random models: the CPU against the reference in every matrix type, and promise 2 of the
 // design to the last bit: a sequence alone, in mixed batches, in any chunking and on any number of threads.
 #include <boost/test/unit_test.hpp>
-#include <cmath>
 #include <cstring>
-#include <numeric>
 #include <vector>
 
-#include "model/rwkv7.hpp"
 #include "model/state_layout.hpp"
 #include "tests/kernels/every_target.hpp"
 #include "tests/kernels/random_rwkv7.hpp"
+#include "tests/kernels/stage_runs.hpp"
 
 using namespace skein;
+using namespace skein::test;
 
 namespace {
 
 using stages_ptr = std::unique_ptr<kernels::stages>;
-using tokens = std::vector<token_id>;
 
 //                                layers embd heads size ffn vocab  ranks w a v g
 constexpr kernels::rwkv7_dims base_dims{3, 64, 1, 64, 256, 100, 16, 16, 8, 24};
@@ -34,68 +32,6 @@ stages_ptr make_reference(const test::random_rwkv7& model) {
   auto made = kernels::make_reference_rwkv7(model.weights(), {.slots = 5, .max_rows = 80, .max_logit_rows = 80});
   BOOST_REQUIRE(made.has_value());
   return std::move(*made);
-}
-
-tokens random_tokens(std::size_t count, std::uint32_t vocab, std::uint64_t seed) {
-  test::random_numbers random(seed);
-  tokens ids(count);
-  for (token_id& id : ids) id = static_cast<token_id>(random.below(vocab));
-  return ids;
-}
-
-std::vector<float> state_of(const kernels::stages& stages, slot_id slot) {
-  std::vector<float> state(stages.state_floats());
-  stages.read_state(slot, state);
-  return state;
-}
-
-/// A piece of a sequence for one slot of a tick.
-struct piece {
-  slot_id slot;
-  tokens ids;
-};
-
-/// Runs one tick; the logits of all rows, in the order of the pieces.
-std::vector<float> tick(kernels::stages& stages, const kernels::rwkv7_dims& dims, const std::vector<piece>& pieces) {
-  tokens ids;
-  std::vector<kernels::sequence_run> runs;
-  for (const piece& p : pieces) {
-    runs.push_back({p.slot, static_cast<std::uint32_t>(ids.size()), static_cast<std::uint32_t>(p.ids.size())});
-    ids.insert(ids.end(), p.ids.begin(), p.ids.end());
-  }
-  const kernels::batch rows{ids, runs};
-  model::forward_rwkv7(stages, dims.layers, rows);
-  std::vector<std::uint32_t> wanted(ids.size());
-  std::iota(wanted.begin(), wanted.end(), 0u);
-  std::vector<float> logits(ids.size() * dims.vocab);
-  stages.head(rows, wanted, logits);
-  return logits;
-}
-
-/// Feeds a sequence from a fresh state in chunks; the logits of all its rows.
-std::vector<float> feed(kernels::stages& stages, const kernels::rwkv7_dims& dims, slot_id slot, const tokens& ids,
-                        std::size_t chunk) {
-  stages.clear_state(slot);
-  std::vector<float> logits;
-  for (std::size_t at = 0; at < ids.size(); at += chunk) {
-    const auto end = std::min(at + chunk, ids.size());
-    const auto part = tick(stages, dims, {{slot, tokens(ids.begin() + at, ids.begin() + end)}});
-    logits.insert(logits.end(), part.begin(), part.end());
-  }
-  return logits;
-}
-
-bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
-  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
-}
-
-float difference(const std::vector<float>& got, const std::vector<float>& expected) {
-  float most = 0, largest = 0;
-  for (std::size_t i = 0; i < got.size(); ++i) {
-    most = std::max(most, std::abs(got[i] - expected[i]));
-    largest = std::max(largest, std::abs(expected[i]));
-  }
-  return most / largest;
 }
 
 }  // namespace
@@ -155,29 +91,9 @@ BOOST_AUTO_TEST_CASE(company_does_not_matter) {
     for (std::uint64_t seed = 1; seed <= 10; ++seed) {
       test::random_numbers random(seed);
       std::vector<tokens> ids;
-      for (std::uint32_t s = 0; s < sequences; ++s) {
+      for (std::uint32_t s = 0; s < sequences; ++s)
         ids.push_back(random_tokens(20 + random.below(30), dims.vocab, seed * 100 + s));
-        cpu->clear_state(s);
-      }
-      std::vector<std::size_t> fed(sequences, 0);
-      std::vector<std::vector<float>> logits(sequences);
-      while (fed !=
-             std::vector<std::size_t>{ids[0].size(), ids[1].size(), ids[2].size(), ids[3].size(), ids[4].size()}) {
-        std::vector<piece> pieces;
-        for (std::uint32_t i = 0, first = random.below(sequences); i < sequences; ++i) {
-          const std::uint32_t s = (first + i) % sequences;
-          const std::size_t left = ids[s].size() - fed[s], count = std::min<std::size_t>(left, random.below(15));
-          if (count == 0) continue;
-          pieces.push_back({s, tokens(ids[s].begin() + fed[s], ids[s].begin() + fed[s] + count)});
-          fed[s] += count;
-        }
-        const auto together = tick(*cpu, dims, pieces);
-        auto from = together.begin();
-        for (const piece& p : pieces) {
-          logits[p.slot].insert(logits[p.slot].end(), from, from + p.ids.size() * dims.vocab);
-          from += p.ids.size() * dims.vocab;
-        }
-      }
+      const auto logits = feed_in_company(*cpu, dims, ids, 14, seed);
       BOOST_TEST_CONTEXT("seed " << seed) {
         for (std::uint32_t s = 0; s < sequences; ++s) {
           const auto state = state_of(*cpu, s);

@@ -40,7 +40,8 @@ ROOMS = (
     ("toml++", r"toml\+\+|toml\.h", ("config/load.cpp",)),
     ("CLI11", r"CLI/", ("src/cli/command_line.cpp",)),
     ("RocksDB", r"rocksdb/", ("src/storage/",)),
-    ("a GPU runtime", r"cuda|hip/|cub/|cublas|nccl|rocprim", ("kernels/gpu/",)),
+    ("a GPU runtime", r"cuda|hip/|cub/|cublas|nccl|rocprim", ("kernels/gpu/runtime/",)),
+    ("Boost.Context", r"boost/context", ("kernels/gpu/runtime/emulator/",)),
     ("Highway", r"hwy/", ("kernels/cpu/", "src/sampling/logit_block.cpp", "tests/kernels/", "tests/sampling/")),
 )
 
@@ -130,6 +131,10 @@ def self_test():
         ("CLI11 twice", {"src/cli/b.cpp": "#include <CLI/CLI.hpp>\n"}, "CLI11 belongs"),
         ("RocksDB in actors", {"actors/b.cpp": "#include <rocksdb/db.h>\n"}, "RocksDB belongs"),
         ("CUDA in an engine", {"src/engine/b.cpp": "#include <cuda_runtime.h>\n"}, "GPU runtime belongs"),
+        ("CUDA in a kernel", {"kernels/gpu/b.cu": "#include <cuda_fp16.h>\n"}, "GPU runtime belongs"),
+        ("HIP in its room", {"kernels/gpu/runtime/b.hpp": pragma + "#include <hip/hip_runtime.h>\n"}, None),
+        ("fibers elsewhere", {"src/base/b.cpp": "#include <boost/context/fiber.hpp>\n"}, "Boost.Context belongs"),
+        ("a kernel above its layer", {"kernels/gpu/b.cu": '#include "model/a.hpp"\n'}, "wrong way"),
         ("Highway in the reference", {"kernels/reference/b.cpp": "#include <hwy/highway.h>\n"}, "Highway belongs"),
         ("a long file", {"src/base/b.cpp": "int x;\n" * (LINES_MAX + 1)}, "second idea"),
         ("a file of just the length", {"src/base/b.cpp": "int x;\n" * LINES_MAX}, None),

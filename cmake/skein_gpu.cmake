@@ -1,0 +1,75 @@
+# What of the GPU back ends this build can make: SKEIN_CUDA needs nvcc, SKEIN_HIP needs hipcc; both are on where their
+# compiler is found. With sanitizers only the emulator is built.
+find_program(SKEIN_NVCC nvcc HINTS /usr/local/cuda/bin)
+find_program(SKEIN_HIPCC hipcc)
+set(can_cuda OFF)
+set(can_hip OFF)
+if(SKEIN_SANITIZE STREQUAL "")
+  if(SKEIN_NVCC)
+    set(can_cuda ON)
+  endif()
+  if(SKEIN_HIPCC)
+    set(can_hip ON)
+  endif()
+endif()
+option(SKEIN_CUDA "Build the CUDA back end, libskein_cuda.so" ${can_cuda})
+option(SKEIN_HIP "Compile the GPU kernels for AMD, to show that they can be" ${can_hip})
+set(SKEIN_CUDA_TARGETS "90a" CACHE STRING
+    "GPUs that libskein_cuda.so is compiled for, as 80;86;90a; +PTX: and for later ones")
+set(SKEIN_HIP_TARGETS "gfx90a;gfx1030" CACHE STRING "GPUs that the kernels are compiled for")
+
+if(SKEIN_CUDA)
+  set(CMAKE_CUDA_COMPILER ${SKEIN_NVCC})
+  set(CMAKE_CUDA_HOST_COMPILER ${CMAKE_CXX_COMPILER})  # both sides of the plug-in are of one compiler
+  set(CMAKE_CUDA_ARCHITECTURES OFF)  # given by hand, see skein_cuda_gencode
+  enable_language(CUDA)
+  # CMake 3.25 does not know that nvcc knows C++20.
+  set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION -std=c++20)
+  set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION -std=c++20)
+  find_package(CUDAToolkit REQUIRED)
+endif()
+
+# skein_cuda_gencode(variable): the options of nvcc for SKEIN_CUDA_TARGETS.
+function(skein_cuda_gencode variable)
+  set(options "")
+  foreach(target IN LISTS SKEIN_CUDA_TARGETS)
+    if(target STREQUAL "+PTX")
+      list(APPEND options -gencode=arch=compute_${last},code=compute_${last})
+    else()
+      list(APPEND options -gencode=arch=compute_${target},code=sm_${target})
+      set(last ${target})
+    endif()
+  endforeach()
+  set(${variable} ${options} PARENT_SCOPE)
+endfunction()
+
+# skein_hip_object(variable source): adds the object of a source compiled by hipcc to the list. CMake's HIP language does
+# not know where Debian keeps ROCm.
+function(skein_hip_object variable source)
+  set(flags -x hip -std=c++20 -O3 -fPIC -ffp-contract=off -I${CMAKE_SOURCE_DIR} -I${CMAKE_SOURCE_DIR}/src)
+  foreach(target IN LISTS SKEIN_HIP_TARGETS)
+    list(APPEND flags --offload-arch=${target})
+  endforeach()
+  set(object ${CMAKE_CURRENT_BINARY_DIR}/hip/${source}.o)
+  add_custom_command(OUTPUT ${object}
+    COMMAND ${CMAKE_COMMAND} -E make_directory ${CMAKE_CURRENT_BINARY_DIR}/hip
+    COMMAND ${CMAKE_CXX_COMPILER_LAUNCHER} ${SKEIN_HIPCC} ${flags} -MD -MF ${object}.d -MT ${object}
+            -c ${CMAKE_CURRENT_SOURCE_DIR}/${source} -o ${object}
+    DEPENDS ${source} DEPFILE ${object}.d COMMENT "Building HIP object ${source}.o" VERBATIM)
+  set(${variable} ${${variable}} ${object} PARENT_SCOPE)
+endfunction()
+
+# SKEIN_BUILD_ID: what the program and a back end must have in common, the compiler and the headers between them.
+set(boundary kernels/gpu/plugin.hpp kernels/gpu/device_properties.hpp kernels/gpu/rwkv7_stages.hpp
+             kernels/gpu/elements.hpp kernels/rwkv7_weights.hpp kernels/stages.hpp src/base/tensor.hpp
+             src/base/error.hpp src/base/result.hpp src/base/ids.hpp)
+set(contents "")
+foreach(header IN LISTS boundary)
+  file(SHA256 ${CMAKE_SOURCE_DIR}/${header} hash)
+  string(APPEND contents ${hash})
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${header})
+endforeach()
+string(SHA256 contents "${contents}")
+string(SUBSTRING ${contents} 0 12 contents)
+set(SKEIN_BUILD_ID "${PROJECT_VERSION} ${contents} ${CMAKE_CXX_COMPILER_ID} ${CMAKE_CXX_COMPILER_VERSION} ${SKEIN_SANITIZE}")
+string(STRIP "${SKEIN_BUILD_ID}" SKEIN_BUILD_ID)

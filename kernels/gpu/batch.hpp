@@ -1,0 +1,25 @@
+#pragma once
+#include <cstdint>
+
+#include "base/ids.hpp"
+#include "kernels/stages.hpp"
+
+namespace skein::kernels::gpu {
+
+struct batch_counts {
+  std::uint32_t rows = 0, runs = 0, wanted = 0;
+};
+
+/// The rows of one tick as kernels find them: everything lies in device memory at addresses that never change, so a
+/// graph that was recorded once serves every later tick. `room` is what the launches have blocks for and is part of a
+/// recording; blocks beyond `counts` do nothing.
+struct device_batch {
+  const batch_counts* counts = nullptr;
+  const token_id* tokens = nullptr;            ///< [rows]
+  const sequence_run* runs = nullptr;          ///< [runs], no slot twice
+  const std::uint32_t* run_of_row = nullptr;   ///< [rows]
+  const std::uint32_t* wanted_rows = nullptr;  ///< [wanted] rows whose logits somebody reads
+  batch_counts room;
+};
+
+}  // namespace skein::kernels::gpu

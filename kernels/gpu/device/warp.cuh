@@ -1,0 +1,35 @@
+#pragma once
+#include <cstdint>
+
+#include "kernels/gpu/runtime/runtime.hpp"
+
+/// What the lanes of a warp do together; all lanes must take part. `warp_width` differs between GPUs: it may size
+/// arrays inside a kernel but never shape what the host sees of it, because on AMD the host's pass of the compiler
+/// believes another width than the device's. Blocks are multiples of 64 threads, whole warps everywhere.
+namespace skein::kernels::gpu {
+
+#if defined(SKEIN_GPU_EMULATOR)
+using emulator::ballot;
+using emulator::shuffle_xor;
+using emulator::warp_width;
+#elif defined(__HIPCC__)
+inline constexpr unsigned warp_width = __AMDGCN_WAVEFRONT_SIZE;
+__device__ inline float shuffle_xor(float value, unsigned mask) { return __shfl_xor(value, static_cast<int>(mask)); }
+__device__ inline std::uint64_t ballot(bool predicate) { return __ballot(predicate); }
+#else
+inline constexpr unsigned warp_width = 32;
+/// The value of the lane whose number differs in the bits of `mask`.
+__device__ inline float shuffle_xor(float value, unsigned mask) {
+  return __shfl_xor_sync(0xffffffffu, value, static_cast<int>(mask));
+}
+/// One bit per lane: whose predicate is true.
+__device__ inline std::uint64_t ballot(bool predicate) { return __ballot_sync(0xffffffffu, predicate); }
+#endif
+
+/// The sum over the lanes: the same bits in each of them.
+__device__ inline float warp_sum(float value) {
+  for (unsigned mask = warp_width / 2; mask > 0; mask /= 2) value += shuffle_xor(value, mask);
+  return value;
+}
+
+}  // namespace skein::kernels::gpu

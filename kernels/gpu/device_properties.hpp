@@ -1,0 +1,14 @@
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace skein::kernels::gpu {
+
+struct device_properties {
+  std::string name;  ///< as its vendor calls it
+  std::size_t memory_bytes = 0, free_bytes = 0;
+  std::uint32_t multiprocessors = 0, warp_width = 0;
+};
+
+}  // namespace skein::kernels::gpu

@@ -1,0 +1,24 @@
+#pragma once
+#include "kernels/gpu/batch.hpp"
+#include "kernels/gpu/elements.hpp"
+#include "kernels/gpu/runtime/runtime.hpp"
+
+namespace skein::kernels::gpu {
+
+/// Weight and bias of a layer norm, [C] each.
+struct norm_weights {
+  const float* weight = nullptr;
+  const float* bias = nullptr;
+};
+
+/// x[t] = layer_norm(table[token[t]], ln0)
+/// table : [V, table_stride] of `type`;  x : [rows, width] fp32
+[[nodiscard]] result<void> embed(stream_handle in, const device_batch& rows, element type, const void* table,
+                                 std::uint32_t table_stride, norm_weights ln0, float* x, std::uint32_t width);
+
+/// out[i] = layer_norm(x[wanted[i]], ln_out): what the head is multiplied with.
+/// x : [rows, width] fp32;  out : [wanted, out_stride] of `type`
+[[nodiscard]] result<void> norm_wanted(stream_handle in, const device_batch& rows, element type, const float* x,
+                                       norm_weights ln_out, void* out, std::uint32_t out_stride, std::uint32_t width);
+
+}  // namespace skein::kernels::gpu

@@ -1,0 +1,119 @@
+// The plain matrix product: a block makes a tile of 64 outputs by 16 or 64 rows, walking along the inputs 64 at a time
+// through shared memory; a thread keeps 4 outputs by 1 or 4 rows in registers. It is what tensor-core kernels are
+// tested against and what runs where there are none.
+#include "kernels/gpu/matmul.hpp"
+
+#include "base/check.hpp"
+#include "kernels/gpu/device/vec.cuh"
+
+namespace skein::kernels::gpu {
+
+namespace {
+
+constexpr unsigned threads = 256;
+constexpr unsigned lanes = 16;  // of a block along each side of its tile
+constexpr unsigned outputs_each = matrix_tile / lanes;
+constexpr unsigned pitch = matrix_tile + 1;  // odd: a column of a tile lies in different banks
+
+/// The products of a launch side by side: block x belongs to the last product whose first_block is not above x.
+struct product_list {
+  product of[products_max];
+  std::uint32_t first_block[products_max];
+  std::uint32_t count;
+};
+
+__device__ float finished(finish how, float sum) {
+  switch (how) {
+    case finish::sigmoid: return 1 / (1 + expf(-sum));
+    case finish::tanh: return tanhf(sum);
+    case finish::relu_squared: return sum > 0 ? sum * sum : 0;
+    default: return sum;
+  }
+}
+
+template <typename Element>
+__device__ void put(const product& p, std::size_t at, float sum) {
+  if (p.how == finish::add_f32)
+    static_cast<float*>(p.out)[at] += sum;
+  else if (p.how == finish::store_f32)
+    static_cast<float*>(p.out)[at] = sum;
+  else
+    static_cast<Element*>(p.out)[at] = from_float<Element>(finished(p.how, sum));
+}
+
+/// Copies rows `first` .. `first` + tile_rows, columns `column` .. `column` + 64, into a tile; rows from `end` on are
+/// 0.
+template <unsigned tile_rows, typename Element>
+__device__ void load_tile(float (*tile)[pitch], const void* from, std::uint32_t stride, std::uint32_t first,
+                          std::uint32_t end, std::uint32_t column) {
+  constexpr unsigned packets = matrix_tile / packet<Element>::size;  // of a row
+  for (unsigned p = threadIdx.x; p < tile_rows * packets; p += threads) {
+    const unsigned r = p / packets, c = p % packets * packet<Element>::size;
+    packet<Element> values = {};
+    if (first + r < end)
+      values =
+          load_packet(static_cast<const Element*>(from) + static_cast<std::size_t>(first + r) * stride + column + c);
+    for (unsigned i = 0; i < packet<Element>::size; ++i) tile[r][c + i] = to_float(values.values[i]);
+  }
+}
+
+template <typename Element, unsigned rows_each>
+__global__ void __launch_bounds__(threads) matmul_kernel(product_list products, const std::uint32_t* row_count) {
+  constexpr unsigned tile_rows = lanes * rows_each;
+  __shared__ float weights[matrix_tile][pitch];  // [output, input]
+  __shared__ float inputs[tile_rows][pitch];     // [row, input]
+  const std::uint32_t rows = *row_count, first_row = blockIdx.y * tile_rows;
+  if (first_row >= rows) return;
+  std::uint32_t which = products.count - 1;
+  while (blockIdx.x < products.first_block[which]) --which;
+  const product p = products.of[which];
+  const std::uint32_t first_output = (blockIdx.x - products.first_block[which]) * matrix_tile;
+  const unsigned column = threadIdx.x % lanes, line = threadIdx.x / lanes;
+  const std::uint32_t depth = padded(p.inputs);
+
+  float sums[rows_each][outputs_each] = {};
+  for (std::uint32_t k = 0; k < depth; k += matrix_tile) {
+    __syncthreads();  // nobody still reads the tiles before
+    load_tile<matrix_tile, Element>(weights, p.matrix, depth, first_output, padded(p.outputs), k);
+    load_tile<tile_rows, Element>(inputs, p.in, p.in_stride, first_row, rows, k);
+    __syncthreads();
+    for (unsigned i = 0; i < matrix_tile; ++i)
+      for (unsigned r = 0; r < rows_each; ++r)
+        for (unsigned o = 0; o < outputs_each; ++o)
+          sums[r][o] = multiply_add(weights[column + o * lanes][i], inputs[line + r * lanes][i], sums[r][o]);
+  }
+
+  for (unsigned r = 0; r < rows_each; ++r)
+    for (unsigned o = 0; o < outputs_each; ++o) {
+      const std::uint32_t row = first_row + line + r * lanes, output = first_output + column + o * lanes;
+      if (row < rows && output < p.outputs)
+        put<Element>(p, static_cast<std::size_t>(row) * p.out_stride + output, sums[r][o]);
+    }
+}
+
+}  // namespace
+
+result<void> matmul(stream_handle in, element type, std::span<const product> products, const std::uint32_t* row_count,
+                    std::uint32_t rows_room) {
+  check(!products.empty());
+  check(products.size() <= products_max);
+  product_list list{};
+  std::uint32_t blocks = 0;
+  for (const product& p : products) {
+    check(p.in_stride >= padded(p.inputs));
+    list.first_block[list.count] = blocks;
+    list.of[list.count++] = p;
+    blocks += padded(p.outputs) / matrix_tile;
+  }
+  const auto launch_tiles = [&](auto kernel, std::uint32_t tile_rows) {
+    return launch({"matmul", {blocks, (rows_room + tile_rows - 1) / tile_rows}, {threads}, 0, in}, kernel, list,
+                  row_count);
+  };
+  // The tile's height changes no bit: every sum is one thread's, in one order.
+  return with_element(type, [&]<typename Element>() {
+    return rows_room <= lanes ? launch_tiles(matmul_kernel<Element, 1>, lanes)
+                              : launch_tiles(matmul_kernel<Element, 4>, 4 * lanes);
+  });
+}
+
+}  // namespace skein::kernels::gpu

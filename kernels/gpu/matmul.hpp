@@ -1,0 +1,45 @@
+#pragma once
+#include <span>
+
+#include "kernels/gpu/batch.hpp"
+#include "kernels/gpu/elements.hpp"
+#include "kernels/gpu/runtime/runtime.hpp"
+
+namespace skein::kernels::gpu {
+
+/// What becomes of a product's sum.
+enum class finish : std::uint8_t {
+  store,         ///< out = sum
+  sigmoid,       ///< out = 1 / (1 + exp(-sum))
+  tanh,          ///< out = tanh(sum)
+  relu_squared,  ///< out = max(sum, 0)^2, in fp32, then rounded
+  add_f32,       ///< out += sum; out is fp32
+  store_f32,     ///< out = sum; out is fp32
+};
+
+/// Both sides of a matrix in memory are multiples of this, filled up with zeros; so are the rows of its input.
+inline constexpr std::uint32_t matrix_tile = 64;
+[[nodiscard]] constexpr std::uint32_t padded(std::uint32_t size) {
+  return (size + matrix_tile - 1) / matrix_tile * matrix_tile;
+}
+
+/// out[t, o] = finish(sum over i of matrix[o, i] * in[t, i])
+/// matrix : [padded(outputs), padded(inputs)] row-major;  in : [rows, in_stride];  both of the launch's element type
+/// out    : [rows, out_stride], of that type or fp32 as `how` says; only the first `outputs` of a row are written
+struct product {
+  const void* matrix = nullptr;
+  const void* in = nullptr;
+  void* out = nullptr;
+  std::uint32_t outputs = 0, inputs = 0, in_stride = 0, out_stride = 0;
+  finish how = finish::store;
+};
+
+inline constexpr std::size_t products_max = 8;
+
+/// Up to eight products over the same rows in one launch: *row_count of them, a device address; `rows_room` is what
+/// blocks are launched for. Every output is one fp32 sum over i in ascending order, whatever the number of rows: no
+/// bit of a row depends on the rows beside it.
+[[nodiscard]] result<void> matmul(stream_handle in, element type, std::span<const product> products,
+                                  const std::uint32_t* row_count, std::uint32_t rows_room);
+
+}  // namespace skein::kernels::gpu

@@ -1,0 +1,168 @@
+#include "kernels/gpu/runtime/emulator/emulator.hpp"
+
+#include <cstring>
+#include <deque>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace skein::kernels::gpu {
+
+namespace {
+
+using work = std::function<void()>;
+
+constexpr int stale = 0xff;  // what fresh memory is filled with: floats that are no numbers
+constexpr std::size_t memory_bytes = std::size_t{4} << 30;
+
+thread_local std::string last_trouble;
+thread_local emuError_t last_error = emuSuccess;
+
+}  // namespace
+
+struct emuGraph {
+  std::vector<work> nodes;
+};
+
+struct emuStream {
+  std::deque<work> queue;
+  std::uint64_t queued = 0, done = 0;
+  emuGraph* capture = nullptr;
+
+  void push(work what) {
+    if (capture) {
+      capture->nodes.push_back(std::move(what));
+    } else {
+      queue.push_back(std::move(what));
+      ++queued;
+    }
+  }
+  void run_until(std::uint64_t end) {
+    while (done < end) {
+      const work next = std::move(queue.front());
+      queue.pop_front();
+      ++done;
+      next();
+    }
+  }
+};
+
+struct emuEvent {
+  emuStream* stream = nullptr;
+  std::uint64_t position = 0;  ///< in the stream's queue
+  void reach() const {
+    if (stream) stream->run_until(position);
+  }
+};
+
+const char* emuGetErrorString(emuError_t code) {
+  switch (code) {
+    case emuSuccess: return "no error";
+    case emuErrorMemoryAllocation: return "out of memory";
+    case emuErrorLaunchFailure: return last_trouble.c_str();
+    case emuErrorInvalidDevice: return "no such device";
+  }
+  return "?";
+}
+
+// As with the vendors: trouble inside a kernel is known when its stream is waited for, and does not go away.
+emuError_t emuGetLastError() { return last_error; }
+
+emuError_t emuGetDeviceCount(int* count) { return *count = 1, emuSuccess; }
+emuError_t emuSetDevice(int device) { return device == 0 ? emuSuccess : emuErrorInvalidDevice; }
+emuError_t emuGetDeviceProperties(emuDeviceProp* out, int device) {
+  if (device != 0) return emuErrorInvalidDevice;
+  *out = {"emulator", memory_bytes, 1, static_cast<int>(emulator::warp_width)};
+  return emuSuccess;
+}
+emuError_t emuMemGetInfo(std::size_t* free_bytes, std::size_t* total_bytes) {
+  *free_bytes = *total_bytes = memory_bytes;
+  return emuSuccess;
+}
+
+emuError_t emuMalloc(void** out, std::size_t bytes) {
+  *out = bytes <= memory_bytes ? std::aligned_alloc(256, (bytes + 255) / 256 * 256) : nullptr;
+  if (*out == nullptr) return emuErrorMemoryAllocation;
+  std::memset(*out, stale, bytes);
+  return emuSuccess;
+}
+emuError_t emuFree(void* memory) { return std::free(memory), emuSuccess; }
+emuError_t emuHostAlloc(void** out, std::size_t bytes, unsigned) { return emuMalloc(out, bytes); }
+emuError_t emuFreeHost(void* memory) { return emuFree(memory); }
+
+emuError_t emuMemcpyAsync(void* to, const void* from, std::size_t bytes, emuMemcpyKind, emuStream_t stream) {
+  stream->push([=] { std::memcpy(to, from, bytes); });
+  return emuSuccess;
+}
+emuError_t emuMemsetAsync(void* to, int value, std::size_t bytes, emuStream_t stream) {
+  stream->push([=] { std::memset(to, value, bytes); });
+  return emuSuccess;
+}
+
+emuError_t emuStreamCreateWithFlags(emuStream_t* out, unsigned) { return *out = new emuStream, emuSuccess; }
+emuError_t emuStreamDestroy(emuStream_t stream) {
+  stream->run_until(stream->queued);
+  delete stream;
+  return emuSuccess;
+}
+emuError_t emuStreamSynchronize(emuStream_t stream) {
+  stream->run_until(stream->queued);
+  return last_error;
+}
+emuError_t emuStreamWaitEvent(emuStream_t stream, emuEvent_t event, unsigned) {
+  stream->push([waited = *event] { waited.reach(); });
+  return emuSuccess;
+}
+emuError_t emuEventCreateWithFlags(emuEvent_t* out, unsigned) { return *out = new emuEvent, emuSuccess; }
+emuError_t emuEventDestroy(emuEvent_t event) {
+  delete event;
+  return emuSuccess;
+}
+emuError_t emuEventRecord(emuEvent_t event, emuStream_t stream) {
+  event->stream = stream;
+  event->position = stream->queued;
+  return emuSuccess;
+}
+emuError_t emuEventSynchronize(emuEvent_t event) {
+  event->reach();
+  return last_error;
+}
+
+emuError_t emuStreamBeginCapture(emuStream_t stream, emuStreamCaptureMode) {
+  stream->capture = new emuGraph;
+  return emuSuccess;
+}
+emuError_t emuStreamEndCapture(emuStream_t stream, emuGraph_t* out) {
+  *out = std::exchange(stream->capture, nullptr);
+  return emuSuccess;
+}
+emuError_t emuGraphInstantiate(emuGraphExec_t* out, emuGraph_t graph, emuGraph_t*, char*, std::size_t) {
+  *out = new emuGraph(*graph);
+  return emuSuccess;
+}
+emuError_t emuGraphLaunch(emuGraphExec_t graph, emuStream_t stream) {
+  for (const work& node : graph->nodes) stream->push(node);
+  return emuSuccess;
+}
+emuError_t emuGraphDestroy(emuGraph_t graph) {
+  delete graph;
+  return emuSuccess;
+}
+emuError_t emuGraphExecDestroy(emuGraphExec_t graph) { return emuGraphDestroy(graph); }
+
+void emulator::forget_trouble() { last_error = emuSuccess; }
+
+void emulator::enqueue(emuStream_t stream, const char* name, extent grid, extent block, std::size_t shared_bytes,
+                       std::function<void()> kernel) {
+  stream->push([=, kernel = std::move(kernel)] {
+    if (last_error != emuSuccess) return;
+    const auto call = [](void* context) { (*static_cast<const std::function<void()>*>(context))(); };
+    auto trouble = block_runner::of_this_thread().run(grid, block, shared_bytes, call,
+                                                      const_cast<std::function<void()>*>(&kernel));
+    if (trouble.empty()) return;
+    last_error = emuErrorLaunchFailure;
+    last_trouble = std::string("kernel ") + name + ": " + trouble;
+  });
+}
+
+}  // namespace skein::kernels::gpu

@@ -1,0 +1,136 @@
+#pragma once
+#include <math.h>
+
+#include <bit>
+#include <cstdint>
+#include <cstdlib>
+#include <functional>
+#include <memory>
+#include <tuple>
+#include <type_traits>
+
+#include "base/tensor.hpp"
+#include "kernels/gpu/runtime/emulator/fibers.hpp"
+
+/// A third vendor beside CUDA and HIP, made of fibers. Its calls are named as theirs, with the prefix emu, so that
+/// runtime.hpp is one list for the three; the words that kernels are written in follow below.
+///
+/// Streams are lazy on purpose: what is queued runs only when somebody waits for it, so a missing wait, or pinned
+/// memory that is overwritten too early, shows as wrong numbers. A stream belongs to one host thread at a time.
+namespace skein::kernels::gpu {
+
+enum emuError_t { emuSuccess, emuErrorMemoryAllocation, emuErrorLaunchFailure, emuErrorInvalidDevice };
+[[nodiscard]] const char* emuGetErrorString(emuError_t code);  ///< for launch failures: what the fibers said
+[[nodiscard]] emuError_t emuGetLastError();
+
+struct emuStream;
+struct emuEvent;
+struct emuGraph;
+using emuStream_t = emuStream*;
+using emuEvent_t = emuEvent*;
+using emuGraph_t = emuGraph*;
+using emuGraphExec_t = emuGraph*;
+
+struct emuDeviceProp {
+  char name[64];
+  std::size_t totalGlobalMem;
+  int multiProcessorCount, warpSize;
+};
+
+enum emuMemcpyKind { emuMemcpyHostToDevice, emuMemcpyDeviceToHost, emuMemcpyDeviceToDevice };
+
+emuError_t emuGetDeviceCount(int* count);
+emuError_t emuSetDevice(int device);
+emuError_t emuGetDeviceProperties(emuDeviceProp* out, int device);
+emuError_t emuMemGetInfo(std::size_t* free_bytes, std::size_t* total_bytes);
+
+emuError_t emuMalloc(void** out, std::size_t bytes);
+emuError_t emuFree(void* memory);
+emuError_t emuHostAlloc(void** out, std::size_t bytes, unsigned flags);
+emuError_t emuFreeHost(void* memory);
+emuError_t emuMemcpyAsync(void* to, const void* from, std::size_t bytes, emuMemcpyKind kind, emuStream_t stream);
+emuError_t emuMemsetAsync(void* to, int value, std::size_t bytes, emuStream_t stream);
+
+emuError_t emuStreamCreateWithFlags(emuStream_t* out, unsigned flags);
+emuError_t emuStreamDestroy(emuStream_t stream);
+emuError_t emuStreamSynchronize(emuStream_t stream);
+emuError_t emuStreamWaitEvent(emuStream_t stream, emuEvent_t event, unsigned flags);
+emuError_t emuEventCreateWithFlags(emuEvent_t* out, unsigned flags);
+emuError_t emuEventDestroy(emuEvent_t event);
+emuError_t emuEventRecord(emuEvent_t event, emuStream_t stream);
+emuError_t emuEventSynchronize(emuEvent_t event);
+
+/// Between these two, what is queued in the stream is kept for the graph and does not run.
+enum emuStreamCaptureMode { emuStreamCaptureModeThreadLocal };
+emuError_t emuStreamBeginCapture(emuStream_t stream, emuStreamCaptureMode mode);
+emuError_t emuStreamEndCapture(emuStream_t stream, emuGraph_t* out);
+emuError_t emuGraphInstantiate(emuGraphExec_t* out, emuGraph_t graph, emuGraph_t*, char*, std::size_t);
+emuError_t emuGraphLaunch(emuGraphExec_t graph, emuStream_t stream);
+emuError_t emuGraphDestroy(emuGraph_t graph);
+emuError_t emuGraphExecDestroy(emuGraphExec_t graph);
+
+inline constexpr unsigned emuHostAllocDefault = 0, emuStreamNonBlocking = 0, emuEventDisableTiming = 0;
+
+namespace emulator {
+
+/// Queues a kernel. `name` is for what goes wrong in it.
+void enqueue(emuStream_t stream, const char* name, extent grid, extent block, std::size_t shared_bytes,
+             std::function<void()> kernel);
+
+/// After trouble in a kernel nothing runs on this host thread any more, as on a GPU, until this is called.
+void forget_trouble();
+
+inline float shuffle_xor(float value, unsigned mask,
+                         const std::source_location& where = std::source_location::current()) {
+  auto& runner = block_runner::of_this_thread();
+  const unsigned lane = runner.lane();
+  return std::bit_cast<float>(
+      static_cast<std::uint32_t>(runner.exchange(std::bit_cast<std::uint32_t>(value), where)[lane ^ mask]));
+}
+inline std::uint64_t ballot(bool predicate, const std::source_location& where = std::source_location::current()) {
+  auto& runner = block_runner::of_this_thread();
+  const std::uint64_t* const votes = runner.exchange(predicate, where);
+  std::uint64_t mask = 0;
+  for (unsigned lane = 0; lane < warp_width; ++lane) mask |= votes[lane] << lane;
+  return mask;
+}
+
+}  // namespace emulator
+
+// ---- the words that kernels are written in ----
+
+#define __global__
+#define __device__
+#define __host__
+#define __forceinline__ inline
+#define __launch_bounds__(threads)
+#define __shared__ static thread_local  // blocks run one after another, all threads of one on this host thread
+
+using dim3 = emulator::extent;
+
+/// threadIdx and its like; read in the fiber that runs now.
+#define threadIdx (::skein::kernels::gpu::emulator::now.thread_index)
+#define blockIdx (::skein::kernels::gpu::emulator::now.block_index)
+#define blockDim (::skein::kernels::gpu::emulator::now.block)
+#define gridDim (::skein::kernels::gpu::emulator::now.grid)
+
+inline void __syncthreads(const std::source_location& where = std::source_location::current()) {
+  emulator::block_runner::of_this_thread().barrier(where);
+}
+
+/// Fibers do not preempt each other.
+template <typename T>
+T atomicAdd(T* at, T value) {
+  const T before = *at;
+  *at = before + value;
+  return before;
+}
+
+/// IEEE half precision.
+struct half {
+  std::uint16_t bits;
+};
+inline float half_to_float(half value) { return f16_to_f32(value.bits); }
+inline half float_to_half(float value) { return {f32_to_f16(value)}; }
+
+}  // namespace skein::kernels::gpu

@@ -1,0 +1,208 @@
+#include "kernels/gpu/runtime/emulator/fibers.hpp"
+
+#include <algorithm>
+#include <boost/context/preallocated.hpp>
+#include <boost/context/protected_fixedsize_stack.hpp>
+#include <memory>
+#include <utility>
+
+#if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/common_interface_defs.h>
+#endif
+
+namespace skein::kernels::gpu::emulator {
+
+namespace {
+
+constexpr std::size_t stack_bytes = std::size_t{256} << 10;  // sanitizers make frames several times larger
+constexpr std::byte stale{0xff};  // what fresh memory is filled with: floats that are no numbers
+
+/// What unwinds a fiber whose barrier never opens.
+struct abandoned {};
+
+// AddressSanitizer follows a thread's stack; it is told of every change to another.
+#if defined(__SANITIZE_ADDRESS__)
+void leave_stack(void** saved, const void* bottom, std::size_t bytes) {
+  __sanitizer_start_switch_fiber(saved, bottom, bytes);
+}
+void reach_stack(void* saved, const void** bottom, std::size_t* bytes) {
+  __sanitizer_finish_switch_fiber(saved, bottom, bytes);
+}
+#else
+void leave_stack(void**, const void*, std::size_t) {}
+void reach_stack(void*, const void**, std::size_t*) {}
+#endif
+
+std::string place(const std::source_location& where) {
+  const std::string file = where.file_name();
+  return file.substr(file.find_last_of('/') + 1) + ':' + std::to_string(where.line());
+}
+
+}  // namespace
+
+block_runner& block_runner::of_this_thread() {
+  thread_local block_runner runner;
+  return runner;
+}
+
+block_runner::~block_runner() {
+  ending_ = true;
+  for (std::size_t i = 0; i < threads_.size(); ++i) enter(i);
+}
+
+std::string block_runner::run(extent grid, extent block, std::size_t shared_bytes, function body, void* context) {
+  const std::size_t threads = block.count();
+  grow(threads);
+  shared_.resize(shared_bytes);
+  body_ = body, context_ = context;
+  now.grid = grid, now.block = block;
+  now.dynamic_shared = shared_.data();
+  for (unsigned z = 0; z < grid.z; ++z)
+    for (unsigned y = 0; y < grid.y; ++y)
+      for (unsigned x = 0; x < grid.x; ++x) {
+        now.block_index = {x, y, z};
+        std::ranges::fill(shared_, stale);
+        run_block(threads);
+        if (all_done(threads)) continue;
+        auto trouble = describe_deadlock(threads);
+        abandon(threads);
+        return trouble;
+      }
+  return {};
+}
+
+void block_runner::grow(std::size_t threads) {
+  for (std::size_t i = threads_.size(); i < threads; ++i) {
+    boost::context::protected_fixedsize_stack stacks(stack_bytes);
+    const auto stack = stacks.allocate();
+    thread& made = threads_.emplace_back();
+    made.stack_bottom = static_cast<const std::byte*>(stack.sp) - stack.size;
+    made.stack_bytes = stack.size;
+    made.self = boost::context::fiber(std::allocator_arg, boost::context::preallocated(stack.sp, stack.size, stack),
+                                      stacks, [this, i](boost::context::fiber&& scheduler) {
+                                        threads_[i].scheduler = std::move(scheduler);
+                                        live();
+                                        return std::move(threads_[i].scheduler);
+                                      });
+  }
+  warps_.resize((threads + warp_width - 1) / warp_width);
+}
+
+// In a fiber: one kernel after another.
+void block_runner::live() {
+  reach_stack(nullptr, &scheduler_bottom_, &scheduler_bytes_);
+  while (!ending_) {
+    try {
+      body_(context_);
+    } catch (const abandoned&) {
+    }
+    wait(state::done, {});
+  }
+  leave_stack(nullptr, scheduler_bottom_, scheduler_bytes_);
+}
+
+// Lets thread i run until it waits.
+void block_runner::enter(std::size_t i) {
+  thread& t = threads_[i];
+  running_ = i;
+  void* saved = nullptr;
+  leave_stack(&saved, t.stack_bottom, t.stack_bytes);
+  t.self = std::move(t.self).resume();
+  reach_stack(saved, nullptr, nullptr);
+}
+
+void block_runner::wait(state why, const std::source_location& where) {
+  thread& self = threads_[running_];
+  self.at = why;
+  self.where = where;
+  void* saved = nullptr;
+  leave_stack(&saved, scheduler_bottom_, scheduler_bytes_);
+  self.scheduler = std::move(self.scheduler).resume();
+  reach_stack(saved, &scheduler_bottom_, &scheduler_bytes_);
+  if (abandoning_ && why != state::done) throw abandoned();
+}
+
+bool block_runner::all_done(std::size_t threads) const {
+  return std::all_of(threads_.begin(), threads_.begin() + static_cast<std::ptrdiff_t>(threads),
+                     [](const thread& t) { return t.at == state::done; });
+}
+
+void block_runner::abandon(std::size_t threads) {
+  abandoning_ = true;
+  for (std::size_t i = 0; i < threads; ++i)
+    if (threads_[i].at != state::done) enter(i);
+  abandoning_ = false;
+}
+
+void block_runner::run_block(std::size_t threads) {
+  for (std::size_t i = 0; i < threads; ++i) threads_[i].at = state::ready, threads_[i].exchanges = 0;
+  const std::size_t warps = (threads + warp_width - 1) / warp_width;
+  do {
+    shuffle(warp_order_, warps);
+    for (const unsigned warp : warp_order_)
+      run_warp(warp * warp_width, std::min<std::size_t>((warp + 1) * warp_width, threads));
+  } while (meet(0, threads, state::at_barrier));
+}
+
+// As far as it comes without the other warps: no kernel may rely on how far they are.
+void block_runner::run_warp(std::size_t begin, std::size_t end) {
+  const extent block = now.block;
+  do {
+    shuffle(lane_order_, end - begin);
+    for (const unsigned lane : lane_order_) {
+      const std::size_t i = begin + lane;
+      if (threads_[i].at != state::ready) continue;
+      const auto index = static_cast<unsigned>(i);
+      now.thread_index = {index % block.x, index / block.x % block.y, index / (block.x * block.y)};
+      enter(i);
+    }
+  } while (meet(begin, end, state::at_exchange));
+}
+
+// If all of these threads wait at the same place, they go on.
+bool block_runner::meet(std::size_t begin, std::size_t end, state at) {
+  for (std::size_t i = begin; i < end; ++i)
+    if (threads_[i].at != at || threads_[i].where.line() != threads_[begin].where.line()) return false;
+  for (std::size_t i = begin; i < end; ++i) threads_[i].at = state::ready;
+  return true;
+}
+
+std::string block_runner::describe_deadlock(std::size_t threads) const {
+  std::string text = "some threads wait for others that do not come:";
+  for (std::size_t i = 0; i < threads; ++i) {
+    const thread& t = threads_[i];
+    const auto same = [&](const thread& o) { return o.at == t.at && o.where.line() == t.where.line(); };
+    const auto begin = threads_.begin(), end = begin + static_cast<std::ptrdiff_t>(threads);
+    if (std::any_of(begin, begin + static_cast<std::ptrdiff_t>(i), same)) continue;
+    text += ' ' + std::to_string(std::count_if(begin, end, same));
+    text += t.at == state::done         ? " finished"
+            : t.at == state::at_barrier ? " at the barrier "
+                                        : " at the warp operation ";
+    if (t.at != state::done) text += place(t.where);
+    text += ';';
+  }
+  text += " block (" + std::to_string(now.block_index.x) + ", " + std::to_string(now.block_index.y) + ')';
+  return text;
+}
+
+void block_runner::shuffle(std::vector<unsigned>& order, std::size_t count) {
+  order.resize(count);
+  for (unsigned i = 0; i < count; ++i) {
+    random_ = random_ * 6364136223846793005u + 1442695040888963407u;
+    const auto other = static_cast<unsigned>((random_ >> 32) * (i + 1) >> 32);
+    order[i] = order[other];
+    order[other] = i;
+  }
+}
+
+void block_runner::barrier(const std::source_location& where) { wait(state::at_barrier, where); }
+
+const std::uint64_t* block_runner::exchange(std::uint64_t value, const std::source_location& where) {
+  thread& self = threads_[running_];
+  std::uint64_t* const values = warps_[running_ / warp_width].values[self.exchanges++ % 2];
+  values[running_ % warp_width] = value;
+  wait(state::at_exchange, where);
+  return values;
+}
+
+}  // namespace skein::kernels::gpu::emulator

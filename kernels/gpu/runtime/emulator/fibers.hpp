@@ -1,0 +1,105 @@
+#pragma once
+#include <boost/context/fiber.hpp>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <source_location>
+#include <string>
+#include <vector>
+
+/// Runs a GPU kernel on the CPU, so that tests without a GPU execute the very sources that nvcc and hipcc compile.
+///
+/// Every thread of a block is a fiber; the blocks of a grid run one after another. A fiber runs until it meets a
+/// barrier or an operation of its warp (a shuffle, a vote), which lets the others run until all who must take part have
+/// arrived. A warp runs as far as it can before another gets its turn, and the order of warps and lanes is shuffled
+/// from a seed: so a kernel that needs a barrier which is not there soon gives wrong numbers. A barrier that only some
+/// threads reach is reported.
+///
+/// It shows what a kernel computes. It does not show races inside a warp, tensor-core code, rounding of a GPU's own
+/// functions, occupancy or memory coalescing.
+namespace skein::kernels::gpu::emulator {
+
+/// Lanes that run in step: 32 as on NVIDIA and RDNA, 64 as on CDNA; chosen when this is compiled.
+inline constexpr unsigned warp_width = SKEIN_GPU_EMULATOR;
+static_assert(warp_width == 32 || warp_width == 64);
+
+struct extent {
+  unsigned x = 1, y = 1, z = 1;
+  [[nodiscard]] std::size_t count() const { return std::size_t{x} * y * z; }
+};
+
+/// What the built-in variables of a kernel say in the fiber that runs now.
+struct built_in {
+  extent grid, block, block_index, thread_index;
+  std::byte* dynamic_shared = nullptr;
+};
+inline constinit thread_local built_in now{};
+
+/// The fibers of one host thread; they are made when first needed and used again by every later block.
+class block_runner {
+ public:
+  block_runner() = default;
+  ~block_runner();
+  block_runner(const block_runner&) = delete;  // its fibers point to it
+  block_runner& operator=(const block_runner&) = delete;
+
+  /// Runs a grid; body() is the kernel with its arguments. Returns what went wrong, or an empty text.
+  using function = void (*)(void* context);
+  [[nodiscard]] std::string run(extent grid, extent block, std::size_t shared_bytes, function body, void* context);
+
+  /// The seed of the order of the fibers, from now on.
+  void reseed(std::uint64_t seed) { random_ = seed * 2 + 1; }
+
+  /// From within a kernel: waits for all threads of the block.
+  void barrier(const std::source_location& where);
+  /// From within a kernel: gives `value` to the other lanes of the warp, and waits until all have given theirs.
+  /// Returns the values of all lanes; they stay until the warp's next exchange is complete.
+  [[nodiscard]] const std::uint64_t* exchange(std::uint64_t value, const std::source_location& where);
+
+  /// The place in its warp of the thread that runs now.
+  [[nodiscard]] unsigned lane() const { return static_cast<unsigned>(running_ % warp_width); }
+
+  /// That of the calling host thread.
+  [[nodiscard]] static block_runner& of_this_thread();
+
+ private:
+  enum class state : std::uint8_t { ready, at_barrier, at_exchange, done };
+  struct thread {
+    boost::context::fiber self;       ///< while it waits
+    boost::context::fiber scheduler;  ///< while it runs
+    state at = state::done;
+    std::source_location where;
+    unsigned exchanges = 0;  ///< so far in this block
+    const void* stack_bottom = nullptr;
+    std::size_t stack_bytes = 0;
+  };
+  struct warp {
+    std::uint64_t values[2][warp_width];  ///< of the last two exchanges: a slow lane may still read the one before
+  };
+
+  void grow(std::size_t threads);
+  void live();
+  void enter(std::size_t i);
+  void run_block(std::size_t threads);
+  [[nodiscard]] bool all_done(std::size_t threads) const;
+  void abandon(std::size_t threads);
+  void run_warp(std::size_t begin, std::size_t end);
+  [[nodiscard]] bool meet(std::size_t begin, std::size_t end, state at);
+  [[nodiscard]] std::string describe_deadlock(std::size_t threads) const;
+  void shuffle(std::vector<unsigned>& order, std::size_t count);
+  void wait(state why, const std::source_location& where);
+
+  std::deque<thread> threads_;  ///< a deque: fibers hold references to theirs
+  std::vector<warp> warps_;
+  std::vector<unsigned> warp_order_, lane_order_;
+  std::vector<std::byte> shared_;
+  std::size_t running_ = 0;  ///< index of the thread that runs
+  function body_ = nullptr;
+  void* context_ = nullptr;
+  std::uint64_t random_ = 1;
+  bool abandoning_ = false, ending_ = false;
+  const void* scheduler_bottom_ = nullptr;  ///< the stack that fibers are entered from
+  std::size_t scheduler_bytes_ = 0;
+};
+
+}  // namespace skein::kernels::gpu::emulator

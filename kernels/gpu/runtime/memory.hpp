@@ -1,0 +1,69 @@
+#pragma once
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "kernels/gpu/runtime/failure.hpp"
+#include "kernels/gpu/runtime/runtime.hpp"
+
+namespace skein::kernels::gpu {
+
+/// `count` elements in device memory, not initialised. Made at start, never in a tick.
+template <typename T>
+class device_buffer {
+ public:
+  device_buffer() = default;
+  /// Throws device_failure when the memory is not there.
+  explicit device_buffer(std::size_t count) : count_(count) {
+    void* memory = nullptr;
+    require(outcome(SKEIN_GPU(Malloc)(&memory, bytes()), ("allocating " + std::to_string(bytes()) + " bytes").c_str()));
+    data_ = static_cast<T*>(memory);
+  }
+  ~device_buffer() { static_cast<void>(SKEIN_GPU(Free)(data_)); }
+  device_buffer(device_buffer&& other) noexcept { swap(other); }
+  device_buffer& operator=(device_buffer&& other) noexcept {
+    device_buffer(std::move(other)).swap(*this);
+    return *this;
+  }
+  device_buffer(const device_buffer&) = delete;  // a copy would need a stream
+
+  /// Addresses of the device: the host may count with them, not read them.
+  [[nodiscard]] T* data() const { return data_; }
+  [[nodiscard]] std::size_t size() const { return count_; }
+  [[nodiscard]] std::size_t bytes() const { return count_ * sizeof(T); }
+
+ private:
+  void swap(device_buffer& other) noexcept { std::swap(data_, other.data_), std::swap(count_, other.count_); }
+
+  T* data_ = nullptr;
+  std::size_t count_ = 0;
+};
+
+/// Host memory that the device copies from and to while the host goes on; zeroed when made.
+template <typename T>
+class pinned_buffer {
+ public:
+  explicit pinned_buffer(std::size_t count) : count_(count) {
+    void* memory = nullptr;
+    require(outcome(SKEIN_GPU(HostAlloc)(&memory, bytes(), SKEIN_GPU(HostAllocDefault)),
+                    ("pinning " + std::to_string(bytes()) + " bytes").c_str()));
+    data_ = static_cast<T*>(memory);
+    std::uninitialized_value_construct_n(data_, count_);
+  }
+  ~pinned_buffer() { static_cast<void>(SKEIN_GPU(FreeHost)(data_)); }
+  pinned_buffer(const pinned_buffer&) = delete;  // copies on the device may still point here
+  pinned_buffer& operator=(const pinned_buffer&) = delete;
+
+  [[nodiscard]] T* data() const { return data_; }
+  [[nodiscard]] std::span<T> all() const { return {data_, count_}; }
+  [[nodiscard]] std::size_t size() const { return count_; }
+  [[nodiscard]] std::size_t bytes() const { return count_ * sizeof(T); }
+
+ private:
+  T* data_ = nullptr;
+  std::size_t count_ = 0;
+};
+
+}  // namespace skein::kernels::gpu

@@ -1,0 +1,117 @@
+#pragma once
+#include <cstddef>
+#include <string>
+#include <type_traits>
+
+#include "base/result.hpp"
+#include "kernels/gpu/device_properties.hpp"
+
+// The only place that knows which GPU runtime this is compiled for. The three have the same calls under three prefixes.
+#if defined(SKEIN_GPU_EMULATOR)
+#include "kernels/gpu/runtime/emulator/emulator.hpp"
+#define SKEIN_GPU(name) emu##name
+#define SKEIN_GPU_NAME "emulator"
+#elif defined(__HIPCC__) || defined(__HIP_PLATFORM_AMD__)
+#include <hip/hip_fp16.h>
+#include <hip/hip_runtime.h>
+#define SKEIN_GPU(name) hip##name
+#define SKEIN_GPU_NAME "hip"
+#define hipDeviceProp hipDeviceProp_t
+#define hipHostAlloc hipHostMalloc
+#define hipHostAllocDefault hipHostMallocDefault
+#define hipFreeHost hipHostFree
+#else
+#include <cuda_fp16.h>
+#include <cuda_runtime.h>
+#define SKEIN_GPU(name) cuda##name
+#define SKEIN_GPU_NAME "cuda"
+#endif
+
+/// What kernels, launchers and owners use of a GPU runtime, under one set of names for CUDA, HIP and the emulator.
+/// Every call that touches the device names its stream; a foreign error code goes no further than this file.
+namespace skein::kernels::gpu {
+
+inline constexpr const char* runtime_name = SKEIN_GPU_NAME;
+
+using stream_handle = SKEIN_GPU(Stream_t);
+using event_handle = SKEIN_GPU(Event_t);
+using graph_handle = SKEIN_GPU(Graph_t);
+using graph_exec_handle = SKEIN_GPU(GraphExec_t);
+
+/// A runtime's answer as ours: unavailable, with what was tried and the runtime's own words.
+inline result<void> outcome(SKEIN_GPU(Error_t) code, const char* what) {
+  if (code == SKEIN_GPU(Success)) return {};
+  return error{error_kind::unavailable, std::string("GPU: ") + what + ": " + SKEIN_GPU(GetErrorString)(code), ""};
+}
+
+/// At least one, or an error.
+inline result<int> device_count() {
+  int count = 0;
+  if (const auto r = outcome(SKEIN_GPU(GetDeviceCount)(&count), "looking for devices"); !r) return r.error();
+  if (count == 0) return error{error_kind::unavailable, "GPU: there is no device", ""};
+  return count;
+}
+/// For the calling thread, from now on.
+inline result<void> use_device(int device) { return outcome(SKEIN_GPU(SetDevice)(device), "choosing a device"); }
+inline result<device_properties> describe_device(int device) {
+  SKEIN_GPU(DeviceProp) properties{};
+  if (const auto r = outcome(SKEIN_GPU(GetDeviceProperties)(&properties, device), "describing a device"); !r)
+    return r.error();
+  if (const auto r = use_device(device); !r) return r.error();
+  std::size_t free_bytes = 0, total_bytes = 0;
+  if (const auto r = outcome(SKEIN_GPU(MemGetInfo)(&free_bytes, &total_bytes), "asking for memory"); !r)
+    return r.error();
+  return device_properties{properties.name, total_bytes, free_bytes,
+                           static_cast<std::uint32_t>(properties.multiProcessorCount),
+                           static_cast<std::uint32_t>(properties.warpSize)};
+}
+
+inline result<void> copy_to_device(void* to, const void* pinned, std::size_t bytes, stream_handle stream) {
+  return outcome(SKEIN_GPU(MemcpyAsync)(to, pinned, bytes, SKEIN_GPU(MemcpyHostToDevice), stream), "copying to it");
+}
+inline result<void> copy_to_host(void* pinned, const void* from, std::size_t bytes, stream_handle stream) {
+  return outcome(SKEIN_GPU(MemcpyAsync)(pinned, from, bytes, SKEIN_GPU(MemcpyDeviceToHost), stream), "copying from it");
+}
+inline result<void> copy_on_device(void* to, const void* from, std::size_t bytes, stream_handle stream) {
+  return outcome(SKEIN_GPU(MemcpyAsync)(to, from, bytes, SKEIN_GPU(MemcpyDeviceToDevice), stream), "copying on it");
+}
+inline result<void> fill_with_zeros(void* to, std::size_t bytes, stream_handle stream) {
+  return outcome(SKEIN_GPU(MemsetAsync)(to, 0, bytes, stream), "clearing memory");
+}
+
+/// Where and how often a kernel runs; `name` is for what goes wrong.
+struct launch_shape {
+  const char* name;
+  dim3 grid, block;
+  std::size_t shared_bytes = 0;  ///< dynamic shared memory, see dynamic_shared() in device/block.cuh
+  stream_handle stream;
+};
+
+#if defined(SKEIN_GPU_EMULATOR)
+template <typename... Parameters>
+result<void> launch(const launch_shape& shape, void (*kernel)(Parameters...),
+                    std::type_identity_t<Parameters>... arguments) {
+  emulator::enqueue(shape.stream, shape.name, shape.grid, shape.block, shape.shared_bytes,
+                    [=] { kernel(arguments...); });
+  return {};
+}
+#elif defined(__CUDACC__) || defined(__HIPCC__)
+template <typename... Parameters>
+result<void> launch(const launch_shape& shape, void (*kernel)(Parameters...),
+                    std::type_identity_t<Parameters>... arguments) {
+  void* addresses[] = {&arguments..., nullptr};
+  return outcome(SKEIN_GPU(LaunchKernel)(reinterpret_cast<const void*>(kernel), shape.grid, shape.block, addresses,
+                                         shape.shared_bytes, shape.stream),
+                 shape.name);
+}
+#endif
+
+#if !defined(SKEIN_GPU_EMULATOR)
+using half = ::__half;
+#if defined(__CUDACC__) || defined(__HIPCC__)
+__device__ inline float half_to_float(half value) { return __half2float(value); }
+__device__ inline half float_to_half(float value) { return __float2half_rn(value); }
+#endif
+#endif
+
+}  // namespace skein::kernels::gpu

@@ -1,0 +1,27 @@
+#pragma once
+#include "kernels/gpu/embed.hpp"
+
+namespace skein::kernels::gpu {
+
+inline constexpr std::uint32_t token_shifts_max = 6;  ///< r w k v a g of time mixing
+
+/// Layer norm and token shift in front of a mix, for up to six mixes at once:
+///   now = layer_norm(x[t]),  before = that of the row before, or the slot's x_prev at the start of a run
+///   out[i][t] = now + (before - now) * mix[i];  x_prev = now of the run's last row
+/// x      : [rows, width] fp32, not changed
+/// x_prev : fp32, of slot 0; the next slot's lies `slot_bytes` further
+/// mix[i] : [width] fp32;  out[i] : [rows, out_stride] of `type`
+/// Each row's numbers hang on its own run only, and not on where the run was cut: x_prev is kept in fp32.
+struct token_shift_parameters {
+  const float* x = nullptr;
+  norm_weights norm;
+  float* x_prev = nullptr;
+  std::size_t slot_bytes = 0;
+  std::uint32_t width = 0, out_stride = 0, shifts = 0;
+  const float* mix[token_shifts_max] = {};
+  void* out[token_shifts_max] = {};
+};
+[[nodiscard]] result<void> token_shift(stream_handle in, const device_batch& rows, element type,
+                                       const token_shift_parameters& of);
+
+}  // namespace skein::kernels::gpu

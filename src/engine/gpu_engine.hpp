@@ -1,0 +1,34 @@
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/tensor.hpp"
+#include "engine/engine.hpp"
+#include "kernels/gpu/plugin.hpp"
+#include "model/model_info.hpp"
+
+namespace skein::engine {
+
+struct gpu_engine_options {
+  int device = 0;
+  std::optional<dtype> matrix_type;  ///< f16, bf16 or f32; none: bf16 where the file has that, else f16
+  dtype state_type = dtype::f32;     ///< of stored wkv states: f32 or f16
+  std::uint32_t slots = 16;
+  std::uint32_t max_tick_tokens = 512;
+  std::uint32_t max_tick_rows = 64;
+  kernels::load_progress progress;
+  std::string model_identity;  ///< model::identity of the checkpoint
+};
+
+/// The engine of one GPU: its stages compute, and a thread of the host samples from the logits that they send. The
+/// checkpoint may be closed when this returns.
+/// Errors: those of model::bind_rwkv7 and of make_gpu_rwkv7; unavailable for a device number that is not there,
+/// unsupported for another type of matrices or states.
+[[nodiscard]] result<std::unique_ptr<engine>> make_gpu_engine(const kernels::gpu::plugin& plugin,
+                                                              const model::checkpoint& file,
+                                                              const model::model_info& info,
+                                                              const gpu_engine_options& options);
+
+}  // namespace skein::engine

@@ -1,0 +1,129 @@
+// Shows that the program finds, loads and uses a GPU back end, and how it answers where there is none; by running the
+// built program with the emulator in the place of libskein_cuda.so, on the small trained models of the oracle folder.
+#include <algorithm>
+#include <boost/test/unit_test.hpp>
+#include <cmath>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+
+#include "tests/cli/run_skein.hpp"
+#include "tests/support/oracle.hpp"
+
+using namespace skein;
+using test::run_skein;
+
+namespace {
+
+const auto needs_oracle = boost::unit_test::precondition(test::have_oracle);
+
+std::string tiny(const std::string& ending = ".safetensors") { return test::oracle() / ("models/tiny-7v0" + ending); }
+
+std::string content(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+std::vector<float> floats(const std::string& bytes) {
+  std::vector<float> values(bytes.size() / sizeof(float));
+  std::memcpy(values.data(), bytes.data(), values.size() * sizeof(float));
+  return values;
+}
+
+/// The case random-007 of the golden data, which holds the logits after each of its tokens.
+std::string golden_tokens() {
+  const std::string json = content(test::oracle() / "golden/tiny-7v0/random-007.json"), opening = "\"tokens\":[";
+  const auto first = json.find(opening) + opening.size();
+  return json.substr(first, json.find(']', first) - first);
+}
+std::vector<float> golden_logits() { return floats(content(test::oracle() / "golden/tiny-7v0/random-007.bin")); }
+
+struct logits_of_gpu {
+  test::temporary_folder folder;
+  std::string library;
+
+  std::vector<float> operator()(const std::string& model, const std::string& dtype, const std::string& chunk) const {
+    const std::string ids = folder.path() / "ids", out = folder.path() / "out";
+    std::ofstream(ids) << golden_tokens();
+    const auto ended = run_skein({"logits", "--model", model, "--device", "cuda", "--dtype", dtype, "--chunk", chunk,
+                                  "--tokens-file", ids, "--out", out},
+                                 {}, {{"SKEIN_CUDA_LIBRARY", library}});
+    BOOST_REQUIRE_MESSAGE(ended.exit_code == 0, ended.err);
+    return floats(content(out));
+  }
+};
+
+double relative_error(const std::vector<float>& actual, const std::vector<float>& expected) {
+  BOOST_REQUIRE_EQUAL(actual.size(), expected.size());
+  double difference = 0, largest = 0;
+  for (std::size_t i = 0; i < actual.size(); ++i) {
+    difference = std::max(difference, std::abs(static_cast<double>(actual[i]) - expected[i]));
+    largest = std::max(largest, std::abs(static_cast<double>(expected[i])));
+  }
+  return difference / largest;
+}
+
+/// `skein generate` on a device, with a library in the place of libskein_cuda.so.
+test::outcome generate(const std::string& device, const std::string& library) {
+  return run_skein({"generate", "--model", tiny(), "--device", device, "--prompt", "The cat ", "--max-tokens", "12",
+                    "--temperature", "0"},
+                   {}, {{"SKEIN_CUDA_LIBRARY", library}});
+}
+
+void expect_unavailable(const test::outcome& ended, const std::string& needle) {
+  BOOST_TEST(ended.exit_code == 69);
+  BOOST_TEST(ended.out == "");
+  BOOST_TEST(std::count(ended.err.begin(), ended.err.end(), '\n') == 1);
+  BOOST_TEST(ended.err.find(needle) != std::string::npos, ended.err << " lacks " << needle);
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(logits_agree_with_the_reference, *needs_oracle) {
+  for (const char* library : {SKEIN_EMULATED_32, SKEIN_EMULATED_64}) {
+    const logits_of_gpu logits{{}, library};
+    const auto expected = golden_logits();
+    BOOST_TEST(relative_error(logits(tiny(), "fp32", "16"), expected) < 1e-5);
+    BOOST_TEST(relative_error(logits(tiny(), "fp16", "16"), expected) < 5e-3);
+    const auto bf16 = logits(tiny("-bf16.pth"), "auto", "16");
+    BOOST_TEST(relative_error(bf16, expected) < 3e-2);
+    BOOST_TEST((logits(tiny("-bf16.pth"), "bf16", "1") == bf16));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(text_is_what_the_cpu_writes, *needs_oracle) {
+  const auto on_cpu = generate("cpu", "/nonexistent");
+  const auto on_gpu = generate("cuda:0", SKEIN_EMULATED_32), by_itself = generate("auto", SKEIN_EMULATED_64);
+  BOOST_TEST(on_gpu.exit_code == 0, on_gpu.err);
+  BOOST_TEST(on_cpu.out.size() > 0u);
+  BOOST_TEST(on_gpu.out == on_cpu.out);
+  BOOST_TEST(by_itself.out == on_cpu.out);
+}
+
+BOOST_AUTO_TEST_CASE(what_is_not_there_is_said_in_a_line, *needs_oracle) {
+  expect_unavailable(generate("cuda", "/nonexistent"), "there is no libskein_cuda.so with this program");
+  expect_unavailable(generate("cuda:1", SKEIN_EMULATED_32), "no device cuda:1: there is only cuda:0");
+  expect_unavailable(generate("cuda:0+1", SKEIN_EMULATED_32), "runs on cpu or one cuda:N");
+  expect_unavailable(generate("hip:0", SKEIN_EMULATED_32), "runs on cpu or one cuda:N");
+
+  const test::temporary_folder folder;
+  const std::string damaged = folder.path() / "damaged.so";
+  std::ofstream(damaged) << "no library";
+  expect_unavailable(generate("cuda", damaged), "cannot be loaded");
+  expect_unavailable(generate("cuda", "/lib/x86_64-linux-gnu/libm.so.6"), "is no GPU library of this program");
+}
+
+#if defined(SKEIN_CUDA_BACK_END)
+// The library itself loads anywhere: what is missing then is the driver or the device.
+BOOST_AUTO_TEST_CASE(the_cuda_library_loads_without_a_driver, *needs_oracle) {
+  const auto ended = generate("cuda", SKEIN_CUDA_BACK_END);
+  if (ended.exit_code != 0) expect_unavailable(ended, "no device cuda: GPU: looking for devices: ");
+}
+#endif
+
+BOOST_AUTO_TEST_CASE(without_a_gpu_the_cpu_does_it, *needs_oracle) {
+  const auto ended = generate("auto", "/nonexistent");
+  BOOST_TEST(ended.exit_code == 0);
+  BOOST_TEST(ended.err == "");
+  BOOST_TEST(ended.out == generate("cpu", "/nonexistent").out);
+}

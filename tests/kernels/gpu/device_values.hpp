@@ -1,0 +1,98 @@
+#pragma once
+#include <algorithm>
+#include <boost/test/unit_test.hpp>
+#include <cstring>
+#include <span>
+#include <vector>
+
+#include "kernels/gpu/batch_upload.hpp"
+#include "kernels/gpu/elements.hpp"
+#include "tests/kernels/random_rwkv7.hpp"
+
+/// Values between the host and the device for tests of single kernels.
+namespace skein::test {
+
+using kernels::gpu::element;
+using kernels::gpu::require;
+
+[[nodiscard]] constexpr dtype stored_as(element e) {
+  return e == element::f32 ? dtype::f32 : e == element::f16 ? dtype::f16 : dtype::bf16;
+}
+
+[[nodiscard]] inline std::vector<float> random_values(random_numbers& random, std::size_t count, float spread = 1) {
+  std::vector<float> values(count);
+  for (float& value : values) value = spread * random.value();
+  return values;
+}
+
+/// What `values` are once they were stored as `type`.
+[[nodiscard]] inline std::vector<float> rounded(const std::vector<float>& values, element type) {
+  const auto bytes = encode(values, stored_as(type));
+  std::vector<float> back(values.size());
+  copy_to_f32(view_of(bytes, stored_as(type), {static_cast<std::int64_t>(values.size())}), back);
+  return back;
+}
+
+/// An array on the device, filled from the host, with guard bytes behind it that no kernel may touch.
+class device_values {
+ public:
+  device_values(const std::vector<float>& values, element type)
+      : type_(type), count_(values.size()), memory_(count_ * element_bytes(type) + guard_bytes) {
+    auto bytes = encode(values, stored_as(type));
+    bytes.resize(memory_.size(), guard);
+    kernels::gpu::pinned_buffer<std::byte> pinned(bytes.size());
+    std::ranges::copy(bytes, pinned.data());
+    const kernels::gpu::stream in;
+    require(kernels::gpu::copy_to_device(memory_.data(), pinned.data(), bytes.size(), in));
+    require(in.synchronize());
+  }
+
+  [[nodiscard]] void* data() const { return memory_.data(); }
+  [[nodiscard]] float* floats() const { return reinterpret_cast<float*>(memory_.data()); }
+
+  /// Waits for the stream; the values as fp32.
+  [[nodiscard]] std::vector<float> read(const kernels::gpu::stream& in) const {
+    kernels::gpu::pinned_buffer<std::byte> pinned(memory_.size());
+    require(kernels::gpu::copy_to_host(pinned.data(), memory_.data(), memory_.size(), in));
+    require(in.synchronize());
+    for (const std::byte b : pinned.all().last(guard_bytes)) BOOST_REQUIRE(b == guard);
+    const std::vector<std::byte> bytes(pinned.all().begin(), pinned.all().end());
+    std::vector<float> values(count_);
+    copy_to_f32(view_of(bytes, stored_as(type_), {static_cast<std::int64_t>(count_)}), values);
+    return values;
+  }
+
+ private:
+  static constexpr std::size_t guard_bytes = 256;
+  static constexpr std::byte guard{0x5a};
+
+  element type_;
+  std::size_t count_;
+  kernels::gpu::device_buffer<std::byte> memory_;
+};
+
+/// A tick of random runs in scattered slots, also on the device.
+struct random_batch {
+  random_batch(random_numbers& random, std::uint32_t runs_max, std::uint32_t rows_each_max, std::uint32_t slots,
+               std::uint32_t vocab, const kernels::gpu::stream& in)
+      : upload(runs_max * rows_each_max, runs_max, runs_max * rows_each_max) {
+    std::vector<slot_id> free(slots);
+    for (slot_id s = 0; s < slots; ++s) free[s] = s;
+    for (std::uint32_t i = 1 + random.below(runs_max); i > 0; --i) {
+      const std::uint32_t taken = random.below(static_cast<std::uint32_t>(free.size()));
+      const std::uint32_t rows = random.below(3) == 0 ? 1 : 1 + random.below(rows_each_max);
+      runs.push_back({free[taken], static_cast<std::uint32_t>(ids.size()), rows});
+      free.erase(free.begin() + taken);
+      for (std::uint32_t r = 0; r < rows; ++r) ids.push_back(static_cast<token_id>(random.below(vocab)));
+    }
+    require(upload.send_rows({ids, runs}, in));
+  }
+  [[nodiscard]] const kernels::gpu::device_batch& on_device() const { return upload.on_device(); }
+  [[nodiscard]] std::uint32_t rows() const { return static_cast<std::uint32_t>(ids.size()); }
+
+  std::vector<token_id> ids;
+  std::vector<kernels::sequence_run> runs;
+  kernels::gpu::batch_upload upload;
+};
+
+}  // namespace skein::test

@@ -1,0 +1,239 @@
+// Each kernel of the GPU alone, run by the emulator, against the primitives of kernels/reference: random shapes, runs
+// of 1 to 70 tokens, slots in any order, all element types. Everything that a kernel should leave alone is compared as
+// well, and fibers take turns in another order for every seed.
+#include <algorithm>
+#include <boost/test/unit_test.hpp>
+#include <cmath>
+
+#include "kernels/gpu/embed.hpp"
+#include "kernels/gpu/matmul.hpp"
+#include "kernels/gpu/state.hpp"
+#include "kernels/gpu/time_mix.hpp"
+#include "kernels/gpu/token_shift.hpp"
+#include "kernels/ops.hpp"
+#include "tests/kernels/gpu/device_values.hpp"
+#include "tests/kernels/stage_runs.hpp"
+#include "tests/support/random_cases.hpp"
+
+using namespace skein;
+using namespace skein::test;
+using namespace skein::kernels::gpu;
+using values = std::vector<float>;
+
+namespace {
+
+constexpr element elements[] = {element::f32, element::f16, element::bf16};
+
+/// Of one kernel: the sums are fp32 in another order, and results are rounded to the element type once.
+constexpr float tolerance(element type) { return type == element::f32 ? 3e-6f : type == element::f16 ? 1e-3f : 8e-3f; }
+
+/// Runs body(random) for several seeds; a failure names the seed.
+template <typename Body>
+void for_seeds(std::uint64_t count, const Body& body) {
+  for (std::uint64_t seed = random_cases::seed(); seed < random_cases::seed() + count; ++seed) {
+    emulator::block_runner::of_this_thread().reseed(seed);
+    random_numbers random(seed);
+    BOOST_TEST_CONTEXT("SKEIN_SEED=" << seed) { body(random); }
+  }
+}
+
+element pick(random_numbers& random) { return elements[random.below(3)]; }
+
+std::span<const float> row_of(const values& all, std::size_t width, std::size_t index) {
+  return std::span(all).subspan(index * width, width);
+}
+std::span<float> row_of(values& all, std::size_t width, std::size_t index) {
+  return std::span(all).subspan(index * width, width);
+}
+
+/// A matrix (outputs, inputs) filled up with zeros to whole tiles.
+values tiled(const values& matrix, std::uint32_t outputs, std::uint32_t inputs) {
+  values all(std::size_t{padded(outputs)} * padded(inputs), 0.0f);
+  for (std::uint32_t o = 0; o < outputs; ++o)
+    std::ranges::copy(row_of(matrix, inputs, o), all.begin() + static_cast<std::ptrdiff_t>(o * padded(inputs)));
+  return all;
+}
+
+float finished(finish how, float sum, float before) {
+  switch (how) {
+    case finish::sigmoid: return kernels::sigmoid(sum);
+    case finish::tanh: return std::tanh(sum);
+    case finish::relu_squared: return sum > 0 ? sum * sum : 0;
+    case finish::add_f32: return before + sum;
+    default: return sum;
+  }
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(matmul_is_the_product_of_each_of_its_matrices) {
+  for_seeds(25, [](random_numbers& random) {
+    const stream in;
+    const element type = pick(random);
+    const std::uint32_t rows = 1 + random.below(90), room = rows + random.below(80);
+    batch_upload upload(room, 1, 1);
+    const std::vector<token_id> ids(rows, 0);
+    const std::vector<kernels::sequence_run> runs{{0, 0, rows}};
+    require(upload.send_rows({ids, runs}, in));
+
+    std::vector<device_values> memory;
+    std::vector<product> products;
+    std::vector<values> expected, before;
+    memory.reserve(3 * products_max);
+    for (std::uint32_t p = 1 + random.below(4); p > 0; --p) {
+      const std::uint32_t outputs = 1 + random.below(150), inputs = 1 + random.below(300);
+      const auto how = static_cast<finish>(random.below(6));
+      const element out_type = how >= finish::add_f32 ? element::f32 : type;
+      const values matrix = rounded(random_values(random, outputs * inputs, 2 / std::sqrt(float(inputs))), type);
+      const values x = rounded(random_values(random, rows * inputs), type);
+      const std::uint32_t in_stride = padded(inputs), out_stride = outputs + random.below(9);
+      before.push_back(rounded(random_values(random, rows * out_stride), out_type));
+      expected.push_back(before.back());
+      const kernels::dense_matrix dense{outputs, inputs, matrix};
+      values padded_x(std::size_t{rows} * in_stride, 0.0f), sums(outputs);
+      for (std::uint32_t r = 0; r < rows; ++r) {
+        std::ranges::copy(row_of(x, inputs, r), padded_x.begin() + static_cast<std::ptrdiff_t>(r * in_stride));
+        kernels::linear(dense, row_of(x, inputs, r), sums);
+        for (std::uint32_t o = 0; o < outputs; ++o) {
+          float& to = expected.back()[r * out_stride + o];
+          to = finished(how, sums[o], to);
+        }
+      }
+      const auto& m = memory.emplace_back(tiled(matrix, outputs, inputs), type);
+      const auto& i = memory.emplace_back(padded_x, type);
+      const auto& o = memory.emplace_back(before.back(), out_type);
+      products.push_back({m.data(), i.data(), o.data(), outputs, inputs, in_stride, out_stride, how});
+    }
+    require(matmul(in, type, products, &upload.on_device().counts->rows, room));
+    for (std::size_t p = 0; p < products.size(); ++p) {
+      const values got = memory[3 * p + 2].read(in);
+      BOOST_TEST(difference(got, expected[p]) < tolerance(type));
+      for (std::uint32_t r = 0; r < rows; ++r)  // between the rows
+        for (std::uint32_t o = products[p].outputs; o < products[p].out_stride; ++o)
+          BOOST_TEST(got[r * products[p].out_stride + o] == before[p][r * products[p].out_stride + o]);
+    }
+  });
+}
+
+BOOST_AUTO_TEST_CASE(a_row_of_a_product_hangs_on_no_other_row) {
+  for_seeds(5, [](random_numbers& random) {
+    const stream in;
+    const element type = pick(random);
+    constexpr std::uint32_t rows = 70, outputs = 65, inputs = 200;
+    const device_values matrix(tiled(random_values(random, outputs * inputs), outputs, inputs), type);
+    const values x = random_values(random, std::size_t{rows} * padded(inputs));
+    const device_values all(x, type);
+    const auto product_of = [&](std::uint32_t count, std::uint32_t room) {
+      batch_upload upload(rows, 1, 1);
+      const std::vector<token_id> ids(count, 0);
+      const std::vector<kernels::sequence_run> runs{{0, 0, count}};
+      require(upload.send_rows({ids, runs}, in));
+      const device_values out(values(count * outputs), element::f32);
+      const product p{matrix.data(), all.data(),     out.data(), outputs,
+                      inputs,        padded(inputs), outputs,    finish::store_f32};
+      require(matmul(in, type, {&p, 1}, &upload.on_device().counts->rows, room));
+      return out.read(in);
+    };
+    const values whole = product_of(rows, rows);
+    for (const auto& [count, room] : {std::pair{1u, 1u}, {1u, 64u}, {16u, 16u}, {17u, 17u}, {33u, 70u}})
+      BOOST_TEST(same_bits(product_of(count, room), values(whole.begin(), whole.begin() + count * outputs)));
+  });
+}
+
+BOOST_AUTO_TEST_CASE(embed_and_norm_wanted_are_layer_norms) {
+  for_seeds(10, [](random_numbers& random) {
+    const stream in;
+    const element type = pick(random);
+    const std::uint32_t width = 64 * (1 + random.below(12)), vocab = 50;
+    random_batch tick(random, 4, 20, 4, vocab, in);
+    const values table = rounded(random_values(random, vocab * width), type);
+    const values weight = random_values(random, width), bias = random_values(random, width);
+    const device_values on_device(table, type), w(weight, element::f32), b(bias, element::f32);
+    const device_values x(values(tick.rows() * width), element::f32);
+    require(embed(in, tick.on_device(), type, on_device.data(), width, {w.floats(), b.floats()}, x.floats(), width));
+    values expected(tick.rows() * width);
+    for (std::uint32_t t = 0; t < tick.rows(); ++t)
+      kernels::layer_norm(row_of(table, width, static_cast<std::size_t>(tick.ids[t])), weight, bias,
+                          kernels::layer_norm_eps, row_of(expected, width, t));
+    const values got = x.read(in);
+    BOOST_TEST(difference(got, expected) < tolerance(element::f32));
+
+    std::vector<std::uint32_t> wanted;
+    for (std::uint32_t i = 1 + random.below(tick.rows()); i > 0; --i) wanted.push_back(random.below(tick.rows()));
+    require(tick.upload.send_wanted(wanted, in));
+    const std::uint32_t stride = width + 8;
+    const device_values normed(values(wanted.size() * stride, 7.0f), type);
+    require(
+        norm_wanted(in, tick.on_device(), type, x.floats(), {w.floats(), b.floats()}, normed.data(), stride, width));
+    values expected_normed(wanted.size() * stride, 7.0f);
+    for (std::size_t i = 0; i < wanted.size(); ++i)
+      kernels::layer_norm(row_of(got, width, wanted[i]), weight, bias, kernels::layer_norm_eps,
+                          row_of(expected_normed, stride, i).first(width));
+    BOOST_TEST(difference(normed.read(in), expected_normed) < tolerance(type));
+  });
+}
+
+BOOST_AUTO_TEST_CASE(token_shift_mixes_each_row_with_the_one_before) {
+  for_seeds(12, [](random_numbers& random) {
+    const stream in;
+    const element type = pick(random);
+    const std::uint32_t width = 64 * (1 + random.below(7)), shifts = 1 + random.below(token_shifts_max);
+    constexpr std::uint32_t slots = 9;
+    const random_batch tick(random, 6, 70, slots, 5, in);
+    const values x = random_values(random, tick.rows() * width, 3), x_prev = random_values(random, slots * width);
+    const values weight = random_values(random, width), bias = random_values(random, width);
+    const device_values on_device(x, element::f32), prev(x_prev, element::f32);
+    const device_values w(weight, element::f32), b(bias, element::f32);
+    token_shift_parameters of;
+    of.x = on_device.floats(), of.norm = {w.floats(), b.floats()};
+    of.x_prev = prev.floats(), of.slot_bytes = width * sizeof(float);
+    of.width = of.out_stride = width, of.shifts = shifts;
+    std::vector<values> mixes;
+    std::vector<device_values> memory;
+    memory.reserve(2 * token_shifts_max);
+    for (std::uint32_t i = 0; i < shifts; ++i) {
+      mixes.push_back(random_values(random, width));
+      of.mix[i] = memory.emplace_back(mixes[i], element::f32).floats();
+      of.out[i] = memory.emplace_back(values(tick.rows() * width), type).data();
+    }
+    require(token_shift(in, tick.on_device(), type, of));
+
+    values expected_prev = x_prev, now(width), before(width);
+    std::vector<values> expected(shifts, values(tick.rows() * width));
+    for (const auto& run : tick.runs) {
+      std::ranges::copy(row_of(x_prev, width, run.slot), before.begin());
+      for (std::uint32_t t = run.first_row; t < run.first_row + run.rows; ++t) {
+        kernels::layer_norm(row_of(x, width, t), weight, bias, kernels::layer_norm_eps, now);
+        for (std::uint32_t i = 0; i < shifts; ++i)
+          kernels::token_shift(now, before, mixes[i], row_of(expected[i], width, t));
+        before = now;
+      }
+      std::ranges::copy(now, row_of(expected_prev, width, run.slot).begin());
+    }
+    for (std::uint32_t i = 0; i < shifts; ++i)
+      BOOST_TEST(difference(memory[2 * i + 1].read(in), expected[i]) < tolerance(type));
+    BOOST_TEST(difference(prev.read(in), expected_prev) < tolerance(element::f32));
+    BOOST_TEST(same_bits(on_device.read(in), x));
+  });
+}
+
+BOOST_AUTO_TEST_CASE(states_keep_their_numbers_in_both_orders) {
+  for_seeds(6, [](random_numbers& random) {
+    const stream in;
+    const element type = random.below(2) == 0 ? element::f32 : element::f16;
+    const slot_layout layout{1 + random.below(3), 64 * (1 + random.below(4)), type};
+    values canonical = random_values(random, layout.canonical_floats());
+    if (type == element::f16) {
+      for (std::uint32_t l = 0; l < layout.layers; ++l) {
+        const auto wkv = static_cast<std::ptrdiff_t>(l * layout.canonical_layer_floats() + 2 * layout.width);
+        const auto end = wkv + static_cast<std::ptrdiff_t>(layout.wkv_floats());
+        std::ranges::copy(rounded({canonical.begin() + wkv, canonical.begin() + end}, type), canonical.begin() + wkv);
+      }
+    }
+    const device_values from(canonical, element::f32), to(values(canonical.size()), element::f32);
+    const device_values slot(values(layout.bytes() / sizeof(float)), element::f32);
+    require(state_from_canonical(in, layout, from.floats(), slot.data()));
+    require(state_to_canonical(in, layout, slot.data(), to.floats()));
+    BOOST_TEST(same_bits(to.read(in), canonical));
+  });
+}

@@ -1,0 +1,218 @@
+// RWKV-7 as a whole on the GPU's kernels, run by the emulator: against the reference in every element type, and promise
+// 2 of the design to the last bit, also across cuts of the prompt. Small random models; sizes that are no multiples of
+// a tile where a model may have such.
+#include "kernels/gpu/rwkv7_stages.hpp"
+
+#include <boost/test/unit_test.hpp>
+#include <cmath>
+#include <cstring>
+#include <tuple>
+
+#include "model/state_layout.hpp"
+#include "tests/kernels/gpu/device_values.hpp"
+#include "tests/kernels/stage_runs.hpp"
+
+using namespace skein;
+using namespace skein::test;
+
+namespace {
+
+using stages_ptr = std::unique_ptr<kernels::stages>;
+
+//                                 layers embd heads size ffn vocab  ranks w a v g
+constexpr kernels::rwkv7_dims base_dims{2, 64, 1, 64, 256, 100, 16, 16, 8, 24};
+constexpr kernels::rwkv7_dims wide_dims{2, 192, 3, 64, 500, 67, 13, 7, 5, 31};
+
+constexpr kernels::stage_limits limits{.slots = 5, .max_rows = 80, .max_logit_rows = 80};
+
+stages_ptr make_gpu(const random_rwkv7& model, element type, element state_type = element::f32) {
+  auto made = kernels::gpu::make_gpu_rwkv7(
+      model.weights(), {.matrix_type = type, .state_type = state_type, .limits = limits, .progress = {}});
+  BOOST_REQUIRE_MESSAGE(made.has_value(), (made ? "" : made.error().message));
+  return std::move(*made);
+}
+
+stages_ptr make_reference(const random_rwkv7& model) {
+  auto made = kernels::make_reference_rwkv7(model.weights(), limits);
+  BOOST_REQUIRE(made.has_value());
+  return std::move(*made);
+}
+
+/// The oracle's tolerances; fp32 is the same arithmetic in another order.
+constexpr float tolerance(element type) { return type == element::f32 ? 2e-5f : type == element::f16 ? 5e-3f : 3e-2f; }
+
+__global__ void lose_a_thread() {
+  if (threadIdx.x > 0) kernels::gpu::__syncthreads();
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(gpu_equals_the_reference) {
+  for (const auto& dims : {base_dims, wide_dims}) {
+    for (const element type : {element::f32, element::f16, element::bf16}) {
+      const random_rwkv7 model(dims, stored_as(type), 1, type == element::bf16);
+      const auto gpu = make_gpu(model, type), reference = make_reference(model);
+      const tokens ids = random_tokens(40, dims.vocab, 2);
+      const auto got = feed(*gpu, dims, 1, ids, 16), expected = feed(*reference, dims, 1, ids, 40);
+      BOOST_TEST_CONTEXT("width " << dims.embd << ", type " << static_cast<int>(type)) {
+        BOOST_REQUIRE(gpu->status().has_value());
+        BOOST_TEST(difference(got, expected) < tolerance(type));
+        BOOST_TEST(difference(state_of(*gpu, 1), state_of(*reference, 1)) < tolerance(type));
+      }
+    }
+  }
+}
+
+// However a prompt is cut and whatever else is in the tick, a sequence gets the same bits: logits and state. Slots are
+// taken in a scattered order. Runs go up to 70 tokens, more than a tile of any kernel.
+BOOST_AUTO_TEST_CASE(neither_cuts_nor_company_change_a_bit) {
+  for (const auto& [dims, type, state_type] :
+       {std::tuple{base_dims, element::bf16, element::f32}, std::tuple{wide_dims, element::f16, element::f16}}) {
+    const random_rwkv7 model(dims, stored_as(type), 3, true);
+    const auto gpu = make_gpu(model, type, state_type);
+    std::vector<tokens> ids;
+    for (slot_id s = 0; s < limits.slots; ++s) ids.push_back(random_tokens(12 + 7 * s, dims.vocab, 100 + s));
+    ids[3] = random_tokens(70, dims.vocab, 4);
+    const auto together = feed_in_company(*gpu, dims, ids, 16, 5);
+    std::vector<std::vector<float>> states;
+    for (slot_id s = 0; s < limits.slots; ++s) states.push_back(state_of(*gpu, s));
+    for (slot_id s = 0; s < limits.slots; ++s) {
+      const slot_id elsewhere = (s + 2) % limits.slots;
+      for (const std::size_t chunk : {70, 1, 9}) {
+        if (chunk == 1 && s > 0) continue;  // slow; the shortest sequence will do
+        BOOST_TEST_CONTEXT("slot " << s << ", chunks of " << chunk << ", type " << static_cast<int>(type)) {
+          BOOST_TEST(same_bits(feed(*gpu, dims, elsewhere, ids[s], chunk), together[s]));
+          BOOST_TEST(same_bits(state_of(*gpu, elsewhere), states[s]));
+        }
+      }
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(states_move_between_slots_and_back_ends) {
+  const random_rwkv7 model(wide_dims, dtype::f32, 8);
+  const auto gpu = make_gpu(model, element::f32), reference = make_reference(model);
+  const tokens ids = random_tokens(20, wide_dims.vocab, 9), more = random_tokens(5, wide_dims.vocab, 10);
+  feed(*gpu, wide_dims, 0, ids, 20);
+  const auto state = state_of(*gpu, 0);
+  const model::state_layout layout{wide_dims.layers, wide_dims.embd, wide_dims.heads, wide_dims.head_size};
+  BOOST_TEST(state.size() == layout.floats());
+
+  gpu->copy_state(0, 3);
+  BOOST_TEST(same_bits(state_of(*gpu, 3), state));
+  gpu->write_state(4, state);
+  gpu->write_state(1, std::vector<float>(state.size(), 1.0f));  // at once: the first may still be on its way
+  BOOST_TEST(same_bits(state_of(*gpu, 4), state));
+  reference->write_state(2, state);
+
+  const auto expected = tick(*gpu, wide_dims, {{0, more}});
+  BOOST_TEST(same_bits(tick(*gpu, wide_dims, {{3, more}}), expected));
+  BOOST_TEST(same_bits(tick(*gpu, wide_dims, {{4, more}}), expected));
+  BOOST_TEST(difference(tick(*reference, wide_dims, {{2, more}}), expected) < tolerance(element::f32));
+}
+
+BOOST_AUTO_TEST_CASE(states_in_16_bits_stay_near_those_in_32) {
+  const random_rwkv7 model(wide_dims, dtype::f16, 21);
+  const auto narrow = make_gpu(model, element::f16, element::f16), wide = make_gpu(model, element::f16);
+  const tokens ids = random_tokens(60, wide_dims.vocab, 22);
+  BOOST_TEST(difference(feed(*narrow, wide_dims, 0, ids, 20), feed(*wide, wide_dims, 0, ids, 20)) < 5e-3f);
+  BOOST_TEST(difference(state_of(*narrow, 0), state_of(*wide, 0)) < 5e-3f);
+  auto state = state_of(*narrow, 0);
+  narrow->write_state(1, state);
+  BOOST_TEST(same_bits(state_of(*narrow, 1), state));
+}
+
+BOOST_AUTO_TEST_CASE(a_clear_state_is_the_models_own) {
+  for (const bool tuned : {false, true}) {
+    const random_rwkv7 model(base_dims, dtype::f32, 11, tuned);
+    const auto gpu = make_gpu(model, element::f32), reference = make_reference(model);
+    const auto expected = state_of(*reference, 1);
+    BOOST_TEST(same_bits(state_of(*gpu, 1), expected));  // as made
+    feed(*gpu, base_dims, 1, {1, 2, 3}, 3);
+    BOOST_TEST(!same_bits(state_of(*gpu, 1), expected));
+    gpu->clear_state(1);
+    BOOST_TEST(same_bits(state_of(*gpu, 1), expected));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(the_head_answers_wanted_rows_in_any_order) {
+  const random_rwkv7 model(base_dims, dtype::bf16, 12);
+  const auto gpu = make_gpu(model, element::bf16);
+  const tokens ids = random_tokens(20, base_dims.vocab, 13);
+  const auto all = tick(*gpu, base_dims, {{0, ids}});
+  const std::vector<kernels::sequence_run> runs{{0, 0, 20}};
+  const std::vector<std::uint32_t> wanted{19, 0, 3};
+  std::vector<float> some(wanted.size() * base_dims.vocab);
+  gpu->head({ids, runs}, wanted, some);
+  for (std::size_t i = 0; i < wanted.size(); ++i)
+    BOOST_TEST(std::memcmp(&some[i * base_dims.vocab], &all[wanted[i] * base_dims.vocab],
+                           base_dims.vocab * sizeof(float)) == 0);
+  gpu->head({ids, runs}, {}, {});
+}
+
+// Weights so large that relu squared leaves the range of fp16: the sequence must not end in infinities.
+BOOST_AUTO_TEST_CASE(large_activations_saturate) {
+  random_rwkv7 model(base_dims, dtype::f32, 17);
+  auto weights = model.weights();
+  const std::vector<float> large(base_dims.ffn * base_dims.embd, 40.0f);
+  const auto bytes = encode(large, dtype::f32);
+  weights.layers[0].ffn_key = view_of(bytes, dtype::f32, {base_dims.ffn, base_dims.embd});
+  auto gpu = kernels::gpu::make_gpu_rwkv7(weights, {.matrix_type = element::f16, .limits = limits, .progress = {}});
+  BOOST_REQUIRE(gpu.has_value());
+  for (const float logit : feed(**gpu, base_dims, 0, random_tokens(8, base_dims.vocab, 18), 8))
+    BOOST_REQUIRE(std::isfinite(logit));
+}
+
+BOOST_AUTO_TEST_CASE(progress_ends_at_the_total) {
+  struct seen {
+    std::uint64_t done = 0, total = 0;
+  } progress;
+  const random_rwkv7 model(wide_dims, dtype::bf16, 15, true);
+  const auto report = [](void* context, std::uint64_t done, std::uint64_t total) {
+    *static_cast<seen*>(context) = {done, total};
+  };
+  const auto made = kernels::gpu::make_gpu_rwkv7(model.weights(), {.limits = limits, .progress = {report, &progress}});
+  BOOST_REQUIRE(made.has_value());
+  BOOST_TEST(progress.done == progress.total);
+  BOOST_TEST(progress.total > 0u);
+  BOOST_TEST((*made)->weight_bytes() > 0u);
+  BOOST_TEST((*made)->activation_bytes() > 0u);
+}
+
+BOOST_AUTO_TEST_CASE(what_cannot_be_had_is_an_error) {
+  const random_rwkv7 model(base_dims, dtype::f32, 16);
+  auto other_heads = model.weights();
+  other_heads.dims.head_size = 32;
+  BOOST_CHECK(kernels::gpu::make_gpu_rwkv7(other_heads, {}).error().kind == error_kind::unsupported);
+
+  auto whole_numbers = model.weights();
+  whole_numbers.layers[1].ffn_key.type = dtype::i32;
+  BOOST_CHECK(kernels::gpu::make_gpu_rwkv7(whole_numbers, {}).error().kind == error_kind::bad_file);
+
+  const auto no_room = kernels::gpu::make_gpu_rwkv7(model.weights(), {.limits = {.slots = 1u << 20}, .progress = {}});
+  BOOST_CHECK(no_room.error().kind == error_kind::unavailable);
+  BOOST_TEST(no_room.error().message.find("bytes: out of memory") != std::string::npos, no_room.error().message);
+
+  const auto no_device = kernels::gpu::make_gpu_rwkv7(model.weights(), {.device = 1, .limits = {}, .progress = {}});
+  BOOST_CHECK(no_device.error().kind == error_kind::unavailable);
+}
+
+// Trouble in any kernel ends the device for all: the stages say so, and keep saying the first they heard.
+BOOST_AUTO_TEST_CASE(a_lost_device_is_reported) {
+  const random_rwkv7 model(base_dims, dtype::f32, 19);
+  const auto gpu = make_gpu(model, element::f32);
+  feed(*gpu, base_dims, 0, {1, 2, 3}, 3);
+  BOOST_TEST(gpu->status().has_value());
+  {
+    const kernels::gpu::stream other;
+    BOOST_REQUIRE(kernels::gpu::launch({"lose_a_thread", {1}, {64}, 0, other}, lose_a_thread).has_value());
+    BOOST_TEST(!other.synchronize().has_value());
+    feed(*gpu, base_dims, 0, {4}, 1);
+    const auto status = gpu->status();
+    BOOST_REQUIRE(!status.has_value());
+    BOOST_CHECK(status.error().kind == error_kind::unavailable);
+    BOOST_TEST(status.error().message.find("lose_a_thread") != std::string::npos, status.error().message);
+  }
+  kernels::gpu::emulator::forget_trouble();
+  BOOST_TEST(!gpu->status().has_value());
+}
