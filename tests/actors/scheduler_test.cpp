@@ -497,6 +497,7 @@ BOOST_AUTO_TEST_CASE(a_lost_device_ends_everything_once) {
   for (int i = 0; i < 6; ++i) w.send({1, 2, static_cast<token_id>(i)}, 2, 50);
   for (int i = 0; i < 4; ++i) w.turn();
   w.schedule.lose_device({error_kind::unavailable, "gone", ""});
+  w.schedule.end_lost();
   w.engine.results_.clear();
   w.read_events();
   for (auto& [id, c] : w.clients) BOOST_TEST(c.over());
