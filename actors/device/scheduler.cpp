@@ -223,6 +223,7 @@ const tick_work& scheduler::plan(steady_time now, std::span<const std::uint8_t> 
 
 void scheduler::admit(steady_time now) {
   std::vector<sequence*> put_back;
+  bool saving = false;  // memory, for a request that waits for it further ahead
   for (bool room = true; room && !waiting_.empty();) {
     const row_reference next = waiting_.pop();
     request* r = find(next.id);
@@ -234,9 +235,11 @@ void scheduler::admit(steady_time now) {
     }
     if (lacks_memory(*r)) {
       put_back.push_back(&s);  // what waits behind it may need none, or give some back
+      saving = true;
       continue;
     }
-    if (free_slots_.empty()) make_room();
+    // While memory is saved, only who brings a state back may have another one copied out for it.
+    if (free_slots_.empty() && (!saving || s.parked)) make_room();
     room = !free_slots_.empty();
     if (room) {
       s.queued = false;

@@ -26,7 +26,8 @@
 ///
 /// States outside the engine have a ceiling in bytes. Whoever would make room is not parked above it, and a request of
 /// several rows, which may have to keep a copy for those that find no slot, is not admitted without room for one;
-/// unless nothing is outside, so that every request can run: one state may pass the ceiling.
+/// unless nothing is outside, so that every request can run: one state may pass the ceiling. While such a request waits
+/// for room, nobody is parked for a fresh one behind it, so that the states outside become fewer.
 namespace skein::device {
 
 struct scheduler_options {

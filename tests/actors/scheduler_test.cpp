@@ -480,6 +480,32 @@ BOOST_AUTO_TEST_CASE(states_outside_have_a_ceiling_in_bytes) {
   BOOST_TEST(w.schedule.counts().parked_bytes == 0u);
 }
 
+BOOST_AUTO_TEST_CASE(single_rows_cannot_starve_a_request_of_several) {
+  for (const std::size_t states : {1, 3, 11}) {
+    scheduler_options o = small(2);
+    o.parked_bytes_max = states * state_bytes;
+    world w(o);
+    // A crowd that is never done: who gets an answer asks again, before the request of several rows and after it.
+    const auto send_single = [&w] { return w.send(endless_prompt(), 1, 40, false, "single"); };
+    std::set<request_id> crowd;
+    while (crowd.size() < 20) crowd.insert(send_single());
+    const auto turn = [&] {
+      w.turn();
+      for (const request_id id : std::set<request_id>(crowd))
+        if (w.clients[id].over()) {
+          crowd.erase(id);
+          crowd.insert(send_single());
+        }
+    };
+    while (w.schedule.counts().parked_bytes < o.parked_bytes_max) turn();
+    const auto several = w.send({1, 2, 3}, 3, 4, false, "several");
+    int turns = 0;
+    for (; turns < 800 && !w.clients[several].over(); ++turns) turn();
+    BOOST_TEST(w.clients[several].over(), "starved with room for " << states << " states");
+    w.judge();
+  }
+}
+
 BOOST_AUTO_TEST_CASE(rows_fork_without_any_room_outside) {
   scheduler_options o = small(2);
   o.parked_bytes_max = 0;
