@@ -11,6 +11,7 @@
 #include <random>
 #include <set>
 
+#include "tests/support/failing_new.hpp"
 #include "tests/support/random_cases.hpp"
 
 namespace {
@@ -530,6 +531,17 @@ BOOST_AUTO_TEST_CASE(a_lost_device_ends_everything_once) {
   const auto after = w.send({1}, 1, 1);
   w.read_events();
   BOOST_TEST((w.clients[after].refused == error_kind::unavailable));
+}
+
+BOOST_AUTO_TEST_CASE(an_end_that_could_not_be_told_is_told_when_the_device_is_lost) {
+  world w(small(2));
+  for (int i = 0; i < 4; ++i) w.send(endless_prompt(), 2, 50);
+  for (int i = 0; i < 4; ++i) w.turn();
+  BOOST_CHECK_THROW((test::failing_new(1), w.schedule.handle(device::cancel{1}, w.time.now())), std::bad_alloc);
+  w.schedule.lose_device({error_kind::unavailable, "gone", ""});
+  w.schedule.end_lost();
+  w.read_events();
+  for (auto& [id, c] : w.clients) BOOST_TEST(c.over());
 }
 
 BOOST_AUTO_TEST_CASE(random_lives_give_every_row_its_own_text) {
