@@ -27,12 +27,12 @@ class bounded_mailbox {
   [[nodiscard]] bool push(Message&& message) { return push_below(message, capacity_); }
   [[nodiscard]] bool push_urgent(Message&& message) { return push_below(message, capacity_ + urgent_room_); }
 
-  /// Moves everything out, in order, without waiting. `out` keeps its capacity between calls.
+  /// Moves everything out, in order, without waiting. `out` keeps its capacity between calls. Without memory for it
+  /// this throws, and everything stays inside.
   void drain(std::vector<Message>& out) {
     out.clear();
     const std::lock_guard lock(mutex_);
-    for (auto& m : queue_) out.push_back(std::move(m));
-    queue_.clear();
+    move_to(out);
   }
 
   /// As drain, but sleeps until a message comes, the mailbox closes or the time is over.
@@ -41,8 +41,7 @@ class bounded_mailbox {
     out.clear();
     std::unique_lock lock(mutex_);
     arrived_.wait_until(lock, until, [this] { return !queue_.empty() || closed_; });
-    for (auto& m : queue_) out.push_back(std::move(m));
-    queue_.clear();
+    move_to(out);
   }
 
   /// No message is taken from now on; those inside can still be drained.
@@ -64,6 +63,12 @@ class bounded_mailbox {
   }
 
  private:
+  void move_to(std::vector<Message>& out) {
+    out.reserve(queue_.size());
+    for (auto& m : queue_) out.push_back(std::move(m));
+    queue_.clear();
+  }
+
   bool push_below(Message& message, std::size_t ceiling) {
     bool first = false;
     {

@@ -99,6 +99,8 @@ struct engine_settings {
   /// Tick of the fake engine out of which an exception comes, so that tests can see the server survive it. Default
   /// 0: none.
   std::uint32_t fake_throw_tick = 0;
+  /// Tick in which the fake engine's device is gone, likewise. Default 0: none.
+  std::uint32_t fake_lost_tick = 0;
 };
 
 struct model_settings {

@@ -249,6 +249,8 @@ std::vector<key> make_keys() {
           .range(0, limits::fake_tick_us_max),
       engine<&e::fake_throw_tick>("fake_throw_tick", "Tick in which the fake engine throws; 0: none; for tests.")
           .range(0, u32_max),
+      engine<&e::fake_lost_tick>("fake_lost_tick", "Tick in which the fake device is lost; 0: none; for tests.")
+          .range(0, u32_max),
 
       model<&model_settings::path>(
           "path", "Checkpoint, .pth or .safetensors; the ending .pth may be left out; empty: the demo model.")

@@ -15,6 +15,8 @@ namespace {
 
 // While io threads are behind with their events, the device thread looks again after this long.
 constexpr auto congestion_pause = std::chrono::milliseconds(2);
+// A lost device that lacks the memory for its last answers tries again after this long.
+constexpr auto lost_pause = std::chrono::milliseconds(50);
 // An idle device thread wakes up this often; nothing depends on it.
 constexpr auto idle_wait_max = std::chrono::seconds(10);
 
@@ -31,6 +33,15 @@ scheduler_options scheduling(const engine::engine_info& info, const device_actor
   s.parked_max = options.parked_max;
   s.parked_bytes_max = options.parked_bytes_max;
   return s;
+}
+
+/// Also when the trouble is that there is no memory to say so.
+error as_error(const std::exception& trouble) noexcept {
+  try {
+    return {error_kind::internal, std::string("the device thread failed: ") + trouble.what(), ""};
+  } catch (const std::exception&) {
+    return {error_kind::internal, "out of memory", ""};  // short enough to need none
+  }
 }
 
 struct run_command {
@@ -67,9 +78,10 @@ void device_actor::join() {
 }
 
 void device_actor::run() {
-  while (!scheduler_.finished() || (!lost_ && engine_->ticks_in_flight() > 0)) attempt([this] { turn(); });
+  while (!scheduler_.finished() || (!scheduler_.lost() && engine_->ticks_in_flight() > 0)) attempt([this] { turn(); });
   inbox_.close();
   attempt([this] {
+    end_lost();
     receive();  // what came in after the last look is rejected
     hand_out();
   });
@@ -83,15 +95,13 @@ void device_actor::attempt(Work work) {
   try {
     work();
   } catch (const std::exception& trouble) {
-    try {
-      fail({error_kind::internal, std::string("the device thread failed: ") + trouble.what(), ""});
-    } catch (const std::exception&) {
-      // No memory to say so. The device is marked as lost all the same, and the next turn answers the requests.
-    }
+    if (scheduler_.lost()) std::this_thread::sleep_for(lost_pause);
+    fail(as_error(trouble));
   }
 }
 
 void device_actor::turn() {
+  end_lost();
   receive();
   scheduler_.expire(time_.now());
   step();
@@ -102,7 +112,7 @@ void device_actor::turn() {
 
 void device_actor::receive() {
   if (handled_ < received_.size()) {
-    // The device was lost in the middle of these: the rest is answered first, the one that failed too.
+    // The device was lost in the middle of these: the rest is answered first, the one that was not taken too.
   } else if (!idle_) {
     handled_ = 0;
     inbox_.drain(received_);
@@ -121,7 +131,7 @@ void device_actor::receive() {
 /// Plans the next tick and hands it to the engine, one tick ahead of the results.
 void device_actor::step() {
   idle_ = true;
-  if (lost_) return scheduler_.lose_device(lost_why_);
+  if (scheduler_.lost()) return;
   sink_.congestion(congested_);
   const tick_work& work = scheduler_.plan(time_.now(), congested_);
   for (const auto& command : work.commands) std::visit(run_command{*engine_}, command);
@@ -133,7 +143,7 @@ void device_actor::step() {
 /// Reads the tick before the one just submitted; with none submitted, the last one.
 void device_actor::collect() {
   const std::uint32_t ahead = idle_ ? 0 : 1;
-  while (!lost_ && engine_->ticks_in_flight() > ahead) {
+  while (!scheduler_.lost() && engine_->ticks_in_flight() > ahead) {
     auto done = engine_->collect();
     if (!done) return fail(done.error());
     scheduler_.absorb(**done, time_.now());
@@ -147,15 +157,26 @@ void device_actor::hand_out() {
   scheduler_.take_events([this](std::uint32_t to, events&& batch) { sink_.deliver(to, std::move(batch)); });
 }
 
-void device_actor::fail(const error& why) {
-  const bool first = !lost_;
-  lost_ = true;
-  counters_.lost = true;
-  idle_ = false;  // the next turn tells the requests
-  if (first) lost_why_ = why;
+/// The device is lost; the next turn tells everybody.
+void device_actor::fail(error why) noexcept {
+  idle_ = false;
+  if (scheduler_.lost()) return;
   engine_.reset();  // from here on nothing runs that uses the scheduler's buffers
-  log::error("the device is lost", {{"device", info_.device}, {"why", why.message}});
-  if (first && on_lost_) on_lost_(why);
+  scheduler_.lose_device(std::move(why));
+  counters_.lost = true;
+  try {
+    log::error("the device is lost", {{"device", info_.device}, {"why", scheduler_.lost_why().message}});
+  } catch (const std::exception&) {
+    // No memory to say so here; the supervisor says it when it ends.
+  }
+}
+
+/// What a lost device owes before anything else: messages may name requests that are half done.
+void device_actor::end_lost() {
+  if (!scheduler_.lost()) return;
+  if (!told_ && on_lost_) on_lost_(scheduler_.lost_why());
+  told_ = true;
+  scheduler_.end_lost();
 }
 
 void device_actor::publish() {

@@ -39,12 +39,14 @@ struct device_counters {
 /// mailbox, expire, plan, run the slot commands, submit, collect the tick before, hand its events out. It sleeps in its
 /// mailbox when there is nothing to run, and nowhere else but in collect().
 /// An engine that fails, and an exception on this thread, lose the device: every request ends with an error, later ones
-/// are rejected, and the supervisor is told.
-/// End: `shutdown` lets running requests finish until its deadline, ends the rest, then the thread returns; queued
-/// requests are rejected at once. The destructor closes the mailbox, which is a shutdown that is due now, and joins.
+/// are rejected, and the supervisor is told. Where even the memory for that lacks, it is tried again until there is
+/// some. End: `shutdown` lets running requests finish until its deadline, ends the rest, then the thread returns;
+/// queued requests are rejected at once. The destructor closes the mailbox, which is a shutdown that is due now, and
+/// joins.
 class device_actor {
  public:
-  /// `sink` and `time` outlive the actor. `on_lost` is called once on the device thread when the device is lost.
+  /// `sink` and `time` outlive the actor. `on_lost` is called on the device thread when the device is lost, once
+  /// unless it throws: then again.
   device_actor(std::unique_ptr<engine::engine> engine, const device_actor_options& options, event_sink& sink,
                const clock& time, std::function<void(const error&)> on_lost = {});
   ~device_actor();
@@ -66,7 +68,8 @@ class device_actor {
   void step();
   void collect();
   void hand_out();
-  void fail(const error& why);
+  void fail(error why) noexcept;
+  void end_lost();
   void publish();
 
   std::unique_ptr<engine::engine> engine_;
@@ -78,11 +81,10 @@ class device_actor {
   scheduler scheduler_;
   device_counters counters_;
   std::vector<message> received_;
-  std::size_t handled_ = 0;  // of received_
+  std::size_t handled_ = 0;  // of received_: those before it were taken by the scheduler
   std::vector<std::uint8_t> congested_;
   bool idle_ = true;
-  bool lost_ = false;
-  error lost_why_;
+  bool told_ = false;   // the supervisor, that the device is lost
   std::thread thread_;  // last: starts when everything above exists
 };
 

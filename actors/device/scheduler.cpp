@@ -84,22 +84,24 @@ void scheduler::handle(submit&& message, steady_time now) {
   if (waiting_.size_of(message.client) >= options_.waiting_per_client_max + room)
     return reject(message, {error_kind::overloaded, "too many of your requests are waiting; try again soon", ""});
 
+  // All that may throw comes before the message is taken, so that somebody can always answer it.
   auto entry = std::make_unique<request>();
   request& r = *entry;
+  r.rows.resize(message.rows.size());
+  waiting_.push_back(message.client, {message.id, 0});
+  requests_.emplace(message.id, std::move(entry));
   r.message = std::move(message);
   r.arrived = now;
-  r.rows.resize(r.message.rows.size());
   r.rows_left = static_cast<std::uint32_t>(r.rows.size());
   r.forked = r.rows.size() == 1;
   for (std::uint32_t i = 0; i < r.rows.size(); ++i) {
     r.rows[i].owner = &r;
     r.rows[i].row = i;
   }
+  r.rows[0].queued = true;
   note_deadline(r.message.queue_deadline);
   note_deadline(r.message.total_deadline);
   ++waiting_requests_;
-  requests_.emplace(r.message.id, std::move(entry));
-  enqueue(r.rows[0]);
 }
 
 void scheduler::handle(cancel&& message, steady_time) {
@@ -165,12 +167,15 @@ void scheduler::expire(steady_time now) {
   for (request* r : late) finish_all(*r, now >= shutdown_deadline_ ? finish_cause::shutdown : finish_cause::timeout);
 }
 
-void scheduler::lose_device(const error& why) {
-  lost_ = true;
-  lost_why_ = why;
+void scheduler::lose_device(error why) noexcept {
+  if (std::exchange(lost_, true)) return;
+  lost_why_ = std::move(why);
+}
+
+void scheduler::end_lost() {
   while (!requests_.empty()) {
     request& r = *requests_.begin()->second;
-    if (!r.admitted) reject(r.message, why);
+    if (!r.admitted) reject(r.message, lost_why_);
     for (auto& s : r.rows) {
       if (r.admitted && !s.over) emit(r, row_finished{r.message.id, s.row, finish_cause::device_lost});
       s.over = true;
@@ -218,6 +223,7 @@ const tick_work& scheduler::plan(steady_time now, std::span<const std::uint8_t> 
 
 void scheduler::admit(steady_time now) {
   std::vector<sequence*> put_back;
+  bool saving = false;  // memory, for a request that waits for it further ahead
   for (bool room = true; room && !waiting_.empty();) {
     const row_reference next = waiting_.pop();
     request* r = find(next.id);
@@ -229,9 +235,11 @@ void scheduler::admit(steady_time now) {
     }
     if (lacks_memory(*r)) {
       put_back.push_back(&s);  // what waits behind it may need none, or give some back
+      saving = true;
       continue;
     }
-    if (free_slots_.empty()) make_room();
+    // While memory is saved, only who brings a state back may have another one copied out for it.
+    if (free_slots_.empty() && (!saving || s.parked)) make_room();
     room = !free_slots_.empty();
     if (room) {
       s.queued = false;
@@ -266,6 +274,7 @@ void scheduler::place(sequence& s, steady_time now) {
   }
   work_.commands.push_back(start_slot{slot, &r.params(s)});
   if (r.admitted) return;
+  emit(r, admitted{r.message.id, std::chrono::duration_cast<std::chrono::microseconds>(now - r.arrived)});
   r.admitted = true;
   --waiting_requests_;
   if (!r.forked) {
@@ -273,7 +282,6 @@ void scheduler::place(sequence& s, steady_time now) {
     ++forks_to_come_;
   }
   counts_.prompt_tokens += r.prompt_tokens();
-  emit(r, admitted{r.message.id, std::chrono::duration_cast<std::chrono::microseconds>(now - r.arrived)});
   if (r.feed_limit() == 0) fork_rows(r);  // several rows of a one-token prompt: nothing to share
 }
 
@@ -463,6 +471,7 @@ void scheduler::settle_fork(request& r) {
 void scheduler::finish(sequence& s, finish_cause cause) {
   check(!s.over);
   request& r = *s.owner;
+  emit(r, row_finished{r.message.id, s.row, cause});  // first: where it throws, the row still waits for its end
   s.over = true;
   if (s.slot) release(s);
   if (s.parked) leave_outside(s);
@@ -470,7 +479,6 @@ void scheduler::finish(sequence& s, finish_cause cause) {
     waiting_.remove_if([&](const row_reference& w) { return w.id == r.message.id && w.row == s.row; });
     s.queued = false;
   }
-  emit(r, row_finished{r.message.id, s.row, cause});
   if (--r.rows_left == 0) {
     ++counts_.finished;
     forget(r);
@@ -503,8 +511,8 @@ scheduler::request* scheduler::find(request_id id) {
 void scheduler::emit(const request& r, event e) { outbox_[r.message.reply_to].items.push_back(std::move(e)); }
 
 void scheduler::reject(const submit& message, error why) {
-  ++counts_.rejected;
   outbox_[message.reply_to].items.push_back(rejected{message.id, std::move(why)});
+  ++counts_.rejected;
 }
 
 void scheduler::note_deadline(steady_time t) { next_deadline_ = std::min(next_deadline_, t); }

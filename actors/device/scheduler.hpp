@@ -26,7 +26,8 @@
 ///
 /// States outside the engine have a ceiling in bytes. Whoever would make room is not parked above it, and a request of
 /// several rows, which may have to keep a copy for those that find no slot, is not admitted without room for one;
-/// unless nothing is outside, so that every request can run: one state may pass the ceiling.
+/// unless nothing is outside, so that every request can run: one state may pass the ceiling. While such a request waits
+/// for room, nobody is parked for a fresh one behind it, so that the states outside become fewer.
 namespace skein::device {
 
 struct scheduler_options {
@@ -83,6 +84,7 @@ class scheduler {
   scheduler(const scheduler&) = delete;  // sequences point into it
   scheduler& operator=(const scheduler&) = delete;
 
+  /// What throws in here was not taken: after lose_device() it can be handed in again, and is then answered once.
   void handle(submit&& message, steady_time now);
   void handle(cancel&& message, steady_time now);
   void handle(cancel_row&& message, steady_time now);
@@ -98,9 +100,12 @@ class scheduler {
   [[nodiscard]] const tick_work& plan(steady_time now, std::span<const std::uint8_t> congested = {});
   /// The result of the oldest plan with rows that was not absorbed yet.
   void absorb(const engine::tick_result& result, steady_time now);
-  /// The engine is gone and touches no buffer any more: every request ends, every later submit is rejected. Asks
-  /// nothing of what an exception may have left half done; may be repeated.
-  void lose_device(const error& why);
+  /// The engine is gone and touches no buffer any more: nothing is planned, and end_lost() is due before any message is
+  /// handled. Only the first reason counts.
+  void lose_device(error why) noexcept;
+  /// After lose_device(): every request ends; every later submit is rejected. Asks nothing of what an exception may
+  /// have left half done. Where memory lacks it throws, and goes on from there when called again.
+  void end_lost();
 
   /// Calls deliver(reply_to, events&&) for each io thread that has some, and forgets them.
   template <typename Deliver>
@@ -109,6 +114,8 @@ class scheduler {
       if (!outbox_[i].items.empty()) deliver(i, std::exchange(outbox_[i], {}));
   }
 
+  [[nodiscard]] bool lost() const { return lost_; }
+  [[nodiscard]] const error& lost_why() const { return lost_why_; }
   /// Shut down, and every request has ended.
   [[nodiscard]] bool finished() const { return shutting_down_ && requests_.empty(); }
   /// When expire() has something to do; the far future if never.

@@ -49,6 +49,7 @@ result<opened_engine> open_fake(const config::config& c) {
   options.max_tick_tokens = std::max(c.engine.max_tick_tokens, options.slots);
   options.tick_latency = std::chrono::microseconds(c.engine.fake_tick_us);
   options.throws_at_tick = c.engine.fake_throw_tick;
+  options.lost_at_tick = c.engine.fake_lost_tick;
   opened_engine opened;
   opened.engine = engine::make_fake_engine(options);
   opened.model = served(c, c.model.name.empty() ? "fake" : c.model.name, *opened.engine);

@@ -28,6 +28,7 @@
 #include "actors/supervisor/settings.hpp"
 #include "actors/supervisor/worker_pool.hpp"
 #include "base/log.hpp"
+#include "cli/exit_code.hpp"
 #include "cli/version.hpp"
 
 namespace skein::supervisor {
@@ -41,6 +42,7 @@ constexpr auto heartbeat = 1s;             // ticks of the request hubs
 constexpr auto drain_poll = 10ms;
 constexpr auto farewell = 5s;             // for answers that are still in the sockets' buffers
 constexpr auto hurried_farewell = 500ms;  // after a second signal
+constexpr auto device_patience = 3s;      // for the device's end, beyond patience and farewell of those it serves
 
 /// As open_engine, on a thread that nobody catches exceptions of.
 result<opened_engine> open_engine_or_say_why(const config::config& settings) {
@@ -80,9 +82,11 @@ class server {
   void start_actors(opened_engine opened);
   void await_signal();
   void on_signal(int number);
+  void on_lost(const error& why);
   void begin_drain(duration grace);
   void stop_work(duration patience, duration farewell_time);
   void await_end();
+  [[noreturn]] void leave_device();
   void beat();
 
   const config::config& settings_;
@@ -103,8 +107,9 @@ class server {
   std::uint16_t port_ = 0;
   std::optional<error> trouble_;  // that ended it: the model cannot be loaded, or the device is lost
   int signals_seen_ = 0;
-  duration farewell_time_{};
+  duration farewell_time_ = duration::max();
   steady_time farewell_until_ = steady_time::max();
+  steady_time device_until_ = steady_time::max();
 };
 
 /// Until a signal or trouble ends it.
@@ -174,13 +179,9 @@ void server::start_actors(opened_engine opened) {
   context_->logins = &logins_;
   context_->run_long = [this](std::function<void()> work) { return workers_.run(std::move(work)); };
 
-  device_ = std::make_unique<device::device_actor>(std::move(opened.engine), device_options(settings_), *router_,
-                                                   real_clock(), [this](const error& why) {
-                                                     boost::asio::post(main_, [this, why] {
-                                                       trouble_ = why;
-                                                       begin_drain(0s);
-                                                     });
-                                                   });
+  device_ = std::make_unique<device::device_actor>(
+      std::move(opened.engine), device_options(settings_), *router_, real_clock(),
+      [this](const error& why) { boost::asio::post(main_, [this, why] { on_lost(why); }); });
   context_->device = &device_->inbox();
   context_->device_counters = &device_->counters();
   context_->ready = true;
@@ -219,6 +220,14 @@ void server::on_signal(int number) {
   begin_drain(number == SIGTERM ? std::chrono::milliseconds(settings_.drain.grace_ms) : 0ms);
 }
 
+/// Whatever the engine calls it: a device that is lost while it serves is a failure of the process, and no answer to
+/// its start. A drain that has begun has nothing left to be graceful about.
+void server::on_lost(const error& why) {
+  trouble_ = error{error_kind::internal, why.message, {}};
+  if (context_->draining) return stop_work(0s, farewell);
+  begin_drain(0s);
+}
+
 /// New work is refused from now on. The listeners stay open for `grace`, so that whoever asks /readyz hears of it.
 void server::begin_drain(duration grace) {
   if (context_->draining.exchange(true)) return;
@@ -230,12 +239,13 @@ void server::begin_drain(duration grace) {
 }
 
 /// Running answers may go on for `patience`; then the device ends them, and their last bytes have `farewell_time` to
-/// leave.
+/// leave. May be repeated: the shortest times count.
 void server::stop_work(duration patience, duration farewell_time) {
   listener_->stop_accepting();
   listener_->close_idle();
   if (!device_->inbox().push_urgent(device::shutdown{real_clock().now() + patience})) device_->inbox().close();
-  farewell_time_ = farewell_time;
+  farewell_time_ = std::min(farewell_time_, farewell_time);
+  device_until_ = std::min(device_until_, real_clock().now() + patience + farewell_time + device_patience);
   await_end();
 }
 
@@ -244,8 +254,8 @@ void server::await_end() {
   drain_timer_.expires_after(drain_poll);
   drain_timer_.async_wait([this](const boost::system::error_code& ec) {
     if (ec) return;
-    if (!device_->counters().ended) return await_end();
     const steady_time now = real_clock().now();
+    if (!device_->counters().ended) return now < device_until_ ? await_end() : leave_device();
     farewell_until_ = std::min(farewell_until_, now + farewell_time_);
     if (now < farewell_until_ && listener_->counts().open > 0) return await_end();
     main_.stop();
@@ -259,6 +269,13 @@ void server::leave_loader() {
   log::info("stopped");
   log::stop();
   std::_Exit(EXIT_SUCCESS);
+}
+
+/// Ends the process: the device thread hangs in its engine, and a destructor would wait for it forever.
+void server::leave_device() {
+  log::error("the device does not end; leaving it behind", {{"device", device_->info().device}});
+  log::stop();
+  std::_Exit(static_cast<int>(cli::exit_code::internal));
 }
 
 server::~server() {

@@ -6,8 +6,9 @@ namespace skein::supervisor {
 
 /// Runs the server until a signal ends it: listens, loads the model while requests are answered 503, starts the actors
 /// in order, drains on SIGTERM or SIGINT, stops the actors in reverse order. A second signal shortens the drain to
-/// "now"; a signal while the model loads ends the process with exit code 0 from in here.
-/// Errors: what kept it from starting (address, model, device), or `unavailable` when the device was lost.
+/// "now"; a signal while the model loads ends the process with exit code 0 from in here, and a device that does not end
+/// with the drain ends it with 70.
+/// Errors: what kept it from starting (address, model, device), or `internal` when the device was lost while it served.
 [[nodiscard]] result<void> serve(const config::config& settings);
 
 }  // namespace skein::supervisor

@@ -10,10 +10,12 @@
 #include <map>
 #include <mutex>
 #include <new>
+#include <optional>
 #include <set>
 #include <thread>
 
 #include "engine/fake_engine.hpp"
+#include "tests/support/failing_new.hpp"
 
 namespace {
 
@@ -30,7 +32,12 @@ class collector final : public event_sink {
     for (auto& e : batch.items) std::visit([this](auto& one) { take(one); }, e);
     changed_.notify_all();
   }
-  void congestion(std::vector<std::uint8_t>& by_io_thread) const override { by_io_thread.assign(2, 0); }
+  void congestion(std::vector<std::uint8_t>& by_io_thread) const override {
+    by_io_thread.assign(2, 0);
+    if (in_every_tick) in_every_tick();
+  }
+  /// On the device thread. Set before the actor starts.
+  std::function<void()> in_every_tick;
 
   /// Waits until `count` requests are over; the limit only ends a test that would hang.
   bool wait_for(std::size_t count) {
@@ -52,6 +59,10 @@ class collector final : public event_sink {
   /// Set before the first delivery; 0: never.
   std::size_t throws_at_delivery = 0;
 
+  std::size_t answers() {
+    const std::lock_guard lock(mutex_);
+    return answers_;
+  }
   std::size_t rejections() {
     const std::lock_guard lock(mutex_);
     return rejected_;
@@ -62,11 +73,13 @@ class collector final : public event_sink {
   void take(prompt_scored&) {}
   void take(rejected& e) {
     ++rejected_;
+    ++answers_;
     over_.insert(e.id);
   }
   void take(token& e) { tokens_[e.id].push_back(e.id_of_token); }
   void take(row_finished& e) {
     ++causes_[e.cause];
+    ++answers_;
     over_.insert(e.id);
   }
 
@@ -76,7 +89,7 @@ class collector final : public event_sink {
   std::map<request_id, std::vector<token_id>> tokens_;
   std::map<finish_cause, std::size_t> causes_;
   std::set<request_id> over_;
-  std::size_t rejected_ = 0;
+  std::size_t rejected_ = 0, answers_ = 0;
 };
 
 engine::fake_engine_options small_engine() {
@@ -199,4 +212,39 @@ BOOST_AUTO_TEST_CASE(an_exception_on_the_device_thread_loses_the_device_and_not_
   BOOST_REQUIRE(actor.inbox().push_urgent(shutdown{real_clock().now()}));
   actor.join();
   BOOST_TEST(actor.counters().ended.load());
+}
+
+BOOST_AUTO_TEST_CASE(without_memory_for_a_request_the_device_is_lost_and_everybody_is_answered_once) {
+  // On the device thread the allocation of very many rows fails, or every one.
+  for (const std::size_t fails_from : {std::size_t{40000}, std::size_t{1}}) {
+    collector sink;
+    std::optional<test::failing_new> no_memory;  // touched by the device thread only
+    std::atomic<bool> armed = false, in_force = false;
+    sink.in_every_tick = [&] {
+      if (!armed) return;
+      no_memory.emplace(fails_from);
+      in_force = true;
+      in_force.notify_all();
+    };
+    std::atomic<int> told = 0;
+    device_actor actor(engine::make_fake_engine(small_engine()), {}, sink, real_clock(), [&](const error&) {
+      if (++told < 3) throw std::bad_alloc();
+      no_memory.reset();
+    });
+    BOOST_REQUIRE(actor.inbox().push(request(1, 1u << 30)));
+    BOOST_REQUIRE(sink.wait_for_tokens(1, 1));
+    armed = true;
+    in_force.wait(false);
+    submit large = request(2, 5);
+    large.rows.resize(1000, large.rows[0]);
+    BOOST_REQUIRE(actor.inbox().push(std::move(large)));
+    BOOST_REQUIRE(actor.inbox().push(request(3, 5)));
+    BOOST_REQUIRE(sink.wait_for(3));
+    BOOST_REQUIRE(actor.inbox().push_urgent(shutdown{real_clock().now()}));
+    actor.join();
+    BOOST_TEST(told == 3);
+    BOOST_TEST(actor.counters().lost.load());
+    BOOST_TEST(sink.answers() == 3u);
+    BOOST_TEST(sink.rejections() == 2u);
+  }
 }

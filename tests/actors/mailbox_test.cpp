@@ -4,7 +4,10 @@
 
 #include <boost/test/unit_test.hpp>
 #include <memory>
+#include <new>
 #include <thread>
+
+#include "tests/support/failing_new.hpp"
 
 namespace skein {
 namespace {
@@ -24,6 +27,23 @@ BOOST_AUTO_TEST_CASE(messages_come_out_in_order) {
   for (int i = 0; i < 3; ++i) BOOST_TEST(*out[i] == i);
   box.drain(out);
   BOOST_TEST(out.empty());
+}
+
+BOOST_AUTO_TEST_CASE(a_drain_without_memory_leaves_everything_inside) {
+  mailbox box(3, 0);
+  for (int i = 0; i < 3; ++i) BOOST_TEST(box.push(letter(i)));
+  std::vector<std::unique_ptr<int>> out;
+  bool thrown = false;
+  try {
+    const test::failing_new no_memory(2 * sizeof(out[0]));  // the first message would still find room
+    box.drain(out);
+  } catch (const std::bad_alloc&) {
+    thrown = true;
+  }
+  BOOST_TEST(thrown);
+  box.drain(out);
+  BOOST_REQUIRE(out.size() == 3u);
+  for (const auto& one : out) BOOST_TEST(one.get() != nullptr);
 }
 
 BOOST_AUTO_TEST_CASE(a_full_mailbox_leaves_the_message_with_its_sender) {

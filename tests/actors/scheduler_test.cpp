@@ -11,6 +11,7 @@
 #include <random>
 #include <set>
 
+#include "tests/support/failing_new.hpp"
 #include "tests/support/random_cases.hpp"
 
 namespace {
@@ -480,6 +481,32 @@ BOOST_AUTO_TEST_CASE(states_outside_have_a_ceiling_in_bytes) {
   BOOST_TEST(w.schedule.counts().parked_bytes == 0u);
 }
 
+BOOST_AUTO_TEST_CASE(single_rows_cannot_starve_a_request_of_several) {
+  for (const std::size_t states : {1, 3, 11}) {
+    scheduler_options o = small(2);
+    o.parked_bytes_max = states * state_bytes;
+    world w(o);
+    // A crowd that is never done: who gets an answer asks again, before the request of several rows and after it.
+    const auto send_single = [&w] { return w.send(endless_prompt(), 1, 40, false, "single"); };
+    std::set<request_id> crowd;
+    while (crowd.size() < 20) crowd.insert(send_single());
+    const auto turn = [&] {
+      w.turn();
+      for (const request_id id : std::set<request_id>(crowd))
+        if (w.clients[id].over()) {
+          crowd.erase(id);
+          crowd.insert(send_single());
+        }
+    };
+    while (w.schedule.counts().parked_bytes < o.parked_bytes_max) turn();
+    const auto several = w.send({1, 2, 3}, 3, 4, false, "several");
+    int turns = 0;
+    for (; turns < 800 && !w.clients[several].over(); ++turns) turn();
+    BOOST_TEST(w.clients[several].over(), "starved with room for " << states << " states");
+    w.judge();
+  }
+}
+
 BOOST_AUTO_TEST_CASE(rows_fork_without_any_room_outside) {
   scheduler_options o = small(2);
   o.parked_bytes_max = 0;
@@ -497,12 +524,24 @@ BOOST_AUTO_TEST_CASE(a_lost_device_ends_everything_once) {
   for (int i = 0; i < 6; ++i) w.send({1, 2, static_cast<token_id>(i)}, 2, 50);
   for (int i = 0; i < 4; ++i) w.turn();
   w.schedule.lose_device({error_kind::unavailable, "gone", ""});
+  w.schedule.end_lost();
   w.engine.results_.clear();
   w.read_events();
   for (auto& [id, c] : w.clients) BOOST_TEST(c.over());
   const auto after = w.send({1}, 1, 1);
   w.read_events();
   BOOST_TEST((w.clients[after].refused == error_kind::unavailable));
+}
+
+BOOST_AUTO_TEST_CASE(an_end_that_could_not_be_told_is_told_when_the_device_is_lost) {
+  world w(small(2));
+  for (int i = 0; i < 4; ++i) w.send(endless_prompt(), 2, 50);
+  for (int i = 0; i < 4; ++i) w.turn();
+  BOOST_CHECK_THROW((test::failing_new(1), w.schedule.handle(device::cancel{1}, w.time.now())), std::bad_alloc);
+  w.schedule.lose_device({error_kind::unavailable, "gone", ""});
+  w.schedule.end_lost();
+  w.read_events();
+  for (auto& [id, c] : w.clients) BOOST_TEST(c.over());
 }
 
 BOOST_AUTO_TEST_CASE(random_lives_give_every_row_its_own_text) {

@@ -31,6 +31,13 @@ test('an exception in a tick answers who waits and ends the process with 70', as
   }
 });
 
+test('a device that is lost while it serves ends the process with 70, whatever its engine calls that', async () => {
+  const server = await start('--set', 'engine.fake_lost_tick=50');
+  assert.equal((await ask(server, endless)).status, 500);
+  assert.equal((await server.end()).code, 70);
+  assert.ok(server.lines.includes('skein: fake device lost in tick 50'));
+});
+
 test('requests that hold too much together are refused with 429 until others end', async () => {
   const server = await start('--set', 'queue.bytes_max=100000', '--set', 'engine.fake_tick_us=1000');
   const body = { ...endless, prompt: 'x'.repeat(15000), stream: true };

@@ -142,6 +142,31 @@ for (const signal of ['SIGTERM', 'SIGINT']) {
   });
 }
 
+test('a device that hangs cannot keep the process from ending', async () => {
+  const hung = ['--device', 'fake', '--log-format', 'json', '--set', 'engine.fake_tick_us=10000000'];
+  for (const [timeout, signals] of [['600000', 2], ['0', 1]]) {
+    const server = await serve(...hung, '--set', 'drain.grace_ms=0', '--set', `drain.timeout_ms=${timeout}`);
+    const answer = server.post('/v1/completions', ask).catch(() => {});
+    await server.counters((h) => h.requests.running > 0);
+    server.process.kill('SIGTERM');
+    await server.says('draining');
+    if (signals > 1) server.process.kill('SIGTERM');
+    // Ticks take 10 s and two are on their way: an orderly end would come with 0.
+    assert.deepEqual(await server.end(), { code: 70, signal: null });
+    await server.says('the device does not end; leaving it behind');
+    await answer;
+  }
+});
+
+test('a device lost during the time of grace ends it, with 70', async () => {
+  const server = await serve(...fake, '--set', 'drain.grace_ms=600000', '--set', 'engine.fake_lost_tick=400');
+  const answer = await stream(server, endless);
+  server.process.kill('SIGTERM');
+  await server.says('draining');
+  assert.deepEqual(await server.end(), { code: 70, signal: null });
+  assert.match(await answer.rest, /the device failed[^]*data: \[DONE\]\n\n$/);
+});
+
 test('after SIGTERM new work is refused for the time of grace', async () => {
   const server = await serve(...fake, '--set', 'drain.grace_ms=600000');
   const answer = await stream(server, endless);
