@@ -90,9 +90,7 @@ void generation_call::body(std::string bytes) {
 }
 
 void generation_call::receive(std::string bytes) {
-  auto memory = hold_memory(*context_, bytes.size());
-  if (!memory) return refuse(memory.error());
-  memory_ = std::move(*memory);
+  if (!hold(bytes.size())) return;
   const bool is_long = bytes.size() > context_->settings.inline_json_bytes_max;
   auto parse = [context = context_, shape = origin_.shape, authenticated = origin_.authenticated,
                 text = std::move(bytes)]() -> result<protocol::generation_request> {
@@ -106,6 +104,18 @@ void generation_call::receive(std::string bytes) {
   run<result<protocol::generation_request>>(is_long, std::move(parse), &generation_call::parsed);
 }
 
+/// Counts what the next stage takes in place of what the last one took; refuses where there is no room for it.
+bool generation_call::hold(std::size_t bytes) {
+  memory_.reset();
+  auto memory = hold_memory(*context_, bytes);
+  if (!memory) {
+    refuse(memory.error());
+    return false;
+  }
+  memory_ = std::move(*memory);
+  return true;
+}
+
 void generation_call::parsed(result<protocol::generation_request> request) {
   if (ended_) return;
   if (!request) {
@@ -115,9 +125,11 @@ void generation_call::parsed(result<protocol::generation_request> request) {
   }
   if (!request->model.empty() && !knows_model(request->model))
     return refuse({error_kind::not_found, "there is no model '" + request->model + "'", "model"});
-  const bool is_long = text_bytes(*request) > context_->settings.inline_text_bytes_max;
+  const std::size_t text = text_bytes(*request);
+  if (!hold(text)) return;
+  const bool is_long = text > context_->settings.inline_text_bytes_max;
   auto tokenise = [context = context_, taken = std::make_shared<protocol::generation_request>(std::move(*request))] {
-    return prepare(std::move(*taken), context->model, context->settings.limits);
+    return prepare(std::move(*taken), context->model, context->settings);
   };
   run<result<prepared_call>>(is_long, std::move(tokenise), &generation_call::prepared);
 }
@@ -131,10 +143,7 @@ bool generation_call::knows_model(const std::string& name) const {
 void generation_call::prepared(result<prepared_call> call) {
   if (ended_) return;
   if (!call) return refuse(call.error());
-  memory_.reset();  // the text is gone
-  auto memory = hold_memory(*context_, held_bytes(*call));
-  if (!memory) return refuse(memory.error());
-  memory_ = std::move(*memory);
+  if (!hold(held_bytes(*call))) return;
   if (!call->request.seed_given) call->request.sampling.seed = local_random()();
   answer_.emplace(std::move(*call), context_->model, make_head(origin_.shape, context_->model), origin_.request_name);
   submit();

@@ -50,6 +50,7 @@ class generation_call final : public connection::http_call, public device_client
   void guarded(Work work);
   template <typename Result>
   void run(bool is_long, std::function<Result()> work, void (generation_call::*next)(Result));
+  [[nodiscard]] bool hold(std::size_t bytes);
   void parsed(result<protocol::generation_request> request);
   void prepared(result<prepared_call> call);
   void submit();
@@ -77,7 +78,7 @@ class generation_call final : public connection::http_call, public device_client
   std::shared_ptr<connection::response_writer> out_;
   const std::uint64_t serial_;
 
-  byte_budget::lease memory_;  // of the body until it is tokenised, then of what the device holds
+  byte_budget::lease memory_;  // of the body, then of the texts to tokenise, then of what the device holds
   std::optional<answer_state> answer_;
   std::vector<request_id> ids_;  // by prompt, of what the device may still run
   bool streaming_ = false;       // status and headers are out

@@ -472,6 +472,49 @@ BOOST_AUTO_TEST_CASE(what_requests_hold_has_a_ceiling_in_bytes) {
   BOOST_TEST(b.context->memory->held() == 0u);
 }
 
+BOOST_AUTO_TEST_CASE(a_suffix_counts_with_each_prompt) {
+  bench b;
+  const auto body = [](int prompts, std::size_t suffix_bytes) {
+    std::string list = R"("a")";
+    for (int i = 1; i < prompts; ++i) list += R"(,"a")";
+    return R"({"prompt":[)" + list + R"(],"suffix":")" + std::string(suffix_bytes, 'x') + R"("})";
+  };
+  b.context->settings.held_bytes_max = 100'000;
+  b.send(body(40, 3000), protocol::api::completions);
+  BOOST_TEST(b.out->status == 413u);  // before a text is put together
+  BOOST_TEST(b.has("the request needs 120040 bytes, more than queue.bytes_max (100000 bytes)"));
+  b.send(body(10, 3000), protocol::api::completions);
+  BOOST_TEST(b.out->status == 413u);  // the texts fit, their tokens do not
+  BOOST_TEST(b.has("queue.bytes_max (100000 bytes)"));
+  BOOST_TEST(b.submitted.empty());
+  BOOST_TEST(b.context->memory->held() == 0u);
+
+  b.context->settings = {};
+  b.send(body(40, 3000), protocol::api::completions);
+  BOOST_TEST(b.context->memory->held() == 120'040u);
+  b.pool.run_one();  // long, though each text is short
+  b.read_mailbox();
+  BOOST_REQUIRE_EQUAL(b.submitted.size(), 40u);
+  for (const auto& s : b.submitted) BOOST_TEST(s.prompt.size() > 3001u);
+}
+
+BOOST_AUTO_TEST_CASE(tokenising_ends_where_the_tokens_pass_the_ceiling) {
+  const auto vocabulary = tokenizer::vocabulary::bytes();
+  served_model model;
+  model.vocabulary = vocabulary;
+  model.vocab = 256;
+  service_settings settings;
+  settings.held_bytes_max = 1 << 20;
+  protocol::generation_request request;
+  request.shape = protocol::api::completions;
+  request.prompts.assign(128, {"a", {}, false});
+  request.suffix = std::string(100'000, 'x');
+  const auto call = prepare(request, model, settings);  // 400,000 bytes a prompt: the third is too many
+  BOOST_REQUIRE(!call);
+  BOOST_TEST((call.error().kind == error_kind::too_large));
+  BOOST_TEST(call.error().message.find("needs 12") != std::string::npos);
+}
+
 BOOST_AUTO_TEST_CASE(a_prompt_is_kept_for_an_echo_only) {
   bench b;
   for (const bool echo : {false, true}) {
