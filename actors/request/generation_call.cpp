@@ -91,17 +91,36 @@ void generation_call::body(std::string bytes) {
 
 void generation_call::receive(std::string bytes) {
   if (!hold(bytes.size())) return;
-  const bool is_long = bytes.size() > context_->settings.inline_json_bytes_max;
-  auto parse = [context = context_, shape = origin_.shape, authenticated = origin_.authenticated,
-                text = std::move(bytes)]() -> result<protocol::generation_request> {
-    const auto& limits = context->settings.limits;
-    if (!authenticated && !same_secret(protocol::body_password(text, limits).value_or(""), context->settings.password))
-      return error{error_kind::unauthorized, "invalid or missing password", ""};
-    const auto& preset = context->model.preset;
-    return shape == protocol::api::chat_completions ? protocol::parse_chat_completion(text, preset, limits)
-                                                    : protocol::parse_completion(text, preset, limits);
+  auto text = std::make_shared<const std::string>(std::move(bytes));
+  if (origin_.authenticated) return parse(std::move(text));
+  const bool is_long = text->size() > context_->settings.inline_json_bytes_max;
+  auto find = [context = context_, text]() -> result<signed_body> {
+    return signed_body{text, protocol::body_password(*text, context->settings.limits)};
   };
-  run<result<protocol::generation_request>>(is_long, std::move(parse), &generation_call::parsed);
+  run<result<signed_body>>(is_long, std::move(find), &generation_call::log_in);
+}
+
+/// A body without a password guesses nothing, so it is not counted.
+void generation_call::log_in(result<signed_body> body) {
+  if (ended_) return;
+  if (!body) return refuse(body.error());
+  if (!body->password) return refuse(no_password());
+  const bool right = same_secret(*body->password, context_->settings.password);
+  if (const auto wait = context_->logins->judge(origin_.client, right, context_->time->now()))
+    return refuse(too_many_passwords(), retry_after(*wait));
+  if (!right) return refuse(no_password());
+  parse(std::move(body->text));
+}
+
+void generation_call::parse(std::shared_ptr<const std::string> text) {
+  const bool is_long = text->size() > context_->settings.inline_json_bytes_max;
+  auto work = [context = context_, shape = origin_.shape, text = std::move(text)] {
+    const auto& limits = context->settings.limits;
+    const auto& preset = context->model.preset;
+    return shape == protocol::api::chat_completions ? protocol::parse_chat_completion(*text, preset, limits)
+                                                    : protocol::parse_completion(*text, preset, limits);
+  };
+  run<result<protocol::generation_request>>(is_long, std::move(work), &generation_call::parsed);
 }
 
 /// Counts what the next stage takes in place of what the last one took; refuses where there is no room for it.
@@ -118,11 +137,7 @@ bool generation_call::hold(std::size_t bytes) {
 
 void generation_call::parsed(result<protocol::generation_request> request) {
   if (ended_) return;
-  if (!request) {
-    if (request.error().kind == error_kind::unauthorized)
-      context_->logins->failed(origin_.client, context_->time->now());
-    return refuse(request.error());
-  }
+  if (!request) return refuse(request.error());
   if (!request->model.empty() && !knows_model(request->model))
     return refuse({error_kind::not_found, "there is no model '" + request->model + "'", "model"});
   const std::size_t text = text_bytes(*request);
@@ -274,9 +289,9 @@ void generation_call::finish() {
 }
 
 /// A response that says no: as a status while none was sent, as the last event of a stream otherwise.
-void generation_call::refuse(const error& why) {
+void generation_call::refuse(const error& why, std::chrono::seconds retry_after) {
   if (ended_) return;
-  const protocol::http_error answer = protocol::to_http(why);
+  const protocol::http_error answer = protocol::to_http(why, retry_after);
   if (streaming_) {
     write(protocol::sse_event(answer.body) + std::string(protocol::sse_done));
     out_->end();

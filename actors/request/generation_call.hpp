@@ -46,10 +46,18 @@ class generation_call final : public connection::http_call, public device_client
   void on_tick(steady_time now) override;
 
  private:
+  /// A body and the password in it, if there is one.
+  struct signed_body {
+    std::shared_ptr<const std::string> text;
+    std::optional<std::string> password;
+  };
+
   template <typename Work>
   void guarded(Work work);
   template <typename Result>
   void run(bool is_long, std::function<Result()> work, void (generation_call::*next)(Result));
+  void log_in(result<signed_body> body);
+  void parse(std::shared_ptr<const std::string> text);
   [[nodiscard]] bool hold(std::size_t bytes);
   void parsed(result<protocol::generation_request> request);
   void prepared(result<prepared_call> call);
@@ -66,7 +74,7 @@ class generation_call final : public connection::http_call, public device_client
   void write_ready();
   void begin_stream();
   void write(std::string bytes);
-  void refuse(const error& why);
+  void refuse(const error& why, std::chrono::seconds retry_after = std::chrono::seconds(1));
   void finish();
   void cancel_device_work();
   void end_call(unsigned status, std::string_view how);

@@ -265,15 +265,29 @@ BOOST_AUTO_TEST_CASE(refusals_have_their_status_and_field) {
 BOOST_AUTO_TEST_CASE(the_body_may_bring_the_password) {
   bench b;
   b.context->settings.password = "secret";
-  b.send(chat + R"(,"password":"wrong"})", protocol::api::chat_completions, false);
-  BOOST_TEST(b.out->status == 401u);
-  for (const std::string& body :
-       {chat + "}", chat + R"(,"temperature":-1})", std::string("{"), chat + R"(,"password":5})"}) {
-    b.send(body, protocol::api::chat_completions, false);
-    BOOST_TEST(b.out->status == 401u);  // nothing but that, whatever else is wrong
+  const std::string right = chat + R"(,"password":"secret"})",
+                    wrong = chat + R"(,"password":"wrong","temperature":-1})";
+  const auto send = [&](const std::string& body) { b.send(body, protocol::api::chat_completions, false); };
+  for (const std::string& none :
+       {chat + "}", chat + R"(,"temperature":-1})", std::string("{"), chat + R"(,"password":5})"})
+    for (int i = 0; i < 5; ++i) {
+      send(none);
+      BOOST_TEST(b.out->status == 401u);  // nothing but that, whatever else is wrong
+    }
+  BOOST_TEST(b.logins.addresses() == 0u);  // who sends no password guesses none
+  for (int i = 0; i < 5; ++i) {
+    send(wrong);
+    BOOST_TEST(b.out->status == 401u);
   }
   BOOST_TEST(b.logins.must_wait("127.0.0.1", b.time.now()).has_value());
-  b.send(chat + R"(,"password":"secret"})", protocol::api::chat_completions, false);
+  for (const auto& body : {wrong, right}) {  // the headers came before the limit was reached
+    send(body);
+    BOOST_TEST(b.out->status == 429u);
+    BOOST_TEST(b.out->header("Retry-After") == "30");
+  }
+  BOOST_TEST(b.submitted.empty());
+  b.time.advance(60s);
+  send(right);
   BOOST_TEST(b.submitted.size() == 1u);
 }
 
