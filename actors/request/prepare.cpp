@@ -4,7 +4,9 @@
 
 #include "actors/request/memory.hpp"
 #include "protocol/chat_template.hpp"
+#include "protocol/json_writer.hpp"
 #include "protocol/tokenize_api.hpp"
+#include "tokenizer/detokenizer.hpp"
 
 namespace skein::request {
 namespace {
@@ -70,14 +72,37 @@ std::size_t held_bytes(const std::vector<token_id>& prompt, const generation_req
   return prompt.size() * sizeof(token_id) * copies + row_bytes * rows_per_prompt(request);
 }
 
-/// What the prompts take in an answer that repeats them before each choice.
-std::size_t echo_bytes(const std::vector<std::vector<token_id>>& prompts, const generation_request& request,
-                       const served_model& model) {
+/// Bytes of JSON that a prompt takes where it is repeated; counted until they pass `bytes_max`, not to build a text
+/// that is far too long.
+std::size_t echo_bytes(const std::vector<token_id>& prompt, const generation_request& request,
+                       const tokenizer::vocabulary& vocabulary, std::size_t bytes_max) {
   const std::size_t scored = request.sampling.logprobs ? scored_token_bytes(request.sampling.top_logprobs) : 0;
+  tokenizer::utf8_assembler assembler;
+  std::string characters;
   std::size_t bytes = 0;
-  for (const auto& prompt : prompts)
-    for (const token_id token : prompt) bytes += model.vocabulary->text(token).size() + scored;
-  return bytes * request.n;
+  for (const token_id token : prompt) {
+    characters.clear();
+    assembler.push(vocabulary.text(token), characters);
+    bytes += protocol::json_bytes(characters) + scored;
+    if (bytes > bytes_max) break;
+  }
+  return bytes;
+}
+
+/// Takes the echo, which comes before each choice, from what the answer may have. A stream sends a row's echo in one
+/// piece, and those of all rows soon after each other: together they must fit into the queue of the connection.
+result<void> make_room_for_echo(prepared_call& call, const served_model& model, const service_settings& settings) {
+  const bool streamed = call.request.stream;
+  const std::size_t bytes_max = streamed ? settings.outbound_bytes_max : settings.limits.response_bytes_max;
+  std::size_t bytes = 0;
+  for (const auto& prompt : call.prompts) {
+    bytes += echo_bytes(prompt, call.request, *model.vocabulary, bytes_max) * call.request.n;
+    if (bytes <= bytes_max) continue;
+    return streamed ? protocol::answer_too_long("echo", "limits.outbound_bytes_max", bytes_max)
+                    : protocol::response_too_long("echo", settings.limits);
+  }
+  if (!streamed) call.answer_bytes_max -= bytes;
+  return {};
 }
 
 }  // namespace
@@ -113,17 +138,14 @@ result<prepared_call> prepare(generation_request request, const served_model& mo
   if (!request.ignore_eos && model.vocabulary->end() != no_token)
     request.sampling.stop_ids.push_back(model.vocabulary->end());
   call.answer_bytes_max = limits.response_bytes_max;
-  if (request.echo) {
-    const std::size_t echo = echo_bytes(call.prompts, request, model);
-    if (echo > limits.response_bytes_max) return protocol::response_too_long("echo", limits);
-    call.answer_bytes_max -= echo;
-  }
   call.form = protocol::form_of(request, model.preset);
   call.score_prompt = request.echo && request.sampling.logprobs;
   request.messages = {};  // the tokens say it all: a waiting request holds its prompt once
   request.prompts = {};
   request.suffix.reset();
   call.request = std::move(request);
+  if (call.request.echo)
+    if (auto ok = make_room_for_echo(call, model, settings); !ok) return ok.error();
   return call;
 }
 

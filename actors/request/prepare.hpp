@@ -23,7 +23,8 @@ struct prepared_call {
   std::vector<std::vector<token_id>> prompts;  ///< each at least one token, all below the vocabulary's size
   protocol::answer_form form = protocol::answer_form::raw;
   bool score_prompt = false;  ///< echo with logprobs
-  /// What the generated part may take of an answer that is sent whole: limits.response_bytes_max without the echo.
+  /// What the generated part may take, as JSON, of an answer that is sent whole: limits.response_bytes_max without the
+  /// echo.
   std::size_t answer_bytes_max = 0;
 
   [[nodiscard]] std::uint32_t rows_per_prompt() const { return request::rows_per_prompt(request); }
@@ -42,7 +43,8 @@ struct prepared_call {
 
 /// Renders and tokenises the prompts and checks what needs the vocabulary. Pure; may take long for long texts.
 /// Errors: invalid_argument naming the field; too_large for prompts above the limit, or which together pass
-/// settings.held_bytes_max; invalid_argument (echo) where the echo alone passes limits.response_bytes_max.
+/// settings.held_bytes_max; invalid_argument (echo) where the echo alone passes
+/// limits.response_bytes_max or, in a stream, settings.outbound_bytes_max.
 [[nodiscard]] result<prepared_call> prepare(protocol::generation_request request, const served_model& model,
                                             const service_settings& settings);
 

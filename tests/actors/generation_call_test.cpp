@@ -574,6 +574,48 @@ BOOST_AUTO_TEST_CASE(log_probabilities_count_to_the_ceiling_too) {
   BOOST_TEST(b.has(R"("text":"abc")"));
 }
 
+BOOST_AUTO_TEST_CASE(an_echo_counts_as_the_json_that_it_becomes) {
+  bench b;
+  b.context->settings.limits.response_bytes_max = 1200;
+  const auto ask = [&](const char* character, int count, const std::string& more) {
+    std::string text;
+    for (int i = 0; i < count; ++i) text += character;
+    b.send(R"({"prompt":")" + text + R"(","echo":true)" + more + "}", protocol::api::completions);
+  };
+  ask("\\u0001", 100, R"(,"n":2)");  // six bytes each
+  BOOST_TEST(b.submitted.size() == 1u);
+  ask("\\u0001", 101, R"(,"n":2)");
+  BOOST_TEST(b.out->status == 400u);
+  ask("\xe4\xbd\xa0", 400, "");  // three tokens each, but one character
+  BOOST_TEST(b.submitted.size() == 2u);
+  ask("\xe4\xbd\xa0", 401, "");
+  BOOST_TEST(b.out->status == 400u);
+
+  b.context->settings.limits.response_bytes_max = 6;
+  b.send(R"({"prompt":"x"})", protocol::api::completions);
+  b.admit(2);
+  b.say("\x01\x02", 0, 2);
+  BOOST_TEST(b.has(R"("text":"\u0001")"));
+  BOOST_TEST(b.has("response_bytes_max"));
+}
+
+BOOST_AUTO_TEST_CASE(an_echo_in_a_stream_fits_into_the_queue_of_its_connection) {
+  bench b;
+  b.context->settings.outbound_bytes_max = 1000;
+  const auto ask = [&](std::size_t bytes, const std::string& more) {
+    b.send(R"({"prompt":[")" + std::string(bytes, 'x') + R"(","x"],"n":2,"echo":true)" + more + "}",
+           protocol::api::completions);
+  };
+  ask(499, R"(,"stream":true)");
+  BOOST_TEST(b.submitted.size() == 2u);
+  ask(500, R"(,"stream":true)");
+  BOOST_TEST(b.out->status == 400u);
+  BOOST_TEST(b.has(R"("param":"echo")"));
+  BOOST_TEST(b.has("limits.outbound_bytes_max (1000 bytes)"));
+  ask(500, "");
+  BOOST_TEST(b.submitted.size() == 4u);
+}
+
 BOOST_AUTO_TEST_CASE(an_echo_that_is_too_long_is_refused) {
   bench b;
   b.context->settings.limits.response_bytes_max = 1000;
