@@ -8,6 +8,7 @@
 
 #include "actors/request/attempt.hpp"
 #include "actors/request/auth.hpp"
+#include "actors/request/long_work.hpp"
 #include "actors/request/memory.hpp"
 #include "base/log.hpp"
 #include "protocol/body_password.hpp"
@@ -72,16 +73,13 @@ void generation_call::guarded(Work work) {
 template <typename Result>
 void generation_call::run(bool is_long, std::function<Result()> work, void (generation_call::*next)(Result)) {
   if (!is_long) return (this->*next)(attempt(origin_.request_name, work));
-  // Made here: where memory is short, the error must still come back.
-  const auto outcome = std::make_shared<Result>(error{});
-  const bool taken = context_->run_long([this_serial = serial_, &hub = hub_, post = post_, name = origin_.request_name,
-                                         memory = memory_, work = std::move(work), outcome, next] {
-    *outcome = attempt(name, work);
-    post([this_serial, &hub, outcome, next] {
-      if (auto* call = static_cast<generation_call*>(hub.find(this_serial)))
-        call->guarded([&] { (call->*next)(std::move(*outcome)); });
-    });
-  });
+  auto back = [this_serial = serial_, &hub = hub_, next](Result outcome) {
+    if (auto* call = static_cast<generation_call*>(hub.find(this_serial)))
+      call->guarded([&] { (call->*next)(std::move(outcome)); });
+  };
+  const bool taken = run_long(
+      *context_, {post_, origin_.request_name, over_.get_token()},
+      [work = std::move(work), memory = memory_] { return work(); }, std::move(back));
   if (!taken) refuse({error_kind::overloaded, "too many long requests are being read; try again soon", ""});
 }
 
@@ -143,8 +141,9 @@ void generation_call::parsed(result<protocol::generation_request> request) {
   const std::size_t text = text_bytes(*request);
   if (!hold(text)) return;
   const bool is_long = text > context_->settings.inline_text_bytes_max;
-  auto tokenise = [context = context_, taken = std::make_shared<protocol::generation_request>(std::move(*request))] {
-    return prepare(std::move(*taken), context->model, context->settings);
+  auto tokenise = [context = context_, gone = over_.get_token(),
+                   taken = std::make_shared<protocol::generation_request>(std::move(*request))] {
+    return prepare(std::move(*taken), context->model, context->settings, gone);
   };
   run<result<prepared_call>>(is_long, std::move(tokenise), &generation_call::prepared);
 }
@@ -306,12 +305,13 @@ void generation_call::refuse(const error& why, std::chrono::seconds retry_after)
 
 // ---------------------------------------------------------------- ends
 
-void generation_call::gone(std::string_view why) {
-  if (!ended_) end_call(499, why);
+void generation_call::gone(std::string_view why, unsigned status) {
+  if (!ended_) end_call(status, why);
 }
 
 void generation_call::end_call(unsigned status, std::string_view how) {
   ended_ = true;
+  over_.request_stop();
   memory_.reset();
   cancel_device_work();
   const protocol::token_usage usage = answer_ ? answer_->usage() : protocol::token_usage{};

@@ -3,6 +3,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -39,7 +40,7 @@ class generation_call final : public connection::http_call, public device_client
   [[nodiscard]] std::uint64_t body_bytes_max() const override;
   void body(std::string bytes) override;
   void writable() override;
-  void gone(std::string_view why) override;
+  void gone(std::string_view why, unsigned status) override;
 
   void on_event(std::uint32_t prompt, device::event& e) override;
   void on_events_done() override;
@@ -86,6 +87,7 @@ class generation_call final : public connection::http_call, public device_client
   std::shared_ptr<connection::response_writer> out_;
   const std::uint64_t serial_;
 
+  std::stop_source over_;      // asked to stop when the call ends, so that no long work is begun for it
   byte_budget::lease memory_;  // of the body, then of the texts to tokenise, then of what the device holds
   std::optional<answer_state> answer_;
   std::vector<request_id> ids_;  // by prompt, of what the device may still run

@@ -121,7 +121,8 @@ std::size_t held_bytes(const prepared_call& call) {
   return bytes;
 }
 
-result<prepared_call> prepare(generation_request request, const served_model& model, const service_settings& settings) {
+result<prepared_call> prepare(generation_request request, const served_model& model, const service_settings& settings,
+                              const std::stop_token& gone) {
   const protocol::request_limits& limits = settings.limits;
   if (auto ok = check_vocabulary_fields(request, model.vocab); !ok) return ok.error();
   const std::string field = is_chat(request) ? "messages" : "prompt";
@@ -129,6 +130,7 @@ result<prepared_call> prepare(generation_request request, const served_model& mo
   prepared_call call;
   std::size_t held = 0;
   for (std::size_t i = 0; i < prompt_count(request); ++i) {  // one by one: a suffix stands in each of their texts
+    if (gone.stop_requested()) return error{error_kind::cancelled, "the client has gone", ""};
     auto tokens = tokens_of(take_prompt(request, i, model.preset), field, model, limits);
     if (!tokens) return tokens.error();
     held += held_bytes(*tokens, request);

@@ -42,9 +42,13 @@ struct bench {
     origin.headers = {{"X-Request-Id", "req-1"}};
     origin.received = time.now();
     call = std::make_unique<generation_call>(
-        origin, context, hub, [this](std::function<void()> w) { pool.posted.push_back(std::move(w)); }, out);
+        origin, context, hub, [this](std::function<void()> w) { post(std::move(w)); }, out);
     call->body(body);
     read_mailbox();
+  }
+  void post(std::function<void()> work) {
+    if (failing_posts > 0 && failing_posts--) throw std::bad_alloc();
+    pool.posted.push_back(std::move(work));
   }
   void read_mailbox() {
     std::vector<device::message> messages;
@@ -111,7 +115,7 @@ struct bench {
   std::vector<device::submit> submitted;
   std::vector<request_id> cancelled;
   std::vector<std::uint32_t> cancelled_rows;
-  int pauses = 0, resumes = 0;
+  int pauses = 0, resumes = 0, failing_posts = 0;
   std::uint32_t index = 0;
 };
 
@@ -331,7 +335,7 @@ BOOST_AUTO_TEST_CASE(a_client_that_leaves_is_cancelled_on_the_device) {
   b.send(R"({"prompt":["p","q"],"stream":true})", protocol::api::completions);
   b.admit(0);
   b.say("abc");
-  b.call->gone("client closed");
+  b.call->gone("client closed", connection::client_gone);
   b.read_mailbox();
   BOOST_TEST(b.cancelled.size() == 2u);
   b.call.reset();
@@ -394,6 +398,43 @@ BOOST_AUTO_TEST_CASE(work_that_comes_back_after_the_client_left_finds_nobody) {
   b.pool.full = true;
   b.send(R"({"prompt":")" + std::string(2 << 20, 'x') + R"("})", protocol::api::completions);
   BOOST_TEST(b.out->status == 429u);
+}
+
+BOOST_AUTO_TEST_CASE(no_long_work_is_begun_for_a_client_that_left) {
+  for (const bool parsed : {false, true}) {
+    bench b;
+    b.send(R"({"prompt":")" + std::string(2 << 20, 'x') + R"("})", protocol::api::completions);
+    if (parsed) b.pool.run_one();
+    b.call->gone("client closed", connection::client_gone);
+    BOOST_REQUIRE_EQUAL(b.pool.long_work.size(), 1u);
+    b.pool.long_work[0]();
+    b.pool.long_work.clear();
+    BOOST_TEST(b.pool.posted.empty());
+    BOOST_TEST(b.context->memory->held() == 0u);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(tokenising_ends_between_prompts_when_the_client_leaves) {
+  bench b;
+  protocol::generation_request request;
+  request.shape = protocol::api::completions;
+  request.prompts = {{"a", {}, false}};
+  std::stop_source gone;
+  BOOST_TEST(prepare(request, b.context->model, b.context->settings, gone.get_token()).has_value());
+  gone.request_stop();
+  const auto call = prepare(request, b.context->model, b.context->settings, gone.get_token());
+  BOOST_REQUIRE(!call);
+  BOOST_TEST((call.error().kind == error_kind::cancelled));
+}
+
+BOOST_AUTO_TEST_CASE(an_outcome_that_cannot_be_posted_at_once_still_comes_back) {
+  bench b;
+  b.failing_posts = 3;
+  b.send(R"({"prompt":")" + std::string(100'000, 'x') + R"("})", protocol::api::completions);
+  b.pool.run_one();
+  b.read_mailbox();
+  BOOST_TEST(b.failing_posts == 0);
+  BOOST_TEST(b.submitted.size() == 1u);
 }
 
 BOOST_AUTO_TEST_CASE(a_drain_says_so) {
@@ -470,7 +511,7 @@ BOOST_AUTO_TEST_CASE(what_requests_hold_has_a_ceiling_in_bytes) {
   BOOST_TEST(!b.out->header("Retry-After").empty());
   BOOST_TEST(b.has(R"("code":"rate_limit_exceeded")"));
   BOOST_TEST(b.has("queue.bytes_max (2000 bytes)"));
-  waiting->gone("client closed");
+  waiting->gone("client closed", connection::client_gone);
   BOOST_TEST(b.context->memory->held() > 1600u);  // the device has not dropped it yet
   b.submitted.clear();
   BOOST_TEST(b.context->memory->held() == 0u);
