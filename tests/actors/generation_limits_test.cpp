@@ -1,10 +1,13 @@
 // What one generation call may cost others, stepped by hand: long work goes to the worker pool and only while somebody
 // waits for it; prompts, suffixes and answers have ceilings in bytes, and an echo counts to them.
 #include <boost/test/unit_test.hpp>
+#include <functional>
+#include <stop_token>
 #include <string>
 #include <vector>
 
 #include "actors/request/generation_call.hpp"
+#include "actors/request/long_work.hpp"
 #include "tests/actors/generation_bench.hpp"
 #include "tests/support/failing_new.hpp"
 
@@ -50,6 +53,22 @@ BOOST_AUTO_TEST_CASE(no_long_work_is_begun_for_a_client_that_left) {
     b.pool.long_work.clear();
     BOOST_TEST(b.pool.posted.empty());
     BOOST_TEST(b.context->memory->held() == 0u);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(long_work_is_begun_only_while_its_call_lasts) {
+  bench b;
+  for (const bool over : {false, true}) {
+    int done = 0, told = 0;
+    std::stop_source call_over;
+    const way_back way{[](const std::function<void()>& deliver) { deliver(); }, "req-1", call_over.get_token()};
+    const auto work = [&done] { return result<int>(++done); };
+    BOOST_REQUIRE(run_long(*b.context, way, work, [&told](result<int> outcome) { told = outcome.value(); }));
+    if (over) call_over.request_stop();
+    b.pool.long_work.at(0)();
+    b.pool.long_work.clear();
+    BOOST_TEST(done == (over ? 0 : 1));
+    BOOST_TEST(told == (over ? 0 : 1));
   }
 }
 
