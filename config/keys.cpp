@@ -170,8 +170,9 @@ std::vector<key> make_keys() {
                                         "Bytes of a body with its framing and trailers."),
       limit<&l::body_bytes_per_second_min>("body_bytes_per_second_min", 0, u32_max,
                                            "Bytes per second; a body that comes slower is cut off."),
-      limit<&l::outbound_bytes_max>("outbound_bytes_max", 4096, limits::outbound_bytes_max,
-                                    "Bytes queued for one reader before its generation pauses."),
+      limit<&l::outbound_bytes_max>(
+          "outbound_bytes_max", 4096, limits::outbound_bytes_max,
+          "Bytes queued for one reader before its generation pauses; a streamed echo is no longer."),
       limit<&l::connections_max>("connections_max", 1, limits::connections_max,
                                  "Open connections of the whole server."),
       limit<&l::connections_per_address_max>(

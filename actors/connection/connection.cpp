@@ -65,7 +65,7 @@ void connection::cut(std::string_view why) {
   error_code ignored;
   socket_.set_option(asio::socket_base::linger(true, 0), ignored);  // a reset: the client must not take it for an end
   close();
-  lose_call(why);
+  lose_call(why, client_gone);
 }
 
 void connection::close() {
@@ -118,18 +118,18 @@ void connection::end_exchange() {
 }
 
 /// Tells the answering side that it is over, and forgets it.
-void connection::lose_call(std::string_view why) {
+void connection::lose_call(std::string_view why, unsigned status) {
   if (!exchange_) return;
   const auto lost = std::move(exchange_);
   lost->out->detach();
-  if (lost->call) calls([&] { lost->call->gone(why); });
+  if (lost->call) calls([&] { lost->call->gone(why, status); });
 }
 
 /// Answers for the service and ends the exchange, if one has begun; `run` then says goodbye.
 void connection::refuse(const refusal& why) {
   if (closed_) return;
   if (exchange_ && exchange_->progress != exchange::answer::none) return cut(why.message);
-  lose_call(why.message);
+  lose_call(why.message, why.status);
   std::string body = home_->service().error_body(why.status, why.message);
   const response_frame frame{.kind = response_frame::body::sized,
                              .content_length = body.size(),

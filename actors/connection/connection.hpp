@@ -57,7 +57,7 @@ class connection : public std::enable_shared_from_this<connection> {
 
   void begin_exchange(admission admitted);
   void end_exchange();
-  void lose_call(std::string_view why);
+  void lose_call(std::string_view why, unsigned status);
   void refuse(const refusal& why);
   void close();
   template <typename Function>

@@ -15,6 +15,9 @@
 /// http_call from its own handlers, and response_writer functions only queue.
 namespace skein::connection {
 
+/// Stands in logs for the status that no client was left to be told.
+inline constexpr unsigned client_gone = 499;
+
 using header_list = std::vector<std::pair<std::string, std::string>>;
 
 /// A request as it stands when its headers are complete. Trailers never get in here.
@@ -66,8 +69,9 @@ class http_call {
   virtual void body(std::string bytes) = 0;
   /// The queue fell below half of outbound_bytes_max after having been above it.
   virtual void writable() = 0;
-  /// The client hung up, stalled beyond its limit, or the server cuts the connection. Nothing is called after this.
-  virtual void gone(std::string_view why) = 0;
+  /// The client hung up, stalled beyond its limit, or the server cuts the connection (`status` is client_gone), or the
+  /// connection itself refused the body (the status that the client was told). Nothing is called after this.
+  virtual void gone(std::string_view why, unsigned status) = 0;
 };
 
 /// What answers requests on one io thread.

@@ -8,6 +8,7 @@
 #include "base/utf8.hpp"
 #include "protocol/chat_response.hpp"
 #include "protocol/completion_response.hpp"
+#include "protocol/json_writer.hpp"
 #include "protocol/sse.hpp"
 
 namespace skein::request {
@@ -87,8 +88,8 @@ bool answer_state::on_token(std::uint32_t prompt, std::uint32_t row, token_id to
 /// Whether an answer that is sent whole may collect the token; streams hold nothing for long.
 bool answer_state::has_room(token_id token, const sampling::token_logprobs* logprobs) {
   if (call_.request.stream) return true;
-  const std::size_t bytes =
-      model_.vocabulary->text(token).size() + (logprobs ? scored_token_bytes(call_.request.sampling.top_logprobs) : 0);
+  const std::size_t bytes = protocol::json_bytes(model_.vocabulary->text(token)) +
+                            (logprobs ? scored_token_bytes(call_.request.sampling.top_logprobs) : 0);
   if (bytes > call_.answer_bytes_max) return false;
   call_.answer_bytes_max -= bytes;
   return true;

@@ -111,18 +111,19 @@ std::unique_ptr<connection::http_call> api_service::accept(const connection::req
   x.authenticated = !has_password;
   if (has_password && !contains(open_paths, head.path)) {
     const steady_time now = context_->time->now();
-    if (const auto wait = context_->logins->must_wait(head.remote_address, now)) {
-      const error why{error_kind::overloaded, "too many wrong passwords from this address; try again later", ""};
-      x.refuse(protocol::to_http(why, std::chrono::ceil<std::chrono::seconds>(*wait)));
+    const credentials given = check_header(head, context_->settings.password);
+    login_guard& logins = *context_->logins;
+    const auto wait = given == credentials::none ? logins.must_wait(head.remote_address, now)
+                                                 : logins.judge(head.remote_address, given == credentials::right, now);
+    if (wait) {
+      x.refuse(protocol::to_http(too_many_passwords(), retry_after(*wait)));
       return nullptr;
     }
-    const credentials given = check_header(head, context_->settings.password);
-    if (given == credentials::wrong) context_->logins->failed(head.remote_address, now);
     x.authenticated = given == credentials::right;
     const bool body_may_tell = given == credentials::none && context_->settings.json_password &&
                                head.method == "POST" && find_generation(head.path) != nullptr;
     if (!x.authenticated && !body_may_tell) {
-      x.refuse({error_kind::unauthorized, "invalid or missing password", ""});
+      x.refuse(no_password());
       return nullptr;
     }
   }

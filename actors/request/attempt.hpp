@@ -8,6 +8,10 @@
 
 namespace skein::request {
 
+[[nodiscard]] inline error server_failed() {
+  return {error_kind::internal, "the server failed while it worked on this request", ""};
+}
+
 /// What `work`, which returns a result, answers; when it throws, an error (internal) that tells a client no more than
 /// that, while the log gets the reason with the request's name. For work after which somebody waits for an answer.
 template <typename Work>
@@ -16,7 +20,7 @@ template <typename Work>
     return work();
   } catch (const std::exception& trouble) {
     log::error("a request failed", {{"request_id", request_name}, {"why", trouble.what()}});
-    return error{error_kind::internal, "the server failed while it worked on this request", ""};
+    return server_failed();
   }
 }
 

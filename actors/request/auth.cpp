@@ -23,6 +23,12 @@ bool same_secret(std::string_view given, std::string_view secret) {
   return difference == 0;
 }
 
+error no_password() { return {error_kind::unauthorized, "invalid or missing password", ""}; }
+
+error too_many_passwords() {
+  return {error_kind::overloaded, "too many wrong passwords from this address; try again later", ""};
+}
+
 credentials check_header(const connection::request_head& head, std::string_view password) {
   std::string_view given = head.field("authorization");
   if (const std::size_t space = given.find(' '); space != std::string_view::npos) {

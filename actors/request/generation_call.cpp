@@ -8,6 +8,7 @@
 
 #include "actors/request/attempt.hpp"
 #include "actors/request/auth.hpp"
+#include "actors/request/long_work.hpp"
 #include "actors/request/memory.hpp"
 #include "base/log.hpp"
 #include "protocol/body_password.hpp"
@@ -72,16 +73,13 @@ void generation_call::guarded(Work work) {
 template <typename Result>
 void generation_call::run(bool is_long, std::function<Result()> work, void (generation_call::*next)(Result)) {
   if (!is_long) return (this->*next)(attempt(origin_.request_name, work));
-  // Made here: where memory is short, the error must still come back.
-  const auto outcome = std::make_shared<Result>(error{});
-  const bool taken = context_->run_long([this_serial = serial_, &hub = hub_, post = post_, name = origin_.request_name,
-                                         memory = memory_, work = std::move(work), outcome, next] {
-    *outcome = attempt(name, work);
-    post([this_serial, &hub, outcome, next] {
-      if (auto* call = static_cast<generation_call*>(hub.find(this_serial)))
-        call->guarded([&] { (call->*next)(std::move(*outcome)); });
-    });
-  });
+  auto back = [this_serial = serial_, &hub = hub_, next](Result outcome) {
+    if (auto* call = static_cast<generation_call*>(hub.find(this_serial)))
+      call->guarded([&] { (call->*next)(std::move(outcome)); });
+  };
+  const bool taken = run_long(
+      *context_, {post_, origin_.request_name, over_.get_token()},
+      [work = std::move(work), memory = memory_] { return work(); }, std::move(back));
   if (!taken) refuse({error_kind::overloaded, "too many long requests are being read; try again soon", ""});
 }
 
@@ -90,34 +88,62 @@ void generation_call::body(std::string bytes) {
 }
 
 void generation_call::receive(std::string bytes) {
-  auto memory = hold_memory(*context_, bytes.size());
-  if (!memory) return refuse(memory.error());
-  memory_ = std::move(*memory);
-  const bool is_long = bytes.size() > context_->settings.inline_json_bytes_max;
-  auto parse = [context = context_, shape = origin_.shape, authenticated = origin_.authenticated,
-                text = std::move(bytes)]() -> result<protocol::generation_request> {
-    const auto& limits = context->settings.limits;
-    if (!authenticated && !same_secret(protocol::body_password(text, limits).value_or(""), context->settings.password))
-      return error{error_kind::unauthorized, "invalid or missing password", ""};
-    const auto& preset = context->model.preset;
-    return shape == protocol::api::chat_completions ? protocol::parse_chat_completion(text, preset, limits)
-                                                    : protocol::parse_completion(text, preset, limits);
+  if (!hold(bytes.size())) return;
+  auto text = std::make_shared<const std::string>(std::move(bytes));
+  if (origin_.authenticated) return parse(std::move(text));
+  const bool is_long = text->size() > context_->settings.inline_json_bytes_max;
+  auto find = [context = context_, text]() -> result<signed_body> {
+    return signed_body{text, protocol::body_password(*text, context->settings.limits)};
   };
-  run<result<protocol::generation_request>>(is_long, std::move(parse), &generation_call::parsed);
+  run<result<signed_body>>(is_long, std::move(find), &generation_call::log_in);
+}
+
+/// A body without a password guesses nothing, so it is not counted.
+void generation_call::log_in(result<signed_body> body) {
+  if (ended_) return;
+  if (!body) return refuse(body.error());
+  if (!body->password) return refuse(no_password());
+  const bool right = same_secret(*body->password, context_->settings.password);
+  if (const auto wait = context_->logins->judge(origin_.client, right, context_->time->now()))
+    return refuse(too_many_passwords(), retry_after(*wait));
+  if (!right) return refuse(no_password());
+  parse(std::move(body->text));
+}
+
+void generation_call::parse(std::shared_ptr<const std::string> text) {
+  const bool is_long = text->size() > context_->settings.inline_json_bytes_max;
+  auto work = [context = context_, shape = origin_.shape, text = std::move(text)] {
+    const auto& limits = context->settings.limits;
+    const auto& preset = context->model.preset;
+    return shape == protocol::api::chat_completions ? protocol::parse_chat_completion(*text, preset, limits)
+                                                    : protocol::parse_completion(*text, preset, limits);
+  };
+  run<result<protocol::generation_request>>(is_long, std::move(work), &generation_call::parsed);
+}
+
+/// Counts what the next stage takes in place of what the last one took; refuses where there is no room for it.
+bool generation_call::hold(std::size_t bytes) {
+  memory_.reset();
+  auto memory = hold_memory(*context_, bytes);
+  if (!memory) {
+    refuse(memory.error());
+    return false;
+  }
+  memory_ = std::move(*memory);
+  return true;
 }
 
 void generation_call::parsed(result<protocol::generation_request> request) {
   if (ended_) return;
-  if (!request) {
-    if (request.error().kind == error_kind::unauthorized)
-      context_->logins->failed(origin_.client, context_->time->now());
-    return refuse(request.error());
-  }
+  if (!request) return refuse(request.error());
   if (!request->model.empty() && !knows_model(request->model))
     return refuse({error_kind::not_found, "there is no model '" + request->model + "'", "model"});
-  const bool is_long = text_bytes(*request) > context_->settings.inline_text_bytes_max;
-  auto tokenise = [context = context_, taken = std::make_shared<protocol::generation_request>(std::move(*request))] {
-    return prepare(std::move(*taken), context->model, context->settings.limits);
+  const std::size_t text = text_bytes(*request);
+  if (!hold(text)) return;
+  const bool is_long = text > context_->settings.inline_text_bytes_max;
+  auto tokenise = [context = context_, gone = over_.get_token(),
+                   taken = std::make_shared<protocol::generation_request>(std::move(*request))] {
+    return prepare(std::move(*taken), context->model, context->settings, gone);
   };
   run<result<prepared_call>>(is_long, std::move(tokenise), &generation_call::prepared);
 }
@@ -131,10 +157,7 @@ bool generation_call::knows_model(const std::string& name) const {
 void generation_call::prepared(result<prepared_call> call) {
   if (ended_) return;
   if (!call) return refuse(call.error());
-  memory_.reset();  // the text is gone
-  auto memory = hold_memory(*context_, held_bytes(*call));
-  if (!memory) return refuse(memory.error());
-  memory_ = std::move(*memory);
+  if (!hold(held_bytes(*call))) return;
   if (!call->request.seed_given) call->request.sampling.seed = local_random()();
   answer_.emplace(std::move(*call), context_->model, make_head(origin_.shape, context_->model), origin_.request_name);
   submit();
@@ -265,9 +288,9 @@ void generation_call::finish() {
 }
 
 /// A response that says no: as a status while none was sent, as the last event of a stream otherwise.
-void generation_call::refuse(const error& why) {
+void generation_call::refuse(const error& why, std::chrono::seconds retry_after) {
   if (ended_) return;
-  const protocol::http_error answer = protocol::to_http(why);
+  const protocol::http_error answer = protocol::to_http(why, retry_after);
   if (streaming_) {
     write(protocol::sse_event(answer.body) + std::string(protocol::sse_done));
     out_->end();
@@ -282,12 +305,13 @@ void generation_call::refuse(const error& why) {
 
 // ---------------------------------------------------------------- ends
 
-void generation_call::gone(std::string_view why) {
-  if (!ended_) end_call(499, why);
+void generation_call::gone(std::string_view why, unsigned status) {
+  if (!ended_) end_call(status, why);
 }
 
 void generation_call::end_call(unsigned status, std::string_view how) {
   ended_ = true;
+  over_.request_stop();
   memory_.reset();
   cancel_device_work();
   const protocol::token_usage usage = answer_ ? answer_->usage() : protocol::token_usage{};

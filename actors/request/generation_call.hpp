@@ -3,6 +3,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -39,17 +40,26 @@ class generation_call final : public connection::http_call, public device_client
   [[nodiscard]] std::uint64_t body_bytes_max() const override;
   void body(std::string bytes) override;
   void writable() override;
-  void gone(std::string_view why) override;
+  void gone(std::string_view why, unsigned status) override;
 
   void on_event(std::uint32_t prompt, device::event& e) override;
   void on_events_done() override;
   void on_tick(steady_time now) override;
 
  private:
+  /// A body and the password in it, if there is one.
+  struct signed_body {
+    std::shared_ptr<const std::string> text;
+    std::optional<std::string> password;
+  };
+
   template <typename Work>
   void guarded(Work work);
   template <typename Result>
   void run(bool is_long, std::function<Result()> work, void (generation_call::*next)(Result));
+  void log_in(result<signed_body> body);
+  void parse(std::shared_ptr<const std::string> text);
+  [[nodiscard]] bool hold(std::size_t bytes);
   void parsed(result<protocol::generation_request> request);
   void prepared(result<prepared_call> call);
   void submit();
@@ -65,7 +75,7 @@ class generation_call final : public connection::http_call, public device_client
   void write_ready();
   void begin_stream();
   void write(std::string bytes);
-  void refuse(const error& why);
+  void refuse(const error& why, std::chrono::seconds retry_after = std::chrono::seconds(1));
   void finish();
   void cancel_device_work();
   void end_call(unsigned status, std::string_view how);
@@ -77,7 +87,8 @@ class generation_call final : public connection::http_call, public device_client
   std::shared_ptr<connection::response_writer> out_;
   const std::uint64_t serial_;
 
-  byte_budget::lease memory_;  // of the body until it is tokenised, then of what the device holds
+  std::stop_source over_;      // asked to stop when the call ends, so that no long work is begun for it
+  byte_budget::lease memory_;  // of the body, then of the texts to tokenise, then of what the device holds
   std::optional<answer_state> answer_;
   std::vector<request_id> ids_;  // by prompt, of what the device may still run
   bool streaming_ = false;       // status and headers are out

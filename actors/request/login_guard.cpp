@@ -22,29 +22,37 @@ std::string network_of(std::string_view address) {
 std::optional<duration> login_guard::must_wait(std::string_view address, steady_time now) {
   const std::lock_guard lock(mutex_);
   forget_until(now);
-  if (records_.empty()) return std::nullopt;
-  const auto found = by_network_.find(network_of(address));
+  return records_.empty() ? std::nullopt : wait_of(network_of(address), now);
+}
+
+std::optional<duration> login_guard::judge(std::string_view address, bool right, steady_time now) {
+  if (limits_.failures_max == 0) return std::nullopt;
+  std::string network = network_of(address);
+  const std::lock_guard lock(mutex_);
+  forget_until(now);
+  if (const auto wait = wait_of(network, now)) return wait;
+  if (!right) count_failure(std::move(network), now);
+  return std::nullopt;
+}
+std::size_t login_guard::addresses() const {
+  const std::lock_guard lock(mutex_);
+  return records_.size();
+}
+
+std::optional<duration> login_guard::wait_of(const std::string& network, steady_time now) const {
+  const auto found = by_network_.find(network);
   if (found == by_network_.end() || found->second->failures < limits_.failures_max) return std::nullopt;
   return found->second->until - now;
 }
 
-void login_guard::failed(std::string_view address, steady_time now) {
-  if (limits_.failures_max == 0) return;
-  std::string network = network_of(address);
-  const std::lock_guard lock(mutex_);
-  forget_until(now);
+void login_guard::count_failure(std::string network, steady_time now) {
   if (const auto found = by_network_.find(network); found != by_network_.end()) {
-    if (found->second->failures < limits_.failures_max) ++found->second->failures;
+    ++found->second->failures;
     return;
   }
   if (records_.size() >= limits_.addresses_max) forget_oldest();
   records_.push_back({std::move(network), now + limits_.window, 1});
   by_network_.emplace(records_.back().network, std::prev(records_.end()));
-}
-
-std::size_t login_guard::addresses() const {
-  const std::lock_guard lock(mutex_);
-  return records_.size();
 }
 
 /// Windows are of one length, so the oldest ends first.

@@ -28,10 +28,13 @@ class login_guard {
  public:
   explicit login_guard(const login_limits& limits) : limits_(limits) {}
 
-  /// How long that address has to wait before it may try a password; nothing: it may now.
+  /// How long that address has to wait before it may try a password; nothing: it may now. Other requests of the
+  /// address may fail before it does, so this only spares the reading of what judge() would turn down.
   [[nodiscard]] std::optional<duration> must_wait(std::string_view address, steady_time now);
-  /// That address sent a wrong password.
-  void failed(std::string_view address, steady_time now);
+  /// That address sent a password, which is the right one or not: how long it has to wait, in which case the client
+  /// must not learn which; nothing: what it sent counts. Asks and counts in one step, so that of passwords which come
+  /// together no more than failures_max are tried.
+  [[nodiscard]] std::optional<duration> judge(std::string_view address, bool right, steady_time now);
 
   [[nodiscard]] std::size_t addresses() const;
 
@@ -41,6 +44,8 @@ class login_guard {
     steady_time until;
     std::uint32_t failures;
   };
+  [[nodiscard]] std::optional<duration> wait_of(const std::string& network, steady_time now) const;
+  void count_failure(std::string network, steady_time now);
   void forget_until(steady_time now);
   void forget_oldest();
 

@@ -6,6 +6,9 @@
 
 namespace skein::request {
 
+/// too_large: a request that needs `bytes`, more than all of settings.held_bytes_max.
+[[nodiscard]] error never_fits(std::size_t bytes, std::size_t held_bytes_max);
+
 /// Counts `bytes` of a request against settings.held_bytes_max.
 /// Errors: overloaded while others hold too much; too_large for more than the whole ceiling.
 [[nodiscard]] result<byte_budget::lease> hold_memory(const service_context& context, std::size_t bytes);

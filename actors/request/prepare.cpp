@@ -2,8 +2,11 @@
 
 #include <utility>
 
+#include "actors/request/memory.hpp"
 #include "protocol/chat_template.hpp"
+#include "protocol/json_writer.hpp"
 #include "protocol/tokenize_api.hpp"
+#include "tokenizer/detokenizer.hpp"
 
 namespace skein::request {
 namespace {
@@ -25,31 +28,81 @@ result<void> check_vocabulary_fields(const generation_request& request, std::uin
   return {};
 }
 
-/// The texts or tokens that the device is to continue, and the field that errors name.
-std::vector<protocol::prompt_input> texts_of(generation_request& request, const protocol::model_preset& preset) {
-  if (request.shape == protocol::api::chat_completions) {
-    protocol::prompt_input chat;
-    chat.text = protocol::render_chat(request.messages, request.think, preset);
-    return {std::move(chat)};
-  }
-  if (!request.suffix) return std::move(request.prompts);
-  std::vector<protocol::prompt_input> framed;
-  for (const auto& p : request.prompts) {
-    protocol::prompt_input f;
-    f.text = protocol::fim_prompt(p.text, *request.suffix);
-    framed.push_back(std::move(f));
-  }
-  return framed;
+bool is_chat(const generation_request& request) { return request.shape == protocol::api::chat_completions; }
+
+std::size_t prompt_count(const generation_request& request) { return is_chat(request) ? 1 : request.prompts.size(); }
+
+/// The text or tokens of one prompt that the device is to continue; takes them from the request.
+protocol::prompt_input take_prompt(generation_request& request, std::size_t which,
+                                   const protocol::model_preset& preset) {
+  if (is_chat(request)) return {protocol::render_chat(request.messages, request.think, preset), {}, false};
+  protocol::prompt_input prompt = std::move(request.prompts[which]);
+  if (request.suffix) prompt.text = protocol::fim_prompt(prompt.text, *request.suffix);
+  return prompt;
 }
 
-/// What the prompts take in an answer that repeats them before each choice.
-std::size_t echo_bytes(const std::vector<std::vector<token_id>>& prompts, const generation_request& request,
-                       const served_model& model) {
+/// The tokens of one prompt, at least one. `field` is what errors name.
+result<std::vector<token_id>> tokens_of(protocol::prompt_input prompt, const std::string& field,
+                                        const served_model& model, const protocol::request_limits& limits) {
+  std::vector<token_id> tokens = std::move(prompt.tokens);
+  if (prompt.is_tokens) {
+    if (auto ok = check_ids(tokens, model.vocab, field); !ok) return ok.error();
+  } else {
+    if (auto count = model.vocabulary->encode(prompt.text, tokens); !count) {
+      error e = count.error();
+      e.field = field;
+      return e;
+    }
+  }
+  if (tokens.empty()) tokens.push_back(end_of_text);  // the start of a text, as in training
+  if (tokens.size() > limits.prompt_tokens_max)
+    return error{error_kind::too_large,
+                 "the prompt has " + std::to_string(tokens.size()) + " tokens; at most " +
+                     std::to_string(limits.prompt_tokens_max) + " are allowed",
+                 field};
+  return tokens;
+}
+
+/// What one prompt and its rows take while they wait and run.
+std::size_t held_bytes(const std::vector<token_id>& prompt, const generation_request& request) {
+  const auto& sampling = request.sampling;
+  const std::size_t row_bytes = sizeof sampling + sampling.logit_bias.size() * sizeof(sampling::logit_bias_entry) +
+                                sampling.stop_ids.size() * sizeof(token_id);
+  const std::size_t copies = request.echo ? 2 : 1;  // the device's, and the answer's
+  return prompt.size() * sizeof(token_id) * copies + row_bytes * rows_per_prompt(request);
+}
+
+/// Bytes of JSON that a prompt takes where it is repeated; counted until they pass `bytes_max`, not to build a text
+/// that is far too long.
+std::size_t echo_bytes(const std::vector<token_id>& prompt, const generation_request& request,
+                       const tokenizer::vocabulary& vocabulary, std::size_t bytes_max) {
   const std::size_t scored = request.sampling.logprobs ? scored_token_bytes(request.sampling.top_logprobs) : 0;
+  tokenizer::utf8_assembler assembler;
+  std::string characters;
   std::size_t bytes = 0;
-  for (const auto& prompt : prompts)
-    for (const token_id token : prompt) bytes += model.vocabulary->text(token).size() + scored;
-  return bytes * request.n;
+  for (const token_id token : prompt) {
+    characters.clear();
+    assembler.push(vocabulary.text(token), characters);
+    bytes += protocol::json_bytes(characters) + scored;
+    if (bytes > bytes_max) break;
+  }
+  return bytes;
+}
+
+/// Takes the echo, which comes before each choice, from what the answer may have. A stream sends a row's echo in one
+/// piece, and those of all rows soon after each other: together they must fit into the queue of the connection.
+result<void> make_room_for_echo(prepared_call& call, const served_model& model, const service_settings& settings) {
+  const bool streamed = call.request.stream;
+  const std::size_t bytes_max = streamed ? settings.outbound_bytes_max : settings.limits.response_bytes_max;
+  std::size_t bytes = 0;
+  for (const auto& prompt : call.prompts) {
+    bytes += echo_bytes(prompt, call.request, *model.vocabulary, bytes_max) * call.request.n;
+    if (bytes <= bytes_max) continue;
+    return streamed ? protocol::answer_too_long("echo", "limits.outbound_bytes_max", bytes_max)
+                    : protocol::response_too_long("echo", settings.limits);
+  }
+  if (!streamed) call.answer_bytes_max -= bytes;
+  return {};
 }
 
 }  // namespace
@@ -57,58 +110,44 @@ std::size_t echo_bytes(const std::vector<std::vector<token_id>>& prompts, const 
 std::size_t text_bytes(const generation_request& request) {
   std::size_t bytes = 0;
   for (const auto& m : request.messages) bytes += m.content.size();
-  for (const auto& p : request.prompts) bytes += p.text.size();
+  const std::size_t suffix = request.suffix ? request.suffix->size() : 0;
+  for (const auto& p : request.prompts) bytes += p.text.size() + suffix + p.tokens.size() * sizeof(token_id);
   return bytes;
 }
 
 std::size_t held_bytes(const prepared_call& call) {
-  const auto& sampling = call.request.sampling;
-  const std::size_t row_bytes = sizeof sampling + sampling.logit_bias.size() * sizeof(sampling::logit_bias_entry) +
-                                sampling.stop_ids.size() * sizeof(token_id);
-  const std::size_t copies = call.request.echo ? 2 : 1;  // the device's, and the answer's
   std::size_t bytes = 0;
-  for (const auto& p : call.prompts) bytes += p.size() * sizeof(token_id) * copies + row_bytes * call.rows_per_prompt();
+  for (const auto& p : call.prompts) bytes += held_bytes(p, call.request);
   return bytes;
 }
 
-result<prepared_call> prepare(generation_request request, const served_model& model,
-                              const protocol::request_limits& limits) {
+result<prepared_call> prepare(generation_request request, const served_model& model, const service_settings& settings,
+                              const std::stop_token& gone) {
+  const protocol::request_limits& limits = settings.limits;
   if (auto ok = check_vocabulary_fields(request, model.vocab); !ok) return ok.error();
-  const std::string field = request.shape == protocol::api::chat_completions ? "messages" : "prompt";
+  const std::string field = is_chat(request) ? "messages" : "prompt";
 
   prepared_call call;
-  for (auto& text : texts_of(request, model.preset)) {
-    std::vector<token_id> tokens = std::move(text.tokens);
-    if (text.is_tokens) {
-      if (auto ok = check_ids(tokens, model.vocab, field); !ok) return ok.error();
-    } else {
-      if (auto count = model.vocabulary->encode(text.text, tokens); !count) {
-        error e = count.error();
-        e.field = field;
-        return e;
-      }
-    }
-    if (tokens.empty()) tokens.push_back(end_of_text);  // the start of a text, as in training
-    if (tokens.size() > limits.prompt_tokens_max)
-      return error{error_kind::too_large,
-                   "the prompt has " + std::to_string(tokens.size()) + " tokens; at most " +
-                       std::to_string(limits.prompt_tokens_max) + " are allowed",
-                   field};
-    call.prompts.push_back(std::move(tokens));
+  std::size_t held = 0;
+  for (std::size_t i = 0; i < prompt_count(request); ++i) {  // one by one: a suffix stands in each of their texts
+    if (gone.stop_requested()) return error{error_kind::cancelled, "the client has gone", ""};
+    auto tokens = tokens_of(take_prompt(request, i, model.preset), field, model, limits);
+    if (!tokens) return tokens.error();
+    held += held_bytes(*tokens, request);
+    if (held > settings.held_bytes_max) return never_fits(held, settings.held_bytes_max);
+    call.prompts.push_back(std::move(*tokens));
   }
   if (!request.ignore_eos && model.vocabulary->end() != no_token)
     request.sampling.stop_ids.push_back(model.vocabulary->end());
   call.answer_bytes_max = limits.response_bytes_max;
-  if (request.echo) {
-    const std::size_t echo = echo_bytes(call.prompts, request, model);
-    if (echo > limits.response_bytes_max) return protocol::response_too_long("echo", limits);
-    call.answer_bytes_max -= echo;
-  }
   call.form = protocol::form_of(request, model.preset);
   call.score_prompt = request.echo && request.sampling.logprobs;
   request.messages = {};  // the tokens say it all: a waiting request holds its prompt once
   request.prompts = {};
+  request.suffix.reset();
   call.request = std::move(request);
+  if (call.request.echo)
+    if (auto ok = make_room_for_echo(call, model, settings); !ok) return ok.error();
   return call;
 }
 

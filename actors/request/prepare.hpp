@@ -1,5 +1,7 @@
 #pragma once
+#include <algorithm>
 #include <cstdint>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,17 +13,22 @@
 
 namespace skein::request {
 
+/// Rows that the device generates for each prompt.
+[[nodiscard]] inline std::uint32_t rows_per_prompt(const protocol::generation_request& request) {
+  return std::max(request.n, request.best_of);
+}
+
 /// A call that is ready for the device.
 struct prepared_call {
   protocol::generation_request request;
   std::vector<std::vector<token_id>> prompts;  ///< each at least one token, all below the vocabulary's size
   protocol::answer_form form = protocol::answer_form::raw;
   bool score_prompt = false;  ///< echo with logprobs
-  /// What the generated part may take of an answer that is sent whole: limits.response_bytes_max without the echo.
+  /// What the generated part may take, as JSON, of an answer that is sent whole: limits.response_bytes_max without the
+  /// echo.
   std::size_t answer_bytes_max = 0;
 
-  /// Rows that the device generates for each prompt.
-  [[nodiscard]] std::uint32_t rows_per_prompt() const { return std::max(request.n, request.best_of); }
+  [[nodiscard]] std::uint32_t rows_per_prompt() const { return request::rows_per_prompt(request); }
 };
 
 /// About what a token with `top` alternatives takes in an answer, in memory and as JSON.
@@ -32,13 +39,15 @@ struct prepared_call {
 /// What the prompts and sampling parameters of a call take while it waits and runs.
 [[nodiscard]] std::size_t held_bytes(const prepared_call& call);
 
-/// Bytes of text that prepare() will have to read.
+/// Bytes of text and tokens that prepare() will have to read: a suffix counts with each prompt.
 [[nodiscard]] std::size_t text_bytes(const protocol::generation_request& request);
 
 /// Renders and tokenises the prompts and checks what needs the vocabulary. Pure; may take long for long texts.
-/// Errors: invalid_argument naming the field; too_large for prompts above the limit;
-/// invalid_argument (echo) where the echo alone passes limits.response_bytes_max.
+/// Errors: invalid_argument naming the field; too_large for prompts above the limit, or which together pass
+/// settings.held_bytes_max; invalid_argument (echo) where the echo alone passes
+/// limits.response_bytes_max or, in a stream, settings.outbound_bytes_max; cancelled once `gone` is asked to stop,
+/// which is looked at between prompts.
 [[nodiscard]] result<prepared_call> prepare(protocol::generation_request request, const served_model& model,
-                                            const protocol::request_limits& limits);
+                                            const service_settings& settings, const std::stop_token& gone = {});
 
 }  // namespace skein::request

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "actors/request/attempt.hpp"
+#include "actors/request/long_work.hpp"
 #include "actors/request/memory.hpp"
 #include "protocol/http_error.hpp"
 #include "protocol/tokenize_api.hpp"
@@ -15,32 +16,49 @@ auto texts_of(const service_context& context) {
   return [&vocabulary = *context.model.vocabulary](token_id t) { return vocabulary.text(t); };
 }
 
-result<std::string> tokenize(const std::string& body, const service_context& context) {
+error client_gone() { return {error_kind::cancelled, "the client has gone", ""}; }
+
+result<std::string> tokenize(const std::string& body, const service_context& context, const std::stop_token& gone) {
   auto request = protocol::parse_tokenize(body, context.settings.limits);
   if (!request) return request.error();
+  if (gone.stop_requested()) return client_gone();
   std::vector<token_id> tokens;
   if (auto count = context.model.vocabulary->encode(request->content, tokens); !count) return count.error();
+  if (gone.stop_requested()) return client_gone();
   request->content = {};
   const auto& limits = context.settings.limits;
   return request->with_pieces ? protocol::tokenize_answer(tokens, texts_of(context), limits)
                               : protocol::tokenize_answer(tokens, limits);
 }
 
-result<std::string> detokenize(const std::string& body, const service_context& context) {
+result<std::string> detokenize(const std::string& body, const service_context& context, const std::stop_token& gone) {
   auto tokens = protocol::parse_detokenize(body, context.settings.limits);
   if (!tokens) return tokens.error();
+  if (gone.stop_requested()) return client_gone();
   for (token_id t : *tokens)
     if (t < 0 || static_cast<std::uint32_t>(t) >= context.model.vocab)
       return error{error_kind::invalid_argument, "token " + std::to_string(t) + " is not in the vocabulary", "tokens"};
   return protocol::detokenize_answer(*tokens, texts_of(context), context.settings.limits);
 }
 
-void send(connection::response_writer& out, connection::header_list headers, result<std::string> answer) {
+void respond(connection::response_writer& out, connection::header_list headers, result<std::string> answer) {
   headers.emplace_back("Content-Type", "application/json");
   if (answer) return out.respond(200, std::move(headers), std::move(*answer));
   const protocol::http_error refusal = protocol::to_http(answer.error());
   headers.insert(headers.end(), refusal.headers.begin(), refusal.headers.end());
   out.respond(refusal.status, std::move(headers), refusal.body);
+}
+
+/// Whatever throws, the client hears of it: as a 500, or as the end of the connection.
+void send(connection::response_writer& out, const std::string& request_name, const connection::header_list& headers,
+          result<std::string> answer) {
+  const auto sent = [&](result<std::string> what) {
+    return attempt(request_name, [&]() -> result<void> {
+      respond(out, headers, std::move(what));
+      return {};
+    });
+  };
+  if (!sent(std::move(answer)) && !sent(server_failed())) out.abort();
 }
 
 }  // namespace
@@ -58,21 +76,18 @@ tokenize_call::tokenize_call(bool to_tokens, std::string request_name, connectio
 
 void tokenize_call::body(std::string bytes) {
   const bool is_long = bytes.size() > context_->settings.inline_text_bytes_max;
-  const auto memory = hold_memory(*context_, bytes.size());
-  if (!memory) return send(*out_, headers_, memory.error());
-  auto work = [to_tokens = to_tokens_, text = std::move(bytes), context = context_, memory = *memory,
-               name = request_name_] {
-    return attempt(name, [&] { return to_tokens ? tokenize(text, *context) : detokenize(text, *context); });
+  auto tell = [out = out_, name = request_name_, headers = headers_](result<std::string> answer) {
+    send(*out, name, headers, std::move(answer));
   };
-  if (!is_long) return send(*out_, headers_, work());
-  // Made here: where memory is short, the refusal must still come back.
-  const auto answer = std::make_shared<result<std::string>>();
-  const bool taken = context_->run_long([work = std::move(work), answer, post = post_, out = out_, headers = headers_] {
-    *answer = work();
-    post([out, headers, answer] { send(*out, headers, std::move(*answer)); });
-  });
-  if (!taken)
-    send(*out_, headers_, error{error_kind::overloaded, "too many long requests are being read; try again soon", ""});
+  const auto memory = hold_memory(*context_, bytes.size());
+  if (!memory) return tell(memory.error());
+  auto work = [to_tokens = to_tokens_, text = std::move(bytes), context = context_, memory = *memory,
+               gone = over_.get_token()] {
+    return to_tokens ? tokenize(text, *context, gone) : detokenize(text, *context, gone);
+  };
+  if (!is_long) return tell(attempt(request_name_, work));
+  if (!run_long(*context_, {post_, request_name_, over_.get_token()}, std::move(work), tell))
+    tell(error{error_kind::overloaded, "too many long requests are being read; try again soon", ""});
 }
 
 }  // namespace skein::request

@@ -1,6 +1,7 @@
 #pragma once
 #include <functional>
 #include <memory>
+#include <stop_token>
 #include <string>
 
 #include "actors/connection/http.hpp"
@@ -18,7 +19,7 @@ class tokenize_call final : public connection::http_call {
 
   void body(std::string bytes) override;
   void writable() override {}
-  void gone(std::string_view) override {}
+  void gone(std::string_view, unsigned) override { over_.request_stop(); }
 
  private:
   const bool to_tokens_;
@@ -27,6 +28,7 @@ class tokenize_call final : public connection::http_call {
   std::shared_ptr<const service_context> context_;
   std::function<void(std::function<void()>)> post_;
   std::shared_ptr<connection::response_writer> out_;
+  std::stop_source over_;  ///< asked to stop when the client has gone, so that no more is done for it
 };
 
 }  // namespace skein::request

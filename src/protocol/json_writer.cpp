@@ -111,4 +111,10 @@ void json_writer::separate() {
   if (after_value_) out_ += ',';
 }
 
+std::size_t json_bytes(std::string_view text) {
+  std::string written;
+  json_writer(written).value(text);
+  return written.size() - 2;
+}
+
 }  // namespace skein::protocol

@@ -50,4 +50,7 @@ class json_writer {
   bool after_value_ = false;
 };
 
+/// Bytes that json_writer writes for the text, without the quotes around it.
+[[nodiscard]] std::size_t json_bytes(std::string_view text);
+
 }  // namespace skein::protocol

@@ -47,11 +47,14 @@ result<tokenize_request> parse_tokenize(std::string_view text, const request_lim
   });
 }
 
+error answer_too_long(std::string field, std::string_view limit, std::size_t bytes_max) {
+  std::string message = "the answer would be longer than ";
+  message.append(limit).append(" (").append(std::to_string(bytes_max)).append(" bytes)");
+  return {error_kind::invalid_argument, std::move(message), std::move(field)};
+}
+
 error response_too_long(std::string field, const request_limits& limits) {
-  return {error_kind::invalid_argument,
-          "the answer would be longer than limits.response_bytes_max (" + std::to_string(limits.response_bytes_max) +
-              " bytes)",
-          std::move(field)};
+  return answer_too_long(std::move(field), "limits.response_bytes_max", limits.response_bytes_max);
 }
 
 result<std::string> tokenize_answer(std::span<const token_id> tokens, const request_limits& limits) {

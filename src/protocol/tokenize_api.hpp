@@ -38,7 +38,9 @@ struct tokenize_request {
                                                     const std::function<std::string_view(token_id)>& bytes_of,
                                                     const request_limits& limits);
 
-/// The error for an answer that would pass limits.response_bytes_max, as `field` made it.
+/// The error for an answer that `field` would make longer than the limit of that name.
+[[nodiscard]] error answer_too_long(std::string field, std::string_view limit, std::size_t bytes_max);
+/// The same for limits.response_bytes_max.
 [[nodiscard]] error response_too_long(std::string field, const request_limits& limits);
 
 }  // namespace skein::protocol

@@ -124,6 +124,7 @@ BOOST_AUTO_TEST_CASE(a_body_above_the_limit_is_refused_unread) {
   announced.request("POST", "/echo", "", "Transfer-Encoding: chunked\r\n");
   announced.send("3e9\r\n");
   BOOST_TEST(announced.read_response()->status == 413u);
+  BOOST_TEST(server.seen().gone_status() == 413u);  // what the log says is what the client heard
   BOOST_TEST(announced.closed_by_server());
 
   http_client wordy(server.port());

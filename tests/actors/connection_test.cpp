@@ -232,6 +232,7 @@ BOOST_AUTO_TEST_CASE(a_hang_up_is_noticed_in_each_phase) {
           client.reset();
         BOOST_TEST(eventually([&] { return server.door().counts().open == 0; }));
         BOOST_TEST((server.seen().gone() == std::vector<std::string>{"client closed"}));
+        BOOST_TEST(server.seen().gone_status() == connection::client_gone);
         BOOST_TEST(server.seen().calls == 0);
       }
 }

@@ -1,8 +1,11 @@
 // Shows how wrong passwords are counted: by address, within a window, in a table that stays small. Time is the test's.
 #include "actors/request/login_guard.hpp"
 
+#include <atomic>
 #include <boost/test/unit_test.hpp>
 #include <string>
+#include <thread>
+#include <vector>
 
 namespace {
 
@@ -14,7 +17,7 @@ constexpr request::login_limits three_a_minute{.failures_max = 3, .window = 60s,
 const steady_time start{1000s};
 
 void fail(login_guard& guard, std::string_view address, int times, steady_time at = start) {
-  for (int i = 0; i < times; ++i) guard.failed(address, at);
+  for (int i = 0; i < times; ++i) (void)guard.judge(address, false, at);
 }
 
 }  // namespace
@@ -29,6 +32,28 @@ BOOST_AUTO_TEST_CASE(an_address_waits_until_its_window_is_over) {
   BOOST_TEST((guard.must_wait("1.2.3.4", start + 59s) == 1s));
   BOOST_TEST(!guard.must_wait("1.2.3.4", start + 60s).has_value());
   BOOST_TEST(guard.addresses() == 0u);
+}
+
+BOOST_AUTO_TEST_CASE(nothing_is_tried_while_an_address_waits) {
+  login_guard guard(three_a_minute);
+  BOOST_TEST(!guard.judge("1.2.3.4", true, start).has_value());
+  BOOST_TEST(guard.addresses() == 0u);
+  for (int i = 0; i < 3; ++i) BOOST_TEST(!guard.judge("1.2.3.4", false, start).has_value());
+  for (const bool right : {false, true}) BOOST_TEST((guard.judge("1.2.3.4", right, start + 10s) == 50s));
+  BOOST_TEST(!guard.judge("1.2.3.4", true, start + 60s).has_value());
+}
+
+BOOST_AUTO_TEST_CASE(passwords_that_come_together_are_tried_no_further_than_the_limit) {
+  login_guard guard(three_a_minute);
+  std::atomic<int> tried{0};
+  {
+    std::vector<std::jthread> guessers;
+    for (int i = 0; i < 4; ++i)
+      guessers.emplace_back([&] {
+        for (int guess = 0; guess < 1000; ++guess) tried += !guard.judge("1.2.3.4", false, start).has_value();
+      });
+  }
+  BOOST_TEST(tried == 3);
 }
 
 BOOST_AUTO_TEST_CASE(addresses_do_not_answer_for_each_other) {

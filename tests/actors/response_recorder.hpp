@@ -1,5 +1,6 @@
 #pragma once
 #include <boost/test/unit_test.hpp>
+#include <new>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -13,6 +14,7 @@ class response_recorder final : public connection::response_writer {
  public:
   void respond(unsigned s, connection::header_list h, std::string body) override {
     BOOST_REQUIRE(!ended && !streaming);
+    if (failures > 0 && failures--) throw std::bad_alloc();
     status = s;
     headers = std::move(h);
     text = std::move(body);
@@ -46,6 +48,7 @@ class response_recorder final : public connection::response_writer {
   connection::header_list headers;
   std::string text;
   std::size_t queued = 0;
+  int failures = 0;  ///< respond() throws that many times
   bool streaming = false, ended = false;
 };
 

@@ -24,14 +24,17 @@ struct bench {
 
   void send(bool to_tokens, const std::string& body) {
     out = std::make_shared<test::response_recorder>();
-    tokenize_call call(
-        to_tokens, "req-1", {{"X-Request-Id", "req-1"}}, context,
+    out->failures = failures;
+    call = std::make_unique<tokenize_call>(
+        to_tokens, "req-1", connection::header_list{{"X-Request-Id", "req-1"}}, context,
         [this](std::function<void()> w) { pool.posted.push_back(std::move(w)); }, out);
-    call.body(body);
+    call->body(body);
   }
   std::shared_ptr<service_context> context = std::make_shared<service_context>();
   test::hand_run_pool pool;
+  int failures = 0;  // of the response_writer
   std::shared_ptr<test::response_recorder> out;
+  std::unique_ptr<tokenize_call> call;
 };
 
 std::string text_body(std::size_t bytes, const std::string& more = "") {
@@ -102,4 +105,28 @@ BOOST_AUTO_TEST_CASE(texts_that_wait_count_against_the_memory_of_all) {
   b.pool.run_one();
   BOOST_TEST(first->status == 200u);
   BOOST_TEST(b.context->memory->held() == 0u);
+}
+
+BOOST_AUTO_TEST_CASE(no_long_work_is_begun_for_a_client_that_left) {
+  for (const bool to_tokens : {true, false}) {
+    bench b;
+    b.send(to_tokens, text_body(long_text));
+    b.call->gone("client closed", connection::client_gone);
+    b.pool.long_work.at(0)();
+    b.pool.long_work.clear();
+    BOOST_TEST(b.pool.posted.empty());
+    BOOST_TEST(b.context->memory->held() == 0u);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(an_answer_that_cannot_be_sent_is_a_500_or_the_end) {
+  for (const std::size_t bytes : {std::size_t{2}, long_text})
+    for (const int failures : {1, 2}) {
+      bench b;
+      b.failures = failures;
+      b.send(true, text_body(bytes));
+      if (bytes == long_text) b.pool.run_one();
+      BOOST_TEST(b.out->ended);
+      BOOST_TEST(b.out->status == (failures == 1 ? 500u : 0u));
+    }
 }

@@ -60,7 +60,7 @@ class toy_call final : public http_call {
     flood();
   }
 
-  void gone(std::string_view why) override { seen_.saw_gone(why); }
+  void gone(std::string_view why, unsigned status) override { seen_.saw_gone(why, status); }
 
  private:
   void stream() {
@@ -129,8 +129,9 @@ void ledger::saw_body(const std::string& body) {
   bodies_.push_back(body);
 }
 
-void ledger::saw_gone(std::string_view why) {
+void ledger::saw_gone(std::string_view why, unsigned status) {
   const std::lock_guard lock(mutex_);
+  gone_status_ = status;
   gone_.emplace_back(why);
 }
 
@@ -152,6 +153,11 @@ std::vector<std::string> ledger::bodies() const {
 std::vector<std::string> ledger::gone() const {
   const std::lock_guard lock(mutex_);
   return gone_;
+}
+
+unsigned ledger::gone_status() const {
+  const std::lock_guard lock(mutex_);
+  return gone_status_;
 }
 
 std::shared_ptr<response_writer> ledger::last_writer() const {

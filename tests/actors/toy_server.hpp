@@ -17,12 +17,13 @@ class ledger {
  public:
   void saw_head(const connection::request_head& head);
   void saw_body(const std::string& body);
-  void saw_gone(std::string_view why);
+  void saw_gone(std::string_view why, unsigned status);
   void keep(std::shared_ptr<connection::response_writer> out);
 
   [[nodiscard]] std::vector<connection::request_head> heads() const;
   [[nodiscard]] std::vector<std::string> bodies() const;
   [[nodiscard]] std::vector<std::string> gone() const;
+  [[nodiscard]] unsigned gone_status() const;  ///< of the last one
   [[nodiscard]] std::shared_ptr<connection::response_writer> last_writer() const;
 
   std::atomic<int> calls{0};  ///< that live now
@@ -35,6 +36,7 @@ class ledger {
   std::vector<connection::request_head> heads_;
   std::vector<std::string> bodies_;
   std::vector<std::string> gone_;
+  unsigned gone_status_ = 0;
   std::shared_ptr<connection::response_writer> last_writer_;
 };
 

@@ -82,6 +82,14 @@ BOOST_AUTO_TEST_CASE(invalid_utf8_becomes_replacement_characters) {
   for (const auto& [bytes, expected] : rows) BOOST_TEST(read_back(bytes) == expected);
 }
 
+BOOST_AUTO_TEST_CASE(the_bytes_of_a_text_are_those_that_are_written) {
+  BOOST_TEST(json_bytes("") == 0u);
+  BOOST_TEST(json_bytes("plain") == 5u);
+  BOOST_TEST(json_bytes("\x01\"\n") == 10u);
+  BOOST_TEST(json_bytes("\xe4\xbd\xa0") == 3u);
+  BOOST_TEST(json_bytes("\xff") == 3u);
+}
+
 BOOST_AUTO_TEST_CASE(random_bytes_are_always_readable) {
   std::mt19937 random(11);
   for (int i = 0; i < 20000; ++i) {

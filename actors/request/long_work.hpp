@@ -1,0 +1,53 @@
+#pragma once
+#include <chrono>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <stop_token>
+#include <string>
+#include <thread>
+#include <type_traits>
+#include <utility>
+
+#include "actors/request/attempt.hpp"
+#include "actors/request/service_context.hpp"
+
+namespace skein::request {
+
+/// Where the outcome of long work goes.
+struct way_back {
+  std::function<void(std::function<void()>)> post;  ///< runs work on the io thread of the call; thread safe
+  std::string request_name;
+  std::stop_token gone;  ///< the call is over: nobody waits any more
+};
+
+/// Posts `deliver`, again and again where memory is too short for it: somebody waits.
+inline void hand_back(const way_back& way, const std::function<void()>& deliver) {
+  constexpr std::chrono::milliseconds breath{10};
+  while (!way.gone.stop_requested()) {
+    try {
+      return way.post(deliver);
+    } catch (const std::exception&) {
+      std::this_thread::sleep_for(breath);
+    }
+  }
+}
+
+/// Has the worker pool do `work`, which returns a result, and hands that to `next` on the io thread; an error
+/// (internal) where it throws. Nothing is begun and nothing comes back once the call is over. False: the pool is full.
+template <typename Work, typename Next>
+[[nodiscard]] bool run_long(const service_context& context, way_back way, Work work, Next next) {
+  // Made here: where memory is short, the error must still come back.
+  const auto outcome = std::make_shared<std::invoke_result_t<const Work&>>(server_failed());
+  std::function<void()> deliver = [outcome, next = std::move(next)] { next(std::move(*outcome)); };
+  return context.run_long([way = std::move(way), work = std::move(work), outcome, deliver = std::move(deliver)] {
+    if (way.gone.stop_requested()) return;
+    try {
+      *outcome = attempt(way.request_name, work);
+    } catch (const std::exception&) {  // not even memory for a line in the log
+    }
+    hand_back(way, deliver);
+  });
+}
+
+}  // namespace skein::request

@@ -1,0 +1,288 @@
+// What one generation call may cost others, stepped by hand: long work goes to the worker pool and only while somebody
+// waits for it; prompts, suffixes and answers have ceilings in bytes, and an echo counts to them.
+#include <boost/test/unit_test.hpp>
+#include <functional>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "actors/request/generation_call.hpp"
+#include "actors/request/long_work.hpp"
+#include "tests/actors/generation_bench.hpp"
+#include "tests/support/failing_new.hpp"
+
+namespace {
+
+using namespace skein;
+using namespace skein::request;
+using bench = test::generation_bench;
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(long_bodies_and_texts_go_through_the_worker_pool) {
+  bench b;
+  b.send(R"({"prompt":")" + std::string(2 << 20, 'x') + R"("})", protocol::api::completions);
+  BOOST_TEST(b.submitted.empty());
+  b.pool.run_one();  // parse
+  b.pool.run_one();  // tokenise
+  b.read_mailbox();
+  BOOST_REQUIRE_EQUAL(b.submitted.size(), 1u);
+  BOOST_TEST(b.submitted[0].prompt.size() == 2u << 20);
+}
+
+BOOST_AUTO_TEST_CASE(work_that_comes_back_after_the_client_left_finds_nobody) {
+  bench b;
+  b.send(R"({"prompt":")" + std::string(2 << 20, 'x') + R"("})", protocol::api::completions);
+  b.call.reset();
+  b.pool.long_work[0]();
+  b.pool.posted[0]();
+  BOOST_TEST(b.submitted.empty());
+  b.pool.full = true;
+  b.send(R"({"prompt":")" + std::string(2 << 20, 'x') + R"("})", protocol::api::completions);
+  BOOST_TEST(b.out->status == 429u);
+}
+
+BOOST_AUTO_TEST_CASE(no_long_work_is_begun_for_a_client_that_left) {
+  for (const bool parsed : {false, true}) {
+    bench b;
+    b.send(R"({"prompt":")" + std::string(2 << 20, 'x') + R"("})", protocol::api::completions);
+    if (parsed) b.pool.run_one();
+    b.call->gone("client closed", connection::client_gone);
+    BOOST_REQUIRE_EQUAL(b.pool.long_work.size(), 1u);
+    b.pool.long_work[0]();
+    b.pool.long_work.clear();
+    BOOST_TEST(b.pool.posted.empty());
+    BOOST_TEST(b.context->memory->held() == 0u);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(long_work_is_begun_only_while_its_call_lasts) {
+  bench b;
+  for (const bool over : {false, true}) {
+    int done = 0, told = 0;
+    std::stop_source call_over;
+    const way_back way{[](const std::function<void()>& deliver) { deliver(); }, "req-1", call_over.get_token()};
+    const auto work = [&done] { return result<int>(++done); };
+    BOOST_REQUIRE(run_long(*b.context, way, work, [&told](result<int> outcome) { told = outcome.value(); }));
+    if (over) call_over.request_stop();
+    b.pool.long_work.at(0)();
+    b.pool.long_work.clear();
+    BOOST_TEST(done == (over ? 0 : 1));
+    BOOST_TEST(told == (over ? 0 : 1));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(tokenising_ends_between_prompts_when_the_client_leaves) {
+  bench b;
+  protocol::generation_request request;
+  request.shape = protocol::api::completions;
+  request.prompts = {{"a", {}, false}};
+  std::stop_source gone;
+  BOOST_TEST(prepare(request, b.context->model, b.context->settings, gone.get_token()).has_value());
+  gone.request_stop();
+  const auto call = prepare(request, b.context->model, b.context->settings, gone.get_token());
+  BOOST_REQUIRE(!call);
+  BOOST_TEST((call.error().kind == error_kind::cancelled));
+}
+
+BOOST_AUTO_TEST_CASE(an_outcome_that_cannot_be_posted_at_once_still_comes_back) {
+  bench b;
+  b.failing_posts = 3;
+  b.send(R"({"prompt":")" + std::string(100'000, 'x') + R"("})", protocol::api::completions);
+  b.pool.run_one();
+  b.read_mailbox();
+  BOOST_TEST(b.failing_posts == 0);
+  BOOST_TEST(b.submitted.size() == 1u);
+}
+
+BOOST_AUTO_TEST_CASE(work_that_throws_on_the_worker_pool_is_a_500) {
+  bench b;
+  const std::string body = R"({"prompt":")" + std::string(2 << 20, 'x') + R"("})";
+  b.send(body, protocol::api::completions);
+  b.pool.run_one();
+  {
+    const test::failing_new no_memory(2 << 20);
+    b.pool.run_one();
+  }
+  BOOST_TEST(b.out->status == 500u);
+  BOOST_TEST(b.has(R"({"error":{"message":"the server failed while it worked on this request","type":"server_error")"));
+  BOOST_TEST(b.submitted.empty());
+  b.send(body, protocol::api::completions);
+  b.pool.run_one();
+  b.pool.run_one();
+  b.read_mailbox();
+  BOOST_TEST(b.submitted.size() == 1u);
+}
+
+BOOST_AUTO_TEST_CASE(what_requests_hold_has_a_ceiling_in_bytes) {
+  bench b;
+  b.context->settings.held_bytes_max = 2000;
+  const std::string body = R"({"prompt":")" + std::string(400, 'x') + R"("})";  // 1,600 bytes as tokens
+  b.send(body, protocol::api::completions);
+  BOOST_REQUIRE_EQUAL(b.submitted.size(), 1u);
+  BOOST_TEST(b.context->memory->held() > 1600u);
+  const auto waiting = std::move(b.call);
+  b.send(body, protocol::api::completions);
+  BOOST_TEST(b.out->status == 429u);
+  BOOST_TEST(!b.out->header("Retry-After").empty());
+  BOOST_TEST(b.has(R"("code":"rate_limit_exceeded")"));
+  BOOST_TEST(b.has("queue.bytes_max (2000 bytes)"));
+  waiting->gone("client closed", connection::client_gone);
+  BOOST_TEST(b.context->memory->held() > 1600u);  // the device has not dropped it yet
+  b.submitted.clear();
+  BOOST_TEST(b.context->memory->held() == 0u);
+  b.send(body, protocol::api::completions);
+  BOOST_TEST(b.submitted.size() == 1u);
+  b.call.reset();
+  b.submitted.clear();
+  b.send(R"({"prompt":")" + std::string(2000, 'x') + R"("})", protocol::api::completions);
+  BOOST_TEST(b.out->status == 413u);  // it would never fit
+  BOOST_TEST(b.has("queue.bytes_max"));
+  b.send(R"({"prompt":")" + std::string(600, 'x') + R"("})", protocol::api::completions);
+  BOOST_TEST(b.out->status == 413u);  // nor this, as tokens
+  BOOST_TEST(b.context->memory->held() == 0u);
+}
+
+BOOST_AUTO_TEST_CASE(a_suffix_counts_with_each_prompt) {
+  bench b;
+  const auto body = [](int prompts, std::size_t suffix_bytes) {
+    std::string list = R"("a")";
+    for (int i = 1; i < prompts; ++i) list += R"(,"a")";
+    return R"({"prompt":[)" + list + R"(],"suffix":")" + std::string(suffix_bytes, 'x') + R"("})";
+  };
+  b.context->settings.held_bytes_max = 100'000;
+  b.send(body(40, 3000), protocol::api::completions);
+  BOOST_TEST(b.out->status == 413u);  // before a text is put together
+  BOOST_TEST(b.has("the request needs 120040 bytes, more than queue.bytes_max (100000 bytes)"));
+  b.send(body(10, 3000), protocol::api::completions);
+  BOOST_TEST(b.out->status == 413u);  // the texts fit, their tokens do not
+  BOOST_TEST(b.has("queue.bytes_max (100000 bytes)"));
+  BOOST_TEST(b.submitted.empty());
+  BOOST_TEST(b.context->memory->held() == 0u);
+
+  b.context->settings = {};
+  b.send(body(40, 3000), protocol::api::completions);
+  BOOST_TEST(b.context->memory->held() == 120'040u);
+  b.pool.run_one();  // long, though each text is short
+  b.read_mailbox();
+  BOOST_REQUIRE_EQUAL(b.submitted.size(), 40u);
+  for (const auto& s : b.submitted) BOOST_TEST(s.prompt.size() > 3001u);
+}
+
+BOOST_AUTO_TEST_CASE(tokenising_ends_where_the_tokens_pass_the_ceiling) {
+  const auto vocabulary = tokenizer::vocabulary::bytes();
+  served_model model;
+  model.vocabulary = vocabulary;
+  model.vocab = 256;
+  service_settings settings;
+  settings.held_bytes_max = 1 << 20;
+  protocol::generation_request request;
+  request.shape = protocol::api::completions;
+  request.prompts.assign(128, {"a", {}, false});
+  request.suffix = std::string(100'000, 'x');
+  const auto call = prepare(request, model, settings);  // 400,000 bytes a prompt: the third is too many
+  BOOST_REQUIRE(!call);
+  BOOST_TEST((call.error().kind == error_kind::too_large));
+  BOOST_TEST(call.error().message.find("needs 12") != std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(a_prompt_is_kept_for_an_echo_only) {
+  bench b;
+  for (const bool echo : {false, true}) {
+    prepared_call call;
+    call.request.echo = echo;
+    call.prompts = {{1, 2, 3}};
+    const token_id* const where = call.prompts[0].data();
+    answer_state answer(std::move(call), b.context->model, {}, "req-1");
+    const auto given = answer.give_prompt(0);
+    BOOST_TEST(given.size() == 3u);
+    BOOST_TEST((given.data() == where) == !echo);  // moved, not copied
+    BOOST_TEST(answer.usage().prompt_tokens == 3u);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_whole_answer_ends_at_its_ceiling) {
+  bench b;
+  b.context->settings.limits.response_bytes_max = 10;
+  b.send(R"({"prompt":"x","n":2})", protocol::api::completions);
+  b.admit();
+  b.say("12345", 0);
+  b.say("abcdef", 1);
+  BOOST_TEST(b.cancelled_rows == std::vector<std::uint32_t>{1}, boost::test_tools::per_element());
+  b.say("6", 0);
+  BOOST_TEST(b.out->status == 200u);
+  BOOST_TEST(b.has(R"("text":"12345")"));
+  BOOST_TEST(b.has(R"("text":"abcde")"));
+  BOOST_TEST(b.has(R"("finish_reason":"length")"));
+  BOOST_TEST(b.has(R"("rwkv":{"stop_reason":"response_bytes_max","request_id":"req-1"})"));
+
+  b.send(R"({"prompt":"x","stream":true})", protocol::api::completions);  // a stream holds nothing
+  b.admit(1);
+  b.say("0123456789abcdef", 0, 1);
+  BOOST_TEST(b.streamed("text") == "0123456789abcdef");
+}
+
+BOOST_AUTO_TEST_CASE(log_probabilities_count_to_the_ceiling_too) {
+  bench b;
+  b.context->settings.limits.response_bytes_max = 3 * (scored_token_bytes(2) + 1);
+  b.send(R"({"prompt":"x","logprobs":2})", protocol::api::completions);
+  b.admit();
+  b.say("abcd");
+  BOOST_TEST(b.has(R"("text":"abc")"));
+}
+
+BOOST_AUTO_TEST_CASE(an_echo_counts_as_the_json_that_it_becomes) {
+  bench b;
+  b.context->settings.limits.response_bytes_max = 1200;
+  const auto ask = [&](const char* character, int count, const std::string& more) {
+    std::string text;
+    for (int i = 0; i < count; ++i) text += character;
+    b.send(R"({"prompt":")" + text + R"(","echo":true)" + more + "}", protocol::api::completions);
+  };
+  ask("\\u0001", 100, R"(,"n":2)");  // six bytes each
+  BOOST_TEST(b.submitted.size() == 1u);
+  ask("\\u0001", 101, R"(,"n":2)");
+  BOOST_TEST(b.out->status == 400u);
+  ask("\xe4\xbd\xa0", 400, "");  // three tokens each, but one character
+  BOOST_TEST(b.submitted.size() == 2u);
+  ask("\xe4\xbd\xa0", 401, "");
+  BOOST_TEST(b.out->status == 400u);
+
+  b.context->settings.limits.response_bytes_max = 6;
+  b.send(R"({"prompt":"x"})", protocol::api::completions);
+  b.admit(2);
+  b.say("\x01\x02", 0, 2);
+  BOOST_TEST(b.has(R"("text":"\u0001")"));
+  BOOST_TEST(b.has("response_bytes_max"));
+}
+
+BOOST_AUTO_TEST_CASE(an_echo_in_a_stream_fits_into_the_queue_of_its_connection) {
+  bench b;
+  b.context->settings.outbound_bytes_max = 1000;
+  const auto ask = [&](std::size_t bytes, const std::string& more) {
+    b.send(R"({"prompt":[")" + std::string(bytes, 'x') + R"(","x"],"n":2,"echo":true)" + more + "}",
+           protocol::api::completions);
+  };
+  ask(499, R"(,"stream":true)");
+  BOOST_TEST(b.submitted.size() == 2u);
+  ask(500, R"(,"stream":true)");
+  BOOST_TEST(b.out->status == 400u);
+  BOOST_TEST(b.has(R"("param":"echo")"));
+  BOOST_TEST(b.has("limits.outbound_bytes_max (1000 bytes)"));
+  ask(500, "");
+  BOOST_TEST(b.submitted.size() == 4u);
+}
+
+BOOST_AUTO_TEST_CASE(an_echo_that_is_too_long_is_refused) {
+  bench b;
+  b.context->settings.limits.response_bytes_max = 1000;
+  const std::string prompt = R"({"prompt":")" + std::string(400, 'x') + '"';
+  b.send(prompt + R"(,"echo":true,"n":2})", protocol::api::completions);
+  BOOST_TEST(b.submitted.size() == 1u);
+  for (const char* more : {R"(,"echo":true,"n":3})", R"(,"echo":true,"logprobs":1})"}) {
+    b.send(prompt + more, protocol::api::completions);
+    BOOST_TEST(b.out->status == 400u);
+    BOOST_TEST(b.has(R"("param":"echo")"));
+    BOOST_TEST(b.has("limits.response_bytes_max (1000 bytes)"));
+  }
+}
