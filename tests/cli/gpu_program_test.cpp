@@ -2,15 +2,17 @@
 // built program with the emulator in the place of libskein_cuda.so, on the small trained models of the oracle folder.
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
-#include <cmath>
-#include <cstring>
 #include <fstream>
-#include <iterator>
 
+#include "tests/cli/golden_logits.hpp"
 #include "tests/cli/run_skein.hpp"
 #include "tests/support/oracle.hpp"
 
 using namespace skein;
+using test::floats;
+using test::golden_logits;
+using test::golden_tokens;
+using test::relative_error;
 using test::run_skein;
 
 namespace {
@@ -19,49 +21,20 @@ const auto needs_oracle = boost::unit_test::precondition(test::have_oracle);
 
 std::string tiny(const std::string& ending = ".safetensors") { return test::oracle() / ("models/tiny-7v0" + ending); }
 
-std::string content(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
-std::vector<float> floats(const std::string& bytes) {
-  std::vector<float> values(bytes.size() / sizeof(float));
-  std::memcpy(values.data(), bytes.data(), values.size() * sizeof(float));
-  return values;
-}
-
-/// The case random-007 of the golden data, which holds the logits after each of its tokens.
-std::string golden_tokens() {
-  const std::string json = content(test::oracle() / "golden/tiny-7v0/random-007.json"), opening = "\"tokens\":[";
-  const auto first = json.find(opening) + opening.size();
-  return json.substr(first, json.find(']', first) - first);
-}
-std::vector<float> golden_logits() { return floats(content(test::oracle() / "golden/tiny-7v0/random-007.bin")); }
-
 struct logits_of_gpu {
   test::temporary_folder folder;
   std::string library;
 
   std::vector<float> operator()(const std::string& model, const std::string& dtype, const std::string& chunk) const {
     const std::string ids = folder.path() / "ids", out = folder.path() / "out";
-    std::ofstream(ids) << golden_tokens();
+    std::ofstream(ids) << golden_tokens("tiny-7v0");
     const auto ended = run_skein({"logits", "--model", model, "--device", "cuda", "--dtype", dtype, "--chunk", chunk,
                                   "--tokens-file", ids, "--out", out},
                                  {}, {{"SKEIN_CUDA_LIBRARY", library}});
     BOOST_REQUIRE_MESSAGE(ended.exit_code == 0, ended.err);
-    return floats(content(out));
+    return floats(out);
   }
 };
-
-double relative_error(const std::vector<float>& actual, const std::vector<float>& expected) {
-  BOOST_REQUIRE_EQUAL(actual.size(), expected.size());
-  double difference = 0, largest = 0;
-  for (std::size_t i = 0; i < actual.size(); ++i) {
-    difference = std::max(difference, std::abs(static_cast<double>(actual[i]) - expected[i]));
-    largest = std::max(largest, std::abs(static_cast<double>(expected[i])));
-  }
-  return difference / largest;
-}
 
 /// `skein generate` on a device, with a library in the place of libskein_cuda.so.
 test::outcome generate(const std::string& device, const std::string& library) {
@@ -82,7 +55,7 @@ void expect_unavailable(const test::outcome& ended, const std::string& needle) {
 BOOST_AUTO_TEST_CASE(logits_agree_with_the_reference, *needs_oracle) {
   for (const char* library : {SKEIN_EMULATED_32, SKEIN_EMULATED_64}) {
     const logits_of_gpu logits{{}, library};
-    const auto expected = golden_logits();
+    const auto expected = golden_logits("tiny-7v0");
     BOOST_TEST(relative_error(logits(tiny(), "fp32", "16"), expected) < 1e-5);
     BOOST_TEST(relative_error(logits(tiny(), "fp16", "16"), expected) < 5e-3);
     const auto bf16 = logits(tiny("-bf16.pth"), "auto", "16");

@@ -1,15 +1,17 @@
 // Shows that the tools compute what the reference computes and that their files fit together; by running the built
 // program on the small trained models of the oracle folder and comparing with its stored answers.
 #include <boost/test/unit_test.hpp>
-#include <cmath>
-#include <cstring>
 #include <fstream>
-#include <iterator>
 
+#include "tests/cli/golden_logits.hpp"
 #include "tests/cli/run_skein.hpp"
 #include "tests/support/oracle.hpp"
 
 using namespace skein;
+using test::floats;
+using test::golden_logits;
+using test::golden_tokens;
+using test::relative_error;
 using test::run_skein;
 
 namespace {
@@ -22,37 +24,6 @@ test::outcome succeed(const std::vector<std::string>& arguments, const std::stri
   auto ended = run_skein(arguments, input);
   BOOST_REQUIRE_MESSAGE(ended.exit_code == 0, arguments.front() << ": " << ended.err);
   return ended;
-}
-
-std::vector<float> floats(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  const std::string bytes{std::istreambuf_iterator<char>(file), {}};
-  std::vector<float> values(bytes.size() / sizeof(float));
-  std::memcpy(values.data(), bytes.data(), values.size() * sizeof(float));
-  return values;
-}
-
-/// Largest difference, as a share of the largest expected value.
-double relative_error(const std::vector<float>& actual, const std::vector<float>& expected) {
-  BOOST_REQUIRE_EQUAL(actual.size(), expected.size());
-  double difference = 0, largest = 0;
-  for (std::size_t i = 0; i < actual.size(); ++i) {
-    difference = std::max(difference, std::abs(static_cast<double>(actual[i]) - expected[i]));
-    largest = std::max(largest, std::abs(static_cast<double>(expected[i])));
-  }
-  return difference / largest;
-}
-
-/// The ids of the stored case random-007, which holds the logits after each of them.
-std::string golden_tokens(const std::string& model) {
-  std::ifstream file(test::oracle() / "golden" / model / "random-007.json");
-  const std::string json{std::istreambuf_iterator<char>(file), {}};
-  const std::string opening = "\"tokens\":[";
-  const auto first = json.find(opening) + opening.size();
-  return json.substr(first, json.find(']', first) - first);
-}
-std::vector<float> golden_logits(const std::string& model) {
-  return floats(test::oracle() / "golden" / model / "random-007.bin");
 }
 
 /// A folder with ids in files, to run `logits` in.

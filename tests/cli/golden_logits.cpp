@@ -1,0 +1,51 @@
+#include "tests/cli/golden_logits.hpp"
+
+#include <algorithm>
+#include <boost/test/unit_test.hpp>
+#include <cmath>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <limits>
+
+#include "tests/support/oracle.hpp"
+
+namespace skein::test {
+namespace {
+
+std::string content(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+}  // namespace
+
+std::string golden_tokens(const std::string& model) {
+  const std::string json = content(oracle() / "golden" / model / "random-007.json"), opening = "\"tokens\":[";
+  const auto first = json.find(opening) + opening.size();
+  return json.substr(first, json.find(']', first) - first);
+}
+
+std::vector<float> golden_logits(const std::string& model) {
+  return floats(oracle() / "golden" / model / "random-007.bin");
+}
+
+std::vector<float> floats(const std::filesystem::path& path) {
+  const std::string bytes = content(path);
+  std::vector<float> values(bytes.size() / sizeof(float));
+  std::memcpy(values.data(), bytes.data(), values.size() * sizeof(float));
+  return values;
+}
+
+double relative_error(const std::vector<float>& actual, const std::vector<float>& expected) {
+  BOOST_REQUIRE_EQUAL(actual.size(), expected.size());
+  double difference = 0, largest = 0;
+  for (std::size_t i = 0; i < actual.size(); ++i) {
+    if (!std::isfinite(actual[i])) return std::numeric_limits<double>::infinity();
+    difference = std::max(difference, std::abs(static_cast<double>(actual[i]) - expected[i]));
+    largest = std::max(largest, std::abs(static_cast<double>(expected[i])));
+  }
+  return difference / largest;
+}
+
+}  // namespace skein::test
