@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <numeric>
 
 #include "model/rwkv7.hpp"
@@ -57,7 +58,9 @@ bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
 
 float difference(const std::vector<float>& got, const std::vector<float>& expected) {
   float most = 0, largest = 0;
+  if (got.size() != expected.size()) return std::numeric_limits<float>::infinity();
   for (std::size_t i = 0; i < got.size(); ++i) {
+    if (!std::isfinite(got[i])) return std::numeric_limits<float>::infinity();
     most = std::max(most, std::abs(got[i] - expected[i]));
     largest = std::max(largest, std::abs(expected[i]));
   }
