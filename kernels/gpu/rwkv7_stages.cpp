@@ -1,6 +1,7 @@
 // The stages of RWKV-7 on a GPU: which kernel runs over which buffers. Everything is queued in one stream; the host
 // waits only where it needs an answer. The residual stream x, sums, norms and token-shift states are fp32; matrices and
-// what their products exchange are of the chosen element type.
+// what their products exchange are of the chosen element type, but for the outputs of the low-rank
+// pairs (gate_element).
 #include "kernels/gpu/rwkv7_stages.hpp"
 
 #include <algorithm>
@@ -38,9 +39,7 @@ product multiply(const device_matrix& matrix, const activation& in, const activa
   return {matrix.data, in.data(), out.data(), matrix.outputs, matrix.inputs, in.stride(), out.stride(), how};
 }
 
-rank_out second_half(const void* matrix, const activation& inner, std::uint32_t rank) {
-  return {matrix, inner.data(), rank, inner.stride()};
-}
+product_rows rows_of(const activation& out) { return {out.data(), out.stride(), 0, 0}; }
 
 class gpu_rwkv7 final : public stages {
  public:
@@ -108,10 +107,16 @@ class gpu_rwkv7 final : public stages {
 
   void time_mix_state(std::uint32_t layer, const batch&) override {
     const device_layer& p = weights_.layers[layer];
+    const auto& [y, w_out, a_out, g_out, v_out, unused] = mixed_;  // the shifted inputs are used up
+    const finish how = type_ == element::bf16 ? finish::store_f16 : finish::store;
+    const std::array<product, 4> products = {multiply(p.w2, inner_w_, w_out, how), multiply(p.a2, inner_a_, a_out, how),
+                                             multiply(p.g2, inner_g_, g_out, how),
+                                             multiply(p.v2, inner_v_, v_out, how)};
+    multiply_rows(std::span(products).first(layer == 0 ? 3 : 4));
     time_mix_parameters of;
-    of.r = r_.data(), of.k = k_.data(), of.v = v_.data(), of.v_first = v_first_.data(), of.y = y().data();
-    of.w = second_half(p.w2, inner_w_, dims_.rank_w), of.a = second_half(p.a2, inner_a_, dims_.rank_a);
-    of.v_mix = second_half(p.v2, inner_v_, dims_.rank_v), of.g = second_half(p.g2, inner_g_, dims_.rank_g);
+    of.r = rows_of(r_), of.k = rows_of(k_), of.v = rows_of(v_);
+    of.w_out = rows_of(w_out), of.a_out = rows_of(a_out), of.g_out = rows_of(g_out), of.v_out = rows_of(v_out);
+    of.v_first = v_first_.data(), of.y = y.data();
     of.w0 = p.w0, of.a0 = p.a0, of.v0 = p.v0, of.k_k = p.k_k, of.k_a = p.k_a, of.r_k = p.r_k;
     of.ln_x_weight = p.ln_x_weight, of.ln_x_bias = p.ln_x_bias;
     of.state = states_.data() + layout_.wkv(layer), of.slot_bytes = layout_.bytes();
@@ -119,7 +124,7 @@ class gpu_rwkv7 final : public stages {
     note(time_mix(stream_, batch_.on_device(), type_, layout_.type, of));
   }
 
-  void time_mix_out(std::uint32_t layer, const batch&) override { add_to_x(weights_.layers[layer].output, y()); }
+  void time_mix_out(std::uint32_t layer, const batch&) override { add_to_x(weights_.layers[layer].output, mixed_[0]); }
 
   void channel_mix_in(std::uint32_t layer, const batch&) override {
     const device_layer& p = weights_.layers[layer];
@@ -193,8 +198,6 @@ class gpu_rwkv7 final : public stages {
     return {&mixed_[0], &mixed_[1], &mixed_[2], &mixed_[3], &mixed_[4], &mixed_[5], &r_,     &k_,
             &v_,        &v_first_,  &inner_w_,  &inner_a_,  &inner_v_,  &inner_g_,  &hidden_};
   }
-  /// The shifted inputs are used up when y is made: it takes the memory of one.
-  [[nodiscard]] const activation& y() const { return mixed_[0]; }
 
   /// What begins a tick or moves a state may come from another thread than the one that made this.
   void enter() const { note(use_device(device_)); }
@@ -265,9 +268,9 @@ class gpu_rwkv7 final : public stages {
   const device_rwkv7 weights_;  ///< last: when memory is short, it is known before the long work
 };
 
-// What the kernels cannot do: they know one head size, and keep rows and low-rank values in 48 KiB of shared memory.
+// What the kernels cannot do: they know one head size, and keep rows in 48 KiB of shared memory.
 result<void> check_sizes(const rwkv7_dims& dims) {
-  constexpr std::uint32_t embd_max = 6144, rank_max = 960;
+  constexpr std::uint32_t embd_max = 6144;
   const auto refuse = [](const char* what, std::uint32_t is, const char* limit) {
     return error{error_kind::unsupported, std::string(what) + ' ' + std::to_string(is) + limit, ""};
   };
@@ -275,8 +278,6 @@ result<void> check_sizes(const rwkv7_dims& dims) {
     return refuse("head size", dims.head_size, " is not 64, the one that the GPU engine handles");
   if (dims.embd > embd_max)
     return refuse("width", dims.embd, " is above 6144, the largest that the GPU engine handles");
-  for (const std::uint32_t rank : {dims.rank_w, dims.rank_a, dims.rank_v, dims.rank_g})
-    if (rank > rank_max) return refuse("rank", rank, " is above 960, the largest that the GPU engine handles");
   return {};
 }
 

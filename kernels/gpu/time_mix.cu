@@ -2,17 +2,16 @@
 // of the state, S[value, 0 .. 63], which stays in the thread's registers for the whole run, so the sums over keys need
 // no other thread.
 //
-// The run goes by in tiles of up to eight tokens. First the vectors of all tokens of the tile are made: there a
-// low-rank matrix is read once for eight tokens. Then the state takes one token after another. A tile of one token,
-// which is all there is in decode, has its own instance that does not drag seven empty ones along; both sum in the same
-// order.
+// The run goes by in tiles of up to eight tokens: first the vectors of all tokens of the tile are made, then the state
+// takes one token after another.
 #include "kernels/gpu/time_mix.hpp"
 
-#include <algorithm>
+#include <type_traits>
 
 #include "base/check.hpp"
 #include "kernels/gpu/device/block.cuh"
 #include "kernels/gpu/device/head_state.cuh"
+#include "kernels/gpu/device/product_rows.cuh"
 #include "kernels/ops.hpp"
 
 namespace skein::kernels::gpu {
@@ -30,6 +29,10 @@ struct alignas(16) shared_tile {
   float v[tile_tokens][head_size], g[tile_tokens][head_size], bonus[tile_tokens][head_size];
 };
 
+/// gate_element as a type.
+template <typename Element>
+using gate_type = std::conditional_t<std::is_same_v<Element, float>, float, half>;
+
 __device__ float logistic(float x) { return 1 / (1 + expf(-x)); }
 
 /// The part of a launch that this thread works on.
@@ -42,27 +45,6 @@ struct place {
     return static_cast<Element*>(const_cast<void*>(rows))[static_cast<std::size_t>(row + t) * width + channel];
   }
 };
-
-/// sums[t] = sum over j of matrix[j, channel] * inner[t, j]
-template <typename Element, std::uint32_t size>
-__device__ void multiply_rank_out(const rank_out& of, const place& here, std::uint32_t width, float (&sums)[size]) {
-  float* const inner = dynamic_shared<float>();  // [size, rank]
-  __syncthreads();                               // nobody still reads what lay there
-  for (std::uint32_t i = threadIdx.x; i < size * of.rank; i += threads) {
-    const std::uint32_t t = i / of.rank, j = i % of.rank;
-    const Element* const row =
-        static_cast<const Element*>(of.inner) + static_cast<std::size_t>(here.row + t) * of.stride;
-    inner[i] = t < here.tokens ? to_float(row[j]) : 0;
-  }
-  __syncthreads();
-  for (std::uint32_t t = 0; t < size; ++t) sums[t] = 0;
-  const Element* column = static_cast<const Element*>(of.matrix) + here.channel;
-  for (std::uint32_t j = 0; j < of.rank; ++j, column += width) {
-    const float weight = to_float(*column);
-#pragma unroll
-    for (std::uint32_t t = 0; t < size; ++t) sums[t] = multiply_add(weight, inner[t * of.rank + j], sums[t]);
-  }
-}
 
 /// S <- S diag(w) - (S kk) (a * kk)^T + v k^T for this thread's row of S; returns (S r)[value].
 template <typename Stored>
@@ -82,54 +64,38 @@ __device__ float take_token(const shared_tile& tile, std::uint32_t t, float v, f
   return (read[0] + read[1]) + (read[2] + read[3]);
 }
 
-/// Low-rank outputs and what is made of them: w, g, the in-context learning rate (into a_kk) and the share of v_first
-/// (into v).
-template <typename Element, std::uint32_t size>
-__device__ void make_gates(const time_mix_parameters& of, const place& here, shared_tile& tile) {
-  const std::uint32_t i = threadIdx.x, c = here.channel;
-  float sums[size];
-  multiply_rank_out<Element>(of.w, here, of.width, sums);
-  for (std::uint32_t t = 0; t < size; ++t)
-    tile.w[t][i] = expf(-0.60653066f * logistic(of.w0[c] + sums[t]));  // 0.6065...: exp(-0.5)
-  multiply_rank_out<Element>(of.a, here, of.width, sums);
-  for (std::uint32_t t = 0; t < size; ++t) tile.a_kk[t][i] = logistic(of.a0[c] + sums[t]);
-  multiply_rank_out<Element>(of.g, here, of.width, sums);
-  for (std::uint32_t t = 0; t < size; ++t) tile.g[t][i] = sums[t];
-  if (of.first_layer) return;
-  multiply_rank_out<Element>(of.v_mix, here, of.width, sums);
-  for (std::uint32_t t = 0; t < size; ++t) tile.v[t][i] = logistic(of.v0[c] + sums[t]);
-}
-
-/// The other vectors of token t, from the projections and the gates.
+/// The vectors of token t.
 template <typename Element>
 __device__ void make_token(const time_mix_parameters& of, const place& here, shared_tile& tile, std::uint32_t t) {
-  const std::uint32_t i = threadIdx.x, c = here.channel;
-  const float r = to_float(here.at<const Element>(of.r, of.width, t));
-  const float k = to_float(here.at<const Element>(of.k, of.width, t));
-  const float v = to_float(here.at<const Element>(of.v, of.width, t));
+  using gate = gate_type<Element>;
+  const std::uint32_t i = threadIdx.x, c = here.channel, row = here.row + t;
+  const float r = load_product<Element>(of.r, row, c);
+  const float k = load_product<Element>(of.k, row, c);
+  const float v = load_product<Element>(of.v, row, c);
   if (of.first_layer) {
-    here.at<Element>(of.v_first, of.width, t) = here.at<const Element>(of.v, of.width, t);
+    here.at<Element>(of.v_first, of.width, t) = from_float<Element>(v);
     tile.v[t][i] = v;
   } else {
     const float v_first = to_float(here.at<const Element>(of.v_first, of.width, t));
-    tile.v[t][i] = multiply_add(v_first - v, tile.v[t][i], v);
+    tile.v[t][i] = multiply_add(v_first - v, logistic(of.v0[c] + load_product<gate>(of.v_out, row, c)), v);
   }
-  const float rate = tile.a_kk[t][i];
+  const float rate = logistic(of.a0[c] + load_product<gate>(of.a_out, row, c));
   const float raw_kk = k * of.k_k[c];  // from k before the rate changes it
   const float kk = raw_kk / fmaxf(sqrtf(block_sum(raw_kk * raw_kk)), 1e-12f);
   const float new_k = k * multiply_add(rate - 1, of.k_a[c], 1);
   tile.r[t][i] = r;
+  tile.w[t][i] = expf(-0.60653066f * logistic(of.w0[c] + load_product<gate>(of.w_out, row, c)));  // exp(-0.5)
   tile.k[t][i] = new_k;
   tile.kk[t][i] = kk;
   tile.a_kk[t][i] = rate * kk;
+  tile.g[t][i] = load_product<gate>(of.g_out, row, c);
   tile.bonus[t][i] = block_sum(r * new_k * of.r_k[c]) * tile.v[t][i];
 }
 
-template <typename Element, typename Stored, std::uint32_t size>
+template <typename Element, typename Stored>
 __device__ void mix_tile(const time_mix_parameters& of, const place& here, shared_tile& tile,
                          float (&state)[head_size]) {
   const std::uint32_t i = threadIdx.x, c = here.channel;
-  make_gates<Element, size>(of, here, tile);
   for (std::uint32_t t = 0; t < here.tokens; ++t) make_token<Element>(of, here, tile, t);
   __syncthreads();
   for (std::uint32_t t = 0; t < here.tokens; ++t) {
@@ -159,10 +125,7 @@ __global__ void __launch_bounds__(threads) time_mix_kernel(device_batch rows, ti
   place here{run.first_row, 0, blockIdx.x * head_size + threadIdx.x};
   for (std::uint32_t left = run.rows; left > 0; left -= here.tokens, here.row += here.tokens) {
     here.tokens = left < tile_tokens ? left : tile_tokens;
-    if (here.tokens == 1)
-      mix_tile<Element, Stored, 1>(of, here, tile, state);
-    else
-      mix_tile<Element, Stored, tile_tokens>(of, here, tile, state);
+    mix_tile<Element, Stored>(of, here, tile, state);
   }
 
 #pragma unroll
@@ -179,10 +142,7 @@ result<void> time_mix(stream_handle in, const device_batch& rows, element type, 
                       const time_mix_parameters& of) {
   check(of.width % head_size == 0);
   check(state_type != element::bf16);
-  std::uint32_t rank_max = 0;
-  for (const rank_out* pair : {&of.w, &of.a, &of.v_mix, &of.g}) rank_max = std::max(rank_max, pair->rank);
-  const launch_shape shape{
-      "time_mix", {of.width / head_size, rows.room.runs}, {threads}, tile_tokens * rank_max * sizeof(float), in};
+  const launch_shape shape{"time_mix", {of.width / head_size, rows.room.runs}, {threads}, 0, in};
   return with_element(type, [&]<typename Element>() {
     return state_type == element::f32 ? launch(shape, time_mix_kernel<Element, float>, rows, of)
                                       : launch(shape, time_mix_kernel<Element, half>, rows, of);
