@@ -9,9 +9,9 @@ namespace skein::kernels::gpu {
 /// that both forms give the same bits. device/product_rows.cuh reads them.
 struct product_rows {
   const void* data = nullptr;
-  std::uint32_t stride = 0;  ///< elements or floats from one row to the next
+  std::uint32_t stride = 0;  ///< elements or floats from one row to the next; a multiple of 4
   std::uint32_t parts = 0;
-  std::size_t part_stride = 0;
+  std::size_t part_stride = 0;  ///< a multiple of 4
 };
 
 }  // namespace skein::kernels::gpu

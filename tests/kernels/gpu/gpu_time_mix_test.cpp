@@ -110,7 +110,7 @@ void compare(random_numbers& random, element type, element state_type, bool firs
   const auto product_of = [&](const values& all, element as) -> product_rows {
     const std::uint32_t parts = random.below(4);
     if (parts == 0) return {kept.emplace_back(all, as).data(), width, 0, 0};
-    const std::size_t part_stride = all.size() + random.below(9);
+    const std::size_t part_stride = all.size() + 4 * random.below(3);
     values addends(parts * part_stride, std::nanf(""));
     for (std::size_t i = 0; i < all.size(); ++i) {
       float sum = 0;
