@@ -102,7 +102,7 @@ template <typename Element>
 __device__ void fill_tile(const time_mix_parameters& of, std::uint32_t row, std::uint32_t channel, shared_tile& tile,
                           std::uint32_t t) {
   const token_inputs in = load_inputs<Element>(of, row, channel);
-  token_vectors made = make_token(in, load_weights(of, channel), of.first_layer);
+  token_vectors made = make_token<false>(in, load_weights(of, channel), of.first_layer);
   for (float& w : made.log_w) w = expf(w);
   keep_v_first<Element>(of, row, channel, in.v);
   const std::uint32_t first = channel % head_size;
@@ -131,7 +131,7 @@ template <typename Element, typename Stored>
 __global__ void __launch_bounds__(threads, blocks_each) time_mix_kernel(device_batch rows, time_mix_parameters of) {
   __shared__ shared_tile tile;
   const sequence_run run = rows.runs[blockIdx.y];  // beyond the count it says nothing, but it can be read
-  if (blockIdx.y >= rows.counts->runs) return;
+  if (blockIdx.y >= rows.counts->runs || run.rows > of.rows_max) return;
   Stored* const head = reinterpret_cast<Stored*>(static_cast<char*>(of.state) + run.slot * of.slot_bytes) +
                        static_cast<std::size_t>(blockIdx.x) * head_size * head_size;
   row_part<Stored> state{threadIdx.x / value_lanes, threadIdx.x % value_lanes, {}};
