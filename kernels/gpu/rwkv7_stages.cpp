@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <new>
+#include <optional>
 #include <vector>
 
 #include "base/check.hpp"
@@ -15,6 +16,7 @@
 #include "kernels/gpu/state.hpp"
 #include "kernels/gpu/time_mix.hpp"
 #include "kernels/gpu/token_shift.hpp"
+#include "kernels/gpu/wkv_chunks.hpp"
 
 namespace skein::kernels::gpu {
 
@@ -74,6 +76,8 @@ class gpu_rwkv7 final : public stages {
         host_canonical_(layout_.canonical_floats()),
         states_((std::size_t{slots_} + 1) * layout_.bytes()),
         weights_(upload(weights, type_, options.progress)) {
+    if (options.chunked_prefill && chunked_time_mix::available())
+      chunks_.emplace(dims_.embd, type_, max_rows_, std::min(slots_, max_rows_));
     for (const activation* a : activations()) require(fill_with_zeros(a->data(), a->bytes(), stream_));
     set_initial_state(weights);
     for (slot_id slot = 0; slot < slots_; ++slot) clear_state(slot);
@@ -84,6 +88,7 @@ class gpu_rwkv7 final : public stages {
   void embed(const batch& rows) override {
     enter();
     note(batch_.send_rows(rows, stream_));
+    if (chunks_) note(chunks_->plan(stream_, batch_.on_device(), rows.runs));
     note(gpu::embed(stream_, batch_.on_device(), type_, weights_.emb.data, padded(dims_.embd), weights_.ln0, x_.data(),
                     dims_.embd));
   }
@@ -121,6 +126,11 @@ class gpu_rwkv7 final : public stages {
     of.ln_x_weight = p.ln_x_weight, of.ln_x_bias = p.ln_x_bias;
     of.state = states_.data() + layout_.wkv(layer), of.slot_bytes = layout_.bytes();
     of.width = dims_.embd, of.first_layer = layer == 0;
+    if (chunks_) {
+      note(chunks_->run(stream_, layout_.type, of));
+      if (!chunks_->has_short_runs()) return;
+      of.rows_max = chunked_rows_min - 1;
+    }
     note(time_mix(stream_, batch_.on_device(), type_, layout_.type, of));
   }
 
@@ -190,7 +200,7 @@ class gpu_rwkv7 final : public stages {
   std::size_t activation_bytes() const override {
     std::size_t bytes = batch_.bytes() + x_.bytes() + logits_.bytes() + canonical_.bytes();
     for (const activation* a : activations()) bytes += a->bytes();
-    return bytes;
+    return bytes + (chunks_ ? chunks_->bytes() : 0);
   }
 
  private:
@@ -260,6 +270,7 @@ class gpu_rwkv7 final : public stages {
   device_buffer<float> x_;  ///< the residual stream, [rows, C]
   const std::array<activation, 6> mixed_;
   const activation r_, k_, v_, v_first_, inner_w_, inner_a_, inner_v_, inner_g_, hidden_;
+  std::optional<chunked_time_mix> chunks_;
   device_buffer<float> logits_;
   pinned_buffer<float> host_logits_;
   device_buffer<float> canonical_;  ///< a state on its way in or out

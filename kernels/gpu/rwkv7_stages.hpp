@@ -10,7 +10,9 @@ struct gpu_options {
   int device = 0;
   element matrix_type = element::f16;  ///< of matrices and activations
   element state_type = element::f32;   ///< of stored wkv states: f32 or f16
-  stage_limits limits;                 ///< threads is not used
+  /// Long runs go in chunks on tensor cores, where there are some: faster, but then bits hang on where a prompt is cut.
+  bool chunked_prefill = false;
+  stage_limits limits;  ///< threads is not used
   load_progress progress;
 };
 

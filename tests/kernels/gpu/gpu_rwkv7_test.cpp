@@ -25,9 +25,10 @@ constexpr kernels::rwkv7_dims wide_dims{2, 192, 3, 64, 500, 67, 13, 7, 5, 31};
 
 constexpr kernels::stage_limits limits{.slots = 5, .max_rows = 80, .max_logit_rows = 80};
 
-stages_ptr make_gpu(const random_rwkv7& model, element type, element state_type = element::f32) {
+stages_ptr make_gpu(const random_rwkv7& model, element type, element state_type = element::f32, bool chunked = false) {
   auto made = kernels::gpu::make_gpu_rwkv7(
-      model.weights(), {.matrix_type = type, .state_type = state_type, .limits = limits, .progress = {}});
+      model.weights(),
+      {.matrix_type = type, .state_type = state_type, .chunked_prefill = chunked, .limits = limits, .progress = {}});
   BOOST_REQUIRE_MESSAGE(made.has_value(), (made ? "" : made.error().message));
   return std::move(*made);
 }
@@ -86,6 +87,23 @@ BOOST_AUTO_TEST_CASE(neither_cuts_nor_company_change_a_bit) {
         }
       }
     }
+  }
+}
+
+// Long runs in chunks, short ones token after token, in one tick and on the same states.
+BOOST_AUTO_TEST_CASE(chunked_prefill_stays_near_the_reference) {
+  const random_rwkv7 model(wide_dims, dtype::f16, 31);
+  for (const element state_type : {element::f32, element::f16}) {
+    const auto gpu = make_gpu(model, element::f16, state_type, true), reference = make_reference(model);
+    const tokens long_ids = random_tokens(70, wide_dims.vocab, 32), short_ids = random_tokens(9, wide_dims.vocab, 33);
+    for (int i = 0; i < 2; ++i) {
+      const auto both = [&](kernels::stages& on) { return tick(on, wide_dims, {{1, short_ids}, {3, long_ids}}); };
+      BOOST_TEST(difference(both(*gpu), both(*reference)) < tolerance(element::f16));
+      BOOST_TEST(difference(tick(*gpu, wide_dims, {{3, short_ids}}), tick(*reference, wide_dims, {{3, short_ids}})) <
+                 tolerance(element::f16));
+    }
+    for (const slot_id slot : {1, 3})
+      BOOST_TEST(difference(state_of(*gpu, slot), state_of(*reference, slot)) < tolerance(element::f16));
   }
 }
 
