@@ -568,18 +568,28 @@ result<void> chunked_time_mix::run(stream_handle in, element state_type, const t
   check(of.width == heads_ * head_size);
   check(state_type != element::bf16);
   if (!has_long_runs()) return {};
-  const dim3 by_chunk{heads_, list_.room.chunks}, by_run{2 * heads_, list_.room.runs};
-  const launch_shape describe{"describe_chunks", by_chunk, {threads}, sizeof(shared_chunk), in};
-  const launch_shape carry{"carry_state", by_run, {carry_threads}, stages_in_flight * sizeof(chunk_stage), in};
-  const launch_shape finish{"finish_chunks", by_chunk, {threads}, 0, in};
-  return with_element(type_, [&]<typename Element>() -> result<void> {
-    if (auto r = launch(describe, describe_kernel<Element>, list_, work_, of); !r) return r;
-    if (auto r = state_type == element::f32 ? launch(carry, carry_kernel<float>, list_, work_, of)
-                                            : launch(carry, carry_kernel<half>, list_, work_, of);
-        !r)
-      return r;
-    return launch(finish, finish_kernel<Element>, list_, work_, of);
-  });
+  if (auto r = describe(in, of); !r) return r;
+  if (auto r = carry(in, state_type, of); !r) return r;
+  return finish(in, of);
+}
+
+result<void> chunked_time_mix::describe(stream_handle in, const time_mix_parameters& of) const {
+  const launch_shape shape{"describe_chunks", {heads_, list_.room.chunks}, {threads}, sizeof(shared_chunk), in};
+  return with_element(type_,
+                      [&]<typename Element>() { return launch(shape, describe_kernel<Element>, list_, work_, of); });
+}
+
+result<void> chunked_time_mix::carry(stream_handle in, element state_type, const time_mix_parameters& of) const {
+  const launch_shape shape{
+      "carry_state", {2 * heads_, list_.room.runs}, {carry_threads}, stages_in_flight * sizeof(chunk_stage), in};
+  return state_type == element::f32 ? launch(shape, carry_kernel<float>, list_, work_, of)
+                                    : launch(shape, carry_kernel<half>, list_, work_, of);
+}
+
+result<void> chunked_time_mix::finish(stream_handle in, const time_mix_parameters& of) const {
+  const launch_shape shape{"finish_chunks", {heads_, list_.room.chunks}, {threads}, 0, in};
+  return with_element(type_,
+                      [&]<typename Element>() { return launch(shape, finish_kernel<Element>, list_, work_, of); });
 }
 
 }  // namespace skein::kernels::gpu

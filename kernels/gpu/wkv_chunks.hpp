@@ -54,8 +54,11 @@ class chunked_time_mix {
   [[nodiscard]] bool has_long_runs() const { return list_.room.runs > 0; }
   [[nodiscard]] bool has_short_runs() const { return short_runs_; }
 
-  /// One layer.
+  /// One layer: the three steps below.
   [[nodiscard]] result<void> run(stream_handle in, element state_type, const time_mix_parameters& of) const;
+  [[nodiscard]] result<void> describe(stream_handle in, const time_mix_parameters& of) const;
+  [[nodiscard]] result<void> carry(stream_handle in, element state_type, const time_mix_parameters& of) const;
+  [[nodiscard]] result<void> finish(stream_handle in, const time_mix_parameters& of) const;
 
   [[nodiscard]] std::size_t bytes() const { return memory_.bytes(); }
 
