@@ -11,8 +11,8 @@
 //   Y  = Q S^T + Y0            Q = R + lower_or_equal(R B^T) W    Y0 = lower_or_equal(R B^T) U0 + lower_or_equal(R K^T)
 //   V S' = S diag(G_64) + S P + D   P = W^T B diag(G_64)            D  = (U0^T B + V^T K) diag(G_64)
 // P, Q, D and Y0 need no state: a block for each chunk and head makes them (describe_kernel). What is left to do in
-// order is two products a chunk (carry_kernel); rows of S need each other nowhere, so a warp takes 16 of them. Norm,
-// bonus and gate are again everybody's own (finish_kernel).
+// order is one product a chunk (carry_kernel); rows of S need each other nowhere, so a warp takes 16 of them. Y, norm,
+// bonus and gate are again each chunk's own (finish_kernel).
 //
 // A decay is above 0.545, so 1 / G_64 is below 10^17: no fp32 and no tf32 overflows, and scaling loses no bits. In
 // S diag(G_64) the state keeps all its bits; only what tokens take out of it and read from it goes through operands.
@@ -84,35 +84,43 @@ struct alignas(16) shared_chunk {
 template <typename Element>
 __device__ void make_vectors(const time_mix_parameters& of, const run_chunk& chunk, gate_type<Element>* bonus,
                              shared_chunk& s) {
+  constexpr unsigned warps = threads / warp_width, at_once = 4;  // tokens whose inputs are on the way
   const lane_place at;
   const std::uint32_t first = at.lane * lane_channels, channel = blockIdx.x * head_size + first;
   const head_weights weights = load_weights(of, channel);
-#pragma unroll 2
-  for (unsigned t = at.warp; t < chunk_tokens; t += threads / warp_width) {
-    token_vectors made = {};
-    of_lane r = {};
-    float r_k = 0;
-    if (t < chunk.rows) {  // beyond, all is 0, so no state changes
-      const std::uint32_t row = chunk.first_row + t;
-      const token_inputs in = load_inputs<Element>(of, row, channel);
-      made = make_token<true>(in, weights, of.first_layer);
-      keep_v_first<Element>(of, row, channel, in.v);
-      store_floats(bonus + t * side + first, made.bonus);
-      for (unsigned i = 0; i < lane_channels; ++i) r[i] = in.r[i];
+  for (unsigned next = at.warp; next < chunk_tokens; next += at_once * warps) {
+    token_inputs in[at_once];
+#pragma unroll
+    for (unsigned i = 0; i < at_once; ++i) {
+      const unsigned t = next + i * warps;  // beyond the chunk it is the last token, which nobody uses
+      in[i] = load_inputs<Element>(of, chunk.first_row + (t < chunk.rows ? t : chunk.rows - 1), channel);
     }
-    for (unsigned i = 0; i < lane_channels; ++i) {
-      made.log_w[i] *= 1.44269504f;  // log2(e)
-      made.kk[i] = -made.kk[i];
-      r_k = multiply_add(r[i], made.k[i], r_k);
+#pragma unroll
+    for (unsigned i = 0; i < at_once; ++i) {
+      const unsigned t = next + i * warps;
+      token_vectors made = make_token<true>(in[i], weights, of.first_layer);
+      if (t < chunk.rows) {
+        keep_v_first<Element>(of, chunk.first_row + t, channel, in[i].v);
+        store_floats(bonus + t * side + first, made.bonus);
+      } else {  // all is 0, so no state changes
+        made = {};
+        for (float& r : in[i].r) r = 0;
+      }
+      float r_k = 0;
+      for (unsigned c = 0; c < lane_channels; ++c) {
+        made.log_w[c] *= 1.44269504f;  // log2(e)
+        made.kk[c] = -made.kk[c];
+        r_k = multiply_add(in[i].r[c], made.k[c], r_k);
+      }
+      store_floats(&s.l[t][first], made.log_w);
+      store_floats(&s.a[t][first], made.kk);
+      store_floats(&s.r[t][first], in[i].r);
+      store_floats(&s.b[t][first], made.a_kk);
+      store_floats(&s.k[t][first], made.k);
+      store_floats(&s.v[t][first], made.v);
+      r_k = warp_sum(r_k);
+      if (at.lane == 0) s.r_k[t] = r_k;
     }
-    store_floats(&s.l[t][first], made.log_w);
-    store_floats(&s.a[t][first], made.kk);
-    store_floats(&s.r[t][first], r);
-    store_floats(&s.b[t][first], made.a_kk);
-    store_floats(&s.k[t][first], made.k);
-    store_floats(&s.v[t][first], made.v);
-    r_k = warp_sum(r_k);
-    if (at.lane == 0) s.r_k[t] = r_k;
   }
 }
 
@@ -187,21 +195,10 @@ __device__ void invert_block(matrix& l, unsigned first, const lane_place& at) {
     if (t > own) l[first + t][first + own] = as_tf32(column[t]);
 }
 
-/// x <- x T^T: 16 tokens after 16, each from those before it.
+/// x <- x T^T: 16 tokens after 16; those that are ready are taken to all later ones.
 __device__ void solve(const matrix& l, const lane_place& at, token_columns& x) {
 #pragma unroll
   for (unsigned block = 0; block < strips; ++block) {
-#pragma unroll
-    for (unsigned tile = 0; tile < 2 * block; ++tile) {
-      tile_a a;
-      paired_operand(x[tile], a);
-#pragma unroll
-      for (unsigned n = 2 * block; n < 2 * block + 2; ++n) {
-        tile_b b;
-        load_paired(l, 8 * n, 8 * tile, at, b);
-        multiply_tiles(x[n], a, b);
-      }
-    }
     tile_a a[2];
     for (unsigned i = 0; i < 2; ++i) paired_operand(x[2 * block + i], a[i]);
 #pragma unroll
@@ -214,6 +211,16 @@ __device__ void solve(const matrix& l, const lane_place& at, token_columns& x) {
           for (unsigned i = 0; i < 2; ++i) b[i] = 2 * at.t + i < at.g ? b[i] : 0;
         multiply_tiles(x[2 * block + n], a[tile], b);
       }
+#pragma unroll
+    for (unsigned tile = 2 * block; tile < 2 * block + 2; ++tile) {
+      paired_operand(x[tile], a[0]);
+#pragma unroll
+      for (unsigned n = 2 * block + 2; n < tiles; ++n) {
+        tile_b b;
+        load_paired(l, 8 * n, 8 * tile, at, b);
+        multiply_tiles(x[n], a[0], b);
+      }
+    }
   }
 }
 
@@ -363,12 +370,12 @@ __global__ void __launch_bounds__(threads, 2)
 // ---- carry: the state through the chunks of a run ----
 
 constexpr unsigned carry_threads = 64;  // two warps: half of a head's values
-constexpr unsigned stages_in_flight = 3;
+constexpr unsigned stages_in_flight = 4;
 
 /// What a block needs of a chunk.
 struct alignas(16) chunk_stage {
-  half p[matrix_floats], q[matrix_floats];
-  float d[matrix_floats / 2], y[matrix_floats / 2];
+  half p[matrix_floats];
+  float d[matrix_floats / 2];
   float decay[side];
 };
 
@@ -378,36 +385,19 @@ __device__ void copy_part(T* to, const T* from, unsigned count) {
   for (unsigned i = threadIdx.x * size; i < count; i += carry_threads * size) copy_async(to + i, from + i);
 }
 __device__ void copy_stage(chunk_stage& to, const chunk_workspace& work, std::size_t index, unsigned part) {
-  const std::size_t place = index * matrix_floats, own = place + part * matrix_floats / 2;
+  const std::size_t place = index * matrix_floats;
   copy_part(to.p, work.p + place, matrix_floats);
   copy_part(to.decay, work.decay + index * side, side);
-  copy_part(to.d, work.d + own, matrix_floats / 2);
-  copy_part(to.q, work.q + place, matrix_floats);
-  copy_part(to.y, work.y + own, matrix_floats / 2);
+  copy_part(to.d, work.d + place + part * matrix_floats / 2, matrix_floats / 2);
 }
 
-/// c += a times four tiles of a right operand, of which the first has the number `first`.
-__device__ void multiply_four(tile_c (&c)[4], const operand_rows& a, const half* right, unsigned first, unsigned lane) {
-#pragma unroll
-  for (unsigned piece = 0; piece < 2; ++piece) {
-    packet<half> together[4];
-    for (unsigned n = 0; n < 4; ++n) together[n] = load_packet(right + right_operand_at(first + n, piece, lane));
-#pragma unroll
-    for (unsigned tile = 0; tile < 4; ++tile)
-#pragma unroll
-      for (unsigned n = 0; n < 4; ++n) {
-        const tile_b b = {to_float(together[n].values[2 * tile]), to_float(together[n].values[2 * tile + 1])};
-        multiply_tiles(c[n], a[4 * piece + tile], b);
-      }
-  }
-}
-
-/// S of 16 values: c[0 .. 1] of tile i are keys 8i + 2t and its successor of value g, c[2 .. 3] those of value g + 8.
+/// Keys 8 tile + 2t and its successor of value g (row 0) or g + 8 (row 1) of 16 values.
 template <typename Stored>
 __device__ Stored* state_pair(Stored* head, unsigned strip, unsigned tile, unsigned row, const lane_place& at) {
   return head + head_state_index<Stored>(16 * strip + at.g + 8 * row, 8 * tile + 2 * at.t);
 }
 
+/// Leaves the states before the chunks, as left operands, in the place of D.
 template <typename Stored>
 __global__ void __launch_bounds__(carry_threads)
     carry_kernel(chunk_list list, chunk_workspace work, time_mix_parameters of) {
@@ -442,29 +432,18 @@ __global__ void __launch_bounds__(carry_threads)
     end_copies();
 
     const chunk_stage& chunk = stages[c % stages_in_flight];
+    float* const before = work.d + index(c) * matrix_floats;
     operand_rows a;
 #pragma unroll
-    for (unsigned tile = 0; tile < tiles; ++tile) paired_operand(state[tile], a[tile]);
-#pragma unroll
-    for (unsigned first = 0; first < tiles; first += 4) {
-      tile_c sums[4];
-      for (unsigned n = 0; n < 4; ++n) {
-        load_floats(chunk.d + result_at(at.warp, first + n, at.lane), sums[n]);
-        for (unsigned i = 0; i < 4; ++i)
-          sums[n][i] = multiply_add(state[first + n][i], chunk.decay[8 * (first + n) + 2 * at.t + i % 2], sums[n][i]);
-      }
-      multiply_four(sums, a, chunk.p, first, at.lane);
-      for (unsigned n = 0; n < 4; ++n)
-        for (unsigned i = 0; i < 4; ++i) state[first + n][i] = sums[n][i];
+    for (unsigned tile = 0; tile < tiles; ++tile) {
+      paired_operand(state[tile], a[tile]);
+      store_floats(before + result_at(strip, tile, at.lane), a[tile]);
+      float added[4];
+      load_floats(chunk.d + result_at(at.warp, tile, at.lane), added);
+      for (unsigned i = 0; i < 4; ++i)
+        state[tile][i] = multiply_add(state[tile][i], chunk.decay[8 * tile + 2 * at.t + i % 2], added[i]);
     }
-    float* const y = work.y + index(c) * matrix_floats;
-#pragma unroll
-    for (unsigned first = 0; first < tiles; first += 4) {
-      tile_c sums[4];
-      for (unsigned n = 0; n < 4; ++n) load_floats(chunk.y + result_at(at.warp, first + n, at.lane), sums[n]);
-      multiply_four(sums, a, chunk.q, first, at.lane);
-      for (unsigned n = 0; n < 4; ++n) store_floats(y + result_at(strip, first + n, at.lane), sums[n]);
-    }
+    multiply_right(state, a, chunk.p, 0, at.lane);
   }
 
 #pragma unroll
@@ -475,32 +454,43 @@ __global__ void __launch_bounds__(carry_threads)
     }
 }
 
-// ---- finish: norm, bonus and gate ----
+// ---- finish: what tokens read from the state, norm, bonus and gate ----
 
 template <typename Element>
 __global__ void __launch_bounds__(threads)
     finish_kernel(chunk_list list, chunk_workspace work, time_mix_parameters of) {
-  constexpr unsigned pitch_of_y = side + 4;
-  __shared__ float y[side][pitch_of_y];  // [token, value]
+  __shared__ float y[side][side + 4];  // [token, value]
   if (blockIdx.y >= list.count->chunks) return;
   const run_chunk chunk = list.chunks[blockIdx.y];
   const std::size_t place = (std::size_t{blockIdx.y} * gridDim.x + blockIdx.x) * matrix_floats;
   const lane_place at;
-  for (unsigned i = at.warp; i < strips * tiles; i += threads / warp_width) {
-    const unsigned strip = i / tiles, tile = i % tiles;
-    tile_c c;
-    load_floats(work.y + place + result_at(strip, tile, at.lane), c);
-    for (unsigned j = 0; j < 4; ++j) y[8 * tile + 2 * at.t + j % 2][16 * strip + at.g + j / 2 * 8] = c[j];
-  }
+  constexpr unsigned half_tiles = tiles / 2;  // a warp has 16 values and half of the tokens
+  const unsigned strip = at.warp % strips, first_tile = at.warp / strips * half_tiles;
+  tile_c sums[half_tiles];
+  operand_rows state;
+  for (unsigned n = 0; n < half_tiles; ++n)
+    load_floats(work.y + place + result_at(strip, first_tile + n, at.lane), sums[n]);
+#pragma unroll
+  for (unsigned tile = 0; tile < tiles; ++tile)
+    load_floats(work.d + place + result_at(strip, tile, at.lane), state[tile]);
+  multiply_right(sums, state, work.q + place, first_tile, at.lane);
+  for (unsigned n = 0; n < half_tiles; ++n)
+    for (unsigned i = 0; i < 4; ++i)
+      y[8 * (first_tile + n) + 2 * at.t + i % 2][16 * strip + at.g + i / 2 * 8] = sums[n][i];
   __syncthreads();
+
   const auto* const bonuses = static_cast<const gate_type<Element>*>(work.bonus) + place;
   const std::uint32_t first = at.lane * lane_channels, channel = blockIdx.x * head_size + first;
+  of_lane weight, bias;
+  load_floats(of.ln_x_weight + channel, weight);
+  load_floats(of.ln_x_bias + channel, bias);
+#pragma unroll 4
   for (unsigned t = at.warp; t < chunk.rows; t += threads / warp_width) {
     of_lane read, bonus, g;
     load_floats(&y[t][first], read);
     load_floats(bonuses + t * side + first, bonus);
     load_products<gate_type<Element>>(of.g_out, chunk.first_row + t, channel, g);
-    finish_token<Element>(of, chunk.first_row + t, channel, read, bonus, g);
+    finish_token<Element>(of, chunk.first_row + t, channel, read, weight, bias, bonus, g);
   }
 }
 

@@ -29,7 +29,7 @@ struct chunk_list {
   counts room;  ///< what launches have blocks for
 };
 
-/// What the steps of wkv_chunks.cu leave for each other, for each chunk and head.
+/// What the steps of wkv_chunks.cu leave for each other, for each chunk and head: matrices by their names there.
 struct chunk_workspace {
   half *p = nullptr, *q = nullptr;
   float *d = nullptr, *y = nullptr, *decay = nullptr;

@@ -83,4 +83,22 @@ __device__ inline void store_result(float* to, unsigned strip, const lane_place&
   for (unsigned tile = 0; tile < tiles; ++tile) store_floats(to + result_at(strip, tile, at.lane), c[tile]);
 }
 
+/// c += a times `count` tiles of a right operand, of which the first has the number `first`.
+template <unsigned count>
+__device__ void multiply_right(tile_c (&c)[count], const operand_rows& a, const half* right, unsigned first,
+                               unsigned lane) {
+#pragma unroll
+  for (unsigned piece = 0; piece < 2; ++piece) {
+    packet<half> together[count];
+    for (unsigned n = 0; n < count; ++n) together[n] = load_packet(right + right_operand_at(first + n, piece, lane));
+#pragma unroll
+    for (unsigned tile = 0; tile < tiles / 2; ++tile)
+#pragma unroll
+      for (unsigned n = 0; n < count; ++n) {
+        const tile_b b = {to_float(together[n].values[2 * tile]), to_float(together[n].values[2 * tile + 1])};
+        multiply_tiles(c[n], a[tiles / 2 * piece + tile], b);
+      }
+  }
+}
+
 }  // namespace skein::kernels::gpu

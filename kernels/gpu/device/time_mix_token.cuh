@@ -103,13 +103,11 @@ __device__ void keep_v_first(const time_mix_parameters& of, std::uint32_t row, s
     store_floats(static_cast<Element*>(of.v_first) + static_cast<std::size_t>(row) * of.width + channel, v);
 }
 
-/// out = (group_norm(y) + bonus) * g, where y is what was read from the state.
+/// out = (group_norm(y) * weight + bias + bonus) * g, where y is what was read from the state; `weight` and `bias` are
+/// ln_x of the lane's channels.
 template <typename Element>
 __device__ void finish_token(const time_mix_parameters& of, std::uint32_t row, std::uint32_t channel, of_lane& y,
-                             const of_lane& bonus, const of_lane& g) {
-  of_lane weight, bias;
-  load_floats(of.ln_x_weight + channel, weight);
-  load_floats(of.ln_x_bias + channel, bias);
+                             const of_lane& weight, const of_lane& bias, const of_lane& bonus, const of_lane& g) {
   float sum = 0, squares = 0;
   for (unsigned i = 0; i < lane_channels; ++i) sum += y[i];
   const float mean = warp_sum(sum) / head_size;
