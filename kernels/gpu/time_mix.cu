@@ -1,10 +1,11 @@
 // Token after token: what decode, short runs and every GPU without tensor cores use.
 //
-// A block is one head of one run. Four lanes share a row of the state, S[value, 0 .. 63], a quarter of its keys each,
-// and keep it in registers for the whole run; sums over keys are three additions beyond a lane's own. So nothing of the
-// state passes between warps, and a token needs two barriers: before it, when its vectors are there, and after it, when
-// all values of y are. Its vectors and its output are one warp's work, so a tile of as many tokens as a block has warps
-// needs no more barriers than one token.
+// A block is one head of one run. Eight lanes share two rows of the state, S[value, 0 .. 63], an eighth of the keys
+// each, and keep them in registers for the whole run; sums over keys are three additions beyond a lane's own. So
+// nothing of the state passes between warps, and a token needs two barriers: before it, when its vectors are there, and
+// after it, when all values of y are. Its vectors and its output are one warp's work, so a tile of as many tokens as a
+// block has warps needs no more barriers than one token. Two rows, because what a multiprocessor can bring from shared
+// memory into registers would be the limit for states in 16 bits: vectors are loaded once for both.
 //
 // Nothing but addresses comes before the loads of the state, which take longest; and nothing touches what they bring
 // before the vectors of the first tile are made.
@@ -18,12 +19,14 @@ namespace skein::kernels::gpu {
 
 namespace {
 
-constexpr unsigned value_lanes = 4;  // that share a row of the state
-constexpr unsigned threads = head_size * value_lanes;
+constexpr unsigned row_lanes = 8;  // that share rows of the state
+constexpr unsigned lane_rows = 2;
+constexpr unsigned lane_keys = head_size / row_lanes;
+constexpr unsigned threads = head_size / lane_rows * row_lanes;
 constexpr unsigned blocks_each = 4;  // of a multiprocessor, by registers: their states on the way are 64 KiB
-constexpr unsigned lane_keys = head_size / value_lanes;
 constexpr unsigned tile_tokens = threads / warp_width;
 
+/// r, w, k, kk and a_kk in the order of row_part::position, the others by channel.
 struct alignas(16) shared_tile {
   float r[tile_tokens][head_size], w[tile_tokens][head_size], k[tile_tokens][head_size], v[tile_tokens][head_size];
   float kk[tile_tokens][head_size], a_kk[tile_tokens][head_size], y[tile_tokens][head_size];
@@ -32,87 +35,111 @@ struct alignas(16) shared_tile {
   float ln_x_weight[head_size], ln_x_bias[head_size];
 };
 
-/// Four keys' worth of a vector in shared memory.
-__device__ packet<float> four(const float* vector, std::uint32_t key) { return load_packet(vector + key); }
-
-/// A lane's part of a row of the state. Its keys are whole packets, every fourth one of the row, so that the lanes of a
-/// row read 64 bytes in one piece.
+/// A lane's part of its rows of the state: whole packets of keys, every eighth one of a row.
 template <typename Stored>
 struct row_part {
   static constexpr unsigned size = packet<Stored>::size;
+  static constexpr unsigned fours = lane_keys / 4;
   struct packets {
-    packet<Stored> of[lane_keys / size];
+    packet<Stored> of[lane_rows][lane_keys / size];
   };
-  std::uint32_t value, lane;
-  float s[lane_keys];
+  /// `first_value` and the value four further: those of a warp's lanes are side by side.
+  std::uint32_t first_value, lane;
+  float s[lane_rows][lane_keys];
 
-  /// The key of s[i].
-  __device__ std::uint32_t key(unsigned i) const { return (i / size * value_lanes + lane) * size + i % size; }
+  __device__ row_part() {
+    constexpr unsigned groups = warp_width / row_lanes;  // of a warp
+    first_value = threadIdx.x / warp_width * groups * lane_rows + threadIdx.x % warp_width / row_lanes;
+    lane = threadIdx.x % row_lanes;
+  }
+  __device__ std::uint32_t value(unsigned row) const { return first_value + row * (warp_width / row_lanes); }
+  /// Where a key of a vector lies in shared memory: then lanes that read four keys each read 128 bytes in one piece.
+  __device__ static std::uint32_t position(std::uint32_t key) {
+    const std::uint32_t of_packet = key / size, four_of_packet = key % size / 4;
+    return (of_packet / row_lanes * (size / 4) + four_of_packet) * (4 * row_lanes) + of_packet % row_lanes * 4 +
+           key % 4;
+  }
 
+  __device__ std::uint32_t place(unsigned row, unsigned i) const {
+    return head_state_index<Stored>(value(row), (i * row_lanes + lane) * size);
+  }
   __device__ packets load(const Stored* head) const {
     packets loaded;
 #pragma unroll
-    for (unsigned i = 0; i < lane_keys; i += size)
-      loaded.of[i / size] = load_packet_once(head + head_state_index<Stored>(value, key(i)));
+    for (unsigned row = 0; row < lane_rows; ++row)
+      for (unsigned i = 0; i < lane_keys / size; ++i) loaded.of[row][i] = load_packet_once(head + place(row, i));
     return loaded;
   }
   __device__ void unpack(const packets& loaded) {
 #pragma unroll
-    for (unsigned i = 0; i < lane_keys; ++i) s[i] = to_float(loaded.of[i / size].values[i % size]);
+    for (unsigned row = 0; row < lane_rows; ++row)
+      for (unsigned i = 0; i < lane_keys; ++i) s[row][i] = to_float(loaded.of[row][i / size].values[i % size]);
   }
   __device__ void store(Stored* head) const {
 #pragma unroll
-    for (unsigned i = 0; i < lane_keys; i += size) {
-      packet<Stored> packed;
-      for (unsigned j = 0; j < size; ++j) packed.values[j] = from_float<Stored>(s[i + j]);
-      store_packet(head + head_state_index<Stored>(value, key(i)), packed);
-    }
-  }
-
-  /// S <- S diag(w) - (S kk) (a * kk)^T + v k^T; returns (S r)[value] in all lanes of the row.
-  __device__ float take(const shared_tile& tile, std::uint32_t t) {
-    float removed[2] = {}, read[2] = {};  // two chains: the additions need not wait for each other
-#pragma unroll
-    for (unsigned i = 0; i < lane_keys; i += 4) {
-      const auto kk = four(tile.kk[t], key(i));
-      for (unsigned j = 0; j < 4; ++j) removed[j % 2] = multiply_add(s[i + j], kk.values[j], removed[j % 2]);
-    }
-    const float all_removed = sum_of_row(removed[0] + removed[1]), v = tile.v[t][value];
-#pragma unroll
-    for (unsigned i = 0; i < lane_keys; i += 4) {
-      const auto w = four(tile.w[t], key(i)), k = four(tile.k[t], key(i));
-      const auto a_kk = four(tile.a_kk[t], key(i)), r = four(tile.r[t], key(i));
-      for (unsigned j = 0; j < 4; ++j) {
-        const float kept = multiply_add(-all_removed, a_kk.values[j], s[i + j] * w.values[j]);
-        const float updated = multiply_add(v, k.values[j], kept);
-        read[j % 2] = multiply_add(updated, r.values[j], read[j % 2]);
-        s[i + j] = to_float(from_float<Stored>(updated));
+    for (unsigned row = 0; row < lane_rows; ++row)
+      for (unsigned i = 0; i < lane_keys / size; ++i) {
+        packet<Stored> packed;
+        for (unsigned j = 0; j < size; ++j) packed.values[j] = from_float<Stored>(s[row][i * size + j]);
+        store_packet(head + place(row, i), packed);
       }
-    }
-    return sum_of_row(read[0] + read[1]);
   }
 
+  /// S <- S diag(w) - (S kk) (a * kk)^T + v k^T; y = S r of the rows, in all their lanes.
+  __device__ void take(const shared_tile& tile, std::uint32_t t, float (&y)[lane_rows]) {
+    float removed[lane_rows] = {}, v[lane_rows];
+#pragma unroll
+    for (unsigned i = 0; i < fours; ++i) {
+      const auto kk = four(tile.kk[t], i);
+      for (unsigned row = 0; row < lane_rows; ++row)
+        for (unsigned j = 0; j < 4; ++j) removed[row] = multiply_add(s[row][4 * i + j], kk.values[j], removed[row]);
+    }
+    for (unsigned row = 0; row < lane_rows; ++row) {
+      removed[row] = sum_of_row(removed[row]);
+      v[row] = tile.v[t][value(row)];
+      y[row] = 0;
+    }
+#pragma unroll
+    for (unsigned i = 0; i < fours; ++i) {
+      const auto w = four(tile.w[t], i), k = four(tile.k[t], i), a_kk = four(tile.a_kk[t], i), r = four(tile.r[t], i);
+      for (unsigned row = 0; row < lane_rows; ++row)
+        for (unsigned j = 0; j < 4; ++j) {
+          float& state = s[row][4 * i + j];
+          const float kept = multiply_add(-removed[row], a_kk.values[j], state * w.values[j]);
+          const float updated = multiply_add(v[row], k.values[j], kept);
+          y[row] = multiply_add(updated, r.values[j], y[row]);
+          state = to_float(from_float<Stored>(updated));
+        }
+    }
+    for (unsigned row = 0; row < lane_rows; ++row) y[row] = sum_of_row(y[row]);
+  }
+
+ private:
+  /// Of a vector, those of the lane's keys 4i .. 4i + 4.
+  __device__ packet<float> four(const float* vector, unsigned i) const {
+    return load_packet(vector + (i * row_lanes + lane) * 4);
+  }
   __device__ static float sum_of_row(float value) {
-    value += shuffle_xor(value, 1);
-    return value + shuffle_xor(value, 2);
+    for (unsigned mask = 1; mask < row_lanes; mask *= 2) value += shuffle_xor(value, mask);
+    return value;
   }
 };
 
 /// Makes a token's vectors.
-template <typename Element>
+template <typename Element, typename Stored>
 __device__ void fill_tile(const time_mix_parameters& of, std::uint32_t row, std::uint32_t channel, shared_tile& tile,
                           std::uint32_t t) {
   const token_inputs in = load_inputs<Element>(of, row, channel);
   token_vectors made = make_token<false>(in, load_weights(of, channel), of.first_layer);
   for (float& w : made.log_w) w = expf(w);
   keep_v_first<Element>(of, row, channel, in.v);
-  const std::uint32_t first = channel % head_size;
-  store_floats(&tile.r[t][first], in.r);
-  store_floats(&tile.w[t][first], made.log_w);
-  store_floats(&tile.k[t][first], made.k);
+  const std::uint32_t first = channel % head_size, as_key = row_part<Stored>::position(first);
+  store_floats(&tile.r[t][as_key], in.r);
+  store_floats(&tile.w[t][as_key], made.log_w);
+  store_floats(&tile.k[t][as_key], made.k);
+  store_floats(&tile.kk[t][as_key], made.kk);
+  store_floats(&tile.a_kk[t][as_key], made.a_kk);
   store_floats(&tile.v[t][first], made.v);
-  store_floats(&tile.kk[t][first], made.kk);
-  store_floats(&tile.a_kk[t][first], made.a_kk);
   store_floats(&tile.bonus[t][first], made.bonus);
   store_floats(&tile.g[t][first], in.g);
 }
@@ -137,7 +164,7 @@ __global__ void __launch_bounds__(threads, blocks_each) time_mix_kernel(device_b
   if (blockIdx.y >= rows.counts->runs || run.rows > of.rows_max) return;
   Stored* const head = reinterpret_cast<Stored*>(static_cast<char*>(of.state) + run.slot * of.slot_bytes) +
                        static_cast<std::size_t>(blockIdx.x) * head_size * head_size;
-  row_part<Stored> state{threadIdx.x / value_lanes, threadIdx.x % value_lanes, {}};
+  row_part<Stored> state;
   const auto loaded = state.load(head);
 
   const std::uint32_t warp = threadIdx.x / warp_width;
@@ -147,21 +174,22 @@ __global__ void __launch_bounds__(threads, blocks_each) time_mix_kernel(device_b
     tile.ln_x_weight[threadIdx.x] = of.ln_x_weight[blockIdx.x * head_size + threadIdx.x];
     tile.ln_x_bias[threadIdx.x] = of.ln_x_bias[blockIdx.x * head_size + threadIdx.x];
   }
-  if (warp < left) fill_tile<Element>(of, row, channel, tile, warp);
+  if (warp < left) fill_tile<Element, Stored>(of, row, channel, tile, warp);
   state.unpack(loaded);
   while (true) {
     __syncthreads();
     for (std::uint32_t t = 0; t < tile_tokens && t < left; ++t) {
-      const float read = state.take(tile, t);
-      if (state.lane == 0) tile.y[t][state.value] = read;
+      float y[lane_rows];
+      state.take(tile, t, y);
+      if (state.lane < lane_rows) tile.y[t][state.value(state.lane)] = state.lane == 0 ? y[0] : y[1];
     }
+    if (left <= tile_tokens) state.store(head);
     __syncthreads();
     if (warp < left) read_tile<Element>(of, row, channel, tile, warp);
     if (left <= tile_tokens) break;
     row += tile_tokens, left -= tile_tokens;
-    if (warp < left) fill_tile<Element>(of, row, channel, tile, warp);
+    if (warp < left) fill_tile<Element, Stored>(of, row, channel, tile, warp);
   }
-  state.store(head);
 }
 
 }  // namespace
