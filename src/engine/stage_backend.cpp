@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/check.hpp"
+#include "base/clock.hpp"
 #include "model/rwkv7.hpp"
 
 namespace skein::engine {
@@ -74,6 +75,7 @@ result<void> stage_backend::park(slot_id slot, parked_sequence& out) {
 }
 
 result<void> stage_backend::unpark(slot_id slot, const sampling::sampling_params& params, const parked_sequence& in) {
+  check(in.state.size() == stages_->state_floats(), "a parked state of another size");
   slots_[slot].restore(params, in);
   stages_->write_state(slot, in.state);
   return {};
@@ -90,7 +92,14 @@ result<void> stage_backend::read_state(slot_id slot, std::span<float> state) {
   return stages_->status();
 }
 
-result<void> stage_backend::run(std::uint64_t, const tick_plan& plan, std::vector<row_result>& results) {
+result<void> stage_backend::launch(const tick_plan& plan, tick_result& out) {
+  const steady_time begin = real_clock().now();
+  auto outcome = run(plan, out.rows);
+  out.seconds = std::chrono::duration<double>(real_clock().now() - begin).count();
+  return outcome;
+}
+
+result<void> stage_backend::run(const tick_plan& plan, std::vector<row_result>& results) {
   results.resize(plan.rows.size());
   groups_.begin(plan.rows);
   tokens_.clear();
@@ -210,7 +219,7 @@ void stage_backend::draw_groups(const tick_plan& plan, std::vector<row_result>& 
   }
 }
 
-row_result stage_backend::draw(slot_id slot, std::span<const std::uint32_t> allowed) {
+result<row_result> stage_backend::draw(slot_id slot, std::span<const std::uint32_t> allowed) {
   row_result out;
   out.slot = slot;
   const auto drawn = slots_[slot].draw_kept(allowed);
