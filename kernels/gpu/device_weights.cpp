@@ -89,7 +89,7 @@ class loader {
 
   /// Ends the first pass.
   device_buffer<std::byte> allocate() {
-    device_buffer<std::byte> memory(used_);
+    device_buffer<std::byte> memory(used_, "the weights");
     base_ = memory.data();
     used_ = 0;
     staging_.emplace(piece_bytes);

@@ -5,6 +5,7 @@
 
 #include "base/check.hpp"
 #include "base/clock.hpp"
+#include "engine/row_results.hpp"
 #include "model/rwkv7.hpp"
 
 namespace skein::engine {
@@ -16,18 +17,6 @@ void parallel_for(kernels::stages& stages, std::size_t count, Body body) {
     for (std::size_t i = begin; i < end; ++i) (*static_cast<Body*>(context))(i);
   };
   stages.parallel_for(count, piece, &body);
-}
-
-// Empty again, with the memory of its vectors.
-void reset(row_result& r, slot_id slot) {
-  auto scores = std::move(r.scores);
-  auto logits = std::move(r.logits);
-  scores.clear();
-  logits.clear();
-  r = {};
-  r.slot = slot;
-  r.scores = std::move(scores);
-  r.logits = std::move(logits);
 }
 
 void report_draw(row_result& out, const sampling::sampler::drawn& drawn, stop_cause stopped) {
@@ -150,7 +139,7 @@ void stage_backend::want_logits(const row& r, std::uint32_t index, std::uint32_t
   const std::uint32_t last = tokens - 1;
   const bool every_position = r.logits == logits_wanted::all;
   const bool last_position = draws || r.logits == logits_wanted::last;
-  const std::uint32_t scored = r.kind != row_kind::score ? 0 : r.score_next == no_token ? last : tokens;
+  const std::uint32_t scored = scores_of(r, tokens);
   out.scores.resize(scored);
   if (every_position || r.logits == logits_wanted::last || (draws && r.sync))
     out.logits.resize(std::size_t{every_position ? tokens : 1} * vocab_);

@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "kernels/gpu/batch_upload.hpp"
+#include "tests/kernels/gpu/batch_upload.hpp"
 #include "kernels/gpu/elements.hpp"
 #include "tests/kernels/random_rwkv7.hpp"
 
