@@ -62,6 +62,8 @@ struct device_mixtures {
   std::uint32_t room = 0;
 };
 
+struct slot_memory;
+
 struct sampler_limits {
   std::uint32_t vocab = 0, slots = 0;
   std::uint32_t rows_max = 0;       ///< draws, or scores, of one launch: the largest room
@@ -120,6 +122,8 @@ class slot_samplers {
   [[nodiscard]] result<void> upload(stream_handle in, slot_id slot, slot_record record,
                                     std::span<const bias_entry> bias, std::span<const token_id> stop_ids,
                                     last_token_of_start last_token);
+
+  [[nodiscard]] slot_memory memory() const;
 
   sampler_limits limits_;
   device_buffer<slot_record> records_;      // [slots]

@@ -148,6 +148,14 @@ T atomicAdd(T* at, T value) {
   return before;
 }
 
+template <typename T>
+T atomicMin(T* at, T value) {
+  const T before = *at;
+  if (value < before) *at = value;
+  return before;
+}
+inline void __threadfence() {}
+
 /// IEEE half precision.
 struct half {
   std::uint16_t bits;
