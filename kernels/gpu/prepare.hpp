@@ -14,11 +14,11 @@ struct planned_row {
   slot_id deciding;         ///< whose budget decides: of a group's first row, else the own
   std::uint32_t first_row;  ///< of the batch
   std::uint32_t rows;
-  std::uint32_t draw;                   ///< index among the tick's wanted rows of the position that is drawn from
-  std::uint32_t member;                 ///< index among the members of mixtures, or no_place
-  std::uint32_t mixture;                ///< of which this is the first row, or no_place
-  std::uint32_t wanted;                 ///< where further wanted rows begin
-  std::uint32_t position, positions;    ///< which of the row's positions they are
+  std::uint32_t draw;                 ///< index among the tick's wanted rows of the position that is drawn from
+  std::uint32_t member;               ///< index among the members of mixtures, or no_place
+  std::uint32_t mixture;              ///< of which this is the first row, or no_place
+  std::uint32_t wanted;               ///< where further wanted rows begin
+  std::uint32_t position, positions;  ///< which of the row's positions they are
   std::uint32_t decodes : 1, samples : 1, draws_alone : 1;
 };
 
@@ -34,10 +34,10 @@ struct preparation {
   sequence_run* runs = nullptr;
   std::uint32_t* run_of_row = nullptr;
   std::uint32_t* wanted_rows = nullptr;
-  draw_row* draws = nullptr;             ///< of rows that draw alone; no_slot where nothing is drawn
-  mixture_member* members = nullptr;     ///< no_slot likewise
-  draw_row* mixture_draws = nullptr;     ///< likewise; mixtures are drawn `mixtures_at_once` at a time
-  std::uint32_t* status = nullptr;       ///< row_status of each row
+  draw_row* draws = nullptr;          ///< of rows that draw alone; no_slot where nothing is drawn
+  mixture_member* members = nullptr;  ///< no_slot likewise
+  draw_row* mixture_draws = nullptr;  ///< likewise; mixtures are drawn `mixtures_at_once` at a time
+  std::uint32_t* status = nullptr;    ///< row_status of each row
 };
 /// `room`: rows that blocks are launched for.
 [[nodiscard]] result<void> prepare(stream_handle in, const preparation& of, std::uint32_t room);

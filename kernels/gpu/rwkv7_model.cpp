@@ -63,7 +63,7 @@ result<void> rwkv7_model::queue_forward(const device_batch& rows, stream_handle 
 
 void rwkv7_model::embed(pass& tick) {
   tick.note(gpu::embed(tick.in, tick.rows, type_, weights_.emb.data, padded(dims_.embd), weights_.ln0, x_.data(),
-                  dims_.embd));
+                       dims_.embd));
 }
 
 void rwkv7_model::time_mix_in(std::uint32_t layer, pass& tick) {

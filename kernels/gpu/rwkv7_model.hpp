@@ -32,9 +32,9 @@ struct model_room {
   std::uint32_t slots = 0;       ///< with those that nobody is given
 };
 
-/// RWKV-7 on a GPU, or in the emulator: which kernel runs over which buffers. Weights, activations and the states of all
-/// slots, taken when it is made. Everything is queued in the stream that is given, nothing waits, nothing reads a batch
-/// on the host, and all addresses stay: a call may be recorded in a graph. The residual stream x, sums, norms and
+/// RWKV-7 on a GPU, or in the emulator: which kernel runs over which buffers. Weights, activations and the states of
+/// all slots, taken when it is made. Everything is queued in the stream that is given, nothing waits, nothing reads a
+/// batch on the host, and all addresses stay: a call may be recorded in a graph. The residual stream x, sums, norms and
 /// token-shift states are fp32; matrices and what their products exchange are of the chosen element type.
 ///
 /// What a row and its state become depends on the tokens of its own sequence only, as stages.hpp promises.

@@ -41,8 +41,8 @@ class state_stages {
     pinned_buffer<slot_record> record;
     pinned_buffer<token_id> penalty_tokens;
     pinned_buffer<float> penalties;
-    event at_slot;   ///< the ticks' stream is done with `canonical` and the position
-    event at_host;   ///< the copies' stream is done with `canonical` and `state`
+    event at_slot;  ///< the ticks' stream is done with `canonical` and the position
+    event at_host;  ///< the copies' stream is done with `canonical` and `state`
   };
   [[nodiscard]] result<void> write_state(stage& through, slot_id slot, rwkv7_model& model, stream_handle ticks);
 

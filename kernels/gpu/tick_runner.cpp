@@ -22,8 +22,8 @@ constexpr std::uint32_t mixtures_at_once = 16;
 
 // Sizes that decode ticks are recorded for. A tick of another number of rows takes the next; its blocks beyond the rows
 // that there are do nothing.
-constexpr std::array<std::uint32_t, 28> decode_sizes = {1,   2,   4,   8,   12,  16,  24,   32,   48,   64,
-                                                        96,  128, 192, 256, 320, 384, 512,  640,  768,  960,
+constexpr std::array<std::uint32_t, 28> decode_sizes = {1,    2,    4,    8,    12,   16,   24,   32,  48,  64,
+                                                        96,   128,  192,  256,  320,  384,  512,  640, 768, 960,
                                                         1152, 1344, 1536, 1792, 2048, 2560, 3072, 4096};
 
 tick_room room_of(const gpu_options& options, std::uint32_t vocab) {

@@ -40,9 +40,9 @@ enum row_status : std::uint32_t {
 
 /// What became of a row, with its results. The memory stays until the tick after the next is launched.
 struct row_outcome {
-  std::uint32_t status = 0;            ///< of row_status
-  const drawn_token* drawn = nullptr;  ///< of a row that drew a token, alone or in its group
-  std::span<const token_scores> scores;       ///< of the row's tokens from the second on, and of score_next
+  std::uint32_t status = 0;                  ///< of row_status
+  const drawn_token* drawn = nullptr;        ///< of a row that drew a token, alone or in its group
+  std::span<const token_scores> scores;      ///< of the row's tokens from the second on, and of score_next
   const token_scores* last_score = nullptr;  ///< that of score_next, where it lies apart
 };
 struct tick_outcome {
@@ -74,9 +74,9 @@ struct runner_sizes {
   double graph_seconds = 0;         ///< what recording took
 };
 
-/// One model on one GPU, tick by tick. Everything is queued and runs in the order of the calls; a tick needs nothing from
-/// the host once it is launched: decode rows find their tokens, and whether they have stopped, on the device. Decode
-/// ticks, in which all rows only draw, are replayed from a graph recorded per size.
+/// One model on one GPU, tick by tick. Everything is queued and runs in the order of the calls; a tick needs nothing
+/// from the host once it is launched: decode rows find their tokens, and whether they have stopped, on the device.
+/// Decode ticks, in which all rows only draw, are replayed from a graph recorded per size.
 ///
 /// Calls come from one thread at a time. A failed call means that the device is lost; every later one gives the same
 /// first error.

@@ -10,9 +10,9 @@ namespace skein::kernels::gpu {
 
 /// The most that a tick may hold.
 struct tick_room {
-  std::uint32_t rows = 0;         ///< row entries
-  std::uint32_t tokens = 0;       ///< rows of the batch
-  std::uint32_t logit_rows = 0;   ///< of one piece of the head; at least `rows`, so that the first holds all draws
+  std::uint32_t rows = 0;        ///< row entries
+  std::uint32_t tokens = 0;      ///< rows of the batch
+  std::uint32_t logit_rows = 0;  ///< of one piece of the head; at least `rows`, so that the first holds all draws
   std::uint32_t mixtures_at_once = 1;
   std::uint32_t vocab = 0;
 };
@@ -25,18 +25,18 @@ struct logits_copy {
 
 /// Where the results of a row will be.
 struct row_place {
-  std::uint32_t draw = no_place;                    ///< among the drawn tokens
-  std::uint32_t first_score = 0, scores = 0;        ///< among the tick's scores; without that of the last position
-  std::uint32_t last_score = no_place;              ///< of the last position, where that is drawn from as well
+  std::uint32_t draw = no_place;              ///< among the drawn tokens
+  std::uint32_t first_score = 0, scores = 0;  ///< among the tick's scores; without that of the last position
+  std::uint32_t last_score = no_place;        ///< of the last position, where that is drawn from as well
 };
 
 /// What launches depend on: how much there is of everything. The lists are the upload's until it writes again.
 struct tick_shape {
   std::uint32_t rows = 0, tokens = 0, wanted = 0;
   std::uint32_t draws_alone = 0, mixtures = 0;
-  bool only_decodes = false;  ///< every row decodes and draws alone, and nothing else is wanted
-  std::span<const logits_copy> copies;       ///< in the order of the wanted rows
-  std::span<const std::uint32_t> scores;     ///< of each piece of the head
+  bool only_decodes = false;              ///< every row decodes and draws alone, and nothing else is wanted
+  std::span<const logits_copy> copies;    ///< in the order of the wanted rows
+  std::span<const std::uint32_t> scores;  ///< of each piece of the head
 };
 
 /// Carries plans of ticks to fixed places on the device: one pinned block a tick, one copy. Of the tick's wanted rows

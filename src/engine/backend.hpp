@@ -7,10 +7,10 @@
 
 namespace skein::engine {
 
-/// The work behind a host-run engine (host_engine.hpp): the commands of `engine`. All calls come from one thread, in the
-/// order in which they were queued. A back end that computes on the host has done a command when its call returns; one
-/// that drives a device may only have queued it there, in the same order. An error or an exception means that the device
-/// is lost: ticks launched before it may still be completed, no other call follows.
+/// The work behind a host-run engine (host_engine.hpp): the commands of `engine`. All calls come from one thread, in
+/// the order in which they were queued. A back end that computes on the host has done a command when its call returns;
+/// one that drives a device may only have queued it there, in the same order. An error or an exception means that the
+/// device is lost: ticks launched before it may still be completed, no other call follows.
 class backend {
  public:
   virtual ~backend() = default;

@@ -67,9 +67,7 @@ void gpu_backend::clear(slot_id slot) {
   std::ranges::fill(kept, 0.0f);
 }
 
-result<void> gpu_backend::park(slot_id slot, parked_sequence& out) {
-  return depart(slot, &out, {});
-}
+result<void> gpu_backend::park(slot_id slot, parked_sequence& out) { return depart(slot, &out, {}); }
 
 result<void> gpu_backend::read_state(slot_id slot, std::span<float> state) { return depart(slot, nullptr, state); }
 

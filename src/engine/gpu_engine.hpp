@@ -25,10 +25,9 @@ struct gpu_engine_options {
   std::string model_identity;  ///< model::identity of the checkpoint
 };
 
-/// The engine of one GPU: a tick runs there from its tokens to what is drawn, and the host queues the next meanwhile. The
-/// checkpoint may be closed when this returns.
-/// Errors: those of model::bind_rwkv7 and of make_gpu_rwkv7; unavailable for a device number that is not there,
-/// unsupported for another type of matrices or states.
+/// The engine of one GPU: a tick runs there from its tokens to what is drawn, and the host queues the next meanwhile.
+/// The checkpoint may be closed when this returns. Errors: those of model::bind_rwkv7 and of make_gpu_rwkv7;
+/// unavailable for a device number that is not there, unsupported for another type of matrices or states.
 [[nodiscard]] result<std::unique_ptr<engine>> make_gpu_engine(const kernels::gpu::plugin& plugin,
                                                               const model::checkpoint& file,
                                                               const model::model_info& info,

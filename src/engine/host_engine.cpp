@@ -233,8 +233,7 @@ class host_engine final : public engine {
     const bool is_tick = std::holds_alternative<tick_command>(c);
     if (std::holds_alternative<draw_command>(c) || std::holds_alternative<settle_command>(c)) complete_all();
     const result<void> outcome =
-        loss_ ? result<void>()
-              : attempt([&] { return std::visit([this](const auto& one) { return run(one); }, c); });
+        loss_ ? result<void>() : attempt([&] { return std::visit([this](const auto& one) { return run(one); }, c); });
     if (!outcome) complete_all();  // what was launched before the loss may have got through
     launched_ += is_tick;
     if (is_tick && !loss_ && outcome) {  // done when it is complete

@@ -15,7 +15,8 @@ inline void require_memory(SKEIN_GPU(Error_t) code, const char* doing, std::size
   if (code == SKEIN_GPU(Success)) return;
   std::size_t free_bytes = 0, total_bytes = 0;
   const bool known = SKEIN_GPU(MemGetInfo)(&free_bytes, &total_bytes) == SKEIN_GPU(Success);
-  auto why = outcome(code, (std::string(doing) + ' ' + std::to_string(bytes) + " bytes for " + purpose).c_str()).error();
+  auto why =
+      outcome(code, (std::string(doing) + ' ' + std::to_string(bytes) + " bytes for " + purpose).c_str()).error();
   if (known) why.message += " (" + std::to_string(free_bytes) + " bytes of device memory are free)";
   throw device_failure(std::move(why));
 }
