@@ -18,6 +18,11 @@ namespace {
 
 constexpr std::uint32_t few_logit_rows = 3;  // so that most ticks need several pieces of the head
 
+#if !defined(SKEIN_GPU_EMULATOR) || SKEIN_GPU_EMULATOR == 32  // with the other width only what hangs on it
+#define SKEIN_ENGINES_ON_THE_HOST
+#endif
+
+#if defined(SKEIN_ENGINES_ON_THE_HOST)
 std::unique_ptr<engine::engine> make_toy(const engine_sizes& sizes) {
   const kernels::stage_limits limits{
       .slots = sizes.slots, .max_rows = sizes.max_tick_tokens, .max_logit_rows = few_logit_rows, .threads = 2};
@@ -63,6 +68,15 @@ std::unique_ptr<engine::engine> make_rwkv7(const engine_sizes& sizes, std::optio
                                                         .limits = limits});
 }
 
+std::unique_ptr<engine::engine> make_fake(const engine_sizes& sizes) {
+  engine::fake_engine_options options;
+  options.slots = sizes.slots;
+  options.max_tick_tokens = sizes.max_tick_tokens;
+  options.max_tick_rows = sizes.max_tick_rows;
+  return engine::make_fake_engine(options);
+}
+#endif
+
 #if defined(SKEIN_GPU_EMULATOR)
 const random_rwkv7& small_gpu_model() {
   static const random_rwkv7 model({.layers = 2,
@@ -100,14 +114,6 @@ std::unique_ptr<engine::engine> make_emulated_gpu(const engine_sizes& sizes) {
   return engine::make_runner_engine(std::move(*runner), std::move(info));
 }
 #endif
-
-std::unique_ptr<engine::engine> make_fake(const engine_sizes& sizes) {
-  engine::fake_engine_options options;
-  options.slots = sizes.slots;
-  options.max_tick_tokens = sizes.max_tick_tokens;
-  options.max_tick_rows = sizes.max_tick_rows;
-  return engine::make_fake_engine(options);
-}
 
 }  // namespace
 
