@@ -15,6 +15,7 @@ enum class finish : std::uint8_t {
   relu_squared,  ///< out = max(sum, 0)^2, in fp32, then rounded
   add_f32,       ///< out += sum; out is fp32
   store_f32,     ///< out = sum; out is fp32
+  store_f16,     ///< out = sum; out is fp16
 };
 
 /// Both sides of a matrix in memory are multiples of this, filled up with zeros; so are the rows of its input.
@@ -25,7 +26,7 @@ inline constexpr std::uint32_t matrix_tile = 64;
 
 /// out[t, o] = finish(sum over i of matrix[o, i] * in[t, i])
 /// matrix : [padded(outputs), padded(inputs)] row-major;  in : [rows, in_stride];  both of the launch's element type
-/// out    : [rows, out_stride], of that type or fp32 as `how` says; only the first `outputs` of a row are written
+/// out    : [rows, out_stride], of that type, fp32 or fp16 as `how` says; only the first `outputs` of a row are written
 struct product {
   const void* matrix = nullptr;
   const void* in = nullptr;

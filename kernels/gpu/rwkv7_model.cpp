@@ -12,9 +12,7 @@ product multiply(const device_matrix& matrix, const activation& in, const activa
   return {matrix.data, in.data(), out.data(), matrix.outputs, matrix.inputs, in.stride(), out.stride(), how};
 }
 
-rank_out second_half(const void* matrix, const activation& inner, std::uint32_t rank) {
-  return {matrix, inner.data(), rank, inner.stride()};
-}
+product_rows rows_of(const activation& out) { return {out.data(), out.stride(), 0, 0}; }
 
 }  // namespace
 
@@ -85,10 +83,15 @@ void rwkv7_model::time_mix_in(std::uint32_t layer, pass& tick) {
 
 void rwkv7_model::time_mix_state(std::uint32_t layer, pass& tick) {
   const device_layer& p = weights_.layers[layer];
+  const auto& [y, w_out, a_out, g_out, v_out, unused] = mixed_;  // the shifted inputs are used up
+  const finish how = type_ == element::bf16 ? finish::store_f16 : finish::store;
+  const std::array<product, 4> products = {multiply(p.w2, inner_w_, w_out, how), multiply(p.a2, inner_a_, a_out, how),
+                                           multiply(p.g2, inner_g_, g_out, how), multiply(p.v2, inner_v_, v_out, how)};
+  multiply_rows(tick, std::span(products).first(layer == 0 ? 3 : 4));
   time_mix_parameters of;
-  of.r = r_.data(), of.k = k_.data(), of.v = v_.data(), of.v_first = v_first_.data(), of.y = y().data();
-  of.w = second_half(p.w2, inner_w_, dims_.rank_w), of.a = second_half(p.a2, inner_a_, dims_.rank_a);
-  of.v_mix = second_half(p.v2, inner_v_, dims_.rank_v), of.g = second_half(p.g2, inner_g_, dims_.rank_g);
+  of.r = rows_of(r_), of.k = rows_of(k_), of.v = rows_of(v_);
+  of.w_out = rows_of(w_out), of.a_out = rows_of(a_out), of.g_out = rows_of(g_out), of.v_out = rows_of(v_out);
+  of.v_first = v_first_.data(), of.y = y.data();
   of.w0 = p.w0, of.a0 = p.a0, of.v0 = p.v0, of.k_k = p.k_k, of.k_a = p.k_a, of.r_k = p.r_k;
   of.ln_x_weight = p.ln_x_weight, of.ln_x_bias = p.ln_x_bias;
   of.state = states_.data() + layout_.wkv(layer), of.slot_bytes = layout_.bytes();
@@ -96,7 +99,7 @@ void rwkv7_model::time_mix_state(std::uint32_t layer, pass& tick) {
   tick.note(time_mix(tick.in, tick.rows, type_, layout_.type, of));
 }
 
-void rwkv7_model::time_mix_out(std::uint32_t layer, pass& tick) { add_to_x(tick, weights_.layers[layer].output, y()); }
+void rwkv7_model::time_mix_out(std::uint32_t layer, pass& tick) { add_to_x(tick, weights_.layers[layer].output, mixed_[0]); }
 
 void rwkv7_model::channel_mix_in(std::uint32_t layer, pass& tick) {
   const device_layer& p = weights_.layers[layer];
@@ -181,9 +184,9 @@ void rwkv7_model::set_initial_state(const rwkv7_weights& weights, stream_handle 
 
 namespace {
 
-// The kernels know one head size, and keep rows and low-rank values in 48 KiB of shared memory.
+// The kernels know one head size, and keep rows in 48 KiB of shared memory.
 result<void> check_sizes(const rwkv7_dims& dims) {
-  constexpr std::uint32_t embd_max = 6144, rank_max = 960;
+  constexpr std::uint32_t embd_max = 6144;
   const auto refuse = [](const char* what, std::uint32_t is, const char* limit) {
     return error{error_kind::unsupported, std::string(what) + ' ' + std::to_string(is) + limit, ""};
   };
@@ -191,8 +194,6 @@ result<void> check_sizes(const rwkv7_dims& dims) {
     return refuse("head size", dims.head_size, " is not 64, the one that the GPU engine handles");
   if (dims.embd > embd_max)
     return refuse("width", dims.embd, " is above 6144, the largest that the GPU engine handles");
-  for (const std::uint32_t rank : {dims.rank_w, dims.rank_a, dims.rank_v, dims.rank_g})
-    if (rank > rank_max) return refuse("rank", rank, " is above 960, the largest that the GPU engine handles");
   return {};
 }
 

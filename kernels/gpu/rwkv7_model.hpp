@@ -35,7 +35,8 @@ struct model_room {
 /// RWKV-7 on a GPU, or in the emulator: which kernel runs over which buffers. Weights, activations and the states of
 /// all slots, taken when it is made. Everything is queued in the stream that is given, nothing waits, nothing reads a
 /// batch on the host, and all addresses stay: a call may be recorded in a graph. The residual stream x, sums, norms and
-/// token-shift states are fp32; matrices and what their products exchange are of the chosen element type.
+/// token-shift states are fp32; matrices and what their products exchange are of the chosen element type, but for the outputs of
+/// the low-rank pairs (gate_element).
 ///
 /// What a row and its state become depends on the tokens of its own sequence only, as stages.hpp promises.
 class rwkv7_model {
@@ -85,8 +86,6 @@ class rwkv7_model {
   void add_to_x(pass& tick, const device_matrix& matrix, const activation& in);
 
   [[nodiscard]] std::array<const activation*, 15> activations() const;
-  /// The shifted inputs are used up when y is made: it takes the memory of one.
-  [[nodiscard]] const activation& y() const { return mixed_[0]; }
   /// Slot number room_.slots holds the model's initial state.
   [[nodiscard]] std::byte* slot_memory(slot_id slot) const { return states_.data() + slot * layout_.bytes(); }
   void set_initial_state(const rwkv7_weights& weights, stream_handle in);
