@@ -41,9 +41,11 @@ stages_ptr make_reference(const random_rwkv7& model) {
 /// The oracle's tolerances; fp32 is the same arithmetic in another order.
 constexpr float tolerance(element type) { return type == element::f32 ? 2e-5f : type == element::f16 ? 5e-3f : 3e-2f; }
 
+#if defined(SKEIN_GPU_EMULATOR)
 __global__ void lose_a_thread() {
   if (threadIdx.x > 0) kernels::gpu::__syncthreads();
 }
+#endif
 
 }  // namespace
 
@@ -189,7 +191,7 @@ BOOST_AUTO_TEST_CASE(what_cannot_be_had_is_an_error) {
   whole_numbers.layers[1].ffn_key.type = dtype::i32;
   BOOST_CHECK(kernels::gpu::make_gpu_rwkv7(whole_numbers, {}).error().kind == error_kind::bad_file);
 
-  const auto no_room = kernels::gpu::make_gpu_rwkv7(model.weights(), {.limits = {.slots = 1u << 20}, .progress = {}});
+  const auto no_room = kernels::gpu::make_gpu_rwkv7(model.weights(), {.limits = {.slots = 1u << 26}, .progress = {}});
   BOOST_CHECK(no_room.error().kind == error_kind::unavailable);
   BOOST_TEST(no_room.error().message.find("bytes: out of memory") != std::string::npos, no_room.error().message);
 
@@ -197,6 +199,7 @@ BOOST_AUTO_TEST_CASE(what_cannot_be_had_is_an_error) {
   BOOST_CHECK(no_device.error().kind == error_kind::unavailable);
 }
 
+#if defined(SKEIN_GPU_EMULATOR)  // a card loses a context for good
 // Trouble in any kernel ends the device for all: the stages say so, and keep saying the first they heard.
 BOOST_AUTO_TEST_CASE(a_lost_device_is_reported) {
   const random_rwkv7 model(base_dims, dtype::f32, 19);
@@ -216,3 +219,4 @@ BOOST_AUTO_TEST_CASE(a_lost_device_is_reported) {
   kernels::gpu::emulator::forget_trouble();
   BOOST_TEST(!gpu->status().has_value());
 }
+#endif
