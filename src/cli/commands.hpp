@@ -36,6 +36,7 @@ struct model_options {
   std::string device = "auto";
   std::string dtype = "auto";
   std::uint32_t threads = 0;  ///< 0: as many as the process may use
+  std::string state_dtype = "fp32";
 };
 
 struct generate_command {
@@ -65,10 +66,20 @@ struct inspect_command {
   std::string vocab;
 };
 
+/// A tick that feeds `tokens` to each of `sequences`.
+struct prefill_shape {
+  std::uint32_t sequences = 1, tokens = 1;
+};
+
 struct bench_engine_command {
   model_options model;
-  std::string random_size;  ///< "0.4b": random weights of that size in place of a model
-  bool json = false;
+  std::string random_size;             ///< "0.4b": random weights of that size in place of a model
+  std::filesystem::path random_file;   ///< where they are kept, or found again; empty: gone after the run
+  std::vector<std::uint32_t> batches;  ///< empty: those usual for the device
+  std::vector<prefill_shape> prefill;  ///< likewise
+  double seconds = 2;                  ///< for each case
+  float temperature = 0;
+  std::filesystem::path json;  ///< empty: the table alone
 };
 
 using command = std::variant<print_text, serve_command, check_config_command, generate_command, logits_command,
@@ -82,7 +93,7 @@ using command = std::variant<print_text, serve_command, check_config_command, ge
 [[nodiscard]] result<void> tokenize(const tokenize_command& what);
 /// Prints what a checkpoint holds.
 [[nodiscard]] result<void> inspect(const inspect_command& what);
-/// Measures decode and prefill, and the machine's limits in the same run.
+/// Measures decode and prefill, and the device's limits in the same run: a table to stdout, a line a case to stderr.
 [[nodiscard]] result<void> bench_engine(const bench_engine_command& what);
 
 }  // namespace skein::cli

@@ -167,3 +167,20 @@ BOOST_AUTO_TEST_CASE(the_world_vocabulary_is_found_in_the_data_folder, *needs_or
   BOOST_TEST(ended.exit_code == 0, ended.err);
   BOOST_TEST(ended.out == "33155,40213\n");
 }
+
+// What it says of speed is the machine's business; that every case is there, and how it is told, is ours.
+BOOST_AUTO_TEST_CASE(the_bench_tells_every_case, *needs_oracle) {
+  const test::temporary_folder folder;
+  const std::string file = folder.path() / "figures.json";
+  const auto ended = succeed({"bench", "engine", "--model", tiny(), "--device", "cpu", "--batches", "1,3", "--prefill",
+                              "2x5", "--seconds", "0", "--json", file});
+  std::ifstream stream(file);
+  const std::string json{std::istreambuf_iterator<char>(stream), {}};
+  for (const char* piece :
+       {R"("kind":"decode","sequences":1,"tokens":1)", R"("kind":"decode","sequences":3,"tokens":1)",
+        R"("kind":"prefill","sequences":2,"tokens":5)", R"("state_type":"fp32")"})
+    BOOST_TEST(json.find(piece) != std::string::npos, json << " lacks " << piece);
+  for (const auto& text : {ended.out, ended.err})
+    for (const char* piece : {"decode        1x1", "decode        3x1", "prefill       2x5"})
+      BOOST_TEST(text.find(piece) != std::string::npos, text << " lacks " << piece);
+}
