@@ -1,6 +1,6 @@
 # What `./dev bundle` puts into a folder that runs on another machine, by `cmake --install BUILD --component bundle`: the
 # program, the GPU back end in lib, the shared libraries that a bare system does not have beside it, the demo model, and
-# in tests the programs that try out a GPU. The C and C++ run-time libraries stay those of the machine: older ones there
+# in tests and bench/gpu what tries out a GPU. The C and C++ run-time libraries stay those of the machine: older ones there
 # are refused by the loader, newer ones are right.
 add_custom_target(skein_bundle_programs)
 
@@ -36,5 +36,9 @@ function(skein_finish_bundle)
     endforeach()
   ]] COMPONENT bundle EXCLUDE_FROM_ALL)
   install(DIRECTORY models/demo DESTINATION share/skein COMPONENT bundle EXCLUDE_FROM_ALL
-          FILES_MATCHING REGEX "/(skein-demo.*|README.md|golden.json)$" PATTERN train EXCLUDE)
+          FILES_MATCHING REGEX "/(skein-demo.*|README.md)$" PATTERN train EXCLUDE)
+  install(DIRECTORY bench/gpu DESTINATION bench USE_SOURCE_PERMISSIONS COMPONENT bundle EXCLUDE_FROM_ALL
+          PATTERN __pycache__ EXCLUDE)
+  install(DIRECTORY tests/golden DESTINATION tests COMPONENT bundle EXCLUDE_FROM_ALL FILES_MATCHING PATTERN "*.py"
+          PATTERN __pycache__ EXCLUDE)
 endfunction()

@@ -131,6 +131,7 @@ def sequences_of(name: str, oracle: pathlib.Path, bundle: pathlib.Path, np) -> l
 
 def engine_rows(bundle: pathlib.Path, models: dict, oracle: pathlib.Path, np) -> list:
     rows = []
+    environment = dict(os.environ, SKEIN_CUDA_LIBRARY=str(bundle / "lib/libskein_cuda.so"))  # it lies beside skein
     with tempfile.TemporaryDirectory() as folder:
         for name, path in models.items():
             tokens = pathlib.Path(folder, name)
@@ -138,7 +139,7 @@ def engine_rows(bundle: pathlib.Path, models: dict, oracle: pathlib.Path, np) ->
             tokens.write_text("".join(",".join(map(str, ids)) + "\n" for ids in lists))
             for dtype in ("fp16", "bf16"):
                 ended = subprocess.run([bundle / "tests/engine_check", path, tokens, dtype, "cuda", "fp32", str(TOKENS)],
-                                       capture_output=True, text=True)
+                                       env=environment, capture_output=True, text=True)
                 if not ended.stdout:
                     raise RuntimeError(f"engine_check ended with {ended.returncode}: {ended.stderr[-1000:]}")
                 rows += [dict(check, model=name, dtype=dtype) for check in json.loads(ended.stdout)["checks"]]

@@ -93,9 +93,11 @@ std::string table_of(const bench_report& r) {
                      (r.threads > 0 ? formatted(", %u threads", r.threads) : "");
   if (!r.cases.empty()) {
     const device_limits limits = rates_of(r.cases.front(), r.cost).limits;
-    text += formatted("\nlimits   %.1f GB/s read, %.2f TFLOP/s by ", limits.read_bytes_per_s * 1e-9,
-                      limits.flop_per_s * 1e-12) +
-            r.flop_source;
+    const auto known = [](double limit, const char* unit) {
+      return limit > 0 ? formatted("%.1f ", limit) + unit : std::string("not known");
+    };
+    text += "\nlimits   reads " + known(limits.read_bytes_per_s * 1e-9, "GB/s") + ", products " +
+            known(limits.flop_per_s * 1e-12, "TFLOP/s") + " (" + r.flop_source + ')';
   }
   text +=
       "\n\nMedians. Bytes: weights once a tick, states read and written. Shares: of the limits measured in this run; "

@@ -167,6 +167,18 @@ void add_logits(CLI::App& app, command& chosen) {
   sub->add_option("--out", into.out, "File for the logits")->required();
 }
 
+void add_score(CLI::App& app, command& chosen) {
+  auto [sub, made] = add_command<score_command>(app, chosen, "score", "Bits per byte of a text under a model");
+  auto& into = *made;
+  add_model(*sub, into.model, "; default: the demo model");
+  add_vocabulary(*sub, into.model.vocab, "beside the model");
+  sub->add_option("file", into.text_file, "The text; default: stdin");
+  sub->add_option("--chunk", into.chunk_tokens, "Tokens fed at once")
+      ->check(CLI::Range(1u, 65536u))
+      ->capture_default_str();
+  sub->add_flag("--json", into.json, "Print JSON");
+}
+
 void add_tokenize(CLI::App& app, command& chosen) {
   auto [sub, made] =
       add_command<tokenize_command>(app, chosen, "tokenize", "Turn stdin into token ids, or ids into bytes");
@@ -253,6 +265,7 @@ result<command> parse_command_line(std::span<const std::string> arguments) {
   add_serve(app, chosen);
   add_generate(app, chosen);
   add_logits(app, chosen);
+  add_score(app, chosen);
   add_tokenize(app, chosen);
   add_inspect(app, chosen);
   add_bench(app, chosen);

@@ -56,6 +56,13 @@ struct logits_command {
   std::filesystem::path out;
 };
 
+struct score_command {
+  model_options model;
+  std::filesystem::path text_file;  ///< empty: stdin
+  std::uint32_t chunk_tokens = 512;
+  bool json = false;
+};
+
 struct tokenize_command {
   std::string vocab;
   bool ids = false;  ///< stdin holds ids, stdout gets bytes
@@ -83,12 +90,14 @@ struct bench_engine_command {
 };
 
 using command = std::variant<print_text, serve_command, check_config_command, generate_command, logits_command,
-                             tokenize_command, inspect_command, bench_engine_command>;
+                             score_command, tokenize_command, inspect_command, bench_engine_command>;
 
 /// Continues a prompt; text (or ids) to stdout as it comes.
 [[nodiscard]] result<void> generate(const generate_command& what);
 /// Writes the logits after every input token as raw little-endian float32 [tokens, vocab].
 [[nodiscard]] result<void> logits(const logits_command& what);
+/// Prints how well the model predicts a text: bits per byte and perplexity of all its tokens but the first.
+[[nodiscard]] result<void> score(const score_command& what);
 /// Text of stdin to one line of comma-separated ids, or ids to bytes.
 [[nodiscard]] result<void> tokenize(const tokenize_command& what);
 /// Prints what a checkpoint holds.

@@ -1,6 +1,7 @@
 // Shows that the tools compute what the reference computes and that their files fit together; by running the built
 // program on the small trained models of the oracle folder and comparing with its stored answers.
 #include <boost/test/unit_test.hpp>
+#include <cmath>
 #include <fstream>
 
 #include "tests/cli/golden_logits.hpp"
@@ -153,6 +154,30 @@ BOOST_AUTO_TEST_CASE(a_prompt_from_a_file_is_the_prompt, *needs_oracle) {
   };
   BOOST_TEST(run("--prompt-file", file) == run("--prompt", "The cat "));
   BOOST_TEST(run("--tokens", "84,104,101,32,99,97,116,32") == run("--prompt", "The cat "));
+}
+
+BOOST_AUTO_TEST_CASE(a_score_is_the_reference_s, *needs_oracle) {
+  const auto golden = test::golden_text("tiny-7v0");
+  BOOST_REQUIRE(golden.log_probabilities.size() + 1 == golden.text.size());
+  double sum = 0;
+  for (const double each : golden.log_probabilities) sum += each;
+  const double bits = -sum / std::log(2.0) / static_cast<double>(golden.log_probabilities.size());
+  const test::temporary_folder folder;
+  const std::string file = folder.path() / "text";
+  std::ofstream(file, std::ios::binary) << golden.text;
+  const auto bits_of = [&](const std::vector<std::string>& more, const std::string& input) {
+    std::vector<std::string> arguments{"score", "--model", tiny(), "--dtype", "fp32", "--json"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    const auto text = succeed(arguments, input).out, name = std::string("\"bits_per_byte\":");
+    return std::stod(text.substr(text.find(name) + name.size()));
+  };
+  BOOST_TEST(bits_of({file}, "") == bits, boost::test_tools::tolerance(1e-5));
+  for (const char* chunk : {"1", "7", "299", "300"})  // the last token of a chunk is scored too
+    BOOST_TEST(bits_of({"--chunk", chunk}, golden.text) == bits, boost::test_tools::tolerance(1e-5));
+
+  const auto plain = succeed({"score", "--model", tiny(), file}).out;
+  BOOST_TEST(plain.starts_with("tokens           299\nbytes            299\nbits_per_byte "), plain);
+  BOOST_TEST(run_skein({"score", "--model", tiny()}, "a").exit_code == 64);
 }
 
 BOOST_AUTO_TEST_CASE(tokenize_takes_any_bytes) {
