@@ -16,6 +16,7 @@ enum class finish : std::uint8_t {
   add_f32,       ///< out += sum; out is fp32
   store_f32,     ///< out = sum; out is fp32
   store_parts,   ///< out[p] = the sum of segment p, not added up; out is fp32
+  store_f16,     ///< out = sum; out is fp16
 };
 
 /// Both sides of a matrix in memory are multiples of this, filled up with zeros; so are the rows of its input.
@@ -29,7 +30,7 @@ inline constexpr std::uint32_t matrix_tile = 64;
 /// in which i ascends, and the segments' sums are added in order. So few rows can be spread over more blocks, and who
 /// reads a part of the sums each (store_parts, see product_rows) gets the bits of the whole.
 /// matrix : [padded(outputs), padded(inputs)] row-major;  in : [rows, in_stride];  both of the launch's element type
-/// out    : [rows, out_stride], of that type or fp32 as `how` says; only the first `outputs` of a row are written
+/// out    : [rows, out_stride], of that type, fp32 or fp16 as `how` says; only the first `outputs` of a row are written
 ///          store_parts: [segments, part_stride] floats, each segment as rows
 struct product {
   const void* matrix = nullptr;

@@ -1,9 +1,14 @@
 #include "cli/random_model.hpp"
 
+#include <algorithm>
 #include <cmath>
+#include <map>
+#include <utility>
 #include <vector>
 
+#include "base/check.hpp"
 #include "cli/safetensors_writer.hpp"
+#include "kernels/cpu/thread_pool.hpp"
 
 namespace skein::cli {
 namespace {
@@ -72,21 +77,81 @@ class tensor_list {
   std::vector<random_tensor> tensors_;
 };
 
-// xorshift64*, as speed matters more than quality here
+constexpr std::size_t piece_elements = std::size_t{1} << 20;
+
+/// Part of a tensor, which one thread writes.
+struct piece {
+  const random_tensor* tensor;
+  std::uint64_t first_byte;  ///< among all tensors' elements
+  std::size_t elements;
+};
+
+std::vector<piece> cut(const std::vector<random_tensor>& tensors) {
+  std::vector<piece> pieces;
+  std::uint64_t offset = 0;
+  for (const auto& tensor : tensors) {
+    std::size_t left = 1;
+    for (const auto size : tensor.shape) left *= static_cast<std::size_t>(size);
+    while (left > 0) {
+      const std::size_t taken = std::min(left, piece_elements);
+      pieces.push_back({&tensor, offset, taken});
+      offset += taken * sizeof(std::uint16_t);
+      left -= taken;
+    }
+  }
+  return pieces;
+}
+
+// splitmix64, as speed matters more than quality here: each number feeds four elements. A step does not wait for the
+// one before, and every piece has a seed of its own, so that any thread may write it.
 class random_bits {
  public:
-  explicit random_bits(std::uint64_t seed) : state_(seed * 0x9e3779b97f4a7c15ull | 1) {}
-  float between(float low, float high) {
-    state_ ^= state_ >> 12;
-    state_ ^= state_ << 25;
-    state_ ^= state_ >> 27;
-    const auto top = static_cast<float>((state_ * 0x2545f4914f6cdd1dull) >> 40);  // 24 bits
-    return low + (high - low) * (top * 0x1p-24f);
+  random_bits(std::uint64_t seed, std::uint64_t piece) : state_(mixed(seed * 0x9e3779b97f4a7c15ull + piece)) {}
+  std::uint64_t next() { return mixed(state_ += 0x9e3779b97f4a7c15ull); }
+
+ private:
+  static std::uint64_t mixed(std::uint64_t x) {
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ull;
+    x = (x ^ (x >> 27)) * 0x94d049bb133111ebull;
+    return x ^ (x >> 31);
+  }
+  std::uint64_t state_;
+};
+
+/// 65536 values from low to high, as they are stored: an element is one of them, picked by 16 random bits.
+std::vector<std::uint16_t> values_between(float low, float high, dtype type) {
+  std::vector<std::uint16_t> values(std::size_t{1} << 16);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const float value = low + (high - low) * static_cast<float>(i) * 0x1p-16f;
+    values[i] = type == dtype::f16 ? f32_to_f16(value) : f32_to_bf16(value);
+  }
+  return values;
+}
+
+/// Tables of values_between by their bounds: a model has a handful of them.
+class value_tables {
+ public:
+  value_tables(const std::vector<random_tensor>& tensors, dtype type) {
+    for (const auto& tensor : tensors) {
+      auto& values = tables_[{tensor.low, tensor.high}];
+      if (values.empty()) values = values_between(tensor.low, tensor.high, type);
+    }
+  }
+  [[nodiscard]] const std::vector<std::uint16_t>& of(const random_tensor& tensor) const {
+    return tables_.at({tensor.low, tensor.high});
   }
 
  private:
-  std::uint64_t state_;
+  std::map<std::pair<float, float>, std::vector<std::uint16_t>> tables_;
 };
+
+void fill(std::vector<std::uint16_t>& elements, random_bits bits, const std::vector<std::uint16_t>& values) {
+  for (std::size_t i = 0; i < elements.size(); i += 4) {
+    const std::uint64_t number = bits.next();
+    for (std::size_t k = 0; k < 4 && i + k < elements.size(); ++k)
+      elements[i + k] = values[(number >> (16 * k)) & 0xffff];
+  }
+}
 
 }  // namespace
 
@@ -114,25 +179,26 @@ std::optional<kernels::rwkv7_dims> released_dims(std::string_view size) {
   return std::nullopt;
 }
 
-result<void> write_random_model(const std::filesystem::path& path, const kernels::rwkv7_dims& dims,
+result<void> write_random_model(const std::filesystem::path& path, const kernels::rwkv7_dims& dims, dtype type,
                                 std::uint64_t seed) {
+  check(type == dtype::bf16 || type == dtype::f16);
   const tensor_list list(dims);
   std::vector<safetensors_writer::entry> entries;
-  for (const auto& tensor : list.tensors()) entries.push_back({tensor.name, dtype::bf16, tensor.shape});
+  for (const auto& tensor : list.tensors()) entries.push_back({tensor.name, type, tensor.shape});
   auto file = safetensors_writer::create(path, entries);
   if (!file) return file.error();
 
-  random_bits bits(seed);
-  std::vector<std::uint16_t> piece;
-  for (const auto& tensor : list.tensors()) {
-    std::int64_t left = 1;
-    for (const auto size : tensor.shape) left *= size;
-    for (; left > 0; left -= static_cast<std::int64_t>(piece.size())) {
-      piece.resize(static_cast<std::size_t>(std::min<std::int64_t>(left, 1 << 20)));
-      for (auto& element : piece) element = f32_to_bf16(bits.between(tensor.low, tensor.high));
-      file->append(std::as_bytes(std::span(piece)));
-    }
-  }
+  const value_tables tables(list.tensors(), type);
+  const auto pieces = cut(list.tensors());
+  kernels::cpu::thread_pool pool(0);
+  std::vector<std::vector<std::uint16_t>> scratch(pool.threads());
+  pool.run(pieces.size(), [&](std::size_t index, std::uint32_t thread) {
+    const piece& each = pieces[index];
+    auto& elements = scratch[thread];
+    elements.resize(each.elements);
+    fill(elements, random_bits(seed, index), tables.of(*each.tensor));
+    file->write(each.first_byte, std::as_bytes(std::span(elements)));
+  });
   return file->finish();
 }
 

@@ -18,7 +18,6 @@ import numpy as np
 from golden_data import ROOT, tensor_files
 
 BINARY = os.environ.get("SKEIN_BINARY") or str(ROOT / "build/dev/skein")
-DEVICE = os.environ.get("SKEIN_GOLDEN_DEVICE") or "cpu"
 ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.startswith("SKEIN_")}
 
 
@@ -28,12 +27,13 @@ class Fed(NamedTuple):
 
 
 def logits(model: pathlib.Path, tokens: Sequence[int], dtype: str, chunk: int, threads: int,
-           state_in: Optional[pathlib.Path] = None, state_out: Optional[pathlib.Path] = None) -> Fed:
+           state_in: Optional[pathlib.Path] = None, state_out: Optional[pathlib.Path] = None,
+           device: str = "cpu") -> Fed:
     with tempfile.TemporaryDirectory() as folder:
         ids, out = os.path.join(folder, "ids"), os.path.join(folder, "out")
         state_out = state_out or pathlib.Path(folder, "state.safetensors")
         pathlib.Path(ids).write_text(",".join(map(str, tokens)))
-        command = [BINARY, "logits", "--model", model, "--device", DEVICE, "--dtype", dtype, "--threads", str(threads),
+        command = [BINARY, "logits", "--model", model, "--device", device, "--dtype", dtype, "--threads", str(threads),
                    "--chunk", str(chunk), "--tokens-file", ids, "--out", out, "--state-out", state_out]
         if state_in:
             command += ["--state-in", state_in]
@@ -54,7 +54,7 @@ class Server:
     """`skein serve` on a free port, from entering to leaving; it must end with 0."""
 
     def __init__(self, model: pathlib.Path, vocab: str, *settings: str, dtype: str = "auto") -> None:
-        self._command = [BINARY, "serve", "--port", "0", "--device", DEVICE, "--model", str(model), "--model-name",
+        self._command = [BINARY, "serve", "--port", "0", "--device", "cpu", "--model", str(model), "--model-name",
                          "golden", "--vocab", vocab, "--dtype", dtype, "--log-format", "json"]
         for setting in ("drain.grace_ms=0", *settings):
             self._command += ["--set", setting]

@@ -92,6 +92,7 @@ struct launch_shape {
 template <typename... Parameters>
 result<void> launch(const launch_shape& shape, void (*kernel)(Parameters...),
                     std::type_identity_t<Parameters>... arguments) {
+  const emulator::own_memory mine;
   emulator::enqueue(shape.stream, shape.name, shape.grid, shape.block, shape.shared_bytes,
                     [=] { kernel(arguments...); });
   return {};
