@@ -82,9 +82,9 @@ void check_shape(stream& in, std::uint32_t outputs, std::uint32_t inputs, std::u
                              std::to_string(segments) + " segments, " + std::to_string(rows) + " rows";
     product p{matrix.data(), x.data(), sums.data(), outputs, inputs, depth, outputs, finish::store_f32, segments, 0};
     std::vector<float> got;
-    if (segments > 1 && splits({&p, 1}, rows)) {
+    if (segments > 1 && hopper_splits({&p, 1}, rows)) {
       p.how = finish::store_parts, p.out = parts.data(), p.part_stride = std::size_t{rows} * outputs;
-      require(matmul_hopper(in, type_of<Element>, {&p, 1}, rows));
+      require(matmul_hopper(in, type_of<Element>, {&p, 1}, nullptr, rows));
       const auto each = fetch<float>(parts.data(), std::size_t{segments} * rows * outputs, in);
       got.resize(std::size_t{rows} * outputs);
       for (std::size_t i = 0; i < got.size(); ++i) {
@@ -93,7 +93,7 @@ void check_shape(stream& in, std::uint32_t outputs, std::uint32_t inputs, std::u
       }
     } else {
       require(fill_with_zeros(sums.data(), sums.bytes(), in));
-      require(matmul_hopper(in, type_of<Element>, {&p, 1}, rows));
+      require(matmul_hopper(in, type_of<Element>, {&p, 1}, nullptr, rows));
       got = fetch<float>(sums.data(), std::size_t{rows} * outputs, in);
     }
     double worst = 0;
@@ -115,13 +115,13 @@ void check_finishes(stream& in) {
   fill<<<64, 256, 0, in>>>(x.data(), 256, inputs, inputs, 6, 1.0f);
   for (const std::uint32_t rows : {5u, 200u}) {
     product plain{matrix.data(), x.data(), sums.data(), outputs, inputs, inputs, stride, finish::store_f32};
-    require(matmul_hopper(in, element::f16, {&plain, 1}, rows));
+    require(matmul_hopper(in, element::f16, {&plain, 1}, nullptr, rows));
     const auto sum = fetch<float>(sums.data(), std::size_t{rows} * stride, in);
     for (const finish how : {finish::store, finish::sigmoid, finish::tanh, finish::relu_squared}) {
       require(fill_with_zeros(out.data(), out.bytes(), in));
       product p = plain;
       p.out = out.data(), p.how = how;
-      require(matmul_hopper(in, element::f16, {&p, 1}, rows));
+      require(matmul_hopper(in, element::f16, {&p, 1}, nullptr, rows));
       const auto got = fetch<half>(out.data(), std::size_t{rows} * stride, in);
       for (std::size_t i = 0; i < got.size(); ++i) {
         const double s = i % stride < outputs ? sum[i] : 0;
@@ -136,7 +136,7 @@ void check_finishes(stream& in) {
     }
     product add = plain;
     add.how = finish::add_f32;
-    require(matmul_hopper(in, element::f16, {&add, 1}, rows));
+    require(matmul_hopper(in, element::f16, {&add, 1}, nullptr, rows));
     const auto twice = fetch<float>(sums.data(), std::size_t{rows} * stride, in);
     for (std::size_t i = 0; i < twice.size(); ++i)
       if (i % stride < outputs && twice[i] != 2 * sum[i]) return expect(false, "add_f32 at " + std::to_string(i));
@@ -196,7 +196,7 @@ void time_model(stream& in, const char* name, std::uint32_t width, std::uint32_t
     if (rows < least || rows > most) continue;
     const auto of = [&](const matrix_set& m, std::uint32_t n, finish how, std::uint32_t beside = 1) {
       const std::vector<product> alike(beside, product{.outputs = m.outputs});
-      const bool is_parts = m.segments > 1 && splits(alike, rows);
+      const bool is_parts = m.segments > 1 && hopper_splits(alike, rows);
       product p{m.copy(n),
                 x.data(),
                 is_parts || how == finish::store_f32 ? static_cast<void*>(sums.data()) : out.data(),
@@ -212,11 +212,11 @@ void time_model(stream& in, const char* name, std::uint32_t width, std::uint32_t
     const auto rkv = [&](int i) {
       const product all[] = {of(rank_in, i, finish::store), of(square, 4 * i, finish::store, 3),
                              of(square, 4 * i + 1, finish::store, 3), of(square, 4 * i + 2, finish::store, 3)};
-      return matmul_hopper(in, element::f16, all, rows);
+      return matmul_hopper(in, element::f16, all, nullptr, rows);
     };
     const auto one = [&](const matrix_set& m, int n, finish how) {
       const product p = of(m, n, how);
-      return matmul_hopper(in, element::f16, {&p, 1}, rows);
+      return matmul_hopper(in, element::f16, {&p, 1}, nullptr, rows);
     };
     const finish residual = finish::store_f32;
     const double t_rkv = microseconds(in, repeats, rkv);

@@ -15,8 +15,8 @@ enum class finish : std::uint8_t {
   relu_squared,  ///< out = max(sum, 0)^2, in fp32, then rounded
   add_f32,       ///< out += sum; out is fp32
   store_f32,     ///< out = sum; out is fp32
-  store_parts,   ///< out[p] = the sum of segment p, not added up; out is fp32
   store_f16,     ///< out = sum; out is fp16
+  store_parts,   ///< out[p] = the sum of segment p, not added up; out is fp32
 };
 
 /// Both sides of a matrix in memory are multiples of this, filled up with zeros; so are the rows of its input.
@@ -46,6 +46,11 @@ struct product {
 [[nodiscard]] constexpr std::uint32_t segment_tiles(const product& p) {
   return (padded(p.inputs) / matrix_tile + p.segments - 1) / p.segments;
 }
+/// Four, or fewer where some of four would be empty.
+[[nodiscard]] constexpr std::uint32_t segments_of(std::uint32_t inputs) {
+  const std::uint32_t tiles = padded(inputs) / matrix_tile, each = (tiles + 3) / 4;
+  return (tiles + each - 1) / each;
+}
 
 inline constexpr std::size_t products_max = 8;
 
@@ -54,5 +59,22 @@ inline constexpr std::size_t products_max = 8;
 /// beside it.
 [[nodiscard]] result<void> matmul(stream_handle in, element type, std::span<const product> products,
                                   const std::uint32_t* row_count, std::uint32_t rows_room);
+
+/// Up to so many rows a product of several segments may have to be stored in parts.
+inline constexpr std::uint32_t split_rows_max = 512;
+
+/// The products of a device: the plain kernel or a faster one with the same contract (but its own bits).
+struct matmul_functions {
+  const char* name;
+  result<void> (*run)(stream_handle in, element type, std::span<const product> products, const std::uint32_t* row_count,
+                      std::uint32_t rows_room);
+  /// Whether the products of several segments in that launch are stored in parts (finish::store_parts) for so many
+  /// rows.
+  bool (*splits)(std::span<const product> products, std::uint32_t rows_room);
+};
+/// The plain ones split for up to eight rows, so that tests meet both.
+[[nodiscard]] matmul_functions plain_matmul();
+/// The fastest for that device and type.
+[[nodiscard]] result<matmul_functions> choose_matmul(int device, element type);
 
 }  // namespace skein::kernels::gpu

@@ -281,6 +281,17 @@ __device__ void store_tile(const work_item& work, std::uint32_t rows, std::byte*
 }
 
 template <typename Element, typename t>
+__device__ void store_elements(const work_item& work, std::uint32_t rows, const block_memory& memory,
+                               const float (&sums)[t::columns / 2]) {
+  if constexpr (t::whole)
+    store_tile<Element, t>(work, rows, memory.result, sums);
+  else
+    for_each_sum<t>(work, rows, sums, [&](std::size_t at, float sum) {
+      static_cast<Element*>(work.product->out)[at] = from_float<Element>(sum);
+    });
+}
+
+template <typename Element, typename t>
 __device__ void store(const work_item& work, std::uint32_t rows, const block_memory& memory,
                       const float (&sums)[t::columns / 2]) {
   const placed_product& p = *work.product;
@@ -388,23 +399,15 @@ result<void> launch_tiles(stream_handle in, element type, std::span<const produc
 
 }  // namespace
 
-result<bool> has_hopper_matmul(int device, element type) {
-  int major = 0;
-  if (const auto r =
-          outcome(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device), "describing it");
-      !r)
-    return r.error();
-  return major == 9 && type != element::f32;
-}
-
-bool splits(std::span<const product> products, std::uint32_t rows) {
+bool hopper_splits(std::span<const product> products, std::uint32_t rows) {
   if (rows <= 128 || rows > split_rows_max) return rows <= 128;
   std::uint32_t tiles = 0;
   for (const product& p : products) tiles += (p.outputs + 127) / 128 * ((rows + 127) / 128);
   return tiles < 100;  // too few for the multiprocessors of any card with these tensor cores
 }
 
-result<void> matmul_hopper(stream_handle in, element type, std::span<const product> products, std::uint32_t rows_room) {
+result<void> matmul_hopper(stream_handle in, element type, std::span<const product> products, const std::uint32_t*,
+                           std::uint32_t rows_room) {
   check(!products.empty());
   check(products.size() <= products_max);
   check(type != element::f32);
@@ -412,11 +415,12 @@ result<void> matmul_hopper(stream_handle in, element type, std::span<const produ
   std::uint32_t tiles = 0;
   for (const product& p : products) {
     check(p.in_stride >= padded(p.inputs));
+    check((p.segments - 1) * segment_tiles(p) * matrix_tile < padded(p.inputs));
     segments |= p.segments > 1;
     parts |= p.how == finish::store_parts;
     tiles += (p.outputs + 127) / 128;
   }
-  check(!segments || parts == splits(products, rows_room));
+  check(!segments || parts == hopper_splits(products, rows_room));
   if (rows_room <= 8) return launch_tiles<tiling<1, 8, 12, 2, false>>(in, type, products, rows_room);
   if (rows_room <= 16) return launch_tiles<tiling<1, 16, 10, 2, false>>(in, type, products, rows_room);
   if (rows_room <= 32) return launch_tiles<tiling<1, 32, 9, 2, false>>(in, type, products, rows_room);
@@ -429,6 +433,16 @@ result<void> matmul_hopper(stream_handle in, element type, std::span<const produ
   if (segments || rounds(128) * 6 < rounds(256) * 10)
     return launch_tiles<tiling<2, 128, 6, 1, true>>(in, type, products, rows_room);
   return launch_tiles<tiling<2, 256, 4, 1, true, false>>(in, type, products, rows_room);
+}
+
+result<matmul_functions> choose_matmul(int device, element type) {
+  int major = 0;
+  if (const auto r =
+          outcome(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device), "asking for it");
+      !r)
+    return r.error();
+  if (major != 9 || type == element::f32) return plain_matmul();
+  return matmul_functions{"tensor cores of sm_90a", matmul_hopper, hopper_splits};
 }
 
 }  // namespace skein::kernels::gpu
