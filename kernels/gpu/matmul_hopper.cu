@@ -283,6 +283,15 @@ __device__ void store_tile(const work_item& work, std::uint32_t rows, std::byte*
 template <typename Element, typename t>
 __device__ void store_elements(const work_item& work, std::uint32_t rows, const block_memory& memory,
                                const float (&sums)[t::columns / 2]) {
+  if (p.how == finish::store_f16)
+    store_elements<half, t>(work, rows, memory, sums);
+  else
+    store_elements<Element, t>(work, rows, memory, sums);
+}
+
+template <typename Element, typename t>
+__device__ void store_elements(const work_item& work, std::uint32_t rows, const block_memory& memory,
+                               const float (&sums)[t::columns / 2]) {
   if constexpr (t::whole)
     store_tile<Element, t>(work, rows, memory.result, sums);
   else
