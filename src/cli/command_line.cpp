@@ -93,6 +93,10 @@ CLI::Option* add_model(CLI::App& app, model_options& into, const std::string& ot
   app.add_option("--state-dtype", into.state_dtype, "Type that states are kept in: fp32, or on a GPU fp16")
       ->check(CLI::IsMember({"fp32", "fp16"}))
       ->capture_default_str();
+  app.add_option("--invariance", into.invariance,
+                 "How far bits may hang on what else a GPU computes: default, strict or fast")
+      ->check(CLI::IsMember({"default", "strict", "fast"}))
+      ->capture_default_str();
   return app.add_option("--model,--model-path", into.path, "Checkpoint, .pth or .safetensors" + otherwise);
 }
 

@@ -37,6 +37,7 @@ struct model_options {
   std::string dtype = "auto";
   std::uint32_t threads = 0;  ///< 0: as many as the process may use
   std::string state_dtype = "fp32";
+  std::string invariance = "default";
 };
 
 struct generate_command {
