@@ -4,8 +4,8 @@
     correctness.py BUNDLE ORACLE OUT.json
 
 kernels   the kernel tests compiled for the card; with SKEIN_SANITIZER set also under compute-sanitizer
-goldens   every RWKV-7 golden of the reference in fp16 and bf16, fed in chunks of 512 and of 7: logits, best tokens where
-          the margin lets them be judged, states
+goldens   every RWKV-7 golden of the reference in fp16 and bf16, fed in chunks of 512 and of 7: logits, best tokens
+          where the margin lets them be judged, states
 engines   the CUDA engine against the CPU engine over 200 tokens of 64 sequences, alone and in company (engine_check)
 score     bits per byte of the demo model by types of weights and state
 
@@ -93,8 +93,9 @@ def golden_rows(golden_data, program, np) -> list:
     table = {}
     for answer in answers:
         row = table.setdefault((answer["model"], answer["dtype"]), {
-            "model": answer["model"], "dtype": answer["dtype"], "runs": 0, "states": 0, "error": 0.0, "state_error": 0.0,
-            "permitted": golden_data.TOLERANCE[answer["dtype"]], "judged": 0, "positions": 0, "wrong_best": 0, "ok": True})
+            "model": answer["model"], "dtype": answer["dtype"], "runs": 0, "states": 0, "error": 0.0,
+            "state_error": 0.0, "permitted": golden_data.TOLERANCE[answer["dtype"]], "judged": 0, "positions": 0,
+            "wrong_best": 0, "ok": True})
         row["runs"] += 1
         for name in ("judged", "positions", "wrong_best", "states"):
             row[name] += answer[name]
@@ -138,8 +139,8 @@ def engine_rows(bundle: pathlib.Path, models: dict, oracle: pathlib.Path, np) ->
             lists = sequences_of(name, oracle, bundle, np)
             tokens.write_text("".join(",".join(map(str, ids)) + "\n" for ids in lists))
             for dtype in ("fp16", "bf16"):
-                ended = subprocess.run([bundle / "tests/engine_check", path, tokens, dtype, "cuda", "fp32", str(TOKENS)],
-                                       env=environment, capture_output=True, text=True)
+                command = [bundle / "tests/engine_check", path, tokens, dtype, "cuda", "fp32", str(TOKENS)]
+                ended = subprocess.run(command, env=environment, capture_output=True, text=True)
                 if not ended.stdout:
                     raise RuntimeError(f"engine_check ended with {ended.returncode}: {ended.stderr[-1000:]}")
                 rows += [dict(check, model=name, dtype=dtype) for check in json.loads(ended.stdout)["checks"]]
