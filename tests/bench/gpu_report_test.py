@@ -87,7 +87,7 @@ class Report(unittest.TestCase):
 class Run(unittest.TestCase):
     """run.sh with programs made up for it."""
 
-    def run_it(self, folder: Folder, part: str, gpu: bool = True, skein: str = 'echo "$FIGURES" >"${12}"') -> int:
+    def run_it(self, folder: Folder, part: str, gpu: bool = True, skein: str = 'echo "$FIGURES" >"$4"') -> int:
         tools = folder.path / "tools"
         for name, script in (("tools/nvidia-smi", "echo A GPU" if gpu else "exit 9"), ("bundle/skein", skein)):
             (folder.path / name).parent.mkdir(exist_ok=True)
