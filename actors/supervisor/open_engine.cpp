@@ -72,6 +72,7 @@ void log_memory(const engine::engine_info& info) {
                              {"weight_type", info.weight_type},
                              {"weight_bytes", static_cast<std::uint64_t>(info.weight_bytes)},
                              {"activation_bytes", static_cast<std::uint64_t>(info.activation_bytes)},
+                             {"workspace_bytes", static_cast<std::uint64_t>(info.workspace_bytes)},
                              {"slots", info.slots},
                              {"slot_bytes", static_cast<std::uint64_t>(info.slot_bytes)},
                              {"state_bytes", static_cast<std::uint64_t>(info.state_floats * sizeof(float))}});

@@ -30,7 +30,7 @@ class loader {
 
   /// Ends the first pass.
   device_buffer<std::byte> allocate() {
-    device_buffer<std::byte> memory(used_);
+    device_buffer<std::byte> memory(used_, "the weights");
     base_ = memory.data();
     used_ = 0;
     upload_.emplace(progress_, total_);
@@ -42,10 +42,6 @@ class loader {
     const tensor_view from = as_matrix(view, transposed);
     const auto outputs = static_cast<std::uint32_t>(from.shape[0]), inputs = static_cast<std::uint32_t>(from.shape[1]);
     return {place(from, type_, padded(outputs), padded(inputs)), outputs, inputs};
-  }
-  /// Rows without padding.
-  const void* rows(const tensor_view& view) {
-    return place(view, type_, static_cast<std::uint32_t>(view.shape[0]), static_cast<std::uint32_t>(view.shape[1]));
   }
   const float* values(const tensor_view& view) {
     tensor_view line = view;
@@ -76,10 +72,10 @@ device_layer load_layer(const rwkv7_layer& from, bool first, loader& load) {
   l.ln1 = load.norm(from.ln1_weight, from.ln1_bias), l.ln2 = load.norm(from.ln2_weight, from.ln2_bias);
   l.x_r = load.values(from.x_r), l.x_w = load.values(from.x_w), l.x_k = load.values(from.x_k);
   l.x_v = load.values(from.x_v), l.x_a = load.values(from.x_a), l.x_g = load.values(from.x_g);
-  l.w0 = load.values(from.w0), l.w1 = load.matrix(from.w1, true), l.w2 = load.rows(from.w2);
-  l.a0 = load.values(from.a0), l.a1 = load.matrix(from.a1, true), l.a2 = load.rows(from.a2);
-  if (!first) l.v0 = load.values(from.v0), l.v1 = load.matrix(from.v1, true), l.v2 = load.rows(from.v2);
-  l.g1 = load.matrix(from.g1, true), l.g2 = load.rows(from.g2);
+  l.w0 = load.values(from.w0), l.w1 = load.matrix(from.w1, true), l.w2 = load.matrix(from.w2, true);
+  l.a0 = load.values(from.a0), l.a1 = load.matrix(from.a1, true), l.a2 = load.matrix(from.a2, true);
+  if (!first) l.v0 = load.values(from.v0), l.v1 = load.matrix(from.v1, true), l.v2 = load.matrix(from.v2, true);
+  l.g1 = load.matrix(from.g1, true), l.g2 = load.matrix(from.g2, true);
   l.k_k = load.values(from.k_k), l.k_a = load.values(from.k_a), l.r_k = load.values(from.r_k);
   l.receptance = load.matrix(from.receptance), l.key = load.matrix(from.key);
   l.value = load.matrix(from.value), l.output = load.matrix(from.output);

@@ -15,15 +15,14 @@ struct device_matrix {
   std::uint32_t outputs = 0, inputs = 0;
 };
 
-/// The weights of one layer under their checkpoint names. First halves of low-rank pairs are matrices like others,
-/// second halves are [rank, C] as rank_out wants them; vectors are fp32.
+/// The weights of one layer under their checkpoint names. Both halves of low-rank pairs are matrices like others;
+/// vectors are fp32.
 struct device_layer {
   norm_weights ln1, ln2;
   const float *x_r = nullptr, *x_w = nullptr, *x_k = nullptr, *x_v = nullptr, *x_a = nullptr, *x_g = nullptr;
   const float *w0 = nullptr, *a0 = nullptr, *v0 = nullptr, *k_k = nullptr, *k_a = nullptr, *r_k = nullptr;
   const float *ln_x_weight = nullptr, *ln_x_bias = nullptr, *ffn_x_k = nullptr;
-  device_matrix w1, a1, v1, g1;
-  const void *w2 = nullptr, *a2 = nullptr, *v2 = nullptr, *g2 = nullptr;
+  device_matrix w1, a1, v1, g1, w2, a2, v2, g2;
   device_matrix receptance, key, value, output, ffn_key, ffn_value;
 };
 

@@ -37,6 +37,8 @@ __device__ void put(const product& p, std::size_t at, float sum) {
     static_cast<float*>(p.out)[at] += sum;
   else if (p.how == finish::store_f32)
     static_cast<float*>(p.out)[at] = sum;
+  else if (p.how == finish::store_f16)
+    static_cast<half*>(p.out)[at] = from_float<half>(sum);
   else
     static_cast<Element*>(p.out)[at] = from_float<Element>(finished(p.how, sum));
 }

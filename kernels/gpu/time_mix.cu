@@ -1,176 +1,160 @@
-// A block is one head of one run: 64 threads, each of which owns one channel of the head. As a channel of v it is a row
-// of the state, S[value, 0 .. 63], which stays in the thread's registers for the whole run, so the sums over keys need
-// no other thread.
+// Token after token: what decode, short runs and every GPU without tensor cores use.
 //
-// The run goes by in tiles of up to eight tokens. First the vectors of all tokens of the tile are made: there a
-// low-rank matrix is read once for eight tokens. Then the state takes one token after another. A tile of one token,
-// which is all there is in decode, has its own instance that does not drag seven empty ones along; both sum in the same
-// order.
+// A block is one head of one run. Four lanes share a row of the state, S[value, 0 .. 63], a quarter of its keys each,
+// and keep it in registers for the whole run; sums over keys are three additions beyond a lane's own. So nothing of the
+// state passes between warps, and a token needs two barriers: before it, when its vectors are there, and after it, when
+// all values of y are. Its vectors and its output are one warp's work, so a tile of as many tokens as a block has warps
+// needs no more barriers than one token.
+//
+// Nothing but addresses comes before the loads of the state, which take longest; and nothing touches what they bring
+// before the vectors of the first tile are made.
 #include "kernels/gpu/time_mix.hpp"
 
-#include <algorithm>
-
 #include "base/check.hpp"
-#include "kernels/gpu/device/block.cuh"
 #include "kernels/gpu/device/head_state.cuh"
-#include "kernels/ops.hpp"
+#include "kernels/gpu/device/time_mix_token.cuh"
 
 namespace skein::kernels::gpu {
 
 namespace {
 
-constexpr unsigned threads = head_size;
-constexpr std::uint32_t tile_tokens = 8;
+constexpr unsigned value_lanes = 4;  // that share a row of the state
+constexpr unsigned threads = head_size * value_lanes;
+constexpr unsigned blocks_each = 4;  // of a multiprocessor, by registers: their states on the way are 64 KiB
+constexpr unsigned lane_keys = head_size / value_lanes;
+constexpr unsigned tile_tokens = threads / warp_width;
 
-/// The vectors of a tile's tokens.
 struct alignas(16) shared_tile {
-  float r[tile_tokens][head_size], w[tile_tokens][head_size], k[tile_tokens][head_size];
-  float kk[tile_tokens][head_size], a_kk[tile_tokens][head_size];
+  float r[tile_tokens][head_size], w[tile_tokens][head_size], k[tile_tokens][head_size], v[tile_tokens][head_size];
+  float kk[tile_tokens][head_size], a_kk[tile_tokens][head_size], y[tile_tokens][head_size];
   // These are read by their owner only.
-  float v[tile_tokens][head_size], g[tile_tokens][head_size], bonus[tile_tokens][head_size];
+  float bonus[tile_tokens][head_size], g[tile_tokens][head_size];
 };
 
-__device__ float logistic(float x) { return 1 / (1 + expf(-x)); }
+/// Four keys' worth of a vector in shared memory.
+__device__ packet<float> four(const float* vector, std::uint32_t key) { return load_packet(vector + key); }
 
-/// The part of a launch that this thread works on.
-struct place {
-  std::uint32_t row, tokens;  // the first token of the tile, and how many there are
-  std::uint32_t channel;      // of all heads
-
-  template <typename Element>
-  __device__ Element& at(const void* rows, std::uint32_t width, std::uint32_t t) const {
-    return static_cast<Element*>(const_cast<void*>(rows))[static_cast<std::size_t>(row + t) * width + channel];
-  }
-};
-
-/// sums[t] = sum over j of matrix[j, channel] * inner[t, j]
-template <typename Element, std::uint32_t size>
-__device__ void multiply_rank_out(const rank_out& of, const place& here, std::uint32_t width, float (&sums)[size]) {
-  float* const inner = dynamic_shared<float>();  // [size, rank]
-  __syncthreads();                               // nobody still reads what lay there
-  for (std::uint32_t i = threadIdx.x; i < size * of.rank; i += threads) {
-    const std::uint32_t t = i / of.rank, j = i % of.rank;
-    const Element* const row =
-        static_cast<const Element*>(of.inner) + static_cast<std::size_t>(here.row + t) * of.stride;
-    inner[i] = t < here.tokens ? to_float(row[j]) : 0;
-  }
-  __syncthreads();
-  for (std::uint32_t t = 0; t < size; ++t) sums[t] = 0;
-  const Element* column = static_cast<const Element*>(of.matrix) + here.channel;
-  for (std::uint32_t j = 0; j < of.rank; ++j, column += width) {
-    const float weight = to_float(*column);
-#pragma unroll
-    for (std::uint32_t t = 0; t < size; ++t) sums[t] = multiply_add(weight, inner[t * of.rank + j], sums[t]);
-  }
-}
-
-/// S <- S diag(w) - (S kk) (a * kk)^T + v k^T for this thread's row of S; returns (S r)[value].
+/// A lane's part of a row of the state. Its keys are whole packets, every fourth one of the row, so that the lanes of a
+/// row read 64 bytes in one piece.
 template <typename Stored>
-__device__ float take_token(const shared_tile& tile, std::uint32_t t, float v, float (&state)[head_size]) {
-  float removed[4] = {}, read[4] = {};  // four chains: the additions need not wait for each other
+struct row_part {
+  static constexpr unsigned size = packet<Stored>::size;
+  struct packets {
+    packet<Stored> of[lane_keys / size];
+  };
+  std::uint32_t value, lane;
+  float s[lane_keys];
+
+  /// The key of s[i].
+  __device__ std::uint32_t key(unsigned i) const { return (i / size * value_lanes + lane) * size + i % size; }
+
+  __device__ packets load(const Stored* head) const {
+    packets loaded;
 #pragma unroll
-  for (std::uint32_t key = 0; key < head_size; ++key)
-    removed[key % 4] = multiply_add(state[key], tile.kk[t][key], removed[key % 4]);
-  const float all_removed = (removed[0] + removed[1]) + (removed[2] + removed[3]);
-#pragma unroll
-  for (std::uint32_t key = 0; key < head_size; ++key) {
-    const float kept = multiply_add(-all_removed, tile.a_kk[t][key], state[key] * tile.w[t][key]);
-    const float updated = multiply_add(v, tile.k[t][key], kept);
-    read[key % 4] = multiply_add(updated, tile.r[t][key], read[key % 4]);
-    state[key] = to_float(from_float<Stored>(updated));
+    for (unsigned i = 0; i < lane_keys; i += size)
+      loaded.of[i / size] = load_packet_once(head + head_state_index<Stored>(value, key(i)));
+    return loaded;
   }
-  return (read[0] + read[1]) + (read[2] + read[3]);
-}
+  __device__ void unpack(const packets& loaded) {
+#pragma unroll
+    for (unsigned i = 0; i < lane_keys; ++i) s[i] = to_float(loaded.of[i / size].values[i % size]);
+  }
+  __device__ void store(Stored* head) const {
+#pragma unroll
+    for (unsigned i = 0; i < lane_keys; i += size) {
+      packet<Stored> packed;
+      for (unsigned j = 0; j < size; ++j) packed.values[j] = from_float<Stored>(s[i + j]);
+      store_packet(head + head_state_index<Stored>(value, key(i)), packed);
+    }
+  }
 
-/// Low-rank outputs and what is made of them: w, g, the in-context learning rate (into a_kk) and the share of v_first
-/// (into v).
-template <typename Element, std::uint32_t size>
-__device__ void make_gates(const time_mix_parameters& of, const place& here, shared_tile& tile) {
-  const std::uint32_t i = threadIdx.x, c = here.channel;
-  float sums[size];
-  multiply_rank_out<Element>(of.w, here, of.width, sums);
-  for (std::uint32_t t = 0; t < size; ++t)
-    tile.w[t][i] = expf(-0.60653066f * logistic(of.w0[c] + sums[t]));  // 0.6065...: exp(-0.5)
-  multiply_rank_out<Element>(of.a, here, of.width, sums);
-  for (std::uint32_t t = 0; t < size; ++t) tile.a_kk[t][i] = logistic(of.a0[c] + sums[t]);
-  multiply_rank_out<Element>(of.g, here, of.width, sums);
-  for (std::uint32_t t = 0; t < size; ++t) tile.g[t][i] = sums[t];
-  if (of.first_layer) return;
-  multiply_rank_out<Element>(of.v_mix, here, of.width, sums);
-  for (std::uint32_t t = 0; t < size; ++t) tile.v[t][i] = logistic(of.v0[c] + sums[t]);
-}
+  /// S <- S diag(w) - (S kk) (a * kk)^T + v k^T; returns (S r)[value] in all lanes of the row.
+  __device__ float take(const shared_tile& tile, std::uint32_t t) {
+    float removed[2] = {}, read[2] = {};  // two chains: the additions need not wait for each other
+#pragma unroll
+    for (unsigned i = 0; i < lane_keys; i += 4) {
+      const auto kk = four(tile.kk[t], key(i));
+      for (unsigned j = 0; j < 4; ++j) removed[j % 2] = multiply_add(s[i + j], kk.values[j], removed[j % 2]);
+    }
+    const float all_removed = sum_of_row(removed[0] + removed[1]), v = tile.v[t][value];
+#pragma unroll
+    for (unsigned i = 0; i < lane_keys; i += 4) {
+      const auto w = four(tile.w[t], key(i)), k = four(tile.k[t], key(i));
+      const auto a_kk = four(tile.a_kk[t], key(i)), r = four(tile.r[t], key(i));
+      for (unsigned j = 0; j < 4; ++j) {
+        const float kept = multiply_add(-all_removed, a_kk.values[j], s[i + j] * w.values[j]);
+        const float updated = multiply_add(v, k.values[j], kept);
+        read[j % 2] = multiply_add(updated, r.values[j], read[j % 2]);
+        s[i + j] = to_float(from_float<Stored>(updated));
+      }
+    }
+    return sum_of_row(read[0] + read[1]);
+  }
 
-/// The other vectors of token t, from the projections and the gates.
+  __device__ static float sum_of_row(float value) {
+    value += shuffle_xor(value, 1);
+    return value + shuffle_xor(value, 2);
+  }
+};
+
+/// Makes a token's vectors.
 template <typename Element>
-__device__ void make_token(const time_mix_parameters& of, const place& here, shared_tile& tile, std::uint32_t t) {
-  const std::uint32_t i = threadIdx.x, c = here.channel;
-  const float r = to_float(here.at<const Element>(of.r, of.width, t));
-  const float k = to_float(here.at<const Element>(of.k, of.width, t));
-  const float v = to_float(here.at<const Element>(of.v, of.width, t));
-  if (of.first_layer) {
-    here.at<Element>(of.v_first, of.width, t) = here.at<const Element>(of.v, of.width, t);
-    tile.v[t][i] = v;
-  } else {
-    const float v_first = to_float(here.at<const Element>(of.v_first, of.width, t));
-    tile.v[t][i] = multiply_add(v_first - v, tile.v[t][i], v);
-  }
-  const float rate = tile.a_kk[t][i];
-  const float raw_kk = k * of.k_k[c];  // from k before the rate changes it
-  const float kk = raw_kk / fmaxf(sqrtf(block_sum(raw_kk * raw_kk)), 1e-12f);
-  const float new_k = k * multiply_add(rate - 1, of.k_a[c], 1);
-  tile.r[t][i] = r;
-  tile.k[t][i] = new_k;
-  tile.kk[t][i] = kk;
-  tile.a_kk[t][i] = rate * kk;
-  tile.bonus[t][i] = block_sum(r * new_k * of.r_k[c]) * tile.v[t][i];
+__device__ void fill_tile(const time_mix_parameters& of, std::uint32_t row, std::uint32_t channel, shared_tile& tile,
+                          std::uint32_t t) {
+  const token_inputs in = load_inputs<Element>(of, row, channel);
+  token_vectors made = make_token(in, load_weights(of, channel), of.first_layer);
+  for (float& w : made.log_w) w = expf(w);
+  keep_v_first<Element>(of, row, channel, in.v);
+  const std::uint32_t first = channel % head_size;
+  store_floats(&tile.r[t][first], in.r);
+  store_floats(&tile.w[t][first], made.log_w);
+  store_floats(&tile.k[t][first], made.k);
+  store_floats(&tile.v[t][first], made.v);
+  store_floats(&tile.kk[t][first], made.kk);
+  store_floats(&tile.a_kk[t][first], made.a_kk);
+  store_floats(&tile.bonus[t][first], made.bonus);
+  store_floats(&tile.g[t][first], in.g);
 }
 
-template <typename Element, typename Stored, std::uint32_t size>
-__device__ void mix_tile(const time_mix_parameters& of, const place& here, shared_tile& tile,
-                         float (&state)[head_size]) {
-  const std::uint32_t i = threadIdx.x, c = here.channel;
-  make_gates<Element, size>(of, here, tile);
-  for (std::uint32_t t = 0; t < here.tokens; ++t) make_token<Element>(of, here, tile, t);
-  __syncthreads();
-  for (std::uint32_t t = 0; t < here.tokens; ++t) {
-    const float y = take_token<Stored>(tile, t, tile.v[t][i], state);
-    const float off_mean = y - block_sum(y) / head_size;
-    const float scale = 1 / sqrtf(block_sum(off_mean * off_mean) / head_size + group_norm_eps);
-    const float normed = off_mean * scale * of.ln_x_weight[c] + of.ln_x_bias[c];
-    here.at<Element>(of.y, of.width, t) = from_float<Element>((normed + tile.bonus[t][i]) * tile.g[t][i]);
-  }
+template <typename Element>
+__device__ void read_tile(const time_mix_parameters& of, std::uint32_t row, std::uint32_t channel,
+                          const shared_tile& tile, std::uint32_t t) {
+  const std::uint32_t first = channel % head_size;
+  of_lane y, bonus, g;
+  load_floats(&tile.y[t][first], y);
+  load_floats(&tile.bonus[t][first], bonus);
+  load_floats(&tile.g[t][first], g);
+  finish_token<Element>(of, row, channel, y, bonus, g);
 }
 
 template <typename Element, typename Stored>
-__global__ void __launch_bounds__(threads) time_mix_kernel(device_batch rows, time_mix_parameters of) {
+__global__ void __launch_bounds__(threads, blocks_each) time_mix_kernel(device_batch rows, time_mix_parameters of) {
   __shared__ shared_tile tile;
+  const sequence_run run = rows.runs[blockIdx.y];  // beyond the count it says nothing, but it can be read
   if (blockIdx.y >= rows.counts->runs) return;
-  const sequence_run run = rows.runs[blockIdx.y];
-  Stored* const stored = reinterpret_cast<Stored*>(static_cast<char*>(of.state) + run.slot * of.slot_bytes) +
-                         static_cast<std::size_t>(blockIdx.x) * head_size * head_size;
-  constexpr std::uint32_t size = packet<Stored>::size;
-  float state[head_size];
-#pragma unroll
-  for (std::uint32_t key = 0; key < head_size; key += size) {
-    const auto values = load_packet(stored + head_state_index<Stored>(threadIdx.x, key));
-    for (std::uint32_t i = 0; i < size; ++i) state[key + i] = to_float(values.values[i]);
-  }
+  Stored* const head = reinterpret_cast<Stored*>(static_cast<char*>(of.state) + run.slot * of.slot_bytes) +
+                       static_cast<std::size_t>(blockIdx.x) * head_size * head_size;
+  row_part<Stored> state{threadIdx.x / value_lanes, threadIdx.x % value_lanes, {}};
+  const auto loaded = state.load(head);
 
-  place here{run.first_row, 0, blockIdx.x * head_size + threadIdx.x};
-  for (std::uint32_t left = run.rows; left > 0; left -= here.tokens, here.row += here.tokens) {
-    here.tokens = left < tile_tokens ? left : tile_tokens;
-    if (here.tokens == 1)
-      mix_tile<Element, Stored, 1>(of, here, tile, state);
-    else
-      mix_tile<Element, Stored, tile_tokens>(of, here, tile, state);
+  const std::uint32_t warp = threadIdx.x / warp_width;
+  const std::uint32_t channel = blockIdx.x * head_size + threadIdx.x % warp_width * lane_channels;
+  std::uint32_t row = run.first_row + warp, left = run.rows;  // this warp's token of the tile
+  if (warp < left) fill_tile<Element>(of, row, channel, tile, warp);
+  state.unpack(loaded);
+  while (true) {
+    __syncthreads();
+    for (std::uint32_t t = 0; t < tile_tokens && t < left; ++t) {
+      const float read = state.take(tile, t);
+      if (state.lane == 0) tile.y[t][state.value] = read;
+    }
+    __syncthreads();
+    if (warp < left) read_tile<Element>(of, row, channel, tile, warp);
+    if (left <= tile_tokens) break;
+    row += tile_tokens, left -= tile_tokens;
+    if (warp < left) fill_tile<Element>(of, row, channel, tile, warp);
   }
-
-#pragma unroll
-  for (std::uint32_t key = 0; key < head_size; key += size) {
-    packet<Stored> values;
-    for (std::uint32_t i = 0; i < size; ++i) values.values[i] = from_float<Stored>(state[key + i]);
-    store_packet(stored + head_state_index<Stored>(threadIdx.x, key), values);
-  }
+  state.store(head);
 }
 
 }  // namespace
@@ -179,10 +163,7 @@ result<void> time_mix(stream_handle in, const device_batch& rows, element type, 
                       const time_mix_parameters& of) {
   check(of.width % head_size == 0);
   check(state_type != element::bf16);
-  std::uint32_t rank_max = 0;
-  for (const rank_out* pair : {&of.w, &of.a, &of.v_mix, &of.g}) rank_max = std::max(rank_max, pair->rank);
-  const launch_shape shape{
-      "time_mix", {of.width / head_size, rows.room.runs}, {threads}, tile_tokens * rank_max * sizeof(float), in};
+  const launch_shape shape{"time_mix", {of.width / head_size, rows.room.runs}, {threads}, 0, in};
   return with_element(type, [&]<typename Element>() {
     return state_type == element::f32 ? launch(shape, time_mix_kernel<Element, float>, rows, of)
                                       : launch(shape, time_mix_kernel<Element, half>, rows, of);

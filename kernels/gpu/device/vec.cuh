@@ -1,7 +1,7 @@
 #pragma once
 #include "kernels/gpu/device/convert.cuh"
 
-/// 16 bytes at once, the widest access of a thread.
+/// Several elements at once; 16 bytes are the widest access of a thread.
 namespace skein::kernels::gpu {
 
 template <typename Element>
@@ -18,6 +18,41 @@ __device__ packet<Element> load_packet(const Element* at) {
 template <typename Element>
 __device__ void store_packet(Element* at, const packet<Element>& values) {
   *reinterpret_cast<packet<Element>*>(at) = values;
+}
+
+/// Loads that no other thread repeats and whose bytes are written again before they are read again: they need no room
+/// in the caches. A hint where the compiler has one.
+template <typename Element>
+__device__ packet<Element> load_packet_once(const Element* at) {
+#if defined(__CUDA_ARCH__)
+  union {
+    uint4 bits;
+    packet<Element> values;
+  } loaded{__ldcs(reinterpret_cast<const uint4*>(at))};
+  return loaded.values;
+#else
+  return load_packet(at);
+#endif
+}
+
+/// values[i] = at[i], in one access; `at` is aligned to all of them.
+template <typename Element, unsigned count>
+__device__ void load_floats(const Element* at, float (&values)[count]) {
+  struct alignas(count * sizeof(Element)) together {
+    Element values[count];
+  };
+  const together loaded = *reinterpret_cast<const together*>(at);
+  for (unsigned i = 0; i < count; ++i) values[i] = to_float(loaded.values[i]);
+}
+/// at[i] = values[i], likewise.
+template <typename Element, unsigned count>
+__device__ void store_floats(Element* at, const float (&values)[count]) {
+  struct alignas(count * sizeof(Element)) together {
+    Element values[count];
+  };
+  together stored;
+  for (unsigned i = 0; i < count; ++i) stored.values[i] = from_float<Element>(values[i]);
+  *reinterpret_cast<together*>(at) = stored;
 }
 
 /// a * b + c, rounded once. Kernels are compiled with contraction off, so that a sum has the same bits in every kernel

@@ -5,8 +5,8 @@
 #include <span>
 #include <vector>
 
-#include "kernels/gpu/batch_upload.hpp"
 #include "kernels/gpu/elements.hpp"
+#include "tests/kernels/gpu/batch_upload.hpp"
 #include "tests/kernels/random_rwkv7.hpp"
 
 /// Values between the host and the device for tests of single kernels.

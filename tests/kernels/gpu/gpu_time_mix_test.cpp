@@ -1,5 +1,5 @@
 // The fused time-mix kernel, run by the emulator, against the same steps made of the primitives of kernels/reference:
-// random runs, slots, heads and ranks, first layers and others, states in 32 and 16 bits.
+// random runs, slots and heads, sums in parts, first layers and others, states in 32 and 16 bits.
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <cmath>
@@ -28,18 +28,15 @@ struct time_mix_case {
       return rounded(random_values(random, rows * columns), type);
     };
     r = activations(width), k = activations(width), v = activations(width), v_first = activations(width);
-    for (std::uint32_t& rank : ranks) rank = 1 + random.below(70);
-    for (int i = 0; i < 4; ++i) {
-      inner[i] = activations(ranks[i]);
-      matrix[i] = rounded(random_values(random, ranks[i] * width, 1.5f / std::sqrt(float(ranks[i]))), type);
-    }
+    for (values* out : {&w_out, &a_out, &v_out, &g_out})
+      *out = rounded(random_values(random, rows * width, 1.5f), gate_element(type));
     for (values* vector : {&w0, &a0, &v0, &k_k, &k_a, &r_k, &ln_x_weight, &ln_x_bias})
       *vector = random_values(random, width);
     states = random_values(random, std::size_t{slots} * width * n, 0.5f);  // [slot, head, value, key]
   }
 
-  std::uint32_t width, ranks[4];  // w a v g
-  values r, k, v, v_first, inner[4], matrix[4];
+  std::uint32_t width;
+  values r, k, v, v_first, w_out, a_out, v_out, g_out;
   values w0, a0, v0, k_k, k_a, r_k, ln_x_weight, ln_x_bias, states;
 };
 
@@ -50,27 +47,19 @@ std::span<float> part(values& all, std::size_t width, std::size_t index) {
 /// Token t of a run through the whole of it, as the reference stages do it; y is [rows, width].
 void take_token(time_mix_case& of, slot_id slot, std::uint32_t t, bool first_layer, values& y) {
   const std::uint32_t width = of.width;
-  const auto low_rank = [&](int i) {
-    values out(width, 0.0f);
-    for (std::uint32_t c = 0; c < width; ++c) {
-      double sum = 0;
-      for (std::uint32_t j = 0; j < of.ranks[i]; ++j)
-        sum += static_cast<double>(of.matrix[i][j * width + c]) * of.inner[i][t * of.ranks[i] + j];
-      out[c] = static_cast<float>(sum);
-    }
-    return out;
-  };
-  values w = low_rank(0), a = low_rank(1), v_mix = low_rank(2), g = low_rank(3), kk(width), out(width);
+  values w(width), a(width), kk(width), out(width);
+  const auto w_out = part(of.w_out, width, t), a_out = part(of.a_out, width, t);
+  const auto v_out = part(of.v_out, width, t), g_out = part(of.g_out, width, t);
   const auto r = part(of.r, width, t), k = part(of.k, width, t), v = part(of.v, width, t);
   for (std::uint32_t c = 0; c < width; ++c) {
-    w[c] = kernels::decay(of.w0[c] + w[c]);
-    a[c] = kernels::sigmoid(of.a0[c] + a[c]);
+    w[c] = kernels::decay(of.w0[c] + w_out[c]);
+    a[c] = kernels::sigmoid(of.a0[c] + a_out[c]);
     kk[c] = k[c] * of.k_k[c];
     k[c] *= 1 + (a[c] - 1) * of.k_a[c];
     if (first_layer)
       of.v_first[t * width + c] = v[c];
     else
-      v[c] += (of.v_first[t * width + c] - v[c]) * kernels::sigmoid(of.v0[c] + v_mix[c]);
+      v[c] += (of.v_first[t * width + c] - v[c]) * kernels::sigmoid(of.v0[c] + v_out[c]);
   }
   for (std::uint32_t h = 0; h < width / n; ++h) {
     const auto of_head = [&](std::span<const float> all) { return all.subspan(h * n, n); };
@@ -83,7 +72,7 @@ void take_token(time_mix_case& of, slot_id slot, std::uint32_t t, bool first_lay
     const auto of_head = [&](std::span<const float> all) { return all.subspan(h * n, n); };
     kernels::add_bonus(of_head(r), of_head(k), of_head(v), of_head(of.r_k), part(out, n, h));
   }
-  for (std::uint32_t c = 0; c < width; ++c) y[t * width + c] = out[c] * g[c];
+  for (std::uint32_t c = 0; c < width; ++c) y[t * width + c] = out[c] * g_out[c];
 }
 
 void compare(random_numbers& random, element type, element state_type, bool first_layer) {
@@ -117,16 +106,27 @@ void compare(random_numbers& random, element type, element state_type, bool firs
 
   std::vector<device_values> kept;
   kept.reserve(32);
-  const auto activation = [&](const values& all) { return kept.emplace_back(all, type).data(); };
-  const auto vector = [&](const values& all) { return kept.emplace_back(all, element::f32).floats(); };
-  const auto second_half = [&](int i) {
-    return rank_out{activation(given.matrix[i]), activation(given.inner[i]), given.ranks[i], given.ranks[i]};
+  // Of a product: whole rows, or their sums in parts, which the device adds and rounds.
+  const auto product_of = [&](const values& all, element as) -> product_rows {
+    const std::uint32_t parts = random.below(4);
+    if (parts == 0) return {kept.emplace_back(all, as).data(), width, 0, 0};
+    const std::size_t part_stride = all.size() + 4 * random.below(3);
+    values addends(parts * part_stride, std::nanf(""));
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      float sum = 0;
+      for (std::uint32_t p = 0; p + 1 < parts; ++p)
+        sum += addends[p * part_stride + i] = std::round(16 * random.value()) / 16;
+      addends[(parts - 1) * part_stride + i] = all[i] - sum;
+    }
+    return {kept.emplace_back(addends, element::f32).data(), width, parts, part_stride};
   };
+  const auto vector = [&](const values& all) { return kept.emplace_back(all, element::f32).floats(); };
   const device_values y(values(tick.rows() * width), type), v_first(given.v_first, type);
   time_mix_parameters of;
-  of.r = activation(given.r), of.k = activation(given.k), of.v = activation(given.v);
+  of.r = product_of(given.r, type), of.k = product_of(given.k, type), of.v = product_of(given.v, type);
+  of.w_out = product_of(given.w_out, gate_element(type)), of.a_out = product_of(given.a_out, gate_element(type));
+  of.v_out = product_of(given.v_out, gate_element(type)), of.g_out = product_of(given.g_out, gate_element(type));
   of.v_first = v_first.data(), of.y = y.data();
-  of.w = second_half(0), of.a = second_half(1), of.v_mix = second_half(2), of.g = second_half(3);
   of.w0 = vector(given.w0), of.a0 = vector(given.a0), of.v0 = vector(given.v0);
   of.k_k = vector(given.k_k), of.k_a = vector(given.k_a), of.r_k = vector(given.r_k);
   of.ln_x_weight = vector(given.ln_x_weight), of.ln_x_bias = vector(given.ln_x_bias);

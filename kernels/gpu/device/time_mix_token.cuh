@@ -1,0 +1,114 @@
+#pragma once
+#include <type_traits>
+
+#include "kernels/gpu/device/product_rows.cuh"
+#include "kernels/gpu/device/warp.cuh"
+#include "kernels/gpu/time_mix.hpp"
+#include "kernels/ops.hpp"
+
+/// What time mixing does to a token of one head beside the state, by one warp: the vectors that go into the state and,
+/// from what was read out of it, the output. A lane has a few channels side by side.
+namespace skein::kernels::gpu {
+
+inline constexpr unsigned lane_channels = head_size / warp_width;
+using of_lane = float[lane_channels];  ///< one number for each channel of a lane
+
+/// gate_element as a type.
+template <typename Element>
+using gate_type = std::conditional_t<std::is_same_v<Element, float>, float, half>;
+
+/// What products left of a token.
+struct token_inputs {
+  of_lane r, k, v, w_out, a_out, v_out, g, v_first;
+};
+
+/// `channel` is the lane's first, of all heads.
+template <typename Element>
+__device__ token_inputs load_inputs(const time_mix_parameters& of, std::uint32_t row, std::uint32_t channel) {
+  using gate = gate_type<Element>;
+  token_inputs in;
+  load_products<Element>(of.r, row, channel, in.r);
+  load_products<Element>(of.k, row, channel, in.k);
+  load_products<Element>(of.v, row, channel, in.v);
+  load_products<gate>(of.w_out, row, channel, in.w_out);
+  load_products<gate>(of.a_out, row, channel, in.a_out);
+  load_products<gate>(of.g_out, row, channel, in.g);
+  if (of.first_layer) return in;
+  load_products<gate>(of.v_out, row, channel, in.v_out);
+  load_floats(static_cast<const Element*>(of.v_first) + static_cast<std::size_t>(row) * of.width + channel, in.v_first);
+  return in;
+}
+
+/// The weights of a lane's channels.
+struct head_weights {
+  of_lane w0, a0, v0, k_k, k_a, r_k;
+};
+__device__ inline head_weights load_weights(const time_mix_parameters& of, std::uint32_t channel) {
+  head_weights weights;
+  load_floats(of.w0 + channel, weights.w0);
+  load_floats(of.a0 + channel, weights.a0);
+  if (!of.first_layer) load_floats(of.v0 + channel, weights.v0);
+  load_floats(of.k_k + channel, weights.k_k);
+  load_floats(of.k_a + channel, weights.k_a);
+  load_floats(of.r_k + channel, weights.r_k);
+  return weights;
+}
+
+/// What goes into the state, and what is added to what comes out of it.
+struct token_vectors {
+  of_lane log_w, k, v, kk, a_kk, bonus;
+};
+
+__device__ inline float logistic(float x) { return 1 / (1 + expf(-x)); }
+
+__device__ inline token_vectors make_token(const token_inputs& in, const head_weights& weights, bool first_layer) {
+  token_vectors out;
+  of_lane rate;
+  float squares = 0;
+  for (unsigned i = 0; i < lane_channels; ++i) {
+    out.log_w[i] = -0.60653066f * logistic(weights.w0[i] + in.w_out[i]);  // exp(-0.5)
+    rate[i] = logistic(weights.a0[i] + in.a_out[i]);
+    out.v[i] = in.v[i];
+    if (!first_layer) out.v[i] = multiply_add(in.v_first[i] - in.v[i], logistic(weights.v0[i] + in.v_out[i]), in.v[i]);
+    out.kk[i] = in.k[i] * weights.k_k[i];  // from k before the rate changes it
+    squares = multiply_add(out.kk[i], out.kk[i], squares);
+  }
+  const float length = fmaxf(sqrtf(warp_sum(squares)), 1e-12f);
+  float bonus = 0;
+  for (unsigned i = 0; i < lane_channels; ++i) {
+    out.kk[i] = out.kk[i] / length;
+    out.a_kk[i] = rate[i] * out.kk[i];
+    out.k[i] = in.k[i] * multiply_add(rate[i] - 1, weights.k_a[i], 1);
+    bonus = multiply_add(in.r[i] * out.k[i], weights.r_k[i], bonus);
+  }
+  bonus = warp_sum(bonus);
+  for (unsigned i = 0; i < lane_channels; ++i) out.bonus[i] = bonus * out.v[i];
+  return out;
+}
+
+/// In the first layer: v is what all later layers mix with.
+template <typename Element>
+__device__ void keep_v_first(const time_mix_parameters& of, std::uint32_t row, std::uint32_t channel,
+                             const of_lane& v) {
+  if (of.first_layer)
+    store_floats(static_cast<Element*>(of.v_first) + static_cast<std::size_t>(row) * of.width + channel, v);
+}
+
+/// out = (group_norm(y) + bonus) * g, where y is what was read from the state.
+template <typename Element>
+__device__ void finish_token(const time_mix_parameters& of, std::uint32_t row, std::uint32_t channel, of_lane& y,
+                             const of_lane& bonus, const of_lane& g) {
+  of_lane weight, bias;
+  load_floats(of.ln_x_weight + channel, weight);
+  load_floats(of.ln_x_bias + channel, bias);
+  float sum = 0, squares = 0;
+  for (unsigned i = 0; i < lane_channels; ++i) sum += y[i];
+  const float mean = warp_sum(sum) / head_size;
+  for (unsigned i = 0; i < lane_channels; ++i) squares = multiply_add(y[i] - mean, y[i] - mean, squares);
+  const float scale = 1 / sqrtf(warp_sum(squares) / head_size + group_norm_eps);
+  for (unsigned i = 0; i < lane_channels; ++i)
+    y[i] = (multiply_add((y[i] - mean) * scale, weight[i], bias[i]) + bonus[i]) * g[i];
+  store_floats(static_cast<Element*>(of.y) + static_cast<std::size_t>(row) * of.width + channel, y);
+}
+
+}  // namespace skein::kernels::gpu
