@@ -99,6 +99,8 @@ result<opened_engine> open_engine(const config::config& c) {
   wish.device = c.engine.device;
   wish.dtype = c.engine.dtype;
   wish.state_dtype = c.engine.state_dtype;
+  wish.invariance = c.engine.invariance;
+  wish.logit_bias_max = c.limits.logit_bias_max;
   wish.threads = c.engine.threads;
   wish.slots = c.engine.slots ? c.engine.slots : chosen_slots(model->info, *device);
   wish.max_tick_tokens = std::max(c.engine.max_tick_tokens, wish.slots);

@@ -19,7 +19,7 @@ struct gpu_limits {
   std::uint32_t max_tick_rows = 64;     ///< row entries of a tick; no more than slots are used
   std::uint32_t max_logit_rows = 64;    ///< rows of one piece of the head, made larger where a tick may draw more
   std::uint32_t logit_bias_max = 1024;  ///< entries of one sequence
-  std::uint32_t stop_ids_max = 128;     ///< of one sequence
+  std::uint32_t stop_ids_max = 129;     ///< of one sequence: those of a request, and the vocabulary's end
 };
 
 struct gpu_options {

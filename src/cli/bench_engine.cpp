@@ -148,7 +148,7 @@ result<opened_model> model_of(const bench_engine_command& what) {
   if (what.random_file.empty() || !is_file(path)) {
     const auto begin = std::chrono::steady_clock::now();
     const dtype type = what.model.dtype == to_string(dtype::f16) ? dtype::f16 : dtype::bf16;
-    if (const auto written = write_random_model(path, *dims, type, 1); !written) return written.error();
+    if (const auto written = write_random_model(path, {*dims, type, 1, what.sparse}); !written) return written.error();
     std::fprintf(stderr, "wrote random weights, %s, in %.1f s\n", what.random_size.c_str(), seconds_since(begin));
   }
   return open_model(path);
@@ -198,7 +198,8 @@ result<void> bench_engine(const bench_engine_command& what) {
   const auto& batches = !what.batches.empty() ? what.batches : machine->is_gpu() ? gpu_batches : cpu_batches;
   const auto& prefill = !what.prefill.empty() ? what.prefill : machine->is_gpu() ? gpu_prefill : cpu_prefill;
 
-  engine_wish wish{what.model.device, what.model.dtype, what.model.threads, what.model.state_dtype};
+  engine_wish wish{what.model.device, what.model.dtype, what.model.threads, what.model.state_dtype,
+                   what.model.invariance};
   wish.slots = std::ranges::max(batches);
   wish.max_tick_tokens = std::max(first_tokens, wish.slots);
   for (const auto shape : prefill) {

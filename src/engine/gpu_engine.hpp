@@ -19,7 +19,7 @@ struct gpu_engine_options {
   std::uint32_t max_tick_tokens = 512;
   std::uint32_t max_tick_rows = 64;
   std::uint32_t logit_bias_max = 1024;  ///< entries of one sequence
-  std::uint32_t stop_ids_max = 128;     ///< of one sequence
+  std::uint32_t stop_ids_max = 129;     ///< of one sequence: those of a request, and the vocabulary's end
   kernels::gpu::invariance invariance = kernels::gpu::invariance::standard;
   kernels::load_progress progress;
   std::string model_identity;  ///< model::identity of the checkpoint

@@ -38,7 +38,6 @@ struct emuStream {
   emuGraph* capture = nullptr;
 
   void push(work what) {
-    const emulator::own_memory mine;
     if (capture) {
       capture->nodes.push_back(std::move(what));
     } else {
@@ -106,10 +105,12 @@ emuError_t emuHostAlloc(void** out, std::size_t bytes, unsigned) { return emuMal
 emuError_t emuFreeHost(void* memory) { return emuFree(memory); }
 
 emuError_t emuMemcpyAsync(void* to, const void* from, std::size_t bytes, emuMemcpyKind, emuStream_t stream) {
+  const emulator::own_memory mine;
   stream->push([=] { std::memcpy(to, from, bytes); });
   return emuSuccess;
 }
 emuError_t emuMemsetAsync(void* to, int value, std::size_t bytes, emuStream_t stream) {
+  const emulator::own_memory mine;
   stream->push([=] { std::memset(to, value, bytes); });
   return emuSuccess;
 }
@@ -125,6 +126,7 @@ emuError_t emuStreamSynchronize(emuStream_t stream) {
   return last_error;
 }
 emuError_t emuStreamWaitEvent(emuStream_t stream, emuEvent_t event, unsigned) {
+  const emulator::own_memory mine;
   stream->push([stream = event->stream, position = event->position] {
     if (stream) stream->run_until(position);
   });
@@ -137,6 +139,7 @@ emuError_t emuEventDestroy(emuEvent_t event) {
   return emuSuccess;
 }
 emuError_t emuEventRecord(emuEvent_t event, emuStream_t stream) {
+  const emulator::own_memory mine;
   stream->push([passed = event->passed] { *passed = std::chrono::steady_clock::now(); });
   event->stream = stream;
   event->position = stream->queued;
@@ -171,6 +174,7 @@ emuError_t emuGraphInstantiate(emuGraphExec_t* out, emuGraph_t graph, emuGraph_t
   return emuSuccess;
 }
 emuError_t emuGraphLaunch(emuGraphExec_t graph, emuStream_t stream) {
+  const emulator::own_memory mine;
   for (const work& node : graph->nodes) stream->push(node);
   return emuSuccess;
 }
