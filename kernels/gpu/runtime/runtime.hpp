@@ -117,6 +117,21 @@ result<void> launch(const launch_shape& shape, void (*kernel)(Parameters...),
 }
 #endif
 
+/// Lets a kernel ask for more dynamic shared memory than the 48 KiB that need no asking; an error where the device has
+/// less. For the device in use.
+template <typename... Parameters>
+result<void> allow_shared_bytes([[maybe_unused]] void (*kernel)(Parameters...), [[maybe_unused]] std::size_t bytes) {
+#if defined(__CUDACC__) || defined(__HIPCC__)
+  const auto code =
+      SKEIN_GPU(FuncSetAttribute)(reinterpret_cast<const void*>(kernel),
+                                  SKEIN_GPU(FuncAttributeMaxDynamicSharedMemorySize), static_cast<int>(bytes));
+  if (code != SKEIN_GPU(Success)) static_cast<void>(SKEIN_GPU(GetLastError)());  // it is answered here
+  return outcome(code, "asking for shared memory");
+#else
+  return {};
+#endif
+}
+
 #if !defined(SKEIN_GPU_EMULATOR)
 using half = ::__half;
 #if defined(__CUDACC__) || defined(__HIPCC__)
