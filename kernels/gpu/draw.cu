@@ -46,11 +46,10 @@ __device__ void scan_weights(const logit_packet (&values)[chunk_packets], std::u
   }
 }
 
-__global__ void __launch_bounds__(mass_threads) draw_kernel(draw_work work) {
+__global__ void __launch_bounds__(mass_threads, 4) draw_kernel(draw_work work) {
   const std::uint32_t i = blockIdx.y, chunk = blockIdx.x;
-  if (i >= *work.draws.count) return;
   const draw_row draw = work.draws.rows[i];
-  if (draw.slot == no_slot) return;
+  if (i >= *work.draws.count || draw.slot == no_slot) return;
 
   const std::uint32_t chunks = chunks_of(work.vocab);
   const std::size_t row_start = std::size_t{draw.logits_row} * work.vocab;
@@ -66,16 +65,16 @@ __global__ void __launch_bounds__(mass_threads) draw_kernel(draw_work work) {
   best_token* const best = scratch.best + std::size_t{i} * chunks * top_logprobs_most;
 
   logit_packet values[chunk_packets];
-  for (unsigned p = 0; p < chunk_packets; ++p) values[p] = row.load(chunk * chunk_tokens + place_in_chunk(p));
+  row.load_chunk(chunk * chunk_tokens, values);
   const slot_lists lists(work.slots, draw.slot);
-  const sampler_settings& settings = lists.record->settings;
+  const sampler_settings& settings = lists.record().settings;
   const float scale = is_greedy(settings) ? 0 : 1 / settings.temperature;
   if (settings.logprobs != 0) {
     logit_packet raw[chunk_packets];
-    for (unsigned p = 0; p < chunk_packets; ++p) {
-      const std::uint32_t token = chunk * chunk_tokens + place_in_chunk(p);
-      raw[p] =
-          work.from.raw == nullptr ? values[p] : logit_row{work.from.raw + row_start, nullptr, work.vocab}.load(token);
+    if (work.from.raw != nullptr) {
+      logit_row{work.from.raw + row_start, nullptr, work.vocab}.load_chunk(chunk * chunk_tokens, raw);
+    } else {
+      for (unsigned p = 0; p < chunk_packets; ++p) raw[p] = values[p];
     }
     scan_scores(raw, chunk, settings.top_logprobs, dynamic_shared<best_token>(), raw_max, raw_sum, best);
   }
@@ -92,7 +91,7 @@ __global__ void __launch_bounds__(mass_threads) draw_kernel(draw_work work) {
     return;
   }
   const scanned_row scanned = {{row, block_max_of_row, max, scale}, chunk_max, block_sum_of_row};
-  const token_id token = choose(scanned, settings, lists.record->generated, dynamic_shared<candidate_list>());
+  const token_id token = choose(scanned, settings, lists.record().generated, dynamic_shared<candidate_list>());
 
   const std::uint32_t known = find_penalty(lists, token);
   if (settings.logprobs != 0) {
@@ -106,11 +105,11 @@ __global__ void __launch_bounds__(mass_threads) draw_kernel(draw_work work) {
   }
   record_penalty(lists, token, known);
   if (threadIdx.x == 0) {
-    ++lists.record->generated;
+    ++lists.record().generated;
     out.token = token;
     out.sampled = 1;
     out.stopped = stop_of(lists, token);
-    accept(*lists.record, token, out.stopped);
+    accept(lists.record(), token, out.stopped);
   }
 }
 

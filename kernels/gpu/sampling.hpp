@@ -71,7 +71,8 @@ struct draw_row {
   std::uint32_t logits_row;
   slot_id slot;
 };
-/// Draws as kernels find them: everything in device memory, no slot twice. `room`: what blocks are launched for.
+/// Draws as kernels find them: everything in device memory, no slot twice. `room`: what blocks are launched for, and
+/// how many rows may be read, whatever is in those beyond the count.
 struct device_draws {
   const std::uint32_t* count = nullptr;
   const draw_row* rows = nullptr;

@@ -50,24 +50,24 @@ __global__ void __launch_bounds__(mass_threads)
     const slot_lists lists(slots, members[m].slot);
     record_penalty(lists, token.token, find_penalty(lists, token.token));
     if (threadIdx.x == 0) {
-      ++lists.record->generated;
-      accept(*lists.record, token.token, token.stopped);
+      ++lists.record().generated;
+      accept(lists.record(), token.token, token.stopped);
     }
   }
 }
 
 __global__ void __launch_bounds__(mass_threads) copy_position_kernel(slot_id from, slot_id to, slot_memory slots) {
   const slot_lists source(slots, from), target(slots, to);
-  const std::uint32_t count = source.record->penalty_count;
+  const std::uint32_t count = source.record().penalty_count;
   for (std::uint32_t i = blockIdx.x * mass_threads + threadIdx.x; i < count; i += gridDim.x * mass_threads) {
-    target.penalty_tokens[i] = source.penalty_tokens[i];
-    target.penalties[i] = source.penalties[i];
+    target.penalty_tokens()[i] = source.penalty_tokens()[i];
+    target.penalties()[i] = source.penalties()[i];
   }
   if (blockIdx.x != 0 || threadIdx.x != 0) return;
-  target.record->last_token = source.record->last_token;
-  target.record->generated = source.record->generated;
-  target.record->frozen = source.record->frozen;
-  target.record->penalty_count = count;
+  target.record().last_token = source.record().last_token;
+  target.record().generated = source.record().generated;
+  target.record().frozen = source.record().frozen;
+  target.record().penalty_count = count;
 }
 
 }  // namespace
