@@ -103,19 +103,19 @@ BOOST_AUTO_TEST_CASE(a_long_run_decays_and_repeats_its_penalties_as_on_the_host)
 
 BOOST_AUTO_TEST_CASE(penalties_beyond_their_room_are_left_out) {
   gpu::sampler_limits little = limits;
-  little.penalties_max = 2;
+  little.penalties_max = 4;
   device_samplers device(little);
   sampling_params p;
   p.temperature = 0;
-  p.first_penalty = 1;
+  p.first_penalty = 2;
   p.max_tokens = 100;
   device.start(0, p);
   std::vector<float> logits(vocab, 0.0f);
-  for (std::uint32_t i = 0; i < 4; ++i) logits[i] = 5.5f - static_cast<float>(i) / 4;
-  const token_id expected[] = {0, 1, 2, 2, 2};  // 0 and 1 are listed, 2 has found no room
+  for (std::uint32_t i = 0; i < 6; ++i) logits[i] = 5.5f - static_cast<float>(i) / 4;
+  const token_id expected[] = {0, 1, 2, 3, 4, 4, 4};  // four are listed, the fifth has found no room
   for (const token_id token : expected) BOOST_CHECK_EQUAL(device.draw(std::vector<slot_id>{0}, logits)[0].token, token);
-  BOOST_CHECK_EQUAL(device.record(0).penalty_count, 2u);
-  BOOST_CHECK_EQUAL(device.record(0).generated, 5u);
+  BOOST_CHECK_EQUAL(device.record(0).penalty_count, 4u);
+  BOOST_CHECK_EQUAL(device.record(0).generated, 7u);
 }
 
 BOOST_AUTO_TEST_CASE(stop_ids_and_budgets_freeze_their_slot) {
