@@ -49,13 +49,20 @@ rwkv7_model::rwkv7_model(const rwkv7_weights& weights, const gpu_options& option
       logits_(std::size_t{room.logit_rows} * dims_.vocab, "logits"),
       states_((std::size_t{room.slots} + 1) * layout_.bytes(), "the states of the slots"),
       weights_(upload(weights, type_, options.progress)) {
+  if (options.invariance != invariance::strict && type_ != element::f32 && chunked_time_mix::available())
+    chunks_.emplace(dims_.embd, type_, room.rows, std::min(room.slots, room.rows));
   for (const activation* a : activations()) require(fill_with_zeros(a->data(), a->bytes(), in));
   set_initial_state(weights, in);
   for (slot_id slot = 0; slot < room.slots; ++slot) require(queue_clear(slot, in));
 }
 
-result<void> rwkv7_model::queue_forward(const device_batch& rows, stream_handle in) {
-  pass tick{rows, in, {}};
+result<void> rwkv7_model::queue_forward(const device_batch& rows, std::span<const sequence_run> runs,
+                                        stream_handle in) {
+  pass tick{rows, in, false, true, {}};
+  if (chunks_ && !runs.empty()) {
+    tick.note(chunks_->plan(in, rows, runs));
+    tick.long_runs = chunks_->has_long_runs(), tick.short_runs = chunks_->has_short_runs();
+  }
   now_ = 0, added_ = {};
   embed(tick);
   for (std::uint32_t layer = 0; layer < dims_.layers; ++layer) {
@@ -113,6 +120,9 @@ void rwkv7_model::time_mix_state(std::uint32_t layer, pass& tick) {
   of.ln_x_weight = p.ln_x_weight, of.ln_x_bias = p.ln_x_bias;
   of.state = states_.data() + layout_.wkv(layer), of.slot_bytes = layout_.bytes();
   of.width = dims_.embd, of.first_layer = layer == 0;
+  if (tick.long_runs) tick.note(chunks_->run(tick.in, layout_.type, of));
+  if (!tick.short_runs) return;
+  if (tick.long_runs) of.rows_max = chunked_rows_min - 1;
   tick.note(time_mix(tick.in, tick.rows, type_, layout_.type, of));
 }
 
@@ -133,7 +143,7 @@ void rwkv7_model::channel_mix_out(std::uint32_t layer, pass& tick) {
 
 result<void> rwkv7_model::queue_head(const device_batch& rows, stream_handle in) {
   const activation& normed = mixed_[0];
-  pass tick{rows, in, {}};
+  pass tick{rows, in, false, true, {}};
   tick.note(norm_wanted(in, rows, type_, {x_[now_].data(), added_}, weights_.ln_out, normed.data(), normed.stride(),
                         dims_.embd));
   const product all{weights_.head.data,   normed.data(),   logits_.data(), weights_.head.outputs,
@@ -158,7 +168,7 @@ std::size_t rwkv7_model::activation_bytes() const {
   std::size_t bytes = x_[0].bytes() + x_[1].bytes() + logits_.bytes();
   for (const device_buffer<float>& parts : parts_) bytes += parts.bytes();
   for (const activation* a : activations()) bytes += a->bytes();
-  return bytes;
+  return bytes + (chunks_ ? chunks_->bytes() : 0);
 }
 
 std::array<const activation*, 15> rwkv7_model::activations() const {

@@ -1,6 +1,7 @@
 #pragma once
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -8,6 +9,7 @@
 #include "kernels/gpu/device_weights.hpp"
 #include "kernels/gpu/gpu_options.hpp"
 #include "kernels/gpu/state.hpp"
+#include "kernels/gpu/wkv_chunks.hpp"
 
 namespace skein::kernels::gpu {
 
@@ -46,8 +48,9 @@ class rwkv7_model {
   rwkv7_model(const rwkv7_weights& weights, const gpu_options& options, const model_room& room, stream_handle in);
 
   /// Runs all layers over the batch's rows: the residual stream of each is ready for queue_head, the states of all runs
-  /// have moved on.
-  [[nodiscard]] result<void> queue_forward(const device_batch& rows, stream_handle in);
+  /// have moved on. `runs`: the batch's on the host, of which only the lengths are read; none when all are short.
+  [[nodiscard]] result<void> queue_forward(const device_batch& rows, std::span<const sequence_run> runs,
+                                           stream_handle in);
   /// logits()[i] = head * layer_norm(x[wanted_rows[i]], ln_out) for the batch's wanted rows; [wanted, V] fp32.
   [[nodiscard]] result<void> queue_head(const device_batch& rows, stream_handle in);
   [[nodiscard]] float* logits() const { return logits_.data(); }
@@ -70,6 +73,7 @@ class rwkv7_model {
   struct pass {
     const device_batch& rows;
     stream_handle in;
+    bool long_runs, short_runs;
     result<void> outcome;
     void note(result<void> done) {
       if (outcome && !done) outcome = std::move(done);
@@ -115,6 +119,7 @@ class rwkv7_model {
   std::array<product_rows, 3> projections_;  ///< r k v of the layer at work
   const std::array<activation, 6> mixed_;
   const activation r_, k_, v_, v_first_, inner_w_, inner_a_, inner_v_, inner_g_, hidden_;
+  std::optional<chunked_time_mix> chunks_;  ///< where long runs may take another way than short ones
   device_buffer<float> logits_;
   device_buffer<std::byte> states_;
   const device_rwkv7 weights_;  ///< last: when memory is short, it is known before the long work
