@@ -60,7 +60,8 @@ function(skein_hip_object variable source)
 endfunction()
 
 # SKEIN_BUILD_ID: what the program and a back end must have in common, the compiler and the headers between them.
-set(boundary kernels/gpu/plugin.hpp kernels/gpu/device_properties.hpp kernels/gpu/rwkv7_stages.hpp
+set(boundary kernels/gpu/plugin.hpp kernels/gpu/device_properties.hpp kernels/gpu/machine_limits.hpp
+             kernels/gpu/tick_runner.hpp kernels/gpu/gpu_options.hpp kernels/gpu/sampler_types.hpp
              kernels/gpu/elements.hpp kernels/rwkv7_weights.hpp kernels/stages.hpp src/base/tensor.hpp
              src/base/error.hpp src/base/result.hpp src/base/ids.hpp)
 set(contents "")

@@ -85,6 +85,8 @@ struct engine_settings {
   std::string dtype = "auto";
   /// Type the states are kept in: fp32, fp16. Default fp32.
   std::string state_dtype = "fp32";
+  /// How far the bits of an answer may hang on what else runs: default, strict, fast. Default default.
+  std::string invariance = "default";
   /// Sequences resident at once; 0 chooses. 0 .. 65536, default 0.
   std::uint32_t slots = 0;
   /// Tokens that one tick may carry, decode and prefill together. Default 256.

@@ -127,6 +127,7 @@ bool one_of(std::string_view text, std::initializer_list<std::string_view> choic
 }
 bool is_dtype(std::string_view t) { return one_of(t, {"auto", "fp32", "bf16", "fp16", "int8", "nf4"}); }
 bool is_state_dtype(std::string_view t) { return one_of(t, {"fp32", "fp16"}); }
+bool is_invariance(std::string_view t) { return one_of(t, {"default", "strict", "fast"}); }
 bool is_level(std::string_view t) { return one_of(t, {"debug", "info", "warning", "error", "off"}); }
 bool is_format(std::string_view t) { return one_of(t, {"automatic", "text", "json", "systemd"}); }
 
@@ -202,7 +203,8 @@ std::vector<key> make_keys() {
       limit<&l::prompts_max>("prompts_max", 1, limits::prompts_max, "Prompts times n of one request."),
       limit<&l::stops_max>("stops_max", 0, limits::stops_max, "Stop strings of a request."),
       limit<&l::stop_bytes_max>("stop_bytes_max", 1, limits::stop_bytes_max, "Bytes of one stop string."),
-      limit<&l::logit_bias_max>("logit_bias_max", 0, limits::logit_bias_max, "Entries of logit_bias."),
+      setting<&config::limits, &l::logit_bias_max>("limits.logit_bias_max", "Entries of logit_bias.")
+          .range(0, limits::logit_bias_max),  // not live: the GPU engine has taken room for so many
       limit<&l::json_depth_max>("json_depth_max", 4, limits::json_depth_max, "Nesting of a JSON body."),
       limit<&l::response_bytes_max>(
           "response_bytes_max", 65536, limits::response_bytes_max,
@@ -233,6 +235,11 @@ std::vector<key> make_keys() {
       engine<&e::state_dtype>("state_dtype", "Type the states are kept in.")
           .texts("fp32, fp16", is_state_dtype)
           .flag({"--state-dtype"}),
+      engine<&e::invariance>("invariance",
+                             "On a GPU, strict: an answer has the same bits in any company and however its prompt is "
+                             "cut; default: in any company; fast: in neither.")
+          .texts("default, strict, fast", is_invariance)
+          .flag({"--invariance"}),
       engine<&e::slots>("slots", "Sequences resident at once; 0 chooses from the device and its memory.")
           .range(0, limits::slots_max)
           .flag({"--slots", "--dynamic_state_cache_size", "--dynamic-state-cache-size"}),

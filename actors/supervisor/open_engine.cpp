@@ -72,6 +72,7 @@ void log_memory(const engine::engine_info& info) {
                              {"weight_type", info.weight_type},
                              {"weight_bytes", static_cast<std::uint64_t>(info.weight_bytes)},
                              {"activation_bytes", static_cast<std::uint64_t>(info.activation_bytes)},
+                             {"workspace_bytes", static_cast<std::uint64_t>(info.workspace_bytes)},
                              {"slots", info.slots},
                              {"slot_bytes", static_cast<std::uint64_t>(info.slot_bytes)},
                              {"state_bytes", static_cast<std::uint64_t>(info.state_floats * sizeof(float))}});
@@ -98,6 +99,8 @@ result<opened_engine> open_engine(const config::config& c) {
   wish.device = c.engine.device;
   wish.dtype = c.engine.dtype;
   wish.state_dtype = c.engine.state_dtype;
+  wish.invariance = c.engine.invariance;
+  wish.logit_bias_max = c.limits.logit_bias_max;
   wish.threads = c.engine.threads;
   wish.slots = c.engine.slots ? c.engine.slots : chosen_slots(model->info, *device);
   wish.max_tick_tokens = std::max(c.engine.max_tick_tokens, wish.slots);

@@ -4,7 +4,12 @@
 
 extern "C" __attribute__((visibility("default"))) const skein::kernels::gpu::plugin* skein_gpu_plugin() {
   using namespace skein::kernels::gpu;
-  static constexpr plugin this_one = {plugin_abi,    SKEIN_BUILD_ID,   runtime_name,
-                                      &device_count, &describe_device, &make_gpu_rwkv7};
+  static constexpr plugin this_one = {.abi = plugin_abi,
+                                      .build = SKEIN_BUILD_ID,
+                                      .kind = runtime_name,
+                                      .device_count = &device_count,
+                                      .describe_device = &describe_device,
+                                      .make_rwkv7 = &make_gpu_rwkv7,
+                                      .measure_limits = &measure_limits};
   return &this_one;
 }

@@ -3,7 +3,8 @@
 #include <memory>
 
 #include "kernels/gpu/device_properties.hpp"
-#include "kernels/gpu/rwkv7_stages.hpp"
+#include "kernels/gpu/machine_limits.hpp"
+#include "kernels/gpu/tick_runner.hpp"
 
 /// The boundary of a GPU back end. It is a shared object of its own (libskein_cuda.so), opened when a device is wanted,
 /// so that the program starts where there is no GPU, no driver and no such library. It exports one symbol, brings what
@@ -21,11 +22,13 @@ struct plugin {
   /// Errors: unavailable, with the runtime's own words (no driver, no device).
   result<int> (*device_count)();
   result<device_properties> (*describe_device)(int device);
-  /// make_gpu_rwkv7 of rwkv7_stages.hpp. The library must stay loaded as long as the stages live.
-  result<std::unique_ptr<stages>> (*make_rwkv7)(const rwkv7_weights& weights, const gpu_options& options);
+  /// make_gpu_rwkv7 of tick_runner.hpp. The library must stay loaded as long as the runner lives.
+  result<std::unique_ptr<tick_runner>> (*make_rwkv7)(const rwkv7_weights& weights, const gpu_options& options);
+  /// measure_limits of machine_limits.hpp.
+  result<machine_limits> (*measure_limits)(int device);
 };
 
-inline constexpr std::uint32_t plugin_abi = 1;
+inline constexpr std::uint32_t plugin_abi = 3;
 
 /// The name and type of the one symbol.
 inline constexpr const char* plugin_symbol = "skein_gpu_plugin";

@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <charconv>
 #include <cstdlib>
 #include <memory>
 #include <optional>
@@ -89,6 +90,13 @@ CLI::Option* add_model(CLI::App& app, model_options& into, const std::string& ot
   app.add_option("--threads", into.threads, "Threads; 0: as many as the process may use")
       ->check(CLI::Range(0u, config::limits::engine_threads_max))
       ->capture_default_str();
+  app.add_option("--state-dtype", into.state_dtype, "Type that states are kept in: fp32, or on a GPU fp16")
+      ->check(CLI::IsMember({"fp32", "fp16"}))
+      ->capture_default_str();
+  app.add_option("--invariance", into.invariance,
+                 "How far bits may hang on what else a GPU computes: default, strict or fast")
+      ->check(CLI::IsMember({"default", "strict", "fast"}))
+      ->capture_default_str();
   return app.add_option("--model,--model-path", into.path, "Checkpoint, .pth or .safetensors" + otherwise);
 }
 
@@ -163,6 +171,18 @@ void add_logits(CLI::App& app, command& chosen) {
   sub->add_option("--out", into.out, "File for the logits")->required();
 }
 
+void add_score(CLI::App& app, command& chosen) {
+  auto [sub, made] = add_command<score_command>(app, chosen, "score", "Bits per byte of a text under a model");
+  auto& into = *made;
+  add_model(*sub, into.model, "; default: the demo model");
+  add_vocabulary(*sub, into.model.vocab, "beside the model");
+  sub->add_option("file", into.text_file, "The text; default: stdin");
+  sub->add_option("--chunk", into.chunk_tokens, "Tokens fed at once")
+      ->check(CLI::Range(1u, 65536u))
+      ->capture_default_str();
+  sub->add_flag("--json", into.json, "Print JSON");
+}
+
 void add_tokenize(CLI::App& app, command& chosen) {
   auto [sub, made] =
       add_command<tokenize_command>(app, chosen, "tokenize", "Turn stdin into token ids, or ids into bytes");
@@ -178,6 +198,21 @@ void add_inspect(CLI::App& app, command& chosen) {
   add_vocabulary(*sub, into.vocab, "beside the model");
 }
 
+constexpr std::uint32_t bench_sequences_max = 1u << 16, bench_tokens_max = 1u << 20;
+
+/// "32x128"
+prefill_shape parse_shape(const std::string& text) {
+  prefill_shape shape;
+  const char* const end = text.data() + text.size();
+  const auto [middle, first] = std::from_chars(text.data(), end, shape.sequences);
+  const bool cut = first == std::errc() && middle != end && *middle == 'x';
+  const auto [last, second] = std::from_chars(cut ? middle + 1 : end, end, shape.tokens);
+  const bool legal = cut && second == std::errc() && last == end && shape.sequences > 0 && shape.tokens > 0;
+  if (!legal || shape.sequences > bench_sequences_max || shape.tokens > bench_tokens_max / shape.sequences)
+    throw CLI::ValidationError("--prefill", "needs SEQUENCESxTOKENS, at most 1048576 tokens in all, not " + text);
+  return shape;
+}
+
 void add_bench(CLI::App& app, command& chosen) {
   auto* bench = app.add_subcommand("bench", "Measure speed; see bench engine --help");
   bench->require_subcommand(1);
@@ -187,7 +222,25 @@ void add_bench(CLI::App& app, command& chosen) {
   auto* model = add_model(*sub, into.model, "; or --random");
   sub->add_option("--random", into.random_size, "Random weights of a released size: 0.1b, 0.4b, 1.5b, 2.9b, 7.2b")
       ->excludes(model);
-  sub->add_flag("--json", into.json, "Print JSON in place of a table");
+  sub->add_option("--random-file", into.random_file, "Keep the random weights here, or take those that are here");
+  sub->add_flag("--sparse", into.sparse, "Random weights whose feed-forward gives 88 % zeros, as trained ones do");
+  sub->add_option("--batches", into.batches, "Sequences that decode at once, as 1,8,32; default: usual ones")
+      ->delimiter(',')
+      ->check(CLI::Range(1u, bench_sequences_max));
+  sub->add_option_function<std::vector<std::string>>(
+         "--prefill",
+         [&into](const std::vector<std::string>& shapes) {
+           for (const auto& shape : shapes) into.prefill.push_back(parse_shape(shape));
+         },
+         "Prompts at once, and tokens of each, as 1x512,32x128; default: usual ones")
+      ->delimiter(',');
+  sub->add_option("--seconds", into.seconds, "Time for each of them")
+      ->check(CLI::Range(0.0, 3600.0))
+      ->capture_default_str();
+  sub->add_option("--temperature", into.temperature, "Of the draws; 0 is greedy")
+      ->check(CLI::Range(0.0, 1000.0))
+      ->capture_default_str();
+  sub->add_option("--json", into.json, "File for all figures as JSON");
 }
 
 /// What to say of a first word that is no command; nothing when it is one, or a flag.
@@ -217,6 +270,7 @@ result<command> parse_command_line(std::span<const std::string> arguments) {
   add_serve(app, chosen);
   add_generate(app, chosen);
   add_logits(app, chosen);
+  add_score(app, chosen);
   add_tokenize(app, chosen);
   add_inspect(app, chosen);
   add_bench(app, chosen);

@@ -36,6 +36,8 @@ struct model_options {
   std::string device = "auto";
   std::string dtype = "auto";
   std::uint32_t threads = 0;  ///< 0: as many as the process may use
+  std::string state_dtype = "fp32";
+  std::string invariance = "default";
 };
 
 struct generate_command {
@@ -55,6 +57,13 @@ struct logits_command {
   std::filesystem::path out;
 };
 
+struct score_command {
+  model_options model;
+  std::filesystem::path text_file;  ///< empty: stdin
+  std::uint32_t chunk_tokens = 512;
+  bool json = false;
+};
+
 struct tokenize_command {
   std::string vocab;
   bool ids = false;  ///< stdin holds ids, stdout gets bytes
@@ -65,24 +74,37 @@ struct inspect_command {
   std::string vocab;
 };
 
+/// A tick that feeds `tokens` to each of `sequences`.
+struct prefill_shape {
+  std::uint32_t sequences = 1, tokens = 1;
+};
+
 struct bench_engine_command {
   model_options model;
-  std::string random_size;  ///< "0.4b": random weights of that size in place of a model
-  bool json = false;
+  std::string random_size;             ///< "0.4b": random weights of that size in place of a model
+  std::filesystem::path random_file;   ///< where they are kept, or found again; empty: gone after the run
+  bool sparse = false;                 ///< of the random weights, see random_model
+  std::vector<std::uint32_t> batches;  ///< empty: those usual for the device
+  std::vector<prefill_shape> prefill;  ///< likewise
+  double seconds = 2;                  ///< for each case
+  float temperature = 0;
+  std::filesystem::path json;  ///< empty: the table alone
 };
 
 using command = std::variant<print_text, serve_command, check_config_command, generate_command, logits_command,
-                             tokenize_command, inspect_command, bench_engine_command>;
+                             score_command, tokenize_command, inspect_command, bench_engine_command>;
 
 /// Continues a prompt; text (or ids) to stdout as it comes.
 [[nodiscard]] result<void> generate(const generate_command& what);
 /// Writes the logits after every input token as raw little-endian float32 [tokens, vocab].
 [[nodiscard]] result<void> logits(const logits_command& what);
+/// Prints how well the model predicts a text: bits per byte and perplexity of all its tokens but the first.
+[[nodiscard]] result<void> score(const score_command& what);
 /// Text of stdin to one line of comma-separated ids, or ids to bytes.
 [[nodiscard]] result<void> tokenize(const tokenize_command& what);
 /// Prints what a checkpoint holds.
 [[nodiscard]] result<void> inspect(const inspect_command& what);
-/// Measures decode and prefill, and the machine's limits in the same run.
+/// Measures decode and prefill, and the device's limits in the same run: a table to stdout, a line a case to stderr.
 [[nodiscard]] result<void> bench_engine(const bench_engine_command& what);
 
 }  // namespace skein::cli

@@ -16,6 +16,14 @@ result<const engine::row_result*> one_sequence::feed(std::span<const token_id> t
   return run(row, tokens);
 }
 
+result<const engine::row_result*> one_sequence::score(std::span<const token_id> tokens, token_id next) {
+  engine::row row;
+  row.kind = engine::row_kind::score;
+  row.tokens = static_cast<std::uint32_t>(tokens.size());
+  row.score_next = next;
+  return run(row, tokens);
+}
+
 result<const engine::row_result*> one_sequence::decode() {
   engine::row row;
   row.kind = engine::row_kind::decode;

@@ -15,6 +15,8 @@ class one_sequence {
   /// Feeds tokens (at most the engine's max_tick_tokens); with `sample` a token is drawn after the last.
   [[nodiscard]] result<const engine::row_result*> feed(std::span<const token_id> tokens, bool sample,
                                                        engine::logits_wanted logits = engine::logits_wanted::none);
+  /// Feeds tokens and scores what follows each of them: the next of `tokens`, for the last `next` unless no_token.
+  [[nodiscard]] result<const engine::row_result*> score(std::span<const token_id> tokens, token_id next);
   /// Feeds the token that was drawn last and draws the next.
   [[nodiscard]] result<const engine::row_result*> decode();
 

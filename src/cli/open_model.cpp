@@ -40,6 +40,14 @@ result<std::optional<dtype>> matrix_type(const std::string& name) {
   return error{error_kind::invalid_argument, "matrices are kept in fp32, bf16 or fp16, not " + name, "dtype"};
 }
 
+result<kernels::gpu::invariance> invariance_of(const std::string& name) {
+  using kernels::gpu::invariance;
+  if (name == "default") return invariance::standard;
+  if (name == "strict") return invariance::strict;
+  if (name == "fast") return invariance::fast;
+  return error{error_kind::invalid_argument, "invariance is default, strict or fast, not " + name, "invariance"};
+}
+
 result<std::unique_ptr<engine::engine>> open_on_cpu(const opened_model& model, const engine_wish& wish,
                                                     std::optional<dtype> type, const kernels::load_progress& progress) {
   if (wish.state_dtype != "fp32")
@@ -59,7 +67,11 @@ result<std::unique_ptr<engine::engine>> open_on_cpu(const opened_model& model, c
 result<std::unique_ptr<engine::engine>> open_on_gpu(const device_choice& device, const opened_model& model,
                                                     const engine_wish& wish, std::optional<dtype> type,
                                                     const kernels::load_progress& progress) {
+  const auto invariance = invariance_of(wish.invariance);
+  if (!invariance) return invariance.error();
   engine::gpu_engine_options options;
+  options.invariance = *invariance;
+  options.logit_bias_max = wish.logit_bias_max;
   options.device = device.index;
   options.matrix_type = type;
   options.state_type = wish.state_dtype == "fp16" ? dtype::f16 : dtype::f32;

@@ -1,9 +1,14 @@
 #include "cli/random_model.hpp"
 
+#include <algorithm>
 #include <cmath>
+#include <map>
+#include <utility>
 #include <vector>
 
+#include "base/check.hpp"
 #include "cli/safetensors_writer.hpp"
+#include "kernels/cpu/thread_pool.hpp"
 
 namespace skein::cli {
 namespace {
@@ -15,10 +20,16 @@ struct random_tensor {
   float low, high;
 };
 
+// The keys of a feed-forward over normed rows have a deviation of 0.365 with weights as below. Leaning by 1.175 of
+// that, 12 % of them stay positive.
+constexpr float sparse_bias = 0.1f;
+constexpr float sparse_lean = 1.175f * 0.365f / sparse_bias;
+
 /// Names and shapes of a released RWKV-7 checkpoint, with ranges near those of trained weights.
 class tensor_list {
  public:
-  explicit tensor_list(const kernels::rwkv7_dims& dims) : dims_(dims) {
+  explicit tensor_list(const random_model& of) : dims_(of.dims), sparse_(of.sparse) {
+    const auto& dims = dims_;
     const std::int64_t embd = dims.embd, vocab = dims.vocab;
     matrix("emb.weight", vocab, embd);
     layer_norm("blocks.0.ln0");
@@ -33,7 +44,8 @@ class tensor_list {
     const std::string block = "blocks." + std::to_string(layer) + '.', att = block + "att.", ffn = block + "ffn.";
     const std::int64_t embd = dims_.embd, wide = dims_.ffn;
     layer_norm(block + "ln1");
-    layer_norm(block + "ln2");
+    const float towards = sparse_ ? sparse_bias : 0;
+    layer_norm(block + "ln2", towards);
     for (const char* mix : {"x_r", "x_w", "x_k", "x_v", "x_a", "x_g"}) vector(att + mix, 0, 1);
     low_rank(att + 'w', dims_.rank_w, -6, 0);  // sigmoid of this sets the decay: from slow to fast
     low_rank(att + 'a', dims_.rank_a, -1, 1);
@@ -47,20 +59,21 @@ class tensor_list {
     tensors_.push_back({att + "ln_x.weight", {embd}, 0.5f, 1});
     tensors_.push_back({att + "ln_x.bias", {embd}, -0.1f, 0.1f});
     vector(ffn + "x_k", 0, 1);
-    matrix(ffn + "key.weight", wide, embd);
+    // A bias of ln2 and weights that lean against it make a key negative more often than not.
+    matrix(ffn + "key.weight", wide, embd, sparse_ ? -sparse_lean / static_cast<float>(embd) : 0);
     matrix(ffn + "value.weight", embd, wide);
   }
-  void layer_norm(const std::string& name) {
+  void layer_norm(const std::string& name, float bias = 0) {
     tensors_.push_back({name + ".weight", {dims_.embd}, 0.5f, 1});
-    tensors_.push_back({name + ".bias", {dims_.embd}, -0.1f, 0.1f});
+    tensors_.push_back({name + ".bias", {dims_.embd}, bias - 0.1f, bias + 0.1f});
   }
   void vector(const std::string& name, float low, float high) {
     tensors_.push_back({name, {1, 1, dims_.embd}, low, high});
   }
   // Sums over `embd` products of such weights stay near 1.
-  void matrix(const std::string& name, std::int64_t rows, std::int64_t columns) {
+  void matrix(const std::string& name, std::int64_t rows, std::int64_t columns, float middle = 0) {
     const float bound = 1 / std::sqrt(static_cast<float>(dims_.embd));
-    tensors_.push_back({name, {rows, columns}, -bound, bound});
+    tensors_.push_back({name, {rows, columns}, middle - bound, middle + bound});
   }
   void low_rank(const std::string& name, std::int64_t rank, float low, float high) {
     vector(name + '0', low, high);
@@ -68,25 +81,86 @@ class tensor_list {
     matrix(name + '2', rank, dims_.embd);
   }
 
-  kernels::rwkv7_dims dims_;
+  const kernels::rwkv7_dims dims_;
+  const bool sparse_;
   std::vector<random_tensor> tensors_;
 };
 
-// xorshift64*, as speed matters more than quality here
+constexpr std::size_t piece_elements = std::size_t{1} << 20;
+
+/// Part of a tensor, which one thread writes.
+struct piece {
+  const random_tensor* tensor;
+  std::uint64_t first_byte;  ///< among all tensors' elements
+  std::size_t elements;
+};
+
+std::vector<piece> cut(const std::vector<random_tensor>& tensors) {
+  std::vector<piece> pieces;
+  std::uint64_t offset = 0;
+  for (const auto& tensor : tensors) {
+    std::size_t left = 1;
+    for (const auto size : tensor.shape) left *= static_cast<std::size_t>(size);
+    while (left > 0) {
+      const std::size_t taken = std::min(left, piece_elements);
+      pieces.push_back({&tensor, offset, taken});
+      offset += taken * sizeof(std::uint16_t);
+      left -= taken;
+    }
+  }
+  return pieces;
+}
+
+// splitmix64, as speed matters more than quality here: each number feeds four elements. A step does not wait for the
+// one before, and every piece has a seed of its own, so that any thread may write it.
 class random_bits {
  public:
-  explicit random_bits(std::uint64_t seed) : state_(seed * 0x9e3779b97f4a7c15ull | 1) {}
-  float between(float low, float high) {
-    state_ ^= state_ >> 12;
-    state_ ^= state_ << 25;
-    state_ ^= state_ >> 27;
-    const auto top = static_cast<float>((state_ * 0x2545f4914f6cdd1dull) >> 40);  // 24 bits
-    return low + (high - low) * (top * 0x1p-24f);
+  random_bits(std::uint64_t seed, std::uint64_t piece) : state_(mixed(seed * 0x9e3779b97f4a7c15ull + piece)) {}
+  std::uint64_t next() { return mixed(state_ += 0x9e3779b97f4a7c15ull); }
+
+ private:
+  static std::uint64_t mixed(std::uint64_t x) {
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ull;
+    x = (x ^ (x >> 27)) * 0x94d049bb133111ebull;
+    return x ^ (x >> 31);
+  }
+  std::uint64_t state_;
+};
+
+/// 65536 values from low to high, as they are stored: an element is one of them, picked by 16 random bits.
+std::vector<std::uint16_t> values_between(float low, float high, dtype type) {
+  std::vector<std::uint16_t> values(std::size_t{1} << 16);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const float value = low + (high - low) * static_cast<float>(i) * 0x1p-16f;
+    values[i] = type == dtype::f16 ? f32_to_f16(value) : f32_to_bf16(value);
+  }
+  return values;
+}
+
+/// Tables of values_between by their bounds: a model has a handful of them.
+class value_tables {
+ public:
+  value_tables(const std::vector<random_tensor>& tensors, dtype type) {
+    for (const auto& tensor : tensors) {
+      auto& values = tables_[{tensor.low, tensor.high}];
+      if (values.empty()) values = values_between(tensor.low, tensor.high, type);
+    }
+  }
+  [[nodiscard]] const std::vector<std::uint16_t>& of(const random_tensor& tensor) const {
+    return tables_.at({tensor.low, tensor.high});
   }
 
  private:
-  std::uint64_t state_;
+  std::map<std::pair<float, float>, std::vector<std::uint16_t>> tables_;
 };
+
+void fill(std::vector<std::uint16_t>& elements, random_bits bits, const std::vector<std::uint16_t>& values) {
+  for (std::size_t i = 0; i < elements.size(); i += 4) {
+    const std::uint64_t number = bits.next();
+    for (std::size_t k = 0; k < 4 && i + k < elements.size(); ++k)
+      elements[i + k] = values[(number >> (16 * k)) & 0xffff];
+  }
+}
 
 }  // namespace
 
@@ -114,25 +188,26 @@ std::optional<kernels::rwkv7_dims> released_dims(std::string_view size) {
   return std::nullopt;
 }
 
-result<void> write_random_model(const std::filesystem::path& path, const kernels::rwkv7_dims& dims,
-                                std::uint64_t seed) {
-  const tensor_list list(dims);
+result<void> write_random_model(const std::filesystem::path& path, const random_model& of) {
+  const dtype type = of.type;
+  check(type == dtype::bf16 || type == dtype::f16);
+  const tensor_list list(of);
   std::vector<safetensors_writer::entry> entries;
-  for (const auto& tensor : list.tensors()) entries.push_back({tensor.name, dtype::bf16, tensor.shape});
+  for (const auto& tensor : list.tensors()) entries.push_back({tensor.name, type, tensor.shape});
   auto file = safetensors_writer::create(path, entries);
   if (!file) return file.error();
 
-  random_bits bits(seed);
-  std::vector<std::uint16_t> piece;
-  for (const auto& tensor : list.tensors()) {
-    std::int64_t left = 1;
-    for (const auto size : tensor.shape) left *= size;
-    for (; left > 0; left -= static_cast<std::int64_t>(piece.size())) {
-      piece.resize(static_cast<std::size_t>(std::min<std::int64_t>(left, 1 << 20)));
-      for (auto& element : piece) element = f32_to_bf16(bits.between(tensor.low, tensor.high));
-      file->append(std::as_bytes(std::span(piece)));
-    }
-  }
+  const value_tables tables(list.tensors(), type);
+  const auto pieces = cut(list.tensors());
+  kernels::cpu::thread_pool pool(0);
+  std::vector<std::vector<std::uint16_t>> scratch(pool.threads());
+  pool.run(pieces.size(), [&](std::size_t index, std::uint32_t thread) {
+    const piece& each = pieces[index];
+    auto& elements = scratch[thread];
+    elements.resize(each.elements);
+    fill(elements, random_bits(of.seed, index), tables.of(*each.tensor));
+    file->write(each.first_byte, std::as_bytes(std::span(elements)));
+  });
   return file->finish();
 }
 

@@ -35,6 +35,7 @@ struct runner {
   }
   int operator()(const generate_command& what) const { return done(generate(what)); }
   int operator()(const logits_command& what) const { return done(logits(what)); }
+  int operator()(const score_command& what) const { return done(score(what)); }
   int operator()(const tokenize_command& what) const { return done(tokenize(what)); }
   int operator()(const inspect_command& what) const { return done(inspect(what)); }
   int operator()(const bench_engine_command& what) const { return done(bench_engine(what)); }

@@ -1,7 +1,7 @@
 #pragma once
+#include <atomic>
 #include <cstdint>
 #include <filesystem>
-#include <fstream>
 #include <span>
 #include <string>
 #include <vector>
@@ -11,28 +11,36 @@
 
 namespace skein::cli {
 
-/// Writes a .safetensors file front to back: all names and shapes first, then the tensors' elements in that order.
+/// Writes a .safetensors file: all names and shapes first, then the tensors' elements in that order.
 class safetensors_writer {
  public:
   struct entry {
     std::string name;  ///< printable, without quotes or backslashes (checked)
-    dtype type;        ///< f32 or bf16 (checked)
+    dtype type;        ///< f32, bf16 or f16 (checked)
     std::vector<std::int64_t> shape;
   };
 
   /// Creates the file and writes the header. Errors: io.
   [[nodiscard]] static result<safetensors_writer> create(const std::filesystem::path& path,
                                                          std::span<const entry> entries);
-  /// Appends elements of one or several tensors; the caller keeps order, sizes and types.
-  void append(std::span<const std::byte> elements);
+  safetensors_writer(safetensors_writer&& other) noexcept;
+  safetensors_writer& operator=(safetensors_writer&&) = delete;
+  safetensors_writer(const safetensors_writer&) = delete;  // owns a file
+  ~safetensors_writer();
+
+  /// Writes elements of one or several tensors; `first_byte` counts from the first element of the first. The caller
+  /// keeps order, sizes and types. Several threads may write different bytes at once.
+  void write(std::uint64_t first_byte, std::span<const std::byte> elements);
   /// Errors: io, for anything that went wrong since create().
   [[nodiscard]] result<void> finish();
 
  private:
-  safetensors_writer(std::ofstream file, std::filesystem::path path);
+  safetensors_writer(int descriptor, std::filesystem::path path) : descriptor_(descriptor), path_(std::move(path)) {}
 
-  std::ofstream file_;
+  int descriptor_;
   std::filesystem::path path_;
+  std::uint64_t data_begin_ = 0;  ///< bytes of length and header
+  std::atomic<bool> failed_{false};
 };
 
 }  // namespace skein::cli

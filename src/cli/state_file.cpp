@@ -42,7 +42,7 @@ result<void> write_state(const std::filesystem::path& path, const model::state_l
   for (const auto& array : layout.arrays()) entries.push_back({array.name, dtype::f32, array.shape});
   auto file = safetensors_writer::create(path, entries);
   if (!file) return file.error();
-  file->append(std::as_bytes(state));  // the arrays lie in it in this very order
+  file->write(0, std::as_bytes(state));  // the arrays lie in it in this very order
   return file->finish();
 }
 

@@ -7,9 +7,10 @@
 
 namespace skein::engine {
 
-/// The work behind a host-run engine (host_engine.hpp): the commands of `engine`, each done when its call returns.
-/// All calls come from one thread, in the order in which they were queued. An error or an exception means that the
-/// device is lost; no call follows it.
+/// The work behind a host-run engine (host_engine.hpp): the commands of `engine`. All calls come from one thread, in
+/// the order in which they were queued. A back end that computes on the host has done a command when its call returns;
+/// one that drives a device may only have queued it there, in the same order. An error or an exception means that the
+/// device is lost: ticks launched before it may still be completed, no other call follows.
 class backend {
  public:
   virtual ~backend() = default;
@@ -18,17 +19,26 @@ class backend {
   virtual void restart_sampler(slot_id slot, const sampling::sampling_params& params) = 0;
   virtual void copy_state(slot_id from, slot_id to) = 0;
   virtual void clear(slot_id slot) = 0;
+  /// `out`, here and in read_state, is written by the end of complete() of the next tick launched, or of settle().
   [[nodiscard]] virtual result<void> park(slot_id slot, parked_sequence& out) = 0;
+  /// `in`, here and in write_state, was read when the call returns. The park that fills it may be the command before.
   [[nodiscard]] virtual result<void> unpark(slot_id slot, const sampling::sampling_params& params,
                                             const parked_sequence& in) = 0;
   [[nodiscard]] virtual result<void> write_state(slot_id slot, std::span<const float> state) = 0;
   [[nodiscard]] virtual result<void> read_state(slot_id slot, std::span<float> state) = 0;
 
-  /// Runs tick number `tick`. `results` comes with what an older tick left in it, so that its memory is used again, and
-  /// leaves with one entry per row of the plan. The plan has passed check_plan.
-  [[nodiscard]] virtual result<void> run(std::uint64_t tick, const tick_plan& plan,
-                                         std::vector<row_result>& results) = 0;
-  [[nodiscard]] virtual row_result draw(slot_id slot, std::span<const std::uint32_t> allowed) = 0;
+  /// Begins tick number `out.tick`. `out` comes with what an older tick left in it, so that its memory is used again.
+  /// The plan has passed check_plan; it and `out` stay where they are until the tick is complete.
+  [[nodiscard]] virtual result<void> launch(const tick_plan& plan, tick_result& out) = 0;
+  /// True when complete() would not wait for the device.
+  [[nodiscard]] virtual bool ready() { return true; }
+  /// Ends the oldest tick that was launched: `out` leaves with one entry per row of the plan, and its seconds.
+  [[nodiscard]] virtual result<void> complete(const tick_plan& plan, tick_result& out) = 0;
+  /// Waits until every command outside of ticks has run. No tick is in flight.
+  [[nodiscard]] virtual result<void> settle() { return {}; }
+
+  /// No tick is in flight.
+  [[nodiscard]] virtual result<row_result> draw(slot_id slot, std::span<const std::uint32_t> allowed) = 0;
 };
 
 }  // namespace skein::engine

@@ -24,7 +24,7 @@ struct engine_info {
   std::uint32_t max_tick_rows = 0;    ///< row entries, and sampled rows, that one tick may carry
   std::uint32_t ticks_in_flight_max = 2;
   std::size_t state_floats = 0;  ///< of one sequence, canonical order (model/state_layout)
-  std::size_t weight_bytes = 0, activation_bytes = 0, slot_bytes = 0 /*one slot with its sampler*/;
+  std::size_t weight_bytes = 0, activation_bytes = 0, workspace_bytes = 0, slot_bytes = 0 /*one, with its sampler*/;
 };
 
 enum class row_kind : std::uint8_t {

@@ -3,13 +3,15 @@
 #include <algorithm>
 #include <utility>
 
-#include "engine/stage_engine.hpp"
+#include "base/log.hpp"
+#include "engine/gpu_backend.hpp"
+#include "engine/host_engine.hpp"
 
 namespace skein::engine {
 namespace {
 
-// Rows of one head call: a tick of that many sequences reads the head matrix once. At a vocabulary of 65536 their
-// logits take 64 MiB of device memory and as much pinned.
+// Rows of one piece of the head: a long row of scores reads the head matrix that often. At a vocabulary of 65536 their
+// logits take 64 MiB; ticks that may draw more rows take more.
 constexpr std::uint32_t max_logit_rows = 256;
 
 result<kernels::gpu::element> element_of(dtype type, const char* what, const char* field) {
@@ -21,6 +23,10 @@ result<kernels::gpu::element> element_of(dtype type, const char* what, const cha
   }
   return error{error_kind::unsupported,
                std::string("the GPU does not keep ") + what + " as " + std::string(to_string(type)), field};
+}
+
+void log_recording(const kernels::gpu::runner_sizes& sizes) {
+  log::info("decode ticks recorded", {{"sizes", sizes.graphs}, {"seconds", sizes.graph_seconds}});
 }
 
 }  // namespace
@@ -44,20 +50,37 @@ result<std::unique_ptr<engine>> make_gpu_engine(const kernels::gpu::plugin& plug
   how.device = options.device;
   how.matrix_type = *matrices;
   how.state_type = *states;
+  how.invariance = options.invariance;
   how.limits = {.slots = options.slots,
-                .max_rows = options.max_tick_tokens,
-                .max_logit_rows = std::min(options.max_tick_tokens, max_logit_rows)};
+                .max_tick_tokens = options.max_tick_tokens,
+                .max_tick_rows = options.max_tick_rows,
+                .max_logit_rows = max_logit_rows,
+                .logit_bias_max = options.logit_bias_max,
+                .stop_ids_max = options.stop_ids_max};
   how.progress = options.progress;
-  auto stages = plugin.make_rwkv7(*weights, how);
-  if (!stages) return stages.error();
-  return make_stage_engine(std::move(*stages), {.device = std::string(plugin.kind) + ':' +
-                                                          std::to_string(options.device) + ' ' + device->name,
-                                                .model_identity = options.model_identity,
-                                                .weight_type = std::string(to_string(matrix_type)),
-                                                .layers = info.layers,
-                                                .vocab = info.vocab,
-                                                .max_tick_rows = options.max_tick_rows,
-                                                .limits = how.limits});
+  auto runner = plugin.make_rwkv7(*weights, how);
+  if (!runner) return runner.error();
+  log_recording((*runner)->sizes());
+  engine_info about;
+  about.device = std::string(plugin.kind) + ':' + std::to_string(options.device) + ' ' + device->name;
+  about.model_identity = options.model_identity;
+  about.weight_type = to_string(matrix_type);
+  about.vocab = info.vocab;
+  about.slots = options.slots;
+  about.max_tick_tokens = options.max_tick_tokens;
+  about.max_tick_rows = options.max_tick_rows;
+  return make_runner_engine(std::move(*runner), std::move(about));
+}
+
+std::unique_ptr<engine> make_runner_engine(std::unique_ptr<kernels::gpu::tick_runner> runner, engine_info info) {
+  const kernels::gpu::runner_sizes& sizes = runner->sizes();
+  info.state_floats = sizes.state_floats;
+  info.weight_bytes = sizes.weight_bytes;
+  info.activation_bytes = sizes.activation_bytes;
+  info.workspace_bytes = sizes.workspace_bytes;
+  info.slot_bytes = sizes.slot_bytes;
+  auto work = std::make_unique<gpu_backend>(std::move(runner), info.slots, info.vocab, info.max_tick_rows);
+  return make_host_engine(std::move(info), std::move(work));
 }
 
 }  // namespace skein::engine

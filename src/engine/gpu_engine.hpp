@@ -18,17 +18,23 @@ struct gpu_engine_options {
   std::uint32_t slots = 16;
   std::uint32_t max_tick_tokens = 512;
   std::uint32_t max_tick_rows = 64;
+  std::uint32_t logit_bias_max = 1024;  ///< entries of one sequence
+  std::uint32_t stop_ids_max = 129;     ///< of one sequence: those of a request, and the vocabulary's end
+  kernels::gpu::invariance invariance = kernels::gpu::invariance::standard;
   kernels::load_progress progress;
   std::string model_identity;  ///< model::identity of the checkpoint
 };
 
-/// The engine of one GPU: its stages compute, and a thread of the host samples from the logits that they send. The
-/// checkpoint may be closed when this returns.
-/// Errors: those of model::bind_rwkv7 and of make_gpu_rwkv7; unavailable for a device number that is not there,
-/// unsupported for another type of matrices or states.
+/// The engine of one GPU: a tick runs there from its tokens to what is drawn, and the host queues the next meanwhile.
+/// The checkpoint may be closed when this returns. Errors: those of model::bind_rwkv7 and of make_gpu_rwkv7;
+/// unavailable for a device number that is not there, unsupported for another type of matrices or states.
 [[nodiscard]] result<std::unique_ptr<engine>> make_gpu_engine(const kernels::gpu::plugin& plugin,
                                                               const model::checkpoint& file,
                                                               const model::model_info& info,
                                                               const gpu_engine_options& options);
+
+/// The engine of a runner that is there already; `info` holds what the runner does not know.
+[[nodiscard]] std::unique_ptr<engine> make_runner_engine(std::unique_ptr<kernels::gpu::tick_runner> runner,
+                                                         engine_info info);
 
 }  // namespace skein::engine

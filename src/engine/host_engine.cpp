@@ -1,6 +1,7 @@
 #include "engine/host_engine.hpp"
 
 #include <array>
+#include <chrono>
 #include <condition_variable>
 #include <exception>
 #include <limits>
@@ -12,7 +13,6 @@
 #include <variant>
 
 #include "base/check.hpp"
-#include "base/clock.hpp"
 #include "engine/check_plan.hpp"
 
 namespace skein::engine {
@@ -22,6 +22,8 @@ constexpr std::uint32_t in_flight_max = 2;
 // A device actor queues a few commands per slot and tick; a longer queue means that it forgot to collect.
 constexpr std::uint64_t queued_commands_max = 4096;
 constexpr std::size_t queued_commands_usual = 64;  // taken at start, so that a late worker costs a tick no memory
+// While a tick runs and another may come, the worker looks in turn at the device and at the queue.
+constexpr std::chrono::microseconds look_again{20};
 
 struct start_command {
   slot_id slot;
@@ -62,9 +64,10 @@ struct draw_command {
   std::span<const std::uint32_t> allowed;
   row_result* out;
 };
+struct settle_command {};
 
 using command = std::variant<start_command, restart_command, copy_command, clear_command, park_command, unpark_command,
-                             write_command, read_command, tick_command, draw_command>;
+                             write_command, read_command, tick_command, draw_command, settle_command>;
 
 class host_engine final : public engine {
  public:
@@ -169,6 +172,7 @@ class host_engine final : public engine {
   }
 
   result<void> finish() override {
+    post(settle_command{});
     if (reported_loss_) return *reported_loss_;
     std::unique_lock lock(mutex_);
     work_done_.wait(lock, [&] { return commands_done_ == commands_posted_; });
@@ -208,34 +212,72 @@ class host_engine final : public engine {
     while (true) {
       {
         std::unique_lock lock(mutex_);
-        work_arrived_.wait(lock, [&] { return stopping_ || !queue_.empty(); });
+        const auto has_work = [&] { return stopping_ || !queue_.empty(); };
+        if (launched_ == completed_)
+          work_arrived_.wait(lock, has_work);
+        else if (launched_ - completed_ < in_flight_max)
+          work_arrived_.wait_for(lock, look_again, has_work);
         if (stopping_) return;
         taken.swap(queue_);
       }
       for (const command& c : taken)
         if (!run_command(c)) return;
       taken.clear();
+      // With all ticks in flight no other can come, so there is nothing to miss while this one is waited for.
+      if (launched_ - completed_ == in_flight_max || (launched_ != completed_ && backend_->ready())) complete_oldest();
     }
   }
 
   // False when the engine is being destroyed.
   [[nodiscard]] bool run_command(const command& c) {
-    const result<void> outcome = loss_ ? result<void>() : attempt(c);
+    const bool is_tick = std::holds_alternative<tick_command>(c);
+    if (std::holds_alternative<draw_command>(c) || std::holds_alternative<settle_command>(c)) complete_all();
+    const result<void> outcome =
+        loss_ ? result<void>() : attempt([&] { return std::visit([this](const auto& one) { return run(one); }, c); });
+    if (!outcome) complete_all();  // what was launched before the loss may have got through
+    launched_ += is_tick;
+    if (is_tick && !loss_ && outcome) {  // done when it is complete
+      if (backend_->ready()) complete_oldest();
+      return !stopping();
+    }
+    completed_ += is_tick;
+    return end_command(outcome, is_tick);
+  }
+
+  void complete_all() {
+    while (completed_ != launched_) complete_oldest();
+  }
+
+  void complete_oldest() {
+    tick_buffer& buffer = buffer_of(++completed_);
+    const result<void> outcome =
+        loss_ ? result<void>() : attempt([&] { return backend_->complete(buffer.plan, buffer.result); });
+    static_cast<void>(end_command(outcome, true));
+    if (loss_) complete_all();
+  }
+
+  [[nodiscard]] bool stopping() const {
     const std::lock_guard lock(mutex_);
-    if (!outcome) {
+    return stopping_;
+  }
+
+  [[nodiscard]] bool end_command(const result<void>& outcome, bool is_tick) {
+    const std::lock_guard lock(mutex_);
+    if (!outcome && !loss_) {
       loss_ = outcome.error();
       first_lost_tick_ = ticks_done_ + 1;
     }
-    if (std::holds_alternative<tick_command>(c)) ++ticks_done_;
+    ticks_done_ += is_tick;
     ++commands_done_;
     work_done_.notify_all();
     return !stopping_;
   }
 
   // What throws in the middle leaves states half written: the device is lost as if it had said so itself.
-  [[nodiscard]] result<void> attempt(const command& c) {
+  template <typename Work>
+  [[nodiscard]] static result<void> attempt(const Work& work) {
     try {
-      return std::visit([this](const auto& alternative) { return run(alternative); }, c);
+      return work();
     } catch (const std::exception& trouble) {
       return error{error_kind::internal, std::string("the engine failed: ") + trouble.what(), {}};
     }
@@ -246,25 +288,21 @@ class host_engine final : public engine {
   result<void> run(const copy_command& c) { return backend_->copy_state(c.from, c.to), result<void>(); }
   result<void> run(const clear_command& c) { return backend_->clear(c.slot), result<void>(); }
   result<void> run(const park_command& c) { return backend_->park(c.slot, *c.out); }
-  result<void> run(const unpark_command& c) {
-    // Not checked when queued: the park that fills it may be queued as well.
-    check(c.in->state.size() == info_.state_floats, "a parked state of another size");
-    return backend_->unpark(c.slot, c.params, *c.in);
-  }
+  result<void> run(const unpark_command& c) { return backend_->unpark(c.slot, c.params, *c.in); }
   result<void> run(const write_command& c) { return backend_->write_state(c.slot, c.state); }
   result<void> run(const read_command& c) { return backend_->read_state(c.slot, c.state); }
   result<void> run(const tick_command& c) {
     tick_buffer& buffer = buffer_of(c.tick);
-    const steady_time begin = real_clock().now();
-    auto outcome = backend_->run(c.tick, buffer.plan, buffer.result.rows);
     buffer.result.tick = c.tick;
-    buffer.result.seconds = std::chrono::duration<double>(real_clock().now() - begin).count();
-    return outcome;
+    return backend_->launch(buffer.plan, buffer.result);
   }
   result<void> run(const draw_command& c) {
-    *c.out = backend_->draw(c.slot, c.allowed);
+    auto drawn = backend_->draw(c.slot, c.allowed);
+    if (!drawn) return drawn.error();
+    *c.out = std::move(*drawn);
     return {};
   }
+  result<void> run(const settle_command&) { return backend_->settle(); }
 
   const engine_info info_;
   const std::unique_ptr<backend> backend_;
@@ -275,6 +313,10 @@ class host_engine final : public engine {
   std::uint64_t collected_ = 0;
   std::optional<error> reported_loss_;
   std::vector<std::uint8_t> slot_seen_;
+
+  // The worker's: ticks that the back end was given, and got back from it or given up.
+  std::uint64_t launched_ = 0;
+  std::uint64_t completed_ = 0;
 
   std::array<tick_buffer, in_flight_max + 1> ring_;  // handed over under mutex_, by the counters
 

@@ -4,6 +4,8 @@
 #include <utility>
 
 #include "base/check.hpp"
+#include "base/clock.hpp"
+#include "engine/row_results.hpp"
 #include "model/rwkv7.hpp"
 
 namespace skein::engine {
@@ -15,18 +17,6 @@ void parallel_for(kernels::stages& stages, std::size_t count, Body body) {
     for (std::size_t i = begin; i < end; ++i) (*static_cast<Body*>(context))(i);
   };
   stages.parallel_for(count, piece, &body);
-}
-
-// Empty again, with the memory of its vectors.
-void reset(row_result& r, slot_id slot) {
-  auto scores = std::move(r.scores);
-  auto logits = std::move(r.logits);
-  scores.clear();
-  logits.clear();
-  r = {};
-  r.slot = slot;
-  r.scores = std::move(scores);
-  r.logits = std::move(logits);
 }
 
 void report_draw(row_result& out, const sampling::sampler::drawn& drawn, stop_cause stopped) {
@@ -74,6 +64,7 @@ result<void> stage_backend::park(slot_id slot, parked_sequence& out) {
 }
 
 result<void> stage_backend::unpark(slot_id slot, const sampling::sampling_params& params, const parked_sequence& in) {
+  check(in.state.size() == stages_->state_floats(), "a parked state of another size");
   slots_[slot].restore(params, in);
   stages_->write_state(slot, in.state);
   return {};
@@ -90,7 +81,14 @@ result<void> stage_backend::read_state(slot_id slot, std::span<float> state) {
   return stages_->status();
 }
 
-result<void> stage_backend::run(std::uint64_t, const tick_plan& plan, std::vector<row_result>& results) {
+result<void> stage_backend::launch(const tick_plan& plan, tick_result& out) {
+  const steady_time begin = real_clock().now();
+  auto outcome = run(plan, out.rows);
+  out.seconds = std::chrono::duration<double>(real_clock().now() - begin).count();
+  return outcome;
+}
+
+result<void> stage_backend::run(const tick_plan& plan, std::vector<row_result>& results) {
   results.resize(plan.rows.size());
   groups_.begin(plan.rows);
   tokens_.clear();
@@ -141,7 +139,7 @@ void stage_backend::want_logits(const row& r, std::uint32_t index, std::uint32_t
   const std::uint32_t last = tokens - 1;
   const bool every_position = r.logits == logits_wanted::all;
   const bool last_position = draws || r.logits == logits_wanted::last;
-  const std::uint32_t scored = r.kind != row_kind::score ? 0 : r.score_next == no_token ? last : tokens;
+  const std::uint32_t scored = scores_of(r, tokens);
   out.scores.resize(scored);
   if (every_position || r.logits == logits_wanted::last || (draws && r.sync))
     out.logits.resize(std::size_t{every_position ? tokens : 1} * vocab_);
@@ -210,7 +208,7 @@ void stage_backend::draw_groups(const tick_plan& plan, std::vector<row_result>& 
   }
 }
 
-row_result stage_backend::draw(slot_id slot, std::span<const std::uint32_t> allowed) {
+result<row_result> stage_backend::draw(slot_id slot, std::span<const std::uint32_t> allowed) {
   row_result out;
   out.slot = slot;
   const auto drawn = slots_[slot].draw_kept(allowed);

@@ -30,8 +30,10 @@ class stage_backend : public backend {
                                     const parked_sequence& in) override;
   [[nodiscard]] result<void> write_state(slot_id slot, std::span<const float> state) override;
   [[nodiscard]] result<void> read_state(slot_id slot, std::span<float> state) override;
-  [[nodiscard]] result<void> run(std::uint64_t tick, const tick_plan& plan, std::vector<row_result>& results) override;
-  [[nodiscard]] row_result draw(slot_id slot, std::span<const std::uint32_t> allowed) override;
+  /// Computes the whole tick.
+  [[nodiscard]] result<void> launch(const tick_plan& plan, tick_result& out) override;
+  [[nodiscard]] result<void> complete(const tick_plan&, tick_result&) override { return {}; }
+  [[nodiscard]] result<row_result> draw(slot_id slot, std::span<const std::uint32_t> allowed) override;
 
  private:
   // A position of a row whose logits are read.
@@ -42,6 +44,7 @@ class stage_backend : public backend {
     bool draws;              // a token is drawn from it, now or by draw()
   };
 
+  [[nodiscard]] result<void> run(const tick_plan& plan, std::vector<row_result>& results);
   void pack_row(const tick_plan& plan, std::uint32_t index, row_result& out);
   void want_logits(const row& r, std::uint32_t index, std::uint32_t tokens, bool draws, row_result& out);
   void read_logits(const tick_plan& plan, const kernels::batch& batch, std::vector<row_result>& results);

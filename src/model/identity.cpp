@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "kernels/cpu/thread_pool.hpp"
 #include "model/model_info.hpp"
 
 namespace skein::model {
@@ -36,11 +37,14 @@ class model_hash {
       gathered(view);
   }
 
-  [[nodiscard]] std::string hex() const {
+  [[nodiscard]] XXH128_canonical_t digest() const {
     XXH128_canonical_t canonical;
     XXH128_canonicalFromHash(&canonical, XXH3_128bits_digest(state_.get()));
+    return canonical;
+  }
+  [[nodiscard]] std::string hex() const {
     std::string out;
-    for (const unsigned char byte : canonical.digest)
+    for (const unsigned char byte : digest().digest)
       (out += "0123456789abcdef"[byte >> 4]) += "0123456789abcdef"[byte & 15];
     return out;
   }
@@ -83,11 +87,18 @@ std::string identity(const checkpoint& file, std::string_view vocabulary_hash) {
   order.reserve(file.tensors().size());
   for (const auto& tensor : file.tensors()) order.push_back(&tensor);
   std::ranges::sort(order, {}, [](const named_tensor* t) -> std::string_view { return t->name; });
+  std::vector<XXH128_canonical_t> of_tensor(order.size());
+  kernels::cpu::thread_pool pool(0);
+  pool.run(order.size(), [&](std::size_t i, std::uint32_t) {
+    model_hash hash;
+    hash.tensor(order[i]->view);
+    of_tensor[i] = hash.digest();
+  });
   model_hash hash;
   hash.number(order.size());
-  for (const auto* tensor : order) {
-    hash.text(tensor->name);
-    hash.tensor(tensor->view);
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    hash.text(order[i]->name);
+    hash.bytes(of_tensor[i].digest, sizeof of_tensor[i].digest);
   }
   hash.text(vocabulary_hash);
   return hash.hex();

@@ -33,8 +33,9 @@ struct model_info {
 /// Errors: bad_file naming the tensor, expected and found shape; unsupported for other versions.
 [[nodiscard]] result<kernels::rwkv7_weights> bind_rwkv7(const checkpoint& file, const model_info& info);
 
-/// Identity of a model: XXH3-128 (32 hex digits) over names, types, shapes and bytes of all tensors in name order, and
-/// over `vocabulary_hash`. The same for the same tensors in `.pth` and `.safetensors`. Reads the whole file once.
+/// Identity of a model, 32 hex digits: XXH3-128 over the number of tensors, the name of each in name order with its own
+/// XXH3-128 (of type, shape and bytes in row-major order), and `vocabulary_hash`. The same for the same tensors in
+/// `.pth` and `.safetensors`. Reads the whole file once, with all cores: tensors are hashed beside each other.
 [[nodiscard]] std::string identity(const checkpoint& file, std::string_view vocabulary_hash);
 
 /// An initial state from a state-tuning file (blocks.N.att.time_state), in the layout of `info.state`.

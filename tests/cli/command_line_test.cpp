@@ -35,15 +35,17 @@ std::string refusal(const words& arguments) {
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(serve_flags_set_their_keys) {
-  const auto c = settings_of({"--model",     "m.pth", "--model-name",  "demo", "--vocab", "bytes", "--device", "cpu",
-                              "--dtype",     "bf16",  "--state-dtype", "fp16", "--host",  "::1",   "--port",   "9",
-                              "--state-dir", "/s",    "--log-level",   "debug"});
+  const auto c =
+      settings_of({"--model",     "m.pth", "--model-name",  "demo",  "--vocab",      "bytes", "--device", "cpu",
+                   "--dtype",     "bf16",  "--state-dtype", "fp16",  "--host",       "::1",   "--port",   "9",
+                   "--state-dir", "/s",    "--log-level",   "debug", "--invariance", "strict"});
   BOOST_TEST(c.model.path == "m.pth");
   BOOST_TEST(c.model.name == "demo");
   BOOST_TEST(c.model.vocab == "bytes");
   BOOST_TEST(c.engine.device == "cpu");
   BOOST_TEST(c.engine.dtype == "bf16");
   BOOST_TEST(c.engine.state_dtype == "fp16");
+  BOOST_TEST(c.engine.invariance == "strict");
   BOOST_TEST(c.server.host == "::1");
   BOOST_TEST(c.server.port == 9u);
   BOOST_TEST(c.server.state_dir == "/s");
@@ -136,9 +138,20 @@ BOOST_AUTO_TEST_CASE(the_remaining_commands) {
   BOOST_TEST(parsed<cli::tokenize_command>({"tokenize", "--vocab", "bytes", "--ids"}).ids);
   BOOST_TEST(parsed<cli::inspect_command>({"inspect", "m.pth"}).path == "m.pth");
   BOOST_TEST(parsed<cli::inspect_command>({"inspect"}).path.empty());
-  const auto bench = parsed<cli::bench_engine_command>({"bench", "engine", "--random", "0.4b", "--json"});
+  const auto bench =
+      parsed<cli::bench_engine_command>({"bench", "engine", "--random", "0.4b", "--json", "f", "--batches", "1,32",
+                                         "--prefill", "1x512,32x128", "--state-dtype", "fp16", "--invariance", "fast"});
   BOOST_TEST(bench.random_size == "0.4b");
-  BOOST_TEST(bench.json);
+  BOOST_TEST(bench.json == "f");
+  BOOST_TEST(bench.model.state_dtype == "fp16");
+  BOOST_TEST(bench.model.invariance == "fast");
+  BOOST_TEST((bench.batches == std::vector<std::uint32_t>{1, 32}));
+  BOOST_REQUIRE(bench.prefill.size() == 2u);
+  BOOST_TEST(bench.prefill[1].sequences == 32u);
+  BOOST_TEST(bench.prefill[1].tokens == 128u);
+  for (const char* shape : {"512", "1x", "x1", "0x4", "1x2x3", "65536x65536"})
+    refusal({"bench", "engine", "--random", "0.4b", "--prefill", shape});
+  refusal({"bench", "engine", "--random", "0.4b", "--batches", "0"});
   refusal({"bench", "engine", "--random", "0.4b", "--model", "m"});
   BOOST_TEST(parsed<cli::check_config_command>({"check-config", "--config", "f"}).configuration.file == "f");
   refusal({});

@@ -7,6 +7,7 @@
 #include <fstream>
 #include <iterator>
 #include <limits>
+#include <sstream>
 
 #include "tests/support/oracle.hpp"
 
@@ -18,12 +19,23 @@ std::string content(const std::filesystem::path& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-}  // namespace
-
-std::string golden_tokens(const std::string& model) {
-  const std::string json = content(oracle() / "golden" / model / "random-007.json"), opening = "\"tokens\":[";
+/// The numbers of a list in the description of a case, with commas between them.
+std::string list_in(const std::string& model, const std::string& name, const std::string& key) {
+  const std::string json = content(oracle() / "golden" / model / (name + ".json")), opening = '"' + key + "\":[";
   const auto first = json.find(opening) + opening.size();
   return json.substr(first, json.find(']', first) - first);
+}
+
+}  // namespace
+
+std::string golden_tokens(const std::string& model) { return list_in(model, "random-007", "tokens"); }
+
+scored_text golden_text(const std::string& model) {
+  scored_text made;
+  std::istringstream tokens(list_in(model, "text-300", "tokens")), values(list_in(model, "text-300", "logprob_next"));
+  for (std::string each; std::getline(tokens, each, ',');) made.text += static_cast<char>(std::stoi(each));
+  for (std::string each; std::getline(values, each, ',');) made.log_probabilities.push_back(std::stod(each));
+  return made;
 }
 
 std::vector<float> golden_logits(const std::string& model) {

@@ -11,6 +11,14 @@ namespace skein::test {
 /// The logits after each of them.
 [[nodiscard]] std::vector<float> golden_logits(const std::string& model);
 
+/// Natural logarithms of the probabilities of all tokens of the case text-300 but the first, and its text, for models
+/// whose tokens are bytes.
+struct scored_text {
+  std::string text;
+  std::vector<double> log_probabilities;
+};
+[[nodiscard]] scored_text golden_text(const std::string& model);
+
 /// The raw fp32 values of a file.
 [[nodiscard]] std::vector<float> floats(const std::filesystem::path& path);
 

@@ -1,6 +1,7 @@
 // Shows that the tools compute what the reference computes and that their files fit together; by running the built
 // program on the small trained models of the oracle folder and comparing with its stored answers.
 #include <boost/test/unit_test.hpp>
+#include <cmath>
 #include <fstream>
 
 #include "tests/cli/golden_logits.hpp"
@@ -155,6 +156,30 @@ BOOST_AUTO_TEST_CASE(a_prompt_from_a_file_is_the_prompt, *needs_oracle) {
   BOOST_TEST(run("--tokens", "84,104,101,32,99,97,116,32") == run("--prompt", "The cat "));
 }
 
+BOOST_AUTO_TEST_CASE(a_score_is_the_reference_s, *needs_oracle) {
+  const auto golden = test::golden_text("tiny-7v0");
+  BOOST_REQUIRE(golden.log_probabilities.size() + 1 == golden.text.size());
+  double sum = 0;
+  for (const double each : golden.log_probabilities) sum += each;
+  const double bits = -sum / std::log(2.0) / static_cast<double>(golden.log_probabilities.size());
+  const test::temporary_folder folder;
+  const std::string file = folder.path() / "text";
+  std::ofstream(file, std::ios::binary) << golden.text;
+  const auto bits_of = [&](const std::vector<std::string>& more, const std::string& input) {
+    std::vector<std::string> arguments{"score", "--model", tiny(), "--dtype", "fp32", "--json"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    const auto text = succeed(arguments, input).out, name = std::string("\"bits_per_byte\":");
+    return std::stod(text.substr(text.find(name) + name.size()));
+  };
+  BOOST_TEST(bits_of({file}, "") == bits, boost::test_tools::tolerance(1e-5));
+  for (const char* chunk : {"1", "7", "299", "300"})  // the last token of a chunk is scored too
+    BOOST_TEST(bits_of({"--chunk", chunk}, golden.text) == bits, boost::test_tools::tolerance(1e-5));
+
+  const auto plain = succeed({"score", "--model", tiny(), file}).out;
+  BOOST_TEST(plain.starts_with("tokens           299\nbytes            299\nbits_per_byte "), plain);
+  BOOST_TEST(run_skein({"score", "--model", tiny()}, "a").exit_code == 64);
+}
+
 BOOST_AUTO_TEST_CASE(tokenize_takes_any_bytes) {
   const std::string bytes("a\0\xff\n", 4);
   BOOST_TEST(succeed({"tokenize", "--vocab", "bytes"}, bytes).out == "97,0,255,10\n");
@@ -166,4 +191,21 @@ BOOST_AUTO_TEST_CASE(the_world_vocabulary_is_found_in_the_data_folder, *needs_or
   const auto ended = run_skein({"tokenize"}, "Hello world", {{"SKEIN_DATA_DIR", test::oracle()}});
   BOOST_TEST(ended.exit_code == 0, ended.err);
   BOOST_TEST(ended.out == "33155,40213\n");
+}
+
+// What it says of speed is the machine's business; that every case is there, and how it is told, is ours.
+BOOST_AUTO_TEST_CASE(the_bench_tells_every_case, *needs_oracle) {
+  const test::temporary_folder folder;
+  const std::string file = folder.path() / "figures.json";
+  const auto ended = succeed({"bench", "engine", "--model", tiny(), "--device", "cpu", "--batches", "1,3", "--prefill",
+                              "2x5", "--seconds", "0", "--json", file});
+  std::ifstream stream(file);
+  const std::string json{std::istreambuf_iterator<char>(stream), {}};
+  for (const char* piece :
+       {R"("kind":"decode","sequences":1,"tokens":1)", R"("kind":"decode","sequences":3,"tokens":1)",
+        R"("kind":"prefill","sequences":2,"tokens":5)", R"("state_type":"fp32")"})
+    BOOST_TEST(json.find(piece) != std::string::npos, json << " lacks " << piece);
+  for (const auto& text : {ended.out, ended.err})
+    for (const char* piece : {"decode        1x1", "decode        3x1", "prefill       2x5"})
+      BOOST_TEST(text.find(piece) != std::string::npos, text << " lacks " << piece);
 }

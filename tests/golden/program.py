@@ -27,12 +27,13 @@ class Fed(NamedTuple):
 
 
 def logits(model: pathlib.Path, tokens: Sequence[int], dtype: str, chunk: int, threads: int,
-           state_in: Optional[pathlib.Path] = None, state_out: Optional[pathlib.Path] = None) -> Fed:
+           state_in: Optional[pathlib.Path] = None, state_out: Optional[pathlib.Path] = None,
+           device: str = "cpu") -> Fed:
     with tempfile.TemporaryDirectory() as folder:
         ids, out = os.path.join(folder, "ids"), os.path.join(folder, "out")
         state_out = state_out or pathlib.Path(folder, "state.safetensors")
         pathlib.Path(ids).write_text(",".join(map(str, tokens)))
-        command = [BINARY, "logits", "--model", model, "--device", "cpu", "--dtype", dtype, "--threads", str(threads),
+        command = [BINARY, "logits", "--model", model, "--device", device, "--dtype", dtype, "--threads", str(threads),
                    "--chunk", str(chunk), "--tokens-file", ids, "--out", out, "--state-out", state_out]
         if state_in:
             command += ["--state-in", state_in]

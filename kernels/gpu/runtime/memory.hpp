@@ -10,15 +10,26 @@
 
 namespace skein::kernels::gpu {
 
+/// Ends a start for which there is no room, with the sentence that an operator needs.
+inline void require_memory(SKEIN_GPU(Error_t) code, const char* doing, std::size_t bytes, const char* purpose) {
+  if (code == SKEIN_GPU(Success)) return;
+  std::size_t free_bytes = 0, total_bytes = 0;
+  const bool known = SKEIN_GPU(MemGetInfo)(&free_bytes, &total_bytes) == SKEIN_GPU(Success);
+  auto why =
+      outcome(code, (std::string(doing) + ' ' + std::to_string(bytes) + " bytes for " + purpose).c_str()).error();
+  if (known) why.message += " (" + std::to_string(free_bytes) + " bytes of device memory are free)";
+  throw device_failure(std::move(why));
+}
+
 /// `count` elements in device memory, not initialised. Made at start, never in a tick.
 template <typename T>
 class device_buffer {
  public:
   device_buffer() = default;
-  /// Throws device_failure when the memory is not there.
-  explicit device_buffer(std::size_t count) : count_(count) {
+  /// Throws device_failure when the memory is not there; `purpose` is for its words.
+  explicit device_buffer(std::size_t count, const char* purpose = "work") : count_(count) {
     void* memory = nullptr;
-    require(outcome(SKEIN_GPU(Malloc)(&memory, bytes()), ("allocating " + std::to_string(bytes()) + " bytes").c_str()));
+    require_memory(SKEIN_GPU(Malloc)(&memory, bytes()), "allocating", bytes(), purpose);
     data_ = static_cast<T*>(memory);
   }
   ~device_buffer() { static_cast<void>(SKEIN_GPU(Free)(data_)); }
@@ -45,10 +56,9 @@ class device_buffer {
 template <typename T>
 class pinned_buffer {
  public:
-  explicit pinned_buffer(std::size_t count) : count_(count) {
+  explicit pinned_buffer(std::size_t count, const char* purpose = "copies") : count_(count) {
     void* memory = nullptr;
-    require(outcome(SKEIN_GPU(HostAlloc)(&memory, bytes(), SKEIN_GPU(HostAllocDefault)),
-                    ("pinning " + std::to_string(bytes()) + " bytes").c_str()));
+    require_memory(SKEIN_GPU(HostAlloc)(&memory, bytes(), SKEIN_GPU(HostAllocDefault)), "pinning", bytes(), purpose);
     data_ = static_cast<T*>(memory);
     std::uninitialized_value_construct_n(data_, count_);
   }

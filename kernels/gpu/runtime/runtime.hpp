@@ -85,12 +85,14 @@ struct launch_shape {
   dim3 grid, block;
   std::size_t shared_bytes = 0;  ///< dynamic shared memory, see dynamic_shared() in device/block.cuh
   stream_handle stream;
+  bool overlaps = false;  ///< the kernel keeps the rules of device/overlap.cuh
 };
 
 #if defined(SKEIN_GPU_EMULATOR)
 template <typename... Parameters>
 result<void> launch(const launch_shape& shape, void (*kernel)(Parameters...),
                     std::type_identity_t<Parameters>... arguments) {
+  const emulator::own_memory mine;
   emulator::enqueue(shape.stream, shape.name, shape.grid, shape.block, shape.shared_bytes,
                     [=] { kernel(arguments...); });
   return {};
@@ -100,6 +102,15 @@ template <typename... Parameters>
 result<void> launch(const launch_shape& shape, void (*kernel)(Parameters...),
                     std::type_identity_t<Parameters>... arguments) {
   void* addresses[] = {&arguments..., nullptr};
+#if defined(__CUDACC__)
+  if (shape.overlaps) {
+    cudaLaunchAttribute overlap{};
+    overlap.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    overlap.val.programmaticStreamSerializationAllowed = 1;
+    const cudaLaunchConfig_t config{shape.grid, shape.block, shape.shared_bytes, shape.stream, &overlap, 1};
+    return outcome(cudaLaunchKernelExC(&config, reinterpret_cast<const void*>(kernel), addresses), shape.name);
+  }
+#endif
   return outcome(SKEIN_GPU(LaunchKernel)(reinterpret_cast<const void*>(kernel), shape.grid, shape.block, addresses,
                                          shape.shared_bytes, shape.stream),
                  shape.name);

@@ -6,6 +6,11 @@
 
 namespace skein::kernels::gpu {
 
+/// The host waits for all that is queued in a stream; reports what went wrong in it.
+[[nodiscard]] inline result<void> wait_for(stream_handle in) {
+  return outcome(SKEIN_GPU(StreamSynchronize)(in), "waiting for the device");
+}
+
 /// A queue of the device. Converts to its handle, which is the view of it that launchers take.
 class stream {
  public:
@@ -16,9 +21,7 @@ class stream {
 
   [[nodiscard]] operator stream_handle() const { return handle_; }
   /// Waits for all that is queued; reports what went wrong in it.
-  [[nodiscard]] result<void> synchronize() const {
-    return outcome(SKEIN_GPU(StreamSynchronize)(handle_), "waiting for the device");
-  }
+  [[nodiscard]] result<void> synchronize() const { return wait_for(handle_); }
 
  private:
   stream_handle handle_ = nullptr;
@@ -39,9 +42,40 @@ class event {
   [[nodiscard]] result<void> synchronize() const {
     return outcome(SKEIN_GPU(EventSynchronize)(handle_), "waiting for the device");
   }
+  /// True when the device has passed it, or will not any more: the wait that follows says which.
+  [[nodiscard]] bool passed() const { return SKEIN_GPU(EventQuery)(handle_) != SKEIN_GPU(ErrorNotReady); }
   /// What is queued in `waiting` from now on waits.
   [[nodiscard]] result<void> hold(stream_handle waiting) const {
     return outcome(SKEIN_GPU(StreamWaitEvent)(waiting, handle_, 0), "waiting for a stream");
+  }
+
+ private:
+  event_handle handle_ = nullptr;
+};
+
+/// A mark that also tells the device's time.
+class timed_event {
+ public:
+  timed_event() { require(outcome(SKEIN_GPU(EventCreate)(&handle_), "an event")); }
+  ~timed_event() { static_cast<void>(SKEIN_GPU(EventDestroy)(handle_)); }
+  timed_event(const timed_event&) = delete;  // one owner ends it
+  timed_event& operator=(const timed_event&) = delete;
+
+  [[nodiscard]] result<void> record(stream_handle in) {
+    return outcome(SKEIN_GPU(EventRecord)(handle_, in), "marking a stream");
+  }
+  /// The host waits.
+  [[nodiscard]] result<void> synchronize() const {
+    return outcome(SKEIN_GPU(EventSynchronize)(handle_), "waiting for the device");
+  }
+  /// True when the device has passed it, or will not any more: the wait that follows says which.
+  [[nodiscard]] bool passed() const { return SKEIN_GPU(EventQuery)(handle_) != SKEIN_GPU(ErrorNotReady); }
+  /// Between two marks that were passed.
+  [[nodiscard]] result<double> seconds_since(const timed_event& begin) const {
+    float milliseconds = 0;
+    if (auto r = outcome(SKEIN_GPU(EventElapsedTime)(&milliseconds, begin.handle_, handle_), "asking for the time"); !r)
+      return r.error();
+    return milliseconds * 1e-3;
   }
 
  private:

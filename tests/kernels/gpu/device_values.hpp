@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "kernels/gpu/batch_upload.hpp"
+#include "tests/kernels/gpu/batch_upload.hpp"
 #include "tests/kernels/gpu/element_values.hpp"
 
 /// Values between the host and the device for tests of single kernels.

@@ -1,5 +1,7 @@
 #include "kernels/gpu/runtime/emulator/emulator.hpp"
 
+#include <atomic>
+#include <chrono>
 #include <cstring>
 #include <deque>
 #include <string>
@@ -15,10 +17,16 @@ using work = std::function<void()>;
 constexpr int stale = 0xff;  // what fresh memory is filled with: floats that are no numbers
 constexpr std::size_t memory_bytes = std::size_t{4} << 30;
 
+constexpr unsigned queries_in_vain = 3;
+
+std::atomic<std::uint64_t> allocations{0};
 thread_local std::string last_trouble;
 thread_local emuError_t last_error = emuSuccess;
 
 }  // namespace
+
+thread_local int emulator::own_memory::depth = 0;
+std::uint64_t emulator::device_allocations() { return allocations; }
 
 struct emuGraph {
   std::vector<work> nodes;
@@ -38,6 +46,7 @@ struct emuStream {
     }
   }
   void run_until(std::uint64_t end) {
+    const emulator::own_memory mine;
     while (done < end) {
       const work next = std::move(queue.front());
       queue.pop_front();
@@ -50,6 +59,9 @@ struct emuStream {
 struct emuEvent {
   emuStream* stream = nullptr;
   std::uint64_t position = 0;  ///< in the stream's queue
+  unsigned queries = 0;
+  std::shared_ptr<std::chrono::steady_clock::time_point> passed =
+      std::make_shared<std::chrono::steady_clock::time_point>();  ///< shared: the stream may outlive the event
   void reach() const {
     if (stream) stream->run_until(position);
   }
@@ -61,6 +73,7 @@ const char* emuGetErrorString(emuError_t code) {
     case emuErrorMemoryAllocation: return "out of memory";
     case emuErrorLaunchFailure: return last_trouble.c_str();
     case emuErrorInvalidDevice: return "no such device";
+    case emuErrorNotReady: return "not ready";
   }
   return "?";
 }
@@ -81,6 +94,7 @@ emuError_t emuMemGetInfo(std::size_t* free_bytes, std::size_t* total_bytes) {
 }
 
 emuError_t emuMalloc(void** out, std::size_t bytes) {
+  ++allocations;
   *out = bytes <= memory_bytes ? std::aligned_alloc(256, (bytes + 255) / 256 * 256) : nullptr;
   if (*out == nullptr) return emuErrorMemoryAllocation;
   std::memset(*out, stale, bytes);
@@ -91,10 +105,12 @@ emuError_t emuHostAlloc(void** out, std::size_t bytes, unsigned) { return emuMal
 emuError_t emuFreeHost(void* memory) { return emuFree(memory); }
 
 emuError_t emuMemcpyAsync(void* to, const void* from, std::size_t bytes, emuMemcpyKind, emuStream_t stream) {
+  const emulator::own_memory mine;
   stream->push([=] { std::memcpy(to, from, bytes); });
   return emuSuccess;
 }
 emuError_t emuMemsetAsync(void* to, int value, std::size_t bytes, emuStream_t stream) {
+  const emulator::own_memory mine;
   stream->push([=] { std::memset(to, value, bytes); });
   return emuSuccess;
 }
@@ -110,22 +126,39 @@ emuError_t emuStreamSynchronize(emuStream_t stream) {
   return last_error;
 }
 emuError_t emuStreamWaitEvent(emuStream_t stream, emuEvent_t event, unsigned) {
-  stream->push([waited = *event] { waited.reach(); });
+  const emulator::own_memory mine;
+  stream->push([stream = event->stream, position = event->position] {
+    if (stream) stream->run_until(position);
+  });
   return emuSuccess;
 }
 emuError_t emuEventCreateWithFlags(emuEvent_t* out, unsigned) { return *out = new emuEvent, emuSuccess; }
+emuError_t emuEventCreate(emuEvent_t* out) { return emuEventCreateWithFlags(out, 0); }
 emuError_t emuEventDestroy(emuEvent_t event) {
   delete event;
   return emuSuccess;
 }
 emuError_t emuEventRecord(emuEvent_t event, emuStream_t stream) {
+  const emulator::own_memory mine;
+  stream->push([passed = event->passed] { *passed = std::chrono::steady_clock::now(); });
   event->stream = stream;
   event->position = stream->queued;
+  event->queries = 0;
   return emuSuccess;
 }
 emuError_t emuEventSynchronize(emuEvent_t event) {
   event->reach();
   return last_error;
+}
+
+emuError_t emuEventQuery(emuEvent_t event) {
+  if (++event->queries <= queries_in_vain && event->stream && event->stream->done < event->position)
+    return emuErrorNotReady;
+  return emuEventSynchronize(event);
+}
+emuError_t emuEventElapsedTime(float* milliseconds, emuEvent_t begin, emuEvent_t end) {
+  *milliseconds = std::chrono::duration<float, std::milli>(*end->passed - *begin->passed).count();
+  return emuSuccess;
 }
 
 emuError_t emuStreamBeginCapture(emuStream_t stream, emuStreamCaptureMode) {
@@ -141,6 +174,7 @@ emuError_t emuGraphInstantiate(emuGraphExec_t* out, emuGraph_t graph, emuGraph_t
   return emuSuccess;
 }
 emuError_t emuGraphLaunch(emuGraphExec_t graph, emuStream_t stream) {
+  const emulator::own_memory mine;
   for (const work& node : graph->nodes) stream->push(node);
   return emuSuccess;
 }

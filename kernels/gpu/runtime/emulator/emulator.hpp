@@ -19,7 +19,13 @@
 /// memory that is overwritten too early, shows as wrong numbers. A stream belongs to one host thread at a time.
 namespace skein::kernels::gpu {
 
-enum emuError_t { emuSuccess, emuErrorMemoryAllocation, emuErrorLaunchFailure, emuErrorInvalidDevice };
+enum emuError_t {
+  emuSuccess,
+  emuErrorMemoryAllocation,
+  emuErrorLaunchFailure,
+  emuErrorInvalidDevice,
+  emuErrorNotReady
+};
 [[nodiscard]] const char* emuGetErrorString(emuError_t code);  ///< for launch failures: what the fibers said
 [[nodiscard]] emuError_t emuGetLastError();
 
@@ -59,6 +65,11 @@ emuError_t emuEventCreateWithFlags(emuEvent_t* out, unsigned flags);
 emuError_t emuEventDestroy(emuEvent_t event);
 emuError_t emuEventRecord(emuEvent_t event, emuStream_t stream);
 emuError_t emuEventSynchronize(emuEvent_t event);
+emuError_t emuEventCreate(emuEvent_t* out);
+/// Who asks is told "not ready" a few times and then runs what is before the event: somebody who asks again and again
+/// must get there, and somebody who goes on meanwhile must find nothing done.
+emuError_t emuEventQuery(emuEvent_t event);
+emuError_t emuEventElapsedTime(float* milliseconds, emuEvent_t begin, emuEvent_t end);
 
 /// Between these two, what is queued in the stream is kept for the graph and does not run.
 enum emuStreamCaptureMode { emuStreamCaptureModeThreadLocal };
@@ -76,6 +87,17 @@ namespace emulator {
 /// Queues a kernel. `name` is for what goes wrong in it.
 void enqueue(emuStream_t stream, const char* name, extent grid, extent block, std::size_t shared_bytes,
              std::function<void()> kernel);
+
+/// While one of these lives, what this host thread takes from the heap is the emulator's: a device would take nothing.
+struct own_memory {
+  own_memory() { ++depth; }
+  ~own_memory() { --depth; }
+  own_memory(const own_memory&) = delete;  // it marks a scope
+  own_memory& operator=(const own_memory&) = delete;
+  static thread_local int depth;
+};
+/// Allocations of device and pinned memory so far, by all threads.
+std::uint64_t device_allocations();
 
 /// After trouble in a kernel nothing runs on this host thread any more, as on a GPU, until this is called.
 void forget_trouble();
@@ -125,6 +147,14 @@ T atomicAdd(T* at, T value) {
   *at = before + value;
   return before;
 }
+
+template <typename T>
+T atomicMin(T* at, T value) {
+  const T before = *at;
+  if (value < before) *at = value;
+  return before;
+}
+inline void __threadfence() {}
 
 /// IEEE half precision.
 struct half {

@@ -1,0 +1,43 @@
+#!/usr/bin/env bash
+# Correctness first, then speed, on a machine with a GPU:
+#   run.sh BUNDLE ORACLE OUT COMMIT [correctness|bench]
+# BUNDLE: what ./dev bundle made; ORACLE: the folder of reference models and goldens; OUT: an empty or new folder.
+# Writes OUT/gpu.json and OUT/gpu.md, which belong in bench/results, and the logs they were made from. Speed is measured
+# only where everything was right. Exit code: 0 all ran and was right, 1 something was wrong, 64 usage, 69 no GPU.
+#   SKEIN_SIZES="7.2b 1.5b"      random models to measure
+#   SKEIN_SANITIZER=1            the kernel tests also under compute-sanitizer, memcheck and racecheck (minutes)
+#   SKEIN_MODELS=/dev/shm        where the random models are written (14.4 GB for 7.2b)
+set -euo pipefail
+if (($# < 4 || $# > 5)) || [[ ${5:-all} != @(all|correctness|bench) ]]; then
+  sed -n '2,11s/^# \?//p' "$0" >&2
+  exit 64
+fi
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+bundle=$(cd "$1" && pwd) oracle=$(cd "$2" && pwd) commit=$4 part=${5:-all}
+mkdir -p "$3"
+out=$(cd "$3" && pwd)
+models=${SKEIN_MODELS:-/dev/shm}
+rm -f "$out"/*.json "$out"/gpu.md
+trap 'rm -f "$models"/skein-random-*.$$.safetensors' EXIT
+
+nvidia-smi --query-gpu=name,driver_version,memory.total,clocks.max.sm,power.limit --format=csv,noheader >"$out/gpu.txt" || {
+  echo "run.sh: no GPU here" >&2
+  exit 69
+}
+
+status=0
+if [[ $part != bench ]]; then
+  python3 "$here/correctness.py" "$bundle" "$oracle" "$out/correctness.json" || status=1
+fi
+if [[ $part != correctness && $status == 0 ]]; then
+  for size in ${SKEIN_SIZES:-7.2b 1.5b}; do
+    for state in fp32 fp16; do
+      "$bundle/skein" bench engine --json "$out/bench-$size-$state.json" --device cuda --dtype fp16 \
+        --state-dtype "$state" --random "$size" --random-file "$models/skein-random-$size.$$.safetensors" |
+        tee "$out/bench-$size-$state.txt" || status=1
+    done
+    rm -f "$models/skein-random-$size.$$.safetensors"
+  done
+fi
+python3 "$here/report.py" "$out" "$commit" || status=1
+exit $status

@@ -1,0 +1,106 @@
+#pragma once
+#include "kernels/gpu/device/block_mass.cuh"
+#include "kernels/gpu/device/logit.cuh"
+#include "kernels/gpu/sampling_work.hpp"
+
+/// A row of logits, and the chunk of it that a thread block holds in registers: four packets a thread, packet p of
+/// thread t being the tokens (p * 256 + t) * 4 ... of the chunk, so that 16 neighbours hold a block of 64.
+namespace skein::kernels::gpu {
+
+using logit_packet = packet<float>;
+inline constexpr unsigned chunk_packets = chunk_tokens / (mass_threads * logit_packet::size);
+inline constexpr unsigned block_lanes = block_tokens / logit_packet::size;  // threads that hold a block
+
+[[nodiscard]] __device__ inline std::uint32_t place_in_chunk(unsigned p) {
+  return (p * mass_threads + threadIdx.x) * logit_packet::size;
+}
+
+struct logit_row {
+  const float* logits;
+  const std::uint32_t* allowed;  ///< nullptr: all
+  std::uint32_t vocab;
+
+  /// The packets at tokens[i] where `wanted[i]`: finite logits, and no_logit beyond the vocabulary. All are under way
+  /// before the first is looked at.
+  template <unsigned count>
+  __device__ void load(const std::uint32_t (&tokens)[count], const bool (&wanted)[count],
+                       logit_packet (&out)[count]) const {
+    if (vocab % logit_packet::size == 0) {
+      for (unsigned p = 0; p < count; ++p)
+        if (wanted[p] && tokens[p] < vocab) out[p] = load_packet(logits + tokens[p]);
+    } else {
+      for (unsigned p = 0; p < count; ++p)
+        for (unsigned i = 0; i < logit_packet::size; ++i)
+          if (wanted[p] && tokens[p] + i < vocab) out[p].values[i] = logits[tokens[p] + i];
+    }
+    for (unsigned p = 0; p < count; ++p)
+      for (unsigned i = 0; i < logit_packet::size; ++i)
+        out[p].values[i] = wanted[p] && tokens[p] + i < vocab ? finite_logit(out[p].values[i]) : no_logit();
+  }
+  [[nodiscard]] __device__ logit_packet load(std::uint32_t token) const {
+    logit_packet out[1];
+    load<1>({token}, {true}, out);
+    return out[0];
+  }
+  __device__ void load_chunk(std::uint32_t first, logit_packet (&out)[chunk_packets]) const {
+    std::uint32_t tokens[chunk_packets];
+    bool wanted[chunk_packets];
+    for (unsigned p = 0; p < chunk_packets; ++p) {
+      tokens[p] = first + place_in_chunk(p);
+      wanted[p] = true;
+    }
+    load(tokens, wanted, out);
+  }
+  /// Leaves what may be drawn. A packet begins at a multiple of its size, so its bits are of one word.
+  __device__ void restrict(std::uint32_t token, logit_packet& values) const {
+    if (allowed == nullptr || token >= vocab) return;
+    const std::uint32_t bits = allowed[token / 32] >> token % 32;
+    for (unsigned i = 0; i < logit_packet::size; ++i)
+      if ((bits >> i & 1) == 0) values.values[i] = no_logit();
+  }
+};
+
+[[nodiscard]] __device__ inline float packet_max(const logit_packet& of) {
+  float max = of.values[0];
+  for (unsigned i = 1; i < logit_packet::size; ++i)
+    if (of.values[i] > max) max = of.values[i];
+  return max;
+}
+
+/// Over the 16 threads that hold a block of 64 tokens.
+[[nodiscard]] __device__ inline float max_of_block(float value) {
+  for (unsigned mask = block_lanes / 2; mask > 0; mask /= 2) {
+    const float other = shuffle_xor(value, mask);
+    if (other > value) value = other;
+  }
+  return value;
+}
+[[nodiscard]] __device__ inline float sum_of_block(float value) {
+  for (unsigned mask = block_lanes / 2; mask > 0; mask /= 2) value += shuffle_xor(value, mask);
+  return value;
+}
+
+/// The sum of exp((logit - reference) * scale) in powers of two; tokens that may not be drawn add nothing.
+[[nodiscard]] __device__ inline float packet_sum(const logit_packet& of, float reference, float scale) {
+  float sum = 0;
+  for (unsigned i = 0; i < logit_packet::size; ++i) sum += exp2f((of.values[i] - reference) * scale);
+  return sum;
+}
+inline constexpr float log2_e = 0x1.715476p0f;
+
+/// True in all threads of the last of `blocks` thread blocks that get here; that one sees what the others wrote.
+[[nodiscard]] __device__ inline bool ends_last(std::uint32_t* finished, std::uint32_t blocks) {
+  __shared__ std::uint32_t before;
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    __threadfence();
+    before = atomicAdd(finished, 1u);
+    __threadfence();
+  }
+  __syncthreads();
+  if (before + 1 != blocks) return false;
+  if (threadIdx.x == 0) *finished = 0;  // for the next launch
+  return true;
+}
+
+}  // namespace skein::kernels::gpu

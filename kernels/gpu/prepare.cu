@@ -1,0 +1,63 @@
+// Rows as planned become rows as run: whether a slot is frozen, and what it has drawn last, is known here and not when
+// the host writes the plan, because the tick before may still be drawing then. A block is one row.
+#include "kernels/gpu/prepare.hpp"
+
+#include "kernels/gpu/device/block.cuh"
+
+namespace skein::kernels::gpu {
+
+namespace {
+
+constexpr unsigned threads = 64;
+
+// The rules of engine::row for slots that stop. Of the deciding slot only what no row of this tick changes is read.
+__device__ std::uint32_t admit(const planned_row& row, slot_record& record, const slot_record& deciding) {
+  std::uint32_t status = record.frozen != 0 ? was_frozen : 0u;
+  if (row.samples && status == 0 && deciding.generated >= deciding.settings.max_tokens) {
+    record.frozen = 1;
+    status |= budget_spent;
+  }
+  if (row.samples && status == 0) status |= draws;
+  return status;
+}
+
+__device__ void place(const preparation& of, std::uint32_t i) {
+  const planned_row row = of.rows[i];
+  slot_record& record = of.records[row.slot];
+  std::uint32_t status = admit(row, record, of.records[row.deciding]);
+  const bool idle = row.decodes && (status & (was_frozen | budget_spent)) != 0;
+  if (!idle) {  // what is fed is the last token no longer
+    const token_id last = record.last_token;
+    record.last_token = no_token;
+    if (row.decodes && last == no_token) status |= nothing_to_feed;
+    if (row.decodes) of.tokens[row.first_row] = last == no_token ? 0 : last;
+  } else {
+    of.tokens[row.first_row] = 0;
+  }
+  of.runs[i] = {idle ? of.spare : row.slot, row.first_row, row.rows};
+  of.status[i] = status;
+
+  const slot_id drawing = (status & draws) != 0 ? row.slot : no_slot;
+  if (row.draw != no_place) of.wanted_rows[row.draw] = row.first_row + row.rows - 1;
+  if (row.draws_alone) of.draws[row.draw] = {row.draw, drawing};
+  if (row.member != no_place) of.members[row.member].slot = drawing;
+  if (row.mixture != no_place) of.mixture_draws[row.mixture] = {row.mixture % of.mixtures_at_once, drawing};
+}
+
+__global__ void __launch_bounds__(threads) prepare_kernel(preparation of) {
+  const std::uint32_t i = blockIdx.x;
+  if (i >= *of.count) return;
+  if (threadIdx.x == 0) place(of, i);
+  const planned_row& row = of.rows[i];
+  for (std::uint32_t t = threadIdx.x; t < row.rows; t += threads) of.run_of_row[row.first_row + t] = i;
+  for (std::uint32_t t = threadIdx.x; t < row.positions; t += threads)
+    of.wanted_rows[row.wanted + t] = row.first_row + row.position + t;
+}
+
+}  // namespace
+
+result<void> prepare(stream_handle in, const preparation& of, std::uint32_t room) {
+  return launch({"prepare", {room}, {threads}, 0, in}, prepare_kernel, of);
+}
+
+}  // namespace skein::kernels::gpu

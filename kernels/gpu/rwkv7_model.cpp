@@ -1,0 +1,253 @@
+#include "kernels/gpu/rwkv7_model.hpp"
+
+#include "base/check.hpp"
+#include "kernels/gpu/time_mix.hpp"
+#include "kernels/gpu/token_shift.hpp"
+
+namespace skein::kernels::gpu {
+
+namespace {
+
+product multiply(const device_matrix& matrix, const activation& in, const activation& out, finish how = finish::store) {
+  return {matrix.data, in.data(), out.data(), matrix.outputs, matrix.inputs, in.stride(), out.stride(), how};
+}
+
+product_rows rows_of(const activation& out) { return {out.data(), out.stride(), 0, 0}; }
+
+matmul_functions choose_matmul_or_fail(int device, element type) {
+  const auto chosen = choose_matmul(device, type);
+  if (!chosen) throw device_failure(chosen.error());
+  return *chosen;
+}
+
+}  // namespace
+
+rwkv7_model::rwkv7_model(const rwkv7_weights& weights, const gpu_options& options, const model_room& room,
+                         stream_handle in)
+    : dims_(weights.dims),
+      type_(options.matrix_type),
+      room_(room),
+      layout_{dims_.layers, dims_.embd, options.state_type},
+      matmul_(choose_matmul_or_fail(options.device, type_)),
+      x_{{rows_buffer(room.rows), rows_buffer(room.rows)}},
+      parts_{{rows_buffer(parts_rows()), rows_buffer(parts_rows()), rows_buffer(parts_rows())}},
+      mixed_{{{room.rows, dims_.embd, type_},
+              {room.rows, dims_.embd, type_},
+              {room.rows, dims_.embd, type_},
+              {room.rows, dims_.embd, type_},
+              {room.rows, dims_.embd, type_},
+              {room.rows, dims_.embd, type_}}},
+      r_(room.rows, dims_.embd, type_),
+      k_(room.rows, dims_.embd, type_),
+      v_(room.rows, dims_.embd, type_),
+      v_first_(room.rows, dims_.embd, type_),
+      inner_w_(room.rows, dims_.rank_w, type_),
+      inner_a_(room.rows, dims_.rank_a, type_),
+      inner_v_(room.rows, dims_.rank_v, type_),
+      inner_g_(room.rows, dims_.rank_g, type_),
+      hidden_(room.rows, dims_.ffn, type_),
+      logits_(std::size_t{room.logit_rows} * dims_.vocab, "logits"),
+      states_((std::size_t{room.slots} + 1) * layout_.bytes(), "the states of the slots"),
+      weights_(upload(weights, type_, options.progress)) {
+  if (options.invariance != invariance::strict && type_ != element::f32 && chunked_time_mix::available())
+    chunks_.emplace(dims_.embd, type_, room.rows, std::min(room.slots, room.rows));
+  for (const activation* a : activations()) require(fill_with_zeros(a->data(), a->bytes(), in));
+  set_initial_state(weights, in);
+  for (slot_id slot = 0; slot < room.slots; ++slot) require(queue_clear(slot, in));
+}
+
+result<void> rwkv7_model::queue_forward(const device_batch& rows, std::span<const sequence_run> runs,
+                                        stream_handle in) {
+  pass tick{rows, in, false, true, {}};
+  if (chunks_ && !runs.empty()) {
+    tick.note(chunks_->plan(in, rows, runs));
+    tick.long_runs = chunks_->has_long_runs(), tick.short_runs = chunks_->has_short_runs();
+  }
+  now_ = 0, added_ = {};
+  embed(tick);
+  for (std::uint32_t layer = 0; layer < dims_.layers; ++layer) {
+    time_mix_in(layer, tick);
+    time_mix_state(layer, tick);
+    time_mix_out(layer, tick);
+    channel_mix_in(layer, tick);
+    channel_mix_out(layer, tick);
+  }
+  return tick.outcome;
+}
+
+void rwkv7_model::embed(pass& tick) {
+  tick.note(gpu::embed(tick.in, tick.rows, type_, weights_.emb.data, padded(dims_.embd), weights_.ln0, x_[now_].data(),
+                       dims_.embd));
+}
+
+void rwkv7_model::time_mix_in(std::uint32_t layer, pass& tick) {
+  const device_layer& p = weights_.layers[layer];
+  const std::array<const float*, 6> mixes = {p.x_r, p.x_k, p.x_v, p.x_w, p.x_a, p.x_g};
+  shift(tick, p.ln1, layout_.att_x_prev(layer), mixes);
+  const auto& [for_r, for_k, for_v, for_w, for_a, for_g] = mixed_;
+  // First those that are not cut into segments: a block of theirs takes the longest.
+  std::array<product, 7> products = {
+      multiply(p.g1, for_g, inner_g_, finish::sigmoid),
+      multiply(p.w1, for_w, inner_w_, finish::tanh),
+      multiply(p.a1, for_a, inner_a_),
+      multiply(p.receptance, for_r, r_),
+      multiply(p.key, for_k, k_),
+      multiply(p.value, for_v, v_),
+      multiply(p.v1, for_v, inner_v_),
+  };
+  const auto in_this_layer = std::span(products).first(layer == 0 ? 6 : 7);
+  const bool split = cut_into_segments(std::span(products).subspan(3, 3), in_this_layer, tick);
+  for (unsigned i = 0; i < 3; ++i) {
+    product& projection = products[3 + i];
+    projections_[i] = {projection.out, projection.out_stride, 0, 0};
+    if (split) projections_[i] = store_parts(projection, parts_[i], tick);
+  }
+  multiply_rows(tick, in_this_layer);
+}
+
+void rwkv7_model::time_mix_state(std::uint32_t layer, pass& tick) {
+  const device_layer& p = weights_.layers[layer];
+  const auto& [y, w_out, a_out, g_out, v_out, unused] = mixed_;  // the shifted inputs are used up
+  const finish how = type_ == element::bf16 ? finish::store_f16 : finish::store;
+  const std::array<product, 4> products = {multiply(p.w2, inner_w_, w_out, how), multiply(p.a2, inner_a_, a_out, how),
+                                           multiply(p.g2, inner_g_, g_out, how), multiply(p.v2, inner_v_, v_out, how)};
+  multiply_rows(tick, std::span(products).first(layer == 0 ? 3 : 4));
+  time_mix_parameters of;
+  of.r = projections_[0], of.k = projections_[1], of.v = projections_[2];
+  of.w_out = rows_of(w_out), of.a_out = rows_of(a_out), of.g_out = rows_of(g_out), of.v_out = rows_of(v_out);
+  of.v_first = v_first_.data(), of.y = y.data();
+  of.w0 = p.w0, of.a0 = p.a0, of.v0 = p.v0, of.k_k = p.k_k, of.k_a = p.k_a, of.r_k = p.r_k;
+  of.ln_x_weight = p.ln_x_weight, of.ln_x_bias = p.ln_x_bias;
+  of.state = states_.data() + layout_.wkv(layer), of.slot_bytes = layout_.bytes();
+  of.width = dims_.embd, of.first_layer = layer == 0;
+  if (tick.long_runs) tick.note(chunks_->run(tick.in, layout_.type, of));
+  if (!tick.short_runs) return;
+  if (tick.long_runs) of.rows_max = chunked_rows_min - 1;
+  tick.note(time_mix(tick.in, tick.rows, type_, layout_.type, of));
+}
+
+void rwkv7_model::time_mix_out(std::uint32_t layer, pass& tick) {
+  add_to_x(tick, weights_.layers[layer].output, mixed_[0]);
+}
+
+void rwkv7_model::channel_mix_in(std::uint32_t layer, pass& tick) {
+  const device_layer& p = weights_.layers[layer];
+  shift(tick, p.ln2, layout_.ffn_x_prev(layer), {&p.ffn_x_k, 1});
+  const product key = multiply(p.ffn_key, mixed_[0], hidden_, finish::relu_squared);
+  multiply_rows(tick, {&key, 1});
+}
+
+void rwkv7_model::channel_mix_out(std::uint32_t layer, pass& tick) {
+  add_to_x(tick, weights_.layers[layer].ffn_value, hidden_);
+}
+
+result<void> rwkv7_model::queue_head(const device_batch& rows, stream_handle in) {
+  const activation& normed = mixed_[0];
+  pass tick{rows, in, false, true, {}};
+  tick.note(norm_wanted(in, rows, type_, {x_[now_].data(), added_}, weights_.ln_out, normed.data(), normed.stride(),
+                        dims_.embd));
+  const product all{weights_.head.data,   normed.data(),   logits_.data(), weights_.head.outputs,
+                    weights_.head.inputs, normed.stride(), dims_.vocab,    finish::store_f32};
+  tick.note(matmul_.run(in, type_, {&all, 1}, &rows.counts->wanted, rows.room.wanted));
+  return tick.outcome;
+}
+
+result<void> rwkv7_model::queue_copy(slot_id from, slot_id to, stream_handle in) {
+  return copy_on_device(slot_memory(to), slot_memory(from), layout_.bytes(), in);
+}
+
+result<void> rwkv7_model::queue_read(slot_id slot, float* canonical, stream_handle in) const {
+  return state_to_canonical(in, layout_, slot_memory(slot), canonical);
+}
+
+result<void> rwkv7_model::queue_write(slot_id slot, const float* canonical, stream_handle in) {
+  return state_from_canonical(in, layout_, canonical, slot_memory(slot));
+}
+
+std::size_t rwkv7_model::activation_bytes() const {
+  std::size_t bytes = x_[0].bytes() + x_[1].bytes() + logits_.bytes();
+  for (const device_buffer<float>& parts : parts_) bytes += parts.bytes();
+  for (const activation* a : activations()) bytes += a->bytes();
+  return bytes + (chunks_ ? chunks_->bytes() : 0);
+}
+
+std::array<const activation*, 15> rwkv7_model::activations() const {
+  return {&mixed_[0], &mixed_[1], &mixed_[2], &mixed_[3], &mixed_[4], &mixed_[5], &r_,     &k_,
+          &v_,        &v_first_,  &inner_w_,  &inner_a_,  &inner_v_,  &inner_g_,  &hidden_};
+}
+
+void rwkv7_model::shift(pass& tick, const norm_weights& norm, std::size_t x_prev, std::span<const float* const> mixes) {
+  token_shift_parameters of;
+  of.from = {x_[now_].data(), added_}, of.norm = norm;
+  if (added_.parts > 0) of.sum = x_[now_ ^= 1].data(), added_ = {};
+  of.x_prev = reinterpret_cast<float*>(states_.data() + x_prev), of.slot_bytes = layout_.bytes();
+  of.width = dims_.embd, of.out_stride = mixed_[0].stride();
+  for (const float* mix : mixes) {
+    of.mix[of.shifts] = mix;
+    of.out[of.shifts] = mixed_[of.shifts].data();
+    ++of.shifts;
+  }
+  tick.note(token_shift(tick.in, tick.rows, type_, of));
+}
+
+void rwkv7_model::multiply_rows(pass& tick, std::span<const product> products) {
+  tick.note(matmul_.run(tick.in, type_, products, &tick.rows.counts->rows, tick.rows.room.rows));
+}
+
+// Split or not, x becomes x + the whole sum: when it is split, the norm that comes next adds it.
+void rwkv7_model::add_to_x(pass& tick, const device_matrix& matrix, const activation& in) {
+  product change{matrix.data,   in.data(),   x_[now_].data(), matrix.outputs,
+                 matrix.inputs, in.stride(), dims_.embd,      finish::add_f32};
+  if (cut_into_segments({&change, 1}, {&change, 1}, tick)) added_ = store_parts(change, parts_[0], tick);
+  multiply_rows(tick, {&change, 1});
+}
+
+bool rwkv7_model::cut_into_segments(std::span<product> some, std::span<const product> launch, const pass& tick) const {
+  for (product& p : some) p.segments = segments_of(p.inputs);
+  return matmul_.splits(launch, tick.rows.room.rows);
+}
+
+product_rows rwkv7_model::store_parts(product& p, const device_buffer<float>& parts, const pass& tick) const {
+  p.how = finish::store_parts;
+  p.out = parts.data(), p.out_stride = dims_.embd;
+  p.part_stride = std::size_t{tick.rows.room.rows} * dims_.embd;
+  return {p.out, p.out_stride, p.segments, p.part_stride};
+}
+
+// As if it had been written to the slot; waits, so that what it came through may go.
+void rwkv7_model::set_initial_state(const rwkv7_weights& weights, stream_handle in) {
+  pinned_buffer<float> initial(state_floats());
+  for (std::uint32_t i = 0; i < dims_.layers; ++i) {
+    if (!weights.layers[i].time_state.data) continue;
+    const std::size_t wkv = i * layout_.canonical_layer_floats() + 2 * std::size_t{dims_.embd};
+    copy_to_f32(weights.layers[i].time_state, initial.all().subspan(wkv, layout_.wkv_floats()));
+  }
+  const device_buffer<float> canonical(initial.size(), "the initial state");
+  require(copy_to_device(canonical.data(), initial.data(), initial.bytes(), in));
+  require(queue_write(room_.slots, canonical.data(), in));
+  require(wait_for(in));
+}
+
+namespace {
+
+// The kernels know one head size, and keep rows in 48 KiB of shared memory.
+result<void> check_sizes(const rwkv7_dims& dims) {
+  constexpr std::uint32_t embd_max = 6144;
+  const auto refuse = [](const char* what, std::uint32_t is, const char* limit) {
+    return error{error_kind::unsupported, std::string(what) + ' ' + std::to_string(is) + limit, ""};
+  };
+  if (dims.head_size != head_size)
+    return refuse("head size", dims.head_size, " is not 64, the one that the GPU engine handles");
+  if (dims.embd > embd_max)
+    return refuse("width", dims.embd, " is above 6144, the largest that the GPU engine handles");
+  return {};
+}
+
+}  // namespace
+
+result<void> check_model(const rwkv7_weights& weights) {
+  if (auto types = check_element_types(weights); !types) return types;
+  return check_sizes(weights.dims);
+}
+
+}  // namespace skein::kernels::gpu

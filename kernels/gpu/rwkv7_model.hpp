@@ -1,0 +1,131 @@
+#pragma once
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "kernels/gpu/batch.hpp"
+#include "kernels/gpu/device_weights.hpp"
+#include "kernels/gpu/gpu_options.hpp"
+#include "kernels/gpu/state.hpp"
+#include "kernels/gpu/wkv_chunks.hpp"
+
+namespace skein::kernels::gpu {
+
+/// Activations [rows, stride] of the element type. Rows are filled up with zeros to whole tiles, and no kernel writes
+/// there, so a product may read them to the end.
+class activation {
+ public:
+  activation(std::size_t rows, std::uint32_t width, element type)
+      : stride_(padded(width)), memory_(rows * stride_ * element_bytes(type), "activations") {}
+  [[nodiscard]] void* data() const { return memory_.data(); }
+  [[nodiscard]] std::uint32_t stride() const { return stride_; }
+  [[nodiscard]] std::size_t bytes() const { return memory_.bytes(); }
+
+ private:
+  std::uint32_t stride_;
+  device_buffer<std::byte> memory_;
+};
+
+/// What model_memory needs to know of the sizes of ticks.
+struct model_room {
+  std::uint32_t rows = 0;        ///< of the largest tick
+  std::uint32_t logit_rows = 0;  ///< of the largest head call
+  std::uint32_t slots = 0;       ///< with those that nobody is given
+};
+
+/// RWKV-7 on a GPU, or in the emulator: which kernel runs over which buffers. Weights, activations and the states of
+/// all slots, taken when it is made. Everything is queued in the stream that is given, nothing waits, nothing reads a
+/// batch on the host, and all addresses stay: a call may be recorded in a graph. The residual stream x, sums, norms and
+/// token-shift states are fp32; matrices and what their products exchange are of the chosen element type, but for the
+/// outputs of the low-rank pairs (gate_element).
+///
+/// What a row and its state become depends on the tokens of its own sequence only, as stages.hpp promises.
+class rwkv7_model {
+ public:
+  /// Throws device_failure. The weights are on the device when this returns.
+  rwkv7_model(const rwkv7_weights& weights, const gpu_options& options, const model_room& room, stream_handle in);
+
+  /// Runs all layers over the batch's rows: the residual stream of each is ready for queue_head, the states of all runs
+  /// have moved on. `runs`: the batch's on the host, of which only the lengths are read; none when all are short.
+  [[nodiscard]] result<void> queue_forward(const device_batch& rows, std::span<const sequence_run> runs,
+                                           stream_handle in);
+  /// logits()[i] = head * layer_norm(x[wanted_rows[i]], ln_out) for the batch's wanted rows; [wanted, V] fp32.
+  [[nodiscard]] result<void> queue_head(const device_batch& rows, stream_handle in);
+  [[nodiscard]] float* logits() const { return logits_.data(); }
+
+  /// To the model's initial state: zeros, or its own time_state.
+  [[nodiscard]] result<void> queue_clear(slot_id slot, stream_handle in) { return queue_copy(room_.slots, slot, in); }
+  [[nodiscard]] result<void> queue_copy(slot_id from, slot_id to, stream_handle in);
+  /// Between a slot and state_floats() fp32 in the canonical order of model/state_layout, also on the device.
+  [[nodiscard]] result<void> queue_read(slot_id slot, float* canonical, stream_handle in) const;
+  [[nodiscard]] result<void> queue_write(slot_id slot, const float* canonical, stream_handle in);
+
+  [[nodiscard]] std::uint32_t vocab() const { return dims_.vocab; }
+  [[nodiscard]] std::size_t state_floats() const { return layout_.canonical_floats(); }
+  [[nodiscard]] std::size_t slot_bytes() const { return layout_.bytes(); }
+  [[nodiscard]] std::size_t weight_bytes() const { return weights_.memory.bytes(); }
+  [[nodiscard]] std::size_t activation_bytes() const;
+
+ private:
+  // One tick, in the words of model/rwkv7.cpp. The first trouble stays in `outcome`.
+  struct pass {
+    const device_batch& rows;
+    stream_handle in;
+    bool long_runs, short_runs;
+    result<void> outcome;
+    void note(result<void> done) {
+      if (outcome && !done) outcome = std::move(done);
+    }
+  };
+  void embed(pass& tick);
+  void time_mix_in(std::uint32_t layer, pass& tick);
+  void time_mix_state(std::uint32_t layer, pass& tick);
+  void time_mix_out(std::uint32_t layer, pass& tick);
+  void channel_mix_in(std::uint32_t layer, pass& tick);
+  void channel_mix_out(std::uint32_t layer, pass& tick);
+
+  void shift(pass& tick, const norm_weights& norm, std::size_t x_prev, std::span<const float* const> mixes);
+  void multiply_rows(pass& tick, std::span<const product> products);
+  void add_to_x(pass& tick, const device_matrix& matrix, const activation& in);
+  /// Gives some products of a launch their segments; true when those are to be stored in parts.
+  [[nodiscard]] bool cut_into_segments(std::span<product> some, std::span<const product> launch,
+                                       const pass& tick) const;
+  /// Makes a product store its parts; as its reader finds them.
+  [[nodiscard]] product_rows store_parts(product& p, const device_buffer<float>& parts, const pass& tick) const;
+  [[nodiscard]] device_buffer<float> rows_buffer(std::size_t rows) const {
+    return device_buffer<float>(rows * dims_.embd, "activations");
+  }
+  [[nodiscard]] std::size_t parts_rows() const { return 4 * std::size_t{std::min(room_.rows, split_rows_max)}; }
+
+  [[nodiscard]] std::array<const activation*, 15> activations() const;
+  /// Slot number room_.slots holds the model's initial state.
+  [[nodiscard]] std::byte* slot_memory(slot_id slot) const { return states_.data() + slot * layout_.bytes(); }
+  void set_initial_state(const rwkv7_weights& weights, stream_handle in);
+
+  const rwkv7_dims dims_;
+  const element type_;
+  const model_room room_;
+  const slot_layout layout_;
+
+  const matmul_functions matmul_;
+  // The residual stream, [rows, C], and what is yet to be added to it. When the norm adds, the sum goes to the other
+  // buffer: a block also reads its neighbour's row.
+  const std::array<device_buffer<float>, 2> x_;
+  const std::array<device_buffer<float>, 3> parts_;
+  unsigned now_ = 0;
+  product_rows added_;
+  std::array<product_rows, 3> projections_;  ///< r k v of the layer at work
+  const std::array<activation, 6> mixed_;
+  const activation r_, k_, v_, v_first_, inner_w_, inner_a_, inner_v_, inner_g_, hidden_;
+  std::optional<chunked_time_mix> chunks_;  ///< where long runs may take another way than short ones
+  device_buffer<float> logits_;
+  device_buffer<std::byte> states_;
+  const device_rwkv7 weights_;  ///< last: when memory is short, it is known before the long work
+};
+
+/// What the kernels cannot do: unsupported (a head size other than 64, too wide), bad_file (element types).
+[[nodiscard]] result<void> check_model(const rwkv7_weights& weights);
+
+}  // namespace skein::kernels::gpu

@@ -1,0 +1,70 @@
+#pragma once
+#include <cstdint>
+
+#include "base/ids.hpp"
+
+/// What an engine and the samplers on its device exchange.
+namespace skein::kernels::gpu {
+
+inline constexpr std::uint32_t top_logprobs_most = 20;
+inline constexpr slot_id no_slot = 0xffffffff;
+
+/// sampling::sampling_params without its lists.
+struct sampler_settings {
+  float temperature = 1, top_p = 1, min_p = 0;
+  float first_penalty = 0, repeat_penalty = 0, penalty_decay = 1;
+  std::int32_t top_k = 0;
+  std::uint32_t max_tokens = 0;
+  std::uint64_t seed = 0;
+  std::uint32_t row = 0;
+  std::uint32_t logprobs = 0;                    ///< 0 or 1
+  std::uint32_t top_logprobs = 0;                ///< 0 .. top_logprobs_most
+  std::uint32_t bias_count = 0, stop_count = 0;  ///< entries in the slot's lists; filled in by slot_samplers
+};
+
+/// Added to a token's logit, before penalties.
+struct bias_entry {
+  token_id token;
+  float bias;
+};
+
+/// All that an engine knows of the sequence in one slot besides its recurrent state, in device memory. A draw writes
+/// all of it but `settings`; a kernel that feeds last_token takes it: no_token is left behind.
+struct slot_record {
+  token_id last_token = no_token;  ///< sampled, not yet fed
+  std::uint32_t generated = 0;     ///< tokens drawn so far
+  std::uint32_t frozen = 0;        ///< 0 or 1
+  std::uint32_t penalty_count = 0;
+  sampler_settings settings;
+};
+
+/// Why a draw ended its sequence; the values of engine::stop_cause.
+enum class draw_stop : std::uint32_t { none, stop_id, budget };
+
+/// sampling::token_logprobs.
+struct token_scores {
+  float logprob = 0;
+  std::uint32_t top_count = 0;
+  struct alternative {
+    token_id token;
+    float logprob;
+  } top[top_logprobs_most] = {};
+};
+
+/// What a draw gave; in device memory, and the host copies it.
+struct drawn_token {
+  token_id token = no_token;
+  std::uint32_t sampled = 0;  ///< 1, but 0 where a mask allowed no token
+  draw_stop stopped = draw_stop::none;
+  token_scores scores;  ///< when the settings ask for logprobs, else logprob and top_count are 0
+};
+
+/// A sampler's position in pinned memory of the host, kept by the caller until the stream has passed.
+struct sampler_position {
+  slot_record* record = nullptr;  ///< save fills all; restore reads all but the settings
+  token_id* tokens = nullptr;     ///< [room] in order of first draw, record->penalty_count of them
+  float* penalties = nullptr;     ///< [room] parallel
+  std::uint32_t room = 0;         ///< save copies as many, used or not
+};
+
+}  // namespace skein::kernels::gpu

@@ -1,0 +1,58 @@
+#pragma once
+#include "kernels/gpu/sampling.hpp"
+
+/// What slot_samplers hands to its kernels. A row of logits is cut into chunks, one for each thread block, and those
+/// into blocks of 64 tokens, like those of sampling/logit_block.hpp; the cuts hang on nothing but the vocabulary.
+namespace skein::kernels::gpu {
+
+inline constexpr std::uint32_t chunk_tokens = 4096;
+inline constexpr std::uint32_t block_tokens = 64;
+inline constexpr std::uint32_t chunk_blocks = chunk_tokens / block_tokens;
+inline constexpr std::uint32_t chunks_max = 128;
+
+[[nodiscard]] constexpr std::uint32_t chunks_of(std::uint32_t vocab) {
+  return (vocab + chunk_tokens - 1) / chunk_tokens;
+}
+/// Blocks that there is room for: those of whole chunks.
+[[nodiscard]] constexpr std::uint32_t blocks_of(std::uint32_t vocab) { return chunks_of(vocab) * chunk_blocks; }
+
+/// Everything of all slots; the lists of slot s begin at s times their capacity.
+struct slot_memory {
+  slot_record* records;
+  bias_entry* bias;
+  token_id* stop_ids;
+  token_id* penalty_tokens;
+  float* penalties;
+  float* raw_of_bias;
+  float* raw_of_penalties;
+  std::uint32_t bias_max, stop_ids_max, penalties_max;
+};
+
+struct best_token {
+  token_id token;
+  float logit;
+};
+
+/// What the blocks of a row leave for the one that ends last. [rows] of each, of as many as are named.
+struct sampling_scratch {
+  std::uint32_t* finished;  ///< [1] chunks that are done; 0 between launches
+  float* chunk_max;         ///< [chunks] of the penalised logits
+  float* block_max;         ///< [blocks]
+  float* block_sum;         ///< [blocks] of exp((logit - chunk_max) / temperature)
+  float* raw_max;           ///< [chunks] of the raw logits
+  float* raw_sum;           ///< [chunks] of exp(raw - raw_max)
+  best_token* best;         ///< [chunks, top_logprobs_most] the largest raw logits, in order
+};
+
+[[nodiscard]] result<void> launch_draws(stream_handle in, const device_draws& draws, const draw_logits& from,
+                                        drawn_token* out, const slot_memory& slots, const sampling_scratch& scratch,
+                                        std::uint32_t vocab);
+[[nodiscard]] result<void> launch_scores(stream_handle in, const device_scores& scores, const float* logits,
+                                         token_scores* out, const sampling_scratch& scratch, std::uint32_t vocab);
+[[nodiscard]] result<void> launch_mixtures(stream_handle in, const device_mixtures& mixtures, const float* logits,
+                                           float* penalised, float* raw, const slot_memory& slots, std::uint32_t vocab);
+[[nodiscard]] result<void> launch_spread(stream_handle in, const device_mixtures& mixtures, const drawn_token* drawn,
+                                         drawn_token* out, const slot_memory& slots);
+[[nodiscard]] result<void> launch_copy_position(stream_handle in, slot_id from, slot_id to, const slot_memory& slots);
+
+}  // namespace skein::kernels::gpu

@@ -1,0 +1,221 @@
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+
+#include "base/check.hpp"
+#include "kernels/gpu/sampling_work.hpp"
+
+namespace skein::kernels::gpu {
+
+namespace {
+
+sampler_limits completed(sampler_limits limits) {
+  check(limits.vocab > 0);
+  check(chunks_of(limits.vocab) <= chunks_max, "a vocabulary beyond half a million");
+  check(limits.slots > 0);
+  check(limits.rows_max > 0);
+  if (limits.penalties_max == 0 || limits.penalties_max > limits.vocab) limits.penalties_max = limits.vocab;
+  limits.penalties_max = (limits.penalties_max + 3) / 4 * 4;  // read in packets of four
+  return limits;
+}
+
+// Room for that many in each slot; never nothing, which not every runtime can allocate.
+std::size_t in_all_slots(const sampler_limits& limits, std::uint32_t each) {
+  return std::size_t{limits.slots} * std::max(each, 1u);
+}
+
+// Where the parts of sampling_scratch begin, in bytes.
+struct scratch_layout {
+  std::size_t best, chunk_max, block_max, block_sum, raw_max, raw_sum, finished, bytes;
+
+  explicit scratch_layout(const sampler_limits& limits) {
+    const std::size_t chunks = std::size_t{limits.rows_max} * chunks_of(limits.vocab);
+    const std::size_t blocks = std::size_t{limits.rows_max} * blocks_of(limits.vocab);
+    best = 0;
+    chunk_max = best + chunks * top_logprobs_most * sizeof(best_token);
+    block_max = chunk_max + chunks * sizeof(float);
+    block_sum = block_max + blocks * sizeof(float);
+    raw_max = block_sum + blocks * sizeof(float);
+    raw_sum = raw_max + chunks * sizeof(float);
+    finished = raw_sum + chunks * sizeof(float);
+    bytes = finished + limits.rows_max * sizeof(std::uint32_t);
+  }
+};
+
+sampling_scratch scratch_at(std::byte* memory, const scratch_layout& layout) {
+  const auto floats = [&](std::size_t offset) { return reinterpret_cast<float*>(memory + offset); };
+  return {reinterpret_cast<std::uint32_t*>(memory + layout.finished),
+          floats(layout.chunk_max),
+          floats(layout.block_max),
+          floats(layout.block_sum),
+          floats(layout.raw_max),
+          floats(layout.raw_sum),
+          reinterpret_cast<best_token*>(memory + layout.best)};
+}
+
+// What one start sends: record, stop ids, bias.
+struct upload_layout {
+  std::size_t stop_ids, bias, bytes;
+
+  explicit upload_layout(const sampler_limits& limits) {
+    stop_ids = sizeof(slot_record);
+    bias = stop_ids + limits.stop_ids_max * sizeof(token_id);
+    bytes = (bias + limits.bias_max * sizeof(bias_entry) + 15) / 16 * 16;
+  }
+};
+
+bool is_aligned(const void* row) { return reinterpret_cast<std::uintptr_t>(row) % 16 == 0; }
+
+}  // namespace
+
+slot_samplers::slot_samplers(const sampler_limits& limits)
+    : limits_(completed(limits)),
+      records_(limits_.slots),
+      bias_(in_all_slots(limits_, limits_.bias_max)),
+      stop_ids_(in_all_slots(limits_, limits_.stop_ids_max)),
+      penalty_tokens_(in_all_slots(limits_, limits_.penalties_max)),
+      penalties_(in_all_slots(limits_, limits_.penalties_max)),
+      raw_of_bias_(bias_.size()),
+      raw_of_penalties_(penalties_.size()),
+      scratch_(scratch_layout(limits_).bytes),
+      pinned_(uploads * upload_layout(limits_).bytes) {
+  const stream in;
+  require(fill_with_zeros(records_.data(), records_.bytes(), in));
+  require(fill_with_zeros(scratch_.data(), scratch_.bytes(), in));
+  require(in.synchronize());
+}
+
+slot_memory slot_samplers::memory() const {
+  return {records_.data(),      bias_.data(),         stop_ids_.data(),         penalty_tokens_.data(),
+          penalties_.data(),    raw_of_bias_.data(),  raw_of_penalties_.data(), limits_.bias_max,
+          limits_.stop_ids_max, limits_.penalties_max};
+}
+
+std::size_t slot_samplers::slot_bytes() const { return (bytes() - scratch_.bytes()) / limits_.slots; }
+
+std::size_t slot_samplers::bytes() const {
+  return records_.bytes() + bias_.bytes() + stop_ids_.bytes() + penalty_tokens_.bytes() + penalties_.bytes() +
+         raw_of_bias_.bytes() + raw_of_penalties_.bytes() + scratch_.bytes();
+}
+
+result<void> slot_samplers::start(stream_handle in, slot_id slot, const sampler_settings& settings,
+                                  std::span<const bias_entry> bias, std::span<const token_id> stop_ids) {
+  slot_record record;
+  record.settings = settings;
+  return upload(in, slot, record, bias, stop_ids, last_token_of_start::none);
+}
+
+result<void> slot_samplers::restart(stream_handle in, slot_id slot, const sampler_settings& settings,
+                                    std::span<const bias_entry> bias, std::span<const token_id> stop_ids) {
+  slot_record record;
+  record.settings = settings;
+  return upload(in, slot, record, bias, stop_ids, last_token_of_start::stays);
+}
+
+result<void> slot_samplers::restore(stream_handle in, slot_id slot, const sampler_settings& settings,
+                                    std::span<const bias_entry> bias, std::span<const token_id> stop_ids,
+                                    const sampler_position& from) {
+  slot_record record = *from.record;
+  record.settings = settings;
+  check(record.penalty_count <= from.room);
+  check(record.penalty_count <= limits_.penalties_max, "a position with more penalties than there is room for");
+  for (const token_id token : std::span(from.tokens, record.penalty_count)) {
+    check(token >= 0);
+    check(static_cast<std::uint32_t>(token) < limits_.vocab);
+  }
+  if (auto r = upload(in, slot, record, bias, stop_ids, last_token_of_start::none); !r) return r;
+  if (record.penalty_count == 0) return {};
+  const std::size_t first = std::size_t{slot} * limits_.penalties_max;
+  if (auto r = copy_to_device(penalty_tokens_.data() + first, from.tokens, record.penalty_count * sizeof(token_id), in);
+      !r)
+    return r;
+  return copy_to_device(penalties_.data() + first, from.penalties, record.penalty_count * sizeof(float), in);
+}
+
+result<void> slot_samplers::upload(stream_handle in, slot_id slot, slot_record record, std::span<const bias_entry> bias,
+                                   std::span<const token_id> stop_ids, last_token_of_start last_token) {
+  check(slot < limits_.slots);
+  check(bias.size() <= limits_.bias_max, "more bias entries than there is room for");
+  check(stop_ids.size() <= limits_.stop_ids_max, "more stop ids than there is room for");
+  check(record.settings.top_logprobs <= top_logprobs_most);
+
+  const upload_layout layout(limits_);
+  const std::size_t turn = next_upload_++ % uploads;
+  if (auto r = sent_[turn].synchronize(); !r) return r;  // the copy that was sent from here before is made
+  std::byte* const at = pinned_.data() + turn * layout.bytes;
+  const auto known = [this](const bias_entry& entry) {
+    return entry.token >= 0 && static_cast<std::uint32_t>(entry.token) < limits_.vocab;
+  };
+  auto* const sent_bias = reinterpret_cast<bias_entry*>(at + layout.bias);
+  bias_entry* const bias_end = std::ranges::copy_if(bias, sent_bias, known).out;
+  // Equal tokens side by side, in their order: draws add them one after another.
+  std::stable_sort(sent_bias, bias_end, [](const bias_entry& a, const bias_entry& b) { return a.token < b.token; });
+  record.settings.bias_count = static_cast<std::uint32_t>(bias_end - sent_bias);
+  record.settings.stop_count = static_cast<std::uint32_t>(stop_ids.size());
+  std::memcpy(at, &record, sizeof record);
+  std::ranges::copy(stop_ids, reinterpret_cast<token_id*>(at + layout.stop_ids));
+
+  const std::size_t skipped = last_token == last_token_of_start::stays ? offsetof(slot_record, generated) : 0;
+  auto* const target = reinterpret_cast<std::byte*>(records_.data() + slot);
+  if (auto r = copy_to_device(target + skipped, at + skipped, sizeof record - skipped, in); !r) return r;
+  if (!stop_ids.empty())
+    if (auto r = copy_to_device(stop_ids_.data() + std::size_t{slot} * limits_.stop_ids_max, at + layout.stop_ids,
+                                stop_ids.size_bytes(), in);
+        !r)
+      return r;
+  if (record.settings.bias_count > 0)
+    if (auto r = copy_to_device(bias_.data() + std::size_t{slot} * limits_.bias_max, sent_bias,
+                                record.settings.bias_count * sizeof(bias_entry), in);
+        !r)
+      return r;
+  return sent_[turn].record(in);
+}
+
+result<void> slot_samplers::copy_position(stream_handle in, slot_id from, slot_id to) {
+  check(from < limits_.slots);
+  check(to < limits_.slots);
+  check(from != to, "a slot copied onto itself");
+  return launch_copy_position(in, from, to, memory());
+}
+
+result<void> slot_samplers::save(stream_handle in, slot_id slot, const sampler_position& out) const {
+  check(slot < limits_.slots);
+  if (auto r = copy_to_host(out.record, records_.data() + slot, sizeof(slot_record), in); !r) return r;
+  const std::size_t count = std::min(out.room, limits_.penalties_max);
+  if (count == 0) return {};
+  const std::size_t first = std::size_t{slot} * limits_.penalties_max;
+  if (auto r = copy_to_host(out.tokens, penalty_tokens_.data() + first, count * sizeof(token_id), in); !r) return r;
+  return copy_to_host(out.penalties, penalties_.data() + first, count * sizeof(float), in);
+}
+
+result<void> slot_samplers::queue_draws(stream_handle in, const device_draws& draws, const draw_logits& from,
+                                        drawn_token* out) {
+  check(draws.room > 0);
+  check(draws.room <= limits_.rows_max);
+  check(is_aligned(from.logits));
+  check(is_aligned(from.raw));
+  return launch_draws(in, draws, from, out, memory(), scratch_at(scratch_.data(), scratch_layout(limits_)),
+                      limits_.vocab);
+}
+
+result<void> slot_samplers::queue_scores(stream_handle in, const device_scores& scores, const float* logits,
+                                         token_scores* out) {
+  check(scores.room > 0);
+  check(scores.room <= limits_.rows_max);
+  check(is_aligned(logits));
+  return launch_scores(in, scores, logits, out, scratch_at(scratch_.data(), scratch_layout(limits_)), limits_.vocab);
+}
+
+result<void> slot_samplers::queue_mixtures(stream_handle in, const device_mixtures& mixtures, const float* logits,
+                                           float* penalised, float* raw) {
+  check(mixtures.room > 0);
+  return launch_mixtures(in, mixtures, logits, penalised, raw, memory(), limits_.vocab);
+}
+
+result<void> slot_samplers::spread_draws(stream_handle in, const device_mixtures& mixtures, const drawn_token* drawn,
+                                         drawn_token* out) {
+  check(mixtures.room > 0);
+  return launch_spread(in, mixtures, drawn, out, memory());
+}
+
+}  // namespace skein::kernels::gpu

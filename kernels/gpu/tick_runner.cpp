@@ -1,0 +1,363 @@
+// Ticks of RWKV-7 on a GPU. One stream runs them one after another: the block of the plan, then kernels only, then one
+// copy of what was drawn. Nothing in between comes from the host, so a tick is queued while the one before still runs.
+#include "kernels/gpu/tick_runner.hpp"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <new>
+#include <vector>
+
+#include "base/check.hpp"
+#include "kernels/gpu/rwkv7_model.hpp"
+#include "kernels/gpu/state_stages.hpp"
+#include "kernels/gpu/tick_upload.hpp"
+
+namespace skein::kernels::gpu {
+
+namespace {
+
+// Of mixtures that are mixed at once: their means take twice as many rows of the vocabulary.
+constexpr std::uint32_t mixtures_at_once = 16;
+
+// Sizes that decode ticks are recorded for. A tick of another number of rows takes the next; its blocks beyond the rows
+// that there are do nothing.
+constexpr std::array<std::uint32_t, 28> decode_sizes = {1,    2,    4,    8,    12,   16,   24,   32,  48,  64,
+                                                        96,   128,  192,  256,  320,  384,  512,  640, 768, 960,
+                                                        1152, 1344, 1536, 1792, 2048, 2560, 3072, 4096};
+
+tick_room room_of(const gpu_options& options, std::uint32_t vocab) {
+  const gpu_limits& limits = options.limits;
+  tick_room room;
+  room.rows = std::min({limits.max_tick_rows, limits.slots, limits.max_tick_tokens});
+  room.tokens = limits.max_tick_tokens;
+  room.logit_rows = std::max(room.rows, std::min(limits.max_logit_rows, limits.max_tick_tokens));
+  room.mixtures_at_once = std::min(mixtures_at_once, room.rows);
+  room.vocab = vocab;
+  return room;
+}
+
+class rwkv7_runner final : public tick_runner {
+ public:
+  rwkv7_runner(const rwkv7_weights& weights, const gpu_options& options)
+      : device_(options.device),
+        slots_(options.limits.slots),
+        room_(room_of(options, weights.dims.vocab)),
+        upload_(room_, ticks_),
+        model_(weights, options, {room_.tokens, room_.logit_rows, slots_ + 1}, ticks_),
+        samplers_({.vocab = room_.vocab,
+                   .slots = slots_,
+                   .rows_max = room_.logit_rows,
+                   .bias_max = options.limits.logit_bias_max,
+                   .stop_ids_max = options.limits.stop_ids_max,
+                   .penalties_max = 0}),
+        stages_(stages_of_states, model_.state_floats(), room_.vocab),
+        run_of_row_(room_.tokens, "plans of ticks"),
+        wanted_rows_(room_.tokens, "plans of ticks"),
+        runs_(room_.rows, "plans of ticks"),
+        draws_(room_.rows, "plans of ticks"),
+        mixture_draws_(room_.rows, "plans of ticks"),
+        results_(results_bytes(), "results of ticks"),
+        scores_(room_.logit_rows, "results of ticks"),
+        drawn_mixtures_(room_.mixtures_at_once, "results of ticks"),
+        mixed_(std::size_t{2} * room_.mixtures_at_once * room_.vocab, "mixtures"),
+        single_draw_(single_draw_words(), "single draws"),
+        single_draw_pinned_(single_draw_words()),
+        flights_{flight(results_bytes(), room_.tokens), flight(results_bytes(), room_.tokens)} {
+    for (slot_id slot = 0; slot < slots_; ++slot) require(samplers_.start(ticks_, slot, {}, {}, {}));
+    record_decodes();
+    describe();
+    require(ticks_.synchronize());
+  }
+  ~rwkv7_runner() override { ignore(ticks_.synchronize(), "the memory that kernels still use goes next"); }
+
+  const runner_sizes& sizes() const override { return sizes_; }
+
+  result<void> start(slot_id slot, const sampler_start& params) override {
+    enter();
+    note(model_.queue_clear(slot, ticks_));
+    return note(samplers_.start(ticks_, slot, params.settings, params.bias, params.stop_ids));
+  }
+  result<void> restart_sampler(slot_id slot, const sampler_start& params) override {
+    enter();
+    return note(samplers_.restart(ticks_, slot, params.settings, params.bias, params.stop_ids));
+  }
+  result<void> copy_slot(slot_id from, slot_id to) override {
+    enter();
+    note(model_.queue_copy(from, to, ticks_));
+    return note(samplers_.copy_position(ticks_, from, to));
+  }
+
+  result<void> launch(const tick& plan) override {
+    check(launched_ - completed_ < ticks_in_flight_max);
+    enter();
+    const std::size_t turn = launched_++ % flights_.size();
+    flight& f = flights_[turn];
+    const tick_shape shape = upload_.write(plan, turn, f.places);
+    note(f.begun.record(ticks_));
+    if (shape.rows > 0) {
+      note(upload_.send(turn, ticks_));
+      note(queue_tick(shape, f));
+      const std::size_t bytes = drawn_at() + drawn_rows(shape, plan) * sizeof(drawn_token);
+      note(copy_to_host(f.results.data(), results_.data(), bytes, ticks_));
+    }
+    return note(f.done.record(ticks_));
+  }
+
+  bool ready() override { return flights_[completed_ % flights_.size()].done.passed(); }
+
+  result<tick_outcome> complete() override {
+    check(completed_ < launched_);
+    enter();
+    flight& f = flights_[completed_++ % flights_.size()];
+    if (auto r = note(f.done.synchronize()); !r) return r.error();
+    const auto seconds = f.done.seconds_since(f.begun);
+    if (!seconds) return note(seconds.error()).error();
+    const auto status = reinterpret_cast<const std::uint32_t*>(f.results.data());
+    const auto drawn = reinterpret_cast<const drawn_token*>(f.results.data() + drawn_at());
+    f.outcomes.resize(f.places.size());
+    for (std::size_t i = 0; i < f.places.size(); ++i) {
+      const row_place& place = f.places[i];
+      const bool has_drawn = (status[i] & draws) != 0 && place.draw != no_place;
+      f.outcomes[i] = {status[i], has_drawn ? drawn + place.draw : nullptr,
+                       f.scores.all().subspan(place.first_score, place.scores),
+                       place.last_score == no_place ? nullptr : f.scores.data() + place.last_score};
+    }
+    return tick_outcome{f.outcomes, *seconds};
+  }
+
+  result<void> begin_read(slot_id slot, std::uint32_t stage) override {
+    enter();
+    return note(stages_.begin_read(stage, slot, model_, samplers_, ticks_));
+  }
+  bool arrived(std::uint32_t stage) override { return stages_.arrived(stage); }
+  result<staged_state> end_read(std::uint32_t stage) override { return keep(stages_.end_read(stage)); }
+  result<staged_state> begin_write(std::uint32_t stage) override { return keep(stages_.begin_write(stage)); }
+  result<void> end_write(std::uint32_t stage, slot_id slot) override {
+    enter();
+    return note(stages_.end_write(stage, slot, model_, ticks_));
+  }
+  result<void> end_restore(std::uint32_t stage, slot_id slot, const sampler_start& params) override {
+    enter();
+    return note(stages_.end_restore(stage, slot, model_, samplers_, params, ticks_));
+  }
+
+  result<drawn_token> draw(slot_id slot, std::span<const float> logits,
+                           std::span<const std::uint32_t> allowed) override {
+    check(completed_ == launched_);
+    check(logits.size() == room_.vocab);
+    enter();
+    // Words: how many draws, the draw, its mask. The results' place is free between ticks, and so are the logits.
+    std::uint32_t* const words = single_draw_pinned_.data();
+    words[0] = 1, words[1] = 0, words[2] = slot;
+    std::ranges::copy(allowed, words + mask_at);
+    const std::uint32_t* const sent = single_draw_.data();
+    note(copy_to_device(single_draw_.data(), words, (mask_at + allowed.size()) * sizeof *words, ticks_));
+    note(copy_to_device(model_.logits(), logits.data(), logits.size_bytes(), ticks_));
+    note(samplers_.queue_draws(ticks_, {sent, reinterpret_cast<const draw_row*>(sent + 1), 1},
+                               {model_.logits(), nullptr, allowed.empty() ? nullptr : sent + mask_at}, drawn()));
+    const std::span<std::byte> out = flights_[0].results.all().first(sizeof(drawn_token));
+    note(copy_to_host(out.data(), drawn(), out.size(), ticks_));
+    if (auto r = note(ticks_.synchronize()); !r) return r.error();
+    return *reinterpret_cast<const drawn_token*>(out.data());
+  }
+
+  result<void> settle() override {
+    enter();
+    note(ticks_.synchronize());
+    return note(stages_.settle());
+  }
+
+ private:
+  /// A tick from its launch to its completion.
+  struct flight {
+    flight(std::size_t results_bytes, std::uint32_t scores_max)
+        : results(results_bytes, "results of ticks"), scores(scores_max, "results of ticks") {}
+    timed_event begun, done;
+    pinned_buffer<std::byte> results;
+    pinned_buffer<token_scores> scores;
+    std::vector<row_place> places;
+    std::vector<row_outcome> outcomes;
+  };
+  struct decode_graph {
+    std::uint32_t rows;
+    graph replay;
+  };
+  static constexpr std::size_t mask_at = 3;
+
+  /// What begins a tick or moves a state may come from another thread than the one that made this.
+  void enter() { note(use_device(device_)); }
+  /// The first trouble stays: what comes after it is its consequence.
+  const result<void>& note(const result<void>& done) {
+    if (!done && trouble_) trouble_ = done;
+    return trouble_;
+  }
+  template <typename T>
+  result<T> keep(result<T> made) {
+    enter();
+    if (!made) note(made.error());
+    if (!trouble_) return trouble_.error();
+    return made;
+  }
+
+  // Results: the status of each row, then the drawn tokens.
+  [[nodiscard]] std::size_t drawn_at() const { return (room_.rows * sizeof(std::uint32_t) + 15) / 16 * 16; }
+  [[nodiscard]] std::size_t results_bytes() const { return drawn_at() + room_.rows * sizeof(drawn_token); }
+  [[nodiscard]] std::size_t single_draw_words() const { return mask_at + (room_.vocab + 31) / 32; }
+  [[nodiscard]] std::uint32_t* status() const { return reinterpret_cast<std::uint32_t*>(results_.data()); }
+  [[nodiscard]] drawn_token* drawn() const { return reinterpret_cast<drawn_token*>(results_.data() + drawn_at()); }
+  [[nodiscard]] static std::size_t drawn_rows(const tick_shape& shape, const tick& plan) {
+    return shape.mixtures == 0 ? shape.draws_alone : plan.rows.size();
+  }
+
+  result<void> queue_tick(const tick_shape& shape, flight& f) {
+    if (shape.only_decodes)
+      for (const decode_graph& g : graphs_)
+        if (shape.rows <= g.rows) return g.replay.launch(ticks_);
+    return queue_kernels(shape, &f);
+  }
+
+  /// All kernels of a tick, by its shape alone. Without a flight nothing goes to the host.
+  result<void> queue_kernels(const tick_shape& shape, flight* f) {
+    if (auto r = prepare(ticks_, preparation(), shape.rows); !r) return r;
+    if (auto r = model_.queue_forward(piece(shape, 0), shape.runs, ticks_); !r) return r;
+    std::size_t scored = 0, copied = 0;
+    for (std::uint32_t p = 0; p * room_.logit_rows < shape.wanted; ++p) {
+      if (auto r = model_.queue_head(piece(shape, p), ticks_); !r) return r;
+      if (f) {
+        if (auto r = hand_out(shape, p, *f, scored, copied); !r) return r;
+      }
+      if (p > 0) continue;  // the first holds all rows that are drawn from
+      if (auto r = queue_mixtures(shape); !r) return r;
+      if (shape.draws_alone == 0) continue;
+      const device_draws alone{upload_.draw_count(), draws_.data(), shape.draws_alone};
+      if (auto r = samplers_.queue_draws(ticks_, alone, {.logits = model_.logits()}, drawn()); !r) return r;
+    }
+    return {};
+  }
+
+  [[nodiscard]] gpu::preparation preparation() const {
+    gpu::preparation of;
+    of.count = upload_.row_count(), of.rows = upload_.rows(), of.records = samplers_.records();
+    of.spare = slots_, of.mixtures_at_once = room_.mixtures_at_once;
+    of.tokens = upload_.tokens(), of.runs = runs_.data();
+    of.run_of_row = run_of_row_.data(), of.wanted_rows = wanted_rows_.data();
+    of.draws = draws_.data(), of.members = upload_.members(), of.mixture_draws = mixture_draws_.data();
+    of.status = status();
+    return of;
+  }
+
+  [[nodiscard]] device_batch piece(const tick_shape& shape, std::uint32_t p) const {
+    const std::uint32_t begin = p * room_.logit_rows;
+    device_batch batch;
+    batch.counts = upload_.batch(p);
+    batch.tokens = upload_.tokens(), batch.runs = runs_.data(), batch.run_of_row = run_of_row_.data();
+    batch.wanted_rows = wanted_rows_.data() + begin;
+    batch.room = {shape.tokens, shape.rows, std::min(shape.wanted - begin, room_.logit_rows)};
+    return batch;
+  }
+
+  /// What others than samplers want of a piece's logits; before the draws, which use logits up.
+  result<void> hand_out(const tick_shape& shape, std::uint32_t p, flight& f, std::size_t& scored, std::size_t& copied) {
+    for (; copied < shape.copies.size() && shape.copies[copied].wanted / room_.logit_rows == p; ++copied) {
+      const logits_copy& c = shape.copies[copied];
+      const float* const from = model_.logits() + std::size_t{c.wanted % room_.logit_rows} * room_.vocab;
+      if (auto r = copy_to_host(c.to, from, room_.vocab * sizeof(float), ticks_); !r) return r;
+    }
+    const std::uint32_t count = shape.scores[p];
+    if (count == 0) return {};
+    const device_scores scores{upload_.score_count(p), upload_.scores() + scored, count};
+    if (auto r = samplers_.queue_scores(ticks_, scores, model_.logits(), scores_.data()); !r) return r;
+    token_scores* const to = f.scores.data() + scored;
+    scored += count;
+    return copy_to_host(to, scores_.data(), count * sizeof(token_scores), ticks_);
+  }
+
+  result<void> queue_mixtures(const tick_shape& shape) {
+    float* const raw = mixed_.data() + mixed_.size() / 2;
+    for (std::uint32_t begin = 0, group = 0; begin < shape.mixtures; begin += room_.mixtures_at_once, ++group) {
+      const std::uint32_t room = std::min(room_.mixtures_at_once, shape.mixtures - begin);
+      const std::uint32_t* const count = upload_.mixture_count(group);
+      const device_mixtures mixtures{count, upload_.mixtures() + begin, upload_.members(), room};
+      const device_draws draws{count, mixture_draws_.data() + begin, room};
+      if (auto r = samplers_.queue_mixtures(ticks_, mixtures, model_.logits(), mixed_.data(), raw); !r) return r;
+      if (auto r = samplers_.queue_draws(ticks_, draws, {mixed_.data(), raw, nullptr}, drawn_mixtures_.data()); !r)
+        return r;
+      if (auto r = samplers_.spread_draws(ticks_, mixtures, drawn_mixtures_.data(), drawn()); !r) return r;
+    }
+    return {};
+  }
+
+  /// Each size runs once before it is recorded, with no rows: what a runtime loads with a kernel's first launch it
+  /// cannot load while it records.
+  void record_decodes() {
+    const auto begin = std::chrono::steady_clock::now();
+    for (const std::uint32_t size : decode_sizes) {
+      const std::uint32_t rows = std::min(size, room_.rows);
+      tick_shape shape;
+      shape.rows = shape.tokens = shape.wanted = shape.draws_alone = rows;
+      require(queue_kernels(shape, nullptr));
+      require(ticks_.synchronize());
+      auto replay = graph::record(ticks_, [&] { return queue_kernels(shape, nullptr); });
+      if (!replay) throw device_failure(replay.error());
+      graphs_.push_back({rows, std::move(*replay)});
+      if (rows == room_.rows) break;
+    }
+    sizes_.graph_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  }
+
+  void describe() {
+    sizes_.state_floats = model_.state_floats();
+    sizes_.weight_bytes = model_.weight_bytes();
+    sizes_.activation_bytes = model_.activation_bytes();
+    sizes_.slot_bytes = model_.slot_bytes() + samplers_.slot_bytes();
+    sizes_.workspace_bytes = upload_.bytes() + samplers_.bytes() - slots_ * samplers_.slot_bytes() + stages_.bytes() +
+                             run_of_row_.bytes() + wanted_rows_.bytes() + runs_.bytes() + draws_.bytes() +
+                             mixture_draws_.bytes() + results_.bytes() + scores_.bytes() + drawn_mixtures_.bytes() +
+                             mixed_.bytes() + single_draw_.bytes();
+    sizes_.graphs = static_cast<std::uint32_t>(graphs_.size());
+  }
+
+  const int device_;
+  const std::uint32_t slots_;  ///< the one after them belongs to nobody, see preparation::spare
+  const tick_room room_;
+  runner_sizes sizes_;
+  result<void> trouble_;
+
+  stream ticks_;
+  tick_upload upload_;
+  rwkv7_model model_;
+  slot_samplers samplers_;
+  state_stages stages_;
+
+  // Written by kernels of a tick for those after them.
+  device_buffer<std::uint32_t> run_of_row_, wanted_rows_;
+  device_buffer<sequence_run> runs_;
+  device_buffer<draw_row> draws_, mixture_draws_;
+  device_buffer<std::byte> results_;
+  device_buffer<token_scores> scores_;
+  device_buffer<drawn_token> drawn_mixtures_;
+  device_buffer<float> mixed_;
+  device_buffer<std::uint32_t> single_draw_;
+  pinned_buffer<std::uint32_t> single_draw_pinned_;
+
+  std::array<flight, ticks_in_flight_max> flights_;
+  std::uint64_t launched_ = 0, completed_ = 0;
+  std::vector<decode_graph> graphs_;  ///< by rising size
+};
+
+}  // namespace
+
+result<std::unique_ptr<tick_runner>> make_gpu_rwkv7(const rwkv7_weights& weights, const gpu_options& options) {
+  if (const auto r = check_model(weights); !r) return r.error();
+  if (const auto r = use_device(options.device); !r) return r.error();
+  try {
+    return std::make_unique<rwkv7_runner>(weights, options);
+  } catch (const device_failure& failure) {
+    return failure.why();
+  } catch (const std::bad_alloc&) {
+    return error{error_kind::unavailable, "not enough host memory to load the model", ""};
+  }
+}
+
+}  // namespace skein::kernels::gpu

@@ -1,0 +1,185 @@
+#include "kernels/gpu/tick_upload.hpp"
+
+#include <algorithm>
+
+#include "base/check.hpp"
+
+namespace skein::kernels::gpu {
+
+namespace {
+
+constexpr std::size_t alignment = 16;
+constexpr std::size_t aligned(std::size_t bytes) { return (bytes + alignment - 1) / alignment * alignment; }
+constexpr std::uint32_t pieces(std::uint32_t count, std::uint32_t each) { return (count + each - 1) / each; }
+
+bool draws_alone(const tick_row& r) { return r.sample && !r.sync && r.group == 0; }
+std::uint32_t tokens_of(const tick_row& r) { return std::max(r.tokens, 1u); }
+
+}  // namespace
+
+tick_upload::tick_upload(const tick_room& room, stream_handle in)
+    : room_(room),
+      pieces_max_(std::max(pieces(room.tokens, room.logit_rows), 1u)),
+      scores_at_(2),
+      mixture_counts_at_(scores_at_ + pieces_max_),
+      batches_at_(mixture_counts_at_ + pieces(room.rows, room.mixtures_at_once)),
+      rows_at_(aligned((batches_at_ + 3 * pieces_max_) * sizeof(std::uint32_t))),
+      tokens_at_(aligned(rows_at_ + room.rows * sizeof(planned_row))),
+      mixtures_at_(aligned(tokens_at_ + room.tokens * sizeof(token_id))),
+      members_at_(aligned(mixtures_at_ + room.rows * sizeof(mixture))),
+      score_rows_at_(aligned(members_at_ + room.rows * sizeof(mixture_member))),
+      bytes_(aligned(score_rows_at_ + room.tokens * sizeof(score_row))),
+      pinned_(blocks * bytes_, "plans of ticks"),
+      device_(bytes_, "plans of ticks") {
+  static_assert(sizeof(batch_counts) == 3 * sizeof(std::uint32_t));
+  check(room.logit_rows >= room.rows);
+  groups_.reserve(room.rows);
+  row_of_draw_.reserve(room.rows);
+  scores_of_piece_.reserve(pieces_max_);
+  runs_.reserve(room.rows);
+  copies_.reserve(room.rows);
+  require(fill_with_zeros(device_.data(), bytes_, in));  // what is launched before the first tick finds no rows
+}
+
+tick_shape tick_upload::write(const tick& plan, std::size_t block, std::vector<row_place>& places) {
+  check(plan.rows.size() <= room_.rows);
+  block_ = pinned_.data() + block * bytes_;
+  used_ = rows_at_ + plan.rows.size() * sizeof(planned_row);
+  shape_ = {};
+  shape_.rows = static_cast<std::uint32_t>(plan.rows.size());
+  shape_.only_decodes = true;
+  drawn_rows_ = score_total_ = 0;
+  runs_.clear();
+  copies_.clear();
+  scores_of_piece_.assign(pieces_max_, 0);
+  places.assign(plan.rows.size(), {});
+  find_groups(plan.rows);
+  place_draws(plan, places);
+  shape_.wanted = drawn_rows_;
+  for (std::uint32_t d = 0; d < drawn_rows_; ++d) {  // scores come in the order of the wanted rows: these first
+    const tick_row& r = plan.rows[row_of_draw_[d]];
+    if (!r.score || r.score_next == no_token) continue;
+    places[row_of_draw_[d]].last_score = score_total_;
+    add_score(d, r.score_next, r.score_top);
+  }
+  for (std::uint32_t i = 0; i < shape_.rows; ++i) place_row(plan, i, places[i]);
+  check(shape_.tokens <= room_.tokens);
+  std::ranges::sort(copies_, {}, &logits_copy::wanted);
+
+  const auto count = reinterpret_cast<std::uint32_t*>(block_);
+  count[0] = shape_.rows;
+  count[1] = shape_.draws_alone;
+  std::ranges::copy(scores_of_piece_, count + scores_at_);
+  for (std::uint32_t g = 0; g * room_.mixtures_at_once < shape_.mixtures; ++g)
+    count[mixture_counts_at_ + g] = std::min(room_.mixtures_at_once, shape_.mixtures - g * room_.mixtures_at_once);
+  const auto batches = reinterpret_cast<batch_counts*>(count + batches_at_);
+  for (std::uint32_t p = 0; p < pieces_max_; ++p) {
+    const std::uint32_t begin = std::min(p * room_.logit_rows, shape_.wanted);
+    batches[p] = {shape_.tokens, shape_.rows, std::min(room_.logit_rows, shape_.wanted - begin)};
+  }
+  shape_.runs = runs_;
+  shape_.copies = copies_;
+  shape_.scores = scores_of_piece_;
+  return shape_;
+}
+
+result<void> tick_upload::send(std::size_t block, stream_handle in) {
+  return copy_to_device(device_.data(), pinned_.data() + block * bytes_, used_, in);
+}
+
+void tick_upload::find_groups(std::span<const tick_row> rows) {
+  groups_.clear();
+  for (std::uint32_t i = 0; i < rows.size(); ++i) {
+    if (rows[i].group == 0) continue;
+    auto known = std::ranges::find(groups_, rows[i].group, &group::id);
+    if (known == groups_.end()) known = groups_.insert(known, {rows[i].group, i, 0, 0});
+    known->members += 1;
+    known->weights += rows[i].weight;
+  }
+}
+
+void tick_upload::place_draws(const tick& plan, std::vector<row_place>& places) {
+  row_of_draw_.clear();
+  const auto place = [&](std::uint32_t row) {
+    places[row].draw = drawn_rows_++;
+    row_of_draw_.push_back(row);
+  };
+  for (std::uint32_t i = 0; i < plan.rows.size(); ++i)
+    if (draws_alone(plan.rows[i])) place(i);
+  shape_.draws_alone = drawn_rows_;
+  shape_.mixtures = static_cast<std::uint32_t>(groups_.size());
+  if (groups_.empty()) return;
+
+  const auto mixtures = reinterpret_cast<mixture*>(block_ + mixtures_at_);
+  const auto members = reinterpret_cast<mixture_member*>(block_ + members_at_);
+  std::uint32_t member = 0;
+  for (std::size_t g = 0; g < groups_.size(); ++g) {
+    mixtures[g] = {member, groups_[g].members};
+    for (std::uint32_t i = groups_[g].first_row; i < plan.rows.size(); ++i) {
+      if (plan.rows[i].group != groups_[g].id) continue;
+      place(i);
+      members[member++] = {places[i].draw, plan.rows[i].slot, plan.rows[i].weight / groups_[g].weights, places[i].draw};
+    }
+  }
+  used_ = members_at_ + member * sizeof(mixture_member);
+}
+
+// The positions whose logits are wanted besides the one that is drawn from, as stage_backend::want_logits.
+void tick_upload::place_row(const tick& plan, std::uint32_t index, row_place& place) {
+  const tick_row& r = plan.rows[index];
+  const std::uint32_t tokens = tokens_of(r), last = tokens - 1;
+  const bool every_position = r.copied == tick_row::copies::all;
+  const bool scores_last = r.score && r.score_next != no_token;
+  const bool last_position = place.draw == no_place && (r.copied != tick_row::copies::none || scores_last);
+  const std::uint32_t begin = every_position || r.score ? 0 : last, end = last_position ? tokens : last;
+
+  planned_row planned{};
+  planned.slot = planned.deciding = r.slot;
+  planned.first_row = shape_.tokens, planned.rows = tokens;
+  planned.draw = place.draw, planned.member = planned.mixture = no_place;
+  planned.wanted = shape_.wanted, planned.position = begin, planned.positions = end > begin ? end - begin : 0;
+  planned.decodes = r.tokens == 0, planned.samples = r.sample, planned.draws_alone = draws_alone(r);
+  if (r.group != 0) {
+    const auto of = std::ranges::find(groups_, r.group, &group::id);
+    planned.deciding = plan.rows[of->first_row].slot;
+    planned.member = place.draw - shape_.draws_alone;
+    if (of->first_row == index) planned.mixture = static_cast<std::uint32_t>(of - groups_.begin());
+  }
+  reinterpret_cast<planned_row*>(block_ + rows_at_)[index] = planned;
+
+  if (!planned.decodes) {
+    const auto to = reinterpret_cast<token_id*>(block_ + tokens_at_) + planned.first_row;
+    std::ranges::copy(plan.tokens.subspan(r.first_token, r.tokens), to);
+    used_ = std::max(used_, tokens_at_ + (planned.first_row + r.tokens) * sizeof(token_id));
+  }
+  if (r.copied != tick_row::copies::none) {
+    const std::uint32_t first = every_position ? 0 : last;
+    for (std::uint32_t p = first; p < tokens; ++p)
+      copies_.push_back({p == last && place.draw != no_place ? place.draw : planned.wanted + p - begin,
+                         r.logits + std::size_t{p - first} * room_.vocab});
+  }
+  add_scores(r, plan, place, planned);
+  runs_.push_back({r.slot, shape_.tokens, tokens});
+  shape_.tokens += tokens;
+  shape_.wanted += planned.positions;
+  shape_.only_decodes &= planned.decodes && planned.draws_alone && r.copied == tick_row::copies::none && !r.score;
+}
+
+void tick_upload::add_scores(const tick_row& row, const tick& plan, row_place& place, const planned_row& planned) {
+  if (!row.score) return;
+  place.first_score = score_total_;
+  for (std::uint32_t p = 0; p + 1 < row.tokens; ++p)
+    add_score(planned.wanted + p, plan.tokens[row.first_token + p + 1], row.score_top);
+  if (row.score_next != no_token && place.draw == no_place)
+    add_score(planned.wanted + row.tokens - 1, row.score_next, row.score_top);
+  place.scores = score_total_ - place.first_score;
+}
+
+void tick_upload::add_score(std::uint32_t wanted, token_id token, std::uint32_t top) {
+  const auto scores = reinterpret_cast<score_row*>(block_ + score_rows_at_);
+  scores[score_total_++] = {wanted % room_.logit_rows, token, std::min(top, top_logprobs_most)};
+  ++scores_of_piece_[wanted / room_.logit_rows];
+  used_ = score_rows_at_ + score_total_ * sizeof(score_row);
+}
+
+}  // namespace skein::kernels::gpu

@@ -1,0 +1,115 @@
+#pragma once
+#include <array>
+#include <vector>
+
+#include "kernels/gpu/prepare.hpp"
+#include "kernels/gpu/runtime/memory.hpp"
+#include "kernels/gpu/tick_runner.hpp"
+
+namespace skein::kernels::gpu {
+
+/// The most that a tick may hold.
+struct tick_room {
+  std::uint32_t rows = 0;        ///< row entries
+  std::uint32_t tokens = 0;      ///< rows of the batch
+  std::uint32_t logit_rows = 0;  ///< of one piece of the head; at least `rows`, so that the first holds all draws
+  std::uint32_t mixtures_at_once = 1;
+  std::uint32_t vocab = 0;
+};
+
+/// Logits that the host reads.
+struct logits_copy {
+  std::uint32_t wanted;  ///< index among the tick's wanted rows
+  float* to;
+};
+
+/// Where the results of a row will be.
+struct row_place {
+  std::uint32_t draw = no_place;              ///< among the drawn tokens
+  std::uint32_t first_score = 0, scores = 0;  ///< among the tick's scores; without that of the last position
+  std::uint32_t last_score = no_place;        ///< of the last position, where that is drawn from as well
+};
+
+/// What launches depend on: how much there is of everything. The lists are the upload's until it writes again.
+struct tick_shape {
+  std::uint32_t rows = 0, tokens = 0, wanted = 0;
+  std::uint32_t draws_alone = 0, mixtures = 0;
+  bool only_decodes = false;              ///< every row decodes and draws alone, and nothing else is wanted
+  std::span<const sequence_run> runs;     ///< of the batch, as planned: a frozen slot's may be another's on the device
+  std::span<const logits_copy> copies;    ///< in the order of the wanted rows
+  std::span<const std::uint32_t> scores;  ///< of each piece of the head
+};
+
+/// Carries plans of ticks to fixed places on the device: one pinned block a tick, one copy. Of the tick's wanted rows
+/// those come first that are drawn from: draws of rows that draw alone, then the members of mixtures side by side. What
+/// follows are the positions whose logits somebody else wants. The head takes them piece by piece.
+class tick_upload {
+ public:
+  static constexpr std::size_t blocks = tick_runner::ticks_in_flight_max;  ///< written in turn
+
+  /// Throws device_failure.
+  explicit tick_upload(const tick_room& room, stream_handle in);
+
+  /// Writes a block and the places of the rows' results. What lay there is no longer in use.
+  [[nodiscard]] tick_shape write(const tick& plan, std::size_t block, std::vector<row_place>& places);
+  /// Queues the copy of what was written last.
+  [[nodiscard]] result<void> send(std::size_t block, stream_handle in);
+
+  // On the device, at addresses that stay.
+  [[nodiscard]] const std::uint32_t* row_count() const { return counts() + 0; }
+  [[nodiscard]] const std::uint32_t* draw_count() const { return counts() + 1; }
+  [[nodiscard]] const std::uint32_t* score_count(std::uint32_t piece) const { return counts() + scores_at_ + piece; }
+  [[nodiscard]] const std::uint32_t* mixture_count(std::uint32_t group) const {
+    return counts() + mixture_counts_at_ + group;
+  }
+  /// Of piece `piece`; runs and rows are the tick's.
+  [[nodiscard]] const batch_counts* batch(std::uint32_t piece) const {
+    return reinterpret_cast<const batch_counts*>(counts() + batches_at_) + piece;
+  }
+  [[nodiscard]] const planned_row* rows() const { return at<planned_row>(rows_at_); }
+  [[nodiscard]] token_id* tokens() const { return at<token_id>(tokens_at_); }
+  [[nodiscard]] mixture* mixtures() const { return at<mixture>(mixtures_at_); }
+  [[nodiscard]] mixture_member* members() const { return at<mixture_member>(members_at_); }
+  [[nodiscard]] const score_row* scores() const { return at<score_row>(score_rows_at_); }
+
+  [[nodiscard]] const tick_room& room() const { return room_; }
+  [[nodiscard]] std::size_t bytes() const { return device_.bytes(); }
+
+ private:
+  struct group {
+    std::uint32_t id, first_row, members;
+    float weights;
+  };
+  template <typename T>
+  [[nodiscard]] T* at(std::size_t bytes) const {
+    return reinterpret_cast<T*>(device_.data() + bytes);
+  }
+  [[nodiscard]] const std::uint32_t* counts() const { return at<std::uint32_t>(0); }
+
+  void find_groups(std::span<const tick_row> rows);
+  void place_draws(const tick& plan, std::vector<row_place>& places);
+  void place_row(const tick& plan, std::uint32_t index, row_place& place);
+  void add_scores(const tick_row& row, const tick& plan, row_place& place, const planned_row& planned);
+  void add_score(std::uint32_t wanted, token_id token, std::uint32_t top);
+
+  const tick_room room_;
+  const std::uint32_t pieces_max_;
+  // Where each part begins: counts in words, the others in bytes. What only few ticks have comes last and is left out.
+  std::size_t scores_at_, mixture_counts_at_, batches_at_;
+  std::size_t rows_at_, tokens_at_, mixtures_at_, members_at_, score_rows_at_, bytes_;
+  pinned_buffer<std::byte> pinned_;  // [blocks] of bytes_
+  device_buffer<std::byte> device_;
+
+  // The block that is being written.
+  std::byte* block_ = nullptr;
+  std::size_t used_ = 0;
+  tick_shape shape_;
+  std::uint32_t drawn_rows_ = 0, score_total_ = 0;
+  std::vector<group> groups_;
+  std::vector<std::uint32_t> row_of_draw_;
+  std::vector<sequence_run> runs_;
+  std::vector<logits_copy> copies_;
+  std::vector<std::uint32_t> scores_of_piece_;
+};
+
+}  // namespace skein::kernels::gpu

@@ -1,0 +1,83 @@
+#pragma once
+#include <algorithm>
+#include <memory>
+
+#include "kernels/gpu/rwkv7_model.hpp"
+#include "tests/kernels/gpu/batch_upload.hpp"
+
+namespace skein::test {
+
+/// The GPU's model behind the interface of the other back ends, so that tests can compare them: embed runs all layers,
+/// and every answer is waited for. The first trouble stays.
+class model_stages final : public kernels::stages {
+ public:
+  model_stages(const kernels::rwkv7_weights& weights, const kernels::gpu::gpu_options& options,
+               const kernels::gpu::model_room& room)
+      : upload_(room.rows, std::min(room.slots, room.rows), room.logit_rows),
+        model_(weights, options, room, stream_),
+        canonical_(model_.state_floats()),
+        pinned_(std::max(model_.state_floats(), std::size_t{room.logit_rows} * model_.vocab())) {
+    kernels::gpu::require(stream_.synchronize());
+  }
+  ~model_stages() override { ignore(stream_.synchronize(), "the memory that kernels still use goes next"); }
+
+  void embed(const kernels::batch& rows) override {
+    note(upload_.send_rows(rows, stream_));
+    note(model_.queue_forward(upload_.on_device(), rows.runs, stream_));
+  }
+  void time_mix_in(std::uint32_t, const kernels::batch&) override {}
+  void time_mix_state(std::uint32_t, const kernels::batch&) override {}
+  void time_mix_out(std::uint32_t, const kernels::batch&) override {}
+  void channel_mix_in(std::uint32_t, const kernels::batch&) override {}
+  void channel_mix_out(std::uint32_t, const kernels::batch&) override {}
+
+  void head(const kernels::batch&, std::span<const std::uint32_t> wanted, std::span<float> logits) override {
+    if (wanted.empty()) return;
+    note(upload_.send_wanted(wanted, stream_));
+    note(model_.queue_head(upload_.on_device(), stream_));
+    copy_out(model_.logits(), logits);
+  }
+
+  std::size_t state_floats() const override { return model_.state_floats(); }
+  void clear_state(slot_id slot) override { note(model_.queue_clear(slot, stream_)); }
+  void copy_state(slot_id from, slot_id to) override { note(model_.queue_copy(from, to, stream_)); }
+  void read_state(slot_id slot, std::span<float> out) const override {
+    note(model_.queue_read(slot, canonical_.data(), stream_));
+    copy_out(canonical_.data(), out);
+  }
+  void write_state(slot_id slot, std::span<const float> in) override {
+    std::ranges::copy(in, pinned_.data());
+    note(kernels::gpu::copy_to_device(canonical_.data(), pinned_.data(), in.size_bytes(), stream_));
+    note(model_.queue_write(slot, canonical_.data(), stream_));
+    note(stream_.synchronize());
+  }
+
+  void parallel_for(std::size_t count, range_body body, void* context) override {
+    if (count > 0) body(context, 0, count);
+  }
+  result<void> status() const override {
+    note(stream_.synchronize());
+    return trouble_;
+  }
+  std::size_t weight_bytes() const override { return model_.weight_bytes(); }
+  std::size_t activation_bytes() const override { return model_.activation_bytes(); }
+
+ private:
+  void note(const result<void>& done) const {
+    if (!done && trouble_) trouble_ = done;
+  }
+  void copy_out(const float* from, std::span<float> to) const {
+    note(kernels::gpu::copy_to_host(pinned_.data(), from, to.size_bytes(), stream_));
+    note(stream_.synchronize());
+    std::copy_n(pinned_.data(), to.size(), to.data());
+  }
+
+  mutable result<void> trouble_;
+  kernels::gpu::stream stream_;
+  kernels::gpu::batch_upload upload_;
+  kernels::gpu::rwkv7_model model_;
+  kernels::gpu::device_buffer<float> canonical_;
+  kernels::gpu::pinned_buffer<float> pinned_;
+};
+
+}  // namespace skein::test
