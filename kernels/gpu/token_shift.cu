@@ -31,7 +31,8 @@ template <typename Element, unsigned rows_each>
 __global__ void __launch_bounds__(512) token_shift_kernel(device_batch rows, token_shift_parameters of) {
   let_next_kernel_begin();
   wait_for_kernels_before();
-  const std::uint32_t first = blockIdx.x * rows_each, end = min(first + rows_each, rows.counts->rows);
+  const std::uint32_t first = blockIdx.x * rows_each, count = rows.counts->rows;
+  const std::uint32_t end = first + rows_each < count ? first + rows_each : count;
   if (first >= end) return;
   row_share now[rows_each], before[rows_each];  // before: what each row is shifted with
   sequence_run begun{};                         // the last run that begins here
