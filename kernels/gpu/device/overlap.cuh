@@ -13,7 +13,7 @@ __device__ inline void wait_for_kernels_before() {
 }
 
 /// Brings the cache line of a weight into the L2 cache.
-__device__ inline void bring_closer(const void* weight) {
+__device__ inline void bring_closer([[maybe_unused]] const void* weight) {
 #if defined(__CUDA_ARCH__)
   asm volatile("prefetch.global.L2 [%0];" ::"l"(weight));
 #endif
