@@ -4,9 +4,10 @@
     correctness.py BUNDLE ORACLE OUT.json
 
 kernels   the kernel tests compiled for the card; with SKEIN_SANITIZER set also under compute-sanitizer
-goldens   every RWKV-7 golden of the reference in fp16 and bf16, fed in chunks of 512 and of 7: logits, best tokens where
-          the margin lets them be judged, states
-engines   the CUDA engine against the CPU engine over 200 tokens of 64 sequences, alone and in company (engine_check)
+goldens   every RWKV-7 golden of the reference in fp16 and bf16, fed in chunks of 512 and of 7: logits, best tokens
+          where the margin lets them be judged, states
+engines   the CUDA engine against the CPU engine over 200 tokens of 64 sequences, alone and in company (engine_check);
+          and over 320 sequences of 17 to 700 tokens that come in random pieces
 score     bits per byte of the demo model by types of weights and state
 
 Exit code 1 when anything was wrong or could not be run; OUT.json then says what.
@@ -22,7 +23,7 @@ import sys
 import tempfile
 import traceback
 
-SEQUENCES, TOKENS = 64, 200
+SEQUENCES, TOKENS, CROWD = 64, 200, 320
 CHUNKS = (512, 7)
 AT_ONCE = min(8, os.cpu_count() or 1)
 
@@ -93,8 +94,9 @@ def golden_rows(golden_data, program, np) -> list:
     table = {}
     for answer in answers:
         row = table.setdefault((answer["model"], answer["dtype"]), {
-            "model": answer["model"], "dtype": answer["dtype"], "runs": 0, "states": 0, "error": 0.0, "state_error": 0.0,
-            "permitted": golden_data.TOLERANCE[answer["dtype"]], "judged": 0, "positions": 0, "wrong_best": 0, "ok": True})
+            "model": answer["model"], "dtype": answer["dtype"], "runs": 0, "states": 0, "error": 0.0,
+            "state_error": 0.0, "permitted": golden_data.TOLERANCE[answer["dtype"]], "judged": 0, "positions": 0,
+            "wrong_best": 0, "ok": True})
         row["runs"] += 1
         for name in ("judged", "positions", "wrong_best", "states"):
             row[name] += answer[name]
@@ -130,16 +132,19 @@ def sequences_of(name: str, oracle: pathlib.Path, bundle: pathlib.Path, np) -> l
 
 
 def engine_rows(bundle: pathlib.Path, models: dict, oracle: pathlib.Path, np) -> list:
+    """The rows of engine_check for each model, and for many sequences of the generated one."""
     rows = []
     environment = dict(os.environ, SKEIN_CUDA_LIBRARY=str(bundle / "lib/libskein_cuda.so"))  # it lies beside skein
     with tempfile.TemporaryDirectory() as folder:
-        for name, path in models.items():
-            tokens = pathlib.Path(folder, name)
-            lists = sequences_of(name, oracle, bundle, np)
+        random = np.random.RandomState(6)
+        crowd = [random.randint(0, 512, length).tolist() for length in random.randint(17, 701, CROWD)]
+        jobs = [(name, path, sequences_of(name, oracle, bundle, np), TOKENS) for name, path in models.items()]
+        for name, path, lists, draws in jobs + [("gen, a crowd", models["gen"], crowd, 8)]:
+            tokens = pathlib.Path(folder, "tokens")
             tokens.write_text("".join(",".join(map(str, ids)) + "\n" for ids in lists))
             for dtype in ("fp16", "bf16"):
-                ended = subprocess.run([bundle / "tests/engine_check", path, tokens, dtype, "cuda", "fp32", str(TOKENS)],
-                                       env=environment, capture_output=True, text=True)
+                command = [bundle / "tests/engine_check", path, tokens, dtype, "cuda", "fp32", str(draws)]
+                ended = subprocess.run(command, env=environment, capture_output=True, text=True)
                 if not ended.stdout:
                     raise RuntimeError(f"engine_check ended with {ended.returncode}: {ended.stderr[-1000:]}")
                 rows += [dict(check, model=name, dtype=dtype) for check in json.loads(ended.stdout)["checks"]]

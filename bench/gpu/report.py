@@ -24,9 +24,11 @@ def told_correctness(parts: dict) -> list:
         lines += [f"### {name}: {verdict}, {part['seconds']} s", ""]
         rows = part["rows"]
         if name == "kernels":
-            lines += table(["run", "ok", "said"], [(row["check"], row["ok"], row["said"].split("\n")[-1]) for row in rows])
+            lines += table(["run", "ok", "said"],
+                           [(row["check"], row["ok"], row["said"].split("\n")[-1]) for row in rows])
         if name == "goldens":
-            lines += table(["model", "type", "runs", "largest error", "of states", "permitted", "best tokens judged", "wrong"],
+            lines += table(["model", "type", "runs", "largest error", "of states", "permitted", "best tokens judged",
+                            "wrong"],
                            [(row["model"], row["dtype"], row["runs"], f"{row['error']:.1e}",
                              f"{row['state_error']:.1e}" if row["states"] else "-", f"{row['permitted']:.0e}",
                              f"{row['judged']} of {row['positions']}", row["wrong_best"]) for row in rows])
@@ -37,7 +39,8 @@ def told_correctness(parts: dict) -> list:
                            [(row["model"], row["dtype"], row["check"], row["ok"], shown(row)) for row in rows])
         if name == "score":
             lines += table(["device", "weights", "states", "bits per byte"],
-                           [(row["device"], row["dtype"], row["state_dtype"], f"{row['bits_per_byte']:.5f}") for row in rows])
+                           [(row["device"], row["dtype"], row["state_dtype"], f"{row['bits_per_byte']:.5f}")
+                            for row in rows])
     return lines
 
 
@@ -75,7 +78,8 @@ def main(arguments: list) -> int:
     benches = [json.loads(path.read_text()) for path in sorted(folder.glob("bench-*.json"))]
     if benches:
         whole["bench"] = benches
-    lines = [f"# GPU, {whole['date']}", "", f"- Commit {commit}.", f"- GPU, driver, memory, clock, power: {whole['gpu']}.",
+    lines = [f"# GPU, {whole['date']}", "", f"- Commit {commit}.",
+             f"- GPU, driver, memory, clock, power: {whole['gpu']}.",
              f"- System: {whole['machine']}.", ""]
     lines += told_correctness(whole["correctness"]["parts"]) if correctness.exists() else []
     for bench in benches:

@@ -32,8 +32,9 @@ fi
 if [[ $part != correctness && $status == 0 ]]; then
   for size in ${SKEIN_SIZES:-7.2b 1.5b}; do
     for state in fp32 fp16; do
-      "$bundle/skein" bench engine --device cuda --random "$size" --random-file "$models/skein-random-$size.$$.safetensors" \
-        --state-dtype "$state" --json "$out/bench-$size-$state.json" | tee "$out/bench-$size-$state.txt" || status=1
+      "$bundle/skein" bench engine --json "$out/bench-$size-$state.json" --device cuda --dtype fp16 \
+        --state-dtype "$state" --random "$size" --random-file "$models/skein-random-$size.$$.safetensors" |
+        tee "$out/bench-$size-$state.txt" || status=1
     done
     rm -f "$models/skein-random-$size.$$.safetensors"
   done

@@ -8,6 +8,8 @@
 //
 // What has to be moved: 4 bytes a token and 8 bytes for each 64 tokens; 16 chunks of one row of 65536 tokens keep 16
 // multiprocessors busy for about as long as a launch takes, and 960 rows are 252 MB, 58 us at 4.3 TB/s.
+#include <string.h>
+
 #include "kernels/gpu/device/selection.cuh"
 #include "kernels/gpu/device/slot_draws.cuh"
 #include "kernels/gpu/device/token_scores.cuh"
@@ -46,71 +48,94 @@ __device__ void scan_weights(const logit_packet (&values)[chunk_packets], std::u
   }
 }
 
-__global__ void __launch_bounds__(mass_threads) draw_kernel(draw_work work) {
-  const std::uint32_t i = blockIdx.y, chunk = blockIdx.x;
-  if (i >= *work.draws.count) return;
-  const draw_row draw = work.draws.rows[i];
-  if (draw.slot == no_slot) return;
+// What the blocks of row i leave in the scratch memory.
+struct row_scratch {
+  float *chunk_max, *block_max, *block_sum, *raw_max, *raw_sum;
+  best_token* best;
 
-  const std::uint32_t chunks = chunks_of(work.vocab);
+  __device__ row_scratch(const sampling_scratch& of, std::uint32_t i, std::size_t chunks)
+      : chunk_max(of.chunk_max + i * chunks),
+        block_max(of.block_max + i * chunks * chunk_blocks),
+        block_sum(of.block_sum + i * chunks * chunk_blocks),
+        raw_max(of.raw_max + i * chunks),
+        raw_sum(of.raw_sum + i * chunks),
+        best(of.best + i * chunks * top_logprobs_most) {}
+};
+
+// The record as it is before the draw, in shared memory: its fields are read in many places. The read of this thread's
+// word is queued first; the words are stored once the logits are under way.
+constexpr std::uint32_t record_words = sizeof(slot_record) / sizeof(std::uint32_t);
+__device__ std::uint32_t load_record_word(const slot_record& record) {
+  std::uint32_t word = 0;
+  if (threadIdx.x < record_words)
+    memcpy(&word, reinterpret_cast<const unsigned char*>(&record) + threadIdx.x * sizeof word, sizeof word);
+  return word;
+}
+__device__ const slot_record& store_record_word(std::uint32_t word) {
+  alignas(slot_record) __shared__ unsigned char bytes[sizeof(slot_record)];
+  if (threadIdx.x < record_words) memcpy(bytes + threadIdx.x * sizeof word, &word, sizeof word);
+  __syncthreads();
+  return *reinterpret_cast<const slot_record*>(bytes);
+}
+
+__global__ void __launch_bounds__(mass_threads, 4) draw_kernel(draw_work work) {
+  const std::uint32_t i = blockIdx.y, chunk = blockIdx.x, chunks = chunks_of(work.vocab);
+  const draw_row draw = work.draws.rows[i];
+  if (i >= *work.draws.count || draw.slot == no_slot) return;
+
+  const slot_lists lists(work.slots, draw.slot);
   const std::size_t row_start = std::size_t{draw.logits_row} * work.vocab;
   const std::uint32_t* const allowed =
       work.from.allowed == nullptr ? nullptr : work.from.allowed + std::size_t{i} * ((work.vocab + 31) / 32);
   const logit_row row = {work.from.logits + row_start, allowed, work.vocab};
-  const sampling_scratch& scratch = work.scratch;
-  float* const chunk_max = scratch.chunk_max + std::size_t{i} * chunks;
-  float* const block_max_of_row = scratch.block_max + std::size_t{i} * chunks * chunk_blocks;
-  float* const block_sum_of_row = scratch.block_sum + std::size_t{i} * chunks * chunk_blocks;
-  float* const raw_max = scratch.raw_max + std::size_t{i} * chunks;
-  float* const raw_sum = scratch.raw_sum + std::size_t{i} * chunks;
-  best_token* const best = scratch.best + std::size_t{i} * chunks * top_logprobs_most;
+  const logit_row mixed_raw = {work.from.raw + row_start, nullptr, work.vocab};
+  const bool is_mixture = work.from.raw != nullptr;
 
+  const std::uint32_t record_word = load_record_word(lists.record());
   logit_packet values[chunk_packets];
-  for (unsigned p = 0; p < chunk_packets; ++p) values[p] = row.load(chunk * chunk_tokens + place_in_chunk(p));
-  const slot_lists lists(work.slots, draw.slot);
-  const sampler_settings& settings = lists.record->settings;
-  const float scale = is_greedy(settings) ? 0 : 1 / settings.temperature;
+  row.load_chunk(chunk * chunk_tokens, values);
+  const slot_record& record = store_record_word(record_word);
+  const sampler_settings& settings = record.settings;
+  const row_scratch scratch(work.scratch, i, chunks);
   if (settings.logprobs != 0) {
     logit_packet raw[chunk_packets];
-    for (unsigned p = 0; p < chunk_packets; ++p) {
-      const std::uint32_t token = chunk * chunk_tokens + place_in_chunk(p);
-      raw[p] =
-          work.from.raw == nullptr ? values[p] : logit_row{work.from.raw + row_start, nullptr, work.vocab}.load(token);
-    }
-    scan_scores(raw, chunk, settings.top_logprobs, dynamic_shared<best_token>(), raw_max, raw_sum, best);
+    for (unsigned p = 0; p < chunk_packets; ++p) raw[p] = values[p];
+    if (is_mixture) mixed_raw.load_chunk(chunk * chunk_tokens, raw);
+    scan_scores(raw, chunk, settings.top_logprobs, dynamic_shared<best_token>(), scratch.raw_max, scratch.raw_sum,
+                scratch.best);
   }
-  if (work.from.raw == nullptr && lists.changes_logits())
-    change_chunk(lists, work.from.logits + row_start, chunk, dynamic_shared<float>(), values);
+  if (!is_mixture && (settings.bias_count != 0 || record.penalty_count != 0))
+    change_chunk(lists, record, work.from.logits + row_start, chunk, dynamic_shared<float>(), values);
   for (unsigned p = 0; p < chunk_packets; ++p) row.restrict(chunk * chunk_tokens + place_in_chunk(p), values[p]);
-  scan_weights(values, chunk, scale, chunk_max, block_max_of_row, block_sum_of_row);
+  const float scale = is_greedy(settings) ? 0 : 1 / settings.temperature;
+  scan_weights(values, chunk, scale, scratch.chunk_max, scratch.block_max, scratch.block_sum);
+  if (!ends_last(work.scratch.finished + i, chunks)) return;
 
-  if (!ends_last(scratch.finished + i, chunks)) return;
-  const float max = block_max(threadIdx.x < chunks ? chunk_max[threadIdx.x] : no_logit());
   drawn_token& out = work.out[i];
+  const float max = block_max(threadIdx.x < chunks ? scratch.chunk_max[threadIdx.x] : no_logit());
   if (max < lowest_logit) {  // nothing is allowed
     if (threadIdx.x == 0) out = {};
     return;
   }
-  const scanned_row scanned = {{row, block_max_of_row, max, scale}, chunk_max, block_sum_of_row};
-  const token_id token = choose(scanned, settings, lists.record->generated, dynamic_shared<candidate_list>());
-
-  const std::uint32_t known = find_penalty(lists, token);
+  const scanned_row scanned = {{row, scratch.block_max, max, scale}, scratch.chunk_max, scratch.block_sum};
+  const token_id token = choose(scanned, settings, record.generated, dynamic_shared<candidate_list>());
+  const listed_token listed = decay_penalties(lists, record, token);
+  const draw_stop stopped = listed.is_stop                                ? draw_stop::stop_id
+                            : record.generated + 1 >= settings.max_tokens ? draw_stop::budget
+                                                                          : draw_stop::none;
   if (settings.logprobs != 0) {
-    const float raw = work.from.raw == nullptr ? raw_logit(lists, token, known, row.logits)
-                                               : work.from.raw[row_start + static_cast<std::uint32_t>(token)];
-    finish_scores(finite_logit(raw), settings.top_logprobs, work.vocab, raw_max, raw_sum, best,
+    const float raw = is_mixture ? mixed_raw.logits[token] : raw_logit(lists, record, token, listed, row.logits);
+    finish_scores(finite_logit(raw), settings.top_logprobs, work.vocab, scratch.raw_max, scratch.raw_sum, scratch.best,
                   dynamic_shared<best_token>(), &out.scores);
-  } else if (threadIdx.x == 0) {
+  }
+  if (threadIdx.x != 0) return;
+  accept(lists, record, token, listed, stopped);
+  out.token = token;
+  out.sampled = 1;
+  out.stopped = stopped;
+  if (settings.logprobs == 0) {
     out.scores.logprob = 0;
     out.scores.top_count = 0;
-  }
-  record_penalty(lists, token, known);
-  if (threadIdx.x == 0) {
-    ++lists.record->generated;
-    out.token = token;
-    out.sampled = 1;
-    out.stopped = stop_of(lists, token);
-    accept(*lists.record, token, out.stopped);
   }
 }
 

@@ -2,8 +2,9 @@
 // block is one row.
 #include "kernels/gpu/embed.hpp"
 
-#include "kernels/gpu/device/convert.cuh"
-#include "kernels/gpu/device/layer_norm.cuh"
+#include "base/check.hpp"
+#include "kernels/gpu/device/overlap.cuh"
+#include "kernels/gpu/device/row_norm.cuh"
 #include "kernels/ops.hpp"
 
 namespace skein::kernels::gpu {
@@ -13,46 +14,53 @@ namespace {
 template <typename Element>
 __global__ void embed_kernel(device_batch rows, const Element* table, std::uint32_t table_stride, norm_weights ln0,
                              float* x, std::uint32_t width) {
+  let_next_kernel_begin();
+  wait_for_kernels_before();
   const std::uint32_t t = blockIdx.x;
   if (t >= rows.counts->rows) return;
-  float* const row = dynamic_shared<float>();
   const Element* const embedding = table + static_cast<std::size_t>(rows.tokens[t]) * table_stride;
-  for (std::uint32_t c = threadIdx.x; c < width; c += blockDim.x) row[c] = to_float(embedding[c]);
-  layer_norm(row, width, ln0.weight, ln0.bias, layer_norm_eps);
-  for (std::uint32_t c = threadIdx.x; c < width; c += blockDim.x) x[static_cast<std::size_t>(t) * width + c] = row[c];
+  row_share row{};
+  for_each_packet(width, [&](unsigned i, std::uint32_t c) { load_floats(embedding + c, row.values[i]); });
+  normalise(row, width, ln0, layer_norm_eps);
+  for_each_packet(width, [&](unsigned i, std::uint32_t c) {
+    store_floats(x + static_cast<std::size_t>(t) * width + c, row.values[i]);
+  });
 }
 
 template <typename Element>
-__global__ void norm_wanted_kernel(device_batch rows, const float* x, norm_weights ln_out, Element* out,
+__global__ void norm_wanted_kernel(device_batch rows, residual from, norm_weights ln_out, Element* out,
                                    std::uint32_t out_stride, std::uint32_t width) {
-  const std::uint32_t i = blockIdx.x;
-  if (i >= rows.counts->wanted) return;
-  float* const row = dynamic_shared<float>();
-  const float* const from = x + static_cast<std::size_t>(rows.wanted_rows[i]) * width;
-  for (std::uint32_t c = threadIdx.x; c < width; c += blockDim.x) row[c] = from[c];
-  layer_norm(row, width, ln_out.weight, ln_out.bias, layer_norm_eps);
-  for (std::uint32_t c = threadIdx.x; c < width; c += blockDim.x)
-    out[static_cast<std::size_t>(i) * out_stride + c] = from_float<Element>(row[c]);
+  let_next_kernel_begin();
+  wait_for_kernels_before();
+  const std::uint32_t wanted = blockIdx.x;
+  if (wanted >= rows.counts->wanted) return;
+  row_share row = load_row(from, width, rows.wanted_rows[wanted]);
+  normalise(row, width, ln_out, layer_norm_eps);
+  for_each_packet(width, [&](unsigned i, std::uint32_t c) {
+    store_floats(out + static_cast<std::size_t>(wanted) * out_stride + c, row.values[i]);
+  });
 }
 
 launch_shape one_block_a_row(const char* name, std::uint32_t rows, std::uint32_t width, stream_handle in) {
-  return {name, {rows}, {layer_norm_threads(width)}, width * sizeof(float), in};
+  return {name, {rows}, {row_threads(width)}, 0, in, true};
 }
 
 }  // namespace
 
 result<void> embed(stream_handle in, const device_batch& rows, element type, const void* table,
                    std::uint32_t table_stride, norm_weights ln0, float* x, std::uint32_t width) {
+  check(width <= width_max && width % 64 == 0);
   return with_element(type, [&]<typename Element>() {
     return launch(one_block_a_row("embed", rows.room.rows, width, in), embed_kernel<Element>, rows,
                   static_cast<const Element*>(table), table_stride, ln0, x, width);
   });
 }
 
-result<void> norm_wanted(stream_handle in, const device_batch& rows, element type, const float* x, norm_weights ln_out,
-                         void* out, std::uint32_t out_stride, std::uint32_t width) {
+result<void> norm_wanted(stream_handle in, const device_batch& rows, element type, const residual& from,
+                         norm_weights ln_out, void* out, std::uint32_t out_stride, std::uint32_t width) {
+  check(width <= width_max && width % 64 == 0);
   return with_element(type, [&]<typename Element>() {
-    return launch(one_block_a_row("norm_wanted", rows.room.wanted, width, in), norm_wanted_kernel<Element>, rows, x,
+    return launch(one_block_a_row("norm_wanted", rows.room.wanted, width, in), norm_wanted_kernel<Element>, rows, from,
                   ln_out, static_cast<Element*>(out), out_stride, width);
   });
 }

@@ -1,6 +1,7 @@
 #pragma once
 #include "kernels/gpu/batch.hpp"
 #include "kernels/gpu/elements.hpp"
+#include "kernels/gpu/product_rows.hpp"
 #include "kernels/gpu/runtime/runtime.hpp"
 
 namespace skein::kernels::gpu {
@@ -11,14 +12,21 @@ struct norm_weights {
   const float* bias = nullptr;
 };
 
+/// The residual stream, [rows, C] fp32, and the sums of the product before, which have yet to be added (fp32 parts;
+/// none: nothing).
+struct residual {
+  const float* x = nullptr;
+  product_rows added;
+};
+
 /// x[t] = layer_norm(table[token[t]], ln0)
 /// table : [V, table_stride] of `type`;  x : [rows, width] fp32
 [[nodiscard]] result<void> embed(stream_handle in, const device_batch& rows, element type, const void* table,
                                  std::uint32_t table_stride, norm_weights ln0, float* x, std::uint32_t width);
 
-/// out[i] = layer_norm(x[wanted[i]], ln_out): what the head is multiplied with.
-/// x : [rows, width] fp32;  out : [wanted, out_stride] of `type`
-[[nodiscard]] result<void> norm_wanted(stream_handle in, const device_batch& rows, element type, const float* x,
+/// out[i] = layer_norm(x[wanted[i]] + added[wanted[i]], ln_out): what the head is multiplied with.
+/// out : [wanted, out_stride] of `type`
+[[nodiscard]] result<void> norm_wanted(stream_handle in, const device_batch& rows, element type, const residual& from,
                                        norm_weights ln_out, void* out, std::uint32_t out_stride, std::uint32_t width);
 
 }  // namespace skein::kernels::gpu

@@ -73,8 +73,21 @@ __global__ void __launch_bounds__(threads) matmul_kernel(product_list products, 
   const unsigned column = threadIdx.x % lanes, line = threadIdx.x / lanes;
   const std::uint32_t depth = padded(p.inputs);
 
-  float sums[rows_each][outputs_each] = {};
+  const std::uint32_t segment = segment_tiles(p) * matrix_tile;
+  float sums[rows_each][outputs_each] = {}, done[rows_each][outputs_each] = {};
+  const auto end_segment = [&](std::uint32_t number) {
+    for (unsigned r = 0; r < rows_each; ++r)
+      for (unsigned o = 0; o < outputs_each; ++o) {
+        const std::uint32_t row = first_row + line + r * lanes, output = first_output + column + o * lanes;
+        if (p.how == finish::store_parts && row < rows && output < p.outputs)
+          static_cast<float*>(p.out)[number * p.part_stride + static_cast<std::size_t>(row) * p.out_stride + output] =
+              sums[r][o];
+        done[r][o] = number == 0 ? sums[r][o] : done[r][o] + sums[r][o];
+        sums[r][o] = 0;
+      }
+  };
   for (std::uint32_t k = 0; k < depth; k += matrix_tile) {
+    if (k > 0 && k % segment == 0) end_segment(k / segment - 1);
     __syncthreads();  // nobody still reads the tiles before
     load_tile<matrix_tile, Element>(weights, p.matrix, depth, first_output, padded(p.outputs), k);
     load_tile<tile_rows, Element>(inputs, p.in, p.in_stride, first_row, rows, k);
@@ -84,12 +97,14 @@ __global__ void __launch_bounds__(threads) matmul_kernel(product_list products, 
         for (unsigned o = 0; o < outputs_each; ++o)
           sums[r][o] = multiply_add(weights[column + o * lanes][i], inputs[line + r * lanes][i], sums[r][o]);
   }
+  end_segment((depth - 1) / segment);
+  if (p.how == finish::store_parts) return;
 
   for (unsigned r = 0; r < rows_each; ++r)
     for (unsigned o = 0; o < outputs_each; ++o) {
       const std::uint32_t row = first_row + line + r * lanes, output = first_output + column + o * lanes;
       if (row < rows && output < p.outputs)
-        put<Element>(p, static_cast<std::size_t>(row) * p.out_stride + output, sums[r][o]);
+        put<Element>(p, static_cast<std::size_t>(row) * p.out_stride + output, done[r][o]);
     }
 }
 
@@ -103,6 +118,7 @@ result<void> matmul(stream_handle in, element type, std::span<const product> pro
   std::uint32_t blocks = 0;
   for (const product& p : products) {
     check(p.in_stride >= padded(p.inputs));
+    check((p.segments - 1) * segment_tiles(p) * matrix_tile < padded(p.inputs));
     list.first_block[list.count] = blocks;
     list.of[list.count++] = p;
     blocks += padded(p.outputs) / matrix_tile;
@@ -116,6 +132,10 @@ result<void> matmul(stream_handle in, element type, std::span<const product> pro
     return rows_room <= lanes ? launch_tiles(matmul_kernel<Element, 1>, lanes)
                               : launch_tiles(matmul_kernel<Element, 4>, 4 * lanes);
   });
+}
+
+matmul_functions plain_matmul() {
+  return {"plain", matmul, [](std::span<const product>, std::uint32_t rows_room) { return rows_room <= 8; }};
 }
 
 }  // namespace skein::kernels::gpu

@@ -16,6 +16,7 @@ enum class finish : std::uint8_t {
   add_f32,       ///< out += sum; out is fp32
   store_f32,     ///< out = sum; out is fp32
   store_f16,     ///< out = sum; out is fp16
+  store_parts,   ///< out[p] = the sum of segment p, not added up; out is fp32
 };
 
 /// Both sides of a matrix in memory are multiples of this, filled up with zeros; so are the rows of its input.
@@ -25,22 +26,55 @@ inline constexpr std::uint32_t matrix_tile = 64;
 }
 
 /// out[t, o] = finish(sum over i of matrix[o, i] * in[t, i])
+/// The inputs are cut into `segments` equal pieces of whole tiles (the last may be shorter). Each has a sum of its own,
+/// in which i ascends, and the segments' sums are added in order. So few rows can be spread over more blocks, and who
+/// reads a part of the sums each (store_parts, see product_rows) gets the bits of the whole.
 /// matrix : [padded(outputs), padded(inputs)] row-major;  in : [rows, in_stride];  both of the launch's element type
 /// out    : [rows, out_stride], of that type, fp32 or fp16 as `how` says; only the first `outputs` of a row are written
+///          store_parts: [segments, part_stride] floats, each segment as rows
 struct product {
   const void* matrix = nullptr;
   const void* in = nullptr;
   void* out = nullptr;
   std::uint32_t outputs = 0, inputs = 0, in_stride = 0, out_stride = 0;
   finish how = finish::store;
+  std::uint32_t segments = 1;
+  std::size_t part_stride = 0;
 };
+
+/// Tiles of inputs in a segment.
+[[nodiscard]] constexpr std::uint32_t segment_tiles(const product& p) {
+  return (padded(p.inputs) / matrix_tile + p.segments - 1) / p.segments;
+}
+/// Four, or fewer where some of four would be empty.
+[[nodiscard]] constexpr std::uint32_t segments_of(std::uint32_t inputs) {
+  const std::uint32_t tiles = padded(inputs) / matrix_tile, each = (tiles + 3) / 4;
+  return (tiles + each - 1) / each;
+}
 
 inline constexpr std::size_t products_max = 8;
 
 /// Up to eight products over the same rows in one launch: *row_count of them, a device address; `rows_room` is what
-/// blocks are launched for. Every output is one fp32 sum over i in ascending order, whatever the number of rows: no
-/// bit of a row depends on the rows beside it.
+/// blocks are launched for. The order of a sum is the same for any number of rows: no bit of a row depends on the rows
+/// beside it.
 [[nodiscard]] result<void> matmul(stream_handle in, element type, std::span<const product> products,
                                   const std::uint32_t* row_count, std::uint32_t rows_room);
+
+/// Up to so many rows a product of several segments may have to be stored in parts.
+inline constexpr std::uint32_t split_rows_max = 512;
+
+/// The products of a device: the plain kernel or a faster one with the same contract (but its own bits).
+struct matmul_functions {
+  const char* name;
+  result<void> (*run)(stream_handle in, element type, std::span<const product> products, const std::uint32_t* row_count,
+                      std::uint32_t rows_room);
+  /// Whether the products of several segments in that launch are stored in parts (finish::store_parts) for so many
+  /// rows.
+  bool (*splits)(std::span<const product> products, std::uint32_t rows_room);
+};
+/// The plain ones split for up to eight rows, so that tests meet both.
+[[nodiscard]] matmul_functions plain_matmul();
+/// The fastest for that device and type.
+[[nodiscard]] result<matmul_functions> choose_matmul(int device, element type);
 
 }  // namespace skein::kernels::gpu

@@ -14,6 +14,12 @@ product multiply(const device_matrix& matrix, const activation& in, const activa
 
 product_rows rows_of(const activation& out) { return {out.data(), out.stride(), 0, 0}; }
 
+matmul_functions choose_matmul_or_fail(int device, element type) {
+  const auto chosen = choose_matmul(device, type);
+  if (!chosen) throw device_failure(chosen.error());
+  return *chosen;
+}
+
 }  // namespace
 
 rwkv7_model::rwkv7_model(const rwkv7_weights& weights, const gpu_options& options, const model_room& room,
@@ -22,7 +28,9 @@ rwkv7_model::rwkv7_model(const rwkv7_weights& weights, const gpu_options& option
       type_(options.matrix_type),
       room_(room),
       layout_{dims_.layers, dims_.embd, options.state_type},
-      x_(std::size_t{room.rows} * dims_.embd, "activations"),
+      matmul_(choose_matmul_or_fail(options.device, type_)),
+      x_{{rows_buffer(room.rows), rows_buffer(room.rows)}},
+      parts_{{rows_buffer(parts_rows()), rows_buffer(parts_rows()), rows_buffer(parts_rows())}},
       mixed_{{{room.rows, dims_.embd, type_},
               {room.rows, dims_.embd, type_},
               {room.rows, dims_.embd, type_},
@@ -41,13 +49,21 @@ rwkv7_model::rwkv7_model(const rwkv7_weights& weights, const gpu_options& option
       logits_(std::size_t{room.logit_rows} * dims_.vocab, "logits"),
       states_((std::size_t{room.slots} + 1) * layout_.bytes(), "the states of the slots"),
       weights_(upload(weights, type_, options.progress)) {
+  if (options.invariance != invariance::strict && type_ != element::f32 && chunked_time_mix::available())
+    chunks_.emplace(dims_.embd, type_, room.rows, std::min(room.slots, room.rows));
   for (const activation* a : activations()) require(fill_with_zeros(a->data(), a->bytes(), in));
   set_initial_state(weights, in);
   for (slot_id slot = 0; slot < room.slots; ++slot) require(queue_clear(slot, in));
 }
 
-result<void> rwkv7_model::queue_forward(const device_batch& rows, stream_handle in) {
-  pass tick{rows, in, {}};
+result<void> rwkv7_model::queue_forward(const device_batch& rows, std::span<const sequence_run> runs,
+                                        stream_handle in) {
+  pass tick{rows, in, false, true, {}};
+  if (chunks_ && !runs.empty()) {
+    tick.note(chunks_->plan(in, rows, runs));
+    tick.long_runs = chunks_->has_long_runs(), tick.short_runs = chunks_->has_short_runs();
+  }
+  now_ = 0, added_ = {};
   embed(tick);
   for (std::uint32_t layer = 0; layer < dims_.layers; ++layer) {
     time_mix_in(layer, tick);
@@ -60,7 +76,7 @@ result<void> rwkv7_model::queue_forward(const device_batch& rows, stream_handle 
 }
 
 void rwkv7_model::embed(pass& tick) {
-  tick.note(gpu::embed(tick.in, tick.rows, type_, weights_.emb.data, padded(dims_.embd), weights_.ln0, x_.data(),
+  tick.note(gpu::embed(tick.in, tick.rows, type_, weights_.emb.data, padded(dims_.embd), weights_.ln0, x_[now_].data(),
                        dims_.embd));
 }
 
@@ -69,16 +85,24 @@ void rwkv7_model::time_mix_in(std::uint32_t layer, pass& tick) {
   const std::array<const float*, 6> mixes = {p.x_r, p.x_k, p.x_v, p.x_w, p.x_a, p.x_g};
   shift(tick, p.ln1, layout_.att_x_prev(layer), mixes);
   const auto& [for_r, for_k, for_v, for_w, for_a, for_g] = mixed_;
-  const std::array<product, 7> products = {
-      multiply(p.receptance, for_r, r_),
-      multiply(p.key, for_k, k_),
-      multiply(p.value, for_v, v_),
+  // First those that are not cut into segments: a block of theirs takes the longest.
+  std::array<product, 7> products = {
       multiply(p.g1, for_g, inner_g_, finish::sigmoid),
       multiply(p.w1, for_w, inner_w_, finish::tanh),
       multiply(p.a1, for_a, inner_a_),
+      multiply(p.receptance, for_r, r_),
+      multiply(p.key, for_k, k_),
+      multiply(p.value, for_v, v_),
       multiply(p.v1, for_v, inner_v_),
   };
-  multiply_rows(tick, std::span(products).first(layer == 0 ? 6 : 7));
+  const auto in_this_layer = std::span(products).first(layer == 0 ? 6 : 7);
+  const bool split = cut_into_segments(std::span(products).subspan(3, 3), in_this_layer, tick);
+  for (unsigned i = 0; i < 3; ++i) {
+    product& projection = products[3 + i];
+    projections_[i] = {projection.out, projection.out_stride, 0, 0};
+    if (split) projections_[i] = store_parts(projection, parts_[i], tick);
+  }
+  multiply_rows(tick, in_this_layer);
 }
 
 void rwkv7_model::time_mix_state(std::uint32_t layer, pass& tick) {
@@ -89,17 +113,22 @@ void rwkv7_model::time_mix_state(std::uint32_t layer, pass& tick) {
                                            multiply(p.g2, inner_g_, g_out, how), multiply(p.v2, inner_v_, v_out, how)};
   multiply_rows(tick, std::span(products).first(layer == 0 ? 3 : 4));
   time_mix_parameters of;
-  of.r = rows_of(r_), of.k = rows_of(k_), of.v = rows_of(v_);
+  of.r = projections_[0], of.k = projections_[1], of.v = projections_[2];
   of.w_out = rows_of(w_out), of.a_out = rows_of(a_out), of.g_out = rows_of(g_out), of.v_out = rows_of(v_out);
   of.v_first = v_first_.data(), of.y = y.data();
   of.w0 = p.w0, of.a0 = p.a0, of.v0 = p.v0, of.k_k = p.k_k, of.k_a = p.k_a, of.r_k = p.r_k;
   of.ln_x_weight = p.ln_x_weight, of.ln_x_bias = p.ln_x_bias;
   of.state = states_.data() + layout_.wkv(layer), of.slot_bytes = layout_.bytes();
   of.width = dims_.embd, of.first_layer = layer == 0;
+  if (tick.long_runs) tick.note(chunks_->run(tick.in, layout_.type, of));
+  if (!tick.short_runs) return;
+  if (tick.long_runs) of.rows_max = chunked_rows_min - 1;
   tick.note(time_mix(tick.in, tick.rows, type_, layout_.type, of));
 }
 
-void rwkv7_model::time_mix_out(std::uint32_t layer, pass& tick) { add_to_x(tick, weights_.layers[layer].output, mixed_[0]); }
+void rwkv7_model::time_mix_out(std::uint32_t layer, pass& tick) {
+  add_to_x(tick, weights_.layers[layer].output, mixed_[0]);
+}
 
 void rwkv7_model::channel_mix_in(std::uint32_t layer, pass& tick) {
   const device_layer& p = weights_.layers[layer];
@@ -114,11 +143,12 @@ void rwkv7_model::channel_mix_out(std::uint32_t layer, pass& tick) {
 
 result<void> rwkv7_model::queue_head(const device_batch& rows, stream_handle in) {
   const activation& normed = mixed_[0];
-  pass tick{rows, in, {}};
-  tick.note(norm_wanted(in, rows, type_, x_.data(), weights_.ln_out, normed.data(), normed.stride(), dims_.embd));
+  pass tick{rows, in, false, true, {}};
+  tick.note(norm_wanted(in, rows, type_, {x_[now_].data(), added_}, weights_.ln_out, normed.data(), normed.stride(),
+                        dims_.embd));
   const product all{weights_.head.data,   normed.data(),   logits_.data(), weights_.head.outputs,
                     weights_.head.inputs, normed.stride(), dims_.vocab,    finish::store_f32};
-  tick.note(matmul(in, type_, {&all, 1}, &rows.counts->wanted, rows.room.wanted));
+  tick.note(matmul_.run(in, type_, {&all, 1}, &rows.counts->wanted, rows.room.wanted));
   return tick.outcome;
 }
 
@@ -135,9 +165,10 @@ result<void> rwkv7_model::queue_write(slot_id slot, const float* canonical, stre
 }
 
 std::size_t rwkv7_model::activation_bytes() const {
-  std::size_t bytes = x_.bytes() + logits_.bytes();
+  std::size_t bytes = x_[0].bytes() + x_[1].bytes() + logits_.bytes();
+  for (const device_buffer<float>& parts : parts_) bytes += parts.bytes();
   for (const activation* a : activations()) bytes += a->bytes();
-  return bytes;
+  return bytes + (chunks_ ? chunks_->bytes() : 0);
 }
 
 std::array<const activation*, 15> rwkv7_model::activations() const {
@@ -147,7 +178,8 @@ std::array<const activation*, 15> rwkv7_model::activations() const {
 
 void rwkv7_model::shift(pass& tick, const norm_weights& norm, std::size_t x_prev, std::span<const float* const> mixes) {
   token_shift_parameters of;
-  of.x = x_.data(), of.norm = norm;
+  of.from = {x_[now_].data(), added_}, of.norm = norm;
+  if (added_.parts > 0) of.sum = x_[now_ ^= 1].data(), added_ = {};
   of.x_prev = reinterpret_cast<float*>(states_.data() + x_prev), of.slot_bytes = layout_.bytes();
   of.width = dims_.embd, of.out_stride = mixed_[0].stride();
   for (const float* mix : mixes) {
@@ -159,13 +191,27 @@ void rwkv7_model::shift(pass& tick, const norm_weights& norm, std::size_t x_prev
 }
 
 void rwkv7_model::multiply_rows(pass& tick, std::span<const product> products) {
-  tick.note(matmul(tick.in, type_, products, &tick.rows.counts->rows, tick.rows.room.rows));
+  tick.note(matmul_.run(tick.in, type_, products, &tick.rows.counts->rows, tick.rows.room.rows));
 }
 
+// Split or not, x becomes x + the whole sum: when it is split, the norm that comes next adds it.
 void rwkv7_model::add_to_x(pass& tick, const device_matrix& matrix, const activation& in) {
-  const product residual{matrix.data,   in.data(),   x_.data(),  matrix.outputs,
-                         matrix.inputs, in.stride(), dims_.embd, finish::add_f32};
-  multiply_rows(tick, {&residual, 1});
+  product change{matrix.data,   in.data(),   x_[now_].data(), matrix.outputs,
+                 matrix.inputs, in.stride(), dims_.embd,      finish::add_f32};
+  if (cut_into_segments({&change, 1}, {&change, 1}, tick)) added_ = store_parts(change, parts_[0], tick);
+  multiply_rows(tick, {&change, 1});
+}
+
+bool rwkv7_model::cut_into_segments(std::span<product> some, std::span<const product> launch, const pass& tick) const {
+  for (product& p : some) p.segments = segments_of(p.inputs);
+  return matmul_.splits(launch, tick.rows.room.rows);
+}
+
+product_rows rwkv7_model::store_parts(product& p, const device_buffer<float>& parts, const pass& tick) const {
+  p.how = finish::store_parts;
+  p.out = parts.data(), p.out_stride = dims_.embd;
+  p.part_stride = std::size_t{tick.rows.room.rows} * dims_.embd;
+  return {p.out, p.out_stride, p.segments, p.part_stride};
 }
 
 // As if it had been written to the slot; waits, so that what it came through may go.

@@ -1,5 +1,7 @@
 #pragma once
+#include <algorithm>
 #include <array>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -7,6 +9,7 @@
 #include "kernels/gpu/device_weights.hpp"
 #include "kernels/gpu/gpu_options.hpp"
 #include "kernels/gpu/state.hpp"
+#include "kernels/gpu/wkv_chunks.hpp"
 
 namespace skein::kernels::gpu {
 
@@ -35,8 +38,8 @@ struct model_room {
 /// RWKV-7 on a GPU, or in the emulator: which kernel runs over which buffers. Weights, activations and the states of
 /// all slots, taken when it is made. Everything is queued in the stream that is given, nothing waits, nothing reads a
 /// batch on the host, and all addresses stay: a call may be recorded in a graph. The residual stream x, sums, norms and
-/// token-shift states are fp32; matrices and what their products exchange are of the chosen element type, but for the outputs of
-/// the low-rank pairs (gate_element).
+/// token-shift states are fp32; matrices and what their products exchange are of the chosen element type, but for the
+/// outputs of the low-rank pairs (gate_element).
 ///
 /// What a row and its state become depends on the tokens of its own sequence only, as stages.hpp promises.
 class rwkv7_model {
@@ -45,8 +48,9 @@ class rwkv7_model {
   rwkv7_model(const rwkv7_weights& weights, const gpu_options& options, const model_room& room, stream_handle in);
 
   /// Runs all layers over the batch's rows: the residual stream of each is ready for queue_head, the states of all runs
-  /// have moved on.
-  [[nodiscard]] result<void> queue_forward(const device_batch& rows, stream_handle in);
+  /// have moved on. `runs`: the batch's on the host, of which only the lengths are read; none when all are short.
+  [[nodiscard]] result<void> queue_forward(const device_batch& rows, std::span<const sequence_run> runs,
+                                           stream_handle in);
   /// logits()[i] = head * layer_norm(x[wanted_rows[i]], ln_out) for the batch's wanted rows; [wanted, V] fp32.
   [[nodiscard]] result<void> queue_head(const device_batch& rows, stream_handle in);
   [[nodiscard]] float* logits() const { return logits_.data(); }
@@ -69,6 +73,7 @@ class rwkv7_model {
   struct pass {
     const device_batch& rows;
     stream_handle in;
+    bool long_runs, short_runs;
     result<void> outcome;
     void note(result<void> done) {
       if (outcome && !done) outcome = std::move(done);
@@ -84,6 +89,15 @@ class rwkv7_model {
   void shift(pass& tick, const norm_weights& norm, std::size_t x_prev, std::span<const float* const> mixes);
   void multiply_rows(pass& tick, std::span<const product> products);
   void add_to_x(pass& tick, const device_matrix& matrix, const activation& in);
+  /// Gives some products of a launch their segments; true when those are to be stored in parts.
+  [[nodiscard]] bool cut_into_segments(std::span<product> some, std::span<const product> launch,
+                                       const pass& tick) const;
+  /// Makes a product store its parts; as its reader finds them.
+  [[nodiscard]] product_rows store_parts(product& p, const device_buffer<float>& parts, const pass& tick) const;
+  [[nodiscard]] device_buffer<float> rows_buffer(std::size_t rows) const {
+    return device_buffer<float>(rows * dims_.embd, "activations");
+  }
+  [[nodiscard]] std::size_t parts_rows() const { return 4 * std::size_t{std::min(room_.rows, split_rows_max)}; }
 
   [[nodiscard]] std::array<const activation*, 15> activations() const;
   /// Slot number room_.slots holds the model's initial state.
@@ -95,9 +109,17 @@ class rwkv7_model {
   const model_room room_;
   const slot_layout layout_;
 
-  device_buffer<float> x_;  ///< the residual stream, [rows, C]
+  const matmul_functions matmul_;
+  // The residual stream, [rows, C], and what is yet to be added to it. When the norm adds, the sum goes to the other
+  // buffer: a block also reads its neighbour's row.
+  const std::array<device_buffer<float>, 2> x_;
+  const std::array<device_buffer<float>, 3> parts_;
+  unsigned now_ = 0;
+  product_rows added_;
+  std::array<product_rows, 3> projections_;  ///< r k v of the layer at work
   const std::array<activation, 6> mixed_;
   const activation r_, k_, v_, v_first_, inner_w_, inner_a_, inner_v_, inner_g_, hidden_;
+  std::optional<chunked_time_mix> chunks_;  ///< where long runs may take another way than short ones
   device_buffer<float> logits_;
   device_buffer<std::byte> states_;
   const device_rwkv7 weights_;  ///< last: when memory is short, it is known before the long work

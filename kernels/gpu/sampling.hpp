@@ -18,13 +18,14 @@ struct draw_row {
   std::uint32_t logits_row;
   slot_id slot;
 };
-/// Draws as kernels find them: everything in device memory, no slot twice. `room`: what blocks are launched for.
+/// Draws as kernels find them: everything in device memory, no slot twice. `room`: what blocks are launched for, and
+/// how many rows may be read, whatever is in those beyond the count.
 struct device_draws {
   const std::uint32_t* count = nullptr;
   const draw_row* rows = nullptr;
   std::uint32_t room = 0;
 };
-/// What is drawn from. All arrays are on the device.
+/// What is drawn from. All arrays are on the device; those of logits begin at a multiple of 16 bytes.
 struct draw_logits {
   float* logits = nullptr;     ///< [rows, vocab]; bias and penalties are applied in place: a row is used up by its draw
   const float* raw = nullptr;  ///< nullptr, or [rows, vocab]: `logits` is a mixture of penalised rows to draw from as
@@ -70,7 +71,7 @@ struct sampler_limits {
   std::uint32_t bias_max = 0;       ///< limits.logit_bias_max
   std::uint32_t stop_ids_max = 0;   ///< limits.stop_ids_max
   std::uint32_t penalties_max = 0;  ///< different tokens that one sequence may draw; 0: the vocabulary. One that draws
-                                    ///< more leaves the further ones without penalty
+                                    ///< more leaves the further ones without penalty. Rounded up to a multiple of 4
 };
 
 /// Owner of what the samplers of all slots keep on the device. All work is queued in streams; launches of draws, scores

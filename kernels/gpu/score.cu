@@ -16,8 +16,8 @@ struct score_work {
 
 __global__ void __launch_bounds__(mass_threads) score_kernel(score_work work) {
   const std::uint32_t i = blockIdx.y, chunk = blockIdx.x;
-  if (i >= *work.scores.count) return;
   const score_row score = work.scores.rows[i];
+  if (i >= *work.scores.count) return;
   const std::uint32_t chunks = chunks_of(work.vocab);
   const logit_row row = {work.logits + std::size_t{score.logits_row} * work.vocab, nullptr, work.vocab};
   float* const raw_max = work.scratch.raw_max + std::size_t{i} * chunks;
@@ -25,7 +25,7 @@ __global__ void __launch_bounds__(mass_threads) score_kernel(score_work work) {
   best_token* const best = work.scratch.best + std::size_t{i} * chunks * top_logprobs_most;
 
   logit_packet raw[chunk_packets];
-  for (unsigned p = 0; p < chunk_packets; ++p) raw[p] = row.load(chunk * chunk_tokens + place_in_chunk(p));
+  row.load_chunk(chunk * chunk_tokens, raw);
   scan_scores(raw, chunk, score.top, dynamic_shared<best_token>(), raw_max, raw_sum, best);
   if (!ends_last(work.scratch.finished + i, chunks)) return;
   finish_scores(finite_logit(row.logits[score.token]), score.top, work.vocab, raw_max, raw_sum, best,

@@ -29,7 +29,10 @@ __global__ void __launch_bounds__(mass_threads)
     const auto change = [&](std::uint32_t place, float addend) {
       chunk[place] = finite_logit(finite_logit(chunk[place]) + addend);
     };
-    if (member.slot != no_slot) for_each_change(slot_lists(slots, member.slot), first, change, [] { __syncthreads(); });
+    if (member.slot != no_slot) {
+      const slot_lists lists(slots, member.slot);
+      for_each_change(lists, lists.record(), first, change);
+    }
     __syncthreads();
     for (std::uint32_t t = threadIdx.x; t < tokens; t += mass_threads)
       penalised_out[t] = (m == 0 ? 0.0f : penalised_out[t]) + member.share * chunk[t];
@@ -48,26 +51,23 @@ __global__ void __launch_bounds__(mass_threads)
     if (threadIdx.x == 0) out[members[m].draw] = token;
     if (m == 0 || token.sampled == 0) continue;
     const slot_lists lists(slots, members[m].slot);
-    record_penalty(lists, token.token, find_penalty(lists, token.token));
-    if (threadIdx.x == 0) {
-      ++lists.record->generated;
-      accept(*lists.record, token.token, token.stopped);
-    }
+    const listed_token listed = decay_penalties(lists, lists.record(), token.token);
+    if (threadIdx.x == 0) accept(lists, lists.record(), token.token, listed, token.stopped);
   }
 }
 
 __global__ void __launch_bounds__(mass_threads) copy_position_kernel(slot_id from, slot_id to, slot_memory slots) {
   const slot_lists source(slots, from), target(slots, to);
-  const std::uint32_t count = source.record->penalty_count;
+  const std::uint32_t count = source.record().penalty_count;
   for (std::uint32_t i = blockIdx.x * mass_threads + threadIdx.x; i < count; i += gridDim.x * mass_threads) {
-    target.penalty_tokens[i] = source.penalty_tokens[i];
-    target.penalties[i] = source.penalties[i];
+    target.penalty_tokens()[i] = source.penalty_tokens()[i];
+    target.penalties()[i] = source.penalties()[i];
   }
   if (blockIdx.x != 0 || threadIdx.x != 0) return;
-  target.record->last_token = source.record->last_token;
-  target.record->generated = source.record->generated;
-  target.record->frozen = source.record->frozen;
-  target.record->penalty_count = count;
+  target.record().last_token = source.record().last_token;
+  target.record().generated = source.record().generated;
+  target.record().frozen = source.record().frozen;
+  target.record().penalty_count = count;
 }
 
 }  // namespace

@@ -15,6 +15,7 @@ sampler_limits completed(sampler_limits limits) {
   check(limits.slots > 0);
   check(limits.rows_max > 0);
   if (limits.penalties_max == 0 || limits.penalties_max > limits.vocab) limits.penalties_max = limits.vocab;
+  limits.penalties_max = (limits.penalties_max + 3) / 4 * 4;  // read in packets of four
   return limits;
 }
 
@@ -62,6 +63,8 @@ struct upload_layout {
     bytes = (bias + limits.bias_max * sizeof(bias_entry) + 15) / 16 * 16;
   }
 };
+
+bool is_aligned(const void* row) { return reinterpret_cast<std::uintptr_t>(row) % 16 == 0; }
 
 }  // namespace
 
@@ -189,6 +192,8 @@ result<void> slot_samplers::queue_draws(stream_handle in, const device_draws& dr
                                         drawn_token* out) {
   check(draws.room > 0);
   check(draws.room <= limits_.rows_max);
+  check(is_aligned(from.logits));
+  check(is_aligned(from.raw));
   return launch_draws(in, draws, from, out, memory(), scratch_at(scratch_.data(), scratch_layout(limits_)),
                       limits_.vocab);
 }
@@ -197,6 +202,7 @@ result<void> slot_samplers::queue_scores(stream_handle in, const device_scores& 
                                          token_scores* out) {
   check(scores.room > 0);
   check(scores.room <= limits_.rows_max);
+  check(is_aligned(logits));
   return launch_scores(in, scores, logits, out, scratch_at(scratch_.data(), scratch_layout(limits_)), limits_.vocab);
 }
 

@@ -220,7 +220,7 @@ class rwkv7_runner final : public tick_runner {
   /// All kernels of a tick, by its shape alone. Without a flight nothing goes to the host.
   result<void> queue_kernels(const tick_shape& shape, flight* f) {
     if (auto r = prepare(ticks_, preparation(), shape.rows); !r) return r;
-    if (auto r = model_.queue_forward(piece(shape, 0), ticks_); !r) return r;
+    if (auto r = model_.queue_forward(piece(shape, 0), shape.runs, ticks_); !r) return r;
     std::size_t scored = 0, copied = 0;
     for (std::uint32_t p = 0; p * room_.logit_rows < shape.wanted; ++p) {
       if (auto r = model_.queue_head(piece(shape, p), ticks_); !r) return r;

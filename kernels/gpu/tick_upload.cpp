@@ -36,6 +36,7 @@ tick_upload::tick_upload(const tick_room& room, stream_handle in)
   groups_.reserve(room.rows);
   row_of_draw_.reserve(room.rows);
   scores_of_piece_.reserve(pieces_max_);
+  runs_.reserve(room.rows);
   copies_.reserve(room.rows);
   require(fill_with_zeros(device_.data(), bytes_, in));  // what is launched before the first tick finds no rows
 }
@@ -48,6 +49,7 @@ tick_shape tick_upload::write(const tick& plan, std::size_t block, std::vector<r
   shape_.rows = static_cast<std::uint32_t>(plan.rows.size());
   shape_.only_decodes = true;
   drawn_rows_ = score_total_ = 0;
+  runs_.clear();
   copies_.clear();
   scores_of_piece_.assign(pieces_max_, 0);
   places.assign(plan.rows.size(), {});
@@ -75,6 +77,7 @@ tick_shape tick_upload::write(const tick& plan, std::size_t block, std::vector<r
     const std::uint32_t begin = std::min(p * room_.logit_rows, shape_.wanted);
     batches[p] = {shape_.tokens, shape_.rows, std::min(room_.logit_rows, shape_.wanted - begin)};
   }
+  shape_.runs = runs_;
   shape_.copies = copies_;
   shape_.scores = scores_of_piece_;
   return shape_;
@@ -156,6 +159,7 @@ void tick_upload::place_row(const tick& plan, std::uint32_t index, row_place& pl
                          r.logits + std::size_t{p - first} * room_.vocab});
   }
   add_scores(r, plan, place, planned);
+  runs_.push_back({r.slot, shape_.tokens, tokens});
   shape_.tokens += tokens;
   shape_.wanted += planned.positions;
   shape_.only_decodes &= planned.decodes && planned.draws_alone && r.copied == tick_row::copies::none && !r.score;

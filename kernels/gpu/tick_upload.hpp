@@ -35,6 +35,7 @@ struct tick_shape {
   std::uint32_t rows = 0, tokens = 0, wanted = 0;
   std::uint32_t draws_alone = 0, mixtures = 0;
   bool only_decodes = false;              ///< every row decodes and draws alone, and nothing else is wanted
+  std::span<const sequence_run> runs;     ///< of the batch, as planned: a frozen slot's may be another's on the device
   std::span<const logits_copy> copies;    ///< in the order of the wanted rows
   std::span<const std::uint32_t> scores;  ///< of each piece of the head
 };
@@ -106,6 +107,7 @@ class tick_upload {
   std::uint32_t drawn_rows_ = 0, score_total_ = 0;
   std::vector<group> groups_;
   std::vector<std::uint32_t> row_of_draw_;
+  std::vector<sequence_run> runs_;
   std::vector<logits_copy> copies_;
   std::vector<std::uint32_t> scores_of_piece_;
 };

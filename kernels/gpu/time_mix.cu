@@ -29,6 +29,7 @@ struct alignas(16) shared_tile {
   float kk[tile_tokens][head_size], a_kk[tile_tokens][head_size], y[tile_tokens][head_size];
   // These are read by their owner only.
   float bonus[tile_tokens][head_size], g[tile_tokens][head_size];
+  float ln_x_weight[head_size], ln_x_bias[head_size];
 };
 
 /// Four keys' worth of a vector in shared memory.
@@ -102,7 +103,7 @@ template <typename Element>
 __device__ void fill_tile(const time_mix_parameters& of, std::uint32_t row, std::uint32_t channel, shared_tile& tile,
                           std::uint32_t t) {
   const token_inputs in = load_inputs<Element>(of, row, channel);
-  token_vectors made = make_token(in, load_weights(of, channel), of.first_layer);
+  token_vectors made = make_token<false>(in, load_weights(of, channel), of.first_layer);
   for (float& w : made.log_w) w = expf(w);
   keep_v_first<Element>(of, row, channel, in.v);
   const std::uint32_t first = channel % head_size;
@@ -120,18 +121,20 @@ template <typename Element>
 __device__ void read_tile(const time_mix_parameters& of, std::uint32_t row, std::uint32_t channel,
                           const shared_tile& tile, std::uint32_t t) {
   const std::uint32_t first = channel % head_size;
-  of_lane y, bonus, g;
+  of_lane y, weight, bias, bonus, g;
   load_floats(&tile.y[t][first], y);
+  load_floats(&tile.ln_x_weight[first], weight);
+  load_floats(&tile.ln_x_bias[first], bias);
   load_floats(&tile.bonus[t][first], bonus);
   load_floats(&tile.g[t][first], g);
-  finish_token<Element>(of, row, channel, y, bonus, g);
+  finish_token<Element>(of, row, channel, y, weight, bias, bonus, g);
 }
 
 template <typename Element, typename Stored>
 __global__ void __launch_bounds__(threads, blocks_each) time_mix_kernel(device_batch rows, time_mix_parameters of) {
   __shared__ shared_tile tile;
   const sequence_run run = rows.runs[blockIdx.y];  // beyond the count it says nothing, but it can be read
-  if (blockIdx.y >= rows.counts->runs) return;
+  if (blockIdx.y >= rows.counts->runs || run.rows > of.rows_max) return;
   Stored* const head = reinterpret_cast<Stored*>(static_cast<char*>(of.state) + run.slot * of.slot_bytes) +
                        static_cast<std::size_t>(blockIdx.x) * head_size * head_size;
   row_part<Stored> state{threadIdx.x / value_lanes, threadIdx.x % value_lanes, {}};
@@ -140,6 +143,10 @@ __global__ void __launch_bounds__(threads, blocks_each) time_mix_kernel(device_b
   const std::uint32_t warp = threadIdx.x / warp_width;
   const std::uint32_t channel = blockIdx.x * head_size + threadIdx.x % warp_width * lane_channels;
   std::uint32_t row = run.first_row + warp, left = run.rows;  // this warp's token of the tile
+  if (threadIdx.x < head_size) {                              // now, when others wait as well
+    tile.ln_x_weight[threadIdx.x] = of.ln_x_weight[blockIdx.x * head_size + threadIdx.x];
+    tile.ln_x_bias[threadIdx.x] = of.ln_x_bias[blockIdx.x * head_size + threadIdx.x];
+  }
   if (warp < left) fill_tile<Element>(of, row, channel, tile, warp);
   state.unpack(loaded);
   while (true) {

@@ -34,6 +34,7 @@ struct time_mix_parameters {
   void* state = nullptr;
   std::size_t slot_bytes = 0;
   std::uint32_t width = 0;
+  std::uint32_t rows_max = ~std::uint32_t{0};  ///< runs of more rows are left to chunked_time_mix (wkv_chunks.hpp)
   bool first_layer = false;
 };
 [[nodiscard]] result<void> time_mix(stream_handle in, const device_batch& rows, element type, element state_type,

@@ -6,14 +6,15 @@ namespace skein::kernels::gpu {
 inline constexpr std::uint32_t token_shifts_max = 6;  ///< r w k v a g of time mixing
 
 /// Layer norm and token shift in front of a mix, for up to six mixes at once:
-///   now = layer_norm(x[t]),  before = that of the row before, or the slot's x_prev at the start of a run
-///   out[i][t] = now + (before - now) * mix[i];  x_prev = now of the run's last row
-/// x      : [rows, width] fp32, not changed
+///   sum = x[t] + added[t];  now = layer_norm(sum),  before = that of the row before, or the slot's x_prev at the start
+///   of a run out[i][t] = now + (before - now) * mix[i];  x_prev = now of the run's last row
+/// sum    : [rows, width] fp32, other memory than x; null when nothing is added
 /// x_prev : fp32, of slot 0; the next slot's lies `slot_bytes` further
 /// mix[i] : [width] fp32;  out[i] : [rows, out_stride] of `type`
 /// Each row's numbers hang on its own run only, and not on where the run was cut: x_prev is kept in fp32.
 struct token_shift_parameters {
-  const float* x = nullptr;
+  residual from;
+  float* sum = nullptr;
   norm_weights norm;
   float* x_prev = nullptr;
   std::size_t slot_bytes = 0;

@@ -28,6 +28,19 @@ tensor_view row_of(const tensor_view& matrix, std::int64_t row) {
   return view;
 }
 
+/// The elements of a row that do not lie side by side.
+void gather(const tensor_view& row, std::size_t columns, std::byte* to) {
+  const auto copy = [&]<typename Bits>(Bits bits) {
+    const std::ptrdiff_t step = row.stride[1] * static_cast<std::ptrdiff_t>(sizeof bits);
+    const std::byte* from = row.data;
+    for (std::size_t c = 0; c < columns; ++c, from += step, to += sizeof bits) {
+      std::memcpy(&bits, from, sizeof bits);
+      std::memcpy(to, &bits, sizeof bits);
+    }
+  };
+  dtype_bytes(row.type) == sizeof(std::uint32_t) ? copy(std::uint32_t{}) : copy(std::uint16_t{});
+}
+
 void encode(std::span<const float> values, element type, std::byte* to) {
   const auto put = [&](auto convert) {
     for (const float value : values) {
@@ -142,13 +155,15 @@ void weight_upload::fill(std::byte* piece, const job& which, std::vector<float>&
   const std::int64_t present = std::clamp<std::int64_t>(from.shape[0] - which.first_row, 0, which.rows);
   const auto columns = static_cast<std::size_t>(from.shape[1]);
   const std::size_t bytes = columns * element_bytes(type), row_bytes = width * element_bytes(type);
-  const bool as_it_is = from.type == stored_as(type) && from.stride[1] == 1;
+  const bool as_it_is = from.type == stored_as(type);
   if (present < which.rows || bytes < row_bytes) std::memset(piece, 0, bytes_of(which));
   if (!as_it_is) scratch.resize(columns);
   for (std::int64_t r = 0; r < present; ++r, piece += row_bytes) {
     const tensor_view row = row_of(from, which.first_row + r);
-    if (as_it_is) {
+    if (as_it_is && from.stride[1] == 1) {
       std::memcpy(piece, row.data, bytes);
+    } else if (as_it_is) {
+      gather(row, columns, piece);
     } else {
       copy_to_f32(row, scratch);
       encode(scratch, type, piece);

@@ -148,7 +148,7 @@ result<opened_model> model_of(const bench_engine_command& what) {
   if (what.random_file.empty() || !is_file(path)) {
     const auto begin = std::chrono::steady_clock::now();
     const dtype type = what.model.dtype == to_string(dtype::f16) ? dtype::f16 : dtype::bf16;
-    if (const auto written = write_random_model(path, *dims, type, 1); !written) return written.error();
+    if (const auto written = write_random_model(path, {*dims, type, 1, what.sparse}); !written) return written.error();
     std::fprintf(stderr, "wrote random weights, %s, in %.1f s\n", what.random_size.c_str(), seconds_since(begin));
   }
   return open_model(path);

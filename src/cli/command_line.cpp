@@ -223,6 +223,7 @@ void add_bench(CLI::App& app, command& chosen) {
   sub->add_option("--random", into.random_size, "Random weights of a released size: 0.1b, 0.4b, 1.5b, 2.9b, 7.2b")
       ->excludes(model);
   sub->add_option("--random-file", into.random_file, "Keep the random weights here, or take those that are here");
+  sub->add_flag("--sparse", into.sparse, "Random weights whose feed-forward gives 88 % zeros, as trained ones do");
   sub->add_option("--batches", into.batches, "Sequences that decode at once, as 1,8,32; default: usual ones")
       ->delimiter(',')
       ->check(CLI::Range(1u, bench_sequences_max));

@@ -83,6 +83,7 @@ struct bench_engine_command {
   model_options model;
   std::string random_size;             ///< "0.4b": random weights of that size in place of a model
   std::filesystem::path random_file;   ///< where they are kept, or found again; empty: gone after the run
+  bool sparse = false;                 ///< of the random weights, see random_model
   std::vector<std::uint32_t> batches;  ///< empty: those usual for the device
   std::vector<prefill_shape> prefill;  ///< likewise
   double seconds = 2;                  ///< for each case

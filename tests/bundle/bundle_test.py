@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Shows that a bundle is whole, on the one that this build gives: every library that a program of it needs lies inside or
-belongs to any system with a C++ run time, nothing is a link, and the program writes with the demo model that came along.
+"""Shows that a bundle is whole, on the one that this build gives: every library that a program of it needs lies inside
+or belongs to any system with a C++ run time, nothing is a link, and the program writes with the demo model in it.
 
     bundle_test.py CMAKE BUILD
 """
@@ -35,8 +35,8 @@ def faults(bundle: pathlib.Path):
         elif path.read_bytes()[:4] == b"\x7fELF":
             for name, where in outside(path, bundle, environment):
                 yield f"{path} needs {name}, which is {where or 'nowhere'}"
-    ended = subprocess.run([bundle / "skein", "generate", "--device", "cpu", "--prompt", "User: Hi", "--max-tokens", "3"],
-                           env=environment, cwd="/", capture_output=True, text=True)
+    command = [bundle / "skein", "generate", "--device", "cpu", "--prompt", "User: Hi", "--max-tokens", "3"]
+    ended = subprocess.run(command, env=environment, cwd="/", capture_output=True, text=True)
     if ended.returncode != 0 or not ended.stdout:
         yield f"skein generate ended with {ended.returncode}: {ended.stderr}"
 

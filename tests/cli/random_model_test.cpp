@@ -4,6 +4,8 @@
 
 #include <boost/test/unit_test.hpp>
 #include <cmath>
+#include <numeric>
+#include <random>
 
 #include "model/model_info.hpp"
 #include "tests/support/oracle.hpp"
@@ -23,7 +25,7 @@ BOOST_AUTO_TEST_CASE(binds_with_the_sizes_asked_for) {
                                  .rank_g = 24};
   const test::temporary_folder folder;
   const auto path = folder.path() / "random.safetensors";
-  BOOST_REQUIRE(cli::write_random_model(path, dims, dtype::bf16, 7));
+  BOOST_REQUIRE(cli::write_random_model(path, {.dims = dims, .seed = 7}));
   const auto file = model::checkpoint::open(path);
   BOOST_REQUIRE_MESSAGE(file, file.error().message);
   const auto info = model::describe(*file);
@@ -51,7 +53,7 @@ BOOST_AUTO_TEST_CASE(the_same_seed_gives_the_same_file_whoever_writes_it) {
   const test::temporary_folder folder;
   const auto written = [&](const char* name, dtype type, std::uint64_t seed) {
     const auto path = folder.path() / name;
-    BOOST_REQUIRE(cli::write_random_model(path, dims, type, seed));
+    BOOST_REQUIRE(cli::write_random_model(path, {.dims = dims, .type = type, .seed = seed}));
     auto file = model::checkpoint::open(path);
     BOOST_REQUIRE_MESSAGE(file, file.error().message);
     return std::move(*file);
@@ -72,6 +74,54 @@ BOOST_AUTO_TEST_CASE(the_same_seed_gives_the_same_file_whoever_writes_it) {
   }
   BOOST_TEST(std::abs(sum) / static_cast<double>(values.size()) < 1e-3 * bound);
   BOOST_TEST(std::abs(squares / static_cast<double>(values.size()) / (bound * bound / 3) - 1) < 1e-2);
+}
+
+// Keys of the feed-forward for normed rows: positive half of the time, in a sparse model 12 % of it.
+BOOST_AUTO_TEST_CASE(a_sparse_model_has_few_positive_keys) {
+  const kernels::rwkv7_dims dims{.layers = 1,
+                                 .embd = 512,
+                                 .heads = 8,
+                                 .head_size = 64,
+                                 .ffn = 2048,
+                                 .vocab = 100,
+                                 .rank_w = 8,
+                                 .rank_a = 8,
+                                 .rank_v = 8,
+                                 .rank_g = 8};
+  const test::temporary_folder folder;
+  for (const bool sparse : {false, true}) {
+    const auto path = folder.path() / "random.safetensors";
+    BOOST_REQUIRE(cli::write_random_model(path, {.dims = dims, .type = dtype::f16, .sparse = sparse}));
+    const auto file = model::checkpoint::open(path);
+    BOOST_REQUIRE_MESSAGE(file, file.error().message);
+    const auto values = [&](const char* name) {
+      const tensor_view* found = file->find(name);
+      BOOST_REQUIRE(found);
+      std::vector<float> all(static_cast<std::size_t>(found->elements()));
+      copy_to_f32(*found, all);
+      return all;
+    };
+    const auto weight = values("blocks.0.ln2.weight"), bias = values("blocks.0.ln2.bias");
+    const auto mix = values("blocks.0.ffn.x_k"), key = values("blocks.0.ffn.key.weight");
+    std::mt19937 random(3);
+    std::normal_distribution<float> normal;
+    std::size_t positive = 0, count = 0;
+    for (int row = 0; row < 20; ++row) {
+      std::vector<float> x(dims.embd);
+      for (std::uint32_t c = 0; c < dims.embd; ++c) {
+        const float now = normal(random) * weight[c] + bias[c], before = normal(random) * weight[c] + bias[c];
+        x[c] = now + (before - now) * mix[c];
+      }
+      for (std::uint32_t f = 0; f < dims.ffn; ++f, ++count) {
+        const auto first = key.begin() + static_cast<std::ptrdiff_t>(std::size_t{f} * dims.embd);
+        positive += std::inner_product(x.begin(), x.end(), first, 0.0f) > 0;
+      }
+    }
+    const double share = static_cast<double>(positive) / static_cast<double>(count);
+    BOOST_TEST_CONTEXT("sparse " << sparse << ", share " << share) {
+      BOOST_TEST(std::abs(share - (sparse ? 0.12 : 0.5)) < 0.03);
+    }
+  }
 }
 
 BOOST_AUTO_TEST_CASE(released_sizes_have_names) {

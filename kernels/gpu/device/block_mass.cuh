@@ -114,24 +114,24 @@ struct descent {
 };
 
 /// Goes down from the largest key until count or weight of the entries reach a limit; to the smallest entry when they
-/// never do. The keys lie in lowest .. highest, and there is at least one. `for_each(visit)` calls visit(key, weight)
-/// for this thread's share of the entries, the same each time.
+/// never do. The keys lie in lowest .. highest, and there is at least one.
+///   entries.for_each(visit)  calls visit(key, weight) for this thread's share of the entries, the same each time
+///   entries.focus(lowest, highest, count)  is told that nobody will look at others than these any more
 ///
 /// No sorting: entries are distributed by the highest eight bits in which their keys differ, and the bin in which the
 /// limit is reached is distributed by the next eight.
-template <typename ForEach>
-__device__ descent descend(std::uint32_t lowest, std::uint32_t highest, const mass& limit, const ForEach& for_each) {
+template <typename Entries>
+__device__ descent descend(std::uint32_t lowest, std::uint32_t highest, const mass& limit, Entries entries) {
   mass_bins& bins = bins_of_block();
   __shared__ descent found;
   descent at = {highest, {0, 0}, {0, 0}};
   unsigned bits = 0;  // of the key that are not known yet
   while (bits < 32 && (lowest ^ highest) >> bits != 0) ++bits;
-  unsigned shift;
-  do {
-    shift = bits > 8 ? bits - 8 : 0;
+  while (true) {
+    const unsigned shift = bits > 8 ? bits - 8 : 0;
     bins.clear();
     __syncthreads();
-    for_each([&](std::uint32_t key, std::uint64_t weight) {
+    entries.for_each([&](std::uint32_t key, std::uint64_t weight) {
       if (bits == 32 || (key ^ at.key) >> bits == 0) bins.add(key >> shift & 0xffu, weight);
     });
     __syncthreads();
@@ -144,9 +144,11 @@ __device__ descent descend(std::uint32_t lowest, std::uint32_t highest, const ma
     if (own.count != 0 && ends_here) found = {(at.key & ~(0xffu << shift)) | digit << shift, before, own};
     __syncthreads();
     at = found;
+    if (shift == 0) return at;
     bits = shift;
-  } while (shift > 0);
-  return at;
+    const std::uint32_t least = at.key >> bits << bits, most = least | ((1u << bits) - 1);
+    entries.focus(least > lowest ? least : lowest, most < highest ? most : highest, at.here.count);
+  }
 }
 
 }  // namespace skein::kernels::gpu

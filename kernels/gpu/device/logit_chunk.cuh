@@ -20,18 +20,36 @@ struct logit_row {
   const std::uint32_t* allowed;  ///< nullptr: all
   std::uint32_t vocab;
 
-  /// Finite logits; no_logit beyond the vocabulary.
-  [[nodiscard]] __device__ logit_packet load(std::uint32_t token) const {
-    logit_packet out;
+  /// The packets at tokens[i] where `wanted[i]`: finite logits, and no_logit beyond the vocabulary. All are under way
+  /// before the first is looked at.
+  template <unsigned count>
+  __device__ void load(const std::uint32_t (&tokens)[count], const bool (&wanted)[count],
+                       logit_packet (&out)[count]) const {
     if (vocab % logit_packet::size == 0) {
-      if (token < vocab) out = load_packet(logits + token);
+      for (unsigned p = 0; p < count; ++p)
+        if (wanted[p] && tokens[p] < vocab) out[p] = load_packet(logits + tokens[p]);
     } else {
-      for (unsigned i = 0; i < logit_packet::size; ++i)
-        if (token + i < vocab) out.values[i] = logits[token + i];
+      for (unsigned p = 0; p < count; ++p)
+        for (unsigned i = 0; i < logit_packet::size; ++i)
+          if (wanted[p] && tokens[p] + i < vocab) out[p].values[i] = logits[tokens[p] + i];
     }
-    for (unsigned i = 0; i < logit_packet::size; ++i)
-      out.values[i] = token + i < vocab ? finite_logit(out.values[i]) : no_logit();
-    return out;
+    for (unsigned p = 0; p < count; ++p)
+      for (unsigned i = 0; i < logit_packet::size; ++i)
+        out[p].values[i] = wanted[p] && tokens[p] + i < vocab ? finite_logit(out[p].values[i]) : no_logit();
+  }
+  [[nodiscard]] __device__ logit_packet load(std::uint32_t token) const {
+    logit_packet out[1];
+    load<1>({token}, {true}, out);
+    return out[0];
+  }
+  __device__ void load_chunk(std::uint32_t first, logit_packet (&out)[chunk_packets]) const {
+    std::uint32_t tokens[chunk_packets];
+    bool wanted[chunk_packets];
+    for (unsigned p = 0; p < chunk_packets; ++p) {
+      tokens[p] = first + place_in_chunk(p);
+      wanted[p] = true;
+    }
+    load(tokens, wanted, out);
   }
   /// Leaves what may be drawn. A packet begins at a multiple of its size, so its bits are of one word.
   __device__ void restrict(std::uint32_t token, logit_packet& values) const {

@@ -17,7 +17,6 @@ struct scanned_row {
   const float* chunk_max;
   const float* block_sum;
 
-  [[nodiscard]] __device__ std::uint32_t blocks() const { return (of.row.vocab + block_tokens - 1) / block_tokens; }
   /// The weight of a block's tokens, up to the rounding of its sum. `factors`: see chunk_factors.
   [[nodiscard]] __device__ std::uint64_t block_weight(std::uint32_t block, const float* factors) const {
     return to_weight(block_sum[block] * factors[block / chunk_blocks]);
@@ -40,7 +39,7 @@ __device__ inline token_id largest(const scanned_row& row) {
   __shared__ std::uint32_t block, token;
   if (threadIdx.x == 0) block = token = 0xffffffff;
   __syncthreads();
-  for (std::uint32_t b = threadIdx.x; b < row.blocks(); b += mass_threads)
+  for (std::uint32_t b = threadIdx.x; b < row.of.blocks(); b += mass_threads)
     if (row.of.block_max[b] == row.of.max) atomicMin(&block, b);
   __syncthreads();
   if (threadIdx.x < block_lanes) {
@@ -65,9 +64,9 @@ __device__ inline token_id pick_of_all(const scanned_row& row, double position) 
   __shared__ std::uint32_t block, token;
   __shared__ double place_in_block;  // 0 .. 1
   const float* const factors = chunk_factors(row);
-  const std::uint32_t share = (row.blocks() + mass_threads - 1) / mass_threads;
+  const std::uint32_t share = (row.of.blocks() + mass_threads - 1) / mass_threads;
   const std::uint32_t first = threadIdx.x * share;
-  const std::uint32_t end = first + share < row.blocks() ? first + share : row.blocks();
+  const std::uint32_t end = first + share < row.of.blocks() ? first + share : row.of.blocks();
   mass own = {0, 0}, total;
   for (std::uint32_t b = first; b < end; ++b) own.weight += row.block_weight(b, factors);
   const mass before = block_prefix(own, total);
@@ -118,7 +117,7 @@ __device__ inline float floor_of_limits(const scanned_row& row, const selection_
   bins.clear();
   if (threadIdx.x == 0) edge = mass_threads - 1;
   __syncthreads();
-  for (std::uint32_t b = threadIdx.x; b < row.blocks(); b += mass_threads) {
+  for (std::uint32_t b = threadIdx.x; b < row.of.blocks(); b += mass_threads) {
     const float max = row.of.block_max[b];
     if (max < lowest_logit) continue;  // nothing is allowed
     const float step = (row.of.max - max) * inverse_step;
@@ -151,13 +150,24 @@ struct kept {
   std::uint64_t total;
 };
 
+/// Candidates as entries of a descent by their logits.
+struct candidates_by_logit {
+  candidates of;
+
+  template <typename Visit>
+  __device__ void for_each(const Visit& visit) const {
+    of.for_each([&](std::uint32_t, float logit, std::uint64_t weight) { visit(to_key(logit), weight); });
+  }
+  __device__ void focus(std::uint32_t lowest, std::uint32_t highest, std::uint32_t count) {
+    of.focus_on_logits(from_key(lowest), from_key(highest), count);
+  }
+};
+
 __device__ inline kept narrow(const candidates& from, float max, const selection_limits& limits, std::uint64_t total) {
   const double weight_limit = limits.top_p * static_cast<double>(total);
   const mass limit = {limits.by_count ? limits.top_k : any_count,
                       limits.by_weight ? static_cast<std::uint64_t>(ceil(weight_limit)) : any_weight};
-  const descent at = descend(to_key(from.floor()), to_key(max), limit, [&](const auto& visit) {
-    from.for_each([&](std::uint32_t, float logit, std::uint64_t weight) { visit(to_key(logit), weight); });
-  });
+  const descent at = descend(to_key(from.floor()), to_key(max), limit, candidates_by_logit{from});
   const auto ties = static_cast<double>(at.here.count);
   double share = 1;
   if (limits.by_weight)
@@ -182,16 +192,28 @@ __device__ inline kept keep_all(const candidates& from) {
   return {0, 0, total.weight};
 }
 
+/// What is kept of them as entries of a descent by the complements of their ids: lower ids come first.
+struct kept_by_token {
+  candidates of;
+  std::uint32_t threshold;
+  std::uint64_t tie_weight;
+
+  template <typename Visit>
+  __device__ void for_each(const Visit& visit) const {
+    of.for_each([&](std::uint32_t token, float logit, std::uint64_t weight) {
+      const std::uint32_t key = to_key(logit);
+      const std::uint64_t kept_weight = key > threshold ? weight : key == threshold ? tie_weight : 0;
+      if (kept_weight > 0) visit(~token, kept_weight);
+    });
+  }
+  __device__ void focus(std::uint32_t lowest, std::uint32_t highest, std::uint32_t) {
+    of.focus_on_tokens(~highest, ~lowest);
+  }
+};
+
 __device__ inline token_id pick(const candidates& from, const kept& of, std::uint32_t vocab, double position) {
-  // From the largest complement of an id down.
-  const descent at =
-      descend(~(vocab - 1), 0xffffffff, {any_count, place_in(of.total, position)}, [&](const auto& visit) {
-        from.for_each([&](std::uint32_t token, float logit, std::uint64_t weight) {
-          const std::uint32_t key = to_key(logit);
-          const std::uint64_t kept_weight = key > of.threshold ? weight : key == of.threshold ? of.tie_weight : 0;
-          if (kept_weight > 0) visit(~token, kept_weight);
-        });
-      });
+  const descent at = descend(~(vocab - 1), 0xffffffff, {any_count, place_in(of.total, position)},
+                             kept_by_token{from, of.threshold, of.tie_weight});
   return static_cast<token_id>(~at.key);
 }
 

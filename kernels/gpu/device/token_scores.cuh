@@ -5,6 +5,29 @@
 /// row.
 namespace skein::kernels::gpu {
 
+/// Entries of a descent by their logits, and those of one logit by their ids, lower ones first.
+struct best_by_logit {
+  const best_token* entries;
+  std::uint32_t count;
+
+  template <typename Visit>
+  __device__ void for_each(const Visit& visit) const {
+    for (std::uint32_t i = threadIdx.x; i < count; i += mass_threads) visit(to_key(entries[i].logit), 0);
+  }
+  __device__ void focus(std::uint32_t, std::uint32_t, std::uint32_t) {}
+};
+struct best_by_token {
+  const best_token* entries;
+  std::uint32_t count, logit_key;
+
+  template <typename Visit>
+  __device__ void for_each(const Visit& visit) const {
+    for (std::uint32_t i = threadIdx.x; i < count; i += mass_threads)
+      if (to_key(entries[i].logit) == logit_key) visit(~static_cast<std::uint32_t>(entries[i].token), 0);
+  }
+  __device__ void focus(std::uint32_t, std::uint32_t, std::uint32_t) {}
+};
+
 /// Writes the best `top` of the `count` entries in falling order, lower ids first among equals; all, if fewer.
 __device__ inline void keep_best(const best_token* entries, std::uint32_t count, std::uint32_t top, best_token* out) {
   __shared__ best_token few[mass_threads];
@@ -12,15 +35,10 @@ __device__ inline void keep_best(const best_token* entries, std::uint32_t count,
   // Down to as few entries as there are threads: those above the logit at which `top` is reached, then the lowest ids.
   std::uint32_t lowest_key = 0, highest_id = 0xffffffff;
   if (count > mass_threads) {
-    const descent by_logit = descend(0, 0xffffffff, {top, any_weight}, [&](const auto& visit) {
-      for (std::uint32_t i = threadIdx.x; i < count; i += mass_threads) visit(to_key(entries[i].logit), 0);
-    });
+    const descent by_logit = descend(0, 0xffffffff, {top, any_weight}, best_by_logit{entries, count});
     lowest_key = by_logit.key;
-    const descent by_id = descend(0, 0xffffffff, {top - by_logit.above.count, any_weight}, [&](const auto& visit) {
-      for (std::uint32_t i = threadIdx.x; i < count; i += mass_threads)
-        if (to_key(entries[i].logit) == lowest_key) visit(~static_cast<std::uint32_t>(entries[i].token), 0);
-    });
-    highest_id = ~by_id.key;
+    const mass rest = {top - by_logit.above.count, any_weight};
+    highest_id = ~descend(0, 0xffffffff, rest, best_by_token{entries, count, lowest_key}).key;
   }
   if (threadIdx.x == 0) few_count = 0;
   __syncthreads();

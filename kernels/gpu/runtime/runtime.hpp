@@ -85,6 +85,7 @@ struct launch_shape {
   dim3 grid, block;
   std::size_t shared_bytes = 0;  ///< dynamic shared memory, see dynamic_shared() in device/block.cuh
   stream_handle stream;
+  bool overlaps = false;  ///< the kernel keeps the rules of device/overlap.cuh
 };
 
 #if defined(SKEIN_GPU_EMULATOR)
@@ -101,11 +102,35 @@ template <typename... Parameters>
 result<void> launch(const launch_shape& shape, void (*kernel)(Parameters...),
                     std::type_identity_t<Parameters>... arguments) {
   void* addresses[] = {&arguments..., nullptr};
+#if defined(__CUDACC__)
+  if (shape.overlaps) {
+    cudaLaunchAttribute overlap{};
+    overlap.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    overlap.val.programmaticStreamSerializationAllowed = 1;
+    const cudaLaunchConfig_t config{shape.grid, shape.block, shape.shared_bytes, shape.stream, &overlap, 1};
+    return outcome(cudaLaunchKernelExC(&config, reinterpret_cast<const void*>(kernel), addresses), shape.name);
+  }
+#endif
   return outcome(SKEIN_GPU(LaunchKernel)(reinterpret_cast<const void*>(kernel), shape.grid, shape.block, addresses,
                                          shape.shared_bytes, shape.stream),
                  shape.name);
 }
 #endif
+
+/// Lets a kernel ask for more dynamic shared memory than the 48 KiB that need no asking; an error where the device has
+/// less. For the device in use.
+template <typename... Parameters>
+result<void> allow_shared_bytes([[maybe_unused]] void (*kernel)(Parameters...), [[maybe_unused]] std::size_t bytes) {
+#if defined(__CUDACC__) || defined(__HIPCC__)
+  const auto code =
+      SKEIN_GPU(FuncSetAttribute)(reinterpret_cast<const void*>(kernel),
+                                  SKEIN_GPU(FuncAttributeMaxDynamicSharedMemorySize), static_cast<int>(bytes));
+  if (code != SKEIN_GPU(Success)) static_cast<void>(SKEIN_GPU(GetLastError)());  // it is answered here
+  return outcome(code, "asking for shared memory");
+#else
+  return {};
+#endif
+}
 
 #if !defined(SKEIN_GPU_EMULATOR)
 using half = ::__half;

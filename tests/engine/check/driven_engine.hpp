@@ -6,8 +6,8 @@
 
 #include "engine/engine.hpp"
 
-/// Sequences driven through an engine as the device actor does it, for comparisons of engines. What an engine refuses is
-/// thrown as std::runtime_error: there is nothing to compare then.
+/// Sequences driven through an engine as the device actor does it, for comparisons of engines. What an engine refuses
+/// is thrown as std::runtime_error: there is nothing to compare then.
 namespace skein::test {
 
 using sequences = std::vector<std::vector<token_id>>;

@@ -80,7 +80,8 @@ sequences read_sequences(const std::string& path, std::uint32_t vocab) {
   return all;
 }
 
-std::unique_ptr<engine::engine> open(const cli::opened_model& model, const options& of, bool judge, std::uint32_t slots) {
+std::unique_ptr<engine::engine> open(const cli::opened_model& model, const options& of, bool judge,
+                                     std::uint32_t slots) {
   cli::engine_wish wish;
   wish.device = judge ? "cpu" : of.device;
   wish.dtype = judge ? "fp32" : of.dtype;
@@ -104,8 +105,10 @@ void compare(report& to, const std::string& what, const std::vector<std::vector<
     for (std::size_t at = 0; at < expected[i].size(); at += vocab, ++positions) {
       const float *mine = &got[i][at], *judge = &expected[i][at];
       for (std::uint32_t v = 0; v < vocab; ++v) {
-        if (std::isfinite(mine[v])) error = std::max<double>(error, std::abs(mine[v] - judge[v]));
-        else ++broken;
+        if (std::isfinite(mine[v]))
+          error = std::max<double>(error, std::abs(mine[v] - judge[v]));
+        else
+          ++broken;
       }
       const float* const best = std::max_element(judge, judge + vocab);
       float second = -INFINITY;
@@ -122,8 +125,7 @@ void compare(report& to, const std::string& what, const std::vector<std::vector<
 
 std::uint64_t different_rows(const std::vector<float>& a, const std::vector<float>& b, std::uint32_t vocab) {
   std::uint64_t count = 0;
-  for (std::size_t at = 0; at < a.size(); at += vocab)
-    count += std::memcmp(&a[at], &b[at], vocab * sizeof(float)) != 0;
+  for (std::size_t at = 0; at < a.size(); at += vocab) count += std::memcmp(&a[at], &b[at], vocab * sizeof(float)) != 0;
   return count;
 }
 

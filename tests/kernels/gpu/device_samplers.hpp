@@ -1,8 +1,9 @@
 #pragma once
-#include <boost/test/unit_test.hpp>
+#include <algorithm>
 #include <span>
 #include <vector>
 
+#include "base/check.hpp"
 #include "kernels/gpu/sampling.hpp"
 #include "sampling/sampler.hpp"
 
@@ -37,7 +38,7 @@ class device_array {
  public:
   explicit device_array(std::size_t count) : device_(count), pinned_(count) {}
   void write(std::span<const T> values, const gpu::stream& in) {
-    BOOST_REQUIRE(values.size() <= pinned_.size());
+    check(values.size() <= pinned_.size());
     std::ranges::copy(values, pinned_.data());
     gpu::require(gpu::copy_to_device(device_.data(), pinned_.data(), values.size_bytes(), in));
     gpu::require(in.synchronize());
@@ -108,6 +109,15 @@ class pinned_position {
     return {record_.data(), tokens_.data(), penalties_.data(), static_cast<std::uint32_t>(tokens_.size())};
   }
   [[nodiscard]] gpu::slot_record& record() const { return *record_.data(); }
+  void fill(const sampling::sampler::saved& from) const {
+    check(from.penalties.size() <= tokens_.size());
+    record() = {};
+    record().generated = from.generated;
+    for (const auto& [token, penalty] : from.penalties) {
+      tokens_.data()[record().penalty_count] = token;
+      penalties_.data()[record().penalty_count++] = penalty;
+    }
+  }
   [[nodiscard]] sampling::sampler::saved saved() const {
     sampling::sampler::saved out{record().generated, {}};
     for (std::uint32_t i = 0; i < record().penalty_count; ++i)

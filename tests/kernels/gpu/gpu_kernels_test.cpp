@@ -141,6 +141,36 @@ BOOST_AUTO_TEST_CASE(a_row_of_a_product_hangs_on_no_other_row) {
   });
 }
 
+BOOST_AUTO_TEST_CASE(parts_of_a_product_add_up_to_the_bits_of_the_whole) {
+  for_seeds(12, [](random_numbers& random) {
+    const stream in;
+    const element type = pick(random);
+    const std::uint32_t rows = 1 + random.below(30), outputs = 4 * (1 + random.below(40)),
+                        inputs = 1 + random.below(900);
+    const std::uint32_t segments = segments_of(inputs);
+    BOOST_TEST(segments >= 1u);
+    BOOST_TEST(segments <= 4u);
+    batch_upload upload(rows, 1, 1);
+    const std::vector<token_id> ids(rows, 0);
+    const std::vector<kernels::sequence_run> runs{{0, 0, rows}};
+    require(upload.send_rows({ids, runs}, in));
+    const device_values matrix(tiled(random_values(random, outputs * inputs), outputs, inputs), type);
+    const device_values x(random_values(random, std::size_t{rows} * padded(inputs)), type);
+    const device_values whole(values(rows * outputs), element::f32);
+    const device_values parts(values(segments * rows * outputs), element::f32);
+    product p{matrix.data(),  x.data(), whole.data(),      outputs, inputs,
+              padded(inputs), outputs,  finish::store_f32, segments};
+    require(matmul(in, type, {&p, 1}, &upload.on_device().counts->rows, rows));
+    p.how = finish::store_parts, p.out = parts.data(), p.part_stride = rows * outputs;
+    require(matmul(in, type, {&p, 1}, &upload.on_device().counts->rows, rows));
+    const values each = parts.read(in);
+    values sums(each.begin(), each.begin() + static_cast<std::ptrdiff_t>(rows * outputs));
+    for (std::uint32_t s = 1; s < segments; ++s)
+      for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += each[s * sums.size() + i];
+    BOOST_TEST(same_bits(whole.read(in), sums));
+  });
+}
+
 BOOST_AUTO_TEST_CASE(embed_and_norm_wanted_are_layer_norms) {
   for_seeds(10, [](random_numbers& random) {
     const stream in;
@@ -164,8 +194,8 @@ BOOST_AUTO_TEST_CASE(embed_and_norm_wanted_are_layer_norms) {
     require(tick.upload.send_wanted(wanted, in));
     const std::uint32_t stride = width + 8;
     const device_values normed(values(wanted.size() * stride, 7.0f), type);
-    require(
-        norm_wanted(in, tick.on_device(), type, x.floats(), {w.floats(), b.floats()}, normed.data(), stride, width));
+    require(norm_wanted(in, tick.on_device(), type, {x.floats(), {}}, {w.floats(), b.floats()}, normed.data(), stride,
+                        width));
     values expected_normed(wanted.size() * stride, 7.0f);
     for (std::size_t i = 0; i < wanted.size(); ++i)
       kernels::layer_norm(row_of(got, width, wanted[i]), weight, bias, kernels::layer_norm_eps,
@@ -186,7 +216,22 @@ BOOST_AUTO_TEST_CASE(token_shift_mixes_each_row_with_the_one_before) {
     const device_values on_device(x, element::f32), prev(x_prev, element::f32);
     const device_values w(weight, element::f32), b(bias, element::f32);
     token_shift_parameters of;
-    of.x = on_device.floats(), of.norm = {w.floats(), b.floats()};
+    // Every other time x comes in two halves: x itself and the parts of a product, which must be added in their order.
+    const bool adds = random.below(2) == 0;
+    const std::uint32_t parts = 1 + random.below(4);
+    const values pieces = random_values(random, parts * x.size(), 2);
+    const device_values addends(pieces, element::f32), sum(values(x.size()), element::f32);
+    values sums = x;
+    if (adds) {
+      of.from.added = {addends.floats(), width, parts, x.size()};
+      of.sum = sum.floats();
+      for (std::size_t i = 0; i < x.size(); ++i) {
+        float all = pieces[i];
+        for (std::uint32_t p = 1; p < parts; ++p) all += pieces[p * x.size() + i];
+        sums[i] = x[i] + all;
+      }
+    }
+    of.from.x = on_device.floats(), of.norm = {w.floats(), b.floats()};
     of.x_prev = prev.floats(), of.slot_bytes = width * sizeof(float);
     of.width = of.out_stride = width, of.shifts = shifts;
     std::vector<values> mixes;
@@ -204,7 +249,7 @@ BOOST_AUTO_TEST_CASE(token_shift_mixes_each_row_with_the_one_before) {
     for (const auto& run : tick.runs) {
       std::ranges::copy(row_of(x_prev, width, run.slot), before.begin());
       for (std::uint32_t t = run.first_row; t < run.first_row + run.rows; ++t) {
-        kernels::layer_norm(row_of(x, width, t), weight, bias, kernels::layer_norm_eps, now);
+        kernels::layer_norm(row_of(sums, width, t), weight, bias, kernels::layer_norm_eps, now);
         for (std::uint32_t i = 0; i < shifts; ++i)
           kernels::token_shift(now, before, mixes[i], row_of(expected[i], width, t));
         before = now;
@@ -215,6 +260,7 @@ BOOST_AUTO_TEST_CASE(token_shift_mixes_each_row_with_the_one_before) {
       BOOST_TEST(difference(memory[2 * i + 1].read(in), expected[i]) < tolerance(type));
     BOOST_TEST(difference(prev.read(in), expected_prev) < tolerance(element::f32));
     BOOST_TEST(same_bits(on_device.read(in), x));
+    if (adds) BOOST_TEST(same_bits(sum.read(in), sums));
   });
 }
 

@@ -23,7 +23,7 @@ class model_stages final : public kernels::stages {
 
   void embed(const kernels::batch& rows) override {
     note(upload_.send_rows(rows, stream_));
-    note(model_.queue_forward(upload_.on_device(), stream_));
+    note(model_.queue_forward(upload_.on_device(), rows.runs, stream_));
   }
   void time_mix_in(std::uint32_t, const kernels::batch&) override {}
   void time_mix_state(std::uint32_t, const kernels::batch&) override {}

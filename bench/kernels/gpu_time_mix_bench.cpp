@@ -1,0 +1,330 @@
+// The time-mix kernels on the card: first whether they are right, then how fast they are.
+//
+//     time_mix_gpu_bench [--quick]      exit 1 when a result is wrong; --quick leaves the large sizes out
+//
+// Right: token after token against the primitives of kernels/reference, and against itself with the runs cut into
+// pieces, to the last bit; chunks against token after token, on the device.
+// Fast: microseconds a launch, of many in one graph. In decode, states of as many layers take turns that no cache holds
+// them, and the share is that of the bytes of states, read and written, at 4.3 TB/s.
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <numeric>
+#include <string_view>
+
+#include "kernels/gpu/batch_upload.hpp"
+#include "kernels/gpu/state.hpp"
+#include "kernels/gpu/wkv_chunks.hpp"
+#include "tests/kernels/gpu/time_mix_case.hpp"
+
+using namespace skein;
+using namespace skein::test;
+using namespace skein::kernels::gpu;
+using values = std::vector<float>;
+
+namespace {
+
+constexpr double bytes_a_second = 4.3e12;
+constexpr std::uint32_t head = kernels::gpu::head_size;
+bool all_right = true;
+
+const char* name_of(element e) { return e == element::f32 ? "fp32" : e == element::f16 ? "fp16" : "bf16"; }
+
+/// An array on the device that holds `values`, again and again.
+class repeated {
+ public:
+  repeated(const values& once, element type, std::size_t count, const stream& in)
+      : memory_(count * element_bytes(type)) {
+    const auto bytes = encode(once, stored_as(type));
+    const pinned_buffer<std::byte> pinned(bytes.size());
+    std::ranges::copy(bytes, pinned.data());
+    const std::size_t all = memory_.bytes();
+    std::size_t there = std::min(bytes.size(), all);
+    require(copy_to_device(memory_.data(), pinned.data(), there, in));
+    for (; there < all; there += std::min(there, all - there))
+      require(copy_on_device(memory_.data() + there, memory_.data(), std::min(there, all - there), in));
+    require(in.synchronize());
+  }
+  [[nodiscard]] void* data() const { return memory_.data(); }
+  [[nodiscard]] float* floats() const { return reinterpret_cast<float*>(memory_.data()); }
+
+ private:
+  device_buffer<std::byte> memory_;
+};
+
+values read(const void* from, element type, std::size_t count, const stream& in) {
+  const pinned_buffer<std::byte> pinned(count * element_bytes(type));
+  require(copy_to_host(pinned.data(), from, pinned.bytes(), in));
+  require(in.synchronize());
+  const std::vector<std::byte> bytes(pinned.all().begin(), pinned.all().end());
+  values out(count);
+  copy_to_f32(view_of(bytes, stored_as(type), {static_cast<std::int64_t>(count)}), out);
+  return out;
+}
+
+/// One layer's inputs for `rows` rows, and states of `slots` sequences with `layers` layers each.
+class layer_on_device {
+ public:
+  layer_on_device(const time_mix_case& given, element type, element state_type, std::uint32_t rows, std::uint32_t slots,
+                  std::uint32_t layers, const stream& in)
+      : layout_{layers, given.width, state_type}, slots_(slots), type_(type), rows_(rows) {
+    kept_.reserve(32);
+    const std::size_t count = std::size_t{rows} * given.width;
+    const auto rows_of = [&](const values& all, element as) {
+      return product_rows{kept_.emplace_back(all, as, count, in).data(), given.width, 0, 0};
+    };
+    const auto vector = [&](const values& all) {
+      return kept_.emplace_back(all, element::f32, all.size(), in).floats();
+    };
+    const element gate = gate_element(type);
+    of.r = rows_of(given.r, type), of.k = rows_of(given.k, type), of.v = rows_of(given.v, type);
+    of.w_out = rows_of(given.w_out, gate), of.a_out = rows_of(given.a_out, gate);
+    of.v_out = rows_of(given.v_out, gate), of.g_out = rows_of(given.g_out, gate);
+    of.v_first = kept_.emplace_back(given.v_first, type, count, in).data();
+    of.y = kept_.emplace_back(values{0}, type, count, in).data();
+    of.w0 = vector(given.w0), of.a0 = vector(given.a0), of.v0 = vector(given.v0);
+    of.k_k = vector(given.k_k), of.k_a = vector(given.k_a), of.r_k = vector(given.r_k);
+    of.ln_x_weight = vector(given.ln_x_weight), of.ln_x_bias = vector(given.ln_x_bias);
+    states_ = kept_.emplace_back(values{0}, element::f32, slots * layout_.bytes() / sizeof(float), in).data();
+    of.slot_bytes = layout_.bytes(), of.width = given.width;
+    choose_layer(0);
+  }
+
+  void choose_layer(std::uint32_t layer) { of.state = static_cast<char*>(states_) + layout_.wkv(layer); }
+  /// Of one layer: [slot, head, value, key].
+  void write_states(const values& states, const stream& in) const {
+    for (slot_id s = 0; s < slots_; ++s) {
+      values canonical(2 * of.width, 0.0f);
+      const auto from = states.begin() + static_cast<std::ptrdiff_t>(s * layout_.wkv_floats());
+      canonical.insert(canonical.end(), from, from + static_cast<std::ptrdiff_t>(layout_.wkv_floats()));
+      const repeated on_device(canonical, element::f32, canonical.size(), in);
+      require(state_from_canonical(in, layout_, on_device.floats(), slot(s)));
+      require(in.synchronize());
+    }
+  }
+  [[nodiscard]] values read_states(const stream& in) const {
+    values all;
+    for (slot_id s = 0; s < slots_; ++s) {
+      const device_buffer<float> canonical(layout_.canonical_floats());
+      require(state_to_canonical(in, layout_, slot(s), canonical.data()));
+      const values one = read(canonical.data(), element::f32, canonical.size(), in);
+      all.insert(all.end(), one.begin() + 2 * of.width, one.end());
+    }
+    return all;
+  }
+  [[nodiscard]] values read_y(const stream& in) const { return read(of.y, type_, std::size_t{rows_} * of.width, in); }
+
+  time_mix_parameters of;
+
+ private:
+  [[nodiscard]] char* slot(slot_id s) const { return static_cast<char*>(states_) + s * layout_.bytes(); }
+
+  slot_layout layout_;
+  std::uint32_t slots_;
+  element type_;
+  std::uint32_t rows_;
+  std::vector<repeated> kept_;
+  void* states_ = nullptr;
+};
+
+/// Runs of so many rows, in slots 0, 1, ...
+struct tick {
+  tick(const std::vector<std::uint32_t>& lengths, const stream& in)
+      : rows(std::accumulate(lengths.begin(), lengths.end(), 0u)),
+        upload(rows, static_cast<std::uint32_t>(lengths.size()), 1) {
+    for (const std::uint32_t length : lengths) {
+      const std::uint32_t first = runs.empty() ? 0 : runs.back().first_row + runs.back().rows;
+      runs.push_back({static_cast<slot_id>(runs.size()), first, length});
+    }
+    send(in);
+  }
+  void send(const stream& in) { require(upload.send_rows({std::vector<token_id>(rows), runs}, in)); }
+  [[nodiscard]] const device_batch& batch() const { return upload.on_device(); }
+
+  std::uint32_t rows;
+  std::vector<kernels::sequence_run> runs;
+  batch_upload upload;
+};
+
+// ---- right ----
+
+/// Largest and mean difference by the largest expected value.
+struct difference {
+  double largest = 0, mean = 0;
+};
+difference between(const values& got, const values& expected) {
+  double most = 0, sum = 0, scale = 0;
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    const double d = std::abs(double{got[i]} - expected[i]);
+    most = std::isnan(d) ? INFINITY : std::max(most, d);
+    sum += d;
+    scale = std::max(scale, std::abs(double{expected[i]}));
+  }
+  return {most / scale, sum / scale / static_cast<double>(got.size())};
+}
+
+void judge(const char* what, element type, element state_type, const difference& y, const difference& state,
+           double y_limit, double state_limit) {
+  const bool right = y.largest <= y_limit && state.largest <= state_limit;
+  all_right = all_right && right;
+  std::printf("%-34s %s, state %s   y %.2e (mean %.1e)   state %.2e (mean %.1e)   %s\n", what, name_of(type),
+              name_of(state_type), y.largest, y.mean, state.largest, state.mean, right ? "right" : "WRONG");
+}
+
+/// What storing costs by itself.
+double of_type(element e) { return e == element::f32 ? 0 : e == element::f16 ? 1e-3 : 8e-3; }
+
+void check_kernels(element type, element state_type, bool extreme) {
+  const stream in;
+  const std::vector<std::uint32_t> lengths{300, 1, 64, 33, 7, 129};
+  tick given_tick(lengths, in);
+  const auto slots = static_cast<std::uint32_t>(lengths.size());
+  random_numbers random(extreme ? 2 : 1);
+  time_mix_case given(random, type, 3, given_tick.rows, slots, extreme);
+  layer_on_device plain(given, type, state_type, given_tick.rows, slots, 1, in);
+  layer_on_device chunked(given, type, state_type, given_tick.rows, slots, 1, in);
+  layer_on_device cut(given, type, state_type, given_tick.rows, slots, 1, in);
+  for (const layer_on_device* layer : {&plain, &chunked, &cut}) layer->write_states(given.states, in);
+  given.states = plain.read_states(in);
+
+  require(time_mix(in, given_tick.batch(), type, state_type, plain.of));
+  const values y = plain.read_y(in), states = plain.read_states(in);
+  values expected(y.size());
+  for (const auto& run : given_tick.runs)
+    for (std::uint32_t t = run.first_row; t < run.first_row + run.rows; ++t)
+      given.take_token(run.slot, t, false, expected);
+  const double of_states = state_type == element::f16 ? 5e-3 : 1e-5;
+  judge(extreme ? "by reference, extreme" : "by reference", type, state_type, between(y, expected),
+        between(states, given.states), std::max(of_type(type), of_states), of_states);
+
+  // Every run in two pieces, a tick each.
+  const auto whole = given_tick.runs;
+  for (const bool second : {false, true}) {
+    given_tick.runs = whole;
+    std::erase_if(given_tick.runs, [](const auto& run) { return run.rows == 1; });
+    for (auto& run : given_tick.runs) {
+      const std::uint32_t first = 1 + run.rows / 3;
+      run = second ? kernels::sequence_run{run.slot, run.first_row + first, run.rows - first}
+                   : kernels::sequence_run{run.slot, run.first_row, first};
+    }
+    if (!second) given_tick.runs.push_back(whole[1]);
+    given_tick.send(in);
+    require(time_mix(in, given_tick.batch(), type, state_type, cut.of));
+    require(in.synchronize());
+  }
+  given_tick.runs = whole;
+  given_tick.send(in);
+  judge("cut into pieces", type, state_type, between(cut.read_y(in), y), between(cut.read_states(in), states), 0, 0);
+
+  if (!chunked_time_mix::available()) return;
+  chunked_time_mix chunks(given.width, type, given_tick.rows, slots);
+  require(chunks.plan(in, given_tick.batch(), given_tick.runs));
+  require(chunks.run(in, state_type, chunked.of));
+  chunked.of.rows_max = chunked_rows_min - 1;
+  require(time_mix(in, given_tick.batch(), type, state_type, chunked.of));
+  judge(extreme ? "chunks, extreme" : "chunks", type, state_type, between(chunked.read_y(in), y),
+        between(chunked.read_states(in), states), std::max({of_type(type), of_states, 2e-3}),
+        std::max(of_states, 2e-3));
+}
+
+// ---- fast ----
+
+/// Microseconds of one of `count` steps in a graph; queue(i) queues the i-th.
+template <typename Queue>
+double microseconds(const stream& in, std::uint32_t count, const Queue& queue) {
+  auto recorded = graph::record(in, [&]() -> result<void> {
+    for (std::uint32_t i = 0; i < count; ++i)
+      if (auto r = queue(i); !r) return r;
+    return {};
+  });
+  if (!recorded) throw device_failure(recorded.error());
+  std::vector<double> times;
+  for (int round = 0; round < 7; ++round) {
+    require(in.synchronize());
+    const auto start = std::chrono::steady_clock::now();
+    require(recorded->launch(in));
+    require(in.synchronize());
+    times.push_back(std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - start).count() /
+                    count);
+  }
+  std::ranges::sort(times);
+  return times[times.size() / 2];
+}
+
+void time_decode(element state_type, std::uint32_t heads, std::uint32_t batch) {
+  const stream in;
+  const std::size_t state_bytes = std::size_t{batch} * heads * head * head * element_bytes(state_type);
+  const auto layers =
+      static_cast<std::uint32_t>(std::clamp<std::size_t>((std::size_t{256} << 20) / state_bytes, 1, 256));
+  random_numbers random(3);
+  const time_mix_case given(random, element::f16, heads, 64, 1);
+  layer_on_device layer(given, element::f16, state_type, batch, batch, layers, in);
+  const tick one_each(std::vector<std::uint32_t>(batch, 1), in);
+  const double us = microseconds(in, std::max(layers, 64u), [&](std::uint32_t i) {
+    layer.choose_layer(i % layers);
+    return time_mix(in, one_each.batch(), element::f16, state_type, layer.of);
+  });
+  std::printf("decode   %2u heads  state %s  batch %4u   %9.2f us   %5.1f %% of 4.3 TB/s\n", heads, name_of(state_type),
+              batch, us, 2e8 * static_cast<double>(state_bytes) / (us * 1e-6) / bytes_a_second);
+}
+
+void time_prefill(std::uint32_t heads, std::uint32_t runs, std::uint32_t rows_each, double target_us) {
+  const stream in;
+  random_numbers random(4);
+  const time_mix_case given(random, element::f16, heads, 64, 1);
+  const std::uint32_t rows = runs * rows_each;
+  const layer_on_device layer(given, element::f16, element::f32, rows, runs, 1, in);
+  const tick all(std::vector<std::uint32_t>(runs, rows_each), in);
+  const double plain = microseconds(
+      in, 4, [&](std::uint32_t) { return time_mix(in, all.batch(), element::f16, element::f32, layer.of); });
+  std::printf("prefill  %2u heads  %u x %u tokens   token by token %.1f us", heads, runs, rows_each, plain);
+  if (chunked_time_mix::available()) {
+    chunked_time_mix chunks(given.width, element::f16, rows, runs);
+    require(chunks.plan(in, all.batch(), all.runs));
+    const auto time = [&](auto step) { return microseconds(in, 32, [&](std::uint32_t) { return step(); }); };
+    const double whole = time([&] { return chunks.run(in, element::f32, layer.of); });
+    const double describe = time([&] { return chunks.describe(in, layer.of); });
+    const double carry = time([&] { return chunks.carry(in, element::f32, layer.of); });
+    const double finish = time([&] { return chunks.finish(in, layer.of); });
+    std::printf("   chunks %.1f us = describe %.1f + carry %.1f + finish %.1f", whole, describe, carry, finish);
+    if (target_us > 0) std::printf("   (wanted: %.0f)", target_us);
+  }
+  std::printf("\n");
+}
+
+void run_all(bool quick) {
+  require(use_device(0));
+  const auto device = describe_device(0);
+  if (!device) throw device_failure(device.error());
+  std::printf("device: %s; chunks on tensor cores: %s\n", device->name.c_str(),
+              chunked_time_mix::available() ? "yes" : "no");
+  for (const element type : {element::f32, element::f16, element::bf16})
+    for (const element state_type : {element::f32, element::f16})
+      for (const bool extreme : {false, true}) check_kernels(type, state_type, extreme);
+  for (const std::uint32_t heads : {64u, 32u})
+    for (const element state_type : {element::f32, element::f16})
+      for (const std::uint32_t batch : {1u, 8u, 32u, 128u, 320u, 960u})
+        if (!quick || batch == 1) time_decode(state_type, heads, batch);
+  time_prefill(32, 1, quick ? 64 : 1024, 60);
+  if (quick) return;
+  time_prefill(64, 1, 512, 60);
+  time_prefill(64, 1, 4096, 250);
+  time_prefill(64, 16, 32, 0);
+  time_prefill(64, 8, 512, 0);
+  time_prefill(64, 32, 128, 0);
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+  try {
+    run_all(count > 1 && std::string_view(arguments[1]) == "--quick");
+  } catch (const std::exception& failure) {
+    std::printf("%s\n", failure.what());
+    return 1;
+  }
+  std::printf("%s\n", all_right ? "all results are right" : "SOME RESULTS ARE WRONG");
+  return all_right ? 0 : 1;
+}

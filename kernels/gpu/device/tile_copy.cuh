@@ -1,0 +1,60 @@
+#pragma once
+#include <cuda.h>
+
+#include <cstdint>
+
+/// The copy engine of sm_90 and the barriers in shared memory that tell when a copy has arrived (PTX ISA, "mbarrier"
+/// and "cp.async.bulk.tensor"). CUDA only.
+namespace skein::kernels::gpu {
+
+__device__ inline std::uint32_t shared_address(const void* at) {
+  return static_cast<std::uint32_t>(__cvta_generic_to_shared(at));
+}
+
+/// A barrier whose phases are numbered from 0: phase i is over when `arrivals` threads have arrived and all bytes that
+/// were announced are there.
+struct phase_barrier {
+  std::uint64_t state;
+
+  __device__ void init(unsigned arrivals) {
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(shared_address(&state)), "r"(arrivals));
+  }
+  __device__ void arrive() {
+    asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(shared_address(&state)) : "memory");
+  }
+  __device__ void arrive_expecting(unsigned bytes) {
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(&state)), "r"(bytes)
+                 : "memory");
+  }
+  /// Waits for the end of a phase of the parity of `phase`; only the phase at work and the one before may be asked for.
+  __device__ void wait(unsigned phase) {
+    asm volatile(
+        "{\n.reg .pred done;\nagain:\nmbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n@done bra over;\n"
+        "bra again;\nover:\n}\n" ::"r"(shared_address(&state)),
+        "r"(phase & 1)
+        : "memory");
+  }
+};
+
+/// Makes freshly initialised barriers known to the copy engine.
+__device__ inline void publish_barriers() {
+  asm volatile("fence.mbarrier_init.release.cluster;\nfence.proxy.async.shared::cta;" ::: "memory");
+}
+
+/// What a copy does to the L2 cache.
+enum class cache_use : std::uint64_t {
+  streamed = 0x12F0000000000000,  ///< read once: goes first
+  shared = 0x14F0000000000000,    ///< read by many blocks: goes last
+};
+
+/// Copies the map's box at (column, row) to `to` and reports its bytes to `arrived`.
+__device__ inline void copy_tile(void* to, const CUtensorMap& map, std::uint32_t column, std::uint32_t row,
+                                 phase_barrier& arrived, cache_use use) {
+  asm volatile(
+      "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint"
+      " [%0], [%1, {%2, %3}], [%4], %5;" ::"r"(shared_address(to)),
+      "l"(&map), "r"(column), "r"(row), "r"(shared_address(&arrived.state)), "l"(static_cast<std::uint64_t>(use))
+      : "memory");
+}
+
+}  // namespace skein::kernels::gpu

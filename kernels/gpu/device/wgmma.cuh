@@ -1,0 +1,94 @@
+#pragma once
+#include <cstdint>
+
+#include "kernels/gpu/device/convert.cuh"
+
+/// The matrix instructions of sm_90a (PTX ISA, "wgmma"): the four warps of a warpgroup multiply tiles that lie in
+/// shared memory, 64 x 16 by 16 x `columns`, while they go on. CUDA only.
+namespace skein::kernels::gpu {
+
+/// What an instruction knows of a tile in shared memory: rows of 64 elements, 128 bytes, with the 16-byte pieces of a
+/// row exclusive-ored by the row's number modulo eight (the 128-byte swizzle of the copy engine); the tile begins at a
+/// multiple of 1024 bytes. Adding 2 moves 16 elements along the row.
+__device__ inline std::uint64_t tile_descriptor(const void* tile) {
+  constexpr std::uint64_t eight_rows = 1024 >> 4, swizzle_128 = std::uint64_t{1} << 62;
+  return (__cvta_generic_to_shared(tile) & 0x3ffff) >> 4 | std::uint64_t{1} << 16 | eight_rows << 32 | swizzle_128;
+}
+
+/// Orders what the warpgroup did with registers before the instructions that follow.
+__device__ inline void wgmma_begin() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
+/// Ends a group of instructions.
+__device__ inline void wgmma_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
+/// Waits until at most `left` groups are not done.
+template <int left>
+__device__ void wgmma_wait() {
+  asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(left) : "memory");
+}
+
+// Lists of operands, sixteen at a time.
+#define SKEIN_NAMES_0 "%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15"
+#define SKEIN_NAMES_1 SKEIN_NAMES_0 ",%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,%29,%30,%31"
+#define SKEIN_NAMES_3                                                    \
+  SKEIN_NAMES_1                                                          \
+      ",%32,%33,%34,%35,%36,%37,%38,%39,%40,%41,%42,%43,%44,%45,%46,%47" \
+      ",%48,%49,%50,%51,%52,%53,%54,%55,%56,%57,%58,%59,%60,%61,%62,%63"
+#define SKEIN_NAMES_7                                                                \
+  SKEIN_NAMES_3                                                                      \
+      ",%64,%65,%66,%67,%68,%69,%70,%71,%72,%73,%74,%75,%76,%77,%78,%79"             \
+      ",%80,%81,%82,%83,%84,%85,%86,%87,%88,%89,%90,%91,%92,%93,%94,%95"             \
+      ",%96,%97,%98,%99,%100,%101,%102,%103,%104,%105,%106,%107,%108,%109,%110,%111" \
+      ",%112,%113,%114,%115,%116,%117,%118,%119,%120,%121,%122,%123,%124,%125,%126,%127"
+#define SKEIN_SUMS_4(i) "+f"(sums[i]), "+f"(sums[i + 1]), "+f"(sums[i + 2]), "+f"(sums[i + 3])
+#define SKEIN_SUMS_8(i) SKEIN_SUMS_4(i), SKEIN_SUMS_4(i + 4)
+#define SKEIN_SUMS_16(i) SKEIN_SUMS_8(i), SKEIN_SUMS_8(i + 8)
+#define SKEIN_SUMS_32(i) SKEIN_SUMS_16(i), SKEIN_SUMS_16(i + 16)
+#define SKEIN_SUMS_64(i) SKEIN_SUMS_32(i), SKEIN_SUMS_32(i + 32)
+#define SKEIN_SUMS_128(i) SKEIN_SUMS_64(i), SKEIN_SUMS_64(i + 64)
+// `a`, `b` and `keep` are the numbers of the operands after the sums.
+#define SKEIN_WGMMA(columns, type, names, a, b, keep, sums_list)                                                 \
+  asm volatile("{\n.reg .pred keeps;\nsetp.ne.b32 keeps, %" keep                                                 \
+               ", 0;\n"                                                                                          \
+               "wgmma.mma_async.sync.aligned.m64n" columns "k16.f32." type "." type "\n{" names "}, %" a ", %" b \
+               ", keeps, 1, 1, 0, 0;\n}\n"                                                                       \
+               : sums_list                                                                                       \
+               : "l"(weights), "l"(inputs), "r"(keep_sums))
+#define SKEIN_WGMMA_OF_TYPE(type)                                                        \
+  if constexpr (columns == 8)                                                            \
+    SKEIN_WGMMA("8", type, "%0,%1,%2,%3", "4", "5", "6", SKEIN_SUMS_4(0));               \
+  else if constexpr (columns == 16)                                                      \
+    SKEIN_WGMMA("16", type, "%0,%1,%2,%3,%4,%5,%6,%7", "8", "9", "10", SKEIN_SUMS_8(0)); \
+  else if constexpr (columns == 32)                                                      \
+    SKEIN_WGMMA("32", type, SKEIN_NAMES_0, "16", "17", "18", SKEIN_SUMS_16(0));          \
+  else if constexpr (columns == 64)                                                      \
+    SKEIN_WGMMA("64", type, SKEIN_NAMES_1, "32", "33", "34", SKEIN_SUMS_32(0));          \
+  else if constexpr (columns == 128)                                                     \
+    SKEIN_WGMMA("128", type, SKEIN_NAMES_3, "64", "65", "66", SKEIN_SUMS_64(0));         \
+  else                                                                                   \
+    SKEIN_WGMMA("256", type, SKEIN_NAMES_7, "128", "129", "130", SKEIN_SUMS_128(0))
+
+/// sums = (keep_sums ? sums : 0) + weights [64, 16] * inputs [columns, 16]^T. In sums[4 j + 2 h + e] lies output
+/// 16 * warp + lane / 4 + 8 h of column 8 j + 2 * (lane % 4) + e. Only begun: wgmma_wait ends it.
+template <typename Element, int columns>
+__device__ void wgmma(float (&sums)[columns / 2], std::uint64_t weights, std::uint64_t inputs, int keep_sums) {
+  static_assert(columns == 8 || columns == 16 || columns == 32 || columns == 64 || columns == 128 || columns == 256);
+  if constexpr (std::is_same_v<Element, half>) {
+    SKEIN_WGMMA_OF_TYPE("f16");
+  } else {
+    SKEIN_WGMMA_OF_TYPE("bf16");
+  }
+}
+
+#undef SKEIN_NAMES_0
+#undef SKEIN_NAMES_1
+#undef SKEIN_NAMES_3
+#undef SKEIN_NAMES_7
+#undef SKEIN_SUMS_4
+#undef SKEIN_SUMS_8
+#undef SKEIN_SUMS_16
+#undef SKEIN_SUMS_32
+#undef SKEIN_SUMS_64
+#undef SKEIN_SUMS_128
+#undef SKEIN_WGMMA
+#undef SKEIN_WGMMA_OF_TYPE
+
+}  // namespace skein::kernels::gpu

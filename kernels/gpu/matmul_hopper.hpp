@@ -1,0 +1,15 @@
+#pragma once
+#include "kernels/gpu/matmul.hpp"
+
+namespace skein::kernels::gpu {
+
+/// The contract of matmul() on the tensor cores of sm_90a, for fp16 and bf16. The bits are its own: an instruction adds
+/// 16 products at once, and those follow each other in ascending order. Rows beyond *row_count up to `rows_room` may be
+/// read and written, so every buffer has room for them; they touch no others.
+[[nodiscard]] result<void> matmul_hopper(stream_handle in, element type, std::span<const product> products,
+                                         const std::uint32_t* row_count, std::uint32_t rows_room);
+
+/// As matmul_functions::splits: as long as there would be too few blocks if each summed all segments.
+[[nodiscard]] bool hopper_splits(std::span<const product> products, std::uint32_t rows_room);
+
+}  // namespace skein::kernels::gpu

@@ -1,0 +1,8 @@
+// Where there are no tensor cores of sm_90a: on AMD and in the emulator.
+#include "kernels/gpu/matmul.hpp"
+
+namespace skein::kernels::gpu {
+
+result<matmul_functions> choose_matmul(int, element) { return plain_matmul(); }
+
+}  // namespace skein::kernels::gpu

@@ -1,0 +1,82 @@
+#pragma once
+#include <cmath>
+
+#include "kernels/gpu/state.hpp"
+#include "tests/kernels/gpu/device_values.hpp"
+#include "tests/kernels/gpu/time_mix_case.hpp"
+
+namespace skein::test {
+
+/// A case on the device; its states come in through slots of one layer, as they do in a model.
+class time_mix_on_device {
+ public:
+  /// Rounds the case's states as they are stored.
+  time_mix_on_device(time_mix_case& given, random_numbers& random, element type, element state_type, bool first_layer,
+                     std::uint32_t slots, const kernels::gpu::stream& in)
+      : width_(given.width),
+        layout_{1, given.width, state_type},
+        memory_(std::vector<float>(slots * layout_.bytes() / sizeof(float)), element::f32),
+        y_(std::vector<float>(given.r.size()), type),
+        v_first_(given.v_first, type) {
+    const std::size_t state_floats = layout_.wkv_floats();
+    for (slot_id s = 0; s < slots; ++s) {
+      std::vector<float> canonical(2 * width_, 0.0f);
+      const auto state = std::span(given.states).subspan(s * state_floats, state_floats);
+      canonical.insert(canonical.end(), state.begin(), state.end());
+      const device_values on_device(canonical, element::f32);
+      require(kernels::gpu::state_from_canonical(in, layout_, on_device.floats(), slot(s)));
+      std::ranges::copy(state_of(s, in), state.begin());
+    }
+
+    const element gate = kernels::gpu::gate_element(type);
+    kept_.reserve(32);
+    // Of a product: whole rows, or their sums in parts, which the device adds and rounds: multiples of a half of
+    // it, so that no sum is rounded before. In fp32 it would be, so there all parts but the last are 0.
+    const auto product_of = [&](const std::vector<float>& all, element as) -> kernels::gpu::product_rows {
+      const std::uint32_t parts = random.below(4);
+      if (parts == 0) return {kept_.emplace_back(all, as).data(), width_, 0, 0};
+      const std::size_t part_stride = all.size() + 4 * random.below(3);
+      std::vector<float> addends(parts * part_stride, std::nanf(""));
+      for (std::size_t i = 0; i < all.size(); ++i) {
+        float sum = 0;
+        for (std::uint32_t p = 0; p + 1 < parts; ++p)
+          sum += addends[p * part_stride + i] =
+              as == element::f32 ? 0 : all[i] * static_cast<float>(random.below(5)) / 2;
+        addends[(parts - 1) * part_stride + i] = all[i] - sum;
+      }
+      return {kept_.emplace_back(addends, element::f32).data(), width_, parts, part_stride};
+    };
+    const auto vector = [&](const std::vector<float>& all) { return kept_.emplace_back(all, element::f32).floats(); };
+    of.r = product_of(given.r, type), of.k = product_of(given.k, type), of.v = product_of(given.v, type);
+    of.w_out = product_of(given.w_out, gate), of.a_out = product_of(given.a_out, gate);
+    of.v_out = product_of(given.v_out, gate), of.g_out = product_of(given.g_out, gate);
+    of.v_first = v_first_.data(), of.y = y_.data();
+    of.w0 = vector(given.w0), of.a0 = vector(given.a0), of.v0 = vector(given.v0);
+    of.k_k = vector(given.k_k), of.k_a = vector(given.k_a), of.r_k = vector(given.r_k);
+    of.ln_x_weight = vector(given.ln_x_weight), of.ln_x_bias = vector(given.ln_x_bias);
+    of.state = static_cast<char*>(memory_.data()) + layout_.wkv(0), of.slot_bytes = layout_.bytes();
+    of.width = width_, of.first_layer = first_layer;
+  }
+
+  [[nodiscard]] std::vector<float> y(const kernels::gpu::stream& in) const { return y_.read(in); }
+  [[nodiscard]] std::vector<float> v_first(const kernels::gpu::stream& in) const { return v_first_.read(in); }
+  /// [head, value, key]
+  [[nodiscard]] std::vector<float> state_of(slot_id s, const kernels::gpu::stream& in) const {
+    const device_values canonical(std::vector<float>(layout_.canonical_floats()), element::f32);
+    require(kernels::gpu::state_to_canonical(in, layout_, slot(s), canonical.floats()));
+    const auto all = canonical.read(in);
+    return {all.begin() + 2 * width_, all.end()};
+  }
+
+  kernels::gpu::time_mix_parameters of;
+
+ private:
+  [[nodiscard]] char* slot(slot_id s) const { return static_cast<char*>(memory_.data()) + s * layout_.bytes(); }
+
+  std::uint32_t width_;
+  kernels::gpu::slot_layout layout_;
+  device_values memory_, y_, v_first_;
+  std::vector<device_values> kept_;
+};
+
+}  // namespace skein::test
