@@ -29,8 +29,10 @@ constexpr kernels::stage_limits limits{.slots = 5, .max_rows = 80, .max_logit_ro
 constexpr kernels::gpu::model_room room{
     .rows = limits.max_rows, .logit_rows = limits.max_logit_rows, .slots = limits.slots};
 
-stages_ptr make_gpu(const random_rwkv7& model, element type, element state_type = element::f32) {
+stages_ptr make_gpu(const random_rwkv7& model, element type, element state_type = element::f32,
+                    kernels::gpu::invariance invariance = kernels::gpu::invariance::standard) {
   kernels::gpu::gpu_options options;
+  options.invariance = invariance;
   options.matrix_type = type;
   options.state_type = state_type;
   return std::make_unique<model_stages>(model.weights(), options, room);
@@ -75,7 +77,7 @@ BOOST_AUTO_TEST_CASE(neither_cuts_nor_company_change_a_bit) {
   for (const auto& [dims, type, state_type] :
        {std::tuple{base_dims, element::bf16, element::f32}, std::tuple{wide_dims, element::f16, element::f16}}) {
     const random_rwkv7 model(dims, stored_as(type), 3, true);
-    const auto gpu = make_gpu(model, type, state_type);
+    const auto gpu = make_gpu(model, type, state_type, kernels::gpu::invariance::strict);
     std::vector<tokens> ids;
     for (slot_id s = 0; s < limits.slots; ++s) ids.push_back(random_tokens(12 + 7 * s, dims.vocab, 100 + s));
     ids[3] = random_tokens(70, dims.vocab, 4);

@@ -1,6 +1,7 @@
 #pragma once
 #include <math.h>
 
+#include <algorithm>
 #include <bit>
 #include <cstdint>
 #include <cstdlib>
@@ -155,6 +156,9 @@ T atomicMin(T* at, T value) {
   return before;
 }
 inline void __threadfence() {}
+
+using std::max;
+using std::min;
 
 /// IEEE half precision.
 struct half {
