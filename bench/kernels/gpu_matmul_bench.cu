@@ -194,29 +194,27 @@ void time_model(stream& in, const char* name, std::uint32_t width, std::uint32_t
   std::printf("%s: width %u, segments %u\n", name, width, s);
   for (const std::uint32_t rows : {1u, 8u, 16u, 32u, 64u, 128u, 256u, 320u, 512u, 960u, 1024u, 4096u}) {
     if (rows < least || rows > most) continue;
-    const auto of = [&](const matrix_set& m, std::uint32_t n, finish how, std::uint32_t beside = 1) {
-      const std::vector<product> alike(beside, product{.outputs = m.outputs});
-      const bool is_parts = m.segments > 1 && hopper_splits(alike, rows);
-      product p{m.copy(n),
-                x.data(),
-                is_parts || how == finish::store_f32 ? static_cast<void*>(sums.data()) : out.data(),
-                m.outputs,
-                m.inputs,
-                m.inputs,
-                m.outputs,
-                is_parts ? finish::store_parts : how};
-      p.segments = m.segments, p.part_stride = std::size_t{rows} * m.outputs;
+    const auto of = [&](const matrix_set& m, std::uint32_t n, finish how) {
+      void* const to = how == finish::store_f32 ? static_cast<void*>(sums.data()) : out.data();
+      product p{m.copy(n), x.data(), to, m.outputs, m.inputs, m.inputs, m.outputs, how, m.segments};
+      p.part_stride = std::size_t{rows} * m.outputs;
       return p;
+    };
+    const auto run = [&](std::span<product> products) {
+      if (hopper_splits(products, rows))
+        for (product& p : products)
+          if (p.segments > 1) p.how = finish::store_parts, p.out = sums.data();
+      return matmul_hopper(in, element::f16, products, nullptr, rows);
     };
     const int repeats = rows > 512 ? 12 : 48;
     const auto rkv = [&](int i) {
-      const product all[] = {of(rank_in, i, finish::store), of(square, 4 * i, finish::store, 3),
-                             of(square, 4 * i + 1, finish::store, 3), of(square, 4 * i + 2, finish::store, 3)};
-      return matmul_hopper(in, element::f16, all, nullptr, rows);
+      product all[] = {of(rank_in, i, finish::store), of(square, 4 * i, finish::store),
+                       of(square, 4 * i + 1, finish::store), of(square, 4 * i + 2, finish::store)};
+      return run(all);
     };
     const auto one = [&](const matrix_set& m, int n, finish how) {
-      const product p = of(m, n, how);
-      return matmul_hopper(in, element::f16, {&p, 1}, nullptr, rows);
+      product p = of(m, n, how);
+      return run({&p, 1});
     };
     const finish residual = finish::store_f32;
     const double t_rkv = microseconds(in, repeats, rkv);

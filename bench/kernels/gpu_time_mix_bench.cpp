@@ -14,7 +14,7 @@
 #include <numeric>
 #include <string_view>
 
-#include "kernels/gpu/batch_upload.hpp"
+#include "tests/kernels/gpu/batch_upload.hpp"
 #include "kernels/gpu/state.hpp"
 #include "kernels/gpu/wkv_chunks.hpp"
 #include "tests/kernels/gpu/time_mix_case.hpp"

@@ -283,15 +283,6 @@ __device__ void store_tile(const work_item& work, std::uint32_t rows, std::byte*
 template <typename Element, typename t>
 __device__ void store_elements(const work_item& work, std::uint32_t rows, const block_memory& memory,
                                const float (&sums)[t::columns / 2]) {
-  if (p.how == finish::store_f16)
-    store_elements<half, t>(work, rows, memory, sums);
-  else
-    store_elements<Element, t>(work, rows, memory, sums);
-}
-
-template <typename Element, typename t>
-__device__ void store_elements(const work_item& work, std::uint32_t rows, const block_memory& memory,
-                               const float (&sums)[t::columns / 2]) {
   if constexpr (t::whole)
     store_tile<Element, t>(work, rows, memory.result, sums);
   else
@@ -313,11 +304,10 @@ __device__ void store(const work_item& work, std::uint32_t rows, const block_mem
       return for_each_sum<t>(work, rows, sums, [&](std::size_t at, float sum) { floats[at] = sum; });
     default: break;
   }
-  if constexpr (t::whole)
-    store_tile<Element, t>(work, rows, memory.result, sums);
+  if (p.how == finish::store_f16)
+    store_elements<half, t>(work, rows, memory, sums);
   else
-    for_each_sum<t>(work, rows, sums,
-                    [&](std::size_t at, float sum) { static_cast<Element*>(p.out)[at] = from_float<Element>(sum); });
+    store_elements<Element, t>(work, rows, memory, sums);
 }
 
 template <typename Element, typename t>

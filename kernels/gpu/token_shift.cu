@@ -1,4 +1,4 @@
-// A block takes one row, or four neighbours when there are many. It normalises its own rows and the one before,
+// A block takes one row, or two neighbours when there are many. It normalises its own rows and the one before,
 // although another block normalises that as well: to share it would take a second launch, and it comes from the L2
 // cache.
 //
@@ -28,7 +28,7 @@ __device__ row_share load_normed(const token_shift_parameters& of, std::uint32_t
 }
 
 template <typename Element, unsigned rows_each>
-__global__ void token_shift_kernel(device_batch rows, token_shift_parameters of) {
+__global__ void __launch_bounds__(512) token_shift_kernel(device_batch rows, token_shift_parameters of) {
   let_next_kernel_begin();
   wait_for_kernels_before();
   const std::uint32_t first = blockIdx.x * rows_each, end = min(first + rows_each, rows.counts->rows);
@@ -89,7 +89,7 @@ result<void> token_shift(stream_handle in, const device_batch& rows, element typ
   };
   return with_element(type, [&]<typename Element>() {
     return rows.room.rows < many_rows ? launch_blocks(token_shift_kernel<Element, 1>, 1)
-                                      : launch_blocks(token_shift_kernel<Element, 4>, 4);
+                                      : launch_blocks(token_shift_kernel<Element, 2>, 2);
   });
 }
 
