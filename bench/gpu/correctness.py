@@ -142,15 +142,16 @@ def engine_rows(bundle: pathlib.Path, models: dict, oracle: pathlib.Path, np) ->
         random = np.random.RandomState(6)
         crowd = [random.randint(0, 512, length).tolist() for length in random.randint(17, 701, CROWD)]
         jobs = [(name, path, sequences_of(name, oracle, bundle, np), TOKENS) for name, path in models.items()]
-        for name, path, lists, draws in jobs + [("gen, a crowd", models["gen"], crowd, 8)]:
+        jobs = [(*job, invariance) for job in jobs for invariance in ("default", "strict", "fast")]
+        for name, path, lists, draws, invariance in jobs + [("gen, a crowd", models["gen"], crowd, 8, "default")]:
             tokens = pathlib.Path(folder, "tokens")
             tokens.write_text("".join(",".join(map(str, ids)) + "\n" for ids in lists))
             for dtype in ("fp16", "bf16"):
-                command = [bundle / "tests/engine_check", path, tokens, dtype, "cuda", "fp32", str(draws)]
+                command = [bundle / "tests/engine_check", path, tokens, dtype, "cuda", "fp32", str(draws), invariance]
                 ended = subprocess.run(command, env=environment, capture_output=True, text=True)
                 if not ended.stdout:
                     raise RuntimeError(f"engine_check ended with {ended.returncode}: {ended.stderr[-1000:]}")
-                rows += [dict(check, model=name, dtype=dtype) for check in json.loads(ended.stdout)["checks"]]
+                rows += [dict(check, model=f"{name}, {invariance}", dtype=dtype) for check in json.loads(ended.stdout)["checks"]]
     return rows
 
 
