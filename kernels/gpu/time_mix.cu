@@ -8,11 +8,14 @@
 // memory into registers would be the limit for states in 16 bits: vectors are loaded once for both.
 //
 // Nothing but addresses comes before the loads of the state, which take longest; and nothing touches what they bring
-// before the vectors of the first tile are made.
+// before the vectors of the first tile are made. Nor do they wait for the kernels before: counts and runs were there
+// when the first kernel of the tick to overlap another one began, and the states of its layer were when that of the
+// tick before ended.
 #include "kernels/gpu/time_mix.hpp"
 
 #include "base/check.hpp"
 #include "kernels/gpu/device/head_state.cuh"
+#include "kernels/gpu/device/overlap.cuh"
 #include "kernels/gpu/device/time_mix_token.cuh"
 
 namespace skein::kernels::gpu {
@@ -160,12 +163,17 @@ __device__ void read_tile(const time_mix_parameters& of, std::uint32_t row, std:
 template <typename Element, typename Stored>
 __global__ void __launch_bounds__(threads, blocks_each) time_mix_kernel(device_batch rows, time_mix_parameters of) {
   __shared__ shared_tile tile;
+  let_next_kernel_begin();
   const sequence_run run = rows.runs[blockIdx.y];  // beyond the count it says nothing, but it can be read
-  if (blockIdx.y >= rows.counts->runs || run.rows > of.rows_max) return;
+  if (blockIdx.y >= rows.counts->runs || run.rows > of.rows_max) {
+    wait_for_kernels_before();  // who waits for this kernel counts on it that those before are over
+    return;
+  }
   Stored* const head = reinterpret_cast<Stored*>(static_cast<char*>(of.state) + run.slot * of.slot_bytes) +
                        static_cast<std::size_t>(blockIdx.x) * head_size * head_size;
   row_part<Stored> state;
   const auto loaded = state.load(head);
+  wait_for_kernels_before();
 
   const std::uint32_t warp = threadIdx.x / warp_width;
   const std::uint32_t channel = blockIdx.x * head_size + threadIdx.x % warp_width * lane_channels;
@@ -198,7 +206,7 @@ result<void> time_mix(stream_handle in, const device_batch& rows, element type, 
                       const time_mix_parameters& of) {
   check(of.width % head_size == 0);
   check(state_type != element::bf16);
-  const launch_shape shape{"time_mix", {of.width / head_size, rows.room.runs}, {threads}, 0, in};
+  const launch_shape shape{"time_mix", {of.width / head_size, rows.room.runs}, {threads}, 0, in, true};
   return with_element(type, [&]<typename Element>() {
     return state_type == element::f32 ? launch(shape, time_mix_kernel<Element, float>, rows, of)
                                       : launch(shape, time_mix_kernel<Element, half>, rows, of);
