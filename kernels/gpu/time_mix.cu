@@ -11,6 +11,9 @@
 // before the vectors of the first tile are made. Nor do they wait for the kernels before: counts and runs were there
 // when the first kernel of the tick to overlap another one began, and the states of its layer were when that of the
 // tick before ended.
+//
+// When there are many one-token runs, a block takes eight heads: the vectors of all are made at once, and while one
+// state is at work those of the next heads are on their way. Floor: the bytes of the states, read and written.
 #include "kernels/gpu/time_mix.hpp"
 
 #include "base/check.hpp"
@@ -28,14 +31,17 @@ constexpr unsigned lane_keys = head_size / row_lanes;
 constexpr unsigned threads = head_size / lane_rows * row_lanes;
 constexpr unsigned blocks_each = 4;  // of a multiprocessor, by registers: their states on the way are 64 KiB
 constexpr unsigned tile_tokens = threads / warp_width;
+constexpr std::uint32_t heads_each = 8;  // of a block that takes many
+constexpr unsigned tile_places = tile_tokens > heads_each ? tile_tokens : heads_each;
+constexpr unsigned blocks_each_of_many = 3;
+constexpr std::uint32_t many_blocks = 512;  // enough to keep any card busy
 
 /// r, w, k, kk and a_kk in the order of row_part::position, the others by channel.
 struct alignas(16) shared_tile {
-  float r[tile_tokens][head_size], w[tile_tokens][head_size], k[tile_tokens][head_size], v[tile_tokens][head_size];
-  float kk[tile_tokens][head_size], a_kk[tile_tokens][head_size], y[tile_tokens][head_size];
+  float r[tile_places][head_size], w[tile_places][head_size], k[tile_places][head_size], v[tile_places][head_size];
+  float kk[tile_places][head_size], a_kk[tile_places][head_size], y[tile_places][head_size];
   // These are read by their owner only.
-  float bonus[tile_tokens][head_size], g[tile_tokens][head_size];
-  float ln_x_weight[head_size], ln_x_bias[head_size];
+  float bonus[tile_places][head_size], g[tile_places][head_size];
 };
 
 /// A lane's part of its rows of the state: whole packets of keys, every eighth one of a row.
@@ -153,8 +159,8 @@ __device__ void read_tile(const time_mix_parameters& of, std::uint32_t row, std:
   const std::uint32_t first = channel % head_size;
   of_lane y, weight, bias, bonus, g;
   load_floats(&tile.y[t][first], y);
-  load_floats(&tile.ln_x_weight[first], weight);
-  load_floats(&tile.ln_x_bias[first], bias);
+  load_floats(of.ln_x_weight + channel, weight);
+  load_floats(of.ln_x_bias + channel, bias);
   load_floats(&tile.bonus[t][first], bonus);
   load_floats(&tile.g[t][first], g);
   finish_token<Element>(of, row, channel, y, weight, bias, bonus, g);
@@ -178,10 +184,6 @@ __global__ void __launch_bounds__(threads, blocks_each) time_mix_kernel(device_b
   const std::uint32_t warp = threadIdx.x / warp_width;
   const std::uint32_t channel = blockIdx.x * head_size + threadIdx.x % warp_width * lane_channels;
   std::uint32_t row = run.first_row + warp, left = run.rows;  // this warp's token of the tile
-  if (threadIdx.x < head_size) {                              // now, when others wait as well
-    tile.ln_x_weight[threadIdx.x] = of.ln_x_weight[blockIdx.x * head_size + threadIdx.x];
-    tile.ln_x_bias[threadIdx.x] = of.ln_x_bias[blockIdx.x * head_size + threadIdx.x];
-  }
   if (warp < left) fill_tile<Element, Stored>(of, row, channel, tile, warp);
   state.unpack(loaded);
   while (true) {
@@ -200,16 +202,64 @@ __global__ void __launch_bounds__(threads, blocks_each) time_mix_kernel(device_b
   }
 }
 
+/// The same for runs of one row each: each head has the place of a token of the tile.
+template <typename Element, typename Stored>
+__global__ void __launch_bounds__(threads, blocks_each_of_many)
+    many_heads_kernel(device_batch rows, time_mix_parameters of) {
+  constexpr unsigned ahead = sizeof(Stored) == 2 ? 4 : 2;  // states on their way to a block
+  constexpr std::uint32_t head_floats = head_size * head_size;
+  __shared__ shared_tile tile;
+  let_next_kernel_begin();
+  const sequence_run run = rows.runs[blockIdx.y];
+  if (blockIdx.y >= rows.counts->runs || run.rows > of.rows_max) return wait_for_kernels_before();
+  const std::uint32_t first = blockIdx.x * heads_each, left = of.width / head_size - first;
+  const std::uint32_t heads = left < heads_each ? left : heads_each;
+  Stored* const head = reinterpret_cast<Stored*>(static_cast<char*>(of.state) + run.slot * of.slot_bytes) +
+                       static_cast<std::size_t>(first) * head_floats;
+  row_part<Stored> state;
+  typename row_part<Stored>::packets loaded[ahead];
+#pragma unroll
+  for (unsigned i = 0; i < ahead; ++i)
+    if (i < heads) loaded[i] = state.load(head + i * head_floats);
+  wait_for_kernels_before();
+
+  const std::uint32_t warp = threadIdx.x / warp_width, lane_channel = threadIdx.x % warp_width * lane_channels;
+  const auto channel_of = [&](std::uint32_t h) { return (first + h) * head_size + lane_channel; };
+  for (std::uint32_t h = warp; h < heads; h += tile_tokens)
+    fill_tile<Element, Stored>(of, run.first_row, channel_of(h), tile, h);
+  __syncthreads();
+  for (std::uint32_t base = 0; base < heads; base += ahead)
+#pragma unroll
+    for (unsigned i = 0; i < ahead; ++i) {
+      const std::uint32_t h = base + i;
+      if (h >= heads) break;
+      state.unpack(loaded[i]);
+      if (h + ahead < heads) loaded[i] = state.load(head + (h + ahead) * head_floats);
+      float y[lane_rows];
+      state.take(tile, h, y);
+      if (state.lane < lane_rows) tile.y[h][state.value(state.lane)] = state.lane == 0 ? y[0] : y[1];
+      state.store(head + h * head_floats);
+    }
+  __syncthreads();
+  for (std::uint32_t h = warp; h < heads; h += tile_tokens)
+    read_tile<Element>(of, run.first_row, channel_of(h), tile, h);
+}
+
 }  // namespace
 
 result<void> time_mix(stream_handle in, const device_batch& rows, element type, element state_type,
                       const time_mix_parameters& of) {
   check(of.width % head_size == 0);
   check(state_type != element::bf16);
-  const launch_shape shape{"time_mix", {of.width / head_size, rows.room.runs}, {threads}, 0, in, true};
+  const std::uint32_t heads = of.width / head_size, groups = (heads + heads_each - 1) / heads_each;
+  launch_shape shape{"time_mix", {heads, rows.room.runs}, {threads}, 0, in, true};
   return with_element(type, [&]<typename Element>() {
-    return state_type == element::f32 ? launch(shape, time_mix_kernel<Element, float>, rows, of)
-                                      : launch(shape, time_mix_kernel<Element, half>, rows, of);
+    if (rows.room.runs < rows.room.rows || groups * rows.room.runs < many_blocks)
+      return state_type == element::f32 ? launch(shape, time_mix_kernel<Element, float>, rows, of)
+                                        : launch(shape, time_mix_kernel<Element, half>, rows, of);
+    shape.grid.x = groups;
+    return state_type == element::f32 ? launch(shape, many_heads_kernel<Element, float>, rows, of)
+                                      : launch(shape, many_heads_kernel<Element, half>, rows, of);
   });
 }
 
