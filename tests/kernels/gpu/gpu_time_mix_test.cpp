@@ -91,6 +91,30 @@ BOOST_AUTO_TEST_CASE(time_mix_is_what_the_paper_says) {
   });
 }
 
+// A tick of so many one-token runs that blocks take several heads: the same bits as in ticks of a few.
+BOOST_AUTO_TEST_CASE(crowds_change_no_bit) {
+  constexpr std::uint32_t heads = 9, crowd = 260, piece = 26;  // heads: one more than such a block takes
+  for_seeds(2, [](random_numbers& random, element type, element state_type, std::uint64_t) {
+    const stream in;
+    time_mix_case given(random, type, heads, crowd, crowd);
+    const time_mix_on_device together(given, random, type, state_type, false, crowd, in);
+    const time_mix_on_device apart(given, random, type, state_type, false, crowd, in);
+    std::vector<kernels::sequence_run> runs;
+    for (std::uint32_t i = 0; i < crowd; ++i) runs.push_back({(i * 7) % crowd, i, 1});
+    const std::vector<token_id> ids(crowd, 0);
+    batch_upload upload(crowd, crowd, 1);
+    require(upload.send_rows({ids, runs}, in));
+    require(time_mix(in, upload.on_device(), type, state_type, together.of));
+    for (std::uint32_t first = 0; first < crowd; first += piece) {
+      require(in.synchronize());
+      require(upload.send_rows({ids, std::span(runs).subspan(first, piece)}, in));
+      require(time_mix(in, upload.on_device(), type, state_type, apart.of));
+    }
+    BOOST_TEST(same_bits(together.y(in), apart.y(in)));
+    for (slot_id s = 0; s < crowd; s += 13) BOOST_TEST(same_bits(together.state_of(s, in), apart.state_of(s, in)));
+  });
+}
+
 // Operands of 11 bits: measured are up to 7e-4 for y and 4e-4 for states, of the largest.
 BOOST_AUTO_TEST_CASE(chunks_are_what_the_paper_says_but_for_their_rounding) {
   if (!chunked_time_mix::available()) return;  // warps of 64
