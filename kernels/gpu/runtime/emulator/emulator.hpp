@@ -164,6 +164,10 @@ using std::min;
 struct half {
   std::uint16_t bits;
 };
+template <typename Number>
+constexpr Number min(Number a, Number b) {
+  return b < a ? b : a;
+}
 inline float half_to_float(half value) { return f16_to_f32(value.bits); }
 inline half float_to_half(float value) { return {f32_to_f16(value)}; }
 
