@@ -63,8 +63,9 @@ std::size_t slot_bytes(const model::model_info& info) { return info.state.bytes(
 /// How many sequences are resident when nobody says so.
 std::uint32_t chosen_slots(const model::model_info& info, const cli::device_choice& device) {
   if (!device.gpu) return default_slots(slot_bytes(info));
-  constexpr std::size_t weight_bytes = 2, activations = std::size_t{2} << 30;
-  return default_gpu_slots(info.state.bytes(), device.free_bytes, info.parameters * weight_bytes + activations);
+  constexpr std::size_t weight_bytes = 2, activations = std::size_t{2} << 30, sampler_bytes_per_token = 12;
+  return default_gpu_slots(info.state.bytes() + info.vocab * sampler_bytes_per_token, device.free_bytes,
+                           info.parameters * weight_bytes + activations);
 }
 
 void log_memory(const engine::engine_info& info) {

@@ -38,11 +38,12 @@ struct engine_wish {
   std::uint32_t slots = 1;
   std::uint32_t max_tick_tokens = 512;
   std::uint32_t logit_bias_max = 1024;  ///< entries that a sequence may bring
-  std::string model_identity = {};  ///< for states that leave the process; empty: unknown
+  std::string model_identity = {};      ///< for states that leave the process; empty: unknown
 };
 
 /// Builds the engine, with a progress bar on stderr when that is a terminal. Errors: those of choose_device,
-/// invalid_argument for a dtype that the device does not have or an unknown invariance, those of make_cpu_engine and make_gpu_engine.
+/// invalid_argument for a dtype that the device does not have or an unknown invariance, those of make_cpu_engine and
+/// make_gpu_engine.
 [[nodiscard]] result<std::unique_ptr<engine::engine>> open_engine(const opened_model& model, const engine_wish& wish);
 
 }  // namespace skein::cli
