@@ -46,9 +46,12 @@ struct product {
 [[nodiscard]] constexpr std::uint32_t segment_tiles(const product& p) {
   return (padded(p.inputs) / matrix_tile + p.segments - 1) / p.segments;
 }
-/// Four, or fewer where some of four would be empty.
-[[nodiscard]] constexpr std::uint32_t segments_of(std::uint32_t inputs) {
-  const std::uint32_t tiles = padded(inputs) / matrix_tile, each = (tiles + 3) / 4;
+/// For a matrix whose launch has so many tiles of 64 outputs in all: up to four, as long as they all find room on a large
+/// card at once, and none of them empty.
+[[nodiscard]] constexpr std::uint32_t segments_of(std::uint32_t inputs, std::uint32_t output_tiles) {
+  const std::uint32_t tiles = padded(inputs) / matrix_tile;
+  const std::uint32_t wanted = output_tiles > 132 ? 1 : output_tiles > 66 ? 2 : 4;
+  const std::uint32_t each = (tiles + wanted - 1) / wanted;
   return (tiles + each - 1) / each;
 }
 

@@ -204,8 +204,10 @@ void rwkv7_model::add_to_x(pass& tick, const device_matrix& matrix, const activa
 }
 
 bool rwkv7_model::cut_into_segments(std::span<product> some, std::span<const product> launch, const pass& tick) const {
-  for (product& p : some) p.segments = segments_of(p.inputs);
-  return matmul_.splits(launch, tick.rows.room.rows);
+  std::uint32_t tiles = 0;
+  for (const product& p : some) tiles += padded(p.outputs) / matrix_tile;
+  for (product& p : some) p.segments = segments_of(p.inputs, tiles);
+  return some.front().segments > 1 && matmul_.splits(launch, tick.rows.room.rows);
 }
 
 product_rows rwkv7_model::store_parts(product& p, const device_buffer<float>& parts, const pass& tick) const {

@@ -1,7 +1,8 @@
 #pragma once
-#include <cuda.h>
 
 #include <cstdint>
+
+#include "kernels/gpu/runtime/runtime.hpp"
 
 /// The copy engine of sm_90 and the barriers in shared memory that tell when a copy has arrived (PTX ISA, "mbarrier"
 /// and "cp.async.bulk.tensor"). CUDA only.

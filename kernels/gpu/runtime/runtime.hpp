@@ -21,6 +21,7 @@
 #define hipHostAllocDefault hipHostMallocDefault
 #define hipFreeHost hipHostFree
 #else
+#include <cuda.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
 #define SKEIN_GPU(name) cuda##name
