@@ -14,9 +14,9 @@
 #include <numeric>
 #include <string_view>
 
-#include "tests/kernels/gpu/batch_upload.hpp"
 #include "kernels/gpu/state.hpp"
 #include "kernels/gpu/wkv_chunks.hpp"
+#include "tests/kernels/gpu/batch_upload.hpp"
 #include "tests/kernels/gpu/time_mix_case.hpp"
 
 using namespace skein;

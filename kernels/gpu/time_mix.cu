@@ -29,11 +29,10 @@ constexpr unsigned row_lanes = 8;  // that share rows of the state
 constexpr unsigned lane_rows = 2;
 constexpr unsigned lane_keys = head_size / row_lanes;
 constexpr unsigned threads = head_size / lane_rows * row_lanes;
-constexpr unsigned blocks_each = 4;  // of a multiprocessor, by registers: their states on the way are 64 KiB
+constexpr unsigned blocks_each = 2;  // of a multiprocessor, by registers
 constexpr unsigned tile_tokens = threads / warp_width;
 constexpr std::uint32_t heads_each = 8;  // of a block that takes many
 constexpr unsigned tile_places = tile_tokens > heads_each ? tile_tokens : heads_each;
-constexpr unsigned blocks_each_of_many = 3;
 constexpr std::uint32_t many_blocks = 512;  // enough to keep any card busy
 
 /// r, w, k, kk and a_kk in the order of row_part::position, the others by channel.
@@ -136,10 +135,10 @@ struct row_part {
 
 /// Makes a token's vectors.
 template <typename Element, typename Stored>
-__device__ void fill_tile(const time_mix_parameters& of, std::uint32_t row, std::uint32_t channel, shared_tile& tile,
-                          std::uint32_t t) {
+__device__ void fill_tile(const time_mix_parameters& of, std::uint32_t row, std::uint32_t channel,
+                          const head_weights& weights, shared_tile& tile, std::uint32_t t) {
   const token_inputs in = load_inputs<Element>(of, row, channel);
-  token_vectors made = make_token<false>(in, load_weights(of, channel), of.first_layer);
+  token_vectors made = make_token<false>(in, weights, of.first_layer);
   for (float& w : made.log_w) w = expf(w);
   keep_v_first<Element>(of, row, channel, in.v);
   const std::uint32_t first = channel % head_size, as_key = row_part<Stored>::position(first);
@@ -179,12 +178,12 @@ __global__ void __launch_bounds__(threads, blocks_each) time_mix_kernel(device_b
                        static_cast<std::size_t>(blockIdx.x) * head_size * head_size;
   row_part<Stored> state;
   const auto loaded = state.load(head);
-  wait_for_kernels_before();
-
   const std::uint32_t warp = threadIdx.x / warp_width;
   const std::uint32_t channel = blockIdx.x * head_size + threadIdx.x % warp_width * lane_channels;
+  const head_weights weights = load_weights(of, channel);
+  wait_for_kernels_before();
   std::uint32_t row = run.first_row + warp, left = run.rows;  // this warp's token of the tile
-  if (warp < left) fill_tile<Element, Stored>(of, row, channel, tile, warp);
+  if (warp < left) fill_tile<Element, Stored>(of, row, channel, weights, tile, warp);
   state.unpack(loaded);
   while (true) {
     __syncthreads();
@@ -198,15 +197,14 @@ __global__ void __launch_bounds__(threads, blocks_each) time_mix_kernel(device_b
     if (warp < left) read_tile<Element>(of, row, channel, tile, warp);
     if (left <= tile_tokens) break;
     row += tile_tokens, left -= tile_tokens;
-    if (warp < left) fill_tile<Element, Stored>(of, row, channel, tile, warp);
+    if (warp < left) fill_tile<Element, Stored>(of, row, channel, weights, tile, warp);
   }
 }
 
 /// The same for runs of one row each: each head has the place of a token of the tile.
 template <typename Element, typename Stored>
-__global__ void __launch_bounds__(threads, blocks_each_of_many)
-    many_heads_kernel(device_batch rows, time_mix_parameters of) {
-  constexpr unsigned ahead = sizeof(Stored) == 2 ? 4 : 2;  // states on their way to a block
+__global__ void __launch_bounds__(threads, blocks_each) many_heads_kernel(device_batch rows, time_mix_parameters of) {
+  constexpr unsigned ahead = sizeof(Stored) == 2 ? 4 : 2;  // states on their way to a block; pairs of them
   constexpr std::uint32_t head_floats = head_size * head_size;
   __shared__ shared_tile tile;
   let_next_kernel_begin();
@@ -216,29 +214,38 @@ __global__ void __launch_bounds__(threads, blocks_each_of_many)
   const std::uint32_t heads = left < heads_each ? left : heads_each;
   Stored* const head = reinterpret_cast<Stored*>(static_cast<char*>(of.state) + run.slot * of.slot_bytes) +
                        static_cast<std::size_t>(first) * head_floats;
-  row_part<Stored> state;
-  typename row_part<Stored>::packets loaded[ahead];
+  typename row_part<Stored>::packets loaded[ahead] = {};
 #pragma unroll
   for (unsigned i = 0; i < ahead; ++i)
-    if (i < heads) loaded[i] = state.load(head + i * head_floats);
+    if (i < heads) loaded[i] = row_part<Stored>().load(head + i * head_floats);
   wait_for_kernels_before();
 
   const std::uint32_t warp = threadIdx.x / warp_width, lane_channel = threadIdx.x % warp_width * lane_channels;
   const auto channel_of = [&](std::uint32_t h) { return (first + h) * head_size + lane_channel; };
   for (std::uint32_t h = warp; h < heads; h += tile_tokens)
-    fill_tile<Element, Stored>(of, run.first_row, channel_of(h), tile, h);
+    fill_tile<Element, Stored>(of, run.first_row, channel_of(h), load_weights(of, channel_of(h)), tile, h);
   __syncthreads();
+  // Two heads at a time: one has no sums to wait for while the other has.
   for (std::uint32_t base = 0; base < heads; base += ahead)
 #pragma unroll
-    for (unsigned i = 0; i < ahead; ++i) {
+    for (unsigned i = 0; i < ahead; i += 2) {
       const std::uint32_t h = base + i;
       if (h >= heads) break;
-      state.unpack(loaded[i]);
-      if (h + ahead < heads) loaded[i] = state.load(head + (h + ahead) * head_floats);
-      float y[lane_rows];
-      state.take(tile, h, y);
-      if (state.lane < lane_rows) tile.y[h][state.value(state.lane)] = state.lane == 0 ? y[0] : y[1];
-      state.store(head + h * head_floats);
+      row_part<Stored> two[2];
+      float y[2][lane_rows];
+      for (unsigned of_two = 0; of_two < 2; ++of_two) two[of_two].unpack(loaded[i + of_two]);
+      for (unsigned of_two = 0; of_two < 2; ++of_two)
+        if (h + of_two + ahead < heads)
+          loaded[i + of_two] = two[of_two].load(head + (h + of_two + ahead) * head_floats);
+      // An odd last head has a neighbour that is nobody: the place of a tile that was never filled, thrown away.
+      for (unsigned of_two = 0; of_two < 2; ++of_two) two[of_two].take(tile, h + of_two, y[of_two]);
+      for (unsigned of_two = 0; of_two < 2; ++of_two) {
+        if (h + of_two >= heads) break;
+        const auto& state = two[of_two];
+        if (state.lane < lane_rows)
+          tile.y[h + of_two][state.value(state.lane)] = state.lane == 0 ? y[of_two][0] : y[of_two][1];
+        two[of_two].store(head + (h + of_two) * head_floats);
+      }
     }
   __syncthreads();
   for (std::uint32_t h = warp; h < heads; h += tile_tokens)

@@ -19,8 +19,8 @@ inline constexpr std::uint32_t head_size = 64;  ///< N; the one that these kerne
 ///   kk = normalise(k * k_k)      k = k * (1 + (a - 1) * k_a)
 ///   S <- S diag(w) - (S kk) (a * kk)^T + v k^T          y = S r
 ///   y = (group_norm(y, ln_x) + v * sum(r * k * r_k)) * g
-/// r k v           : rows of the element type;  w_out a_out v_out g_out : rows of gate_element(type). No v_out in the
-///                   first layer
+/// r k v           : rows of the element type;  w_out a_out v_out g_out : rows of gate_element(type), not in parts. No
+///                   v_out in the first layer
 /// y v_first       : [rows, width] of the element type;  vectors : [width] fp32
 /// state           : of slot 0 and this layer, heads back to back, each as state.hpp says; updated in place. The next
 ///                   slot's lies `slot_bytes` further

@@ -26,9 +26,11 @@ namespace {
 constexpr std::uint32_t many_rows = 512;
 
 /// layer_norm(x[t] + what is added)
-__device__ row_share load_normed(const token_shift_parameters& of, std::uint32_t t) {
-  row_share row = load_row(of.from, of.width, t);
-  normalise(row, of.width, of.norm, layer_norm_eps);
+template <unsigned packets>
+__device__ row_share<packets> load_normed(const token_shift_parameters& of, const norm_share<packets>& norm,
+                                          std::uint32_t t) {
+  row_share<packets> row = load_row<packets>(of.from, of.width, t);
+  normalise(row, of.width, norm, layer_norm_eps);
   return row;
 }
 
@@ -36,32 +38,39 @@ __device__ float* x_prev_of(const token_shift_parameters& of, const sequence_run
   return reinterpret_cast<float*>(reinterpret_cast<char*>(of.x_prev) + run.slot * of.slot_bytes);
 }
 
-__device__ void bring_weights_closer(const token_shift_parameters& of) {
-  for_each_packet(of.width, [&](unsigned, std::uint32_t c) {
-    bring_closer(of.norm.weight + c);
-    bring_closer(of.norm.bias + c);
-    for (std::uint32_t s = 0; s < of.shifts; ++s) bring_closer(of.mix[s] + c);
-  });
-}
+/// A thread's part of the mixes. In a short kernel they are all loaded before there is something to mix.
+template <unsigned packets>
+struct mix_shares {
+  row_share<packets> of[token_shifts_max];
 
-template <typename Element, unsigned rows_each>
+  __device__ explicit mix_shares(const token_shift_parameters& from) {
+#pragma unroll
+    for (std::uint32_t s = 0; s < token_shifts_max; ++s)
+      if (s < from.shifts)
+        for_each_packet<packets>(from.width,
+                                 [&](unsigned i, std::uint32_t c) { load_floats(from.mix[s] + c, of[s].values[i]); });
+  }
+};
+
+template <typename Element, unsigned rows_each, unsigned packets>
 __global__ void __launch_bounds__(512) token_shift_kernel(device_batch rows, token_shift_parameters of) {
   let_next_kernel_begin();
-  bring_weights_closer(of);
+  const norm_share<packets> norm(of.norm, of.width);
+  const mix_shares<packets> mixes(of);
   const std::uint32_t first = blockIdx.x * rows_each, count = rows.counts->rows;
   const std::uint32_t end = first + rows_each < count ? first + rows_each : count;
   if (first >= end) return wait_for_kernels_before();
-  row_share now[rows_each], before[rows_each];  // before: what each row is shifted with
-  sequence_run runs[rows_each], begun{};        // begun: the last run that begins here
+  row_share<packets> now[rows_each], before[rows_each];  // before: what each row is shifted with
+  sequence_run runs[rows_each], begun{};                 // begun: the last run that begins here
 #pragma unroll
   for (unsigned r = 0; r < rows_each; ++r) {
     const std::uint32_t t = first + r;
     if (t >= end) break;
     runs[r] = rows.runs[rows.run_of_row[t]];
     if (t == runs[r].first_row)
-      for_each_packet(
+      for_each_packet<packets>(
           of.width, [&](unsigned i, std::uint32_t c) { load_floats(x_prev_of(of, runs[r]) + c, before[r].values[i]); });
-    if (of.sum) now[r] = load_x(of.from, of.width, t);
+    if (of.sum) now[r] = load_x<packets>(of.from, of.width, t);
   }
   wait_for_kernels_before();
 #pragma unroll
@@ -71,39 +80,42 @@ __global__ void __launch_bounds__(512) token_shift_kernel(device_batch rows, tok
     if (t == runs[r].first_row)
       begun = runs[r];
     else
-      before[r] = r > 0 ? now[r - 1] : load_normed(of, t - 1);
+      before[r] = r > 0 ? now[r - 1] : load_normed(of, norm, t - 1);
     if (of.sum) {
       add_to_row(now[r], of.from, of.width, t);
-      for_each_packet(of.width, [&](unsigned i, std::uint32_t c) {
+      for_each_packet<packets>(of.width, [&](unsigned i, std::uint32_t c) {
         store_floats(of.sum + static_cast<std::size_t>(t) * of.width + c, now[r].values[i]);
       });
     } else {
-      now[r] = load_x(of.from, of.width, t);
+      now[r] = load_x<packets>(of.from, of.width, t);
     }
-    normalise(now[r], of.width, of.norm, layer_norm_eps);
+    normalise(now[r], of.width, norm, layer_norm_eps);
     if (begun.rows > 0 && t == begun.first_row + begun.rows - 1)
-      for_each_packet(of.width,
-                      [&](unsigned i, std::uint32_t c) { store_floats(x_prev_of(of, begun) + c, now[r].values[i]); });
+      for_each_packet<packets>(
+          of.width, [&](unsigned i, std::uint32_t c) { store_floats(x_prev_of(of, begun) + c, now[r].values[i]); });
   }
 
-  for (std::uint32_t s = 0; s < of.shifts; ++s)
-    for_each_packet(of.width, [&](unsigned i, std::uint32_t c) {
-      float mix[4];
-      load_floats(of.mix[s] + c, mix);
+#pragma unroll
+  for (std::uint32_t s = 0; s < token_shifts_max; ++s) {
+    if (s >= of.shifts) break;
+    for_each_packet<packets>(of.width, [&](unsigned i, std::uint32_t c) {
 #pragma unroll
       for (unsigned r = 0; r < rows_each; ++r) {
         if (first + r >= end) break;
         float out[4];
-        for (unsigned e = 0; e < 4; ++e)
-          out[e] = multiply_add(before[r].values[i][e] - now[r].values[i][e], mix[e], now[r].values[i][e]);
+        for (unsigned e = 0; e < 4; ++e) {
+          const float row = now[r].values[i][e];
+          out[e] = multiply_add(before[r].values[i][e] - row, mixes.of[s].values[i][e], row);
+        }
         store_floats(static_cast<Element*>(of.out[s]) + static_cast<std::size_t>(first + r) * of.out_stride + c, out);
       }
     });
+  }
 
   if (begun.first_row + begun.rows <= end) return;
-  const row_share last = load_normed(of, begun.first_row + begun.rows - 1);
-  for_each_packet(of.width,
-                  [&](unsigned i, std::uint32_t c) { store_floats(x_prev_of(of, begun) + c, last.values[i]); });
+  const row_share<packets> last = load_normed(of, norm, begun.first_row + begun.rows - 1);
+  for_each_packet<packets>(
+      of.width, [&](unsigned i, std::uint32_t c) { store_floats(x_prev_of(of, begun) + c, last.values[i]); });
 }
 
 }  // namespace
@@ -117,9 +129,12 @@ result<void> token_shift(stream_handle in, const device_batch& rows, element typ
     return launch({"token_shift", {(rows.room.rows + rows_each - 1) / rows_each}, {row_threads(of.width)}, 0, in, true},
                   kernel, rows, of);
   };
+  const bool many = rows.room.rows >= many_rows;
   return with_element(type, [&]<typename Element>() {
-    return rows.room.rows < many_rows ? launch_blocks(token_shift_kernel<Element, 1>, 1)
-                                      : launch_blocks(token_shift_kernel<Element, 2>, 2);
+    if (packets_of(of.width) == 2)
+      return many ? launch_blocks(token_shift_kernel<Element, 2, 2>, 2)
+                  : launch_blocks(token_shift_kernel<Element, 1, 2>, 1);
+    return launch_blocks(token_shift_kernel<Element, 1, 3>, 1);
   });
 }
 

@@ -4,33 +4,43 @@
 
 namespace skein::kernels::gpu {
 
-/// Outputs `channel` .. `channel` + count of a product's row; `Element` is the type that its rows have or its sums are
-/// rounded to. `channel`, `stride` and `part_stride` are multiples of `count`.
+/// Outputs `channel` .. `channel` + count of a product's row, asked for when this is made and waited for when they are
+/// read, so that several can be on their way together. `Element` is the type that the rows have or the sums are rounded
+/// to. `channel`, `stride` and `part_stride` are multiples of `count`.
+template <typename Element, unsigned count>
+struct products_on_their_way {
+  side_by_side<Element, count> rounded;
+  side_by_side<float, count> addends[product_parts_max];
+  std::uint32_t parts;
+
+  products_on_their_way() = default;
+  __device__ products_on_their_way(const product_rows& of, std::uint32_t row, std::uint32_t channel) : parts(of.parts) {
+    const std::size_t at = static_cast<std::size_t>(row) * of.stride + channel;
+    if (parts == 0) rounded = load_side_by_side<count>(static_cast<const Element*>(of.data) + at);
+#pragma unroll
+    for (std::uint32_t p = 0; p < product_parts_max; ++p)
+      if (p < parts)
+        addends[p] = load_side_by_side<count>(static_cast<const float*>(of.data) + p * of.part_stride + at);
+  }
+
+  __device__ void read(float (&values)[count]) const {
+    if (parts == 0) {
+      for (unsigned i = 0; i < count; ++i) values[i] = to_float(rounded.values[i]);
+      return;
+    }
+    for (unsigned i = 0; i < count; ++i) values[i] = addends[0].values[i];
+#pragma unroll
+    for (std::uint32_t p = 1; p < product_parts_max; ++p)
+      if (p < parts)
+        for (unsigned i = 0; i < count; ++i) values[i] += addends[p].values[i];
+    for (unsigned i = 0; i < count; ++i) values[i] = to_float(from_float<Element>(values[i]));
+  }
+};
+
 template <typename Element, unsigned count>
 __device__ void load_products(const product_rows& of, std::uint32_t row, std::uint32_t channel,
                               float (&values)[count]) {
-  const std::size_t at = static_cast<std::size_t>(row) * of.stride + channel;
-  if (of.parts == 0) {
-    load_floats(static_cast<const Element*>(of.data) + at, values);
-    return;
-  }
-  float addends[product_parts_max][count];  // all on their way before the first is added
-#pragma unroll
-  for (std::uint32_t p = 0; p < product_parts_max; ++p)
-    if (p < of.parts) load_floats(static_cast<const float*>(of.data) + p * of.part_stride + at, addends[p]);
-  for (unsigned i = 0; i < count; ++i) values[i] = addends[0][i];
-#pragma unroll
-  for (std::uint32_t p = 1; p < product_parts_max; ++p)
-    if (p < of.parts)
-      for (unsigned i = 0; i < count; ++i) values[i] += addends[p][i];
-  for (unsigned i = 0; i < count; ++i) values[i] = to_float(from_float<Element>(values[i]));
-}
-
-template <typename Element>
-__device__ float load_product(const product_rows& of, std::uint32_t row, std::uint32_t channel) {
-  float value[1];
-  load_products<Element>(of, row, channel, value);
-  return value[0];
+  products_on_their_way<Element, count>(of, row, channel).read(values);
 }
 
 }  // namespace skein::kernels::gpu

@@ -16,64 +16,86 @@ inline constexpr std::uint32_t width_max = 6144;  ///< of a row that these hold
 }
 
 /// This thread's channels of a row, in packets of four: number threadIdx.x, threadIdx.x + blockDim.x, ...
+template <unsigned packets>
 struct row_share {
-  static constexpr unsigned packets = 3;
   float values[packets][4];
 };
+/// Packets of a thread: three above a width of 4096.
+[[nodiscard]] constexpr unsigned packets_of(std::uint32_t width) { return width <= 4096 ? 2 : 3; }
 
 /// Calls body(i, first channel) for each packet of this thread.
-template <typename Body>
+template <unsigned packets, typename Body>
 __device__ void for_each_packet(std::uint32_t width, Body body) {
 #pragma unroll
-  for (unsigned i = 0; i < row_share::packets; ++i) {
+  for (unsigned i = 0; i < packets; ++i) {
     const std::uint32_t channel = (threadIdx.x + i * blockDim.x) * 4;
     if (channel < width) body(i, channel);
   }
 }
 
 /// x[t]
-__device__ inline row_share load_x(const residual& from, std::uint32_t width, std::uint32_t t) {
-  row_share row{};
-  for_each_packet(width, [&](unsigned i, std::uint32_t channel) {
+template <unsigned packets>
+__device__ row_share<packets> load_x(const residual& from, std::uint32_t width, std::uint32_t t) {
+  row_share<packets> row{};
+  for_each_packet<packets>(width, [&](unsigned i, std::uint32_t channel) {
     load_floats(from.x + static_cast<std::size_t>(t) * width + channel, row.values[i]);
   });
   return row;
 }
 
 /// x[t] += what is to be added to it.
-__device__ inline void add_to_row(row_share& row, const residual& from, std::uint32_t width, std::uint32_t t) {
+template <unsigned packets>
+__device__ void add_to_row(row_share<packets>& row, const residual& from, std::uint32_t width, std::uint32_t t) {
   if (from.added.parts == 0) return;
-  for_each_packet(width, [&](unsigned i, std::uint32_t channel) {
-    float addends[4];
-    load_products<float>(from.added, t, channel, addends);
-    for (unsigned e = 0; e < 4; ++e) row.values[i][e] += addends[e];
+  products_on_their_way<float, 4> addends[packets];
+  for_each_packet<packets>(width, [&](unsigned i, std::uint32_t channel) {
+    addends[i] = products_on_their_way<float, 4>(from.added, t, channel);
+  });
+  for_each_packet<packets>(width, [&](unsigned i, std::uint32_t) {
+    float sums[4];
+    addends[i].read(sums);
+    for (unsigned e = 0; e < 4; ++e) row.values[i][e] += sums[e];
   });
 }
 
-__device__ inline row_share load_row(const residual& from, std::uint32_t width, std::uint32_t t) {
-  row_share row = load_x(from, width, t);
+template <unsigned packets>
+__device__ row_share<packets> load_row(const residual& from, std::uint32_t width, std::uint32_t t) {
+  row_share<packets> row = load_x<packets>(from, width, t);
   add_to_row(row, from, width, t);
   return row;
 }
 
+/// A thread's part of a norm's weights.
+template <unsigned packets>
+struct norm_share {
+  row_share<packets> weight, bias;
+
+  norm_share() = default;
+  __device__ norm_share(const norm_weights& norm, std::uint32_t width) {
+    for_each_packet<packets>(width, [&](unsigned i, std::uint32_t channel) {
+      load_floats(norm.weight + channel, weight.values[i]);
+      load_floats(norm.bias + channel, bias.values[i]);
+    });
+  }
+};
+
 /// row = (row - mean) / sqrt(variance + eps) * weight + bias; all threads take part.
-__device__ inline void normalise(row_share& row, std::uint32_t width, const norm_weights& norm, float eps) {
+template <unsigned packets>
+__device__ void normalise(row_share<packets>& row, std::uint32_t width, const norm_share<packets>& norm, float eps) {
   float sum = 0;
-  for_each_packet(width, [&](unsigned i, std::uint32_t) {
+  for_each_packet<packets>(width, [&](unsigned i, std::uint32_t) {
     for (const float value : row.values[i]) sum += value;
   });
   const float mean = block_sum(sum) / static_cast<float>(width);
   float squares = 0;
-  for_each_packet(width, [&](unsigned i, std::uint32_t) {
+  for_each_packet<packets>(width, [&](unsigned i, std::uint32_t) {
     for (const float value : row.values[i]) squares = multiply_add(value - mean, value - mean, squares);
   });
   const float scale = 1 / sqrtf(block_sum(squares) / static_cast<float>(width) + eps);
-  for_each_packet(width, [&](unsigned i, std::uint32_t channel) {
-    float weight[4], bias[4];
-    load_floats(norm.weight + channel, weight);
-    load_floats(norm.bias + channel, bias);
+  for_each_packet<packets>(width, [&](unsigned i, std::uint32_t) {
     for (unsigned e = 0; e < 4; ++e)
-      row.values[i][e] = multiply_add((row.values[i][e] - mean) * scale, weight[e], bias[e]);
+      row.values[i][e] =
+          multiply_add((row.values[i][e] - mean) * scale, norm.weight.values[i][e], norm.bias.values[i][e]);
   });
 }
 

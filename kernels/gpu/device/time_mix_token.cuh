@@ -25,17 +25,28 @@ struct token_inputs {
 /// `channel` is the lane's first, of all heads.
 template <typename Element>
 __device__ token_inputs load_inputs(const time_mix_parameters& of, std::uint32_t row, std::uint32_t channel) {
-  using gate = gate_type<Element>;
+  using rows = products_on_their_way<Element, lane_channels>;
+  const auto gates = [&](const product_rows& of_gate) {  // never in parts
+    const auto* const data = static_cast<const gate_type<Element>*>(of_gate.data);
+    return load_side_by_side<lane_channels>(data + static_cast<std::size_t>(row) * of_gate.stride + channel);
+  };
+  const rows r(of.r, row, channel), k(of.k, row, channel), v(of.v, row, channel);
+  const auto w_out = gates(of.w_out), a_out = gates(of.a_out), g_out = gates(of.g_out);
+  side_by_side<gate_type<Element>, lane_channels> v_out;
+  side_by_side<Element, lane_channels> v_first;
+  if (!of.first_layer) {
+    v_out = gates(of.v_out);
+    v_first = load_side_by_side<lane_channels>(static_cast<const Element*>(of.v_first) +
+                                               static_cast<std::size_t>(row) * of.width + channel);
+  }
   token_inputs in;
-  load_products<Element>(of.r, row, channel, in.r);
-  load_products<Element>(of.k, row, channel, in.k);
-  load_products<Element>(of.v, row, channel, in.v);
-  load_products<gate>(of.w_out, row, channel, in.w_out);
-  load_products<gate>(of.a_out, row, channel, in.a_out);
-  load_products<gate>(of.g_out, row, channel, in.g);
-  if (of.first_layer) return in;
-  load_products<gate>(of.v_out, row, channel, in.v_out);
-  load_floats(static_cast<const Element*>(of.v_first) + static_cast<std::size_t>(row) * of.width + channel, in.v_first);
+  r.read(in.r), k.read(in.k), v.read(in.v);
+  for (unsigned i = 0; i < lane_channels; ++i) {
+    in.w_out[i] = to_float(w_out.values[i]), in.a_out[i] = to_float(a_out.values[i]);
+    in.g[i] = to_float(g_out.values[i]);
+    if (of.first_layer) continue;
+    in.v_out[i] = to_float(v_out.values[i]), in.v_first[i] = to_float(v_first.values[i]);
+  }
   return in;
 }
 

@@ -35,24 +35,29 @@ __device__ packet<Element> load_packet_once(const Element* at) {
 #endif
 }
 
+/// Elements that are loaded or stored in one access.
+template <typename Element, unsigned count>
+struct alignas(count * sizeof(Element)) side_by_side {
+  Element values[count];
+};
+/// `at` is aligned to all of them.
+template <unsigned count, typename Element>
+__device__ side_by_side<Element, count> load_side_by_side(const Element* at) {
+  return *reinterpret_cast<const side_by_side<Element, count>*>(at);
+}
+
 /// values[i] = at[i], in one access; `at` is aligned to all of them.
 template <typename Element, unsigned count>
 __device__ void load_floats(const Element* at, float (&values)[count]) {
-  struct alignas(count * sizeof(Element)) together {
-    Element values[count];
-  };
-  const together loaded = *reinterpret_cast<const together*>(at);
+  const auto loaded = load_side_by_side<count>(at);
   for (unsigned i = 0; i < count; ++i) values[i] = to_float(loaded.values[i]);
 }
 /// at[i] = values[i], likewise.
 template <typename Element, unsigned count>
 __device__ void store_floats(Element* at, const float (&values)[count]) {
-  struct alignas(count * sizeof(Element)) together {
-    Element values[count];
-  };
-  together stored;
+  side_by_side<Element, count> stored;
   for (unsigned i = 0; i < count; ++i) stored.values[i] = from_float<Element>(values[i]);
-  *reinterpret_cast<together*>(at) = stored;
+  *reinterpret_cast<side_by_side<Element, count>*>(at) = stored;
 }
 
 /// a * b + c, rounded once. Kernels are compiled with contraction off, so that a sum has the same bits in every kernel

@@ -46,10 +46,13 @@ class time_mix_on_device {
       }
       return {kept_.emplace_back(addends, element::f32).data(), width_, parts, part_stride};
     };
+    const auto gate_of = [&](const std::vector<float>& all) -> kernels::gpu::product_rows {
+      return {kept_.emplace_back(all, gate).data(), width_, 0, 0};
+    };
     const auto vector = [&](const std::vector<float>& all) { return kept_.emplace_back(all, element::f32).floats(); };
     of.r = product_of(given.r, type), of.k = product_of(given.k, type), of.v = product_of(given.v, type);
-    of.w_out = product_of(given.w_out, gate), of.a_out = product_of(given.a_out, gate);
-    of.v_out = product_of(given.v_out, gate), of.g_out = product_of(given.g_out, gate);
+    of.w_out = gate_of(given.w_out), of.a_out = gate_of(given.a_out);
+    of.v_out = gate_of(given.v_out), of.g_out = gate_of(given.g_out);
     of.v_first = v_first_.data(), of.y = y_.data();
     of.w0 = vector(given.w0), of.a0 = vector(given.a0), of.v0 = vector(given.v0);
     of.k_k = vector(given.k_k), of.k_a = vector(given.k_a), of.r_k = vector(given.r_k);
