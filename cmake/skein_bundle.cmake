@@ -7,6 +7,8 @@ add_custom_target(skein_bundle_programs)
 # skein_bundle(target folder): a program or library of the bundle. What is not built when it is made is left out.
 function(skein_bundle target folder)
   add_dependencies(skein_bundle_programs ${target})
+  file(RELATIVE_PATH libraries /bundle/${folder} /bundle/lib)
+  set_target_properties(${target} PROPERTIES INSTALL_RPATH "$ORIGIN/${libraries}")
   install(TARGETS ${target}
           RUNTIME DESTINATION ${folder} COMPONENT bundle EXCLUDE_FROM_ALL OPTIONAL
           LIBRARY DESTINATION ${folder} COMPONENT bundle EXCLUDE_FROM_ALL OPTIONAL)

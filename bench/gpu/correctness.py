@@ -3,7 +3,8 @@
 
     correctness.py BUNDLE ORACLE OUT.json
 
-kernels   the kernel tests compiled for the card; with SKEIN_SANITIZER set also under compute-sanitizer
+kernels   the kernel tests compiled for the card, with SKEIN_SANITIZER set also under compute-sanitizer; and what the
+          kernels' benches check before they measure
 goldens   every RWKV-7 golden of the reference in fp16 and bf16, fed in chunks of 512 and of 7: logits, best tokens
           where the margin lets them be judged, states
 engines   the CUDA engine against the CPU engine over 200 tokens of 64 sequences, alone and in company (engine_check);
@@ -54,17 +55,19 @@ class Results:
 
 
 def test_kernels(bundle: pathlib.Path) -> list:
-    """One row for the plain run and one for each tool."""
+    """One row for each program that checks kernels on the card, and for each tool that watches the tests."""
     tests = [bundle / "tests/gpu_test_cuda", "--log_level=error", "--report_level=short", "--color_output=no"]
-    runs = [("plain", [])]
+    runs = [("tests", tests), ("matmul", [bundle / "tests/gpu_matmul_bench", "check"]),
+            ("time mix", [bundle / "tests/gpu_time_mix_bench", "--quick"]),
+            ("sampling", [bundle / "tests/gpu_sampling_bench", "1", "32"])]
     if os.environ.get("SKEIN_SANITIZER"):
         tool = shutil.which("compute-sanitizer") or "/usr/local/cuda/bin/compute-sanitizer"
-        runs += [(name, [tool, "--tool", name, "--error-exitcode", "9"]) for name in ("memcheck", "racecheck")]
+        runs += [(name, [tool, "--tool", name, "--error-exitcode", "9", *tests]) for name in ("memcheck", "racecheck")]
     rows = []
-    for name, under in runs:
-        ended = subprocess.run([*under, *tests], capture_output=True, text=True)
+    for name, command in runs:
+        ended = subprocess.run(command, capture_output=True, text=True)
         said = (ended.stdout + ended.stderr).strip()
-        rows.append({"check": name, "ok": ended.returncode == 0, "said": said[-2000:]})
+        rows.append({"check": name, "ok": ended.returncode == 0, "said": said[-4000:]})
     return rows
 
 
@@ -139,15 +142,16 @@ def engine_rows(bundle: pathlib.Path, models: dict, oracle: pathlib.Path, np) ->
         random = np.random.RandomState(6)
         crowd = [random.randint(0, 512, length).tolist() for length in random.randint(17, 701, CROWD)]
         jobs = [(name, path, sequences_of(name, oracle, bundle, np), TOKENS) for name, path in models.items()]
-        for name, path, lists, draws in jobs + [("gen, a crowd", models["gen"], crowd, 8)]:
+        jobs = [(*job, invariance) for job in jobs for invariance in ("default", "strict", "fast")]
+        for name, path, lists, draws, invariance in jobs + [("gen, a crowd", models["gen"], crowd, 8, "default")]:
             tokens = pathlib.Path(folder, "tokens")
             tokens.write_text("".join(",".join(map(str, ids)) + "\n" for ids in lists))
             for dtype in ("fp16", "bf16"):
-                command = [bundle / "tests/engine_check", path, tokens, dtype, "cuda", "fp32", str(draws)]
+                command = [bundle / "tests/engine_check", path, tokens, dtype, "cuda", "fp32", str(draws), invariance]
                 ended = subprocess.run(command, env=environment, capture_output=True, text=True)
                 if not ended.stdout:
                     raise RuntimeError(f"engine_check ended with {ended.returncode}: {ended.stderr[-1000:]}")
-                rows += [dict(check, model=name, dtype=dtype) for check in json.loads(ended.stdout)["checks"]]
+                rows += [dict(check, model=f"{name}, {invariance}", dtype=dtype) for check in json.loads(ended.stdout)["checks"]]
     return rows
 
 

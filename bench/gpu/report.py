@@ -53,7 +53,8 @@ def told_bench(bench: dict) -> list:
     limits = [f"{first[name] / unit:.1f} {word}" for name, unit, word in
               (("read_limit_bytes_per_s", 1e9, "GB/s read"), ("limit_flop_per_s", 1e12, "TFLOP/s of products"))
               if first[name] is not None]
-    lines = [f"## {bench['model']}, weights {bench['weight_type']}, states {bench['state_type']}", "",
+    lines = [f"## {bench['model']}, weights {bench['weight_type']}, states {bench['state_type']}, "
+             f"invariance {bench['invariance']}", "",
              f"On {bench['device']}, loaded in {bench['load_s']:.2f} s. Limits measured in the same run: "
              f"{', '.join(limits) or 'none'} ({bench['flop_source']}).", ""]
     return lines + table(

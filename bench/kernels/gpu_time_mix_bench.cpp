@@ -257,7 +257,7 @@ void time_decode(element state_type, std::uint32_t heads, std::uint32_t batch) {
   const stream in;
   const std::size_t state_bytes = std::size_t{batch} * heads * head * head * element_bytes(state_type);
   const auto layers =
-      static_cast<std::uint32_t>(std::clamp<std::size_t>((std::size_t{256} << 20) / state_bytes, 1, 256));
+      static_cast<std::uint32_t>(std::clamp<std::size_t>((std::size_t{256} << 20) / state_bytes, 1, 1024));
   random_numbers random(3);
   const time_mix_case given(random, element::f16, heads, 64, 1);
   layer_on_device layer(given, element::f16, state_type, batch, batch, layers, in);

@@ -14,8 +14,8 @@ namespace {
 template <typename Element>
 __global__ void embed_kernel(device_batch rows, const Element* table, std::uint32_t table_stride, norm_weights ln0,
                              float* x, std::uint32_t width) {
-  let_next_kernel_begin();
   wait_for_kernels_before();
+  let_next_kernel_begin();  // not earlier: the next one counts on it that the batch is there
   const std::uint32_t t = blockIdx.x;
   if (t >= rows.counts->rows) return;
   const Element* const embedding = table + static_cast<std::size_t>(rows.tokens[t]) * table_stride;

@@ -62,6 +62,7 @@ rwkv7_model::rwkv7_model(const rwkv7_weights& weights, const gpu_options& option
   for (const activation* a : activations()) require(fill_with_zeros(a->data(), a->bytes(), in));
   set_initial_state(weights, in);
   for (slot_id slot = 0; slot < room.slots; ++slot) require(queue_clear(slot, in));
+  require(wait_for(in));  // should what is made next fail, this memory goes before the stream
 }
 
 result<void> rwkv7_model::queue_forward(const device_batch& rows, std::span<const sequence_run> runs,

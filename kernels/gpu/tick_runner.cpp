@@ -300,6 +300,7 @@ class rwkv7_runner final : public tick_runner {
       require(ticks_.synchronize());
       auto replay = graph::record(ticks_, [&] { return queue_kernels(shape, nullptr); });
       if (!replay) throw device_failure(replay.error());
+      require(replay->launch(ticks_));  // the first replay carries the graph to the device
       graphs_.push_back({rows, std::move(*replay)});
       if (rows == room_.rows) break;
     }

@@ -39,6 +39,7 @@ tick_upload::tick_upload(const tick_room& room, stream_handle in)
   runs_.reserve(room.rows);
   copies_.reserve(room.rows);
   require(fill_with_zeros(device_.data(), bytes_, in));  // what is launched before the first tick finds no rows
+  require(wait_for(in));  // should what is made next fail, this memory goes before the stream
 }
 
 tick_shape tick_upload::write(const tick& plan, std::size_t block, std::vector<row_place>& places) {

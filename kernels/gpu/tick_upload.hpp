@@ -4,6 +4,7 @@
 
 #include "kernels/gpu/prepare.hpp"
 #include "kernels/gpu/runtime/memory.hpp"
+#include "kernels/gpu/runtime/stream.hpp"
 #include "kernels/gpu/tick_runner.hpp"
 
 namespace skein::kernels::gpu {

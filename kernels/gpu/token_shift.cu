@@ -6,6 +6,11 @@
 // that no block overwrites what another still reads, the block of the first row does both: it normalises the last row a
 // second time. In decode, where a run is one row, that row is at hand.
 //
+// A block that takes one row has little but latencies. So it loads what the kernel before does not write (weights, the
+// batch, x_prev, and x where the sums of that kernel are yet to be added) before that kernel has ended. It may: that is
+// a product, which lets this kernel begin when all before it is over, or the embedding, which does so when the batch is
+// there.
+//
 // Floor, in bytes a row: width * (4 for x, 4 for every addend, 4 for its sum, and the outputs).
 #include "kernels/gpu/token_shift.hpp"
 
@@ -27,34 +32,58 @@ __device__ row_share load_normed(const token_shift_parameters& of, std::uint32_t
   return row;
 }
 
+__device__ float* x_prev_of(const token_shift_parameters& of, const sequence_run& run) {
+  return reinterpret_cast<float*>(reinterpret_cast<char*>(of.x_prev) + run.slot * of.slot_bytes);
+}
+
+__device__ void bring_weights_closer(const token_shift_parameters& of) {
+  for_each_packet(of.width, [&](unsigned, std::uint32_t c) {
+    bring_closer(of.norm.weight + c);
+    bring_closer(of.norm.bias + c);
+    for (std::uint32_t s = 0; s < of.shifts; ++s) bring_closer(of.mix[s] + c);
+  });
+}
+
 template <typename Element, unsigned rows_each>
 __global__ void __launch_bounds__(512) token_shift_kernel(device_batch rows, token_shift_parameters of) {
   let_next_kernel_begin();
-  wait_for_kernels_before();
-  const std::uint32_t first = blockIdx.x * rows_each, end = min(first + rows_each, rows.counts->rows);
-  if (first >= end) return;
+  bring_weights_closer(of);
+  const std::uint32_t first = blockIdx.x * rows_each, count = rows.counts->rows;
+  const std::uint32_t end = first + rows_each < count ? first + rows_each : count;
+  if (first >= end) return wait_for_kernels_before();
   row_share now[rows_each], before[rows_each];  // before: what each row is shifted with
-  sequence_run begun{};                         // the last run that begins here
+  sequence_run runs[rows_each], begun{};        // begun: the last run that begins here
 #pragma unroll
   for (unsigned r = 0; r < rows_each; ++r) {
     const std::uint32_t t = first + r;
     if (t >= end) break;
-    const sequence_run run = rows.runs[rows.run_of_row[t]];
-    float* const x_prev = reinterpret_cast<float*>(reinterpret_cast<char*>(of.x_prev) + run.slot * of.slot_bytes);
-    if (t == run.first_row) {
-      begun = run;
-      for_each_packet(of.width, [&](unsigned i, std::uint32_t c) { load_floats(x_prev + c, before[r].values[i]); });
-    } else {
+    runs[r] = rows.runs[rows.run_of_row[t]];
+    if (t == runs[r].first_row)
+      for_each_packet(
+          of.width, [&](unsigned i, std::uint32_t c) { load_floats(x_prev_of(of, runs[r]) + c, before[r].values[i]); });
+    if (of.sum) now[r] = load_x(of.from, of.width, t);
+  }
+  wait_for_kernels_before();
+#pragma unroll
+  for (unsigned r = 0; r < rows_each; ++r) {
+    const std::uint32_t t = first + r;
+    if (t >= end) break;
+    if (t == runs[r].first_row)
+      begun = runs[r];
+    else
       before[r] = r > 0 ? now[r - 1] : load_normed(of, t - 1);
-    }
-    now[r] = load_row(of.from, of.width, t);
-    if (of.sum)
+    if (of.sum) {
+      add_to_row(now[r], of.from, of.width, t);
       for_each_packet(of.width, [&](unsigned i, std::uint32_t c) {
         store_floats(of.sum + static_cast<std::size_t>(t) * of.width + c, now[r].values[i]);
       });
+    } else {
+      now[r] = load_x(of.from, of.width, t);
+    }
     normalise(now[r], of.width, of.norm, layer_norm_eps);
     if (begun.rows > 0 && t == begun.first_row + begun.rows - 1)
-      for_each_packet(of.width, [&](unsigned i, std::uint32_t c) { store_floats(x_prev + c, now[r].values[i]); });
+      for_each_packet(of.width,
+                      [&](unsigned i, std::uint32_t c) { store_floats(x_prev_of(of, begun) + c, now[r].values[i]); });
   }
 
   for (std::uint32_t s = 0; s < of.shifts; ++s)
@@ -73,8 +102,8 @@ __global__ void __launch_bounds__(512) token_shift_kernel(device_batch rows, tok
 
   if (begun.first_row + begun.rows <= end) return;
   const row_share last = load_normed(of, begun.first_row + begun.rows - 1);
-  float* const x_prev = reinterpret_cast<float*>(reinterpret_cast<char*>(of.x_prev) + begun.slot * of.slot_bytes);
-  for_each_packet(of.width, [&](unsigned i, std::uint32_t c) { store_floats(x_prev + c, last.values[i]); });
+  for_each_packet(of.width,
+                  [&](unsigned i, std::uint32_t c) { store_floats(x_prev_of(of, begun) + c, last.values[i]); });
 }
 
 }  // namespace
@@ -83,6 +112,7 @@ result<void> token_shift(stream_handle in, const device_batch& rows, element typ
   check(of.shifts <= token_shifts_max);
   check(of.width <= width_max && of.width % 64 == 0);
   check(of.sum != of.from.x);
+  check((of.sum != nullptr) == (of.from.added.parts > 0));
   const auto launch_blocks = [&](auto kernel, std::uint32_t rows_each) {
     return launch({"token_shift", {(rows.room.rows + rows_each - 1) / rows_each}, {row_threads(of.width)}, 0, in, true},
                   kernel, rows, of);

@@ -80,6 +80,7 @@ struct alignas(16) shared_chunk {
   float decay[side], r_k[side];  ///< G_64, by channel; r k^T, by token
   float sums[threads / side][side];
 };
+static_assert(2 * (sizeof(shared_chunk) + 1024) <= 228 * 1024);  // 1 KiB of each block is the system's
 
 template <typename Element>
 __device__ void make_vectors(const time_mix_parameters& of, const run_chunk& chunk, gate_type<Element>* bonus,

@@ -213,6 +213,7 @@ result<void> bench_engine(const bench_engine_command& what) {
       what.random_size.empty() ? model->file.path().string() : "random weights of size " + what.random_size,
       (*engine)->info(),
       what.model.state_dtype,
+      what.model.invariance,
       machine->flop_source(),
       machine->threads(),
       seconds_since(begin),

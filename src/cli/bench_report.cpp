@@ -89,7 +89,7 @@ std::string line_of(const bench_case& of, const bench_report& in) {
 std::string table_of(const bench_report& r) {
   std::string text = "model    " + r.model + "\nengine   " + r.built.device + ", weights " + r.built.weight_type +
                      formatted(" (%.2f GB), states ", static_cast<double>(r.built.weight_bytes) * 1e-9) + r.state_type +
-                     formatted(", loaded in %.2f s", r.load_s) +
+                     ", invariance " + r.invariance + formatted(", loaded in %.2f s", r.load_s) +
                      (r.threads > 0 ? formatted(", %u threads", r.threads) : "");
   if (!r.cases.empty()) {
     const device_limits limits = rates_of(r.cases.front(), r.cost).limits;
@@ -113,7 +113,14 @@ std::string json_of(const bench_report& r) {
   protocol::json_writer json(text);
   json.begin_object().key("program").value(version_line()).key("model").value(r.model);
   json.key("device").value(r.built.device).key("weight_type").value(r.built.weight_type);
-  json.key("state_type").value(r.state_type).key("threads").value(r.threads).key("load_s").value(r.load_s);
+  json.key("state_type")
+      .value(r.state_type)
+      .key("invariance")
+      .value(r.invariance)
+      .key("threads")
+      .value(r.threads)
+      .key("load_s")
+      .value(r.load_s);
   json.key("flop_source").value(r.flop_source).key("weight_bytes").value(r.built.weight_bytes);
   json.key("activation_bytes").value(r.built.activation_bytes).key("slots").value(r.built.slots);
   json.key("cases").begin_array();

@@ -45,7 +45,7 @@ class tick_cost {
 struct bench_report {
   std::string model;
   engine::engine_info built;
-  std::string state_type, flop_source;
+  std::string state_type, invariance, flop_source;
   std::uint32_t threads;  ///< 0: on a GPU
   double load_s;          ///< from the mapped file to an engine that can run
   tick_cost cost;

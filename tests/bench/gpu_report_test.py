@@ -24,6 +24,7 @@ def case(sequences: int, share) -> dict:
 
 def bench(share=0.8) -> dict:
     return {"model": "random weights of size 7.2b", "device": "cuda:0 G", "weight_type": "fp16", "state_type": "fp32",
+            "invariance": "default",
             "load_s": 2.5, "flop_source": "a library", "cases": [case(1, share), case(960, share)]}
 
 

@@ -13,7 +13,6 @@ import tempfile
 
 OF_THE_SYSTEM = re.compile(r"(linux-vdso|ld-linux-x86-64|lib(c|m|dl|rt|pthread|gcc_s|stdc\+\+))\.so[.\d]*")
 NEEDED_LINE = re.compile(r"\s*(\S+)(?: => (.+?))?(?: \(0x[0-9a-f]+\))?")
-LARGEST_BYTES = 40 << 20  # for one kind of GPU, unless debug information comes along
 
 
 def outside(program: pathlib.Path, bundle: pathlib.Path, environment: dict) -> list:
@@ -27,8 +26,6 @@ def outside(program: pathlib.Path, bundle: pathlib.Path, environment: dict) -> l
 def faults(bundle: pathlib.Path):
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("SKEIN_", "LD_"))}
     files = [path for path in bundle.rglob("*") if not path.is_dir() or path.is_symlink()]
-    if sum(path.lstat().st_size for path in files) > LARGEST_BYTES:
-        yield f"the bundle is larger than {LARGEST_BYTES >> 20} MiB"
     for path in files:
         if path.is_symlink():
             yield f"{path} is a link"

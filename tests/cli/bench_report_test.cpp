@@ -63,7 +63,7 @@ BOOST_AUTO_TEST_CASE(the_least_time_hides_products_or_weights_and_adds_states) {
 }
 
 BOOST_AUTO_TEST_CASE(what_is_not_known_is_not_told) {
-  cli::bench_report report{"m", {}, "fp32", "nothing", 0, 1.0, cli::tick_cost(large(), "fp16", "fp32"), {}};
+  cli::bench_report report{"m", {}, "fp32", "default", "nothing", 0, 1.0, cli::tick_cost(large(), "fp16", "fp32"), {}};
   report.cases.push_back(made_up("decode", 1, 1, {0.5}));
   report.cases[0].samples[0].limits = {};
   const auto json = cli::json_of(report);

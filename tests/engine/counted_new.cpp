@@ -16,7 +16,6 @@ bool counts() { return skein::kernels::gpu::emulator::own_memory::depth == 0; }
 bool counts() { return true; }
 #endif
 
-
 std::atomic<std::uint64_t> allocations{0};
 
 void* counted(std::size_t bytes) {

@@ -93,10 +93,10 @@ const random_rwkv7& small_gpu_model() {
   return model;
 }
 
-std::unique_ptr<engine::engine> make_emulated_gpu(const engine_sizes& sizes) {
+std::unique_ptr<engine::engine> make_emulated_gpu(const engine_sizes& sizes, kernels::gpu::element type) {
   const kernels::rwkv7_weights& weights = small_gpu_model().weights();
   kernels::gpu::gpu_options options;
-  options.matrix_type = kernels::gpu::element::f16;
+  options.matrix_type = type;
   options.limits.slots = sizes.slots;
   options.limits.max_tick_tokens = sizes.max_tick_tokens;
   options.limits.max_tick_rows = sizes.max_tick_rows;
@@ -106,7 +106,7 @@ std::unique_ptr<engine::engine> make_emulated_gpu(const engine_sizes& sizes) {
   engine::engine_info info;
   info.device = "emulator";
   info.model_identity = "random";
-  info.weight_type = "fp16";
+  info.weight_type = type == kernels::gpu::element::f16 ? "fp16" : "fp32";
   info.vocab = weights.dims.vocab;
   info.slots = sizes.slots;
   info.max_tick_tokens = sizes.max_tick_tokens;
@@ -129,11 +129,33 @@ const std::vector<engine_under_test>& engines_under_test() {
     {"cpu bf16", [](const engine_sizes& sizes) { return make_rwkv7(sizes, dtype::bf16); }},
 #endif
 #if defined(SKEIN_GPU_EMULATOR)
-    {"gpu kernels fp16", make_emulated_gpu, true},
+    {"gpu kernels fp16", [](const engine_sizes& sizes) { return make_emulated_gpu(sizes, kernels::gpu::element::f16); },
+     true},
 #endif
   };
   return table;
 }
+
+#if defined(SKEIN_GPU_EMULATOR)
+std::unique_ptr<engine::engine> make_gpu_fp32(const engine_sizes& sizes) {
+  return make_emulated_gpu(sizes, kernels::gpu::element::f32);
+}
+
+std::unique_ptr<engine::engine> make_reference_of_gpu(const engine_sizes& sizes) {
+  const kernels::rwkv7_weights& weights = small_gpu_model().weights();
+  const kernels::stage_limits limits{
+      .slots = sizes.slots, .max_rows = sizes.max_tick_tokens, .max_logit_rows = few_logit_rows, .threads = 1};
+  auto stages = kernels::make_reference_rwkv7(weights, limits);
+  BOOST_REQUIRE(stages.has_value());
+  return engine::make_stage_engine(std::move(*stages), {.device = "reference",
+                                                        .model_identity = "random",
+                                                        .weight_type = "fp32",
+                                                        .layers = weights.dims.layers,
+                                                        .vocab = weights.dims.vocab,
+                                                        .max_tick_rows = sizes.max_tick_rows,
+                                                        .limits = limits});
+}
+#endif
 
 engine::row& add_prefill(engine::tick_plan& plan, slot_id slot, std::span<const token_id> tokens, bool sample) {
   engine::row& r = plan.rows.emplace_back();

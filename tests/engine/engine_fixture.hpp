@@ -28,6 +28,12 @@ std::ostream& operator<<(std::ostream& out, const engine_under_test& line);
 
 [[nodiscard]] const std::vector<engine_under_test>& engines_under_test();
 
+#if defined(SKEIN_GPU_EMULATOR)
+/// The emulated GPU's engine in fp32, and the reference of the same model.
+[[nodiscard]] std::unique_ptr<engine::engine> make_gpu_fp32(const engine_sizes& sizes);
+[[nodiscard]] std::unique_ptr<engine::engine> make_reference_of_gpu(const engine_sizes& sizes);
+#endif
+
 /// Adds a row that feeds tokens.
 engine::row& add_prefill(engine::tick_plan& plan, slot_id slot, std::span<const token_id> tokens, bool sample);
 engine::row& add_decode(engine::tick_plan& plan, slot_id slot);

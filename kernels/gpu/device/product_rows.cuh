@@ -14,13 +14,15 @@ __device__ void load_products(const product_rows& of, std::uint32_t row, std::ui
     load_floats(static_cast<const Element*>(of.data) + at, values);
     return;
   }
-  const float* part = static_cast<const float*>(of.data) + at;
-  load_floats(part, values);
-  for (std::uint32_t p = 1; p < of.parts; ++p) {
-    float addends[count];
-    load_floats(part += of.part_stride, addends);
-    for (unsigned i = 0; i < count; ++i) values[i] += addends[i];
-  }
+  float addends[product_parts_max][count];  // all on their way before the first is added
+#pragma unroll
+  for (std::uint32_t p = 0; p < product_parts_max; ++p)
+    if (p < of.parts) load_floats(static_cast<const float*>(of.data) + p * of.part_stride + at, addends[p]);
+  for (unsigned i = 0; i < count; ++i) values[i] = addends[0][i];
+#pragma unroll
+  for (std::uint32_t p = 1; p < product_parts_max; ++p)
+    if (p < of.parts)
+      for (unsigned i = 0; i < count; ++i) values[i] += addends[p][i];
   for (unsigned i = 0; i < count; ++i) values[i] = to_float(from_float<Element>(values[i]));
 }
 

@@ -31,16 +31,28 @@ __device__ void for_each_packet(std::uint32_t width, Body body) {
   }
 }
 
-/// x[t] + what is to be added to it.
-__device__ inline row_share load_row(const residual& from, std::uint32_t width, std::uint32_t t) {
+/// x[t]
+__device__ inline row_share load_x(const residual& from, std::uint32_t width, std::uint32_t t) {
   row_share row{};
   for_each_packet(width, [&](unsigned i, std::uint32_t channel) {
     load_floats(from.x + static_cast<std::size_t>(t) * width + channel, row.values[i]);
-    if (from.added.parts == 0) return;
+  });
+  return row;
+}
+
+/// x[t] += what is to be added to it.
+__device__ inline void add_to_row(row_share& row, const residual& from, std::uint32_t width, std::uint32_t t) {
+  if (from.added.parts == 0) return;
+  for_each_packet(width, [&](unsigned i, std::uint32_t channel) {
     float addends[4];
     load_products<float>(from.added, t, channel, addends);
     for (unsigned e = 0; e < 4; ++e) row.values[i][e] += addends[e];
   });
+}
+
+__device__ inline row_share load_row(const residual& from, std::uint32_t width, std::uint32_t t) {
+  row_share row = load_x(from, width, t);
+  add_to_row(row, from, width, t);
   return row;
 }
 

@@ -38,12 +38,14 @@ void feed(engine::engine& on, const sequences& all, std::span<const slot_id> slo
       const auto room = static_cast<std::uint32_t>(on.info().max_tick_tokens - plan.tokens.size());
       if (left == 0) continue;
       more = true;
-      if (room == 0 || plan.rows.size() == on.info().max_tick_rows) continue;
+      // Cut as it is cut alone, whatever room others leave: where a prompt is cut may change its bits.
+      const std::uint32_t piece = std::min({left, cut(left), on.info().max_tick_tokens});
+      if (piece > room || plan.rows.size() == on.info().max_tick_rows) continue;
       engine::row row;
       row.slot = slots[i];
       row.kind = engine::row_kind::prefill;
       row.first_token = static_cast<std::uint32_t>(plan.tokens.size());
-      row.tokens = std::min({left, room, cut(left)});
+      row.tokens = piece;
       check(row.tokens > 0);
       prepare(row, left == row.tokens);
       const auto from = all[i].begin() + static_cast<std::ptrdiff_t>(fed[i]);

@@ -17,13 +17,13 @@ ORACLE = pathlib.Path(os.environ.get("SKEIN_ORACLE") or pathlib.Path(SOURCE).par
 TINY = ORACLE / "models/tiny-7v0.safetensors"
 
 
-def check(device: str, dtype: str, lines: list) -> subprocess.CompletedProcess:
+def check(device: str, dtype: str, lines: list, *more: str) -> subprocess.CompletedProcess:
     with tempfile.TemporaryDirectory() as folder:
         tokens = pathlib.Path(folder, "tokens")
         tokens.write_text("".join(f"{line}\n" for line in lines))
         environment = dict(os.environ, SKEIN_CUDA_LIBRARY=LIBRARY)
-        return subprocess.run([PROGRAM, TINY, tokens, dtype, device, "fp32", "6"], env=environment, capture_output=True,
-                              text=True)
+        return subprocess.run([PROGRAM, TINY, tokens, dtype, device, "fp32", "6", *more], env=environment,
+                              capture_output=True, text=True)
 
 
 class EngineCheck(unittest.TestCase):
@@ -42,6 +42,12 @@ class EngineCheck(unittest.TestCase):
         self.assertEqual(answer["checks"][0]["positions"], positions)
         self.assertGreater(answer["checks"][0]["error"], 0)
         self.assertGreater(answer["checks"][0]["judged"], positions // 2)
+
+    def test_strict_and_fast_promise_more_and_less(self) -> None:
+        for invariance, checks in (("strict", 10), ("fast", 5)):
+            ended = check("cuda", "bf16", self.LINES, invariance)
+            self.assertEqual(ended.returncode, 0, ended.stderr)
+            self.assertEqual(len(json.loads(ended.stdout)["checks"]), checks)
 
     def test_nothing_to_compare_is_an_error(self) -> None:
         for device, lines in (("cuda:7", self.LINES), ("cuda", []), ("cuda", ["1,2,300"])):

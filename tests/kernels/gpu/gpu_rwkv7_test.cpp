@@ -29,10 +29,13 @@ constexpr kernels::stage_limits limits{.slots = 5, .max_rows = 80, .max_logit_ro
 constexpr kernels::gpu::model_room room{
     .rows = limits.max_rows, .logit_rows = limits.max_logit_rows, .slots = limits.slots};
 
-stages_ptr make_gpu(const random_rwkv7& model, element type, element state_type = element::f32) {
+stages_ptr make_gpu(const random_rwkv7& model, element type, element state_type = element::f32,
+                    kernels::gpu::invariance invariance = kernels::gpu::invariance::standard) {
   kernels::gpu::gpu_options options;
+  options.invariance = invariance;
   options.matrix_type = type;
   options.state_type = state_type;
+  options.invariance = invariance;
   return std::make_unique<model_stages>(model.weights(), options, room);
 }
 
@@ -69,13 +72,13 @@ BOOST_AUTO_TEST_CASE(gpu_equals_the_reference) {
   }
 }
 
-// However a prompt is cut and whatever else is in the tick, a sequence gets the same bits: logits and state. Slots are
-// taken in a scattered order. Runs go up to 70 tokens, more than a tile of any kernel.
+// With strict invariance: however a prompt is cut and whatever else is in the tick, a sequence gets the same bits:
+// logits and state. Slots are taken in a scattered order. Runs go up to 70 tokens, more than a tile of any kernel.
 BOOST_AUTO_TEST_CASE(neither_cuts_nor_company_change_a_bit) {
   for (const auto& [dims, type, state_type] :
        {std::tuple{base_dims, element::bf16, element::f32}, std::tuple{wide_dims, element::f16, element::f16}}) {
     const random_rwkv7 model(dims, stored_as(type), 3, true);
-    const auto gpu = make_gpu(model, type, state_type);
+    const auto gpu = make_gpu(model, type, state_type, kernels::gpu::invariance::strict);
     std::vector<tokens> ids;
     for (slot_id s = 0; s < limits.slots; ++s) ids.push_back(random_tokens(12 + 7 * s, dims.vocab, 100 + s));
     ids[3] = random_tokens(70, dims.vocab, 4);
@@ -92,6 +95,23 @@ BOOST_AUTO_TEST_CASE(neither_cuts_nor_company_change_a_bit) {
         }
       }
     }
+  }
+}
+
+// Long runs in chunks, short ones token after token, in one tick and on the same states.
+BOOST_AUTO_TEST_CASE(chunked_prefill_stays_near_the_reference) {
+  const random_rwkv7 model(wide_dims, dtype::f16, 31);
+  for (const element state_type : {element::f32, element::f16}) {
+    const auto gpu = make_gpu(model, element::f16, state_type), reference = make_reference(model);
+    const tokens long_ids = random_tokens(70, wide_dims.vocab, 32), short_ids = random_tokens(9, wide_dims.vocab, 33);
+    for (int i = 0; i < 2; ++i) {
+      const auto both = [&](kernels::stages& on) { return tick(on, wide_dims, {{1, short_ids}, {3, long_ids}}); };
+      BOOST_TEST(difference(both(*gpu), both(*reference)) < tolerance(element::f16));
+      BOOST_TEST(difference(tick(*gpu, wide_dims, {{3, short_ids}}), tick(*reference, wide_dims, {{3, short_ids}})) <
+                 tolerance(element::f16));
+    }
+    for (const slot_id slot : {1, 3})
+      BOOST_TEST(difference(state_of(*gpu, slot), state_of(*reference, slot)) < tolerance(element::f16));
   }
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 #include <math.h>
 
+#include <algorithm>
 #include <bit>
 #include <cstdint>
 #include <cstdlib>
@@ -156,10 +157,17 @@ T atomicMin(T* at, T value) {
 }
 inline void __threadfence() {}
 
+using std::max;
+using std::min;
+
 /// IEEE half precision.
 struct half {
   std::uint16_t bits;
 };
+template <typename Number>
+constexpr Number min(Number a, Number b) {
+  return b < a ? b : a;
+}
 inline float half_to_float(half value) { return f16_to_f32(value.bits); }
 inline half float_to_half(float value) { return {f32_to_f16(value)}; }
 

@@ -15,8 +15,8 @@
 /// from a seed: so a kernel that needs a barrier which is not there soon gives wrong numbers. A barrier that only some
 /// threads reach is reported.
 ///
-/// It shows what a kernel computes. It does not show races inside a warp, tensor-core code, rounding of a GPU's own
-/// functions, occupancy or memory coalescing.
+/// It shows what a kernel computes. It does not show races inside a warp, rounding of a GPU's own functions, occupancy or
+/// memory coalescing.
 namespace skein::kernels::gpu::emulator {
 
 /// Lanes that run in step: 32 as on NVIDIA and RDNA, 64 as on CDNA; chosen when this is compiled.
