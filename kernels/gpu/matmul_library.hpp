@@ -1,4 +1,5 @@
 #pragma once
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -43,5 +44,6 @@ class matmul_library {
 /// else the loader looks for libcublasLt.so.13, then /usr/local/cuda/lib64 is tried. For the device in use.
 /// Errors: unavailable, with what the loader or the library said; unsupported by another runtime than CUDA.
 [[nodiscard]] result<std::unique_ptr<matmul_library>> open_matmul_library();
+using library_opener = std::function<result<std::unique_ptr<matmul_library>>()>;
 
 }  // namespace skein::kernels::gpu

@@ -15,13 +15,14 @@ product product_of(const device_matrix& matrix, const activation& in, const acti
 
 product_rows rows_of(const activation& out) { return {out.data(), out.stride(), 0, 0}; }
 
-tuned_matmul choose_products(const gpu_options& options, std::uint32_t rows_max, std::string& library_trouble) {
+tuned_matmul choose_products(const gpu_options& options, std::uint32_t rows_max, const library_opener& open_library,
+                             std::string& library_trouble) {
   const element type = options.matrix_type;
   const auto ours = choose_matmul(options.device, type);
   if (!ours) throw device_failure(ours.error());
   const bool many_rows = rows_max >= tuned_matmul::library_rows_min;
   if (options.invariance != invariance::fast || type == element::f32 || !many_rows) return {*ours, type};
-  auto library = open_matmul_library();
+  auto library = open_library();
   if (library) return {*ours, type, std::move(*library), rows_max};
   library_trouble = "none: " + library.error().message;
   return {*ours, type};
@@ -30,12 +31,12 @@ tuned_matmul choose_products(const gpu_options& options, std::uint32_t rows_max,
 }  // namespace
 
 rwkv7_model::rwkv7_model(const rwkv7_weights& weights, const gpu_options& options, const model_room& room,
-                         stream_handle in)
+                         stream_handle in, const library_opener& open_library)
     : dims_(weights.dims),
       type_(options.matrix_type),
       room_(room),
       layout_{dims_.layers, dims_.embd, options.state_type},
-      matmul_(choose_products(options, room.rows, library_)),
+      matmul_(choose_products(options, room.rows, open_library, library_)),
       x_{{rows_buffer(room.rows), rows_buffer(room.rows)}},
       parts_{{rows_buffer(parts_rows()), rows_buffer(parts_rows()), rows_buffer(parts_rows())}},
       mixed_{{{room.rows, dims_.embd, type_},
@@ -221,7 +222,8 @@ void rwkv7_model::multiply(pass& tick, std::span<const product> products, const 
 void rwkv7_model::learn_products(stream_handle in) {
   if (matmul_.bucket_rows().empty()) return;
   for (const activation* a : activations()) {
-    const std::size_t table_bytes = std::size_t{padded(weights_.emb.outputs)} * padded(weights_.emb.inputs) * element_bytes(type_);
+    const std::size_t table_bytes =
+        std::size_t{padded(weights_.emb.outputs)} * padded(weights_.emb.inputs) * element_bytes(type_);
     require(copy_on_device(a->data(), weights_.emb.data, std::min(a->bytes(), table_bytes), in));
   }
   const device_buffer<batch_counts> counts(1);

@@ -47,7 +47,8 @@ struct model_room {
 class rwkv7_model {
  public:
   /// Throws device_failure. The weights are on the device when this returns.
-  rwkv7_model(const rwkv7_weights& weights, const gpu_options& options, const model_room& room, stream_handle in);
+  rwkv7_model(const rwkv7_weights& weights, const gpu_options& options, const model_room& room, stream_handle in,
+              const library_opener& open_library = open_matmul_library);
 
   /// Runs all layers over the batch's rows: the residual stream of each is ready for queue_head, the states of all runs
   /// have moved on. `runs`: the batch's on the host, of which only the lengths are read; none when all are short.

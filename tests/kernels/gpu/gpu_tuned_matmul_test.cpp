@@ -10,6 +10,8 @@
 #include "kernels/gpu/finish_rows.hpp"
 #include "kernels/ops.hpp"
 #include "tests/kernels/gpu/device_values.hpp"
+#include "tests/kernels/gpu/plain_library.hpp"
+#include "tests/kernels/stage_runs.hpp"
 #include "tests/support/random_cases.hpp"
 
 using namespace skein;
@@ -38,22 +40,6 @@ element stored_type(finish how, element type) {
   return how == finish::store_f16 ? element::f16 : how >= finish::add_f32 ? element::f32 : type;
 }
 
-/// A count of rows where kernels look for it.
-class row_count {
- public:
-  explicit row_count(std::uint32_t rows) : memory_(1) {
-    const pinned_buffer<std::uint32_t> pinned(1);
-    *pinned.data() = rows;
-    const stream in;
-    require(copy_to_device(memory_.data(), pinned.data(), pinned.bytes(), in));
-    require(in.synchronize());
-  }
-  [[nodiscard]] const std::uint32_t* data() const { return memory_.data(); }
-
- private:
-  device_buffer<std::uint32_t> memory_;
-};
-
 /// A random product with its memory, and what it makes of that.
 struct product_case {
   product_case(random_numbers& random, element t, std::uint32_t rows, std::uint32_t outputs, std::uint32_t inputs,
@@ -63,10 +49,10 @@ struct product_case {
         x(rounded(random_values(random, rows * inputs), type)),
         out_stride(outputs + 8 * random.below(2)),
         out(rounded(random_values(random, rows * out_stride), stored_type(how, type))),
-        on_device{{tiled(matrix, outputs, inputs, padded(outputs)), type},
-                  {tiled(x, rows, inputs, rows), type},
-                  {out, stored_type(how, type)}} {
-    p.matrix = on_device[0].data(), p.in = on_device[1].data(), p.out = on_device[2].data();
+        matrix_memory(tiled(matrix, outputs, inputs, padded(outputs)), type),
+        x_memory(tiled(x, rows, inputs, rows), type),
+        out_memory(out, stored_type(how, type)) {
+    p.matrix = matrix_memory.data(), p.in = x_memory.data(), p.out = out_memory.data();
     p.outputs = outputs, p.inputs = inputs, p.in_stride = padded(inputs), p.out_stride = out_stride, p.how = how;
     expect(rows);
   }
@@ -83,11 +69,14 @@ struct product_case {
     }
   }
   /// Learning writes outputs: as they were before.
-  void forget(const values& before) { on_device[2] = device_values(before, stored_type(p.how, type)); }
+  void forget(const values& before) {
+    out_memory = device_values(before, stored_type(p.how, type));
+    p.out = out_memory.data();
+  }
 
   void check_result(const stream& in) const {
     const element of_store = p.how == finish::store_f16 && type == element::bf16 ? element::bf16 : type;
-    BOOST_TEST(difference(on_device[2].read(in), out) < tolerance(of_store));
+    BOOST_TEST(difference(out_memory.read(in), out) < tolerance(of_store));
   }
 
   static values tiled(const values& from, std::uint32_t rows, std::uint32_t width, std::uint32_t height) {
@@ -101,55 +90,8 @@ struct product_case {
   values matrix, x;
   std::uint32_t out_stride;
   values out;
-  std::vector<device_values> on_device;
+  device_values matrix_memory, x_memory, out_memory;
   product p;
-};
-
-/// What a library was asked for.
-struct library_log {
-  std::uint32_t prepared = 0, queued = 0;
-  bool refuses = false;
-};
-
-class plain_product final : public library_product {
- public:
-  plain_product(library_log& log, const row_count& rows, const library_shape& shape)
-      : log_(log), rows_(rows), shape_(shape) {}
-  std::size_t algorithms() const override { return 2; }
-  result<void> queue(stream_handle in, std::size_t, const product& p, std::uint32_t rows,
-                     const device_buffer<std::byte>& workspace) override {
-    BOOST_TEST(workspace.bytes() == tuned_matmul::workspace_bytes);
-    if (log_.refuses) return error{error_kind::unsupported, "not so many rows", ""};
-    ++log_.queued;
-    product bare = p;
-    bare.how = shape_.adds                                                         ? finish::add_f32
-               : shape_.out_type == element::f32                                   ? finish::store_f32
-               : shape_.out_type == element::f16 && shape_.out_type != shape_.type ? finish::store_f16
-                                                                                   : finish::store;
-    return matmul(in, shape_.type, {&bare, 1}, rows_.data(), rows);
-  }
-
- private:
-  library_log& log_;
-  const row_count& rows_;
-  const library_shape shape_;
-};
-
-class plain_library final : public matmul_library {
- public:
-  plain_library(library_log& log, const row_count& rows) : log_(log), rows_(rows) {}
-  std::string name() const override { return "plain"; }
-  result<std::unique_ptr<library_product>> prepare(const library_shape& shape, std::uint32_t rows,
-                                                   std::size_t workspace_bytes) override {
-    BOOST_TEST(rows >= many);
-    BOOST_TEST(workspace_bytes == tuned_matmul::workspace_bytes);
-    ++log_.prepared;
-    return std::unique_ptr<library_product>(std::make_unique<plain_product>(log_, rows_, shape));
-  }
-
- private:
-  library_log& log_;
-  const row_count& rows_;
 };
 
 /// Our products, some rows, a library, and a watch that finds what it is told. `seconds(n)`: of work in which the
@@ -158,11 +100,12 @@ struct multiplier {
   multiplier(element t, std::uint32_t rows_now, std::uint32_t rows_max, std::function<double(std::uint32_t)> seconds)
       : type(t), rows(rows_now), count(rows_now), tuned(plain_matmul(), t, library(), rows_max, watch(seconds)) {}
 
-  std::unique_ptr<matmul_library> library() { return std::make_unique<plain_library>(log, count); }
+  std::unique_ptr<matmul_library> library() { return std::make_unique<plain_library>(log); }
   stopwatch watch(std::function<double(std::uint32_t)> seconds) {
-    return [this, seconds](stream_handle, const std::function<result<void>()>& work) -> result<double> {
+    return [this, seconds](stream_handle now, const std::function<result<void>()>& work) -> result<double> {
       const std::uint32_t before = log.queued;
       if (auto r = work(); !r) return r.error();
+      if (auto r = wait_for(now); !r) return r.error();
       return log.queued == before ? 1.0 : seconds(log.queued - before);
     };
   }
@@ -207,13 +150,13 @@ BOOST_AUTO_TEST_CASE(whoever_multiplies_the_products_are_right) {
         const auto& made = cases.emplace_back(random, type, rows, outputs, 1 + random.below(130),
                                               static_cast<finish>(random.below(7)));
         launch.push_back(made.p);
-        before.push_back(made.on_device[2].read(by.in));
+        before.push_back(made.out_memory.read(by.in));
       }
       by.learn(launch);
       require(by.in.synchronize());
       for (std::size_t i = 0; i < cases.size(); ++i) {
         cases[i].forget(before[i]);
-        launch[i].out = cases[i].on_device[2].data();
+        launch[i].out = cases[i].p.out;
         launch[i].segments = segments_of(launch[i].inputs);
       }
       by.run(launch);
@@ -264,12 +207,11 @@ BOOST_AUTO_TEST_CASE(a_launch_is_split_up_only_where_that_is_faster) {
 
 BOOST_AUTO_TEST_CASE(ours_multiply_what_the_library_refuses) {
   product_case c = small_case(many);
-  const values before = c.on_device[2].read(stream());
+  const values before = c.out_memory.read(stream());
   multiplier by(element::f16, many, many, faster);
   by.learn({&c.p, 1});
   require(by.in.synchronize());
   c.forget(before);
-  c.p.out = c.on_device[2].data();
   by.log.refuses = true;
   BOOST_TEST(by.run({&c.p, 1}) == 0u);
   c.check_result(by.in);
@@ -286,9 +228,8 @@ BOOST_AUTO_TEST_CASE(ours_multiply_what_the_library_refuses) {
 BOOST_AUTO_TEST_CASE(where_there_is_a_library_many_rows_are_never_in_parts) {
   matmul_functions ours = plain_matmul();
   ours.splits = [](std::span<const product>, std::uint32_t) { return true; };
-  const row_count rows(many);
   library_log log;
-  const tuned_matmul with(ours, element::f16, std::make_unique<plain_library>(log, rows), many, seconds_on_device);
+  const tuned_matmul with(ours, element::f16, std::make_unique<plain_library>(log), many, seconds_on_device);
   const tuned_matmul without(ours, element::f16);
   const product_case c = small_case(many);
   BOOST_TEST(!with.splits({&c.p, 1}, many));
@@ -360,12 +301,11 @@ BOOST_AUTO_TEST_CASE(the_library_of_the_vendor_multiplies_as_ours) {
         for (const std::uint32_t outputs : {8u, 96u, 1032u}) {
           random_numbers random(how + rows);
           product_case c(random, type, rows, outputs, 700, static_cast<finish>(how));
-          const values before = c.on_device[2].read(in);
+          const values before = c.out_memory.read(in);
           tuned_matmul tuned(plain_matmul(), type, std::move(*open_matmul_library()), 1024, by_library_alone);
           const row_count count(rows);
           require(tuned.learn(in, {&c.p, 1}, count.data(), rows));
           c.forget(before);
-          c.p.out = c.on_device[2].data();
           BOOST_TEST_CONTEXT("finish " << how << ", " << rows << " rows, " << outputs << " outputs") {
             const bool refused = type == element::bf16 && c.p.how == finish::store_f16;
             BOOST_TEST((tuned.description().find(" of ") == std::string::npos) == refused);
