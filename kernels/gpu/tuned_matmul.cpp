@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 
 #include "base/check.hpp"
 #include "kernels/gpu/finish_rows.hpp"
@@ -12,7 +13,8 @@ namespace skein::kernels::gpu {
 namespace {
 
 constexpr int timed_runs = 4;
-constexpr double worth_it = 0.98;  // of the time of ours: less would be chance
+constexpr double worth_it = 0.98;       // of the time of ours: less would be chance
+constexpr double parts_worth_it = 0.9;  // of the time of others: who reads parts reads more
 
 bool same_shape(const product& a, const product& b) {
   return a.outputs == b.outputs && a.inputs == b.inputs && a.in_stride == b.in_stride && a.out_stride == b.out_stride &&
@@ -31,9 +33,9 @@ library_shape shape_of(const product& p, element type) {
   return shape;
 }
 
-/// Whether all rows begin where 16-byte accesses may, and end where they do.
+/// Whether matrices begin as the library expects of memory, and rows where 16-byte accesses may.
 bool is_aligned(const product& p, const library_shape& shape) {
-  const auto at = [](const void* address) { return reinterpret_cast<std::uintptr_t>(address) % 16 == 0; };
+  const auto at = [](const void* address) { return reinterpret_cast<std::uintptr_t>(address) % 256 == 0; };
   return p.outputs % 8 == 0 && p.in_stride * element_bytes(shape.type) % 16 == 0 &&
          p.out_stride * element_bytes(shape.out_type) % 16 == 0 && at(p.matrix) && at(p.in) && at(p.out);
 }
@@ -87,7 +89,7 @@ const tuned_matmul::bucket* tuned_matmul::find_bucket(std::uint32_t rows) const 
 
 const tuned_matmul::launch_ways* tuned_matmul::find_launch(const bucket& b, std::span<const product> launch) {
   const auto found = std::ranges::find_if(
-      b.launches, [&](const launch_ways& ways) { return std::ranges::equal(ways, launch, same_shape, &way::shape); });
+      b.launches, [&](const launch_ways& ways) { return std::ranges::equal(ways.of, launch, same_shape, &way::shape); });
   return found == b.launches.end() ? nullptr : &*found;
 }
 
@@ -97,23 +99,49 @@ result<void> tuned_matmul::learn(stream_handle in, std::span<const product> laun
   const auto found = std::ranges::find_if(buckets_, [&](const bucket& b) { return rows <= b.rows_max; });
   check(found != buckets_.end());
   if (find_launch(*found, launch)) return {};
-  launch_ways ways;
+  launch_ways ways{{}, false};
   for (const product& p : launch) {
     auto how = fastest(in, *found, p, row_count, rows);
     if (!how) return how.error();
-    ways.push_back(std::move(*how));
+    ways.of.push_back(std::move(*how));
   }
-  const auto by_library = [](const way& how) { return how.library != nullptr; };
-  if (launch.size() > 1 && std::ranges::any_of(ways, by_library)) {
-    const auto chosen = watch_(in, [&] { return run_as(in, ways, launch, row_count, rows); });
+  const auto whole = watch_(in, [&] { return run_as(in, {}, launch, row_count, rows); });
+  if (!whole) return whole.error();
+  double least = *whole;
+  if (std::ranges::any_of(ways.of, [](const way& how) { return how.library != nullptr; })) {
+    const auto chosen = watch_(in, [&] { return run_as(in, ways.of, launch, row_count, rows); });
     if (!chosen) return chosen.error();
-    const auto ours = watch_(in, [&] { return run_as(in, {}, launch, row_count, rows); });
-    if (!ours) return ours.error();
-    if (*chosen > worth_it * *ours)
-      for (way& how : ways) how.library = nullptr;
+    if (*chosen > worth_it * *whole)
+      for (way& how : ways.of) how.library = nullptr;
+    else
+      least = *chosen;
+  }
+  if (ours_.splits(launch, rows)) {
+    const auto in_parts = seconds_in_parts(in, launch, row_count, rows);
+    if (!in_parts) return in_parts.error();
+    ways.in_parts = *in_parts < parts_worth_it * least;
   }
   found->launches.push_back(std::move(ways));
   return {};
+}
+
+// All parts go to the workspace, one over the other: nobody reads them.
+result<double> tuned_matmul::seconds_in_parts(stream_handle in, std::span<const product> launch,
+                                              const std::uint32_t* row_count, std::uint32_t rows) const {
+  std::vector<product> split(launch.begin(), launch.end());
+  for (product& p : split) {
+    if (p.segments == 1) continue;
+    p.how = finish::store_parts, p.out = workspace_.data(), p.out_stride = p.outputs;
+    p.part_stride = std::size_t{rows} * p.outputs;
+    if (p.segments * p.part_stride * sizeof(float) > workspace_.bytes()) return std::numeric_limits<double>::infinity();
+  }
+  return watch_(in, [&] { return ours_.run(in, type_, split, row_count, rows); });
+}
+
+bool tuned_matmul::is_better_in_parts(std::span<const product> launch, std::uint32_t rows) const {
+  const bucket* const b = find_bucket(rows);
+  const launch_ways* const ways = b ? find_launch(*b, launch) : nullptr;
+  return ways && ways->in_parts;
 }
 
 result<tuned_matmul::way> tuned_matmul::fastest(stream_handle in, bucket& b, const product& p,
@@ -145,7 +173,7 @@ result<void> tuned_matmul::run(stream_handle in, std::span<const product> launch
   if (!takes(rows_room)) return ours_.run(in, type_, launch, row_count, rows_room);
   const bucket* const b = find_bucket(rows_room);
   const launch_ways* const ways = b ? find_launch(*b, launch) : nullptr;
-  return run_as(in, ways ? std::span<const way>(*ways) : std::span<const way>(), launch, row_count, rows_room);
+  return run_as(in, ways ? std::span<const way>(ways->of) : std::span<const way>(), launch, row_count, rows_room);
 }
 
 // `ways`: one for each product, or none when all are ours.
@@ -155,13 +183,14 @@ result<void> tuned_matmul::run_as(stream_handle in, std::span<const way> ways, s
   std::array<product, products_max> left;
   std::size_t count = 0;
   for (std::size_t i = 0; i < launch.size(); ++i) {
-    if (!ways.empty() && ways[i].library) {
+    if (!ways.empty() && ways[i].library && is_aligned(launch[i], shape_of(launch[i], type_))) {
       const auto done = run_by_library(in, ways[i], launch[i], rows);
       if (done) continue;
       if (done.error().kind != error_kind::unsupported) return done;
     }
     left[count] = launch[i];
-    left[count++].segments = 1;
+    if (left[count].how != finish::store_parts) left[count].segments = 1;
+    ++count;
   }
   if (count == 0) return {};
   return ours_.run(in, type_, std::span(left).first(count), row_count, rows);
@@ -177,7 +206,8 @@ std::string tuned_matmul::rows_by_library(const product& p) const {
   std::string rows;
   for (const bucket& b : buckets_)
     for (const launch_ways& ways : b.launches)
-      if (std::ranges::any_of(ways, [&](const way& how) { return how.library && same_shape(how.shape, p); })) {
+      if (!ways.in_parts &&
+          std::ranges::any_of(ways.of, [&](const way& how) { return how.library && same_shape(how.shape, p); })) {
         rows += ' ' + std::to_string(b.rows_max);
         break;
       }

@@ -19,7 +19,8 @@ using stopwatch = std::function<result<double>(stream_handle in, const std::func
 /// faster. Then the bits of a row may hang on how many rows there are.
 ///
 /// Measurements hold for rows in buckets, each twice as high as the one before. A launch of several products may become
-/// some by the library and one launch of ours for the others, if that is faster than ours for all.
+/// some by the library and one launch of ours for the others, if that is faster than ours for all; or it is left to
+/// ours in parts, if that is the fastest.
 class tuned_matmul {
  public:
   static constexpr std::uint32_t library_rows_min = 256;
@@ -37,11 +38,12 @@ class tuned_matmul {
   [[nodiscard]] result<void> learn(stream_handle in, std::span<const product> launch, const std::uint32_t* row_count,
                                    std::uint32_t rows);
 
-  /// As matmul_functions; where there is a library, products of library_rows_min rows and more are never in parts.
+  /// As matmul_functions; where there is a library, products of library_rows_min rows and more are in parts only if
+  /// they were measured, and segments of others are not kept.
   [[nodiscard]] result<void> run(stream_handle in, std::span<const product> launch, const std::uint32_t* row_count,
                                  std::uint32_t rows_room) const;
   [[nodiscard]] bool splits(std::span<const product> launch, std::uint32_t rows_room) const {
-    return !takes(rows_room) && ours_.splits(launch, rows_room);
+    return ours_.splits(launch, rows_room) && (!takes(rows_room) || is_better_in_parts(launch, rows_room));
   }
 
   [[nodiscard]] std::size_t bytes() const { return workspace_.bytes(); }
@@ -55,7 +57,10 @@ class tuned_matmul {
     std::shared_ptr<library_product> library;
     std::size_t algorithm = 0;
   };
-  using launch_ways = std::vector<way>;
+  struct launch_ways {
+    std::vector<way> of;  ///< one for each product
+    bool in_parts;        ///< all by ours, where they can be
+  };
   struct bucket {
     std::uint32_t rows_max;
     std::vector<way> products;
@@ -65,6 +70,9 @@ class tuned_matmul {
   [[nodiscard]] bool takes(std::uint32_t rows) const { return library_ && rows >= library_rows_min; }
   [[nodiscard]] const bucket* find_bucket(std::uint32_t rows) const;
   [[nodiscard]] static const launch_ways* find_launch(const bucket& b, std::span<const product> launch);
+  [[nodiscard]] bool is_better_in_parts(std::span<const product> launch, std::uint32_t rows) const;
+  [[nodiscard]] result<double> seconds_in_parts(stream_handle in, std::span<const product> launch,
+                                                const std::uint32_t* row_count, std::uint32_t rows) const;
   [[nodiscard]] result<way> fastest(stream_handle in, bucket& b, const product& p, const std::uint32_t* row_count,
                                     std::uint32_t rows);
   [[nodiscard]] result<void> run_as(stream_handle in, std::span<const way> ways, std::span<const product> launch,

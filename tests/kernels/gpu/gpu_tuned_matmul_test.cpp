@@ -225,15 +225,43 @@ BOOST_AUTO_TEST_CASE(ours_multiply_what_the_library_refuses) {
   require(by.in.synchronize());
 }
 
-BOOST_AUTO_TEST_CASE(where_there_is_a_library_many_rows_are_never_in_parts) {
+BOOST_AUTO_TEST_CASE(many_rows_are_in_parts_only_where_that_is_faster) {
+  static bool in_parts;
   matmul_functions ours = plain_matmul();
   ours.splits = [](std::span<const product>, std::uint32_t) { return true; };
-  library_log log;
-  const tuned_matmul with(ours, element::f16, std::make_unique<plain_library>(log), many, seconds_on_device);
+  ours.run = [](stream_handle in, element type, std::span<const product> launch, const std::uint32_t* count,
+                std::uint32_t rows) {
+    in_parts = launch[0].how == finish::store_parts;
+    BOOST_TEST(launch[0].segments == (in_parts ? 4u : 1u));
+    return matmul(in, type, launch, count, rows);
+  };
+  random_numbers random(1);
+  product_case c(random, element::f16, many, 8, 250, finish::add_f32);
+  c.p.segments = segments_of(c.p.inputs);
+  const row_count count(many);
+  const stream in;
+  for (const double seconds : {0.8, 1.2}) {
+    const auto watch = [&](stream_handle now, const std::function<result<void>()>& work) -> result<double> {
+      in_parts = false;
+      if (auto r = work(); !r) return r.error();
+      if (auto r = wait_for(now); !r) return r.error();
+      return in_parts ? seconds : 1.0;
+    };
+    library_log log;
+    tuned_matmul with(ours, element::f16, std::make_unique<plain_library>(log), many, watch);
+    BOOST_TEST(with.splits({&c.p, 1}, many - 1));
+    BOOST_TEST(!with.splits({&c.p, 1}, many));
+    require(with.learn(in, {&c.p, 1}, count.data(), many));
+    BOOST_TEST(with.splits({&c.p, 1}, many) == (seconds < 1));
+    require(with.run(in, {&c.p, 1}, count.data(), many));
+    const device_values parts(values(4 * many * c.p.outputs), element::f32);
+    product split = c.p;
+    split.how = finish::store_parts, split.out = parts.data(), split.out_stride = split.outputs;
+    split.part_stride = many * split.outputs;
+    require(with.run(in, {&split, 1}, count.data(), many));
+    require(in.synchronize());
+  }
   const tuned_matmul without(ours, element::f16);
-  const product_case c = small_case(many);
-  BOOST_TEST(!with.splits({&c.p, 1}, many));
-  BOOST_TEST(with.splits({&c.p, 1}, many - 1));
   BOOST_TEST(without.splits({&c.p, 1}, many));
   BOOST_TEST(without.bytes() == 0u);
   BOOST_TEST(without.bucket_rows().empty());
