@@ -24,7 +24,7 @@ class library_product {
   [[nodiscard]] virtual std::size_t algorithms() const = 0;
   /// Queues the bare product of `rows` rows, no more than it was prepared for; may be recorded in a graph once it has
   /// run. `workspace` is that of matmul_library::prepare. One thread at a time.
-  /// Errors: unsupported (that algorithm for so many rows; nothing is queued), unavailable.
+  /// Errors: unsupported (that algorithm for so many rows), unavailable; then nothing is queued.
   [[nodiscard]] virtual result<void> queue(stream_handle in, std::size_t algorithm, const product& p,
                                            std::uint32_t rows, const device_buffer<std::byte>& workspace) = 0;
 };

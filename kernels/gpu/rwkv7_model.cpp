@@ -1,5 +1,7 @@
 #include "kernels/gpu/rwkv7_model.hpp"
 
+#include <chrono>
+
 #include "base/check.hpp"
 #include "kernels/gpu/time_mix.hpp"
 #include "kernels/gpu/token_shift.hpp"
@@ -221,6 +223,7 @@ void rwkv7_model::multiply(pass& tick, std::span<const product> products, const 
 // speed of a product depends on the power that its numbers take, and zeros take little.
 void rwkv7_model::learn_products(stream_handle in) {
   if (matmul_.bucket_rows().empty()) return;
+  const auto begin = std::chrono::steady_clock::now();
   for (const activation* a : activations()) {
     const std::size_t table_bytes =
         std::size_t{padded(weights_.emb.outputs)} * padded(weights_.emb.inputs) * element_bytes(type_);
@@ -246,7 +249,8 @@ void rwkv7_model::learn_products(stream_handle in) {
     require(tick.outcome);
     require(wait_for(in));
   }
-  if (library_.empty()) library_ = matmul_.description();
+  library_ = matmul_.description();
+  library_seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
 // Split or not, x becomes x + the whole sum: when it is split, the norm that comes next adds it.

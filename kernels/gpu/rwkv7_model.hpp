@@ -72,6 +72,8 @@ class rwkv7_model {
   [[nodiscard]] std::size_t activation_bytes() const;
   /// For people: what a library multiplies, or why none does; empty when none was wished for.
   [[nodiscard]] const std::string& library() const { return library_; }
+  /// What measuring it took.
+  [[nodiscard]] double library_seconds() const { return library_seconds_; }
 
  private:
   // One tick, in the words of model/rwkv7.cpp. The first trouble stays in `outcome`.
@@ -120,6 +122,7 @@ class rwkv7_model {
   const slot_layout layout_;
 
   std::string library_;
+  double library_seconds_ = 0;
   tuned_matmul matmul_;
   // The residual stream, [rows, C], and what is yet to be added to it. When the norm adds, the sum goes to the other
   // buffer: a block also reads its neighbour's row.

@@ -88,8 +88,9 @@ const tuned_matmul::bucket* tuned_matmul::find_bucket(std::uint32_t rows) const 
 }
 
 const tuned_matmul::launch_ways* tuned_matmul::find_launch(const bucket& b, std::span<const product> launch) {
-  const auto found = std::ranges::find_if(
-      b.launches, [&](const launch_ways& ways) { return std::ranges::equal(ways.of, launch, same_shape, &way::shape); });
+  const auto found = std::ranges::find_if(b.launches, [&](const launch_ways& ways) {
+    return std::ranges::equal(ways.of, launch, same_shape, &way::shape);
+  });
   return found == b.launches.end() ? nullptr : &*found;
 }
 
@@ -116,7 +117,8 @@ result<void> tuned_matmul::learn(stream_handle in, std::span<const product> laun
     else
       least = *chosen;
   }
-  if (ours_.splits(launch, rows)) {
+  const auto has_segments = [](const product& p) { return p.segments > 1; };
+  if (std::ranges::any_of(launch, has_segments) && ours_.splits(launch, rows)) {
     const auto in_parts = seconds_in_parts(in, launch, row_count, rows);
     if (!in_parts) return in_parts.error();
     ways.in_parts = *in_parts < parts_worth_it * least;
@@ -160,7 +162,6 @@ result<tuned_matmul::way> tuned_matmul::fastest(stream_handle in, bucket& b, con
     for (std::size_t algorithm = 0; algorithm < library->algorithms(); ++algorithm) {
       const way tried{p, library, algorithm};
       const auto seconds = watch_(in, [&] { return run_by_library(in, tried, p, rows); });
-      if (!seconds && seconds.error().kind != error_kind::unsupported) return seconds.error();
       if (seconds && *seconds < least) best = tried, least = *seconds;
     }
   }
@@ -176,18 +177,16 @@ result<void> tuned_matmul::run(stream_handle in, std::span<const product> launch
   return run_as(in, ways ? std::span<const way>(ways->of) : std::span<const way>(), launch, row_count, rows_room);
 }
 
-// `ways`: one for each product, or none when all are ours.
+// `ways`: one for each product, or none when all are ours. Where the library fails ours may not, and if ours fail too,
+// they say why.
 result<void> tuned_matmul::run_as(stream_handle in, std::span<const way> ways, std::span<const product> launch,
                                   const std::uint32_t* row_count, std::uint32_t rows) const {
   check(launch.size() <= products_max);
   std::array<product, products_max> left;
   std::size_t count = 0;
   for (std::size_t i = 0; i < launch.size(); ++i) {
-    if (!ways.empty() && ways[i].library && is_aligned(launch[i], shape_of(launch[i], type_))) {
-      const auto done = run_by_library(in, ways[i], launch[i], rows);
-      if (done) continue;
-      if (done.error().kind != error_kind::unsupported) return done;
-    }
+    const bool by_library = !ways.empty() && ways[i].library && is_aligned(launch[i], shape_of(launch[i], type_));
+    if (by_library && run_by_library(in, ways[i], launch[i], rows)) continue;
     left[count] = launch[i];
     if (left[count].how != finish::store_parts) left[count].segments = 1;
     ++count;
