@@ -10,7 +10,7 @@ namespace skein::kernels::gpu {
 enum class invariance : std::uint8_t {
   standard,  ///< not at all while it decodes and for the prefill chunks of the scheduler; long prompts as is fastest
   strict,    ///< not at all, and not on where a prompt was cut either
-  fast,      ///< as is fastest
+  fast,      ///< as is fastest, also by another's products where their library is
 };
 
 struct gpu_limits {

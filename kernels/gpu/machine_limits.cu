@@ -8,7 +8,7 @@
 #include <chrono>
 #include <cstdint>
 
-#include "kernels/gpu/runtime/cublas_lt.hpp"
+#include "kernels/gpu/matmul_library.hpp"
 #include "kernels/gpu/runtime/memory.hpp"
 #include "kernels/gpu/runtime/stream.hpp"
 
@@ -87,22 +87,26 @@ double measure_reads(const stream& in, const device_properties& device) {
 }
 
 void measure_products(const stream& in, const device_properties& device, machine_limits& to) {
-  const auto library = cublas_lt::open();
+  const auto library = open_matmul_library();
   if (!library) {
     to.matrix_by = library.error().message;
     return;
   }
-  to.matrix_by = library->name();
-  const half_product product(*library, product_size, product_workspace_bytes);
+  to.matrix_by = (*library)->name();
+  library_shape square;
+  square.outputs = square.inputs = square.in_stride = square.out_stride = product_size;
+  const auto work = (*library)->prepare(square, product_size, product_workspace_bytes);
+  if (!work) throw device_failure(work.error());
   constexpr std::size_t packets = std::size_t{product_size} * product_size * sizeof(half) / sizeof(uint4);
-  const device_buffer<uint4> a(packets), b(packets), out(packets), workspace(product_workspace_bytes / sizeof(uint4));
+  const device_buffer<uint4> a(packets), b(packets), out(packets);
+  const device_buffer<std::byte> workspace(product_workspace_bytes);
   for (const auto* matrix : {&a, &b})
     require(launch({"fill", {device.multiprocessors * 4}, {threads}, 0, in}, fill_kernel, matrix->data(), packets));
+  product p;
+  p.matrix = a.data(), p.in = b.data(), p.out = out.data();
   const double operations = 2.0 * product_size * product_size * product_size;
-  for (std::size_t algorithm = 0; algorithm < product.algorithms(); ++algorithm) {
-    const auto multiply = [&] {
-      return product.queue(algorithm, a.data(), b.data(), out.data(), workspace.data(), in);
-    };
+  for (std::size_t algorithm = 0; algorithm < (*work)->algorithms(); ++algorithm) {
+    const auto multiply = [&] { return (*work)->queue(in, algorithm, p, product_size, workspace); };
     if (!multiply()) continue;
     const double time = seconds(in, [&]() -> result<void> {
       for (int pass = 0; pass < product_passes; ++pass)

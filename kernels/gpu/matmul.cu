@@ -4,6 +4,7 @@
 #include "kernels/gpu/matmul.hpp"
 
 #include "base/check.hpp"
+#include "kernels/gpu/device/finish.cuh"
 #include "kernels/gpu/device/vec.cuh"
 
 namespace skein::kernels::gpu {
@@ -21,15 +22,6 @@ struct product_list {
   std::uint32_t first_block[products_max];
   std::uint32_t count;
 };
-
-__device__ float finished(finish how, float sum) {
-  switch (how) {
-    case finish::sigmoid: return 1 / (1 + expf(-sum));
-    case finish::tanh: return tanhf(sum);
-    case finish::relu_squared: return sum > 0 ? sum * sum : 0;
-    default: return sum;
-  }
-}
 
 template <typename Element>
 __device__ void put(const product& p, std::size_t at, float sum) {

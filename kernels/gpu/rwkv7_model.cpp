@@ -1,5 +1,7 @@
 #include "kernels/gpu/rwkv7_model.hpp"
 
+#include <chrono>
+
 #include "base/check.hpp"
 #include "kernels/gpu/time_mix.hpp"
 #include "kernels/gpu/token_shift.hpp"
@@ -8,27 +10,35 @@ namespace skein::kernels::gpu {
 
 namespace {
 
-product multiply(const device_matrix& matrix, const activation& in, const activation& out, finish how = finish::store) {
+product product_of(const device_matrix& matrix, const activation& in, const activation& out,
+                   finish how = finish::store) {
   return {matrix.data, in.data(), out.data(), matrix.outputs, matrix.inputs, in.stride(), out.stride(), how};
 }
 
 product_rows rows_of(const activation& out) { return {out.data(), out.stride(), 0, 0}; }
 
-matmul_functions choose_matmul_or_fail(int device, element type) {
-  const auto chosen = choose_matmul(device, type);
-  if (!chosen) throw device_failure(chosen.error());
-  return *chosen;
+tuned_matmul choose_products(const gpu_options& options, std::uint32_t rows_max, const library_opener& open_library,
+                             std::string& library_trouble) {
+  const element type = options.matrix_type;
+  const auto ours = choose_matmul(options.device, type);
+  if (!ours) throw device_failure(ours.error());
+  const bool many_rows = rows_max >= tuned_matmul::library_rows_min;
+  if (options.invariance != invariance::fast || type == element::f32 || !many_rows) return {*ours, type};
+  auto library = open_library();
+  if (library) return {*ours, type, std::move(*library), rows_max};
+  library_trouble = "none: " + library.error().message;
+  return {*ours, type};
 }
 
 }  // namespace
 
 rwkv7_model::rwkv7_model(const rwkv7_weights& weights, const gpu_options& options, const model_room& room,
-                         stream_handle in)
+                         stream_handle in, const library_opener& open_library)
     : dims_(weights.dims),
       type_(options.matrix_type),
       room_(room),
       layout_{dims_.layers, dims_.embd, options.state_type},
-      matmul_(choose_matmul_or_fail(options.device, type_)),
+      matmul_(choose_products(options, room.rows, open_library, library_)),
       x_{{rows_buffer(room.rows), rows_buffer(room.rows)}},
       parts_{{rows_buffer(parts_rows()), rows_buffer(parts_rows()), rows_buffer(parts_rows())}},
       mixed_{{{room.rows, dims_.embd, type_},
@@ -51,6 +61,7 @@ rwkv7_model::rwkv7_model(const rwkv7_weights& weights, const gpu_options& option
       weights_(upload(weights, type_, options.progress)) {
   if (options.invariance != invariance::strict && type_ != element::f32 && chunked_time_mix::available())
     chunks_.emplace(dims_.embd, type_, room.rows, std::min(room.slots, room.rows));
+  learn_products(in);
   for (const activation* a : activations()) require(fill_with_zeros(a->data(), a->bytes(), in));
   set_initial_state(weights, in);
   for (slot_id slot = 0; slot < room.slots; ++slot) require(queue_clear(slot, in));
@@ -88,13 +99,13 @@ void rwkv7_model::time_mix_in(std::uint32_t layer, pass& tick) {
   const auto& [for_r, for_k, for_v, for_w, for_a, for_g] = mixed_;
   // First those that are not cut into segments: a block of theirs takes the longest.
   std::array<product, 7> products = {
-      multiply(p.g1, for_g, inner_g_, finish::sigmoid),
-      multiply(p.w1, for_w, inner_w_, finish::tanh),
-      multiply(p.a1, for_a, inner_a_),
-      multiply(p.receptance, for_r, r_),
-      multiply(p.key, for_k, k_),
-      multiply(p.value, for_v, v_),
-      multiply(p.v1, for_v, inner_v_),
+      product_of(p.g1, for_g, inner_g_, finish::sigmoid),
+      product_of(p.w1, for_w, inner_w_, finish::tanh),
+      product_of(p.a1, for_a, inner_a_),
+      product_of(p.receptance, for_r, r_),
+      product_of(p.key, for_k, k_),
+      product_of(p.value, for_v, v_),
+      product_of(p.v1, for_v, inner_v_),
   };
   const auto in_this_layer = std::span(products).first(layer == 0 ? 6 : 7);
   const bool split = cut_into_segments(std::span(products).subspan(3, 3), in_this_layer, tick);
@@ -110,9 +121,11 @@ void rwkv7_model::time_mix_state(std::uint32_t layer, pass& tick) {
   const device_layer& p = weights_.layers[layer];
   const auto& [y, w_out, a_out, g_out, v_out, unused] = mixed_;  // the shifted inputs are used up
   const finish how = type_ == element::bf16 ? finish::store_f16 : finish::store;
-  const std::array<product, 4> products = {multiply(p.w2, inner_w_, w_out, how), multiply(p.a2, inner_a_, a_out, how),
-                                           multiply(p.g2, inner_g_, g_out, how), multiply(p.v2, inner_v_, v_out, how)};
+  const std::array<product, 4> products = {
+      product_of(p.w2, inner_w_, w_out, how), product_of(p.a2, inner_a_, a_out, how),
+      product_of(p.g2, inner_g_, g_out, how), product_of(p.v2, inner_v_, v_out, how)};
   multiply_rows(tick, std::span(products).first(layer == 0 ? 3 : 4));
+  if (tick.learns) return;
   time_mix_parameters of;
   of.r = projections_[0], of.k = projections_[1], of.v = projections_[2];
   of.w_out = rows_of(w_out), of.a_out = rows_of(a_out), of.g_out = rows_of(g_out), of.v_out = rows_of(v_out);
@@ -134,7 +147,7 @@ void rwkv7_model::time_mix_out(std::uint32_t layer, pass& tick) {
 void rwkv7_model::channel_mix_in(std::uint32_t layer, pass& tick) {
   const device_layer& p = weights_.layers[layer];
   shift(tick, p.ln2, layout_.ffn_x_prev(layer), {&p.ffn_x_k, 1});
-  const product key = multiply(p.ffn_key, mixed_[0], hidden_, finish::relu_squared);
+  const product key = product_of(p.ffn_key, mixed_[0], hidden_, finish::relu_squared);
   multiply_rows(tick, {&key, 1});
 }
 
@@ -147,9 +160,7 @@ result<void> rwkv7_model::queue_head(const device_batch& rows, stream_handle in)
   pass tick{rows, in, false, true, {}};
   tick.note(norm_wanted(in, rows, type_, {x_[now_].data(), added_}, weights_.ln_out, normed.data(), normed.stride(),
                         dims_.embd));
-  const product all{weights_.head.data,   normed.data(),   logits_.data(), weights_.head.outputs,
-                    weights_.head.inputs, normed.stride(), dims_.vocab,    finish::store_f32};
-  tick.note(matmul_.run(in, type_, {&all, 1}, &rows.counts->wanted, rows.room.wanted));
+  multiply_wanted(tick);
   return tick.outcome;
 }
 
@@ -169,7 +180,7 @@ std::size_t rwkv7_model::activation_bytes() const {
   std::size_t bytes = x_[0].bytes() + x_[1].bytes() + logits_.bytes();
   for (const device_buffer<float>& parts : parts_) bytes += parts.bytes();
   for (const activation* a : activations()) bytes += a->bytes();
-  return bytes + (chunks_ ? chunks_->bytes() : 0);
+  return bytes + matmul_.bytes() + (chunks_ ? chunks_->bytes() : 0);
 }
 
 std::array<const activation*, 15> rwkv7_model::activations() const {
@@ -178,6 +189,7 @@ std::array<const activation*, 15> rwkv7_model::activations() const {
 }
 
 void rwkv7_model::shift(pass& tick, const norm_weights& norm, std::size_t x_prev, std::span<const float* const> mixes) {
+  if (tick.learns) return;
   token_shift_parameters of;
   of.from = {x_[now_].data(), added_}, of.norm = norm;
   if (added_.parts > 0) of.sum = x_[now_ ^= 1].data(), added_ = {};
@@ -192,7 +204,53 @@ void rwkv7_model::shift(pass& tick, const norm_weights& norm, std::size_t x_prev
 }
 
 void rwkv7_model::multiply_rows(pass& tick, std::span<const product> products) {
-  tick.note(matmul_.run(tick.in, type_, products, &tick.rows.counts->rows, tick.rows.room.rows));
+  multiply(tick, products, &tick.rows.counts->rows, tick.rows.room.rows);
+}
+
+void rwkv7_model::multiply_wanted(pass& tick) {
+  const activation& normed = mixed_[0];
+  const product all{weights_.head.data,   normed.data(),   logits_.data(), weights_.head.outputs,
+                    weights_.head.inputs, normed.stride(), dims_.vocab,    finish::store_f32};
+  multiply(tick, {&all, 1}, &tick.rows.counts->wanted, tick.rows.room.wanted);
+}
+
+void rwkv7_model::multiply(pass& tick, std::span<const product> products, const std::uint32_t* count,
+                           std::uint32_t room) {
+  tick.note(tick.learns ? matmul_.learn(tick.in, products, count, room) : matmul_.run(tick.in, products, count, room));
+}
+
+// The first layer has launches of its own; the second stands for all others. Inputs are what an embedding holds: the
+// speed of a product depends on the power that its numbers take, and zeros take little.
+void rwkv7_model::learn_products(stream_handle in) {
+  if (matmul_.bucket_rows().empty()) return;
+  const auto begin = std::chrono::steady_clock::now();
+  for (const activation* a : activations()) {
+    const std::size_t table_bytes =
+        std::size_t{padded(weights_.emb.outputs)} * padded(weights_.emb.inputs) * element_bytes(type_);
+    require(copy_on_device(a->data(), weights_.emb.data, std::min(a->bytes(), table_bytes), in));
+  }
+  const device_buffer<batch_counts> counts(1);
+  for (const std::uint32_t rows : matmul_.bucket_rows()) {
+    const pinned_buffer<batch_counts> now(1);
+    const std::uint32_t wanted = std::min(rows, room_.logit_rows);
+    *now.data() = {rows, 0, wanted};
+    require(copy_to_device(counts.data(), now.data(), now.bytes(), in));
+    device_batch batch;
+    batch.counts = counts.data(), batch.room = *now.data();
+    pass tick{batch, in, false, false, {}, true};
+    for (std::uint32_t layer = 0; layer < std::min(dims_.layers, 2u); ++layer) {
+      time_mix_in(layer, tick);
+      time_mix_state(layer, tick);
+      time_mix_out(layer, tick);
+      channel_mix_in(layer, tick);
+      channel_mix_out(layer, tick);
+    }
+    if (wanted >= tuned_matmul::library_rows_min) multiply_wanted(tick);
+    require(tick.outcome);
+    require(wait_for(in));
+  }
+  library_ = matmul_.description();
+  library_seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
 // Split or not, x becomes x + the whole sum: when it is split, the norm that comes next adds it.

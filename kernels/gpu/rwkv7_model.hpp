@@ -3,12 +3,14 @@
 #include <array>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "kernels/gpu/batch.hpp"
 #include "kernels/gpu/device_weights.hpp"
 #include "kernels/gpu/gpu_options.hpp"
 #include "kernels/gpu/state.hpp"
+#include "kernels/gpu/tuned_matmul.hpp"
 #include "kernels/gpu/wkv_chunks.hpp"
 
 namespace skein::kernels::gpu {
@@ -45,7 +47,8 @@ struct model_room {
 class rwkv7_model {
  public:
   /// Throws device_failure. The weights are on the device when this returns.
-  rwkv7_model(const rwkv7_weights& weights, const gpu_options& options, const model_room& room, stream_handle in);
+  rwkv7_model(const rwkv7_weights& weights, const gpu_options& options, const model_room& room, stream_handle in,
+              const library_opener& open_library = open_matmul_library);
 
   /// Runs all layers over the batch's rows: the residual stream of each is ready for queue_head, the states of all runs
   /// have moved on. `runs`: the batch's on the host, of which only the lengths are read; none when all are short.
@@ -67,6 +70,10 @@ class rwkv7_model {
   [[nodiscard]] std::size_t slot_bytes() const { return layout_.bytes(); }
   [[nodiscard]] std::size_t weight_bytes() const { return weights_.memory.bytes(); }
   [[nodiscard]] std::size_t activation_bytes() const;
+  /// For people: what a library multiplies, or why none does; empty when none was wished for.
+  [[nodiscard]] const std::string& library() const { return library_; }
+  /// What measuring it took.
+  [[nodiscard]] double library_seconds() const { return library_seconds_; }
 
  private:
   // One tick, in the words of model/rwkv7.cpp. The first trouble stays in `outcome`.
@@ -75,6 +82,7 @@ class rwkv7_model {
     stream_handle in;
     bool long_runs, short_runs;
     result<void> outcome;
+    bool learns = false;  ///< nothing but its products is queued, to be measured
     void note(result<void> done) {
       if (outcome && !done) outcome = std::move(done);
     }
@@ -88,6 +96,10 @@ class rwkv7_model {
 
   void shift(pass& tick, const norm_weights& norm, std::size_t x_prev, std::span<const float* const> mixes);
   void multiply_rows(pass& tick, std::span<const product> products);
+  void multiply_wanted(pass& tick);
+  void multiply(pass& tick, std::span<const product> products, const std::uint32_t* count, std::uint32_t room);
+  /// Measures the products of ticks of many rows, on this model's memory.
+  void learn_products(stream_handle in);
   void add_to_x(pass& tick, const device_matrix& matrix, const activation& in);
   /// Gives some products of a launch their segments; true when those are to be stored in parts.
   [[nodiscard]] bool cut_into_segments(std::span<product> some, std::span<const product> launch,
@@ -109,7 +121,9 @@ class rwkv7_model {
   const model_room room_;
   const slot_layout layout_;
 
-  const matmul_functions matmul_;
+  std::string library_;
+  double library_seconds_ = 0;
+  tuned_matmul matmul_;
   // The residual stream, [rows, C], and what is yet to be added to it. When the norm adds, the sum goes to the other
   // buffer: a block also reads its neighbour's row.
   const std::array<device_buffer<float>, 2> x_;

@@ -316,6 +316,8 @@ class rwkv7_runner final : public tick_runner {
                              run_of_row_.bytes() + wanted_rows_.bytes() + runs_.bytes() + draws_.bytes() +
                              mixture_draws_.bytes() + results_.bytes() + scores_.bytes() + drawn_mixtures_.bytes() +
                              mixed_.bytes() + single_draw_.bytes();
+    sizes_.library = model_.library();
+    sizes_.library_seconds = model_.library_seconds();
     sizes_.graphs = static_cast<std::uint32_t>(graphs_.size());
   }
 

@@ -2,6 +2,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 
 #include "kernels/gpu/gpu_options.hpp"
 #include "kernels/gpu/sampler_types.hpp"
@@ -72,6 +73,8 @@ struct runner_sizes {
   std::size_t slot_bytes = 0;       ///< of one slot, with its sampler
   std::uint32_t graphs = 0;         ///< recorded decode ticks
   double graph_seconds = 0;         ///< what recording took
+  std::string library;              ///< what a matrix library multiplies, or why none does; empty: none was wished for
+  double library_seconds = 0;       ///< what measuring it took
 };
 
 /// One model on one GPU, tick by tick. Everything is queued and runs in the order of the calls; a tick needs nothing

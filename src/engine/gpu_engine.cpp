@@ -27,6 +27,8 @@ result<kernels::gpu::element> element_of(dtype type, const char* what, const cha
 
 void log_recording(const kernels::gpu::runner_sizes& sizes) {
   log::info("decode ticks recorded", {{"sizes", sizes.graphs}, {"seconds", sizes.graph_seconds}});
+  if (!sizes.library.empty())
+    log::info("products of many rows", {{"library", sizes.library}, {"seconds", sizes.library_seconds}});
 }
 
 }  // namespace

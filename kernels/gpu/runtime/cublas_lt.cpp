@@ -1,14 +1,20 @@
-#include "kernels/gpu/runtime/cublas_lt.hpp"
-
+// The library counts in columns: our rows are its columns, so out[rows, outputs] = in * transpose(matrix) is
+// D[outputs, rows] = transpose(A) * B with A the matrix as [inputs, outputs] and B the inputs as [inputs, rows].
+#include <cublasLt.h>
 #include <dlfcn.h>
 
 #include <cstdlib>
+#include <vector>
 
-#include "kernels/gpu/runtime/failure.hpp"
+#include "kernels/gpu/matmul_library.hpp"
 
 namespace skein::kernels::gpu {
 
-struct cublas_lt::functions {
+namespace {
+
+constexpr int algorithms_max = 6;
+
+struct functions {
   decltype(&cublasLtCreate) create;
   decltype(&cublasLtDestroy) destroy;
   decltype(&cublasLtGetVersion) version;
@@ -18,6 +24,7 @@ struct cublas_lt::functions {
   decltype(&cublasLtMatmulDescSetAttribute) set_operation;
   decltype(&cublasLtMatrixLayoutCreate) create_layout;
   decltype(&cublasLtMatrixLayoutDestroy) destroy_layout;
+  decltype(&cublasLtMatrixLayoutSetAttribute) set_layout;
   decltype(&cublasLtMatmulPreferenceCreate) create_preference;
   decltype(&cublasLtMatmulPreferenceDestroy) destroy_preference;
   decltype(&cublasLtMatmulPreferenceSetAttribute) set_preference;
@@ -29,18 +36,129 @@ struct cublas_lt::functions {
   }
 };
 
-namespace {
-
-constexpr int algorithms_max = 8;
-
 error unavailable(std::string why) { return {error_kind::unavailable, std::move(why), ""}; }
 
 result<void> done(cublasStatus_t status, const char* what) {
   if (status == CUBLAS_STATUS_SUCCESS) return {};
-  return unavailable(std::string("cuBLASLt: ") + what + ": status " + std::to_string(static_cast<int>(status)));
+  const bool refused = status == CUBLAS_STATUS_NOT_SUPPORTED || status == CUBLAS_STATUS_INVALID_VALUE;
+  return error{refused ? error_kind::unsupported : error_kind::unavailable,
+               std::string("cuBLASLt: ") + what + ": status " + std::to_string(static_cast<int>(status)), ""};
 }
 
-void* open_library(std::string& said) {
+cudaDataType_t type_of(element e) {
+  return e == element::f32 ? CUDA_R_32F : e == element::f16 ? CUDA_R_16F : CUDA_R_16BF;
+}
+
+class cublas_product final : public library_product {
+ public:
+  explicit cublas_product(std::shared_ptr<const functions> f) : f_(std::move(f)) {}
+  ~cublas_product() override {
+    for (const cublasLtMatrixLayout_t layout : {matrix_, in_, out_})
+      if (layout) f_->destroy_layout(layout);
+    if (operation_) f_->destroy_operation(operation_);
+  }
+  cublas_product(const cublas_product&) = delete;  // owns handles of the library
+  cublas_product& operator=(const cublas_product&) = delete;
+
+  /// Once, before anything else.
+  result<void> prepare(const library_shape& shape, std::uint32_t rows, std::size_t workspace_bytes) {
+    adds_ = shape.adds, rows_ = rows;
+    if (auto r = describe(shape); !r) return r;
+    cublasLtMatmulPreference_t preference = nullptr;
+    if (auto r = done(f_->create_preference(&preference), "asking for algorithms"); !r) return r;
+    auto proposed = propose(preference, workspace_bytes);
+    f_->destroy_preference(preference);
+    return proposed;
+  }
+
+  std::size_t algorithms() const override { return proposed_.size(); }
+
+  result<void> queue(stream_handle in, std::size_t algorithm, const product& p, std::uint32_t rows,
+                     const device_buffer<std::byte>& workspace) override {
+    if (rows != rows_) {
+      const std::uint64_t columns = rows;
+      rows_ = 0;
+      for (const cublasLtMatrixLayout_t layout : {in_, out_})
+        if (auto r = done(f_->set_layout(layout, CUBLASLT_MATRIX_LAYOUT_COLS, &columns, sizeof columns), "its rows");
+            !r)
+          return r;
+      rows_ = rows;
+    }
+    const float one = 1, before = adds_ ? 1 : 0;
+    return done(f_->matmul(f_->handle, operation_, &one, p.matrix, matrix_, p.in, in_, &before, p.out, out_, p.out,
+                           out_, &proposed_[algorithm].algo, workspace.data(), workspace.bytes(), in),
+                "multiplying");
+  }
+
+ private:
+  result<void> describe(const library_shape& shape) {
+    constexpr const char* what = "describing a product";
+    const cublasOperation_t transpose = CUBLAS_OP_T;
+    const std::uint64_t depth = padded(shape.inputs);
+    const cudaDataType_t type = type_of(shape.type);
+    if (auto r = done(f_->create_operation(&operation_, CUBLAS_COMPUTE_32F, CUDA_R_32F), what); !r) return r;
+    if (auto r = done(f_->set_operation(operation_, CUBLASLT_MATMUL_DESC_TRANSA, &transpose, sizeof transpose), what);
+        !r)
+      return r;
+    if (auto r = done(f_->create_layout(&matrix_, type, depth, shape.outputs, static_cast<std::int64_t>(depth)), what);
+        !r)
+      return r;
+    if (auto r = done(f_->create_layout(&in_, type, depth, rows_, shape.in_stride), what); !r) return r;
+    return done(f_->create_layout(&out_, type_of(shape.out_type), shape.outputs, rows_, shape.out_stride), what);
+  }
+
+  result<void> propose(cublasLtMatmulPreference_t preference, std::size_t workspace_bytes) {
+    constexpr const char* what = "asking for algorithms";
+    // Who cuts the inputs into pieces adds them in fp32, not in what the sums are rounded to.
+    const std::uint32_t reductions = CUBLASLT_REDUCTION_SCHEME_NONE | CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
+    if (auto r = done(f_->set_preference(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &workspace_bytes,
+                                         sizeof workspace_bytes),
+                      what);
+        !r)
+      return r;
+    if (auto r = done(
+            f_->set_preference(preference, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, &reductions, sizeof reductions),
+            what);
+        !r)
+      return r;
+    int found = 0;
+    proposed_.resize(algorithms_max);
+    const auto status = f_->propose(f_->handle, operation_, matrix_, in_, out_, out_, preference, algorithms_max,
+                                    proposed_.data(), &found);
+    proposed_.resize(static_cast<std::size_t>(status == CUBLAS_STATUS_SUCCESS ? found : 0));
+    std::erase_if(proposed_, [](const auto& one) { return one.state != CUBLAS_STATUS_SUCCESS; });
+    if (auto r = done(status, what); !r) return r;
+    if (proposed_.empty()) return error{error_kind::unsupported, "cuBLASLt has no algorithm for a product", ""};
+    return {};
+  }
+
+  const std::shared_ptr<const functions> f_;
+  bool adds_ = false;
+  std::uint32_t rows_ = 0;  ///< in the layouts
+  cublasLtMatmulDesc_t operation_ = nullptr;
+  cublasLtMatrixLayout_t matrix_ = nullptr, in_ = nullptr, out_ = nullptr;
+  std::vector<cublasLtMatmulHeuristicResult_t> proposed_;
+};
+
+class cublas_lt final : public matmul_library {
+ public:
+  explicit cublas_lt(std::shared_ptr<const functions> f) : f_(std::move(f)) {}
+
+  std::string name() const override { return "cuBLASLt " + std::to_string(f_->version()); }
+
+  result<std::unique_ptr<library_product>> prepare(const library_shape& shape, std::uint32_t rows,
+                                                   std::size_t workspace_bytes) override {
+    auto made = std::make_unique<cublas_product>(f_);
+    if (auto r = made->prepare(shape, rows, workspace_bytes); !r) return r.error();
+    return std::unique_ptr<library_product>(std::move(made));
+  }
+
+ private:
+  const std::shared_ptr<const functions> f_;  // shared with what multiplies
+};
+
+/// What was opened stays to the end of the process.
+void* open_file(std::string& said) {
   const char* const given = std::getenv("SKEIN_CUBLASLT");
   for (const char* name : {given ? given : "libcublasLt.so.13", "/usr/local/cuda/lib64/libcublasLt.so.13"}) {
     if (void* const library = dlopen(name, RTLD_NOW | RTLD_LOCAL)) return library;
@@ -52,14 +170,14 @@ void* open_library(std::string& said) {
 
 }  // namespace
 
-result<cublas_lt> cublas_lt::open() {
+result<std::unique_ptr<matmul_library>> open_matmul_library() {
   std::string said;
-  void* const library = open_library(said);
-  if (!library) return unavailable("cuBLASLt cannot be opened: " + said);
+  void* const file = open_file(said);
+  if (!file) return unavailable("cuBLASLt cannot be opened: " + said);
   const auto f = std::make_shared<functions>();
   bool complete = true;
   const auto find = [&]<typename Function>(Function& to, const char* name) {
-    to = reinterpret_cast<Function>(dlsym(library, name));
+    to = reinterpret_cast<Function>(dlsym(file, name));
     complete = complete && to != nullptr;
   };
   find(f->create, "cublasLtCreate");
@@ -71,55 +189,15 @@ result<cublas_lt> cublas_lt::open() {
   find(f->set_operation, "cublasLtMatmulDescSetAttribute");
   find(f->create_layout, "cublasLtMatrixLayoutCreate");
   find(f->destroy_layout, "cublasLtMatrixLayoutDestroy");
+  find(f->set_layout, "cublasLtMatrixLayoutSetAttribute");
   find(f->create_preference, "cublasLtMatmulPreferenceCreate");
   find(f->destroy_preference, "cublasLtMatmulPreferenceDestroy");
   find(f->set_preference, "cublasLtMatmulPreferenceSetAttribute");
   find(f->propose, "cublasLtMatmulAlgoGetHeuristic");
   if (!complete) return unavailable("cuBLASLt lacks a function that is needed");
-  if (const auto created = done(f->create(&f->handle), "opening"); !created) return created.error();
-  return cublas_lt(f);
-}
-
-std::string cublas_lt::name() const { return "cuBLASLt " + std::to_string(f_->version()); }
-
-half_product::half_product(const cublas_lt& library, std::uint32_t size, std::size_t workspace_bytes)
-    : f_(library.f_), workspace_bytes_(workspace_bytes), proposed_(algorithms_max) {
-  cublasLtMatmulPreference_t preference = nullptr;
-  const cublasOperation_t transpose = CUBLAS_OP_T;
-  int found = 0;
-  auto made = done(f_->create_operation(&operation_, CUBLAS_COMPUTE_32F, CUDA_R_32F), "describing a product");
-  if (made)
-    made = done(f_->set_operation(operation_, CUBLASLT_MATMUL_DESC_TRANSA, &transpose, sizeof transpose),
-                "describing a product");
-  if (made) made = done(f_->create_layout(&square_, CUDA_R_16F, size, size, size), "describing a matrix");
-  if (made) made = done(f_->create_preference(&preference), "asking for algorithms");
-  if (made)
-    made = done(f_->set_preference(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &workspace_bytes_,
-                                   sizeof workspace_bytes_),
-                "asking for algorithms");
-  if (made)
-    made = done(f_->propose(f_->handle, operation_, square_, square_, square_, square_, preference, algorithms_max,
-                            proposed_.data(), &found),
-                "asking for algorithms");
-  if (preference) f_->destroy_preference(preference);
-  if (!made) destroy();
-  require(made);
-  proposed_.resize(static_cast<std::size_t>(found));
-}
-
-half_product::~half_product() { destroy(); }
-
-void half_product::destroy() const {
-  if (square_) f_->destroy_layout(square_);
-  if (operation_) f_->destroy_operation(operation_);
-}
-
-result<void> half_product::queue(std::size_t algorithm, const void* a, const void* b, void* out, void* workspace,
-                                 stream_handle in) const {
-  const float one = 1, zero = 0;
-  return done(f_->matmul(f_->handle, operation_, &one, a, square_, b, square_, &zero, out, square_, out, square_,
-                         &proposed_[algorithm].algo, workspace, workspace_bytes_, in),
-              "multiplying");
+  if (const auto created = done(f->create(&f->handle), "opening"); !created)
+    return unavailable(created.error().message);
+  return std::unique_ptr<matmul_library>(std::make_unique<cublas_lt>(f));
 }
 
 }  // namespace skein::kernels::gpu

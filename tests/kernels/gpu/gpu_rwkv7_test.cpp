@@ -11,6 +11,7 @@
 #include "model/state_layout.hpp"
 #include "tests/kernels/gpu/device_values.hpp"
 #include "tests/kernels/gpu/model_stages.hpp"
+#include "tests/kernels/gpu/plain_library.hpp"
 #include "tests/kernels/stage_runs.hpp"
 
 using namespace skein;
@@ -113,6 +114,52 @@ BOOST_AUTO_TEST_CASE(chunked_prefill_stays_near_the_reference) {
     for (const slot_id slot : {1, 3})
       BOOST_TEST(difference(state_of(*gpu, slot), state_of(*reference, slot)) < tolerance(element::f16));
   }
+}
+
+// With fast invariance: ticks of many rows by a library, short ones by our kernels, on the same states.
+BOOST_AUTO_TEST_CASE(products_of_a_library_stay_near_the_reference) {
+  constexpr std::uint32_t rows = 300;
+  for (const auto& dims : {base_dims, wide_dims}) {
+    const random_rwkv7 model(dims, dtype::f16, 41);
+    kernels::gpu::gpu_options options;
+    options.invariance = kernels::gpu::invariance::fast;
+    library_log log;
+    log.idle = true;  // while it is measured
+    model_stages gpu(model.weights(), options, {.rows = rows, .logit_rows = rows, .slots = 2},
+                     [&]() -> result<std::unique_ptr<kernels::gpu::matmul_library>> {
+                       return std::unique_ptr<kernels::gpu::matmul_library>(std::make_unique<plain_library>(log));
+                     });
+    BOOST_TEST(gpu.library().starts_with("plain; "));
+    log = {};
+    const auto made =
+        kernels::make_reference_rwkv7(model.weights(), {.slots = 2, .max_rows = rows, .max_logit_rows = rows});
+    BOOST_REQUIRE(made.has_value());
+    const tokens ids = random_tokens(rows, dims.vocab, 42), few = random_tokens(5, dims.vocab, 43);
+    const auto both = [&](kernels::stages& on, const tokens& some) { return tick(on, dims, {{1, some}}); };
+    BOOST_TEST(difference(both(gpu, few), both(**made, few)) < tolerance(element::f16));
+    BOOST_TEST(log.queued == 0u);
+    BOOST_TEST(difference(both(gpu, ids), both(**made, ids)) < tolerance(element::f16));
+    BOOST_TEST(log.queued >= dims.layers * 4u);  // receptance, key, value, output
+    BOOST_TEST(difference(state_of(gpu, 1), state_of(**made, 1)) < tolerance(element::f16));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(without_its_library_a_model_says_so_and_works) {
+  const random_rwkv7 model(base_dims, dtype::f16, 44);
+  kernels::gpu::gpu_options options;
+  const kernels::gpu::model_room many{.rows = 256, .logit_rows = 1, .slots = 1};
+  const auto absent = []() -> result<std::unique_ptr<kernels::gpu::matmul_library>> {
+    return error{error_kind::unavailable, "it cannot be opened", ""};
+  };
+  const model_stages standard(model.weights(), options, many, absent);
+  BOOST_TEST(standard.library().empty());
+  options.invariance = kernels::gpu::invariance::fast;
+  const model_stages few(model.weights(), options, {.rows = 255, .logit_rows = 1, .slots = 1}, absent);
+  BOOST_TEST(few.library().empty());
+  model_stages fast(model.weights(), options, many, absent);
+  BOOST_TEST(fast.library() == "none: it cannot be opened");
+  BOOST_TEST(feed(fast, base_dims, 0, {1}, 1).size() == base_dims.vocab);
+  BOOST_TEST(fast.status().has_value());
 }
 
 BOOST_AUTO_TEST_CASE(states_move_between_slots_and_back_ends) {

@@ -12,9 +12,10 @@ namespace skein::test {
 class model_stages final : public kernels::stages {
  public:
   model_stages(const kernels::rwkv7_weights& weights, const kernels::gpu::gpu_options& options,
-               const kernels::gpu::model_room& room)
+               const kernels::gpu::model_room& room,
+               const kernels::gpu::library_opener& open_library = kernels::gpu::open_matmul_library)
       : upload_(room.rows, std::min(room.slots, room.rows), room.logit_rows),
-        model_(weights, options, room, stream_),
+        model_(weights, options, room, stream_, open_library),
         canonical_(model_.state_floats()),
         pinned_(std::max(model_.state_floats(), std::size_t{room.logit_rows} * model_.vocab())) {
     kernels::gpu::require(stream_.synchronize());
@@ -61,6 +62,7 @@ class model_stages final : public kernels::stages {
   }
   std::size_t weight_bytes() const override { return model_.weight_bytes(); }
   std::size_t activation_bytes() const override { return model_.activation_bytes(); }
+  const std::string& library() const { return model_.library(); }
 
  private:
   void note(const result<void>& done) const {
