@@ -4,8 +4,9 @@
 // A block is one producer warp and one or two warpgroups of consumers. One thread of the producer lets the copy engine
 // fill a ring of stages, a tile of weights and one of inputs each, 64 inputs deep; the consumers multiply what has
 // arrived and give stages back. Weights do not depend on the kernel before, so the first ring of them is asked for
-// before that kernel has ended; and a kernel lets its successor begin when it has asked for its own last tiles, so that
-// the memory is busy while it finishes.
+// before that kernel has ended; and a kernel lets its successor begin while it works (few rows: as soon as it knows
+// that all before it are over; the ring of the next is then filled behind its own) or when it has asked for its last
+// tiles. Never before its own wait: who comes next may read, without waiting, what the kernels before this one wrote.
 //
 // Floor: decode reads every weight once, so time >= bytes of weights / bandwidth up to about 180 rows, then
 // 2 * rows * weights / FLOP rate. Up to 128 rows run as one block a (64 or 128 outputs, segment), for which a matrix is
@@ -134,6 +135,7 @@ __device__ void produce(const placed_products& all, const block_memory& memory) 
   const std::uint32_t early = min(work.count, static_cast<std::uint32_t>(t::stages));
   for (std::uint32_t i = 0; i < early; ++i) copy_weights(work, i, i);
   wait_for_kernels_before();
+  if (t::columns <= 32) let_next_kernel_begin();
   for (std::uint32_t i = 0; i < early; ++i) copy_inputs(work, i, i);
   stage_turn<t> turn;
   std::uint32_t i = early;

@@ -157,7 +157,7 @@ BOOST_AUTO_TEST_CASE(whoever_multiplies_the_products_are_right) {
       for (std::size_t i = 0; i < cases.size(); ++i) {
         cases[i].forget(before[i]);
         launch[i].out = cases[i].p.out;
-        launch[i].segments = segments_of(launch[i].inputs);
+        launch[i].segments = segments_of(launch[i].inputs, 1);
       }
       by.run(launch);
       for (const product_case& c : cases) c.check_result(by.in);
@@ -237,7 +237,7 @@ BOOST_AUTO_TEST_CASE(many_rows_are_in_parts_only_where_that_is_faster) {
   };
   random_numbers random(1);
   product_case c(random, element::f16, many, 8, 250, finish::add_f32);
-  c.p.segments = segments_of(c.p.inputs);
+  c.p.segments = segments_of(c.p.inputs, 1);
   const row_count count(many);
   const stream in;
   for (const double seconds : {0.8, 1.2}) {
