@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <numeric>
+#include <string>
 #include <vector>
 
 #include "kernels/gpu/device/block.cuh"
@@ -204,10 +205,12 @@ BOOST_AUTO_TEST_CASE(a_graph_repeats_what_was_recorded) {
 
 BOOST_AUTO_TEST_CASE(memory_that_is_not_there_is_an_error_with_its_bytes) {
   try {
-    const device_buffer<std::byte> too_much(std::size_t{1} << 50);
+    const device_buffer<std::byte> too_much(std::size_t{1} << 50, "a test");
     BOOST_ERROR("allocated");
   } catch (const device_failure& failure) {
     BOOST_CHECK(failure.why().kind == error_kind::unavailable);
-    BOOST_TEST(failure.why().message == "GPU: allocating 1125899906842624 bytes: out of memory");
+    const std::string& message = failure.why().message;
+    BOOST_TEST(message.starts_with("GPU: allocating 1125899906842624 bytes for a test: out of memory ("), message);
+    BOOST_TEST(message.ends_with(" bytes of device memory are free)"), message);
   }
 }
