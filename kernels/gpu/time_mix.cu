@@ -33,7 +33,7 @@ constexpr unsigned blocks_each = 2;  // of a multiprocessor, by registers
 constexpr unsigned tile_tokens = threads / warp_width;
 constexpr std::uint32_t heads_each = 8;  // of a block that takes many
 constexpr unsigned tile_places = tile_tokens > heads_each ? tile_tokens : heads_each;
-constexpr std::uint32_t many_blocks = 128;  // enough to keep a large card busy
+constexpr std::uint32_t many_blocks = 256;  // 128 took longer than a block a head
 
 /// r, w, k, kk and a_kk in the order of row_part::position, the others by channel.
 struct alignas(16) shared_tile {
