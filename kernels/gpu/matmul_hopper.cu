@@ -436,13 +436,19 @@ result<void> matmul_hopper(stream_handle in, element type, std::span<const produ
   return launch_tiles<tiling<2, 256, 4, 1, true, false>>(in, type, products, rows_room);
 }
 
+#if defined(SKEIN_SM90A)
+constexpr bool has_code = true;
+#else
+constexpr bool has_code = false;  // the build names no sm_90a among its targets
+#endif
+
 result<matmul_functions> choose_matmul(int device, element type) {
   int major = 0;
   if (const auto r =
           outcome(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device), "asking for it");
       !r)
     return r.error();
-  if (major != 9 || type == element::f32) return plain_matmul();
+  if (!has_code || major != 9 || type == element::f32) return plain_matmul();
   return matmul_functions{"tensor cores of sm_90a", matmul_hopper, hopper_splits};
 }
 
