@@ -7,6 +7,7 @@
 #include <utility>
 
 #if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
 #endif
 
@@ -28,9 +29,12 @@ void leave_stack(void** saved, const void* bottom, std::size_t bytes) {
 void reach_stack(void* saved, const void** bottom, std::size_t* bytes) {
   __sanitizer_finish_switch_fiber(saved, bottom, bytes);
 }
+/// A fiber's last frames do not return, so it still believes them to be there when the memory is another fiber's.
+void forget_frames(const void* bottom, std::size_t bytes) { __asan_unpoison_memory_region(bottom, bytes); }
 #else
 void leave_stack(void**, const void*, std::size_t) {}
 void reach_stack(void*, const void**, std::size_t*) {}
+void forget_frames(const void*, std::size_t) {}
 #endif
 
 std::string place(const std::source_location& where) {
@@ -47,7 +51,10 @@ block_runner& block_runner::of_this_thread() {
 
 block_runner::~block_runner() {
   ending_ = true;
-  for (std::size_t i = 0; i < threads_.size(); ++i) enter(i);
+  for (std::size_t i = 0; i < threads_.size(); ++i) {
+    enter(i);
+    forget_frames(threads_[i].stack_bottom, threads_[i].stack_bytes);
+  }
 }
 
 std::string block_runner::run(extent grid, extent block, std::size_t shared_bytes, function body, void* context) {
@@ -78,6 +85,7 @@ void block_runner::grow(std::size_t threads) {
     thread& made = threads_.emplace_back();
     made.stack_bottom = static_cast<const std::byte*>(stack.sp) - stack.size;
     made.stack_bytes = stack.size;
+    forget_frames(made.stack_bottom, made.stack_bytes);
     made.self = boost::context::fiber(std::allocator_arg, boost::context::preallocated(stack.sp, stack.size, stack),
                                       stacks, [this, i](boost::context::fiber&& scheduler) {
                                         threads_[i].scheduler = std::move(scheduler);
