@@ -6,6 +6,8 @@
 
 namespace skein::kernels::gpu {
 
+inline constexpr std::uint32_t width_max = 6144;  ///< of a row that a block can hold in registers
+
 /// Weight and bias of a layer norm, [C] each.
 struct norm_weights {
   const float* weight = nullptr;

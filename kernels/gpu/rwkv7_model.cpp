@@ -291,15 +291,15 @@ void rwkv7_model::set_initial_state(const rwkv7_weights& weights, stream_handle 
 
 namespace {
 
-// The kernels know one head size, and keep rows in 48 KiB of shared memory.
+// The kernels know one head size, and keep rows in registers.
 result<void> check_sizes(const rwkv7_dims& dims) {
-  constexpr std::uint32_t embd_max = 6144;
   const auto refuse = [](const char* what, std::uint32_t is, const char* limit) {
     return error{error_kind::unsupported, std::string(what) + ' ' + std::to_string(is) + limit, ""};
   };
   if (dims.head_size != head_size)
     return refuse("head size", dims.head_size, " is not 64, the one that the GPU engine handles");
-  if (dims.embd > embd_max)
+  static_assert(width_max == 6144, "the words below say so");
+  if (dims.embd > width_max)
     return refuse("width", dims.embd, " is above 6144, the largest that the GPU engine handles");
   return {};
 }

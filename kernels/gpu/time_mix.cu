@@ -258,6 +258,7 @@ result<void> time_mix(stream_handle in, const device_batch& rows, element type, 
                       const time_mix_parameters& of) {
   check(of.width % head_size == 0);
   check(state_type != element::bf16);
+  for (const product_rows* gate : {&of.w_out, &of.a_out, &of.g_out, &of.v_out}) check(gate->parts == 0);
   const std::uint32_t heads = of.width / head_size, groups = (heads + heads_each - 1) / heads_each;
   launch_shape shape{"time_mix", {heads, rows.room.runs}, {threads}, 0, in, true};
   return with_element(type, [&]<typename Element>() {

@@ -198,8 +198,7 @@ result<void> bench_engine(const bench_engine_command& what) {
   const auto& batches = !what.batches.empty() ? what.batches : machine->is_gpu() ? gpu_batches : cpu_batches;
   const auto& prefill = !what.prefill.empty() ? what.prefill : machine->is_gpu() ? gpu_prefill : cpu_prefill;
 
-  engine_wish wish{what.model.device, what.model.dtype, what.model.threads, what.model.state_dtype,
-                   what.model.invariance};
+  engine_wish wish = wish_of(what.model);
   wish.slots = std::ranges::max(batches);
   wish.max_tick_tokens = std::max(first_tokens, wish.slots);
   for (const auto shape : prefill) {

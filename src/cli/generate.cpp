@@ -68,8 +68,7 @@ result<void> generate(const generate_command& what) {
   const auto prompt = prompt_tokens(what, **vocabulary);
   if (!prompt) return prompt.error();
   if (const auto legal = check_tokens(*prompt, model->info.vocab); !legal) return legal.error();
-  const auto engine = open_engine(
-      *model, {what.model.device, what.model.dtype, what.model.threads, what.model.state_dtype, what.model.invariance});
+  const auto engine = open_engine(*model, wish_of(what.model));
   if (!engine) return engine.error();
 
   sampling::sampling_params params = what.sampling;

@@ -30,8 +30,7 @@ result<void> logits(const logits_command& what) {
   if (!model) return model.error();
   const auto tokens = read_tokens(what.tokens_file, model->info.vocab);
   if (!tokens) return tokens.error();
-  engine_wish wish{what.model.device, what.model.dtype, what.model.threads, what.model.state_dtype,
-                   what.model.invariance};
+  engine_wish wish = wish_of(what.model);
   wish.max_tick_tokens = what.chunk_tokens;
   const auto engine = open_engine(*model, wish);
   if (!engine) return engine.error();

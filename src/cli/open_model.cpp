@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "base/log.hpp"
+#include "cli/commands.hpp"
 #include "cli/data_files.hpp"
 #include "cli/device_choice.hpp"
 #include "cli/progress_bar.hpp"
@@ -95,6 +96,10 @@ result<opened_model> open_model(const std::filesystem::path& path) {
   auto info = model::describe(*file);
   if (!info) return info.error();
   return opened_model{std::move(*file), std::move(*info)};
+}
+
+engine_wish wish_of(const model_options& model) {
+  return {model.device, model.dtype, model.threads, model.state_dtype, model.invariance};
 }
 
 result<std::shared_ptr<const tokenizer::vocabulary>> open_vocabulary(const std::string& given) {

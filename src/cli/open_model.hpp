@@ -28,6 +28,8 @@ struct opened_model {
 /// The same without a model: only the data folders are searched.
 [[nodiscard]] result<std::shared_ptr<const tokenizer::vocabulary>> open_vocabulary(const std::string& given);
 
+struct model_options;
+
 /// What an engine is asked to be; texts as on the command line.
 struct engine_wish {
   std::string device = "auto";
@@ -40,6 +42,9 @@ struct engine_wish {
   std::uint32_t logit_bias_max = 1024;  ///< entries that a sequence may bring
   std::string model_identity = {};      ///< for states that leave the process; empty: unknown
 };
+
+/// What the options that all commands share ask for.
+[[nodiscard]] engine_wish wish_of(const model_options& model);
 
 /// Builds the engine, with a progress bar on stderr when that is a terminal. Errors: those of choose_device,
 /// invalid_argument for a dtype that the device does not have or an unknown invariance, those of make_cpu_engine and

@@ -47,8 +47,7 @@ result<void> score(const score_command& what) {
   if (const auto encoded = (*vocabulary)->encode(*text, tokens); !encoded) return encoded.error();
   if (tokens.size() < 2) return error{error_kind::invalid_argument, "the text has fewer than two tokens", "file"};
 
-  engine_wish wish{what.model.device, what.model.dtype, what.model.threads, what.model.state_dtype,
-                   what.model.invariance};
+  engine_wish wish = wish_of(what.model);
   wish.max_tick_tokens = what.chunk_tokens;
   const auto engine = open_engine(*model, wish);
   if (!engine) return engine.error();

@@ -52,6 +52,18 @@ const random_rwkv7& small_model() {
   return model;
 }
 
+std::unique_ptr<engine::engine> over_stages(const char* device, std::unique_ptr<kernels::stages> stages,
+                                            const kernels::rwkv7_dims& dims, const engine_sizes& sizes,
+                                            const kernels::stage_limits& limits) {
+  return engine::make_stage_engine(std::move(stages), {.device = device,
+                                                       .model_identity = "random",
+                                                       .weight_type = "fp32",
+                                                       .layers = dims.layers,
+                                                       .vocab = dims.vocab,
+                                                       .max_tick_rows = sizes.max_tick_rows,
+                                                       .limits = limits});
+}
+
 std::unique_ptr<engine::engine> make_rwkv7(const engine_sizes& sizes, std::optional<dtype> matrix_type) {
   const kernels::rwkv7_weights& weights = small_model().weights();
   const kernels::stage_limits limits{
@@ -59,13 +71,7 @@ std::unique_ptr<engine::engine> make_rwkv7(const engine_sizes& sizes, std::optio
   auto stages = matrix_type ? kernels::make_cpu_rwkv7(weights, *matrix_type, limits)
                             : kernels::make_reference_rwkv7(weights, limits);
   BOOST_REQUIRE(stages.has_value());
-  return engine::make_stage_engine(std::move(*stages), {.device = "cpu",
-                                                        .model_identity = "random",
-                                                        .weight_type = "fp32",
-                                                        .layers = weights.dims.layers,
-                                                        .vocab = weights.dims.vocab,
-                                                        .max_tick_rows = sizes.max_tick_rows,
-                                                        .limits = limits});
+  return over_stages("cpu", std::move(*stages), weights.dims, sizes, limits);
 }
 
 std::unique_ptr<engine::engine> make_fake(const engine_sizes& sizes) {
@@ -147,13 +153,7 @@ std::unique_ptr<engine::engine> make_reference_of_gpu(const engine_sizes& sizes)
       .slots = sizes.slots, .max_rows = sizes.max_tick_tokens, .max_logit_rows = few_logit_rows, .threads = 1};
   auto stages = kernels::make_reference_rwkv7(weights, limits);
   BOOST_REQUIRE(stages.has_value());
-  return engine::make_stage_engine(std::move(*stages), {.device = "reference",
-                                                        .model_identity = "random",
-                                                        .weight_type = "fp32",
-                                                        .layers = weights.dims.layers,
-                                                        .vocab = weights.dims.vocab,
-                                                        .max_tick_rows = sizes.max_tick_rows,
-                                                        .limits = limits});
+  return over_stages("reference", std::move(*stages), weights.dims, sizes, limits);
 }
 #endif
 

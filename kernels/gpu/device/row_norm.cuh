@@ -6,8 +6,6 @@
 /// One row of the residual stream in the registers of a block.
 namespace skein::kernels::gpu {
 
-inline constexpr std::uint32_t width_max = 6144;  ///< of a row that these hold
-
 /// Threads of a block that normalises rows of that width: by the width alone, because the order of the sums hangs on
 /// it. A thread has two packets of four channels, three above 4096.
 [[nodiscard]] inline unsigned row_threads(std::uint32_t width) {

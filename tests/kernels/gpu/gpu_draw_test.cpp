@@ -7,6 +7,7 @@
 #include <map>
 
 #include "sampling/philox.hpp"
+#include "tests/kernels/gpu/check_scores.hpp"
 #include "tests/kernels/gpu/device_samplers.hpp"
 #include "tests/sampling/random_cases.hpp"
 #include "tests/sampling/slow_sampler.hpp"
@@ -24,16 +25,6 @@ constexpr double rounding = 1e-6;  // of the sum of a row's weights, relative
 struct tally {
   std::uint32_t draws = 0, at_boundaries = 0;
 };
-
-void check_logprobs(const gpu::token_scores& device, const sampling::token_logprobs& host) {
-  const auto close = [](float a, float b) { return std::abs(a - b) <= 1e-5f * std::max(1.0f, std::abs(b)); };
-  BOOST_CHECK_MESSAGE(close(device.logprob, host.logprob), device.logprob << " != " << host.logprob);
-  BOOST_REQUIRE_EQUAL(device.top_count, host.count);
-  for (std::uint32_t i = 0; i < host.count; ++i) {
-    BOOST_CHECK_EQUAL(device.top[i].token, host.top[i].token);
-    BOOST_CHECK(close(device.top[i].logprob, host.top[i].logprob));
-  }
-}
 
 /// Several draws of each of `cases`, all in one batch, a slot for each.
 void compare(device_samplers& device, std::vector<sampling_case> cases, std::uint32_t draws_each, tally& out) {
@@ -70,7 +61,7 @@ void compare(device_samplers& device, std::vector<sampling_case> cases, std::uin
         BOOST_CHECK_MESSAGE(missed < rounding, "case " << i << " draw " << n << " token " << drawn[i].token
                                                        << " instead of " << expected.token << " by " << missed);
       } else {
-        if (c.params.logprobs) check_logprobs(drawn[i].scores, expected.logprobs);
+        if (c.params.logprobs) check_scores(drawn[i].scores, expected.logprobs);
         judges[i].record(expected.token);
       }
     }

@@ -12,6 +12,7 @@
 #include "kernels/gpu/token_shift.hpp"
 #include "kernels/ops.hpp"
 #include "tests/kernels/gpu/device_values.hpp"
+#include "tests/kernels/gpu/finished.hpp"
 #include "tests/kernels/stage_runs.hpp"
 #include "tests/support/random_cases.hpp"
 
@@ -52,16 +53,6 @@ values tiled(const values& matrix, std::uint32_t outputs, std::uint32_t inputs) 
   for (std::uint32_t o = 0; o < outputs; ++o)
     std::ranges::copy(row_of(matrix, inputs, o), all.begin() + static_cast<std::ptrdiff_t>(o * padded(inputs)));
   return all;
-}
-
-float finished(finish how, float sum, float before) {
-  switch (how) {
-    case finish::sigmoid: return kernels::sigmoid(sum);
-    case finish::tanh: return std::tanh(sum);
-    case finish::relu_squared: return sum > 0 ? sum * sum : 0;
-    case finish::add_f32: return before + sum;
-    default: return sum;
-  }
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <limits>
 #include <random>
 
+#include "tests/kernels/gpu/check_scores.hpp"
 #include "tests/kernels/gpu/device_samplers.hpp"
 #include "tests/sampling/random_cases.hpp"
 
@@ -57,16 +58,6 @@ bool equal(const gpu::drawn_token& a, const gpu::drawn_token& b) {
   if (a.token != b.token || a.sampled != b.sampled || a.stopped != b.stopped) return false;
   if (a.scores.logprob != b.scores.logprob || a.scores.top_count != b.scores.top_count) return false;
   return std::memcmp(a.scores.top, b.scores.top, a.scores.top_count * sizeof a.scores.top[0]) == 0;
-}
-
-void check_scores(const gpu::token_scores& device, const sampling::token_logprobs& host) {
-  const auto close = [](float a, float b) { return std::abs(a - b) <= 1e-5f * std::max(1.0f, std::abs(b)); };
-  BOOST_CHECK_MESSAGE(close(device.logprob, host.logprob), device.logprob << " != " << host.logprob);
-  BOOST_REQUIRE_EQUAL(device.top_count, host.count);
-  for (std::uint32_t i = 0; i < host.count; ++i) {
-    BOOST_CHECK_EQUAL(device.top[i].token, host.top[i].token);
-    BOOST_CHECK(close(device.top[i].logprob, host.top[i].logprob));
-  }
 }
 
 }  // namespace

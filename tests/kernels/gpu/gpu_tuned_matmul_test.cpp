@@ -10,6 +10,7 @@
 #include "kernels/gpu/finish_rows.hpp"
 #include "kernels/ops.hpp"
 #include "tests/kernels/gpu/device_values.hpp"
+#include "tests/kernels/gpu/finished.hpp"
 #include "tests/kernels/gpu/plain_library.hpp"
 #include "tests/kernels/stage_runs.hpp"
 #include "tests/support/random_cases.hpp"
@@ -25,16 +26,6 @@ constexpr std::uint32_t many = tuned_matmul::library_rows_min;
 
 /// Of sums that are rounded to the element type before they are finished.
 constexpr float tolerance(element type) { return type == element::f16 ? 2e-3f : 1.6e-2f; }
-
-float finished(finish how, float sum, float before) {
-  switch (how) {
-    case finish::sigmoid: return kernels::sigmoid(sum);
-    case finish::tanh: return std::tanh(sum);
-    case finish::relu_squared: return sum > 0 ? sum * sum : 0;
-    case finish::add_f32: return before + sum;
-    default: return sum;
-  }
-}
 
 element stored_type(finish how, element type) {
   return how == finish::store_f16 ? element::f16 : how >= finish::add_f32 ? element::f32 : type;
