@@ -22,6 +22,18 @@ constexpr std::uint32_t few_logit_rows = 3;  // so that most ticks need several 
 #define SKEIN_ENGINES_ON_THE_HOST
 #endif
 
+std::unique_ptr<engine::engine> over_stages(const char* device, std::unique_ptr<kernels::stages> stages,
+                                            const kernels::rwkv7_dims& dims, const engine_sizes& sizes,
+                                            const kernels::stage_limits& limits) {
+  return engine::make_stage_engine(std::move(stages), {.device = device,
+                                                       .model_identity = "random",
+                                                       .weight_type = "fp32",
+                                                       .layers = dims.layers,
+                                                       .vocab = dims.vocab,
+                                                       .max_tick_rows = sizes.max_tick_rows,
+                                                       .limits = limits});
+}
+
 #if defined(SKEIN_ENGINES_ON_THE_HOST)
 std::unique_ptr<engine::engine> make_toy(const engine_sizes& sizes) {
   const kernels::stage_limits limits{
@@ -50,18 +62,6 @@ const random_rwkv7& small_model() {
                                    .rank_g = 8},
                                   dtype::f32, 1);
   return model;
-}
-
-std::unique_ptr<engine::engine> over_stages(const char* device, std::unique_ptr<kernels::stages> stages,
-                                            const kernels::rwkv7_dims& dims, const engine_sizes& sizes,
-                                            const kernels::stage_limits& limits) {
-  return engine::make_stage_engine(std::move(stages), {.device = device,
-                                                       .model_identity = "random",
-                                                       .weight_type = "fp32",
-                                                       .layers = dims.layers,
-                                                       .vocab = dims.vocab,
-                                                       .max_tick_rows = sizes.max_tick_rows,
-                                                       .limits = limits});
 }
 
 std::unique_ptr<engine::engine> make_rwkv7(const engine_sizes& sizes, std::optional<dtype> matrix_type) {
