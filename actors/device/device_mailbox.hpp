@@ -13,9 +13,26 @@
 #include "base/ids.hpp"
 #include "engine/engine.hpp"
 #include "sampling/sampling_params.hpp"
+#include "storage/records.hpp"
 
 /// Everything the device actor can be told, and everything it answers.
 namespace skein::device {
+
+using storage::state_buffer;
+using storage::state_key;
+
+/// Where a sequence begins. All nothing: the zero state.
+struct beginning {
+  state_buffer state;  ///< written into the slot before the first token
+  state_key key;       ///< of `state`, if it has one: a slot that still holds it is taken in its place
+};
+
+/// A copy of row 0's state is wanted after so many tokens of the prompt: 1 .. its size. Best effort: above
+/// device_actor_options::copies_max it is answered without a state.
+struct wanted_copy {
+  state_key key;
+  std::uint32_t position = 0;
+};
 
 /// Generate `rows` continuations of one prompt. Answered by admitted or rejected, then tokens once a tick for each row
 /// that drew one, then one row_finished for every row. An id is used once.
@@ -31,6 +48,19 @@ struct submit {
   steady_time queue_deadline{};                 ///< not admitted by then: rejected with timeout
   steady_time total_deadline{};                 ///< not finished by then: rows finish with cause timeout
   byte_budget::lease memory;                    ///< of what this holds; goes with the request
+  beginning from;                               ///< the prompt comes after it
+  std::vector<wanted_copy> copies;              ///< ascending positions; each answered once to the state_sink
+  state_key settles_as;  ///< if set (one row only): when the row is over, its slot waits for settle or cancel
+};
+
+/// The text of a row that is over is decided: its state shall be its beginning, its prompt, its first `drawn` tokens
+/// and then `more`, fed at once. It is then copied out and given to the state_sink under submit::settles_as, and the
+/// slot may keep it until others need the slot. Harmless for an id that is unknown or has no settles_as; a cancel
+/// answers the state_sink with null. May come before row_finished, in place of cancel_row.
+struct settle {
+  request_id id = 0;
+  std::uint32_t drawn = 0;
+  std::vector<token_id> more;
 };
 
 /// Stop soon; row_finished(cancelled) follows for each row that still runs. Harmless for an id that is unknown or done.
@@ -56,7 +86,7 @@ struct shutdown {
   steady_time deadline{};
 };
 
-using message = std::variant<submit, cancel, cancel_row, pause, resume, shutdown>;
+using message = std::variant<submit, settle, cancel, cancel_row, pause, resume, shutdown>;
 using mailbox = bounded_mailbox<message>;
 
 // ---- events to io threads: one message per io thread and tick, holding all events for its requests in order ----
@@ -94,6 +124,18 @@ struct row_finished {
 };
 
 using event = std::variant<admitted, rejected, prompt_scored, token, row_finished>;
+
+/// Where states go; implemented by the persistence actor's mailbox, and by vectors in tests. Called on the device
+/// thread; must not block.
+class state_sink {
+ public:
+  virtual ~state_sink() = default;
+  /// A copy or a settled state; null: it will not come. Once for every key of copies and settles_as.
+  virtual void state_kept(const state_key& key, state_buffer state) = 0;
+  /// A free slot still holds this settled state, or no more. A key that is taken up by a submit is dropped.
+  virtual void slot_kept(const state_key& key) = 0;
+  virtual void slot_dropped(const state_key& key) = 0;
+};
 
 /// What the device actor hands to an io thread after a tick.
 struct events {

@@ -104,6 +104,8 @@ void scheduler::handle(submit&& message, steady_time now) {
   ++waiting_requests_;
 }
 
+void scheduler::handle(settle&& message, steady_time) { check(!find(message.id)); }
+
 void scheduler::handle(cancel&& message, steady_time) {
   if (request* r = find(message.id)) {
     ++counts_.cancelled;

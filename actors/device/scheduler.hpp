@@ -86,6 +86,7 @@ class scheduler {
 
   /// What throws in here was not taken: after lose_device() it can be handed in again, and is then answered once.
   void handle(submit&& message, steady_time now);
+  void handle(settle&& message, steady_time now);
   void handle(cancel&& message, steady_time now);
   void handle(cancel_row&& message, steady_time now);
   void handle(pause&& message, steady_time now);

@@ -20,6 +20,8 @@ enum class error_kind {
   cancelled,         ///< the client left or asked to stop
   bad_file,          ///< a model, state or vocabulary file is damaged or hostile; the text names file and offset
   missing_file,      ///< no file at that path
+  damaged,           ///< a stored session or state fails its checks; it was set aside
+  no_space,          ///< the disk is full
   io,                ///< the system refused to read or write
   bad_config,        ///< the configuration is wrong; the text names file, line and key
   internal,          ///< our own mistake

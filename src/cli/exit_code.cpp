@@ -10,6 +10,7 @@ exit_code exit_code_of(error_kind kind) {
     case error_kind::unsupported:
     case error_kind::conflict:
     case error_kind::too_large:
+    case error_kind::damaged:
     case error_kind::bad_file: return exit_code::bad_data;
     case error_kind::not_found:
     case error_kind::missing_file: return exit_code::no_input;
@@ -17,6 +18,7 @@ exit_code exit_code_of(error_kind kind) {
     case error_kind::overloaded:
     case error_kind::timeout:
     case error_kind::cancelled: return exit_code::try_again;
+    case error_kind::no_space:
     case error_kind::io: return exit_code::io;
     case error_kind::unauthorized:
     case error_kind::forbidden: return exit_code::no_permission;

@@ -24,6 +24,8 @@ mapping map(const error& e) {
       return {404, "invalid_request_error", e.field == "model" ? "model_not_found" : "not_found"};
     case error_kind::missing_file: return {404, "invalid_request_error", "not_found"};
     case error_kind::conflict: return {409, "conflict", ""};
+    case error_kind::damaged: return {410, "invalid_request_error", "state_corrupt"};
+    case error_kind::no_space: return {507, "server_error", "insufficient_storage"};
     case error_kind::too_large:
       if (!e.field.empty()) return {400, "invalid_request_error", "context_length_exceeded"};
       return {413, "invalid_request_error", "request_too_large"};

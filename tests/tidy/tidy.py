@@ -39,7 +39,7 @@ ROOMS = (
     ("simdjson", r"simdjson", ("src/protocol/", "src/model/", "tests/")),
     ("toml++", r"toml\+\+|toml\.h", ("config/load.cpp",)),
     ("CLI11", r"CLI/", ("src/cli/command_line.cpp",)),
-    ("RocksDB", r"rocksdb/", ("src/storage/",)),
+    ("RocksDB", r"rocksdb/", ("src/storage/", "tests/storage/")),
     ("a GPU runtime", r"cuda|hip/|cub/|cublas|nccl|rocprim", ("kernels/gpu/runtime/",)),
     ("Boost.Context", r"boost/context", ("kernels/gpu/runtime/emulator/",)),
     ("Highway", r"hwy/", ("kernels/cpu/", "src/sampling/logit_block.cpp", "tests/kernels/", "tests/sampling/")),

@@ -1,0 +1,265 @@
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "actors/mailbox.hpp"
+#include "base/clock.hpp"
+#include "base/error.hpp"
+#include "base/ids.hpp"
+#include "storage/records.hpp"
+
+/// Everything the persistence actor can be told, and everything it answers.
+namespace skein::persistence {
+
+using storage::durability;
+using storage::message;
+using storage::session_key;
+using storage::session_record;
+using storage::state_buffer;
+using storage::state_key;
+using storage::version_id;
+using storage::version_record;
+
+/// Which conversation a question belongs to: given out by the asker, unique on its io thread, in every answer.
+using ticket = std::uint64_t;
+struct return_address {
+  std::uint32_t io_thread = 0;
+  ticket number = 0;
+};
+
+/// The right to add one version to a session; one writer at a time holds it. Ends with commit_turn or release.
+using lease_id = std::uint64_t;
+
+/// A copy of a state that somebody wants from the device: after so many tokens of the prompt that is submitted.
+struct wanted_copy {
+  state_key key;
+  std::uint32_t position = 0;
+};
+
+/// From where a sequence goes on. `feed` comes before any new tokens of the request.
+struct resume_point {
+  state_key key;                    ///< of `state`; none: the beginning
+  state_buffer state;               ///< null: the beginning, that is zero or the request's tuned state
+  std::vector<token_id> feed;       ///< tokens of the session that this state has not swallowed
+  std::uint64_t cached_tokens = 0;  ///< tokens of the session that it has
+};
+
+// ---- sessions: a turn is open_session, then commit_turn or release ----
+
+/// How the text of a request relates to what the session holds.
+enum class turn_text : std::uint8_t {
+  increment,      ///< it is what comes next
+  chat_messages,  ///< a whole history, if it begins with one that the session has; else, with a single user message and
+                  ///< no answer in it, an increment; else a history that starts anew
+  raw_text,       ///< likewise for raw prompts: a history where it begins with one, else an increment
+};
+
+/// Wants to add a turn. Answered by session_opened, session_replayed or refused. Waits while another turn holds the
+/// lease (bounded; or refused with conflict where the configuration says so).
+struct open_session {
+  return_address reply;
+  session_key session;
+  std::string initial_state;  ///< identity of the tuned state; another than the session began with is a conflict
+  turn_text kind = turn_text::increment;
+  std::string history;  ///< rendered text of the whole request, without the opening of the answer (chat), or the
+                        ///< prompt (raw)
+  bool single_user_message = false;            ///< chat: exactly one user message and no assistant message
+  std::optional<version_id> from;              ///< continue this version in place of the head; 0: the beginning
+  std::optional<version_id> expected_version;  ///< If-Match: the head must be this one, else conflict
+  std::string request_key;                     ///< Idempotency-Key; a turn that has it already is replayed
+  bool continue_unfinished = false;            ///< go on with the answer that broke last; history is empty
+  bool must_exist = false;                     ///< not_found for an unknown session or version
+  steady_time deadline{};                      ///< not open by then: refused with timeout
+};
+
+/// How a session was found; the header X-Session-State.
+enum class session_state : std::uint8_t { fresh, continued, rebuilt };
+
+struct session_opened {
+  return_address reply;
+  lease_id lease = 0;
+  session_state state = session_state::fresh;
+  version_id base = storage::beginning;  ///< that the turn continues
+  version_id number = 0;                 ///< that the new version will have
+  state_key key;                         ///< under which the state of the new version will be kept
+  std::uint64_t history_from = 0;        ///< bytes of open_session::history that the base holds already
+  resume_point resume;
+  std::optional<version_record> unfinished;  ///< with continue_unfinished: what there is of the answer
+};
+/// The turn with this Idempotency-Key was committed before; no lease.
+struct session_replayed {
+  return_address reply;
+  version_record version;
+  durability durable = durability::process;
+};
+struct refused {
+  return_address reply;
+  error why;
+};
+
+/// The tokens of a running answer so far, for the log; best effort, not answered.
+struct note_running {
+  lease_id lease = 0;
+  version_record so_far;
+};
+/// The turn is over. Answered by turn_committed, after the log has it as safely as was asked (or by refused, when
+/// neither disk nor memory takes it). `version.id`, `parent`, `total_tokens` and `history` are filled in by the actor,
+/// which ends the lease.
+struct commit_turn {
+  return_address reply;
+  lease_id lease = 0;
+  version_record version;
+  std::string segment;  ///< what this turn adds to the history as a client resends it: hashed, not kept
+  durability wanted = durability::process;
+};
+struct turn_committed {
+  return_address reply;
+  version_id version = 0;
+  durability durable = durability::memory;
+};
+/// Gives a lease back without a version, or takes back an open_session that still waits. Harmless for others.
+struct release {
+  return_address reply;  ///< of the open_session
+  lease_id lease = 0;    ///< 0: it was not answered yet
+};
+
+// ---- prefixes: every route ----
+
+/// The longest prefix of `tokens` whose state is known, and where copies of states are wanted. Answered by
+/// prefix_found.
+struct find_prefix {
+  return_address reply;
+  tenant_id tenant = default_tenant;
+  std::string initial_state;
+  std::shared_ptr<const std::vector<token_id>> tokens;
+  std::uint32_t system_tokens = 0;  ///< where the system text ends; 0: none
+  std::uint32_t turn_tokens = 0;    ///< where the last turn ends and the opening of the answer begins; 0: none
+};
+struct prefix_found {
+  return_address reply;
+  std::uint32_t position = 0;  ///< tokens that the state has swallowed; 0: none found. Below the number of tokens
+  state_key key;
+  state_buffer state;
+  std::vector<wanted_copy> keep;  ///< positions in `tokens`, ascending, beyond `position`
+};
+
+// ---- from the device ----
+
+/// A state that was wanted, or null where it will never come (cancelled, no room): every key is answered once.
+struct state_kept {
+  state_key key;
+  state_buffer state;
+};
+/// A slot in VRAM holds this state since now, or no more.
+struct slot_kept {
+  state_key key;
+};
+struct slot_dropped {
+  state_key key;
+};
+
+// ---- looking after sessions; each answered by one `answer` or by refused ----
+
+struct list_sessions {
+  return_address reply;
+  tenant_id tenant = default_tenant;
+  std::string after;
+  std::uint32_t count = 20;
+};
+struct describe_session {  ///< with the tree of its versions
+  return_address reply;
+  session_key session;
+  bool transcript = false;  ///< texts and messages too, of the path to `version`
+  std::optional<version_id> version;
+};
+struct fork_session {
+  return_address reply;
+  session_key from, to;
+  std::optional<version_id> version;  ///< default: the head
+};
+struct rollback_session {
+  return_address reply;
+  session_key session;
+  version_id version = 0;
+};
+struct remove_session {
+  return_address reply;
+  session_key session;
+  bool with_prefix = false;  ///< also every session whose id begins with this id and ':'
+};
+/// A whole session as one file (storage/session_file).
+struct export_session {
+  return_address reply;
+  session_key session;
+  bool with_state = true;
+};
+struct import_session {
+  return_address reply;
+  session_key as;
+  std::string file;
+  bool replace = false;
+};
+/// Which state is in which tier, and what they hold.
+struct tiers_status {
+  return_address reply;
+  tenant_id tenant = default_tenant;
+};
+
+enum class tier : std::uint8_t { vram, ram, disk, none };
+struct listed_session {
+  session_record record;
+  tier fastest = tier::none;  ///< where the head's state is
+  std::uint64_t state_bytes = 0;
+};
+struct session_list {
+  std::vector<listed_session> sessions;
+  bool more = false;
+};
+struct session_description {
+  listed_session session;
+  std::vector<version_record> versions;  ///< texts left out unless asked for
+};
+struct tiers_report {
+  std::vector<listed_session> sessions;       ///< newest use first
+  std::uint32_t vram = 0, ram = 0, disk = 0;  ///< states of sessions in each tier
+};
+struct removed {
+  std::uint32_t sessions = 0;
+};
+struct session_bytes {
+  std::string file;
+};
+struct done {
+  session_record session;
+};
+using answer_body = std::variant<session_list, session_description, tiers_report, removed, session_bytes, done>;
+struct answer {
+  return_address reply;
+  answer_body body;
+};
+
+/// Write everything that is dirty until `deadline`, then the thread ends.
+struct shutdown {
+  steady_time deadline{};
+};
+
+using message_in = std::variant<open_session, note_running, commit_turn, release, find_prefix, state_kept, slot_kept,
+                                slot_dropped, list_sessions, describe_session, fork_session, rollback_session,
+                                remove_session, export_session, import_session, tiers_status, shutdown>;
+using mailbox = bounded_mailbox<message_in>;
+
+using reply = std::variant<session_opened, session_replayed, refused, turn_committed, prefix_found, answer>;
+
+/// Where replies go; implemented by the io threads, and by vectors in tests. Called on the persistence thread; must not
+/// block.
+class reply_sink {
+ public:
+  virtual ~reply_sink() = default;
+  virtual void deliver(reply&& r) = 0;
+};
+
+}  // namespace skein::persistence

@@ -1,0 +1,51 @@
+#pragma once
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "base/result.hpp"
+
+namespace rocksdb {
+class Env;
+}
+
+namespace skein::storage {
+
+struct database_options {
+  std::filesystem::path directory;                 ///< empty: in memory only, gone with the process
+  std::uint64_t cache_bytes = 32ull << 20;         ///< of RocksDB's block cache
+  std::uint64_t write_buffer_bytes = 64ull << 20;  ///< of all column families together
+  std::uint32_t open_files_max = 512;
+  bool read_only = false;               ///< beside a running server: what it has flushed and logged
+  rocksdb::Env* environment = nullptr;  ///< tests put faults in; null: the system's
+};
+
+/// A RocksDB with our column families, opened and owned in one place: sessions, versions, running, states (blobs),
+/// prefixes (blobs), state index, quarantine, meta (format version). rocksdb::Status becomes our error here and travels
+/// no further. Errors of open: conflict (another process has it, or a newer format; both versions named), damaged, io,
+/// no_space.
+class database {
+ public:
+  [[nodiscard]] static result<std::shared_ptr<database>> open(const database_options& options);
+  ~database();
+  database(const database&) = delete;  // RocksDB locks its directory
+  database& operator=(const database&) = delete;
+
+  /// Survives the process; false where it lives in memory.
+  [[nodiscard]] bool on_disk() const;
+  /// Whether writes fail at present, and since when RocksDB tries again by itself.
+  [[nodiscard]] bool failing() const;
+  /// Tries to write a small record after a failure; true when the disk takes writes again.
+  [[nodiscard]] bool probe();
+  [[nodiscard]] result<void> flush();
+
+  struct impl;
+  [[nodiscard]] impl& internals() { return *impl_; }
+
+ private:
+  explicit database(std::unique_ptr<impl>);
+  std::unique_ptr<impl> impl_;
+};
+
+}  // namespace skein::storage

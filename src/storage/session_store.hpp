@@ -1,0 +1,48 @@
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.hpp"
+#include "storage/database.hpp"
+#include "storage/records.hpp"
+
+namespace skein::storage {
+
+/// The log of sessions in a database: what makes a turn durable. Every change is one WriteBatch. Reads check magic,
+/// format version and checksum; a record that fails is moved to the column family `quarantine`, the call answers
+/// error_kind::damaged naming it, and nothing else is touched. Not thread safe; owned by the persistence actor.
+/// Errors of writes: no_space, io; then nothing was written.
+class session_store {
+ public:
+  explicit session_store(std::shared_ptr<database> db) : db_(std::move(db)) {}
+
+  [[nodiscard]] result<std::optional<session_record>> find(const session_key& key);
+  /// All versions of a session, by number.
+  [[nodiscard]] result<std::vector<version_record>> versions(session_uid uid);
+  [[nodiscard]] result<std::optional<running_turn>> running(session_uid uid);
+
+  /// A page of a tenant's sessions in order of their ids, after `after` (empty: from the first), at most `count`.
+  /// Damaged entries are set aside and left out. Reads no version and no state.
+  [[nodiscard]] result<std::vector<session_record>> list(const tenant_id& tenant, std::string_view after,
+                                                         std::uint32_t count);
+
+  /// A number for a new session, never given out before, also by earlier processes.
+  [[nodiscard]] result<session_uid> new_uid();
+  /// Writes the session and, if given, versions of it, and forgets its running turn: all or nothing.
+  [[nodiscard]] result<void> commit(const session_record& session, std::span<const version_record> versions, bool sync);
+  /// Notes how far a running turn has come. Replaces the note before.
+  [[nodiscard]] result<void> note_running(session_uid uid, const running_turn& turn);
+  [[nodiscard]] result<void> forget_running(session_uid uid);
+  /// Removes the session, its versions, its running turn and its states.
+  [[nodiscard]] result<void> remove(const session_record& session);
+
+ private:
+  std::shared_ptr<database> db_;
+};
+
+}  // namespace skein::storage
