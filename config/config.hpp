@@ -27,7 +27,7 @@ struct server_settings {
   bool json_password = true;
   /// Serve beyond loopback without a password. Default false.
   bool allow_unauthenticated = false;
-  /// Folder for what outlives the process. Default: none, nothing is kept.
+  /// Folder for what outlives the process: sessions and states. Default: none, all of it is in memory.
   std::string state_dir;
   /// Origins whose pages may call the server; "*" is every origin. Live, default: same origin only.
   std::vector<std::string> cors_origins;
@@ -75,6 +75,32 @@ struct queue_settings {
   std::uint64_t parked_bytes_max = 1ull << 30;  ///< bytes of these states
   std::uint64_t queue_timeout_ms = 120'000;     ///< longest wait for a slot
   std::uint64_t total_timeout_ms = 3'600'000;   ///< longest life of a request, waiting included
+};
+
+struct session_settings {
+  std::uint64_t ram_bytes_max = 0;                ///< bytes of states in RAM; 0: an eighth of what is free at start
+  std::uint32_t ram_states_max = 0;               ///< states in RAM; 0: as many as their bytes allow
+  std::uint64_t disk_bytes_max = 32ull << 30;     ///< bytes of states on disk
+  std::uint32_t disk_states_max = 0;              ///< states on disk; 0: as many as their bytes allow
+  std::uint64_t disk_state_age_max_s = 0;         ///< seconds after which an unused state leaves the disk; 0: never
+  std::uint64_t session_age_max_s = 0;            ///< seconds after which an unused session is removed; 0: never
+  std::uint64_t write_behind_ms = 1000;           ///< that a new state waits until it is written
+  std::uint64_t dirty_bytes_max = 64ull << 20;    ///< bytes of states that wait; above, they are written at once
+  std::uint64_t tree_bytes_max = 64ull << 20;     ///< bytes of sessions' texts that stay in memory
+  std::uint64_t unsaved_bytes_max = 64ull << 20;  ///< bytes of turns that only memory has
+  std::uint64_t file_bytes_max = 256ull << 20;    ///< bytes of an imported session
+  std::uint32_t waiters_max = 16;                 ///< turns that wait for one session
+  std::string busy = "wait";                      ///< what a second turn of a session does: wait, refuse
+  std::string state_dtype = "auto";               ///< type of stored states: auto (as in the engine), fp32, fp16
+  std::string signature_key;                      ///< that exported sessions are signed with
+};
+
+struct prefix_cache_settings {
+  bool enabled = true;                        ///< keep states of prompts' beginnings
+  std::uint64_t ram_bytes_max = 0;            ///< bytes of these states in RAM; 0: a sixteenth of what is free at start
+  std::uint64_t disk_bytes_max = 8ull << 30;  ///< bytes of them on disk; 0: none
+  std::uint32_t min_tokens = 32;              ///< of a prefix that is worth a state
+  std::uint32_t every_tokens = 512;           ///< a state after every so many tokens of a prompt; 0: none of these
 };
 
 struct engine_settings {
@@ -155,6 +181,8 @@ struct config {
   server_settings server;
   limit_settings limits;
   queue_settings queue;
+  session_settings sessions;
+  prefix_cache_settings prefix_cache;
   engine_settings engine;
   model_settings model;
   log_settings log;
