@@ -36,7 +36,7 @@ inline constexpr std::uint32_t tick_tokens_max = 65536;
 inline constexpr std::uint32_t fake_tick_us_max = 10'000'000;
 inline constexpr std::uint32_t waiting_max = 1'000'000;
 inline constexpr std::uint64_t memory_bytes_max = 1ull << 42;  ///< of what requests or parked states hold
-inline constexpr std::uint64_t disk_bytes_max = 1ull << 50;
+inline constexpr std::uint64_t disk_bytes_max = 1ull << 49;
 inline constexpr std::uint64_t age_s_max = 100ull * 366 * 24 * 3600;        ///< 100 years
 inline constexpr std::uint64_t duration_ms_max = 30ull * 24 * 3600 * 1000;  ///< 30 days
 
