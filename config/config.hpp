@@ -73,6 +73,8 @@ struct queue_settings {
   std::uint32_t turn_tokens = 256;              ///< tokens after which a row may have to make room for a waiting one
   std::uint32_t parked_max = 4096;              ///< rows that made room and wait, their states copied out
   std::uint64_t parked_bytes_max = 1ull << 30;  ///< bytes of these states
+  std::uint32_t copies_max = 16;                ///< copies of states inside prompts on their way out at a time
+  std::uint64_t undo_bytes_max = 1ull << 30;    ///< bytes of states after prompts, kept for answers that may be cut
   std::uint64_t queue_timeout_ms = 120'000;     ///< longest wait for a slot
   std::uint64_t total_timeout_ms = 3'600'000;   ///< longest life of a request, waiting included
 };
@@ -115,6 +117,9 @@ struct engine_settings {
   std::string invariance = "default";
   /// Sequences resident at once; 0 chooses. 0 .. 65536, default 0.
   std::uint32_t slots = 0;
+  /// States of sessions that stay in free slots until others need the slots; more than slots: in all. 0 .. 65536,
+  /// default 65536.
+  std::uint32_t vram_states_max = 65536;
   /// Tokens that one tick may carry, decode and prefill together. Default 256.
   std::uint32_t max_tick_tokens = 256;
   /// Prompt tokens that one sequence feeds in one tick while others decode. At most max_tick_tokens. Default 64: on

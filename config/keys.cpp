@@ -238,6 +238,14 @@ std::vector<key> make_keys() {
                             "Answers that made room and wait for another turn, their states copied out."),
       queue<&q::parked_bytes_max>("parked_bytes_max", 0, limits::memory_bytes_max,
                                   "Bytes of the states that are copied out; one state more is always allowed."),
+      setting<&config::queue, &q::copies_max>(
+          "queue.copies_max",
+          "Copies of states inside prompts on their way out of the engine at a time; further ones are left out.")
+          .range(0, limits::waiting_max),
+      setting<&config::queue, &q::undo_bytes_max>(
+          "queue.undo_bytes_max",
+          "Bytes of states after prompts, kept while an answer may be cut; without one the prompt is fed again.")
+          .range(0, limits::memory_bytes_max),
       queue<&q::queue_timeout_ms>("queue_timeout_ms", 1, duration_max, "Milliseconds that a request waits for a slot."),
       queue<&q::total_timeout_ms>("total_timeout_ms", 1, duration_max,
                                   "Milliseconds from a request's arrival to its forced end."),
@@ -303,6 +311,9 @@ std::vector<key> make_keys() {
       engine<&e::slots>("slots", "Sequences resident at once; 0 chooses from the device and its memory.")
           .range(0, limits::slots_max)
           .flag({"--slots", "--dynamic_state_cache_size", "--dynamic-state-cache-size"}),
+      engine<&e::vram_states_max>("vram_states_max",
+                                  "States of sessions that stay in free slots until others need the slots.")
+          .range(0, limits::slots_max),
       engine<&e::max_tick_tokens>("max_tick_tokens", "Tokens that one tick may carry, decode and prefill together.")
           .range(1, limits::tick_tokens_max)
           .flag({"--max-tick-tokens"}),
