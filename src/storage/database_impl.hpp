@@ -80,7 +80,8 @@ struct database::impl {
 
   const database_options options;
   const std::string directory;
-  std::unique_ptr<rocksdb::Env> memory;  ///< where there is no directory
+  std::unique_ptr<rocksdb::Env> memory;       ///< where there is no directory
+  const std::unique_ptr<rocksdb::Env> plain;  ///< see plain_errors
   rocksdb::Env* const env;
   std::atomic<bool> failing{false};
   std::atomic<std::uint32_t> records_set_aside{0};  ///< in quarantine
