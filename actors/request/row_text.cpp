@@ -34,7 +34,7 @@ void row_text::finish() {
   release(scratch_);
   for (auto& w : waiting_) ready_.logprobs.push_back(std::move(w.token));  // tokens without text at the very end
   waiting_.clear();
-  assembler_.finish();
+  bytes_out_ -= assembler_.finish();
   protocol::think_splitter::parts rest;
   splitter_.finish(rest);
   ready_.reasoning += rest.reasoning;

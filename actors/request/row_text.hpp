@@ -44,6 +44,11 @@ class row_text {
 
   /// The stop string that ended the row, if one did.
   [[nodiscard]] const std::optional<std::string>& stopped() const { return stopped_; }
+  /// Bytes of the tokens' text up to where the row was cut; once finished. What is cut: a stop string and all after it,
+  /// and bytes at the end that are no whole character.
+  [[nodiscard]] std::uint64_t visible_bytes() const { return bytes_out_; }
+  /// What came so far counts as tokens of an earlier answer.
+  void forget_counts() { tokens_ = reasoning_tokens_ = 0; }
   [[nodiscard]] std::uint32_t tokens() const { return tokens_; }
   [[nodiscard]] std::uint32_t reasoning_tokens() const { return reasoning_tokens_; }
   /// Sum of the tokens' log-probabilities so far, for best_of.
