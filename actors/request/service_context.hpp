@@ -10,6 +10,7 @@
 #include "actors/byte_budget.hpp"
 #include "actors/connection/connection_counts.hpp"
 #include "actors/device/device_actor.hpp"
+#include "actors/persistence/persistence_mailbox.hpp"
 #include "actors/request/login_guard.hpp"
 #include "base/clock.hpp"
 #include "protocol/generation_request.hpp"
@@ -51,6 +52,7 @@ struct service_context {
   served_model model;
   device::mailbox* device = nullptr;
   const device::device_counters* device_counters = nullptr;
+  persistence::mailbox* persistence = nullptr;  ///< null only in tests; hubs have it too
   const connection::connection_counts* connections = nullptr;
   login_guard* logins = nullptr;  ///< where there is a password
   const clock* time = nullptr;
