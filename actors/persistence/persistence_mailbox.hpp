@@ -67,6 +67,7 @@ struct open_session {
   turn_text kind = turn_text::increment;
   std::string history;  ///< rendered text of the whole request, without the opening of the answer (chat), or the
                         ///< prompt (raw)
+  std::uint64_t system_bytes = 0;              ///< chat: of `history` that are the system text it begins with; 0: none
   bool single_user_message = false;            ///< chat: exactly one user message and no assistant message
   std::optional<version_id> from;              ///< continue this version in place of the head; 0: the beginning
   std::optional<version_id> expected_version;  ///< If-Match: the head must be this one, else conflict
@@ -87,6 +88,7 @@ struct session_opened {
   version_id number = 0;                 ///< that the new version will have
   state_key key;                         ///< under which the state of the new version will be kept
   std::uint64_t history_from = 0;        ///< bytes of open_session::history that the base holds already
+  bool repeats_system = false;           ///< an increment that begins with the system text that the session began with
   resume_point resume;
   std::optional<version_record> unfinished;  ///< with continue_unfinished: what there is of the answer
 };

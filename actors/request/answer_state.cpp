@@ -1,6 +1,7 @@
 #include "actors/request/answer_state.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <numeric>
 #include <utility>
 
@@ -80,7 +81,11 @@ bool answer_state::on_token(std::uint32_t prompt, std::uint32_t row, token_id to
     end_row(prompt, row, std::move(end));
     return true;
   }
-  if (call_.request.stream && ++r.tokens_since_event >= call_.request.chunk_size) send_piece(prompt, row);
+  if (!call_.request.stream) {
+    if (is_kept()) collect(r);  // for notes on the way
+  } else if (++r.tokens_since_event >= call_.request.chunk_size) {
+    send_piece(prompt, row);
+  }
   return false;
 }
 
@@ -139,12 +144,24 @@ void answer_state::send_piece(std::uint32_t prompt, std::uint32_t row) {
   row_text::piece piece = r.text.take();
   if (piece.empty()) return;
   r.tokens_since_event = 0;
-  if (is_kept()) {
-    kept_.reasoning += piece.reasoning;
-    kept_.content += piece.content;
-  }
+  keep(piece);
   const auto scores = entries(std::move(piece.logprobs), r.characters);
   stream_ += format_.delta_event({choice_index(prompt, row), piece.reasoning, piece.content, scores});
+}
+
+/// For an answer that is sent whole.
+void answer_state::collect(row_state& r) {
+  row_text::piece piece = r.text.take();
+  r.reasoning += piece.reasoning;
+  r.content += piece.content;
+  std::ranges::move(piece.logprobs, std::back_inserter(r.logprobs));
+  keep(piece);
+}
+
+void answer_state::keep(const row_text::piece& piece) {
+  if (!is_kept()) return;
+  kept_.reasoning += piece.reasoning;
+  kept_.content += piece.content;
 }
 
 void answer_state::end_row(std::uint32_t prompt, std::uint32_t row, answer_end end) {
@@ -153,17 +170,11 @@ void answer_state::end_row(std::uint32_t prompt, std::uint32_t row, answer_end e
   r.over = true;
   r.end = std::move(end);
   --rows_left_;
-  if (call_.request.stream) {
+  if (call_.request.stream)
     send_piece(prompt, row);
-  } else {
-    row_text::piece piece = r.text.take();
-    r.reasoning = std::move(piece.reasoning);
-    r.content = std::move(piece.content);
-    r.logprobs = std::move(piece.logprobs);
-  }
+  else
+    collect(r);
   if (is_kept()) {
-    kept_.reasoning += r.reasoning;
-    kept_.content += r.content;
     kept_.visible_bytes = r.text.visible_bytes();
     kept_.end = r.end;
   } else if (call_.request.stream) {
@@ -176,18 +187,15 @@ void answer_state::send_end(std::uint32_t prompt, std::uint32_t row) {
   if (over()) stream_ += format_.last_events(usage(), note());
 }
 
-void answer_state::continue_after(const std::vector<token_id>& drawn) {
+void answer_state::continue_after(const std::vector<token_id>& earlier) {
   row_text& text = at(0, 0).text;
-  for (const token_id token : drawn) {
-    if (text.stopped()) break;
-    text.push(token, nullptr);
-    kept_.drawn.push_back(token);
-  }
-  text.forget_counts();
+  text.go_on_after(earlier);
   const row_text::piece known = text.take();
   kept_.reasoning = known.reasoning;
   kept_.content = known.content;
 }
+
+std::uint64_t answer_state::certain_bytes() const { return rows_.front().text.certain_bytes(); }
 
 void answer_state::conclude(protocol::session_note note) {
   note_ = std::move(note);

@@ -38,13 +38,15 @@ class answer_state {
   /// Sessions: what the row has become. Its text is decided when it is over.
   struct kept_row {
     std::vector<token_id> drawn;      ///< without the stop id
-    std::uint64_t visible_bytes = 0;  ///< of their text, that the client sees or that stays unseen in front of it
+    std::uint64_t visible_bytes = 0;  ///< of their text: row_text::visible_bytes
     std::string reasoning, content;   ///< as the client got them
     protocol::answer_end end;
   };
   [[nodiscard]] const kept_row& kept() const { return kept_; }
   /// The answer goes on after these tokens of an earlier one, which the client has.
-  void continue_after(const std::vector<token_id>& drawn);
+  void continue_after(const std::vector<token_id>& earlier);
+  /// As row_text::certain_bytes, of the one row.
+  [[nodiscard]] std::uint64_t certain_bytes() const;
   /// The turn is kept: lets the last events out, or lets the body be made, with this note.
   void conclude(protocol::session_note note);
 
@@ -82,6 +84,8 @@ class answer_state {
   [[nodiscard]] std::vector<std::uint32_t> best_rows(std::uint32_t prompt) const;
   [[nodiscard]] protocol::whole_row whole(std::uint32_t prompt, std::uint32_t row, std::uint32_t index);
   [[nodiscard]] bool is_kept() const { return call_.request.session.has_value(); }
+  void collect(row_state& r);
+  void keep(const row_text::piece& piece);
   void send_end(std::uint32_t prompt, std::uint32_t row);
   [[nodiscard]] const protocol::session_note* note() const { return note_ ? &*note_ : nullptr; }
 

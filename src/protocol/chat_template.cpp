@@ -113,10 +113,13 @@ rendered_chat render_turns(std::span<const chat_message> messages, think_mode th
   return chat;
 }
 
-std::string text_to_feed(const rendered_chat& chat, std::size_t from) {
-  std::string text = chat.turns.substr(from);
-  if (!chat.wish.empty() && from <= chat.wish_at) text.insert(chat.wish_at - from, chat.wish);
-  return text += chat.opening;
+fed_text text_to_feed(const rendered_chat& chat, std::size_t from) {
+  fed_text fed{chat.turns.substr(from)};
+  if (!chat.wish.empty() && from <= chat.wish_at) fed.text.insert(chat.wish_at - from, chat.wish);
+  if (from == 0) fed.system_bytes = chat.system_bytes;
+  if (!chat.opening.empty()) fed.turn_bytes = fed.text.size();
+  fed.text += chat.opening;
+  return fed;
 }
 
 std::string resent_answer(const rendered_chat& chat, std::string_view content) {
@@ -127,7 +130,7 @@ std::string resent_answer(const rendered_chat& chat, std::string_view content) {
 }
 
 std::string render_chat(std::span<const chat_message> messages, think_mode think, const model_preset& preset) {
-  return text_to_feed(render_turns(messages, think, preset), 0);
+  return text_to_feed(render_turns(messages, think, preset), 0).text;
 }
 
 std::string fim_prompt(std::string_view prefix, std::string_view suffix) {

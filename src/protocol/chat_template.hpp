@@ -35,7 +35,7 @@ struct rendered_chat {
                                          const model_preset& preset);
 
 /// What is fed of a rendered conversation when its first `from` bytes are known already.
-[[nodiscard]] std::string text_to_feed(const rendered_chat& chat, std::size_t from);
+[[nodiscard]] fed_text text_to_feed(const rendered_chat& chat, std::size_t from);
 
 /// An answer as render_chat writes it in a conversation that is resent, without the blank line after it.
 [[nodiscard]] std::string resent_answer(const rendered_chat& chat, std::string_view content);

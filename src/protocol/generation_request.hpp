@@ -74,6 +74,13 @@ struct session_fields {
   std::string request_key;  ///< Idempotency-Key
 };
 
+/// A text that is fed, and two places in it after which its state may be of use again; 0: none.
+struct fed_text {
+  std::string text;
+  std::size_t system_bytes = 0;  ///< where the system text that it begins with ends
+  std::size_t turn_bytes = 0;    ///< where the last turn ends and the opening of the answer begins
+};
+
 /// A parsed and checked generation call; all defaults are applied.
 struct generation_request {
   api shape = api::chat_completions;
@@ -100,8 +107,8 @@ struct generation_request {
   bool use_prefix_cache = true;
   bool store = true;  ///< false: nothing of this request is kept
   std::optional<session_fields> session;
-  std::string answer_name;             ///< native: the `id` of a whole answer
-  std::optional<std::string> to_feed;  ///< sessions: the text that is new to the state, in place of rendered messages
+  std::string answer_name;          ///< native: the `id` of a whole answer
+  std::optional<fed_text> to_feed;  ///< sessions: what is new to the state, in place of messages and prompts
 };
 
 inline constexpr std::size_t session_id_bytes_max = 256;
@@ -122,5 +129,10 @@ inline constexpr std::size_t request_key_bytes_max = 256;
 /// must name session_id and dialogue_idx (or `parent`), the version to continue; else session_id may be left out.
 [[nodiscard]] result<generation_request> parse_state_request(std::string_view body, bool branches,
                                                              const request_limits& limits);
+
+/// Takes the header fields If-Match ("3", with or without quotes; "*" is any version) and Idempotency-Key into a
+/// session's fields; empty: not sent. Errors: invalid_argument naming the header.
+[[nodiscard]] result<void> read_session_headers(std::string_view if_match, std::string_view request_key,
+                                                session_fields& out);
 
 }  // namespace skein::protocol

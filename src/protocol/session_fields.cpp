@@ -1,3 +1,4 @@
+#include <charconv>
 #include <limits>
 #include <string>
 
@@ -60,6 +61,25 @@ void read_session(const object_reader& body, generation_request& out) {
   session.store_on_disconnect = body.boolean("store_on_disconnect").value_or(false);
   out.session = std::move(session);
   refuse_what_is_not_one_row(body, out);
+}
+
+result<void> read_session_headers(std::string_view if_match, std::string_view request_key, session_fields& out) {
+  if (request_key.size() > request_key_bytes_max)
+    return error{error_kind::invalid_argument,
+                 "Idempotency-Key must have at most " + std::to_string(request_key_bytes_max) + " bytes",
+                 "Idempotency-Key"};
+  out.request_key = request_key;
+  if (if_match.empty() || if_match == "*") return {};
+  if (if_match.size() > 1 && if_match.front() == '"' && if_match.back() == '"')
+    if_match = if_match.substr(1, if_match.size() - 2);
+  std::uint32_t version = 0;
+  const auto [end, code] = std::from_chars(if_match.data(), if_match.data() + if_match.size(), version);
+  if (code != std::errc() || end != if_match.data() + if_match.size())
+    return error{error_kind::invalid_argument, "If-Match must be the number of a version, or *", "If-Match"};
+  if (out.expected_version && *out.expected_version != version)
+    return error{error_kind::invalid_argument, "If-Match and expected_version name two versions", "If-Match"};
+  out.expected_version = version;
+  return {};
 }
 
 }  // namespace skein::protocol
