@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "actors/request/attempt.hpp"
-#include "actors/request/auth.hpp"
+#include "actors/request/body_login.hpp"
 #include "actors/request/long_work.hpp"
 #include "actors/request/memory.hpp"
 #include "actors/request/replay.hpp"
@@ -104,15 +104,11 @@ void generation_call::receive(std::string bytes) {
   run<result<signed_body>>(is_long, std::move(find), &generation_call::log_in);
 }
 
-/// A body without a password guesses nothing, so it is not counted.
 void generation_call::log_in(result<signed_body> body) {
   if (ended_) return;
   if (!body) return refuse(body.error());
-  if (!body->password) return refuse(no_password());
-  const bool right = same_secret(*body->password, context_->settings.password);
-  if (const auto wait = context_->logins->judge(origin_.client, right, context_->time->now()))
-    return refuse(too_many_passwords(), retry_after(*wait));
-  if (!right) return refuse(no_password());
+  if (const auto no = judge_body_password(body->password, origin_.client, *context_))
+    return refuse(no->why, no->retry_after);
   parse(std::move(body->text));
 }
 

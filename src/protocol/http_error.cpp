@@ -62,9 +62,13 @@ std::string body_of(const mapping& as, std::string_view message, std::string_vie
   return body;
 }
 
-std::string flat_body(std::string_view message) {
+std::string body_in(error_style style, const mapping& as, const error& e) {
+  if (style == error_style::openai) return body_of(as, e.message, e.field);
   std::string body;
-  json_writer(body).begin_object().key("error").value(message).end_object();
+  json_writer out(body);
+  out.begin_object();
+  if (style == error_style::detail) out.key("detail").value(e.message);
+  out.key("error").value(e.message).end_object();
   return body;
 }
 
@@ -72,7 +76,7 @@ std::string flat_body(std::string_view message) {
 
 http_error to_http(const error& e, std::chrono::seconds retry_after, error_style style) {
   const auto as = map(e);
-  http_error answer{as.status, {}, style == error_style::flat ? flat_body(e.message) : body_of(as, e.message, e.field)};
+  http_error answer{as.status, {}, body_in(style, as, e)};
   if (as.code == "version_conflict" || as.code == "model_mismatch")
     answer.headers.emplace_back("x-should-retry", "false");  // the same call will meet the same end
   if (as.status == 401) answer.headers.emplace_back("WWW-Authenticate", "Bearer");

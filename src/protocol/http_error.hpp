@@ -10,8 +10,9 @@
 
 namespace skein::protocol {
 
-/// How a route writes its errors: as an OpenAI object, or flat, {"error":"<message>"}, as the older servers do.
-enum class error_style : std::uint8_t { openai, flat };
+/// How a route writes its errors: as an OpenAI object, or as the older servers do, {"error":"<message>"}, some of them
+/// with "detail":"<message>" beside it.
+enum class error_style : std::uint8_t { openai, flat, detail };
 
 /// A refusal as HTTP says it. `headers` are the extra ones; Content-Type and the rest are the sender's.
 struct http_error {
