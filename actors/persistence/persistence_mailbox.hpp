@@ -67,12 +67,15 @@ struct open_session {
   turn_text kind = turn_text::increment;
   std::string history;  ///< rendered text of the whole request, without the opening of the answer (chat), or the
                         ///< prompt (raw)
-  std::uint64_t system_bytes = 0;              ///< chat: of `history` that are the system text it begins with; 0: none
-  bool single_user_message = false;            ///< chat: exactly one user message and no assistant message
-  std::optional<version_id> from;              ///< continue this version in place of the head; 0: the beginning
+  std::uint64_t system_bytes = 0;    ///< chat: of `history` that are the system text it begins with; 0: none
+  bool opening_follows = false;      ///< chat: the template's opening of an answer is fed after `history`; else
+                                     ///< some of it must be new, so that there is something to feed
+  bool single_user_message = false;  ///< chat: exactly one user message and no assistant message
+  std::optional<version_id> from;    ///< continue this version in place of the head; 0: the beginning
   std::optional<version_id> expected_version;  ///< If-Match: the head must be this one, else conflict
   std::string request_key;                     ///< Idempotency-Key; a turn that has it already is replayed
-  bool continue_unfinished = false;            ///< go on with the answer that broke last; history is empty
+  bool continue_unfinished = false;            ///< say the answer that broke last once more, as far as it had come, and
+                                               ///< go on with it; history is empty
   bool must_exist = false;                     ///< not_found for an unknown session or version
   steady_time deadline{};                      ///< not open by then: refused with timeout
 };
@@ -90,7 +93,8 @@ struct session_opened {
   std::uint64_t history_from = 0;        ///< bytes of open_session::history that the base holds already
   bool repeats_system = false;           ///< an increment that begins with the system text that the session began with
   resume_point resume;
-  std::optional<version_record> unfinished;  ///< with continue_unfinished: what there is of the answer
+  std::optional<version_record> unfinished;  ///< with continue_unfinished: what there is of the turn, which `base` and
+                                             ///< `resume` do not have
 };
 /// The turn with this Idempotency-Key was committed before; no lease.
 struct session_replayed {

@@ -263,6 +263,7 @@ bool generation_call::submit_prompt(std::uint32_t prompt) {
     message.prompt.insert(message.prompt.begin(), resume.feed.begin(), resume.feed.end());
     if (resume.state) message.from = {resume.state, resume.key};
     if (turn_->stored()) message.settles_as = turn_->opened().key;
+    message.may_cut = !call.request.stop.empty();
   }
   if (prefix_) prefix_->apply(message);
   message.memory = memory_;
@@ -332,7 +333,7 @@ void generation_call::on(persistence::refused& r) {
     prefix_.reset();
     return submit();
   }
-  refuse(r.why);
+  refuse(turn_->in_own_words(std::move(r.why)));
 }
 
 void generation_call::on(persistence::prefix_found& r) {

@@ -80,9 +80,9 @@ persistence::open_session session_turn::question(persistence::return_address rep
   q.session.id = fields_.id;
   q.initial_state = std::move(initial_state);
   q.kind = is_chat_ ? persistence::turn_text::chat_messages : persistence::turn_text::raw_text;
-  if (fields_.from_version || fields_.go_on) q.kind = persistence::turn_text::increment;
   q.history = is_chat_ ? chat_.turns : raw_;
   q.system_bytes = chat_.system_bytes;
+  q.opening_follows = !chat_.opening.empty();
   q.single_user_message = is_chat_ && is_single_user_message(messages_);
   q.from = fields_.from_version;
   q.expected_version = fields_.expected_version;
@@ -128,6 +128,12 @@ result<protocol::fed_text> session_turn::begin(persistence::session_opened opene
                  "the session ends with this text already; say something new, or continue an unfinished answer",
                  is_chat_ ? "messages" : "prompt"};
   return fed;
+}
+
+error session_turn::in_own_words(error why) const {
+  if (fields_.branches && why.kind == error_kind::not_found)
+    why.message = "State not found for dialogue_idx=" + std::to_string(fields_.from_version.value_or(0));
+  return why;
 }
 
 /// What stays is what this turn says.

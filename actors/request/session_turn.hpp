@@ -30,6 +30,9 @@ class session_turn {
   /// Errors: invalid_argument where nothing new is said.
   [[nodiscard]] result<protocol::fed_text> begin(persistence::session_opened opened);
 
+  /// A refusal as this route's clients know it.
+  [[nodiscard]] error in_own_words(error why) const;
+
   [[nodiscard]] const persistence::session_opened& opened() const { return opened_; }
   [[nodiscard]] const std::string& id() const { return fields_.id; }
   [[nodiscard]] bool stored() const { return stored_; }
