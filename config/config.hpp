@@ -41,6 +41,7 @@ struct limit_settings {
   std::uint32_t header_fields_max = 100;               ///< header fields of a request
   std::uint64_t body_bytes_max = 8ull << 20;           ///< bytes of a body
   std::uint64_t request_wire_bytes_max = 16ull << 20;  ///< bytes of a body with framing and trailers
+  std::uint64_t upload_bytes_max = 256ull << 20;       ///< bytes of a body that is a file: an exported session
   std::uint32_t body_bytes_per_second_min = 1024;      ///< slower bodies are cut off
   std::uint32_t outbound_bytes_max = 256 * 1024;       ///< bytes queued for one reader before its generation pauses
   std::uint32_t connections_max = 12000;               ///< open connections of the whole server
@@ -110,7 +111,9 @@ struct model_settings {
   std::string name;  ///< name in the API; empty: the file's name without its ending
   /// Other names that clients may send in the field `model`. Default: what clients of older servers send.
   std::vector<std::string> aliases{"rwkv7", "rwkv"};
-  std::string vocab;  ///< vocabulary file or "bytes"; empty: found beside the model
+  std::string vocab;                    ///< vocabulary file or "bytes"; empty: found beside the model
+  std::string states_dir;               ///< folder of the state-tuning files that clients may load; empty: none
+  std::uint32_t tuned_states_max = 64;  ///< of these that are loaded at once
 };
 
 struct log_settings {

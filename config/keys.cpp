@@ -169,6 +169,8 @@ std::vector<key> make_keys() {
       limit<&l::body_bytes_max>("body_bytes_max", 1024, limits::body_bytes_max, "Bytes of a body."),
       limit<&l::request_wire_bytes_max>("request_wire_bytes_max", 1024, limits::request_wire_bytes_max,
                                         "Bytes of a body with its framing and trailers."),
+      limit<&l::upload_bytes_max>("upload_bytes_max", 1024, limits::upload_bytes_max,
+                                  "Bytes of a body that is a file: an exported session."),
       limit<&l::body_bytes_per_second_min>("body_bytes_per_second_min", 0, u32_max,
                                            "Bytes per second; a body that comes slower is cut off."),
       limit<&l::outbound_bytes_max>(
@@ -268,6 +270,11 @@ std::vector<key> make_keys() {
       model<&model_settings::aliases>("aliases", "Further names that requests may use."),
       model<&model_settings::vocab>("vocab", "Vocabulary file or bytes; empty: found beside the model.")
           .flag({"--vocab", "--vocab-path"}),
+      model<&model_settings::states_dir>(
+          "states_dir", "Folder of the state-tuning files that clients may load; empty: none may be loaded.")
+          .flag({"--states-dir"}),
+      model<&model_settings::tuned_states_max>("tuned_states_max", "State-tuning files that are loaded at once.")
+          .range(0, limits::tuned_states_max),
 
       log<&log_settings::level>("level", "Least level that is logged.")
           .texts("debug, info, warning, error, off", is_level)

@@ -38,12 +38,16 @@ result<std::optional<std::uint32_t>> number_field(const route_input& in, const s
   return std::optional(number);
 }
 
-result<bool> flag_field(const route_input& in, const std::string& name) {
+/// Nothing where it is neither true nor false. (A result<bool> would be copied as "it has a value".)
+std::optional<bool> flag_field(const route_input& in, const std::string& name, bool standard = false) {
   const auto text = query_field(in.query, name);
-  if (!text || *text == "false" || *text == "0") return false;
+  if (!text) return standard;
   if (text->empty() || *text == "true" || *text == "1") return true;
-  return wrong(name, "must be true or false");
+  if (*text == "false" || *text == "0") return false;
+  return std::nullopt;
 }
+
+error no_flag(const std::string& name) { return wrong(name, "must be true or false"); }
 
 /// What the answer holds, where it can only be one thing.
 template <typename Body>
@@ -83,8 +87,8 @@ session_question describe(const route_input& in) {
   const auto ask = [=](const std::string&, return_address reply) -> result<message_in> {
     const auto key = key_of(in);
     if (!key) return key.error();
-    if (!transcript) return transcript.error();
-    if (!tree) return tree.error();
+    if (!transcript) return no_flag("transcript");
+    if (!tree) return no_flag("tree");
     if (!version) return version.error();
     if (*transcript && *tree) return wrong("tree", "cannot come together with transcript");
     if (*version && !*transcript) return wrong("version", "needs transcript=true");
@@ -132,8 +136,9 @@ session_question export_file(const route_input& in) {
   const auto ask = [in](const std::string&, return_address reply) -> result<message_in> {
     const auto key = key_of(in);
     if (!key) return key.error();
-    const auto without = query_field(in.query, "state");
-    return persistence::export_session{reply, *key, without != "false"};
+    const auto with_state = flag_field(in, "state", true);
+    if (!with_state) return no_flag("state");
+    return persistence::export_session{reply, *key, *with_state};
   };
   return {ask, [](answer_body& a) -> plain_answer {
             return {200, std::move(std::get<persistence::session_bytes>(a).file), "application/octet-stream"};
@@ -145,7 +150,7 @@ session_question import_file(const route_input& in) {
     const auto key = key_of(in);
     if (!key) return key.error();
     const auto replace = flag_field(in, "replace");
-    if (!replace) return replace.error();
+    if (!replace) return no_flag("replace");
     if (body.empty()) return error{error_kind::invalid_argument, "the body must be an exported session", ""};
     return persistence::import_session{reply, *key, std::move(body), *replace};
   };
@@ -159,7 +164,7 @@ session_question remove(const route_input& in) {
     const auto key = key_of(in);
     if (!key) return key.error();
     const auto prefix = flag_field(in, "prefix");
-    if (!prefix) return prefix.error();
+    if (!prefix) return no_flag("prefix");
     return persistence::remove_session{reply, *key, *prefix};
   };
   return {ask, [id = in.path.front()](answer_body& a) -> plain_answer {

@@ -18,6 +18,7 @@ connection::connection_limits connection_limits(const config::config& c) {
   to.header_fields_max = from.header_fields_max;
   to.body_bytes_max = from.body_bytes_max;
   to.request_wire_bytes_max = from.request_wire_bytes_max;
+  to.upload_bytes_max = from.upload_bytes_max;
   to.body_bytes_per_second_min = from.body_bytes_per_second_min;
   to.outbound_bytes_max = from.outbound_bytes_max;
   to.connections_max = from.connections_max;
@@ -52,6 +53,8 @@ request::service_settings service_settings(const config::config& c, std::string 
   to.queue_timeout = milliseconds(c.queue.queue_timeout_ms);
   to.total_timeout = milliseconds(c.queue.total_timeout_ms);
   to.version = std::move(version);
+  to.states_dir = c.model.states_dir;
+  to.tuned_states_max = c.model.tuned_states_max;
   return to;
 }
 
