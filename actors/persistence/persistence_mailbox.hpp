@@ -102,6 +102,8 @@ struct session_replayed {
   version_record version;
   durability durable = durability::process;
 };
+/// The field of a conflict says which: "session_id" (another turn runs), "expected_version", "model" (of another
+/// model), "state_name" (began with another tuned state), "to" or "as" (exists already).
 struct refused {
   return_address reply;
   error why;
@@ -111,6 +113,7 @@ struct refused {
 struct note_running {
   lease_id lease = 0;
   version_record so_far;
+  std::string segment;  ///< as commit_turn's, up to here; empty: not known
 };
 /// The turn is over. Answered by turn_committed, after the log has it as safely as was asked (or by refused, when
 /// neither disk nor memory takes it). `version.id`, `parent`, `total_tokens` and `history` are filled in by the actor,
@@ -253,9 +256,12 @@ struct shutdown {
   steady_time deadline{};
 };
 
+/// From the actor's own worker: what it was told to do is done. For nobody else.
+struct work_done {};
+
 using message_in = std::variant<open_session, note_running, commit_turn, release, find_prefix, state_kept, slot_kept,
                                 slot_dropped, list_sessions, describe_session, fork_session, rollback_session,
-                                remove_session, export_session, import_session, tiers_status, shutdown>;
+                                remove_session, export_session, import_session, tiers_status, shutdown, work_done>;
 using mailbox = bounded_mailbox<message_in>;
 
 using reply = std::variant<session_opened, session_replayed, refused, turn_committed, prefix_found, answer>;

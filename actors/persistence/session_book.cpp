@@ -63,9 +63,9 @@ void session_book::forget_content(open_entry& entry) {
     by_uid_.erase(entry.uid);
     attempts_.erase(entry.uid);
   }
-  entry.uid = 0;
+  entry.uid = entry.source = 0;
   entry.tree.reset();
-  entry.in_log = entry.unsaved = false;
+  entry.in_log = entry.unsaved = entry.provisional = false;
   entry.expected.clear();
   recount(entry);
 }
@@ -104,7 +104,7 @@ void session_book::end(open_entry& entry, bool committed) {
   check(entry.writer.has_value(), "a lease ends once");
   if (committed) {
     attempts_.erase(entry.uid);
-  } else if (entry.tree) {  // else the session gets another number altogether
+  } else {
     const auto failed = static_cast<std::uint32_t>(entry.writer->key.number >> 32);
     attempts_[entry.uid] = failed + 1;
     if (attempts_.size() > attempts_max) {
@@ -114,10 +114,6 @@ void session_book::end(open_entry& entry, bool committed) {
   }
   by_lease_.erase(entry.writer->lease);
   entry.writer.reset();
-  if (!entry.tree && entry.uid != 0) {
-    by_uid_.erase(entry.uid);
-    entry.uid = 0;
-  }
 }
 
 std::optional<open_session> session_book::next(open_entry& entry) {

@@ -5,7 +5,6 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <unordered_map>
 #include <vector>
 
@@ -43,14 +42,16 @@ struct running_writer {
 struct open_entry {
   session_key key;
   session_uid uid = 0;               ///< 0: none yet
-  std::optional<session_tree> tree;  ///< none: there is no such session until a turn is committed
+  std::optional<session_tree> tree;  ///< none: there is no such session
   bool in_log = false;               ///< the log has a record of it
+  bool provisional = false;          ///< the turn that runs is to make it; goes with that turn if it fails
+  session_uid source = 0;            ///< forked from this one, whose states serve it too; 0: none
   bool removing = false;             ///< it is about to go: turns wait
   bool unsaved = false;              ///< the log does not have all of it
   std::optional<running_writer> writer;
   std::deque<open_session> waiting;
-  std::set<state_key> expected;   ///< states of committed versions that the device is about to send
-  std::size_t counted_bytes = 0;  ///< of the tree, as the book last counted it
+  std::map<state_key, steady_time> expected;  ///< states of committed versions that the device is about to send
+  std::size_t counted_bytes = 0;              ///< of the tree, as the book last counted it
 
   [[nodiscard]] bool busy() const { return writer || removing; }
   /// Whether it must stay in memory.

@@ -31,6 +31,19 @@ std::uint64_t content_bytes(const version_record& v) {
   return bytes;
 }
 
+session_tree forked(const session_tree& from, version_id version, session_name name, std::int64_t now_ms) {
+  session_record record;
+  record.uid = name.uid;
+  record.key = std::move(name.key);
+  record.model_identity = from.record().model_identity;
+  record.initial_state = from.record().initial_state;
+  record.created_ms = record.used_ms = now_ms;
+  session_tree tree(std::move(record));
+  for (const version_record* v : from.path(version)) tree.add(*v, now_ms);
+  tree.set_head(version, now_ms);
+  return tree;
+}
+
 result<session_tree> session_tree::restore(session_record record, std::vector<version_record> versions) {
   session_tree tree(std::move(record));
   std::ranges::sort(versions, {}, &version_record::id);

@@ -76,6 +76,14 @@ class session_tree {
   std::size_t bytes_ = sizeof(session_record);
 };
 
+/// What a session begun from another one is called.
+struct session_name {
+  storage::session_uid uid = 0;
+  storage::session_key key;
+};
+/// A session of its own that has `from` up to a version, which is its head. Versions keep their numbers.
+[[nodiscard]] session_tree forked(const session_tree& from, version_id version, session_name name, std::int64_t now_ms);
+
 /// Bytes of a version's tokens and texts.
 [[nodiscard]] std::uint64_t content_bytes(const version_record& v);
 

@@ -256,6 +256,14 @@ state_buffer tiered_cache::buffer(const state_key& key) const {
   return it == entries_.end() ? nullptr : it->second.ram;
 }
 
+std::optional<state_key> tiered_cache::least_used() const {
+  std::optional<std::pair<std::uint64_t, state_key>> least;
+  for (const by_use* set : {&ram_by_use_, &disk_by_use_})
+    if (!set->empty() && (!least || *set->begin() < *least)) least = *set->begin();
+  if (!least) return std::nullopt;
+  return least->second;
+}
+
 tiered_cache::label tiered_cache::label_of(const state_key& key) const {
   const auto it = entries_.find(key);
   return it == entries_.end() ? label{} : it->second.what;

@@ -69,6 +69,9 @@ class tiered_cache {
   /// For writing it to disk, or under a second key; not a use.
   [[nodiscard]] state_buffer buffer(const state_key& key) const;
 
+  /// What nobody has used for the longest time, of RAM and disk.
+  [[nodiscard]] std::optional<state_key> least_used() const;
+
   struct label {
     tenant_id tenant;
     std::uint64_t tokens = 0;
