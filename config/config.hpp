@@ -41,7 +41,6 @@ struct limit_settings {
   std::uint32_t header_fields_max = 100;               ///< header fields of a request
   std::uint64_t body_bytes_max = 8ull << 20;           ///< bytes of a body
   std::uint64_t request_wire_bytes_max = 16ull << 20;  ///< bytes of a body with framing and trailers
-  std::uint64_t upload_bytes_max = 256ull << 20;       ///< bytes of a body that is a file: an exported session
   std::uint32_t body_bytes_per_second_min = 1024;      ///< slower bodies are cut off
   std::uint32_t outbound_bytes_max = 256 * 1024;       ///< bytes queued for one reader before its generation pauses
   std::uint32_t connections_max = 12000;               ///< open connections of the whole server

@@ -185,8 +185,6 @@ std::vector<key> make_keys() {
       limit<&l::body_bytes_max>("body_bytes_max", 1024, limits::body_bytes_max, "Bytes of a body."),
       limit<&l::request_wire_bytes_max>("request_wire_bytes_max", 1024, limits::request_wire_bytes_max,
                                         "Bytes of a body with its framing and trailers."),
-      limit<&l::upload_bytes_max>("upload_bytes_max", 1024, limits::upload_bytes_max,
-                                  "Bytes of a body that is a file: an exported session."),
       limit<&l::body_bytes_per_second_min>("body_bytes_per_second_min", 0, u32_max,
                                            "Bytes per second; a body that comes slower is cut off."),
       limit<&l::outbound_bytes_max>(

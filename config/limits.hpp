@@ -15,7 +15,6 @@ inline constexpr std::uint32_t header_bytes_max = 64 * 1024;
 inline constexpr std::uint32_t header_fields_max = 1000;
 inline constexpr std::uint64_t body_bytes_max = 256ull << 20;
 inline constexpr std::uint64_t request_wire_bytes_max = 512ull << 20;
-inline constexpr std::uint64_t upload_bytes_max = 4ull << 30;
 inline constexpr std::uint32_t tuned_states_max = 4096;
 inline constexpr std::uint32_t outbound_bytes_max = 64u << 20;
 inline constexpr std::uint32_t connections_max = 1'000'000;

@@ -20,7 +20,7 @@ connection::connection_limits connection_limits(const config::config& c) {
   to.header_fields_max = from.header_fields_max;
   to.body_bytes_max = from.body_bytes_max;
   to.request_wire_bytes_max = from.request_wire_bytes_max;
-  to.upload_bytes_max = from.upload_bytes_max;
+  to.upload_bytes_max = c.sessions.file_bytes_max;
   to.body_bytes_per_second_min = from.body_bytes_per_second_min;
   to.outbound_bytes_max = from.outbound_bytes_max;
   to.connections_max = from.connections_max;
