@@ -94,6 +94,7 @@ const std::vector<api_service::route>& api_service::routes() {
       {"/v1/sessions/{}", "DELETE", &s::ask_sessions<of::remove>},
       {"/v1/sessions/{}/versions", get, &s::ask_sessions<of::versions>},
       {"/v1/sessions/{}/export", get, &s::ask_sessions<of::export_file>},
+      {"/v1/sessions/{}/state", get, &s::ask_sessions<of::export_file>},
       {"/v1/sessions/{}/fork", post, &s::ask_sessions<of::fork>},
       {"/v1/sessions/{}/rollback", post, &s::ask_sessions<of::rollback>},
       {"/state/status", post, &s::ask_sessions<of::state_status>, flat, false, true},

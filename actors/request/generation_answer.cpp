@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "actors/request/generation_call.hpp"
+#include "actors/request/memory.hpp"
 #include "base/log.hpp"
 #include "protocol/sse.hpp"
 
@@ -21,7 +22,7 @@ void generation_call::submit() {
     answer_->count_prompt(answer_->call().prompts.front().size(), prefix_->position());
   }
   for (std::uint32_t prompt = 0; prompt < answer_->call().prompts.size(); ++prompt)
-    if (!submit_prompt(prompt)) return refuse({error_kind::overloaded, "the server is busy; try again soon", ""});
+    if (!submit_prompt(prompt)) return refuse(nobody_listens(*context_));
   // What was wanted and did not go to the device will never come.
   if (prefix_)
     for (const auto& key : prefix_->unanswered()) hub_.tell(persistence::state_kept{key, nullptr});

@@ -194,7 +194,9 @@ void generation_call::prepared(result<prepared_call> call) {
     }
     turn_->set_prompt(call->prompts.front());
   }
-  if (!hold(held_bytes(*call))) return;
+  const std::size_t copies =
+      (turn_ ? 2 : 0) + (context_->persistence ? 1 : 0);  // of the prompt: for the log, to look up
+  if (!hold(held_bytes(*call) + copies * call->prompts.front().size() * sizeof(token_id))) return;
   if (!call->request.seed_given) call->request.sampling.seed = local_random()();
   auto head = make_head(call->request);
   answer_.emplace(std::move(*call), context_->model, std::move(head), origin_.request_name);

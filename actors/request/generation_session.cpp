@@ -1,6 +1,7 @@
 #include <utility>
 
 #include "actors/request/generation_call.hpp"
+#include "actors/request/memory.hpp"
 #include "actors/request/replay.hpp"
 
 /// The part of a generation call that speaks with the persistence actor.
@@ -10,8 +11,7 @@ void generation_call::open_session() {
   if (!context_->persistence) return refuse({error_kind::unsupported, "this server keeps no sessions", "session_id"});
   ticket_ = hub_.open_ticket(*this);
   const steady_time deadline = context_->time->now() + context_->settings.queue_timeout;
-  if (!hub_.ask(turn_->question(ticket_, initial_state(), deadline)))
-    return refuse({error_kind::overloaded, "the server is busy; try again soon", ""});
+  if (!hub_.ask(turn_->question(ticket_, initial_state(), deadline))) return refuse(nobody_listens(*context_));
   asked_ = question::session;
 }
 

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "actors/request/memory.hpp"
+
 namespace skein::request {
 
 session_call::session_call(plain_origin origin, session_question question,
@@ -20,7 +22,7 @@ void session_call::read(std::string body) {
   ticket_ = hub_.open_ticket(*this);
   auto message = question_.ask(std::move(body), ticket_);
   if (!message) return refuse(message.error());
-  if (!hub_.ask(std::move(*message))) refuse({error_kind::overloaded, "the server is busy; try again soon", ""});
+  if (!hub_.ask(std::move(*message))) refuse(nobody_listens(context()));
 }
 
 void session_call::on_reply(persistence::reply& r) {

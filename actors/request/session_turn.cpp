@@ -14,7 +14,7 @@ using persistence::version_record;
 
 constexpr std::string_view blank_line = "\n\n";
 constexpr std::size_t note_every_tokens = 16;
-constexpr std::size_t note_share = 32;  // a note repeats the whole turn: at most one for so much of its length
+constexpr std::size_t note_share = 8;  // a note repeats the whole turn: one for so much of its length at most
 
 std::int64_t wall_clock_ms() {
   using namespace std::chrono;

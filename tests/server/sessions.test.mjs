@@ -143,8 +143,9 @@ describe('chats with the demo model', () => {
 
 describe('sessions on the fake engine', () => {
   const state_dir = folder();
-  // Few places everywhere, so that states move between all tiers, or are made again from the log.
-  const options = ['--device', 'fake', '--state-dir', state_dir, '--slots', '8', '--set', 'sessions.ram_states_max=4', '--set', 'sessions.disk_states_max=16', ...quiet];
+  // Few places everywhere, so that states move between all tiers, or are made again from the log. A tick takes a little,
+  // so that nobody drowns in an endless answer.
+  const options = ['--device', 'fake', '--set', 'engine.fake_tick_us=100', '--state-dir', state_dir, '--slots', '8', '--set', 'sessions.ram_states_max=4', '--set', 'sessions.disk_states_max=16', ...quiet];
   let server;
   before(async () => (server = await serve(...options)));
   after(async () => assert.equal((await server.stop()).code, 0));
@@ -232,6 +233,13 @@ describe('sessions on the fake engine', () => {
     assert.equal((await server.get(path('retry'))).body.versions, 1);
   });
 
+  test('a retry that overtakes its first call waits for it', async () => {
+    const body = { session_id: 'overtaken', prompt: 'x', temperature: 1, max_tokens: 40 };
+    const both = await Promise.all([1, 2, 3].map(() => server.post('/v1/completions', body, { 'idempotency-key': 'k-2' })));
+    assert.equal(new Set(both.map(answered)).size, 1);
+    assert.equal((await server.get(path('overtaken'))).body.versions, 1);
+  });
+
   test('a turn on another version than expected is refused', async () => {
     await checked('match', '', 'x');
     const late = await server.post('/v1/completions', { session_id: 'match', prompt: 'y', max_tokens: 1 }, { 'if-match': '"0"' });
@@ -295,6 +303,8 @@ describe('sessions on the fake engine', () => {
   });
 
   test('an answer that a drain ends can be continued after it', async () => {
+    await server.stop();
+    server = await serve(...options, '--set', 'drain.timeout_ms=0');
     const prompt = 'endless';
     const response = await server.fetch('/v1/completions', {
       method: 'POST',
@@ -303,7 +313,6 @@ describe('sessions on the fake engine', () => {
     const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
     let text = (await reader.read()).value;
     server.process.kill('SIGTERM');
-    server.process.kill('SIGTERM');  // now
     for (let part = await reader.read(); !part.done; part = await reader.read()) text += part.value;
     assert.equal((await server.end()).code, 0);
     const events = text.split('\n\n').filter((e) => e.startsWith('data: {')).map((e) => JSON.parse(e.slice(6)));
