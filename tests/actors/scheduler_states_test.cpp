@@ -2,6 +2,7 @@
 // slots that keep them; stepped by hand against the model of an engine (scheduler_world). Every state that the sink
 // gets must be the hash of exactly the tokens that it stands for, and every key is answered once.
 #include <boost/test/unit_test.hpp>
+#include <limits>
 
 #include "tests/actors/scheduler_world.hpp"
 #include "tests/support/random_cases.hpp"
@@ -330,6 +331,77 @@ BOOST_AUTO_TEST_CASE(a_forgotten_owner_leaves_nothing_in_slots) {
   BOOST_TEST(zero == 2u);
 }
 
+BOOST_AUTO_TEST_CASE(a_mixture_draws_as_one) {
+  for (const std::size_t length : {1u, 2u, 40u})
+    for (const std::uint32_t budget : {0u, 1u, 20u}) {
+      world w(small(4));
+      const std::vector<token_id> prompt(length, 3);
+      const auto id = w.send({.prompt = prompt, .budget = budget, .mixture = {{11, 1}, {0, 2}, {13, 0.5f}}});
+      const auto other = w.send({.prompt = prompt, .budget = budget, .mixture = {{11, 1}}});
+      const auto alone = w.send({.prompt = prompt, .budget = budget, .beginning = 11, .from = begin_with(11)});
+      w.run_dry();
+      w.judge();
+      for (const auto one : {id, other, alone}) BOOST_TEST(w.clients[one].over());
+      BOOST_TEST(w.schedule.counts().slots_used == 0u);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_share_of_nothing_takes_no_slot) {
+  world w(small(1));
+  const auto id = w.send({.prompt = {1, 2}, .mixture = {{11, 0}, {12, 1}, {13, 0}}});
+  w.clients[id].wish.mixture = {{12, 1}};
+  w.run_dry();
+  w.judge();
+  BOOST_TEST(w.clients[id].over());
+  BOOST_TEST(!w.clients[id].refused);
+}
+
+BOOST_AUTO_TEST_CASE(a_mixture_gives_way_and_comes_back_whole) {
+  scheduler_options o = small(3);
+  o.parked_bytes_max = 3 * state_bytes;
+  world w(o);
+  const auto mixture =
+      w.send({.prompt = endless_prompt(), .budget = 60, .who = "a", .mixture = {{1, 1}, {2, 1}, {3, 1}}});
+  for (int i = 0; i < 12; ++i) w.turn();
+  const auto other = w.send({.prompt = {2}, .budget = 3, .who = "b"});
+  std::uint32_t most = 0;
+  for (int i = 0; i < 12; ++i) {
+    w.turn();
+    most = std::max(most, w.schedule.counts().parked);
+  }
+  BOOST_TEST(most == 3u);
+  BOOST_TEST(w.clients[other].over());
+  BOOST_TEST(!w.clients[mixture].over());
+  w.run_dry();
+  w.judge();
+  BOOST_TEST(w.clients[mixture].over());
+}
+
+BOOST_AUTO_TEST_CASE(impossible_mixtures_are_refused) {
+  const float none = std::numeric_limits<float>::quiet_NaN(), all = std::numeric_limits<float>::max();
+  const auto refusal = [](scheduler_options o, order wish) {
+    world w(o);
+    const auto id = w.send(std::move(wish));
+    w.run_dry();
+    w.judge_keys();
+    return w.clients[id].refused;
+  };
+  using enum error_kind;
+  BOOST_TEST(
+      (refusal(small(4), {.prompt = {1}, .copies = {1}, .settles = true, .mixture = {{1, 0}}}) == invalid_argument));
+  BOOST_TEST((refusal(small(4), {.prompt = {1}, .mixture = {{1, -1}, {2, 3}}}) == invalid_argument));
+  BOOST_TEST((refusal(small(4), {.prompt = {1}, .mixture = {{1, none}}}) == invalid_argument));
+  BOOST_TEST((refusal(small(4), {.prompt = {1}, .mixture = {{1, all}, {2, all}}}) == invalid_argument));
+  BOOST_TEST((refusal(small(2), {.prompt = {1}, .mixture = {{1, 1}, {2, 1}, {3, 1}}}) == too_large));
+  BOOST_TEST((refusal(small(4), {.prompt = {1}, .n = 2, .mixture = {{1, 1}}}) == unsupported));
+  BOOST_TEST((refusal(small(4), {.prompt = {1}, .scored = true, .mixture = {{1, 1}}}) == unsupported));
+  scheduler_options o = small(4);
+  o.mixture_max = 1;
+  BOOST_TEST((refusal(o, {.prompt = {1}, .mixture = {{1, 1}, {2, 1}}}) == too_large));
+  // Its keys are answered at once, with nothing.
+  BOOST_TEST((!refusal(small(4), {.prompt = {1}, .copies = {1}, .settles = true, .mixture = {{1, 1}}})));
+}
+
 BOOST_AUTO_TEST_CASE(a_lost_device_answers_every_key) {
   world w(small(3));
   const auto kept = w.send({.prompt = {1}, .budget = 2, .settles = true});
@@ -427,6 +499,7 @@ class random_life {
     o.copies.assign(copies.begin(), copies.end());
     o.settles = o.n == 1 && random_() % 3;
     o.may_cut = random_() % 2;
+    if (o.n == 1 && random_() % 4 == 0) mix_states(o);
     switch (random_() % 4) {
       case 0:
         o.beginning = random_();
@@ -438,6 +511,12 @@ class random_life {
       default: break;
     }
     w_.send(std::move(o));
+  }
+  void mix_states(order& o) {
+    for (auto left = 1 + random_() % 4; left > 0; --left)
+      o.mixture.push_back({random_() % 3 ? random_() : 0, static_cast<float>(1 + random_() % 7)});
+    o.scored = o.settles = false;
+    o.copies.clear();
   }
   void begin_in_slot(order& o) {
     auto at = w_.kept.begin();
@@ -490,7 +569,7 @@ class random_life {
     w_.judge_keys();
     for (auto& [id, c] : w_.clients) {
       BOOST_REQUIRE(c.over());
-      const bool kept_on = c.settled && !c.cancelled && shutdown_at_ == 0 && (c.wish.from.state || !c.wish.from.key);
+      const bool kept_on = c.settled && !c.cancelled && shutdown_at_ == 0 && !c.begins_in_slot_only;
       if (kept_on) BOOST_REQUIRE(w_.settled(id).state);
     }
     BOOST_REQUIRE_EQUAL(w_.schedule.counts().slots_used, 0u);

@@ -36,6 +36,18 @@ inline token_id drawn_from(std::uint64_t state, std::uint32_t row, std::uint32_t
   return static_cast<token_id>(mix(mix(state, row), index) % vocab);
 }
 
+/// One state of a mixture, as a hash.
+struct part {
+  std::uint64_t state;
+  float weight;
+};
+/// What a group draws from instead of one state.
+inline std::uint64_t mixed(std::span<const part> parts) {
+  std::uint64_t all = 0;
+  for (const part& p : parts) all = mix(mix(all, p.state), static_cast<std::uint64_t>(p.weight * 1024));
+  return all;
+}
+
 /// A hash as the floats of a state, twice, so that a torn one shows.
 inline void to_floats(std::uint64_t hash, std::vector<float>& out) {
   out.resize(state_floats);
@@ -64,6 +76,19 @@ inline std::vector<token_id> expected_tokens(const std::vector<token_id>& prompt
     out.push_back(drawn_from(state, row, static_cast<std::uint32_t>(out.size())));
     if (out.back() == stop_id) break;
     state = mix(state, static_cast<std::uint64_t>(out.back()));
+  }
+  return out;
+}
+
+/// The same of a mixture.
+inline std::vector<token_id> expected_tokens(const std::vector<token_id>& prompt, std::uint32_t budget,
+                                             std::vector<part> parts) {
+  for (part& p : parts) p.state = swallow(p.state, prompt);
+  std::vector<token_id> out;
+  while (out.size() < budget) {
+    out.push_back(drawn_from(mixed(parts), 0, static_cast<std::uint32_t>(out.size())));
+    if (out.back() == stop_id) break;
+    for (part& p : parts) p.state = mix(p.state, static_cast<std::uint64_t>(out.back()));
   }
   return out;
 }
@@ -101,6 +126,7 @@ class model_engine {
     engine::tick_result result;
     result.tick = ++ticks_;
     std::set<slot_id> seen;
+    std::map<std::uint32_t, std::vector<std::size_t>> groups;  // rows that draw as one
     for (const auto& row : plan.rows) {
       BOOST_REQUIRE(seen.insert(row.slot).second);
       slot& s = slots_[row.slot];
@@ -120,17 +146,16 @@ class model_engine {
         if (row.kind == engine::row_kind::score) out.scores.resize(row.tokens - (row.score_next == no_token ? 1 : 0));
       }
       s.last = no_token;
-      if (row.sample) {
-        BOOST_REQUIRE(!s.frozen);
-        out.sampled = true;
-        out.token = s.last = drawn_from(s.state, s.row, s.drawn++);
-        if (out.token == stop_id)
-          out.stopped = engine::stop_cause::stop_id;
-        else if (s.drawn == s.budget)
-          out.stopped = engine::stop_cause::budget;
-        s.frozen = out.stopped != engine::stop_cause::none;
-      }
+      if (row.sample && row.group != 0)
+        groups[row.group].push_back(result.rows.size());
+      else if (row.sample)
+        draw(s, s.state, out);
       result.rows.push_back(out);
+    }
+    for (const auto& [group, rows] : groups) {
+      std::vector<part> parts;
+      for (const std::size_t i : rows) parts.push_back({slots_[plan.rows[i].slot].state, plan.rows[i].weight});
+      for (const std::size_t i : rows) draw(slots_[plan.rows[i].slot], mixed(parts), result.rows[i]);
     }
     results_.push_back(std::move(result));
   }
@@ -164,6 +189,18 @@ class model_engine {
     engine::parked_sequence* filled;  // none: it is read
     std::uint64_t state;
   };
+  static void draw(slot& s, std::uint64_t from, engine::row_result& out) {
+    BOOST_REQUIRE(!s.frozen);
+    if (s.drawn < s.budget) {
+      out.sampled = true;
+      out.token = s.last = drawn_from(from, s.row, s.drawn++);
+    }
+    if (out.sampled && out.token == stop_id)
+      out.stopped = engine::stop_cause::stop_id;
+    else if (s.drawn == s.budget)
+      out.stopped = engine::stop_cause::budget;
+    s.frozen = out.stopped != engine::stop_cause::none;
+  }
   static void begin(slot& s, const sampling::sampling_params& params) {
     s = {s.state, params.row, 0, params.max_tokens, s.last, false};
   }
@@ -194,6 +231,7 @@ struct order {
   std::vector<std::uint32_t> copies = {};  ///< positions
   bool settles = false, may_cut = true;
   duration life = 2h;
+  std::vector<part> mixture = {};
 };
 
 struct client_row {
@@ -205,6 +243,7 @@ struct client {
   std::vector<client_row> rows;
   std::size_t scores = 0;
   bool admitted = false, cancelled = false, settled = false;
+  bool begins_in_slot_only = false;
   state_key settles_as = {};
   std::optional<error_kind> refused = {};
   [[nodiscard]] bool over() const {
@@ -249,10 +288,12 @@ struct world {
     }
     s.queue_deadline = time.now() + o.patience;
     s.total_deadline = time.now() + o.life;
-    s.from = o.from;
+    s.from = std::move(o.from);  // the scheduler is the only one that keeps the state alive
     for (const std::uint32_t position : o.copies)
       s.copies.push_back({ask(0, swallow(o.beginning, std::span(o.prompt).first(position))), position});
     client c;
+    for (const part& p : o.mixture) s.mixture.push_back({{p.state ? state_of(p.state) : nullptr, {}}, p.weight});
+    c.begins_in_slot_only = s.from.key && !s.from.state;
     if (o.settles) c.settles_as = s.settles_as = ask(1 + s.id % 5, std::nullopt);
     s.may_cut = o.may_cut;
     c.rows.resize(o.n);
@@ -365,7 +406,8 @@ struct world {
     for (const auto& [id, c] : clients) {
       if (c.refused) continue;
       for (std::uint32_t row = 0; row < c.rows.size(); ++row) {
-        const auto want = expected_tokens(c.wish.prompt, row, c.wish.budget, c.wish.beginning);
+        const auto want = c.wish.mixture.empty() ? expected_tokens(c.wish.prompt, row, c.wish.budget, c.wish.beginning)
+                                                 : expected_tokens(c.wish.prompt, c.wish.budget, c.wish.mixture);
         const auto& got = c.rows[row].got;
         BOOST_REQUIRE_LE(got.size(), want.size());
         BOOST_REQUIRE(std::equal(got.begin(), got.end(), want.begin()));
@@ -378,7 +420,8 @@ struct world {
   }
   /// Every key was answered.
   void judge_keys() {
-    for (const auto& [key, a] : asked) BOOST_REQUIRE_MESSAGE(a.answered, "the key " << key.owner << '/' << key.number << " of request " << a.by);
+    for (const auto& [key, a] : asked)
+      BOOST_REQUIRE_MESSAGE(a.answered, "the key " << key.owner << '/' << key.number << " of request " << a.by);
   }
   [[nodiscard]] const asked_state& settled(request_id id) const { return asked.at(clients.at(id).settles_as); }
 
