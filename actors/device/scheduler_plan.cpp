@@ -23,7 +23,12 @@ const tick_work& scheduler::plan(steady_time now, std::span<const std::uint8_t> 
     if (!s->owner->forked && !s->owner->mixes() && s->fed == s->owner->feed_limit()) fork_rows(*s->owner);
     advance_settling(*s);
   }
-  admit(now);
+  // Whoever is brought back only to be settled may leave at once, and with it what others wait for; a plan without rows
+  // is the last until something comes.
+  for (auto before = ~counts_.finished; before != counts_.finished;) {
+    before = counts_.finished;
+    admit(now);
+  }
 
   std::vector<planned_row> rows;
   if (!spare_plans_.empty()) {

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "actors/device/scheduler.hpp"
+#include "tests/support/failing_new.hpp"
 
 /// What the tests of the scheduler step by hand: a model of an engine whose state is a hash chain, clients that check
 /// every event, and a sink that checks every state. A mixed-up, stale or lost state shows as a wrong token or a wrong
@@ -299,13 +300,15 @@ struct world {
     c.rows.resize(o.n);
     c.wish = std::move(o);
     clients[s.id] = std::move(c);
-    schedule.handle(std::move(s), time.now());
+    untaken = std::move(s);
+    call([&] { schedule.handle(std::move(*untaken), time.now()); });
+    untaken.reset();
     return last_id;
   }
 
   void cancel(request_id id) {
     clients[id].cancelled = true;
-    schedule.handle(device::cancel{id}, time.now());
+    call([&] { schedule.handle(device::cancel{id}, time.now()); });
   }
 
   /// The text is the prompt, what came of the answer until `drawn`, and `more`.
@@ -316,14 +319,19 @@ struct world {
       hash = swallow(hash, std::span(c.rows[0].got).first(drawn));
       asked.at(c.settles_as).hash = swallow(hash, more);
     }
-    schedule.handle(device::settle{id, drawn, std::move(more)}, time.now());
+    device::settle message{id, drawn, std::move(more)};
+    call([&] { schedule.handle(std::move(message), time.now()); });
   }
 
   /// One turn of the device actor's loop. False when nothing ran.
   bool turn(std::span<const std::uint8_t> congested = {}) {
     time.advance(1ms);
-    schedule.expire(time.now());
-    const tick_work& work = schedule.plan(time.now(), congested);
+    const tick_work* planned_work = nullptr;
+    call([&] {
+      schedule.expire(time.now());
+      planned_work = &schedule.plan(time.now(), congested);
+    });
+    const tick_work& work = *planned_work;
     for (const auto& c : work.commands) std::visit(engine, c);
     const bool planned = !work.plan.rows.empty();
     if (planned) {
@@ -333,7 +341,8 @@ struct world {
     }
     bool absorbed = false;
     while (engine.ticks_in_flight() > (planned ? 1u : 0u)) {
-      schedule.absorb(engine.collect(), time.now());
+      const engine::tick_result result = engine.collect();
+      call([&] { schedule.absorb(result, time.now()); });
       absorbed = true;
     }
     if (!planned && !absorbed && schedule.waits_for_commands()) {
@@ -347,15 +356,30 @@ struct world {
     BOOST_REQUIRE_EQUAL(kept.size(), schedule.counts().slots_kept);
     return planned || absorbed;
   }
+  /// Turns until nothing runs. The actor would sleep then: only a message or a deadline may bring new work.
   void run_dry() {
-    for (int i = 0; i < 200000 && turn(); ++i) {
+    while (turn()) {
     }
+    if (schedule.next_deadline() > time.now() + 1ms) BOOST_REQUIRE(!turn());
   }
   void lose_device() {
     schedule.lose_device({error_kind::unavailable, "gone", ""});
     engine.lose();
-    schedule.end_lost();
+    try {
+      call([this] { schedule.end_lost(); });
+    } catch (const std::bad_alloc&) {
+      fails_from = 0;
+      schedule.end_lost();
+    }
+    if (untaken) schedule.handle(std::move(*untaken), time.now());
     read_events();
+  }
+  /// A call of the scheduler, for which memory may lack.
+  template <typename Work>
+  void call(Work work) {
+    if (fails_from == 0) return work();
+    const failing_new lack(fails_from);
+    work();
   }
   void read_events() {
     schedule.take_events([this](std::uint32_t to, events&& batch) {
@@ -440,6 +464,8 @@ struct world {
   std::set<state_key> kept;
   request_id last_id = 0;
   std::uint64_t last_number = 0;
+  std::optional<submit> untaken;  // by the scheduler
+  std::size_t fails_from = 0;     // allocations of so many bytes fail; 0: none
 };
 
 inline scheduler_options small(std::uint32_t slots) {
