@@ -401,7 +401,6 @@ void scheduler::reject(const submit& message, error why) {
 
 /// Answers the keys that nothing will come for any more.
 void scheduler::refuse_rest(request& r) {
-  news_.reserve(r.keys_left());
   for (; r.next_copy < r.message.copies.size(); ++r.next_copy) news_.refuse(r.message.copies[r.next_copy].key);
   if (r.to_settle) news_.refuse(r.message.settles_as);
   r.to_settle.reset();

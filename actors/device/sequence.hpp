@@ -80,8 +80,6 @@ struct scheduler::request {
   [[nodiscard]] std::uint32_t feed_limit() const { return forked ? prompt_tokens() : prompt_tokens() - 1; }
   [[nodiscard]] bool settling() const { return to_settle && to_settle->text; }
   [[nodiscard]] bool feeds_text() const { return to_settle && to_settle->feeding; }
-  /// Answers still owed to the state_sink.
-  [[nodiscard]] std::size_t keys_left() const { return message.copies.size() - next_copy + (to_settle ? 1 : 0); }
 };
 
 }  // namespace skein::device

@@ -68,6 +68,9 @@ BOOST_AUTO_TEST_CASE(copies_above_their_ceiling_are_refused_at_once) {
   for (const auto& [key, a] : w.asked) taken += a.state != nullptr;
   BOOST_TEST(taken == 2u);
   BOOST_TEST(w.schedule.counts().copies_refused == 2u);
+  for (int i = 0; i < 2; ++i) w.send({.prompt = {1, 2}, .copies = {2}});  // the others have arrived
+  w.run_dry();
+  BOOST_TEST(w.schedule.counts().copies_taken == 4u);
 }
 
 BOOST_AUTO_TEST_CASE(a_position_outside_the_prompt_is_answered_with_nothing) {
@@ -345,6 +348,18 @@ BOOST_AUTO_TEST_CASE(a_mixture_draws_as_one) {
     }
 }
 
+BOOST_AUTO_TEST_CASE(a_mixture_gets_its_ticks_when_not_all_fit) {
+  scheduler_options o = small(5);
+  o.max_tick_rows = 4;
+  world w(o);
+  for (int i = 0; i < 2; ++i) w.send({.prompt = endless_prompt(), .budget = endless});
+  for (int i = 0; i < 3; ++i) w.turn();
+  const auto id = w.send({.prompt = endless_prompt(), .budget = 9, .mixture = {{1, 1}, {2, 1}, {3, 1}}});
+  for (int i = 0; i < 40; ++i) w.turn();
+  BOOST_TEST(w.clients[id].over());
+  w.judge();
+}
+
 BOOST_AUTO_TEST_CASE(a_share_of_nothing_takes_no_slot) {
   world w(small(1));
   const auto id = w.send({.prompt = {1, 2}, .mixture = {{11, 0}, {12, 1}, {13, 0}}});
@@ -399,6 +414,24 @@ BOOST_AUTO_TEST_CASE(impossible_mixtures_are_refused) {
   BOOST_TEST((refusal(o, {.prompt = {1}, .mixture = {{1, 1}, {2, 1}}}) == too_large));
   // Its keys are answered at once, with nothing.
   BOOST_TEST((!refusal(small(4), {.prompt = {1}, .copies = {1}, .settles = true, .mixture = {{1, 1}}})));
+}
+
+BOOST_AUTO_TEST_CASE(a_refusal_that_lacks_memory_is_told_once) {
+  world w(small(1));
+  w.send({.prompt = endless_prompt(), .budget = 6});
+  w.turn();
+  for (int i = 0; i < 2; ++i)  // one finds room for the answers to its keys
+    w.send({.prompt = std::vector<token_id>(200, 1),
+            .patience = 5ms,
+            .copies = std::vector<std::uint32_t>(200, 7),
+            .settles = true});
+  w.time.advance(1s);
+  w.fails_from = 8000;
+  BOOST_CHECK_THROW(w.turn(), std::bad_alloc);
+  w.fails_from = 0;
+  w.lose_device();
+  w.judge_keys();
+  for (auto& [id, c] : w.clients) BOOST_TEST(c.over());
 }
 
 BOOST_AUTO_TEST_CASE(a_lost_device_answers_every_key) {
