@@ -104,6 +104,23 @@ submit request(request_id id, std::vector<token_id> prompt, std::uint32_t budget
   return s;
 }
 
+/// Sends one prompt after many states and mixtures.
+struct asker {
+  device_actor& actor;
+  listener& all;
+  const std::vector<token_id>& prompt;
+  request_id& last_id;
+
+  std::vector<token_id> operator()(std::vector<weighted_beginning> mixture, state_buffer from = nullptr) const {
+    submit s = request(++last_id, prompt, 12);
+    s.rows[0].seed = 1;
+    s.from.state = std::move(from);
+    s.mixture = std::move(mixture);
+    BOOST_REQUIRE(actor.inbox().push(std::move(s)));
+    return all.wait_for_end(last_id);
+  }
+};
+
 enum class way { slot, host, prefill };
 
 constexpr request_id turns = 20;
@@ -225,14 +242,7 @@ BOOST_DATA_TEST_CASE(a_mixture_of_states_draws_as_one, data::make(test::engines_
   BOOST_REQUIRE((one && two));
 
   request_id id = 2;
-  const auto answer = [&](std::vector<weighted_beginning> mixture, state_buffer from = nullptr) {
-    submit s = request(++id, prompt, 12);
-    s.rows[0].seed = 1;
-    s.from.state = std::move(from);
-    s.mixture = std::move(mixture);
-    BOOST_REQUIRE(actor.inbox().push(std::move(s)));
-    return all.wait_for_end(id);
-  };
+  const asker answer{actor, all, prompt, id};
   const auto of_one = answer({}, one), of_two = answer({}, two);
   BOOST_TEST(of_one != of_two);
   // Halves of one state's logits add up to all of them, to the bit.
