@@ -115,6 +115,9 @@ result<opened_engine> open_engine(const config::config& c) {
   const std::string name = c.model.name.empty() ? model->file.path().stem().string() : c.model.name;
   opened.model = served(c, name, *opened.engine);
   opened.model.vocabulary = *vocabulary;
+  opened.model.load_state = [info = model->info](const std::string& path) {
+    return model::load_tuned_state(path, info);
+  };
   opened.model.card.version = to_string(model->info.version);
   opened.model.card.layers = model->info.layers;
   opened.model.card.embd = model->info.embd;

@@ -97,6 +97,7 @@ class server {
   std::thread loader_;
   worker_pool workers_;
   request::login_guard logins_;
+  request::tuned_states tuned_;
   std::shared_ptr<request::service_context> loading_context_ = std::make_shared<request::service_context>();
   std::shared_ptr<request::service_context> context_ = std::make_shared<request::service_context>();
   const device::device_counters no_counters_;
@@ -177,6 +178,7 @@ void server::start_actors(opened_engine opened) {
   context_->time = &real_clock();
   context_->connections = &listener_->counts();
   context_->logins = &logins_;
+  context_->tuned = &tuned_;
   context_->run_long = [this](std::function<void()> work) { return workers_.run(std::move(work)); };
 
   device_ = std::make_unique<device::device_actor>(

@@ -44,11 +44,12 @@ void compress(words8& hash, const std::uint8_t* block) {
   for (std::size_t i = 0; i < hash.size(); ++i) hash[i] += added[i];
 }
 
-}  // namespace
+constexpr words8 nothing_yet = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
+                                0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
 
-sha256_digest sha256(std::span<const std::uint8_t> bytes) {
-  words8 hash = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
-  const std::uint64_t bits = std::uint64_t{bytes.size()} * 8;
+/// The digest of some whole blocks, whose hash is given, and then `bytes`.
+sha256_digest finish(words8 hash, std::uint64_t blocks_before, std::span<const std::uint8_t> bytes) {
+  const std::uint64_t bits = (blocks_before * block_bytes + bytes.size()) * 8;
   for (; bytes.size() >= block_bytes; bytes = bytes.subspan(block_bytes)) compress(hash, bytes.data());
 
   // The rest, a one bit, zeros, and the length in the last eight bytes: one block or two.
@@ -63,6 +64,26 @@ sha256_digest sha256(std::span<const std::uint8_t> bytes) {
   for (std::size_t i = 0; i < digest.size(); ++i)
     digest[i] = static_cast<std::uint8_t>(hash[i / 4] >> (24 - 8 * (i % 4)));
   return digest;
+}
+
+}  // namespace
+
+sha256_digest sha256(std::span<const std::uint8_t> bytes) { return finish(nothing_yet, 0, bytes); }
+
+sha256_digest hmac_sha256(std::span<const std::uint8_t> key, std::span<const std::uint8_t> bytes) {
+  std::array<std::uint8_t, block_bytes> block{};
+  if (key.size() <= block.size())
+    std::copy(key.begin(), key.end(), block.begin());
+  else
+    std::ranges::copy(sha256(key), block.begin());
+  const auto keyed = [&](std::uint8_t pad, std::span<const std::uint8_t> after) {
+    std::array<std::uint8_t, block_bytes> first;
+    std::ranges::transform(block, first.begin(), [&](std::uint8_t b) { return static_cast<std::uint8_t>(b ^ pad); });
+    words8 hash = nothing_yet;
+    compress(hash, first.data());
+    return finish(hash, 1, after);
+  };
+  return keyed(0x5c, keyed(0x36, bytes));
 }
 
 std::string to_hex(const sha256_digest& digest) {

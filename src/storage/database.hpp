@@ -17,7 +17,8 @@ struct database_options {
   std::uint64_t cache_bytes = 32ull << 20;         ///< of RocksDB's block cache
   std::uint64_t write_buffer_bytes = 64ull << 20;  ///< of all column families together
   std::uint32_t open_files_max = 512;
-  bool read_only = false;               ///< beside a running server: what it has flushed and logged
+  bool create = true;                   ///< make what is not there; else missing_file
+  bool read_only = false;               ///< changes no file; refused like any other while another process has it open
   rocksdb::Env* environment = nullptr;  ///< tests put faults in; null: the system's
 };
 

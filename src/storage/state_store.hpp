@@ -49,11 +49,13 @@ class state_store {
  public:
   state_store(std::shared_ptr<database> db, model::state_layout layout, std::string model_identity, state_type type);
 
+  /// The state survives the process when this returns. Only for a version that is committed, so that a crash cannot
+  /// leave a state for a number that is given out again. When it fails the state may be there or not.
   [[nodiscard]] result<void> put(const state_label& label, std::span<const float> state);
   /// none: there is no such state.
   [[nodiscard]] result<std::optional<decoded_state>> get(const state_key& key);
   [[nodiscard]] result<void> remove(const state_key& key);
-  /// Keys, sizes and times of all states; read once at start. The small index is apart from the blobs.
+  /// Keys, sizes and times of all states of sessions; read once at start. The small index is apart from the blobs.
   [[nodiscard]] result<std::vector<stored_state>> list();
   /// A prefix's tokens are kept beside its state, so that the tree of prefixes can be built again.
   [[nodiscard]] result<void> put_prefix(const state_label& label, std::span<const token_id> tokens,

@@ -35,4 +35,24 @@ BOOST_AUTO_TEST_CASE(lengths_around_a_block) {
   BOOST_TEST(digest_of(std::string(120, 'a')) == "2f3d335432c70b580af0e8e1b3674a7c020d683aa5f73aaaedfdc55af904c21c");
 }
 
+// RFC 4231, cases 1, 2, 4 and 6; the last key is longer than a block.
+BOOST_AUTO_TEST_CASE(keyed_digests_of_the_standard) {
+  const auto keyed = [](const std::string& key, std::string_view text) {
+    const auto bytes = [](std::string_view t) {
+      return std::span(reinterpret_cast<const std::uint8_t*>(t.data()), t.size());
+    };
+    return skein::to_hex(skein::hmac_sha256(bytes(key), bytes(text)));
+  };
+  BOOST_TEST(keyed(std::string(20, '\x0b'), "Hi There") ==
+             "b0344c61d8db38535ca8afceaf0bf12b881dc200c9833da726e9376c2e32cff7");
+  BOOST_TEST(keyed("Jefe", "what do ya want for nothing?") ==
+             "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843");
+  std::string counting;
+  for (char c = 1; c <= 25; ++c) counting.push_back(c);
+  BOOST_TEST(keyed(counting, std::string(50, '\xcd')) ==
+             "82558a389a443c0ea4cc819899f2083a85f0faa3e578f8077a2e3ff46729665b");
+  BOOST_TEST(keyed(std::string(131, '\xaa'), "Test Using Larger Than Block-Size Key - Hash Key First") ==
+             "60e431591ee0b67f0d8a26aacbf5b77f8e0bc6213728c5140546040f0ee37f54");
+}
+
 BOOST_AUTO_TEST_SUITE_END()

@@ -1,0 +1,21 @@
+#include "storage/database.hpp"
+
+#include "storage/database_impl.hpp"
+
+namespace skein::storage {
+
+database::database(std::unique_ptr<impl> inside) : impl_(std::move(inside)) {}
+database::~database() = default;
+
+result<std::shared_ptr<database>> database::open(const database_options& options) {
+  auto inside = std::make_unique<impl>(options);
+  if (const auto opened = inside->open(); !opened) return opened.error();
+  return std::shared_ptr<database>(new database(std::move(inside)));
+}
+
+bool database::on_disk() const { return !impl_->options.directory.empty(); }
+bool database::failing() const { return impl_->failing; }
+bool database::probe() { return impl_->probe(); }
+result<void> database::flush() { return impl_->flush({}); }
+
+}  // namespace skein::storage

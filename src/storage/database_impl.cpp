@@ -1,0 +1,267 @@
+#include "storage/database_impl.hpp"
+
+#include <rocksdb/options.h>
+
+#include <filesystem>
+#include <utility>
+
+#include "base/log.hpp"
+#include "storage/record_codec.hpp"
+#include "storage/rocksdb_options.hpp"
+#include "storage/rocksdb_status.hpp"
+
+namespace skein::storage {
+namespace {
+
+constexpr std::string_view format_key = "format", probe_key = "probe";
+
+rocksdb::Slice slice(std::string_view bytes) { return {bytes.data(), bytes.size()}; }
+std::string_view view(const rocksdb::Slice& bytes) { return {bytes.data(), bytes.size()}; }
+
+error closed() { return {error_kind::io, "the database could not be opened again after a failure", {}}; }
+
+}  // namespace
+
+std::string_view to_string(family of) {
+  switch (of) {
+    case family::meta: return "default";
+    case family::sessions: return "sessions";
+    case family::versions: return "versions";
+    case family::running: return "running";
+    case family::states: return "states";
+    case family::prefixes: return "prefixes";
+    case family::state_index: return "state_index";
+    case family::quarantine: return "quarantine";
+  }
+  return "unknown";
+}
+
+void change_list::put(family where, std::string_view key, std::string_view value) {
+  batch_.Put(handles_[static_cast<std::size_t>(where)], slice(key), slice(value));
+}
+void change_list::erase(family where, std::string_view key) {
+  batch_.Delete(handles_[static_cast<std::size_t>(where)], slice(key));
+}
+void change_list::erase_range(family where, std::string_view first, std::string_view end) {
+  batch_.DeleteRange(handles_[static_cast<std::size_t>(where)], slice(first), slice(end));
+}
+
+database::impl::impl(const database_options& wanted)
+    : options(wanted),
+      directory(wanted.directory.empty() ? "/skein" : wanted.directory.string()),
+      memory(wanted.directory.empty() && !wanted.environment ? rocksdb::NewMemEnv(rocksdb::Env::Default()) : nullptr),
+      env(wanted.environment ? wanted.environment
+          : memory           ? memory.get()
+                             : rocksdb::Env::Default()) {}
+
+database::impl::~impl() { close(); }
+
+void database::impl::close() {
+  if (db) {
+    for (auto*& handle : handles) {
+      if (handle) db->DestroyColumnFamilyHandle(handle);
+      handle = nullptr;
+    }
+    if (const auto closed = db->Close(); !closed.ok())
+      log::warning("the database did not close well", {{"text", closed.ToString()}});
+    db.reset();
+  }
+  writable = false;
+  if (lock_) env->UnlockFile(std::exchange(lock_, nullptr));
+}
+
+result<void> database::impl::open() {
+  const bool there = env->FileExists(directory + "/CURRENT").ok();
+  if (!there && (options.read_only || !options.create))
+    return error{error_kind::missing_file, "there is no database in " + directory, {}};
+  if (there) {
+    if (const auto known = look_at_format(); !known) return known.error();
+  } else if (memory == nullptr && !options.environment) {
+    std::error_code failed;
+    if (std::filesystem::create_directories(directory, failed))
+      std::filesystem::permissions(directory, std::filesystem::perms::owner_all, failed);
+  }
+  if (const auto opened = open_families(options.read_only); !opened) return opened.error();
+  if (const auto known = check_format(); !known) {
+    close();
+    return known.error();
+  }
+  std::uint32_t count = 0;
+  const auto counted =
+      scan(family::quarantine, {}, {}, [&](std::string_view, std::string_view) { return ++count > 0; });
+  ignore(counted, "what was set aside need not be readable");
+  records_set_aside = count;
+  return {};
+}
+
+/// Looks at the format before anything can change files: a newer program's stay as they are.
+result<void> database::impl::look_at_format() {
+  rocksdb::FileLock* lock = nullptr;
+  const auto locked = env->LockFile(directory + "/LOCK", &lock);
+  if (!locked.ok()) {
+    auto why = from_status(locked, "opening " + directory);
+    if (why.kind == error_kind::conflict)
+      why.message = directory + " is in use by another process (" + locked.ToString() + ")";
+    // A read-only file system takes no locks, and nobody else writes there.
+    if (!options.read_only || why.kind == error_kind::conflict) return why;
+  }
+  rocksdb::DB* opened = nullptr;
+  std::vector<rocksdb::ColumnFamilyHandle*> one;
+  auto settings = options_of_database(options, env, [](bool) {});
+  auto descriptors = options_of_families(options);
+  descriptors.resize(1);
+  const auto status = rocksdb::DB::OpenForReadOnly(settings, directory, descriptors, &one, &opened);
+  result<void> known;
+  if (!status.ok()) {
+    known = from_status(status, "opening " + directory);
+  } else {
+    db.reset(opened);
+    handles[0] = one[0];
+    known = check_format();
+    close();
+  }
+  if (lock && known && options.read_only)
+    lock_ = lock;
+  else if (lock)
+    env->UnlockFile(lock);
+  return known;
+}
+
+result<void> database::impl::check_format() {
+  std::string record;
+  const auto found = read(family::meta, format_key, [&](std::string_view value) { record = value; });
+  if (!found) return found.error();
+  if (!*found) return start_format();
+  const auto format = decode_number(record, record_kind::database_format);
+  if (!format) return error{format.error().kind, directory + ": " + format.error().message, {}};
+  if (*format != record_format)
+    return error{error_kind::conflict,
+                 directory + " has format " + std::to_string(*format) + ", this program reads format " +
+                     std::to_string(record_format),
+                 {}};
+  return {};
+}
+
+/// A new database, or one whose making was cut short: it holds nothing yet.
+result<void> database::impl::start_format() {
+  bool empty = true;
+  for (const family of : {family::meta, family::sessions, family::versions, family::states}) {
+    if (!handles[static_cast<std::size_t>(of)]) continue;  // while only the format is looked at
+    const auto looked = scan(of, {}, {}, [&](std::string_view, std::string_view) { return empty = false; });
+    if (!looked) return looked.error();
+  }
+  if (!empty) return error{error_kind::conflict, directory + " holds records, but none that says in which format", {}};
+  if (!writable) return {};
+  return write(safety::synced, [](change_list& changes) {
+    changes.put(family::meta, format_key, encode_number(record_kind::database_format, record_format));
+  });
+}
+
+result<void> database::impl::open_families(bool read_only) {
+  auto settings = options_of_database(options, env, [this](bool now) { failing = now; });
+  const auto descriptors = options_of_families(options);
+  rocksdb::DB* opened = nullptr;
+  std::vector<rocksdb::ColumnFamilyHandle*> all;
+  const auto status = read_only ? rocksdb::DB::OpenForReadOnly(settings, directory, descriptors, &all, &opened)
+                                : rocksdb::DB::Open(settings, directory, descriptors, &all, &opened);
+  if (!status.ok()) {
+    auto why = from_status(status, "opening " + directory);
+    if (status.IsInvalidArgument())  // families that are missing, or that this program does not know
+      why.kind = error_kind::conflict;
+    return why;
+  }
+  db.reset(opened);
+  std::ranges::copy(all, handles.begin());
+  writable = !read_only;
+  return {};
+}
+
+void database::impl::note(const rocksdb::Status& outcome) {
+  const bool before = failing.exchange(!outcome.ok());
+  if (failing && !before)
+    log::warning("writing to the database fails", {{"directory", directory}, {"text", outcome.ToString()}});
+}
+
+result<void> database::impl::write(safety how, const std::function<void(change_list&)>& changes) {
+  const std::shared_lock entered(gate);
+  if (!db) return closed();
+  if (!writable) return error{error_kind::io, directory + " is open for reading alone", {}};
+  change_list list(handles);
+  changes(list);
+  rocksdb::WriteOptions wish;
+  wish.sync = how == safety::synced;
+  wish.disableWAL = how == safety::buffered;
+  const auto status = db->Write(wish, &list.batch());
+  note(status);
+  if (!status.ok()) return from_status(status, "writing to " + directory);
+  return {};
+}
+
+result<bool> database::impl::read(family where, std::string_view key,
+                                  const std::function<void(std::string_view)>& use) {
+  const std::shared_lock entered(gate);
+  if (!db) return closed();
+  rocksdb::PinnableSlice value;
+  const auto status = db->Get({}, handles[static_cast<std::size_t>(where)], slice(key), &value);
+  if (status.IsNotFound()) return false;
+  if (!status.ok()) return from_status(status, "reading " + std::string(to_string(where)) + " of " + directory);
+  use(view(value));
+  return true;
+}
+
+result<void> database::impl::scan(family where, std::string_view first, std::string_view end,
+                                  const std::function<bool(std::string_view, std::string_view)>& use) {
+  const std::shared_lock entered(gate);
+  if (!db) return closed();
+  rocksdb::ReadOptions wish;
+  const rocksdb::Slice bound = slice(end);
+  if (!end.empty()) wish.iterate_upper_bound = &bound;
+  wish.total_order_seek = true;
+  const std::unique_ptr<rocksdb::Iterator> at(db->NewIterator(wish, handles[static_cast<std::size_t>(where)]));
+  for (at->Seek(slice(first)); at->Valid(); at->Next())
+    if (!use(view(at->key()), view(at->value()))) break;
+  if (!at->status().ok())
+    return from_status(at->status(), "reading " + std::string(to_string(where)) + " of " + directory);
+  return {};
+}
+
+result<void> database::impl::flush(std::span<const family> of) {
+  const std::shared_lock entered(gate);
+  if (!db) return closed();
+  std::vector<rocksdb::ColumnFamilyHandle*> wanted;
+  for (const family one : of) wanted.push_back(handles[static_cast<std::size_t>(one)]);
+  if (of.empty()) wanted.assign(handles.begin(), handles.end());
+  const auto status = db->Flush({}, wanted);
+  note(status);
+  if (!status.ok()) return from_status(status, "writing to " + directory);
+  return {};
+}
+
+bool database::impl::probe() {
+  const auto try_it = [&] {
+    return write(safety::logged, [](change_list& changes) {
+      changes.put(family::meta, probe_key, encode_number(record_kind::counter, 0));
+    });
+  };
+  auto tried = try_it();
+  if (tried) return true;
+  if (tried.error().kind == error_kind::no_space) return false;  // RocksDB itself looks for space every few seconds
+  {
+    const std::shared_lock entered(gate);
+    if (db && writable && db->Resume().ok()) tried = result<void>();
+  }
+  if (tried) tried = try_it();
+  return tried || (open_again() && try_it());
+}
+
+/// After an error that RocksDB cannot get over while it runs.
+bool database::impl::open_again() {
+  const std::unique_lock alone(gate);
+  if (options.read_only) return false;
+  close();
+  if (const auto opened = open_families(false)) return true;
+  ignore(open_families(true), "reading goes on, if it can");
+  return false;
+}
+
+}  // namespace skein::storage

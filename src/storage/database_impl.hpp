@@ -1,0 +1,107 @@
+#pragma once
+#include <rocksdb/db.h>
+#include <rocksdb/env.h>
+#include <rocksdb/write_batch.h>
+
+#include <array>
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <shared_mutex>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "storage/database.hpp"
+
+/// RocksDB behind `database`, for this folder alone.
+namespace skein::storage {
+
+/// The column families, in the order of their handles.
+enum class family : std::uint8_t {
+  meta,         ///< format version, counters; RocksDB calls it "default" and insists on it
+  sessions,     ///< by tenant and id
+  versions,     ///< by session number and version
+  running,      ///< by session number
+  states,       ///< blobs, by session number and version
+  prefixes,     ///< blobs, by number
+  state_index,  ///< what there is in the two before, without the blobs
+  quarantine,   ///< damaged records, by family and key
+};
+inline constexpr std::size_t families = 8;
+[[nodiscard]] std::string_view to_string(family of);
+
+/// How far a write has got when it returns.
+enum class safety : std::uint8_t {
+  buffered,  ///< in memory; for what a flush follows
+  logged,    ///< in the write-ahead log: survives the process
+  synced,    ///< and synced: survives the machine
+};
+
+/// Changes that are made together or not at all.
+class change_list {
+ public:
+  explicit change_list(std::span<rocksdb::ColumnFamilyHandle* const> handles) : handles_(handles) {}
+  void put(family where, std::string_view key, std::string_view value);
+  void erase(family where, std::string_view key);
+  /// All keys from `first` to before `end`.
+  void erase_range(family where, std::string_view first, std::string_view end);
+  [[nodiscard]] rocksdb::WriteBatch& batch() { return batch_; }
+
+ private:
+  std::span<rocksdb::ColumnFamilyHandle* const> handles_;
+  rocksdb::WriteBatch batch_;
+};
+
+/// Thread safe. Calls may come at the same time; only while the database is opened again after a failure do they wait.
+struct database::impl {
+  explicit impl(const database_options& options);
+  ~impl();
+  impl(const impl&) = delete;  // RocksDB locks its directory
+  impl& operator=(const impl&) = delete;
+
+  /// Errors: as database::open.
+  [[nodiscard]] result<void> open();
+
+  [[nodiscard]] result<void> write(safety how, const std::function<void(change_list&)>& changes);
+  /// Hands the value to `use`, valid during the call; false: there is none. `use` must not call this object.
+  [[nodiscard]] result<bool> read(family where, std::string_view key, const std::function<void(std::string_view)>& use);
+  /// Keys from `first` to before `end` (empty: to the last) in order, until `use` says false; it must not call this
+  /// object.
+  [[nodiscard]] result<void> scan(family where, std::string_view first, std::string_view end,
+                                  const std::function<bool(std::string_view key, std::string_view value)>& use);
+  /// Everything that is buffered goes to files of these families, all if empty.
+  [[nodiscard]] result<void> flush(std::span<const family> of);
+  [[nodiscard]] bool probe();
+
+  void note(const rocksdb::Status& outcome);
+
+  const database_options options;
+  const std::string directory;
+  std::unique_ptr<rocksdb::Env> memory;  ///< where there is no directory
+  rocksdb::Env* const env;
+  std::atomic<bool> failing{false};
+  std::atomic<std::uint32_t> records_set_aside{0};  ///< in quarantine
+  std::atomic<std::uint32_t> buffered_flushes{0};
+
+  // One of these waits until nobody else uses the database, to close and open it again.
+  std::shared_mutex gate;
+  std::unique_ptr<rocksdb::DB> db;  ///< null while it can not be opened
+  std::array<rocksdb::ColumnFamilyHandle*, families> handles{};
+  bool writable = false;
+
+ private:
+  [[nodiscard]] result<void> open_families(bool read_only);
+  [[nodiscard]] result<void> check_format();
+  [[nodiscard]] result<void> look_at_format();
+  [[nodiscard]] result<void> start_format();
+  void close();
+  [[nodiscard]] bool open_again();
+
+  rocksdb::FileLock* lock_ = nullptr;  ///< of read-only users: RocksDB itself locks for writers alone
+};
+
+}  // namespace skein::storage

@@ -1,0 +1,126 @@
+#pragma once
+#include <concepts>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+#include "base/error.hpp"
+#include "base/ids.hpp"
+#include "base/result.hpp"
+
+/// How records become bytes. Every record is an envelope around its fields:
+///   "Skn", kind (1 byte) | format version (u32) | fields | XXH3-64 of all before it (u64)      little-endian
+/// Later formats keep the envelope, so that a record of a newer program is told from a damaged one. Fields: numbers as
+/// varints of 7 bits a byte, low ones first (signed ones zigzag), texts and lists with their length before them.
+///
+/// One function `fields(io, record)` lists the fields for both ways; io is a record_writer or a record_reader.
+namespace skein::storage {
+
+enum class record_kind : char {
+  session = 'S',
+  version = 'V',
+  running = 'R',
+  state = 'C',
+  state_entry = 'I',
+  prefix_entry = 'P',
+  database_format = 'F',
+  counter = 'U',
+  set_aside = 'Q',
+  session_file = 'X',
+};
+[[nodiscard]] std::string_view to_string(record_kind kind);
+
+/// The format that this program writes. It reads no other, since there was none before.
+inline constexpr std::uint32_t record_format = 1;
+
+/// XXH3-64.
+[[nodiscard]] std::uint64_t checksum(std::string_view bytes);
+
+/// Appends to a record.
+class record_writer {
+ public:
+  explicit record_writer(record_kind kind, std::uint32_t format = record_format);
+  /// For bytes that are no record by themselves.
+  record_writer() = default;
+
+  void number(std::unsigned_integral auto n) { varint(n); }
+  void number(std::signed_integral auto n) {
+    const std::int64_t wide = n;
+    varint(static_cast<std::uint64_t>(wide) << 1 ^ static_cast<std::uint64_t>(wide >> 63));
+  }
+  void number(bool truth) { varint(truth ? 1 : 0); }
+  void text(std::string_view t);
+  void raw(std::span<const std::uint8_t> bytes);
+  void raw(std::string_view bytes) { bytes_.append(bytes); }
+  template <typename Element, typename Field>
+  void list(const std::vector<Element>& all, Field&& field) {
+    varint(all.size());
+    for (const Element& one : all) field(*this, one);
+  }
+  void tokens(const std::vector<token_id>& all);
+
+  [[nodiscard]] std::string& bytes() { return bytes_; }
+  /// The record with its checksum.
+  [[nodiscard]] std::string sealed() &&;
+
+ private:
+  void varint(std::uint64_t n);
+  std::string bytes_;
+};
+
+/// Reads fields in the order in which they were written. After the first fault it reads zeros, so that callers look
+/// once, at the end. A list is never longer than the bytes that are left.
+class record_reader {
+ public:
+  /// Checks the envelope. Errors: damaged (which check failed), conflict for another format (both versions named).
+  [[nodiscard]] static result<record_reader> open(std::string_view record, record_kind kind);
+  /// For fields without an envelope; `what` names them in errors.
+  record_reader(std::string_view fields, std::string_view what) : rest_(fields), what_(what), size_(fields.size()) {}
+
+  template <std::integral Number>
+  void number(Number& n) {
+    const std::uint64_t read = varint();
+    if constexpr (std::same_as<Number, bool>) {
+      n = read == 1;
+      if (read > 1) fault("a flag is neither 0 nor 1");
+    } else if constexpr (std::signed_integral<Number>) {
+      const auto value = static_cast<std::int64_t>(read >> 1 ^ (~(read & 1) + 1));
+      n = static_cast<Number>(value);
+      if (n != value) fault("a number is out of range");
+    } else {
+      n = static_cast<Number>(read);
+      if (n != read) fault("a number is out of range");
+    }
+  }
+  void text(std::string& t);
+  void raw(std::span<std::uint8_t> bytes);
+  template <typename Element, typename Field>
+  void list(std::vector<Element>& all, Field&& field) {
+    const std::uint64_t count = varint();
+    if (count > rest_.size()) fault("a list is longer than the record");
+    all.clear();
+    for (std::uint64_t i = 0; i < count && !faulty(); ++i) field(*this, all.emplace_back());
+  }
+  void tokens(std::vector<token_id>& all);
+
+  /// The next bytes, without a copy.
+  [[nodiscard]] std::string_view view(std::uint64_t bytes);
+  [[nodiscard]] std::string_view rest() const { return rest_; }
+  [[nodiscard]] bool faulty() const { return !fault_.empty(); }
+  /// Notes that a field has a value that it cannot have.
+  void fault(std::string_view why);
+  /// After the last field: damaged if there was a fault or bytes are left.
+  [[nodiscard]] result<void> end();
+
+ private:
+  [[nodiscard]] std::uint64_t varint();
+  std::string_view rest_;
+  std::string_view what_;
+  std::size_t size_ = 0;  ///< with the envelope before the fields
+  std::string fault_;
+};
+
+}  // namespace skein::storage

@@ -1,0 +1,58 @@
+#pragma once
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.hpp"
+#include "storage/record_bytes.hpp"
+#include "storage/records.hpp"
+
+/// Records of sessions as bytes. What belongs to a session carries its number, so that a record under the wrong key is
+/// seen. decode_x answers damaged (which check failed, where) or conflict (another format, both versions named); what
+/// it gives is sound: lengths, counts and numbers agree with each other.
+namespace skein::storage {
+
+[[nodiscard]] std::string encode_session(const session_record& record);
+[[nodiscard]] result<session_record> decode_session(std::string_view bytes);
+
+[[nodiscard]] std::string encode_version(session_uid owner, const version_record& record);
+[[nodiscard]] result<version_record> decode_version(std::string_view bytes, session_uid owner);
+
+[[nodiscard]] std::string encode_running(session_uid owner, const running_turn& turn);
+[[nodiscard]] result<running_turn> decode_running(std::string_view bytes, session_uid owner);
+
+/// What the index says of a stored state; of a prefix also what leads to it.
+struct state_entry {
+  state_key key;
+  std::uint64_t bytes = 0;
+  std::int64_t used_ms = 0;
+  tenant_id tenant;              ///< of a prefix
+  std::string initial_state;     ///< of a prefix
+  std::vector<token_id> tokens;  ///< of a prefix
+  bool operator==(const state_entry&) const = default;
+};
+[[nodiscard]] std::string encode_entry(const state_entry& entry);
+[[nodiscard]] result<state_entry> decode_entry(std::string_view bytes, const state_key& key);
+
+/// A number by itself: the database's format, or the next session's number.
+[[nodiscard]] std::string encode_number(record_kind kind, std::uint64_t number);
+[[nodiscard]] result<std::uint64_t> decode_number(std::string_view bytes, record_kind kind);
+
+/// A record that was set aside: why, when, and what it was; `record` may be left out where it could not be kept.
+struct set_aside_record {
+  std::string reason;
+  std::int64_t at_ms = 0;
+  std::string record;
+  bool operator==(const set_aside_record&) const = default;
+};
+[[nodiscard]] std::string encode_set_aside(const set_aside_record& what);
+[[nodiscard]] result<set_aside_record> decode_set_aside(std::string_view bytes);
+
+// Fields without an envelope, for files that hold many records.
+void write_fields(record_writer& out, const session_record& record);
+void write_fields(record_writer& out, const version_record& record);
+void read_fields(record_reader& in, session_record& record);
+void read_fields(record_reader& in, version_record& record);
+
+}  // namespace skein::storage

@@ -1,0 +1,111 @@
+#include "storage/rocksdb_options.hpp"
+
+#include <rocksdb/cache.h>
+#include <rocksdb/convenience.h>
+#include <rocksdb/filter_policy.h>
+#include <rocksdb/listener.h>
+#include <rocksdb/table.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdarg>
+#include <cstdio>
+
+#include "base/log.hpp"
+
+namespace skein::storage {
+namespace {
+
+/// RocksDB's warnings and errors in our log; no LOG files that grow in the directory.
+class log_forwarder final : public rocksdb::Logger {
+ public:
+  log_forwarder() : Logger(rocksdb::WARN_LEVEL) {}
+  using Logger::Logv;
+  void Logv(const char* format, va_list arguments) override { Logv(rocksdb::WARN_LEVEL, format, arguments); }
+  void Logv(rocksdb::InfoLogLevel level, const char* format, va_list arguments) override {
+    if (level < rocksdb::WARN_LEVEL || level == rocksdb::HEADER_LEVEL) return;
+    std::array<char, 512> line;
+    if (std::vsnprintf(line.data(), line.size(), format, arguments) > 0)
+      log::warning("rocksdb", {{"text", std::string_view(line.data())}});
+  }
+  void LogHeader(const char*, va_list) override {}
+};
+
+class failure_listener final : public rocksdb::EventListener {
+ public:
+  explicit failure_listener(std::function<void(bool)> failing) : failing_(std::move(failing)) {}
+  void OnBackgroundError(rocksdb::BackgroundErrorReason, rocksdb::Status* error) override {
+    if (!error->ok()) failing_(true);
+  }
+  void OnErrorRecoveryEnd(const rocksdb::BackgroundErrorRecoveryInfo& info) override {
+    if (info.new_bg_error.ok()) failing_(false);
+  }
+
+ private:
+  std::function<void(bool)> failing_;
+};
+
+rocksdb::ColumnFamilyOptions records(const std::shared_ptr<rocksdb::Cache>& cache) {
+  rocksdb::ColumnFamilyOptions options;
+  rocksdb::BlockBasedTableOptions table;
+  table.block_cache = cache;
+  table.cache_index_and_filter_blocks = true;  // else they lie outside of every budget
+  table.filter_policy.reset(rocksdb::NewBloomFilterPolicy(10));
+  options.table_factory.reset(rocksdb::NewBlockBasedTableFactory(table));
+  options.compression = rocksdb::kNoCompression;
+  const auto known = rocksdb::GetSupportedCompressions();
+  if (std::ranges::find(known, rocksdb::kLZ4Compression) != known.end()) options.compression = rocksdb::kLZ4Compression;
+  return options;
+}
+
+rocksdb::ColumnFamilyOptions blobs(const std::shared_ptr<rocksdb::Cache>& cache, std::uint64_t write_buffer_bytes) {
+  auto options = records(cache);
+  options.compression = rocksdb::kNoCompression;  // floats
+  options.enable_blob_files = true;
+  options.min_blob_size = 4096;
+  options.write_buffer_size = write_buffer_bytes;
+  // Writers of states wait for their own flush, so there is one buffer a writer; a stall would stop the log too.
+  options.max_write_buffer_number = 16;
+  // A file of each flush has a handful of keys: many of them are no burden.
+  options.level0_slowdown_writes_trigger = 200;
+  options.level0_stop_writes_trigger = 400;
+  // Garbage is collected on purpose (database::compact): in the course of compactions it would write live blobs again
+  // and again.
+  options.enable_blob_garbage_collection = false;
+  return options;
+}
+
+}  // namespace
+
+rocksdb::DBOptions options_of_database(const database_options& options, rocksdb::Env* env,
+                                       std::function<void(bool)> failing) {
+  rocksdb::DBOptions db;
+  db.env = env;
+  db.create_if_missing = options.create;
+  db.create_missing_column_families = options.create;
+  db.max_open_files = static_cast<int>(options.open_files_max);
+  db.db_write_buffer_size = options.write_buffer_bytes;
+  db.max_total_wal_size = options.write_buffer_bytes;
+  db.wal_recovery_mode = rocksdb::WALRecoveryMode::kPointInTimeRecovery;
+  db.max_manifest_file_size = 4 << 20;
+  db.allow_fallocate = false;  // it would take the size of the write buffer from a small disk at once
+  db.stats_dump_period_sec = 0;
+  db.stats_persist_period_sec = 0;
+  db.info_log = std::make_shared<log_forwarder>();
+  db.info_log_level = rocksdb::WARN_LEVEL;
+  db.listeners.push_back(std::make_shared<failure_listener>(std::move(failing)));
+  return db;
+}
+
+std::vector<rocksdb::ColumnFamilyDescriptor> options_of_families(const database_options& options) {
+  const auto cache = rocksdb::NewLRUCache(options.cache_bytes);
+  std::vector<rocksdb::ColumnFamilyDescriptor> all;
+  for (std::size_t i = 0; i < families; ++i) {
+    const auto of = static_cast<family>(i);
+    const bool large = of == family::states || of == family::prefixes || of == family::quarantine;
+    all.emplace_back(std::string(to_string(of)), large ? blobs(cache, options.write_buffer_bytes) : records(cache));
+  }
+  return all;
+}
+
+}  // namespace skein::storage

@@ -1,0 +1,31 @@
+#include "storage/rocksdb_status.hpp"
+
+#include <rocksdb/status.h>
+
+#include <string>
+
+namespace skein::storage {
+namespace {
+
+/// A lock that somebody holds is an IOError to RocksDB, told by its text alone.
+bool is_lock(const rocksdb::Status& status, std::string_view text) {
+  return status.IsIOError() && (text.find("lock hold by current process") != text.npos ||
+                                text.find("LOCK: Resource temporarily unavailable") != text.npos);
+}
+
+error_kind kind_of(const rocksdb::Status& status, std::string_view text) {
+  if (is_lock(status, text)) return error_kind::conflict;
+  if (status.IsNoSpace() || status.subcode() == rocksdb::Status::kNoSpace) return error_kind::no_space;
+  if (status.IsCorruption()) return error_kind::damaged;
+  if (status.IsPathNotFound()) return error_kind::missing_file;
+  return error_kind::io;
+}
+
+}  // namespace
+
+error from_status(const rocksdb::Status& status, std::string_view doing) {
+  const std::string text = status.ToString();
+  return {kind_of(status, text), std::string(doing).append(": ").append(text), {}};
+}
+
+}  // namespace skein::storage

@@ -1,0 +1,180 @@
+#include "storage/session_store.hpp"
+
+#include <utility>
+
+#include "storage/database_impl.hpp"
+#include "storage/quarantine.hpp"
+#include "storage/record_codec.hpp"
+#include "storage/storage_keys.hpp"
+
+namespace skein::storage {
+namespace {
+
+constexpr std::string_view uid_key = "next_uid";
+constexpr std::uint64_t uids_reserved = 1024;  ///< numbers that one synced write takes
+
+std::string name_of(const session_key& key) { return "session '" + key.id + "' of tenant '" + key.tenant + "'"; }
+std::string name_of(session_uid uid) { return "session number " + std::to_string(uid); }
+std::string name_of(session_uid uid, std::string_view key) {
+  std::uint32_t version = 0;
+  for (std::size_t i = sizeof uid; i < key.size(); ++i) version = version << 8 | static_cast<std::uint8_t>(key[i]);
+  return "version " + std::to_string(version) + " of " + name_of(uid);
+}
+
+result<session_record> decode_found(std::string_view record, std::string_view key) {
+  auto session = decode_session(record);
+  if (session && keys::of_session(session->key) != key)
+    return error{error_kind::damaged, "it is the record of " + name_of(session->key), {}};
+  return session;
+}
+
+result<version_record> decode_found(std::string_view record, std::string_view key, session_uid uid) {
+  auto version = decode_version(record, uid);
+  if (version && keys::of_version(uid, version->id) != key)
+    return error{error_kind::damaged, "it is the record of version " + std::to_string(version->id), {}};
+  return version;
+}
+
+/// A record that could not be decoded, until it can be set aside.
+struct unreadable {
+  std::string key, record;
+  error why;
+};
+
+}  // namespace
+
+result<std::optional<session_record>> session_store::find(const session_key& key) {
+  auto& db = db_->internals();
+  const std::string at = keys::of_session(key);
+  std::string bytes;
+  const auto found = db.read(family::sessions, at, [&](std::string_view value) { bytes = value; });
+  if (!found) return found.error();
+  if (!*found) {
+    if (const auto whole = none_set_aside(db, family::sessions, at, name_of(key)); !whole) return whole.error();
+    return std::optional<session_record>();
+  }
+  auto session = decode_found(bytes, at);
+  if (session) return std::optional(std::move(*session));
+  if (!is_damage(session.error())) return session.error();
+  return set_aside(db, family::sessions, at, bytes, name_of(key), session.error());
+}
+
+result<std::vector<version_record>> session_store::versions(session_uid uid) {
+  auto& db = db_->internals();
+  const std::string first = keys::of_number(uid);
+  if (const auto whole = none_set_aside(db, family::versions, first, name_of(uid)); !whole) return whole.error();
+  std::vector<version_record> all;
+  std::optional<unreadable> bad;
+  const auto looked =
+      db.scan(family::versions, first, keys::after_all(first), [&](std::string_view key, std::string_view value) {
+        auto version = decode_found(value, key, uid);
+        if (version)
+          all.push_back(std::move(*version));
+        else
+          bad = unreadable{std::string(key), std::string(value), version.error()};
+        return !bad;
+      });
+  if (!looked) return looked.error();
+  if (!bad) return all;
+  if (!is_damage(bad->why)) return bad->why;
+  return set_aside(db, family::versions, bad->key, bad->record, name_of(uid, bad->key), bad->why);
+}
+
+result<std::optional<running_turn>> session_store::running(session_uid uid) {
+  auto& db = db_->internals();
+  const std::string at = keys::of_number(uid);
+  std::string bytes;
+  const auto found = db.read(family::running, at, [&](std::string_view value) { bytes = value; });
+  if (!found) return found.error();
+  if (!*found) return std::optional<running_turn>();
+  auto turn = decode_running(bytes, uid);
+  if (turn) return std::optional(std::move(*turn));
+  if (!is_damage(turn.error())) return turn.error();
+  return set_aside(db, family::running, at, bytes, "running turn of " + name_of(uid), turn.error());
+}
+
+result<std::vector<session_record>> session_store::list(const tenant_id& tenant, std::string_view after,
+                                                        std::uint32_t count) {
+  auto& db = db_->internals();
+  const std::string first = keys::of_tenant(tenant);
+  std::vector<session_record> page;
+  std::vector<unreadable> bad;
+  const auto looked = db.scan(family::sessions, first + std::string(after), keys::after_all(first),
+                              [&](std::string_view key, std::string_view value) {
+                                if (page.size() >= count) return false;
+                                if (key.substr(first.size()) == after) return true;
+                                auto session = decode_found(value, key);
+                                if (session)
+                                  page.push_back(std::move(*session));
+                                else if (is_damage(session.error()))
+                                  bad.push_back({std::string(key), std::string(value), session.error()});
+                                return page.size() < count;
+                              });
+  if (!looked) return looked.error();
+  for (const auto& one : bad)
+    (void)set_aside(db, family::sessions, one.key, one.record, name_of({tenant, one.key.substr(first.size())}),
+                    one.why);
+  return page;
+}
+
+result<session_uid> session_store::new_uid() {
+  if (next_uid_ < reserved_uids_end_) return next_uid_++;
+  auto& db = db_->internals();
+  std::string bytes;
+  const auto found = db.read(family::meta, uid_key, [&](std::string_view value) { bytes = value; });
+  if (!found) return found.error();
+  session_uid next = 1;
+  if (*found) {
+    const auto read = decode_number(bytes, record_kind::counter);
+    if (!read) return read.error();
+    next = *read;
+  }
+  // Synced: states are stored under these numbers without passing through the log, so a number that a power cut gave
+  // out twice could find the state of another session.
+  const auto reserved = db.write(safety::synced, [&](change_list& changes) {
+    changes.put(family::meta, uid_key, encode_number(record_kind::counter, next + uids_reserved));
+  });
+  if (!reserved) return reserved.error();
+  next_uid_ = next;
+  reserved_uids_end_ = next + uids_reserved;
+  return next_uid_++;
+}
+
+result<void> session_store::commit(const session_record& session, std::span<const version_record> versions, bool sync) {
+  return db_->internals().write(sync ? safety::synced : safety::logged, [&](change_list& changes) {
+    for (const auto& version : versions)
+      changes.put(family::versions, keys::of_version(session.uid, version.id), encode_version(session.uid, version));
+    changes.put(family::sessions, keys::of_session(session.key), encode_session(session));
+    changes.erase(family::running, keys::of_number(session.uid));
+  });
+}
+
+result<void> session_store::note_running(session_uid uid, const running_turn& turn) {
+  return db_->internals().write(safety::logged, [&](change_list& changes) {
+    changes.put(family::running, keys::of_number(uid), encode_running(uid, turn));
+  });
+}
+
+result<void> session_store::forget_running(session_uid uid) {
+  return db_->internals().write(safety::logged,
+                                [&](change_list& changes) { changes.erase(family::running, keys::of_number(uid)); });
+}
+
+result<void> session_store::remove(const session_record& session) {
+  const std::string first = keys::of_number(session.uid), end = keys::after_all(first);
+  return db_->internals().write(safety::logged, [&](change_list& changes) {
+    changes.erase(family::sessions, keys::of_session(session.key));
+    changes.erase(family::running, first);
+    for (const family of : {family::versions, family::states, family::state_index}) changes.erase_range(of, first, end);
+    for (const family of : {family::versions, family::running, family::states, family::state_index})
+      changes.erase_range(family::quarantine, quarantine_key(of, first), quarantine_key(of, end));
+  });
+}
+
+result<void> session_store::forget_damaged(const session_key& key) {
+  return db_->internals().write(safety::logged, [&](change_list& changes) {
+    changes.erase(family::quarantine, quarantine_key(family::sessions, keys::of_session(key)));
+  });
+}
+
+}  // namespace skein::storage

@@ -1,0 +1,46 @@
+#pragma once
+#include <cstdint>
+#include <string>
+
+#include "storage/records.hpp"
+
+/// Keys in the database. Numbers are big-endian, so that keys sort as the numbers do; texts that something follows have
+/// their length before them, so that no two names give one key.
+namespace skein::storage::keys {
+
+inline void append(std::string& key, std::unsigned_integral auto n) {
+  for (std::size_t i = sizeof n; i-- > 0;) key.push_back(static_cast<char>(n >> 8 * i));
+}
+
+/// All sessions of a tenant begin with this; their ids follow.
+[[nodiscard]] inline std::string of_tenant(const tenant_id& tenant) {
+  std::string key;
+  append(key, static_cast<std::uint32_t>(tenant.size()));
+  return key += tenant;
+}
+[[nodiscard]] inline std::string of_session(const session_key& session) {
+  return of_tenant(session.tenant) += session.id;
+}
+
+[[nodiscard]] inline std::string of_number(std::uint64_t n) {
+  std::string key;
+  append(key, n);
+  return key;
+}
+[[nodiscard]] inline std::string of_version(session_uid owner, version_id version) {
+  std::string key = of_number(owner);
+  append(key, version);
+  return key;
+}
+[[nodiscard]] inline std::string of_state(const state_key& state) {
+  return of_number(state.owner) += of_number(state.number);
+}
+
+/// The first key after all that begin with this one; empty: there is none.
+[[nodiscard]] inline std::string after_all(std::string prefix) {
+  while (!prefix.empty() && prefix.back() == '\xff') prefix.pop_back();
+  if (!prefix.empty()) prefix.back() = static_cast<char>(static_cast<unsigned char>(prefix.back()) + 1);
+  return prefix;
+}
+
+}  // namespace skein::storage::keys

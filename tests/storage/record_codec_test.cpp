@@ -1,0 +1,135 @@
+// Shows that records come back as they were written, and that no other bytes pass for one: each bit, each length, each
+// owner and format is tried. By encoding and decoding in memory.
+#include "storage/record_codec.hpp"
+
+#include <boost/test/unit_test.hpp>
+#include <functional>
+
+#include "tests/storage/random_records.hpp"
+
+using namespace skein;
+using namespace skein::storage;
+using test::random_cases;
+
+namespace {
+
+/// Expects an error of a kind whose sentence holds `needle`.
+template <typename T>
+void refused(const result<T>& got, error_kind kind, const std::string& needle) {
+  BOOST_REQUIRE(!got);
+  BOOST_TEST(to_string(got.error().kind) == to_string(kind));
+  BOOST_TEST(got.error().message.find(needle) != std::string::npos, got.error().message << " lacks " << needle);
+}
+
+/// The record with other fields but a right checksum, as a program with a mistake would write it.
+std::string resealed(record_kind kind, const std::function<void(record_writer&)>& fields,
+                     std::uint32_t format = record_format) {
+  record_writer out(kind, format);
+  fields(out);
+  return std::move(out).sealed();
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(records_come_back_as_they_were) {
+  random_cases random;
+  for (int round = 0; round < 300; ++round) {
+    const session_uid uid = random.below(1000);
+    const auto session = test::random_session(random, uid, random.bytes(1 + random.below(256)));
+    BOOST_TEST((decode_session(encode_session(session)).value() == session));
+    const auto version = test::random_version(random, 1 + random.below(1000), 0);
+    BOOST_TEST((decode_version(encode_version(uid, version), uid).value() == version));
+    const running_turn turn{version};
+    BOOST_TEST((decode_running(encode_running(uid, turn), uid).value() == turn));
+    const state_entry prefix{{0, 7}, 33'000'000, -1, "tenant", "state", version.tokens};
+    BOOST_TEST((decode_entry(encode_entry(prefix), {0, 7}).value() == prefix));
+    const state_entry state{{uid + 1, 7}, 1, 2, {}, {}, {}};
+    BOOST_TEST((decode_entry(encode_entry(state), {uid + 1, 7}).value() == state));
+    const set_aside_record aside{"reason", 5, random.bytes(50)};
+    BOOST_TEST((decode_set_aside(encode_set_aside(aside)).value() == aside));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(no_damaged_record_passes) {
+  random_cases random;
+  auto version = test::random_version(random, 3, 2);
+  version.text.resize(20);
+  version.prompt_bytes = 4;
+  version.tokens = {1, 2, 3};
+  version.prompt_tokens = 2;
+  const std::string good = encode_version(9, version);
+  for (std::size_t bit = 0; bit < 8 * good.size(); ++bit) {
+    std::string bad = good;
+    bad[bit / 8] = static_cast<char>(bad[bit / 8] ^ 1 << bit % 8);
+    refused(decode_version(bad, 9), error_kind::damaged, "checksum");
+  }
+  for (std::size_t bytes = 0; bytes < good.size(); ++bytes)
+    refused(decode_version(good.substr(0, bytes), 9), error_kind::damaged, "version record");
+  refused(decode_version(good + '\0', 9), error_kind::damaged, "checksum");
+}
+
+BOOST_AUTO_TEST_CASE(a_record_under_another_key_or_of_another_kind_is_seen) {
+  random_cases random;
+  const auto version = test::random_version(random, 3, 2);
+  refused(decode_version(encode_version(9, version), 8), error_kind::damaged, "session number 9");
+  refused(decode_running(encode_version(9, version), 9), error_kind::damaged, "another kind");
+  refused(decode_entry(encode_entry({{4, 5}, 1, 1, {}, {}, {}}), {4, 6}), error_kind::damaged, "another state");
+  refused(decode_entry(encode_entry({{4, 5}, 1, 1, {}, {}, {}}), {0, 5}), error_kind::damaged, "another kind");
+}
+
+BOOST_AUTO_TEST_CASE(another_format_is_named) {
+  for (const std::uint32_t format : {0u, 2u, 0xffffffffu}) {
+    const auto got = decode_number(resealed(
+                                       record_kind::counter, [](auto& out) { out.number(1u); }, format),
+                                   record_kind::counter);
+    refused(got, error_kind::conflict, "format " + std::to_string(format) + ", this program reads format 1");
+  }
+}
+
+BOOST_AUTO_TEST_CASE(fields_that_cannot_be_true_are_refused) {
+  random_cases random;
+  const auto refused_version = [&](const std::string& needle, const std::function<void(version_record&)>& spoil) {
+    auto version = test::random_version(random, 3, 2);
+    spoil(version);
+    refused(decode_version(encode_version(9, version), 9), error_kind::damaged, needle);
+  };
+  refused_version("parent", [](auto& v) { v.parent = 3; });
+  refused_version("parent", [](auto& v) { v.id = v.parent = 0; });
+  refused_version("prompt has more",
+                  [](auto& v) { v.prompt_tokens = static_cast<std::uint32_t>(v.tokens.size()) + 1; });
+  refused_version("prompt is longer", [](auto& v) { v.prompt_bytes = v.text.size() + 1; });
+  refused_version("than the session", [](auto& v) {
+    v.tokens = {1, 2};
+    v.prompt_tokens = 0;
+    v.total_tokens = 1;
+  });
+  auto session = test::random_session(random, 1, "");
+  refused(decode_session(encode_session(session)), error_kind::damaged, "no name");
+  session.key.id = "a";
+  session.head = session.last_version + 1;
+  refused(decode_session(encode_session(session)), error_kind::damaged, "head");
+}
+
+BOOST_AUTO_TEST_CASE(lengths_beyond_the_end_are_refused_before_memory_is_taken) {
+  const auto counter = [](const std::function<void(record_writer&)>& fields) {
+    return decode_set_aside(resealed(record_kind::set_aside, fields));
+  };
+  refused(counter([](auto& out) { out.number(~std::uint64_t{0}); }), error_kind::damaged, "beyond the end");
+  refused(counter([](auto& out) { out.raw(std::string_view("\xff\xff\xff\xff\xff\xff\xff\xff\xff\x7f")); }),
+          error_kind::damaged, "does not end");
+  refused(counter([](auto& out) { out.raw(std::string_view("\xff")); }), error_kind::damaged, "does not end");
+  refused(counter([](auto& out) {
+            out.text("why");
+            out.number(1);
+            out.text("record");
+            out.text("more");
+          }),
+          error_kind::damaged, "left over");
+  const auto entry = resealed(record_kind::prefix_entry, [](auto& out) {
+    for (const unsigned n : {0u, 7u, 1u, 1u}) out.number(n);
+    out.text("tenant");
+    out.text("");
+    out.number(~std::uint64_t{0} >> 2);  // tokens
+  });
+  refused(decode_entry(entry, {0, 7}), error_kind::damaged, "longer than the record");
+}

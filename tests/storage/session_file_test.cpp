@@ -1,0 +1,145 @@
+// Shows that a session goes through a file unchanged, also one that another server signed, and that files which are
+// damaged, forged, foreign or too large are refused with the reason. By writing and reading in memory.
+#include "storage/session_file.hpp"
+
+#include <boost/test/unit_test.hpp>
+#include <functional>
+
+#include "storage/session_check.hpp"
+#include "storage/state_store.hpp"
+#include "tests/storage/random_records.hpp"
+
+using namespace skein;
+using namespace skein::storage;
+using test::random_cases;
+
+namespace {
+
+session_file random_file(random_cases& random, std::uint32_t versions) {
+  auto tree = test::random_tree_of(random, 1 + random.below(1000), "session", versions);
+  tree.session.model_identity = "model";
+  session_file file{tree.session, tree.versions, {}};
+  for (const auto& version : tree.versions)
+    if (random.below(2) == 0)
+      file.states.push_back(
+          encode_state({"model", default_tenant, {tree.session.uid, version.id}, version.total_tokens},
+                       test::small_layout(), test::random_state(random, test::small_layout()),
+                       random.below(2) == 0 ? state_type::fp16 : state_type::fp32));
+  return file;
+}
+
+void refused(const result<session_file>& got, error_kind kind, const std::string& needle) {
+  BOOST_REQUIRE(!got);
+  BOOST_TEST(to_string(got.error().kind) == to_string(kind));
+  BOOST_TEST(got.error().message.find(needle) != std::string::npos, got.error().message << " lacks " << needle);
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(a_session_comes_back_from_its_file) {
+  random_cases random;
+  for (std::uint32_t versions = 0; versions < 20; ++versions) {
+    const auto file = random_file(random, versions);
+    BOOST_TEST((read_session_file(write_session_file(file, ""), {.model_identity = "model"}).value() == file));
+    BOOST_TEST((read_session_file(write_session_file(file, "key"), {.model_identity = "model", .signature_key = "key"})
+                    .value() == file));
+    BOOST_TEST((read_session_file(write_session_file(file, "key"), {}).value() == file));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(no_damaged_file_passes) {
+  random_cases random;
+  const auto good = write_session_file(random_file(random, 2), "");
+  for (std::size_t bit = 0; bit < 8 * good.size(); bit += 5) {
+    auto bad = good;
+    bad[bit / 8] = static_cast<char>(bad[bit / 8] ^ 1 << bit % 8);
+    refused(read_session_file(bad, {}), error_kind::bad_file, "checksum");
+  }
+  for (std::size_t bytes = 0; bytes < good.size(); bytes += 11)
+    refused(read_session_file(good.substr(0, bytes), {}), error_kind::bad_file, "session file");
+}
+
+BOOST_AUTO_TEST_CASE(a_server_with_a_key_takes_what_is_signed_with_it_alone) {
+  random_cases random;
+  const auto file = random_file(random, 3);
+  refused(read_session_file(write_session_file(file, ""), {.model_identity = "model", .signature_key = "key"}),
+          error_kind::forbidden, "not signed");
+  refused(read_session_file(write_session_file(file, "other"), {.model_identity = "model", .signature_key = "key"}),
+          error_kind::forbidden, "another key");
+  // Changed by somebody who can compute checksums, but does not know the key.
+  auto changed = file;
+  changed.versions[0].answer += "!";
+  const auto own = write_session_file(changed, "key of the forger");
+  refused(read_session_file(own, {.model_identity = "model", .signature_key = "key"}), error_kind::forbidden,
+          "another key");
+}
+
+BOOST_AUTO_TEST_CASE(files_of_other_models_and_files_that_are_too_large_are_refused) {
+  random_cases random;
+  const auto bytes = write_session_file(random_file(random, 3), "");
+  refused(read_session_file(bytes, {.model_identity = "other"}), error_kind::conflict,
+          "belongs to model model, this is model other");
+  session_file_rules small;
+  small.bytes_max = bytes.size() - 1;
+  refused(read_session_file(bytes, small), error_kind::too_large, std::to_string(bytes.size()) + " bytes");
+  small.bytes_max = bytes.size();
+  BOOST_TEST(read_session_file(bytes, small).has_value());
+}
+
+BOOST_AUTO_TEST_CASE(parts_that_do_not_agree_are_refused) {
+  random_cases random;
+  const auto refused_when = [&](const std::string& needle, const std::function<void(session_file&)>& spoil) {
+    auto file = random_file(random, 6);
+    file.states = {encode_state({"model", default_tenant, {file.session.uid, 2}, file.versions[1].total_tokens},
+                                test::small_layout(), test::random_state(random, test::small_layout()),
+                                state_type::fp32)};
+    BOOST_TEST(read_session_file(write_session_file(file, ""), {}).has_value());
+    spoil(file);
+    refused(read_session_file(write_session_file(file, ""), {}), error_kind::bad_file, needle);
+  };
+  refused_when("comes after", [](auto& f) { std::swap(f.versions[2], f.versions[3]); });
+  refused_when("comes after", [](auto& f) { f.versions[3] = f.versions[2]; });
+  refused_when("parent of version 6", [](auto& f) {
+    f.versions[5].parent = 5;
+    f.versions.erase(f.versions.begin() + 4);
+  });
+  refused_when("do not add up", [](auto& f) { ++f.versions[1].total_tokens; });
+  refused_when("do not add up", [](auto& f) { ++f.session.total_tokens; });
+  refused_when("head", [](auto& f) { f.session.head = f.session.last_version + 1; });
+  refused_when("head is missing", [](auto& f) {
+    f.session.last_version = 20;
+    f.session.head = 15;
+  });
+  refused_when("never given out", [](auto& f) { f.session.last_version = f.session.versions = f.session.head = 5; });
+  refused_when("should have 5 versions", [](auto& f) { f.session.versions = 5; });
+  refused_when("none of its versions", [](auto& f) { f.session.uid += 1; });
+  refused_when("two states", [](auto& f) { f.states.push_back(f.states[0]); });
+  refused_when("another model", [](auto& f) { f.session.model_identity = "other"; });
+  refused_when("state record", [](auto& f) { f.states[0].back() = static_cast<char>(~f.states[0].back()); });
+  refused_when("swallowed other tokens", [](auto& f) {
+    f.versions[1].tokens.push_back(1);
+    ++f.versions[1].total_tokens;
+    f.versions[1].parent = 0;
+    f.versions[1].total_tokens = f.versions[1].tokens.size();
+    f.versions.resize(2);
+    f.session.versions = f.session.head = 2;
+    f.session.total_tokens = f.versions[1].total_tokens;
+  });
+}
+
+BOOST_AUTO_TEST_CASE(a_session_gets_another_number_and_name) {
+  random_cases random;
+  auto file = random_file(random, 8);
+  const auto moved = readdressed(file, 12345, {"tenant", "copy"});
+  BOOST_TEST(moved.session.uid == 12345u);
+  BOOST_TEST((moved.session.key == session_key{"tenant", "copy"}));
+  BOOST_TEST((moved.versions == file.versions));
+  BOOST_TEST((read_session_file(write_session_file(moved, ""), {}).value() == moved));
+  for (std::size_t i = 0; i < file.states.size(); ++i) {
+    const auto before = decode_state(file.states[i], test::small_layout(), "model").value();
+    const auto after = decode_state(moved.states[i], test::small_layout(), "model").value();
+    BOOST_TEST((before.state == after.state));
+    BOOST_TEST((after.label.key == state_key{12345, before.label.key.number}));
+    BOOST_TEST(after.label.tenant == "tenant");
+  }
+}

@@ -1,0 +1,215 @@
+// Shows that states come back bit for bit (fp16: rounded), small through the log and large through blobs, also after a
+// restart; that no other model's and no damaged state is taken; and that prefixes keep what leads to them.
+#include "storage/state_store.hpp"
+
+#include <boost/test/unit_test.hpp>
+#include <cmath>
+#include <limits>
+#include <thread>
+
+#include "storage/database_impl.hpp"
+#include "storage/state_record.hpp"
+#include "storage/storage_keys.hpp"
+#include "tests/storage/random_records.hpp"
+#include "tests/support/oracle.hpp"
+
+using namespace skein;
+using namespace skein::storage;
+using test::random_cases;
+
+namespace {
+
+void succeed(const result<void>& outcome) { BOOST_REQUIRE_MESSAGE(outcome, (outcome ? "" : outcome.error().message)); }
+
+/// 1.2 MB in fp32: more than what goes through the log.
+model::state_layout large_layout() { return {.layers = 4, .embd = 256, .heads = 16, .head_size = 64}; }
+
+state_label label_of(state_key key) { return {"model", default_tenant, key, 77}; }
+
+template <typename T>
+void refused(const result<T>& got, error_kind kind, const std::string& needle) {
+  BOOST_REQUIRE(!got);
+  BOOST_TEST(to_string(got.error().kind) == to_string(kind));
+  BOOST_TEST(got.error().message.find(needle) != std::string::npos, got.error().message << " lacks " << needle);
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(states_come_back_also_after_a_restart) {
+  random_cases random;
+  for (const auto& layout : {test::small_layout(), large_layout()}) {
+    const test::temporary_folder folder;
+    std::vector<std::vector<float>> all;
+    for (int opening = 0; opening < 2; ++opening) {
+      state_store states(test::opened(folder.path()), layout, "model", state_type::fp32);
+      for (std::size_t i = 0; i < all.size(); ++i) BOOST_TEST((states.get({5, i + 1}).value()->state == all[i]));
+      for (int i = 0; i < 3; ++i) {
+        all.push_back(test::random_state(random, layout));
+        succeed(states.put(label_of({5, all.size()}), all.back()));
+      }
+      const auto got = states.get({5, all.size()}).value();
+      BOOST_REQUIRE(got.has_value());
+      BOOST_TEST((got->state == all.back()));
+      BOOST_TEST(got->label.tokens == 77u);
+      BOOST_TEST(got->label.tenant == default_tenant);
+      const auto list = states.list().value();
+      BOOST_TEST(list.size() == all.size());
+      for (const auto& one : list) BOOST_TEST(one.bytes == states.record_bytes());
+    }
+    state_store states(test::opened(folder.path()), layout, "model", state_type::fp32);
+    succeed(states.remove({5, 2}));
+    BOOST_TEST(!states.get({5, 2}).value());
+    BOOST_TEST(!states.get({2, 5}).value());
+    BOOST_TEST((states.get({5, 3}).value()->state == all[2]));
+    BOOST_TEST(states.list().value().size() == all.size() - 1);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(prefixes_keep_their_tokens_and_are_apart_from_sessions) {
+  random_cases random;
+  const test::temporary_folder folder;
+  const auto state = test::random_state(random, test::small_layout());
+  const std::vector<token_id> tokens{5, 0, 70000};
+  {
+    state_store states(test::opened(folder.path()), test::small_layout(), "model", state_type::fp32);
+    succeed(states.put_prefix({"model", "t", {0, 3}, 3}, tokens, "tuned", state));
+    succeed(states.put(label_of({3, 1}), state));
+  }
+  state_store states(test::opened(folder.path()), test::small_layout(), "model", state_type::fp32);
+  const auto prefixes = states.list_prefixes().value();
+  BOOST_REQUIRE(prefixes.size() == 1u);
+  BOOST_TEST((prefixes[0].key == state_key{0, 3}));
+  BOOST_TEST(prefixes[0].tenant == "t");
+  BOOST_TEST(prefixes[0].initial_state == "tuned");
+  BOOST_TEST((prefixes[0].tokens == tokens));
+  BOOST_TEST((states.get({0, 3}).value()->state == state));
+  BOOST_TEST(states.list().value().size() == 1u);
+  succeed(states.remove({0, 3}));
+  BOOST_TEST(states.list_prefixes().value().empty());
+  BOOST_TEST(!states.get({0, 3}).value());
+}
+
+BOOST_AUTO_TEST_CASE(half_floats_round_to_nearest_and_stay_finite) {
+  const auto layout = test::small_layout();
+  std::vector<float> state(layout.floats(), 0.5f);
+  const std::vector<std::pair<float, float>> cases{{0.0f, 0.0f},
+                                                   {-0.0f, -0.0f},
+                                                   {1.0009765625f, 1.0009765625f},
+                                                   {1.0004f, 1.0f},
+                                                   {65504.0f, 65504.0f},
+                                                   {1e9f, 65504.0f},
+                                                   {-65520.0f, -65504.0f},
+                                                   {6e-8f, 0x1p-24f},
+                                                   {1e-30f, 0.0f},
+                                                   {std::numeric_limits<float>::infinity(), 65504.0f}};
+  for (std::size_t i = 0; i < cases.size(); ++i) state[i] = cases[i].first;
+  const auto record = encode_state(label_of({1, 1}), layout, state, state_type::fp16);
+  const auto got = decode_state(record, layout, "model").value().state;
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    BOOST_TEST(got[i] == cases[i].second);
+    BOOST_TEST(std::signbit(got[i]) == std::signbit(cases[i].second));
+  }
+  BOOST_TEST(got.back() == 0.5f);
+  BOOST_TEST(record.size() < encode_state(label_of({1, 1}), layout, state, state_type::fp32).size());
+}
+
+BOOST_AUTO_TEST_CASE(a_store_reads_states_of_either_type) {
+  random_cases random;
+  const auto db = test::opened();
+  auto state = test::random_state(random, test::small_layout());
+  for (float& f : state) f = std::round(f * 8) / 8;  // a half float each
+  state_store fp32(db, test::small_layout(), "model", state_type::fp32);
+  state_store fp16(db, test::small_layout(), "model", state_type::fp16);
+  succeed(fp32.put(label_of({1, 1}), state));
+  succeed(fp16.put(label_of({1, 2}), state));
+  BOOST_TEST((fp32.get({1, 2}).value()->state == state));
+  BOOST_TEST((fp16.get({1, 1}).value()->state == state));
+}
+
+BOOST_AUTO_TEST_CASE(another_models_state_is_refused_with_both_named_and_stays) {
+  random_cases random;
+  const auto db = test::opened();
+  state_store mine(db, test::small_layout(), "model", state_type::fp32);
+  state_store other(db, test::small_layout(), "other", state_type::fp32);
+  succeed(mine.put(label_of({1, 1}), test::random_state(random, test::small_layout())));
+  refused(other.get({1, 1}), error_kind::conflict, "model model");
+  refused(other.get({1, 1}), error_kind::conflict, "model other");
+  BOOST_TEST(mine.get({1, 1}).value().has_value());
+}
+
+BOOST_AUTO_TEST_CASE(no_damaged_state_record_passes) {
+  random_cases random;
+  const auto layout = test::small_layout();
+  const auto good = encode_state(label_of({1, 1}), layout, test::random_state(random, layout), state_type::fp32);
+  for (std::size_t bit = 0; bit < 8 * good.size(); bit += 3) {
+    std::string bad = good;
+    bad[bit / 8] = static_cast<char>(bad[bit / 8] ^ 1 << bit % 8);
+    refused(decode_state(bad, layout, "model"), error_kind::damaged, "checksum");
+  }
+  for (std::size_t bytes = 0; bytes < good.size(); bytes += 7)
+    refused(decode_state(good.substr(0, bytes), layout, "model"), error_kind::damaged, "state record");
+  auto wider = layout;
+  wider.embd += 8;
+  refused(decode_state(good, wider, "model"), error_kind::damaged, "6 arrays");
+}
+
+BOOST_AUTO_TEST_CASE(a_damaged_state_is_set_aside_and_then_unknown) {
+  random_cases random;
+  const auto db = test::opened();
+  const auto layout = test::small_layout();
+  state_store states(db, layout, "model", state_type::fp32);
+  const auto state = test::random_state(random, layout);
+  for (const std::uint64_t version : {1, 2, 3}) succeed(states.put(label_of({9, version}), state));
+  auto bad = encode_state(label_of({9, 2}), layout, state, state_type::fp32);
+  bad[bad.size() / 2] = static_cast<char>(~bad[bad.size() / 2]);
+  const auto overwrite = [&](std::uint64_t version, const std::string& record) {
+    succeed(db->internals().write(safety::logged, [&](change_list& changes) {
+      changes.put(family::states, keys::of_state({9, version}), record);
+    }));
+  };
+  overwrite(2, bad);
+  refused(states.get({9, 2}), error_kind::damaged, "version 2 of session number 9");
+  BOOST_TEST(!states.get({9, 2}).value());  // so that it is built again from the log
+  BOOST_TEST(states.list().value().size() == 2u);
+  overwrite(3, encode_state(label_of({9, 1}), layout, state, state_type::fp32));
+  refused(states.get({9, 3}), error_kind::damaged, "version 1 of session number 9");
+  BOOST_TEST((states.get({9, 1}).value()->state == state));
+}
+
+BOOST_AUTO_TEST_CASE(relabelling_keeps_the_floats) {
+  random_cases random;
+  const auto layout = test::small_layout();
+  const auto state = test::random_state(random, layout);
+  const auto record = encode_state(label_of({1, 1}), layout, state, state_type::fp16);
+  const auto contents = read_state_record(record).value();
+  const auto moved = relabelled(contents, {"model", "t", {8, 9}, 77});
+  BOOST_TEST(
+      (decode_state(moved, layout, "model").value().state == decode_state(record, layout, "model").value().state));
+  BOOST_TEST((decode_state(moved, layout, "model").value().label.key == state_key{8, 9}));
+}
+
+BOOST_AUTO_TEST_CASE(workers_and_the_owner_of_the_log_do_not_disturb_each_other) {
+  const test::temporary_folder folder;
+  const auto db = test::opened(folder.path());
+  const auto layout = large_layout();
+  state_store states(db, layout, "model", state_type::fp32);
+  std::atomic<int> wrong = 0;
+  const auto work = [&](std::uint64_t owner) {
+    std::vector<float> state(layout.floats());
+    for (std::uint64_t number = 1; number <= 12; ++number) {
+      std::ranges::fill(state, static_cast<float>(100 * owner + number));
+      if (!states.put({"model", default_tenant, {owner, number}, number}, state)) ++wrong;
+      const auto got = states.get({owner, number});
+      if (!got || !*got || (**got).state != state) ++wrong;
+    }
+  };
+  std::thread first(work, 1), second(work, 2), third(work, 3);
+  for (int i = 0; i < 200; ++i)
+    succeed(
+        db->internals().write(safety::logged, [&](change_list& c) { c.put(family::running, "k", std::to_string(i)); }));
+  first.join();
+  second.join();
+  third.join();
+  BOOST_TEST(wrong == 0);
+  BOOST_TEST(states.list().value().size() == 36u);
+}
