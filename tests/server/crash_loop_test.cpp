@@ -2,18 +2,16 @@
 // beforehand; the server is killed at a random moment and started again on the same directory, time after time. What
 // was acknowledged as durable must be there, whole and in order; what was not may be there, whole, or not at all. The
 // argument "full" (`crash_loop_test -- full`) kills fifty times as often.
-#include <stdlib.h>
-
 #include <boost/test/unit_test.hpp>
 #include <chrono>
 #include <csignal>
 #include <exception>
-#include <filesystem>
 #include <memory>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "tests/server/scratch_directory.hpp"
 #include "tests/server/server_process.hpp"
 #include "tests/server/session_writer.hpp"
 #include "tests/support/random_cases.hpp"
@@ -29,22 +27,6 @@ bool full() {
   const auto& suite = utf::framework::master_test_suite();
   return suite.argc > 1 && std::string_view(suite.argv[1]) == "full";
 }
-
-/// A directory that is empty at first and gone at the end.
-class scratch_directory {
- public:
-  scratch_directory() {
-    std::string name = (std::filesystem::temp_directory_path() / "skein-crash-XXXXXX").string();
-    if (!::mkdtemp(name.data())) throw std::runtime_error("no scratch directory");
-    path_ = name;
-  }
-  ~scratch_directory() { std::filesystem::remove_all(path_); }
-  scratch_directory(const scratch_directory&) = delete;  // one removes it
-  [[nodiscard]] std::string path() const { return path_.string(); }
-
- private:
-  std::filesystem::path path_;
-};
 
 /// What came of the turns of one life of the server.
 struct outcomes {
