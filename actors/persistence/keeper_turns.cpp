@@ -174,6 +174,7 @@ result<void> session_keeper::begin_turn(open_entry& entry, const open_session& q
   answer.number = w.number;
   answer.key = w.key;
   answer.history_from = start->history_from;
+  answer.repeats_system = start->repeats_system;
   answer.unfinished = start->unfinished;
   w.opening = std::move(answer);
   resolve(entry);

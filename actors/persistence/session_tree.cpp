@@ -18,8 +18,9 @@ error damaged(const session_record& record, std::string_view what) {
   return {error_kind::damaged, "the session '" + record.key.id + "' is damaged: " + std::string(what), ""};
 }
 
-bool ends_a_message(std::string_view text, std::uint64_t at) {
-  return at == text.size() || text.substr(at).starts_with("\n\n");
+bool may_end(std::string_view text, std::uint64_t at, const history_rules& rules) {
+  if (at == text.size()) return !rules.leave_some;
+  return !rules.whole_messages || text.substr(at).starts_with("\n\n");
 }
 
 }  // namespace
@@ -153,7 +154,7 @@ std::uint64_t session_tree::total_tokens(version_id v) const {
 
 /// Versions that hold the same bytes of the text are a front; fronts are taken from the shortest on. One pass over the
 /// text behind a front tests all children of its versions, by length.
-session_tree::recognised session_tree::recognise(std::string_view text, bool whole_messages) const {
+session_tree::recognised session_tree::recognise(std::string_view text, const history_rules& rules) const {
   struct front {
     history_hash hash;
     std::vector<version_id> versions;
@@ -182,7 +183,7 @@ session_tree::recognised session_tree::recognise(std::string_view text, bool who
         work_left -= length - fed;
         hash.feed(text.substr(at + fed, length - fed));
         fed = length;
-        if (whole_messages && !ends_a_message(text, at + length)) continue;
+        if (!may_end(text, at + length, rules)) continue;
         front next{hash.digest(), {}};
         for (const version_record* child : children)
           if (child->history == next.hash) next.versions.push_back(child->id);
@@ -196,7 +197,8 @@ session_tree::recognised session_tree::recognise(std::string_view text, bool who
   return best;
 }
 
-std::optional<std::uint64_t> session_tree::held_by(version_id v, std::string_view text) const {
+std::optional<std::uint64_t> session_tree::held_by(version_id v, std::string_view text,
+                                                   const history_rules& rules) const {
   std::uint64_t at = 0;
   history_hash before = no_history;
   for (const version_record* step : path(v)) {
@@ -205,6 +207,7 @@ std::optional<std::uint64_t> session_tree::held_by(version_id v, std::string_vie
     if (before != step->history) return std::nullopt;
     at += step->segment_bytes;
   }
+  if (!may_end(text, at, rules)) return std::nullopt;
   return at;
 }
 

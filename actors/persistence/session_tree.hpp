@@ -17,6 +17,12 @@ using storage::session_record;
 using storage::version_id;
 using storage::version_record;
 
+/// Where a version may end inside a text that is to go on from it.
+struct history_rules {
+  bool whole_messages = false;  ///< only at the text's end or before a blank line
+  bool leave_some = false;      ///< not at the text's end
+};
+
 /// One session in memory: its record and all its versions, tokens and texts included. Plain state: it decides nothing
 /// about disks or leases.
 class session_tree {
@@ -55,12 +61,12 @@ class session_tree {
     version_id version = storage::beginning;
     std::uint64_t bytes = 0;  ///< of the text that it holds already
   };
-  /// The version, in any branch, that holds most of a text from its first byte on; the beginning where none does.
-  /// `whole_messages`: only where the text ends or goes on with a blank line. The cost is the text's length a few times
-  /// at most, however the versions lie.
-  [[nodiscard]] recognised recognise(std::string_view text, bool whole_messages) const;
+  /// The version, in any branch, that holds most of a text from its first byte on; the beginning where none does. The
+  /// cost is the text's length a few times at most, however the versions lie.
+  [[nodiscard]] recognised recognise(std::string_view text, const history_rules& rules) const;
   /// How many bytes of the text `v` holds, if it begins with the history of `v`.
-  [[nodiscard]] std::optional<std::uint64_t> held_by(version_id v, std::string_view text) const;
+  [[nodiscard]] std::optional<std::uint64_t> held_by(version_id v, std::string_view text,
+                                                     const history_rules& rules) const;
 
   /// About what it takes in memory.
   [[nodiscard]] std::size_t bytes() const { return bytes_; }

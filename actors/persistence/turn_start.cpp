@@ -13,14 +13,11 @@ result<turn_start> continue_answer(const session_tree& tree) {
   if (!broken)
     return error{error_kind::not_found,
                  "the session " + quoted(tree.record().key) + " has no broken answer to go on with", ""};
-  return turn_start{broken->parent, 0, false, session_state::continued, *broken};
-}
-
-/// Clients that send one message at a time may send their system text with each of them.
-bool repeats_system(const session_tree& tree, version_id base, const open_session& question) {
-  const auto path = tree.path(base);
-  const auto system = std::string_view(question.history).substr(0, question.system_bytes);
-  return !system.empty() && !path.empty() && path.front()->text.starts_with(system);
+  turn_start start;
+  start.base = broken->parent;
+  start.state = session_state::continued;
+  start.unfinished = *broken;
+  return start;
 }
 
 result<void> fits(const session_tree& tree, const open_session& question) {
@@ -42,6 +39,13 @@ result<void> fits(const session_tree& tree, const open_session& question) {
   return {};
 }
 
+/// Whether an increment begins with the system text with which the session began.
+bool repeats_system(const session_tree& tree, version_id base, const open_session& question) {
+  const auto way = tree.path(base);
+  return question.system_bytes > 0 && question.system_bytes <= question.history.size() && !way.empty() &&
+         way.front()->text.starts_with(std::string_view(question.history).substr(0, question.system_bytes));
+}
+
 }  // namespace
 
 result<turn_start> start_turn(const session_tree* tree, const open_session& question) {
@@ -61,24 +65,19 @@ result<turn_start> start_turn(const session_tree* tree, const open_session& ques
   start.state = session_state::continued;
   start.base = question.from.value_or(tree->record().head);
   if (question.kind == turn_text::increment) return start;
-  std::string_view history = question.history;
-  if (!question.opening_follows && !history.empty()) history.remove_suffix(1);
   const bool chat = question.kind == turn_text::chat_messages;
+  const history_rules rules{.whole_messages = chat, .leave_some = !(chat && question.opening_follows)};
   if (question.from) {
-    start.history_from = tree->held_by(start.base, history).value_or(0);
-    start.repeats_system = chat && start.history_from == 0 && repeats_system(*tree, start.base, question);
-    return start;
-  }
-  const auto found = tree->recognise(history, chat);
-  if (found.version != storage::beginning) {
+    start.history_from = tree->held_by(start.base, question.history, rules).value_or(0);
+  } else if (const auto found = tree->recognise(question.history, rules); found.version != storage::beginning) {
     start.base = found.version;
     start.history_from = found.bytes;
   } else if (chat && !question.single_user_message) {
     start.base = storage::beginning;
     start.state = tree->versions().empty() ? session_state::fresh : session_state::rebuilt;
-  } else {
-    start.repeats_system = chat && repeats_system(*tree, start.base, question);
+    return start;
   }
+  start.repeats_system = chat && start.history_from == 0 && repeats_system(*tree, start.base, question);
   return start;
 }
 

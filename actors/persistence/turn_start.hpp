@@ -12,9 +12,9 @@ namespace skein::persistence {
 struct turn_start {
   version_id base = storage::beginning;
   std::uint64_t history_from = 0;  ///< bytes of the question's history that the base holds already
-  bool repeats_system = false;     ///< see session_opened
   session_state state = session_state::fresh;
-  std::optional<version_record> unfinished;  ///< with open_session::continue_unfinished: a child of the base
+  bool repeats_system = false;
+  std::optional<version_record> unfinished;  ///< a child of the base, with open_session::continue_unfinished
 };
 
 /// How a question's text relates to the session; `tree` is null for a session that is not known. Errors: not_found (a

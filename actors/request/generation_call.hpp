@@ -68,13 +68,13 @@ class generation_call final : public connection::http_call, public device_client
   /// What the persistence actor owes an answer to.
   enum class question : std::uint8_t { none, session, prefix, commit };
 
-  template <typename Work>
-  void guarded(Work work);
+  void guarded(const std::function<void()>& work);
   template <typename Result>
   void run(bool is_long, std::function<Result()> work, void (generation_call::*next)(Result));
   void log_in(result<signed_body> body);
   void parse(std::shared_ptr<const std::string> text);
   [[nodiscard]] bool hold(std::size_t bytes);
+  [[nodiscard]] protocol::answer_head make_head(const protocol::generation_request& request) const;
   [[nodiscard]] static result<parsed_call> read(const std::string& text, const call_origin& origin,
                                                 const service_context& context);
   void parsed(result<parsed_call> call);

@@ -10,6 +10,7 @@
 #include "actors/byte_budget.hpp"
 #include "actors/connection/connection_counts.hpp"
 #include "actors/device/device_actor.hpp"
+#include "actors/persistence/persistence_counters.hpp"
 #include "actors/persistence/persistence_mailbox.hpp"
 #include "actors/request/login_guard.hpp"
 #include "actors/request/tuned_states.hpp"
@@ -57,7 +58,8 @@ struct service_context {
   served_model model;
   device::mailbox* device = nullptr;
   const device::device_counters* device_counters = nullptr;
-  persistence::mailbox* persistence = nullptr;  ///< null only in tests; hubs have it too
+  persistence::mailbox* persistence = nullptr;                              ///< null only in tests; hubs have it too
+  const persistence::persistence_counters* persistence_counters = nullptr;  ///< likewise
   const connection::connection_counts* connections = nullptr;
   login_guard* logins = nullptr;  ///< where there is a password
   const clock* time = nullptr;

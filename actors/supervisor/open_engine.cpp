@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "actors/supervisor/settings.hpp"
+#include "base/check.hpp"
 #include "base/log.hpp"
 #include "cli/device_choice.hpp"
 #include "cli/open_model.hpp"
@@ -54,6 +55,8 @@ result<opened_engine> open_fake(const config::config& c) {
   opened.engine = engine::make_fake_engine(options);
   opened.model = served(c, c.model.name.empty() ? "fake" : c.model.name, *opened.engine);
   opened.model.vocabulary = *vocabulary;
+  opened.layout = {.layers = 1, .embd = static_cast<std::uint32_t>(options.model.state_floats / 2)};
+  check(opened.layout.floats() == opened.engine->info().state_floats, "a fake state is two rows of floats");
   return opened;
 }
 
@@ -118,6 +121,7 @@ result<opened_engine> open_engine(const config::config& c) {
   opened.model.load_state = [info = model->info](const std::string& path) {
     return model::load_tuned_state(path, info);
   };
+  opened.layout = model->info.state;
   opened.model.card.version = to_string(model->info.version);
   opened.model.card.layers = model->info.layers;
   opened.model.card.embd = model->info.embd;

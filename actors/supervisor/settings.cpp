@@ -7,6 +7,8 @@
 #include <thread>
 #include <utility>
 
+#include "actors/supervisor/open_store.hpp"
+
 namespace skein::supervisor {
 
 using std::chrono::milliseconds;
@@ -79,6 +81,46 @@ device::device_actor_options device_options(const config::config& c) {
   return to;
 }
 
+persistence::persistence_options persistence_options(const config::config& c, const engine::engine_info& engine,
+                                                     const model::state_layout& layout) {
+  const auto& from = c.sessions;
+  const bool on_disk = !c.server.state_dir.empty();
+  persistence::persistence_options to;
+  to.model_identity = engine.model_identity;
+  to.vocab = engine.vocab;
+  to.layout = layout;
+  to.state_bytes = engine.state_floats * sizeof(float);
+  to.file_type = stored_state_type(c);
+  to.signature_key = from.signature_key;
+  to.mailbox_max = c.queue.waiting_max + 1024;
+  to.unsaved_bytes_max = from.unsaved_bytes_max;
+  to.session_age_max_ms = static_cast<std::int64_t>(from.session_age_max_s * 1000);
+  to.file_bytes_max = from.file_bytes_max;
+
+  to.sessions.tree_bytes_max = from.tree_bytes_max;
+  to.sessions.waiters_max = from.waiters_max;
+  to.sessions.wait_when_busy = from.busy == "wait";
+
+  to.session_states.ram_bytes_max = from.ram_bytes_max ? from.ram_bytes_max : free_memory() / 8;
+  to.session_states.ram_states_max = from.ram_states_max;
+  to.session_states.disk_bytes_max = on_disk ? from.disk_bytes_max : 0;
+  to.session_states.disk_states_max = from.disk_states_max;
+  to.session_states.disk_age_ms = static_cast<std::int64_t>(from.disk_state_age_max_s * 1000);
+  to.session_states.write_delay = milliseconds(from.write_behind_ms);
+  to.session_states.dirty_bytes_max = from.dirty_bytes_max;
+
+  const auto& prefixes = c.prefix_cache;
+  to.cache_prefixes = prefixes.enabled;
+  to.prefix_states.ram_bytes_max = prefixes.ram_bytes_max ? prefixes.ram_bytes_max : free_memory() / 16;
+  to.prefix_states.disk_bytes_max = on_disk ? prefixes.disk_bytes_max : 0;
+  to.prefix_states.dirty_bytes_max = from.dirty_bytes_max;
+  to.prefix_states.write_behind = false;
+  to.prefix_states.thin = false;
+  to.prefixes.min_tokens = prefixes.min_tokens;
+  to.prefixes.every_tokens = prefixes.every_tokens;
+  return to;
+}
+
 protocol::model_preset model_preset(const config::config& c, const std::string& model_name) {
   const auto found = c.models.find(model_name);
   const config::model_defaults from = found == c.models.end() ? config::model_defaults{} : found->second;
@@ -102,10 +144,12 @@ std::uint32_t io_threads(const config::config& c) {
   return std::clamp(std::thread::hardware_concurrency() / 4, 1u, 8u);
 }
 
+std::size_t free_memory() {
+  return static_cast<std::size_t>(sysconf(_SC_AVPHYS_PAGES)) * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+}
+
 std::uint32_t default_slots(std::size_t slot_bytes) {
-  const auto free_bytes =
-      static_cast<std::size_t>(sysconf(_SC_AVPHYS_PAGES)) * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
-  const std::size_t fitting = free_bytes / 4 / std::max<std::size_t>(slot_bytes, 1);
+  const std::size_t fitting = free_memory() / 4 / std::max<std::size_t>(slot_bytes, 1);
   return static_cast<std::uint32_t>(std::clamp<std::size_t>(fitting, 1, 64));
 }
 

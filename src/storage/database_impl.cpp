@@ -42,10 +42,6 @@ void change_list::put(family where, std::string_view key, std::string_view value
 void change_list::erase(family where, std::string_view key) {
   batch_.Delete(handles_[static_cast<std::size_t>(where)], slice(key));
 }
-void change_list::erase_range(family where, std::string_view first, std::string_view end) {
-  batch_.DeleteRange(handles_[static_cast<std::size_t>(where)], slice(first), slice(end));
-}
-
 database::impl::impl(const database_options& wanted)
     : options(wanted),
       directory(wanted.directory.empty() ? "/skein" : wanted.directory.string()),

@@ -84,6 +84,7 @@ rocksdb::DBOptions options_of_database(const database_options& options, rocksdb:
   db.create_if_missing = options.create;
   db.create_missing_column_families = options.create;
   db.max_open_files = static_cast<int>(options.open_files_max);
+  db.max_file_opening_threads = 1;  // for each family anew, and there are few files
   db.db_write_buffer_size = options.write_buffer_bytes;
   db.max_total_wal_size = options.write_buffer_bytes;
   db.wal_recovery_mode = rocksdb::WALRecoveryMode::kPointInTimeRecovery;

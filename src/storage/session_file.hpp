@@ -21,8 +21,8 @@ struct session_file {
 
 /// What is taken.
 struct session_file_rules {
-  std::string model_identity;  ///< of the only model that is taken; empty: any
-  std::string signature_key;   ///< files must be signed with it; empty: signed or not
+  std::string model_identity{};  ///< of the only model that is taken; empty: any
+  std::string signature_key{};   ///< files must be signed with it; empty: signed or not
   std::uint64_t bytes_max = 1ull << 30;
 };
 

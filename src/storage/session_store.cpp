@@ -41,6 +41,33 @@ struct unreadable {
   error why;
 };
 
+/// What follows a session's number in the keys of a family.
+result<std::vector<std::string>> numbers_below(database::impl& db, family where, session_uid uid) {
+  const std::string first = keys::of_number(uid);
+  std::vector<std::string> all;
+  const auto looked = db.scan(where, first, keys::after_all(first), [&](std::string_view key, std::string_view) {
+    all.emplace_back(key.substr(first.size()));
+    return true;
+  });
+  if (!looked) return looked.error();
+  return all;
+}
+
+result<std::vector<std::string>> keys_set_aside(database::impl& db, session_uid uid) {
+  std::vector<std::string> all;
+  if (db.records_set_aside == 0) return all;
+  for (const family of : {family::versions, family::running, family::states, family::state_index}) {
+    const std::string first = quarantine_key(of, keys::of_number(uid));
+    const auto looked =
+        db.scan(family::quarantine, first, keys::after_all(first), [&](std::string_view key, std::string_view) {
+          all.emplace_back(key);
+          return true;
+        });
+    if (!looked) return looked.error();
+  }
+  return all;
+}
+
 }  // namespace
 
 result<std::optional<session_record>> session_store::find(const session_key& key) {
@@ -161,13 +188,27 @@ result<void> session_store::forget_running(session_uid uid) {
 }
 
 result<void> session_store::remove(const session_record& session) {
-  const std::string first = keys::of_number(session.uid), end = keys::after_all(first);
-  return db_->internals().write(safety::logged, [&](change_list& changes) {
+  auto& db = db_->internals();
+  const auto states = numbers_below(db, family::state_index, session.uid);
+  if (!states) return states.error();
+  const auto versions = numbers_below(db, family::versions, session.uid);
+  if (!versions) return versions.error();
+  const auto set_aside = keys_set_aside(db, session.uid);
+  if (!set_aside) return set_aside.error();
+  const std::string of_session = keys::of_number(session.uid);
+  return db.write(safety::logged, [&](change_list& changes) {
     changes.erase(family::sessions, keys::of_session(session.key));
-    changes.erase(family::running, first);
-    for (const family of : {family::versions, family::states, family::state_index}) changes.erase_range(of, first, end);
-    for (const family of : {family::versions, family::running, family::states, family::state_index})
-      changes.erase_range(family::quarantine, quarantine_key(of, first), quarantine_key(of, end));
+    changes.erase(family::running, of_session);
+    for (const auto& number : *versions) {
+      changes.erase(family::versions, of_session + number);
+      // A state may be there without its index entry, where a crash came between the two.
+      changes.erase(family::states, keys::of_number(session.uid) + std::string(4, '\0') + number);
+    }
+    for (const auto& number : *states) {
+      changes.erase(family::states, of_session + number);
+      changes.erase(family::state_index, of_session + number);
+    }
+    for (const auto& key : *set_aside) changes.erase(family::quarantine, key);
   });
 }
 
