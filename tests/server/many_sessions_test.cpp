@@ -154,8 +154,8 @@ BOOST_AUTO_TEST_CASE(thousands_of_sessions_rest_on_disk_and_any_of_them_goes_on)
   BOOST_TEST(state_bytes > 0u);
   BOOST_TEST(on_disk < 2 * sessions * state_bytes);
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-  // Beside what the settings name, RocksDB has its write buffers and caches.
-  constexpr std::size_t database = 128 * mib;
+  // Beside what the settings name, RocksDB has its write buffers and its cache.
+  constexpr std::size_t database = (64 + 32) * mib;
   BOOST_TEST(after < (before + ram_states + ram_prefixes + trees + database) * 11 / 10);
   BOOST_TEST(at_end < (before + ram_states + ram_prefixes + trees + database) * 11 / 10);
 #endif
