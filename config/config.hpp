@@ -62,6 +62,7 @@ struct limit_settings {
   std::uint32_t stops_max = 16;                    ///< stop strings of a request
   std::uint32_t stop_bytes_max = 256;              ///< bytes of one stop string
   std::uint32_t logit_bias_max = 1024;             ///< entries of logit_bias
+  std::uint32_t mixture_max = 8;                   ///< states of one mixture
   std::uint32_t json_depth_max = 64;               ///< nesting of a body
   std::uint64_t response_bytes_max = 32ull << 20;  ///< bytes of a response that is sent whole
 };

@@ -32,6 +32,8 @@ inline constexpr std::uint32_t stops_max = 1024;
 inline constexpr std::uint32_t stop_bytes_max = 65536;
 inline constexpr std::uint32_t logit_bias_max = 65536;
 
+inline constexpr std::uint32_t mixture_max = 1024;
+
 inline constexpr std::uint32_t slots_max = 65536;
 inline constexpr std::uint32_t tick_tokens_max = 65536;
 inline constexpr std::uint32_t fake_tick_us_max = 10'000'000;

@@ -28,13 +28,15 @@ void tiered_cache::set_disk(const state_key& key, entry& e, bool there, std::uin
   if (e.disk) {
     disk_bytes_ -= e.disk_bytes;
     disk_by_use_.erase({e.used, key});
-    set_thinnable(key, e, false);
+    disk_by_worth_.erase({e.on_disk, e.used, key});
   }
   e.disk = there;
   e.disk_bytes = there ? disk_bytes : 0;
   if (there) {
     disk_bytes_ += disk_bytes;
+    e.on_disk = worth::newest;
     disk_by_use_.insert({e.used, key});
+    disk_by_worth_.insert({e.on_disk, e.used, key});
   }
   index(key, e);
   rethin(key.owner);
@@ -52,24 +54,18 @@ void tiered_cache::set_dirty(const state_key& key, entry& e, bool dirty) {
   }
 }
 
-void tiered_cache::set_thinnable(const state_key& key, entry& e, bool may_go) {
-  if (e.thinnable == may_go) return;
-  e.thinnable = may_go;
-  if (may_go)
-    thinnable_by_use_.insert({e.used, key});
-  else
-    thinnable_by_use_.erase({e.used, key});
+void tiered_cache::set_worth(const state_key& key, entry& e, worth w) {
+  if (e.on_disk == w) return;
+  disk_by_worth_.erase({e.on_disk, e.used, key});
+  e.on_disk = w;
+  disk_by_worth_.insert({e.on_disk, e.used, key});
 }
 
 void tiered_cache::set_used(const state_key& key, entry& e, std::int64_t now_ms) {
-  const std::pair before(e.used, key), after(++uses_, key);
-  const auto move = [&](by_use& set) {
-    if (set.erase(before) > 0) set.insert(after);
-  };
-  move(ram_by_use_);
-  move(disk_by_use_);
-  move(thinnable_by_use_);
-  e.used = after.first;
+  const std::uint64_t before = std::exchange(e.used, ++uses_);
+  if (ram_by_use_.erase({before, key}) > 0) ram_by_use_.insert({e.used, key});
+  if (disk_by_use_.erase({before, key}) > 0) disk_by_use_.insert({e.used, key});
+  if (disk_by_worth_.erase({e.on_disk, before, key}) > 0) disk_by_worth_.insert({e.on_disk, e.used, key});
   e.used_ms = now_ms;
 }
 
@@ -96,9 +92,12 @@ void tiered_cache::rethin(session_uid owner) {
     if (entries_.at(key).disk) present.push_back(version);
   const version_id head = found->second.head ? found->second.head : (present.empty() ? 0 : present.back());
   const auto may_go = thinnable(present, head);
+  const auto beyond = std::ranges::upper_bound(present, head);
+  const version_id newest = beyond == present.begin() ? 0 : *std::prev(beyond);
   for (const version_id version : present) {
     const state_key& key = found->second.versions.at(version);
-    set_thinnable(key, entries_.at(key), std::ranges::binary_search(may_go, version));
+    const bool thin = std::ranges::binary_search(may_go, version);
+    set_worth(key, entries_.at(key), thin ? worth::thinnable : version == newest ? worth::newest : worth::old);
   }
 }
 
@@ -321,7 +320,7 @@ void tiered_cache::want_write(const state_key& key, entry& e, decisions& out) {
 void tiered_cache::write_behind(steady_time now, bool flush, decisions& out) {
   const auto due = [&] {
     return !dirty_by_age_.empty() && writing_ < limits_.writes_max &&
-           (flush || (limits_.write_behind && (dirty_bytes_ > limits_.dirty_bytes_max ||
+           (flush || (limits_.write_behind && (dirty_bytes_ - writing_bytes_ > limits_.dirty_bytes_max ||
                                                dirty_by_age_.begin()->first + limits_.write_delay <= now)));
   };
   for (const bool heads : {true, false}) {
@@ -379,7 +378,7 @@ void tiered_cache::shrink_disk(std::int64_t now_ms, decisions& out) {
   }
   while (!disk_by_use_.empty() && (disk_bytes_ > limits_.disk_bytes_max ||
                                    (limits_.disk_states_max > 0 && disk_by_use_.size() > limits_.disk_states_max)))
-    drop((thinnable_by_use_.empty() ? disk_by_use_ : thinnable_by_use_).begin()->second);
+    drop(std::get<state_key>(*disk_by_worth_.begin()));
 }
 
 tiered_cache::counts tiered_cache::count() const {
@@ -407,11 +406,13 @@ std::optional<std::string> tiered_cache::self_check() const {
     vram += e.vram ? 1 : 0;
     if (!e.ram && !e.disk && !e.vram) return "a state is in no tier";
     if (e.ram && !ram_by_use_.contains({e.used, key})) return "a state in RAM is in no list";
-    if (e.disk && !disk_by_use_.contains({e.used, key})) return "a state on disk is in no list";
+    if (e.disk && !(disk_by_use_.contains({e.used, key}) && disk_by_worth_.contains({e.on_disk, e.used, key})))
+      return "a state on disk is in no list";
     if (e.writing && !e.ram) return "a state is written that is not there";
   }
   if (ram != ram_bytes_ || ram_states != ram_by_use_.size()) return "bytes in RAM do not add up";
-  if (disk != disk_bytes_ || disk_states != disk_by_use_.size()) return "bytes on disk do not add up";
+  if (disk != disk_bytes_ || disk_states != disk_by_use_.size() || disk_states != disk_by_worth_.size())
+    return "bytes on disk do not add up";
   if (dirty != dirty_bytes_) return "bytes to write do not add up";
   if (vram != vram_) return "states in slots do not add up";
   return std::nullopt;

@@ -5,6 +5,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <tuple>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -99,12 +100,14 @@ class tiered_cache {
   [[nodiscard]] std::optional<std::string> self_check() const;
 
  private:
+  /// On disk, what goes first.
+  enum class worth : std::uint8_t { thinnable, old, newest };
   struct entry {
     label what;
     state_buffer ram;
     std::weak_ptr<const std::vector<float>> loan;
     bool vram = false, disk = false, dirty = false, held = false, writing = false;
-    bool thinnable = false;  // on disk
+    worth on_disk = worth::newest;  // of those on disk, how dear it is
     std::uint64_t disk_bytes = 0;
     std::uint64_t used = 0;  // a count that only grows
     std::int64_t used_ms = 0;
@@ -123,7 +126,7 @@ class tiered_cache {
   void set_disk(const state_key& key, entry& e, bool there, std::uint64_t disk_bytes);
   void set_dirty(const state_key& key, entry& e, bool dirty);
   void set_used(const state_key& key, entry& e, std::int64_t now_ms);
-  void set_thinnable(const state_key& key, entry& e, bool may_go);
+  void set_worth(const state_key& key, entry& e, worth w);
   void index(const state_key& key, const entry& e);
   void rethin(session_uid owner);
   void erase_if_gone(const state_key& key, decisions* told = nullptr);
@@ -136,7 +139,8 @@ class tiered_cache {
   tier_limits limits_;
   entries entries_;
   std::map<session_uid, session> sessions_;
-  by_use ram_by_use_, disk_by_use_, thinnable_by_use_;
+  by_use ram_by_use_, disk_by_use_;
+  std::set<std::tuple<worth, std::uint64_t, state_key>> disk_by_worth_;
   std::set<std::pair<steady_time, state_key>> dirty_by_age_;
   std::uint64_t uses_ = 0, ram_bytes_ = 0, disk_bytes_ = 0, dirty_bytes_ = 0, writing_bytes_ = 0;
   std::uint32_t vram_ = 0, writing_ = 0;

@@ -75,6 +75,7 @@ device::device_actor_options device_options(const config::config& c) {
   to.parked_bytes_max = c.queue.parked_bytes_max;
   to.copies_max = c.queue.copies_max;
   to.undo_bytes_max = c.queue.undo_bytes_max;
+  to.mixture_max = c.limits.mixture_max;
   to.vram_states_max = c.engine.vram_states_max;
   to.mailbox_max = c.queue.waiting_max + 1024;
   to.prefill_chunk_tokens = c.engine.prefill_chunk_tokens;

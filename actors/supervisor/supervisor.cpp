@@ -24,6 +24,7 @@
 #include "actors/request/api_service.hpp"
 #include "actors/request/event_router.hpp"
 #include "actors/request/reply_router.hpp"
+#include "actors/supervisor/allocator.hpp"
 #include "actors/supervisor/descriptor_limit.hpp"
 #include "actors/supervisor/front_service.hpp"
 #include "actors/supervisor/open_engine.hpp"
@@ -361,6 +362,7 @@ server::~server() {
 }  // namespace
 
 result<void> serve(const config::config& settings) {
+  return_large_blocks();
   std::signal(SIGPIPE, SIG_IGN);  // a reader that leaves is an error code, not the end of the process
   allow_connections(settings.limits.connections_max);
   server s(settings);

@@ -239,15 +239,21 @@ bool database::impl::probe() {
       changes.put(family::meta, probe_key, encode_number(record_kind::counter, 0));
     });
   };
-  auto tried = try_it();
-  if (tried) return true;
-  if (tried.error().kind == error_kind::no_space) return false;  // RocksDB itself looks for space every few seconds
+  if (try_it()) return true;
+  // RocksDB waits for more space than there may ever be (that of a write buffer), and after some errors it does not
+  // recover at all. So we look ourselves, and open it again if it does not resume.
+  if (!disk_takes_writes()) return false;
   {
     const std::shared_lock entered(gate);
-    if (db && writable && db->Resume().ok()) tried = result<void>();
+    if (db && writable) db->Resume().PermitUncheckedError();
   }
-  if (tried) tried = try_it();
-  return tried || (open_again() && try_it());
+  return try_it() || (open_again() && try_it());
+}
+
+bool database::impl::disk_takes_writes() {
+  const std::string name = directory + "/probe.tmp", bytes(1 << 20, 'x');
+  const bool taken = rocksdb::WriteStringToFile(env, bytes, name, true).ok();
+  return env->DeleteFile(name).ok() && taken;
 }
 
 /// After an error that RocksDB cannot get over while it runs.

@@ -98,6 +98,7 @@ struct database::impl {
   [[nodiscard]] result<void> look_at_format();
   [[nodiscard]] result<void> start_format();
   void close();
+  [[nodiscard]] bool disk_takes_writes();
   [[nodiscard]] bool open_again();
 
   rocksdb::FileLock* lock_ = nullptr;  ///< of read-only users: RocksDB itself locks for writers alone

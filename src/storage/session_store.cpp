@@ -187,7 +187,10 @@ result<void> session_store::forget_running(session_uid uid) {
                                 [&](change_list& changes) { changes.erase(family::running, keys::of_number(uid)); });
 }
 
-result<void> session_store::remove(const session_record& session) {
+result<void> session_store::remove(const session_record& session) { return remove(session, true); }
+result<void> session_store::remove_contents(const session_record& session) { return remove(session, false); }
+
+result<void> session_store::remove(const session_record& session, bool with_record) {
   auto& db = db_->internals();
   const auto states = numbers_below(db, family::state_index, session.uid);
   if (!states) return states.error();
@@ -197,7 +200,7 @@ result<void> session_store::remove(const session_record& session) {
   if (!set_aside) return set_aside.error();
   const std::string of_session = keys::of_number(session.uid);
   return db.write(safety::logged, [&](change_list& changes) {
-    changes.erase(family::sessions, keys::of_session(session.key));
+    if (with_record) changes.erase(family::sessions, keys::of_session(session.key));
     changes.erase(family::running, of_session);
     for (const auto& number : *versions) {
       changes.erase(family::versions, of_session + number);

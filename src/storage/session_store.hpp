@@ -40,10 +40,13 @@ class session_store {
   [[nodiscard]] result<void> forget_running(session_uid uid);
   /// Removes the session, its versions, its running turn and its states.
   [[nodiscard]] result<void> remove(const session_record& session);
+  /// Likewise, but for the session's own record, where another session has taken its name.
+  [[nodiscard]] result<void> remove_contents(const session_record& session);
   /// A session whose record was set aside is answered as damaged, not as unknown, until this frees its name.
   [[nodiscard]] result<void> forget_damaged(const session_key& key);
 
  private:
+  [[nodiscard]] result<void> remove(const session_record& session, bool with_record);
   std::shared_ptr<database> db_;
   session_uid next_uid_ = 0, reserved_uids_end_ = 0;
 };

@@ -10,6 +10,7 @@
 
 #include "storage/database_impl.hpp"
 #include "storage/quarantine.hpp"
+#include "storage/raw_states.hpp"
 #include "storage/record_codec.hpp"
 #include "storage/state_record.hpp"
 #include "storage/storage_keys.hpp"
@@ -43,7 +44,10 @@ result<void> flush_blobs(database::impl& db, family blobs) {
   return db.flush(one);
 }
 
-result<void> put_record(database::impl& db, const state_entry& entry, std::string_view record) {
+}  // namespace
+
+result<void> write_raw_state(database& database, const state_entry& entry, std::string_view record) {
+  auto& db = database.internals();
   const family blobs = family_of(entry.key);
   const std::string key = blob_key(entry.key), index_key = keys::of_state(entry.key);
   const auto add_blob = [&](change_list& changes) { changes.put(blobs, key, record); };
@@ -60,8 +64,9 @@ result<void> put_record(database::impl& db, const state_entry& entry, std::strin
   return db.write(safety::logged, add_entry);
 }
 
-/// Entries whose keys begin so. Damaged ones are set aside and left out.
-result<std::vector<state_entry>> entries(database::impl& db, bool of_prefixes) {
+result<std::vector<state_entry>> state_entries(database& database, states_of which) {
+  auto& db = database.internals();
+  const bool of_prefixes = which == states_of::prefixes;
   struct unreadable {
     std::string key, record;
     error why;
@@ -87,7 +92,18 @@ result<std::vector<state_entry>> entries(database::impl& db, bool of_prefixes) {
   return all;
 }
 
-}  // namespace
+result<std::optional<std::string>> read_raw_state(database& db, const state_key& key) {
+  std::string record;
+  const auto found =
+      db.internals().read(family_of(key), blob_key(key), [&](std::string_view value) { record = value; });
+  if (!found) return found.error();
+  if (!*found) return std::optional<std::string>();
+  const auto contents = read_state_record(record);
+  if (!contents) return error{contents.error().kind, name_of(key) + ": " + contents.error().message, {}};
+  if (contents->label.key != key)
+    return error{error_kind::damaged, name_of(key) + ": it is the " + name_of(contents->label.key), {}};
+  return std::optional(std::move(record));
+}
 
 state_store::state_store(std::shared_ptr<database> db, model::state_layout layout, std::string model_identity,
                          state_type type)
@@ -95,20 +111,20 @@ state_store::state_store(std::shared_ptr<database> db, model::state_layout layou
 
 result<void> state_store::put(const state_label& label, std::span<const float> state) {
   const std::string record = encode_state(label, layout_, state, type_);
-  return put_record(db_->internals(), {label.key, record.size(), wall_time_ms(), {}, {}, {}}, record);
+  return write_raw_state(*db_, {label.key, record.size(), wall_time_ms(), {}, {}, {}}, record);
 }
 
 result<void> state_store::put_prefix(const state_label& label, std::span<const token_id> tokens,
                                      std::string_view initial_state, std::span<const float> state) {
   const std::string record = encode_state(label, layout_, state, type_);
-  return put_record(db_->internals(),
-                    {label.key,
-                     record.size(),
-                     wall_time_ms(),
-                     label.tenant,
-                     std::string(initial_state),
-                     {tokens.begin(), tokens.end()}},
-                    record);
+  return write_raw_state(*db_,
+                         {label.key,
+                          record.size(),
+                          wall_time_ms(),
+                          label.tenant,
+                          std::string(initial_state),
+                          {tokens.begin(), tokens.end()}},
+                         record);
 }
 
 result<std::optional<decoded_state>> state_store::get(const state_key& key) {
@@ -145,7 +161,7 @@ result<void> state_store::remove(const state_key& key) {
 }
 
 result<std::vector<stored_state>> state_store::list() {
-  auto all = entries(db_->internals(), false);
+  auto all = state_entries(*db_, states_of::sessions);
   if (!all) return all.error();
   std::vector<stored_state> states;
   for (const auto& entry : *all) states.push_back({entry.key, entry.bytes, entry.used_ms});
@@ -153,7 +169,7 @@ result<std::vector<stored_state>> state_store::list() {
 }
 
 result<std::vector<state_store::stored_prefix>> state_store::list_prefixes() {
-  auto all = entries(db_->internals(), true);
+  auto all = state_entries(*db_, states_of::prefixes);
   if (!all) return all.error();
   std::vector<stored_prefix> prefixes;
   for (auto& e : *all)

@@ -1,0 +1,43 @@
+// What is done to a database now and then, as a whole.
+#include <rocksdb/utilities/checkpoint.h>
+
+#include <memory>
+
+#include "storage/database_impl.hpp"
+#include "storage/rocksdb_status.hpp"
+
+namespace skein::storage {
+
+result<void> database::compact() {
+  auto& db = internals();
+  // Flushed first, so that no file of the log holds what was deleted.
+  if (const auto flushed = db.flush({}); !flushed) return flushed.error();
+  const std::shared_lock entered(db.gate);
+  if (!db.db) return error{error_kind::io, db.directory + " is not open", {}};
+  rocksdb::CompactRangeOptions wish;
+  wish.bottommost_level_compaction = rocksdb::BottommostLevelCompaction::kForceOptimized;
+  wish.blob_garbage_collection_policy = rocksdb::BlobGarbageCollectionPolicy::kForce;
+  wish.blob_garbage_collection_age_cutoff = 1.0;
+  for (auto* const handle : db.handles) {
+    const auto status = db.db->CompactRange(wish, handle, nullptr, nullptr);
+    db.note(status);
+    if (!status.ok()) return from_status(status, "compacting " + db.directory);
+  }
+  return {};
+}
+
+result<void> database::backup(const std::filesystem::path& into) {
+  auto& db = internals();
+  if (db.env->FileExists(into.string()).ok())
+    return error{error_kind::conflict, into.string() + " exists already; a backup makes its directory", {}};
+  const std::shared_lock entered(db.gate);
+  if (!db.db) return error{error_kind::io, db.directory + " is not open", {}};
+  rocksdb::Checkpoint* made = nullptr;
+  auto status = rocksdb::Checkpoint::Create(db.db.get(), &made);
+  const std::unique_ptr<rocksdb::Checkpoint> checkpoint(made);
+  if (status.ok()) status = checkpoint->CreateCheckpoint(into.string());
+  if (!status.ok()) return from_status(status, "copying " + db.directory + " to " + into.string());
+  return {};
+}
+
+}  // namespace skein::storage

@@ -1,0 +1,87 @@
+#include "storage/session_copy.hpp"
+
+#include <algorithm>
+
+#include "storage/raw_states.hpp"
+#include "storage/state_record.hpp"
+#include "storage/wall_time.hpp"
+
+namespace skein::storage {
+namespace {
+
+std::string quoted(const session_key& key) { return "session '" + key.id + "' of tenant '" + key.tenant + "'"; }
+
+std::uint64_t bytes_of(const version_record& v) {
+  std::uint64_t bytes = v.tokens.size() * sizeof(token_id) + v.text.size() + v.reasoning.size() + v.answer.size();
+  for (const auto& m : v.messages) bytes += m.role.size() + m.content.size();
+  return bytes;
+}
+
+version_id version_of(const std::string& state) {
+  const auto contents = read_state_record(state);
+  return contents ? static_cast<version_id>(contents->label.key.number) : beginning;
+}
+
+}  // namespace
+
+result<session_file> take_out(database& db, session_store& store, const session_key& key, bool with_states) {
+  const auto session = store.find(key);
+  if (!session) return session.error();
+  if (!*session) return error{error_kind::not_found, "there is no " + quoted(key), {}};
+  session_file file{**session, {}, {}};
+  auto versions = store.versions(file.session.uid);
+  if (!versions) return versions.error();
+  file.versions = std::move(*versions);
+  if (!with_states) return file;
+  for (const auto& version : file.versions) {
+    auto state = read_raw_state(db, {file.session.uid, version.id});
+    if (!state) return state.error();
+    if (*state) file.states.push_back(std::move(**state));
+  }
+  return file;
+}
+
+std::optional<session_file> branch(const session_file& from, version_id version) {
+  session_file way{from.session, {}, {}};
+  for (version_id at = version; at != beginning;) {
+    const auto found = std::ranges::find(from.versions, at, &version_record::id);
+    if (found == from.versions.end()) return {};
+    way.versions.push_back(*found);
+    at = found->parent;
+  }
+  std::ranges::reverse(way.versions);
+  const auto on_the_way = [&](const std::string& state) {
+    return std::ranges::find(way.versions, version_of(state), &version_record::id) != way.versions.end();
+  };
+  std::ranges::copy_if(from.states, std::back_inserter(way.states), on_the_way);
+  auto& s = way.session;
+  s.head = s.last_version = version;
+  s.versions = static_cast<std::uint32_t>(way.versions.size());
+  s.total_tokens = way.versions.empty() ? 0 : way.versions.back().total_tokens;
+  s.log_bytes = 0;
+  for (const auto& v : way.versions) s.log_bytes += bytes_of(v);
+  return way;
+}
+
+result<session_record> put_in(database& db, session_store& store, session_file file, const session_key& as,
+                              bool replace) {
+  const auto there = store.find(as);
+  if (!there) return there.error();
+  if (*there && !replace) return error{error_kind::conflict, "there is a " + quoted(as) + " already", {}};
+  const auto uid = store.new_uid();
+  if (!uid) return uid.error();
+  file = readdressed(std::move(file), *uid, as);
+  file.session.used_ms = wall_time_ms();
+  // The one that it replaces goes only when this one is safe; its name then is that of the new record.
+  if (const auto written = store.commit(file.session, file.versions, true); !written) return written.error();
+  for (const auto& state : file.states) {
+    const state_key key{*uid, version_of(state)};
+    if (const auto put = write_raw_state(db, {key, state.size(), wall_time_ms(), {}, {}, {}}, state); !put)
+      return put.error();
+  }
+  if (*there)
+    if (const auto removed = store.remove_contents(**there); !removed) return removed.error();
+  return file.session;
+}
+
+}  // namespace skein::storage

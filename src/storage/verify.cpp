@@ -1,0 +1,167 @@
+#include "storage/verify.hpp"
+
+#include <map>
+
+#include "storage/database_impl.hpp"
+#include "storage/raw_states.hpp"
+#include "storage/record_codec.hpp"
+#include "storage/session_check.hpp"
+#include "storage/session_store.hpp"
+#include "storage/storage_keys.hpp"
+
+namespace skein::storage {
+namespace {
+
+/// A big-endian number in a key; 0 where the key is too short.
+std::uint64_t number_at(std::string_view key, std::size_t at, std::size_t bytes = 8) {
+  std::uint64_t n = 0;
+  for (std::size_t i = at; i < at + bytes && i < key.size(); ++i) n = n << 8 | static_cast<std::uint8_t>(key[i]);
+  return n;
+}
+
+std::string numbered(const char* what, std::uint64_t number, session_uid owner) {
+  return what + std::to_string(number) + " of session number " + std::to_string(owner);
+}
+
+class verifier {
+ public:
+  explicit verifier(database& db) : db_(db) {}
+
+  verification run() {
+    read_all("sessions", &verifier::sessions);
+    read_all("versions", &verifier::versions);
+    read_all("running turns", &verifier::running);
+    read_all("index of states", &verifier::index);
+    states();
+    read_all("quarantine", &verifier::quarantine);
+    return std::move(report_);
+  }
+
+ private:
+  void found(std::string record, std::string why) {
+    ++report_.damaged_count;
+    if (report_.damaged.size() < verification::findings_max)
+      report_.damaged.push_back({std::move(record), std::move(why)});
+  }
+  /// What RocksDB cannot read hides what follows it in the same family, and nothing else.
+  void read_all(const char* what, result<void> (verifier::*read)()) {
+    if (const auto done = (this->*read)(); !done) found(what, done.error().message + "; what follows was not read");
+  }
+  static std::string name_of(const state_key& key) {
+    if (key.owner == 0) return "state of prefix " + std::to_string(key.number);
+    return numbered("state of version ", key.number, key.owner);
+  }
+
+  result<void> sessions() {
+    return db_.internals().scan(family::sessions, {}, {}, [&](std::string_view key, std::string_view value) {
+      auto session = decode_session(value);
+      const std::string name = "session '" +
+                               (key.size() > 4 ? std::string(key.substr(std::min(key.size(), 4 + number_at(key, 0, 4))))
+                                               : std::string(key)) +
+                               "'";
+      if (!session)
+        found(name, session.error().message);
+      else if (keys::of_session(session->key) != key)
+        found(name, "it is the record of session '" + session->key.id + "'");
+      else if (!sessions_.try_emplace(session->uid, *session).second)
+        found(name, "its number is that of another session");
+      else
+        ++report_.sessions;
+      return true;
+    });
+  }
+
+  /// Session by session, as their keys are.
+  result<void> versions() {
+    session_uid of = 0;
+    std::vector<version_record> all;
+    bool whole = true;
+    const auto finish = [&] {
+      if (of != 0 && whole) check_versions(of, all);
+      checked_.insert_or_assign(of, true);
+      all.clear();
+      whole = true;
+    };
+    const auto looked =
+        db_.internals().scan(family::versions, {}, {}, [&](std::string_view key, std::string_view value) {
+          const session_uid owner = number_at(key, 0);
+          if (owner != of) finish();
+          of = owner;
+          auto version = decode_version(value, owner);
+          if (version && keys::of_version(owner, version->id) == key) {
+            ++report_.versions;
+            all.push_back(std::move(*version));
+            return true;
+          }
+          whole = false;
+          found(numbered("version ", number_at(key, 8, 4), owner),
+                version ? "it has another number" : version.error().message);
+          return true;
+        });
+    if (!looked) return looked.error();
+    finish();
+    for (const auto& [uid, session] : sessions_)
+      if (!checked_.contains(uid)) check_versions(uid, {});
+    return {};
+  }
+
+  void check_versions(session_uid uid, const std::vector<version_record>& all) {
+    const auto session = sessions_.find(uid);
+    if (session == sessions_.end())
+      found("versions of session number " + std::to_string(uid), "there is no such session");
+    else if (const auto sound = check_session(session->second, all); !sound)
+      found("session '" + session->second.key.id + "'", sound.error().message);
+  }
+
+  result<void> running() {
+    return db_.internals().scan(family::running, {}, {}, [&](std::string_view key, std::string_view value) {
+      const auto turn = decode_running(value, number_at(key, 0));
+      if (turn)
+        ++report_.running;
+      else
+        found("running turn of session number " + std::to_string(number_at(key, 0)), turn.error().message);
+      return true;
+    });
+  }
+
+  result<void> index() {
+    return db_.internals().scan(family::state_index, {}, {}, [&](std::string_view key, std::string_view value) {
+      const state_key of{number_at(key, 0), number_at(key, 8)};
+      const auto entry = decode_entry(value, of);
+      if (entry)
+        entries_.push_back(of);
+      else
+        found("index entry of the " + name_of(of), entry.error().message);
+      return true;
+    });
+  }
+
+  void states() {
+    for (const auto& key : entries_) {
+      const auto state = read_raw_state(db_, key);
+      if (!state)
+        found(name_of(key), state.error().message);
+      else if (!*state)
+        found(name_of(key), "it is in the index, but not there");
+      else
+        ++(key.owner == 0 ? report_.prefixes : report_.states), report_.state_bytes += (**state).size();
+    }
+  }
+
+  result<void> quarantine() {
+    return db_.internals().scan(family::quarantine, {}, {},
+                                [&](std::string_view, std::string_view) { return ++report_.set_aside > 0; });
+  }
+
+  database& db_;
+  verification report_;
+  std::map<session_uid, session_record> sessions_;
+  std::map<session_uid, bool> checked_;
+  std::vector<state_key> entries_;
+};
+
+}  // namespace
+
+verification verify(database& db) { return verifier(db).run(); }
+
+}  // namespace skein::storage
