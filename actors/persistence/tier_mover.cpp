@@ -40,7 +40,13 @@ tier_mover::tier_mover(const tier_limits& limits, std::size_t state_bytes, std::
 bool tier_mover::load(const state_key& key) {
   if (loading_.contains(key)) return true;
   const std::size_t room = std::max(limits_.ram_bytes_max, state_bytes_) + limits_.dirty_bytes_max;
-  if (cache_.count().ram_bytes + (loading_.size() + 1) * state_bytes_ > room) return false;
+  const std::size_t reserved = (loading_.size() + 1) * state_bytes_;
+  cache_.reserve(reserved);
+  move(disk_works_, false);
+  if (!cache_.readable(key) || cache_.count().ram_bytes + reserved > room) {
+    cache_.reserve(reserved - state_bytes_);
+    return false;
+  }
   loading_.insert(key);
   runner_.run([this, key, states = states_]() -> aftermath {
     const auto began = std::chrono::steady_clock::now();
@@ -49,6 +55,7 @@ bool tier_mover::load(const state_key& key) {
     const std::uint64_t took = microseconds_since(began);
     return [this, key, got, took] {
       loading_.erase(key);
+      cache_.reserve(loading_.size() * state_bytes_);
       moves_.load_us += took;
       if (*got && **got) {
         ++moves_.loads;
@@ -95,6 +102,7 @@ void tier_mover::remove_from_disk(std::vector<state_key> keys) {
 }
 
 void tier_mover::move(bool disk_works, bool flush) {
+  disk_works_ = disk_works;
   auto decided = cache_.plan(time_.now(), wall_(), disk_works, flush);
   for (const auto& key : decided.write) begin_write(key);
   if (!decided.drop_disk.empty()) remove_from_disk(std::move(decided.drop_disk));

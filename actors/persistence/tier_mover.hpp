@@ -41,7 +41,8 @@ class tier_mover {
   [[nodiscard]] tiered_cache& cache() { return cache_; }
   [[nodiscard]] const tiered_cache& cache() const { return cache_; }
 
-  /// Begins to read a state that is on disk. False: RAM has no room for it before others are given back.
+  /// Begins to read a state that is on disk. False: RAM has no room for it until others are given back or
+  /// written; what can make room for it begins to.
   [[nodiscard]] bool load(const state_key& key);
   [[nodiscard]] bool loading(const state_key& key) const { return loading_.contains(key); }
   /// Drops, and begins to write, what is due.
@@ -65,6 +66,7 @@ class tier_mover {
   wall_clock wall_;
   events told_;
   std::set<state_key> loading_;
+  bool disk_works_ = false;  // when it was last looked at
   move_counts moves_;
 };
 

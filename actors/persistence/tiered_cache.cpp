@@ -342,8 +342,9 @@ void tiered_cache::write_behind(steady_time now, bool flush, decisions& out) {
 }
 
 void tiered_cache::shrink_ram(bool disk_works, decisions& out) {
+  const std::size_t budget = limits_.ram_bytes_max - std::min(limits_.ram_bytes_max, reserved_);
   const auto over = [&](std::size_t slack) {
-    return ram_bytes_ > limits_.ram_bytes_max + slack ||
+    return ram_bytes_ > budget + slack ||
            (limits_.ram_states_max > 0 && ram_by_use_.size() > limits_.ram_states_max && slack == 0);
   };
   for (auto it = ram_by_use_.begin(); it != ram_by_use_.end() && over(0);) {

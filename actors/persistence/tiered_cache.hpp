@@ -80,6 +80,8 @@ class tiered_cache {
   [[nodiscard]] label label_of(const state_key& key) const;
 
   // ---- decisions ----
+  /// So much of the budget in RAM is for states that are being read.
+  void reserve(std::size_t bytes) { reserved_ = bytes; }
   struct decisions {
     std::vector<state_key> write;      ///< to disk; answer each with written()
     std::vector<state_key> drop_disk;  ///< from disk; done as soon as said
@@ -143,6 +145,7 @@ class tiered_cache {
   std::set<std::tuple<worth, std::uint64_t, state_key>> disk_by_worth_;
   std::set<std::pair<steady_time, state_key>> dirty_by_age_;
   std::uint64_t uses_ = 0, ram_bytes_ = 0, disk_bytes_ = 0, dirty_bytes_ = 0, writing_bytes_ = 0;
+  std::size_t reserved_ = 0;
   std::uint32_t vram_ = 0, writing_ = 0;
   std::uint64_t ram_drops_ = 0, disk_drops_ = 0;
 };

@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -84,6 +85,7 @@ struct keeper_bench {
   void crash() {
     files->freeze();
     close();
+    files->heal();
     files->thaw();
   }
   void close() {
@@ -108,6 +110,15 @@ struct keeper_bench {
     time.advance(by);
     ms += std::chrono::duration_cast<std::chrono::milliseconds>(by).count();
     pump();
+  }
+  /// Until the disk takes writes again, for which RocksDB looks in its own time.
+  void recover() {
+    files->heal();
+    for (int i = 0; i < 10'000 && !sessions->disk_works(); ++i) {
+      pass(3s);
+      if (!sessions->disk_works()) std::this_thread::sleep_for(1ms);
+    }
+    BOOST_REQUIRE(sessions->disk_works());
   }
   /// Lets everything happen that can, at this time.
   void pump() {
