@@ -194,8 +194,7 @@ void generation_call::prepared(result<prepared_call> call) {
     }
     turn_->set_prompt(call->prompts.front());
   }
-  const std::size_t copies =
-      (turn_ ? 2 : 0) + (context_->persistence ? 1 : 0);  // of the prompt: for the log, to look up
+  const std::size_t copies = turn_ ? 2 : 0;  // of the prompt: for notes and for the log
   if (!hold(held_bytes(*call) + copies * call->prompts.front().size() * sizeof(token_id))) return;
   if (!call->request.seed_given) call->request.sampling.seed = local_random()();
   auto head = make_head(call->request);

@@ -30,6 +30,7 @@ void prefix_use::found(persistence::prefix_found found) {
 void prefix_use::apply(device::submit& message) {
   const auto rest = tokens_->begin() + found_.position;
   message.prompt.assign(rest, tokens_->end());
+  tokens_.reset();  // from now on the device holds them
   if (found_.state) message.from = {std::move(found_.state), found_.key};
   if (!may_keep_) return;
   for (const auto& wanted : std::exchange(found_.keep, {}))

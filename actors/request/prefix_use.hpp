@@ -27,7 +27,7 @@ class prefix_use {
   /// Tokens that need not be fed.
   [[nodiscard]] std::uint32_t position() const { return found_.position; }
 
-  /// Puts the beginning, the rest of the tokens and the wanted copies into the message.
+  /// Puts the beginning, the rest of the tokens and the wanted copies into the message; once.
   void apply(device::submit& message);
   /// Keys that were wanted and that no device will answer, since nothing was submitted, or may not be.
   [[nodiscard]] std::vector<persistence::state_key> unanswered();
