@@ -113,6 +113,7 @@ std::optional<open_entry> session_keeper::fork_by_name(const session_key& key) {
   open_entry made;
   made.key = key;
   made.source = (*origin)->uid;
+  made.source_version = name->second;
   made.tree = forked(from, name->second, {log_.new_uid(), key}, ports_.wall());
   made.uid = made.tree->record().uid;
   return made;
@@ -196,6 +197,7 @@ void session_keeper::make_provisional(open_entry& entry, const open_session& q) 
   if (auto forked = fork_by_name(entry.key)) {
     entry.uid = forked->uid;
     entry.source = forked->source;
+    entry.source_version = forked->source_version;
     entry.tree = std::move(forked->tree);
   } else {
     session_record record;

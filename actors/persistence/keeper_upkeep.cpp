@@ -133,6 +133,7 @@ void session_keeper::handle(fork_session&& q) {
     return refuse(q.reply, ok.error());
   target.uid = tree.record().uid;
   target.source = (*from)->uid;
+  target.source_version = version;
   target.tree = std::move(tree);
   target.in_log = true;
   book_.numbered(target);
@@ -224,6 +225,12 @@ void session_keeper::finish_removal(const removal& r) {
       book_.forget_content(entry);
       ++count;
     } else {
+      if (!trouble && entry.in_log) {
+        std::vector<version_record> all;
+        for (const auto& [id, v] : entry.tree->versions()) all.push_back(v);
+        log_.distrust(entry.tree->record(), all);
+        entry.unsaved = true;
+      }
       trouble = removed.error();
     }
   }

@@ -19,6 +19,12 @@ session_uid number_by_chance() {
   return random() | session_uid{1} << 63;
 }
 
+std::size_t bytes_of(std::span<const version_record> versions) {
+  std::size_t bytes = turn_overhead;
+  for (const auto& v : versions) bytes += turn_overhead + content_bytes(v);
+  return bytes;
+}
+
 }  // namespace
 
 void session_log::fail(const error& why, steady_time now) {
@@ -29,16 +35,20 @@ void session_log::fail(const error& why, steady_time now) {
   next_retry_ = now + retry_pause;
 }
 
-bool session_log::keep(const session_record& session, std::span<const version_record> versions) {
-  std::size_t bytes = unsaved_.contains(session.uid) ? 0 : turn_overhead;
-  for (const auto& v : versions) bytes += turn_overhead + content_bytes(v);
-  if (bytes > unsaved_bytes_max_ || unsaved_bytes_ > unsaved_bytes_max_ - bytes) return false;
+void session_log::keep(const session_record& session, std::span<const version_record> versions, std::size_t bytes) {
   auto& kept = unsaved_[session.uid];
   kept.session = session;
   kept.versions.insert(kept.versions.end(), versions.begin(), versions.end());
   kept.bytes += bytes;
   unsaved_bytes_ += bytes;
-  return true;
+}
+
+void session_log::distrust(const session_record& session, std::span<const version_record> versions) {
+  if (const auto it = unsaved_.find(session.uid); it != unsaved_.end()) {
+    unsaved_bytes_ -= it->second.bytes;
+    unsaved_.erase(it);
+  }
+  keep(session, versions, bytes_of(versions));  // above the ceiling too: what was on disk must not be lost
 }
 
 result<durability> session_log::commit(const session_record& session, std::span<const version_record> versions,
@@ -48,7 +58,11 @@ result<durability> session_log::commit(const session_record& session, std::span<
     if (written) return !on_disk() ? durability::memory : wanted == durability::power ? wanted : durability::process;
     fail(written.error(), now);
   }
-  if (keep(session, versions)) return durability::memory;
+  const std::size_t bytes = bytes_of(versions);
+  if (bytes <= unsaved_bytes_max_ && unsaved_bytes_ <= unsaved_bytes_max_ - bytes) {
+    keep(session, versions, bytes);
+    return durability::memory;
+  }
   return error{
       error_kind::no_space,
       "the disk takes no turns at present, and memory has no room for more of them (sessions.unsaved_bytes_max)", ""};

@@ -40,6 +40,8 @@ class session_log {
   void forget_running(session_uid uid);
   /// Of a session with all that belongs to it.
   [[nodiscard]] result<void> remove(const session_record& session, steady_time now);
+  /// A removal failed: nobody knows how much of the session the log still has. All of it is written again.
+  void distrust(const session_record& session, std::span<const version_record> versions);
   [[nodiscard]] session_uid new_uid();
 
   /// Whether writes fail at present; then reads still work.
@@ -64,7 +66,7 @@ class session_log {
     std::size_t bytes = 0;
   };
   void fail(const error& why, steady_time now);
-  [[nodiscard]] bool keep(const session_record& session, std::span<const version_record> versions);
+  void keep(const session_record& session, std::span<const version_record> versions, std::size_t bytes);
 
   std::shared_ptr<storage::database> db_;
   storage::session_store store_;
