@@ -243,6 +243,62 @@ void add_bench(CLI::App& app, command& chosen) {
   sub->add_option("--json", into.json, "File for all figures as JSON");
 }
 
+/// `skein state ACTION`: each action has the flags that it needs.
+void add_state(CLI::App& app, command& chosen) {
+  auto* state = app.add_subcommand("state", "Look after the sessions of a server that does not run");
+  state->require_subcommand(1);
+  const auto add = [&](state_action action, const std::string& name, const std::string& help) {
+    auto [sub, made] = add_command<state_command>(*state, chosen, name, help);
+    made->action = action;
+    sub->add_option("--state-dir", made->state_dir, "The server's state directory")->required();
+    return std::pair<CLI::App*, state_command*>(sub, made.get());
+  };
+  const auto add_tenant = [](CLI::App& sub, state_command& into) {
+    sub.add_option("--tenant", into.tenant, "Whose sessions")->capture_default_str();
+  };
+  const auto add_id = [&](CLI::App& sub, state_command& into) {
+    sub.add_option("id", into.id, "Name of the session")->required();
+    add_tenant(sub, into);
+  };
+  const auto add_key = [](CLI::App& sub, state_command& into, const std::string& help) {
+    sub.add_option("--key-file", into.key_file, help);
+  };
+  const auto add_json = [](CLI::App& sub, state_command& into) { sub.add_flag("--json", into.json, "Print JSON"); };
+
+  if (const auto [sub, into] = add(state_action::list, "list", "All sessions, by name"); true) {
+    add_tenant(*sub, *into);
+    add_json(*sub, *into);
+  }
+  if (const auto [sub, into] = add(state_action::info, "info", "One session and the tree of its versions"); true) {
+    add_id(*sub, *into);
+    add_json(*sub, *into);
+  }
+  if (const auto [sub, into] = add(state_action::export_session, "export", "Write a session to one file"); true) {
+    add_id(*sub, *into);
+    sub->add_option("--out", into->file, "The file")->required();
+    sub->add_flag("!--no-states", into->with_states, "Texts and tokens alone; states are built again from them");
+    add_key(*sub, *into, "Sign with the key in this file");
+  }
+  if (const auto [sub, into] = add(state_action::import_session, "import", "Take a session in from a file"); true) {
+    sub->add_option("file", into->file, "What export wrote")->required();
+    sub->add_option("--as", into->new_id, "Name of the session; default: as in the file");
+    sub->add_flag("--replace", into->replace, "In place of a session of that name");
+    add_tenant(*sub, *into);
+    add_key(*sub, *into, "Take it only if it is signed with the key in this file");
+  }
+  if (const auto [sub, into] = add(state_action::remove, "delete", "Delete a session"); true) add_id(*sub, *into);
+  if (const auto [sub, into] = add(state_action::fork, "fork", "Copy a session up to one of its versions"); true) {
+    add_id(*sub, *into);
+    sub->add_option("new", into->new_id, "Name of the copy")->required();
+    sub->add_option("--version-number", into->version, "The version; default: the newest one of the conversation");
+  }
+  if (const auto [sub, into] = add(state_action::verify, "verify", "Read everything and report what is damaged"); true)
+    add_json(*sub, *into);
+  add(state_action::compact, "compact", "Give back the space of what was deleted");
+  if (const auto [sub, into] = add(state_action::backup, "backup", "Copy everything into a new state directory"); true)
+    sub->add_option("into", into->file, "The directory, which must not exist")->required();
+}
+
 /// What to say of a first word that is no command; nothing when it is one, or a flag.
 std::optional<error> not_a_command(const CLI::App& app, const std::vector<std::string>& arguments) {
   if (arguments.empty() || arguments.front().starts_with('-')) return std::nullopt;
@@ -273,6 +329,7 @@ result<command> parse_command_line(std::span<const std::string> arguments) {
   add_score(app, chosen);
   add_tokenize(app, chosen);
   add_inspect(app, chosen);
+  add_state(app, chosen);
   add_bench(app, chosen);
   add_check_config(app, chosen);
   if (!modern->empty() && (modern->front() == "help" || modern->front() == "version")) modern->front().insert(0, "--");

@@ -91,8 +91,35 @@ struct bench_engine_command {
   std::filesystem::path json;  ///< empty: the table alone
 };
 
+/// What is done to the sessions of a server that does not run.
+enum class state_action : std::uint8_t {
+  list,
+  info,
+  export_session,
+  import_session,
+  remove,
+  fork,
+  verify,
+  compact,
+  backup
+};
+
+struct state_command {
+  state_action action = state_action::list;
+  std::filesystem::path state_dir;
+  tenant_id tenant = default_tenant;
+  std::string id;                        ///< of the session
+  std::string new_id;                    ///< fork, and import: empty: as in the file
+  std::optional<std::uint32_t> version;  ///< fork; none: the head
+  std::filesystem::path file;            ///< export, import; backup: the directory
+  std::filesystem::path key_file;        ///< holds the key of signatures; empty: none
+  bool with_states = true;               ///< export
+  bool replace = false;                  ///< import: a session of that name
+  bool json = false;                     ///< list, info, verify
+};
+
 using command = std::variant<print_text, serve_command, check_config_command, generate_command, logits_command,
-                             score_command, tokenize_command, inspect_command, bench_engine_command>;
+                             score_command, tokenize_command, inspect_command, state_command, bench_engine_command>;
 
 /// Continues a prompt; text (or ids) to stdout as it comes.
 [[nodiscard]] result<void> generate(const generate_command& what);
@@ -104,6 +131,9 @@ using command = std::variant<print_text, serve_command, check_config_command, ge
 [[nodiscard]] result<void> tokenize(const tokenize_command& what);
 /// Prints what a checkpoint holds.
 [[nodiscard]] result<void> inspect(const inspect_command& what);
+/// Looks after the sessions in a state directory. Errors: conflict where a server has it open, damaged where records
+/// are.
+[[nodiscard]] result<void> state(const state_command& what);
 /// Measures decode and prefill, and the device's limits in the same run: a table to stdout, a line a case to stderr.
 [[nodiscard]] result<void> bench_engine(const bench_engine_command& what);
 

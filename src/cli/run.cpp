@@ -38,6 +38,7 @@ struct runner {
   int operator()(const score_command& what) const { return done(score(what)); }
   int operator()(const tokenize_command& what) const { return done(tokenize(what)); }
   int operator()(const inspect_command& what) const { return done(inspect(what)); }
+  int operator()(const state_command& what) const { return done(state(what)); }
   int operator()(const bench_engine_command& what) const { return done(bench_engine(what)); }
 };
 

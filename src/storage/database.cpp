@@ -4,6 +4,10 @@
 
 namespace skein::storage {
 
+std::filesystem::path database_directory(const std::filesystem::path& state_directory) {
+  return state_directory / "sessions";
+}
+
 database::database(std::unique_ptr<impl> inside) : impl_(std::move(inside)) {}
 database::~database() = default;
 

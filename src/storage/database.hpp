@@ -22,6 +22,9 @@ struct database_options {
   rocksdb::Env* environment = nullptr;  ///< tests put faults in; null: the system's
 };
 
+/// Where the database lies in a server's state directory.
+[[nodiscard]] std::filesystem::path database_directory(const std::filesystem::path& state_directory);
+
 /// A RocksDB with our column families, opened and owned in one place: sessions, versions, running, states (blobs),
 /// prefixes (blobs), state index, quarantine, meta (format version). rocksdb::Status becomes our error here and travels
 /// no further. Errors of open: conflict (another process has it, or a newer format; both versions named), damaged, io,

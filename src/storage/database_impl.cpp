@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/log.hpp"
+#include "storage/plain_errors.hpp"
 #include "storage/record_codec.hpp"
 #include "storage/rocksdb_options.hpp"
 #include "storage/rocksdb_status.hpp"
@@ -103,7 +104,7 @@ result<void> database::impl::look_at_format() {
   }
   rocksdb::DB* opened = nullptr;
   std::vector<rocksdb::ColumnFamilyHandle*> one;
-  auto settings = options_of_database(options, env, [](bool) {});
+  auto settings = options_of_database(options, env, [] {});
   auto descriptors = options_of_families(options);
   descriptors.resize(1);
   const auto status = rocksdb::DB::OpenForReadOnly(settings, directory, descriptors, &one, &opened);
@@ -154,7 +155,7 @@ result<void> database::impl::start_format() {
 }
 
 result<void> database::impl::open_families(bool read_only) {
-  auto settings = options_of_database(options, env, [this](bool now) { failing = now; });
+  auto settings = options_of_database(options, env, [this] { failing = true; });
   const auto descriptors = options_of_families(options);
   rocksdb::DB* opened = nullptr;
   std::vector<rocksdb::ColumnFamilyHandle*> all;
@@ -253,10 +254,9 @@ bool database::impl::probe() {
       changes.put(family::meta, probe_key, encode_number(record_kind::counter, 0));
     });
   };
-  if (try_it()) return true;
-  // RocksDB waits for more space than there may ever be (that of a write buffer), and after some errors it does not
-  // recover at all. So we look ourselves, and open it again.
-  return disk_takes_writes() && open_again() && try_it();
+  // After a failed write RocksDB takes no more until it is opened again, which costs reads if that fails too. So we
+  // look first whether it can succeed.
+  return try_it() || (disk_takes_writes() && open_again() && try_it());
 }
 
 bool database::impl::disk_takes_writes() {
@@ -265,7 +265,6 @@ bool database::impl::disk_takes_writes() {
   return env->DeleteFile(name).ok() && taken;
 }
 
-/// After an error that RocksDB cannot get over while it runs.
 bool database::impl::open_again() {
   const std::unique_lock alone(gate);
   if (options.read_only) return false;

@@ -82,7 +82,8 @@ struct database::impl {
 
   const database_options options;
   const std::string directory;
-  std::unique_ptr<rocksdb::Env> memory;  ///< where there is no directory
+  std::unique_ptr<rocksdb::Env> memory;       ///< where there is no directory
+  const std::unique_ptr<rocksdb::Env> plain;  ///< see plain_errors
   rocksdb::Env* const env;
   std::atomic<bool> failing{false};
   /// A write failed in this opening: RocksDB aborts when a log file that could not be written is written once more,

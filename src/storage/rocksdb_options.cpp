@@ -33,16 +33,13 @@ class log_forwarder final : public rocksdb::Logger {
 
 class failure_listener final : public rocksdb::EventListener {
  public:
-  explicit failure_listener(std::function<void(bool)> failing) : failing_(std::move(failing)) {}
+  explicit failure_listener(std::function<void()> failed) : failed_(std::move(failed)) {}
   void OnBackgroundError(rocksdb::BackgroundErrorReason, rocksdb::Status* error) override {
-    if (!error->ok()) failing_(true);
-  }
-  void OnErrorRecoveryEnd(const rocksdb::BackgroundErrorRecoveryInfo& info) override {
-    if (info.new_bg_error.ok()) failing_(false);
+    if (!error->ok()) failed_();
   }
 
  private:
-  std::function<void(bool)> failing_;
+  std::function<void()> failed_;
 };
 
 rocksdb::ColumnFamilyOptions records(const std::shared_ptr<rocksdb::Cache>& cache) {
@@ -78,7 +75,7 @@ rocksdb::ColumnFamilyOptions blobs(const std::shared_ptr<rocksdb::Cache>& cache,
 }  // namespace
 
 rocksdb::DBOptions options_of_database(const database_options& options, rocksdb::Env* env,
-                                       std::function<void(bool)> failing) {
+                                       std::function<void()> failed) {
   rocksdb::DBOptions db;
   db.env = env;
   db.create_if_missing = options.create;
@@ -89,12 +86,13 @@ rocksdb::DBOptions options_of_database(const database_options& options, rocksdb:
   db.max_total_wal_size = options.write_buffer_bytes;
   db.wal_recovery_mode = rocksdb::WALRecoveryMode::kPointInTimeRecovery;
   db.max_manifest_file_size = 4 << 20;
-  db.allow_fallocate = false;  // it would take the size of the write buffer from a small disk at once
+  db.allow_fallocate = false;       // it would take the size of the write buffer from a small disk at once
+  db.max_bgerror_resume_count = 0;  // database::probe does that, on the thread that asks for it
   db.stats_dump_period_sec = 0;
   db.stats_persist_period_sec = 0;
   db.info_log = std::make_shared<log_forwarder>();
   db.info_log_level = rocksdb::WARN_LEVEL;
-  db.listeners.push_back(std::make_shared<failure_listener>(std::move(failing)));
+  db.listeners.push_back(std::make_shared<failure_listener>(std::move(failed)));
   return db;
 }
 

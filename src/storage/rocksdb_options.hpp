@@ -8,10 +8,9 @@
 
 namespace skein::storage {
 
-/// Options of the whole database. `failing` is told when RocksDB cannot write in the background (true) and when it has
-/// recovered (false), on RocksDB's threads.
+/// Options of the whole database. `failed` is told when RocksDB could not write in the background, on its threads.
 [[nodiscard]] rocksdb::DBOptions options_of_database(const database_options& options, rocksdb::Env* env,
-                                                     std::function<void(bool)> failing);
+                                                     std::function<void()> failed);
 
 /// All column families by name with their options, in the order of `family`.
 [[nodiscard]] std::vector<rocksdb::ColumnFamilyDescriptor> options_of_families(const database_options& options);

@@ -15,7 +15,9 @@ bool is_lock(const rocksdb::Status& status, std::string_view text) {
 
 error_kind kind_of(const rocksdb::Status& status, std::string_view text) {
   if (is_lock(status, text)) return error_kind::conflict;
-  if (status.IsNoSpace() || status.subcode() == rocksdb::Status::kNoSpace) return error_kind::no_space;
+  if (status.IsNoSpace() || text.find("No space left on device") != text.npos ||
+      text.find("Disk quota exceeded") != text.npos)
+    return error_kind::no_space;
   if (status.IsCorruption()) return error_kind::damaged;
   if (status.IsPathNotFound()) return error_kind::missing_file;
   return error_kind::io;

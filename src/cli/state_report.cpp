@@ -1,0 +1,125 @@
+#include "cli/state_report.hpp"
+
+#include <algorithm>
+#include <ctime>
+
+#include "protocol/json_writer.hpp"
+
+namespace skein::cli {
+namespace {
+
+using storage::session_record;
+using storage::version_id;
+using storage::version_record;
+
+/// "2026-11-21T20:18:00Z"; empty for what no calendar has.
+std::string utc(std::int64_t unix_ms) {
+  const std::time_t seconds = unix_ms / 1000;
+  std::tm parts{};
+  char text[32];
+  if (!gmtime_r(&seconds, &parts) || std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts) == 0) return {};
+  return text;
+}
+
+bool has_state(std::span<const version_id> stored, version_id version) {
+  return std::ranges::find(stored, version) != stored.end();
+}
+
+void write(protocol::json_writer& json, const session_record& s) {
+  json.key("id").value(s.key.id).key("tenant").value(s.key.tenant).key("model").value(s.model_identity);
+  json.key("initial_state").value(s.initial_state).key("head").value(s.head).key("versions").value(s.versions);
+  json.key("tokens").value(s.total_tokens).key("log_bytes").value(s.log_bytes);
+  json.key("created").value(utc(s.created_ms)).key("used").value(utc(s.used_ms));
+}
+
+std::string line(const std::string& name, const std::string& value) {
+  return name + std::string(name.size() < 16 ? 16 - name.size() : 1, ' ') + value + '\n';
+}
+
+}  // namespace
+
+std::string printable(std::string_view name) {
+  std::string shown(name);
+  std::ranges::replace_if(
+      shown, [](unsigned char c) { return c < 0x20 || c == 0x7f; }, '?');
+  return shown;
+}
+
+std::string sessions_text(std::span<const session_record> sessions) {
+  std::string text;
+  for (const auto& s : sessions)
+    text += printable(s.key.id) + '\t' + std::to_string(s.versions) + " versions\t" + std::to_string(s.total_tokens) +
+            " tokens\tused " + utc(s.used_ms) + '\n';
+  return text;
+}
+
+std::string sessions_json(std::span<const session_record> sessions) {
+  std::string text;
+  protocol::json_writer json(text);
+  json.begin_array();
+  for (const auto& s : sessions) {
+    json.begin_object();
+    write(json, s);
+    json.end_object();
+  }
+  json.end_array();
+  return text + '\n';
+}
+
+std::string session_text(const session_record& s, std::span<const version_record> versions,
+                         std::span<const version_id> stored) {
+  std::string text = line("id", printable(s.key.id)) + line("tenant", printable(s.key.tenant)) +
+                     line("model", s.model_identity) + line("initial_state", s.initial_state) +
+                     line("head", std::to_string(s.head)) + line("versions", std::to_string(s.versions)) +
+                     line("tokens", std::to_string(s.total_tokens)) + line("log_bytes", std::to_string(s.log_bytes)) +
+                     line("created", utc(s.created_ms)) + line("used", utc(s.used_ms));
+  for (const auto& v : versions)
+    text += line("version " + std::to_string(v.id),
+                 "after " + std::to_string(v.parent) + ", " + std::to_string(v.prompt_tokens) + " + " +
+                     std::to_string(v.tokens.size() - v.prompt_tokens) + " tokens, " + utc(v.created_ms) +
+                     (v.unfinished ? ", unfinished" : "") + (has_state(stored, v.id) ? ", state stored" : ""));
+  return text;
+}
+
+std::string session_json(const session_record& s, std::span<const version_record> versions,
+                         std::span<const version_id> stored) {
+  std::string text;
+  protocol::json_writer json(text);
+  json.begin_object();
+  write(json, s);
+  json.key("tree").begin_array();
+  for (const auto& v : versions) {
+    json.begin_object().key("version").value(v.id).key("parent").value(v.parent);
+    json.key("prompt_tokens").value(v.prompt_tokens).key("tokens").value(v.tokens.size());
+    json.key("total_tokens").value(v.total_tokens).key("created").value(utc(v.created_ms));
+    json.key("finish_reason").value(v.finish_reason).key("unfinished").value(v.unfinished);
+    json.key("state_stored").value(has_state(stored, v.id)).end_object();
+  }
+  json.end_array().end_object();
+  return text + '\n';
+}
+
+std::string verification_text(const storage::verification& found) {
+  std::string text =
+      line("sessions", std::to_string(found.sessions)) + line("versions", std::to_string(found.versions)) +
+      line("running", std::to_string(found.running)) + line("states", std::to_string(found.states)) +
+      line("prefixes", std::to_string(found.prefixes)) + line("state_bytes", std::to_string(found.state_bytes)) +
+      line("set_aside", std::to_string(found.set_aside)) + line("damaged", std::to_string(found.damaged_count));
+  for (const auto& one : found.damaged) text += printable(one.record) + ": " + printable(one.why) + '\n';
+  return text;
+}
+
+std::string verification_json(const storage::verification& found) {
+  std::string text;
+  protocol::json_writer json(text);
+  json.begin_object().key("sessions").value(found.sessions).key("versions").value(found.versions);
+  json.key("running").value(found.running).key("states").value(found.states).key("prefixes").value(found.prefixes);
+  json.key("state_bytes").value(found.state_bytes).key("set_aside").value(found.set_aside);
+  json.key("damaged").value(found.damaged_count).key("findings").begin_array();
+  for (const auto& one : found.damaged)
+    json.begin_object().key("record").value(one.record).key("why").value(one.why).end_object();
+  json.end_array().end_object();
+  return text + '\n';
+}
+
+}  // namespace skein::cli

@@ -1,0 +1,28 @@
+#pragma once
+#include <span>
+#include <string>
+
+#include "storage/records.hpp"
+#include "storage/verify.hpp"
+
+/// What `skein state` prints: lines for people, JSON for programs. No texts of conversations in either.
+namespace skein::cli {
+
+[[nodiscard]] std::string sessions_text(std::span<const storage::session_record> sessions);
+[[nodiscard]] std::string sessions_json(std::span<const storage::session_record> sessions);
+
+/// `stored`: the versions whose state is stored.
+[[nodiscard]] std::string session_text(const storage::session_record& session,
+                                       std::span<const storage::version_record> versions,
+                                       std::span<const storage::version_id> stored);
+[[nodiscard]] std::string session_json(const storage::session_record& session,
+                                       std::span<const storage::version_record> versions,
+                                       std::span<const storage::version_id> stored);
+
+[[nodiscard]] std::string verification_text(const storage::verification& found);
+[[nodiscard]] std::string verification_json(const storage::verification& found);
+
+/// A session's name with what a terminal would act on left out.
+[[nodiscard]] std::string printable(std::string_view name);
+
+}  // namespace skein::cli
