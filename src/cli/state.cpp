@@ -43,7 +43,8 @@ result<std::string> signature_key(const state_command& what) {
 result<void> write_file(const std::filesystem::path& path, const std::string& bytes) {
   const std::filesystem::path part = path.string() + ".part";
   std::ofstream file(part, std::ios::binary | std::ios::trunc);
-  file.write(bytes.data(), static_cast<std::streamsize>(bytes.size())).close();
+  file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  file.close();
   std::error_code failed;
   if (file) std::filesystem::rename(part, path, failed);
   if (file && !failed) return {};

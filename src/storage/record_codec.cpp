@@ -81,7 +81,7 @@ void write_fields(record_writer& out, const version_record& record) { version_fi
 void read_fields(record_reader& in, session_record& r) {
   session_fields(in, r);
   if (in.faulty()) return;
-  if (r.key.id.empty()) in.fault("the session has no name");
+  if (r.key.id.empty() || r.key.id.size() > session_id_bytes_max) in.fault("the session has no proper name");
   if (r.head > r.last_version) in.fault("the head is beyond the last version");
   if (r.versions > r.last_version) in.fault("there are more versions than numbers were given out");
 }

@@ -20,6 +20,8 @@ struct session_key {
   auto operator<=>(const session_key&) const = default;
 };
 
+inline constexpr std::size_t session_id_bytes_max = 256;
+
 /// A session's number in a database: never used again, so that nothing of a deleted session can show in a new one of
 /// the same name.
 using session_uid = std::uint64_t;

@@ -65,6 +65,9 @@ std::optional<session_file> branch(const session_file& from, version_id version)
 
 result<session_record> put_in(database& db, session_store& store, session_file file, const session_key& as,
                               bool replace) {
+  if (as.id.empty() || as.id.size() > session_id_bytes_max)
+    return error{error_kind::invalid_argument,
+                 "a session's name has 1 to " + std::to_string(session_id_bytes_max) + " bytes", "id"};
   const auto there = store.find(as);
   if (!there) return there.error();
   if (*there && !replace) return error{error_kind::conflict, "there is a " + quoted(as) + " already", {}};

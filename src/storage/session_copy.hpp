@@ -17,8 +17,8 @@ namespace skein::storage {
 /// The way from the beginning to a version as a session by itself; nothing: there is no such version.
 [[nodiscard]] std::optional<session_file> branch(const session_file& from, version_id version);
 
-/// Stores it as a new session. Errors: conflict (there is one of that name, and `replace` is not set), and those of
-/// writing.
+/// Stores it as a new session. Errors: conflict (there is one of that name, and `replace` is not set), invalid_argument
+/// (the name), and those of writing.
 [[nodiscard]] result<session_record> put_in(database& db, session_store& store, session_file file,
                                             const session_key& as, bool replace);
 

@@ -104,7 +104,9 @@ BOOST_AUTO_TEST_CASE(fields_that_cannot_be_true_are_refused) {
     v.total_tokens = 1;
   });
   auto session = test::random_session(random, 1, "");
-  refused(decode_session(encode_session(session)), error_kind::damaged, "no name");
+  refused(decode_session(encode_session(session)), error_kind::damaged, "no proper name");
+  session.key.id = std::string(257, 'a');
+  refused(decode_session(encode_session(session)), error_kind::damaged, "no proper name");
   session.key.id = "a";
   session.head = session.last_version + 1;
   refused(decode_session(encode_session(session)), error_kind::damaged, "head");

@@ -1,0 +1,235 @@
+// Shows what `skein state` does to the sessions in a directory, and what it says when it cannot; by running the built
+// program on directories that the storage library wrote.
+#include <boost/test/unit_test.hpp>
+#include <fstream>
+
+#include <simdjson.h>
+#include "storage/database_impl.hpp"
+#include "storage/session_store.hpp"
+#include "storage/state_store.hpp"
+#include "storage/storage_keys.hpp"
+#include "tests/cli/run_skein.hpp"
+#include "tests/storage/random_records.hpp"
+#include "tests/support/oracle.hpp"
+
+using namespace skein;
+using namespace skein::storage;
+
+namespace {
+
+const std::string secret = "kx7Q2vLm9ZpR4tWc8YbN3sHd6JfGa1Ue";  // does not shrink, so that it can be found in files
+
+/// A state directory with sessions s0, s1, ... of a few versions each, all of whose states are stored.
+struct state_folder {
+  test::temporary_folder folder;
+  std::vector<test::random_tree> trees;
+
+  explicit state_folder(std::uint32_t sessions = 3) {
+    test::random_cases random;
+    const auto db = open();
+    session_store store(db);
+    state_store states(db, test::small_layout(), "model", state_type::fp32);
+    for (std::uint32_t i = 0; i < sessions; ++i) {
+      auto tree = test::random_tree_of(random, store.new_uid().value(), "s" + std::to_string(i), 3);
+      tree.session.model_identity = "model";
+      tree.versions[1].answer = secret + std::to_string(i);
+      BOOST_REQUIRE(store.commit(tree.session, tree.versions, false));
+      for (const auto& v : tree.versions)
+        BOOST_REQUIRE(states.put({"model", default_tenant, {tree.session.uid, v.id}, v.total_tokens}, state()));
+      trees.push_back(std::move(tree));
+    }
+  }
+  static std::vector<float> state() {
+    test::random_cases random;
+    return test::random_state(random, test::small_layout());
+  }
+  std::shared_ptr<database> open() const { return test::opened(database_directory(folder.path())); }
+  std::string path(const std::string& name) const { return folder.path() / name; }
+
+  test::outcome run(std::vector<std::string> words) const {
+    words.insert(words.begin(), "state");
+    words.insert(words.end(), {"--state-dir", folder.path()});
+    return test::run_skein(words);
+  }
+  std::string succeed(const std::vector<std::string>& words) const {
+    const auto ended = run(words);
+    BOOST_REQUIRE_MESSAGE(ended.exit_code == 0, words.front() << ": " << ended.err);
+    return ended.out;
+  }
+  void fail(const std::vector<std::string>& words, int code, const std::string& needle) const {
+    const auto ended = run(words);
+    BOOST_TEST(ended.exit_code == code, words.front() << " ended with " << ended.exit_code);
+    BOOST_TEST(ended.err.find(needle) != std::string::npos, ended.err << " lacks " << needle);
+    BOOST_TEST(ended.err.starts_with("skein: "), ended.err);
+  }
+  /// Whether the bytes stand in any file.
+  bool holds(const std::string& bytes) const {
+    for (const auto& file : std::filesystem::recursive_directory_iterator(database_directory(folder.path()))) {
+      std::ifstream in(file.path(), std::ios::binary);
+      const std::string all{std::istreambuf_iterator<char>(in), {}};
+      if (all.find(bytes) != std::string::npos) return true;
+    }
+    return false;
+  }
+};
+
+/// The session under a name has the versions and states of `tree`, as far as `version`'s way goes.
+void expect_like(const state_folder& in, const std::string& id, const test::random_tree& tree, std::size_t versions) {
+  const auto db = in.open();
+  session_store store(db);
+  const auto session = store.find({default_tenant, id}).value();
+  BOOST_REQUIRE(session.has_value());
+  const auto found = store.versions(session->uid).value();
+  BOOST_TEST(found.size() == versions);
+  state_store states(db, test::small_layout(), "model", state_type::fp32);
+  for (const auto& v : found) {
+    BOOST_TEST((v == tree.versions[v.id - 1]));
+    const auto state = states.get({session->uid, v.id}).value();
+    BOOST_REQUIRE(state.has_value());
+    BOOST_TEST((state->state == state_folder::state()));
+  }
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(sessions_are_listed_and_described) {
+  const state_folder in;
+  const auto text = in.succeed({"list"});
+  for (const auto* name : {"s0\t3 versions", "s1\t3 versions", "s2\t3 versions"})
+    BOOST_TEST(text.find(name) != std::string::npos, text);
+  simdjson::dom::parser parser;
+  const simdjson::dom::array all = parser.parse(in.succeed({"list", "--json"}));
+  BOOST_TEST(all.size() == 3u);
+  BOOST_TEST(std::string_view(all.at(1)["id"]) == "s1");
+  BOOST_TEST(std::string_view(all.at(1)["model"]) == "model");
+  BOOST_TEST(in.succeed({"list", "--tenant", "nobody"}).empty());
+
+  const auto about = in.succeed({"info", "s1"});
+  BOOST_TEST(about.find("version 3") != std::string::npos, about);
+  BOOST_TEST(about.find("state stored") != std::string::npos, about);
+  BOOST_TEST(about.find(secret) == std::string::npos);
+  const simdjson::dom::element one = parser.parse(in.succeed({"info", "s1", "--json"}));
+  BOOST_TEST(simdjson::dom::array(one["tree"]).size() == 3u);
+  BOOST_TEST(bool(one["tree"].at(2)["state_stored"]));
+  in.fail({"info", "s9"}, 66, "no session 's9'");
+}
+
+BOOST_AUTO_TEST_CASE(a_session_goes_to_another_directory_as_a_file) {
+  const state_folder from, to(1);
+  const std::string file = from.path("session"), key = from.path("key"), other = from.path("other");
+  std::ofstream(key) << "a key that both servers know\n";
+  std::ofstream(other) << "another\n";
+  from.succeed({"export", "s2", "--out", file, "--key-file", key});
+  to.fail({"import", file, "--key-file", other}, 77, "signed with another key");
+  to.succeed({"import", file, "--key-file", key});
+  expect_like(to, "s2", from.trees[2], 3);
+  to.fail({"import", file}, 65, "already");
+  to.succeed({"import", file, "--replace"});
+  to.succeed({"import", file, "--as", "copy"});
+  expect_like(to, "s2", from.trees[2], 3);
+  expect_like(to, "copy", from.trees[2], 3);
+  expect_like(to, "s0", to.trees[0], 3);
+  to.fail({"import", file, "--as", std::string(257, 'a')}, 64, "256 bytes");
+
+  from.succeed({"export", "s2", "--out", file, "--no-states"});
+  from.fail({"import", file, "--as", "x", "--key-file", key}, 77, "not signed");
+  std::fstream(file, std::ios::binary | std::ios::in | std::ios::out).seekp(40).put('\x7f');
+  from.fail({"import", file, "--as", "x"}, 65, "damaged");
+  from.fail({"import", from.path("none")}, 66, "none");
+  from.fail({"export", "s2", "--out", from.path("no/such/folder")}, 74, "cannot write");
+  BOOST_TEST(to.succeed({"verify"}).find("damaged         0") != std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(a_fork_has_the_way_to_its_version) {
+  const state_folder in;
+  const auto& tree = in.trees[0];
+  std::size_t length = 0;
+  for (auto at = tree.session.head; at != beginning; at = tree.versions[at - 1].parent) ++length;
+  in.succeed({"fork", "s0", "branch"});
+  expect_like(in, "branch", tree, length);
+  in.succeed({"fork", "s0", "first", "--version-number", "1"});
+  expect_like(in, "first", tree, 1);
+  in.succeed({"fork", "s0", "empty", "--version-number", "0"});
+  in.fail({"fork", "s0", "x", "--version-number", "9"}, 66, "no version 9");
+  in.fail({"fork", "s0", "s1"}, 65, "already");
+  in.succeed({"verify"});
+}
+
+BOOST_AUTO_TEST_CASE(deletion_leaves_nothing_behind) {
+  const state_folder in;
+  BOOST_TEST(in.holds(secret + "1"));
+  in.succeed({"delete", "s1"});
+  in.succeed({"compact"});
+  BOOST_TEST(!in.holds(secret + "1"));
+  BOOST_TEST(!in.holds(keys::of_session({default_tenant, "s1"})));
+  BOOST_TEST(in.holds(secret + "0"));
+  expect_like(in, "s0", in.trees[0], 3);
+  in.fail({"delete", "s1"}, 66, "no session");
+}
+
+BOOST_AUTO_TEST_CASE(verification_names_every_damaged_record) {
+  const state_folder in;
+  BOOST_TEST(in.succeed({"verify"}).find("states          9") != std::string::npos);
+  const auto uid = in.trees[1].session.uid;
+  BOOST_REQUIRE(in.open()->internals().write(safety::logged, [&](change_list& changes) {
+    changes.put(family::versions, keys::of_version(uid, 2), "torn");
+    changes.put(family::states, keys::of_state({uid, 3}), "torn");
+    changes.erase(family::sessions, keys::of_session(in.trees[2].session.key));
+  }));
+  const std::string number = std::to_string(uid);
+  for (int again = 0; again < 2; ++again) {  // it changes nothing
+    const auto ended = in.run({"verify"});
+    BOOST_TEST(ended.exit_code == 65);
+    BOOST_TEST(ended.err == "skein: 3 records are damaged\n");
+    for (const auto& record :
+         {"version 2 of session number " + number, "state of version 3 of session number " + number,
+          "versions of session number " + std::to_string(in.trees[2].session.uid) + ": there is no such session"})
+      BOOST_TEST(ended.out.find(record) != std::string::npos, ended.out << " lacks " << record);
+  }
+  simdjson::dom::parser parser;
+  const simdjson::dom::element report = parser.parse(in.run({"verify", "--json"}).out);
+  BOOST_TEST(std::uint64_t(report["damaged"]) == 3u);
+  BOOST_TEST(simdjson::dom::array(report["findings"]).size() == 3u);
+}
+
+BOOST_AUTO_TEST_CASE(a_backup_is_a_state_directory) {
+  const state_folder in;
+  const test::temporary_folder other;
+  const std::string into = other.path() / "backup";
+  in.succeed({"backup", into});
+  in.succeed({"delete", "s0"});
+  const auto listed = test::run_skein({"state", "list", "--state-dir", into});
+  BOOST_TEST(listed.exit_code == 0);
+  BOOST_TEST(listed.out.find("s0\t") != std::string::npos, listed.out);
+  BOOST_TEST(test::run_skein({"state", "verify", "--state-dir", into}).exit_code == 0);
+  in.fail({"backup", into}, 65, "exists already");
+  in.fail({"backup", "/proc/no"}, 74, "cannot make");
+}
+
+BOOST_AUTO_TEST_CASE(a_running_server_keeps_its_directory) {
+  const state_folder in;
+  const auto server = in.open();
+  for (const std::vector<std::string>& words :
+       std::vector<std::vector<std::string>>{{"list"},
+                                             {"info", "s0"},
+                                             {"export", "s0", "--out", in.path("f")},
+                                             {"delete", "s0"},
+                                             {"fork", "s0", "x"},
+                                             {"verify"},
+                                             {"compact"},
+                                             {"backup", in.path("b")}})
+    in.fail(words, 65, "a server runs on");
+  BOOST_TEST(!std::filesystem::exists(in.path("b")));
+}
+
+BOOST_AUTO_TEST_CASE(a_directory_that_is_none) {
+  const test::temporary_folder empty;
+  for (const std::string action : {"list", "verify", "compact"}) {
+    const auto ended = test::run_skein({"state", action, "--state-dir", empty.path() / "no"});
+    BOOST_TEST(ended.exit_code == 66);
+    BOOST_TEST(ended.err.find("no database") != std::string::npos, ended.err);
+  }
+  BOOST_TEST(!std::filesystem::exists(empty.path() / "no"));
+  BOOST_TEST(test::run_skein({"state"}).exit_code == 64);
+  BOOST_TEST(test::run_skein({"state", "list"}).exit_code == 64);
+}
