@@ -26,7 +26,8 @@ void session_keeper::resolve(open_entry& entry) {
   for (auto at = path.rbegin(); at != path.rend(); ++at) {
     const version_id version = (*at)->id;
     for (const session_uid owner : {entry.uid, entry.source}) {
-      const auto key = owner != 0 ? cache.find(owner, version) : std::nullopt;
+      const bool shared = owner == entry.uid || version <= entry.source_version;
+      const auto key = shared ? cache.find(owner, version) : std::nullopt;
       if (!key) continue;
       if (auto state = cache.lend(*key, ports_.wall())) return give_state(entry, version, *key, std::move(state));
       w.awaits = *key;

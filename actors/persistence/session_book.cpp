@@ -64,6 +64,7 @@ void session_book::forget_content(open_entry& entry) {
     attempts_.erase(entry.uid);
   }
   entry.uid = entry.source = 0;
+  entry.source_version = storage::beginning;
   entry.tree.reset();
   entry.in_log = entry.unsaved = entry.provisional = false;
   entry.expected.clear();

@@ -46,6 +46,7 @@ struct open_entry {
   bool in_log = false;               ///< the log has a record of it
   bool provisional = false;          ///< the turn that runs is to make it; goes with that turn if it fails
   session_uid source = 0;            ///< forked from this one, whose states serve it too; 0: none
+  version_id source_version = 0;     ///< up to here: later ones of the same number are others
   bool removing = false;             ///< it is about to go: turns wait
   bool unsaved = false;              ///< the log does not have all of it
   std::optional<running_writer> writer;

@@ -29,7 +29,8 @@ class session_tree {
  public:
   /// A session without versions.
   explicit session_tree(session_record record) : record_(std::move(record)) {}
-  /// As it was stored. damaged: a version without its parent, or a head that is not there.
+  /// As it was stored; versions that the record does not know are left out. damaged: a version without its parent, or a
+  /// head that is not there.
   [[nodiscard]] static result<session_tree> restore(session_record record, std::vector<version_record> versions);
 
   [[nodiscard]] const session_record& record() const { return record_; }

@@ -167,6 +167,7 @@ result<void> database::impl::open_families(bool read_only) {
     return why;
   }
   db.reset(opened);
+  spoiled = false;
   std::ranges::copy(all, handles.begin());
   writable = !read_only;
   return {};
@@ -178,10 +179,22 @@ void database::impl::note(const rocksdb::Status& outcome) {
     log::warning("writing to the database fails", {{"directory", directory}, {"text", outcome.ToString()}});
 }
 
+error database::impl::failed(const rocksdb::Status& status) {
+  auto why = from_status(status, "writing to " + directory);
+  spoiled_by = why.kind;
+  spoiled = true;
+  return why;
+}
+
+error database::impl::still_failing() const {
+  return {spoiled_by, directory + " takes no writes since one failed", {}};
+}
+
 result<void> database::impl::write(safety how, const std::function<void(change_list&)>& changes) {
   const std::shared_lock entered(gate);
   if (!db) return closed();
   if (!writable) return error{error_kind::io, directory + " is open for reading alone", {}};
+  if (spoiled) return still_failing();
   change_list list(handles);
   changes(list);
   rocksdb::WriteOptions wish;
@@ -189,7 +202,7 @@ result<void> database::impl::write(safety how, const std::function<void(change_l
   wish.disableWAL = how == safety::buffered;
   const auto status = db->Write(wish, &list.batch());
   note(status);
-  if (!status.ok()) return from_status(status, "writing to " + directory);
+  if (!status.ok()) return failed(status);
   return {};
 }
 
@@ -224,12 +237,13 @@ result<void> database::impl::scan(family where, std::string_view first, std::str
 result<void> database::impl::flush(std::span<const family> of) {
   const std::shared_lock entered(gate);
   if (!db) return closed();
+  if (spoiled) return still_failing();
   std::vector<rocksdb::ColumnFamilyHandle*> wanted;
   for (const family one : of) wanted.push_back(handles[static_cast<std::size_t>(one)]);
   if (of.empty()) wanted.assign(handles.begin(), handles.end());
   const auto status = db->Flush({}, wanted);
   note(status);
-  if (!status.ok()) return from_status(status, "writing to " + directory);
+  if (!status.ok()) return failed(status);
   return {};
 }
 
@@ -241,13 +255,8 @@ bool database::impl::probe() {
   };
   if (try_it()) return true;
   // RocksDB waits for more space than there may ever be (that of a write buffer), and after some errors it does not
-  // recover at all. So we look ourselves, and open it again if it does not resume.
-  if (!disk_takes_writes()) return false;
-  {
-    const std::shared_lock entered(gate);
-    if (db && writable) db->Resume().PermitUncheckedError();
-  }
-  return try_it() || (open_again() && try_it());
+  // recover at all. So we look ourselves, and open it again.
+  return disk_takes_writes() && open_again() && try_it();
 }
 
 bool database::impl::disk_takes_writes() {

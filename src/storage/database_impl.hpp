@@ -77,12 +77,18 @@ struct database::impl {
   [[nodiscard]] bool probe();
 
   void note(const rocksdb::Status& outcome);
+  [[nodiscard]] error failed(const rocksdb::Status& status);
+  [[nodiscard]] error still_failing() const;
 
   const database_options options;
   const std::string directory;
   std::unique_ptr<rocksdb::Env> memory;  ///< where there is no directory
   rocksdb::Env* const env;
   std::atomic<bool> failing{false};
+  /// A write failed in this opening: RocksDB aborts when a log file that could not be written is written once more,
+  /// which its own recovery may do. So nothing is written before the database was opened again.
+  std::atomic<bool> spoiled{false};
+  std::atomic<error_kind> spoiled_by{error_kind::io};
   std::atomic<std::uint32_t> records_set_aside{0};  ///< in quarantine
   std::atomic<std::uint32_t> buffered_flushes{0};
 

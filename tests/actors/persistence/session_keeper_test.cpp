@@ -456,3 +456,16 @@ BOOST_AUTO_TEST_CASE(without_a_folder_everything_is_memory_and_has_a_ceiling) {
   BOOST_TEST((b.opened("s19").state == session_state::continued));
   BOOST_TEST((b.opened("s0").state == session_state::fresh));
 }
+
+BOOST_AUTO_TEST_CASE(a_fork_does_not_take_later_states_of_its_origin_for_its_own) {
+  disk_bench b;
+  b.turn("s", {1}, "a");
+  (void)b.answered<done>(fork_of("s", "t"));
+  b.turn("s", {2}, "b", tokens_t{1, 2});
+  const auto o = b.opened("t");
+  (void)b.ask<turn_committed>(b.commit_of(o, {3}, "c"));
+  b.tell(state_kept{o.key, nullptr});
+  const auto next = b.opened("t");  // version 2 of both
+  BOOST_TEST((*next.resume.state == *state_after(tokens_t{1})));
+  BOOST_TEST(next.resume.feed == tokens_t({3}), boost::test_tools::per_element());
+}

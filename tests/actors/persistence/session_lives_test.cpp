@@ -74,7 +74,8 @@ struct life : keeper_bench {
     const bool state_first = random.below(3) == 0, state_comes = random.below(5) != 0;
     const auto send_state = [&] { tell(state_kept{o.key, state_comes ? state_after(all) : nullptr}); };
     if (state_first) send_state();
-    if (random.below(4) == 0) {
+    // A first turn that broke while the disk failed may come back as a broken answer, which this model does not know.
+    if ((known || !with_faults) && random.below(4) == 0) {
       note_running note{o.lease, {}, "x"};
       note.so_far.tokens = tokens_t(20, 1);
       tell(note);
@@ -147,7 +148,12 @@ struct life : keeper_bench {
 
   void remove(const std::string& id) {
     tell(remove_session{{0, 1}, {default_tenant, id}, false});
-    if (std::holds_alternative<answer>(replies.all.front())) model.erase(id);
+    if (std::holds_alternative<answer>(replies.all.front())) {
+      model.erase(id);
+    } else if (model.contains(id)) {  // refused by the disk, which may have done it
+      for (auto& [number, v] : model[id].versions) v.durable = false;
+      model[id].head_durable = false;
+    }
     replies.all.clear();
   }
 
@@ -166,7 +172,8 @@ struct life : keeper_bench {
         for (const auto& v : description.versions)
           if (!v.unfinished) there[v.id] = v;
       } else {
-        BOOST_REQUIRE((std::get<refused>(r).why.kind == error_kind::not_found));
+        const error& why = std::get<refused>(r).why;
+        BOOST_REQUIRE_MESSAGE((why.kind == error_kind::not_found), why.message);
       }
       for (auto v = session.versions.begin(); v != session.versions.end();) {
         const bool found = there.contains(v->first);
@@ -175,14 +182,22 @@ struct life : keeper_bench {
         if (found) {
           BOOST_REQUIRE_EQUAL(there.at(v->first).parent, v->second.parent);
           BOOST_REQUIRE_EQUAL(there.at(v->first).total_tokens, v->second.all.size());
-          v->second.durable = true;  // as far as it is on disk now
+          v->second.durable |= after_crash || sessions->disk_works();
           there.erase(v->first);
           ++v;
         } else {
           v = session.versions.erase(v);
         }
       }
-      BOOST_REQUIRE(there.empty());
+      BOOST_REQUIRE((there.empty() || (after_crash && with_faults)));
+      if (!there.empty()) {
+        // The disk took what it said it did not: then nobody knows, and the model cannot.
+        const std::string doubtful = id;
+        session = {};
+        it = std::next(it);
+        remove(doubtful);
+        continue;
+      }
       if (!session.versions.empty() && session.head_durable) BOOST_REQUIRE_EQUAL(record.head, session.head);
       if (after_crash) session.head = record.head, session.head_durable = true;
       it = session.versions.empty() ? model.erase(it) : std::next(it);

@@ -166,7 +166,11 @@ BOOST_AUTO_TEST_CASE(a_stored_tree_comes_back_and_a_torn_one_is_refused) {
   refused([](auto&, auto& v) { v[3].id = v[4].id; });
   refused([](auto&, auto& v) { v[0].id = 0; });
   refused([](auto& r, auto&) { r.head = 21; });
-  refused([](auto& r, auto&) { r.last_version = 3; });
+  refused([](auto& r, auto&) { r.last_version = 3; });  // the head is beyond it
+  auto record = t.tree.record();
+  record.last_version = 3;
+  record.head = 2;
+  BOOST_TEST(session_tree::restore(record, all)->versions().size() == 3u);
 }
 
 BOOST_AUTO_TEST_CASE(a_fork_has_the_path_and_nothing_else) {
