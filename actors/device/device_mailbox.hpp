@@ -74,8 +74,8 @@ struct submit {
 /// in place of cancel_row: row_finished(cancelled) follows at once. A second one is ignored.
 struct settle {
   request_id id = 0;
-  std::uint32_t drawn = 0;
-  std::vector<token_id> more;
+  std::uint32_t drawn = 0;     ///< at most as many as were reported
+  std::vector<token_id> more;  ///< each below the vocabulary's size (checked by sender)
 };
 
 /// Stop soon; row_finished(cancelled) follows for each row that still runs. Harmless for an id that is unknown or done.

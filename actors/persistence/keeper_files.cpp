@@ -111,8 +111,11 @@ void session_keeper::take_in(const import_session& q, storage::session_file&& re
   file.session.used_ms = ports_.wall();
   auto tree = session_tree::restore(file.session, file.versions);
   if (!tree) return refuse(q.reply, {error_kind::bad_file, tree.error().message, ""});
-  if (auto ok = log_.commit_to_disk(file.session, file.versions, ports_.time.now()); !ok)
+  if (auto ok = log_.commit_to_disk(file.session, file.versions, ports_.time.now()); !ok) {
+    log_.disown(file.session, entry.tree ? &entry.tree->record() : nullptr);
+    entry.unsaved = entry.tree && log_.has_unsaved(entry.uid);
     return refuse(q.reply, ok.error());
+  }
   if (entry.tree) replace_content(entry);
   entry.uid = file.session.uid;
   entry.tree = std::move(*tree);

@@ -272,6 +272,10 @@ void session_keeper::handle(commit_turn&& q) {
   news.push_back(v);
   const auto how = log_.commit(entry.tree->record_with(v, now_ms), news, q.wanted, ports_.time.now());
   if (!how) {
+    if (entry.provisional)
+      log_.disown(entry.tree->record());
+    else
+      distrust(entry, false);
     fail_turn(entry);
     refuse(q.reply, how.error());
     return advance(entry);
@@ -320,6 +324,15 @@ void session_keeper::fail_turn(open_entry& entry) {
   } else if (noted) {
     log_.forget_running(entry.uid);
   }
+}
+
+/// The log may have more or less of this session than it should.
+void session_keeper::distrust(open_entry& entry, bool versions_too) {
+  std::vector<version_record> all;
+  if (versions_too)
+    for (const auto& [id, v] : entry.tree->versions()) all.push_back(v);
+  log_.distrust(entry.tree->record(), all);
+  entry.unsaved = log_.has_unsaved(entry.uid);
 }
 
 void session_keeper::refuse(const return_address& to, error why) {

@@ -129,8 +129,10 @@ void session_keeper::handle(fork_session&& q) {
   session_tree tree = forked(origin, version, {log_.new_uid(), q.to}, now_ms);
   std::vector<version_record> versions;
   for (const auto& [id, v] : tree.versions()) versions.push_back(v);
-  if (auto ok = log_.commit_to_disk(tree.record(), versions, ports_.time.now()); !ok)
+  if (auto ok = log_.commit_to_disk(tree.record(), versions, ports_.time.now()); !ok) {
+    log_.disown(tree.record());
     return refuse(q.reply, ok.error());
+  }
   target.uid = tree.record().uid;
   target.source = (*from)->uid;
   target.source_version = version;
@@ -155,7 +157,10 @@ void session_keeper::handle(rollback_session&& q) {
   after.total_tokens = entry.tree->total_tokens(q.version);
   after.used_ms = ports_.wall();
   const auto how = log_.commit(after, {}, durability::process, ports_.time.now());
-  if (!how) return refuse(q.reply, how.error());
+  if (!how) {
+    distrust(entry, false);
+    return refuse(q.reply, how.error());
+  }
   entry.unsaved = log_.has_unsaved(entry.uid);
   entry.tree->set_head(q.version, after.used_ms);
   tiers_.cache().set_head(entry.uid, q.version);
@@ -225,12 +230,7 @@ void session_keeper::finish_removal(const removal& r) {
       book_.forget_content(entry);
       ++count;
     } else {
-      if (!trouble && entry.in_log) {
-        std::vector<version_record> all;
-        for (const auto& [id, v] : entry.tree->versions()) all.push_back(v);
-        log_.distrust(entry.tree->record(), all);
-        entry.unsaved = true;
-      }
+      if (!trouble) distrust(entry, true);
       trouble = removed.error();
     }
   }

@@ -88,6 +88,7 @@ class session_keeper {
   void write_note(open_entry& entry);
   void write_notes(steady_time now);
   void fail_turn(open_entry& entry);
+  void distrust(open_entry& entry, bool versions_too);
   void committed(open_entry& entry, running_writer writer, std::uint64_t tokens);
 
   // keeper_states.cpp

@@ -27,7 +27,8 @@ std::size_t bytes_of(std::span<const version_record> versions) {
 
 }  // namespace
 
-void session_log::fail(const error& why, steady_time now) {
+void session_log::fail(const error& why, session_uid whose, steady_time now) {
+  doubtful_ = whose;
   if (!failing_)
     log::error("the disk takes no sessions; turns stay in memory until it does",
                {{"why", why.message}, {"kind", to_string(why.kind)}});
@@ -44,11 +45,16 @@ void session_log::keep(const session_record& session, std::span<const version_re
 }
 
 void session_log::distrust(const session_record& session, std::span<const version_record> versions) {
-  if (const auto it = unsaved_.find(session.uid); it != unsaved_.end()) {
-    unsaved_bytes_ -= it->second.bytes;
-    unsaved_.erase(it);
-  }
-  keep(session, versions, bytes_of(versions));  // above the ceiling too: what was on disk must not be lost
+  if (doubtful_ != session.uid) return;
+  doubtful_ = 0;
+  keep(session, versions, bytes_of(versions));  // above the ceiling too: once for each time that the disk fails
+}
+
+void session_log::disown(const session_record& session, const session_record* named_so) {
+  if (doubtful_ != session.uid) return;
+  doubtful_ = 0;
+  disowned_.push_back(session);
+  if (named_so) keep(*named_so, {}, bytes_of({}));
 }
 
 result<durability> session_log::commit(const session_record& session, std::span<const version_record> versions,
@@ -56,7 +62,7 @@ result<durability> session_log::commit(const session_record& session, std::span<
   if (!failing_) {
     const auto written = store_.commit(session, versions, wanted == durability::power);
     if (written) return !on_disk() ? durability::memory : wanted == durability::power ? wanted : durability::process;
-    fail(written.error(), now);
+    fail(written.error(), session.uid, now);
   }
   const std::size_t bytes = bytes_of(versions);
   if (bytes <= unsaved_bytes_max_ && unsaved_bytes_ <= unsaved_bytes_max_ - bytes) {
@@ -72,7 +78,7 @@ result<void> session_log::commit_to_disk(const session_record& session, std::spa
                                          steady_time now) {
   if (failing_) return error{error_kind::no_space, "the disk takes no sessions at present", ""};
   auto written = store_.commit(session, versions, false);
-  if (!written) fail(written.error(), now);
+  if (!written) fail(written.error(), session.uid, now);
   return written;
 }
 
@@ -87,7 +93,7 @@ void session_log::forget_running(session_uid uid) {
 result<void> session_log::remove(const session_record& session, steady_time now) {
   if (failing_) return error{error_kind::no_space, "the disk takes no changes at present", ""};
   auto removed = store_.remove(session);
-  if (!removed) fail(removed.error(), now);
+  if (!removed) fail(removed.error(), session.uid, now);
   return removed;
 }
 
@@ -108,6 +114,13 @@ std::vector<session_uid> session_log::retry(steady_time now) {
     saved.push_back(uid);
     unsaved_bytes_ -= kept.bytes;
     unsaved_.erase(unsaved_.begin());
+  }
+  while (!disowned_.empty()) {
+    session_record gone = disowned_.back();
+    const auto named = store_.find(gone.key);
+    if (!named || !*named || (*named)->uid != gone.uid) gone.key.id.clear();  // the name is another's by now
+    if (!store_.remove(gone)) return saved;
+    disowned_.pop_back();
   }
   failing_ = false;
   log::info("the disk takes sessions again", {{"written", static_cast<std::uint64_t>(saved.size())}});

@@ -40,8 +40,13 @@ class session_log {
   void forget_running(session_uid uid);
   /// Of a session with all that belongs to it.
   [[nodiscard]] result<void> remove(const session_record& session, steady_time now);
-  /// A removal failed: nobody knows how much of the session the log still has. All of it is written again.
+  /// After a refusal: when the write failed, nobody knows whether the disk took it, and it may show when it is opened
+  /// again. So what the session is, as far as the write may have changed it, is written again as soon as that is
+  /// possible. Nothing where the disk was not asked.
   void distrust(const session_record& session, std::span<const version_record> versions);
+  /// Likewise for a session that was to be made, where its name was another's (else null): what there is of it is
+  /// removed.
+  void disown(const session_record& session, const session_record* named_so = nullptr);
   [[nodiscard]] session_uid new_uid();
 
   /// Whether writes fail at present; then reads still work.
@@ -65,7 +70,7 @@ class session_log {
     std::vector<version_record> versions;
     std::size_t bytes = 0;
   };
-  void fail(const error& why, steady_time now);
+  void fail(const error& why, session_uid whose, steady_time now);
   void keep(const session_record& session, std::span<const version_record> versions, std::size_t bytes);
 
   std::shared_ptr<storage::database> db_;
@@ -73,6 +78,8 @@ class session_log {
   std::size_t unsaved_bytes_max_;
   std::map<session_uid, unsaved> unsaved_;
   std::size_t unsaved_bytes_ = 0;
+  session_uid doubtful_ = 0;  // whose write was the one that failed
+  std::vector<session_record> disowned_;
   bool failing_ = false;
   steady_time next_retry_{};
 };
