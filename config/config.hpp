@@ -62,6 +62,7 @@ struct limit_settings {
   std::uint32_t stops_max = 16;                    ///< stop strings of a request
   std::uint32_t stop_bytes_max = 256;              ///< bytes of one stop string
   std::uint32_t logit_bias_max = 1024;             ///< entries of logit_bias
+  std::uint32_t mixture_max = 8;                   ///< states of one mixture
   std::uint32_t json_depth_max = 64;               ///< nesting of a body
   std::uint64_t response_bytes_max = 32ull << 20;  ///< bytes of a response that is sent whole
 };
@@ -141,7 +142,9 @@ struct model_settings {
   std::string name;  ///< name in the API; empty: the file's name without its ending
   /// Other names that clients may send in the field `model`. Default: what clients of older servers send.
   std::vector<std::string> aliases{"rwkv7", "rwkv"};
-  std::string vocab;  ///< vocabulary file or "bytes"; empty: found beside the model
+  std::string vocab;                    ///< vocabulary file or "bytes"; empty: found beside the model
+  std::string states_dir;               ///< folder of the state-tuning files that clients may load; empty: none
+  std::uint32_t tuned_states_max = 64;  ///< of these that are loaded at once
 };
 
 struct log_settings {

@@ -221,6 +221,8 @@ std::vector<key> make_keys() {
       limit<&l::stop_bytes_max>("stop_bytes_max", 1, limits::stop_bytes_max, "Bytes of one stop string."),
       setting<&config::limits, &l::logit_bias_max>("limits.logit_bias_max", "Entries of logit_bias.")
           .range(0, limits::logit_bias_max),  // not live: the GPU engine has taken room for so many
+      setting<&config::limits, &l::mixture_max>("limits.mixture_max", "States of one mixture of states.")
+          .range(1, limits::mixture_max),
       limit<&l::json_depth_max>("json_depth_max", 4, limits::json_depth_max, "Nesting of a JSON body."),
       limit<&l::response_bytes_max>(
           "response_bytes_max", 65536, limits::response_bytes_max,
@@ -339,6 +341,11 @@ std::vector<key> make_keys() {
       model<&model_settings::aliases>("aliases", "Further names that requests may use."),
       model<&model_settings::vocab>("vocab", "Vocabulary file or bytes; empty: found beside the model.")
           .flag({"--vocab", "--vocab-path"}),
+      model<&model_settings::states_dir>(
+          "states_dir", "Folder of the state-tuning files that clients may load; empty: none may be loaded.")
+          .flag({"--states-dir"}),
+      model<&model_settings::tuned_states_max>("tuned_states_max", "State-tuning files that are loaded at once.")
+          .range(0, limits::tuned_states_max),
 
       log<&log_settings::level>("level", "Least level that is logged.")
           .texts("debug, info, warning, error, off", is_level)

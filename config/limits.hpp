@@ -15,6 +15,7 @@ inline constexpr std::uint32_t header_bytes_max = 64 * 1024;
 inline constexpr std::uint32_t header_fields_max = 1000;
 inline constexpr std::uint64_t body_bytes_max = 256ull << 20;
 inline constexpr std::uint64_t request_wire_bytes_max = 512ull << 20;
+inline constexpr std::uint32_t tuned_states_max = 4096;
 inline constexpr std::uint32_t outbound_bytes_max = 64u << 20;
 inline constexpr std::uint32_t connections_max = 1'000'000;
 inline constexpr std::uint32_t json_depth_max = 256;
@@ -30,6 +31,8 @@ inline constexpr std::uint32_t prompt_tokens_max = 1u << 28;
 inline constexpr std::uint32_t stops_max = 1024;
 inline constexpr std::uint32_t stop_bytes_max = 65536;
 inline constexpr std::uint32_t logit_bias_max = 65536;
+
+inline constexpr std::uint32_t mixture_max = 1024;
 
 inline constexpr std::uint32_t slots_max = 65536;
 inline constexpr std::uint32_t tick_tokens_max = 65536;

@@ -36,6 +36,7 @@ scheduler_options scheduling(const engine::engine_info& info, const device_actor
   s.copies_max = options.copies_max;
   s.vram_states_max = options.vram_states_max;
   s.undo_bytes_max = options.undo_bytes_max;
+  s.mixture_max = options.mixture_max;
   return s;
 }
 

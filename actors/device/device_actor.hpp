@@ -23,6 +23,7 @@ struct device_actor_options {
   std::uint32_t copies_max = 16;
   std::uint32_t vram_states_max = ~0u;
   std::size_t undo_bytes_max = std::size_t{1} << 30;
+  std::uint32_t mixture_max = 8;
 };
 
 /// What other threads may read at any time, for health, metrics and tests.

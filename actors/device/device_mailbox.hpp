@@ -28,6 +28,12 @@ struct beginning {
                        ///< no state a request is rejected as unavailable where no slot holds it any more
 };
 
+/// One of the states of a mixture.
+struct weighted_beginning {
+  beginning from;       ///< a key without its state is not looked for in slots
+  float weight = 1.0f;  ///< its share; the shares' sum counts as 1. Not negative; with 0 it is left out
+};
+
 /// A copy of row 0's state is wanted after so many tokens of the prompt: 1 .. its size. Best effort: above
 /// device_actor_options::copies_max it is answered without a state.
 struct wanted_copy {
@@ -54,6 +60,11 @@ struct submit {
   state_key settles_as;  ///< if set (one row only): when the row is over, its slot waits for settle or cancel
   bool may_cut = false;  ///< with settles_as: fewer tokens than were drawn may be settled (stop strings), so that a
                          ///< copy of the state after the prompt is worth its memory
+  /// If not empty, in place of `from`: the prompt is fed to as many sequences as there are beginnings, and every token
+  /// is drawn from the weighted sum of their logits and fed to all. One row, and nothing is scored, else it is rejected
+  /// as unsupported; too many for the engine or above mixture_max: too_large; weights without a sum: invalid_argument.
+  /// Nothing is copied or settled: such keys are answered with null.
+  std::vector<weighted_beginning> mixture;
 };
 
 /// The text of a row that is over is decided: its state shall be its beginning, its prompt, its first `drawn` tokens
@@ -63,8 +74,8 @@ struct submit {
 /// in place of cancel_row: row_finished(cancelled) follows at once. A second one is ignored.
 struct settle {
   request_id id = 0;
-  std::uint32_t drawn = 0;
-  std::vector<token_id> more;
+  std::uint32_t drawn = 0;     ///< at most as many as were reported
+  std::vector<token_id> more;  ///< each below the vocabulary's size (checked by sender)
 };
 
 /// Stop soon; row_finished(cancelled) follows for each row that still runs. Harmless for an id that is unknown or done.

@@ -1,8 +1,10 @@
 #include "actors/device/scheduler.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 #include <set>
+#include <string>
 #include <utility>
 
 #include "actors/device/sequence.hpp"
@@ -32,8 +34,7 @@ void scheduler::handle(submit&& message, steady_time now) {
   check(!message.rows.empty(), "a request has at least one row");
   check(!requests_.contains(message.id), "a request id is used once");
   if (shutting_down_) return reject(message, {error_kind::unavailable, "the server is shutting down", ""});
-  if (message.from.state && message.from.state->size() != options_.state_floats)
-    return reject(message, {error_kind::internal, "the state to begin with is of another size", ""});
+  if (auto why = objection(message)) return reject(message, std::move(*why));
   // What comes in one delivery queues up before the next plan admits it: free slots count as room.
   const std::size_t room = free_slots_.free();
   if (waiting_requests_ >= options_.waiting_max + room)
@@ -44,24 +45,28 @@ void scheduler::handle(submit&& message, steady_time now) {
   // All that may throw comes before the message is taken, so that somebody can always answer it.
   auto entry = std::make_unique<request>();
   request& r = *entry;
-  r.rows.resize(message.rows.size());
-  news_.reserve(1);
+  r.rows.resize(std::max(message.rows.size(), message.mixture.size()));
+  news_.reserve(message.copies.size() + 1);
   waiting_.push_back(message.client, {message.id, 0});
   requests_.emplace(message.id, std::move(entry));
   r.message = std::move(message);
   r.arrived = now;
   r.rows_left = static_cast<std::uint32_t>(r.rows.size());
-  r.forked = r.rows.size() == 1;
+  r.forked = r.rows.size() == 1 && !r.mixes();
   for (std::uint32_t i = 0; i < r.rows.size(); ++i) {
     r.rows[i].owner = &r;
     r.rows[i].row = i;
   }
   r.rows[0].queued = true;
   if (options_.keeps_states && r.message.settles_as) {
-    if (r.rows.size() == 1)
+    if (r.rows.size() == 1 && !r.mixes())
       r.to_settle.emplace();
     else
       news_.refuse(r.message.settles_as);
+  }
+  if (r.mixes()) {
+    refuse_rest(r);
+    r.message.from = {};
   }
   note_deadline(r.message.queue_deadline);
   note_deadline(r.message.total_deadline);
@@ -93,7 +98,8 @@ void scheduler::handle(cancel&& message, steady_time) {
 void scheduler::handle(cancel_row&& message, steady_time) {
   request* r = find(message.id);
   if (!r || message.row >= r->rows.size() || r->rows[message.row].over) return;
-  check(r->forked, "a row has drawn nothing before its request forked");
+  if (!r->answers(r->rows[message.row])) return;
+  check(r->forked || r->mixes(), "a row has drawn nothing before its request forked");
   finish(r->rows[message.row], finish_cause::cancelled);
 }
 
@@ -106,7 +112,7 @@ void scheduler::handle(resume&& message, steady_time) {
   if (!r || !r->paused) return;
   r->paused = false;
   for (auto& s : r->rows)
-    if (!s.over && s.parked && !s.queued) enqueue(s);
+    if (!s.over && s.parked && !s.queued && r->answers(s)) enqueue(s);
 }
 
 void scheduler::handle(forget&& message, steady_time) {
@@ -178,7 +184,7 @@ void scheduler::end_lost() {
     refuse_rest(r);
     if (!r.admitted) reject(r.message, lost_why_);
     for (auto& s : r.rows) {
-      if (r.admitted && !s.over) emit(r, row_finished{r.message.id, s.row, finish_cause::device_lost});
+      if (r.admitted && !s.over && r.answers(s)) emit(r, row_finished{r.message.id, s.row, finish_cause::device_lost});
       s.over = true;
     }
     requests_.erase(requests_.begin());
@@ -221,7 +227,7 @@ void scheduler::absorb(const engine::tick_result& result, steady_time) {
     sequence& s = r->rows[who.row];
     --s.in_flight;
     if (row.sampled && r->to_settle) r->to_settle->drawn.push_back(row.token);
-    if (s.over) continue;
+    if (s.over || !r->answers(s)) continue;
     if (!row.scores.empty()) emit(*r, prompt_scored{who.id, row.scores});
     if (row.sampled) {
       token t{who.id, who.row, s.drawn, row.token, nullptr};
@@ -290,12 +296,14 @@ void scheduler::settle_fork(request& r) {
 
 void scheduler::end_row(sequence& s, finish_cause cause) {
   check(!s.over);
-  emit(*s.owner, row_finished{s.owner->message.id, s.row, cause});  // first: where it throws, the row waits for its end
+  // First: where it throws, the row waits for its end.
+  if (s.owner->answers(s)) emit(*s.owner, row_finished{s.owner->message.id, s.row, cause});
   s.over = true;
 }
 
 /// The row is over. If its state shall be settled, it stays where it is until its text is decided.
 void scheduler::finish(sequence& s, finish_cause cause) {
+  if (s.owner->mixes()) return drop(*s.owner, cause);
   end_row(s, cause);
   if (s.owner->to_settle && s.owner->admitted)
     dequeue(s);
@@ -345,6 +353,34 @@ scheduler::request* scheduler::find(request_id id) {
 
 void scheduler::emit(const request& r, event e) { outbox_[r.message.reply_to].items.push_back(std::move(e)); }
 
+/// What is wrong with a request as it comes; shares of nothing leave its mixture.
+std::optional<error> scheduler::objection(submit& message) const {
+  const auto fits = [this](const beginning& from) {
+    return !from.state || from.state->size() == options_.state_floats;
+  };
+  if (!fits(message.from)) return error{error_kind::internal, "the state to begin with is of another size", ""};
+  if (message.mixture.empty()) return {};
+
+  float weights = 0;
+  for (const weighted_beginning& part : message.mixture) {
+    if (!fits(part.from)) return error{error_kind::internal, "a state of the mixture is of another size", ""};
+    if (part.from.key && !part.from.state)
+      return error{error_kind::unavailable, "a state of the mixture is not there", ""};
+    if (!(part.weight >= 0)) return error{error_kind::invalid_argument, "weights of a mixture are not negative", ""};
+    weights += part.weight;
+  }
+  if (!std::isfinite(weights) || weights <= 0)
+    return error{error_kind::invalid_argument, "the weights of a mixture have no sum that can be shared", ""};
+  if (message.rows.size() != 1 || message.score_prompt)
+    return error{error_kind::unsupported, "a mixture of states has one answer and scores no prompt", ""};
+  std::erase_if(message.mixture, [](const weighted_beginning& part) { return part.weight == 0; });
+  const std::uint32_t most =
+      std::min({options_.mixture_max, options_.slots, options_.max_tick_rows, options_.max_tick_tokens});
+  if (message.mixture.size() > most)
+    return error{error_kind::too_large, "a mixture holds at most " + std::to_string(most) + " states here", ""};
+  return {};
+}
+
 /// A request that was taken and not admitted.
 void scheduler::reject(request& r, error why) {
   refuse_rest(r);  // first: all that may throw comes before the answer
@@ -365,7 +401,6 @@ void scheduler::reject(const submit& message, error why) {
 
 /// Answers the keys that nothing will come for any more.
 void scheduler::refuse_rest(request& r) {
-  news_.reserve(r.keys_left());
   for (; r.next_copy < r.message.copies.size(); ++r.next_copy) news_.refuse(r.message.copies[r.next_copy].key);
   if (r.to_settle) news_.refuse(r.message.settles_as);
   r.to_settle.reset();

@@ -31,6 +31,10 @@
 /// unless nothing is outside, so that every request can run: one state may pass the ceiling. While such a request waits
 /// for room, nobody is parked for a fresh one behind it, so that the states outside become fewer.
 ///
+/// A mixture of states is one request with a sequence for each of its states. They get their slots together, are parked
+/// and brought back together, and feed all but the last token of the prompt each for itself; from then on they share
+/// their ticks and draw as one.
+///
 /// States come and go besides: a sequence may begin with one, and copies of what a prompt made of it are handed out. A
 /// request that settles keeps its slot when its row is over, until its text is decided. Ticks planned before that may
 /// have fed more than the text has: then the state goes back to the copy at the end of the prompt (or, where there was
@@ -52,6 +56,7 @@ struct scheduler_options {
   bool keeps_states = false;            ///< somebody takes copies and settled states; else their keys are not answered
   std::uint32_t copies_max = 16;        ///< wanted copies on their way out at a time; more are answered without a state
   std::uint32_t vram_states_max = ~0u;  ///< settled states that stay in free slots
+  std::uint32_t mixture_max = 8;        ///< states of one mixture
   std::size_t undo_bytes_max = std::size_t{1} << 30;  ///< of states at the ends of prompts, for answers that are cut
 };
 
@@ -147,6 +152,7 @@ class scheduler {
   void reject(request& r, error why);
   void reject(const submit& message, error why);
   void refuse_rest(request& r);
+  [[nodiscard]] std::optional<error> objection(submit& message) const;
   void end_row(sequence& s, finish_cause cause);
   void leave(sequence& s);
   void finish(sequence& s, finish_cause cause);
@@ -169,9 +175,11 @@ class scheduler {
   void fork_rows(request& r);
   [[nodiscard]] bool lacks_beginning(const request& r) const;
   [[nodiscard]] bool lacks_memory(const request& r) const;
+  [[nodiscard]] bool can_park(const sequence& s) const;
   [[nodiscard]] bool fits_outside(std::size_t more_states) const;
-  void make_room();
+  bool make_room();
   void park(sequence& s);
+  void plan_mixture(request& r);
   void plan_decode(std::span<const std::uint8_t> congested);
   void plan_prefill(std::span<const std::uint8_t> congested);
   [[nodiscard]] std::uint32_t plan_prefill_row(sequence& s, std::uint32_t budget);

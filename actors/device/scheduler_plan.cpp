@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <optional>
+#include <span>
 #include <utility>
 
 #include "actors/device/scheduler.hpp"
@@ -19,10 +20,15 @@ const tick_work& scheduler::plan(steady_time now, std::span<const std::uint8_t> 
   forgotten_.clear();
   for (sequence* s : slots_) {
     if (!s) continue;
-    if (!s->owner->forked && s->fed == s->owner->feed_limit()) fork_rows(*s->owner);
+    if (!s->owner->forked && !s->owner->mixes() && s->fed == s->owner->feed_limit()) fork_rows(*s->owner);
     advance_settling(*s);
   }
-  admit(now);
+  // Whoever is brought back only to be settled may leave at once, and with it what others wait for; a plan without rows
+  // is the last until something comes.
+  for (auto before = ~counts_.finished; before != counts_.finished;) {
+    before = counts_.finished;
+    admit(now);
+  }
 
   std::vector<planned_row> rows;
   if (!spare_plans_.empty()) {
@@ -65,8 +71,9 @@ void scheduler::admit(steady_time now) {
       continue;
     }
     // While memory is saved, only who brings a state back may have another one copied out for it.
-    if (free_slots_.free() == 0 && (!saving || s.parked)) make_room();
-    room = free_slots_.free() > 0;
+    while (free_slots_.free() < r->slots_at_once() && (!saving || s.parked) && make_room()) {
+    }
+    room = free_slots_.free() >= r->slots_at_once();
     if (room) {
       s.queued = false;
       place(s, now);
@@ -80,7 +87,7 @@ void scheduler::admit(steady_time now) {
 
 /// A fresh request of several rows may soon keep a state outside, and one more if somebody is parked for it.
 bool scheduler::lacks_memory(const request& r) const {
-  if (r.admitted || r.rows.size() == 1) return false;
+  if (r.admitted || r.message.rows.size() == 1) return false;
   return states_outside_ + forks_to_come_ > 0 && !fits_outside(free_slots_.free() == 0 ? 2 : 1);
 }
 
@@ -98,42 +105,45 @@ bool scheduler::lacks_beginning(const request& r) const {
 /// Gives a slot to a sequence that waited: fresh, or as it was parked.
 void scheduler::place(sequence& s, steady_time now) {
   request& r = *s.owner;
+  const std::span together = r.mixes() ? std::span(r.rows) : std::span(&s, 1);
   if (s.parked) {
-    take_slot(s, {});
-    work_.commands.push_back(unpark_slot{*s.slot, &r.params(s), s.parked->buffer});
-    leave_outside(s);
+    for (sequence& one : together) {
+      take_slot(one, {});
+      work_.commands.push_back(unpark_slot{*one.slot, &r.params(one), one.parked->buffer});
+      leave_outside(one);
+    }
     return advance_settling(s);
   }
-  begin(s);
-  if (r.admitted) return;
+  for (sequence& one : together) begin(one);
   emit(r, admitted{r.message.id, std::chrono::duration_cast<std::chrono::microseconds>(now - r.arrived)});
   r.admitted = true;
   --waiting_requests_;
-  if (!r.forked) {
+  if (!r.forked && !r.mixes()) {
     r.fork_to_come = true;
     ++forks_to_come_;
   }
   counts_.prompt_tokens += r.prompt_tokens();
-  if (r.feed_limit() == 0) fork_rows(r);  // several rows of a one-token prompt: nothing to share
+  if (r.feed_limit() == 0 && !r.mixes()) fork_rows(r);  // several rows of a one-token prompt: nothing to share
 }
 
 void scheduler::begin(sequence& s) {
   request& r = *s.owner;
-  if (take_slot(s, r.message.from.key)) {
+  if (take_slot(s, r.from(s).key)) {
     work_.commands.push_back(restart_slot{*s.slot, &r.params(s)});
     ++counts_.kept_hits;
   } else {
     begin_afresh(s);
   }
-  if (!r.to_settle) r.message.from.state = nullptr;  // who settles may have to begin once more
+  if (!r.to_settle) r.from(s).state = nullptr;  // who settles may have to begin once more
 }
 
 void scheduler::begin_afresh(sequence& s) {
-  const request& r = *s.owner;
+  request& r = *s.owner;
   work_.commands.push_back(start_slot{*s.slot, &r.params(s)});
-  if (!r.message.from.state) return;
-  work_.commands.push_back(write_slot{*s.slot, r.message.from.state});
-  retire(r.message.from.state, planned_ticks_ + 1);
+  const state_buffer& state = r.from(s).state;
+  if (!state) return;
+  work_.commands.push_back(write_slot{*s.slot, state});
+  retire(state, planned_ticks_ + 1);
 }
 
 /// Row 0 has fed all but the last prompt token: its state is copied for the other rows. Rows that find no free slot
@@ -162,21 +172,30 @@ void scheduler::fork_rows(request& r) {
   }
 }
 
-/// Somebody waits and no slot is free: one that nobody reads gives way, else one that had its turn.
-void scheduler::make_room() {
-  if (parked_ >= options_.parked_max || !fits_outside(1)) return;
+/// Somebody waits and no slot is free: one that nobody reads gives way, else one that had its turn. False when nobody
+/// can.
+bool scheduler::make_room() {
   sequence* best = nullptr;
   for (sequence* s : slots_) {
-    if (!s || !can_decode(*s)) continue;
+    if (!s || !can_park(*s)) continue;
     if (s->owner->paused) {
       best = s;
       break;
     }
     if (s->drawn_this_turn >= options_.turn_tokens && (!best || s->drawn_this_turn > best->drawn_this_turn)) best = s;
   }
-  if (!best) return;
+  if (!best) return false;
   ++counts_.preemptions;
-  park(*best);
+  request& r = *best->owner;
+  for (sequence& s : r.mixes() ? std::span(r.rows) : std::span(best, 1)) park(s);
+  if (!r.paused) enqueue(*best);
+  return true;
+}
+
+/// It draws, and there is room outside for all that must go with it.
+bool scheduler::can_park(const sequence& s) const {
+  const std::size_t states = s.owner->slots_at_once();
+  return can_decode(s) && s.draws_planned > 0 && parked_ + states <= options_.parked_max && fits_outside(states);
 }
 
 void scheduler::park(sequence& s) {
@@ -184,7 +203,6 @@ void scheduler::park(sequence& s) {
   ++parked_;
   work_.commands.push_back(park_slot{*s.slot, s.parked->buffer});
   release(s);
-  if (!s.owner->paused) enqueue(s);
 }
 
 bool scheduler::resting(const sequence& s, std::span<const std::uint8_t> congested) const {
@@ -194,7 +212,11 @@ bool scheduler::resting(const sequence& s, std::span<const std::uint8_t> congest
 }
 
 bool scheduler::can_decode(const sequence& s) const {
-  return !s.over && s.draws_planned > 0 && s.draws_planned < s.owner->params(s).max_tokens;
+  const request& r = *s.owner;
+  if (s.over || !r.answers(s)) return false;
+  if (s.draws_planned > 0) return s.draws_planned < r.params(s).max_tokens;
+  // The sequences of a mixture draw when each has fed the prompt but for its last token.
+  return r.mixes() && std::ranges::all_of(r.rows, [&](const sequence& one) { return one.fed == r.feed_limit(); });
 }
 
 bool scheduler::can_prefill(const sequence& s) const {
@@ -209,6 +231,11 @@ void scheduler::plan_decode(std::span<const std::uint8_t> congested) {
   for (; i < count && work_.plan.rows.size() < ceiling; ++i) {
     sequence* s = slots_[(decode_turn_ + i) % count];
     if (!s || !can_decode(*s) || resting(*s, congested)) continue;
+    if (work_.plan.rows.size() + s->owner->slots_at_once() > ceiling) break;  // the first of the next tick
+    if (s->owner->mixes()) {
+      plan_mixture(*s->owner);
+      continue;
+    }
     engine::row row;
     row.slot = *s->slot;
     row.kind = engine::row_kind::decode;
@@ -217,6 +244,25 @@ void scheduler::plan_decode(std::span<const std::uint8_t> congested) {
     ++s->draws_planned;
   }
   decode_turn_ = (decode_turn_ + i) % count;
+}
+
+/// One row for each state of a mixture, as a group: the last token of the prompt, or the one that was drawn last.
+void scheduler::plan_mixture(request& r) {
+  for (sequence& s : r.rows) {
+    engine::row row;
+    row.slot = *s.slot;
+    row.sample = true;
+    row.group = *r.rows[0].slot + 1;
+    row.weight = r.message.mixture[s.row].weight;
+    if (s.fed < r.prompt_tokens()) {
+      row.kind = engine::row_kind::prefill;
+      row.first_token = static_cast<std::uint32_t>(work_.plan.tokens.size());
+      row.tokens = 1;
+      work_.plan.tokens.push_back(r.message.prompt[s.fed++]);
+    }
+    ++s.draws_planned;
+    plan_row(s, row, false);
+  }
 }
 
 void scheduler::plan_prefill(std::span<const std::uint8_t> congested) {

@@ -57,7 +57,7 @@ struct scheduler::request {
   submit message;
   steady_time arrived{};
   bool admitted = false;
-  bool forked = false;  // rows 1.. have their state; true from the start for a single row
+  bool forked = false;  // rows 1.. have their state; true from the start for a single row, never for a mixture
   bool paused = false;
   bool fork_to_come = false;            // counted in forks_to_come_
   std::uint32_t next_copy = 0;          // of message.copies: those before it were answered, or are promised
@@ -66,13 +66,20 @@ struct scheduler::request {
   std::vector<sequence> rows;
 
   [[nodiscard]] std::uint32_t prompt_tokens() const { return static_cast<std::uint32_t>(message.prompt.size()); }
-  [[nodiscard]] const sampling::sampling_params& params(const sequence& s) const { return message.rows[s.row]; }
-  /// How much of the prompt a row may feed now: all but the last token until the rows have forked.
+  /// Its sequences are the states of a mixture; only the first answers.
+  [[nodiscard]] bool mixes() const { return !message.mixture.empty(); }
+  [[nodiscard]] bool answers(const sequence& s) const { return s.row == 0 || !mixes(); }
+  /// How many slots it must get at a time.
+  [[nodiscard]] std::size_t slots_at_once() const { return mixes() ? rows.size() : 1; }
+  [[nodiscard]] const sampling::sampling_params& params(const sequence& s) const {
+    return message.rows[mixes() ? 0 : s.row];
+  }
+  [[nodiscard]] beginning& from(const sequence& s) { return mixes() ? message.mixture[s.row].from : message.from; }
+  /// How much of the prompt a row may feed now: all but the last token until the rows have forked. A mixture feeds that
+  /// one in a tick of all.
   [[nodiscard]] std::uint32_t feed_limit() const { return forked ? prompt_tokens() : prompt_tokens() - 1; }
   [[nodiscard]] bool settling() const { return to_settle && to_settle->text; }
   [[nodiscard]] bool feeds_text() const { return to_settle && to_settle->feeding; }
-  /// Answers still owed to the state_sink.
-  [[nodiscard]] std::size_t keys_left() const { return message.copies.size() - next_copy + (to_settle ? 1 : 0); }
 };
 
 }  // namespace skein::device

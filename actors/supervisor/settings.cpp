@@ -20,6 +20,7 @@ connection::connection_limits connection_limits(const config::config& c) {
   to.header_fields_max = from.header_fields_max;
   to.body_bytes_max = from.body_bytes_max;
   to.request_wire_bytes_max = from.request_wire_bytes_max;
+  to.upload_bytes_max = c.sessions.file_bytes_max;
   to.body_bytes_per_second_min = from.body_bytes_per_second_min;
   to.outbound_bytes_max = from.outbound_bytes_max;
   to.connections_max = from.connections_max;
@@ -54,6 +55,8 @@ request::service_settings service_settings(const config::config& c, std::string 
   to.queue_timeout = milliseconds(c.queue.queue_timeout_ms);
   to.total_timeout = milliseconds(c.queue.total_timeout_ms);
   to.version = std::move(version);
+  to.states_dir = c.model.states_dir;
+  to.tuned_states_max = c.model.tuned_states_max;
   return to;
 }
 
@@ -72,6 +75,7 @@ device::device_actor_options device_options(const config::config& c) {
   to.parked_bytes_max = c.queue.parked_bytes_max;
   to.copies_max = c.queue.copies_max;
   to.undo_bytes_max = c.queue.undo_bytes_max;
+  to.mixture_max = c.limits.mixture_max;
   to.vram_states_max = c.engine.vram_states_max;
   to.mailbox_max = c.queue.waiting_max + 1024;
   to.prefill_chunk_tokens = c.engine.prefill_chunk_tokens;

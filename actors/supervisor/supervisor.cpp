@@ -24,6 +24,7 @@
 #include "actors/request/api_service.hpp"
 #include "actors/request/event_router.hpp"
 #include "actors/request/reply_router.hpp"
+#include "actors/supervisor/allocator.hpp"
 #include "actors/supervisor/descriptor_limit.hpp"
 #include "actors/supervisor/front_service.hpp"
 #include "actors/supervisor/open_engine.hpp"
@@ -125,6 +126,7 @@ class server {
   std::thread loader_;
   worker_pool workers_;
   request::login_guard logins_;
+  request::tuned_states tuned_;
   std::shared_ptr<request::service_context> loading_context_ = std::make_shared<request::service_context>();
   std::shared_ptr<request::service_context> context_ = std::make_shared<request::service_context>();
   const device::device_counters no_counters_;
@@ -225,6 +227,7 @@ void server::start_actors(opened_parts parts) {
   context_->time = &real_clock();
   context_->connections = &listener_->counts();
   context_->logins = &logins_;
+  context_->tuned = &tuned_;
   context_->run_long = [this](std::function<void()> work) { return workers_.run(std::move(work)); };
 
   device_ = std::make_unique<device::device_actor>(
@@ -359,6 +362,7 @@ server::~server() {
 }  // namespace
 
 result<void> serve(const config::config& settings) {
+  return_large_blocks();
   std::signal(SIGPIPE, SIG_IGN);  // a reader that leaves is an error code, not the end of the process
   allow_connections(settings.limits.connections_max);
   server s(settings);

@@ -104,6 +104,23 @@ submit request(request_id id, std::vector<token_id> prompt, std::uint32_t budget
   return s;
 }
 
+/// Sends one prompt after many states and mixtures.
+struct asker {
+  device_actor& actor;
+  listener& all;
+  const std::vector<token_id>& prompt;
+  request_id& last_id;
+
+  std::vector<token_id> operator()(std::vector<weighted_beginning> mixture, state_buffer from = nullptr) const {
+    submit s = request(++last_id, prompt, 12);
+    s.rows[0].seed = 1;
+    s.from.state = std::move(from);
+    s.mixture = std::move(mixture);
+    BOOST_REQUIRE(actor.inbox().push(std::move(s)));
+    return all.wait_for_end(last_id);
+  }
+};
+
 enum class way { slot, host, prefill };
 
 constexpr request_id turns = 20;
@@ -209,6 +226,33 @@ BOOST_DATA_TEST_CASE(copies_inside_a_prompt_are_states_to_begin_with, data::make
     BOOST_REQUIRE((end && same));
     BOOST_TEST((*end == *same));
   }
+}
+
+BOOST_DATA_TEST_CASE(a_mixture_of_states_draws_as_one, data::make(test::engines_under_test())) {
+  listener all;
+  device_actor actor(sample.make({.slots = 3, .max_tick_tokens = 8, .max_tick_rows = 3}), {}, all, real_clock(), {},
+                     &all);
+  const std::vector<token_id> first = {1, 2, 3, 4, 5}, second = {9, 8, 7}, prompt = {6, 6, 11, 12, 3, 4, 5, 20, 21, 22};
+  for (const auto& [id, text] : {std::pair{request_id{1}, first}, {2, second}}) {
+    submit s = request(id, text, 1);
+    s.copies = {{{0, id}, static_cast<std::uint32_t>(text.size())}};
+    BOOST_REQUIRE(actor.inbox().push(std::move(s)));
+  }
+  const state_buffer one = all.wait_for_state({0, 1}), two = all.wait_for_state({0, 2});
+  BOOST_REQUIRE((one && two));
+
+  request_id id = 2;
+  const asker answer{actor, all, prompt, id};
+  const auto of_one = answer({}, one), of_two = answer({}, two);
+  BOOST_TEST(of_one != of_two);
+  // Halves of one state's logits add up to all of them, to the bit.
+  BOOST_TEST(answer({{{one, {}}, 3}, {{one, {}}, 3}}) == of_one, boost::test_tools::per_element());
+  BOOST_TEST(answer({{{one, {}}, 0}, {{two, {}}, 2}}) == of_two, boost::test_tools::per_element());
+  BOOST_TEST(answer({{{one, {}}, 1e-30f}, {{two, {}}, 1}}) == of_two, boost::test_tools::per_element());
+  const auto both = answer({{{one, {}}, 1}, {{two, {}}, 1}});
+  BOOST_TEST(both.size() == 12u);
+  BOOST_TEST(both == answer({{{one, {}}, 1}, {{two, {}}, 1}}), boost::test_tools::per_element());
+  BOOST_TEST(answer({{{one, {}}, 1}, {{two, {}}, 1}, {{nullptr, {}}, 1}}).size() == 12u);
 }
 
 BOOST_AUTO_TEST_CASE(a_lost_device_answers_every_key_once) {

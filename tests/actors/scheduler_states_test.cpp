@@ -2,9 +2,9 @@
 // slots that keep them; stepped by hand against the model of an engine (scheduler_world). Every state that the sink
 // gets must be the hash of exactly the tokens that it stands for, and every key is answered once.
 #include <boost/test/unit_test.hpp>
+#include <limits>
 
 #include "tests/actors/scheduler_world.hpp"
-#include "tests/support/random_cases.hpp"
 
 namespace {
 
@@ -68,6 +68,9 @@ BOOST_AUTO_TEST_CASE(copies_above_their_ceiling_are_refused_at_once) {
   for (const auto& [key, a] : w.asked) taken += a.state != nullptr;
   BOOST_TEST(taken == 2u);
   BOOST_TEST(w.schedule.counts().copies_refused == 2u);
+  for (int i = 0; i < 2; ++i) w.send({.prompt = {1, 2}, .copies = {2}});  // the others have arrived
+  w.run_dry();
+  BOOST_TEST(w.schedule.counts().copies_taken == 4u);
 }
 
 BOOST_AUTO_TEST_CASE(a_position_outside_the_prompt_is_answered_with_nothing) {
@@ -330,6 +333,107 @@ BOOST_AUTO_TEST_CASE(a_forgotten_owner_leaves_nothing_in_slots) {
   BOOST_TEST(zero == 2u);
 }
 
+BOOST_AUTO_TEST_CASE(a_mixture_draws_as_one) {
+  for (const std::size_t length : {1u, 2u, 40u})
+    for (const std::uint32_t budget : {0u, 1u, 20u}) {
+      world w(small(4));
+      const std::vector<token_id> prompt(length, 3);
+      const auto id = w.send({.prompt = prompt, .budget = budget, .mixture = {{11, 1}, {0, 2}, {13, 0.5f}}});
+      const auto other = w.send({.prompt = prompt, .budget = budget, .mixture = {{11, 1}}});
+      const auto alone = w.send({.prompt = prompt, .budget = budget, .beginning = 11, .from = begin_with(11)});
+      w.run_dry();
+      w.judge();
+      for (const auto one : {id, other, alone}) BOOST_TEST(w.clients[one].over());
+      BOOST_TEST(w.schedule.counts().slots_used == 0u);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_mixture_gets_its_ticks_when_not_all_fit) {
+  scheduler_options o = small(5);
+  o.max_tick_rows = 4;
+  world w(o);
+  for (int i = 0; i < 2; ++i) w.send({.prompt = endless_prompt(), .budget = endless});
+  for (int i = 0; i < 3; ++i) w.turn();
+  const auto id = w.send({.prompt = endless_prompt(), .budget = 9, .mixture = {{1, 1}, {2, 1}, {3, 1}}});
+  for (int i = 0; i < 40; ++i) w.turn();
+  BOOST_TEST(w.clients[id].over());
+  w.judge();
+}
+
+BOOST_AUTO_TEST_CASE(a_share_of_nothing_takes_no_slot) {
+  world w(small(1));
+  const auto id = w.send({.prompt = {1, 2}, .mixture = {{11, 0}, {12, 1}, {13, 0}}});
+  w.clients[id].wish.mixture = {{12, 1}};
+  w.run_dry();
+  w.judge();
+  BOOST_TEST(w.clients[id].over());
+  BOOST_TEST(!w.clients[id].refused);
+}
+
+BOOST_AUTO_TEST_CASE(a_mixture_gives_way_and_comes_back_whole) {
+  scheduler_options o = small(3);
+  o.parked_bytes_max = 3 * state_bytes;
+  world w(o);
+  const auto mixture =
+      w.send({.prompt = endless_prompt(), .budget = 60, .who = "a", .mixture = {{1, 1}, {2, 1}, {3, 1}}});
+  for (int i = 0; i < 12; ++i) w.turn();
+  const auto other = w.send({.prompt = {2}, .budget = 3, .who = "b"});
+  std::uint32_t most = 0;
+  for (int i = 0; i < 12; ++i) {
+    w.turn();
+    most = std::max(most, w.schedule.counts().parked);
+  }
+  BOOST_TEST(most == 3u);
+  BOOST_TEST(w.clients[other].over());
+  BOOST_TEST(!w.clients[mixture].over());
+  w.run_dry();
+  w.judge();
+  BOOST_TEST(w.clients[mixture].over());
+}
+
+BOOST_AUTO_TEST_CASE(impossible_mixtures_are_refused) {
+  const float none = std::numeric_limits<float>::quiet_NaN(), all = std::numeric_limits<float>::max();
+  const auto refusal = [](scheduler_options o, order wish) {
+    world w(o);
+    const auto id = w.send(std::move(wish));
+    w.run_dry();
+    w.judge_keys();
+    return w.clients[id].refused;
+  };
+  using enum error_kind;
+  BOOST_TEST(
+      (refusal(small(4), {.prompt = {1}, .copies = {1}, .settles = true, .mixture = {{1, 0}}}) == invalid_argument));
+  BOOST_TEST((refusal(small(4), {.prompt = {1}, .mixture = {{1, -1}, {2, 3}}}) == invalid_argument));
+  BOOST_TEST((refusal(small(4), {.prompt = {1}, .mixture = {{1, none}}}) == invalid_argument));
+  BOOST_TEST((refusal(small(4), {.prompt = {1}, .mixture = {{1, all}, {2, all}}}) == invalid_argument));
+  BOOST_TEST((refusal(small(2), {.prompt = {1}, .mixture = {{1, 1}, {2, 1}, {3, 1}}}) == too_large));
+  BOOST_TEST((refusal(small(4), {.prompt = {1}, .n = 2, .mixture = {{1, 1}}}) == unsupported));
+  BOOST_TEST((refusal(small(4), {.prompt = {1}, .scored = true, .mixture = {{1, 1}}}) == unsupported));
+  scheduler_options o = small(4);
+  o.mixture_max = 1;
+  BOOST_TEST((refusal(o, {.prompt = {1}, .mixture = {{1, 1}, {2, 1}}}) == too_large));
+  // Its keys are answered at once, with nothing.
+  BOOST_TEST((!refusal(small(4), {.prompt = {1}, .copies = {1}, .settles = true, .mixture = {{1, 1}}})));
+}
+
+BOOST_AUTO_TEST_CASE(a_refusal_that_lacks_memory_is_told_once) {
+  world w(small(1));
+  w.send({.prompt = endless_prompt(), .budget = 6});
+  w.turn();
+  for (int i = 0; i < 2; ++i)  // one finds room for the answers to its keys
+    w.send({.prompt = std::vector<token_id>(200, 1),
+            .patience = 5ms,
+            .copies = std::vector<std::uint32_t>(200, 7),
+            .settles = true});
+  w.time.advance(1s);
+  w.fails_from = 8000;
+  BOOST_CHECK_THROW(w.turn(), std::bad_alloc);
+  w.fails_from = 0;
+  w.lose_device();
+  w.judge_keys();
+  for (auto& [id, c] : w.clients) BOOST_TEST(c.over());
+}
+
 BOOST_AUTO_TEST_CASE(a_lost_device_answers_every_key) {
   world w(small(3));
   const auto kept = w.send({.prompt = {1}, .budget = 2, .settles = true});
@@ -347,172 +451,4 @@ BOOST_AUTO_TEST_CASE(a_lost_device_answers_every_key) {
   w.send({.prompt = {1}, .copies = {1}, .settles = true});
   w.read_events();
   w.judge_keys();
-}
-
-namespace {
-
-/// One seeded life of sessions among other requests.
-class random_life {
- public:
-  explicit random_life(std::uint64_t seed) : random_(seed), w_(options(random_)) {}
-
-  void live() {
-    const std::size_t steps = 20 + random_() % 200;
-    const std::size_t last = random_() % 4 ? steps : random_() % steps;  // then the device is lost
-    for (std::size_t i = 0; i < steps; ++i) {
-      if (i == last) return lose();
-      if (shutdown_at_ == 0 && random_() % 400 == 0) begin_shutdown();
-      step();
-    }
-    end();
-  }
-
- private:
-  static scheduler_options options(std::mt19937_64& random) {
-    scheduler_options o = small(1 + static_cast<std::uint32_t>(random() % 6));
-    o.max_tick_tokens = 1 + static_cast<std::uint32_t>(random() % 20);
-    o.max_tick_rows = 1 + static_cast<std::uint32_t>(random() % 8);
-    o.turn_tokens = 1 + static_cast<std::uint32_t>(random() % 10);
-    o.parked_max = static_cast<std::uint32_t>(random() % 5);
-    o.parked_bytes_max = random() % 4 * state_bytes;
-    o.copies_max = static_cast<std::uint32_t>(random() % 5);
-    o.vram_states_max = static_cast<std::uint32_t>(random() % 7);
-    o.undo_bytes_max = random() % 4 * state_bytes;
-    return o;
-  }
-
-  void step() {
-    const request_id some = w_.last_id ? 1 + random_() % w_.last_id : 0;
-    switch (random_() % 12) {
-      case 0:
-      case 1: return send();
-      case 2:
-        if (some && random_() % 3 == 0) w_.cancel(some);
-        return;
-      case 3:
-        if (some) w_.schedule.handle(device::pause{some}, w_.time.now());
-        return;
-      case 4:
-        if (some) w_.schedule.handle(resume{some}, w_.time.now());
-        return;
-      case 5:
-      case 6:
-        if (some) settle(some);
-        return;
-      case 7:
-        if (some && random_() % 4 == 0) cancel_row(some);
-        return;
-      case 8:
-        if (random_() % 4 == 0) w_.schedule.handle(forget{random_() % 7}, w_.time.now());
-        return;
-      default: {
-        std::vector<std::uint8_t> congested(3);
-        for (auto& c : congested) c = random_() % 8 == 0;
-        w_.turn(congested);
-      }
-    }
-  }
-
-  void send() {
-    order o{.prompt = random_prompt(random_, 40)};
-    o.n = random_() % 4 ? 1 : 1 + static_cast<std::uint32_t>(random_() % 4);
-    o.budget = static_cast<std::uint32_t>(random_() % 30);
-    o.scored = random_() % 4 == 0;
-    o.who = std::string(1, "abc"[random_() % 3]);
-    o.patience = std::chrono::milliseconds(1 + random_() % 200);
-    if (random_() % 4 == 0) o.life = std::chrono::milliseconds(1 + random_() % 100);
-    std::set<std::uint32_t> copies;
-    for (auto left = random_() % 4; left > 0; --left)
-      copies.insert(1 + static_cast<std::uint32_t>(random_() % o.prompt.size()));
-    o.copies.assign(copies.begin(), copies.end());
-    o.settles = o.n == 1 && random_() % 3;
-    o.may_cut = random_() % 2;
-    switch (random_() % 4) {
-      case 0:
-        o.beginning = random_();
-        o.from = begin_with(o.beginning);
-        break;
-      case 1:
-        if (!w_.kept.empty()) begin_in_slot(o);
-        break;
-      default: break;
-    }
-    w_.send(std::move(o));
-  }
-  void begin_in_slot(order& o) {
-    auto at = w_.kept.begin();
-    std::advance(at, random_() % w_.kept.size());
-    const asked_state& known = w_.asked.at(*at);
-    o.beginning = *known.hash;
-    o.from = {random_() % 3 ? state_of(*known.hash) : nullptr, *at};
-  }
-
-  void settle(request_id id) {
-    client& c = w_.clients[id];
-    if (!c.settles_as || !c.admitted || c.cancelled) return;
-    const auto& got = c.rows[0].got;
-    const auto drawn = static_cast<std::uint32_t>(random_() % 2 ? got.size() : random_() % (got.size() + 1));
-    std::vector<token_id> more = random_() % 2 ? std::vector<token_id>{} : random_prompt(random_, 4);
-    if (random_() % 4 == 0) {
-      const auto want = expected_tokens(c.wish.prompt, 0, c.wish.budget, c.wish.beginning);
-      more.assign(want.begin() + drawn, want.begin() + std::min<std::size_t>(want.size(), drawn + 3));
-    }
-    w_.settle(id, drawn, std::move(more));
-  }
-  void cancel_row(request_id id) {
-    const client& c = w_.clients[id];
-    const auto row = static_cast<std::uint32_t>(random_() % c.rows.size());
-    if (!c.rows[row].got.empty()) w_.schedule.handle(device::cancel_row{id, row}, w_.time.now());
-  }
-
-  void begin_shutdown() {
-    shutdown_at_ = 1 + random_() % 50;
-    w_.schedule.handle(device::shutdown{w_.time.now() + std::chrono::milliseconds(shutdown_at_)}, w_.time.now());
-  }
-
-  void lose() {
-    w_.lose_device();
-    w_.judge();
-    w_.judge_keys();
-    for (auto& [id, c] : w_.clients) BOOST_REQUIRE(c.over());
-    BOOST_REQUIRE(w_.kept.empty());
-  }
-
-  void end() {
-    for (request_id id = 1; id <= w_.last_id; ++id) w_.schedule.handle(resume{id}, w_.time.now());
-    w_.run_dry();
-    w_.read_events();
-    while (w_.schedule.counts().requests > 0) {  // rows that wait for their text hold up others
-      for (request_id id = 1; id <= w_.last_id; ++id) settle(id);
-      w_.run_dry();
-    }
-    w_.judge();
-    w_.judge_keys();
-    for (auto& [id, c] : w_.clients) {
-      BOOST_REQUIRE(c.over());
-      const bool kept_on = c.settled && !c.cancelled && shutdown_at_ == 0 && (c.wish.from.state || !c.wish.from.key);
-      if (kept_on) BOOST_REQUIRE(w_.settled(id).state);
-    }
-    BOOST_REQUIRE_EQUAL(w_.schedule.counts().slots_used, 0u);
-    BOOST_REQUIRE_EQUAL(w_.schedule.counts().requests, 0u);
-    BOOST_REQUIRE_EQUAL(w_.schedule.counts().parked, 0u);
-    BOOST_REQUIRE_EQUAL(w_.schedule.counts().undo_bytes, 0u);
-    w_.schedule.drop_kept();
-    w_.read_events();
-    BOOST_REQUIRE(w_.kept.empty());
-  }
-
-  std::mt19937_64 random_;
-  world w_;
-  std::uint64_t shutdown_at_ = 0;
-};
-
-}  // namespace
-
-BOOST_AUTO_TEST_CASE(random_lives_hand_out_the_right_states) {
-  const auto given = given_seed();
-  const std::uint64_t first = given.value_or(1), last = given.value_or(3000);
-  for (std::uint64_t seed = first; seed <= last; ++seed) {
-    BOOST_TEST_CONTEXT("SKEIN_SEED=" << seed) { random_life(seed).live(); }
-  }
 }

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "actors/device/scheduler.hpp"
+#include "tests/support/failing_new.hpp"
 
 /// What the tests of the scheduler step by hand: a model of an engine whose state is a hash chain, clients that check
 /// every event, and a sink that checks every state. A mixed-up, stale or lost state shows as a wrong token or a wrong
@@ -34,6 +35,18 @@ inline std::uint64_t swallow(std::uint64_t state, std::span<const token_id> toke
 }
 inline token_id drawn_from(std::uint64_t state, std::uint32_t row, std::uint32_t index) {
   return static_cast<token_id>(mix(mix(state, row), index) % vocab);
+}
+
+/// One state of a mixture, as a hash.
+struct part {
+  std::uint64_t state;
+  float weight;
+};
+/// What a group draws from instead of one state.
+inline std::uint64_t mixed(std::span<const part> parts) {
+  std::uint64_t all = 0;
+  for (const part& p : parts) all = mix(mix(all, p.state), static_cast<std::uint64_t>(p.weight * 1024));
+  return all;
 }
 
 /// A hash as the floats of a state, twice, so that a torn one shows.
@@ -64,6 +77,19 @@ inline std::vector<token_id> expected_tokens(const std::vector<token_id>& prompt
     out.push_back(drawn_from(state, row, static_cast<std::uint32_t>(out.size())));
     if (out.back() == stop_id) break;
     state = mix(state, static_cast<std::uint64_t>(out.back()));
+  }
+  return out;
+}
+
+/// The same of a mixture.
+inline std::vector<token_id> expected_tokens(const std::vector<token_id>& prompt, std::uint32_t budget,
+                                             std::vector<part> parts) {
+  for (part& p : parts) p.state = swallow(p.state, prompt);
+  std::vector<token_id> out;
+  while (out.size() < budget) {
+    out.push_back(drawn_from(mixed(parts), 0, static_cast<std::uint32_t>(out.size())));
+    if (out.back() == stop_id) break;
+    for (part& p : parts) p.state = mix(p.state, static_cast<std::uint64_t>(out.back()));
   }
   return out;
 }
@@ -101,6 +127,7 @@ class model_engine {
     engine::tick_result result;
     result.tick = ++ticks_;
     std::set<slot_id> seen;
+    std::map<std::uint32_t, std::vector<std::size_t>> groups;  // rows that draw as one
     for (const auto& row : plan.rows) {
       BOOST_REQUIRE(seen.insert(row.slot).second);
       slot& s = slots_[row.slot];
@@ -120,17 +147,16 @@ class model_engine {
         if (row.kind == engine::row_kind::score) out.scores.resize(row.tokens - (row.score_next == no_token ? 1 : 0));
       }
       s.last = no_token;
-      if (row.sample) {
-        BOOST_REQUIRE(!s.frozen);
-        out.sampled = true;
-        out.token = s.last = drawn_from(s.state, s.row, s.drawn++);
-        if (out.token == stop_id)
-          out.stopped = engine::stop_cause::stop_id;
-        else if (s.drawn == s.budget)
-          out.stopped = engine::stop_cause::budget;
-        s.frozen = out.stopped != engine::stop_cause::none;
-      }
+      if (row.sample && row.group != 0)
+        groups[row.group].push_back(result.rows.size());
+      else if (row.sample)
+        draw(s, s.state, out);
       result.rows.push_back(out);
+    }
+    for (const auto& [group, rows] : groups) {
+      std::vector<part> parts;
+      for (const std::size_t i : rows) parts.push_back({slots_[plan.rows[i].slot].state, plan.rows[i].weight});
+      for (const std::size_t i : rows) draw(slots_[plan.rows[i].slot], mixed(parts), result.rows[i]);
     }
     results_.push_back(std::move(result));
   }
@@ -164,6 +190,18 @@ class model_engine {
     engine::parked_sequence* filled;  // none: it is read
     std::uint64_t state;
   };
+  static void draw(slot& s, std::uint64_t from, engine::row_result& out) {
+    BOOST_REQUIRE(!s.frozen);
+    if (s.drawn < s.budget) {
+      out.sampled = true;
+      out.token = s.last = drawn_from(from, s.row, s.drawn++);
+    }
+    if (out.sampled && out.token == stop_id)
+      out.stopped = engine::stop_cause::stop_id;
+    else if (s.drawn == s.budget)
+      out.stopped = engine::stop_cause::budget;
+    s.frozen = out.stopped != engine::stop_cause::none;
+  }
   static void begin(slot& s, const sampling::sampling_params& params) {
     s = {s.state, params.row, 0, params.max_tokens, s.last, false};
   }
@@ -194,6 +232,7 @@ struct order {
   std::vector<std::uint32_t> copies = {};  ///< positions
   bool settles = false, may_cut = true;
   duration life = 2h;
+  std::vector<part> mixture = {};
 };
 
 struct client_row {
@@ -205,6 +244,7 @@ struct client {
   std::vector<client_row> rows;
   std::size_t scores = 0;
   bool admitted = false, cancelled = false, settled = false;
+  bool begins_in_slot_only = false;
   state_key settles_as = {};
   std::optional<error_kind> refused = {};
   [[nodiscard]] bool over() const {
@@ -249,22 +289,26 @@ struct world {
     }
     s.queue_deadline = time.now() + o.patience;
     s.total_deadline = time.now() + o.life;
-    s.from = o.from;
+    s.from = std::move(o.from);  // the scheduler is the only one that keeps the state alive
     for (const std::uint32_t position : o.copies)
       s.copies.push_back({ask(0, swallow(o.beginning, std::span(o.prompt).first(position))), position});
     client c;
+    for (const part& p : o.mixture) s.mixture.push_back({{p.state ? state_of(p.state) : nullptr, {}}, p.weight});
+    c.begins_in_slot_only = s.from.key && !s.from.state;
     if (o.settles) c.settles_as = s.settles_as = ask(1 + s.id % 5, std::nullopt);
     s.may_cut = o.may_cut;
     c.rows.resize(o.n);
     c.wish = std::move(o);
     clients[s.id] = std::move(c);
-    schedule.handle(std::move(s), time.now());
+    untaken = std::move(s);
+    call([&] { schedule.handle(std::move(*untaken), time.now()); });
+    untaken.reset();
     return last_id;
   }
 
   void cancel(request_id id) {
     clients[id].cancelled = true;
-    schedule.handle(device::cancel{id}, time.now());
+    call([&] { schedule.handle(device::cancel{id}, time.now()); });
   }
 
   /// The text is the prompt, what came of the answer until `drawn`, and `more`.
@@ -275,14 +319,19 @@ struct world {
       hash = swallow(hash, std::span(c.rows[0].got).first(drawn));
       asked.at(c.settles_as).hash = swallow(hash, more);
     }
-    schedule.handle(device::settle{id, drawn, std::move(more)}, time.now());
+    device::settle message{id, drawn, std::move(more)};
+    call([&] { schedule.handle(std::move(message), time.now()); });
   }
 
   /// One turn of the device actor's loop. False when nothing ran.
   bool turn(std::span<const std::uint8_t> congested = {}) {
     time.advance(1ms);
-    schedule.expire(time.now());
-    const tick_work& work = schedule.plan(time.now(), congested);
+    const tick_work* planned_work = nullptr;
+    call([&] {
+      schedule.expire(time.now());
+      planned_work = &schedule.plan(time.now(), congested);
+    });
+    const tick_work& work = *planned_work;
     for (const auto& c : work.commands) std::visit(engine, c);
     const bool planned = !work.plan.rows.empty();
     if (planned) {
@@ -292,7 +341,8 @@ struct world {
     }
     bool absorbed = false;
     while (engine.ticks_in_flight() > (planned ? 1u : 0u)) {
-      schedule.absorb(engine.collect(), time.now());
+      const engine::tick_result result = engine.collect();
+      call([&] { schedule.absorb(result, time.now()); });
       absorbed = true;
     }
     if (!planned && !absorbed && schedule.waits_for_commands()) {
@@ -306,15 +356,30 @@ struct world {
     BOOST_REQUIRE_EQUAL(kept.size(), schedule.counts().slots_kept);
     return planned || absorbed;
   }
+  /// Turns until nothing runs. The actor would sleep then: only a message or a deadline may bring new work.
   void run_dry() {
-    for (int i = 0; i < 200000 && turn(); ++i) {
+    while (turn()) {
     }
+    if (schedule.next_deadline() > time.now() + 1ms) BOOST_REQUIRE(!turn());
   }
   void lose_device() {
     schedule.lose_device({error_kind::unavailable, "gone", ""});
     engine.lose();
-    schedule.end_lost();
+    try {
+      call([this] { schedule.end_lost(); });
+    } catch (const std::bad_alloc&) {
+      fails_from = 0;
+      schedule.end_lost();
+    }
+    if (untaken) schedule.handle(std::move(*untaken), time.now());
     read_events();
+  }
+  /// A call of the scheduler, for which memory may lack.
+  template <typename Work>
+  void call(Work work) {
+    if (fails_from == 0) return work();
+    const failing_new lack(fails_from);
+    work();
   }
   void read_events() {
     schedule.take_events([this](std::uint32_t to, events&& batch) {
@@ -365,7 +430,8 @@ struct world {
     for (const auto& [id, c] : clients) {
       if (c.refused) continue;
       for (std::uint32_t row = 0; row < c.rows.size(); ++row) {
-        const auto want = expected_tokens(c.wish.prompt, row, c.wish.budget, c.wish.beginning);
+        const auto want = c.wish.mixture.empty() ? expected_tokens(c.wish.prompt, row, c.wish.budget, c.wish.beginning)
+                                                 : expected_tokens(c.wish.prompt, c.wish.budget, c.wish.mixture);
         const auto& got = c.rows[row].got;
         BOOST_REQUIRE_LE(got.size(), want.size());
         BOOST_REQUIRE(std::equal(got.begin(), got.end(), want.begin()));
@@ -378,7 +444,8 @@ struct world {
   }
   /// Every key was answered.
   void judge_keys() {
-    for (const auto& [key, a] : asked) BOOST_REQUIRE_MESSAGE(a.answered, "the key " << key.owner << '/' << key.number << " of request " << a.by);
+    for (const auto& [key, a] : asked)
+      BOOST_REQUIRE_MESSAGE(a.answered, "the key " << key.owner << '/' << key.number << " of request " << a.by);
   }
   [[nodiscard]] const asked_state& settled(request_id id) const { return asked.at(clients.at(id).settles_as); }
 
@@ -397,6 +464,8 @@ struct world {
   std::set<state_key> kept;
   request_id last_id = 0;
   std::uint64_t last_number = 0;
+  std::optional<submit> untaken;  // by the scheduler
+  std::size_t fails_from = 0;     // allocations of so many bytes fail; 0: none
 };
 
 inline scheduler_options small(std::uint32_t slots) {
