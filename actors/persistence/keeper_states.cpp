@@ -93,7 +93,7 @@ void session_keeper::handle(slot_kept&& q) { tiers_.cache().slot_kept(q.key); }
 
 void session_keeper::handle(slot_dropped&& q) { tiers_.cache().slot_dropped(q.key); }
 
-/// Deadlines of turns that wait for a state; states that never came.
+/// Deadlines of turns that wait for a state.
 void session_keeper::check_openings(steady_time now) {
   for (open_entry* entry : book_.leased()) {
     running_writer& w = *entry->writer;
@@ -107,6 +107,10 @@ void session_keeper::check_openings(steady_time now) {
       resolve(*entry);
     }
   }
+}
+
+/// States that the device never sent.
+void session_keeper::forget_expected(steady_time now) {
   book_.for_each([&](open_entry& entry) {
     std::erase_if(entry.expected, [&](const auto& one) { return one.second + expected_max <= now; });
   });

@@ -310,6 +310,7 @@ void session_keeper::tick() {
   book_.tidy();
   if (now >= next_age_check_) {
     next_age_check_ = now + age_check_pause;
+    forget_expected(now);
     age_out();
   }
 }

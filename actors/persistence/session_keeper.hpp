@@ -98,6 +98,7 @@ class session_keeper {
   void put_state(const open_entry& entry, const state_key& key, state_buffer state, std::uint64_t tokens);
   void resolve_waiting(const state_key& key);
   void check_openings(steady_time now);
+  void forget_expected(steady_time now);
 
   // keeper_files.cpp
   void take_in(const import_session& q, storage::session_file&& read,
