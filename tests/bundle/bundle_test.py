@@ -30,7 +30,10 @@ def faults(bundle: pathlib.Path):
         if path.is_symlink():
             yield f"{path} is a link"
         elif path.read_bytes()[:4] == b"\x7fELF":
-            for name, where in outside(path, bundle, environment):
+            # A library of others finds its own by the path of the program that loads it.
+            is_ours = path.parent != bundle / "lib" or path.name.startswith("libskein")
+            own = environment if is_ours else environment | {"LD_LIBRARY_PATH": str(bundle / "lib")}
+            for name, where in outside(path, bundle, own):
                 yield f"{path} needs {name}, which is {where or 'nowhere'}"
     command = [bundle / "skein", "generate", "--device", "cpu", "--prompt", "User: Hi", "--max-tokens", "3"]
     ended = subprocess.run(command, env=environment, cwd="/", capture_output=True, text=True)
