@@ -194,12 +194,14 @@ result<void> database::impl::write(safety how, const std::function<void(change_l
   return {};
 }
 
-result<bool> database::impl::read(family where, std::string_view key,
-                                  const std::function<void(std::string_view)>& use) {
+result<bool> database::impl::read(family where, std::string_view key, const std::function<void(std::string_view)>& use,
+                                  bool verified) {
   const std::shared_lock entered(gate);
   if (!db) return closed();
+  rocksdb::ReadOptions wish;
+  wish.verify_checksums = verified;
   rocksdb::PinnableSlice value;
-  const auto status = db->Get({}, handles[static_cast<std::size_t>(where)], slice(key), &value);
+  const auto status = db->Get(wish, handles[static_cast<std::size_t>(where)], slice(key), &value);
   if (status.IsNotFound()) return false;
   if (!status.ok()) return from_status(status, "reading " + std::string(to_string(where)) + " of " + directory);
   use(view(value));

@@ -67,7 +67,10 @@ struct database::impl {
 
   [[nodiscard]] result<void> write(safety how, const std::function<void(change_list&)>& changes);
   /// Hands the value to `use`, valid during the call; false: there is none. `use` must not call this object.
-  [[nodiscard]] result<bool> read(family where, std::string_view key, const std::function<void(std::string_view)>& use);
+  /// `verified`: RocksDB checks its own checksums, which takes longer than reading where it was built for any machine;
+  /// without, the caller checks the value.
+  [[nodiscard]] result<bool> read(family where, std::string_view key, const std::function<void(std::string_view)>& use,
+                                  bool verified = true);
   /// Keys from `first` to before `end` (empty: to the last) in order, until `use` says false; it must not call this
   /// object.
   [[nodiscard]] result<void> scan(family where, std::string_view first, std::string_view end,

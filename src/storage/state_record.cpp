@@ -39,8 +39,9 @@ void fields(Io& io, Contents& c, Type& type) {
   });
 }
 
-record_writer begin_record(const state_contents& contents, std::size_t float_bytes) {
-  record_writer out(record_kind::state);
+/// The fields before the floats, in memory that was used before.
+record_writer begin_record(const state_contents& contents, std::size_t float_bytes, std::string memory = {}) {
+  record_writer out(record_kind::state, record_format, std::move(memory));
   const auto type = static_cast<std::uint8_t>(contents.type);
   fields(out, contents, type);
   out.bytes().reserve(out.bytes().size() + float_bytes + 16);
@@ -105,13 +106,20 @@ std::string shown(const std::vector<state_contents::array>& arrays) {
 
 std::string encode_state(const state_label& label, const model::state_layout& layout, std::span<const float> state,
                          state_type type) {
+  std::string record;
+  encode_state(label, layout, state, type, record);
+  return record;
+}
+
+void encode_state(const state_label& label, const model::state_layout& layout, std::span<const float> state,
+                  state_type type, std::string& record) {
   check(state.size() == layout.floats());
-  auto out = begin_record({label, type, arrays_of(layout), {}}, state.size() * bytes_of(type));
+  auto out = begin_record({label, type, arrays_of(layout), {}}, state.size() * bytes_of(type), std::move(record));
   if (type == state_type::fp32)
     out.raw(std::string_view(reinterpret_cast<const char*>(state.data()), state.size_bytes()));
   else
     append_f16(out.bytes(), state);
-  return std::move(out).sealed();
+  record = std::move(out).sealed();
 }
 
 std::size_t state_record_bytes(const state_label& label, const model::state_layout& layout, state_type type) {
