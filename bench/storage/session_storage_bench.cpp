@@ -177,6 +177,15 @@ void measure_states(const std::shared_ptr<database>& db, const std::filesystem::
          timed(
              runs, [&](int) { read_plainly(plain, read); }, [&](int) { forget_pages(plain); }),
          bytes);
+  report("plain read into fresh memory, cold",
+         timed(
+             runs,
+             [&](int) {
+               std::vector<char> fresh(as_bytes.size());
+               read_plainly(plain, fresh);
+             },
+             [&](int) { forget_pages(plain); }),
+         bytes);
   report("state_store::get, cold",
          timed(
              runs,

@@ -79,7 +79,11 @@ struct database::impl {
   [[nodiscard]] result<void> flush(std::span<const family> of);
   [[nodiscard]] bool probe();
 
-  void note(const rocksdb::Status& outcome);
+  /// The outcome of something that writes. After the first failure no more of it reaches RocksDB until `probe` has
+  /// opened the database again: Debian's RocksDB aborts when it is to write to a file that failed before.
+  [[nodiscard]] result<void> noted(const rocksdb::Status& outcome, std::string_view doing);
+  /// The failure that lasts, if one does.
+  [[nodiscard]] result<void> may_write() const;
 
   const database_options options;
   const std::string directory;
@@ -102,9 +106,13 @@ struct database::impl {
   [[nodiscard]] result<void> look_at_format();
   [[nodiscard]] result<void> start_format();
   void close();
+  void fail(const rocksdb::Status& why);
   [[nodiscard]] bool disk_takes_writes();
   [[nodiscard]] bool open_again();
 
+  std::mutex writing_;          ///< one write after the other, so that none follows one that fails
+  mutable std::mutex failure_;  ///< guards why_failing_
+  error why_failing_;
   rocksdb::FileLock* lock_ = nullptr;  ///< of read-only users: RocksDB itself locks for writers alone
 };
 
