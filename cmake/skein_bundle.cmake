@@ -9,6 +9,8 @@ function(skein_bundle target folder)
   add_dependencies(skein_bundle_programs ${target})
   file(RELATIVE_PATH libraries /bundle/${folder} /bundle/lib)
   set_target_properties(${target} PROPERTIES INSTALL_RPATH "$ORIGIN/${libraries}")
+  # As the older kind of entry, which also counts for what the libraries need themselves.
+  target_link_options(${target} PRIVATE -Wl,--disable-new-dtags)
   install(TARGETS ${target}
           RUNTIME DESTINATION ${folder} COMPONENT bundle EXCLUDE_FROM_ALL OPTIONAL
           LIBRARY DESTINATION ${folder} COMPONENT bundle EXCLUDE_FROM_ALL OPTIONAL)

@@ -27,7 +27,7 @@ struct server_settings {
   bool json_password = true;
   /// Serve beyond loopback without a password. Default false.
   bool allow_unauthenticated = false;
-  /// Folder for what outlives the process. Default: none, nothing is kept.
+  /// Folder for what outlives the process: sessions and states. Default: none, all of it is in memory.
   std::string state_dir;
   /// Origins whose pages may call the server; "*" is every origin. Live, default: same origin only.
   std::vector<std::string> cors_origins;
@@ -62,6 +62,7 @@ struct limit_settings {
   std::uint32_t stops_max = 16;                    ///< stop strings of a request
   std::uint32_t stop_bytes_max = 256;              ///< bytes of one stop string
   std::uint32_t logit_bias_max = 1024;             ///< entries of logit_bias
+  std::uint32_t mixture_max = 8;                   ///< states of one mixture
   std::uint32_t json_depth_max = 64;               ///< nesting of a body
   std::uint64_t response_bytes_max = 32ull << 20;  ///< bytes of a response that is sent whole
 };
@@ -73,8 +74,36 @@ struct queue_settings {
   std::uint32_t turn_tokens = 256;              ///< tokens after which a row may have to make room for a waiting one
   std::uint32_t parked_max = 4096;              ///< rows that made room and wait, their states copied out
   std::uint64_t parked_bytes_max = 1ull << 30;  ///< bytes of these states
+  std::uint32_t copies_max = 16;                ///< copies of states inside prompts on their way out at a time
+  std::uint64_t undo_bytes_max = 1ull << 30;    ///< bytes of states after prompts, kept for answers that may be cut
   std::uint64_t queue_timeout_ms = 120'000;     ///< longest wait for a slot
   std::uint64_t total_timeout_ms = 3'600'000;   ///< longest life of a request, waiting included
+};
+
+struct session_settings {
+  std::uint64_t ram_bytes_max = 0;                ///< bytes of states in RAM; 0: an eighth of what is free at start
+  std::uint32_t ram_states_max = 0;               ///< states in RAM; 0: as many as their bytes allow
+  std::uint64_t disk_bytes_max = 32ull << 30;     ///< bytes of states on disk
+  std::uint32_t disk_states_max = 0;              ///< states on disk; 0: as many as their bytes allow
+  std::uint64_t disk_state_age_max_s = 0;         ///< seconds after which an unused state leaves the disk; 0: never
+  std::uint64_t session_age_max_s = 0;            ///< seconds after which an unused session is removed; 0: never
+  std::uint64_t write_behind_ms = 1000;           ///< that a new state waits until it is written
+  std::uint64_t dirty_bytes_max = 64ull << 20;    ///< bytes of states that wait; above, they are written at once
+  std::uint64_t tree_bytes_max = 64ull << 20;     ///< bytes of sessions' texts that stay in memory
+  std::uint64_t unsaved_bytes_max = 64ull << 20;  ///< bytes of turns that only memory has
+  std::uint64_t file_bytes_max = 256ull << 20;    ///< bytes of an imported session
+  std::uint32_t waiters_max = 16;                 ///< turns that wait for one session
+  std::string busy = "wait";                      ///< what a second turn of a session does: wait, refuse
+  std::string state_dtype = "auto";               ///< type of stored states: auto (as in the engine), fp32, fp16
+  std::string signature_key;                      ///< that exported sessions are signed with
+};
+
+struct prefix_cache_settings {
+  bool enabled = true;                        ///< keep states of prompts' beginnings
+  std::uint64_t ram_bytes_max = 0;            ///< bytes of these states in RAM; 0: a sixteenth of what is free at start
+  std::uint64_t disk_bytes_max = 8ull << 30;  ///< bytes of them on disk; 0: none
+  std::uint32_t min_tokens = 32;              ///< of a prefix that is worth a state
+  std::uint32_t every_tokens = 512;           ///< a state after every so many tokens of a prompt; 0: none of these
 };
 
 struct engine_settings {
@@ -89,6 +118,9 @@ struct engine_settings {
   std::string invariance = "default";
   /// Sequences resident at once; 0 chooses. 0 .. 65536, default 0.
   std::uint32_t slots = 0;
+  /// States of sessions that stay in free slots until others need the slots; more than slots: in all. 0 .. 65536,
+  /// default 65536.
+  std::uint32_t vram_states_max = 65536;
   /// Tokens that one tick may carry, decode and prefill together. Default 256.
   std::uint32_t max_tick_tokens = 256;
   /// Prompt tokens that one sequence feeds in one tick while others decode. At most max_tick_tokens. Default 64: on
@@ -110,7 +142,9 @@ struct model_settings {
   std::string name;  ///< name in the API; empty: the file's name without its ending
   /// Other names that clients may send in the field `model`. Default: what clients of older servers send.
   std::vector<std::string> aliases{"rwkv7", "rwkv"};
-  std::string vocab;  ///< vocabulary file or "bytes"; empty: found beside the model
+  std::string vocab;                    ///< vocabulary file or "bytes"; empty: found beside the model
+  std::string states_dir;               ///< folder of the state-tuning files that clients may load; empty: none
+  std::uint32_t tuned_states_max = 64;  ///< of these that are loaded at once
 };
 
 struct log_settings {
@@ -155,6 +189,8 @@ struct config {
   server_settings server;
   limit_settings limits;
   queue_settings queue;
+  session_settings sessions;
+  prefix_cache_settings prefix_cache;
   engine_settings engine;
   model_settings model;
   log_settings log;

@@ -76,6 +76,18 @@ row queue(const char* name, double low, double high, std::string_view help) {
   return setting<&config::queue, Field>(std::string("queue.") + name, help).range(low, high).changes_live();
 }
 template <auto Field>
+row session(const char* name, std::string_view help) {
+  return setting<&config::sessions, Field>(std::string("sessions.") + name, help);
+}
+template <auto Field>
+row session(const char* name, double low, double high, std::string_view help) {
+  return session<Field>(name, help).range(low, high);
+}
+template <auto Field>
+row prefix(const char* name, std::string_view help) {
+  return setting<&config::prefix_cache, Field>(std::string("prefix_cache.") + name, help);
+}
+template <auto Field>
 row engine(const char* name, std::string_view help) {
   return setting<&config::engine, Field>(std::string("engine.") + name, help);
 }
@@ -127,6 +139,8 @@ bool one_of(std::string_view text, std::initializer_list<std::string_view> choic
 }
 bool is_dtype(std::string_view t) { return one_of(t, {"auto", "fp32", "bf16", "fp16", "int8", "nf4"}); }
 bool is_state_dtype(std::string_view t) { return one_of(t, {"fp32", "fp16"}); }
+bool is_stored_dtype(std::string_view t) { return one_of(t, {"auto", "fp32", "fp16"}); }
+bool is_busy_rule(std::string_view t) { return one_of(t, {"wait", "refuse"}); }
 bool is_invariance(std::string_view t) { return one_of(t, {"default", "strict", "fast"}); }
 bool is_level(std::string_view t) { return one_of(t, {"debug", "info", "warning", "error", "off"}); }
 bool is_format(std::string_view t) { return one_of(t, {"automatic", "text", "json", "systemd"}); }
@@ -138,6 +152,8 @@ std::vector<key> make_keys() {
   using s = server_settings;
   using l = limit_settings;
   using q = queue_settings;
+  using n = session_settings;
+  using p = prefix_cache_settings;
   using e = engine_settings;
   return {
       server<&s::host>("host", "Address to listen on. Beyond loopback it needs a password or allow_unauthenticated.")
@@ -157,7 +173,7 @@ std::vector<key> make_keys() {
           .changes_live(),
       server<&s::allow_unauthenticated>("allow_unauthenticated", "Serve beyond loopback without a password.")
           .flag({"--allow-unauthenticated"}),
-      server<&s::state_dir>("state_dir", "Folder for what outlives the process; empty: nothing is kept.")
+      server<&s::state_dir>("state_dir", "Folder for sessions and states; empty: they are in memory alone.")
           .flag({"--state-dir", "--state-db-path"}),
       server<&s::cors_origins>("cors_origins", "Origins whose pages may call the server; \"*\" is every origin.")
           .changes_live(),
@@ -205,6 +221,8 @@ std::vector<key> make_keys() {
       limit<&l::stop_bytes_max>("stop_bytes_max", 1, limits::stop_bytes_max, "Bytes of one stop string."),
       setting<&config::limits, &l::logit_bias_max>("limits.logit_bias_max", "Entries of logit_bias.")
           .range(0, limits::logit_bias_max),  // not live: the GPU engine has taken room for so many
+      setting<&config::limits, &l::mixture_max>("limits.mixture_max", "States of one mixture of states.")
+          .range(1, limits::mixture_max),
       limit<&l::json_depth_max>("json_depth_max", 4, limits::json_depth_max, "Nesting of a JSON body."),
       limit<&l::response_bytes_max>(
           "response_bytes_max", 65536, limits::response_bytes_max,
@@ -222,9 +240,61 @@ std::vector<key> make_keys() {
                             "Answers that made room and wait for another turn, their states copied out."),
       queue<&q::parked_bytes_max>("parked_bytes_max", 0, limits::memory_bytes_max,
                                   "Bytes of the states that are copied out; one state more is always allowed."),
+      setting<&config::queue, &q::copies_max>(
+          "queue.copies_max",
+          "Copies of states inside prompts on their way out of the engine at a time; further ones are left out.")
+          .range(0, limits::waiting_max),
+      setting<&config::queue, &q::undo_bytes_max>(
+          "queue.undo_bytes_max",
+          "Bytes of states after prompts, kept while an answer may be cut; without one the prompt is fed again.")
+          .range(0, limits::memory_bytes_max),
       queue<&q::queue_timeout_ms>("queue_timeout_ms", 1, duration_max, "Milliseconds that a request waits for a slot."),
       queue<&q::total_timeout_ms>("total_timeout_ms", 1, duration_max,
                                   "Milliseconds from a request's arrival to its forced end."),
+
+      session<&n::ram_bytes_max>("ram_bytes_max", 0, limits::memory_bytes_max,
+                                 "Bytes of sessions' states in RAM; 0: an eighth of the memory that is free at start."),
+      session<&n::ram_states_max>("ram_states_max", 0, u32_max,
+                                  "States of sessions in RAM; 0: as many as their bytes allow."),
+      session<&n::disk_bytes_max>("disk_bytes_max", 0, limits::disk_bytes_max,
+                                  "Bytes of sessions' states on disk; older ones go and are made again from tokens."),
+      session<&n::disk_states_max>("disk_states_max", 0, u32_max,
+                                   "States of sessions on disk; 0: as many as their bytes allow."),
+      session<&n::disk_state_age_max_s>("disk_state_age_max_s", 0, limits::age_s_max,
+                                        "Seconds after which an unused state leaves the disk; 0: never."),
+      session<&n::session_age_max_s>("session_age_max_s", 0, limits::age_s_max,
+                                     "Seconds after which an unused session is removed; 0: never."),
+      session<&n::write_behind_ms>("write_behind_ms", 0, duration_max,
+                                   "Milliseconds that a new state may wait to be written."),
+      session<&n::dirty_bytes_max>("dirty_bytes_max", 0, limits::memory_bytes_max,
+                                   "Bytes of states that may wait; also how far RAM may be over its budget meanwhile."),
+      session<&n::tree_bytes_max>("tree_bytes_max", 0, limits::memory_bytes_max,
+                                  "Bytes of tokens and texts of sessions that stay in memory while nobody uses them."),
+      session<&n::unsaved_bytes_max>(
+          "unsaved_bytes_max", 0, limits::memory_bytes_max,
+          "Bytes of turns that only memory has: while the disk fails further turns are "
+          "refused, and without a state_dir the sessions go that were not used for longest."),
+      session<&n::file_bytes_max>("file_bytes_max", 1024, limits::memory_bytes_max, "Bytes of an imported session."),
+      session<&n::waiters_max>("waiters_max", 0, limits::waiting_max,
+                               "Turns that wait for another one of the same session."),
+      session<&n::busy>("busy", "What a second turn of a session does while one runs.")
+          .texts("wait, refuse", is_busy_rule),
+      session<&n::state_dtype>("state_dtype", "Type of stored states; auto: as in the engine.")
+          .texts("auto, fp32, fp16", is_stored_dtype),
+      session<&n::signature_key>("signature_key",
+                                 "Key that exported sessions are signed with and imported ones must be; empty: none.")
+          .hidden(),
+
+      prefix<&p::enabled>("enabled", "Keep states of prompts' beginnings, for prompts that begin alike."),
+      prefix<&p::ram_bytes_max>("ram_bytes_max",
+                                "Bytes of these states in RAM; 0: a sixteenth of the memory that is free at start.")
+          .range(0, limits::memory_bytes_max),
+      prefix<&p::disk_bytes_max>("disk_bytes_max", "Bytes of these states on disk; 0: none.")
+          .range(0, limits::disk_bytes_max),
+      prefix<&p::min_tokens>("min_tokens", "Tokens of the shortest beginning that is worth a state.").range(1, u32_max),
+      prefix<&p::every_tokens>("every_tokens",
+                               "A state is kept after every so many tokens of a prompt; 0: none of these.")
+          .range(0, u32_max),
 
       engine<&e::device>("device", "Where the model runs; cuda:0,cuda:1 are replicas, cuda:0+1 shards of one engine.")
           .texts("auto, cpu, cuda, fake, cuda:N, hip:N, joined by , or +", is_device)
@@ -243,6 +313,9 @@ std::vector<key> make_keys() {
       engine<&e::slots>("slots", "Sequences resident at once; 0 chooses from the device and its memory.")
           .range(0, limits::slots_max)
           .flag({"--slots", "--dynamic_state_cache_size", "--dynamic-state-cache-size"}),
+      engine<&e::vram_states_max>("vram_states_max",
+                                  "States of sessions that stay in free slots until others need the slots.")
+          .range(0, limits::slots_max),
       engine<&e::max_tick_tokens>("max_tick_tokens", "Tokens that one tick may carry, decode and prefill together.")
           .range(1, limits::tick_tokens_max)
           .flag({"--max-tick-tokens"}),
@@ -268,6 +341,11 @@ std::vector<key> make_keys() {
       model<&model_settings::aliases>("aliases", "Further names that requests may use."),
       model<&model_settings::vocab>("vocab", "Vocabulary file or bytes; empty: found beside the model.")
           .flag({"--vocab", "--vocab-path"}),
+      model<&model_settings::states_dir>(
+          "states_dir", "Folder of the state-tuning files that clients may load; empty: none may be loaded.")
+          .flag({"--states-dir"}),
+      model<&model_settings::tuned_states_max>("tuned_states_max", "State-tuning files that are loaded at once.")
+          .range(0, limits::tuned_states_max),
 
       log<&log_settings::level>("level", "Least level that is logged.")
           .texts("debug, info, warning, error, off", is_level)

@@ -15,6 +15,7 @@ inline constexpr std::uint32_t header_bytes_max = 64 * 1024;
 inline constexpr std::uint32_t header_fields_max = 1000;
 inline constexpr std::uint64_t body_bytes_max = 256ull << 20;
 inline constexpr std::uint64_t request_wire_bytes_max = 512ull << 20;
+inline constexpr std::uint32_t tuned_states_max = 4096;
 inline constexpr std::uint32_t outbound_bytes_max = 64u << 20;
 inline constexpr std::uint32_t connections_max = 1'000'000;
 inline constexpr std::uint32_t json_depth_max = 256;
@@ -31,11 +32,15 @@ inline constexpr std::uint32_t stops_max = 1024;
 inline constexpr std::uint32_t stop_bytes_max = 65536;
 inline constexpr std::uint32_t logit_bias_max = 65536;
 
+inline constexpr std::uint32_t mixture_max = 1024;
+
 inline constexpr std::uint32_t slots_max = 65536;
 inline constexpr std::uint32_t tick_tokens_max = 65536;
 inline constexpr std::uint32_t fake_tick_us_max = 10'000'000;
 inline constexpr std::uint32_t waiting_max = 1'000'000;
-inline constexpr std::uint64_t memory_bytes_max = 1ull << 42;               ///< of what requests or parked states hold
+inline constexpr std::uint64_t memory_bytes_max = 1ull << 42;  ///< of what requests or parked states hold
+inline constexpr std::uint64_t disk_bytes_max = 1ull << 49;
+inline constexpr std::uint64_t age_s_max = 100ull * 366 * 24 * 3600;        ///< 100 years
 inline constexpr std::uint64_t duration_ms_max = 30ull * 24 * 3600 * 1000;  ///< 30 days
 
 static_assert(request_wire_bytes_max >= 2 * body_bytes_max, "a body sent in small chunks doubles on the wire");
@@ -46,5 +51,6 @@ static_assert(file_bytes_max > text_bytes_max, "the longest text setting must fi
 static_assert(duration_ms_max < (1ull << 53), "ranges of keys are doubles, which count exactly up to 2^53");
 static_assert(request_wire_bytes_max < (1ull << 53), "as above");
 static_assert(memory_bytes_max < (1ull << 53), "as above");
+static_assert(disk_bytes_max < (1ull << 53), "as above");
 
 }  // namespace skein::config::limits

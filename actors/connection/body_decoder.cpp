@@ -15,8 +15,8 @@ bool control_character(char c) { return (static_cast<unsigned char>(c) < 0x20 &&
 }  // namespace
 
 body_decoder::body_decoder(const body_framing& framing, const connection_limits& limits, std::uint64_t bytes_max)
-    : body_bytes_max_(std::min(limits.body_bytes_max, bytes_max)),
-      wire_bytes_max_(limits.request_wire_bytes_max),
+    : body_bytes_max_(std::min(framing.upload ? limits.upload_bytes_max : limits.body_bytes_max, bytes_max)),
+      wire_bytes_max_(limits.request_wire_bytes_max + (framing.upload ? limits.upload_bytes_max : 0)),
       trailer_bytes_max_(limits.header_bytes_max),
       state_(framing.chunked              ? state::size
              : framing.content_length > 0 ? state::fixed

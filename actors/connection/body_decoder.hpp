@@ -15,7 +15,7 @@ namespace skein::connection {
 /// and never seen by anyone; they count against limits of their own and against the limit on all bytes of the body.
 class body_decoder {
  public:
-  /// `bytes_max` counts where it is less than limits.body_bytes_max.
+  /// `bytes_max` counts where it is less than limits.body_bytes_max or, for a file, upload_bytes_max.
   body_decoder(const body_framing& framing, const connection_limits& limits,
                std::uint64_t bytes_max = std::numeric_limits<std::uint64_t>::max());
 

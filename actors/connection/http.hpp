@@ -24,6 +24,7 @@ using header_list = std::vector<std::pair<std::string, std::string>>;
 struct request_head {
   std::string method;          ///< as sent; the gate lets only known methods pass
   std::string path;            ///< decoded path without query, e.g. "/v1/models/demo"
+  std::string raw_path;        ///< as sent, still escaped
   std::string query;           ///< raw, without '?'
   header_list fields;          ///< in order, names in lower case
   std::string remote_address;  ///< "127.0.0.1"; the forwarded one when the peer is a trusted proxy
@@ -92,6 +93,7 @@ struct connection_limits {
   std::uint32_t header_bytes_max = 8192;
   std::uint32_t header_fields_max = 100;
   std::uint64_t body_bytes_max = 8ull << 20;
+  std::uint64_t upload_bytes_max = 256ull << 20;       ///< of the body of a PUT, which is a file
   std::uint64_t request_wire_bytes_max = 16ull << 20;  ///< body with all framing, chunk extensions and trailers
   std::uint32_t body_bytes_per_second_min = 1024;
   std::uint32_t outbound_bytes_max = 256 * 1024;

@@ -88,9 +88,12 @@ accepted<admission> pass_gate(raw_header header, const connection_limits& limits
   if (auto refused = judge_method(header.method)) return *refused;
   if (auto refused = judge_host(header.fields, admitted.http_1_0)) return *refused;
 
-  const auto framing = judge_framing(header.fields, admitted.http_1_0, limits.body_bytes_max);
+  const bool upload = header.method == "PUT";
+  const auto framing =
+      judge_framing(header.fields, admitted.http_1_0, upload ? limits.upload_bytes_max : limits.body_bytes_max);
   if (!framing) return framing.error();
   admitted.framing = *framing;
+  admitted.framing.upload = upload;
 
   auto target = parse_target(header.method, header.target);
   if (!target) return target.error();
@@ -106,6 +109,7 @@ accepted<admission> pass_gate(raw_header header, const connection_limits& limits
                                           : !lists_token(header.fields, "connection", "close");
   admitted.head.method = std::move(header.method);
   admitted.head.path = std::move(target->path);
+  admitted.head.raw_path = std::move(target->raw_path);
   admitted.head.query = std::move(target->query);
   admitted.head.fields = std::move(header.fields);
   return admitted;

@@ -87,6 +87,7 @@ accepted<request_target> parse_target(std::string_view method, std::string_view 
   if (!printable_utf8(*decoded)) return refusal{400, "the path is not printable UTF-8"};
   if (has_dot_segment(*decoded)) return refusal{400, "the path has a dot segment"};
   parts.path = std::move(*decoded);
+  parts.raw_path = path;
   return parts;
 }
 

@@ -9,6 +9,7 @@ namespace skein::connection {
 /// The parts of a request target.
 struct request_target {
   std::string path;       ///< decoded, begins with '/', valid UTF-8, without control characters, "." and ".."; or "*"
+  std::string raw_path;   ///< the same as sent: a '/' that was escaped stays so
   std::string query;      ///< as sent, without '?'
   std::string authority;  ///< of an absolute-form target ("http://host/path"), else empty
 };

@@ -20,7 +20,7 @@ constexpr auto lost_pause = std::chrono::milliseconds(50);
 // An idle device thread wakes up this often; nothing depends on it.
 constexpr auto idle_wait_max = std::chrono::seconds(10);
 
-scheduler_options scheduling(const engine::engine_info& info, const device_actor_options& options) {
+scheduler_options scheduling(const engine::engine_info& info, const device_actor_options& options, bool keeps_states) {
   scheduler_options s;
   s.slots = info.slots;
   s.max_tick_tokens = info.max_tick_tokens;
@@ -32,6 +32,11 @@ scheduler_options scheduling(const engine::engine_info& info, const device_actor
   s.turn_tokens = options.turn_tokens;
   s.parked_max = options.parked_max;
   s.parked_bytes_max = options.parked_bytes_max;
+  s.keeps_states = keeps_states;
+  s.copies_max = options.copies_max;
+  s.vram_states_max = options.vram_states_max;
+  s.undo_bytes_max = options.undo_bytes_max;
+  s.mixture_max = options.mixture_max;
   return s;
 }
 
@@ -47,6 +52,9 @@ error as_error(const std::exception& trouble) noexcept {
 struct run_command {
   engine::engine& engine;
   void operator()(const start_slot& c) const { engine.start(c.slot, *c.params); }
+  void operator()(const restart_slot& c) const { engine.restart_sampler(c.slot, *c.params); }
+  void operator()(const write_slot& c) const { engine.write_state(c.slot, *c.state); }
+  void operator()(const clear_slot& c) const { engine.clear(c.slot); }
   void operator()(const copy_slot& c) const { engine.copy_state(c.from, c.to); }
   void operator()(const park_slot& c) const { engine.park(c.slot, *c.to); }
   void operator()(const unpark_slot& c) const { engine.unpark(c.slot, *c.params, *c.from); }
@@ -55,14 +63,16 @@ struct run_command {
 }  // namespace
 
 device_actor::device_actor(std::unique_ptr<engine::engine> engine, const device_actor_options& options,
-                           event_sink& sink, const clock& time, std::function<void(const error&)> on_lost)
+                           event_sink& sink, const clock& time, std::function<void(const error&)> on_lost,
+                           state_sink* states)
     : engine_(std::move(engine)),
       info_(engine_->info()),
       sink_(sink),
       time_(time),
       on_lost_(std::move(on_lost)),
+      states_(states),
       inbox_(options.mailbox_max, options.mailbox_max),
-      scheduler_(scheduling(info_, options)) {
+      scheduler_(scheduling(info_, options, states != nullptr)) {
   counters_.slots = info_.slots;
   thread_ = std::thread([this] { run(); });
   pthread_setname_np(thread_.native_handle(), "device");
@@ -83,6 +93,7 @@ void device_actor::run() {
   attempt([this] {
     end_lost();
     receive();  // what came in after the last look is rejected
+    scheduler_.drop_kept();
     hand_out();
   });
   engine_.reset();  // its queued commands may still use the scheduler's buffers
@@ -140,7 +151,8 @@ void device_actor::step() {
   if (auto tick = engine_->submit(work.plan); !tick) fail(tick.error());
 }
 
-/// Reads the tick before the one just submitted; with none submitted, the last one.
+/// Reads the tick before the one just submitted; with none submitted, the last one. With none in flight no result shows
+/// that a command has run; so it is waited for.
 void device_actor::collect() {
   const std::uint32_t ahead = idle_ ? 0 : 1;
   while (!scheduler_.lost() && engine_->ticks_in_flight() > ahead) {
@@ -151,10 +163,21 @@ void device_actor::collect() {
     counters_.last_tick_at.store(time_.now().time_since_epoch().count(), std::memory_order_relaxed);
     idle_ = false;  // the result may have made room
   }
+  if (idle_ && scheduler_.waits_for_commands()) {
+    if (auto ran = engine_->finish(); !ran) return fail(ran.error());
+    scheduler_.commands_ran();
+  }
 }
 
 void device_actor::hand_out() {
   scheduler_.take_events([this](std::uint32_t to, events&& batch) { sink_.deliver(to, std::move(batch)); });
+  scheduler_.take_news([this](const state_news& news) {
+    switch (news.what) {
+      case state_news::kind::state: return states_->state_kept(news.key, news.state);
+      case state_news::kind::slot_kept: return states_->slot_kept(news.key);
+      case state_news::kind::slot_dropped: return states_->slot_dropped(news.key);
+    }
+  });
 }
 
 /// The device is lost; the next turn tells everybody.
@@ -183,8 +206,10 @@ void device_actor::publish() {
   const scheduler_counts c = scheduler_.counts();
   counters_.slots_used = c.slots_used;
   counters_.waiting = c.waiting;
+  counters_.slots_kept = c.slots_kept;
   counters_.parked = c.parked;
   counters_.parked_bytes = c.parked_bytes;
+  counters_.undo_bytes = c.undo_bytes;
   counters_.requests = c.requests;
   counters_.prompt_tokens = c.prompt_tokens;
   counters_.generated_tokens = c.generated_tokens;
@@ -192,6 +217,11 @@ void device_actor::publish() {
   counters_.rejected = c.rejected;
   counters_.cancelled = c.cancelled;
   counters_.preemptions = c.preemptions;
+  counters_.kept_hits = c.kept_hits;
+  counters_.copies_taken = c.copies_taken;
+  counters_.copies_refused = c.copies_refused;
+  counters_.settles = c.settles;
+  counters_.settles_back = c.settles_back;
   counters_.busy = c.requests > 0;
 }
 

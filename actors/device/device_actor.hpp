@@ -20,14 +20,19 @@ struct device_actor_options {
   std::uint32_t turn_tokens = 256;
   std::uint32_t parked_max = 4096;
   std::size_t parked_bytes_max = std::size_t{1} << 30;
+  std::uint32_t copies_max = 16;
+  std::uint32_t vram_states_max = ~0u;
+  std::size_t undo_bytes_max = std::size_t{1} << 30;
+  std::uint32_t mixture_max = 8;
 };
 
 /// What other threads may read at any time, for health, metrics and tests.
 struct device_counters {
-  std::atomic<std::uint32_t> slots{0}, slots_used{0}, waiting{0}, parked{0}, requests{0};
-  std::atomic<std::uint64_t> parked_bytes{0};
+  std::atomic<std::uint32_t> slots{0}, slots_used{0}, slots_kept{0}, waiting{0}, parked{0}, requests{0};
+  std::atomic<std::uint64_t> parked_bytes{0}, undo_bytes{0};
   std::atomic<std::uint64_t> ticks{0}, prompt_tokens{0}, generated_tokens{0}, finished{0}, rejected{0}, cancelled{0},
       preemptions{0};
+  std::atomic<std::uint64_t> kept_hits{0}, copies_taken{0}, copies_refused{0}, settles{0}, settles_back{0};
   /// clock of the last finished tick, as ticks of steady_time since its epoch; busy: there is work.
   std::atomic<std::int64_t> last_tick_at{0};
   std::atomic<bool> busy{false};
@@ -46,9 +51,9 @@ struct device_counters {
 class device_actor {
  public:
   /// `sink` and `time` outlive the actor. `on_lost` is called on the device thread when the device is lost, once
-  /// unless it throws: then again.
+  /// unless it throws: then again. `states` lives as long as `sink`; null: no state is kept, and no key is answered.
   device_actor(std::unique_ptr<engine::engine> engine, const device_actor_options& options, event_sink& sink,
-               const clock& time, std::function<void(const error&)> on_lost = {});
+               const clock& time, std::function<void(const error&)> on_lost = {}, state_sink* states = nullptr);
   ~device_actor();
   device_actor(const device_actor&) = delete;  // owns a thread
   device_actor& operator=(const device_actor&) = delete;
@@ -77,6 +82,7 @@ class device_actor {
   event_sink& sink_;
   const clock& time_;
   std::function<void(const error&)> on_lost_;
+  state_sink* const states_;
   mailbox inbox_;
   scheduler scheduler_;
   device_counters counters_;

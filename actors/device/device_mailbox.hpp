@@ -24,7 +24,14 @@ using storage::state_key;
 /// Where a sequence begins. All nothing: the zero state.
 struct beginning {
   state_buffer state;  ///< written into the slot before the first token
-  state_key key;       ///< of `state`, if it has one: a slot that still holds it is taken in its place
+  state_key key;       ///< of `state`, if it has one: a slot that still holds it is taken in its place. With a key and
+                       ///< no state a request is rejected as unavailable where no slot holds it any more
+};
+
+/// One of the states of a mixture.
+struct weighted_beginning {
+  beginning from;       ///< a key without its state is not looked for in slots
+  float weight = 1.0f;  ///< its share; the shares' sum counts as 1. Not negative; with 0 it is left out
 };
 
 /// A copy of row 0's state is wanted after so many tokens of the prompt: 1 .. its size. Best effort: above
@@ -51,16 +58,24 @@ struct submit {
   beginning from;                               ///< the prompt comes after it
   std::vector<wanted_copy> copies;              ///< ascending positions; each answered once to the state_sink
   state_key settles_as;  ///< if set (one row only): when the row is over, its slot waits for settle or cancel
+  bool may_cut = false;  ///< with settles_as: fewer tokens than were drawn may be settled (stop strings), so that a
+                         ///< copy of the state after the prompt is worth its memory
+  /// If not empty, in place of `from`: the prompt is fed to as many sequences as there are beginnings, and every token
+  /// is drawn from the weighted sum of their logits and fed to all. One row, and nothing is scored, else it is rejected
+  /// as unsupported; too many for the engine or above mixture_max: too_large; weights without a sum: invalid_argument.
+  /// Nothing is copied or settled: such keys are answered with null.
+  std::vector<weighted_beginning> mixture;
 };
 
 /// The text of a row that is over is decided: its state shall be its beginning, its prompt, its first `drawn` tokens
 /// and then `more`, fed at once. It is then copied out and given to the state_sink under submit::settles_as, and the
 /// slot may keep it until others need the slot. Harmless for an id that is unknown or has no settles_as; a cancel
-/// answers the state_sink with null. May come before row_finished, in place of cancel_row.
+/// answers the state_sink with null, as the end of the request before its admission does. May come before row_finished,
+/// in place of cancel_row: row_finished(cancelled) follows at once. A second one is ignored.
 struct settle {
   request_id id = 0;
-  std::uint32_t drawn = 0;
-  std::vector<token_id> more;
+  std::uint32_t drawn = 0;     ///< at most as many as were reported
+  std::vector<token_id> more;  ///< each below the vocabulary's size (checked by sender)
 };
 
 /// Stop soon; row_finished(cancelled) follows for each row that still runs. Harmless for an id that is unknown or done.
@@ -80,13 +95,17 @@ struct pause {
 struct resume {
   request_id id = 0;
 };
+/// Keep no settled state of this owner in any slot: its slots are cleared, each told by slot_dropped. Not answered.
+struct forget {
+  storage::session_uid owner = 0;
+};
 /// Admit nothing new; finish what runs until `deadline`, then finish the rest with cause shutdown; then the thread
 /// ends. A second one with an earlier deadline shortens the wait.
 struct shutdown {
   steady_time deadline{};
 };
 
-using message = std::variant<submit, settle, cancel, cancel_row, pause, resume, shutdown>;
+using message = std::variant<submit, settle, cancel, cancel_row, pause, resume, forget, shutdown>;
 using mailbox = bounded_mailbox<message>;
 
 // ---- events to io threads: one message per io thread and tick, holding all events for its requests in order ----
@@ -116,7 +135,7 @@ struct token {
   std::unique_ptr<sampling::token_logprobs> logprobs;
 };
 enum class finish_cause : std::uint8_t { stop_id, budget, cancelled, timeout, shutdown, device_lost };
-/// The row is over and its slot is free. Its last token, if any, was reported before.
+/// The row is over and its slot is free, or waits for settle. Its last token, if any, was reported before.
 struct row_finished {
   request_id id = 0;
   std::uint32_t row = 0;

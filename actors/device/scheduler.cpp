@@ -1,69 +1,25 @@
 #include "actors/device/scheduler.hpp"
 
 #include <algorithm>
-#include <numeric>
+#include <cmath>
 #include <optional>
 #include <set>
+#include <string>
 #include <utility>
 
+#include "actors/device/sequence.hpp"
 #include "base/check.hpp"
 
 namespace skein::device {
 
-/// A state that was copied out of the engine; counts while sequences hold it. Its buffer may live a little longer,
-/// until no queued command can touch it.
-class scheduler::outside_state {
- public:
-  outside_state(std::uint32_t& count, std::size_t floats)
-      : buffer(std::make_shared<engine::parked_sequence>()), count_(count) {
-    buffer->state.resize(floats);
-    ++count_;
-  }
-  ~outside_state() { --count_; }
-  outside_state(const outside_state&) = delete;  // would count twice
-  outside_state& operator=(const outside_state&) = delete;
-
-  const std::shared_ptr<engine::parked_sequence> buffer;
-
- private:
-  std::uint32_t& count_;
-};
-
-struct scheduler::sequence {
-  request* owner = nullptr;
-  std::uint32_t row = 0;
-  bool queued = false;  // stands in waiting_
-  bool over = false;
-  std::optional<slot_id> slot;
-  std::uint32_t fed = 0;            // prompt tokens planned so far
-  std::uint32_t draws_planned = 0;  // at most max_tokens
-  std::uint32_t drawn = 0;          // reported
-  std::uint32_t drawn_this_turn = 0;
-  std::shared_ptr<outside_state> parked;  // set while the state is copied out; rows that forked share one
-};
-
-struct scheduler::request {
-  submit message;
-  steady_time arrived{};
-  bool admitted = false;
-  bool forked = false;  // rows 1.. have their state; true from the start for a single row
-  bool paused = false;
-  bool fork_to_come = false;  // counted in forks_to_come_
-  std::uint32_t rows_left = 0;
-  std::vector<sequence> rows;
-
-  [[nodiscard]] std::uint32_t prompt_tokens() const { return static_cast<std::uint32_t>(message.prompt.size()); }
-  [[nodiscard]] const sampling::sampling_params& params(const sequence& s) const { return message.rows[s.row]; }
-  /// How much of the prompt a row may feed now: all but the last token until the rows have forked.
-  [[nodiscard]] std::uint32_t feed_limit() const { return forked ? prompt_tokens() : prompt_tokens() - 1; }
-};
-
-scheduler::scheduler(const scheduler_options& options) : options_(options), slots_(options.slots, nullptr) {
+scheduler::scheduler(const scheduler_options& options)
+    : options_(options),
+      slots_(options.slots, nullptr),
+      free_slots_(options.slots, options.keeps_states ? options.vram_states_max : 0) {
   check(options.slots > 0);
   check(options.max_tick_tokens > 0);
   check(options.max_tick_rows > 0);
   check(options.prefill_chunk_tokens > 0);
-  for (slot_id i = options.slots; i-- > 0;) free_slots_.push_back(i);
 }
 
 scheduler::~scheduler() = default;
@@ -72,13 +28,15 @@ scheduler::~scheduler() = default;
 
 void scheduler::handle(submit&& message, steady_time now) {
   if (message.reply_to >= outbox_.size()) outbox_.resize(message.reply_to + 1);
+  if (!options_.keeps_states) message.copies.clear();
   if (lost_) return reject(message, lost_why_);
   check(!message.prompt.empty(), "a prompt holds at least one token");
   check(!message.rows.empty(), "a request has at least one row");
   check(!requests_.contains(message.id), "a request id is used once");
   if (shutting_down_) return reject(message, {error_kind::unavailable, "the server is shutting down", ""});
+  if (auto why = objection(message)) return reject(message, std::move(*why));
   // What comes in one delivery queues up before the next plan admits it: free slots count as room.
-  const std::size_t room = free_slots_.size();
+  const std::size_t room = free_slots_.free();
   if (waiting_requests_ >= options_.waiting_max + room)
     return reject(message, {error_kind::overloaded, "too many requests are waiting; try again soon", ""});
   if (waiting_.size_of(message.client) >= options_.waiting_per_client_max + room)
@@ -87,36 +45,61 @@ void scheduler::handle(submit&& message, steady_time now) {
   // All that may throw comes before the message is taken, so that somebody can always answer it.
   auto entry = std::make_unique<request>();
   request& r = *entry;
-  r.rows.resize(message.rows.size());
+  r.rows.resize(std::max(message.rows.size(), message.mixture.size()));
+  news_.reserve(message.copies.size() + 1);
   waiting_.push_back(message.client, {message.id, 0});
   requests_.emplace(message.id, std::move(entry));
   r.message = std::move(message);
   r.arrived = now;
   r.rows_left = static_cast<std::uint32_t>(r.rows.size());
-  r.forked = r.rows.size() == 1;
+  r.forked = r.rows.size() == 1 && !r.mixes();
   for (std::uint32_t i = 0; i < r.rows.size(); ++i) {
     r.rows[i].owner = &r;
     r.rows[i].row = i;
   }
   r.rows[0].queued = true;
+  if (options_.keeps_states && r.message.settles_as) {
+    if (r.rows.size() == 1 && !r.mixes())
+      r.to_settle.emplace();
+    else
+      news_.refuse(r.message.settles_as);
+  }
+  if (r.mixes()) {
+    refuse_rest(r);
+    r.message.from = {};
+  }
   note_deadline(r.message.queue_deadline);
   note_deadline(r.message.total_deadline);
   ++waiting_requests_;
 }
 
-void scheduler::handle(settle&& message, steady_time) { check(!find(message.id)); }
+void scheduler::handle(settle&& message, steady_time) {
+  request* r = find(message.id);
+  if (!r || !r->message.settles_as || r->settling()) return;
+  sequence& s = r->rows[0];
+  if (!r->admitted) return drop(*r, finish_cause::cancelled);
+  check(message.drawn <= s.drawn, "no more is settled than was drawn");
+  if (!r->to_settle) {  // nobody takes the state
+    if (!s.over) finish(s, finish_cause::cancelled);
+    return;
+  }
+  if (!s.over) end_row(s, finish_cause::cancelled);
+  r->to_settle->text = std::move(message);
+  if (s.parked && !s.queued) enqueue(s);
+}
 
 void scheduler::handle(cancel&& message, steady_time) {
   if (request* r = find(message.id)) {
     ++counts_.cancelled;
-    finish_all(*r, finish_cause::cancelled);
+    drop(*r, finish_cause::cancelled);
   }
 }
 
 void scheduler::handle(cancel_row&& message, steady_time) {
   request* r = find(message.id);
   if (!r || message.row >= r->rows.size() || r->rows[message.row].over) return;
-  check(r->forked, "a row has drawn nothing before its request forked");
+  if (!r->answers(r->rows[message.row])) return;
+  check(r->forked || r->mixes(), "a row has drawn nothing before its request forked");
   finish(r->rows[message.row], finish_cause::cancelled);
 }
 
@@ -129,7 +112,20 @@ void scheduler::handle(resume&& message, steady_time) {
   if (!r || !r->paused) return;
   r->paused = false;
   for (auto& s : r->rows)
-    if (!s.over && s.parked && !s.queued) enqueue(s);
+    if (!s.over && s.parked && !s.queued && r->answers(s)) enqueue(s);
+}
+
+void scheduler::handle(forget&& message, steady_time) {
+  for (auto& [id, r] : requests_)
+    if (r->to_settle && r->message.settles_as.owner == message.owner) r->to_settle->keeps_slot = false;
+  while (true) {
+    news_.reserve(1);
+    forgotten_.reserve(forgotten_.size() + 1);
+    const auto went = free_slots_.forget_one(message.owner);
+    if (!went) return;
+    forgotten_.push_back(went->slot);
+    news_.add(state_news::kind::slot_dropped, went->key);
+  }
 }
 
 void scheduler::handle(shutdown&& message, steady_time now) {
@@ -139,10 +135,7 @@ void scheduler::handle(shutdown&& message, steady_time now) {
   std::vector<request*> waiting;
   for (auto& [id, r] : requests_)
     if (!r->admitted) waiting.push_back(r.get());
-  for (request* r : waiting) {
-    reject(r->message, {error_kind::unavailable, "the server is shutting down", ""});
-    forget(*r);
-  }
+  for (request* r : waiting) reject(*r, {error_kind::unavailable, "the server is shutting down", ""});
   expire(now);
 }
 
@@ -150,8 +143,13 @@ void scheduler::expire(steady_time now) {
   if (now < next_deadline_) return;
   next_deadline_ = now < shutdown_deadline_ ? shutdown_deadline_ : steady_time::max();
   std::vector<request*> late_in_queue, late;
+  const bool cut_all = now >= shutdown_deadline_;
   for (auto& [id, r] : requests_) {
-    if (now >= shutdown_deadline_ || now >= r->message.total_deadline) {
+    if (cut_all) {
+      late.push_back(r.get());
+    } else if (r->to_settle && r->rows[0].over) {
+      // Its time counts no longer: what is left to do is bounded.
+    } else if (now >= r->message.total_deadline) {
       late.push_back(r.get());
     } else {
       note_deadline(r->message.total_deadline);
@@ -162,11 +160,15 @@ void scheduler::expire(steady_time now) {
         note_deadline(r->message.queue_deadline);
     }
   }
-  for (request* r : late_in_queue) {
-    reject(r->message, {error_kind::timeout, "the request waited too long for a free slot", ""});
-    forget(*r);
+  for (request* r : late_in_queue) reject(*r, {error_kind::timeout, "the request waited too long for a free slot", ""});
+  for (request* r : late) {
+    if (cut_all)
+      drop(*r, finish_cause::shutdown);
+    else if (r->to_settle && r->admitted)
+      finish(r->rows[0], finish_cause::timeout);
+    else
+      drop(*r, finish_cause::timeout);
   }
-  for (request* r : late) finish_all(*r, now >= shutdown_deadline_ ? finish_cause::shutdown : finish_cause::timeout);
 }
 
 void scheduler::lose_device(error why) noexcept {
@@ -175,229 +177,35 @@ void scheduler::lose_device(error why) noexcept {
 }
 
 void scheduler::end_lost() {
+  copies_.refuse_all(news_);
+  drop_kept();
   while (!requests_.empty()) {
     request& r = *requests_.begin()->second;
+    refuse_rest(r);
     if (!r.admitted) reject(r.message, lost_why_);
     for (auto& s : r.rows) {
-      if (r.admitted && !s.over) emit(r, row_finished{r.message.id, s.row, finish_cause::device_lost});
+      if (r.admitted && !s.over && r.answers(s)) emit(r, row_finished{r.message.id, s.row, finish_cause::device_lost});
       s.over = true;
     }
     requests_.erase(requests_.begin());
   }
   waiting_ = {};
   std::ranges::fill(slots_, nullptr);
-  free_slots_.resize(slots_.size());
-  std::iota(free_slots_.begin(), free_slots_.end(), 0u);
+  free_slots_.reset();
+  forgotten_.clear();
   waiting_requests_ = parked_ = forks_to_come_ = 0;
   work_.commands.clear();
   work_.plan.clear();
   in_flight_.clear();
   retired_buffers_.clear();
+  ended_.clear();
 }
 
-// ---------------------------------------------------------------- planning
-
-const tick_work& scheduler::plan(steady_time now, std::span<const std::uint8_t> congested) {
-  work_.commands.clear();
-  work_.plan.clear();
-  if (lost_) return work_;
-  for (sequence* s : slots_)
-    if (s && !s->owner->forked && s->fed == s->owner->feed_limit()) fork_rows(*s->owner);
-  admit(now);
-
-  std::vector<planned_row> rows;
-  if (!spare_plans_.empty()) {
-    rows = std::move(spare_plans_.back());
-    spare_plans_.pop_back();
-    rows.clear();
+void scheduler::drop_kept() {
+  while (free_slots_.kept() > 0) {
+    news_.reserve(1);
+    news_.add(state_news::kind::slot_dropped, free_slots_.drop_one()->key);
   }
-  in_flight_.push_back(std::move(rows));
-  plan_decode(congested);
-  plan_prefill(congested);
-  if (work_.plan.rows.empty()) {
-    spare_plans_.push_back(std::move(in_flight_.back()));
-    in_flight_.pop_back();
-  } else {
-    ++planned_ticks_;
-  }
-  return work_;
-}
-
-void scheduler::admit(steady_time now) {
-  std::vector<sequence*> put_back;
-  bool saving = false;  // memory, for a request that waits for it further ahead
-  for (bool room = true; room && !waiting_.empty();) {
-    const row_reference next = waiting_.pop();
-    request* r = find(next.id);
-    check(r != nullptr, "what waits exists");
-    sequence& s = r->rows[next.row];
-    if (r->paused && s.parked) {
-      s.queued = false;  // queued again when its reader resumes
-      continue;
-    }
-    if (lacks_memory(*r)) {
-      put_back.push_back(&s);  // what waits behind it may need none, or give some back
-      saving = true;
-      continue;
-    }
-    // While memory is saved, only who brings a state back may have another one copied out for it.
-    if (free_slots_.empty() && (!saving || s.parked)) make_room();
-    room = !free_slots_.empty();
-    if (room) {
-      s.queued = false;
-      place(s, now);
-    } else {
-      put_back.push_back(&s);
-    }
-  }
-  for (; !put_back.empty(); put_back.pop_back())
-    waiting_.unpop(put_back.back()->owner->message.client, {put_back.back()->owner->message.id, put_back.back()->row});
-}
-
-/// A fresh request of several rows may soon keep a state outside, and one more if somebody is parked for it.
-bool scheduler::lacks_memory(const request& r) const {
-  if (r.admitted || r.rows.size() == 1) return false;
-  return states_outside_ + forks_to_come_ > 0 && !fits_outside(free_slots_.empty() ? 2 : 1);
-}
-
-bool scheduler::fits_outside(std::size_t more_states) const {
-  const std::size_t state_bytes = options_.state_floats * sizeof(float);
-  return (states_outside_ + forks_to_come_ + more_states) * state_bytes <= options_.parked_bytes_max;
-}
-
-/// Gives a slot to a sequence that waited: fresh, or as it was parked.
-void scheduler::place(sequence& s, steady_time now) {
-  request& r = *s.owner;
-  const slot_id slot = take_slot(s);
-  if (s.parked) {
-    work_.commands.push_back(unpark_slot{slot, &r.params(s), s.parked->buffer});
-    leave_outside(s);
-    return;
-  }
-  work_.commands.push_back(start_slot{slot, &r.params(s)});
-  if (r.admitted) return;
-  emit(r, admitted{r.message.id, std::chrono::duration_cast<std::chrono::microseconds>(now - r.arrived)});
-  r.admitted = true;
-  --waiting_requests_;
-  if (!r.forked) {
-    r.fork_to_come = true;
-    ++forks_to_come_;
-  }
-  counts_.prompt_tokens += r.prompt_tokens();
-  if (r.feed_limit() == 0) fork_rows(r);  // several rows of a one-token prompt: nothing to share
-}
-
-/// Row 0 has fed all but the last prompt token: its state is copied for the other rows. Rows that find no free slot
-/// wait with a copy outside.
-void scheduler::fork_rows(request& r) {
-  const slot_id from = *r.rows[0].slot;
-  std::shared_ptr<outside_state> outside;
-  r.forked = true;
-  settle_fork(r);
-  for (std::size_t i = 1; i < r.rows.size(); ++i) {
-    sequence& s = r.rows[i];
-    s.fed = r.prompt_tokens() - 1;
-    if (!free_slots_.empty()) {
-      const slot_id to = take_slot(s);
-      work_.commands.push_back(start_slot{to, &r.params(s)});
-      work_.commands.push_back(copy_slot{from, to});
-      continue;
-    }
-    if (!outside) {
-      outside = std::make_shared<outside_state>(states_outside_, options_.state_floats);
-      work_.commands.push_back(park_slot{from, outside->buffer});
-    }
-    s.parked = outside;
-    ++parked_;
-    enqueue(s);
-  }
-}
-
-/// Somebody waits and no slot is free: one that nobody reads gives way, else one that had its turn.
-void scheduler::make_room() {
-  if (parked_ >= options_.parked_max || !fits_outside(1)) return;
-  sequence* best = nullptr;
-  for (sequence* s : slots_) {
-    if (!s || s->draws_planned == 0 || s->draws_planned >= s->owner->params(*s).max_tokens) continue;
-    if (s->owner->paused) {
-      best = s;
-      break;
-    }
-    if (s->drawn_this_turn >= options_.turn_tokens && (!best || s->drawn_this_turn > best->drawn_this_turn)) best = s;
-  }
-  if (!best) return;
-  ++counts_.preemptions;
-  park(*best);
-}
-
-void scheduler::park(sequence& s) {
-  s.parked = std::make_shared<outside_state>(states_outside_, options_.state_floats);
-  ++parked_;
-  work_.commands.push_back(park_slot{*s.slot, s.parked->buffer});
-  release(s);
-  if (!s.owner->paused) enqueue(s);
-}
-
-bool scheduler::resting(const sequence& s, std::span<const std::uint8_t> congested) const {
-  const std::uint32_t to = s.owner->message.reply_to;
-  return s.owner->paused || (to < congested.size() && congested[to] != 0);
-}
-
-bool scheduler::can_decode(const sequence& s) const {
-  return s.draws_planned > 0 && s.draws_planned < s.owner->params(s).max_tokens;
-}
-
-void scheduler::plan_decode(std::span<const std::uint8_t> congested) {
-  const std::uint32_t ceiling = std::min(options_.max_tick_rows, options_.max_tick_tokens);
-  const auto count = static_cast<std::uint32_t>(slots_.size());
-  std::uint32_t i = 0;
-  for (; i < count && work_.plan.rows.size() < ceiling; ++i) {
-    sequence* s = slots_[(decode_turn_ + i) % count];
-    if (!s || !can_decode(*s) || resting(*s, congested)) continue;
-    engine::row row;
-    row.slot = *s->slot;
-    row.kind = engine::row_kind::decode;
-    row.sample = true;
-    work_.plan.rows.push_back(row);
-    in_flight_.back().push_back({{s->owner->message.id, s->row}, false});
-    ++s->draws_planned;
-  }
-  decode_turn_ = (decode_turn_ + i) % count;
-}
-
-void scheduler::plan_prefill(std::span<const std::uint8_t> congested) {
-  const auto decoding = static_cast<std::uint32_t>(work_.plan.rows.size());
-  std::uint32_t budget = options_.max_tick_tokens - decoding;
-  if (decoding > 0) budget = std::min(budget, options_.prefill_chunk_tokens);
-  const auto count = static_cast<std::uint32_t>(slots_.size());
-  for (std::uint32_t i = 0; i < count && budget > 0 && work_.plan.rows.size() < options_.max_tick_rows; ++i) {
-    const std::uint32_t slot = (prefill_turn_ + i) % count;
-    sequence* s = slots_[slot];
-    if (!s || s->fed >= s->owner->feed_limit() || resting(*s, congested)) continue;
-    budget -= plan_prefill_row(*s, budget);
-    if (budget == 0) prefill_turn_ = (slot + 1) % count;
-  }
-}
-
-std::uint32_t scheduler::plan_prefill_row(sequence& s, std::uint32_t budget) {
-  const request& r = *s.owner;
-  const std::uint32_t count = std::min(budget, r.feed_limit() - s.fed);
-  const auto first = r.message.prompt.begin() + s.fed;
-  engine::row row;
-  row.slot = *s.slot;
-  row.kind = r.message.score_prompt && s.row == 0 ? engine::row_kind::score : engine::row_kind::prefill;
-  row.score_top = r.message.score_top;
-  row.first_token = static_cast<std::uint32_t>(work_.plan.tokens.size());
-  row.tokens = count;
-  work_.plan.tokens.insert(work_.plan.tokens.end(), first, first + count);
-  s.fed += count;
-  const bool last = s.fed == r.prompt_tokens();
-  if (!last) row.score_next = r.message.prompt[s.fed];
-  row.sample = last && r.params(s).max_tokens > 0;
-  if (row.sample) ++s.draws_planned;
-  work_.plan.rows.push_back(row);
-  in_flight_.back().push_back({{r.message.id, s.row}, last && !row.sample});
-  return count;
 }
 
 // ---------------------------------------------------------------- results
@@ -408,14 +216,18 @@ void scheduler::absorb(const engine::tick_result& result, steady_time) {
   in_flight_.pop_front();
   ++absorbed_ticks_;
   while (!retired_buffers_.empty() && retired_buffers_.front().first <= absorbed_ticks_) retired_buffers_.pop_front();
+  copies_.hand_over(absorbed_ticks_, news_);
   check(planned.size() == result.rows.size(), "a result has one row per planned row");
 
   for (std::size_t i = 0; i < planned.size(); ++i) {
     const auto& [who, last_without_draw] = planned[i];
     const engine::row_result& row = result.rows[i];
     request* r = find(who.id);
-    if (!r || r->rows[who.row].over) continue;  // it ended while the tick ran
+    if (!r) continue;  // it ended while the tick ran
     sequence& s = r->rows[who.row];
+    --s.in_flight;
+    if (row.sampled && r->to_settle) r->to_settle->drawn.push_back(row.token);
+    if (s.over || !r->answers(s)) continue;
     if (!row.scores.empty()) emit(*r, prompt_scored{who.id, row.scores});
     if (row.sampled) {
       token t{who.id, who.row, s.drawn, row.token, nullptr};
@@ -435,19 +247,21 @@ void scheduler::absorb(const engine::tick_result& result, steady_time) {
 
 // ---------------------------------------------------------------- slots, ends, events
 
-slot_id scheduler::take_slot(sequence& s) {
+/// True when the slot holds the state that is wanted.
+bool scheduler::take_slot(sequence& s, const state_key& wanted) {
   check(!s.slot.has_value());
-  const slot_id slot = free_slots_.back();
-  free_slots_.pop_back();
-  slots_[slot] = &s;
-  s.slot = slot;
+  news_.reserve(1);
+  const auto taken = free_slots_.take(wanted);
+  if (taken.dropped) news_.add(state_news::kind::slot_dropped, taken.dropped);
+  slots_[taken.slot] = &s;
+  s.slot = taken.slot;
   s.drawn_this_turn = 0;
-  return slot;
+  return taken.hit;
 }
 
 void scheduler::release(sequence& s) {
   slots_[*s.slot] = nullptr;
-  free_slots_.push_back(*s.slot);
+  free_slots_.give_back(*s.slot);
   s.slot.reset();
 }
 
@@ -457,10 +271,20 @@ void scheduler::enqueue(sequence& s) {
   waiting_.push_back(s.owner->message.client, {s.owner->message.id, s.row});
 }
 
-/// The sequence is no longer parked. The buffer is kept until no queued command can touch it: commands run before the
-/// tick that is planned after them.
+void scheduler::dequeue(sequence& s) {
+  if (!std::exchange(s.queued, false)) return;
+  waiting_.remove_if([&](const row_reference& w) { return w.id == s.owner->message.id && w.row == s.row; });
+}
+
+/// Keeps a buffer until no queued command can touch it, which is when the tick of that number was absorbed: commands
+/// run before the tick that is planned after them.
+void scheduler::retire(std::shared_ptr<const void> buffer, std::uint64_t tick) {
+  retired_buffers_.emplace_back(tick, std::move(buffer));
+}
+
+/// The sequence is no longer parked.
 void scheduler::leave_outside(sequence& s) {
-  retired_buffers_.emplace_back(planned_ticks_ + 1, s.parked->buffer);
+  retire(s.parked->buffer, planned_ticks_ + 1);
   s.parked = nullptr;
   --parked_;
 }
@@ -470,39 +294,56 @@ void scheduler::settle_fork(request& r) {
   if (std::exchange(r.fork_to_come, false)) --forks_to_come_;
 }
 
-void scheduler::finish(sequence& s, finish_cause cause) {
+void scheduler::end_row(sequence& s, finish_cause cause) {
   check(!s.over);
-  request& r = *s.owner;
-  emit(r, row_finished{r.message.id, s.row, cause});  // first: where it throws, the row still waits for its end
+  // First: where it throws, the row waits for its end.
+  if (s.owner->answers(s)) emit(*s.owner, row_finished{s.owner->message.id, s.row, cause});
   s.over = true;
+}
+
+/// The row is over. If its state shall be settled, it stays where it is until its text is decided.
+void scheduler::finish(sequence& s, finish_cause cause) {
+  if (s.owner->mixes()) return drop(*s.owner, cause);
+  end_row(s, cause);
+  if (s.owner->to_settle && s.owner->admitted)
+    dequeue(s);
+  else
+    leave(s);
+}
+
+/// Nothing more is to be done for the row. The last one of a request takes the request with it.
+void scheduler::leave(sequence& s) {
+  request& r = *s.owner;
   if (s.slot) release(s);
   if (s.parked) leave_outside(s);
-  if (s.queued) {
-    waiting_.remove_if([&](const row_reference& w) { return w.id == r.message.id && w.row == s.row; });
-    s.queued = false;
-  }
+  dequeue(s);
   if (--r.rows_left == 0) {
     ++counts_.finished;
-    forget(r);
+    erase(r);
   }
 }
 
-void scheduler::finish_all(request& r, finish_cause cause) {
+/// Ends all that still runs, waits or settles.
+void scheduler::drop(request& r, finish_cause cause) {
   const std::size_t rows = r.rows.size();
   const request_id id = r.message.id;
-  for (std::size_t i = 0; i < rows; ++i) {
-    request* still = find(id);  // finishing the last row forgets the request
-    if (still && !still->rows[i].over) finish(still->rows[i], cause);
+  for (std::size_t i = 0; i < rows && find(id); ++i) {  // the last row takes the request with it
+    sequence& s = r.rows[i];
+    if (s.over && !r.to_settle) continue;
+    if (!s.over) end_row(s, cause);
+    leave(s);
   }
 }
 
-void scheduler::forget(request& r) {
+void scheduler::erase(request& r) {
+  refuse_rest(r);
   settle_fork(r);
   if (!r.admitted) {
     --waiting_requests_;
-    if (r.rows[0].queued) waiting_.remove_if([id = r.message.id](const row_reference& w) { return w.id == id; });
+    dequeue(r.rows[0]);
   }
-  requests_.erase(r.message.id);
+  ended_.emplace_back();
+  ended_.back() = std::move(requests_.extract(r.message.id).mapped());
 }
 
 scheduler::request* scheduler::find(request_id id) {
@@ -512,52 +353,116 @@ scheduler::request* scheduler::find(request_id id) {
 
 void scheduler::emit(const request& r, event e) { outbox_[r.message.reply_to].items.push_back(std::move(e)); }
 
+/// What is wrong with a request as it comes; shares of nothing leave its mixture.
+std::optional<error> scheduler::objection(submit& message) const {
+  const auto fits = [this](const beginning& from) {
+    return !from.state || from.state->size() == options_.state_floats;
+  };
+  if (!fits(message.from)) return error{error_kind::internal, "the state to begin with is of another size", ""};
+  if (message.mixture.empty()) return {};
+
+  float weights = 0;
+  for (const weighted_beginning& part : message.mixture) {
+    if (!fits(part.from)) return error{error_kind::internal, "a state of the mixture is of another size", ""};
+    if (part.from.key && !part.from.state)
+      return error{error_kind::unavailable, "a state of the mixture is not there", ""};
+    if (!(part.weight >= 0)) return error{error_kind::invalid_argument, "weights of a mixture are not negative", ""};
+    weights += part.weight;
+  }
+  if (!std::isfinite(weights) || weights <= 0)
+    return error{error_kind::invalid_argument, "the weights of a mixture have no sum that can be shared", ""};
+  if (message.rows.size() != 1 || message.score_prompt)
+    return error{error_kind::unsupported, "a mixture of states has one answer and scores no prompt", ""};
+  std::erase_if(message.mixture, [](const weighted_beginning& part) { return part.weight == 0; });
+  const std::uint32_t most =
+      std::min({options_.mixture_max, options_.slots, options_.max_tick_rows, options_.max_tick_tokens});
+  if (message.mixture.size() > most)
+    return error{error_kind::too_large, "a mixture holds at most " + std::to_string(most) + " states here", ""};
+  return {};
+}
+
+/// A request that was taken and not admitted.
+void scheduler::reject(request& r, error why) {
+  refuse_rest(r);  // first: all that may throw comes before the answer
+  reject(r.message, std::move(why));
+  erase(r);
+}
+
+/// A request that is not taken, or whose keys were answered.
 void scheduler::reject(const submit& message, error why) {
+  const bool known = requests_.contains(message.id);
+  if (!known) news_.reserve(message.copies.size() + 1);
   outbox_[message.reply_to].items.push_back(rejected{message.id, std::move(why)});
   ++counts_.rejected;
+  if (known) return;
+  for (const wanted_copy& c : message.copies) news_.refuse(c.key);
+  if (options_.keeps_states && message.settles_as) news_.refuse(message.settles_as);
+}
+
+/// Answers the keys that nothing will come for any more.
+void scheduler::refuse_rest(request& r) {
+  for (; r.next_copy < r.message.copies.size(); ++r.next_copy) news_.refuse(r.message.copies[r.next_copy].key);
+  if (r.to_settle) news_.refuse(r.message.settles_as);
+  r.to_settle.reset();
+}
+
+void scheduler::commands_ran() {
+  check(in_flight_.empty(), "a tick whose result is not known yet");
+  retired_buffers_.clear();
+  copies_.hand_over_all(news_);
 }
 
 void scheduler::note_deadline(steady_time t) { next_deadline_ = std::min(next_deadline_, t); }
 
 scheduler_counts scheduler::counts() const {
   scheduler_counts c = counts_;
-  c.slots_used = options_.slots - static_cast<std::uint32_t>(free_slots_.size());
+  c.slots_used = options_.slots - static_cast<std::uint32_t>(free_slots_.free());
+  c.slots_kept = free_slots_.kept();
   c.waiting = waiting_requests_;
   c.parked = parked_;
   c.parked_bytes = states_outside_ * options_.state_floats * sizeof(float);
+  c.undo_bytes = undo_states_ * options_.state_floats * sizeof(float);
   c.requests = static_cast<std::uint32_t>(requests_.size());
   return c;
 }
 
 void scheduler::self_check() const {
-  std::uint32_t used = 0, queued = 0, parked = 0, waiting = 0, forks = 0;
+  std::uint32_t used = 0, queued = 0, parked = 0, waiting = 0, forks = 0, undo = 0, in_flight = 0, rows_planned = 0;
   std::set<const outside_state*> outside;
   for (slot_id i = 0; i < slots_.size(); ++i) {
     if (!slots_[i]) continue;
     ++used;
     check(slots_[i]->slot == i, "a sequence knows its slot");
-    check(!slots_[i]->over, "what is over holds no slot");
+    check(!slots_[i]->over || slots_[i]->owner->to_settle, "what is over and settled holds no slot");
   }
   for (const auto& [id, r] : requests_) {
     std::uint32_t left = 0;
     if (!r->admitted) ++waiting;
     if (r->fork_to_come) ++forks;
+    if (r->to_settle && r->to_settle->prompt_end) ++undo;
     for (const auto& s : r->rows) {
-      left += s.over ? 0 : 1;
+      left += s.over && !r->to_settle ? 0 : 1;
       queued += s.queued ? 1 : 0;
       parked += s.parked ? 1 : 0;
+      in_flight += s.in_flight;
       if (s.parked) outside.insert(s.parked.get());
       check(!(s.slot && s.parked), "a state has one authoritative copy");
       check(!(s.slot && s.queued), "what has a slot does not wait");
+      check(!(s.over && s.queued) || r->settling(), "what is over waits only to be settled");
     }
     check(left == r->rows_left, "rows are counted");
   }
-  check(used + free_slots_.size() == slots_.size(), "slots are used or free");
+  for (const auto& plan : in_flight_)
+    for (const auto& row : plan) rows_planned += requests_.contains(row.who.id) ? 1 : 0;
+  check(used + free_slots_.free() == slots_.size(), "slots are used or free");
   check(queued == waiting_.size(), "the queue holds who waits");
   check(parked == parked_, "parked sequences are counted");
   check(waiting == waiting_requests_, "waiting requests are counted");
   check(forks == forks_to_come_, "forks to come are counted");
+  check(undo == undo_states_, "states to go back to are counted");
+  check(in_flight == rows_planned, "rows in flight are counted");
   check(outside.size() == states_outside_, "states outside are counted");
+  check(copies_.optional() <= options_.copies_max, "wanted copies have a ceiling");
 }
 
 }  // namespace skein::device

@@ -4,11 +4,13 @@
 #include <memory>
 #include <span>
 #include <unordered_map>
-#include <variant>
 #include <vector>
 
 #include "actors/device/device_mailbox.hpp"
 #include "actors/device/fair_queue.hpp"
+#include "actors/device/kept_slots.hpp"
+#include "actors/device/slot_command.hpp"
+#include "actors/device/state_copies.hpp"
 #include "base/clock.hpp"
 #include "engine/engine.hpp"
 
@@ -28,6 +30,16 @@
 /// several rows, which may have to keep a copy for those that find no slot, is not admitted without room for one;
 /// unless nothing is outside, so that every request can run: one state may pass the ceiling. While such a request waits
 /// for room, nobody is parked for a fresh one behind it, so that the states outside become fewer.
+///
+/// A mixture of states is one request with a sequence for each of its states. They get their slots together, are parked
+/// and brought back together, and feed all but the last token of the prompt each for itself; from then on they share
+/// their ticks and draw as one.
+///
+/// States come and go besides: a sequence may begin with one, and copies of what a prompt made of it are handed out. A
+/// request that settles keeps its slot when its row is over, until its text is decided. Ticks planned before that may
+/// have fed more than the text has: then the state goes back to the copy at the end of the prompt (or, where there was
+/// no room for one, to the beginning), and the text is fed again. The settled state is copied out, and the slot, free
+/// from then on, holds it until somebody needs the slot (kept_slots).
 namespace skein::device {
 
 struct scheduler_options {
@@ -41,40 +53,21 @@ struct scheduler_options {
   std::uint32_t turn_tokens = 256;  ///< tokens after which a sequence may have to give its slot to a waiting one
   std::uint32_t parked_max = 4096;  ///< sequences whose state may be copied out at a time
   std::size_t parked_bytes_max = std::size_t{1} << 30;  ///< of all states that are copied out
-};
-
-// ---- what the shell does with the engine before the tick, in order ----
-struct start_slot {
-  slot_id slot;
-  const sampling::sampling_params* params;
-};
-struct copy_slot {
-  slot_id from, to;
-};
-struct park_slot {
-  slot_id slot;
-  std::shared_ptr<engine::parked_sequence> to;
-};
-struct unpark_slot {
-  slot_id slot;
-  const sampling::sampling_params* params;
-  std::shared_ptr<engine::parked_sequence> from;
-};
-using slot_command = std::variant<start_slot, copy_slot, park_slot, unpark_slot>;
-
-/// One tick's worth of work. Parameters stay alive until the next call of the scheduler, buffers until the tick planned
-/// after them was absorbed.
-struct tick_work {
-  std::vector<slot_command> commands;
-  engine::tick_plan plan;
-  [[nodiscard]] bool empty() const { return commands.empty() && plan.rows.empty(); }
+  bool keeps_states = false;            ///< somebody takes copies and settled states; else their keys are not answered
+  std::uint32_t copies_max = 16;        ///< wanted copies on their way out at a time; more are answered without a state
+  std::uint32_t vram_states_max = ~0u;  ///< settled states that stay in free slots
+  std::uint32_t mixture_max = 8;        ///< states of one mixture
+  std::size_t undo_bytes_max = std::size_t{1} << 30;  ///< of states at the ends of prompts, for answers that are cut
 };
 
 /// What the scheduler knows about itself, for logs, health and tests.
 struct scheduler_counts {
-  std::uint32_t slots_used = 0, waiting = 0, parked = 0, requests = 0;
-  std::size_t parked_bytes = 0;
+  std::uint32_t slots_used = 0, slots_kept = 0, waiting = 0, parked = 0, requests = 0;
+  std::size_t parked_bytes = 0, undo_bytes = 0;
   std::uint64_t prompt_tokens = 0, generated_tokens = 0, finished = 0, rejected = 0, cancelled = 0, preemptions = 0;
+  std::uint64_t kept_hits = 0;                         ///< sequences that went on in a slot that held their state
+  std::uint64_t copies_taken = 0, copies_refused = 0;  ///< of those wanted
+  std::uint64_t settles = 0, settles_back = 0;         ///< states settled; those of them that had to go back
 };
 
 class scheduler {
@@ -91,6 +84,7 @@ class scheduler {
   void handle(cancel_row&& message, steady_time now);
   void handle(pause&& message, steady_time now);
   void handle(resume&& message, steady_time now);
+  void handle(forget&& message, steady_time now);
   void handle(shutdown&& message, steady_time now);
 
   /// Ends what is past its deadline. Cheap when nothing is.
@@ -101,6 +95,11 @@ class scheduler {
   [[nodiscard]] const tick_work& plan(steady_time now, std::span<const std::uint8_t> congested = {});
   /// The result of the oldest plan with rows that was not absorbed yet.
   void absorb(const engine::tick_result& result, steady_time now);
+  /// No tick is in flight, and something waits for a command to have run: call engine::finish, then commands_ran().
+  [[nodiscard]] bool waits_for_commands() const {
+    return !lost_ && in_flight_.empty() && !(retired_buffers_.empty() && copies_.empty());
+  }
+  void commands_ran();
   /// The engine is gone and touches no buffer any more: nothing is planned, and end_lost() is due before any message is
   /// handled. Only the first reason counts.
   void lose_device(error why) noexcept;
@@ -115,10 +114,18 @@ class scheduler {
       if (!outbox_[i].items.empty()) deliver(i, std::exchange(outbox_[i], {}));
   }
 
+  /// Calls tell(state_news) for everything that the state_sink is to know. Where that throws, the rest comes next time.
+  template <typename Tell>
+  void take_news(Tell tell) {
+    news_.hand_out(tell);
+  }
+  /// The thread ends, and with it what slots hold.
+  void drop_kept();
+
   [[nodiscard]] bool lost() const { return lost_; }
   [[nodiscard]] const error& lost_why() const { return lost_why_; }
-  /// Shut down, and every request has ended.
-  [[nodiscard]] bool finished() const { return shutting_down_ && requests_.empty(); }
+  /// Shut down, and every request has ended and every key was answered.
+  [[nodiscard]] bool finished() const { return shutting_down_ && requests_.empty() && copies_.empty(); }
   /// When expire() has something to do; the far future if never.
   [[nodiscard]] steady_time next_deadline() const { return next_deadline_; }
   [[nodiscard]] scheduler_counts counts() const;
@@ -128,6 +135,7 @@ class scheduler {
  private:
   struct request;
   struct sequence;
+  struct settlement;
   class outside_state;
   struct row_reference {
     request_id id;
@@ -138,38 +146,63 @@ class scheduler {
     bool last_without_draw;
   };
 
+  // scheduler.cpp: messages, results, ends
   request* find(request_id id);
   void emit(const request& r, event e);
+  void reject(request& r, error why);
   void reject(const submit& message, error why);
-  void admit(steady_time now);
-  void place(sequence& s, steady_time now);
-  void fork_rows(request& r);
-  [[nodiscard]] bool lacks_memory(const request& r) const;
-  [[nodiscard]] bool fits_outside(std::size_t more_states) const;
-  void make_room();
-  void park(sequence& s);
-  void release(sequence& s);
+  void refuse_rest(request& r);
+  [[nodiscard]] std::optional<error> objection(submit& message) const;
+  void end_row(sequence& s, finish_cause cause);
+  void leave(sequence& s);
   void finish(sequence& s, finish_cause cause);
-  void finish_all(request& r, finish_cause cause);
-  void forget(request& r);
+  void drop(request& r, finish_cause cause);
+  void erase(request& r);
   void enqueue(sequence& s);
+  void dequeue(sequence& s);
+  void retire(std::shared_ptr<const void> buffer, std::uint64_t ticks);
   void leave_outside(sequence& s);
   void settle_fork(request& r);
-  slot_id take_slot(sequence& s);
+  bool take_slot(sequence& s, const state_key& wanted);
+  void release(sequence& s);
+  void note_deadline(steady_time t);
+
+  // scheduler_plan.cpp: the next tick
+  void admit(steady_time now);
+  void place(sequence& s, steady_time now);
+  void begin(sequence& s);
+  void begin_afresh(sequence& s);
+  void fork_rows(request& r);
+  [[nodiscard]] bool lacks_beginning(const request& r) const;
+  [[nodiscard]] bool lacks_memory(const request& r) const;
+  [[nodiscard]] bool can_park(const sequence& s) const;
+  [[nodiscard]] bool fits_outside(std::size_t more_states) const;
+  bool make_room();
+  void park(sequence& s);
+  void plan_mixture(request& r);
   void plan_decode(std::span<const std::uint8_t> congested);
   void plan_prefill(std::span<const std::uint8_t> congested);
   [[nodiscard]] std::uint32_t plan_prefill_row(sequence& s, std::uint32_t budget);
-  void note_deadline(steady_time t);
+  void plan_row(sequence& s, const engine::row& row, bool last_without_draw);
   [[nodiscard]] bool resting(const sequence& s, std::span<const std::uint8_t> congested) const;
   [[nodiscard]] bool can_decode(const sequence& s) const;
+  [[nodiscard]] bool can_prefill(const sequence& s) const;
+
+  // scheduler_settle.cpp: states that are handed out
+  void copy_out(sequence& s);
+  void advance_settling(sequence& s);
+  [[nodiscard]] bool feed_text(sequence& s);
+  void hand_over_state(sequence& s);
 
   scheduler_options options_;
   std::uint32_t states_outside_ = 0;  // held by sequences
+  std::uint32_t undo_states_ = 0;     // held by settlements
   std::uint32_t forks_to_come_ = 0;   // admitted requests of several rows, each of which may need one more
   std::unordered_map<request_id, std::unique_ptr<request>> requests_;
   fair_queue<row_reference> waiting_;
   std::vector<sequence*> slots_;  // [slots], nullptr: free
-  std::vector<slot_id> free_slots_;
+  kept_slots free_slots_;
+  std::vector<slot_id> forgotten_;      // cleared when the next plan begins
   std::uint32_t prefill_turn_ = 0;      // slot whose prompt goes first
   std::uint32_t decode_turn_ = 0;       // slot that decodes first, when not all fit into a tick
   std::uint32_t waiting_requests_ = 0;  // not admitted yet
@@ -178,7 +211,10 @@ class scheduler {
   std::deque<std::vector<planned_row>> in_flight_;
   std::vector<std::vector<planned_row>> spare_plans_;
   // Buffers that queued commands may still use, with the number of the tick after which they may go.
-  std::deque<std::pair<std::uint64_t, std::shared_ptr<engine::parked_sequence>>> retired_buffers_;
+  std::deque<std::pair<std::uint64_t, std::shared_ptr<const void>>> retired_buffers_;
+  state_copies copies_;
+  news_box news_;
+  std::vector<std::unique_ptr<request>> ended_;  // commands of this plan may point into them
   std::uint64_t planned_ticks_ = 0, absorbed_ticks_ = 0;
   std::vector<events> outbox_;  // by io thread
   steady_time next_deadline_ = steady_time::max();

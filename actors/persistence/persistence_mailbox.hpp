@@ -67,11 +67,15 @@ struct open_session {
   turn_text kind = turn_text::increment;
   std::string history;  ///< rendered text of the whole request, without the opening of the answer (chat), or the
                         ///< prompt (raw)
-  bool single_user_message = false;            ///< chat: exactly one user message and no assistant message
-  std::optional<version_id> from;              ///< continue this version in place of the head; 0: the beginning
+  std::uint64_t system_bytes = 0;    ///< chat: of `history` that are the system text it begins with; 0: none
+  bool opening_follows = false;      ///< chat: the template's opening of an answer is fed after `history`; else
+                                     ///< some of it must be new, so that there is something to feed
+  bool single_user_message = false;  ///< chat: exactly one user message and no assistant message
+  std::optional<version_id> from;    ///< continue this version in place of the head; 0: the beginning
   std::optional<version_id> expected_version;  ///< If-Match: the head must be this one, else conflict
   std::string request_key;                     ///< Idempotency-Key; a turn that has it already is replayed
-  bool continue_unfinished = false;            ///< go on with the answer that broke last; history is empty
+  bool continue_unfinished = false;            ///< say the answer that broke last once more, as far as it had come, and
+                                               ///< go on with it; history is empty
   bool must_exist = false;                     ///< not_found for an unknown session or version
   steady_time deadline{};                      ///< not open by then: refused with timeout
 };
@@ -87,8 +91,10 @@ struct session_opened {
   version_id number = 0;                 ///< that the new version will have
   state_key key;                         ///< under which the state of the new version will be kept
   std::uint64_t history_from = 0;        ///< bytes of open_session::history that the base holds already
+  bool repeats_system = false;           ///< an increment that begins with the system text that the session began with
   resume_point resume;
-  std::optional<version_record> unfinished;  ///< with continue_unfinished: what there is of the answer
+  std::optional<version_record> unfinished;  ///< with continue_unfinished: what there is of the turn, which `base` and
+                                             ///< `resume` do not have
 };
 /// The turn with this Idempotency-Key was committed before; no lease.
 struct session_replayed {
@@ -96,6 +102,8 @@ struct session_replayed {
   version_record version;
   durability durable = durability::process;
 };
+/// The field of a conflict says which: "session_id" (another turn runs), "expected_version", "model" (of another
+/// model), "state_name" (began with another tuned state), "to" or "as" (exists already).
 struct refused {
   return_address reply;
   error why;
@@ -105,6 +113,7 @@ struct refused {
 struct note_running {
   lease_id lease = 0;
   version_record so_far;
+  std::string segment;  ///< as commit_turn's, up to here; empty: not known
 };
 /// The turn is over. Answered by turn_committed, after the log has it as safely as was asked (or by refused, when
 /// neither disk nor memory takes it). `version.id`, `parent`, `total_tokens` and `history` are filled in by the actor,
@@ -247,9 +256,12 @@ struct shutdown {
   steady_time deadline{};
 };
 
+/// From the actor's own worker: what it was told to do is done. For nobody else.
+struct work_done {};
+
 using message_in = std::variant<open_session, note_running, commit_turn, release, find_prefix, state_kept, slot_kept,
                                 slot_dropped, list_sessions, describe_session, fork_session, rollback_session,
-                                remove_session, export_session, import_session, tiers_status, shutdown>;
+                                remove_session, export_session, import_session, tiers_status, shutdown, work_done>;
 using mailbox = bounded_mailbox<message_in>;
 
 using reply = std::variant<session_opened, session_replayed, refused, turn_committed, prefix_found, answer>;

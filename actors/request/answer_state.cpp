@@ -1,15 +1,13 @@
 #include "actors/request/answer_state.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <numeric>
 #include <utility>
 
 #include "base/check.hpp"
 #include "base/utf8.hpp"
-#include "protocol/chat_response.hpp"
-#include "protocol/completion_response.hpp"
 #include "protocol/json_writer.hpp"
-#include "protocol/sse.hpp"
 
 namespace skein::request {
 
@@ -20,7 +18,10 @@ using protocol::logprob_entry;
 
 answer_state::answer_state(prepared_call call, const served_model& model, protocol::answer_head head,
                            std::string request_name)
-    : call_(std::move(call)), model_(model), head_(std::move(head)), request_name_(std::move(request_name)) {
+    : call_(std::move(call)),
+      model_(model),
+      format_(call_.request.shape, std::move(head), call_.request.include_usage),
+      request_name_(std::move(request_name)) {
   const std::size_t rows = call_.prompts.size() * call_.rows_per_prompt();
   rows_.reserve(rows);
   for (std::size_t i = 0; i < rows; ++i)
@@ -43,12 +44,10 @@ std::uint32_t answer_state::choice_index(std::uint32_t prompt, std::uint32_t row
   return prompt * call_.request.n + row;
 }
 
-bool answer_state::is_chat() const { return call_.request.shape == protocol::api::chat_completions; }
-
 // ---------------------------------------------------------------- events
 
 void answer_state::on_admitted() {
-  if (!call_.request.stream || !is_chat()) return;
+  if (!call_.request.stream || call_.request.shape != protocol::api::chat_completions) return;
   for (std::uint32_t row = 0; row < call_.rows_per_prompt(); ++row) begin_row(0, row);
 }
 
@@ -75,19 +74,24 @@ bool answer_state::on_token(std::uint32_t prompt, std::uint32_t row, token_id to
     return true;
   }
   r.text.push(token, logprobs);
+  if (is_kept()) kept_.drawn.push_back(token);
   if (r.text.stopped()) {
     answer_end end;
     end.stop_reason = *r.text.stopped();
     end_row(prompt, row, std::move(end));
     return true;
   }
-  if (call_.request.stream && ++r.tokens_since_event >= call_.request.chunk_size) send_piece(prompt, row);
+  if (!call_.request.stream) {
+    if (is_kept()) collect(r);  // for notes on the way
+  } else if (++r.tokens_since_event >= call_.request.chunk_size) {
+    send_piece(prompt, row);
+  }
   return false;
 }
 
-/// Whether an answer that is sent whole may collect the token; streams hold nothing for long.
+/// Whether an answer that is sent whole, or kept, may collect the token; other streams hold nothing for long.
 bool answer_state::has_room(token_id token, const sampling::token_logprobs* logprobs) {
-  if (call_.request.stream) return true;
+  if (call_.request.stream && !is_kept()) return true;
   const std::size_t bytes = protocol::json_bytes(model_.vocabulary->text(token)) +
                             (logprobs ? scored_token_bytes(call_.request.sampling.top_logprobs) : 0);
   if (bytes > call_.answer_bytes_max) return false;
@@ -127,13 +131,11 @@ void answer_state::begin_row(std::uint32_t prompt, std::uint32_t row) {
   if (r.begun) return;
   r.begun = true;
   const std::uint32_t index = choice_index(prompt, row);
-  if (is_chat()) {
-    stream_ += protocol::sse_event(protocol::chat_role_chunk(head_, index, has_usage()));
-  } else if (call_.request.echo) {
-    const std::string text = echo_text(prompt);
-    const auto scores = prompt_entries(prompt, r.characters);
-    stream_ += protocol::sse_event(protocol::completion_chunk(head_, {index, text, scores}, has_usage()));
-  }
+  stream_ += format_.begin_event(index);
+  if (!call_.request.echo) return;
+  const std::string text = echo_text(prompt);
+  const auto scores = prompt_entries(prompt, r.characters);
+  stream_ += format_.delta_event({index, "", text, scores});
 }
 
 void answer_state::send_piece(std::uint32_t prompt, std::uint32_t row) {
@@ -142,11 +144,24 @@ void answer_state::send_piece(std::uint32_t prompt, std::uint32_t row) {
   row_text::piece piece = r.text.take();
   if (piece.empty()) return;
   r.tokens_since_event = 0;
+  keep(piece);
   const auto scores = entries(std::move(piece.logprobs), r.characters);
-  const std::uint32_t index = choice_index(prompt, row);
-  stream_ += protocol::sse_event(
-      is_chat() ? protocol::chat_delta_chunk(head_, {index, piece.reasoning, piece.content, scores}, has_usage())
-                : protocol::completion_chunk(head_, {index, piece.content, scores}, has_usage()));
+  stream_ += format_.delta_event({choice_index(prompt, row), piece.reasoning, piece.content, scores});
+}
+
+/// For an answer that is sent whole.
+void answer_state::collect(row_state& r) {
+  row_text::piece piece = r.text.take();
+  r.reasoning += piece.reasoning;
+  r.content += piece.content;
+  std::ranges::move(piece.logprobs, std::back_inserter(r.logprobs));
+  keep(piece);
+}
+
+void answer_state::keep(const row_text::piece& piece) {
+  if (!is_kept()) return;
+  kept_.reasoning += piece.reasoning;
+  kept_.content += piece.content;
 }
 
 void answer_state::end_row(std::uint32_t prompt, std::uint32_t row, answer_end end) {
@@ -155,22 +170,36 @@ void answer_state::end_row(std::uint32_t prompt, std::uint32_t row, answer_end e
   r.over = true;
   r.end = std::move(end);
   --rows_left_;
-  if (!call_.request.stream) {
-    row_text::piece piece = r.text.take();
-    r.reasoning = std::move(piece.reasoning);
-    r.content = std::move(piece.content);
-    r.logprobs = std::move(piece.logprobs);
-    return;
+  if (call_.request.stream)
+    send_piece(prompt, row);
+  else
+    collect(r);
+  if (is_kept()) {
+    kept_.visible_bytes = r.text.visible_bytes();
+    kept_.end = r.end;
+  } else if (call_.request.stream) {
+    send_end(prompt, row);
   }
-  send_piece(prompt, row);
-  const std::uint32_t index = choice_index(prompt, row);
-  stream_ += protocol::sse_event(is_chat() ? protocol::chat_final_chunk(head_, index, r.end, has_usage())
-                                           : protocol::completion_final_chunk(head_, index, r.end, has_usage()));
-  if (!over()) return;
-  if (has_usage())
-    stream_ += protocol::sse_event(is_chat() ? protocol::chat_usage_chunk(head_, usage())
-                                             : protocol::completion_usage_chunk(head_, usage()));
-  stream_ += protocol::sse_done;
+}
+
+void answer_state::send_end(std::uint32_t prompt, std::uint32_t row) {
+  stream_ += format_.end_event(choice_index(prompt, row), at(prompt, row).end, note());
+  if (over()) stream_ += format_.last_events(usage(), note());
+}
+
+void answer_state::continue_after(const std::vector<token_id>& earlier) {
+  row_text& text = at(0, 0).text;
+  text.go_on_after(earlier);
+  const row_text::piece known = text.take();
+  kept_.reasoning = known.reasoning;
+  kept_.content = known.content;
+}
+
+std::uint64_t answer_state::certain_bytes() const { return rows_.front().text.certain_bytes(); }
+
+void answer_state::conclude(protocol::session_note note) {
+  note_ = std::move(note);
+  if (call_.request.stream) send_end(0, 0);
 }
 
 std::string answer_state::take_stream() { return std::exchange(stream_, {}); }
@@ -179,45 +208,27 @@ std::string answer_state::take_stream() { return std::exchange(stream_, {}); }
 
 std::string answer_state::body() {
   check(over());
-  return is_chat() ? chat_answer() : completion_answer();
-}
-
-std::string answer_state::chat_answer() {
-  std::vector<protocol::chat_choice> choices;
-  for (std::uint32_t row = 0; row < call_.rows_per_prompt(); ++row) {
-    row_state& r = at(0, row);
-    protocol::chat_choice c;
-    c.index = row;
-    c.reasoning = std::move(r.reasoning);
-    c.content = std::move(r.content);
-    if (call_.request.sampling.logprobs) c.logprobs = entries(std::move(r.logprobs), r.characters);
-    c.end = r.end;
-    choices.push_back(std::move(c));
-  }
-  return protocol::chat_body(head_, choices, usage());
-}
-
-std::string answer_state::completion_answer() {
-  std::vector<protocol::completion_choice> choices;
+  std::vector<protocol::whole_row> rows;
   for (std::uint32_t prompt = 0; prompt < call_.prompts.size(); ++prompt) {
     std::uint32_t place = 0;
-    for (const std::uint32_t row : best_rows(prompt)) {
-      row_state& r = at(prompt, row);
-      protocol::completion_choice c;
-      c.index = choice_index(prompt, place++);
-      if (call_.request.echo) c.text = echo_text(prompt);
-      c.text += r.content;
-      if (call_.request.sampling.logprobs) {
-        std::vector<logprob_entry> all;
-        if (call_.request.echo) all = prompt_entries(prompt, r.characters);
-        for (auto& e : entries(std::move(r.logprobs), r.characters)) all.push_back(std::move(e));
-        c.logprobs = std::move(all);
-      }
-      c.end = r.end;
-      choices.push_back(std::move(c));
-    }
+    for (const std::uint32_t row : best_rows(prompt)) rows.push_back(whole(prompt, row, choice_index(prompt, place++)));
   }
-  return protocol::completion_body(head_, choices, usage());
+  return format_.body(std::move(rows), usage(), note());
+}
+
+protocol::whole_row answer_state::whole(std::uint32_t prompt, std::uint32_t row, std::uint32_t index) {
+  row_state& r = at(prompt, row);
+  protocol::whole_row w;
+  w.index = index;
+  w.reasoning = std::move(r.reasoning);
+  if (call_.request.echo) w.content = echo_text(prompt);
+  w.content += r.content;
+  w.end = r.end;
+  if (!call_.request.sampling.logprobs) return w;
+  w.logprobs.emplace();
+  if (call_.request.echo) w.logprobs = prompt_entries(prompt, r.characters);
+  for (auto& e : entries(std::move(r.logprobs), r.characters)) w.logprobs->push_back(std::move(e));
+  return w;
 }
 
 /// The n rows of a prompt that answer: the first n, or with best_of those of the best mean log-probability.
@@ -281,11 +292,17 @@ std::vector<logprob_entry> answer_state::prompt_entries(std::uint32_t prompt, st
 protocol::token_usage answer_state::usage() const {
   protocol::token_usage u;
   u.prompt_tokens = prompt_tokens_;
+  u.cached_tokens = cached_tokens_;
   for (const auto& r : rows_) {
     u.completion_tokens += r.text.tokens();
     u.reasoning_tokens += r.text.reasoning_tokens();
   }
   return u;
+}
+
+void answer_state::count_prompt(std::uint64_t tokens, std::uint64_t cached) {
+  prompt_tokens_ = tokens;
+  cached_tokens_ = cached;
 }
 
 std::string_view answer_state::finish_word() const {

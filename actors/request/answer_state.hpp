@@ -8,7 +8,7 @@
 #include "actors/device/device_mailbox.hpp"
 #include "actors/request/prepare.hpp"
 #include "actors/request/row_text.hpp"
-#include "protocol/answer.hpp"
+#include "protocol/answer_format.hpp"
 
 namespace skein::request {
 
@@ -29,15 +29,33 @@ class answer_state {
 
   /// Every row has ended.
   [[nodiscard]] bool over() const { return rows_left_ == 0; }
-  /// SSE text that became ready since the last call; ends with "[DONE]" when over. Streams only.
+  /// SSE text that became ready since the last call; ends with "[DONE]" when over, for sessions when concluded. Streams
+  /// only.
   [[nodiscard]] std::string take_stream();
   /// The whole answer; once, when over.
   [[nodiscard]] std::string body();
+
+  /// Sessions: what the row has become. Its text is decided when it is over.
+  struct kept_row {
+    std::vector<token_id> drawn;      ///< without the stop id
+    std::uint64_t visible_bytes = 0;  ///< of their text: row_text::visible_bytes
+    std::string reasoning, content;   ///< as the client got them
+    protocol::answer_end end;
+  };
+  [[nodiscard]] const kept_row& kept() const { return kept_; }
+  /// The answer goes on after these tokens of an earlier one, which the client has.
+  void continue_after(const std::vector<token_id>& earlier);
+  /// As row_text::certain_bytes, of the one row.
+  [[nodiscard]] std::uint64_t certain_bytes() const;
+  /// The turn is kept: lets the last events out, or lets the body be made, with this note.
+  void conclude(protocol::session_note note);
 
   [[nodiscard]] const prepared_call& call() const { return call_; }
   /// The tokens of a prompt, for the device; once. The answer keeps them only to echo them.
   [[nodiscard]] std::vector<token_id> give_prompt(std::uint32_t prompt);
   [[nodiscard]] protocol::token_usage usage() const;
+  /// Sessions and prefixes: what counts as prompt, and how much of it did not have to be read.
+  void count_prompt(std::uint64_t tokens, std::uint64_t cached);
   /// "stop", "length" or what ended the first row, for the log.
   [[nodiscard]] std::string_view finish_word() const;
 
@@ -56,8 +74,6 @@ class answer_state {
 
   [[nodiscard]] row_state& at(std::uint32_t prompt, std::uint32_t row);
   [[nodiscard]] std::uint32_t choice_index(std::uint32_t prompt, std::uint32_t row) const;
-  [[nodiscard]] bool is_chat() const;
-  [[nodiscard]] bool has_usage() const { return call_.request.include_usage; }
   void begin_row(std::uint32_t prompt, std::uint32_t row);
   void send_piece(std::uint32_t prompt, std::uint32_t row);
   void end_row(std::uint32_t prompt, std::uint32_t row, protocol::answer_end end);
@@ -66,18 +82,24 @@ class answer_state {
   [[nodiscard]] std::vector<protocol::logprob_entry> prompt_entries(std::uint32_t prompt, std::uint64_t& offset) const;
   [[nodiscard]] std::string echo_text(std::uint32_t prompt) const;
   [[nodiscard]] std::vector<std::uint32_t> best_rows(std::uint32_t prompt) const;
-  [[nodiscard]] std::string chat_answer();
-  [[nodiscard]] std::string completion_answer();
+  [[nodiscard]] protocol::whole_row whole(std::uint32_t prompt, std::uint32_t row, std::uint32_t index);
+  [[nodiscard]] bool is_kept() const { return call_.request.session.has_value(); }
+  void collect(row_state& r);
+  void keep(const row_text::piece& piece);
+  void send_end(std::uint32_t prompt, std::uint32_t row);
+  [[nodiscard]] const protocol::session_note* note() const { return note_ ? &*note_ : nullptr; }
 
   [[nodiscard]] bool has_room(token_id token, const sampling::token_logprobs* logprobs);
 
   prepared_call call_;
   const served_model& model_;
-  protocol::answer_head head_;
+  protocol::answer_format format_;
   std::string request_name_;
   std::vector<row_state> rows_;
   std::vector<std::vector<sampling::token_logprobs>> prompt_scores_;  // by prompt, of tokens 1..
-  std::uint64_t prompt_tokens_ = 0;
+  std::uint64_t prompt_tokens_ = 0, cached_tokens_ = 0;
+  kept_row kept_;
+  std::optional<protocol::session_note> note_;
   std::uint32_t rows_left_ = 0;
   std::string stream_;
 };

@@ -7,7 +7,9 @@
 #include "actors/request/auth.hpp"
 #include "actors/request/cors.hpp"
 #include "actors/request/health.hpp"
+#include "actors/request/route.hpp"
 #include "actors/request/tokenize_call.hpp"
+#include "actors/request/tuned_state_call.hpp"
 #include "protocol/http_error.hpp"
 #include "protocol/models_response.hpp"
 
@@ -15,6 +17,8 @@ namespace skein::request {
 namespace {
 
 using connection::header_list;
+using protocol::api;
+using protocol::error_style;
 
 bool printable(std::string_view text) {
   return std::ranges::all_of(text, [](char c) { return c > ' ' && c < 0x7f; });
@@ -31,38 +35,76 @@ std::string request_name(const connection::request_head& head) {
   return name;
 }
 
-std::string_view last_part(std::string_view path, std::string_view prefix) {
-  return path.starts_with(prefix) ? path.substr(prefix.size()) : std::string_view();
-}
-
-struct generation_route {
-  std::string_view path;
-  protocol::api shape;
-};
-constexpr generation_route generation_routes[] = {
-    {"/v1/chat/completions", protocol::api::chat_completions},
-    {"/openai/v1/chat/completions", protocol::api::chat_completions},
-    {"/chat/completions", protocol::api::chat_completions},
-    {"/v1/completions", protocol::api::completions},
-    {"/openai/v1/completions", protocol::api::completions},
-    {"/completions", protocol::api::completions},
-};
-constexpr std::string_view open_paths[] = {"/health", "/v1/health", "/livez", "/readyz", "/version"};
-constexpr std::string_view model_lists[] = {"/v1/models", "/openai/v1/models"};
-constexpr std::string_view embedding_paths[] = {"/v1/embeddings", "/openai/v1/embeddings"};
-
-template <typename Range>
-bool contains(const Range& range, std::string_view path) {
-  return std::ranges::find(range, path) != std::end(range);
-}
-
-const generation_route* find_generation(std::string_view path) {
-  for (const auto& r : generation_routes)
-    if (r.path == path) return &r;
-  return nullptr;
+bool has_method(std::string_view list, std::string_view method) {
+  while (!list.empty()) {
+    const std::size_t comma = list.find(", ");
+    if (list.substr(0, comma) == method) return true;
+    list = comma == std::string_view::npos ? "" : list.substr(comma + 2);
+  }
+  return false;
 }
 
 }  // namespace
+
+/// A path, the methods that it has there, and who answers. Rows of one path stand together.
+struct api_service::route {
+  std::string_view pattern;  ///< see match_path
+  std::string_view methods;  ///< as in Allow
+  made_call (api_service::*handler)(exchange&);
+  error_style errors = error_style::openai;
+  bool open = false;           ///< needs no password
+  bool body_may_tell = false;  ///< the password may stand in the body
+};
+
+const std::vector<api_service::route>& api_service::routes() {
+  using s = api_service;
+  namespace of = session_routes;
+  constexpr std::string_view get = "GET, HEAD", post = "POST";
+  constexpr auto openai = error_style::openai, flat = error_style::flat, detail = error_style::detail;
+  static const std::vector<route> table{
+      {"/livez", get, &s::tell_probe<live>, openai, true},
+      {"/readyz", get, &s::tell_probe<ready>, openai, true},
+      {"/health", get, &s::tell_probe<health>, openai, true},
+      {"/v1/health", get, &s::tell_probe<health>, openai, true},
+      {"/version", get, &s::tell_version, openai, true},
+
+      {"/v1/models", get, &s::tell_models},
+      {"/openai/v1/models", get, &s::tell_models},
+      {"/models", get, &s::tell_models_array},
+      {"/v1/models/{*}", get, &s::tell_model},
+      {"/openai/v1/models/{*}", get, &s::tell_model},
+
+      {"/v1/chat/completions", post, &s::generate<api::chat_completions>, openai, false, true},
+      {"/openai/v1/chat/completions", post, &s::generate<api::chat_completions>, openai, false, true},
+      {"/chat/completions", post, &s::generate<api::chat_completions>, openai, false, true},
+      {"/v1/completions", post, &s::generate<api::completions>, openai, false, true},
+      {"/openai/v1/completions", post, &s::generate<api::completions>, openai, false, true},
+      {"/completions", post, &s::generate<api::completions>, openai, false, true},
+      {"/state/chat/completions", post, &s::generate<api::native>, flat, false, true},
+      {"/multi_state/chat/completions", post, &s::generate<api::native, true>, flat, false, true},
+
+      {"/v1/embeddings", post, &s::refuse_embeddings},
+      {"/openai/v1/embeddings", post, &s::refuse_embeddings},
+      {"/tokenize", post, &s::tokenize<true>},
+      {"/detokenize", post, &s::tokenize<false>},
+
+      {"/v1/sessions", get, &s::ask_sessions<of::list>},
+      {"/v1/sessions/{}", get, &s::ask_sessions<of::describe>},
+      {"/v1/sessions/{}", "PUT", &s::ask_sessions<of::import_file>},
+      {"/v1/sessions/{}", "DELETE", &s::ask_sessions<of::remove>},
+      {"/v1/sessions/{}/versions", get, &s::ask_sessions<of::versions>},
+      {"/v1/sessions/{}/export", get, &s::ask_sessions<of::export_file>},
+      {"/v1/sessions/{}/state", get, &s::ask_sessions<of::export_file>},
+      {"/v1/sessions/{}/fork", post, &s::ask_sessions<of::fork>},
+      {"/v1/sessions/{}/rollback", post, &s::ask_sessions<of::rollback>},
+      {"/state/status", post, &s::ask_sessions<of::state_status>, flat, false, true},
+      {"/state/delete", post, &s::ask_sessions<of::state_delete>, flat, false, true},
+
+      {"/loadstatemodel", post, &s::change_states<true>, detail, false, true},
+      {"/removestatemodel", post, &s::change_states<false>, detail, false, true},
+  };
+  return table;
+}
 
 /// One request on its way through accept().
 struct api_service::exchange {
@@ -71,7 +113,24 @@ struct api_service::exchange {
   header_list headers;  // of every answer
   std::string name;
   bool authenticated = false;
+  const route* way = nullptr;     // none: the path is unknown, or its methods are others
+  std::vector<std::string> path;  // the parts that the route leaves open
+  std::string allow;              // methods of the path
 
+  [[nodiscard]] error_style errors() const { return way ? way->errors : error_style::openai; }
+
+  /// Takes the first row of the table that fits.
+  void find_route() {
+    for (const route& r : routes()) {
+      auto parts = match_path(r.pattern, head.raw_path);
+      if (!parts) continue;
+      allow += allow.empty() ? "" : ", ";
+      allow += r.methods;
+      if (way || !has_method(r.methods, head.method)) continue;
+      way = &r;
+      path = std::move(*parts);
+    }
+  }
   void answer(unsigned status, std::string body) {
     header_list all = headers;
     all.emplace_back("Content-Type", "application/json");
@@ -83,7 +142,10 @@ struct api_service::exchange {
     all.insert(all.end(), e.headers.begin(), e.headers.end());
     out->respond(e.status, std::move(all), e.body);
   }
-  void refuse(error e) { refuse(protocol::to_http(e)); }
+  void refuse(const error& e) { refuse(protocol::to_http(e, std::chrono::seconds(1), errors())); }
+  [[nodiscard]] plain_origin plain() {
+    return {name, head.remote_address, std::move(headers), authenticated, errors()};
+  }
 };
 
 api_service::api_service(std::shared_ptr<const service_context> context, request_hub& hub,
@@ -94,11 +156,10 @@ std::string api_service::error_body(unsigned status, std::string_view message) {
   return protocol::error_body(status, message);
 }
 
-std::unique_ptr<connection::http_call> api_service::accept(const connection::request_head& head,
-                                                           std::shared_ptr<connection::response_writer> out) {
-  exchange x{head, std::move(out), {}, request_name(head)};
-  const bool has_password = !context_->settings.password.empty();
-  x.headers = cors_headers(head, context_->settings.cors_origins, has_password);
+api_service::made_call api_service::accept(const connection::request_head& head,
+                                           std::shared_ptr<connection::response_writer> out) {
+  exchange x{head, std::move(out), {}, request_name(head), false, nullptr, {}, {}};
+  x.headers = cors_headers(head, context_->settings.cors_origins, !context_->settings.password.empty());
   if (head.method == "OPTIONS" && !x.headers.empty()) {
     const header_list more = preflight_headers(head);
     x.headers.insert(x.headers.end(), more.begin(), more.end());
@@ -108,91 +169,124 @@ std::unique_ptr<connection::http_call> api_service::accept(const connection::req
     x.out->respond(204, std::move(x.headers), "");
     return nullptr;
   }
-  x.authenticated = !has_password;
-  if (has_password && !contains(open_paths, head.path)) {
-    const steady_time now = context_->time->now();
-    const credentials given = check_header(head, context_->settings.password);
-    login_guard& logins = *context_->logins;
-    const auto wait = given == credentials::none ? logins.must_wait(head.remote_address, now)
-                                                 : logins.judge(head.remote_address, given == credentials::right, now);
-    if (wait) {
-      x.refuse(protocol::to_http(too_many_passwords(), retry_after(*wait)));
-      return nullptr;
-    }
-    x.authenticated = given == credentials::right;
-    const bool body_may_tell = given == credentials::none && context_->settings.json_password &&
-                               head.method == "POST" && find_generation(head.path) != nullptr;
-    if (!x.authenticated && !body_may_tell) {
-      x.refuse(no_password());
-      return nullptr;
-    }
-  }
-  return route(x);
-}
-
-std::unique_ptr<connection::http_call> api_service::route(exchange& x) {
-  const bool reads = x.head.method == "GET" || x.head.method == "HEAD";
-  const std::string_view path = x.head.path;
-  const bool get_path = contains(open_paths, path) || contains(model_lists, path) ||
-                        !last_part(path, "/v1/models/").empty() || !last_part(path, "/openai/v1/models/").empty();
-  const bool post_path =
-      find_generation(path) || contains(embedding_paths, path) || path == "/tokenize" || path == "/detokenize";
-  if (!get_path && !post_path) {
-    x.refuse({error_kind::not_found, "there is no route " + x.head.method + " " + x.head.path, ""});
-    return nullptr;
-  }
-  if (get_path != reads || (post_path && x.head.method != "POST")) {
-    x.refuse(protocol::method_not_allowed(get_path ? "GET, HEAD, OPTIONS" : "POST, OPTIONS"));
-    return nullptr;
-  }
-  return get_path ? get(x) : post(x);
-}
-
-std::unique_ptr<connection::http_call> api_service::get(exchange& x) {
-  const std::string_view path = x.head.path;
-  const auto tell = [&](const probe& p) { x.answer(p.status, p.body); };
-  if (path == "/livez")
-    tell(live(*context_));
-  else if (path == "/readyz")
-    tell(ready(*context_));
-  else if (path == "/version")
-    x.answer(200, version_body(*context_));
-  else if (contains(open_paths, path))
-    tell(health(*context_));
-  else if (contains(model_lists, path))
-    x.answer(200, protocol::models_list({&context_->model.card, 1}));
-  else {
-    const std::string_view id = path.substr(path.rfind("/models/") + 8);
-    if (std::ranges::find(context_->model.names, id) != context_->model.names.end())
-      x.answer(200, protocol::model_body(context_->model.card));
-    else
-      x.refuse({error_kind::not_found, "there is no model '" + std::string(id) + "'", "model"});
-  }
+  x.find_route();
+  if (!admit(x)) return nullptr;
+  if (x.way) return (this->*x.way->handler)(x);
+  if (x.allow.empty())
+    x.refuse({error_kind::not_found, "there is no route " + head.method + " " + head.path, ""});
+  else
+    x.refuse(protocol::method_not_allowed(x.allow + ", OPTIONS"));
   return nullptr;
 }
 
-std::unique_ptr<connection::http_call> api_service::post(exchange& x) {
-  const std::string_view path = x.head.path;
-  if (path == "/tokenize" || path == "/detokenize")
-    return std::make_unique<tokenize_call>(path == "/tokenize", x.name, std::move(x.headers), context_, post_,
-                                           std::move(x.out));
-  if (contains(embedding_paths, path)) {
-    x.refuse({error_kind::unsupported, "this server makes no embeddings", ""});
-    return nullptr;
+/// Whether who asks has the password, or may still bring it in the body.
+bool api_service::admit(exchange& x) {
+  const auto& settings = context_->settings;
+  x.authenticated = settings.password.empty();
+  if (x.authenticated || (x.way && x.way->open)) return true;
+  const steady_time now = context_->time->now();
+  const credentials given = check_header(x.head, settings.password);
+  login_guard& logins = *context_->logins;
+  const auto wait = given == credentials::none ? logins.must_wait(x.head.remote_address, now)
+                                               : logins.judge(x.head.remote_address, given == credentials::right, now);
+  if (wait) {
+    x.refuse(protocol::to_http(too_many_passwords(), retry_after(*wait), x.errors()));
+    return false;
   }
+  x.authenticated = given == credentials::right;
+  const bool body_may_tell = given == credentials::none && settings.json_password && x.way && x.way->body_may_tell;
+  if (x.authenticated || body_may_tell) return true;
+  x.refuse(no_password());
+  return false;
+}
+
+template <probe (*Probe)(const service_context&)>
+api_service::made_call api_service::tell_probe(exchange& x) {
+  const probe p = Probe(*context_);
+  x.answer(p.status, p.body);
+  return nullptr;
+}
+
+api_service::made_call api_service::tell_version(exchange& x) {
+  x.answer(200, version_body(*context_));
+  return nullptr;
+}
+
+/// The model, and the model with each of its tuned states.
+std::vector<protocol::model_card> api_service::model_cards() const {
+  std::vector<protocol::model_card> cards{context_->model.card};
+  if (!context_->tuned) return cards;
+  for (const auto& state : *context_->tuned->all()) {
+    cards.push_back(context_->model.card);
+    cards.back().id += ' ' + state.name;
+  }
+  return cards;
+}
+
+api_service::made_call api_service::tell_models(exchange& x) {
+  x.answer(200, protocol::models_list(model_cards()));
+  return nullptr;
+}
+
+api_service::made_call api_service::tell_models_array(exchange& x) {
+  x.answer(200, protocol::models_array(model_cards()));
+  return nullptr;
+}
+
+api_service::made_call api_service::tell_model(exchange& x) {
+  const std::string& id = x.path.front();
+  const auto& names = context_->model.names;
+  for (const auto& card : model_cards())
+    if (card.id == id || (card.id == names.front() && std::ranges::find(names, id) != names.end())) {
+      x.answer(200, protocol::model_body(card));
+      return nullptr;
+    }
+  x.refuse({error_kind::not_found, "there is no model '" + id + "'", "model"});
+  return nullptr;
+}
+
+api_service::made_call api_service::refuse_embeddings(exchange& x) {
+  x.refuse({error_kind::unsupported, "this server makes no embeddings", ""});
+  return nullptr;
+}
+
+template <bool ToTokens>
+api_service::made_call api_service::tokenize(exchange& x) {
+  return std::make_unique<tokenize_call>(ToTokens, x.name, std::move(x.headers), context_, post_, std::move(x.out));
+}
+
+template <api Shape, bool Branches>
+api_service::made_call api_service::generate(exchange& x) {
   if (context_->draining) {
     x.refuse({error_kind::unavailable, "the server is shutting down", ""});
     return nullptr;
   }
   call_origin origin;
-  origin.shape = find_generation(path)->shape;
-  origin.route = path;
+  origin.shape = Shape;
+  origin.branches = Branches;
+  origin.errors = x.errors();
+  origin.route = x.head.path;
   origin.request_name = x.name;
   origin.client = x.head.remote_address;
   origin.headers = std::move(x.headers);
   origin.authenticated = x.authenticated;
   origin.received = context_->time->now();
+  origin.if_match = x.head.field("if-match");
+  origin.request_key = x.head.field("idempotency-key");
   return std::make_unique<generation_call>(std::move(origin), context_, hub_, post_, std::move(x.out));
+}
+
+template <session_question (*Question)(const session_routes::route_input&)>
+api_service::made_call api_service::ask_sessions(exchange& x) {
+  auto question = Question({std::move(x.path), x.head.query, context_->settings.limits});
+  return std::make_unique<session_call>(x.plain(), std::move(question), context_, hub_, std::move(x.out));
+}
+
+template <bool Load>
+api_service::made_call api_service::change_states(exchange& x) {
+  using task = tuned_state_call::task;
+  return std::make_unique<tuned_state_call>(Load ? task::load : task::remove, x.plain(), context_, post_,
+                                            std::move(x.out));
 }
 
 }  // namespace skein::request

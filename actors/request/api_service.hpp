@@ -3,16 +3,19 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "actors/connection/http.hpp"
 #include "actors/request/generation_call.hpp"
+#include "actors/request/health.hpp"
 #include "actors/request/request_hub.hpp"
 #include "actors/request/service_context.hpp"
+#include "actors/request/session_routes.hpp"
 
 namespace skein::request {
 
 /// All routes, on one io thread. Whatever can be refused without the body is refused here: unknown routes and methods,
-/// wrong credentials, a server that is draining.
+/// wrong credentials, a server that is draining. The table of paths stands at the top of the .cpp file.
 class api_service final : public connection::http_service {
  public:
   api_service(std::shared_ptr<const service_context> context, request_hub& hub,
@@ -24,9 +27,28 @@ class api_service final : public connection::http_service {
 
  private:
   struct exchange;
-  std::unique_ptr<connection::http_call> route(exchange& x);
-  std::unique_ptr<connection::http_call> get(exchange& x);
-  std::unique_ptr<connection::http_call> post(exchange& x);
+  struct route;
+  using made_call = std::unique_ptr<connection::http_call>;
+  [[nodiscard]] static const std::vector<route>& routes();
+
+  [[nodiscard]] bool admit(exchange& x);
+  // Handlers: answer at once and return null, or return the call that will answer.
+  template <probe (*Probe)(const service_context&)>
+  made_call tell_probe(exchange& x);
+  made_call tell_version(exchange& x);
+  made_call tell_models(exchange& x);
+  made_call tell_models_array(exchange& x);
+  made_call tell_model(exchange& x);
+  made_call refuse_embeddings(exchange& x);
+  template <bool ToTokens>
+  made_call tokenize(exchange& x);
+  template <protocol::api Shape, bool Branches = false>
+  made_call generate(exchange& x);
+  template <session_question (*Question)(const session_routes::route_input&)>
+  made_call ask_sessions(exchange& x);
+  template <bool Load>
+  made_call change_states(exchange& x);
+  [[nodiscard]] std::vector<protocol::model_card> model_cards() const;
 
   std::shared_ptr<const service_context> context_;
   request_hub& hub_;

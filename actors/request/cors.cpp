@@ -4,15 +4,17 @@
 
 namespace skein::request {
 
+constexpr const char* readable = "X-Request-Id, X-Session-State, Idempotent-Replayed";
+
 connection::header_list cors_headers(const connection::request_head& head, std::span<const std::string> origins,
                                      bool has_password) {
   const std::string_view origin = head.field("origin");
   if (origin.empty()) return {};
   const bool any = has_password || std::ranges::find(origins, "*") != origins.end();
-  if (any) return {{"Access-Control-Allow-Origin", "*"}, {"Access-Control-Expose-Headers", "X-Request-Id"}};
+  if (any) return {{"Access-Control-Allow-Origin", "*"}, {"Access-Control-Expose-Headers", readable}};
   if (std::ranges::find(origins, origin) == origins.end()) return {};
   return {{"Access-Control-Allow-Origin", std::string(origin)},
-          {"Access-Control-Expose-Headers", "X-Request-Id"},
+          {"Access-Control-Expose-Headers", readable},
           {"Vary", "Origin"}};
 }
 

@@ -9,8 +9,11 @@
 
 #include "actors/connection/http.hpp"
 #include "actors/request/answer_state.hpp"
+#include "actors/request/prefix_use.hpp"
 #include "actors/request/request_hub.hpp"
 #include "actors/request/service_context.hpp"
+#include "actors/request/session_turn.hpp"
+#include "protocol/http_error.hpp"
 
 namespace skein::request {
 
@@ -23,14 +26,18 @@ struct call_origin {
   connection::header_list headers;  ///< that every response of this exchange carries
   bool authenticated = true;        ///< false: the body must bring the password
   steady_time received{};
+  bool branches = false;  ///< native: as parse_state_request
+  protocol::error_style errors = protocol::error_style::openai;
+  std::string if_match, request_key;  ///< header fields If-Match and Idempotency-Key, as sent
 };
 
 /// The request actor: one generation call on the io thread of its connection, from body to response. It talks to the
-/// device by messages and to the client through the response_writer. Long parsing and tokenising runs on the worker
-/// pool and comes back by serial number, so that it finds nobody when the client has left. What throws on either
-/// thread ends this call with a 500 or an error event, and no other. Its end: the last event of the response, a
-/// refusal, or gone(); whatever the device still has of it is cancelled.
-class generation_call final : public connection::http_call, public device_client {
+/// persistence actor and the device by messages and to the client through the response_writer. With a session it asks
+/// first what that holds (session_turn), and keeps the end of its answer back until the turn is in the log. Long
+/// parsing and tokenising runs on the worker pool and comes back by serial number, so that it finds nobody when the
+/// client has left. What throws on either thread ends this call with a 500 or an error event, and no other. Its end:
+/// the last event of the response, a refusal, or gone(); whatever the device still has of it is cancelled.
+class generation_call final : public connection::http_call, public device_client, public persistence_client {
  public:
   /// `post` runs work on this call's io thread; thread safe.
   generation_call(call_origin origin, std::shared_ptr<const service_context> context, request_hub& hub,
@@ -45,6 +52,7 @@ class generation_call final : public connection::http_call, public device_client
   void on_event(std::uint32_t prompt, device::event& e) override;
   void on_events_done() override;
   void on_tick(steady_time now) override;
+  void on_reply(persistence::reply& r) override;
 
  private:
   /// A body and the password in it, if there is one.
@@ -53,17 +61,41 @@ class generation_call final : public connection::http_call, public device_client
     std::optional<std::string> password;
   };
 
-  template <typename Work>
-  void guarded(Work work);
+  struct parsed_call {
+    protocol::generation_request request;
+    std::optional<session_turn> turn;
+  };
+  /// What the persistence actor owes an answer to.
+  enum class question : std::uint8_t { none, session, prefix, commit };
+
+  void guarded(const std::function<void()>& work);
   template <typename Result>
   void run(bool is_long, std::function<Result()> work, void (generation_call::*next)(Result));
   void log_in(result<signed_body> body);
   void parse(std::shared_ptr<const std::string> text);
   [[nodiscard]] bool hold(std::size_t bytes);
-  void parsed(result<protocol::generation_request> request);
+  [[nodiscard]] protocol::answer_head make_head(const protocol::generation_request& request) const;
+  [[nodiscard]] static result<parsed_call> read(const std::string& text, const call_origin& origin,
+                                                const service_context& context);
+  void parsed(result<parsed_call> call);
+  [[nodiscard]] bool choose_beginning();
+  void open_session();
+  void tokenise();
   void prepared(result<prepared_call> call);
+  void find_prefix();
   void submit();
-  [[nodiscard]] bool knows_model(const std::string& name) const;
+  [[nodiscard]] bool submit_prompt(std::uint32_t prompt);
+
+  void on(persistence::session_opened& r);
+  void on(persistence::session_replayed& r);
+  void on(persistence::refused& r);
+  void on(persistence::prefix_found& r);
+  void on(persistence::turn_committed& r);
+  void on(persistence::answer&) {}
+  [[nodiscard]] std::string initial_state() const { return tuned_ ? tuned_->identity : std::string(); }
+  void note_progress();
+  void settle_turn();
+  void leave_session();
 
   void on(std::uint32_t prompt, device::admitted& e);
   void on(std::uint32_t prompt, device::rejected& e);
@@ -89,6 +121,14 @@ class generation_call final : public connection::http_call, public device_client
 
   std::stop_source over_;      // asked to stop when the call ends, so that no long work is begun for it
   byte_budget::lease memory_;  // of the body, then of the texts to tokenise, then of what the device holds
+  persistence::return_address ticket_;
+  question asked_ = question::none;
+  std::optional<protocol::generation_request> request_;  // until it is prepared
+  std::optional<session_turn> turn_;
+  std::optional<prefix_use> prefix_;
+  std::optional<tuned_state> tuned_;
+  bool leased_ = false;      // the session waits for this turn
+  bool unfinished_ = false;  // the version that was committed
   std::optional<answer_state> answer_;
   std::vector<request_id> ids_;  // by prompt, of what the device may still run
   bool streaming_ = false;       // status and headers are out

@@ -30,6 +30,35 @@ probe status_only(std::string_view why) {
   return p;
 }
 
+void write_tiers(json_writer& out, std::string_view name, const persistence::tier_counters& t) {
+  out.key(name).begin_object();
+  out.key("vram").value(t.vram.load()).key("ram").value(t.ram.load()).key("disk").value(t.disk.load());
+  out.key("dirty").value(t.dirty.load()).key("writing").value(t.writing.load());
+  out.key("ram_bytes").value(t.ram_bytes.load()).key("disk_bytes").value(t.disk_bytes.load());
+  out.key("written").value(t.writes.load()).key("loaded").value(t.loads.load());
+  out.key("failed").value(t.write_failures.load() + t.load_failures.load());
+  out.key("oldest_dirty_ms").value(t.oldest_dirty_ms.load());
+  out.end_object();
+}
+
+void write_sessions(json_writer& out, const persistence::persistence_counters& p) {
+  out.key("sessions").begin_object();
+  out.key("durable").value(p.disk_fails ? "memory" : p.on_disk ? "process" : "memory");
+  out.key("open").value(p.open_sessions.load()).key("leases").value(p.leases.load());
+  out.key("waiting").value(p.waiters.load()).key("committed").value(p.turns_committed.load());
+  out.key("replayed").value(p.replays.load()).key("rebuilt").value(p.rebuilds.load());
+  out.key("damaged").value(p.damaged.load());
+  out.key("unsaved_bytes").value(p.unsaved_bytes.load()).key("tree_bytes").value(p.tree_bytes.load());
+  write_tiers(out, "states", p.sessions);
+  out.end_object();
+  out.key("prefixes").begin_object();
+  out.key("known").value(p.prefixes_ready.load()).key("wanted").value(p.prefixes_wanted.load());
+  out.key("hits").value(p.prefix_hits.load()).key("misses").value(p.prefix_misses.load());
+  out.key("tokens").value(p.prefix_tokens.load());
+  write_tiers(out, "states", p.prefixes);
+  out.end_object();
+}
+
 }  // namespace
 
 probe live(const service_context& c) {
@@ -68,6 +97,7 @@ probe health(const service_context& c) {
   out.key("held_bytes").value(c.memory->held()).key("parked_bytes").value(d.parked_bytes.load());
   out.end_object();
   out.key("ticks").value(d.ticks.load());
+  if (c.persistence_counters) write_sessions(out, *c.persistence_counters);
   out.key("connections").begin_object();
   out.key("open").value(c.connections->open.load()).key("accepted").value(c.connections->accepted.load());
   out.key("refused").value(c.connections->refused.load());

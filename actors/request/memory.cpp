@@ -17,6 +17,11 @@ error never_fits(std::size_t bytes, std::size_t held_bytes_max) {
           "the request needs " + std::to_string(bytes) + " bytes, more than " + named(held_bytes_max), ""};
 }
 
+error nobody_listens(const service_context& context) {
+  if (context.draining) return {error_kind::unavailable, "the server is shutting down", ""};
+  return {error_kind::overloaded, "the server is busy; try again soon", ""};
+}
+
 result<byte_budget::lease> hold_memory(const service_context& context, std::size_t bytes) {
   const std::size_t ceiling = context.settings.held_bytes_max;
   if (auto lease = context.memory->take(bytes, ceiling)) return lease;

@@ -32,13 +32,25 @@ bool is_chat(const generation_request& request) { return request.shape == protoc
 
 std::size_t prompt_count(const generation_request& request) { return is_chat(request) ? 1 : request.prompts.size(); }
 
+/// The text of a call's one prompt where it is rendered, or new to a session.
+std::optional<protocol::fed_text> take_fed(generation_request& request, const protocol::model_preset& preset) {
+  if (request.to_feed) return std::exchange(request.to_feed, std::nullopt);
+  if (!is_chat(request)) return std::nullopt;
+  return protocol::text_to_feed(protocol::render_turns(request.messages, request.think, preset), 0);
+}
+
 /// The text or tokens of one prompt that the device is to continue; takes them from the request.
-protocol::prompt_input take_prompt(generation_request& request, std::size_t which,
-                                   const protocol::model_preset& preset) {
-  if (is_chat(request)) return {protocol::render_chat(request.messages, request.think, preset), {}, false};
+protocol::prompt_input take_prompt(generation_request& request, std::size_t which) {
   protocol::prompt_input prompt = std::move(request.prompts[which]);
   if (request.suffix) prompt.text = protocol::fim_prompt(prompt.text, *request.suffix);
   return prompt;
+}
+
+/// The number of tokens that make up the first `bytes` of their text; 0 where a token lies across that place.
+std::uint32_t tokens_at(std::size_t bytes, const std::vector<token_id>& tokens, const tokenizer::vocabulary& words) {
+  std::size_t at = 0, count = 0;
+  while (at < bytes && count < tokens.size()) at += words.text(tokens[count++]).size();
+  return at == bytes ? static_cast<std::uint32_t>(count) : 0;
 }
 
 /// The tokens of one prompt, at least one. `field` is what errors name.
@@ -61,6 +73,15 @@ result<std::vector<token_id>> tokens_of(protocol::prompt_input prompt, const std
                      std::to_string(limits.prompt_tokens_max) + " are allowed",
                  field};
   return tokens;
+}
+
+std::string field_of(protocol::api shape) {
+  switch (shape) {
+    case protocol::api::chat_completions: return "messages";
+    case protocol::api::completions: return "prompt";
+    case protocol::api::native: break;
+  }
+  return "contents";
 }
 
 /// What one prompt and its rows take while they wait and run.
@@ -109,6 +130,7 @@ result<void> make_room_for_echo(prepared_call& call, const served_model& model, 
 
 std::size_t text_bytes(const generation_request& request) {
   std::size_t bytes = 0;
+  if (request.to_feed) return request.to_feed->text.size();
   for (const auto& m : request.messages) bytes += m.content.size();
   const std::size_t suffix = request.suffix ? request.suffix->size() : 0;
   for (const auto& p : request.prompts) bytes += p.text.size() + suffix + p.tokens.size() * sizeof(token_id);
@@ -125,14 +147,20 @@ result<prepared_call> prepare(generation_request request, const served_model& mo
                               const std::stop_token& gone) {
   const protocol::request_limits& limits = settings.limits;
   if (auto ok = check_vocabulary_fields(request, model.vocab); !ok) return ok.error();
-  const std::string field = is_chat(request) ? "messages" : "prompt";
+  const std::string field = field_of(request.shape);
 
   prepared_call call;
   std::size_t held = 0;
   for (std::size_t i = 0; i < prompt_count(request); ++i) {  // one by one: a suffix stands in each of their texts
     if (gone.stop_requested()) return error{error_kind::cancelled, "the client has gone", ""};
-    auto tokens = tokens_of(take_prompt(request, i, model.preset), field, model, limits);
+    const auto fed = take_fed(request, model.preset);
+    auto tokens =
+        tokens_of(fed ? protocol::prompt_input{fed->text, {}, false} : take_prompt(request, i), field, model, limits);
     if (!tokens) return tokens.error();
+    if (fed) {
+      call.system_tokens = tokens_at(fed->system_bytes, *tokens, *model.vocabulary);
+      call.turn_tokens = tokens_at(fed->turn_bytes, *tokens, *model.vocabulary);
+    }
     held += held_bytes(*tokens, request);
     if (held > settings.held_bytes_max) return never_fits(held, settings.held_bytes_max);
     call.prompts.push_back(std::move(*tokens));

@@ -21,7 +21,8 @@ namespace skein::request {
 /// A call that is ready for the device.
 struct prepared_call {
   protocol::generation_request request;
-  std::vector<std::vector<token_id>> prompts;  ///< each at least one token, all below the vocabulary's size
+  std::vector<std::vector<token_id>> prompts;        ///< each at least one token, all below the vocabulary's size
+  std::uint32_t system_tokens = 0, turn_tokens = 0;  ///< of a single prompt: places as in protocol::fed_text; 0: none
   protocol::answer_form form = protocol::answer_form::raw;
   bool score_prompt = false;  ///< echo with logprobs
   /// What the generated part may take, as JSON, of an answer that is sent whole: limits.response_bytes_max without the

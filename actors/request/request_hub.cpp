@@ -42,6 +42,34 @@ void request_hub::tell(device::message message) {
 
 void request_hub::send_untold() {
   while (!untold_.empty() && device_.push_urgent(std::move(untold_.front()))) untold_.pop_front();
+  while (!untold_sessions_.empty() && persistence_->push_urgent(std::move(untold_sessions_.front())))
+    untold_sessions_.pop_front();
+}
+
+persistence::return_address request_hub::open_ticket(persistence_client& client) {
+  by_ticket_[++next_] = &client;
+  return {io_thread_, next_};
+}
+
+void request_hub::close_ticket(persistence::ticket number) { by_ticket_.erase(number); }
+
+bool request_hub::ask(persistence::message_in question) {
+  send_untold();  // a release that waits comes before the next turn
+  return persistence_ && untold_sessions_.empty() && persistence_->push(std::move(question));
+}
+
+void request_hub::tell(persistence::message_in message) {
+  if (!persistence_) return;
+  untold_sessions_.push_back(std::move(message));
+  send_untold();
+}
+
+void request_hub::dispatch(std::vector<persistence::reply> replies) {
+  send_untold();
+  for (auto& r : replies) {
+    const auto it = by_ticket_.find(std::visit([](const auto& one) { return one.reply.number; }, r));
+    if (it != by_ticket_.end()) it->second->on_reply(r);
+  }
 }
 
 void request_hub::dispatch(std::vector<device::event> events) {

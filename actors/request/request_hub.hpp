@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "actors/device/device_mailbox.hpp"
+#include "actors/persistence/persistence_mailbox.hpp"
 #include "base/clock.hpp"
 
 namespace skein::request {
@@ -23,10 +24,20 @@ class device_client {
   virtual void on_tick(steady_time now) = 0;
 };
 
-/// The calls of one io thread: gives them their device ids and brings them events. Lives on its io thread only.
+/// Somebody on an io thread who asks the persistence actor. Nothing here throws, as above.
+class persistence_client {
+ public:
+  virtual ~persistence_client() = default;
+  virtual void on_reply(persistence::reply& r) = 0;
+};
+
+/// The calls of one io thread: gives them their device ids and tickets of the persistence actor, and brings them events
+/// and replies. Lives on its io thread only.
 class request_hub {
  public:
-  request_hub(std::uint32_t io_thread, device::mailbox& device) : io_thread_(io_thread), device_(device) {}
+  /// `persistence`: null where there is none; then nobody may ask.
+  request_hub(std::uint32_t io_thread, device::mailbox& device, persistence::mailbox* persistence = nullptr)
+      : io_thread_(io_thread), device_(device), persistence_(persistence) {}
 
   [[nodiscard]] std::uint32_t io_thread() const { return io_thread_; }
 
@@ -45,7 +56,18 @@ class request_hub {
   /// is kept is bounded by the calls that live on this thread.
   void tell(device::message message);
 
+  /// An address for questions, unique in the process, whose replies go to `client`. One ticket serves a whole
+  /// conversation: an open_session, its commit_turn or release.
+  [[nodiscard]] persistence::return_address open_ticket(persistence_client& client);
+  /// No more replies for this ticket. Late ones are dropped: whoever waits for a session_opened tells `release` first.
+  void close_ticket(persistence::ticket number);
+  /// Asks; false when the mailbox is full or closed (an answer of its own: overloaded).
+  [[nodiscard]] bool ask(persistence::message_in question);
+  /// Sends what must not be lost (commit_turn, release), as the other `tell`. Nothing where there is no actor.
+  void tell(persistence::message_in message);
+
   void dispatch(std::vector<device::event> events);
+  void dispatch(std::vector<persistence::reply> replies);
   void tick(steady_time now);
 
  private:
@@ -57,10 +79,13 @@ class request_hub {
 
   const std::uint32_t io_thread_;
   device::mailbox& device_;
+  persistence::mailbox* const persistence_;
   std::uint64_t next_ = 0;
   std::unordered_map<request_id, address> by_id_;
   std::unordered_map<std::uint64_t, device_client*> by_serial_;
+  std::unordered_map<persistence::ticket, persistence_client*> by_ticket_;
   std::deque<device::message> untold_;
+  std::deque<persistence::message_in> untold_sessions_;
   std::vector<device_client*> touched_;  // by the delivery that runs
 };
 

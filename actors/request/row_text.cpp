@@ -28,13 +28,18 @@ void row_text::push(token_id token, const sampling::token_logprobs* logprobs) {
   }
 }
 
+void row_text::go_on_after(const std::vector<token_id>& tokens) {
+  for (const token_id token : tokens) release(vocabulary_.text(token));
+  bytes_out_ = 0;
+}
+
 void row_text::finish() {
   scratch_.clear();
   matcher_.finish(scratch_);
   release(scratch_);
   for (auto& w : waiting_) ready_.logprobs.push_back(std::move(w.token));  // tokens without text at the very end
   waiting_.clear();
-  assembler_.finish();
+  bytes_out_ -= std::min<std::uint64_t>(bytes_out_, assembler_.finish());
   protocol::think_splitter::parts rest;
   splitter_.finish(rest);
   ready_.reasoning += rest.reasoning;

@@ -1,4 +1,5 @@
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <optional>
@@ -44,6 +45,16 @@ class row_text {
 
   /// The stop string that ended the row, if one did.
   [[nodiscard]] const std::optional<std::string>& stopped() const { return stopped_; }
+  /// Bytes of the tokens' text up to where the row was cut; once finished. What is cut: a stop string and all after it,
+  /// and bytes at the end that are no whole character.
+  [[nodiscard]] std::uint64_t visible_bytes() const { return bytes_out_; }
+  /// The row goes on where an earlier answer with these tokens broke; its text is given out first. Nothing of it
+  /// counts, and no stop string begins in it. Before any push.
+  void go_on_after(const std::vector<token_id>& tokens);
+  /// Bytes, counted as above, that are certain already: no stop string can take them back.
+  [[nodiscard]] std::uint64_t certain_bytes() const {
+    return bytes_out_ - std::min<std::uint64_t>(bytes_out_, assembler_.held());
+  }
   [[nodiscard]] std::uint32_t tokens() const { return tokens_; }
   [[nodiscard]] std::uint32_t reasoning_tokens() const { return reasoning_tokens_; }
   /// Sum of the tokens' log-probabilities so far, for best_of.

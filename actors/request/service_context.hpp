@@ -10,7 +10,10 @@
 #include "actors/byte_budget.hpp"
 #include "actors/connection/connection_counts.hpp"
 #include "actors/device/device_actor.hpp"
+#include "actors/persistence/persistence_counters.hpp"
+#include "actors/persistence/persistence_mailbox.hpp"
 #include "actors/request/login_guard.hpp"
+#include "actors/request/tuned_states.hpp"
 #include "base/clock.hpp"
 #include "protocol/generation_request.hpp"
 #include "protocol/models_response.hpp"
@@ -26,6 +29,8 @@ struct served_model {
   protocol::model_card card;
   std::string fingerprint;  ///< model, weight type and build, for system_fingerprint
   std::uint32_t vocab = 0;  ///< rows of the head; every token id is below it
+  /// Reads a state-tuning file for this model; none where there can be none (the fake engine).
+  std::function<result<std::vector<float>>(const std::string& path)> load_state;
 };
 
 struct service_settings {
@@ -43,6 +48,8 @@ struct service_settings {
   std::chrono::milliseconds keep_alive{15'000};   ///< silence after which a stream gets a comment
   std::chrono::milliseconds stall_limit{30'000};  ///< work without a finished tick for this long: not alive
   std::string version;                            ///< of this program
+  std::string states_dir;                         ///< where state-tuning files lie; empty: none is loaded
+  std::uint32_t tuned_states_max = 64;            ///< that are loaded at once
 };
 
 /// What all io threads share: settings and the way to others. Constant while requests run, but for the two flags.
@@ -51,9 +58,12 @@ struct service_context {
   served_model model;
   device::mailbox* device = nullptr;
   const device::device_counters* device_counters = nullptr;
+  persistence::mailbox* persistence = nullptr;                              ///< null only in tests; hubs have it too
+  const persistence::persistence_counters* persistence_counters = nullptr;  ///< likewise
   const connection::connection_counts* connections = nullptr;
   login_guard* logins = nullptr;  ///< where there is a password
   const clock* time = nullptr;
+  tuned_states* tuned = nullptr;  ///< null only in tests
   /// What the requests that wait and run hold together; see memory.hpp.
   std::shared_ptr<byte_budget> memory = std::make_shared<byte_budget>();
   /// Runs work on the worker pool; false when its queue is full.

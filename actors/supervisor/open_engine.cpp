@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "actors/supervisor/settings.hpp"
+#include "base/check.hpp"
 #include "base/log.hpp"
 #include "cli/device_choice.hpp"
 #include "cli/open_model.hpp"
@@ -54,6 +55,8 @@ result<opened_engine> open_fake(const config::config& c) {
   opened.engine = engine::make_fake_engine(options);
   opened.model = served(c, c.model.name.empty() ? "fake" : c.model.name, *opened.engine);
   opened.model.vocabulary = *vocabulary;
+  opened.layout = {.layers = 1, .embd = static_cast<std::uint32_t>(options.model.state_floats / 2)};
+  check(opened.layout.floats() == opened.engine->info().state_floats, "a fake state is two rows of floats");
   return opened;
 }
 
@@ -61,11 +64,12 @@ result<opened_engine> open_fake(const config::config& c) {
 std::size_t slot_bytes(const model::model_info& info) { return info.state.bytes() + std::size_t{info.vocab} * 9; }
 
 /// How many sequences are resident when nobody says so.
-std::uint32_t chosen_slots(const model::model_info& info, const cli::device_choice& device) {
+std::uint32_t chosen_slots(const model::model_info& info, const cli::device_choice& device, bool is_fast) {
   if (!device.gpu) return default_slots(slot_bytes(info));
   constexpr std::size_t weight_bytes = 2, activations = std::size_t{2} << 30, sampler_bytes_per_token = 12;
+  const std::size_t turned = is_fast ? std::size_t{info.layers} * info.embd * info.ffn : 0;  // see sparse_value
   return default_gpu_slots(info.state.bytes() + info.vocab * sampler_bytes_per_token, device.free_bytes,
-                           info.parameters * weight_bytes + activations);
+                           (info.parameters + turned) * weight_bytes + activations);
 }
 
 void log_memory(const engine::engine_info& info) {
@@ -103,7 +107,7 @@ result<opened_engine> open_engine(const config::config& c) {
   wish.invariance = c.engine.invariance;
   wish.logit_bias_max = c.limits.logit_bias_max;
   wish.threads = c.engine.threads;
-  wish.slots = c.engine.slots ? c.engine.slots : chosen_slots(model->info, *device);
+  wish.slots = c.engine.slots ? c.engine.slots : chosen_slots(model->info, *device, c.engine.invariance == "fast");
   wish.max_tick_tokens = std::max(c.engine.max_tick_tokens, wish.slots);
   wish.model_identity = model::identity(model->file, (*vocabulary)->hash());
   auto engine = cli::open_engine(*model, wish);
@@ -114,6 +118,10 @@ result<opened_engine> open_engine(const config::config& c) {
   const std::string name = c.model.name.empty() ? model->file.path().stem().string() : c.model.name;
   opened.model = served(c, name, *opened.engine);
   opened.model.vocabulary = *vocabulary;
+  opened.model.load_state = [info = model->info](const std::string& path) {
+    return model::load_tuned_state(path, info);
+  };
+  opened.layout = model->info.state;
   opened.model.card.version = to_string(model->info.version);
   opened.model.card.layers = model->info.layers;
   opened.model.card.embd = model->info.embd;

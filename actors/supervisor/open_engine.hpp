@@ -5,6 +5,7 @@
 #include "base/result.hpp"
 #include "config/config.hpp"
 #include "engine/engine.hpp"
+#include "model/state_layout.hpp"
 
 namespace skein::supervisor {
 
@@ -12,6 +13,7 @@ namespace skein::supervisor {
 struct opened_engine {
   std::unique_ptr<engine::engine> engine;
   request::served_model model;
+  model::state_layout layout;  ///< of the engine's states
 };
 
 /// Loads the model, or makes the fake engine of `engine.device = "fake"` (load tests of everything but the model).

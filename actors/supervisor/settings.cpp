@@ -7,6 +7,8 @@
 #include <thread>
 #include <utility>
 
+#include "actors/supervisor/open_store.hpp"
+
 namespace skein::supervisor {
 
 using std::chrono::milliseconds;
@@ -18,6 +20,7 @@ connection::connection_limits connection_limits(const config::config& c) {
   to.header_fields_max = from.header_fields_max;
   to.body_bytes_max = from.body_bytes_max;
   to.request_wire_bytes_max = from.request_wire_bytes_max;
+  to.upload_bytes_max = c.sessions.file_bytes_max;
   to.body_bytes_per_second_min = from.body_bytes_per_second_min;
   to.outbound_bytes_max = from.outbound_bytes_max;
   to.connections_max = from.connections_max;
@@ -52,6 +55,8 @@ request::service_settings service_settings(const config::config& c, std::string 
   to.queue_timeout = milliseconds(c.queue.queue_timeout_ms);
   to.total_timeout = milliseconds(c.queue.total_timeout_ms);
   to.version = std::move(version);
+  to.states_dir = c.model.states_dir;
+  to.tuned_states_max = c.model.tuned_states_max;
   return to;
 }
 
@@ -68,8 +73,52 @@ device::device_actor_options device_options(const config::config& c) {
   to.turn_tokens = c.queue.turn_tokens;
   to.parked_max = c.queue.parked_max;
   to.parked_bytes_max = c.queue.parked_bytes_max;
+  to.copies_max = c.queue.copies_max;
+  to.undo_bytes_max = c.queue.undo_bytes_max;
+  to.mixture_max = c.limits.mixture_max;
+  to.vram_states_max = c.engine.vram_states_max;
   to.mailbox_max = c.queue.waiting_max + 1024;
   to.prefill_chunk_tokens = c.engine.prefill_chunk_tokens;
+  return to;
+}
+
+persistence::persistence_options persistence_options(const config::config& c, const engine::engine_info& engine,
+                                                     const model::state_layout& layout) {
+  const auto& from = c.sessions;
+  const bool on_disk = !c.server.state_dir.empty();
+  persistence::persistence_options to;
+  to.model_identity = engine.model_identity;
+  to.vocab = engine.vocab;
+  to.layout = layout;
+  to.state_bytes = engine.state_floats * sizeof(float);
+  to.file_type = stored_state_type(c);
+  to.signature_key = from.signature_key;
+  to.mailbox_max = c.queue.waiting_max + 1024;
+  to.unsaved_bytes_max = from.unsaved_bytes_max;
+  to.session_age_max_ms = static_cast<std::int64_t>(from.session_age_max_s * 1000);
+  to.file_bytes_max = from.file_bytes_max;
+
+  to.sessions.tree_bytes_max = from.tree_bytes_max;
+  to.sessions.waiters_max = from.waiters_max;
+  to.sessions.wait_when_busy = from.busy == "wait";
+
+  to.session_states.ram_bytes_max = from.ram_bytes_max ? from.ram_bytes_max : free_memory() / 8;
+  to.session_states.ram_states_max = from.ram_states_max;
+  to.session_states.disk_bytes_max = on_disk ? from.disk_bytes_max : 0;
+  to.session_states.disk_states_max = from.disk_states_max;
+  to.session_states.disk_age_ms = static_cast<std::int64_t>(from.disk_state_age_max_s * 1000);
+  to.session_states.write_delay = milliseconds(from.write_behind_ms);
+  to.session_states.dirty_bytes_max = from.dirty_bytes_max;
+
+  const auto& prefixes = c.prefix_cache;
+  to.cache_prefixes = prefixes.enabled;
+  to.prefix_states.ram_bytes_max = prefixes.ram_bytes_max ? prefixes.ram_bytes_max : free_memory() / 16;
+  to.prefix_states.disk_bytes_max = on_disk ? prefixes.disk_bytes_max : 0;
+  to.prefix_states.dirty_bytes_max = from.dirty_bytes_max;
+  to.prefix_states.write_behind = false;
+  to.prefix_states.thin = false;
+  to.prefixes.min_tokens = prefixes.min_tokens;
+  to.prefixes.every_tokens = prefixes.every_tokens;
   return to;
 }
 
@@ -96,10 +145,12 @@ std::uint32_t io_threads(const config::config& c) {
   return std::clamp(std::thread::hardware_concurrency() / 4, 1u, 8u);
 }
 
+std::size_t free_memory() {
+  return static_cast<std::size_t>(sysconf(_SC_AVPHYS_PAGES)) * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+}
+
 std::uint32_t default_slots(std::size_t slot_bytes) {
-  const auto free_bytes =
-      static_cast<std::size_t>(sysconf(_SC_AVPHYS_PAGES)) * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
-  const std::size_t fitting = free_bytes / 4 / std::max<std::size_t>(slot_bytes, 1);
+  const std::size_t fitting = free_memory() / 4 / std::max<std::size_t>(slot_bytes, 1);
   return static_cast<std::uint32_t>(std::clamp<std::size_t>(fitting, 1, 64));
 }
 

@@ -20,12 +20,17 @@
 #include "actors/connection/io_thread.hpp"
 #include "actors/device/device_actor.hpp"
 #include "actors/listener/listener.hpp"
+#include "actors/persistence/persistence_actor.hpp"
 #include "actors/request/api_service.hpp"
 #include "actors/request/event_router.hpp"
+#include "actors/request/reply_router.hpp"
+#include "actors/supervisor/allocator.hpp"
 #include "actors/supervisor/descriptor_limit.hpp"
 #include "actors/supervisor/front_service.hpp"
 #include "actors/supervisor/open_engine.hpp"
+#include "actors/supervisor/open_store.hpp"
 #include "actors/supervisor/settings.hpp"
+#include "actors/supervisor/state_carrier.hpp"
 #include "actors/supervisor/worker_pool.hpp"
 #include "base/log.hpp"
 #include "cli/exit_code.hpp"
@@ -43,14 +48,36 @@ constexpr auto drain_poll = 10ms;
 constexpr auto farewell = 5s;             // for answers that are still in the sockets' buffers
 constexpr auto hurried_farewell = 500ms;  // after a second signal
 constexpr auto device_patience = 3s;      // for the device's end, beyond patience and farewell of those it serves
+constexpr auto flush_time = 10s;          // for states that are not on disk yet
+constexpr auto hurried_flush_time = 3s;   // after a second signal
+constexpr auto flush_patience = 2s;       // for a disk that does not answer, beyond that
 
-/// As open_engine, on a thread that nobody catches exceptions of.
-result<opened_engine> open_engine_or_say_why(const config::config& settings) {
+/// What the loader brings.
+struct opened_parts {
+  opened_engine engine;
+  opened_store store;
+};
+
+result<opened_parts> open_parts(const config::config& settings) {
+  auto engine = open_engine(settings);
+  if (!engine) return engine.error();
+  auto store = open_store(settings, *engine);
+  if (!store) return store.error();
+  return opened_parts{std::move(*engine), std::move(*store)};
+}
+
+/// As open_parts, on a thread that nobody catches exceptions of.
+result<opened_parts> open_parts_or_say_why(const config::config& settings) {
   try {
-    return open_engine(settings);
+    return open_parts(settings);
   } catch (const std::exception& trouble) {
     return error{error_kind::internal, trouble.what(), ""};
   }
+}
+
+std::int64_t unix_time_ms() {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::system_clock::now().time_since_epoch())
+      .count();
 }
 
 /// What answers requests on one io thread. Hub and service come when the model is loaded.
@@ -78,15 +105,17 @@ class server {
  private:
   result<void> listen();
   void load();
-  void loaded(result<opened_engine> opened);
-  void start_actors(opened_engine opened);
+  void loaded(result<opened_parts> opened);
+  void start_actors(opened_parts opened);
+  void start_persistence(const opened_parts& opened);
   void await_signal();
   void on_signal(int number);
   void on_lost(const error& why);
   void begin_drain(duration grace);
   void stop_work(duration patience, duration farewell_time);
   void await_end();
-  [[noreturn]] void leave_device();
+  void await_flush();
+  [[noreturn]] void leave_behind(std::string_view what);
   void beat();
 
   const config::config& settings_;
@@ -97,11 +126,15 @@ class server {
   std::thread loader_;
   worker_pool workers_;
   request::login_guard logins_;
+  request::tuned_states tuned_;
   std::shared_ptr<request::service_context> loading_context_ = std::make_shared<request::service_context>();
   std::shared_ptr<request::service_context> context_ = std::make_shared<request::service_context>();
   const device::device_counters no_counters_;
   std::unique_ptr<request::event_router> router_;
+  std::unique_ptr<request::reply_router> replies_;
   std::vector<lane> lanes_;
+  std::unique_ptr<persistence::persistence_actor> persistence_;
+  std::unique_ptr<state_carrier> states_;
   std::unique_ptr<device::device_actor> device_;
   std::unique_ptr<listener::listener> listener_;
   std::uint16_t port_ = 0;
@@ -110,6 +143,7 @@ class server {
   duration farewell_time_ = duration::max();
   steady_time farewell_until_ = steady_time::max();
   steady_time device_until_ = steady_time::max();
+  std::optional<steady_time> flush_until_;  // once the persistence actor was told to end
 };
 
 /// Until a signal or trouble ends it.
@@ -149,12 +183,12 @@ result<void> server::listen() {
 
 void server::load() {
   loader_ = std::thread([this] {
-    auto opened = std::make_shared<result<opened_engine>>(open_engine_or_say_why(settings_));
+    auto opened = std::make_shared<result<opened_parts>>(open_parts_or_say_why(settings_));
     boost::asio::post(main_, [this, opened] { loaded(std::move(*opened)); });
   });
 }
 
-void server::loaded(result<opened_engine> opened) {
+void server::loaded(result<opened_parts> opened) {
   loader_.join();
   if (!opened) {
     trouble_ = opened.error();
@@ -168,7 +202,23 @@ void server::loaded(result<opened_engine> opened) {
                       {"slots", device_->info().slots}});
 }
 
-void server::start_actors(opened_engine opened) {
+void server::start_persistence(const opened_parts& opened) {
+  replies_ = std::make_unique<request::reply_router>(
+      static_cast<std::uint32_t>(lanes_.size()),
+      [this](std::uint32_t i) { lanes_[i].thread->post([this, i] { lanes_[i].hub->dispatch(replies_->take(i)); }); });
+  const auto& engine = opened.engine.engine->info();
+  persistence_ = std::make_unique<persistence::persistence_actor>(
+      persistence_options(settings_, engine, opened.engine.layout), opened.store.database, opened.store.states,
+      *replies_, real_clock(), unix_time_ms,
+      [this](persistence::session_uid gone) { (void)device_->inbox().push_urgent(device::forget{gone}); });
+  states_ = std::make_unique<state_carrier>(persistence_->inbox());
+  context_->persistence = &persistence_->inbox();
+  context_->persistence_counters = &persistence_->counters();
+}
+
+void server::start_actors(opened_parts parts) {
+  start_persistence(parts);
+  opened_engine& opened = parts.engine;
   router_ = std::make_unique<request::event_router>(
       static_cast<std::uint32_t>(lanes_.size()), events_max,
       [this](std::uint32_t i) { lanes_[i].thread->post([this, i] { lanes_[i].hub->dispatch(router_->take(i)); }); });
@@ -177,18 +227,19 @@ void server::start_actors(opened_engine opened) {
   context_->time = &real_clock();
   context_->connections = &listener_->counts();
   context_->logins = &logins_;
+  context_->tuned = &tuned_;
   context_->run_long = [this](std::function<void()> work) { return workers_.run(std::move(work)); };
 
   device_ = std::make_unique<device::device_actor>(
       std::move(opened.engine), device_options(settings_), *router_, real_clock(),
-      [this](const error& why) { boost::asio::post(main_, [this, why] { on_lost(why); }); });
+      [this](const error& why) { boost::asio::post(main_, [this, why] { on_lost(why); }); }, states_.get());
   context_->device = &device_->inbox();
   context_->device_counters = &device_->counters();
   context_->ready = true;
 
   std::uint32_t number = 0;
   for (lane& l : lanes_) {
-    l.hub = std::make_unique<request::request_hub>(number++, device_->inbox());
+    l.hub = std::make_unique<request::request_hub>(number++, device_->inbox(), &persistence_->inbox());
     l.service = std::make_unique<request::api_service>(
         context_, *l.hub, [thread = l.thread.get()](std::function<void()> work) { thread->post(std::move(work)); });
     l.thread->post([front = l.front.get(), service = l.service.get()] { front->open(*service); });
@@ -255,10 +306,26 @@ void server::await_end() {
   drain_timer_.async_wait([this](const boost::system::error_code& ec) {
     if (ec) return;
     const steady_time now = real_clock().now();
-    if (!device_->counters().ended) return now < device_until_ ? await_end() : leave_device();
+    if (!device_->counters().ended) return now < device_until_ ? await_end() : leave_behind("the device");
     farewell_until_ = std::min(farewell_until_, now + farewell_time_);
     if (now < farewell_until_ && listener_->counts().open > 0) return await_end();
-    main_.stop();
+    await_flush();
+  });
+}
+
+/// The device has sent its last states and the calls their last turns: now what is dirty is written.
+void server::await_flush() {
+  const steady_time now = real_clock().now();
+  const duration patience = signals_seen_ > 1 ? duration(hurried_flush_time) : duration(flush_time);
+  if (!flush_until_ || *flush_until_ > now + patience) {
+    flush_until_ = now + patience;
+    if (!persistence_->inbox().push_urgent(persistence::shutdown{*flush_until_})) persistence_->inbox().close();
+  }
+  if (persistence_->counters().ended) return main_.stop();
+  if (now > *flush_until_ + flush_patience) leave_behind("the disk");
+  drain_timer_.expires_after(drain_poll);
+  drain_timer_.async_wait([this](const boost::system::error_code& ec) {
+    if (!ec) await_flush();
   });
 }
 
@@ -271,9 +338,9 @@ void server::leave_loader() {
   std::_Exit(EXIT_SUCCESS);
 }
 
-/// Ends the process: the device thread hangs in its engine, and a destructor would wait for it forever.
-void server::leave_device() {
-  log::error("the device does not end; leaving it behind", {{"device", device_->info().device}});
+/// Ends the process: a thread hangs in its engine or in a write, and a destructor would wait for it forever.
+void server::leave_behind(std::string_view what) {
+  log::error("a thread does not end; leaving it behind", {{"where", what}, {"device", device_->info().device}});
   log::stop();
   std::_Exit(static_cast<int>(cli::exit_code::internal));
 }
@@ -282,6 +349,12 @@ server::~server() {
   if (listener_) listener_->stop(real_clock().now());
   workers_.stop();
   for (auto& l : lanes_) l.thread->stop();
+  // These two tell each other things: the device's thread ends first, then the other actor, then what they told goes.
+  if (device_) {
+    device_->inbox().close();
+    device_->join();
+  }
+  persistence_.reset();
   // Only now the device actor may go: calls that ended above still told it so.
   log::info("stopped");
 }
@@ -289,6 +362,7 @@ server::~server() {
 }  // namespace
 
 result<void> serve(const config::config& settings) {
+  return_large_blocks();
   std::signal(SIGPIPE, SIG_IGN);  // a reader that leaves is an error code, not the end of the process
   allow_connections(settings.limits.connections_max);
   server s(settings);

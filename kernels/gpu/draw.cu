@@ -10,6 +10,7 @@
 // multiprocessors busy for about as long as a launch takes, and 960 rows are 252 MB, 58 us at 4.3 TB/s.
 #include <string.h>
 
+#include "kernels/gpu/device/last_block.cuh"
 #include "kernels/gpu/device/selection.cuh"
 #include "kernels/gpu/device/slot_draws.cuh"
 #include "kernels/gpu/device/token_scores.cuh"

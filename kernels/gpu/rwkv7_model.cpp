@@ -61,6 +61,7 @@ rwkv7_model::rwkv7_model(const rwkv7_weights& weights, const gpu_options& option
       weights_(upload(weights, type_, options.progress)) {
   if (options.invariance != invariance::strict && type_ != element::f32 && chunked_time_mix::available())
     chunks_.emplace(dims_.embd, type_, room.rows, std::min(room.slots, room.rows));
+  if (options.invariance == invariance::fast && type_ != element::f32) make_sparse(in);
   learn_products(in);
   for (const activation* a : activations()) require(fill_with_zeros(a->data(), a->bytes(), in));
   set_initial_state(weights, in);
@@ -152,7 +153,11 @@ void rwkv7_model::channel_mix_in(std::uint32_t layer, pass& tick) {
 }
 
 void rwkv7_model::channel_mix_out(std::uint32_t layer, pass& tick) {
-  add_to_x(tick, weights_.layers[layer].ffn_value, hidden_);
+  const std::uint32_t room = tick.rows.room.rows;
+  if (sparse_ && room <= sparse_values::rows_max && !tick.learns)
+    tick.note(sparse_->add(tick.in, layer, hidden_.data(), &tick.rows.counts->rows, room, x_[now_].data()));
+  else
+    add_to_x(tick, weights_.layers[layer].ffn_value, hidden_);
 }
 
 result<void> rwkv7_model::queue_head(const device_batch& rows, stream_handle in) {
@@ -273,6 +278,15 @@ product_rows rwkv7_model::store_parts(product& p, const device_buffer<float>& pa
   p.out = parts.data(), p.out_stride = dims_.embd;
   p.part_stride = std::size_t{tick.rows.room.rows} * dims_.embd;
   return {p.out, p.out_stride, p.segments, p.part_stride};
+}
+
+// What it buys is speed at very small batch: no reason to fail where memory is short.
+void rwkv7_model::make_sparse(stream_handle in) {
+  try {
+    sparse_.emplace(weights_.layers, type_, in);
+  } catch (const device_failure&) {
+    sparse_.reset();
+  }
 }
 
 // As if it had been written to the slot; waits, so that what it came through may go.

@@ -9,6 +9,7 @@
 #include "kernels/gpu/batch.hpp"
 #include "kernels/gpu/device_weights.hpp"
 #include "kernels/gpu/gpu_options.hpp"
+#include "kernels/gpu/sparse_value.hpp"
 #include "kernels/gpu/state.hpp"
 #include "kernels/gpu/tuned_matmul.hpp"
 #include "kernels/gpu/wkv_chunks.hpp"
@@ -68,7 +69,7 @@ class rwkv7_model {
   [[nodiscard]] std::uint32_t vocab() const { return dims_.vocab; }
   [[nodiscard]] std::size_t state_floats() const { return layout_.canonical_floats(); }
   [[nodiscard]] std::size_t slot_bytes() const { return layout_.bytes(); }
-  [[nodiscard]] std::size_t weight_bytes() const { return weights_.memory.bytes(); }
+  [[nodiscard]] std::size_t weight_bytes() const { return weights_.memory.bytes() + (sparse_ ? sparse_->bytes() : 0); }
   [[nodiscard]] std::size_t activation_bytes() const;
   /// For people: what a library multiplies, or why none does; empty when none was wished for.
   [[nodiscard]] const std::string& library() const { return library_; }
@@ -115,6 +116,7 @@ class rwkv7_model {
   /// Slot number room_.slots holds the model's initial state.
   [[nodiscard]] std::byte* slot_memory(slot_id slot) const { return states_.data() + slot * layout_.bytes(); }
   void set_initial_state(const rwkv7_weights& weights, stream_handle in);
+  void make_sparse(stream_handle in);
 
   const rwkv7_dims dims_;
   const element type_;
@@ -136,7 +138,8 @@ class rwkv7_model {
   std::optional<chunked_time_mix> chunks_;  ///< where long runs may take another way than short ones
   device_buffer<float> logits_;
   device_buffer<std::byte> states_;
-  const device_rwkv7 weights_;  ///< last: when memory is short, it is known before the long work
+  const device_rwkv7 weights_;           ///< late: when memory is short, it is known before the long work
+  std::optional<sparse_values> sparse_;  ///< where invariance is fast and memory is left
 };
 
 /// What the kernels cannot do: unsupported (a head size other than 64, too wide), bad_file (element types).

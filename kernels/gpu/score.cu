@@ -1,5 +1,6 @@
 // Log-probabilities of given tokens, one launch for all rows: the blocks of a row read a chunk each, and the one that
 // ends last puts their maxima and sums together. 4 bytes a token are read once.
+#include "kernels/gpu/device/last_block.cuh"
 #include "kernels/gpu/device/token_scores.cuh"
 
 namespace skein::kernels::gpu {

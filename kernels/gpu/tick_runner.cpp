@@ -37,6 +37,11 @@ tick_room room_of(const gpu_options& options, std::uint32_t vocab) {
   return room;
 }
 
+/// Of the penalised means, and of the raw ones behind them: both begin where a draw may read 16 bytes at once.
+std::size_t mixed_floats(const tick_room& room) {
+  return (std::size_t{room.mixtures_at_once} * room.vocab + 3) / 4 * 4;
+}
+
 class rwkv7_runner final : public tick_runner {
  public:
   rwkv7_runner(const rwkv7_weights& weights, const gpu_options& options)
@@ -60,7 +65,7 @@ class rwkv7_runner final : public tick_runner {
         results_(results_bytes(), "results of ticks"),
         scores_(room_.logit_rows, "results of ticks"),
         drawn_mixtures_(room_.mixtures_at_once, "results of ticks"),
-        mixed_(std::size_t{2} * room_.mixtures_at_once * room_.vocab, "mixtures"),
+        mixed_(2 * mixed_floats(room_), "mixtures"),
         single_draw_(single_draw_words(), "single draws"),
         single_draw_pinned_(single_draw_words()),
         flights_{flight(results_bytes(), room_.tokens), flight(results_bytes(), room_.tokens)} {
@@ -274,7 +279,7 @@ class rwkv7_runner final : public tick_runner {
   }
 
   result<void> queue_mixtures(const tick_shape& shape) {
-    float* const raw = mixed_.data() + mixed_.size() / 2;
+    float* const raw = mixed_.data() + mixed_floats(room_);
     for (std::uint32_t begin = 0, group = 0; begin < shape.mixtures; begin += room_.mixtures_at_once, ++group) {
       const std::uint32_t room = std::min(room_.mixtures_at_once, shape.mixtures - begin);
       const std::uint32_t* const count = upload_.mixture_count(group);

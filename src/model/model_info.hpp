@@ -1,5 +1,7 @@
 #pragma once
 #include <cstdint>
+#include <filesystem>
+#include <span>
 #include <string>
 
 #include "base/result.hpp"
@@ -41,5 +43,7 @@ struct model_info {
 /// An initial state from a state-tuning file (blocks.N.att.time_state), in the layout of `info.state`.
 /// Errors: as checkpoint::open, bad_file when shapes differ from the model's (both are named), unsupported for v4.
 [[nodiscard]] result<std::vector<float>> load_tuned_state(const std::filesystem::path& path, const model_info& info);
+/// The XXH3-128 of a state's numbers, 32 hex digits: says which initial state a session began with.
+[[nodiscard]] std::string state_identity(std::span<const float> state);
 
 }  // namespace skein::model

@@ -1,3 +1,6 @@
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
 #include <algorithm>
 
 #include "model/model_info.hpp"
@@ -35,6 +38,15 @@ result<std::vector<float>> load_tuned_state(const std::filesystem::path& path, c
     copy_to_f32(*view, std::span(values).subspan(state.wkv(layer), state.wkv_floats()));
   }
   return values;
+}
+
+std::string state_identity(std::span<const float> state) {
+  XXH128_canonical_t bytes;
+  XXH128_canonicalFromHash(&bytes, XXH3_128bits(state.data(), state.size_bytes()));
+  static constexpr char digits[] = "0123456789abcdef";
+  std::string text;
+  for (const unsigned char byte : bytes.digest) (text += digits[byte >> 4]) += digits[byte & 15];
+  return text;
 }
 
 }  // namespace skein::model

@@ -23,6 +23,17 @@ struct answer_head {
   std::int64_t created = 0;        ///< Unix seconds
 };
 
+/// What an answer says of the session it was added to: the member `session` of a body and of a stream's last events.
+struct session_note {
+  std::string id;
+  std::uint32_t version = 0;  ///< that now ends with this answer; with `stored` false, the one that it continued
+  std::string durable;        ///< "memory", "process" or "power"
+  bool stored = true;
+  bool replayed = false;                ///< from the record of an earlier call with the same Idempotency-Key
+  bool unfinished = false;              ///< kept aside: the session's newest version is still the one before
+  std::optional<std::uint32_t> parent;  ///< native: the answer also says dialogue_idx and this
+};
+
 /// "chatcmpl-" or "cmpl-" and 24 hex digits.
 [[nodiscard]] std::string answer_id(api shape, const std::array<std::uint8_t, 12>& random);
 

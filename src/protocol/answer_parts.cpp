@@ -18,7 +18,7 @@ void append_hex(std::string& out, std::uint8_t byte) {
 }  // namespace
 
 std::string answer_id(api shape, const std::array<std::uint8_t, 12>& random) {
-  std::string id = shape == api::chat_completions ? "chatcmpl-" : "cmpl-";
+  std::string id = shape == api::completions ? "cmpl-" : "chatcmpl-";
   for (const auto byte : random) append_hex(id, byte);
   return id;
 }
@@ -63,6 +63,19 @@ void write_administrative(json_writer& out, const answer_end& end) {
   out.end_object();
 }
 
+void write_session(json_writer& out, const session_note* session) {
+  if (!session) return;
+  out.key("session").begin_object();
+  out.key("id").value(session->id).key("version").value(session->version);
+  if (session->stored)
+    out.key("durable").value(session->durable);
+  else
+    out.key("stored").value(false);
+  if (session->replayed) out.key("replayed").value(true);
+  if (session->unfinished) out.key("unfinished").value(true);
+  out.end_object();
+}
+
 std::string token_text(std::string_view bytes) {
   if (is_utf8(bytes)) return std::string(bytes);
   std::string text = "bytes:";
@@ -70,13 +83,15 @@ std::string token_text(std::string_view bytes) {
   return text;
 }
 
-std::string usage_event(const answer_shape& shape, const answer_head& head, const token_usage& usage) {
+std::string usage_event(const answer_shape& shape, const answer_head& head, const token_usage& usage,
+                        const session_note* session) {
   std::string json;
   json_writer out(json);
   out.begin_object();
   write_head(out, head, shape.event_object);
   out.key("choices").begin_array().end_array();
   write_usage(out, usage);
+  write_session(out, session);
   out.end_object();
   return json;
 }

@@ -29,6 +29,9 @@ void write_end(json_writer& out, const answer_end* end);
 /// The member `rwkv`, when the end was administrative.
 void write_administrative(json_writer& out, const answer_end& end);
 
+/// The member `session`, if there is one.
+void write_session(json_writer& out, const session_note* session);
+
 /// A token as a JSON string can hold it: its text, or "bytes:\xe4\xbd" when that is no UTF-8.
 [[nodiscard]] std::string token_text(std::string_view bytes);
 
@@ -54,7 +57,8 @@ void write_choice(json_writer& out, const answer_shape& shape, std::uint32_t ind
 /// administrative.
 template <typename Choice, typename WriteText>
 [[nodiscard]] std::string answer_body(const answer_shape& shape, const answer_head& head,
-                                      std::span<const Choice> choices, const token_usage& usage, WriteText write_text) {
+                                      std::span<const Choice> choices, const token_usage& usage,
+                                      const session_note* session, WriteText write_text) {
   std::string json;
   json_writer out(json);
   out.begin_object();
@@ -69,6 +73,7 @@ template <typename Choice, typename WriteText>
   out.end_array();
   write_usage(out, usage);
   if (administrative) write_administrative(out, *administrative);
+  write_session(out, session);
   out.end_object();
   return json;
 }
@@ -79,6 +84,7 @@ struct choice_event {
   std::span<const logprob_entry> logprobs = {};  ///< empty: null
   const answer_end* end = nullptr;               ///< null: it still runs
   bool usage_follows = false;                    ///< a usage event comes at the end of the stream
+  const session_note* session = nullptr;
 };
 
 /// An event with one choice; `write_text(out)` writes what it adds.
@@ -95,11 +101,13 @@ template <typename WriteText>
   out.end_array();
   if (event.usage_follows) out.key("usage").null();
   if (event.end) write_administrative(out, *event.end);
+  write_session(out, event.session);
   out.end_object();
   return json;
 }
 
 /// The event that ends a stream with its numbers.
-[[nodiscard]] std::string usage_event(const answer_shape& shape, const answer_head& head, const token_usage& usage);
+[[nodiscard]] std::string usage_event(const answer_shape& shape, const answer_head& head, const token_usage& usage,
+                                      const session_note* session = nullptr);
 
 }  // namespace skein::protocol

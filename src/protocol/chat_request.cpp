@@ -83,7 +83,7 @@ result<generation_request> parse_chat_completion(std::string_view text, const mo
   return read_body(text, limits, [&](const object_reader& body) {
     generation_request request;
     request.shape = api::chat_completions;
-    request.messages = read_messages(body);
+    if (!goes_on(body, "messages")) request.messages = read_messages(body);
     refuse_unsupported_fields(body);
     read_delivery(body, limits, request);
     read_sampling(body,
@@ -94,6 +94,7 @@ result<generation_request> parse_chat_completion(std::string_view text, const mo
     read_logprobs(body, request.sampling);
     request.think = read_think(body, preset);
     request.reasoning_raw = read_reasoning_raw(body);
+    read_session(body, request);
     return request;
   });
 }

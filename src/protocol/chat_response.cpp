@@ -43,8 +43,9 @@ std::string delta_event(const answer_head& head, const choice_event& event, Writ
 
 }  // namespace
 
-std::string chat_body(const answer_head& head, std::span<const chat_choice> choices, const token_usage& usage) {
-  return answer_body(shape, head, choices, usage, [](json_writer& out, const chat_choice& choice) {
+std::string chat_body(const answer_head& head, std::span<const chat_choice> choices, const token_usage& usage,
+                      const session_note* session) {
+  return answer_body(shape, head, choices, usage, session, [](json_writer& out, const chat_choice& choice) {
     out.key("message").begin_object().key("role").value("assistant");
     out.key("content").value(choice.content);
     if (!choice.reasoning.empty()) out.key("reasoning_content").value(choice.reasoning);
@@ -65,12 +66,14 @@ std::string chat_delta_chunk(const answer_head& head, const chat_delta& delta, b
                      });
 }
 
-std::string chat_final_chunk(const answer_head& head, std::uint32_t index, const answer_end& end, bool usage_follows) {
-  return delta_event(head, {.index = index, .end = &end, .usage_follows = usage_follows}, [](json_writer&) {});
+std::string chat_final_chunk(const answer_head& head, std::uint32_t index, const answer_end& end, bool usage_follows,
+                             const session_note* session) {
+  return delta_event(head, {.index = index, .end = &end, .usage_follows = usage_follows, .session = session},
+                     [](json_writer&) {});
 }
 
-std::string chat_usage_chunk(const answer_head& head, const token_usage& usage) {
-  return usage_event(shape, head, usage);
+std::string chat_usage_chunk(const answer_head& head, const token_usage& usage, const session_note* session) {
+  return usage_event(shape, head, usage, session);
 }
 
 }  // namespace skein::protocol

@@ -22,7 +22,7 @@ struct chat_choice {
 
 /// The whole answer.
 [[nodiscard]] std::string chat_body(const answer_head& head, std::span<const chat_choice> choices,
-                                    const token_usage& usage);
+                                    const token_usage& usage, const session_note* session = nullptr);
 
 /// What one event adds to a choice; an empty text is left out.
 struct chat_delta {
@@ -35,7 +35,8 @@ struct chat_delta {
 [[nodiscard]] std::string chat_role_chunk(const answer_head& head, std::uint32_t index, bool usage_follows);
 [[nodiscard]] std::string chat_delta_chunk(const answer_head& head, const chat_delta& delta, bool usage_follows);
 [[nodiscard]] std::string chat_final_chunk(const answer_head& head, std::uint32_t index, const answer_end& end,
-                                           bool usage_follows);
-[[nodiscard]] std::string chat_usage_chunk(const answer_head& head, const token_usage& usage);
+                                           bool usage_follows, const session_note* session = nullptr);
+[[nodiscard]] std::string chat_usage_chunk(const answer_head& head, const token_usage& usage,
+                                           const session_note* session = nullptr);
 
 }  // namespace skein::protocol

@@ -68,24 +68,26 @@ void append_turn(std::string& prompt, std::string_view who, std::string_view tex
   prompt += "\n\n";
 }
 
-/// All turns, each with the blank line after it. `wish` goes to the last user text.
-std::string render_turns(std::span<const chat_message> messages, std::string_view wish) {
+/// Appends all turns, each with the blank line after it.
+void append_turns(std::span<const chat_message> messages, rendered_chat& out) {
   const auto asked = last_user(messages);
-  std::string turns;
   for (std::size_t i = 0; i < messages.size(); ++i) {
     const auto& message = messages[i];
     const auto who = speaker(message);
     if (message.role == "assistant") {
-      append_turn(turns, who, message.content);
+      append_turn(out.turns, who, message.content);
+      out.ends.push_back(out.turns.size());
       continue;
     }
+    const std::size_t first = i;
     auto text = normalised(message.content);
     for (; is_system(message) && i + 1 < messages.size() && is_system(messages[i + 1]); ++i)
       append_line(text, normalised(messages[i + 1].content));
-    if (i == asked) text += wish;
-    append_turn(turns, who, text);
+    append_turn(out.turns, who, text);
+    out.ends.insert(out.ends.end(), i - first + 1, out.turns.size());
+    if (i == asked) out.wish_at = out.turns.size() - 2;
+    if (first == 0 && is_system(message)) out.system_bytes = out.turns.size();
   }
-  return turns;
 }
 
 }  // namespace
@@ -94,16 +96,41 @@ bool continues_answer(std::span<const chat_message> messages) {
   return !messages.empty() && messages.back().role == "assistant" && !messages.back().content.empty();
 }
 
-std::string render_chat(std::span<const chat_message> messages, think_mode think, const model_preset& preset) {
+rendered_chat render_turns(std::span<const chat_message> messages, think_mode think, const model_preset& preset) {
+  rendered_chat chat;
   if (!continues_answer(messages)) {
     const bool empty_answer = !messages.empty() && messages.back().role == "assistant";
-    auto prompt = render_turns(messages.first(messages.size() - empty_answer), wish_of(think));
-    return prompt += opening_of(think, preset);
+    append_turns(messages.first(messages.size() - empty_answer), chat);
+    if (empty_answer) chat.ends.push_back(chat.turns.size());
+    if (last_user(messages) < messages.size()) chat.wish = wish_of(think);
+    chat.opening = opening_of(think, preset);
+    return chat;
   }
-  auto prompt = render_turns(messages.first(messages.size() - 1), "");
-  prompt.append(speaker(messages.back())).append(" ").append(messages.back().content);
-  prompt.erase(prompt.find_last_not_of(' ') + 1);
-  return prompt;
+  append_turns(messages.first(messages.size() - 1), chat);
+  chat.turns.append(speaker(messages.back())).append(" ").append(messages.back().content);
+  chat.turns.erase(chat.turns.find_last_not_of(' ') + 1);
+  chat.ends.push_back(chat.turns.size());
+  return chat;
+}
+
+fed_text text_to_feed(const rendered_chat& chat, std::size_t from) {
+  fed_text fed{chat.turns.substr(from)};
+  if (!chat.wish.empty() && from <= chat.wish_at) fed.text.insert(chat.wish_at - from, chat.wish);
+  if (from == 0) fed.system_bytes = chat.system_bytes;
+  if (!chat.opening.empty()) fed.turn_bytes = fed.text.size();
+  fed.text += chat.opening;
+  return fed;
+}
+
+std::string resent_answer(const rendered_chat& chat, std::string_view content) {
+  if (chat.opening.empty()) return std::string(content);
+  std::string text = "Assistant:";
+  if (!content.empty()) text.append(1, ' ').append(content);
+  return text;
+}
+
+std::string render_chat(std::span<const chat_message> messages, think_mode think, const model_preset& preset) {
+  return text_to_feed(render_turns(messages, think, preset), 0).text;
 }
 
 std::string fim_prompt(std::string_view prefix, std::string_view suffix) {

@@ -2,6 +2,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "protocol/generation_request.hpp"
 
@@ -18,6 +19,26 @@ namespace skein::protocol {
 /// spaces), nothing opens a think block, and the answer holds only what comes after. An empty one there is dropped.
 [[nodiscard]] std::string render_chat(std::span<const chat_message> messages, think_mode think,
                                       const model_preset& preset);
+
+/// A conversation in the parts that a session needs. What is fed is a part of `turns`, with the wish put in, and then
+/// the opening; how the same turns look when they are resent with the answer is `turns`, `answer_lead` and the content
+/// as the client got it (see resent_answer).
+struct rendered_chat {
+  std::string turns;              ///< each with the blank line after it; a last answer that is continued without
+  std::vector<std::size_t> ends;  ///< by message: where its turn ends in `turns`
+  std::size_t system_bytes = 0;   ///< of the system text that the conversation begins with; 0: none
+  std::size_t wish_at = 0;        ///< where in `turns` the wish belongs
+  std::string wish;               ///< how to think, for this answer only
+  std::string opening;            ///< of the answer; empty where the last message is continued
+};
+[[nodiscard]] rendered_chat render_turns(std::span<const chat_message> messages, think_mode think,
+                                         const model_preset& preset);
+
+/// What is fed of a rendered conversation when its first `from` bytes are known already.
+[[nodiscard]] fed_text text_to_feed(const rendered_chat& chat, std::size_t from);
+
+/// An answer as render_chat writes it in a conversation that is resent, without the blank line after it.
+[[nodiscard]] std::string resent_answer(const rendered_chat& chat, std::string_view content);
 
 /// True when render_chat continues the last message instead of opening an answer.
 [[nodiscard]] bool continues_answer(std::span<const chat_message> messages);

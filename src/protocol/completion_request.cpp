@@ -54,6 +54,10 @@ class prompt_reader {
 };
 
 void read_prompts(const object_reader& body, const request_limits& limits, generation_request& out) {
+  if (goes_on(body, "prompt")) {
+    out.prompts.emplace_back();
+    return;
+  }
   const auto prompt = body.value("prompt");
   if (!prompt) return body.refuse("prompt", "is missing");
   out.prompts = prompt_reader(body, limits).read(*prompt);
@@ -98,6 +102,7 @@ result<generation_request> parse_completion(std::string_view text, const model_p
     read_stops(body, no_turns, limits, request);
     read_logprobs(body, request.sampling);
     request.echo = body.boolean("echo").value_or(false);
+    read_session(body, request);
     return request;
   });
 }

@@ -45,8 +45,8 @@ std::string text_event(const answer_head& head, const choice_event& event, std::
 }  // namespace
 
 std::string completion_body(const answer_head& head, std::span<const completion_choice> choices,
-                            const token_usage& usage) {
-  return answer_body(shape, head, choices, usage,
+                            const token_usage& usage, const session_note* session) {
+  return answer_body(shape, head, choices, usage, session,
                      [](json_writer& out, const completion_choice& choice) { out.key("text").value(choice.text); });
 }
 
@@ -56,12 +56,12 @@ std::string completion_chunk(const answer_head& head, const completion_delta& de
 }
 
 std::string completion_final_chunk(const answer_head& head, std::uint32_t index, const answer_end& end,
-                                   bool usage_follows) {
-  return text_event(head, {.index = index, .end = &end, .usage_follows = usage_follows}, "");
+                                   bool usage_follows, const session_note* session) {
+  return text_event(head, {.index = index, .end = &end, .usage_follows = usage_follows, .session = session}, "");
 }
 
-std::string completion_usage_chunk(const answer_head& head, const token_usage& usage) {
-  return usage_event(shape, head, usage);
+std::string completion_usage_chunk(const answer_head& head, const token_usage& usage, const session_note* session) {
+  return usage_event(shape, head, usage, session);
 }
 
 }  // namespace skein::protocol

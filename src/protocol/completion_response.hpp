@@ -21,7 +21,7 @@ struct completion_choice {
 
 /// The whole answer.
 [[nodiscard]] std::string completion_body(const answer_head& head, std::span<const completion_choice> choices,
-                                          const token_usage& usage);
+                                          const token_usage& usage, const session_note* session = nullptr);
 
 /// What one event adds to a choice.
 struct completion_delta {
@@ -32,7 +32,8 @@ struct completion_delta {
 
 [[nodiscard]] std::string completion_chunk(const answer_head& head, const completion_delta& delta, bool usage_follows);
 [[nodiscard]] std::string completion_final_chunk(const answer_head& head, std::uint32_t index, const answer_end& end,
-                                                 bool usage_follows);
-[[nodiscard]] std::string completion_usage_chunk(const answer_head& head, const token_usage& usage);
+                                                 bool usage_follows, const session_note* session = nullptr);
+[[nodiscard]] std::string completion_usage_chunk(const answer_head& head, const token_usage& usage,
+                                                 const session_note* session = nullptr);
 
 }  // namespace skein::protocol

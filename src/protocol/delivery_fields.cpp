@@ -12,6 +12,8 @@ void read_delivery(const object_reader& body, const request_limits& limits, gene
   out.stream = body.boolean("stream").value_or(false);
   if (const auto options = body.object("stream_options"))
     out.include_usage = options->boolean("include_usage").value_or(false);
+  out.temperature_named = body.value("temperature").has_value();
+  out.top_p_named = body.value("top_p").has_value();
   using int64 = std::numeric_limits<std::int64_t>;
   const auto chunk = body.integer("chunk_size", int64::min(), int64::max()).value_or(1);
   out.chunk_size = static_cast<std::uint32_t>(std::clamp<std::int64_t>(chunk, 1, limits.max_tokens_max));

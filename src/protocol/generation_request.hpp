@@ -13,8 +13,8 @@
 
 namespace skein::protocol {
 
-/// Which answer shape a request gets.
-enum class api : std::uint8_t { chat_completions, completions };
+/// Which answer shape a request gets. `native`: that of the older servers' own routes (native_response).
+enum class api : std::uint8_t { chat_completions, completions, native };
 
 struct chat_message {
   std::string role;     ///< system, developer, user, assistant or tool
@@ -62,6 +62,25 @@ struct request_limits {
   std::size_t response_bytes_max = 32u << 20;  ///< of an answer that is sent whole
 };
 
+/// What a request says of the session that it belongs to.
+struct session_fields {
+  std::string id;                                 ///< 1 to session_id_bytes_max bytes
+  std::optional<std::uint32_t> from_version;      ///< continue this version in place of the newest; 0: the beginning
+  std::optional<std::uint32_t> expected_version;  ///< the newest must be this one
+  bool go_on = false;                             ///< `continue`: with the answer that broke last; nothing new is said
+  bool power = false;                             ///< `durability`: synced before the last event
+  bool store_on_disconnect = false;
+  bool branches = false;    ///< the route names versions by dialogue_idx, and tells it in the answer
+  std::string request_key;  ///< Idempotency-Key
+};
+
+/// A text that is fed, and two places in it after which its state may be of use again; 0: none.
+struct fed_text {
+  std::string text;
+  std::size_t system_bytes = 0;  ///< where the system text that it begins with ends
+  std::size_t turn_bytes = 0;    ///< where the last turn ends and the opening of the answer begins
+};
+
 /// A parsed and checked generation call; all defaults are applied.
 struct generation_request {
   api shape = api::chat_completions;
@@ -83,7 +102,17 @@ struct generation_request {
   bool include_usage = false;
   std::uint32_t chunk_size = 1;  ///< tokens collected before an event
   std::string user;
+  std::string state_name;  ///< tuned state to begin with; empty: the one that `model` names, if any
+  bool temperature_named = false, top_p_named = false;  ///< else a tuned state's own defaults may count
+  bool use_prefix_cache = true;
+  bool store = true;  ///< false: nothing of this request is kept
+  std::optional<session_fields> session;
+  std::string answer_name;          ///< native: the `id` of a whole answer
+  std::optional<fed_text> to_feed;  ///< sessions: what is new to the state, in place of messages and prompts
 };
+
+inline constexpr std::size_t session_id_bytes_max = 256;
+inline constexpr std::size_t request_key_bytes_max = 256;
 
 /// Parses a body. Errors: invalid_argument or unsupported with `field` set to the JSON field at fault
 /// ("messages[1].role"), or invalid_argument without a field for text that is not JSON; too_large above body_bytes_max.
@@ -96,5 +125,14 @@ struct generation_request {
                                                                const request_limits& limits);
 [[nodiscard]] result<generation_request> parse_completion(std::string_view body, const model_preset& preset,
                                                           const request_limits& limits);
+/// Bodies of the older servers with raw prompts in `contents`, of which there must be exactly one. `branches`: the body
+/// must name session_id and dialogue_idx (or `parent`), the version to continue; else session_id may be left out.
+[[nodiscard]] result<generation_request> parse_state_request(std::string_view body, bool branches,
+                                                             const request_limits& limits);
+
+/// Takes the header fields If-Match ("3", with or without quotes; "*" is any version) and Idempotency-Key into a
+/// session's fields; empty: not sent. Errors: invalid_argument naming the header.
+[[nodiscard]] result<void> read_session_headers(std::string_view if_match, std::string_view request_key,
+                                                session_fields& out);
 
 }  // namespace skein::protocol

@@ -13,6 +13,13 @@ struct mapping {
   std::string_view type, code;
 };
 
+std::string_view conflict_code(std::string_view field) {
+  if (field == "session_id") return "session_busy";
+  if (field == "expected_version") return "version_conflict";
+  if (field == "model" || field == "state_name") return "model_mismatch";
+  return "";
+}
+
 mapping map(const error& e) {
   switch (e.kind) {
     case error_kind::invalid_argument:
@@ -23,7 +30,7 @@ mapping map(const error& e) {
     case error_kind::not_found:
       return {404, "invalid_request_error", e.field == "model" ? "model_not_found" : "not_found"};
     case error_kind::missing_file: return {404, "invalid_request_error", "not_found"};
-    case error_kind::conflict: return {409, "conflict", ""};
+    case error_kind::conflict: return {409, "conflict", conflict_code(e.field)};
     case error_kind::damaged: return {410, "invalid_request_error", "state_corrupt"};
     case error_kind::no_space: return {507, "server_error", "insufficient_storage"};
     case error_kind::too_large:
@@ -55,11 +62,23 @@ std::string body_of(const mapping& as, std::string_view message, std::string_vie
   return body;
 }
 
+std::string body_in(error_style style, const mapping& as, const error& e) {
+  if (style == error_style::openai) return body_of(as, e.message, e.field);
+  std::string body;
+  json_writer out(body);
+  out.begin_object();
+  if (style == error_style::detail) out.key("detail").value(e.message);
+  out.key("error").value(e.message).end_object();
+  return body;
+}
+
 }  // namespace
 
-http_error to_http(const error& e, std::chrono::seconds retry_after) {
+http_error to_http(const error& e, std::chrono::seconds retry_after, error_style style) {
   const auto as = map(e);
-  http_error answer{as.status, {}, body_of(as, e.message, e.field)};
+  http_error answer{as.status, {}, body_in(style, as, e)};
+  if (as.code == "version_conflict" || as.code == "model_mismatch")
+    answer.headers.emplace_back("x-should-retry", "false");  // the same call will meet the same end
   if (as.status == 401) answer.headers.emplace_back("WWW-Authenticate", "Bearer");
   if (as.status == 429 || as.status == 503) {
     const auto wait = std::clamp(retry_after, std::chrono::seconds(1), retry_after_max);

@@ -1,5 +1,6 @@
 #pragma once
 #include <chrono>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -8,6 +9,10 @@
 #include "base/error.hpp"
 
 namespace skein::protocol {
+
+/// How a route writes its errors: as an OpenAI object, or as the older servers do, {"error":"<message>"}, some of them
+/// with "detail":"<message>" beside it.
+enum class error_style : std::uint8_t { openai, flat, detail };
 
 /// A refusal as HTTP says it. `headers` are the extra ones; Content-Type and the rest are the sender's.
 struct http_error {
@@ -25,7 +30,11 @@ inline constexpr std::chrono::seconds retry_after_max{30};
 ///   unauthorized                401 authentication_error, invalid_api_key; WWW-Authenticate: Bearer
 ///   forbidden                   403 permission_error
 ///   not_found, missing_file     404 invalid_request_error, not_found; model_not_found where the field is "model"
-///   conflict                    409 conflict
+///   conflict                    409 conflict; by field: session_id session_busy, expected_version version_conflict,
+///   model
+///                               and state_name model_mismatch; with x-should-retry: false where a retry is no help
+///   damaged                     410 state_corrupt
+///   no_space                    507 insufficient_storage
 ///   too_large                   413 invalid_request_error, request_too_large; where a field is named, the prompt and
 ///   not
 ///                               the body is too long: 400, context_length_exceeded
@@ -35,7 +44,8 @@ inline constexpr std::chrono::seconds retry_after_max{30};
 ///   timeout                     504 server_error, timeout
 ///   io, bad_config, internal    500 server_error
 /// `retry_after` is put between 1 second and retry_after_max.
-[[nodiscard]] http_error to_http(const error& e, std::chrono::seconds retry_after = std::chrono::seconds(1));
+[[nodiscard]] http_error to_http(const error& e, std::chrono::seconds retry_after = std::chrono::seconds(1),
+                                 error_style style = error_style::openai);
 
 /// 405: the route exists, with the methods of `allow` ("GET, HEAD").
 [[nodiscard]] http_error method_not_allowed(std::string_view allow);

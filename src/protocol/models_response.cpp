@@ -27,6 +27,16 @@ std::string models_list(std::span<const model_card> models) {
   return json;
 }
 
+std::string models_array(std::span<const model_card> models) {
+  std::string json;
+  json_writer out(json);
+  out.begin_array();
+  for (const auto& model : models)
+    out.begin_object().key("object").value("models").key("id").value(model.id).end_object();
+  out.end_array();
+  return json;
+}
+
 std::string model_body(const model_card& model) {
   std::string json;
   json_writer out(json);

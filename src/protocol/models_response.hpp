@@ -21,6 +21,9 @@ struct model_card {
 /// {"object":"list","data":[...]}
 [[nodiscard]] std::string models_list(std::span<const model_card> models);
 
+/// The bare array of the older servers: [{"object":"models","id":"..."}]
+[[nodiscard]] std::string models_array(std::span<const model_card> models);
+
 /// The answer of /v1/models/{id}.
 [[nodiscard]] std::string model_body(const model_card& model);
 

@@ -9,6 +9,7 @@ namespace {
 
 constexpr std::int64_t int64_max = std::numeric_limits<std::int64_t>::max();
 constexpr std::int64_t int64_min = std::numeric_limits<std::int64_t>::min();
+constexpr double float_max = std::numeric_limits<float>::max();
 constexpr std::int64_t token_max = std::numeric_limits<token_id>::max();
 
 std::optional<float> read_float(const object_reader& body, std::string_view name, double min, double max) {
@@ -23,12 +24,17 @@ std::optional<std::int32_t> read_top_k(const object_reader& body) {
   return limits ? static_cast<std::int32_t>(*count) : 0;
 }
 
+std::optional<float> read_native_top_p(const object_reader& body) {
+  const auto top_p = read_float(body, "top_p", -float_max, float_max);
+  return top_p && (*top_p < 0 || *top_p > 1) ? 1.0f : top_p;
+}
+
 /// Naming one of the three makes the others neutral: a client that sets temperature 0.7 does not expect our top_p.
 void read_filters(const object_reader& body, const sampling_defaults& defaults, sampling::sampling_params& out) {
   const auto temperature = read_float(body, "temperature", 0, 1000);
-  const auto top_p = read_float(body, "top_p", 0, 1);
+  const auto top_p = defaults.native ? read_native_top_p(body) : read_float(body, "top_p", 0, 1);
   const auto top_k = read_top_k(body);
-  const bool named = temperature || top_p || top_k;
+  const bool named = !defaults.native && (temperature || top_p || top_k);
   out.temperature = temperature.value_or(named ? 1.0f : defaults.temperature);
   out.top_p = top_p.value_or(named ? 1.0f : defaults.top_p);
   out.top_k = top_k.value_or(named ? 0 : defaults.top_k);

@@ -21,6 +21,12 @@ answer_form form_of(const generation_request& request, const model_preset& prese
   return preset.no_think_opening.ends_with("</think") ? answer_form::closing : answer_form::direct;
 }
 
+answer_form form_after(std::string_view prompt) {
+  if (prompt.ends_with("</think")) return answer_form::closing;
+  if (prompt.ends_with("<think") || prompt.ends_with("<think>嗯")) return answer_form::thinking;
+  return answer_form::direct;
+}
+
 think_splitter::think_splitter(answer_form form)
     : in_thoughts_(form == answer_form::thinking), lead_(lead_of(form)), skips_newlines_(form != answer_form::raw) {}
 

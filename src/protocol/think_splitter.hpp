@@ -19,6 +19,9 @@ enum class answer_form : std::uint8_t {
 /// How render_chat ended this request's prompt; raw where the client wants nothing taken away.
 [[nodiscard]] answer_form form_of(const generation_request& request, const model_preset& preset);
 
+/// The same for a rendered prompt of which only the text is known.
+[[nodiscard]] answer_form form_after(std::string_view prompt);
+
 /// Splits streamed text into thoughts and content, without what its form says comes before either. The result does not
 /// depend on how the text is cut into pieces.
 class think_splitter {

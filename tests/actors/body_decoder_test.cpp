@@ -48,6 +48,18 @@ BOOST_AUTO_TEST_CASE(a_sized_body_ends_at_its_size) {
   BOOST_TEST(body_decoder({}, {}).done());
 }
 
+BOOST_AUTO_TEST_CASE(a_file_may_be_longer) {
+  connection_limits limits;
+  limits.body_bytes_max = 4;
+  limits.request_wire_bytes_max = 8;
+  limits.upload_bytes_max = 20;
+  const std::string bytes = "e\r\nfourteen bytes\r\n0\r\n\r\n";
+  BOOST_TEST(decode_both_ways(chunked, bytes, limits).status == 413u);
+  BOOST_TEST(decode_both_ways({.chunked = true, .upload = true}, bytes, limits).body == "fourteen bytes");
+  limits.upload_bytes_max = 13;
+  BOOST_TEST(decode_both_ways({.chunked = true, .upload = true}, bytes, limits).status == 413u);
+}
+
 BOOST_AUTO_TEST_CASE(chunks_are_joined) {
   for (const char* bytes : {"5\r\nhello\r\n0\r\n\r\nGET /", "2\r\nhe\r\n3\r\nllo\r\n0\r\n\r\nGET /",
                             "00005\r\nhello\r\n000\r\n\r\nGET /", "5;a=b;c=\"d\"\r\nhello\r\n0;x\r\n\r\nGET /",

@@ -35,12 +35,15 @@ struct generation_bench {
 
   /// Sends a body; the call then waits for the device, or has answered.
   void send(const std::string& body, protocol::api shape = protocol::api::chat_completions, bool authenticated = true) {
-    out = std::make_shared<response_recorder>();
     call_origin origin;
     origin.shape = shape;
+    origin.authenticated = authenticated;
+    send(body, std::move(origin));
+  }
+  void send(const std::string& body, call_origin origin) {
+    out = std::make_shared<response_recorder>();
     origin.request_name = "req-1";
     origin.client = "127.0.0.1";
-    origin.authenticated = authenticated;
     origin.headers = {{"X-Request-Id", "req-1"}};
     origin.received = time.now();
     call = std::make_unique<generation_call>(
@@ -66,6 +69,8 @@ struct generation_bench {
         ++pauses;
       else if (std::get_if<device::resume>(&m))
         ++resumes;
+      else if (auto* e = std::get_if<device::settle>(&m))
+        settled.push_back(std::move(*e));
     }
   }
   template <typename Event>
@@ -110,12 +115,14 @@ struct generation_bench {
   device::mailbox inbox{100, 100};
   login_guard logins{{.failures_max = 5}};
   fake_clock time;
-  request_hub hub{3, inbox};
+  persistence::mailbox questions{100, 100};
+  request_hub hub{3, inbox, &questions};
   hand_run_pool pool;
   std::shared_ptr<response_recorder> out;
   std::unique_ptr<generation_call> call;
   std::vector<device::submit> submitted;
   std::vector<request_id> cancelled;
+  std::vector<device::settle> settled;
   std::vector<std::uint32_t> cancelled_rows;
   int pauses = 0, resumes = 0, failing_posts = 0;
   std::uint32_t index = 0;

@@ -160,6 +160,17 @@ BOOST_AUTO_TEST_CASE(methods_and_expectations_are_known_ones) {
   BOOST_TEST(status_of(post("Expect: 100-continue\r\nExpect: tea\r\n")) == 417u);
 }
 
+BOOST_AUTO_TEST_CASE(a_put_brings_a_file) {
+  const connection_limits limits;
+  const auto put = [](std::uint64_t bytes) {
+    return "PUT / HTTP/1.1\r\nHost: a\r\nContent-Length: " + std::to_string(bytes) + "\r\n\r\n";
+  };
+  BOOST_TEST(status_of(put(limits.body_bytes_max + 1)) == 0u);
+  BOOST_TEST(status_of(put(limits.upload_bytes_max)) == 0u);
+  BOOST_TEST(status_of(put(limits.upload_bytes_max + 1)) == 413u);
+  BOOST_TEST(status_of(post("Content-Length: " + std::to_string(limits.body_bytes_max + 1) + "\r\n")) == 413u);
+}
+
 BOOST_AUTO_TEST_CASE(sizes_have_ceilings) {
   std::string fields;
   for (int i = 0; i < 99; ++i) fields += "x" + std::to_string(i) + ": y\r\n";

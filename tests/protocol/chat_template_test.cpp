@@ -55,6 +55,33 @@ BOOST_AUTO_TEST_CASE(openings) {
   BOOST_TEST(render({{"system", "S", ""}}, think_mode::long_think) == "System: S\n\nAssistant: <think");
 }
 
+BOOST_AUTO_TEST_CASE(parts_of_a_conversation) {
+  const messages chat{{"system", "S", ""}, {"user", "One", ""}, {"assistant", "1", ""}, {"user", "Two", ""}};
+  const auto parts = render_turns(chat, think_mode::short_think, {});
+  BOOST_TEST(parts.turns == "System: S\n\nUser: One\n\nAssistant: 1\n\nUser: Two\n\n");
+  BOOST_TEST(parts.system_bytes == std::string("System: S\n\n").size());
+  BOOST_TEST(parts.ends == (std::vector<std::size_t>{11, 22, 36, 47}), boost::test_tools::per_element());
+  const auto rest = text_to_feed(parts, 34);
+  BOOST_TEST(rest.text == "\n\nUser: Two (think a bit)\n\nAssistant: <think");
+  BOOST_TEST(rest.text.substr(rest.turn_bytes) == "Assistant: <think");
+  BOOST_TEST(rest.system_bytes == 0u);
+  BOOST_TEST(text_to_feed(parts, 0).system_bytes == parts.system_bytes);
+  // What is resent continues what was said: the next history begins with this one.
+  const std::string next = parts.turns + resent_answer(parts, "2");
+  messages longer = chat;
+  longer.insert(longer.end(), {{"assistant", "2", ""}, {"user", "Three", ""}});
+  BOOST_TEST(render_turns(longer, think_mode::off, {}).turns.starts_with(next + "\n\n"));
+  longer[4].content = "";
+  BOOST_TEST(
+      render_turns(longer, think_mode::off, {}).turns.starts_with(parts.turns + resent_answer(parts, "") + "\n\n"));
+
+  const messages open{{"user", "One", ""}, {"assistant", "beg", ""}};
+  const auto continued = render_turns(open, think_mode::on, {});
+  BOOST_TEST(continued.opening.empty());
+  BOOST_TEST(resent_answer(continued, "un") == "un");
+  BOOST_TEST(text_to_feed(continued, 0).turn_bytes == 0u);
+}
+
 BOOST_AUTO_TEST_CASE(user_texts_are_normalised) {
   BOOST_TEST(user_text("a\r\nb") == "a\nb");
   BOOST_TEST(user_text("a\r\n\r\n\r\nb") == "a\nb");

@@ -46,6 +46,12 @@ BOOST_AUTO_TEST_CASE(every_kind) {
       {error_kind::not_found, "model", 404, invalid, "model_not_found", {}},
       {error_kind::missing_file, "", 404, invalid, "not_found", {}},
       {error_kind::conflict, "", 409, "conflict", "", {}},
+      {error_kind::conflict, "session_id", 409, "conflict", "session_busy", {}},
+      {error_kind::conflict, "expected_version", 409, "conflict", "version_conflict", {{"x-should-retry", "false"}}},
+      {error_kind::conflict, "model", 409, "conflict", "model_mismatch", {{"x-should-retry", "false"}}},
+      {error_kind::conflict, "state_name", 409, "conflict", "model_mismatch", {{"x-should-retry", "false"}}},
+      {error_kind::damaged, "", 410, invalid, "state_corrupt", {}},
+      {error_kind::no_space, "", 507, "server_error", "insufficient_storage", {}},
       {error_kind::too_large, "", 413, invalid, "request_too_large", {}},
       {error_kind::too_large, "prompt", 400, invalid, "context_length_exceeded", {}},
       {error_kind::overloaded, "", 429, "rate_limit_error", "rate_limit_exceeded", {{"Retry-After", "1"}}},
@@ -65,6 +71,14 @@ BOOST_AUTO_TEST_CASE(every_kind) {
       check_body(answer.body, "what \"it\" was", expected);
     }
   }
+}
+
+BOOST_AUTO_TEST_CASE(older_routes_have_flat_errors) {
+  const error what{error_kind::not_found, "no \"x\"", "model"};
+  const std::chrono::seconds second(1);
+  BOOST_TEST(to_http(what, second, error_style::flat).body == R"({"error":"no \"x\""})");
+  BOOST_TEST(to_http(what, second, error_style::detail).body == R"({"detail":"no \"x\"","error":"no \"x\""})");
+  BOOST_TEST(to_http(what, second, error_style::flat).status == 404u);
 }
 
 BOOST_AUTO_TEST_CASE(nobody_is_told_to_wait_long) {

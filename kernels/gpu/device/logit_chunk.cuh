@@ -88,19 +88,4 @@ struct logit_row {
 }
 inline constexpr float log2_e = 0x1.715476p0f;
 
-/// True in all threads of the last of `blocks` thread blocks that get here; that one sees what the others wrote.
-[[nodiscard]] __device__ inline bool ends_last(std::uint32_t* finished, std::uint32_t blocks) {
-  __shared__ std::uint32_t before;
-  __syncthreads();
-  if (threadIdx.x == 0) {
-    __threadfence();
-    before = atomicAdd(finished, 1u);
-    __threadfence();
-  }
-  __syncthreads();
-  if (before + 1 != blocks) return false;
-  if (threadIdx.x == 0) *finished = 0;  // for the next launch
-  return true;
-}
-
 }  // namespace skein::kernels::gpu

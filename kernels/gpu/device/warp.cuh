@@ -1,4 +1,5 @@
 #pragma once
+#include <bit>
 #include <cstdint>
 
 #include "kernels/gpu/runtime/runtime.hpp"
@@ -25,6 +26,15 @@ __device__ inline float shuffle_xor(float value, unsigned mask) {
 /// One bit per lane: whose predicate is true.
 __device__ inline std::uint64_t ballot(bool predicate) { return __ballot_sync(0xffffffffu, predicate); }
 #endif
+
+/// How many bits are set.
+__device__ inline unsigned count_bits(std::uint64_t bits) {
+#if defined(SKEIN_GPU_EMULATOR)
+  return static_cast<unsigned>(std::popcount(bits));
+#else
+  return static_cast<unsigned>(__popcll(bits));
+#endif
+}
 
 /// The sum over the lanes: the same bits in each of them.
 __device__ inline float warp_sum(float value) {

@@ -162,6 +162,28 @@ BOOST_AUTO_TEST_CASE(without_its_library_a_model_says_so_and_works) {
   BOOST_TEST(fast.status().has_value());
 }
 
+// With fast invariance one or two rows take the sparse product; the reference's sums stay near.
+BOOST_AUTO_TEST_CASE(few_rows_with_sparse_values_stay_near_the_reference) {
+  kernels::rwkv7_dims dims = wide_dims;
+  dims.ffn = 700;  // two segments
+  const random_rwkv7 model(dims, dtype::f16, 51);
+  kernels::gpu::gpu_options options;
+  options.invariance = kernels::gpu::invariance::fast;
+  model_stages dense(model.weights(), {}, {.rows = 2, .logit_rows = 2, .slots = 2}, kernels::gpu::open_matmul_library);
+  model_stages gpu(model.weights(), options, {.rows = 2, .logit_rows = 2, .slots = 2},
+                   kernels::gpu::open_matmul_library);
+  BOOST_TEST(gpu.weight_bytes() > dense.weight_bytes());
+  const auto made = kernels::make_reference_rwkv7(model.weights(), {.slots = 2, .max_rows = 2, .max_logit_rows = 2});
+  BOOST_REQUIRE(made.has_value());
+  for (const token_id token : random_tokens(12, dims.vocab, 52)) {
+    const auto both = [&](kernels::stages& on) { return tick(on, dims, {{1, {token}}, {0, {token / 2}}}); };
+    BOOST_TEST(difference(both(gpu), both(**made)) < tolerance(element::f16));
+    both(dense);
+  }
+  BOOST_TEST(!same_bits(state_of(gpu, 1), state_of(dense, 1)));  // it was the sparse one
+  BOOST_TEST(difference(state_of(gpu, 1), state_of(**made, 1)) < tolerance(element::f16));
+}
+
 BOOST_AUTO_TEST_CASE(states_move_between_slots_and_back_ends) {
   const random_rwkv7 model(wide_dims, dtype::f32, 8);
   const auto gpu = make_gpu(model, element::f32), reference = make_reference(model);

@@ -1,0 +1,315 @@
+#include <algorithm>
+#include <optional>
+#include <span>
+#include <utility>
+
+#include "actors/device/scheduler.hpp"
+#include "actors/device/sequence.hpp"
+#include "base/check.hpp"
+
+/// The scheduler's next tick: who gets a slot, who gives way, who decodes, who prefills how much.
+namespace skein::device {
+
+const tick_work& scheduler::plan(steady_time now, std::span<const std::uint8_t> congested) {
+  work_.commands.clear();
+  work_.plan.clear();
+  ended_.clear();
+  if (lost_) return work_;
+  copies_.issue(work_.commands);  // first: these slots are as the tick before leaves them
+  for (const slot_id slot : forgotten_) work_.commands.push_back(clear_slot{slot});
+  forgotten_.clear();
+  for (sequence* s : slots_) {
+    if (!s) continue;
+    if (!s->owner->forked && !s->owner->mixes() && s->fed == s->owner->feed_limit()) fork_rows(*s->owner);
+    advance_settling(*s);
+  }
+  // Whoever is brought back only to be settled may leave at once, and with it what others wait for; a plan without rows
+  // is the last until something comes.
+  for (auto before = ~counts_.finished; before != counts_.finished;) {
+    before = counts_.finished;
+    admit(now);
+  }
+
+  std::vector<planned_row> rows;
+  if (!spare_plans_.empty()) {
+    rows = std::move(spare_plans_.back());
+    spare_plans_.pop_back();
+    rows.clear();
+  }
+  in_flight_.push_back(std::move(rows));
+  plan_decode(congested);
+  plan_prefill(congested);
+  if (work_.plan.rows.empty()) {
+    spare_plans_.push_back(std::move(in_flight_.back()));
+    in_flight_.pop_back();
+  } else {
+    ++planned_ticks_;
+  }
+  return work_;
+}
+
+void scheduler::admit(steady_time now) {
+  std::vector<sequence*> put_back;
+  bool saving = false;  // memory, for a request that waits for it further ahead
+  for (bool room = true; room && !waiting_.empty();) {
+    const row_reference next = waiting_.pop();
+    request* r = find(next.id);
+    check(r != nullptr, "what waits exists");
+    sequence& s = r->rows[next.row];
+    if (r->paused && s.parked && !s.over) {
+      s.queued = false;  // queued again when its reader resumes
+      continue;
+    }
+    if (lacks_beginning(*r)) {
+      s.queued = false;
+      reject(*r, {error_kind::unavailable, "the state to begin with is no longer there", ""});
+      continue;
+    }
+    if (lacks_memory(*r)) {
+      put_back.push_back(&s);  // what waits behind it may need none, or give some back
+      saving = true;
+      continue;
+    }
+    // While memory is saved, only who brings a state back may have another one copied out for it.
+    while (free_slots_.free() < r->slots_at_once() && (!saving || s.parked) && make_room()) {
+    }
+    room = free_slots_.free() >= r->slots_at_once();
+    if (room) {
+      s.queued = false;
+      place(s, now);
+    } else {
+      put_back.push_back(&s);
+    }
+  }
+  for (; !put_back.empty(); put_back.pop_back())
+    waiting_.unpop(put_back.back()->owner->message.client, {put_back.back()->owner->message.id, put_back.back()->row});
+}
+
+/// A fresh request of several rows may soon keep a state outside, and one more if somebody is parked for it.
+bool scheduler::lacks_memory(const request& r) const {
+  if (r.admitted || r.message.rows.size() == 1) return false;
+  return states_outside_ + forks_to_come_ > 0 && !fits_outside(free_slots_.free() == 0 ? 2 : 1);
+}
+
+bool scheduler::fits_outside(std::size_t more_states) const {
+  const std::size_t state_bytes = options_.state_floats * sizeof(float);
+  return (states_outside_ + forks_to_come_ + more_states) * state_bytes <= options_.parked_bytes_max;
+}
+
+/// Its state was only in a slot, which somebody else has got since.
+bool scheduler::lacks_beginning(const request& r) const {
+  const beginning& from = r.message.from;
+  return !r.admitted && from.key && !from.state && !free_slots_.holds(from.key);
+}
+
+/// Gives a slot to a sequence that waited: fresh, or as it was parked.
+void scheduler::place(sequence& s, steady_time now) {
+  request& r = *s.owner;
+  const std::span together = r.mixes() ? std::span(r.rows) : std::span(&s, 1);
+  if (s.parked) {
+    for (sequence& one : together) {
+      take_slot(one, {});
+      work_.commands.push_back(unpark_slot{*one.slot, &r.params(one), one.parked->buffer});
+      leave_outside(one);
+    }
+    return advance_settling(s);
+  }
+  for (sequence& one : together) begin(one);
+  emit(r, admitted{r.message.id, std::chrono::duration_cast<std::chrono::microseconds>(now - r.arrived)});
+  r.admitted = true;
+  --waiting_requests_;
+  if (!r.forked && !r.mixes()) {
+    r.fork_to_come = true;
+    ++forks_to_come_;
+  }
+  counts_.prompt_tokens += r.prompt_tokens();
+  if (r.feed_limit() == 0 && !r.mixes()) fork_rows(r);  // several rows of a one-token prompt: nothing to share
+}
+
+void scheduler::begin(sequence& s) {
+  request& r = *s.owner;
+  if (take_slot(s, r.from(s).key)) {
+    work_.commands.push_back(restart_slot{*s.slot, &r.params(s)});
+    ++counts_.kept_hits;
+  } else {
+    begin_afresh(s);
+  }
+  if (!r.to_settle) r.from(s).state = nullptr;  // who settles may have to begin once more
+}
+
+void scheduler::begin_afresh(sequence& s) {
+  request& r = *s.owner;
+  work_.commands.push_back(start_slot{*s.slot, &r.params(s)});
+  const state_buffer& state = r.from(s).state;
+  if (!state) return;
+  work_.commands.push_back(write_slot{*s.slot, state});
+  retire(state, planned_ticks_ + 1);
+}
+
+/// Row 0 has fed all but the last prompt token: its state is copied for the other rows. Rows that find no free slot
+/// wait with a copy outside.
+void scheduler::fork_rows(request& r) {
+  const slot_id from = *r.rows[0].slot;
+  std::shared_ptr<outside_state> outside;
+  r.forked = true;
+  settle_fork(r);
+  for (std::size_t i = 1; i < r.rows.size(); ++i) {
+    sequence& s = r.rows[i];
+    s.fed = r.prompt_tokens() - 1;
+    if (free_slots_.free() > 0) {
+      take_slot(s, {});
+      work_.commands.push_back(start_slot{*s.slot, &r.params(s)});
+      work_.commands.push_back(copy_slot{from, *s.slot});
+      continue;
+    }
+    if (!outside) {
+      outside = std::make_shared<outside_state>(states_outside_, options_.state_floats);
+      work_.commands.push_back(park_slot{from, outside->buffer});
+    }
+    s.parked = outside;
+    ++parked_;
+    enqueue(s);
+  }
+}
+
+/// Somebody waits and no slot is free: one that nobody reads gives way, else one that had its turn. False when nobody
+/// can.
+bool scheduler::make_room() {
+  sequence* best = nullptr;
+  for (sequence* s : slots_) {
+    if (!s || !can_park(*s)) continue;
+    if (s->owner->paused) {
+      best = s;
+      break;
+    }
+    if (s->drawn_this_turn >= options_.turn_tokens && (!best || s->drawn_this_turn > best->drawn_this_turn)) best = s;
+  }
+  if (!best) return false;
+  ++counts_.preemptions;
+  request& r = *best->owner;
+  for (sequence& s : r.mixes() ? std::span(r.rows) : std::span(best, 1)) park(s);
+  if (!r.paused) enqueue(*best);
+  return true;
+}
+
+/// It draws, and there is room outside for all that must go with it.
+bool scheduler::can_park(const sequence& s) const {
+  const std::size_t states = s.owner->slots_at_once();
+  return can_decode(s) && s.draws_planned > 0 && parked_ + states <= options_.parked_max && fits_outside(states);
+}
+
+void scheduler::park(sequence& s) {
+  s.parked = std::make_shared<outside_state>(states_outside_, options_.state_floats);
+  ++parked_;
+  work_.commands.push_back(park_slot{*s.slot, s.parked->buffer});
+  release(s);
+}
+
+bool scheduler::resting(const sequence& s, std::span<const std::uint8_t> congested) const {
+  if (s.over) return false;  // nobody has to read what is settled
+  const std::uint32_t to = s.owner->message.reply_to;
+  return s.owner->paused || (to < congested.size() && congested[to] != 0);
+}
+
+bool scheduler::can_decode(const sequence& s) const {
+  const request& r = *s.owner;
+  if (s.over || !r.answers(s)) return false;
+  if (s.draws_planned > 0) return s.draws_planned < r.params(s).max_tokens;
+  // The sequences of a mixture draw when each has fed the prompt but for its last token.
+  return r.mixes() && std::ranges::all_of(r.rows, [&](const sequence& one) { return one.fed == r.feed_limit(); });
+}
+
+bool scheduler::can_prefill(const sequence& s) const {
+  const request& r = *s.owner;
+  return s.fed < r.feed_limit() && (!s.over || r.feeds_text());
+}
+
+void scheduler::plan_decode(std::span<const std::uint8_t> congested) {
+  const std::uint32_t ceiling = std::min(options_.max_tick_rows, options_.max_tick_tokens);
+  const auto count = static_cast<std::uint32_t>(slots_.size());
+  std::uint32_t i = 0;
+  for (; i < count && work_.plan.rows.size() < ceiling; ++i) {
+    sequence* s = slots_[(decode_turn_ + i) % count];
+    if (!s || !can_decode(*s) || resting(*s, congested)) continue;
+    if (work_.plan.rows.size() + s->owner->slots_at_once() > ceiling) break;  // the first of the next tick
+    if (s->owner->mixes()) {
+      plan_mixture(*s->owner);
+      continue;
+    }
+    engine::row row;
+    row.slot = *s->slot;
+    row.kind = engine::row_kind::decode;
+    row.sample = true;
+    plan_row(*s, row, false);
+    ++s->draws_planned;
+  }
+  decode_turn_ = (decode_turn_ + i) % count;
+}
+
+/// One row for each state of a mixture, as a group: the last token of the prompt, or the one that was drawn last.
+void scheduler::plan_mixture(request& r) {
+  for (sequence& s : r.rows) {
+    engine::row row;
+    row.slot = *s.slot;
+    row.sample = true;
+    row.group = *r.rows[0].slot + 1;
+    row.weight = r.message.mixture[s.row].weight;
+    if (s.fed < r.prompt_tokens()) {
+      row.kind = engine::row_kind::prefill;
+      row.first_token = static_cast<std::uint32_t>(work_.plan.tokens.size());
+      row.tokens = 1;
+      work_.plan.tokens.push_back(r.message.prompt[s.fed++]);
+    }
+    ++s.draws_planned;
+    plan_row(s, row, false);
+  }
+}
+
+void scheduler::plan_prefill(std::span<const std::uint8_t> congested) {
+  const auto decoding = static_cast<std::uint32_t>(work_.plan.rows.size());
+  std::uint32_t budget = options_.max_tick_tokens - decoding;
+  if (decoding > 0) budget = std::min(budget, options_.prefill_chunk_tokens);
+  const auto count = static_cast<std::uint32_t>(slots_.size());
+  for (std::uint32_t i = 0; i < count && budget > 0 && work_.plan.rows.size() < options_.max_tick_rows; ++i) {
+    const std::uint32_t slot = (prefill_turn_ + i) % count;
+    sequence* s = slots_[slot];
+    if (!s || !can_prefill(*s) || resting(*s, congested)) continue;
+    budget -= plan_prefill_row(*s, budget);
+    if (budget == 0) prefill_turn_ = (slot + 1) % count;
+  }
+}
+
+/// Feeds the next piece of the prompt, or of the text that takes its place; it ends where a copy is wanted.
+std::uint32_t scheduler::plan_prefill_row(sequence& s, std::uint32_t budget) {
+  const request& r = *s.owner;
+  std::uint32_t end = s.fed + std::min(budget, r.feed_limit() - s.fed);
+  if (s.row == 0 && r.next_copy < r.message.copies.size()) {
+    const std::uint32_t wanted = r.message.copies[r.next_copy].position;
+    if (wanted > s.fed) end = std::min(end, wanted);
+  }
+  const std::uint32_t count = end - s.fed;
+  const auto first = r.message.prompt.begin() + s.fed;
+  engine::row row;
+  row.slot = *s.slot;
+  row.kind = r.message.score_prompt && s.row == 0 && !s.over ? engine::row_kind::score : engine::row_kind::prefill;
+  row.score_top = r.message.score_top;
+  row.first_token = static_cast<std::uint32_t>(work_.plan.tokens.size());
+  row.tokens = count;
+  work_.plan.tokens.insert(work_.plan.tokens.end(), first, first + count);
+  s.fed = end;
+  const bool last = s.fed == r.prompt_tokens();
+  if (!last) row.score_next = r.message.prompt[s.fed];
+  row.sample = last && !s.over && r.params(s).max_tokens > 0;
+  if (row.sample) ++s.draws_planned;
+  plan_row(s, row, last && !s.over && !row.sample);
+  if (s.row == 0) copy_out(s);
+  return count;
+}
+
+void scheduler::plan_row(sequence& s, const engine::row& row, bool last_without_draw) {
+  work_.plan.rows.push_back(row);
+  in_flight_.back().push_back({{s.owner->message.id, s.row}, last_without_draw});
+  ++s.in_flight;
+}
+
+}  // namespace skein::device

@@ -1,0 +1,50 @@
+#pragma once
+#include <memory>
+#include <variant>
+#include <vector>
+
+#include "engine/engine.hpp"
+#include "storage/records.hpp"
+
+namespace skein::device {
+
+// ---- what the shell does with the engine before the tick, in order ----
+struct start_slot {
+  slot_id slot;
+  const sampling::sampling_params* params;
+};
+/// The state stays; a new sequence goes on from it.
+struct restart_slot {
+  slot_id slot;
+  const sampling::sampling_params* params;
+};
+struct write_slot {
+  slot_id slot;
+  storage::state_buffer state;
+};
+struct clear_slot {
+  slot_id slot;
+};
+struct copy_slot {
+  slot_id from, to;
+};
+struct park_slot {
+  slot_id slot;
+  std::shared_ptr<engine::parked_sequence> to;
+};
+struct unpark_slot {
+  slot_id slot;
+  const sampling::sampling_params* params;
+  std::shared_ptr<engine::parked_sequence> from;
+};
+using slot_command = std::variant<start_slot, restart_slot, write_slot, clear_slot, copy_slot, park_slot, unpark_slot>;
+
+/// One tick's worth of work. Parameters stay alive until the next call of the scheduler, buffers until the tick planned
+/// after them was absorbed, or commands_ran() was called.
+struct tick_work {
+  std::vector<slot_command> commands;
+  engine::tick_plan plan;
+  [[nodiscard]] bool empty() const { return commands.empty() && plan.rows.empty(); }
+};
+
+}  // namespace skein::device

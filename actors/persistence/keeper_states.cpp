@@ -1,0 +1,119 @@
+// Where a turn goes on from, and what becomes of the states that the device sends.
+#include <chrono>
+#include <utility>
+
+#include "actors/persistence/session_keeper.hpp"
+#include "base/check.hpp"
+
+namespace skein::persistence {
+namespace {
+
+using namespace std::chrono_literals;
+
+// How long a turn waits for a state that the device is to send; after that its tokens are fed again.
+constexpr auto device_patience = 10s;
+// A state that the device did not send for so long will not come.
+constexpr auto expected_max = 10min;
+
+}  // namespace
+
+/// Answers an opened turn with the nearest state on the way to its base, or waits for that state.
+void session_keeper::resolve(open_entry& entry) {
+  running_writer& w = *entry.writer;
+  auto& cache = tiers_.cache();
+  w.awaits = {};
+  const auto path = entry.tree->path(w.base);
+  for (auto at = path.rbegin(); at != path.rend(); ++at) {
+    const version_id version = (*at)->id;
+    for (const session_uid owner : {entry.uid, entry.source}) {
+      const bool shared = owner == entry.uid || version <= entry.source_version;
+      const auto key = shared ? cache.find(owner, version) : std::nullopt;
+      if (!key) continue;
+      if (auto state = cache.lend(*key, ports_.wall())) return give_state(entry, version, *key, std::move(state));
+      w.awaits = *key;
+      w.patience = steady_time::max();
+      tiers_.move(disk_works(), false);                        // so that there is room, if there can be
+      if (!tiers_.load(*key)) w.patience = ports_.time.now();  // tried again soon
+      return;
+    }
+    for (const auto& [key, since] : entry.expected)
+      if (version_of(key) == version) {
+        w.awaits = key;
+        w.patience = ports_.time.now() + device_patience;
+        return;
+      }
+  }
+  give_state(entry, storage::beginning, {}, nullptr);
+}
+
+void session_keeper::give_state(open_entry& entry, version_id from, const state_key& key, state_buffer state) {
+  running_writer& w = *entry.writer;
+  check(w.opening.has_value(), "a turn is opened once");
+  resume_point& resume = w.opening->resume;
+  resume.key = key;
+  resume.state = std::move(state);
+  resume.feed = entry.tree->tokens_between(from, w.base);
+  resume.cached_tokens = entry.tree->total_tokens(from);
+  if (!resume.feed.empty()) {
+    counters_.rebuilds.fetch_add(1, std::memory_order_relaxed);
+    counters_.rebuilt_tokens.fetch_add(resume.feed.size(), std::memory_order_relaxed);
+  }
+  w.awaits = {};
+  deliver(std::move(*w.opening));
+  w.opening.reset();
+}
+
+void session_keeper::put_state(const open_entry& entry, const state_key& key, state_buffer state,
+                               std::uint64_t tokens) {
+  auto& cache = tiers_.cache();
+  cache.put(key, std::move(state), entry.key.tenant, tokens, !entry.unsaved, ports_.time.now(), ports_.wall());
+  cache.set_head(entry.uid, entry.tree->record().head);
+}
+
+/// Turns that waited for this state.
+void session_keeper::resolve_waiting(const state_key& key) {
+  for (open_entry* entry : book_.leased())
+    if (entry->writer->opening && entry->writer->awaits == key) resolve(*entry);
+}
+
+void session_keeper::handle(state_kept&& q) {
+  open_entry* const entry = book_.find(q.key.owner);
+  if (!entry) return;  // of a session that is gone
+  if (entry->writer && entry->writer->key == q.key) {
+    entry->writer->state_answered = true;
+    entry->writer->state = std::move(q.state);
+    return;
+  }
+  if (entry->expected.erase(q.key) == 0) return;  // of a turn that failed
+  if (q.state) put_state(*entry, q.key, std::move(q.state), entry->tree->total_tokens(version_of(q.key)));
+  resolve_waiting(q.key);
+}
+
+void session_keeper::handle(slot_kept&& q) { tiers_.cache().slot_kept(q.key); }
+
+void session_keeper::handle(slot_dropped&& q) { tiers_.cache().slot_dropped(q.key); }
+
+/// Deadlines of turns that wait for a state.
+void session_keeper::check_openings(steady_time now) {
+  for (open_entry* entry : book_.leased()) {
+    running_writer& w = *entry->writer;
+    if (!w.opening) continue;
+    if (w.deadline <= now) {
+      refuse(w.owner, {error_kind::timeout, "the session's state was not there in time", "session_id"});
+      fail_turn(*entry);
+      advance(*entry);
+    } else if (w.patience <= now) {
+      entry->expected.erase(w.awaits);
+      resolve(*entry);
+    }
+  }
+}
+
+/// States that the device never sent.
+void session_keeper::forget_expected(steady_time now) {
+  book_.for_each([&](open_entry& entry) {
+    std::erase_if(entry.expected, [&](const auto& one) { return one.second + expected_max <= now; });
+  });
+}
+
+}  // namespace skein::persistence

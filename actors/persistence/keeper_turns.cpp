@@ -1,0 +1,343 @@
+// A turn of a session: from the question, over the lease, to the log.
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <utility>
+
+#include "actors/persistence/session_keeper.hpp"
+#include "base/check.hpp"
+#include "base/log.hpp"
+
+namespace skein::persistence {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::size_t id_bytes_max = 256;
+// A running answer is noted after so many tokens, or after so long; of a long one rarer, so that all its notes together
+// stay within a few times its length.
+constexpr std::uint64_t note_tokens = 16;
+constexpr std::uint64_t note_share = 32;
+constexpr auto note_pause = 250ms;
+
+std::uint64_t note_step(const version_record& so_far) {
+  return std::max(note_tokens, static_cast<std::uint64_t>(so_far.tokens.size()) / note_share);
+}
+
+/// "a:1" as session "a" and version 1.
+std::optional<std::pair<session_key, version_id>> split_name(const session_key& key) {
+  const auto colon = key.id.rfind(':');
+  if (colon == std::string::npos || colon == 0) return std::nullopt;
+  version_id version = 0;
+  const char* const end = key.id.data() + key.id.size();
+  const auto read = std::from_chars(key.id.data() + colon + 1, end, version);
+  if (read.ec != std::errc() || read.ptr != end || version == storage::beginning) return std::nullopt;
+  return std::pair(session_key{key.tenant, key.id.substr(0, colon)}, version);
+}
+
+}  // namespace
+
+// ---------------------------------------------------------------- sessions come into memory
+
+result<open_entry*> session_keeper::entry_of(const session_key& key) {
+  if (key.id.empty() || key.id.size() > id_bytes_max)
+    return error{error_kind::invalid_argument, "a session's name has 1 to 256 bytes", "session_id"};
+  tenants_.insert(key.tenant);
+  if (open_entry* known = book_.find(key)) return known;
+  open_entry fresh;
+  fresh.key = key;
+  if (auto ok = restore(fresh); !ok) {
+    if (ok.error().kind == error_kind::damaged) {
+      counters_.damaged.fetch_add(1, std::memory_order_relaxed);
+      log::error("a stored session is damaged", {{"why", ok.error().message}});
+    }
+    return ok.error();
+  }
+  open_entry& entry = book_.add(std::move(fresh));
+  if (entry.tree) {
+    recover_running(entry);
+    tiers_.cache().set_head(entry.uid, entry.tree->record().head);
+  }
+  return &entry;
+}
+
+result<void> session_keeper::restore(open_entry& entry) {
+  auto record = log_.store().find(entry.key);
+  if (!record) return record.error();
+  if (!*record) return {};
+  const session_uid uid = (*record)->uid;
+  auto versions = log_.store().versions(uid);
+  if (!versions) return versions.error();
+  auto tree = session_tree::restore(std::move(**record), std::move(*versions));
+  if (!tree) return tree.error();
+  entry.uid = uid;
+  entry.tree = std::move(*tree);
+  entry.in_log = true;
+  return {};
+}
+
+/// An answer that a crash broke becomes an unfinished version; the head stays.
+void session_keeper::recover_running(open_entry& entry) {
+  auto running = log_.store().running(entry.uid);
+  if (!running) {
+    log::warning("what a running answer had is lost", {{"why", running.error().message}});
+    return;
+  }
+  if (!*running) return;
+  version_record v = std::move((*running)->so_far);
+  if (v.tokens.empty() || !entry.tree->has(v.parent)) return log_.forget_running(entry.uid);
+  const history_hash history = v.history;
+  const std::uint64_t segment_bytes = v.segment_bytes;
+  v.id = entry.tree->record().last_version + 1;
+  v.unfinished = true;
+  v.finish_reason = "length";
+  v.stop_reason = "crash";
+  entry.tree->place(v, {});
+  v.history = history;
+  v.segment_bytes = segment_bytes;
+  const std::int64_t now_ms = ports_.wall();
+  if (!log_.commit(entry.tree->record_with(v, now_ms), {&v, 1}, durability::process, ports_.time.now())) return;
+  entry.unsaved = log_.has_unsaved(entry.uid);
+  entry.tree->add(std::move(v), now_ms);
+  book_.recount(entry);
+}
+
+/// The session as which "a:1" begins: "a" up to version 1.
+std::optional<open_entry> session_keeper::fork_by_name(const session_key& key) {
+  const auto name = split_name(key);
+  if (!name) return std::nullopt;
+  auto origin = entry_of(name->first);
+  if (!origin || !(*origin)->tree || (*origin)->removing || (*origin)->provisional) return std::nullopt;
+  const session_tree& from = *(*origin)->tree;
+  if (!from.has(name->second)) return std::nullopt;
+  open_entry made;
+  made.key = key;
+  made.source = (*origin)->uid;
+  made.source_version = name->second;
+  made.tree = forked(from, name->second, {log_.new_uid(), key}, ports_.wall());
+  made.uid = made.tree->record().uid;
+  return made;
+}
+
+// ---------------------------------------------------------------- a turn begins
+
+void session_keeper::handle(open_session&& q) {
+  auto found = entry_of(q.session);
+  if (!found) return refuse(q.reply, found.error());
+  open_entry& entry = **found;
+  if (replay(entry, q)) return;
+  const return_address reply = q.reply;
+  switch (book_.enter(entry, q)) {
+    case session_book::place::free:
+      if (auto ok = begin_turn(entry, q); !ok) refuse(reply, ok.error());
+      break;
+    case session_book::place::waits: break;
+    case session_book::place::refused: refuse(reply, {error_kind::conflict, "session busy", "session_id"}); break;
+    case session_book::place::full:
+      refuse(reply, {error_kind::overloaded, "too many turns wait for this session", "session_id"});
+      break;
+  }
+}
+
+/// Turns that waited, until one of them runs.
+void session_keeper::advance(open_entry& entry) {
+  while (auto q = book_.next(entry)) {
+    if (replay(entry, *q)) continue;
+    if (auto ok = begin_turn(entry, *q); !ok) refuse(q->reply, ok.error());
+  }
+}
+
+bool session_keeper::replay(const open_entry& entry, const open_session& q) {
+  if (!entry.tree || entry.removing || q.request_key.empty()) return false;
+  const version_record* const done = entry.tree->with_request_key(q.request_key);
+  if (!done) return false;
+  counters_.replays.fetch_add(1, std::memory_order_relaxed);
+  const bool safe = log_.on_disk() && !log_.has_unsaved(entry.uid);
+  deliver(session_replayed{q.reply, *done, safe ? durability::process : durability::memory});
+  return true;
+}
+
+result<void> session_keeper::begin_turn(open_entry& entry, const open_session& q) {
+  const bool known = entry.tree.has_value();
+  if (!known) make_provisional(entry, q);
+  const auto start = check_turn(entry, q, known || entry.source != 0);
+  if (!start) {
+    if (entry.provisional) book_.forget_content(entry);
+    return start.error();
+  }
+  running_writer& w = book_.begin(entry, q, start->base);
+  counters_.turns_opened.fetch_add(1, std::memory_order_relaxed);
+  session_opened answer;
+  answer.reply = q.reply;
+  answer.lease = w.lease;
+  answer.state = start->state;
+  answer.base = w.base;
+  answer.number = w.number;
+  answer.key = w.key;
+  answer.history_from = start->history_from;
+  answer.repeats_system = start->repeats_system;
+  answer.unfinished = start->unfinished;
+  w.opening = std::move(answer);
+  resolve(entry);
+  return {};
+}
+
+result<turn_start> session_keeper::check_turn(const open_entry& entry, const open_session& q, bool known) const {
+  const session_record& record = entry.tree->record();
+  if (record.model_identity != options_.model_identity)
+    return error{error_kind::conflict,
+                 "the session '" + entry.key.id + "' belongs to the model " + record.model_identity + "; this one is " +
+                     options_.model_identity,
+                 "model"};
+  return start_turn(known ? &*entry.tree : nullptr, q);
+}
+
+/// The session as it is while its first turn runs.
+void session_keeper::make_provisional(open_entry& entry, const open_session& q) {
+  if (auto forked = fork_by_name(entry.key)) {
+    entry.uid = forked->uid;
+    entry.source = forked->source;
+    entry.source_version = forked->source_version;
+    entry.tree = std::move(forked->tree);
+  } else {
+    session_record record;
+    record.uid = log_.new_uid();
+    record.key = entry.key;
+    record.model_identity = options_.model_identity;
+    record.initial_state = q.initial_state;
+    record.created_ms = record.used_ms = ports_.wall();
+    entry.uid = record.uid;
+    entry.tree.emplace(std::move(record));
+  }
+  entry.provisional = true;
+  book_.numbered(entry);
+  book_.recount(entry);
+}
+
+// ---------------------------------------------------------------- a turn runs
+
+void session_keeper::handle(note_running&& q) {
+  open_entry* const entry = book_.find_lease(q.lease);
+  if (!entry || !log_.on_disk()) return;
+  running_writer& w = *entry->writer;
+  version_record v = std::move(q.so_far);
+  v.id = w.number;
+  v.parent = w.base;
+  entry->tree->place(v, q.segment);
+  w.note = std::move(v);
+  const std::uint64_t more = w.note->tokens.size() - std::min<std::uint64_t>(w.note->tokens.size(), w.noted_tokens);
+  if (more >= note_step(*w.note)) write_note(*entry);
+}
+
+void session_keeper::write_note(open_entry& entry) {
+  running_writer& w = *entry.writer;
+  if (log_.failing() || entry.unsaved) return;
+  if (!entry.in_log) {
+    // So that the answer is found after a crash. It goes again if the turn fails.
+    std::vector<version_record> path;
+    for (const auto& [id, v] : entry.tree->versions()) path.push_back(v);
+    if (!log_.commit_to_disk(entry.tree->record(), path, ports_.time.now())) return;
+    entry.in_log = true;
+  }
+  log_.note_running(entry.uid, *w.note);
+  w.noted_tokens = w.note->tokens.size();
+  w.noted_at = ports_.time.now();
+  w.note.reset();
+}
+
+void session_keeper::write_notes(steady_time now) {
+  for (open_entry* entry : book_.leased()) {
+    const running_writer& w = *entry->writer;
+    if (w.note && now >= w.noted_at + note_pause * (note_step(*w.note) / note_tokens)) write_note(*entry);
+  }
+}
+
+// ---------------------------------------------------------------- a turn ends
+
+void session_keeper::handle(commit_turn&& q) {
+  open_entry* const found = book_.find_lease(q.lease);
+  if (!found) return refuse(q.reply, {error_kind::conflict, "this turn is over", "session_id"});
+  open_entry& entry = *found;
+  const running_writer& w = *entry.writer;
+  const std::int64_t now_ms = ports_.wall();
+  version_record v = std::move(q.version);
+  v.id = w.number;
+  v.parent = w.base;
+  if (v.created_ms == 0) v.created_ms = now_ms;
+  entry.tree->place(v, q.segment);
+  // A session that the log does not know yet comes with all that it has.
+  std::vector<version_record> news;
+  if (!entry.in_log && !entry.unsaved)
+    for (const auto& [id, before] : entry.tree->versions()) news.push_back(before);
+  news.push_back(v);
+  const auto how = log_.commit(entry.tree->record_with(v, now_ms), news, q.wanted, ports_.time.now());
+  if (!how) {
+    if (entry.provisional)
+      log_.disown(entry.tree->record());
+    else
+      distrust(entry, false);
+    fail_turn(entry);
+    refuse(q.reply, how.error());
+    return advance(entry);
+  }
+  entry.provisional = false;
+  entry.unsaved = log_.has_unsaved(entry.uid);
+  entry.in_log = entry.in_log || !entry.unsaved;
+  const version_id number = v.id;
+  const std::uint64_t tokens = v.total_tokens;
+  entry.tree->add(std::move(v), now_ms);
+  running_writer writer = *entry.writer;
+  book_.end(entry, true);
+  book_.recount(entry);
+  committed(entry, std::move(writer), tokens);
+  deliver(turn_committed{q.reply, number, *how});
+  advance(entry);
+  trim_shelf();
+}
+
+void session_keeper::committed(open_entry& entry, running_writer writer, std::uint64_t tokens) {
+  counters_.turns_committed.fetch_add(1, std::memory_order_relaxed);
+  if (!writer.state_answered)
+    entry.expected[writer.key] = ports_.time.now();
+  else if (writer.state)
+    put_state(entry, writer.key, std::move(writer.state), tokens);
+  tiers_.cache().set_head(entry.uid, entry.tree->record().head);
+  shelve(entry);
+}
+
+void session_keeper::handle(release&& q) {
+  open_entry* entry = q.lease != 0 ? book_.find_lease(q.lease) : book_.withdraw(q.reply);
+  if (!entry) return;
+  fail_turn(*entry);
+  advance(*entry);
+}
+
+/// Nothing of the turn stays.
+void session_keeper::fail_turn(open_entry& entry) {
+  counters_.turns_failed.fetch_add(1, std::memory_order_relaxed);
+  const bool noted = entry.writer->noted_tokens > 0;
+  book_.end(entry, false);
+  if (entry.provisional) {
+    if (entry.in_log)
+      ignore(log_.remove(entry.tree->record(), ports_.time.now()), "what stays is a session with a broken answer");
+    book_.forget_content(entry);
+  } else if (noted) {
+    log_.forget_running(entry.uid);
+  }
+}
+
+/// The log may have more or less of this session than it should.
+void session_keeper::distrust(open_entry& entry, bool versions_too) {
+  std::vector<version_record> all;
+  if (versions_too)
+    for (const auto& [id, v] : entry.tree->versions()) all.push_back(v);
+  log_.distrust(entry.tree->record(), all);
+  entry.unsaved = log_.has_unsaved(entry.uid);
+}
+
+void session_keeper::refuse(const return_address& to, error why) {
+  counters_.refusals.fetch_add(1, std::memory_order_relaxed);
+  deliver(refused{to, std::move(why)});
+}
+
+}  // namespace skein::persistence

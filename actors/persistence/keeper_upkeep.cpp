@@ -1,0 +1,343 @@
+// Looking after sessions: lists, trees, forks, ways back, removal, and what time brings.
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "actors/persistence/session_keeper.hpp"
+#include "base/log.hpp"
+
+namespace skein::persistence {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::uint32_t page_max = 1000;      // sessions of one list
+constexpr std::uint32_t report_max = 10'000;  // sessions of one report of tiers
+constexpr auto check_pause = 20ms;            // between looks at deadlines, while somebody waits
+constexpr auto age_check_pause = 60s;
+
+error unknown(const session_key& key) {
+  return {error_kind::not_found, "there is no session '" + key.id + "'", "session_id"};
+}
+error unknown(const session_key& key, version_id version) {
+  return {error_kind::not_found, "the session '" + key.id + "' has no version " + std::to_string(version), "version"};
+}
+error busy() { return {error_kind::conflict, "session busy", "session_id"}; }
+
+/// A version without what only its own transcript shows. Tokens stay here in any case.
+version_record outline(const version_record& v, bool texts) {
+  version_record out = v;
+  out.tokens.clear();
+  if (texts) return out;
+  out.text.clear();
+  out.messages.clear();
+  out.reasoning.clear();
+  out.answer.clear();
+  return out;
+}
+
+}  // namespace
+
+// ---------------------------------------------------------------- questions
+
+listed_session session_keeper::listed(const session_record& record) const {
+  listed_session out{record, tier::none, 0};
+  if (record.head == storage::beginning) return out;
+  if (const auto key = tiers_.cache().find(record.uid, record.head)) {
+    out.fastest = tiers_.cache().fastest(*key);
+    out.state_bytes = options_.state_bytes;
+  }
+  return out;
+}
+
+/// Sessions by id: those of the log, as far as they are not newer in memory, and those that only memory has.
+result<std::vector<session_record>> session_keeper::all_sessions(const tenant_id& tenant, std::string_view after,
+                                                                 std::uint32_t count) {
+  auto page = log_.store().list(tenant, after, count);
+  if (!page) return page.error();
+  for (auto& record : *page)
+    if (const open_entry* entry = book_.find(record.uid); entry && entry->tree) record = entry->tree->record();
+  for (auto& record : log_.unsaved_records()) {
+    const auto same = [&](const session_record& r) { return r.uid == record.uid; };
+    if (record.key.tenant == tenant && record.key.id > after && std::ranges::none_of(*page, same))
+      page->push_back(std::move(record));
+  }
+  std::erase_if(*page, [&](const session_record& r) {
+    const open_entry* entry = book_.find(r.uid);
+    return entry && entry->provisional;
+  });
+  std::ranges::sort(*page, {}, [](const session_record& r) { return r.key.id; });
+  if (page->size() > count) page->resize(count);
+  return page;
+}
+
+void session_keeper::handle(list_sessions&& q) {
+  const std::uint32_t count = std::clamp<std::uint32_t>(q.count, 1, page_max);
+  auto page = all_sessions(q.tenant, q.after, count + 1);
+  if (!page) return refuse(q.reply, page.error());
+  session_list list;
+  list.more = page->size() > count;
+  if (list.more) page->resize(count);
+  for (const auto& record : *page) list.sessions.push_back(listed(record));
+  deliver(answer{q.reply, std::move(list)});
+}
+
+void session_keeper::handle(tiers_status&& q) {
+  auto all = all_sessions(q.tenant, {}, report_max);
+  if (!all) return refuse(q.reply, all.error());
+  std::ranges::sort(*all, std::greater{}, &session_record::used_ms);
+  tiers_report report;
+  for (const auto& record : *all) report.sessions.push_back(listed(record));
+  const auto counts = tiers_.cache().count();
+  report.vram = counts.vram;
+  report.ram = counts.ram;
+  report.disk = counts.disk;
+  deliver(answer{q.reply, std::move(report)});
+}
+
+void session_keeper::handle(describe_session&& q) {
+  auto entry = entry_of(q.session);
+  if (!entry) return refuse(q.reply, entry.error());
+  if (!(*entry)->tree || (*entry)->provisional) return refuse(q.reply, unknown(q.session));
+  const session_tree& tree = *(*entry)->tree;
+  const version_id version = q.version.value_or(tree.record().head);
+  if (!tree.has(version)) return refuse(q.reply, unknown(q.session, version));
+  session_description description{listed(tree.record()), {}};
+  if (q.transcript) {
+    for (const version_record* v : tree.path(version)) description.versions.push_back(outline(*v, true));
+  } else {
+    for (const auto& [id, v] : tree.versions()) description.versions.push_back(outline(v, false));
+  }
+  deliver(answer{q.reply, std::move(description)});
+}
+
+// ---------------------------------------------------------------- changes
+
+void session_keeper::handle(fork_session&& q) {
+  auto from = entry_of(q.from);
+  if (!from) return refuse(q.reply, from.error());
+  if (!(*from)->tree || (*from)->provisional) return refuse(q.reply, unknown(q.from));
+  auto to = entry_of(q.to);
+  if (!to) return refuse(q.reply, to.error());
+  open_entry& target = **to;
+  if (target.tree || target.busy())
+    return refuse(q.reply, {error_kind::conflict, "there is a session '" + q.to.id + "' already", "to"});
+  const session_tree& origin = *(*from)->tree;
+  const version_id version = q.version.value_or(origin.record().head);
+  if (!origin.has(version)) return refuse(q.reply, unknown(q.from, version));
+  const std::int64_t now_ms = ports_.wall();
+  session_tree tree = forked(origin, version, {log_.new_uid(), q.to}, now_ms);
+  std::vector<version_record> versions;
+  for (const auto& [id, v] : tree.versions()) versions.push_back(v);
+  if (auto ok = log_.commit_to_disk(tree.record(), versions, ports_.time.now()); !ok) {
+    log_.disown(tree.record());
+    return refuse(q.reply, ok.error());
+  }
+  target.uid = tree.record().uid;
+  target.source = (*from)->uid;
+  target.source_version = version;
+  target.tree = std::move(tree);
+  target.in_log = true;
+  book_.numbered(target);
+  book_.recount(target);
+  shelve(target);
+  deliver(answer{q.reply, done{target.tree->record()}});
+  trim_shelf();
+}
+
+void session_keeper::handle(rollback_session&& q) {
+  auto found = entry_of(q.session);
+  if (!found) return refuse(q.reply, found.error());
+  open_entry& entry = **found;
+  if (!entry.tree || entry.provisional) return refuse(q.reply, unknown(q.session));
+  if (entry.busy()) return refuse(q.reply, busy());
+  if (!entry.tree->has(q.version)) return refuse(q.reply, unknown(q.session, q.version));
+  session_record after = entry.tree->record();
+  after.head = q.version;
+  after.total_tokens = entry.tree->total_tokens(q.version);
+  after.used_ms = ports_.wall();
+  const auto how = log_.commit(after, {}, durability::process, ports_.time.now());
+  if (!how) {
+    distrust(entry, false);
+    return refuse(q.reply, how.error());
+  }
+  entry.unsaved = log_.has_unsaved(entry.uid);
+  entry.tree->set_head(q.version, after.used_ms);
+  tiers_.cache().set_head(entry.uid, q.version);
+  deliver(answer{q.reply, done{entry.tree->record()}});
+}
+
+// ---------------------------------------------------------------- removal
+
+struct session_keeper::removal {
+  answer_to to;
+  std::vector<session_key> gone;
+  std::uint32_t freed = 0;  // damaged ones, whose names are free already
+  bool answered = true;     // somebody asked
+};
+
+void session_keeper::handle(remove_session&& q) {
+  removal r{q.reply, {}, 0, true};
+  std::vector<session_key> keys{q.session};
+  if (q.with_prefix) {
+    const std::string prefix = q.session.id + ':';
+    keys.push_back({q.session.tenant, prefix});
+    for (std::string after = prefix; after.starts_with(prefix);) {
+      auto page = all_sessions(q.session.tenant, after, page_max);
+      if (!page) return refuse(q.reply, page.error());
+      if (page->empty()) break;
+      after = page->back().key.id;
+      for (auto& record : *page)
+        if (record.key.id.starts_with(prefix)) keys.push_back(std::move(record.key));
+    }
+  }
+  for (const auto& key : keys) {
+    auto entry = entry_of(key);
+    if (!entry && entry.error().kind == error_kind::damaged) {
+      if (auto ok = log_.store().forget_damaged(key); !ok) return refuse(q.reply, ok.error());
+      ++r.freed;
+      continue;
+    }
+    if (!entry) return refuse(q.reply, entry.error());
+    if ((*entry)->busy()) return refuse(q.reply, busy());
+    if ((*entry)->tree) r.gone.push_back(key);
+  }
+  if (r.gone.empty() && r.freed == 0 && !q.with_prefix) return refuse(q.reply, unknown(q.session));
+  begin_removal(std::move(r));
+}
+
+/// States go from memory at once, so that none is written any more. Those that are being written now are waited for:
+/// else one could land behind the session's end.
+void session_keeper::begin_removal(removal r) {
+  for (const auto& key : r.gone) {
+    open_entry& entry = *book_.find(key);
+    entry.removing = true;
+    tiers_.cache().forget_owner(entry.uid);
+    if (ports_.forget_slots) ports_.forget_slots(entry.uid);
+  }
+  ports_.runner.run([this, r = std::move(r)]() -> aftermath { return [this, r] { finish_removal(r); }; });
+}
+
+void session_keeper::finish_removal(const removal& r) {
+  std::optional<error> trouble;
+  std::uint32_t count = r.freed;
+  for (const auto& key : r.gone) {
+    open_entry& entry = *book_.find(key);
+    entry.removing = false;
+    const auto removed = trouble ? result<void>(*trouble) : log_.remove(entry.tree->record(), ports_.time.now());
+    if (removed) {
+      unshelve(entry.uid);
+      book_.forget_content(entry);
+      ++count;
+    } else {
+      if (!trouble) distrust(entry, true);
+      trouble = removed.error();
+    }
+  }
+  if (r.answered && trouble) refuse(r.to, *trouble);
+  if (r.answered && !trouble) deliver(answer{r.to, removed{count}});
+  for (const auto& key : r.gone) advance(*book_.find(key));
+}
+
+/// Sessions that nobody used for too long go.
+void session_keeper::age_out() {
+  if (options_.session_age_max_ms == 0 || log_.failing()) return;
+  const std::int64_t oldest = ports_.wall() - options_.session_age_max_ms;
+  removal r;
+  r.answered = false;
+  for (const auto& tenant : tenants_) {
+    for (std::string after;;) {
+      auto page = all_sessions(tenant, after, page_max);
+      if (!page || page->empty()) break;
+      for (const auto& record : *page) {
+        if (record.used_ms > oldest) continue;
+        const auto entry = entry_of(record.key);
+        if (entry && (*entry)->tree && !(*entry)->needed()) r.gone.push_back(record.key);
+      }
+      if (r.gone.size() >= page_max) break;
+      after = page->back().key.id;
+    }
+  }
+  if (r.gone.empty()) return;
+  log::info("sessions that nobody used are removed", {{"sessions", static_cast<std::uint64_t>(r.gone.size())}});
+  begin_removal(std::move(r));
+}
+
+// ---------------------------------------------------------------- the ceiling where nothing is on disk
+
+void session_keeper::shelve(const open_entry& entry) {
+  if (log_.on_disk()) return;
+  unshelve(entry.uid);
+  shelf_.push_back({entry.uid, entry.key, entry.tree->record().log_bytes});
+  on_shelf_[entry.uid] = std::prev(shelf_.end());
+  shelf_bytes_ += shelf_.back().bytes;
+}
+
+void session_keeper::unshelve(session_uid uid) {
+  const auto it = on_shelf_.find(uid);
+  if (it == on_shelf_.end()) return;
+  shelf_bytes_ -= it->second->bytes;
+  shelf_.erase(it->second);
+  on_shelf_.erase(it);
+}
+
+void session_keeper::trim_shelf() {
+  removal r;
+  r.answered = false;
+  std::uint64_t bytes = shelf_bytes_;
+  for (const auto& oldest : shelf_) {
+    if (bytes <= options_.unsaved_bytes_max) break;
+    const auto entry = entry_of(oldest.key);
+    if (!entry || (*entry)->busy() || !(*entry)->waiting.empty()) continue;
+    bytes -= oldest.bytes;
+    r.gone.push_back(oldest.key);
+  }
+  if (!r.gone.empty()) begin_removal(std::move(r));
+}
+
+// ---------------------------------------------------------------- what time brings
+
+void session_keeper::tick() {
+  const steady_time now = ports_.time.now();
+  for (const session_uid uid : log_.retry(now)) saved(uid);
+  tiers_.move(disk_works(), false);
+  if (now < next_check_) return;
+  next_check_ = now + check_pause;
+  for (const auto& late : book_.expire(now))
+    refuse(late.reply, {error_kind::timeout, "another turn held the session for too long", "session_id"});
+  check_openings(now);
+  write_notes(now);
+  book_.tidy();
+  if (now >= next_age_check_) {
+    next_age_check_ = now + age_check_pause;
+    forget_expected(now);
+    age_out();
+  }
+}
+
+/// The log has all of a session again: its states may be written too.
+void session_keeper::saved(session_uid uid) {
+  open_entry* const entry = book_.find(uid);
+  if (!entry) return;
+  entry->unsaved = false;
+  entry->in_log = true;
+  if (!entry->tree) return;
+  for (const auto& [id, v] : entry->tree->versions())
+    if (const auto key = tiers_.cache().find(uid, id)) tiers_.cache().may_write(*key);
+}
+
+steady_time session_keeper::next_wake() const {
+  const steady_time soon = book_.waiters() + book_.leases() > 0 ? next_check_ : next_age_check_;
+  return std::min({soon, log_.next_retry(), tiers_.cache().next_write()});
+}
+
+bool session_keeper::flush() {
+  for (open_entry* entry : book_.leased())
+    if (entry->writer->note) write_note(*entry);
+  for (const session_uid uid : log_.retry(ports_.time.now())) saved(uid);
+  if (!disk_works()) return tiers_.settled();
+  tiers_.move(true, true);
+  return tiers_.settled() && tiers_.cache().count().dirty == 0;
+}
+
+}  // namespace skein::persistence

@@ -1,0 +1,130 @@
+#include "actors/persistence/persistence_actor.hpp"
+
+#include <pthread.h>
+
+#include <algorithm>
+#include <chrono>
+#include <exception>
+#include <utility>
+#include <variant>
+
+#include "base/check.hpp"
+#include "base/log.hpp"
+
+namespace skein::persistence {
+namespace {
+
+using namespace std::chrono_literals;
+
+// The thread wakes up this often when nothing happens; nothing depends on it.
+constexpr auto idle_wait_max = 10s;
+constexpr auto self_check_pause = 10s;
+
+}  // namespace
+
+persistence_actor::persistence_actor(const persistence_options& options, std::shared_ptr<storage::database> db,
+                                     std::shared_ptr<storage::state_store> states, reply_sink& replies,
+                                     const clock& time, wall_clock wall, std::function<void(session_uid)> forget_slots)
+    : replies_(replies),
+      time_(time),
+      inbox_(options.mailbox_max, options.mailbox_max),
+      worker_([this] { (void)inbox_.push_urgent(work_done{}); }),  // full: then the actor is awake
+      sessions_(options, {db, states, worker_, replies, time, wall, std::move(forget_slots)}, counters_),
+      prefixes_(options, {db, states, worker_, replies, time, wall, {}}, counters_) {
+  thread_ = std::thread([this] { run(); });
+  pthread_setname_np(thread_.native_handle(), "persistence");
+}
+
+persistence_actor::~persistence_actor() {
+  inbox_.close();
+  join();
+  worker_.stop();  // its jobs read what the keepers own
+}
+
+void persistence_actor::join() {
+  if (thread_.joinable()) thread_.join();
+}
+
+void persistence_actor::run() {
+  try {
+    sessions_.begin();
+    prefixes_.begin();
+  } catch (const std::exception& trouble) {
+    log::error("stored states cannot be listed", {{"why", trouble.what()}});
+  }
+  while (!finished_) {
+    try {
+      turn();
+    } catch (const std::exception& trouble) {  // for want of memory; what was asked is answered by take()
+      log::error("the persistence thread failed", {{"why", trouble.what()}});
+    }
+  }
+  inbox_.close();
+  counters_.ended = true;
+}
+
+void persistence_actor::turn() {
+  const steady_time now = time_.now();
+  const steady_time wake = end_by_ ? now + 10ms : std::min(sessions_.next_wake(), now + idle_wait_max);
+  inbox_.wait_and_drain(received_, wake);
+  if (received_.empty() && inbox_.closed()) finished_ = true;
+  for (auto& m : received_) std::visit([this](auto&& one) { take(std::move(one)); }, std::move(m));
+  received_.clear();
+  for (const auto& after : worker_.take()) after();
+  sessions_.tick();
+  prefixes_.tick(sessions_.disk_works());
+  sessions_.publish();
+  prefixes_.publish();
+  check_self();
+  end_if_done();
+}
+
+/// What throws in one message ends that one, and no other.
+template <typename Message>
+void persistence_actor::take(Message&& m) {
+  return_address reply;
+  if constexpr (requires { m.reply; }) reply = m.reply;
+  try {
+    dispatch(std::move(m));
+  } catch (const std::exception& trouble) {
+    log::error("a message to the persistence thread failed", {{"why", trouble.what()}});
+    if constexpr (requires { m.reply; }) replies_.deliver(refused{reply, {error_kind::internal, trouble.what(), ""}});
+  }
+}
+
+void persistence_actor::dispatch(state_kept&& m) {
+  if (m.key.owner == 0)
+    prefixes_.handle(std::move(m));
+  else
+    sessions_.handle(std::move(m));
+}
+
+void persistence_actor::dispatch(shutdown&& m) { end_by_ = std::min(end_by_.value_or(m.deadline), m.deadline); }
+
+void persistence_actor::end_if_done() {
+  if (!end_by_) return;
+  const bool sessions_done = sessions_.flush();
+  const bool prefixes_done = prefixes_.flush(sessions_.disk_works());
+  const bool late = time_.now() >= *end_by_;
+  if (!late && !(sessions_done && prefixes_done)) return;
+  finished_ = true;
+  const std::uint64_t turns = counters_.unsaved_sessions, states = counters_.sessions.dirty + counters_.prefixes.dirty;
+  if (turns > 0) log::error("turns that only memory had are lost: the disk takes none", {{"sessions", turns}});
+  if (late && states > 0)
+    log::warning("states were not written in time; they are made again when they are wanted", {{"states", states}});
+}
+
+/// Invariants, when there is time for it.
+void persistence_actor::check_self() {
+  if (time_.now() < next_self_check_ || inbox_.size() > 0) return;
+  next_self_check_ = time_.now() + self_check_pause;
+  auto wrong = sessions_.self_check();
+  if (!wrong) wrong = prefixes_.self_check();
+  if (!wrong) return;
+  log::error("the books of sessions and states do not add up", {{"what", *wrong}});
+#ifndef NDEBUG
+  check(false, "the books of sessions and states add up");
+#endif
+}
+
+}  // namespace skein::persistence

@@ -1,0 +1,32 @@
+#pragma once
+#include <atomic>
+#include <cstdint>
+
+namespace skein::persistence {
+
+/// One kind of states in its tiers.
+struct tier_counters {
+  std::atomic<std::uint32_t> vram{0}, ram{0}, disk{0}, dirty{0}, writing{0};
+  std::atomic<std::uint64_t> ram_bytes{0}, disk_bytes{0}, dirty_bytes{0};
+  // moves: RAM to disk, disk to RAM, out of RAM, out of disk; the first two with the microseconds that they took in all
+  std::atomic<std::uint64_t> writes{0}, write_failures{0}, write_us{0};
+  std::atomic<std::uint64_t> loads{0}, load_failures{0}, load_us{0};
+  std::atomic<std::uint64_t> ram_drops{0}, disk_drops{0};
+  std::atomic<std::uint64_t> oldest_dirty_ms{0};  ///< how long the oldest state has waited to be written
+};
+
+/// What other threads may read at any time, for health, metrics and tests.
+struct persistence_counters {
+  tier_counters sessions, prefixes;
+  std::atomic<std::uint64_t> tree_bytes{0}, unsaved_bytes{0};
+  std::atomic<std::uint32_t> unsaved_sessions{0}, open_sessions{0}, leases{0}, waiters{0};
+  std::atomic<std::uint64_t> turns_opened{0}, turns_committed{0}, turns_failed{0}, replays{0}, refusals{0};
+  std::atomic<std::uint64_t> rebuilds{0}, rebuilt_tokens{0};  ///< turns whose base had no state, tokens fed for that
+  std::atomic<std::uint64_t> damaged{0};                      ///< sessions that could not be read
+  std::atomic<std::uint32_t> prefixes_ready{0}, prefixes_wanted{0};
+  std::atomic<std::uint64_t> prefix_token_bytes{0}, prefix_hits{0}, prefix_misses{0}, prefix_tokens{0};
+  std::atomic<bool> on_disk{false}, disk_fails{false};
+  std::atomic<bool> ended{false};  ///< the thread has left its loop
+};
+
+}  // namespace skein::persistence

@@ -1,0 +1,31 @@
+#pragma once
+#include <cstdint>
+#include <string>
+
+#include "actors/persistence/prefix_tree.hpp"
+#include "actors/persistence/session_book.hpp"
+#include "actors/persistence/tiered_cache.hpp"
+#include "model/state_layout.hpp"
+#include "storage/state_store.hpp"
+
+namespace skein::persistence {
+
+struct persistence_options {
+  std::string model_identity;                                 ///< of the model that runs; others' sessions are refused
+  std::uint32_t vocab = 0;                                    ///< every token of an imported session is below it
+  model::state_layout layout;                                 ///< of its states
+  std::size_t state_bytes = 0;                                ///< of one state in RAM
+  storage::state_type file_type = storage::state_type::fp32;  ///< of states in exported sessions
+  std::string signature_key;  ///< exported sessions are signed with it, imported ones must be; empty: neither
+  std::uint32_t mailbox_max = 2048;
+  session_book_options sessions;
+  tier_limits session_states;
+  bool cache_prefixes = true;
+  prefix_tree_options prefixes;
+  tier_limits prefix_states;
+  std::size_t unsaved_bytes_max = std::size_t{64} << 20;  ///< of turns that only memory holds
+  std::int64_t session_age_max_ms = 0;                    ///< sessions unused for longer go; 0: they stay
+  std::size_t file_bytes_max = std::size_t{1} << 30;      ///< of a session as one file
+};
+
+}  // namespace skein::persistence

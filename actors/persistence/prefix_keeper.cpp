@@ -1,0 +1,146 @@
+#include "actors/persistence/prefix_keeper.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "base/log.hpp"
+
+namespace skein::persistence {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto expiry_pause = 10s;
+// Of the budget in RAM, for the tokens of all prefixes, those on disk included.
+constexpr std::size_t token_share = 4;
+
+/// Under which initial state a prefix stands on disk, where prefixes of several models may be.
+std::string stored_name(const std::string& model_identity, const std::string& initial_state) {
+  return model_identity + ' ' + initial_state;
+}
+
+}  // namespace
+
+prefix_keeper::prefix_keeper(const persistence_options& options, keeper_ports ports, persistence_counters& counters)
+    : options_(options),
+      ports_(std::move(ports)),
+      counters_(counters),
+      tree_(options.prefixes),
+      tiers_(options.prefix_states, options.state_bytes, ports_.states, ports_.runner, ports_.time, ports_.wall,
+             {[this](const state_key& key) { arrived(key); }, [this](const state_key& key) { tree_.erase(key); },
+              [this](const state_key& key, state_buffer state) { return writer_of(key, std::move(state)); }}) {}
+
+tier_mover::write prefix_keeper::writer_of(const state_key& key, state_buffer state) const {
+  auto what = tree_.describe(key).value_or(prefix_tree::description{});
+  storage::state_label label{options_.model_identity, what.tenant, key, what.tokens.size()};
+  return [label = std::move(label), tokens = std::move(what.tokens),
+          name = stored_name(options_.model_identity, what.initial_state), state = std::move(state)](
+             storage::state_store& store) { return store.put_prefix(label, tokens, name, *state); };
+}
+
+void prefix_keeper::begin() {
+  if (!options_.cache_prefixes || options_.prefix_states.disk_bytes_max == 0) return;
+  auto stored = ports_.states->list_prefixes();
+  if (!stored) {
+    log::error("stored prefixes cannot be listed", {{"why", stored.error().message}});
+    return;
+  }
+  std::ranges::sort(*stored, {}, [](const auto& p) { return p.used_ms; });
+  const std::string ours = stored_name(options_.model_identity, "");
+  for (const auto& prefix : *stored) {
+    tree_.skip_numbers(prefix.key.number);
+    tiers_.cache().found(prefix.key, prefix.bytes, prefix.used_ms);
+    if (!prefix.initial_state.starts_with(ours)) continue;
+    if (!tree_.add(prefix.key, prefix.tenant, prefix.initial_state.substr(ours.size()), prefix.tokens))
+      tiers_.erase(prefix.key);
+  }
+}
+
+void prefix_keeper::handle(find_prefix&& q) {
+  if (options_.cache_prefixes && q.tokens) return look_up(std::move(q));
+  prefix_found nothing;
+  nothing.reply = q.reply;
+  ports_.replies.deliver(std::move(nothing));
+}
+
+void prefix_keeper::look_up(find_prefix&& q) {
+  prefix_found answer;
+  answer.reply = q.reply;
+  auto known = tree_.find(q.tenant, q.initial_state, *q.tokens);
+  const std::int64_t now_ms = ports_.wall();
+  while (!known.empty() && !answer.state) {
+    const auto [position, key] = known.back();
+    answer.state = tiers_.cache().lend(key, now_ms);
+    if (!answer.state && tiers_.load(key)) return waiting_[key].push_back(std::move(q));
+    known.pop_back();
+    if (!answer.state) continue;  // no room in RAM: a shorter one may be there
+    answer.position = position;
+    answer.key = key;
+    // What others share with this prompt is used too, and more recently, so that leaves go first.
+    for (auto at = known.rbegin(); at != known.rend(); ++at) tiers_.cache().touch(at->key, now_ms);
+  }
+  if (answer.state) {
+    counters_.prefix_hits.fetch_add(1, std::memory_order_relaxed);
+    counters_.prefix_tokens.fetch_add(answer.position, std::memory_order_relaxed);
+  } else {
+    counters_.prefix_misses.fetch_add(1, std::memory_order_relaxed);
+  }
+  answer.keep = tree_.want(q.tenant, q.initial_state, *q.tokens, q.system_tokens, q.turn_tokens, answer.position,
+                           ports_.time.now());
+  ports_.replies.deliver(std::move(answer));
+}
+
+/// A state was read, or cannot be.
+void prefix_keeper::arrived(const state_key& key) {
+  const auto it = waiting_.find(key);
+  if (it == waiting_.end()) return;
+  auto questions = std::move(it->second);
+  waiting_.erase(it);
+  for (auto& q : questions) look_up(std::move(q));
+}
+
+void prefix_keeper::handle(state_kept&& q) {
+  if (!tree_.kept(q.key, q.state != nullptr)) return;
+  const auto what = tree_.describe(q.key);
+  tiers_.cache().put(q.key, std::move(q.state), what->tenant, what->tokens.size(), true, ports_.time.now(),
+                     ports_.wall());
+}
+
+/// Tokens count too: of what is on disk they stay in memory.
+void prefix_keeper::trim() {
+  while (tree_.bytes() > options_.prefix_states.ram_bytes_max / token_share) {
+    const auto key = tiers_.cache().least_used();
+    if (!key) return;
+    tiers_.erase(*key);
+    tree_.erase(*key);
+  }
+}
+
+void prefix_keeper::tick(bool disk_works) {
+  trim();
+  tiers_.move(disk_works, false);
+  if (ports_.time.now() < next_expiry_) return;
+  next_expiry_ = ports_.time.now() + expiry_pause;
+  tree_.expire(ports_.time.now());
+}
+
+bool prefix_keeper::flush(bool disk_works) {
+  if (!disk_works) return tiers_.settled();
+  tiers_.move(true, true);
+  return tiers_.settled() && tiers_.cache().count().dirty == 0;
+}
+
+void prefix_keeper::publish() const {
+  publish_tier(tiers_, ports_.time.now(), counters_.prefixes);
+  counters_.prefixes_ready = tree_.ready();
+  counters_.prefixes_wanted = tree_.wanted();
+  counters_.prefix_token_bytes = tree_.bytes();
+}
+
+std::optional<std::string> prefix_keeper::self_check() const {
+  if (auto wrong = tree_.self_check()) return wrong;
+  return tiers_.cache().self_check();
+}
+
+}  // namespace skein::persistence

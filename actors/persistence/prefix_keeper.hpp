@@ -1,0 +1,50 @@
+#pragma once
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "actors/persistence/persistence_counters.hpp"
+#include "actors/persistence/persistence_mailbox.hpp"
+#include "actors/persistence/persistence_options.hpp"
+#include "actors/persistence/prefix_tree.hpp"
+#include "actors/persistence/session_keeper.hpp"
+#include "actors/persistence/tier_mover.hpp"
+
+namespace skein::persistence {
+
+/// What the persistence actor does about prefixes, without its thread: the tree of prefixes and their states in RAM and
+/// on disk. States go to disk when RAM is short and at the end.
+class prefix_keeper {
+ public:
+  prefix_keeper(const persistence_options& options, keeper_ports ports, persistence_counters& counters);
+  /// What stands on disk from earlier processes; entries of other models keep their place there.
+  void begin();
+
+  void handle(find_prefix&& q);
+  void handle(state_kept&& q);
+
+  void tick(bool disk_works);
+  /// Writes all that is dirty; true when nothing is left, or nothing can be done.
+  [[nodiscard]] bool flush(bool disk_works);
+  void publish() const;
+  [[nodiscard]] std::optional<std::string> self_check() const;
+
+ private:
+  [[nodiscard]] tier_mover::write writer_of(const state_key& key, state_buffer state) const;
+  void look_up(find_prefix&& q);
+  void arrived(const state_key& key);
+  void trim();
+
+  const persistence_options options_;
+  keeper_ports ports_;
+  persistence_counters& counters_;
+  prefix_tree tree_;
+  tier_mover tiers_;
+  std::map<state_key, std::vector<find_prefix>> waiting_;  // for a state that is being read
+  steady_time next_expiry_{};
+};
+
+}  // namespace skein::persistence

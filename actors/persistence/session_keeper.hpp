@@ -1,0 +1,145 @@
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <list>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "actors/persistence/persistence_counters.hpp"
+#include "actors/persistence/persistence_mailbox.hpp"
+#include "actors/persistence/persistence_options.hpp"
+#include "actors/persistence/session_book.hpp"
+#include "actors/persistence/session_log.hpp"
+#include "actors/persistence/tier_mover.hpp"
+#include "actors/persistence/turn_start.hpp"
+
+namespace skein::storage {
+struct session_file;
+}
+
+namespace skein::persistence {
+
+/// What sessions reach the world through; all of it outlives the keeper.
+struct keeper_ports {
+  std::shared_ptr<storage::database> db;
+  std::shared_ptr<storage::state_store> states;
+  job_runner& runner;
+  reply_sink& replies;
+  const clock& time;
+  wall_clock wall;
+  std::function<void(session_uid)> forget_slots;  ///< tells the device to drop what it keeps of a session
+};
+
+/// What the persistence actor does about sessions, without its thread: turns, the log, states in their tiers, looking
+/// after sessions. Answers go to the reply_sink at once or after a job. Tests step it by hand.
+class session_keeper {
+ public:
+  session_keeper(const persistence_options& options, keeper_ports ports, persistence_counters& counters);
+  /// What stands on disk from earlier processes.
+  void begin();
+
+  // keeper_turns.cpp
+  void handle(open_session&& q);
+  void handle(note_running&& q);
+  void handle(commit_turn&& q);
+  void handle(release&& q);
+  // keeper_states.cpp
+  void handle(state_kept&& q);
+  void handle(slot_kept&& q);
+  void handle(slot_dropped&& q);
+  // keeper_upkeep.cpp
+  void handle(list_sessions&& q);
+  void handle(describe_session&& q);
+  void handle(fork_session&& q);
+  void handle(rollback_session&& q);
+  void handle(remove_session&& q);
+  void handle(tiers_status&& q);
+  // keeper_files.cpp
+  void handle(export_session&& q);
+  void handle(import_session&& q);
+
+  /// Whatever time brings: deadlines, notes, writes behind, retries. To be called after messages and at next_wake().
+  void tick();
+  [[nodiscard]] steady_time next_wake() const;
+  /// Writes all that is dirty; true when nothing is left, or nothing can be done.
+  [[nodiscard]] bool flush();
+  void publish() const;
+  [[nodiscard]] std::optional<std::string> self_check() const;
+  [[nodiscard]] bool disk_works() const { return log_.on_disk() && !log_.failing(); }
+
+ private:
+  using answer_to = return_address;
+  /// A removal that waits until no state of its sessions is being written.
+  struct removal;
+
+  // keeper_turns.cpp
+  [[nodiscard]] result<open_entry*> entry_of(const session_key& key);
+  [[nodiscard]] result<void> restore(open_entry& entry);
+  void recover_running(open_entry& entry);
+  [[nodiscard]] std::optional<open_entry> fork_by_name(const session_key& key);
+  void advance(open_entry& entry);
+  [[nodiscard]] result<void> begin_turn(open_entry& entry, const open_session& question);
+  [[nodiscard]] result<turn_start> check_turn(const open_entry& entry, const open_session& q, bool known) const;
+  [[nodiscard]] bool replay(const open_entry& entry, const open_session& question);
+  void make_provisional(open_entry& entry, const open_session& question);
+  void write_note(open_entry& entry);
+  void write_notes(steady_time now);
+  void fail_turn(open_entry& entry);
+  void distrust(open_entry& entry, bool versions_too);
+  void committed(open_entry& entry, running_writer writer, std::uint64_t tokens);
+
+  // keeper_states.cpp
+  [[nodiscard]] tier_mover::write writer_of(const state_key& key, state_buffer state) const;
+  void resolve(open_entry& entry);
+  void give_state(open_entry& entry, version_id from, const state_key& key, state_buffer state);
+  void put_state(const open_entry& entry, const state_key& key, state_buffer state, std::uint64_t tokens);
+  void resolve_waiting(const state_key& key);
+  void check_openings(steady_time now);
+  void forget_expected(steady_time now);
+
+  // keeper_files.cpp
+  void take_in(const import_session& q, storage::session_file&& read,
+               std::vector<std::pair<version_id, state_buffer>> states);
+  void replace_content(open_entry& entry);
+
+  // keeper_upkeep.cpp
+  [[nodiscard]] listed_session listed(const session_record& record) const;
+  [[nodiscard]] result<std::vector<session_record>> all_sessions(const tenant_id& tenant, std::string_view after,
+                                                                 std::uint32_t count);
+  void begin_removal(removal r);
+  void finish_removal(const removal& r);
+  void age_out();
+  void shelve(const open_entry& entry);
+  void unshelve(session_uid uid);
+  void saved(session_uid uid);
+  void trim_shelf();
+
+  void refuse(const return_address& to, error why);
+  void deliver(reply r) { ports_.replies.deliver(std::move(r)); }
+
+  const persistence_options options_;
+  keeper_ports ports_;
+  persistence_counters& counters_;
+  session_log log_;
+  session_book book_;
+  tier_mover tiers_;
+  std::set<tenant_id> tenants_{default_tenant};
+  // Where nothing is on disk: sessions by last use, so that memory has a ceiling.
+  struct shelved {
+    session_uid uid;
+    session_key key;
+    std::uint64_t bytes;
+  };
+  std::list<shelved> shelf_;  // least recently used first
+  std::map<session_uid, std::list<shelved>::iterator> on_shelf_;
+  std::uint64_t shelf_bytes_ = 0;
+  steady_time next_check_{}, next_age_check_{};
+};
+
+/// As the last look at a clock showed it.
+void publish_tier(const tier_mover& tiers, steady_time now, tier_counters& to);
+
+}  // namespace skein::persistence

@@ -1,0 +1,136 @@
+#include "actors/persistence/session_log.hpp"
+
+#include <random>
+#include <utility>
+
+#include "actors/persistence/session_tree.hpp"
+#include "base/log.hpp"
+
+namespace skein::persistence {
+namespace {
+
+constexpr auto retry_pause = std::chrono::seconds(2);
+// What a turn takes in memory beside its texts.
+constexpr std::size_t turn_overhead = sizeof(version_record) + 256;
+
+/// For sessions that begin while the disk cannot count: no number that it gives out has this bit.
+session_uid number_by_chance() {
+  static thread_local std::mt19937_64 random{std::random_device{}()};
+  return random() | session_uid{1} << 63;
+}
+
+std::size_t bytes_of(std::span<const version_record> versions) {
+  std::size_t bytes = turn_overhead;
+  for (const auto& v : versions) bytes += turn_overhead + content_bytes(v);
+  return bytes;
+}
+
+}  // namespace
+
+void session_log::fail(const error& why, session_uid whose, steady_time now) {
+  doubtful_ = whose;
+  if (!failing_)
+    log::error("the disk takes no sessions; turns stay in memory until it does",
+               {{"why", why.message}, {"kind", to_string(why.kind)}});
+  failing_ = true;
+  next_retry_ = now + retry_pause;
+}
+
+void session_log::keep(const session_record& session, std::span<const version_record> versions, std::size_t bytes) {
+  auto& kept = unsaved_[session.uid];
+  kept.session = session;
+  kept.versions.insert(kept.versions.end(), versions.begin(), versions.end());
+  kept.bytes += bytes;
+  unsaved_bytes_ += bytes;
+}
+
+void session_log::distrust(const session_record& session, std::span<const version_record> versions) {
+  if (doubtful_ != session.uid) return;
+  doubtful_ = 0;
+  keep(session, versions, bytes_of(versions));  // above the ceiling too: once for each time that the disk fails
+}
+
+void session_log::disown(const session_record& session, const session_record* named_so) {
+  if (doubtful_ != session.uid) return;
+  doubtful_ = 0;
+  disowned_.push_back(session);
+  if (named_so) keep(*named_so, {}, bytes_of({}));
+}
+
+result<durability> session_log::commit(const session_record& session, std::span<const version_record> versions,
+                                       durability wanted, steady_time now) {
+  if (!failing_) {
+    const auto written = store_.commit(session, versions, wanted == durability::power);
+    if (written) return !on_disk() ? durability::memory : wanted == durability::power ? wanted : durability::process;
+    fail(written.error(), session.uid, now);
+  }
+  const std::size_t bytes = bytes_of(versions);
+  if (bytes <= unsaved_bytes_max_ && unsaved_bytes_ <= unsaved_bytes_max_ - bytes) {
+    keep(session, versions, bytes);
+    return durability::memory;
+  }
+  return error{
+      error_kind::no_space,
+      "the disk takes no turns at present, and memory has no room for more of them (sessions.unsaved_bytes_max)", ""};
+}
+
+result<void> session_log::commit_to_disk(const session_record& session, std::span<const version_record> versions,
+                                         steady_time now) {
+  if (failing_) return error{error_kind::no_space, "the disk takes no sessions at present", ""};
+  auto written = store_.commit(session, versions, false);
+  if (!written) fail(written.error(), session.uid, now);
+  return written;
+}
+
+void session_log::note_running(session_uid uid, const version_record& so_far) {
+  if (!failing_ && !unsaved_.contains(uid)) ignore(store_.note_running(uid, {so_far}), "a note is best effort");
+}
+
+void session_log::forget_running(session_uid uid) {
+  if (!failing_) ignore(store_.forget_running(uid), "what stays is an unfinished answer that nobody has to continue");
+}
+
+result<void> session_log::remove(const session_record& session, steady_time now) {
+  if (failing_) return error{error_kind::no_space, "the disk takes no changes at present", ""};
+  auto removed = store_.remove(session);
+  if (!removed) fail(removed.error(), session.uid, now);
+  return removed;
+}
+
+session_uid session_log::new_uid() {
+  if (!failing_)
+    if (auto uid = store_.new_uid()) return *uid;
+  return number_by_chance();
+}
+
+std::vector<session_uid> session_log::retry(steady_time now) {
+  std::vector<session_uid> saved;
+  if (!failing() || now < next_retry_) return saved;
+  next_retry_ = now + retry_pause;
+  if (!db_->probe() || !failing_) return saved;
+  while (!unsaved_.empty()) {
+    const auto& [uid, kept] = *unsaved_.begin();
+    if (!store_.commit(kept.session, kept.versions, false)) return saved;
+    saved.push_back(uid);
+    unsaved_bytes_ -= kept.bytes;
+    unsaved_.erase(unsaved_.begin());
+  }
+  while (!disowned_.empty()) {
+    session_record gone = disowned_.back();
+    const auto named = store_.find(gone.key);
+    if (!named || !*named || (*named)->uid != gone.uid) gone.key.id.clear();  // the name is another's by now
+    if (!store_.remove(gone)) return saved;
+    disowned_.pop_back();
+  }
+  failing_ = false;
+  log::info("the disk takes sessions again", {{"written", static_cast<std::uint64_t>(saved.size())}});
+  return saved;
+}
+
+std::vector<session_record> session_log::unsaved_records() const {
+  std::vector<session_record> all;
+  for (const auto& [uid, kept] : unsaved_) all.push_back(kept.session);
+  return all;
+}
+
+}  // namespace skein::persistence

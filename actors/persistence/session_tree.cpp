@@ -1,0 +1,214 @@
+#include "actors/persistence/session_tree.hpp"
+
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
+#include "base/check.hpp"
+
+namespace skein::persistence {
+namespace {
+
+// What a version takes beside its texts: the record, its places in three trees, blocks of its strings.
+constexpr std::size_t version_overhead = sizeof(version_record) + 256;
+// recognise() reads a text so many times at most, where branches cut it in different places.
+constexpr std::uint64_t readings_max = 8;
+
+error damaged(const session_record& record, std::string_view what) {
+  return {error_kind::damaged, "the session '" + record.key.id + "' is damaged: " + std::string(what), ""};
+}
+
+bool may_end(std::string_view text, std::uint64_t at, const history_rules& rules) {
+  if (at == text.size()) return !rules.leave_some;
+  return !rules.whole_messages || text.substr(at).starts_with("\n\n");
+}
+
+}  // namespace
+
+std::uint64_t content_bytes(const version_record& v) {
+  std::uint64_t bytes = v.tokens.size() * sizeof(token_id) + v.text.size() + v.reasoning.size() + v.answer.size() +
+                        v.sampling.size() + v.request_key.size();
+  for (const auto& m : v.messages) bytes += m.role.size() + m.content.size();
+  return bytes;
+}
+
+session_tree forked(const session_tree& from, version_id version, session_name name, std::int64_t now_ms) {
+  session_record record;
+  record.uid = name.uid;
+  record.key = std::move(name.key);
+  record.model_identity = from.record().model_identity;
+  record.initial_state = from.record().initial_state;
+  record.created_ms = record.used_ms = now_ms;
+  session_tree tree(std::move(record));
+  for (const version_record* v : from.path(version)) tree.add(*v, now_ms);
+  tree.set_head(version, now_ms);
+  return tree;
+}
+
+result<session_tree> session_tree::restore(session_record record, std::vector<version_record> versions) {
+  session_tree tree(std::move(record));
+  std::ranges::sort(versions, {}, &version_record::id);
+  for (auto& v : versions) {
+    // The disk took a turn and said that it did not; it was refused, and its number may be given out again.
+    if (v.id > tree.record_.last_version) break;
+    if (v.id == storage::beginning || tree.has(v.id) || v.parent >= v.id || !tree.has(v.parent))
+      return damaged(tree.record_, "version " + std::to_string(v.id) + " has no place in it");
+    tree.link(v);
+    tree.versions_.emplace(v.id, std::move(v));
+  }
+  if (!tree.has(tree.record_.head)) return damaged(tree.record_, "its head is not there");
+  return tree;
+}
+
+void session_tree::link(const version_record& v) {
+  children_.emplace(v.parent, v.id);
+  if (!v.request_key.empty()) by_request_key_[v.request_key] = v.id;
+  bytes_ += version_overhead + content_bytes(v);
+}
+
+const version_record* session_tree::find(version_id v) const {
+  const auto it = versions_.find(v);
+  return it == versions_.end() ? nullptr : &it->second;
+}
+
+const version_record* session_tree::with_request_key(const std::string& key) const {
+  const auto it = by_request_key_.find(key);
+  return it == by_request_key_.end() ? nullptr : find(it->second);
+}
+
+const version_record* session_tree::unfinished() const {
+  for (auto it = versions_.rbegin(); it != versions_.rend(); ++it) {
+    const version_record* v = &it->second;
+    if (!v->unfinished || children_.contains(v->id)) continue;
+    while (v && v->unfinished) v = find(v->parent);
+    if ((v ? v->id : storage::beginning) == record_.head) return &it->second;
+  }
+  return nullptr;
+}
+
+const history_hash* session_tree::history_of(version_id v) const {
+  if (v == storage::beginning) return &no_history;
+  const history_hash& h = versions_.at(v).history;
+  return h == no_history ? nullptr : &h;
+}
+
+void session_tree::place(version_record& v, std::string_view segment) const {
+  check(has(v.parent), "a version is placed where its parent is");
+  v.total_tokens = total_tokens(v.parent) + v.tokens.size();
+  const history_hash* before = history_of(v.parent);
+  const bool known = before && !segment.empty();
+  v.segment_bytes = known ? segment.size() : 0;
+  v.history = known ? chained(*before, segment) : no_history;
+}
+
+session_record session_tree::record_with(const version_record& v, std::int64_t now_ms) const {
+  session_record after = record_;
+  after.last_version = v.id;
+  after.versions += 1;
+  after.log_bytes += content_bytes(v);
+  after.used_ms = now_ms;
+  if (!v.unfinished) {
+    after.head = v.id;
+    after.total_tokens = v.total_tokens;
+  }
+  return after;
+}
+
+void session_tree::add(version_record v, std::int64_t now_ms) {
+  check(v.id > record_.last_version, "versions are numbered upwards");
+  check(has(v.parent), "a version's parent is in its session");
+  record_ = record_with(v, now_ms);
+  link(v);
+  versions_.emplace(v.id, std::move(v));
+}
+
+void session_tree::set_head(version_id v, std::int64_t now_ms) {
+  check(has(v), "a head is a version of its session");
+  record_.head = v;
+  record_.total_tokens = total_tokens(v);
+  record_.used_ms = now_ms;
+}
+
+std::vector<const version_record*> session_tree::path(version_id v) const {
+  std::vector<const version_record*> way;
+  for (const version_record* at = find(v); at; at = find(at->parent)) way.push_back(at);
+  std::ranges::reverse(way);
+  return way;
+}
+
+std::vector<token_id> session_tree::tokens_between(version_id ancestor, version_id v) const {
+  std::vector<token_id> tokens;
+  bool beyond = ancestor == storage::beginning;
+  for (const version_record* at : path(v)) {
+    if (beyond) tokens.insert(tokens.end(), at->tokens.begin(), at->tokens.end());
+    beyond = beyond || at->id == ancestor;
+  }
+  check(beyond, "an ancestor lies on the way");
+  return tokens;
+}
+
+std::uint64_t session_tree::total_tokens(version_id v) const {
+  const version_record* at = find(v);
+  return at ? at->total_tokens : 0;
+}
+
+/// Versions that hold the same bytes of the text are a front; fronts are taken from the shortest on. One pass over the
+/// text behind a front tests all children of its versions, by length.
+session_tree::recognised session_tree::recognise(std::string_view text, const history_rules& rules) const {
+  struct front {
+    history_hash hash;
+    std::vector<version_id> versions;
+  };
+  std::map<std::uint64_t, std::vector<front>> fronts{{0, {{no_history, {storage::beginning}}}}};
+  std::uint64_t work_left = readings_max * text.size();
+  recognised best;
+  const auto rank = [this](const recognised& r) { return std::tuple(r.bytes, r.version == record_.head, r.version); };
+  const auto prefer = [&](const recognised& r) {
+    best = std::max(best, r, [&](auto& a, auto& b) { return rank(a) < rank(b); });
+  };
+  while (!fronts.empty()) {
+    const auto [at, here] = std::move(*fronts.begin());
+    fronts.erase(fronts.begin());
+    for (const front& f : here) {
+      std::map<std::uint64_t, std::vector<const version_record*>> candidates;  // by length
+      for (const version_id parent : f.versions)
+        for (auto [it, end] = children_.equal_range(parent); it != end; ++it)
+          if (const auto& child = versions_.at(it->second);
+              child.history != no_history && child.segment_bytes <= text.size() - at)
+            candidates[child.segment_bytes].push_back(&child);
+      chained_hash hash(f.hash);
+      std::uint64_t fed = 0;
+      for (const auto& [length, children] : candidates) {
+        if (length - fed > work_left) return best;
+        work_left -= length - fed;
+        hash.feed(text.substr(at + fed, length - fed));
+        fed = length;
+        if (!may_end(text, at + length, rules)) continue;
+        front next{hash.digest(), {}};
+        for (const version_record* child : children)
+          if (child->history == next.hash) next.versions.push_back(child->id);
+        if (next.versions.empty()) continue;
+        const bool has_head = std::ranges::find(next.versions, record_.head) != next.versions.end();
+        prefer({has_head ? record_.head : *std::ranges::max_element(next.versions), at + length});
+        fronts[at + length].push_back(std::move(next));
+      }
+    }
+  }
+  return best;
+}
+
+std::optional<std::uint64_t> session_tree::held_by(version_id v, std::string_view text,
+                                                   const history_rules& rules) const {
+  std::uint64_t at = 0;
+  history_hash before = no_history;
+  for (const version_record* step : path(v)) {
+    if (step->history == no_history || step->segment_bytes > text.size() - at) return std::nullopt;
+    before = chained(before, text.substr(at, step->segment_bytes));
+    if (before != step->history) return std::nullopt;
+    at += step->segment_bytes;
+  }
+  if (!may_end(text, at, rules)) return std::nullopt;
+  return at;
+}
+
+}  // namespace skein::persistence

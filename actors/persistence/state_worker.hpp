@@ -1,0 +1,52 @@
+#pragma once
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace skein::persistence {
+
+/// What a job leaves to be done on the persistence thread.
+using aftermath = std::function<void()>;
+/// Work of some milliseconds and more: reading and writing states, whole sessions as files. Touches nothing of the
+/// actor; what it returns does.
+using job = std::function<aftermath()>;
+
+/// Runs jobs one after another, in order. What is queued is bounded by those who ask: a write or two of each tier, a
+/// load for each turn that is about to be opened, a job for each question.
+class job_runner {
+ public:
+  virtual ~job_runner() = default;
+  virtual void run(job work) = 0;
+};
+
+/// A thread of its own, so that the log never waits behind a blob.
+class state_worker final : public job_runner {
+ public:
+  /// `wake` is called on the worker's thread when an aftermath waits.
+  explicit state_worker(std::function<void()> wake);
+  ~state_worker() override;
+  state_worker(const state_worker&) = delete;  // owns a thread
+  state_worker& operator=(const state_worker&) = delete;
+
+  void run(job work) override;
+  /// Waits for the job that runs; the others are dropped. For an owner whose jobs use what goes before this does.
+  void stop();
+  /// What was done since the last call, in order; for the persistence thread.
+  [[nodiscard]] std::vector<aftermath> take();
+
+ private:
+  void work();
+
+  std::function<void()> wake_;
+  std::mutex mutex_;
+  std::condition_variable arrived_;
+  std::deque<job> queue_;
+  std::vector<aftermath> done_;
+  bool stopping_ = false;
+  std::thread thread_;  // last: starts when everything above exists
+};
+
+}  // namespace skein::persistence

@@ -1,0 +1,118 @@
+#include "actors/persistence/tier_mover.hpp"
+
+#include <chrono>
+#include <exception>
+#include <utility>
+
+#include "base/log.hpp"
+
+namespace skein::persistence {
+namespace {
+
+std::uint64_t microseconds_since(steady_time from) {
+  return static_cast<std::uint64_t>(
+      std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::steady_clock::now() - from).count());
+}
+
+/// A state is large; also that there is no memory for it is an answer.
+template <typename Work>
+auto guarded(Work work) -> decltype(work()) {
+  try {
+    return work();
+  } catch (const std::exception& trouble) {
+    return error{error_kind::io, trouble.what(), ""};
+  }
+}
+
+}  // namespace
+
+tier_mover::tier_mover(const tier_limits& limits, std::size_t state_bytes, std::shared_ptr<storage::state_store> states,
+                       job_runner& runner, const clock& time, wall_clock wall, events told)
+    : limits_(limits),
+      state_bytes_(state_bytes),
+      cache_(limits),
+      states_(std::move(states)),
+      runner_(runner),
+      time_(time),
+      wall_(std::move(wall)),
+      told_(std::move(told)) {}
+
+bool tier_mover::load(const state_key& key) {
+  if (loading_.contains(key)) return true;
+  const std::size_t room = std::max(limits_.ram_bytes_max, state_bytes_) + limits_.dirty_bytes_max;
+  const std::size_t reserved = (loading_.size() + 1) * state_bytes_;
+  cache_.reserve(reserved);
+  move(disk_works_, false);
+  if (!cache_.readable(key) || cache_.count().ram_bytes + reserved > room) {
+    cache_.reserve(reserved - state_bytes_);
+    return false;
+  }
+  loading_.insert(key);
+  runner_.run([this, key, states = states_]() -> aftermath {
+    const auto began = std::chrono::steady_clock::now();
+    auto got =
+        std::make_shared<result<std::optional<storage::decoded_state>>>(guarded([&] { return states->get(key); }));
+    const std::uint64_t took = microseconds_since(began);
+    return [this, key, got, took] {
+      loading_.erase(key);
+      cache_.reserve(loading_.size() * state_bytes_);
+      moves_.load_us += took;
+      if (*got && **got) {
+        ++moves_.loads;
+        auto& state = ***got;
+        cache_.loaded(key, std::make_shared<const std::vector<float>>(std::move(state.state)), state.label.tenant,
+                      state.label.tokens);
+      } else {
+        ++moves_.load_failures;
+        log::error("a stored state cannot be read; it is made again from the tokens",
+                   {{"owner", key.owner},
+                    {"number", key.number},
+                    {"why", *got ? std::string("it is not there") : got->error().message}});
+        cache_.unreadable(key);
+        if (!cache_.readable(key)) told_.lost(key);
+      }
+      told_.loaded(key);
+    };
+  });
+  return true;
+}
+
+void tier_mover::begin_write(const state_key& key) {
+  auto write = told_.writer(key, cache_.buffer(key));
+  runner_.run([this, key, write = std::move(write), states = states_]() -> aftermath {
+    const auto began = std::chrono::steady_clock::now();
+    const auto outcome = guarded([&] { return write(*states); });
+    const std::uint64_t took = microseconds_since(began);
+    const std::string why = outcome ? std::string() : outcome.error().message;
+    return [this, key, took, why, well = static_cast<bool>(outcome)] {
+      moves_.write_us += took;
+      ++(well ? moves_.writes : moves_.write_failures);
+      if (!well) log::warning("a state cannot be written", {{"why", why}});
+      if (!cache_.written(key, well, states_->record_bytes(), time_.now())) remove_from_disk({key});
+    };
+  });
+}
+
+void tier_mover::remove_from_disk(std::vector<state_key> keys) {
+  runner_.run([keys = std::move(keys), states = states_]() -> aftermath {
+    for (const auto& key : keys)
+      ignore(guarded([&] { return states->remove(key); }), "what stays counts again after the next start");
+    return [] {};
+  });
+}
+
+void tier_mover::move(bool disk_works, bool flush) {
+  disk_works_ = disk_works;
+  auto decided = cache_.plan(time_.now(), wall_(), disk_works, flush);
+  for (const auto& key : decided.write) begin_write(key);
+  if (!decided.drop_disk.empty()) remove_from_disk(std::move(decided.drop_disk));
+  for (const auto& key : decided.lost) told_.lost(key);
+}
+
+void tier_mover::erase(const state_key& key) {
+  const bool was_readable = cache_.readable(key);
+  cache_.forget(key);
+  if (was_readable && limits_.disk_bytes_max > 0) remove_from_disk({key});
+}
+
+}  // namespace skein::persistence

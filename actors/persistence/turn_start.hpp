@@ -1,0 +1,25 @@
+#pragma once
+#include <cstdint>
+#include <optional>
+
+#include "actors/persistence/persistence_mailbox.hpp"
+#include "actors/persistence/session_tree.hpp"
+#include "base/result.hpp"
+
+namespace skein::persistence {
+
+/// Where a new turn goes on.
+struct turn_start {
+  version_id base = storage::beginning;
+  std::uint64_t history_from = 0;  ///< bytes of the question's history that the base holds already
+  session_state state = session_state::fresh;
+  bool repeats_system = false;
+  std::optional<version_record> unfinished;  ///< a child of the base, with open_session::continue_unfinished
+};
+
+/// How a question's text relates to the session; `tree` is null for a session that is not known. Errors: not_found (a
+/// session, version or broken answer that must be there), conflict (the head is not the expected version, or the
+/// session began with another tuned state).
+[[nodiscard]] result<turn_start> start_turn(const session_tree* tree, const open_session& question);
+
+}  // namespace skein::persistence

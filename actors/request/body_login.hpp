@@ -1,0 +1,23 @@
+#pragma once
+#include <chrono>
+#include <optional>
+#include <string>
+
+#include "actors/request/service_context.hpp"
+#include "base/error.hpp"
+
+namespace skein::request {
+
+/// A refusal and what its Retry-After says.
+struct login_refusal {
+  error why;
+  std::chrono::seconds retry_after{1};
+};
+
+/// Judges the password that a body brought, or none, of a client whose header had no credentials. Nothing: it is right.
+/// A body without a password guesses nothing, so it is not counted.
+[[nodiscard]] std::optional<login_refusal> judge_body_password(const std::optional<std::string>& password,
+                                                               const std::string& client,
+                                                               const service_context& context);
+
+}  // namespace skein::request

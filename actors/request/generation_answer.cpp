@@ -1,0 +1,230 @@
+#include <chrono>
+#include <utility>
+
+#include "actors/request/generation_call.hpp"
+#include "actors/request/memory.hpp"
+#include "base/log.hpp"
+#include "protocol/sse.hpp"
+
+/// The part of a generation call that speaks with the device, and tells the client what comes of it.
+namespace skein::request {
+namespace {
+
+double milliseconds(duration d) { return std::chrono::duration<double, std::milli>(d).count(); }
+
+}  // namespace
+
+void generation_call::submit() {
+  if (turn_) {
+    const auto used = turn_->usage(prefix_ ? prefix_->position() : 0);
+    answer_->count_prompt(used.prompt, used.cached);
+  } else if (prefix_) {
+    answer_->count_prompt(answer_->call().prompts.front().size(), prefix_->position());
+  }
+  for (std::uint32_t prompt = 0; prompt < answer_->call().prompts.size(); ++prompt)
+    if (!submit_prompt(prompt)) return refuse(nobody_listens(*context_));
+  // What was wanted and did not go to the device will never come.
+  if (prefix_)
+    for (const auto& key : prefix_->unanswered()) hub_.tell(persistence::state_kept{key, nullptr});
+}
+
+bool generation_call::submit_prompt(std::uint32_t prompt) {
+  const prepared_call& call = answer_->call();
+  device::submit message;
+  message.id = hub_.open(*this, prompt);
+  message.reply_to = hub_.io_thread();
+  message.client = origin_.client;
+  message.prompt = answer_->give_prompt(prompt);
+  if (tuned_) message.from.state = tuned_->values;
+  if (turn_) {
+    const auto& resume = turn_->opened().resume;
+    message.prompt.insert(message.prompt.begin(), resume.feed.begin(), resume.feed.end());
+    if (resume.state) message.from = {resume.state, resume.key};
+    if (turn_->stored()) message.settles_as = turn_->opened().key;
+    message.may_cut = !call.request.stop.empty();
+  }
+  if (prefix_) prefix_->apply(message);
+  message.memory = memory_;
+  message.score_prompt = call.score_prompt;
+  message.score_top = call.request.sampling.top_logprobs;
+  for (std::uint32_t row = 0; row < call.rows_per_prompt(); ++row) {
+    sampling::sampling_params params = call.request.sampling;
+    params.row = row;  // of its own prompt: a prompt draws the same in a list as alone
+    params.logprobs = params.logprobs || call.request.best_of > call.request.n;
+    message.rows.push_back(std::move(params));
+  }
+  message.queue_deadline = context_->time->now() + context_->settings.queue_timeout;
+  message.total_deadline = origin_.received + context_->settings.total_timeout;
+  const request_id id = message.id;
+  std::vector<device::wanted_copy> copies = message.copies;
+  device::message box(std::move(message));
+  if (context_->device->push(box)) {
+    ids_.push_back(id);
+    return true;
+  }
+  hub_.close(id);
+  for (const auto& copy : copies) hub_.tell(persistence::state_kept{copy.key, nullptr});
+  return false;
+}
+
+// ---------------------------------------------------------------- from device to client
+
+void generation_call::on_event(std::uint32_t prompt, device::event& e) {
+  if (ended_) return;
+  guarded([&] { std::visit([&](auto& one) { on(prompt, one); }, e); });
+}
+
+void generation_call::on(std::uint32_t, device::admitted& e) {
+  queued_ = std::max(queued_, e.queued);
+  if (answer_->call().request.stream) begin_stream();
+  answer_->on_admitted();
+}
+
+void generation_call::on(std::uint32_t prompt, device::rejected& e) {
+  hub_.close(ids_[prompt]);
+  ids_[prompt] = 0;
+  refuse(e.why);
+}
+
+void generation_call::on(std::uint32_t prompt, device::prompt_scored& e) {
+  answer_->on_prompt_scored(prompt, e.scores);
+}
+
+void generation_call::on(std::uint32_t prompt, device::token& e) {
+  if (!first_token_) first_token_ = context_->time->now();
+  const bool over = answer_->on_token(prompt, e.row, e.id_of_token, e.logprobs.get());
+  if (over && !turn_) hub_.tell(device::cancel_row{e.id, e.row});  // a session's row ends by settle
+}
+
+void generation_call::on(std::uint32_t prompt, device::row_finished& e) {
+  if (e.cause == device::finish_cause::device_lost) device_lost_ = true;
+  answer_->on_row_finished(prompt, e.row, e.cause);
+}
+
+void generation_call::on_events_done() {
+  if (ended_ || !answer_) return;
+  guarded([&] { write_ready(); });
+}
+
+void generation_call::write_ready() {
+  if (device_lost_) return refuse({error_kind::internal, "the device failed while it worked on this request", ""});
+  if (streaming_) write(answer_->take_stream());
+  if (answer_->over()) {
+    if (!turn_) return finish();
+    return asked_ == question::commit ? void() : settle_turn();
+  }
+  note_progress();
+  if (!paused_ && out_->queued_bytes() > context_->settings.outbound_bytes_max) {
+    paused_ = true;
+    for (request_id id : ids_) hub_.tell(device::pause{id});
+  }
+}
+
+void generation_call::writable() {
+  if (!paused_ || ended_) return;
+  guarded([&] {
+    paused_ = false;
+    for (request_id id : ids_) hub_.tell(device::resume{id});
+  });
+}
+
+void generation_call::on_tick(steady_time now) {
+  if (ended_ || !answer_ || !answer_->call().request.stream) return;
+  const steady_time since = streaming_ ? last_write_ : origin_.received;
+  if (now - since < context_->settings.keep_alive) return;
+  guarded([&] {
+    begin_stream();
+    write(std::string(protocol::sse_keep_alive));
+  });
+}
+
+void generation_call::begin_stream() {
+  if (streaming_) return;
+  streaming_ = true;
+  connection::header_list headers = origin_.headers;
+  headers.emplace_back("Content-Type", "text/event-stream; charset=utf-8");
+  headers.emplace_back("Cache-Control", "no-cache");
+  headers.emplace_back("X-Accel-Buffering", "no");
+  out_->begin_stream(200, std::move(headers));
+  last_write_ = context_->time->now();
+}
+
+void generation_call::write(std::string bytes) {
+  if (bytes.empty()) return;
+  last_write_ = context_->time->now();
+  out_->write(std::move(bytes));
+}
+
+void generation_call::finish() {
+  if (streaming_) {
+    out_->end();
+  } else {
+    connection::header_list headers = origin_.headers;
+    headers.emplace_back("Content-Type", "application/json");
+    out_->respond(200, std::move(headers), answer_->body());
+  }
+  end_call(200, answer_->finish_word());
+}
+
+/// A response that says no: as a status while none was sent, as the last event of a stream otherwise.
+void generation_call::refuse(const error& why, std::chrono::seconds retry_after) {
+  if (ended_) return;
+  const protocol::http_error answer = protocol::to_http(why, retry_after, origin_.errors);
+  if (streaming_) {
+    write(protocol::sse_event(answer.body) + std::string(protocol::sse_done));
+    out_->end();
+  } else {
+    connection::header_list headers = origin_.headers;
+    headers.emplace_back("Content-Type", "application/json");
+    headers.insert(headers.end(), answer.headers.begin(), answer.headers.end());
+    out_->respond(answer.status, std::move(headers), answer.body);
+  }
+  end_call(answer.status, to_string(why.kind));
+}
+
+// ---------------------------------------------------------------- ends
+
+void generation_call::gone(std::string_view why, unsigned status) {
+  if (ended_) return;
+  guarded([&] {
+    if (!turn_ || !turn_->stores_on_disconnect() || !answer_ || answer_->over() || ids_.empty()) return;
+    answer_->on_row_finished(0, 0, device::finish_cause::budget);
+    settle_turn();
+  });
+  if (!ended_) end_call(status, why);
+}
+
+void generation_call::end_call(unsigned status, std::string_view how) {
+  ended_ = true;
+  over_.request_stop();
+  memory_.reset();
+  cancel_device_work();
+  leave_session();
+  if (prefix_)
+    for (const auto& key : prefix_->unanswered()) hub_.tell(persistence::state_kept{key, nullptr});
+  hub_.close_ticket(ticket_.number);
+  const protocol::token_usage usage = answer_ ? answer_->usage() : protocol::token_usage{};
+  const steady_time now = context_->time->now();
+  log::info("request", {{"request_id", origin_.request_name},
+                        {"route", origin_.route},
+                        {"status", status},
+                        {"prompt_tokens", usage.prompt_tokens},
+                        {"cached_tokens", usage.cached_tokens},
+                        {"completion_tokens", usage.completion_tokens},
+                        {"queue_ms", milliseconds(queued_)},
+                        {"ttft_ms", first_token_ ? milliseconds(*first_token_ - origin_.received) : 0.0},
+                        {"total_ms", milliseconds(now - origin_.received)},
+                        {"finish_reason", how}});
+}
+
+void generation_call::cancel_device_work() {
+  for (request_id& id : ids_) {
+    if (id == 0) continue;
+    hub_.close(id);
+    // Also for what has ended: a cancel for an unknown id is harmless, and it costs less than to keep count here.
+    hub_.tell(device::cancel{id});
+    id = 0;
+  }
+}
+
+}  // namespace skein::request

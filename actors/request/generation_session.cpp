@@ -1,0 +1,126 @@
+#include <utility>
+
+#include "actors/request/generation_call.hpp"
+#include "actors/request/memory.hpp"
+#include "actors/request/replay.hpp"
+
+/// The part of a generation call that speaks with the persistence actor.
+namespace skein::request {
+
+void generation_call::open_session() {
+  if (!context_->persistence) return refuse({error_kind::unsupported, "this server keeps no sessions", "session_id"});
+  ticket_ = hub_.open_ticket(*this);
+  const steady_time deadline = context_->time->now() + context_->settings.queue_timeout;
+  if (!hub_.ask(turn_->question(ticket_, initial_state(), deadline))) return refuse(nobody_listens(*context_));
+  asked_ = question::session;
+}
+
+/// The states of prefixes serve whoever begins with nothing better.
+void generation_call::find_prefix() {
+  const prepared_call& call = answer_->call();
+  const bool resumes = turn_ && turn_->opened().resume.state;
+  if (!context_->persistence || resumes || !prefix_use::may(call)) return submit();
+  std::vector<token_id> tokens;
+  if (turn_) tokens = turn_->opened().resume.feed;
+  const std::size_t offset = tokens.size();
+  tokens.insert(tokens.end(), call.prompts.front().begin(), call.prompts.front().end());
+  prefix_.emplace(std::move(tokens), call.request.store);
+  if (ticket_.number == 0) ticket_ = hub_.open_ticket(*this);
+  if (!hub_.ask(prefix_->question(ticket_, initial_state(), call, offset))) {
+    prefix_.reset();
+    return submit();  // it goes without
+  }
+  asked_ = question::prefix;
+}
+
+void generation_call::on_reply(persistence::reply& r) {
+  if (ended_) return;
+  guarded([&] { std::visit([&](auto& one) { on(one); }, r); });
+}
+
+void generation_call::on(persistence::session_opened& r) {
+  asked_ = question::none;
+  leased_ = true;
+  auto text = turn_->begin(std::move(r));
+  if (!text) return refuse(text.error());
+  origin_.headers.emplace_back("X-Session-State", to_string(turn_->opened().state));
+  if (!turn_->stored()) leave_session();
+  request_->to_feed = std::move(*text);
+  tokenise();
+}
+
+/// The turn was taken before: its answer once more, from the record.
+void generation_call::on(persistence::session_replayed& r) {
+  asked_ = question::none;
+  origin_.headers.emplace_back("X-Session-State", to_string(persistence::session_state::continued));
+  origin_.headers.emplace_back("Idempotent-Replayed", "true");
+  const bool streamed = request_->stream;
+  const std::string text = replay(*request_, r, *turn_, make_head(*request_));
+  if (streamed) {
+    begin_stream();
+    write(text);
+    out_->end();
+  } else {
+    connection::header_list headers = origin_.headers;
+    headers.emplace_back("Content-Type", "application/json");
+    out_->respond(200, std::move(headers), text);
+  }
+  end_call(200, "replayed");
+}
+
+void generation_call::on(persistence::refused& r) {
+  const question was = std::exchange(asked_, question::none);
+  if (was == question::commit) leased_ = false;
+  if (was == question::prefix) {  // it goes without
+    prefix_.reset();
+    return submit();
+  }
+  refuse(turn_->in_own_words(std::move(r.why)));
+}
+
+void generation_call::on(persistence::prefix_found& r) {
+  asked_ = question::none;
+  prefix_->found(std::move(r));
+  submit();
+}
+
+void generation_call::on(persistence::turn_committed& r) {
+  asked_ = question::none;
+  answer_->conclude(turn_->note_of(r.version, r.durable, unfinished_));
+  if (streaming_) write(answer_->take_stream());
+  finish();
+}
+
+void generation_call::note_progress() {
+  if (!turn_ || !leased_ || answer_->over()) return;
+  if (auto so_far = turn_->note(*answer_, *context_->model.vocabulary))
+    (void)hub_.ask(persistence::note_running{turn_->opened().lease, std::move(*so_far)});  // best effort
+}
+
+/// The answer is over: its text is decided, the state shall become that text's, and the log gets it. Then the client
+/// hears the end.
+void generation_call::settle_turn() {
+  if (!turn_->stored()) {
+    answer_->conclude(turn_->note_of(turn_->opened().base, persistence::durability::memory, false));
+    if (streaming_) write(answer_->take_stream());
+    return finish();
+  }
+  auto ending = turn_->end(*answer_, *context_->model.vocabulary);
+  if (!ending) return refuse(ending.error());
+  hub_.close(ids_.front());
+  hub_.tell(device::settle{ids_.front(), ending->drawn, std::move(ending->more)});
+  ids_.clear();  // a cancel would undo it
+  unfinished_ = ending->version.unfinished;
+  leased_ = false;
+  asked_ = question::commit;
+  hub_.tell(persistence::commit_turn{ticket_, turn_->opened().lease, std::move(ending->version),
+                                     std::move(ending->segment), turn_->wanted()});
+}
+
+/// The session need not wait for this call any longer.
+void generation_call::leave_session() {
+  if (std::exchange(asked_, question::none) == question::session) hub_.tell(persistence::release{ticket_, 0});
+  if (std::exchange(leased_, false)) hub_.tell(persistence::release{ticket_, turn_->opened().lease});
+}
+
+}  // namespace skein::request

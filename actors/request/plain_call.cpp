@@ -1,0 +1,67 @@
+#include "actors/request/plain_call.hpp"
+
+#include <utility>
+
+#include "actors/request/attempt.hpp"
+#include "actors/request/body_login.hpp"
+#include "actors/request/memory.hpp"
+#include "protocol/body_password.hpp"
+
+namespace skein::request {
+
+plain_call::plain_call(plain_origin origin, std::shared_ptr<const service_context> context,
+                       std::shared_ptr<connection::response_writer> out)
+    : origin_(std::move(origin)), context_(std::move(context)), out_(std::move(out)) {}
+
+/// Bodies of these routes are a few fields, read on the io thread.
+std::uint64_t plain_call::body_bytes_max() const {
+  return std::min<std::uint64_t>(context_->settings.unauthenticated_body_bytes_max,
+                                 context_->settings.inline_json_bytes_max);
+}
+
+void plain_call::body(std::string bytes) {
+  guarded([&] {
+    auto memory = hold_memory(*context_, bytes.size());
+    if (!memory) return refuse(memory.error());
+    memory_ = std::move(*memory);
+    if (!origin_.authenticated) {
+      const auto password = protocol::body_password(bytes, context_->settings.limits);
+      if (const auto no = judge_body_password(password, origin_.client, *context_))
+        return refuse(no->why, no->retry_after);
+    }
+    read(std::move(bytes));
+  });
+}
+
+void plain_call::guarded(const std::function<void()>& work) {
+  const auto done = [&](const std::function<void()>& step) {
+    return attempt(origin_.request_name, [&]() -> result<void> {
+      step();
+      return {};
+    });
+  };
+  const result<void> outcome = done(work);
+  if (outcome || ended() || done([&] { refuse(outcome.error()); })) return;
+  end();
+  out_->abort();
+}
+
+void plain_call::answer(unsigned status, std::string body, std::string_view type) {
+  if (ended()) return;
+  connection::header_list headers = origin_.headers;
+  headers.emplace_back("Content-Type", type);
+  out_->respond(status, std::move(headers), std::move(body));
+  end();
+}
+
+void plain_call::refuse(const error& why, std::chrono::seconds retry_after) {
+  if (ended()) return;
+  const protocol::http_error no = protocol::to_http(why, retry_after, origin_.errors);
+  connection::header_list headers = origin_.headers;
+  headers.emplace_back("Content-Type", "application/json");
+  headers.insert(headers.end(), no.headers.begin(), no.headers.end());
+  out_->respond(no.status, std::move(headers), no.body);
+  end();
+}
+
+}  // namespace skein::request

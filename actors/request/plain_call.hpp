@@ -1,0 +1,57 @@
+#pragma once
+#include <functional>
+#include <memory>
+#include <stop_token>
+#include <string>
+
+#include "actors/connection/http.hpp"
+#include "actors/request/service_context.hpp"
+#include "protocol/http_error.hpp"
+
+namespace skein::request {
+
+/// What every call knows of its HTTP request.
+struct plain_origin {
+  std::string request_name;         ///< X-Request-Id
+  std::string client;               ///< address, for the count of wrong passwords
+  connection::header_list headers;  ///< that every response of this exchange carries
+  bool authenticated = true;        ///< false: the body must bring the password
+  protocol::error_style errors = protocol::error_style::openai;
+};
+
+/// A call with one question and one answer: reads the body, judges the password in it, and answers once. Whatever
+/// throws ends it with a 500.
+class plain_call : public connection::http_call {
+ public:
+  plain_call(plain_origin origin, std::shared_ptr<const service_context> context,
+             std::shared_ptr<connection::response_writer> out);
+
+  [[nodiscard]] std::uint64_t body_bytes_max() const override;
+  void body(std::string bytes) final;
+  void writable() override {}
+  void gone(std::string_view, unsigned) override { end(); }
+
+ protected:
+  /// The body of whoever may ask; in it there is no password that counts any more. Answers, now or later.
+  virtual void read(std::string body) = 0;
+
+  void guarded(const std::function<void()>& work);
+  void answer(unsigned status, std::string body, std::string_view type = "application/json");
+  void refuse(const error& why, std::chrono::seconds retry_after = std::chrono::seconds(1));
+  [[nodiscard]] bool ended() const { return over_.stop_requested(); }
+  [[nodiscard]] const service_context& context() const { return *context_; }
+  [[nodiscard]] const std::shared_ptr<const service_context>& shared_context() const { return context_; }
+  [[nodiscard]] const plain_origin& origin() const { return origin_; }
+  [[nodiscard]] std::stop_token over() const { return over_.get_token(); }
+
+ private:
+  void end() { over_.request_stop(); }
+
+  plain_origin origin_;
+  std::shared_ptr<const service_context> context_;
+  std::shared_ptr<connection::response_writer> out_;
+  std::stop_source over_;
+  byte_budget::lease memory_;  // of the body
+};
+
+}  // namespace skein::request

@@ -1,0 +1,41 @@
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "actors/device/device_mailbox.hpp"
+#include "actors/persistence/persistence_mailbox.hpp"
+#include "actors/request/prepare.hpp"
+
+namespace skein::request {
+
+/// How one prompt uses the states of known prefixes, and which states it leaves for others. A plain class.
+class prefix_use {
+ public:
+  /// Whether such a call may look at all: one prompt, whose tokens need no scores, and nobody said no.
+  [[nodiscard]] static bool may(const prepared_call& call);
+
+  /// `tokens` is all that the sequence will be fed.
+  prefix_use(std::vector<token_id> tokens, bool may_keep)
+      : tokens_(std::make_shared<const std::vector<token_id>>(std::move(tokens))), may_keep_(may_keep) {}
+
+  /// `offset`: how many of the tokens come before the call's own.
+  [[nodiscard]] persistence::find_prefix question(persistence::return_address reply, std::string initial_state,
+                                                  const prepared_call& call, std::size_t offset) const;
+  void found(persistence::prefix_found found);
+  /// Tokens that need not be fed.
+  [[nodiscard]] std::uint32_t position() const { return found_.position; }
+
+  /// Puts the beginning, the rest of the tokens and the wanted copies into the message; once.
+  void apply(device::submit& message);
+  /// Keys that were wanted and that no device will answer, since nothing was submitted, or may not be.
+  [[nodiscard]] std::vector<persistence::state_key> unanswered();
+
+ private:
+  std::shared_ptr<const std::vector<token_id>> tokens_;
+  bool may_keep_;
+  persistence::prefix_found found_;
+};
+
+}  // namespace skein::request

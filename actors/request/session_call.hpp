@@ -1,0 +1,49 @@
+#pragma once
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "actors/persistence/persistence_mailbox.hpp"
+#include "actors/request/plain_call.hpp"
+#include "actors/request/request_hub.hpp"
+#include "base/result.hpp"
+
+namespace skein::request {
+
+/// A response as far as the question decides it.
+struct plain_answer {
+  unsigned status = 200;
+  std::string body;
+  std::string_view type = "application/json";
+};
+
+/// A question of a client about sessions, and its answer.
+struct session_question {
+  /// The message to send. Errors: invalid_argument naming the field.
+  std::function<result<persistence::message_in>(std::string body, persistence::return_address reply)> ask;
+  /// How the answer is told.
+  std::function<plain_answer(persistence::answer_body& answer)> tell;
+  /// Refusals that are told in other words; may be empty.
+  std::function<std::optional<plain_answer>(const error& why)> refuse;
+  bool takes_file = false;  ///< the body is a file, however long
+};
+
+/// Asks the persistence actor one thing and tells the client what it says.
+class session_call final : public plain_call, public persistence_client {
+ public:
+  session_call(plain_origin origin, session_question question, std::shared_ptr<const service_context> context,
+               request_hub& hub, std::shared_ptr<connection::response_writer> out);
+  ~session_call() override;
+
+  [[nodiscard]] std::uint64_t body_bytes_max() const override;
+  void on_reply(persistence::reply& r) override;
+
+ private:
+  void read(std::string body) override;
+
+  session_question question_;
+  request_hub& hub_;
+  persistence::return_address ticket_;
+};
+
+}  // namespace skein::request

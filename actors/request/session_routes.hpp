@@ -1,0 +1,30 @@
+#pragma once
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "actors/request/session_call.hpp"
+#include "protocol/generation_request.hpp"
+
+/// What each route about sessions asks and tells. `path` holds the parts that the route leaves open: the session's id.
+namespace skein::request::session_routes {
+
+struct route_input {
+  std::vector<std::string> path;
+  std::string query;
+  protocol::request_limits limits;
+};
+
+[[nodiscard]] session_question list(const route_input& in);
+[[nodiscard]] session_question describe(const route_input& in);
+[[nodiscard]] session_question versions(const route_input& in);
+[[nodiscard]] session_question fork(const route_input& in);
+[[nodiscard]] session_question rollback(const route_input& in);
+[[nodiscard]] session_question export_file(const route_input& in);
+[[nodiscard]] session_question import_file(const route_input& in);
+[[nodiscard]] session_question remove(const route_input& in);
+// of the older servers
+[[nodiscard]] session_question state_status(const route_input& in);
+[[nodiscard]] session_question state_delete(const route_input& in);
+
+}  // namespace skein::request::session_routes

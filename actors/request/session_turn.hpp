@@ -1,0 +1,103 @@
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "actors/persistence/persistence_mailbox.hpp"
+#include "actors/request/answer_state.hpp"
+#include "base/result.hpp"
+#include "protocol/chat_template.hpp"
+#include "protocol/generation_request.hpp"
+
+namespace skein::request {
+
+/// What one call adds to its session: which text is new, and what the version it leaves behind consists of. A plain
+/// class: the call asks the persistence actor and the device; this says what to ask and what to keep.
+///
+/// A turn has two texts. One is fed: for chats with the template's opening of the answer, which clients never see. The
+/// other is its segment, by which a resent history is recognised: the turn's messages and the answer as the client got
+/// it. Both begin with the blank line that parts the turn from the one before.
+class session_turn {
+ public:
+  /// Of a request with a session; renders its messages.
+  session_turn(const protocol::generation_request& request, const protocol::model_preset& preset);
+
+  /// The question to the persistence actor; once.
+  [[nodiscard]] persistence::open_session question(persistence::return_address reply, std::string initial_state,
+                                                   steady_time deadline);
+  /// The text to tokenise and feed after what the session holds; empty where an answer is continued. Once.
+  /// Errors: invalid_argument where nothing new is said.
+  [[nodiscard]] result<protocol::fed_text> begin(persistence::session_opened opened);
+
+  /// A refusal as this route's clients know it.
+  [[nodiscard]] error in_own_words(error why) const;
+
+  [[nodiscard]] const persistence::session_opened& opened() const { return opened_; }
+  [[nodiscard]] const std::string& id() const { return fields_.id; }
+  [[nodiscard]] bool stored() const { return stored_; }
+  [[nodiscard]] bool stores_on_disconnect() const { return stored_ && fields_.store_on_disconnect; }
+  [[nodiscard]] bool continues() const { return opened_.unfinished.has_value(); }
+  /// How the prompt of the answer that is continued ends.
+  [[nodiscard]] protocol::answer_form continued_form() const;
+
+  /// The turn's own tokens, once they are known: of the text from begin(), or of the answer that is continued.
+  void set_prompt(std::vector<token_id> tokens);
+  [[nodiscard]] const std::vector<token_id>& prompt() const { return prompt_; }
+  /// Tokens of `prompt` that are an earlier answer, which goes on.
+  [[nodiscard]] std::vector<token_id> earlier_answer() const;
+  /// What counts as prompt in `usage`, and how much of it was there. `prefix` tokens came from the prefix cache.
+  struct counts {
+    std::uint64_t prompt = 0, cached = 0;
+  };
+  [[nodiscard]] counts usage(std::uint64_t prefix) const;
+
+  /// How far the answer has come, when it is time to note that again; the more there is, the rarer.
+  [[nodiscard]] std::optional<persistence::version_record> note(const answer_state& answer,
+                                                                const tokenizer::vocabulary& vocabulary);
+
+  /// What the turn leaves behind: for the device, how the state ends; for the log, the version.
+  struct ending {
+    std::uint32_t drawn = 0;     ///< tokens that stay as they were drawn
+    std::vector<token_id> more;  ///< then these: the rest of a token that a stop string cut
+    persistence::version_record version;
+    std::string segment;
+  };
+  /// Of an answer that is over. Errors: those of encoding a cut token's rest.
+  [[nodiscard]] result<ending> end(const answer_state& answer, const tokenizer::vocabulary& vocabulary) const;
+
+  [[nodiscard]] persistence::durability wanted() const {
+    return fields_.power ? persistence::durability::power : persistence::durability::process;
+  }
+  /// What the answer says of the session. With stored() false, of the version that it continued.
+  [[nodiscard]] protocol::session_note note_of(persistence::version_id version, persistence::durability durable,
+                                               bool unfinished) const;
+
+ private:
+  [[nodiscard]] persistence::version_record record(const answer_state& answer, std::size_t drawn,
+                                                   const std::vector<token_id>& more,
+                                                   const tokenizer::vocabulary& vocabulary) const;
+  void drop_known_messages();
+  [[nodiscard]] std::string segment(const std::string& content) const;
+
+  protocol::session_fields fields_;
+  bool stored_, is_chat_;
+  protocol::model_preset preset_;
+  protocol::think_mode think_;
+  std::vector<protocol::chat_message> messages_;
+  protocol::rendered_chat chat_;
+  std::string raw_;
+  std::string before_;         // the blank line in front of the turn, where there is one
+  std::size_t from_ = 0;       // of the rendered or raw text: what comes before is known
+  std::string resent_prompt_;  // the turn's messages as they are resent, or its raw prompt
+  persistence::session_opened opened_;
+  std::vector<token_id> prompt_;
+  std::uint32_t said_ = 0;  // tokens of prompt_ that the client brought
+  std::size_t noted_ = 0;
+};
+
+/// The word of the header X-Session-State.
+[[nodiscard]] std::string_view to_string(persistence::session_state state);
+[[nodiscard]] std::string_view to_string(persistence::durability durable);
+
+}  // namespace skein::request

@@ -1,0 +1,30 @@
+#pragma once
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "actors/request/plain_call.hpp"
+#include "actors/request/request_hub.hpp"
+
+namespace skein::request {
+
+/// POST /loadstatemodel and /removestatemodel of the older servers. A file is read by the worker pool; the list of
+/// states changes at once for all io threads.
+class tuned_state_call final : public plain_call {
+ public:
+  enum class task : std::uint8_t { load, remove };
+  tuned_state_call(task what, plain_origin origin, std::shared_ptr<const service_context> context,
+                   std::function<void(std::function<void()>)> post, std::shared_ptr<connection::response_writer> out);
+
+ private:
+  void read(std::string body) override;
+  void load(const std::string& body);
+  void remove(const std::string& body);
+  void done(const result<void>& outcome);
+
+  const task task_;
+  std::function<void(std::function<void()>)> post_;
+  std::shared_ptr<tuned_state_call*> self_ = std::make_shared<tuned_state_call*>(this);  // for work that comes back
+};
+
+}  // namespace skein::request

@@ -1,0 +1,101 @@
+#include "protocol/session_request.hpp"
+
+#include <charconv>
+
+#include "protocol/object_reader.hpp"
+
+namespace skein::protocol {
+namespace {
+
+constexpr std::int64_t version_max = 0xffffffff;
+
+std::string_view or_empty_object(std::string_view body) {
+  return body.find_first_not_of(" \t\r\n") == std::string_view::npos ? "{}" : body;
+}
+
+std::string required_text(const object_reader& body, std::string_view name) {
+  const auto text = body.text(name);
+  if (!text || text->empty()) body.refuse(name, "must be a string that is not empty");
+  return std::string(text.value_or(""));
+}
+
+std::optional<std::uint32_t> read_version(const object_reader& body, std::int64_t min) {
+  const auto version = body.integer("version", min, version_max);
+  return version ? std::optional(static_cast<std::uint32_t>(*version)) : std::nullopt;
+}
+
+/// A number, or digits in a string, as clients of the older servers send them.
+std::optional<float> read_lenient(const object_reader& body, std::string_view name, double min, double max) {
+  const auto value = body.value(name);
+  const auto text = value ? value->text() : std::nullopt;
+  std::optional<double> number;
+  if (text) {
+    double read = 0;
+    const auto [end, code] = std::from_chars(text->data(), text->data() + text->size(), read);
+    if (code == std::errc() && end == text->data() + text->size()) number = read;
+    if (!number || !(*number >= min && *number <= max)) body.refuse(name, "is not a number in its range");
+  } else {
+    number = body.number(name, min, max);
+  }
+  return number ? std::optional(static_cast<float>(*number)) : std::nullopt;
+}
+
+}  // namespace
+
+result<void> check_session_id(std::string_view id, const std::string& field) {
+  if (!id.empty() && id.size() <= session_id_bytes_max) return {};
+  return error{error_kind::invalid_argument,
+               field + " must have 1 to " + std::to_string(session_id_bytes_max) + " bytes", field};
+}
+
+result<fork_request> parse_fork(std::string_view text, const request_limits& limits) {
+  auto request = read_body(or_empty_object(text), limits, [](const object_reader& body) {
+    return fork_request{std::string(body.text("to").value_or("")), read_version(body, 0)};
+  });
+  if (!request) return request;
+  if (auto ok = check_session_id(request->to, "to"); !ok) return ok.error();
+  return request;
+}
+
+result<std::uint32_t> parse_rollback(std::string_view text, const request_limits& limits) {
+  return read_body(or_empty_object(text), limits, [](const object_reader& body) {
+    const auto version = read_version(body, 0);
+    if (!version) body.refuse("version", "must be the number of a version");
+    return version.value_or(0);
+  });
+}
+
+result<state_delete_request> parse_state_delete(std::string_view text, const request_limits& limits) {
+  return read_body(or_empty_object(text), limits, [](const object_reader& body) {
+    state_delete_request request;
+    request.session_id = body.text("session_id").value_or("");
+    request.with_prefix = body.boolean("delete_prefix").value_or(false);
+    if (request.session_id.empty())  // words that old clients may compare with
+      body.fault().report(error_kind::invalid_argument, "session_id", "Missing session_id parameter");
+    return request;
+  });
+}
+
+result<void> parse_nothing(std::string_view text, const request_limits& limits) {
+  const auto document = parse_object(or_empty_object(text), limits);
+  if (!document) return document.error();
+  return {};
+}
+
+result<load_state_request> parse_load_state(std::string_view text, const request_limits& limits) {
+  return read_body(or_empty_object(text), limits, [](const object_reader& body) {
+    load_state_request request;
+    request.file = required_text(body, "state_filename");
+    request.name = required_text(body, "state_viewname");
+    request.temperature = read_lenient(body, "default_temperature", 0, 1000);
+    request.top_p = read_lenient(body, "default_top_p", 0, 1);
+    return request;
+  });
+}
+
+result<std::string> parse_remove_state(std::string_view text, const request_limits& limits) {
+  return read_body(or_empty_object(text), limits,
+                   [](const object_reader& body) { return std::string(body.text("state_viewname").value_or("")); });
+}
+
+}  // namespace skein::protocol

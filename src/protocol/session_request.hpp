@@ -1,0 +1,46 @@
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/result.hpp"
+#include "protocol/generation_request.hpp"
+
+/// Bodies of the routes that look after sessions and tuned states. Errors as parse_completion; an empty body is {}.
+namespace skein::protocol {
+
+/// {"to": id, "version"?: n}
+struct fork_request {
+  std::string to;
+  std::optional<std::uint32_t> version;
+};
+[[nodiscard]] result<fork_request> parse_fork(std::string_view body, const request_limits& limits);
+
+/// The version in {"version": n}.
+[[nodiscard]] result<std::uint32_t> parse_rollback(std::string_view body, const request_limits& limits);
+
+/// {"session_id": id, "delete_prefix"?: bool} of the older servers.
+struct state_delete_request {
+  std::string session_id;
+  bool with_prefix = false;
+};
+[[nodiscard]] result<state_delete_request> parse_state_delete(std::string_view body, const request_limits& limits);
+
+/// An empty body, or an object.
+[[nodiscard]] result<void> parse_nothing(std::string_view body, const request_limits& limits);
+
+/// {"state_filename", "state_viewname", "default_temperature"?, "default_top_p"?}: numbers may come as strings.
+struct load_state_request {
+  std::string file, name;
+  std::optional<float> temperature, top_p;
+};
+[[nodiscard]] result<load_state_request> parse_load_state(std::string_view body, const request_limits& limits);
+
+/// The state in {"state_viewname"?: name}; empty: all.
+[[nodiscard]] result<std::string> parse_remove_state(std::string_view body, const request_limits& limits);
+
+/// Errors: invalid_argument naming `field` for an id that is empty or longer than session_id_bytes_max.
+[[nodiscard]] result<void> check_session_id(std::string_view id, const std::string& field);
+
+}  // namespace skein::protocol

@@ -1,0 +1,175 @@
+// Shows the persistence actor with its threads: many askers at once, an orderly end that writes all states, an end
+// without one, which is a crash, and that everything acknowledged is there after it.
+#include "actors/persistence/persistence_actor.hpp"
+
+#include <boost/test/unit_test.hpp>
+#include <condition_variable>
+#include <map>
+#include <mutex>
+#include <thread>
+
+#include "base/log.hpp"
+#include "tests/actors/persistence/keeper_bench.hpp"
+
+using namespace skein;
+using namespace skein::test;
+
+namespace {
+
+using tokens_t = std::vector<token_id>;
+
+/// Replies by ticket, for threads that wait for theirs.
+class mailed_replies final : public reply_sink {
+ public:
+  void deliver(reply&& r) override {
+    const std::lock_guard lock(mutex_);
+    const ticket number = std::visit([](const auto& one) { return one.reply.number; }, r);
+    by_ticket_.emplace(number, std::move(r));
+    arrived_.notify_all();
+  }
+  /// Null after a minute without one.
+  std::optional<reply> wait_for(ticket number) {
+    std::unique_lock lock(mutex_);
+    if (!arrived_.wait_for(lock, 1min, [&] { return by_ticket_.contains(number); })) return std::nullopt;
+    auto found = by_ticket_.extract(by_ticket_.find(number));
+    return std::move(found.mapped());
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable arrived_;
+  std::multimap<ticket, reply> by_ticket_;
+};
+
+struct actor_bench {
+  actor_bench() {
+    options.model_identity = "model-a";
+    options.vocab = 1000;
+    options.layout = {.layers = 1, .embd = bench_floats / 2};
+    options.state_bytes = bench_floats * sizeof(float);
+    options.session_states.disk_bytes_max = 1 << 20;
+    options.session_states.write_delay = 1h;  // only the end writes
+    options.prefix_states.disk_bytes_max = 1 << 20;
+    options.prefix_states.write_behind = options.prefix_states.thin = false;
+    options.prefixes.min_tokens = 2;
+    start();
+  }
+  void start() {
+    auto db = storage::database::open({.directory = folder.path() / "db"});
+    BOOST_REQUIRE_MESSAGE(db, (db ? "" : db.error().message));
+    auto states =
+        std::make_shared<storage::state_store>(*db, options.layout, options.model_identity, storage::state_type::fp32);
+    actor = std::make_unique<persistence_actor>(options, *db, states, replies, real_clock(), [] {
+      return std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::system_clock::now().time_since_epoch())
+          .count();
+    });
+  }
+  void end() {
+    BOOST_REQUIRE(actor->inbox().push_urgent(persistence::shutdown{real_clock().now() + 1min}));
+    actor->join();
+    BOOST_TEST(actor->counters().ended);
+    actor.reset();
+  }
+  template <typename Message>
+  void tell(Message m) {
+    while (!actor->inbox().push_urgent(std::move(m))) std::this_thread::yield();
+  }
+  /// A turn on any thread; the version that was committed, 0 on trouble.
+  version_id turn(ticket number, const std::string& id, const tokens_t& fed, tokens_t& all) {
+    open_session q;
+    q.reply = {0, number};
+    q.session.id = id;
+    q.deadline = real_clock().now() + 1min;
+    tell(std::move(q));
+    const auto opened = replies.wait_for(number);
+    const auto* o = opened ? std::get_if<session_opened>(&*opened) : nullptr;
+    if (!o) return 0;
+    const std::size_t cached = o->resume.cached_tokens;
+    if (cached + o->resume.feed.size() != all.size()) return 0;
+    if (o->resume.state && *o->resume.state != *state_after(std::span<const token_id>(all).first(cached))) return 0;
+    all.insert(all.end(), fed.begin(), fed.end());
+    commit_turn c;
+    c.reply = q.reply;
+    c.lease = o->lease;
+    c.version.tokens = fed;
+    c.segment = "x";
+    const state_key key = o->key;
+    tell(std::move(c));
+    tell(state_kept{key, state_after(all)});
+    const auto done = replies.wait_for(number);
+    const auto* committed = done ? std::get_if<turn_committed>(&*done) : nullptr;
+    return committed && committed->durable == durability::process ? committed->version : 0;
+  }
+
+  temporary_folder folder;
+  persistence_options options;
+  mailed_replies replies;
+  std::unique_ptr<persistence_actor> actor;
+};
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(everything_acknowledged_is_there_after_a_crash) {
+  actor_bench b;
+  constexpr int writers = 8, turns = 12, crashes = 4;
+  std::vector<tokens_t> all(writers);
+  for (int life = 0; life < crashes; ++life) {
+    std::vector<int> wrong(writers, 0);
+    std::vector<std::thread> threads;
+    for (int w = 0; w < writers; ++w)
+      threads.emplace_back([&, w] {
+        for (int t = 1; t <= turns; ++t)
+          if (b.turn(static_cast<ticket>(1 + w), "s" + std::to_string(w), {w, t}, all[w]) !=
+              static_cast<version_id>(life * turns + t))
+            ++wrong[w];
+      });
+    for (auto& t : threads) t.join();
+    for (int w = 0; w < writers; ++w) BOOST_TEST(wrong[w] == 0);
+    b.actor.reset();  // as a kill: nothing is written any more
+    b.start();
+  }
+}
+
+BOOST_AUTO_TEST_CASE(an_orderly_end_writes_all_states) {
+  actor_bench b;
+  std::vector<tokens_t> all(20);
+  for (std::size_t i = 0; i < all.size(); ++i)
+    BOOST_TEST(b.turn(1, "s" + std::to_string(i), {static_cast<token_id>(i)}, all[i]) == 1u);
+  b.tell(find_prefix{{0, 5}, default_tenant, {}, std::make_shared<const tokens_t>(tokens_t{1, 2, 3}), 0, 0});
+  const auto found = std::get<prefix_found>(*b.replies.wait_for(5));
+  BOOST_REQUIRE(found.keep.size() == 1u);
+  b.tell(state_kept{found.keep[0].key, state_after(tokens_t{1, 2, 3})});
+  b.end();
+  b.start();
+  for (std::size_t i = 0; i < all.size(); ++i) BOOST_TEST(b.turn(1, "s" + std::to_string(i), {5}, all[i]) == 2u);
+  b.tell(find_prefix{{0, 5}, default_tenant, {}, std::make_shared<const tokens_t>(tokens_t{1, 2, 3, 4}), 0, 0});
+  BOOST_TEST(std::get<prefix_found>(*b.replies.wait_for(5)).position == 3u);
+  b.end();
+  // Every turn went on from a state that was read: none had to be made again.
+  b.start();
+  BOOST_TEST(b.actor->counters().rebuilds == 0u);
+}
+
+BOOST_AUTO_TEST_CASE(an_end_that_is_due_does_not_wait) {
+  actor_bench b;
+  tokens_t all;
+  BOOST_TEST(b.turn(1, "s", {1}, all) == 1u);
+  BOOST_REQUIRE(b.actor->inbox().push_urgent(persistence::shutdown{real_clock().now() - 1s}));
+  b.actor->join();
+  BOOST_TEST(!b.actor->inbox().push_urgent(persistence::shutdown{}));  // closed
+  b.actor.reset();
+  b.start();
+  BOOST_TEST(b.turn(1, "s", {2}, all) == 2u);  // the log had it, whatever became of the state
+}
+
+BOOST_AUTO_TEST_CASE(an_actor_that_is_gone_at_once_leaves_nobody_waiting_for_its_threads) {
+  for (int i = 0; i < 5; ++i) {
+    actor_bench b;
+    open_session q;
+    q.reply = {0, 1};
+    q.session.id = "s";
+    b.tell(std::move(q));
+    b.tell(export_session{{0, 2}, {default_tenant, "s"}, true});
+    b.tell(import_session{{0, 3}, {default_tenant, "t"}, std::string(100'000, 'x'), false});
+  }
+}

@@ -1,0 +1,207 @@
+// Shows what sessions do when the disk is in trouble, and that sessions travel as files: nothing is claimed that is not
+// so, answers go on from memory, and what comes from outside is believed only after it was checked.
+#include <boost/test/unit_test.hpp>
+
+#include "tests/actors/persistence/keeper_bench.hpp"
+#include "tests/support/random_cases.hpp"
+
+using namespace skein;
+using namespace skein::test;
+
+namespace {
+
+using tokens_t = std::vector<token_id>;
+
+struct disk_bench : keeper_bench {
+  disk_bench() { open(); }
+  void fill_disk() { files->plan({.kind = fault_kind::no_space, .first = 1, .count = 1'000'000}); }
+  std::string exported(const std::string& id) {
+    return answered<session_bytes>(export_session{{0, 1}, {default_tenant, id}, true}).file;
+  }
+  import_session import_of(const std::string& id, std::string file, bool replace = false) {
+    return {{0, 1}, {default_tenant, id}, std::move(file), replace};
+  }
+};
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(a_full_disk_means_memory_until_there_is_space) {
+  disk_bench b;
+  b.turn("s", {1}, "a");
+  b.fill_disk();
+  const auto o = b.opened("s");
+  auto c = b.commit_of(o, {2}, "b");
+  c.wanted = durability::power;
+  BOOST_TEST((b.ask<turn_committed>(std::move(c)).durable == durability::memory));
+  b.tell(state_kept{o.key, state_after(tokens_t{1, 2})});
+  BOOST_TEST((b.turn("new", {7}, "x").durable == durability::memory));  // a session that the disk never saw
+  // What is in memory serves; what would have to be safe is refused.
+  BOOST_TEST((*b.opened("s").resume.state == *state_after(tokens_t{1, 2})));
+  b.tell(fork_session{{0, 1}, {default_tenant, "s"}, {default_tenant, "t"}, {}});
+  BOOST_TEST((b.refusal().kind == error_kind::no_space));
+  BOOST_TEST(b.answered<session_list>(list_sessions{{0, 1}, default_tenant, "", 10}).sessions.size() == 2u);
+  b.sessions->publish();
+  BOOST_TEST(b.counters.disk_fails);
+  BOOST_TEST(b.counters.unsaved_sessions == 2u);
+  BOOST_TEST(b.counters.unsaved_bytes > 0u);
+
+  b.recover();
+  b.sessions->publish();
+  BOOST_TEST(!b.counters.disk_fails);
+  BOOST_TEST(b.counters.unsaved_bytes == 0u);
+  b.pass(2s);
+  b.crash();
+  b.open();
+  BOOST_TEST(b.opened("s").base == 2u);
+  const auto again = b.opened("new");
+  BOOST_TEST(again.base == 1u);
+  BOOST_REQUIRE(again.resume.state != nullptr);  // its state was written once its turn was
+}
+
+BOOST_AUTO_TEST_CASE(turns_that_only_memory_has_are_bounded) {
+  keeper_bench b;
+  b.options.unsaved_bytes_max = 3000;
+  b.open();
+  b.turn("s", {1}, "a");
+  b.files->plan({.kind = fault_kind::io_error, .first = 1, .count = 1'000'000});
+  int taken = 0;
+  for (;; ++taken) {
+    BOOST_REQUIRE(taken < 20);
+    const auto o = b.opened("s");
+    b.tell(b.commit_of(o, {2}, std::string(500, 'x')));
+    if (std::holds_alternative<refused>(b.replies.all.front())) break;
+    (void)b.take<turn_committed>();
+    b.tell(state_kept{o.key, nullptr});
+  }
+  BOOST_TEST(taken > 0);
+  BOOST_TEST((b.refusal().kind == error_kind::no_space));
+  BOOST_TEST(b.described("s").session.record.versions == 1u + static_cast<std::uint32_t>(taken));
+  b.recover();
+  BOOST_TEST((b.turn("s", {3}, "c").durable == durability::process));
+}
+
+BOOST_AUTO_TEST_CASE(a_state_that_cannot_be_written_is_tried_again) {
+  disk_bench b;
+  b.turn("s", {1}, "a");
+  b.fill_disk();
+  b.pass(2s);
+  b.recover();
+  b.pass(3s);
+  b.pass(3s);
+  BOOST_TEST(b.states->list()->size() == 1u);
+}
+
+BOOST_AUTO_TEST_CASE(a_damaged_session_is_reported_and_touches_nobody_else) {
+  disk_bench b;
+  b.turn("bad", {1}, "a");
+  b.turn("good", {1}, "a");
+  b.end();
+  {
+    const auto db = storage::database::open({.directory = b.folder.path() / "db"});
+    storage::session_store store(*db);
+    auto record = **store.find({default_tenant, "bad"});
+    record.head = 9;
+    BOOST_REQUIRE(store.commit(record, {}, false));
+  }
+  b.open();
+  b.tell(b.question("bad"));
+  BOOST_TEST((b.refusal().kind == error_kind::damaged));
+  BOOST_TEST(b.counters.damaged == 1u);
+  BOOST_TEST(b.opened("good").base == 1u);
+}
+
+// ---------------------------------------------------------------- files
+
+BOOST_AUTO_TEST_CASE(a_session_travels_as_a_file_with_its_state) {
+  disk_bench b;
+  b.turn("s", {1}, "a");
+  b.turn("s", {2, 3}, "b", tokens_t{1, 2, 3});
+  const std::string file = b.exported("s");
+  const auto taken = b.answered<done>(b.import_of("t", file)).session;
+  BOOST_TEST(taken.key.id == "t");
+  BOOST_TEST(taken.head == 2u);
+  auto o = b.opened("t");
+  BOOST_REQUIRE(o.resume.state != nullptr);
+  BOOST_TEST((*o.resume.state == *state_after(tokens_t{1, 2, 3})));
+  b.tell(release{o.reply, o.lease});
+
+  b.tell(b.import_of("t", file));
+  BOOST_TEST(b.refusal().field == "as");
+  b.turn("t", {4}, "c", tokens_t{1, 2, 3, 4});
+  const auto before = b.described("t").session.record.uid;
+  BOOST_TEST(b.answered<done>(b.import_of("t", file, true)).session.versions == 2u);
+  BOOST_TEST((b.forgotten == std::vector<session_uid>{before}));
+  o = b.opened("t");
+  BOOST_TEST((*o.resume.state == *state_after(tokens_t{1, 2, 3})));
+  b.tell(b.import_of("t", file, true));  // while a turn runs
+  BOOST_TEST((b.refusal().kind == error_kind::conflict));
+  b.crash();
+  b.open();
+  BOOST_TEST(b.described("t").versions.size() == 2u);
+  // Without its state, and from a state on disk.
+  b.tell(export_session{{0, 1}, {default_tenant, "s"}, false});
+  const auto light = std::get<session_bytes>(b.take<answer>().body).file;
+  BOOST_TEST(light.size() < file.size());
+  BOOST_TEST(b.answered<done>(b.import_of("light", light)).session.head == 2u);
+  BOOST_TEST(b.opened("light").resume.feed.size() == 3u);
+  b.tell(export_session{{0, 1}, {default_tenant, "nobody"}, true});
+  BOOST_TEST((b.refusal().kind == error_kind::not_found));
+}
+
+BOOST_AUTO_TEST_CASE(what_is_in_a_file_is_checked) {
+  disk_bench b;
+  b.turn("s", {1, 999}, "a");
+  const std::string file = b.exported("s");
+  test::random_cases random;
+  for (int i = 0; i < 200; ++i) {
+    std::string torn = file;
+    if (i % 2)
+      torn.resize(random.below(static_cast<std::uint32_t>(torn.size())));
+    else
+      torn[random.below(static_cast<std::uint32_t>(torn.size()))] ^= static_cast<char>(1 + random.below(255));
+    b.tell(b.import_of("torn", torn));
+    const auto kind = b.refusal().kind;
+    BOOST_REQUIRE((kind == error_kind::bad_file || kind == error_kind::conflict));
+  }
+  b.end();
+  b.options.model_identity = "model-b";
+  b.open();
+  b.tell(b.import_of("t", file));
+  BOOST_TEST((b.refusal().kind == error_kind::conflict));
+  b.close();
+  b.options.model_identity = "model-a";
+  b.options.vocab = 999;  // the file has a token that this model does not
+  b.open();
+  b.tell(b.import_of("t", file));
+  BOOST_TEST((b.refusal().kind == error_kind::bad_file));
+  b.close();
+  b.options.vocab = 1000;
+  b.options.signature_key = "secret";
+  b.open();
+  b.tell(b.import_of("t", file));
+  BOOST_TEST((b.refusal().kind == error_kind::forbidden));
+  BOOST_TEST(b.answered<done>(b.import_of("t", b.exported("s"))).session.head == 1u);
+  b.close();
+  b.options.file_bytes_max = 64;
+  b.open();
+  b.tell(b.import_of("u", file));
+  BOOST_TEST((b.refusal().kind == error_kind::too_large));
+}
+
+BOOST_AUTO_TEST_CASE(a_full_disk_takes_no_file) {
+  disk_bench b;
+  b.turn("s", {1}, "a");
+  const std::string file = b.exported("s");
+  b.fill_disk();
+  b.tell(b.import_of("t", file));
+  BOOST_TEST((b.refusal().kind == error_kind::no_space));
+  b.tell(b.import_of("s", file, true));
+  BOOST_TEST((b.refusal().kind == error_kind::no_space));
+  b.recover();
+  BOOST_TEST(b.described("s").versions.size() == 1u);
+  b.crash();
+  b.open();
+  BOOST_TEST(b.described("s").versions.size() == 1u);
+  b.tell(describe_session{{0, 1}, {default_tenant, "t"}, false, {}});
+  BOOST_TEST((b.refusal().kind == error_kind::not_found));
+}

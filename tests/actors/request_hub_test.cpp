@@ -1,0 +1,94 @@
+// Shows how replies of the persistence actor find the call that asked, by ticket, and that what must not be lost is
+// kept while the mailbox is full.
+#include "actors/request/request_hub.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+#include "actors/request/reply_router.hpp"
+
+using namespace skein;
+
+namespace {
+
+struct asking_call final : request::persistence_client {
+  void on_reply(persistence::reply& r) override { got.push_back(std::move(r)); }
+  std::vector<persistence::reply> got;
+};
+
+struct hub_bench {
+  device::mailbox device{4, 4};
+  persistence::mailbox sessions{1, 1};
+  request::request_hub hub{3, device, &sessions};
+  std::vector<persistence::message_in> arrived() {
+    std::vector<persistence::message_in> out;
+    sessions.drain(out);
+    return out;
+  }
+};
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(a_reply_goes_to_the_one_who_asked_and_to_nobody_once_he_left) {
+  hub_bench b;
+  asking_call first, second;
+  const auto one = b.hub.open_ticket(first), two = b.hub.open_ticket(second);
+  BOOST_TEST(one.io_thread == 3u);
+  BOOST_TEST(one.number != two.number);
+  std::vector<persistence::reply> replies;
+  replies.emplace_back(persistence::turn_committed{two, 7, persistence::durability::process});
+  replies.emplace_back(persistence::refused{one, {error_kind::conflict, "busy", ""}});
+  b.hub.dispatch(std::move(replies));
+  BOOST_REQUIRE(first.got.size() == 1u);
+  BOOST_REQUIRE(second.got.size() == 1u);
+  BOOST_TEST(std::get<persistence::turn_committed>(second.got[0]).version == 7u);
+
+  b.hub.close_ticket(one.number);
+  replies.clear();
+  replies.emplace_back(persistence::refused{one, {error_kind::conflict, "late", ""}});
+  b.hub.dispatch(std::move(replies));
+  BOOST_TEST(first.got.size() == 1u);
+}
+
+BOOST_AUTO_TEST_CASE(a_full_mailbox_refuses_questions_and_keeps_what_must_not_be_lost) {
+  hub_bench b;
+  asking_call call;
+  const auto reply = b.hub.open_ticket(call);
+  BOOST_TEST(b.hub.ask(persistence::tiers_status{reply, "a"}));
+  BOOST_TEST(!b.hub.ask(persistence::tiers_status{reply, "b"}));
+  for (persistence::lease_id lease = 1; lease <= 3; ++lease) b.hub.tell(persistence::release{reply, lease});
+  auto got = b.arrived();
+  BOOST_REQUIRE(got.size() == 2u);
+  BOOST_TEST(std::get<persistence::release>(got[1]).lease == 1u);
+
+  // One of the two that are left fits beside what was asked; the question behind them has to wait its turn.
+  BOOST_TEST(!b.hub.ask(persistence::tiers_status{reply, "c"}));
+  got = b.arrived();
+  BOOST_REQUIRE(got.size() == 2u);
+  BOOST_TEST(std::get<persistence::release>(got[0]).lease == 2u);
+  BOOST_TEST(std::get<persistence::release>(got[1]).lease == 3u);
+  BOOST_TEST(b.hub.ask(persistence::tiers_status{reply, "d"}));
+}
+
+BOOST_AUTO_TEST_CASE(without_the_actor_nobody_is_asked_and_nothing_is_kept) {
+  device::mailbox device{4, 4};
+  request::request_hub hub(0, device);
+  asking_call call;
+  const auto reply = hub.open_ticket(call);
+  BOOST_TEST(!hub.ask(persistence::tiers_status{reply, "a"}));
+  hub.tell(persistence::release{reply, 1});
+  hub.dispatch(std::vector<persistence::reply>{});
+}
+
+BOOST_AUTO_TEST_CASE(the_router_wakes_an_io_thread_once_and_keeps_the_order) {
+  std::vector<std::uint32_t> woken;
+  request::reply_router router(2, [&](std::uint32_t i) { woken.push_back(i); });
+  for (persistence::version_id v = 1; v <= 3; ++v)
+    router.deliver(persistence::turn_committed{{1, 10 + v}, v, persistence::durability::memory});
+  BOOST_TEST(woken == std::vector<std::uint32_t>{1}, boost::test_tools::per_element());
+  BOOST_TEST(router.take(0).empty());
+  const auto taken = router.take(1);
+  BOOST_REQUIRE(taken.size() == 3u);
+  BOOST_TEST(std::get<persistence::turn_committed>(taken[2]).version == 3u);
+  router.deliver(persistence::turn_committed{{1, 1}, 4, persistence::durability::memory});
+  BOOST_TEST(woken.size() == 2u);
+}
