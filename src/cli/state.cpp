@@ -4,7 +4,6 @@
 #include "cli/commands.hpp"
 #include "cli/small_file.hpp"
 #include "cli/state_report.hpp"
-#include "storage/raw_states.hpp"
 #include "storage/session_copy.hpp"
 #include "storage/session_file.hpp"
 #include "storage/session_store.hpp"
@@ -74,12 +73,9 @@ result<void> info(const state_command& what) {
   session_store store(*db);
   const auto file = storage::take_out(**db, store, {what.tenant, what.id}, false);
   if (!file) return file.error();
-  const auto entries = storage::state_entries(**db, storage::states_of::sessions);
-  if (!entries) return entries.error();
-  std::vector<storage::version_id> stored;
-  for (const auto& entry : *entries)
-    if (entry.key.owner == file->session.uid) stored.push_back(static_cast<storage::version_id>(entry.key.number));
-  print((what.json ? session_json : session_text)(file->session, file->versions, stored));
+  const auto stored = storage::stored_versions(**db, file->session.uid);
+  if (!stored) return stored.error();
+  print((what.json ? session_json : session_text)(file->session, file->versions, *stored));
   return {};
 }
 

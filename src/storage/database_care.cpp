@@ -13,15 +13,14 @@ result<void> database::compact() {
   // Flushed first, so that no file of the log holds what was deleted.
   if (const auto flushed = db.flush({}); !flushed) return flushed.error();
   const std::shared_lock entered(db.gate);
-  if (!db.db) return error{error_kind::io, db.directory + " is not open", {}};
+  if (const auto may = db.may_write(); !may) return may.error();
   rocksdb::CompactRangeOptions wish;
   wish.bottommost_level_compaction = rocksdb::BottommostLevelCompaction::kForceOptimized;
   wish.blob_garbage_collection_policy = rocksdb::BlobGarbageCollectionPolicy::kForce;
   wish.blob_garbage_collection_age_cutoff = 1.0;
   for (auto* const handle : db.handles) {
     const auto status = db.db->CompactRange(wish, handle, nullptr, nullptr);
-    db.note(status);
-    if (!status.ok()) return from_status(status, "compacting " + db.directory);
+    if (const auto done = db.noted(status, "compacting " + db.directory); !done) return done.error();
   }
   return {};
 }

@@ -104,7 +104,7 @@ result<void> database::impl::look_at_format() {
   }
   rocksdb::DB* opened = nullptr;
   std::vector<rocksdb::ColumnFamilyHandle*> one;
-  auto settings = options_of_database(options, env, [] {});
+  auto settings = options_of_database(options, env, [](const rocksdb::Status&) {});
   auto descriptors = options_of_families(options);
   descriptors.resize(1);
   const auto status = rocksdb::DB::OpenForReadOnly(settings, directory, descriptors, &one, &opened);
@@ -155,7 +155,7 @@ result<void> database::impl::start_format() {
 }
 
 result<void> database::impl::open_families(bool read_only) {
-  auto settings = options_of_database(options, env, [this] { failing = true; });
+  auto settings = options_of_database(options, env, [this](const rocksdb::Status& why) { fail(why); });
   const auto descriptors = options_of_families(options);
   rocksdb::DB* opened = nullptr;
   std::vector<rocksdb::ColumnFamilyHandle*> all;
@@ -168,51 +168,53 @@ result<void> database::impl::open_families(bool read_only) {
     return why;
   }
   db.reset(opened);
-  spoiled = false;
   std::ranges::copy(all, handles.begin());
   writable = !read_only;
   return {};
 }
 
-void database::impl::note(const rocksdb::Status& outcome) {
-  const bool before = failing.exchange(!outcome.ok());
-  if (failing && !before)
-    log::warning("writing to the database fails", {{"directory", directory}, {"text", outcome.ToString()}});
+void database::impl::fail(const rocksdb::Status& why) {
+  const std::lock_guard entered(failure_);
+  if (failing) return;
+  why_failing_ = from_status(why, "writing to " + directory);
+  failing = true;
+  log::warning("writing to the database fails", {{"why", why_failing_.message}});
 }
 
-error database::impl::failed(const rocksdb::Status& status) {
-  auto why = from_status(status, "writing to " + directory);
-  spoiled_by = why.kind;
-  spoiled = true;
-  return why;
+result<void> database::impl::noted(const rocksdb::Status& outcome, std::string_view doing) {
+  if (outcome.ok()) return {};
+  fail(outcome);
+  return from_status(outcome, doing);
 }
 
-error database::impl::still_failing() const {
-  return {spoiled_by, directory + " takes no writes since one failed", {}};
+result<void> database::impl::may_write() const {
+  if (!db) return closed();
+  if (!writable && !failing) return error{error_kind::io, directory + " is open for reading alone", {}};
+  if (!failing) return {};
+  const std::lock_guard entered(failure_);
+  return why_failing_;
 }
 
 result<void> database::impl::write(safety how, const std::function<void(change_list&)>& changes) {
   const std::shared_lock entered(gate);
-  if (!db) return closed();
-  if (!writable) return error{error_kind::io, directory + " is open for reading alone", {}};
-  if (spoiled) return still_failing();
+  const std::lock_guard alone(writing_);
+  if (const auto may = may_write(); !may) return may.error();
   change_list list(handles);
   changes(list);
   rocksdb::WriteOptions wish;
   wish.sync = how == safety::synced;
   wish.disableWAL = how == safety::buffered;
-  const auto status = db->Write(wish, &list.batch());
-  note(status);
-  if (!status.ok()) return failed(status);
-  return {};
+  return noted(db->Write(wish, &list.batch()), "writing to " + directory);
 }
 
-result<bool> database::impl::read(family where, std::string_view key,
-                                  const std::function<void(std::string_view)>& use) {
+result<bool> database::impl::read(family where, std::string_view key, const std::function<void(std::string_view)>& use,
+                                  bool verified) {
   const std::shared_lock entered(gate);
   if (!db) return closed();
+  rocksdb::ReadOptions wish;
+  wish.verify_checksums = verified;
   rocksdb::PinnableSlice value;
-  const auto status = db->Get({}, handles[static_cast<std::size_t>(where)], slice(key), &value);
+  const auto status = db->Get(wish, handles[static_cast<std::size_t>(where)], slice(key), &value);
   if (status.IsNotFound()) return false;
   if (!status.ok()) return from_status(status, "reading " + std::string(to_string(where)) + " of " + directory);
   use(view(value));
@@ -237,15 +239,11 @@ result<void> database::impl::scan(family where, std::string_view first, std::str
 
 result<void> database::impl::flush(std::span<const family> of) {
   const std::shared_lock entered(gate);
-  if (!db) return closed();
-  if (spoiled) return still_failing();
+  if (const auto may = may_write(); !may) return may.error();
   std::vector<rocksdb::ColumnFamilyHandle*> wanted;
   for (const family one : of) wanted.push_back(handles[static_cast<std::size_t>(one)]);
   if (of.empty()) wanted.assign(handles.begin(), handles.end());
-  const auto status = db->Flush({}, wanted);
-  note(status);
-  if (!status.ok()) return failed(status);
-  return {};
+  return noted(db->Flush({}, wanted), "writing to " + directory);
 }
 
 bool database::impl::probe() {
@@ -254,8 +252,8 @@ bool database::impl::probe() {
       changes.put(family::meta, probe_key, encode_number(record_kind::counter, 0));
     });
   };
-  // After a failed write RocksDB takes no more until it is opened again, which costs reads if that fails too. So we
-  // look first whether it can succeed.
+  // After a failure RocksDB must be opened again, which costs reads if that fails too. So we look first whether it can
+  // succeed.
   return try_it() || (disk_takes_writes() && open_again() && try_it());
 }
 
@@ -269,8 +267,11 @@ bool database::impl::open_again() {
   const std::unique_lock alone(gate);
   if (options.read_only) return false;
   close();
-  if (const auto opened = open_families(false)) return true;
-  ignore(open_families(true), "reading goes on, if it can");
+  failing = false;
+  const auto opened = open_families(false);
+  if (opened && !failing) return true;
+  failing = true;
+  if (!opened) ignore(open_families(true), "reading goes on, if it can");
   return false;
 }
 

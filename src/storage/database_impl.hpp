@@ -67,7 +67,10 @@ struct database::impl {
 
   [[nodiscard]] result<void> write(safety how, const std::function<void(change_list&)>& changes);
   /// Hands the value to `use`, valid during the call; false: there is none. `use` must not call this object.
-  [[nodiscard]] result<bool> read(family where, std::string_view key, const std::function<void(std::string_view)>& use);
+  /// `verified`: RocksDB checks its own checksums, which takes longer than reading where it was built for any machine;
+  /// without, the caller checks the value.
+  [[nodiscard]] result<bool> read(family where, std::string_view key, const std::function<void(std::string_view)>& use,
+                                  bool verified = true);
   /// Keys from `first` to before `end` (empty: to the last) in order, until `use` says false; it must not call this
   /// object.
   [[nodiscard]] result<void> scan(family where, std::string_view first, std::string_view end,
@@ -76,9 +79,11 @@ struct database::impl {
   [[nodiscard]] result<void> flush(std::span<const family> of);
   [[nodiscard]] bool probe();
 
-  void note(const rocksdb::Status& outcome);
-  [[nodiscard]] error failed(const rocksdb::Status& status);
-  [[nodiscard]] error still_failing() const;
+  /// The outcome of something that writes. After the first failure no more of it reaches RocksDB until `probe` has
+  /// opened the database again: Debian's RocksDB aborts when it is to write to a file that failed before.
+  [[nodiscard]] result<void> noted(const rocksdb::Status& outcome, std::string_view doing);
+  /// The failure that lasts, if one does.
+  [[nodiscard]] result<void> may_write() const;
 
   const database_options options;
   const std::string directory;
@@ -86,10 +91,6 @@ struct database::impl {
   const std::unique_ptr<rocksdb::Env> plain;  ///< see plain_errors
   rocksdb::Env* const env;
   std::atomic<bool> failing{false};
-  /// A write failed in this opening: RocksDB aborts when a log file that could not be written is written once more,
-  /// which its own recovery may do. So nothing is written before the database was opened again.
-  std::atomic<bool> spoiled{false};
-  std::atomic<error_kind> spoiled_by{error_kind::io};
   std::atomic<std::uint32_t> records_set_aside{0};  ///< in quarantine
   std::atomic<std::uint32_t> buffered_flushes{0};
 
@@ -105,9 +106,13 @@ struct database::impl {
   [[nodiscard]] result<void> look_at_format();
   [[nodiscard]] result<void> start_format();
   void close();
+  void fail(const rocksdb::Status& why);
   [[nodiscard]] bool disk_takes_writes();
   [[nodiscard]] bool open_again();
 
+  std::mutex writing_;          ///< one write after the other, so that none follows one that fails
+  mutable std::mutex failure_;  ///< guards why_failing_
+  error why_failing_;
   rocksdb::FileLock* lock_ = nullptr;  ///< of read-only users: RocksDB itself locks for writers alone
 };
 

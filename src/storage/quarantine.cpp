@@ -13,7 +13,7 @@ std::string quarantine_key(family where, std::string_view key) {
 }
 
 error set_aside(database::impl& db, family where, std::string_view key, std::string_view record,
-                const std::string& name, const error& why) {
+                const std::string& name, const error& why, const std::function<void(change_list&)>& also) {
   error told{error_kind::damaged, name + ": " + why.message, {}};
   log::error("a damaged record was found", {{"record", name}, {"why", why.message}});
   if (db.options.read_only) return told;
@@ -25,6 +25,7 @@ error set_aside(database::impl& db, family where, std::string_view key, std::str
     changes.put(family::quarantine, quarantine_key(where, key),
                 encode_set_aside({why.message, wall_time_ms(), std::string(record)}));
     changes.erase(where, key);
+    if (also) also(changes);
   });
   if (moved)
     ++db.records_set_aside;

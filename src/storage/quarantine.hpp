@@ -11,9 +11,11 @@ namespace skein::storage {
 /// What is kept at most; beyond it records stay where they are.
 inline constexpr std::uint32_t set_aside_max = 4096;
 
-/// Moves a record there and gives the error for the caller, damaged, which begins with `name`.
+/// Moves a record there and gives the error for the caller, damaged, which begins with `name`. What else goes with it:
+/// `also`.
 [[nodiscard]] error set_aside(database::impl& db, family where, std::string_view key, std::string_view record,
-                              const std::string& name, const error& why);
+                              const std::string& name, const error& why,
+                              const std::function<void(change_list&)>& also = {});
 
 /// Why a record whose key begins so was set aside; ok when none was.
 [[nodiscard]] result<void> none_set_aside(database::impl& db, family where, std::string_view key,

@@ -48,7 +48,8 @@ std::string_view to_string(record_kind kind) {
 
 std::uint64_t checksum(std::string_view bytes) { return XXH3_64bits(bytes.data(), bytes.size()); }
 
-record_writer::record_writer(record_kind kind, std::uint32_t format) : bytes_(magic) {
+record_writer::record_writer(record_kind kind, std::uint32_t format, std::string memory) : bytes_(std::move(memory)) {
+  bytes_.assign(magic);
   bytes_.push_back(static_cast<char>(kind));
   put_fixed(bytes_, format);
 }

@@ -42,7 +42,8 @@ inline constexpr std::uint32_t record_format = 1;
 /// Appends to a record.
 class record_writer {
  public:
-  explicit record_writer(record_kind kind, std::uint32_t format = record_format);
+  /// `memory`: is used for the record; what is in it goes.
+  explicit record_writer(record_kind kind, std::uint32_t format = record_format, std::string memory = {});
   /// For bytes that are no record by themselves.
   record_writer() = default;
 

@@ -53,6 +53,7 @@ void entry_fields(Io& io, Entry& e) {
   io.number(e.key.number);
   io.number(e.bytes);
   io.number(e.used_ms);
+  io.number(e.complete);
   if (e.key.owner != 0) return;
   io.text(e.tenant);
   io.text(e.initial_state);

@@ -25,8 +25,9 @@ namespace skein::storage {
 /// What the index says of a stored state; of a prefix also what leads to it.
 struct state_entry {
   state_key key;
-  std::uint64_t bytes = 0;
+  std::uint64_t bytes = 0;  ///< of the state's record
   std::int64_t used_ms = 0;
+  bool complete = true;          ///< false: it is being written, or was when a crash came
   tenant_id tenant;              ///< of a prefix
   std::string initial_state;     ///< of a prefix
   std::vector<token_id> tokens;  ///< of a prefix

@@ -33,13 +33,13 @@ class log_forwarder final : public rocksdb::Logger {
 
 class failure_listener final : public rocksdb::EventListener {
  public:
-  explicit failure_listener(std::function<void()> failed) : failed_(std::move(failed)) {}
+  explicit failure_listener(std::function<void(const rocksdb::Status&)> failed) : failed_(std::move(failed)) {}
   void OnBackgroundError(rocksdb::BackgroundErrorReason, rocksdb::Status* error) override {
-    if (!error->ok()) failed_();
+    if (!error->ok()) failed_(*error);
   }
 
  private:
-  std::function<void()> failed_;
+  std::function<void(const rocksdb::Status&)> failed_;
 };
 
 rocksdb::ColumnFamilyOptions records(const std::shared_ptr<rocksdb::Cache>& cache) {
@@ -49,6 +49,7 @@ rocksdb::ColumnFamilyOptions records(const std::shared_ptr<rocksdb::Cache>& cach
   table.cache_index_and_filter_blocks = true;  // else they lie outside of every budget
   table.filter_policy.reset(rocksdb::NewBloomFilterPolicy(10));
   options.table_factory.reset(rocksdb::NewBlockBasedTableFactory(table));
+  options.max_write_buffer_number = 8;  // a stall in one family stops them all
   options.compression = rocksdb::kNoCompression;
   const auto known = rocksdb::GetSupportedCompressions();
   if (std::ranges::find(known, rocksdb::kLZ4Compression) != known.end()) options.compression = rocksdb::kLZ4Compression;
@@ -60,6 +61,7 @@ rocksdb::ColumnFamilyOptions blobs(const std::shared_ptr<rocksdb::Cache>& cache,
   options.compression = rocksdb::kNoCompression;  // floats
   options.enable_blob_files = true;
   options.min_blob_size = 4096;
+  options.blob_file_size = 8 << 20;  // a file goes when the last of its blobs does: better that there are few in one
   options.write_buffer_size = write_buffer_bytes;
   // Writers of states wait for their own flush, so there is one buffer a writer; a stall would stop the log too.
   options.max_write_buffer_number = 16;
@@ -75,7 +77,7 @@ rocksdb::ColumnFamilyOptions blobs(const std::shared_ptr<rocksdb::Cache>& cache,
 }  // namespace
 
 rocksdb::DBOptions options_of_database(const database_options& options, rocksdb::Env* env,
-                                       std::function<void()> failed) {
+                                       std::function<void(const rocksdb::Status&)> failed) {
   rocksdb::DBOptions db;
   db.env = env;
   db.create_if_missing = options.create;
@@ -86,6 +88,9 @@ rocksdb::DBOptions options_of_database(const database_options& options, rocksdb:
   db.max_total_wal_size = options.write_buffer_bytes;
   db.wal_recovery_mode = rocksdb::WALRecoveryMode::kPointInTimeRecovery;
   db.max_manifest_file_size = 4 << 20;
+  db.advise_random_on_open = false;  // states are read from end to end
+  // States that were buffered and not flushed were never acknowledged; a flush could meet a file that failed before.
+  db.avoid_flush_during_shutdown = true;
   db.allow_fallocate = false;       // it would take the size of the write buffer from a small disk at once
   db.max_bgerror_resume_count = 0;  // database::probe does that, on the thread that asks for it
   db.stats_dump_period_sec = 0;

@@ -10,7 +10,7 @@ namespace skein::storage {
 
 /// Options of the whole database. `failed` is told when RocksDB could not write in the background, on its threads.
 [[nodiscard]] rocksdb::DBOptions options_of_database(const database_options& options, rocksdb::Env* env,
-                                                     std::function<void()> failed);
+                                                     std::function<void(const rocksdb::Status&)> failed);
 
 /// All column families by name with their options, in the order of `family`.
 [[nodiscard]] std::vector<rocksdb::ColumnFamilyDescriptor> options_of_families(const database_options& options);

@@ -22,6 +22,10 @@ version_id version_of(const std::string& state) {
   return contents ? static_cast<version_id>(contents->label.key.number) : beginning;
 }
 
+bool has_version(const session_file& file, std::uint64_t version) {
+  return std::ranges::any_of(file.versions, [&](const version_record& v) { return v.id == version; });
+}
+
 }  // namespace
 
 result<session_file> take_out(database& db, session_store& store, const session_key& key, bool with_states) {
@@ -33,12 +37,24 @@ result<session_file> take_out(database& db, session_store& store, const session_
   if (!versions) return versions.error();
   file.versions = std::move(*versions);
   if (!with_states) return file;
-  for (const auto& version : file.versions) {
-    auto state = read_raw_state(db, {file.session.uid, version.id});
-    if (!state) return state.error();
-    if (*state) file.states.push_back(std::move(**state));
+  const auto entries = entries_of_session(db.internals(), file.session.uid);
+  if (!entries) return entries.error();
+  for (const auto& entry : *entries) {
+    if (!entry.complete || !has_version(file, entry.key.number)) continue;
+    auto state = checked_raw_state(db.internals(), entry);
+    if (!state) return error{state.error().kind, name_of(entry.key) + ": " + state.error().message, {}};
+    file.states.push_back(std::move(*state));
   }
   return file;
+}
+
+result<std::vector<version_id>> stored_versions(database& db, session_uid uid) {
+  const auto entries = entries_of_session(db.internals(), uid);
+  if (!entries) return entries.error();
+  std::vector<version_id> stored;
+  for (const auto& entry : *entries)
+    if (entry.complete) stored.push_back(static_cast<version_id>(entry.key.number));
+  return stored;
 }
 
 std::optional<session_file> branch(const session_file& from, version_id version) {
@@ -79,7 +95,8 @@ result<session_record> put_in(database& db, session_store& store, session_file f
   if (const auto written = store.commit(file.session, file.versions, true); !written) return written.error();
   for (const auto& state : file.states) {
     const state_key key{*uid, version_of(state)};
-    if (const auto put = write_raw_state(db, {key, state.size(), wall_time_ms(), {}, {}, {}}, state); !put)
+    if (const auto put = write_raw_state(db.internals(), {key, state.size(), wall_time_ms(), true, {}, {}, {}}, state);
+        !put)
       return put.error();
   }
   if (*there)

@@ -14,6 +14,9 @@ namespace skein::storage {
 [[nodiscard]] result<session_file> take_out(database& db, session_store& store, const session_key& key,
                                             bool with_states);
 
+/// Versions of a session whose states are stored.
+[[nodiscard]] result<std::vector<version_id>> stored_versions(database& db, session_uid uid);
+
 /// The way from the beginning to a version as a session by itself; nothing: there is no such version.
 [[nodiscard]] std::optional<session_file> branch(const session_file& from, version_id version);
 

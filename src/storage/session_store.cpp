@@ -4,6 +4,7 @@
 
 #include "storage/database_impl.hpp"
 #include "storage/quarantine.hpp"
+#include "storage/raw_states.hpp"
 #include "storage/record_codec.hpp"
 #include "storage/storage_keys.hpp"
 
@@ -41,29 +42,22 @@ struct unreadable {
   error why;
 };
 
-/// What follows a session's number in the keys of a family.
-result<std::vector<std::string>> numbers_below(database::impl& db, family where, session_uid uid) {
-  const std::string first = keys::of_number(uid);
+result<std::vector<std::string>> keys_below(database::impl& db, family where, const std::string& first) {
   std::vector<std::string> all;
   const auto looked = db.scan(where, first, keys::after_all(first), [&](std::string_view key, std::string_view) {
-    all.emplace_back(key.substr(first.size()));
+    all.emplace_back(key);
     return true;
   });
   if (!looked) return looked.error();
   return all;
 }
 
-result<std::vector<std::string>> keys_set_aside(database::impl& db, session_uid uid) {
+result<std::vector<std::string>> set_aside_of(database::impl& db, session_uid uid) {
   std::vector<std::string> all;
-  if (db.records_set_aside == 0) return all;
-  for (const family of : {family::versions, family::running, family::states, family::state_index}) {
-    const std::string first = quarantine_key(of, keys::of_number(uid));
-    const auto looked =
-        db.scan(family::quarantine, first, keys::after_all(first), [&](std::string_view key, std::string_view) {
-          all.emplace_back(key);
-          return true;
-        });
-    if (!looked) return looked.error();
+  for (const family of : {family::versions, family::running, family::state_index}) {
+    const auto some = keys_below(db, family::quarantine, quarantine_key(of, keys::of_number(uid)));
+    if (!some) return some.error();
+    all.insert(all.end(), some->begin(), some->end());
   }
   return all;
 }
@@ -192,25 +186,25 @@ result<void> session_store::remove_contents(const session_record& session) { ret
 
 result<void> session_store::remove(const session_record& session, bool with_record) {
   auto& db = db_->internals();
-  const auto states = numbers_below(db, family::state_index, session.uid);
+  const std::string first = keys::of_number(session.uid);
+  // First, since an entry that is damaged is set aside here, and what it named is found in another way then.
+  const auto states = entries_of_session(db, session.uid);
   if (!states) return states.error();
-  const auto versions = numbers_below(db, family::versions, session.uid);
+  const auto versions = keys_below(db, family::versions, first);
   if (!versions) return versions.error();
-  const auto set_aside = keys_set_aside(db, session.uid);
-  if (!set_aside) return set_aside.error();
-  const std::string of_session = keys::of_number(session.uid);
+  result<std::vector<std::string>> set_aside = std::vector<std::string>(), parts = std::vector<std::string>();
+  if (db.records_set_aside > 0) {
+    set_aside = set_aside_of(db, session.uid);
+    if (!set_aside) return set_aside.error();
+    parts = keys_below(db, family::states, first);
+    if (!parts) return parts.error();
+  }
   return db.write(safety::logged, [&](change_list& changes) {
     if (with_record) changes.erase(family::sessions, keys::of_session(session.key));
-    changes.erase(family::running, of_session);
-    for (const auto& number : *versions) {
-      changes.erase(family::versions, of_session + number);
-      // A state may be there without its index entry, where a crash came between the two.
-      changes.erase(family::states, keys::of_number(session.uid) + std::string(4, '\0') + number);
-    }
-    for (const auto& number : *states) {
-      changes.erase(family::states, of_session + number);
-      changes.erase(family::state_index, of_session + number);
-    }
+    changes.erase(family::running, first);
+    for (const auto& key : *versions) changes.erase(family::versions, key);
+    for (const auto& entry : *states) erase_state(changes, entry);
+    for (const auto& key : *parts) changes.erase(family::states, key);
     for (const auto& key : *set_aside) changes.erase(family::quarantine, key);
   });
 }

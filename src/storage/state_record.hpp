@@ -27,6 +27,10 @@ struct state_contents {
 /// The same floats under another label; `contents` as read_state_record gave them.
 [[nodiscard]] std::string relabelled(const state_contents& contents, const state_label& label);
 
+/// As encode_state in state_store.hpp, into memory that is used again.
+void encode_state(const state_label& label, const model::state_layout& layout, std::span<const float> state,
+                  state_type type, std::string& record);
+
 /// Bytes of a state's record.
 [[nodiscard]] std::size_t state_record_bytes(const state_label& label, const model::state_layout& layout,
                                              state_type type);

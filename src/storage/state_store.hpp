@@ -77,6 +77,7 @@ class state_store {
   model::state_layout layout_;
   std::string model_identity_;
   state_type type_;
+  std::shared_ptr<class scratch> scratch_;
 };
 
 }  // namespace skein::storage

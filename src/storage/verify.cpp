@@ -47,11 +47,6 @@ class verifier {
   void read_all(const char* what, result<void> (verifier::*read)()) {
     if (const auto done = (this->*read)(); !done) found(what, done.error().message + "; what follows was not read");
   }
-  static std::string name_of(const state_key& key) {
-    if (key.owner == 0) return "state of prefix " + std::to_string(key.number);
-    return numbered("state of version ", key.number, key.owner);
-  }
-
   result<void> sessions() {
     return db_.internals().scan(family::sessions, {}, {}, [&](std::string_view key, std::string_view value) {
       auto session = decode_session(value);
@@ -128,23 +123,21 @@ class verifier {
     return db_.internals().scan(family::state_index, {}, {}, [&](std::string_view key, std::string_view value) {
       const state_key of{number_at(key, 0), number_at(key, 8)};
       const auto entry = decode_entry(value, of);
-      if (entry)
-        entries_.push_back(of);
-      else
+      if (entry && entry->complete)
+        entries_.push_back(*entry);
+      else if (!entry)
         found("index entry of the " + name_of(of), entry.error().message);
       return true;
     });
   }
 
   void states() {
-    for (const auto& key : entries_) {
-      const auto state = read_raw_state(db_, key);
+    for (const auto& entry : entries_) {
+      const auto state = checked_raw_state(db_.internals(), entry);
       if (!state)
-        found(name_of(key), state.error().message);
-      else if (!*state)
-        found(name_of(key), "it is in the index, but not there");
+        found(name_of(entry.key), state.error().message);
       else
-        ++(key.owner == 0 ? report_.prefixes : report_.states), report_.state_bytes += (**state).size();
+        ++(entry.key.owner == 0 ? report_.prefixes : report_.states), report_.state_bytes += state->size();
     }
   }
 
@@ -157,7 +150,7 @@ class verifier {
   verification report_;
   std::map<session_uid, session_record> sessions_;
   std::map<session_uid, bool> checked_;
-  std::vector<state_key> entries_;
+  std::vector<state_entry> entries_;
 };
 
 }  // namespace

@@ -173,7 +173,7 @@ BOOST_AUTO_TEST_CASE(verification_names_every_damaged_record) {
   const auto uid = in.trees[1].session.uid;
   BOOST_REQUIRE(in.open()->internals().write(safety::logged, [&](change_list& changes) {
     changes.put(family::versions, keys::of_version(uid, 2), "torn");
-    changes.put(family::states, keys::of_state({uid, 3}), "torn");
+    changes.put(family::states, keys::of_state({uid, 3}) + std::string(4, '\0'), "torn");
     changes.erase(family::sessions, keys::of_session(in.trees[2].session.key));
   }));
   const std::string number = std::to_string(uid);

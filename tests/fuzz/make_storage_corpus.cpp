@@ -58,8 +58,8 @@ int main(int argc, char** argv) {
   write(record_kind::running, encode_running(1, {version(1, 0, 0)}), "running");
   write(record_kind::state, encode_state(label, layout, floats, state_type::fp32), "state_fp32");
   write(record_kind::state, state, "state_fp16");
-  write(record_kind::state_entry, encode_entry({{1, 1}, 100, 5, {}, {}, {}}), "state_entry");
-  write(record_kind::prefix_entry, encode_entry({{0, 1}, 100, 5, "tenant", "tuned", {1, 2, 3}}), "prefix_entry");
+  write(record_kind::state_entry, encode_entry({{1, 1}, 100, 5, true, {}, {}, {}}), "state_entry");
+  write(record_kind::prefix_entry, encode_entry({{0, 1}, 100, 5, true, "tenant", "tuned", {1, 2, 3}}), "prefix_entry");
   write(record_kind::counter, encode_number(record_kind::counter, 1025), "counter");
   write(record_kind::set_aside, encode_set_aside({"reason", 5, "record"}), "set_aside");
   const session_file file{session, {version(1, 0, 0), version(2, 1, 4)}, {state}};

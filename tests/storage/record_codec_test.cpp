@@ -41,9 +41,9 @@ BOOST_AUTO_TEST_CASE(records_come_back_as_they_were) {
     BOOST_TEST((decode_version(encode_version(uid, version), uid).value() == version));
     const running_turn turn{version};
     BOOST_TEST((decode_running(encode_running(uid, turn), uid).value() == turn));
-    const state_entry prefix{{0, 7}, 33'000'000, -1, "tenant", "state", version.tokens};
+    const state_entry prefix{{0, 7}, 33'000'000, -1, true, "tenant", "state", version.tokens};
     BOOST_TEST((decode_entry(encode_entry(prefix), {0, 7}).value() == prefix));
-    const state_entry state{{uid + 1, 7}, 1, 2, {}, {}, {}};
+    const state_entry state{{uid + 1, 7}, 1, 2, false, {}, {}, {}};
     BOOST_TEST((decode_entry(encode_entry(state), {uid + 1, 7}).value() == state));
     const set_aside_record aside{"reason", 5, random.bytes(50)};
     BOOST_TEST((decode_set_aside(encode_set_aside(aside)).value() == aside));
@@ -73,8 +73,8 @@ BOOST_AUTO_TEST_CASE(a_record_under_another_key_or_of_another_kind_is_seen) {
   const auto version = test::random_version(random, 3, 2);
   refused(decode_version(encode_version(9, version), 8), error_kind::damaged, "session number 9");
   refused(decode_running(encode_version(9, version), 9), error_kind::damaged, "another kind");
-  refused(decode_entry(encode_entry({{4, 5}, 1, 1, {}, {}, {}}), {4, 6}), error_kind::damaged, "another state");
-  refused(decode_entry(encode_entry({{4, 5}, 1, 1, {}, {}, {}}), {0, 5}), error_kind::damaged, "another kind");
+  refused(decode_entry(encode_entry({{4, 5}, 1, 1, true, {}, {}, {}}), {4, 6}), error_kind::damaged, "another state");
+  refused(decode_entry(encode_entry({{4, 5}, 1, 1, true, {}, {}, {}}), {0, 5}), error_kind::damaged, "another kind");
 }
 
 BOOST_AUTO_TEST_CASE(another_format_is_named) {
@@ -128,7 +128,7 @@ BOOST_AUTO_TEST_CASE(lengths_beyond_the_end_are_refused_before_memory_is_taken) 
           }),
           error_kind::damaged, "left over");
   const auto entry = resealed(record_kind::prefix_entry, [](auto& out) {
-    for (const unsigned n : {0u, 7u, 1u, 1u}) out.number(n);
+    for (const unsigned n : {0u, 7u, 1u, 1u, 1u}) out.number(n);
     out.text("tenant");
     out.text("");
     out.number(~std::uint64_t{0} >> 2);  // tokens

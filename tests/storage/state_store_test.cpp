@@ -164,7 +164,7 @@ BOOST_AUTO_TEST_CASE(a_damaged_state_is_set_aside_and_then_unknown) {
   bad[bad.size() / 2] = static_cast<char>(~bad[bad.size() / 2]);
   const auto overwrite = [&](std::uint64_t version, const std::string& record) {
     succeed(db->internals().write(safety::logged, [&](change_list& changes) {
-      changes.put(family::states, keys::of_state({9, version}), record);
+      changes.put(family::states, keys::of_state({9, version}) + std::string(4, '\0'), record);
     }));
   };
   overwrite(2, bad);
