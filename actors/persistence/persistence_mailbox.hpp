@@ -113,7 +113,7 @@ struct refused {
 struct note_running {
   lease_id lease = 0;
   version_record so_far;
-  std::string segment;  ///< as commit_turn's, up to here; empty: not known
+  std::string segment{};  ///< as commit_turn's, up to here; empty: not known
 };
 /// The turn is over. Answered by turn_committed, after the log has it as safely as was asked (or by refused, when
 /// neither disk nor memory takes it). `version.id`, `parent`, `total_tokens` and `history` are filled in by the actor,

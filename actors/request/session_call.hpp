@@ -24,7 +24,7 @@ struct session_question {
   /// How the answer is told.
   std::function<plain_answer(persistence::answer_body& answer)> tell;
   /// Refusals that are told in other words; may be empty.
-  std::function<std::optional<plain_answer>(const error& why)> refuse;
+  std::function<std::optional<plain_answer>(const error& why)> refuse{};
   bool takes_file = false;  ///< the body is a file, however long
 };
 

@@ -147,13 +147,13 @@ BOOST_AUTO_TEST_CASE(a_reader_that_pauses_gets_its_text_later_and_holds_nobody_u
   BOOST_TEST(fast.wrong_texts() == 0u);
 
   // Two who want both slots: the paused one's state must be out of the way.
-  fast.add(2, 2000);
+  fast.add(2, 6000);
   fast.run();
   BOOST_TEST(fast.whole() == 102u);
   const server_counters paused =
       server.wait_for([](const server_counters& c) { return c.parked == 1 && c.slots_used == 0; });
   BOOST_TEST(paused.running == 1u);
-  BOOST_TEST(paused.generated < 100 * 200 + 2 * 2000 + long_answer);
+  BOOST_TEST(paused.generated < 100 * 200 + 2 * 6000 + long_answer);
   BOOST_TEST(server.counters().generated == paused.generated);
 
   slow.read_on(0);
