@@ -11,7 +11,7 @@ storage::state_type stored_state_type(const config::config& c) {
 
 result<opened_store> open_store(const config::config& c, const opened_engine& opened) {
   storage::database_options options;
-  options.directory = c.server.state_dir;
+  if (!c.server.state_dir.empty()) options.directory = storage::database_directory(c.server.state_dir);
   auto database = storage::database::open(options);
   if (!database) return database.error();
   opened_store store;
