@@ -307,7 +307,7 @@ describe('sessions on the fake engine', () => {
     const list = () => spawnSync(binary, ['state', 'list', '--state-dir', state_dir, '--json'], { encoding: 'utf8' });
     const locked = list();
     assert.notEqual(locked.status, 0);
-    assert.match(locked.stderr, /another process/);
+    assert.match(locked.stderr, /a server runs/);
     assert.equal((await server.stop()).code, 0);
     const listed = list();
     assert.equal(listed.status, 0, listed.stderr);
