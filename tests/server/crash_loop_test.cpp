@@ -11,9 +11,9 @@
 #include <thread>
 #include <vector>
 
-#include "tests/server/scratch_directory.hpp"
 #include "tests/server/server_process.hpp"
 #include "tests/server/session_writer.hpp"
+#include "tests/support/oracle.hpp"
 #include "tests/support/random_cases.hpp"
 
 using namespace skein::test;
@@ -72,14 +72,14 @@ class writing {
 BOOST_AUTO_TEST_CASE(no_turn_that_was_reported_durable_is_lost_torn_reordered_or_mixed) {
   const std::size_t lives = full() ? 10'000 : 200;
   random_cases random;
-  const scratch_directory directory;
+  const temporary_folder directory;
   std::vector<session_writer> sessions;
   for (std::size_t i = 0; i < writers; ++i) sessions.emplace_back("writer-" + std::to_string(i));
   outcomes all;
   std::chrono::duration<double> slowest{};
 
   for (std::size_t life = 0; life < lives; ++life) {
-    server_process server(SKEIN_PROGRAM, {"--device", "fake", "--state-dir", directory.path(), "--set",
+    server_process server(SKEIN_PROGRAM, {"--device", "fake", "--state-dir", directory.path().string(), "--set",
                                           "engine.slots=16", "--set", "engine.fake_tick_us=100"});
     for (session_writer& s : sessions) {
       const auto begin = std::chrono::steady_clock::now();

@@ -10,9 +10,9 @@
 #include <thread>
 #include <vector>
 
-#include "tests/server/scratch_directory.hpp"
 #include "tests/server/server_process.hpp"
 #include "tests/support/http_client.hpp"
+#include "tests/support/oracle.hpp"
 #include "tests/support/random_cases.hpp"
 
 using namespace skein::test;
@@ -104,10 +104,10 @@ void stop(server_process& server) {
 
 BOOST_AUTO_TEST_CASE(thousands_of_sessions_rest_on_disk_and_any_of_them_goes_on) {
   const std::size_t sessions = session_count();
-  const scratch_directory directory;
+  const temporary_folder directory;
   std::size_t before = 0, after = 0;
   {
-    server_process server(SKEIN_PROGRAM, settings(directory.path()));
+    server_process server(SKEIN_PROGRAM, settings(directory.path().string()));
     turn(server.port(), "warm-up", "hello");
     before = server.resident_bytes();
     std::vector<std::thread> threads;
@@ -125,7 +125,7 @@ BOOST_AUTO_TEST_CASE(thousands_of_sessions_rest_on_disk_and_any_of_them_goes_on)
     stop(server);
   }
 
-  server_process server(SKEIN_PROGRAM, settings(directory.path()));
+  server_process server(SKEIN_PROGRAM, settings(directory.path().string()));
   const std::vector<std::string> ids = listed(server.port());
   BOOST_TEST(ids.size() == sessions + 1);
   BOOST_TEST(std::ranges::is_sorted(ids));
@@ -147,7 +147,7 @@ BOOST_AUTO_TEST_CASE(thousands_of_sessions_rest_on_disk_and_any_of_them_goes_on)
   const std::size_t at_end = server.resident_bytes();
   stop(server);
 
-  const std::uintmax_t on_disk = bytes_in(directory.path());
+  const std::uintmax_t on_disk = bytes_in(directory.path().string());
   BOOST_TEST_MESSAGE(sessions << " sessions of " << state_bytes << " bytes of state: " << on_disk / mib
                               << " MiB on disk; resident " << before / mib << " MiB at first, " << after / mib
                               << " MiB with all written, " << at_end / mib << " MiB after the restart");
