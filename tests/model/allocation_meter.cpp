@@ -2,18 +2,26 @@
 
 #include <malloc.h>
 
-#include <algorithm>
+#include <atomic>
 #include <cstdlib>
 #include <new>
 
 namespace {
-std::size_t held = 0, peak = 0;
+
+std::atomic<std::size_t> held = 0, peak = 0;
+
+void count(std::size_t bytes) noexcept {
+  const std::size_t now = held += bytes;
+  std::size_t most = peak;
+  while (most < now && !peak.compare_exchange_weak(most, now)) {
+  }
 }
+
+}  // namespace
 
 void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
   void* const memory = std::malloc(bytes == 0 ? 1 : bytes);
-  held += memory ? malloc_usable_size(memory) : 0;
-  peak = std::max(peak, held);
+  count(memory ? malloc_usable_size(memory) : 0);
   return memory;
 }
 void* operator new(std::size_t bytes) {
@@ -28,7 +36,7 @@ void operator delete(void* memory, std::size_t) noexcept { operator delete(memor
 
 namespace skein::test {
 
-allocation_meter::allocation_meter() : held_before_(held) { peak = held; }
+allocation_meter::allocation_meter() : held_before_(held) { peak = held_before_; }
 std::size_t allocation_meter::peak_bytes() const { return peak - held_before_; }
 
 }  // namespace skein::test

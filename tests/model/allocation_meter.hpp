@@ -4,7 +4,7 @@
 namespace skein::test {
 
 /// Measures the most memory that was taken with `new` at one time while the object lives, beyond what was held when it
-/// was made. One at a time, one thread. The program that links it counts all its `new` and `delete`.
+/// was made, by whichever thread. One at a time. The program that links it counts all its `new` and `delete`.
 class allocation_meter {
  public:
   allocation_meter();
