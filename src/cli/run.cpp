@@ -40,6 +40,7 @@ struct runner {
   int operator()(const inspect_command& what) const { return done(inspect(what)); }
   int operator()(const state_command& what) const { return done(state(what)); }
   int operator()(const bench_engine_command& what) const { return done(bench_engine(what)); }
+  int operator()(const bench_serve_command& what) const { return done(bench_serve(what)); }
 };
 
 }  // namespace
