@@ -158,6 +158,13 @@ struct drain_settings {
   std::uint64_t timeout_ms = 30'000;  ///< after SIGTERM: running answers may finish; then they are ended
 };
 
+/// Chat answers that were interrupted by /v1/server/pause.
+struct pause_settings {
+  std::uint32_t requests_max = 64;    ///< kept at a time; one more takes the oldest one's place; 0: none can be paused
+  std::uint32_t tokens_max = 65'536;  ///< of one, prompt and answer; a longer one cannot be paused
+  std::uint64_t age_max_s = 3600;     ///< after that it is forgotten
+};
+
 /// Defaults of one model for requests that leave things open; all live. Section `[models."name"]`.
 struct model_defaults {
   // a chat request that names no sampler field
@@ -195,6 +202,7 @@ struct config {
   model_settings model;
   log_settings log;
   drain_settings drain;
+  pause_settings pause;
   /// By model name; absent: model_defaults{}.
   std::map<std::string, model_defaults, std::less<>> models{{"skein-demo", demo_defaults()}};
 };

@@ -106,6 +106,11 @@ row drain(const char* name, std::string_view help) {
       .changes_live();
 }
 
+template <auto Field>
+row pause(const char* name, double high, std::string_view help) {
+  return setting<&config::pause, Field>(std::string("pause.") + name, help).range(0, high);
+}
+
 bool is_number(std::string_view text) {
   return !text.empty() && text.size() <= 4 &&
          std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
@@ -360,6 +365,14 @@ std::vector<key> make_keys() {
                                        "Milliseconds after SIGTERM in which new requests still get an answer, 503."),
       drain<&drain_settings::timeout_ms>("timeout_ms",
                                          "Milliseconds after SIGTERM in which running answers may finish."),
+
+      pause<&pause_settings::requests_max>(
+          "requests_max", 65536,
+          "Chat answers interrupted by /v1/server/pause that are kept; one more takes the oldest one's place; 0: none "
+          "can be paused."),
+      pause<&pause_settings::tokens_max>("tokens_max", 16'777'216,
+                                         "Tokens of one, prompt and answer; a longer one cannot be paused."),
+      pause<&pause_settings::age_max_s>("age_max_s", 2'592'000, "Seconds after which one is forgotten."),
   };
 }
 

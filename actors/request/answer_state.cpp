@@ -32,7 +32,7 @@ answer_state::answer_state(prepared_call call, const served_model& model, protoc
 }
 
 std::vector<token_id> answer_state::give_prompt(std::uint32_t prompt) {
-  return call_.request.echo ? call_.prompts[prompt] : std::move(call_.prompts[prompt]);
+  return call_.request.echo || call_.pause_tokens_max > 0 ? call_.prompts[prompt] : std::move(call_.prompts[prompt]);
 }
 
 answer_state::row_state& answer_state::at(std::uint32_t prompt, std::uint32_t row) {
@@ -74,7 +74,7 @@ bool answer_state::on_token(std::uint32_t prompt, std::uint32_t row, token_id to
     return true;
   }
   r.text.push(token, logprobs);
-  if (is_kept()) kept_.drawn.push_back(token);
+  keep(token);
   if (r.text.stopped()) {
     answer_end end;
     end.stop_reason = *r.text.stopped();
@@ -123,6 +123,16 @@ void answer_state::on_row_finished(std::uint32_t prompt, std::uint32_t row, fini
   end_row(prompt, row, std::move(end));
 }
 
+void answer_state::stop(std::string_view why) {
+  for (std::uint32_t i = 0; i < rows_.size(); ++i) {
+    if (rows_[i].over) continue;
+    answer_end end = std::move(rows_[i].end);
+    end.reason = finish_reason::stop;
+    end.administrative = protocol::administrative_stop{std::string(why), request_name_};
+    end_row(i / call_.rows_per_prompt(), i % call_.rows_per_prompt(), std::move(end));
+  }
+}
+
 // ---------------------------------------------------------------- streams
 
 /// What comes before a row's first text: the role of a chat answer, the echoed prompt of a completion.
@@ -162,6 +172,16 @@ void answer_state::keep(const row_text::piece& piece) {
   if (!is_kept()) return;
   kept_.reasoning += piece.reasoning;
   kept_.content += piece.content;
+}
+
+/// For sessions, or to go on after a pause: that ends where the tokens are too many to be kept.
+void answer_state::keep(token_id token) {
+  if (!is_kept() && call_.pause_tokens_max == 0) return;
+  kept_.drawn.push_back(token);
+  if (is_kept() || prompt_tokens_ + kept_.drawn.size() <= call_.pause_tokens_max) return;
+  call_.pause_tokens_max = 0;
+  kept_.drawn = {};
+  call_.prompts.front() = {};
 }
 
 void answer_state::end_row(std::uint32_t prompt, std::uint32_t row, answer_end end) {

@@ -27,6 +27,9 @@ class answer_state {
                               const sampling::token_logprobs* logprobs);
   void on_row_finished(std::uint32_t prompt, std::uint32_t row, device::finish_cause cause);
 
+  /// Ends every row that still runs, on an operator's word.
+  void stop(std::string_view why);
+
   /// Every row has ended.
   [[nodiscard]] bool over() const { return rows_left_ == 0; }
   /// SSE text that became ready since the last call; ends with "[DONE]" when over, for sessions when concluded. Streams
@@ -35,7 +38,7 @@ class answer_state {
   /// The whole answer; once, when over.
   [[nodiscard]] std::string body();
 
-  /// Sessions: what the row has become. Its text is decided when it is over.
+  /// Sessions, and what may be paused: what the row has become. Its text is decided when it is over.
   struct kept_row {
     std::vector<token_id> drawn;      ///< without the stop id
     std::uint64_t visible_bytes = 0;  ///< of their text: row_text::visible_bytes
@@ -51,7 +54,7 @@ class answer_state {
   void conclude(protocol::session_note note);
 
   [[nodiscard]] const prepared_call& call() const { return call_; }
-  /// The tokens of a prompt, for the device; once. The answer keeps them only to echo them.
+  /// The tokens of a prompt, for the device; once. The answer keeps them only to echo them or to go on after them.
   [[nodiscard]] std::vector<token_id> give_prompt(std::uint32_t prompt);
   [[nodiscard]] protocol::token_usage usage() const;
   /// Sessions and prefixes: what counts as prompt, and how much of it did not have to be read.
@@ -86,6 +89,7 @@ class answer_state {
   [[nodiscard]] bool is_kept() const { return call_.request.session.has_value(); }
   void collect(row_state& r);
   void keep(const row_text::piece& piece);
+  void keep(token_id token);
   void send_end(std::uint32_t prompt, std::uint32_t row);
   [[nodiscard]] const protocol::session_note* note() const { return note_ ? &*note_ : nullptr; }
 

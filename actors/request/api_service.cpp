@@ -8,7 +8,7 @@
 #include "actors/request/cors.hpp"
 #include "actors/request/health.hpp"
 #include "actors/request/route.hpp"
-#include "actors/request/tokenize_call.hpp"
+#include "actors/request/server_control.hpp"
 #include "actors/request/tuned_state_call.hpp"
 #include "protocol/http_error.hpp"
 #include "protocol/models_response.hpp"
@@ -66,6 +66,8 @@ const std::vector<api_service::route>& api_service::routes() {
       {"/readyz", get, &s::tell_probe<ready>, openai, true},
       {"/health", get, &s::tell_probe<health>, openai, true},
       {"/v1/health", get, &s::tell_probe<health>, openai, true},
+      {"/healthz", get, &s::tell_probe<healthz>, flat, true},
+      {"/healthcheck", get, &s::tell_probe<healthcheck>, flat, true},
       {"/version", get, &s::tell_version, openai, true},
 
       {"/v1/models", get, &s::tell_models},
@@ -85,8 +87,14 @@ const std::vector<api_service::route>& api_service::routes() {
 
       {"/v1/embeddings", post, &s::refuse_embeddings},
       {"/openai/v1/embeddings", post, &s::refuse_embeddings},
-      {"/tokenize", post, &s::tokenize<true>},
-      {"/detokenize", post, &s::tokenize<false>},
+      {"/tokenize", post, &s::tokenize<text_task::tokenize>},
+      {"/detokenize", post, &s::tokenize<text_task::detokenize>},
+      {"/v1/tokens/count", post, &s::tokenize<text_task::count>, flat},
+
+      {"/v1/server/status", get, &s::tell_status, flat},
+      {"/v1/server/stop", post, &s::control<order::stop>, flat, false, true},
+      {"/v1/server/pause", post, &s::control<order::pause>, flat, false, true},
+      {"/v1/server/resume", post, &s::resume, flat, false, true},
 
       {"/v1/sessions", get, &s::ask_sessions<of::list>},
       {"/v1/sessions/{}", get, &s::ask_sessions<of::describe>},
@@ -250,20 +258,39 @@ api_service::made_call api_service::refuse_embeddings(exchange& x) {
   return nullptr;
 }
 
-template <bool ToTokens>
+template <text_task Task>
 api_service::made_call api_service::tokenize(exchange& x) {
-  return std::make_unique<tokenize_call>(ToTokens, x.name, std::move(x.headers), context_, post_, std::move(x.out));
+  return std::make_unique<tokenize_call>(Task, x.plain(), context_, post_, std::move(x.out));
+}
+
+api_service::made_call api_service::tell_status(exchange& x) {
+  x.answer(200, server_status(*context_, x.authenticated && !context_->settings.password.empty()));
+  return nullptr;
+}
+
+template <order What>
+api_service::made_call api_service::control(exchange& x) {
+  return std::make_unique<server_control_call>(What, x.plain(), context_, post_, std::move(x.out));
 }
 
 template <api Shape, bool Branches>
 api_service::made_call api_service::generate(exchange& x) {
+  return begin_generation(x, Shape, Branches, false);
+}
+
+api_service::made_call api_service::resume(exchange& x) {
+  return begin_generation(x, api::chat_completions, false, true);
+}
+
+api_service::made_call api_service::begin_generation(exchange& x, api shape, bool branches, bool resumes) {
   if (context_->draining) {
     x.refuse({error_kind::unavailable, "the server is shutting down", ""});
     return nullptr;
   }
   call_origin origin;
-  origin.shape = Shape;
-  origin.branches = Branches;
+  origin.shape = shape;
+  origin.branches = branches;
+  origin.resumes = resumes;
   origin.errors = x.errors();
   origin.route = x.head.path;
   origin.request_name = x.name;

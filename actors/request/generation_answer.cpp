@@ -21,6 +21,8 @@ void generation_call::submit() {
   } else if (prefix_) {
     answer_->count_prompt(answer_->call().prompts.front().size(), prefix_->position());
   }
+  listed_->prompt_tokens = answer_->usage().prompt_tokens;
+  listed_->cached_tokens = answer_->usage().cached_tokens;
   for (std::uint32_t prompt = 0; prompt < answer_->call().prompts.size(); ++prompt)
     if (!submit_prompt(prompt)) return refuse(nobody_listens(*context_));
   // What was wanted and did not go to the device will never come.
@@ -76,6 +78,7 @@ void generation_call::on_event(std::uint32_t prompt, device::event& e) {
 
 void generation_call::on(std::uint32_t, device::admitted& e) {
   queued_ = std::max(queued_, e.queued);
+  listed_->admitted_at = context_->time->now().time_since_epoch().count();
   if (answer_->call().request.stream) begin_stream();
   answer_->on_admitted();
 }
@@ -91,7 +94,10 @@ void generation_call::on(std::uint32_t prompt, device::prompt_scored& e) {
 }
 
 void generation_call::on(std::uint32_t prompt, device::token& e) {
-  if (!first_token_) first_token_ = context_->time->now();
+  const steady_time now = context_->time->now();
+  if (!first_token_) listed_->first_token_at = (first_token_ = now)->time_since_epoch().count();
+  listed_->last_token_at = now.time_since_epoch().count();
+  ++listed_->generated_tokens;
   const bool over = answer_->on_token(prompt, e.row, e.id_of_token, e.logprobs.get());
   if (over && !turn_) hub_.tell(device::cancel_row{e.id, e.row});  // a session's row ends by settle
 }
@@ -196,6 +202,7 @@ void generation_call::gone(std::string_view why, unsigned status) {
 
 void generation_call::end_call(unsigned status, std::string_view how) {
   ended_ = true;
+  delist();
   over_.request_stop();
   memory_.reset();
   cancel_device_work();

@@ -20,6 +20,12 @@ std::mt19937_64& local_random() {
   return generator;
 }
 
+/// A single answer of a chat: what can be interrupted and go on later.
+bool pausable(const prepared_call& call) {
+  const auto& request = call.request;
+  return request.shape == protocol::api::chat_completions && call.rows_per_prompt() == 1 && !request.sampling.logprobs;
+}
+
 }  // namespace
 
 generation_call::generation_call(call_origin origin, std::shared_ptr<const service_context> context, request_hub& hub,
@@ -33,6 +39,7 @@ generation_call::generation_call(call_origin origin, std::shared_ptr<const servi
       serial_(hub.enter(*this)) {}
 
 generation_call::~generation_call() {
+  delist();
   cancel_device_work();
   leave_session();
   hub_.close_ticket(ticket_.number);
@@ -113,6 +120,7 @@ void generation_call::parse(std::shared_ptr<const std::string> text) {
 
 result<generation_call::parsed_call> generation_call::read(const std::string& text, const call_origin& origin,
                                                            const service_context& context) {
+  if (origin.resumes) return read_resumed(text, context);
   const auto parse = [&]() -> result<protocol::generation_request> {
     const auto& limits = context.settings.limits;
     switch (origin.shape) {
@@ -124,7 +132,7 @@ result<generation_call::parsed_call> generation_call::read(const std::string& te
   };
   auto request = parse();
   if (!request) return request.error();
-  parsed_call call{std::move(*request), std::nullopt};
+  parsed_call call{std::move(*request), std::nullopt, std::nullopt};
   if (!call.request.session) return call;
   if (auto ok = protocol::read_session_headers(origin.if_match, origin.request_key, *call.request.session); !ok)
     return ok.error();
@@ -149,6 +157,8 @@ void generation_call::parsed(result<parsed_call> call) {
   if (!call) return refuse(call.error());
   request_ = std::move(call->request);
   turn_ = std::move(call->turn);
+  resumed_ = std::move(call->resumed);
+  enlist();
   if (!choose_beginning() || !hold(text_bytes(*request_))) return;
   turn_ ? open_session() : tokenise();
 }
@@ -166,7 +176,7 @@ bool generation_call::choose_beginning() {
     refuse({error_kind::not_found, "there is no model '" + request_->model + "'", "model"});
     return false;
   }
-  tuned_ = std::move(chosen->state);
+  tuned_ = resumed_ ? resumed_->tuned : std::move(chosen->state);
   if (!tuned_) return true;
   if (tuned_->temperature && !request_->temperature_named) request_->sampling.temperature = *tuned_->temperature;
   if (tuned_->top_p && !request_->top_p_named) request_->sampling.top_p = *tuned_->top_p;
@@ -194,12 +204,17 @@ void generation_call::prepared(result<prepared_call> call) {
     }
     turn_->set_prompt(call->prompts.front());
   }
-  const std::size_t copies = turn_ ? 2 : 0;  // of the prompt: for notes and for the log
+  if (resumed_) call->form = resumed_->form;
+  const pause_limits& pauses = context_->requests->limits();
+  if (!turn_ && pauses.requests_max > 0 && pausable(*call)) call->pause_tokens_max = pauses.tokens_max;
+  // Of the prompt: for notes and for the log, or to go on after a pause.
+  const std::size_t copies = turn_ ? 2 : call->pause_tokens_max > 0 ? 1 : 0;
   if (!hold(held_bytes(*call) + copies * call->prompts.front().size() * sizeof(token_id))) return;
   if (!call->request.seed_given) call->request.sampling.seed = local_random()();
   auto head = make_head(call->request);
   answer_.emplace(std::move(*call), context_->model, std::move(head), origin_.request_name);
   if (turn_) answer_->continue_after(turn_->earlier_answer());
+  if (resumed_) answer_->continue_after(resumed_->answered);
   find_prefix();
 }
 

@@ -28,6 +28,7 @@ struct call_origin {
   steady_time received{};
   bool branches = false;  ///< native: as parse_state_request
   protocol::error_style errors = protocol::error_style::openai;
+  bool resumes = false;               ///< the body names a paused request, see request_register
   std::string if_match, request_key;  ///< header fields If-Match and Idempotency-Key, as sent
 };
 
@@ -64,6 +65,7 @@ class generation_call final : public connection::http_call, public device_client
   struct parsed_call {
     protocol::generation_request request;
     std::optional<session_turn> turn;
+    std::optional<paused_request> resumed;
   };
   /// What the persistence actor owes an answer to.
   enum class question : std::uint8_t { none, session, prefix, commit };
@@ -97,6 +99,13 @@ class generation_call final : public connection::http_call, public device_client
   void settle_turn();
   void leave_session();
 
+  void enlist();
+  void delist();
+  bool obey(order what);
+  [[nodiscard]] bool may_pause() const;
+  void keep_paused();
+  [[nodiscard]] static result<parsed_call> read_resumed(const std::string& text, const service_context& context);
+
   void on(std::uint32_t prompt, device::admitted& e);
   void on(std::uint32_t prompt, device::rejected& e);
   void on(std::uint32_t prompt, device::prompt_scored& e);
@@ -127,8 +136,10 @@ class generation_call final : public connection::http_call, public device_client
   std::optional<session_turn> turn_;
   std::optional<prefix_use> prefix_;
   std::optional<tuned_state> tuned_;
-  bool leased_ = false;      // the session waits for this turn
-  bool unfinished_ = false;  // the version that was committed
+  std::optional<paused_request> resumed_;    // what this call goes on with
+  std::shared_ptr<running_request> listed_;  // in the register, while it runs
+  bool leased_ = false;                      // the session waits for this turn
+  bool unfinished_ = false;                  // the version that was committed
   std::optional<answer_state> answer_;
   std::vector<request_id> ids_;  // by prompt, of what the device may still run
   bool streaming_ = false;       // status and headers are out

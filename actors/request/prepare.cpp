@@ -35,7 +35,7 @@ std::size_t prompt_count(const generation_request& request) { return is_chat(req
 /// The text of a call's one prompt where it is rendered, or new to a session.
 std::optional<protocol::fed_text> take_fed(generation_request& request, const protocol::model_preset& preset) {
   if (request.to_feed) return std::exchange(request.to_feed, std::nullopt);
-  if (!is_chat(request)) return std::nullopt;
+  if (!is_chat(request) || !request.prompts.empty()) return std::nullopt;  // one that goes on has its tokens
   return protocol::text_to_feed(protocol::render_turns(request.messages, request.think, preset), 0);
 }
 
