@@ -152,6 +152,25 @@ BOOST_AUTO_TEST_CASE(the_remaining_commands) {
   for (const char* shape : {"512", "1x", "x1", "0x4", "1x2x3", "65536x65536"})
     refusal({"bench", "engine", "--random", "0.4b", "--prefill", shape});
   refusal({"bench", "engine", "--random", "0.4b", "--batches", "0"});
+
+  const auto serve = parsed<cli::bench_serve_command>({"bench", "serve", "--url", "http://h:1", "--request-rate", "4",
+                                                       "--num-prompts", "1200", "--input-len", "9", "--output-mean",
+                                                       "50", "--output-sigma", "0.1", "--seed", "7", "--timeout", "3"});
+  BOOST_TEST(serve.url == "http://h:1");
+  BOOST_TEST(serve.plan.rate == 4);
+  BOOST_TEST(serve.plan.prompts == 1200u);
+  BOOST_TEST(serve.plan.input.fixed == 9u);
+  BOOST_TEST(serve.plan.output.fixed == 0u);
+  BOOST_TEST(serve.plan.output.mean == 50);
+  BOOST_TEST(serve.plan.output.sigma == 0.1);
+  BOOST_TEST(serve.plan.seed == 7u);
+  BOOST_TEST(serve.timeout_s == 3);
+  refusal({"bench", "serve", "--request-rate", "0"});
+  refusal({"bench", "serve", "--concurrency", "-1"});
+  refusal({"bench", "serve", "--input-len", "0"});
+  refusal({"bench", "serve", "--output-mean", "0.5"});
+  refusal({"bench", "serve", "--url", "http://h", "--unix-socket", "s"});
+  refusal({"bench", "serve", "--chat", "--vocab-size", "9"});
   refusal({"bench", "engine", "--random", "0.4b", "--model", "m"});
   BOOST_TEST(parsed<cli::check_config_command>({"check-config", "--config", "f"}).configuration.file == "f");
   refusal({});
