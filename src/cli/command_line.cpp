@@ -360,8 +360,9 @@ std::optional<error> not_a_command(const CLI::App& app, const std::vector<std::s
 }  // namespace
 
 result<command> parse_command_line(std::span<const std::string> arguments) {
-  auto modern = modern_arguments({arguments.begin(), arguments.end()});
-  if (!modern) return modern.error();
+  auto words = modern_arguments({arguments.begin(), arguments.end()});
+  if (!words) return words.error();
+  auto* const modern = &words->arguments;
 
   CLI::App app("RWKV inference server", "skein");
   app.require_subcommand(1);
@@ -381,6 +382,7 @@ result<command> parse_command_line(std::span<const std::string> arguments) {
   try {
     std::reverse(modern->begin(), modern->end());  // the order in which CLI11 takes them
     app.parse(*modern);
+    if (auto* serve = std::get_if<serve_command>(&chosen)) serve->remarks = std::move(words->remarks);
     return chosen;
   } catch (const CLI::Success& wish) {
     std::ostringstream text, unused;

@@ -23,7 +23,8 @@ struct print_text {
 
 struct serve_command {
   config::sources configuration;
-  bool dump_config = false;  ///< print the merged configuration and leave
+  bool dump_config = false;          ///< print the merged configuration and leave
+  std::vector<std::string> remarks;  ///< what flags of older servers asked for and do not get, for the log
 };
 
 struct check_config_command {

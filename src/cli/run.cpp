@@ -25,6 +25,7 @@ struct runner {
     if (!merged.faults.empty()) return report_faults(merged);
     if (what.dump_config) return print_settings(merged);
     log::start(log_options(merged.settings.log));
+    for (const auto& remark : what.remarks) log::warning("an old flag", {{"remark", remark}});
     const auto ended = serve(merged.settings);
     log::stop();
     return done(ended);
