@@ -42,7 +42,6 @@ class api_service final : public connection::http_service {
   made_call refuse_embeddings(exchange& x);
   template <bool ToTokens>
   made_call tokenize(exchange& x);
-  template <protocol::api Shape, bool Branches = false>
   made_call generate(exchange& x);
   template <session_question (*Question)(const session_routes::route_input&)>
   made_call ask_sessions(exchange& x);
