@@ -176,6 +176,8 @@ std::vector<key> make_keys() {
           .flag({"--password-file"}),
       server<&s::json_password>("json_password", "Also accept the password as the JSON field password of the body.")
           .changes_live(),
+      server<&s::open_translation>("open_translation", "Let anybody translate, where all else needs the password.")
+          .changes_live(),
       server<&s::allow_unauthenticated>("allow_unauthenticated", "Serve beyond loopback without a password.")
           .flag({"--allow-unauthenticated"}),
       server<&s::state_dir>("state_dir", "Folder for sessions and states; empty: they are in memory alone.")
@@ -237,6 +239,8 @@ std::vector<key> make_keys() {
                              "Requests that wait for a slot; further ones are refused at once."),
       queue<&q::waiting_per_client_max>("waiting_per_client_max", 0, limits::waiting_max,
                                         "Waiting requests of one client (its key or address)."),
+      queue<&q::prompts_waiting_max>("prompts_waiting_max", 1, limits::waiting_max,
+                                     "Prompts of one request that wait for slots at a time; the others follow them."),
       queue<&q::bytes_max>("bytes_max", 1024, limits::memory_bytes_max,
                            "Bytes of all requests that wait or run: bodies that are being read, tokens of prompts."),
       queue<&q::turn_tokens>("turn_tokens", 1, u32_max,

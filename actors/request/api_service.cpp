@@ -17,7 +17,6 @@ namespace skein::request {
 namespace {
 
 using connection::header_list;
-using protocol::api;
 using protocol::error_style;
 
 bool printable(std::string_view text) {
@@ -54,6 +53,7 @@ struct api_service::route {
   error_style errors = error_style::openai;
   bool open = false;           ///< needs no password
   bool body_may_tell = false;  ///< the password may stand in the body
+  const protocol::dialect* dialect = nullptr;  ///< of generating routes
 };
 
 const std::vector<api_service::route>& api_service::routes() {
@@ -61,6 +61,10 @@ const std::vector<api_service::route>& api_service::routes() {
   namespace of = session_routes;
   constexpr std::string_view get = "GET, HEAD", post = "POST";
   constexpr auto openai = error_style::openai, flat = error_style::flat, detail = error_style::detail;
+  namespace dialects = protocol::dialects;
+  const auto speaks = [](std::string_view path, const protocol::dialect& d) -> route {
+    return {path, post, &s::generate, d.errors, false, true, &d};
+  };
   static const std::vector<route> table{
       {"/livez", get, &s::tell_probe<live>, openai, true},
       {"/readyz", get, &s::tell_probe<ready>, openai, true},
@@ -76,14 +80,20 @@ const std::vector<api_service::route>& api_service::routes() {
       {"/v1/models/{*}", get, &s::tell_model},
       {"/openai/v1/models/{*}", get, &s::tell_model},
 
-      {"/v1/chat/completions", post, &s::generate<api::chat_completions>, openai, false, true},
-      {"/openai/v1/chat/completions", post, &s::generate<api::chat_completions>, openai, false, true},
-      {"/chat/completions", post, &s::generate<api::chat_completions>, openai, false, true},
-      {"/v1/completions", post, &s::generate<api::completions>, openai, false, true},
-      {"/openai/v1/completions", post, &s::generate<api::completions>, openai, false, true},
-      {"/completions", post, &s::generate<api::completions>, openai, false, true},
-      {"/state/chat/completions", post, &s::generate<api::native>, flat, false, true},
-      {"/multi_state/chat/completions", post, &s::generate<api::native, true>, flat, false, true},
+      speaks("/v1/chat/completions", dialects::chat_or_batch),
+      speaks("/openai/v1/chat/completions", dialects::chat),
+      speaks("/v1/completions", dialects::text_or_chat),
+      speaks("/openai/v1/completions", dialects::completions),
+      speaks("/chat/completions", dialects::infer_chat),
+      speaks("/completions", dialects::infer_completions),
+      speaks("/v2/chat/completions", dialects::batch_v2),
+      speaks("/v3/chat/completions", dialects::batch_v3),
+      speaks("/big_batch/completions", dialects::big_batch),
+      speaks("/v1/batch/completions", dialects::single_events),
+      speaks("/FIM/v1/batch-FIM", dialects::fill_in),
+      speaks("/translate/v1/batch-translate", dialects::translate),
+      speaks("/state/chat/completions", dialects::state),
+      speaks("/multi_state/chat/completions", dialects::multi_state),
 
       {"/v1/embeddings", post, &s::refuse_embeddings},
       {"/openai/v1/embeddings", post, &s::refuse_embeddings},
@@ -94,7 +104,7 @@ const std::vector<api_service::route>& api_service::routes() {
       {"/v1/server/status", get, &s::tell_status, flat},
       {"/v1/server/stop", post, &s::control<order::stop>, flat, false, true},
       {"/v1/server/pause", post, &s::control<order::pause>, flat, false, true},
-      {"/v1/server/resume", post, &s::resume, flat, false, true},
+      speaks("/v1/server/resume", dialects::resume),
 
       {"/v1/sessions", get, &s::ask_sessions<of::list>},
       {"/v1/sessions/{}", get, &s::ask_sessions<of::describe>},
@@ -190,7 +200,8 @@ api_service::made_call api_service::accept(const connection::request_head& head,
 /// Whether who asks has the password, or may still bring it in the body.
 bool api_service::admit(exchange& x) {
   const auto& settings = context_->settings;
-  x.authenticated = settings.password.empty();
+  const bool opened = x.way && x.way->dialect && x.way->dialect->may_be_open && settings.open_translation;
+  x.authenticated = settings.password.empty() || opened;
   if (x.authenticated || (x.way && x.way->open)) return true;
   const steady_time now = context_->time->now();
   const credentials given = check_header(x.head, settings.password);
@@ -273,24 +284,13 @@ api_service::made_call api_service::control(exchange& x) {
   return std::make_unique<server_control_call>(What, x.plain(), context_, post_, std::move(x.out));
 }
 
-template <api Shape, bool Branches>
 api_service::made_call api_service::generate(exchange& x) {
-  return begin_generation(x, Shape, Branches, false);
-}
-
-api_service::made_call api_service::resume(exchange& x) {
-  return begin_generation(x, api::chat_completions, false, true);
-}
-
-api_service::made_call api_service::begin_generation(exchange& x, api shape, bool branches, bool resumes) {
   if (context_->draining) {
     x.refuse({error_kind::unavailable, "the server is shutting down", ""});
     return nullptr;
   }
   call_origin origin;
-  origin.shape = shape;
-  origin.branches = branches;
-  origin.resumes = resumes;
+  origin.dialect = x.way->dialect;
   origin.errors = x.errors();
   origin.route = x.head.path;
   origin.request_name = x.name;

@@ -43,15 +43,12 @@ class api_service final : public connection::http_service {
   made_call refuse_embeddings(exchange& x);
   template <text_task Task>
   made_call tokenize(exchange& x);
-  template <protocol::api Shape, bool Branches = false>
   made_call generate(exchange& x);
   template <session_question (*Question)(const session_routes::route_input&)>
   made_call ask_sessions(exchange& x);
   made_call tell_status(exchange& x);
   template <order What>
   made_call control(exchange& x);
-  made_call resume(exchange& x);
-  made_call begin_generation(exchange& x, protocol::api shape, bool branches, bool resumes);
   template <bool Load>
   made_call change_states(exchange& x);
   [[nodiscard]] std::vector<protocol::model_card> model_cards() const;

@@ -9,12 +9,9 @@ namespace skein::request {
 namespace {
 
 std::string endpoint_of(const call_origin& origin, const protocol::generation_request& request) {
-  if (origin.resumes) return "server.resume";
-  switch (request.shape) {
-    case protocol::api::chat_completions: return "chat.completions";
-    case protocol::api::completions: return "completions";
-    case protocol::api::native: break;
-  }
+  if (origin.dialect == &protocol::dialects::resume) return "server.resume";
+  if (request.chat) return "chat.completions";
+  if (request.prompt_field == "prompt") return "completions";
   return request.session ? "state.chat.completions" : "batch.completions";
 }
 
@@ -47,7 +44,7 @@ bool generation_call::obey(order what) {
   bool kept = false;
   guarded([&] {
     if (listed_->admitted_at == 0) return refuse({error_kind::conflict, "Request cancelled", ""});
-    kept = what == order::pause && may_pause();
+    kept = what == order::pause && answer_->call().pause_tokens_max > 0;
     answer_->stop(kept ? "paused" : "admin_stop");
     if (kept) keep_paused();
     write_ready();
@@ -55,8 +52,12 @@ bool generation_call::obey(order what) {
   return kept || what == order::stop;
 }
 
-/// A single chat answer whose tokens were not too many to be kept.
-bool generation_call::may_pause() const { return answer_->call().pause_tokens_max > 0; }
+/// A single answer of a chat without a session, which has its own way to go on.
+bool generation_call::may_be_paused(const prepared_call& call) const {
+  const bool chat = call.request.chat || resumed_;
+  return chat && !turn_ && call.rows_per_prompt() == 1 && !call.request.sampling.logprobs &&
+         context_->requests->limits().requests_max > 0;
+}
 
 void generation_call::keep_paused() {
   const prepared_call& call = answer_->call();
@@ -96,6 +97,7 @@ result<generation_call::parsed_call> generation_call::read_resumed(const std::st
   if (paused->model_identity != context.model.card.identity)
     return error{error_kind::conflict, "the paused request belongs to another model", "model"};
   request.stream = true;
+  request.chat = false;  // its prompt is no conversation any more
   request.seed_given = true;
   request.prompts.push_back({"", std::move(paused->tokens), true});
   return parsed_call{std::move(request), std::nullopt, std::move(paused)};

@@ -39,12 +39,14 @@ struct service_settings {
   protocol::request_limits limits;
   std::string password;       ///< empty: no authentication
   bool json_password = true;  ///< also as the field `password` of a JSON body
+  bool open_translation = false;  ///< translation needs no password
   std::vector<std::string> cors_origins;
   std::uint64_t unauthenticated_body_bytes_max = 256 * 1024;  ///< of a body that may hold the password
   std::uint32_t outbound_bytes_max = 256 * 1024;
   std::size_t held_bytes_max = std::size_t{256} << 20;  ///< of all bodies that are being read and all prompts
   std::uint32_t inline_json_bytes_max = 1u << 20;       ///< longer bodies are parsed by the worker pool
   std::uint32_t inline_text_bytes_max = 64u << 10;      ///< longer prompts are tokenised by the worker pool
+  std::uint32_t prompts_waiting_max = 64;               ///< of one request that wait for slots at a time
   std::chrono::milliseconds queue_timeout{120'000};
   std::chrono::milliseconds total_timeout{3'600'000};
   std::chrono::milliseconds keep_alive{15'000};   ///< silence after which a stream gets a comment

@@ -9,11 +9,11 @@
 namespace skein::protocol {
 
 /// The id of {"request_id"?: id} (or "session_id"); empty when the body names none, or is empty. Errors as
-/// parse_completion.
+/// read_request.
 [[nodiscard]] result<std::string> parse_control(std::string_view body, const request_limits& limits);
 
 /// Takes max_tokens, chunk_size and sampler fields of a /resume into the request that goes on; what the body does not
-/// name stays as it is. Errors as parse_completion.
+/// name stays as it is. Errors as read_request.
 [[nodiscard]] result<void> read_resume(std::string_view body, const request_limits& limits,
                                        generation_request& request);
 

@@ -5,6 +5,7 @@
 
 #include "base/utf8.hpp"
 #include "protocol/chat_template.hpp"
+#include "protocol/dialect.hpp"
 #include "protocol/json_writer.hpp"
 #include "protocol/object_reader.hpp"
 
@@ -79,9 +80,9 @@ result<count_request> parse_count(std::string_view text, const model_preset& pre
     return made;
   });
   if (!request || !chat) return request;
-  const auto conversation = parse_chat_completion(text, preset, limits);
+  const auto conversation = read_request(text, dialects::chat, preset, limits).request;
   if (!conversation) return conversation.error();
-  request->text = render_chat(conversation->messages, conversation->think, preset);
+  request->text = render_chat(conversation->messages, conversation->think, conversation->style);
   return request;
 }
 

@@ -36,7 +36,7 @@ struct count_request {
   std::string text;
   bool return_tokens = false;
 };
-/// Errors as parse_chat_completion.
+/// Errors as read_request.
 [[nodiscard]] result<count_request> parse_count(std::string_view body, const model_preset& preset,
                                                 const request_limits& limits);
 /// {"tokens":2}, and "token_ids":[1,2] where they are wanted.
