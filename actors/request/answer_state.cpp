@@ -48,7 +48,7 @@ std::uint32_t answer_state::choice_index(std::uint32_t prompt, std::uint32_t row
 // ---------------------------------------------------------------- events
 
 void answer_state::on_admitted(std::uint32_t prompt) {
-  if (!call_.request.echo) std::vector<token_id>().swap(call_.prompts[prompt]);
+  if (!call_.request.echo && call_.pause_tokens_max == 0) std::vector<token_id>().swap(call_.prompts[prompt]);
   if (!call_.request.stream || !call_.request.chat) return;
   for (std::uint32_t row = 0; row < call_.rows_per_prompt(); ++row) begin_row(prompt, row);
 }
