@@ -181,7 +181,8 @@ void answer_state::write_deltas() {
   stream_ += writer.delta_events(head_, rows);
   deltas_.clear();
   for (const auto& of : ended_) stream_ += writer.end_event(head_, index(of), at(of.prompt, of.row).end, note());
-  if (!ended_.empty() && over()) stream_ += writer.last_events(head_, usage(), note());
+  ends_told_ += ended_.size();
+  if (!ended_.empty() && ends_told_ == rows_.size()) stream_ += writer.last_events(head_, usage(), note());
   ended_.clear();
 }
 

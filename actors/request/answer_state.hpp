@@ -119,6 +119,7 @@ class answer_state {
   std::string stream_;
   std::vector<waiting_delta> deltas_;
   std::vector<row_place> ended_;
+  std::size_t ends_told_ = 0;  // of rows
 };
 
 }  // namespace skein::request
