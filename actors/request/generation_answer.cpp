@@ -98,7 +98,9 @@ void generation_call::on(std::uint32_t prompt, device::admitted& e) {
   --waiting_;
   queued_ = std::max(queued_, e.queued);
   listed_->admitted_at = context_->time->now().time_since_epoch().count();
-  if (answer_->call().request.stream) begin_stream();
+  const auto& request = answer_->call().request;
+  if (request.stream && request.queue_events && prompt == 0) tell_queue();
+  if (request.stream) begin_stream();
   answer_->on_admitted(prompt);
 }
 
@@ -170,6 +172,7 @@ void generation_call::on_tick(steady_time now) {
   if (ended_ || !answer_) return;
   if (!to_run_.empty()) guarded([&] { submit_more(); });
   if (ended_ || !answer_->call().request.stream) return;
+  if (answer_->call().request.queue_events && listed_->admitted_at == 0) return guarded([&] { tell_queue(); });
   const steady_time since = streaming_ ? last_write_ : origin_.received;
   if (now - since < context_->settings.keep_alive) return;
   guarded([&] {

@@ -116,6 +116,7 @@ class generation_call final : public connection::http_call, public device_client
   bool obey(order what);
   [[nodiscard]] bool may_be_paused(const prepared_call& call) const;
   void keep_paused();
+  void tell_queue();
   [[nodiscard]] static result<parsed_call> read_resumed(const std::string& text, const service_context& context);
 
   void on(std::uint32_t prompt, device::admitted& e);

@@ -3,6 +3,8 @@
 
 #include "actors/request/generation_call.hpp"
 #include "protocol/control_request.hpp"
+#include "protocol/json_writer.hpp"
+#include "protocol/sse.hpp"
 
 /// The part of a generation call that others may see and interrupt.
 namespace skein::request {
@@ -78,6 +80,20 @@ void generation_call::keep_paused() {
   paused.model_identity = context_->model.card.identity;
   paused.since = context_->time->now();
   context_->requests->keep(std::move(paused));
+}
+
+/// An event about the queue, for those who asked for such.
+void generation_call::tell_queue() {
+  const auto place = context_->requests->place_of(*listed_);
+  std::string json;
+  protocol::json_writer out(json);
+  out.begin_object().key("object").value("queue.status");
+  out.key("status").value(place.position > 0 ? "queued" : "processing").key("ticket").value(place.ticket);
+  out.key("queue_position").value(place.position);
+  out.key("requests_ahead").value(place.position > 0 ? place.position - 1 : 0);
+  out.key("waiting_requests").value(place.waiting).end_object();
+  begin_stream();
+  write(protocol::sse_event(json));
 }
 
 /// The request of a body that names a paused one: streamed, as chat is, with the tokens as its prompt.

@@ -6,6 +6,7 @@ namespace skein::request {
 
 void request_register::enter(std::shared_ptr<running_request> request) {
   const std::lock_guard lock(mutex_);
+  request->ticket = ++entered_;
   running_.push_back(std::move(request));
 }
 
@@ -19,6 +20,17 @@ void request_register::leave(const std::shared_ptr<running_request>& request) {
 request_register::list request_register::running() const {
   const std::lock_guard lock(mutex_);
   return {running_.begin(), running_.end()};
+}
+
+request_register::place request_register::place_of(const running_request& request) const {
+  const std::lock_guard lock(mutex_);
+  place p{request.ticket};
+  for (const auto& r : running_) {
+    if (r->admitted_at != 0) continue;
+    ++p.waiting;
+    if (r.get() == &request) p.position = p.waiting;
+  }
+  return p;
 }
 
 std::shared_ptr<const running_request> request_register::last() const {

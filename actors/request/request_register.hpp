@@ -48,6 +48,7 @@ class running_request {
   std::atomic<std::int64_t> admitted_at{0}, first_token_at{0}, last_token_at{0};
   std::atomic<std::uint64_t> prompt_tokens{0}, cached_tokens{0}, generated_tokens{0};
   std::atomic<bool> stop_requested{false}, pause_requested{false}, finished{false};
+  std::atomic<std::uint64_t> ticket{0};  // of the register
 
  private:
   const facts what_;
@@ -76,6 +77,12 @@ struct pause_limits {
 /// All io threads share it; no lock is held for longer than it takes to copy some pointers.
 class request_register {
  public:
+  /// Where a request stands among those that wait for a slot; 0: it does not wait.
+  struct place {
+    std::uint64_t ticket = 0;  ///< counts all requests
+    std::size_t position = 0, waiting = 0;
+  };
+
   using list = std::vector<std::shared_ptr<running_request>>;
 
   explicit request_register(pause_limits limits = {}) : limits_(limits) {}
@@ -84,6 +91,7 @@ class request_register {
   void leave(const std::shared_ptr<running_request>& request);
   /// In the order in which they came.
   [[nodiscard]] list running() const;
+  [[nodiscard]] place place_of(const running_request& request) const;
   /// The one that ended last; null before any has.
   [[nodiscard]] std::shared_ptr<const running_request> last() const;
 
@@ -99,6 +107,7 @@ class request_register {
   const pause_limits limits_;
   mutable std::mutex mutex_;
   std::list<std::shared_ptr<running_request>> running_;
+  std::uint64_t entered_ = 0;
   std::shared_ptr<const running_request> last_;
   std::deque<paused_request> paused_;  // oldest first
 };

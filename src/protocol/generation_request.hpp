@@ -112,6 +112,7 @@ struct generation_request {
   bool stream = false;
   bool include_usage = false;
   std::uint32_t chunk_size = 1;  ///< tokens collected before an event
+  bool queue_events = false;     ///< a stream tells while it waits how many are before it
   std::string user;
   std::string state_name;  ///< tuned state to begin with; empty: the one that `model` names, if any
   bool temperature_named = false, top_p_named = false;  ///< else a tuned state's own defaults may count

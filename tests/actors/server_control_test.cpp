@@ -225,6 +225,29 @@ BOOST_AUTO_TEST_CASE(what_cannot_go_on_just_ends) {
   in(out->text, R"("stop_reason":"admin_stop")");
 }
 
+BOOST_AUTO_TEST_CASE(who_wants_to_know_is_told_of_the_queue) {
+  open("/v1/chat/completions", chat, "first");
+  auto first = std::exchange(call, nullptr);
+  open("/big_batch/completions", R"({"contents":["x"],"queue_events":true})");
+  hub.tick(time.now());
+  BOOST_TEST(out->text ==
+             "data: {\"object\":\"queue.status\",\"status\":\"queued\",\"ticket\":2,\"queue_position\":2,"
+             "\"requests_ahead\":1,\"waiting_requests\":2}\n\n");
+  admit(0);
+  hub.tick(time.now());
+  in(out->text, R"("queue_position":1,"requests_ahead":0,"waiting_requests":1})");
+  admit(1);
+  in(out->text, R"("status":"processing","ticket":2,"queue_position":0,"requests_ahead":0,"waiting_requests":0})");
+  const std::string told = out->text;
+  hub.tick(time.now());
+  BOOST_TEST(out->text == told);
+
+  open("/big_batch/completions", R"({"contents":["x"]})");
+  hub.tick(time.now());
+  admit(2);
+  BOOST_TEST(out->text.find("queue") == std::string::npos);
+}
+
 BOOST_AUTO_TEST_CASE(tokens_are_counted) {
   BOOST_TEST(ask("POST", "/v1/tokens/count", R"({"text":"abc","contents":["x"]})") == R"(200 {"tokens":3})");
   BOOST_TEST(ask("POST", "/v1/tokens/count", R"({"contents":["ab","c"],"return_tokens":true})") ==
