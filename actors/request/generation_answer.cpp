@@ -35,9 +35,9 @@ void generation_call::submit() {
 
 /// Of many prompts only some wait for slots at a time; the next follow as these get theirs.
 void generation_call::submit_more() {
-  while (!paused_ && !to_run_.empty() && waiting_ < context_->settings.prompts_waiting_max) {
+  while (!paused_ && !crowded_ && !to_run_.empty() && waiting_ < context_->settings.prompts_waiting_max) {
     if (!submit_prompt(to_run_.front())) {
-      if (running_ == 0) refuse(nobody_listens(*context_));
+      if (running_ == 0 && !begun_) refuse(nobody_listens(*context_));
       return;  // a later event or tick tries again
     }
     to_run_.pop_front();
@@ -96,6 +96,7 @@ void generation_call::on_event(std::uint32_t prompt, device::event& e) {
 
 void generation_call::on(std::uint32_t prompt, device::admitted& e) {
   --waiting_;
+  begun_ = true;
   queued_ = std::max(queued_, e.queued);
   listed_->admitted_at = context_->time->now().time_since_epoch().count();
   const auto& request = answer_->call().request;
@@ -107,9 +108,9 @@ void generation_call::on(std::uint32_t prompt, device::admitted& e) {
 void generation_call::on(std::uint32_t prompt, device::rejected& e) {
   --waiting_;
   prompt_over(prompt);
-  // A crowd need not end what has begun: the prompt waits here.
-  if (e.why.kind != error_kind::overloaded || running_ == 0) return refuse(e.why);
-  to_run_.push_front(prompt);
+  if (e.why.kind != error_kind::overloaded || !begun_) return refuse(e.why);
+  to_run_.push_front(prompt);  // a crowd need not end what has begun
+  crowded_ = true;
 }
 
 void generation_call::prompt_over(std::uint32_t prompt) {
@@ -170,6 +171,7 @@ void generation_call::writable() {
 
 void generation_call::on_tick(steady_time now) {
   if (ended_ || !answer_) return;
+  crowded_ = false;
   if (!to_run_.empty()) guarded([&] { submit_more(); });
   if (ended_ || !answer_->call().request.stream) return;
   if (answer_->call().request.queue_events && listed_->admitted_at == 0) return guarded([&] { tell_queue(); });

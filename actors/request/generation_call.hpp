@@ -158,6 +158,8 @@ class generation_call final : public connection::http_call, public device_client
   std::deque<std::uint32_t> to_run_;  // prompts that the device does not have yet
   std::uint32_t waiting_ = 0;         // prompts that wait for a slot
   std::uint32_t running_ = 0;         // prompts that the device has
+  bool begun_ = false;                // one of them got its slot
+  bool crowded_ = false;              // the device sent a prompt back; the next tick of the clock tries again
   bool streaming_ = false;       // status and headers are out
   bool paused_ = false;          // the reader is slow
   bool ended_ = false;           // the response is complete, or nobody is left to get it

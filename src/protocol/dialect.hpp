@@ -23,6 +23,8 @@ struct sampling_rules {
   /// temperature, top_p and top_k makes the others neutral.
   bool stands_alone = false;
   bool temperature_only = false;  ///< top_p, top_k, min_p and penalties are not read
+  /// The classic order (sampling_params::filters_first); of the penalties presence lasts, and frequency counts and decays.
+  bool classic = false;
 };
 
 struct dialect;

@@ -30,7 +30,9 @@ sampling_rules big_batch_rules(const model_preset&) {
 }
 
 sampling_rules infer_rules(const model_preset&) {
-  return {1.0f, 0.3f, 0, 0.5f, 0.5f, 0.996f, 1024, {"\n\nUser:"}, true};
+  sampling_rules rules{1.0f, 0.3f, 0, 0.5f, 0.5f, 0.996f, 1024, {"\n\nUser:"}, true};
+  rules.classic = true;
+  return rules;
 }
 
 sampling_rules infer_text_rules(const model_preset& p) {

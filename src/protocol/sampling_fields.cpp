@@ -63,7 +63,12 @@ void read_penalties(const object_reader& body, const sampling_rules& rules, samp
   const auto decay = alpha_decay ? alpha_decay : penalty_decay;
 
   const bool native_named = alpha_presence || alpha_frequency;
-  if (!native_named && (presence || frequency)) {
+  if (rules.classic) {
+    out.filters_first = true;
+    out.lasting_penalty = alpha_presence.value_or(presence.value_or(rules.alpha_presence));
+    out.first_penalty = out.repeat_penalty = alpha_frequency.value_or(frequency.value_or(rules.alpha_frequency));
+    out.penalty_decay = decay.value_or(rules.alpha_decay);
+  } else if (!native_named && (presence || frequency)) {
     out.first_penalty = presence.value_or(0.0f) + frequency.value_or(0.0f);
     out.repeat_penalty = frequency.value_or(0.0f);
     out.penalty_decay = decay.value_or(1.0f);
