@@ -142,9 +142,10 @@ struct model_settings {
   std::string name;  ///< name in the API; empty: the file's name without its ending
   /// Other names that clients may send in the field `model`. Default: what clients of older servers send.
   std::vector<std::string> aliases{"rwkv7", "rwkv"};
-  std::string vocab;                    ///< vocabulary file or "bytes"; empty: found beside the model
-  std::string states_dir;               ///< folder of the state-tuning files that clients may load; empty: none
-  std::uint32_t tuned_states_max = 64;  ///< of these that are loaded at once
+  std::string vocab;                      ///< vocabulary file or "bytes"; empty: found beside the model
+  std::string states_dir;                 ///< folder of the state-tuning files that clients may load; empty: none
+  std::uint32_t tuned_states_max = 64;    ///< of these that are loaded at once
+  std::vector<std::string> tuned_states;  ///< loaded at start, as "NAME=FILE"; FILE is below states_dir
 };
 
 struct log_settings {

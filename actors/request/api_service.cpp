@@ -9,7 +9,6 @@
 #include "actors/request/health.hpp"
 #include "actors/request/route.hpp"
 #include "actors/request/tokenize_call.hpp"
-#include "actors/request/tuned_state_call.hpp"
 #include "protocol/http_error.hpp"
 #include "protocol/models_response.hpp"
 
@@ -59,6 +58,7 @@ struct api_service::route {
 const std::vector<api_service::route>& api_service::routes() {
   using s = api_service;
   namespace of = session_routes;
+  using tuned = tuned_state_call::task;
   constexpr std::string_view get = "GET, HEAD", post = "POST";
   constexpr auto openai = error_style::openai, flat = error_style::flat, detail = error_style::detail;
   static const std::vector<route> table{
@@ -100,8 +100,10 @@ const std::vector<api_service::route>& api_service::routes() {
       {"/state/status", post, &s::ask_sessions<of::state_status>, flat, false, true},
       {"/state/delete", post, &s::ask_sessions<of::state_delete>, flat, false, true},
 
-      {"/loadstatemodel", post, &s::change_states<true>, detail, false, true},
-      {"/removestatemodel", post, &s::change_states<false>, detail, false, true},
+      {"/loadstatemodel", post, &s::change_states<tuned::load>, detail, false, true},
+      {"/removestatemodel", post, &s::change_states<tuned::remove>, detail, false, true},
+      {"/mrss_loadstatemodel", post, &s::change_states<tuned::load_mixture>, detail, false, true},
+      {"/mrss_set_gatingweight", post, &s::change_states<tuned::set_weights>, detail, false, true},
   };
   return table;
 }
@@ -282,11 +284,9 @@ api_service::made_call api_service::ask_sessions(exchange& x) {
   return std::make_unique<session_call>(x.plain(), std::move(question), context_, hub_, std::move(x.out));
 }
 
-template <bool Load>
+template <tuned_state_call::task What>
 api_service::made_call api_service::change_states(exchange& x) {
-  using task = tuned_state_call::task;
-  return std::make_unique<tuned_state_call>(Load ? task::load : task::remove, x.plain(), context_, post_,
-                                            std::move(x.out));
+  return std::make_unique<tuned_state_call>(What, x.plain(), context_, post_, std::move(x.out));
 }
 
 }  // namespace skein::request

@@ -11,6 +11,7 @@
 #include "actors/request/request_hub.hpp"
 #include "actors/request/service_context.hpp"
 #include "actors/request/session_routes.hpp"
+#include "actors/request/tuned_state_call.hpp"
 
 namespace skein::request {
 
@@ -46,7 +47,7 @@ class api_service final : public connection::http_service {
   made_call generate(exchange& x);
   template <session_question (*Question)(const session_routes::route_input&)>
   made_call ask_sessions(exchange& x);
-  template <bool Load>
+  template <tuned_state_call::task What>
   made_call change_states(exchange& x);
   [[nodiscard]] std::vector<protocol::model_card> model_cards() const;
 

@@ -28,11 +28,13 @@
 #include "actors/supervisor/descriptor_limit.hpp"
 #include "actors/supervisor/front_service.hpp"
 #include "actors/supervisor/open_engine.hpp"
+#include "actors/supervisor/open_states.hpp"
 #include "actors/supervisor/open_store.hpp"
 #include "actors/supervisor/settings.hpp"
 #include "actors/supervisor/state_carrier.hpp"
 #include "actors/supervisor/worker_pool.hpp"
 #include "base/log.hpp"
+#include "base/result.hpp"
 #include "cli/exit_code.hpp"
 #include "cli/version.hpp"
 
@@ -56,14 +58,17 @@ constexpr auto flush_patience = 2s;       // for a disk that does not answer, be
 struct opened_parts {
   opened_engine engine;
   opened_store store;
+  request::tuned_states::list states;
 };
 
 result<opened_parts> open_parts(const config::config& settings) {
   auto engine = open_engine(settings);
   if (!engine) return engine.error();
+  auto states = open_states(settings, engine->model);
+  if (!states) return states.error();
   auto store = open_store(settings, *engine);
   if (!store) return store.error();
-  return opened_parts{std::move(*engine), std::move(*store)};
+  return opened_parts{std::move(*engine), std::move(*store), std::move(*states)};
 }
 
 /// As open_parts, on a thread that nobody catches exceptions of.
@@ -228,6 +233,8 @@ void server::start_actors(opened_parts parts) {
   context_->connections = &listener_->counts();
   context_->logins = &logins_;
   context_->tuned = &tuned_;
+  for (auto& state : parts.states)
+    ignore(tuned_.put(std::move(state), settings_.model.tuned_states_max), "there is room: it was counted");
   context_->run_long = [this](std::function<void()> work) { return workers_.run(std::move(work)); };
 
   device_ = std::make_unique<device::device_actor>(

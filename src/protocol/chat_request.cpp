@@ -94,7 +94,7 @@ result<generation_request> parse_chat_completion(std::string_view text, const mo
     read_logprobs(body, request.sampling);
     request.think = read_think(body, preset);
     request.reasoning_raw = read_reasoning_raw(body);
-    read_session(body, request);
+    read_session(body, limits, request);
     return request;
   });
 }

@@ -102,7 +102,7 @@ result<generation_request> parse_completion(std::string_view text, const model_p
     read_stops(body, no_turns, limits, request);
     read_logprobs(body, request.sampling);
     request.echo = body.boolean("echo").value_or(false);
-    read_session(body, request);
+    read_session(body, limits, request);
     return request;
   });
 }

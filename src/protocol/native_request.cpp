@@ -53,7 +53,7 @@ result<generation_request> parse_state_request(std::string_view text, bool branc
     if (request.model.empty()) request.model = "rwkv7";
     read_sampling(body, native_defaults, limits, request.sampling);
     read_stops(body, {"\nUser:"}, limits, request);
-    read_session(body, request);
+    read_session(body, limits, request);
     if (request.n > 1) body.refuse("n", "must be 1 on this route");
     if (branches) read_branch(body, request);
     if (request.prompts.empty()) request.prompts.emplace_back();

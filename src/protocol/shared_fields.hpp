@@ -30,9 +30,9 @@ void read_delivery(const object_reader& body, const request_limits& limits, gene
 [[nodiscard]] bool goes_on(const object_reader& body, std::string_view text_field);
 
 /// session_id, from_version, expected_version, continue, durability, store, store_on_disconnect, use_prefix_cache,
-/// cache_prompt, state_name. Refuses what a session cannot have: several rows or prompts, prompts of tokens, echo with
-/// logprobs, a suffix. After the fields above.
-void read_session(const object_reader& body, generation_request& out);
+/// cache_prompt, state_name, mrss_gatingweight. Refuses what a session cannot have: several rows or prompts, prompts of
+/// tokens, echo with logprobs, a suffix. After the fields above.
+void read_session(const object_reader& body, const request_limits& limits, generation_request& out);
 
 /// Refuses what would change the answer's meaning and is not done here: tools, structured output, audio and the like.
 void refuse_unsupported_fields(const object_reader& body);
