@@ -17,6 +17,8 @@ struct server_settings {
   std::uint32_t port = 8000;
   /// Path of a unix socket to listen on as well. Default: none.
   std::string unix_socket;
+  /// Path of the unix socket for `skein state`; empty: admin.socket in state_dir, if there is one.
+  std::string admin_socket;
   /// Threads that speak HTTP; 0 chooses from the number of cores. 0 .. 64, default 0.
   std::uint32_t io_threads = 0;
   /// What clients must send as bearer token. Empty: no authentication. Secret; not together with password_file.

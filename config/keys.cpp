@@ -161,6 +161,9 @@ std::vector<key> make_keys() {
       server<&s::port>("port", "TCP port; 0 lets the system choose.").range(0, 65535).flag({"--port"}),
       server<&s::unix_socket>("unix_socket", "Path of a unix socket to listen on as well; empty: none.")
           .flag({"--unix-socket"}),
+      server<&s::admin_socket>(
+          "admin_socket",
+          "Path of the unix socket for skein state, open to its owner alone; empty: admin.socket in state_dir."),
       server<&s::io_threads>("io_threads", "Threads that speak HTTP; 0 chooses from the number of cores.")
           .range(0, limits::io_threads_max)
           .flag({"--io-threads", "--workers"}),

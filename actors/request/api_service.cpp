@@ -4,6 +4,7 @@
 #include <random>
 #include <utility>
 
+#include "actors/request/admin_routes.hpp"
 #include "actors/request/auth.hpp"
 #include "actors/request/cors.hpp"
 #include "actors/request/health.hpp"
@@ -53,6 +54,7 @@ struct api_service::route {
   error_style errors = error_style::openai;
   bool open = false;           ///< needs no password
   bool body_may_tell = false;  ///< the password may stand in the body
+  bool admin = false;          ///< for the admin socket alone
 };
 
 const std::vector<api_service::route>& api_service::routes() {
@@ -100,6 +102,8 @@ const std::vector<api_service::route>& api_service::routes() {
       {"/state/status", post, &s::ask_sessions<of::state_status>, flat, false, true},
       {"/state/delete", post, &s::ask_sessions<of::state_delete>, flat, false, true},
 
+      {"/admin/state/{}", "POST, PUT", &s::ask_sessions<administer>, flat, false, false, true},
+
       {"/loadstatemodel", post, &s::change_states<tuned::load>, detail, false, true},
       {"/removestatemodel", post, &s::change_states<tuned::remove>, detail, false, true},
       {"/mrss_loadstatemodel", post, &s::change_states<tuned::load_mixture>, detail, false, true},
@@ -125,7 +129,7 @@ struct api_service::exchange {
   void find_route() {
     for (const route& r : routes()) {
       auto parts = match_path(r.pattern, head.raw_path);
-      if (!parts) continue;
+      if (!parts || (r.admin && !head.admin)) continue;
       allow += allow.empty() ? "" : ", ";
       allow += r.methods;
       if (way || !has_method(r.methods, head.method)) continue;
@@ -184,7 +188,7 @@ api_service::made_call api_service::accept(const connection::request_head& head,
 /// Whether who asks has the password, or may still bring it in the body.
 bool api_service::admit(exchange& x) {
   const auto& settings = context_->settings;
-  x.authenticated = settings.password.empty();
+  x.authenticated = settings.password.empty() || x.head.admin;
   if (x.authenticated || (x.way && x.way->open)) return true;
   const steady_time now = context_->time->now();
   const credentials given = check_header(x.head, settings.password);

@@ -36,6 +36,7 @@
 #include "base/log.hpp"
 #include "base/result.hpp"
 #include "cli/exit_code.hpp"
+#include "cli/state_server.hpp"
 #include "cli/version.hpp"
 
 namespace skein::supervisor {
@@ -113,6 +114,7 @@ class server {
   void loaded(result<opened_parts> opened);
   void start_actors(opened_parts opened);
   void start_persistence(const opened_parts& opened);
+  result<void> open_admin_socket();
   void await_signal();
   void on_signal(int number);
   void on_lost(const error& why);
@@ -200,11 +202,25 @@ void server::loaded(result<opened_parts> opened) {
     return main_.stop();
   }
   start_actors(std::move(*opened));
+  if (auto ok = open_admin_socket(); !ok) {
+    trouble_ = ok.error();
+    return main_.stop();
+  }
   beat();
   log::info("ready", {{"address", settings_.server.host},
                       {"port", static_cast<std::uint32_t>(port_)},
                       {"model", context_->model.names.front()},
                       {"slots", device_->info().slots}});
+}
+
+/// Only now, when no other server can have the state directory. Where nobody asked for it, it is no reason to end.
+result<void> server::open_admin_socket() {
+  const auto& s = settings_.server;
+  if (!s.admin_socket.empty()) return listener_->listen_admin(s.admin_socket);
+  if (s.state_dir.empty()) return {};
+  const auto standard = listener_->listen_admin(cli::admin_socket(s.state_dir).string());
+  if (!standard) log::warning("there is no admin socket", {{"why", standard.error().message}});
+  return {};
 }
 
 void server::start_persistence(const opened_parts& opened) {
