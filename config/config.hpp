@@ -98,6 +98,10 @@ struct session_settings {
   std::string busy = "wait";                      ///< what a second turn of a session does: wait, refuse
   std::string state_dtype = "auto";               ///< type of stored states: auto (as in the engine), fp32, fp16
   std::string signature_key;                      ///< that exported sessions are signed with
+  // of the database
+  std::uint64_t cache_bytes_max = 32ull << 20;         ///< bytes of blocks that are kept in memory
+  std::uint64_t write_buffer_bytes_max = 64ull << 20;  ///< bytes that wait in memory for a file
+  std::uint32_t open_files_max = 512;                  ///< files that are open at once
 };
 
 struct prefix_cache_settings {

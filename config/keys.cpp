@@ -287,6 +287,12 @@ std::vector<key> make_keys() {
       session<&n::signature_key>("signature_key",
                                  "Key that exported sessions are signed with and imported ones must be; empty: none.")
           .hidden(),
+      session<&n::cache_bytes_max>("cache_bytes_max", 1 << 20, limits::memory_bytes_max,
+                                   "Bytes of the database's blocks that are kept in memory."),
+      session<&n::write_buffer_bytes_max>("write_buffer_bytes_max", 1 << 20, limits::memory_bytes_max,
+                                          "Bytes of the database that wait in memory for a file."),
+      session<&n::open_files_max>("open_files_max", 32, limits::connections_max,
+                                  "Files that the database has open at once."),
 
       prefix<&p::enabled>("enabled", "Keep states of prompts' beginnings, for prompts that begin alike."),
       prefix<&p::ram_bytes_max>("ram_bytes_max",

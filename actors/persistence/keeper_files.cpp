@@ -134,7 +134,8 @@ void session_keeper::take_in(const import_session& q, storage::session_file&& re
 void session_keeper::replace_content(open_entry& entry) {
   session_record old = entry.tree->record();
   tiers_.cache().forget_owner(old.uid);
-  if (ports_.forget_slots) ports_.forget_slots(old.uid);
+  forget_slots(old.uid);
+  ++sessions_removed_;
   unshelve(old.uid);
   book_.forget_content(entry);
   old.key.id.clear();  // nobody's name, so that the new one's record stays

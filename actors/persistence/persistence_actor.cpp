@@ -25,7 +25,7 @@ constexpr std::uint32_t care_waits_max = 4;  // of the caretaker, the one that r
 
 persistence_actor::persistence_actor(const persistence_options& options, std::shared_ptr<storage::database> db,
                                      std::shared_ptr<storage::state_store> states, reply_sink& replies,
-                                     const clock& time, wall_clock wall, std::function<void(session_uid)> forget_slots)
+                                     const clock& time, wall_clock wall, std::function<bool(session_uid)> forget_slots)
     : replies_(replies),
       time_(time),
       inbox_(options.mailbox_max, options.mailbox_max),

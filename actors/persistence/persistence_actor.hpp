@@ -25,7 +25,7 @@ class persistence_actor {
   /// `replies` and `time` outlive the actor. `forget_slots` is called on the persistence thread.
   persistence_actor(const persistence_options& options, std::shared_ptr<storage::database> db,
                     std::shared_ptr<storage::state_store> states, reply_sink& replies, const clock& time,
-                    wall_clock wall, std::function<void(session_uid)> forget_slots = {});
+                    wall_clock wall, std::function<bool(session_uid)> forget_slots = {});
   ~persistence_actor();
   persistence_actor(const persistence_actor&) = delete;  // owns a thread
   persistence_actor& operator=(const persistence_actor&) = delete;

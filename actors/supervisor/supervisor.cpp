@@ -231,7 +231,7 @@ void server::start_persistence(const opened_parts& opened) {
   persistence_ = std::make_unique<persistence::persistence_actor>(
       persistence_options(settings_, engine, opened.engine.layout), opened.store.database, opened.store.states,
       *replies_, real_clock(), unix_time_ms,
-      [this](persistence::session_uid gone) { (void)device_->inbox().push_urgent(device::forget{gone}); });
+      [this](persistence::session_uid gone) { return device_->inbox().push_urgent(device::forget{gone}); });
   states_ = std::make_unique<state_carrier>(persistence_->inbox());
   context_->persistence = &persistence_->inbox();
   context_->persistence_counters = &persistence_->counters();
