@@ -4,12 +4,12 @@
 #include <random>
 #include <utility>
 
+#include "actors/request/admin_routes.hpp"
 #include "actors/request/auth.hpp"
 #include "actors/request/cors.hpp"
 #include "actors/request/health.hpp"
 #include "actors/request/route.hpp"
 #include "actors/request/server_control.hpp"
-#include "actors/request/tuned_state_call.hpp"
 #include "protocol/http_error.hpp"
 #include "protocol/models_response.hpp"
 
@@ -54,11 +54,13 @@ struct api_service::route {
   bool open = false;           ///< needs no password
   bool body_may_tell = false;  ///< the password may stand in the body
   const protocol::dialect* dialect = nullptr;  ///< of generating routes
+  bool admin = false;          ///< for the admin socket alone
 };
 
 const std::vector<api_service::route>& api_service::routes() {
   using s = api_service;
   namespace of = session_routes;
+  using tuned = tuned_state_call::task;
   constexpr std::string_view get = "GET, HEAD", post = "POST";
   constexpr auto openai = error_style::openai, flat = error_style::flat, detail = error_style::detail;
   namespace dialects = protocol::dialects;
@@ -118,8 +120,12 @@ const std::vector<api_service::route>& api_service::routes() {
       {"/state/status", post, &s::ask_sessions<of::state_status>, flat, false, true},
       {"/state/delete", post, &s::ask_sessions<of::state_delete>, flat, false, true},
 
-      {"/loadstatemodel", post, &s::change_states<true>, detail, false, true},
-      {"/removestatemodel", post, &s::change_states<false>, detail, false, true},
+      {"/admin/state/{}", "POST, PUT", &s::ask_sessions<administer>, flat, false, false, true},
+
+      {"/loadstatemodel", post, &s::change_states<tuned::load>, detail, false, true},
+      {"/removestatemodel", post, &s::change_states<tuned::remove>, detail, false, true},
+      {"/mrss_loadstatemodel", post, &s::change_states<tuned::load_mixture>, detail, false, true},
+      {"/mrss_set_gatingweight", post, &s::change_states<tuned::set_weights>, detail, false, true},
   };
   return table;
 }
@@ -141,7 +147,7 @@ struct api_service::exchange {
   void find_route() {
     for (const route& r : routes()) {
       auto parts = match_path(r.pattern, head.raw_path);
-      if (!parts) continue;
+      if (!parts || (r.admin && !head.admin)) continue;
       allow += allow.empty() ? "" : ", ";
       allow += r.methods;
       if (way || !has_method(r.methods, head.method)) continue;
@@ -201,7 +207,7 @@ api_service::made_call api_service::accept(const connection::request_head& head,
 bool api_service::admit(exchange& x) {
   const auto& settings = context_->settings;
   const bool opened = x.way && x.way->dialect && x.way->dialect->may_be_open && settings.open_translation;
-  x.authenticated = settings.password.empty() || opened;
+  x.authenticated = settings.password.empty() || opened || x.head.admin;
   if (x.authenticated || (x.way && x.way->open)) return true;
   const steady_time now = context_->time->now();
   const credentials given = check_header(x.head, settings.password);
@@ -309,11 +315,9 @@ api_service::made_call api_service::ask_sessions(exchange& x) {
   return std::make_unique<session_call>(x.plain(), std::move(question), context_, hub_, std::move(x.out));
 }
 
-template <bool Load>
+template <tuned_state_call::task What>
 api_service::made_call api_service::change_states(exchange& x) {
-  using task = tuned_state_call::task;
-  return std::make_unique<tuned_state_call>(Load ? task::load : task::remove, x.plain(), context_, post_,
-                                            std::move(x.out));
+  return std::make_unique<tuned_state_call>(What, x.plain(), context_, post_, std::move(x.out));
 }
 
 }  // namespace skein::request

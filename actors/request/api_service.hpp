@@ -12,6 +12,7 @@
 #include "actors/request/service_context.hpp"
 #include "actors/request/session_routes.hpp"
 #include "actors/request/tokenize_call.hpp"
+#include "actors/request/tuned_state_call.hpp"
 
 namespace skein::request {
 
@@ -49,7 +50,7 @@ class api_service final : public connection::http_service {
   made_call tell_status(exchange& x);
   template <order What>
   made_call control(exchange& x);
-  template <bool Load>
+  template <tuned_state_call::task What>
   made_call change_states(exchange& x);
   [[nodiscard]] std::vector<protocol::model_card> model_cards() const;
 

@@ -51,7 +51,10 @@ bool generation_call::submit_prompt(std::uint32_t prompt) {
   message.reply_to = hub_.io_thread();
   message.client = origin_.client;
   message.prompt = answer_->give_prompt(prompt);
-  if (tuned_) message.from.state = tuned_->values;
+  if (tuned_) {
+    message.from.state = tuned_->values;
+    for (const auto& part : tuned_->mixture) message.mixture.push_back({{part.values, {}}, part.weight});
+  }
   if (turn_) {
     const auto& resume = turn_->opened().resume;
     message.prompt.insert(message.prompt.begin(), resume.feed.begin(), resume.feed.end());

@@ -20,6 +20,24 @@ std::mt19937_64& local_random() {
   return generator;
 }
 
+/// Takes the request's own weights into a mixture, which has one answer and of which nothing is kept.
+result<void> mix(std::optional<tuned_state>& state, const protocol::generation_request& request) {
+  const auto no = [](const char* field, const char* complaint) {
+    return error{error_kind::unsupported, std::string(field) + " cannot be " + complaint + " with a mixture of states",
+                 field};
+  };
+  const auto& weights = request.mixture_weights;
+  if (!state || state->mixture.empty()) {
+    if (weights.empty()) return {};
+    return error{error_kind::invalid_argument, "mrss_gatingweight needs a mixture of states", "mrss_gatingweight"};
+  }
+  if (request.session) return no("session_id", "used");
+  if (request.n > 1) return no("n", "above 1");
+  if (request.best_of > 1) return no("best_of", "above 1");
+  if (request.echo && request.sampling.logprobs) return no("echo", "scored");
+  return weights.empty() ? result<void>() : set_weights(*state, weights, "mrss_gatingweight");
+}
+
 }  // namespace
 
 generation_call::generation_call(call_origin origin, std::shared_ptr<const service_context> context, request_hub& hub,
@@ -168,6 +186,10 @@ bool generation_call::choose_beginning() {
     return false;
   }
   tuned_ = resumed_ ? resumed_->tuned : std::move(chosen->state);
+  if (const auto mixed = resumed_ ? result<void>() : mix(tuned_, *request_); !mixed) {
+    refuse(mixed.error());
+    return false;
+  }
   if (!tuned_) return true;
   if (tuned_->temperature && !request_->temperature_named) request_->sampling.temperature = *tuned_->temperature;
   if (tuned_->top_p && !request_->top_p_named) request_->sampling.top_p = *tuned_->top_p;

@@ -289,12 +289,13 @@ void add_bench(CLI::App& app, command& chosen) {
 
 /// `skein state ACTION`: each action has the flags that it needs.
 void add_state(CLI::App& app, command& chosen) {
-  auto* state = app.add_subcommand("state", "Look after the sessions of a server that does not run");
+  auto* state = app.add_subcommand("state", "Look after the sessions of a server, whether it runs or not");
   state->require_subcommand(1);
   const auto add = [&](state_action action, const std::string& name, const std::string& help) {
     auto [sub, made] = add_command<state_command>(*state, chosen, name, help);
     made->action = action;
     sub->add_option("--state-dir", made->state_dir, "The server's state directory")->required();
+    sub->add_option("--admin-socket", made->admin_socket, "Where it listens if it runs; default: in its directory");
     return std::pair<CLI::App*, state_command*>(sub, made.get());
   };
   const auto add_tenant = [](CLI::App& sub, state_command& into) {

@@ -107,7 +107,7 @@ struct bench_serve_command {
   std::filesystem::path json;     ///< empty: the table alone
 };
 
-/// What is done to the sessions of a server that does not run.
+/// What is done to the sessions of a server, whether it runs or not.
 enum class state_action : std::uint8_t {
   list,
   info,
@@ -123,6 +123,7 @@ enum class state_action : std::uint8_t {
 struct state_command {
   state_action action = state_action::list;
   std::filesystem::path state_dir;
+  std::filesystem::path admin_socket;  ///< of a server that runs; empty: where it is by default
   tenant_id tenant = default_tenant;
   std::string id;                        ///< of the session
   std::string new_id;                    ///< fork, and import: empty: as in the file
@@ -148,8 +149,8 @@ using command =
 [[nodiscard]] result<void> tokenize(const tokenize_command& what);
 /// Prints what a checkpoint holds.
 [[nodiscard]] result<void> inspect(const inspect_command& what);
-/// Looks after the sessions in a state directory. Errors: conflict where a server has it open, damaged where records
-/// are.
+/// Looks after the sessions in a state directory; where a server has it open, through that. Errors: conflict where
+/// the server does not answer, damaged where records are.
 [[nodiscard]] result<void> state(const state_command& what);
 /// Measures decode and prefill, and the device's limits in the same run: a table to stdout, a line a case to stderr.
 [[nodiscard]] result<void> bench_engine(const bench_engine_command& what);

@@ -161,7 +161,7 @@ void read(const object_reader& body, const reading& by, generation_request& out)
   if (out.prompts.size() * out.best_of > by.limits.prompts_max)
     body.refuse(by.as.prompt_field,
                 "asks for more than " + std::to_string(by.limits.prompts_max) + " answers in one request");
-  read_beginning(body, out);
+  read_beginning(body, by.limits, out);
   if (by.as.sessions) read_session(body, out);
 }
 
