@@ -120,7 +120,7 @@ const std::vector<api_service::route>& api_service::routes() {
       {"/state/status", post, &s::ask_sessions<of::state_status>, flat, false, true},
       {"/state/delete", post, &s::ask_sessions<of::state_delete>, flat, false, true},
 
-      {"/admin/state/{}", "POST, PUT", &s::ask_sessions<administer>, flat, false, false, true},
+      {"/admin/state/{}", "POST, PUT", &s::ask_sessions<administer>, flat, false, false, nullptr, true},
 
       {"/loadstatemodel", post, &s::change_states<tuned::load>, detail, false, true},
       {"/removestatemodel", post, &s::change_states<tuned::remove>, detail, false, true},
