@@ -175,6 +175,10 @@ void generation_call::parsed(parsed_call call) {
 
 /// The model that the request names, and the tuned state, whose defaults then count where the request is silent.
 bool generation_call::choose_beginning() {
+  if (resumed_) {  // with what it began with, which may be gone from the list
+    tuned_ = resumed_->tuned;
+    return true;
+  }
   const auto states = context_->tuned ? context_->tuned->all() : std::make_shared<const tuned_states::list>();
   auto chosen = choose_model(context_->model.names, *states, request_->model, request_->state_name);
   if (!chosen) {
@@ -185,12 +189,12 @@ bool generation_call::choose_beginning() {
     refuse({error_kind::not_found, "there is no model '" + request_->model + "'", "model"});
     return false;
   }
-  tuned_ = resumed_ ? resumed_->tuned : std::move(chosen->state);
-  if (const auto mixed = resumed_ ? result<void>() : mix(tuned_, *request_); !mixed) {
+  tuned_ = std::move(chosen->state);
+  if (const auto mixed = mix(tuned_, *request_); !mixed) {
     refuse(mixed.error());
     return false;
   }
-  if (!tuned_ || resumed_) return true;  // what goes on has its parameters
+  if (!tuned_) return true;
   if (tuned_->temperature && !request_->temperature_named) request_->sampling.temperature = *tuned_->temperature;
   if (tuned_->top_p && !request_->top_p_named) request_->sampling.top_p = *tuned_->top_p;
   return true;
