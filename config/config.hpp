@@ -27,6 +27,9 @@ struct server_settings {
   std::string password_file;
   /// Also accept the password as the JSON field `password` of the body, as older servers do. Live, default true.
   bool json_password = true;
+  /// Let anybody translate (/translate/v1/batch-translate), where all else needs the password: the extension of browsers
+  /// that uses it sends none. Live, default false.
+  bool open_translation = false;
   /// Serve beyond loopback without a password. Default false.
   bool allow_unauthenticated = false;
   /// Folder for what outlives the process: sessions and states. Default: none, all of it is in memory.
@@ -60,7 +63,7 @@ struct limit_settings {
   std::uint32_t n_max = 128;                       ///< answers to one prompt
   std::uint32_t max_tokens_max = 1u << 20;         ///< tokens of one answer; larger wishes are cut to this
   std::uint32_t prompt_tokens_max = 4u << 20;      ///< tokens of one prompt
-  std::uint32_t prompts_max = 128;                 ///< prompts times n of one request
+  std::uint32_t prompts_max = 4096;                ///< prompts times n of one request
   std::uint32_t stops_max = 16;                    ///< stop strings of a request
   std::uint32_t stop_bytes_max = 256;              ///< bytes of one stop string
   std::uint32_t logit_bias_max = 1024;             ///< entries of logit_bias
@@ -73,6 +76,7 @@ struct queue_settings {
   std::uint32_t waiting_max = 1024;             ///< requests that wait for a slot; more are answered 429
   std::uint32_t waiting_per_client_max = 256;   ///< of one client (its key or address)
   std::uint64_t bytes_max = 256ull << 20;       ///< bytes of bodies being read and of prompts that wait or run
+  std::uint32_t prompts_waiting_max = 64;       ///< prompts of one request that wait for slots at a time
   std::uint32_t turn_tokens = 256;              ///< tokens after which a row may have to make room for a waiting one
   std::uint32_t parked_max = 4096;              ///< rows that made room and wait, their states copied out
   std::uint64_t parked_bytes_max = 1ull << 30;  ///< bytes of these states
@@ -165,6 +169,13 @@ struct drain_settings {
   std::uint64_t timeout_ms = 30'000;  ///< after SIGTERM: running answers may finish; then they are ended
 };
 
+/// Chat answers that were interrupted by /v1/server/pause.
+struct pause_settings {
+  std::uint32_t requests_max = 64;    ///< kept at a time; one more takes the oldest one's place; 0: none can be paused
+  std::uint32_t tokens_max = 65'536;  ///< of one, prompt and answer; a longer one cannot be paused
+  std::uint64_t age_max_s = 3600;     ///< after that it is forgotten
+};
+
 /// Defaults of one model for requests that leave things open; all live. Section `[models."name"]`.
 struct model_defaults {
   // a chat request that names no sampler field
@@ -202,6 +213,7 @@ struct config {
   model_settings model;
   log_settings log;
   drain_settings drain;
+  pause_settings pause;
   /// By model name; absent: model_defaults{}.
   std::map<std::string, model_defaults, std::less<>> models{{"skein-demo", demo_defaults()}};
 };

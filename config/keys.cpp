@@ -106,6 +106,11 @@ row drain(const char* name, std::string_view help) {
       .changes_live();
 }
 
+template <auto Field>
+row pause(const char* name, double high, std::string_view help) {
+  return setting<&config::pause, Field>(std::string("pause.") + name, help).range(0, high);
+}
+
 bool is_number(std::string_view text) {
   return !text.empty() && text.size() <= 4 &&
          std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
@@ -174,6 +179,8 @@ std::vector<key> make_keys() {
           .flag({"--password-file"}),
       server<&s::json_password>("json_password", "Also accept the password as the JSON field password of the body.")
           .changes_live(),
+      server<&s::open_translation>("open_translation", "Let anybody translate, where all else needs the password.")
+          .changes_live(),
       server<&s::allow_unauthenticated>("allow_unauthenticated", "Serve beyond loopback without a password.")
           .flag({"--allow-unauthenticated"}),
       server<&s::state_dir>("state_dir", "Folder for sessions and states; empty: they are in memory alone.")
@@ -235,6 +242,8 @@ std::vector<key> make_keys() {
                              "Requests that wait for a slot; further ones are refused at once."),
       queue<&q::waiting_per_client_max>("waiting_per_client_max", 0, limits::waiting_max,
                                         "Waiting requests of one client (its key or address)."),
+      queue<&q::prompts_waiting_max>("prompts_waiting_max", 1, limits::waiting_max,
+                                     "Prompts of one request that wait for slots at a time; the others follow them."),
       queue<&q::bytes_max>("bytes_max", 1024, limits::memory_bytes_max,
                            "Bytes of all requests that wait or run: bodies that are being read, tokens of prompts."),
       queue<&q::turn_tokens>("turn_tokens", 1, u32_max,
@@ -371,6 +380,14 @@ std::vector<key> make_keys() {
                                        "Milliseconds after SIGTERM in which new requests still get an answer, 503."),
       drain<&drain_settings::timeout_ms>("timeout_ms",
                                          "Milliseconds after SIGTERM in which running answers may finish."),
+
+      pause<&pause_settings::requests_max>(
+          "requests_max", 65536,
+          "Chat answers interrupted by /v1/server/pause that are kept; one more takes the oldest one's place; 0: none "
+          "can be paused."),
+      pause<&pause_settings::tokens_max>("tokens_max", 16'777'216,
+                                         "Tokens of one, prompt and answer; a longer one cannot be paused."),
+      pause<&pause_settings::age_max_s>("age_max_s", 2'592'000, "Seconds after which one is forgotten."),
   };
 }
 

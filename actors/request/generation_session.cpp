@@ -108,9 +108,9 @@ void generation_call::settle_turn() {
   }
   auto ending = turn_->end(*answer_, *context_->model.vocabulary);
   if (!ending) return refuse(ending.error());
-  hub_.close(ids_.front());
-  hub_.tell(device::settle{ids_.front(), ending->drawn, std::move(ending->more)});
-  ids_.clear();  // a cancel would undo it
+  const request_id id = runs_.front().id;
+  prompt_over(0);  // a cancel would undo it
+  hub_.tell(device::settle{id, ending->drawn, std::move(ending->more)});
   unfinished_ = ending->version.unfinished;
   leased_ = false;
   asked_ = question::commit;

@@ -249,6 +249,7 @@ void server::start_actors(opened_parts parts) {
   context_->connections = &listener_->counts();
   context_->logins = &logins_;
   context_->tuned = &tuned_;
+  context_->requests = std::make_shared<request::request_register>(pause_limits(settings_));
   for (auto& state : parts.states)
     ignore(tuned_.put(std::move(state), settings_.model.tuned_states_max), "there is room: it was counted");
   context_->run_long = [this](std::function<void()> work) { return workers_.run(std::move(work)); };
@@ -258,6 +259,7 @@ void server::start_actors(opened_parts parts) {
       [this](const error& why) { boost::asio::post(main_, [this, why] { on_lost(why); }); }, states_.get());
   context_->device = &device_->inbox();
   context_->device_counters = &device_->counters();
+  context_->engine = &device_->info();
   context_->ready = true;
 
   std::uint32_t number = 0;
