@@ -51,10 +51,10 @@ struct api_service::route {
   std::string_view methods;  ///< as in Allow
   made_call (api_service::*handler)(exchange&);
   error_style errors = error_style::openai;
-  bool open = false;           ///< needs no password
-  bool body_may_tell = false;  ///< the password may stand in the body
+  bool open = false;                           ///< needs no password
+  bool body_may_tell = false;                  ///< the password may stand in the body
   const protocol::dialect* dialect = nullptr;  ///< of generating routes
-  bool admin = false;          ///< for the admin socket alone
+  bool admin = false;                          ///< for the admin socket alone
 };
 
 const std::vector<api_service::route>& api_service::routes() {
@@ -120,7 +120,7 @@ const std::vector<api_service::route>& api_service::routes() {
       {"/state/status", post, &s::ask_sessions<of::state_status>, flat, false, true},
       {"/state/delete", post, &s::ask_sessions<of::state_delete>, flat, false, true},
 
-      {"/admin/state/{}", "POST, PUT", &s::ask_sessions<administer>, flat, false, false, true},
+      {"/admin/state/{}", "POST, PUT", &s::ask_sessions<administer>, flat, false, false, nullptr, true},
 
       {"/loadstatemodel", post, &s::change_states<tuned::load>, detail, false, true},
       {"/removestatemodel", post, &s::change_states<tuned::remove>, detail, false, true},
