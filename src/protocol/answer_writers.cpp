@@ -34,7 +34,8 @@ class chat_answers final : public answer_writer {
                    const session_note* session) const override {
     std::vector<chat_choice> choices;
     for (auto& r : rows)
-      choices.push_back({r.index, std::move(r.reasoning), std::move(r.content), std::move(r.logprobs), r.end});
+      choices.push_back({r.index, std::move(r.reasoning), std::move(r.content), std::move(r.logprobs), r.end,
+                         std::move(r.tool_calls)});
     return chat_body(head, choices, usage, session);
   }
 };
