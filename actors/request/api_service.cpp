@@ -51,8 +51,8 @@ struct api_service::route {
   std::string_view methods;  ///< as in Allow
   made_call (api_service::*handler)(exchange&);
   error_style errors = error_style::openai;
-  bool open = false;           ///< needs no password
-  bool body_may_tell = false;  ///< the password may stand in the body
+  bool open = false;                           ///< needs no password
+  bool body_may_tell = false;                  ///< the password may stand in the body
   const protocol::dialect* dialect = nullptr;  ///< of generating routes
 };
 

@@ -17,8 +17,7 @@ class chat_answers final : public answer_writer {
   std::string delta_events(const answer_head& head, std::span<const row_delta> rows) const override {
     std::string events;
     for (const auto& d : rows)
-      events +=
-          sse_event(chat_delta_chunk(head, {d.index, d.reasoning, d.content, d.logprobs}, head.usage_follows));
+      events += sse_event(chat_delta_chunk(head, {d.index, d.reasoning, d.content, d.logprobs}, head.usage_follows));
     return events;
   }
   std::string end_event(const answer_head& head, std::uint32_t index, const answer_end& end,

@@ -23,8 +23,8 @@ void read_delivery(const object_reader& body, const reading& by, generation_requ
 /// state_name, store, use_prefix_cache, cache_prompt.
 void read_beginning(const object_reader& body, generation_request& out);
 
-/// session_id, from_version, expected_version, continue, durability, store_on_disconnect. Refuses what a session cannot have: several rows or prompts, prompts of tokens, echo with
-/// logprobs, a suffix. After the fields above.
+/// session_id, from_version, expected_version, continue, durability, store_on_disconnect. Refuses what a session cannot
+/// have: several rows or prompts, prompts of tokens, echo with logprobs, a suffix. After the fields above.
 void read_session(const object_reader& body, generation_request& out);
 
 /// Refuses what would change the answer's meaning and is not done here: tools, structured output, audio and the like.

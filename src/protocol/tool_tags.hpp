@@ -13,8 +13,8 @@ struct tagged_text {
   std::vector<tool_call> calls;
 };
 
-/// Finds `<tool_call>{"name":...,"arguments":{...}}</tool_call>` (`tags`) and lines `@@tool {...}` (`lines`). What is no
-/// such JSON stays text.
+/// Finds `<tool_call>{"name":...,"arguments":{...}}</tool_call>` (`tags`) and lines `@@tool {...}` (`lines`). What is
+/// no such JSON stays text.
 [[nodiscard]] tagged_text find_tool_calls(std::string_view text, bool tags, bool lines);
 
 /// As chat_writer, for whole answers whose text may hold tool calls; they become members of the message.

@@ -18,16 +18,18 @@ BOOST_AUTO_TEST_CASE(calls_are_taken_out_of_the_text) {
   BOOST_TEST(found.calls[0].arguments == R"({"a":1,"b":[2.5,null,true,"x\n"],"c":{}})");
   BOOST_TEST(found.rest == "Well.  So.");
   BOOST_TEST(find_tool_calls(tagged, false, true).calls.empty());
-  const auto lines = find_tool_calls("@@tool {\"name\":\"a\",\"arguments\":{}}\n@@tool {\"name\":\"b\",\"arguments\":{}}", true, true);
+  const auto lines =
+      find_tool_calls("@@tool {\"name\":\"a\",\"arguments\":{}}\n@@tool {\"name\":\"b\",\"arguments\":{}}", true, true);
   BOOST_REQUIRE_EQUAL(lines.calls.size(), 2u);
   BOOST_TEST(lines.calls[1].name == "b");
   BOOST_TEST(lines.rest == "");
 }
 
 BOOST_AUTO_TEST_CASE(what_is_no_call_stays_text) {
-  for (const std::string text : {"<tool_call>{\"name\":\"a\"}</tool_call>", "<tool_call>{\"name\":7,\"arguments\":{}}</tool_call>",
-                                 "<tool_call>{\"name\":\"a\",\"arguments\":[]}</tool_call>", "<tool_call>{</tool_call>",
-                                 "<tool_call>{\"name\":\"a\",\"arguments\":{}}", "@@tool nothing\n", " plain "}) {
+  for (const std::string text :
+       {"<tool_call>{\"name\":\"a\"}</tool_call>", "<tool_call>{\"name\":7,\"arguments\":{}}</tool_call>",
+        "<tool_call>{\"name\":\"a\",\"arguments\":[]}</tool_call>", "<tool_call>{</tool_call>",
+        "<tool_call>{\"name\":\"a\",\"arguments\":{}}", "@@tool nothing\n", " plain "}) {
     const auto found = find_tool_calls(text, true, true);
     BOOST_TEST(found.calls.empty());
     BOOST_TEST(found.rest == text);
