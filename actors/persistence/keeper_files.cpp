@@ -20,9 +20,9 @@ struct imported {
   std::vector<version_state> states;
 };
 
-result<imported> read_file(std::string_view bytes, const persistence_options& options) {
-  auto file =
-      storage::read_session_file(bytes, {options.model_identity, options.signature_key, options.file_bytes_max});
+result<imported> read_file(std::string_view bytes, bool trusted, const persistence_options& options) {
+  const std::string key = trusted ? std::string() : options.signature_key;
+  auto file = storage::read_session_file(bytes, {options.model_identity, key, options.file_bytes_max});
   if (!file) return file.error();
   for (const auto& v : file->versions)
     if (std::ranges::any_of(v.tokens, [&](token_id t) { return t < 0 || std::cmp_greater_equal(t, options.vocab); }))
@@ -87,7 +87,8 @@ void session_keeper::handle(export_session&& q) {
 void session_keeper::handle(import_session&& q) {
   auto question = std::make_shared<import_session>(std::move(q));
   ports_.runner.run([this, question]() -> aftermath {
-    auto in = std::make_shared<result<imported>>(guarded([&] { return read_file(question->file, options_); }));
+    auto in = std::make_shared<result<imported>>(
+        guarded([&] { return read_file(question->file, question->trusted, options_); }));
     question->file = {};
     return [this, question, in] {
       if (!*in) return refuse(question->reply, in->error());
@@ -133,7 +134,8 @@ void session_keeper::take_in(const import_session& q, storage::session_file&& re
 void session_keeper::replace_content(open_entry& entry) {
   session_record old = entry.tree->record();
   tiers_.cache().forget_owner(old.uid);
-  if (ports_.forget_slots) ports_.forget_slots(old.uid);
+  forget_slots(old.uid);
+  ++sessions_removed_;
   unshelve(old.uid);
   book_.forget_content(entry);
   old.key.id.clear();  // nobody's name, so that the new one's record stays

@@ -29,7 +29,7 @@ answer_state::answer_state(prepared_call call, const served_model& model, protoc
 }
 
 std::vector<token_id> answer_state::give_prompt(std::uint32_t prompt) {
-  const bool keep = call_.request.echo || call_.prompts.size() > 1;
+  const bool keep = call_.request.echo || call_.prompts.size() > 1 || call_.pause_tokens_max > 0;
   return keep ? call_.prompts[prompt] : std::move(call_.prompts[prompt]);
 }
 
@@ -45,7 +45,7 @@ std::uint32_t answer_state::choice_index(std::uint32_t prompt, std::uint32_t row
 // ---------------------------------------------------------------- events
 
 void answer_state::on_admitted(std::uint32_t prompt) {
-  if (!call_.request.echo) std::vector<token_id>().swap(call_.prompts[prompt]);
+  if (!call_.request.echo && call_.pause_tokens_max == 0) std::vector<token_id>().swap(call_.prompts[prompt]);
   if (!call_.request.stream || !call_.request.chat) return;
   for (std::uint32_t row = 0; row < call_.rows_per_prompt(); ++row) begin_row(prompt, row);
 }
@@ -73,7 +73,7 @@ bool answer_state::on_token(std::uint32_t prompt, std::uint32_t row, token_id to
     return true;
   }
   r.text.push(token, logprobs);
-  if (is_kept()) kept_.drawn.push_back(token);
+  keep(token);
   if (r.text.stopped()) {
     answer_end end;
     end.stop_reason = *r.text.stopped();
@@ -122,6 +122,16 @@ void answer_state::on_row_finished(std::uint32_t prompt, std::uint32_t row, fini
   end_row(prompt, row, std::move(end));
 }
 
+void answer_state::stop(std::string_view why) {
+  for (std::uint32_t i = 0; i < rows_.size(); ++i) {
+    if (rows_[i].over) continue;
+    answer_end end = std::move(rows_[i].end);
+    end.reason = finish_reason::stop;
+    end.administrative = protocol::administrative_stop{std::string(why), request_name_};
+    end_row(i / call_.rows_per_prompt(), i % call_.rows_per_prompt(), std::move(end));
+  }
+}
+
 // ---------------------------------------------------------------- streams
 
 /// What comes before a row's first text: the role of a chat answer, the echoed prompt of a completion.
@@ -168,7 +178,8 @@ void answer_state::write_deltas() {
   stream_ += writer.delta_events(head_, rows);
   deltas_.clear();
   for (const auto& of : ended_) stream_ += writer.end_event(head_, index(of), at(of.prompt, of.row).end, note());
-  if (!ended_.empty() && over()) stream_ += writer.last_events(head_, usage(), note());
+  ends_told_ += ended_.size();
+  if (!ended_.empty() && ends_told_ == rows_.size()) stream_ += writer.last_events(head_, usage(), note());
   ended_.clear();
 }
 
@@ -185,6 +196,16 @@ void answer_state::keep(const row_text::piece& piece) {
   if (!is_kept()) return;
   kept_.reasoning += piece.reasoning;
   kept_.content += piece.content;
+}
+
+/// For sessions, or to go on after a pause: that ends where the tokens are too many to be kept.
+void answer_state::keep(token_id token) {
+  if (!is_kept() && call_.pause_tokens_max == 0) return;
+  kept_.drawn.push_back(token);
+  if (is_kept() || prompt_tokens_ + kept_.drawn.size() <= call_.pause_tokens_max) return;
+  call_.pause_tokens_max = 0;
+  kept_.drawn = {};
+  call_.prompts.front() = {};
 }
 
 void answer_state::end_row(std::uint32_t prompt, std::uint32_t row, answer_end end) {

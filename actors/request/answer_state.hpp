@@ -27,6 +27,9 @@ class answer_state {
                               const sampling::token_logprobs* logprobs);
   void on_row_finished(std::uint32_t prompt, std::uint32_t row, device::finish_cause cause);
 
+  /// Ends every row that still runs, on an operator's word.
+  void stop(std::string_view why);
+
   /// Every row has ended.
   [[nodiscard]] bool over() const { return rows_left_ == 0; }
   /// SSE text that became ready since the last call, what several rows got meanwhile side by side; ends with "[DONE]"
@@ -35,7 +38,7 @@ class answer_state {
   /// The whole answer; once, when over.
   [[nodiscard]] std::string body();
 
-  /// Sessions: what the row has become. Its text is decided when it is over.
+  /// Sessions, and what may be paused: what the row has become. Its text is decided when it is over.
   struct kept_row {
     std::vector<token_id> drawn;      ///< without the stop id
     std::uint64_t visible_bytes = 0;  ///< of their text: row_text::visible_bytes
@@ -51,8 +54,8 @@ class answer_state {
   void conclude(protocol::session_note note);
 
   [[nodiscard]] const prepared_call& call() const { return call_; }
-  /// The tokens of a prompt, for the device. The answer keeps them to echo them and, of several prompts, until the
-  /// prompt is admitted, since the device may send it back.
+  /// The tokens of a prompt, for the device. The answer keeps them to echo them, to go on after them and, of several
+  /// prompts, until the prompt is admitted, since the device may send it back.
   [[nodiscard]] std::vector<token_id> give_prompt(std::uint32_t prompt);
   [[nodiscard]] protocol::token_usage usage() const;
   /// Sessions and prefixes: what counts as prompt, and how much of it did not have to be read.
@@ -89,6 +92,7 @@ class answer_state {
   [[nodiscard]] bool is_kept() const { return call_.request.session.has_value(); }
   void collect(row_state& r);
   void keep(const row_text::piece& piece);
+  void keep(token_id token);
   [[nodiscard]] const protocol::session_note* note() const { return note_ ? &*note_ : nullptr; }
 
   [[nodiscard]] bool has_room(token_id token, const sampling::token_logprobs* logprobs);
@@ -115,6 +119,7 @@ class answer_state {
   std::string stream_;
   std::vector<waiting_delta> deltas_;
   std::vector<row_place> ended_;
+  std::size_t ends_told_ = 0;  // of rows
 };
 
 }  // namespace skein::request

@@ -4,12 +4,12 @@
 #include <random>
 #include <utility>
 
+#include "actors/request/admin_routes.hpp"
 #include "actors/request/auth.hpp"
 #include "actors/request/cors.hpp"
 #include "actors/request/health.hpp"
 #include "actors/request/route.hpp"
-#include "actors/request/tokenize_call.hpp"
-#include "actors/request/tuned_state_call.hpp"
+#include "actors/request/server_control.hpp"
 #include "protocol/http_error.hpp"
 #include "protocol/models_response.hpp"
 
@@ -54,11 +54,13 @@ struct api_service::route {
   bool open = false;                           ///< needs no password
   bool body_may_tell = false;                  ///< the password may stand in the body
   const protocol::dialect* dialect = nullptr;  ///< of generating routes
+  bool admin = false;          ///< for the admin socket alone
 };
 
 const std::vector<api_service::route>& api_service::routes() {
   using s = api_service;
   namespace of = session_routes;
+  using tuned = tuned_state_call::task;
   constexpr std::string_view get = "GET, HEAD", post = "POST";
   constexpr auto openai = error_style::openai, flat = error_style::flat, detail = error_style::detail;
   namespace dialects = protocol::dialects;
@@ -70,6 +72,8 @@ const std::vector<api_service::route>& api_service::routes() {
       {"/readyz", get, &s::tell_probe<ready>, openai, true},
       {"/health", get, &s::tell_probe<health>, openai, true},
       {"/v1/health", get, &s::tell_probe<health>, openai, true},
+      {"/healthz", get, &s::tell_probe<healthz>, flat, true},
+      {"/healthcheck", get, &s::tell_probe<healthcheck>, flat, true},
       {"/version", get, &s::tell_version, openai, true},
 
       {"/v1/models", get, &s::tell_models},
@@ -95,8 +99,14 @@ const std::vector<api_service::route>& api_service::routes() {
 
       {"/v1/embeddings", post, &s::refuse_embeddings},
       {"/openai/v1/embeddings", post, &s::refuse_embeddings},
-      {"/tokenize", post, &s::tokenize<true>},
-      {"/detokenize", post, &s::tokenize<false>},
+      {"/tokenize", post, &s::tokenize<text_task::tokenize>},
+      {"/detokenize", post, &s::tokenize<text_task::detokenize>},
+      {"/v1/tokens/count", post, &s::tokenize<text_task::count>, flat},
+
+      {"/v1/server/status", get, &s::tell_status, flat},
+      {"/v1/server/stop", post, &s::control<order::stop>, flat, false, true},
+      {"/v1/server/pause", post, &s::control<order::pause>, flat, false, true},
+      speaks("/v1/server/resume", dialects::resume),
 
       {"/v1/sessions", get, &s::ask_sessions<of::list>},
       {"/v1/sessions/{}", get, &s::ask_sessions<of::describe>},
@@ -110,8 +120,12 @@ const std::vector<api_service::route>& api_service::routes() {
       {"/state/status", post, &s::ask_sessions<of::state_status>, flat, false, true},
       {"/state/delete", post, &s::ask_sessions<of::state_delete>, flat, false, true},
 
-      {"/loadstatemodel", post, &s::change_states<true>, detail, false, true},
-      {"/removestatemodel", post, &s::change_states<false>, detail, false, true},
+      {"/admin/state/{}", "POST, PUT", &s::ask_sessions<administer>, flat, false, false, true},
+
+      {"/loadstatemodel", post, &s::change_states<tuned::load>, detail, false, true},
+      {"/removestatemodel", post, &s::change_states<tuned::remove>, detail, false, true},
+      {"/mrss_loadstatemodel", post, &s::change_states<tuned::load_mixture>, detail, false, true},
+      {"/mrss_set_gatingweight", post, &s::change_states<tuned::set_weights>, detail, false, true},
   };
   return table;
 }
@@ -133,7 +147,7 @@ struct api_service::exchange {
   void find_route() {
     for (const route& r : routes()) {
       auto parts = match_path(r.pattern, head.raw_path);
-      if (!parts) continue;
+      if (!parts || (r.admin && !head.admin)) continue;
       allow += allow.empty() ? "" : ", ";
       allow += r.methods;
       if (way || !has_method(r.methods, head.method)) continue;
@@ -193,7 +207,7 @@ api_service::made_call api_service::accept(const connection::request_head& head,
 bool api_service::admit(exchange& x) {
   const auto& settings = context_->settings;
   const bool opened = x.way && x.way->dialect && x.way->dialect->may_be_open && settings.open_translation;
-  x.authenticated = settings.password.empty() || opened;
+  x.authenticated = settings.password.empty() || opened || x.head.admin;
   if (x.authenticated || (x.way && x.way->open)) return true;
   const steady_time now = context_->time->now();
   const credentials given = check_header(x.head, settings.password);
@@ -261,9 +275,19 @@ api_service::made_call api_service::refuse_embeddings(exchange& x) {
   return nullptr;
 }
 
-template <bool ToTokens>
+template <text_task Task>
 api_service::made_call api_service::tokenize(exchange& x) {
-  return std::make_unique<tokenize_call>(ToTokens, x.name, std::move(x.headers), context_, post_, std::move(x.out));
+  return std::make_unique<tokenize_call>(Task, x.plain(), context_, post_, std::move(x.out));
+}
+
+api_service::made_call api_service::tell_status(exchange& x) {
+  x.answer(200, server_status(*context_, x.authenticated && !context_->settings.password.empty()));
+  return nullptr;
+}
+
+template <order What>
+api_service::made_call api_service::control(exchange& x) {
+  return std::make_unique<server_control_call>(What, x.plain(), context_, post_, std::move(x.out));
 }
 
 api_service::made_call api_service::generate(exchange& x) {
@@ -291,11 +315,9 @@ api_service::made_call api_service::ask_sessions(exchange& x) {
   return std::make_unique<session_call>(x.plain(), std::move(question), context_, hub_, std::move(x.out));
 }
 
-template <bool Load>
+template <tuned_state_call::task What>
 api_service::made_call api_service::change_states(exchange& x) {
-  using task = tuned_state_call::task;
-  return std::make_unique<tuned_state_call>(Load ? task::load : task::remove, x.plain(), context_, post_,
-                                            std::move(x.out));
+  return std::make_unique<tuned_state_call>(What, x.plain(), context_, post_, std::move(x.out));
 }
 
 }  // namespace skein::request

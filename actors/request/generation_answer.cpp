@@ -21,6 +21,8 @@ void generation_call::submit() {
   } else if (prefix_) {
     answer_->count_prompt(answer_->call().prompts.front().size(), prefix_->position());
   }
+  listed_->prompt_tokens = answer_->usage().prompt_tokens;
+  listed_->cached_tokens = answer_->usage().cached_tokens;
   runs_.resize(answer_->call().prompts.size());
   for (std::uint32_t prompt = 0; prompt < runs_.size(); ++prompt) to_run_.push_back(prompt);
   submit_more();
@@ -49,7 +51,10 @@ bool generation_call::submit_prompt(std::uint32_t prompt) {
   message.reply_to = hub_.io_thread();
   message.client = origin_.client;
   message.prompt = answer_->give_prompt(prompt);
-  if (tuned_) message.from.state = tuned_->values;
+  if (tuned_) {
+    message.from.state = tuned_->values;
+    for (const auto& part : tuned_->mixture) message.mixture.push_back({{part.values, {}}, part.weight});
+  }
   if (turn_) {
     const auto& resume = turn_->opened().resume;
     message.prompt.insert(message.prompt.begin(), resume.feed.begin(), resume.feed.end());
@@ -96,7 +101,10 @@ void generation_call::on(std::uint32_t prompt, device::admitted& e) {
   --waiting_;
   begun_ = true;
   queued_ = std::max(queued_, e.queued);
-  if (answer_->call().request.stream) begin_stream();
+  listed_->admitted_at = context_->time->now().time_since_epoch().count();
+  const auto& request = answer_->call().request;
+  if (request.stream && request.queue_events && prompt == 0) tell_queue();
+  if (request.stream) begin_stream();
   answer_->on_admitted(prompt);
 }
 
@@ -118,7 +126,10 @@ void generation_call::on(std::uint32_t prompt, device::prompt_scored& e) {
 }
 
 void generation_call::on(std::uint32_t prompt, device::token& e) {
-  if (!first_token_) first_token_ = context_->time->now();
+  const steady_time now = context_->time->now();
+  if (!first_token_) listed_->first_token_at = (first_token_ = now)->time_since_epoch().count();
+  listed_->last_token_at = now.time_since_epoch().count();
+  ++listed_->generated_tokens;
   const bool over = answer_->on_token(prompt, e.row, e.id_of_token, e.logprobs.get());
   if (over && !turn_) hub_.tell(device::cancel_row{e.id, e.row});  // a session's row ends by settle
 }
@@ -166,6 +177,7 @@ void generation_call::on_tick(steady_time now) {
   crowded_ = false;
   if (!to_run_.empty()) guarded([&] { submit_more(); });
   if (ended_ || !answer_->call().request.stream) return;
+  if (answer_->call().request.queue_events && listed_->admitted_at == 0) return guarded([&] { tell_queue(); });
   const steady_time since = streaming_ ? last_write_ : origin_.received;
   if (now - since < context_->settings.keep_alive) return;
   guarded([&] {
@@ -232,6 +244,7 @@ void generation_call::gone(std::string_view why, unsigned status) {
 
 void generation_call::end_call(unsigned status, std::string_view how) {
   ended_ = true;
+  delist();
   over_.request_stop();
   memory_.reset();
   cancel_device_work();

@@ -20,6 +20,24 @@ std::mt19937_64& local_random() {
   return generator;
 }
 
+/// Takes the request's own weights into a mixture, which has one answer and of which nothing is kept.
+result<void> mix(std::optional<tuned_state>& state, const protocol::generation_request& request) {
+  const auto no = [](const char* field, const char* complaint) {
+    return error{error_kind::unsupported, std::string(field) + " cannot be " + complaint + " with a mixture of states",
+                 field};
+  };
+  const auto& weights = request.mixture_weights;
+  if (!state || state->mixture.empty()) {
+    if (weights.empty()) return {};
+    return error{error_kind::invalid_argument, "mrss_gatingweight needs a mixture of states", "mrss_gatingweight"};
+  }
+  if (request.session) return no("session_id", "used");
+  if (request.n > 1) return no("n", "above 1");
+  if (request.best_of > 1) return no("best_of", "above 1");
+  if (request.echo && request.sampling.logprobs) return no("echo", "scored");
+  return weights.empty() ? result<void>() : set_weights(*state, weights, "mrss_gatingweight");
+}
+
 }  // namespace
 
 generation_call::generation_call(call_origin origin, std::shared_ptr<const service_context> context, request_hub& hub,
@@ -33,6 +51,7 @@ generation_call::generation_call(call_origin origin, std::shared_ptr<const servi
       serial_(hub.enter(*this)) {}
 
 generation_call::~generation_call() {
+  delist();
   cancel_device_work();
   leave_session();
   hub_.close_ticket(ticket_.number);
@@ -114,9 +133,10 @@ void generation_call::parse(std::shared_ptr<const std::string> text) {
 
 generation_call::read_body generation_call::read(const std::string& text, const call_origin& origin,
                                                  const service_context& context) {
+  if (origin.dialect == &protocol::dialects::resume) return {origin.dialect, read_resumed(text, context)};
   auto [as, request] = protocol::read_request(text, *origin.dialect, context.model.preset, context.settings.limits);
   if (!request) return {as, request.error()};
-  parsed_call call{std::move(*request), std::nullopt};
+  parsed_call call{std::move(*request), std::nullopt, std::nullopt};
   if (!call.request.session) return {as, std::move(call)};
   if (auto ok = protocol::read_session_headers(origin.if_match, origin.request_key, *call.request.session); !ok)
     return {as, ok.error()};
@@ -147,6 +167,8 @@ void generation_call::understood(result<read_body> body) {
 void generation_call::parsed(parsed_call call) {
   request_ = std::move(call.request);
   turn_ = std::move(call.turn);
+  resumed_ = std::move(call.resumed);
+  enlist();
   if (!choose_beginning() || !hold(text_bytes(*request_))) return;
   turn_ ? open_session() : tokenise();
 }
@@ -163,7 +185,11 @@ bool generation_call::choose_beginning() {
     refuse({error_kind::not_found, "there is no model '" + request_->model + "'", "model"});
     return false;
   }
-  tuned_ = std::move(chosen->state);
+  tuned_ = resumed_ ? resumed_->tuned : std::move(chosen->state);
+  if (const auto mixed = resumed_ ? result<void>() : mix(tuned_, *request_); !mixed) {
+    refuse(mixed.error());
+    return false;
+  }
   if (!tuned_) return true;
   if (tuned_->temperature && !request_->temperature_named) request_->sampling.temperature = *tuned_->temperature;
   if (tuned_->top_p && !request_->top_p_named) request_->sampling.top_p = *tuned_->top_p;
@@ -191,13 +217,16 @@ void generation_call::prepared(result<prepared_call> call) {
     }
     turn_->set_prompt(call->prompts.front());
   }
-  std::size_t copies = 0;  // of a turn's prompt: for notes and for the log
-  if (turn_) copies = 2 * call->prompts.front().size() * sizeof(token_id);
+  if (resumed_) call->form = resumed_->form;
+  if (may_be_paused(*call)) call->pause_tokens_max = context_->requests->limits().tokens_max;
+  std::size_t copies = 0;  // of the prompt: for notes and for the log, or to go on after a pause
+  if (turn_ || call->pause_tokens_max > 0) copies = (turn_ ? 2 : 1) * call->prompts.front().size() * sizeof(token_id);
   if (!hold(held_bytes(*call) + copies)) return;
   if (!call->request.seed_given) call->request.sampling.seed = local_random()();
   auto head = make_head(call->request);
   answer_.emplace(std::move(*call), context_->model, std::move(head), origin_.request_name);
   if (turn_) answer_->continue_after(turn_->earlier_answer());
+  if (resumed_) answer_->continue_after(resumed_->answered);
   find_prefix();
 }
 

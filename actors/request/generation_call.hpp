@@ -64,6 +64,7 @@ class generation_call final : public connection::http_call, public device_client
   struct parsed_call {
     protocol::generation_request request;
     std::optional<session_turn> turn;
+    std::optional<paused_request> resumed;
   };
   /// A body as it was understood; the dialect also says how a refusal of it is written.
   struct read_body {
@@ -110,6 +111,14 @@ class generation_call final : public connection::http_call, public device_client
   void settle_turn();
   void leave_session();
 
+  void enlist();
+  void delist();
+  bool obey(order what);
+  [[nodiscard]] bool may_be_paused(const prepared_call& call) const;
+  void keep_paused();
+  void tell_queue();
+  [[nodiscard]] static result<parsed_call> read_resumed(const std::string& text, const service_context& context);
+
   void on(std::uint32_t prompt, device::admitted& e);
   void on(std::uint32_t prompt, device::rejected& e);
   void on(std::uint32_t prompt, device::prompt_scored& e);
@@ -140,8 +149,10 @@ class generation_call final : public connection::http_call, public device_client
   std::optional<session_turn> turn_;
   std::optional<prefix_use> prefix_;
   std::optional<tuned_state> tuned_;
-  bool leased_ = false;      // the session waits for this turn
-  bool unfinished_ = false;  // the version that was committed
+  std::optional<paused_request> resumed_;    // what this call goes on with
+  std::shared_ptr<running_request> listed_;  // in the register, while it runs
+  bool leased_ = false;                      // the session waits for this turn
+  bool unfinished_ = false;                  // the version that was committed
   std::optional<answer_state> answer_;
   std::vector<prompt_run> runs_;      // by prompt
   std::deque<std::uint32_t> to_run_;  // prompts that the device does not have yet

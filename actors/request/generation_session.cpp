@@ -19,7 +19,8 @@ void generation_call::open_session() {
 void generation_call::find_prefix() {
   const prepared_call& call = answer_->call();
   const bool resumes = turn_ && turn_->opened().resume.state;
-  if (!context_->persistence || resumes || !prefix_use::may(call)) return submit();
+  const bool mixed = tuned_ && !tuned_->mixture.empty();
+  if (!context_->persistence || resumes || mixed || !prefix_use::may(call)) return submit();
   std::vector<token_id> tokens;
   if (turn_) tokens = turn_->opened().resume.feed;
   const std::size_t offset = tokens.size();

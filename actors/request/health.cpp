@@ -105,6 +105,23 @@ probe health(const service_context& c) {
   return p;
 }
 
+probe healthz(const service_context& c) {
+  probe p = ready(c);
+  if (p.status != 200) return p;
+  p.body.clear();
+  json_writer(p.body).begin_object().key("status").value("ok").key("model").value(c.model.names.front()).end_object();
+  return p;
+}
+
+probe healthcheck(const service_context& c) {
+  const std::string_view why = obstacle(c);
+  probe p;
+  p.status = why.empty() ? 200 : 503;
+  json_writer out(p.body);
+  out.begin_object().key("message").value(why.empty() ? "ok" : why).key("status_code").value(p.status).end_object();
+  return p;
+}
+
 std::string version_body(const service_context& c) {
   std::string body;
   json_writer out(body);

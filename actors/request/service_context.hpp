@@ -13,6 +13,7 @@
 #include "actors/persistence/persistence_counters.hpp"
 #include "actors/persistence/persistence_mailbox.hpp"
 #include "actors/request/login_guard.hpp"
+#include "actors/request/request_register.hpp"
 #include "actors/request/tuned_states.hpp"
 #include "base/clock.hpp"
 #include "protocol/generation_request.hpp"
@@ -24,6 +25,7 @@ namespace skein::request {
 /// The model that is served, as requests need it.
 struct served_model {
   std::vector<std::string> names;  ///< the id first, then other names that clients may send
+  std::string path;                ///< of its file; empty for the fake engine
   std::shared_ptr<const tokenizer::vocabulary> vocabulary;
   protocol::model_preset preset;
   protocol::model_card card;
@@ -52,6 +54,7 @@ struct service_settings {
   std::string version;                            ///< of this program
   std::string states_dir;                         ///< where state-tuning files lie; empty: none is loaded
   std::uint32_t tuned_states_max = 64;            ///< that are loaded at once
+  std::uint32_t prefill_chunk_tokens = 0;         ///< as the status tells it
 };
 
 /// What all io threads share: settings and the way to others. Constant while requests run, but for the two flags.
@@ -65,7 +68,10 @@ struct service_context {
   const connection::connection_counts* connections = nullptr;
   login_guard* logins = nullptr;  ///< where there is a password
   const clock* time = nullptr;
-  tuned_states* tuned = nullptr;  ///< null only in tests
+  tuned_states* tuned = nullptr;                ///< null only in tests
+  const engine::engine_info* engine = nullptr;  ///< likewise
+  /// All generation calls, for the routes that look after them.
+  std::shared_ptr<request_register> requests = std::make_shared<request_register>();
   /// What the requests that wait and run hold together; see memory.hpp.
   std::shared_ptr<byte_budget> memory = std::make_shared<byte_budget>();
   /// Runs work on the worker pool; false when its queue is full.

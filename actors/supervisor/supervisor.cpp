@@ -28,12 +28,15 @@
 #include "actors/supervisor/descriptor_limit.hpp"
 #include "actors/supervisor/front_service.hpp"
 #include "actors/supervisor/open_engine.hpp"
+#include "actors/supervisor/open_states.hpp"
 #include "actors/supervisor/open_store.hpp"
 #include "actors/supervisor/settings.hpp"
 #include "actors/supervisor/state_carrier.hpp"
 #include "actors/supervisor/worker_pool.hpp"
 #include "base/log.hpp"
+#include "base/result.hpp"
 #include "cli/exit_code.hpp"
+#include "cli/state_server.hpp"
 #include "cli/version.hpp"
 
 namespace skein::supervisor {
@@ -56,14 +59,17 @@ constexpr auto flush_patience = 2s;       // for a disk that does not answer, be
 struct opened_parts {
   opened_engine engine;
   opened_store store;
+  request::tuned_states::list states;
 };
 
 result<opened_parts> open_parts(const config::config& settings) {
   auto engine = open_engine(settings);
   if (!engine) return engine.error();
+  auto states = open_states(settings, engine->model);
+  if (!states) return states.error();
   auto store = open_store(settings, *engine);
   if (!store) return store.error();
-  return opened_parts{std::move(*engine), std::move(*store)};
+  return opened_parts{std::move(*engine), std::move(*store), std::move(*states)};
 }
 
 /// As open_parts, on a thread that nobody catches exceptions of.
@@ -108,6 +114,7 @@ class server {
   void loaded(result<opened_parts> opened);
   void start_actors(opened_parts opened);
   void start_persistence(const opened_parts& opened);
+  result<void> open_admin_socket();
   void await_signal();
   void on_signal(int number);
   void on_lost(const error& why);
@@ -195,11 +202,25 @@ void server::loaded(result<opened_parts> opened) {
     return main_.stop();
   }
   start_actors(std::move(*opened));
+  if (auto ok = open_admin_socket(); !ok) {
+    trouble_ = ok.error();
+    return main_.stop();
+  }
   beat();
   log::info("ready", {{"address", settings_.server.host},
                       {"port", static_cast<std::uint32_t>(port_)},
                       {"model", context_->model.names.front()},
                       {"slots", device_->info().slots}});
+}
+
+/// Only now, when no other server can have the state directory. Where nobody asked for it, it is no reason to end.
+result<void> server::open_admin_socket() {
+  const auto& s = settings_.server;
+  if (!s.admin_socket.empty()) return listener_->listen_admin(s.admin_socket);
+  if (s.state_dir.empty()) return {};
+  const auto standard = listener_->listen_admin(cli::admin_socket(s.state_dir).string());
+  if (!standard) log::warning("there is no admin socket", {{"why", standard.error().message}});
+  return {};
 }
 
 void server::start_persistence(const opened_parts& opened) {
@@ -210,7 +231,7 @@ void server::start_persistence(const opened_parts& opened) {
   persistence_ = std::make_unique<persistence::persistence_actor>(
       persistence_options(settings_, engine, opened.engine.layout), opened.store.database, opened.store.states,
       *replies_, real_clock(), unix_time_ms,
-      [this](persistence::session_uid gone) { (void)device_->inbox().push_urgent(device::forget{gone}); });
+      [this](persistence::session_uid gone) { return device_->inbox().push_urgent(device::forget{gone}); });
   states_ = std::make_unique<state_carrier>(persistence_->inbox());
   context_->persistence = &persistence_->inbox();
   context_->persistence_counters = &persistence_->counters();
@@ -228,6 +249,9 @@ void server::start_actors(opened_parts parts) {
   context_->connections = &listener_->counts();
   context_->logins = &logins_;
   context_->tuned = &tuned_;
+  context_->requests = std::make_shared<request::request_register>(pause_limits(settings_));
+  for (auto& state : parts.states)
+    ignore(tuned_.put(std::move(state), settings_.model.tuned_states_max), "there is room: it was counted");
   context_->run_long = [this](std::function<void()> work) { return workers_.run(std::move(work)); };
 
   device_ = std::make_unique<device::device_actor>(
@@ -235,6 +259,7 @@ void server::start_actors(opened_parts parts) {
       [this](const error& why) { boost::asio::post(main_, [this, why] { on_lost(why); }); }, states_.get());
   context_->device = &device_->inbox();
   context_->device_counters = &device_->counters();
+  context_->engine = &device_->info();
   context_->ready = true;
 
   std::uint32_t number = 0;

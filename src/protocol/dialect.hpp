@@ -92,6 +92,7 @@ extern const dialect fill_in;        ///< prefix and suffix
 extern const dialect translate;      ///< text_list
 extern const dialect infer_chat;     ///< RWKV-Infer and RWKV-Runner
 extern const dialect infer_completions;
+extern const dialect resume;            ///< a chat that goes on after a pause; its body is read by control_request
 }  // namespace dialects
 
 }  // namespace skein::protocol

@@ -143,6 +143,8 @@ const dialect infer_completions = like(completions, "infer_completions", [](dial
   d.loose_values = true;
 });
 
+const dialect resume = like(chat, "resume", [](dialect& d) { d.errors = flat; });
+
 }  // namespace dialects
 
 namespace {
@@ -160,7 +162,7 @@ void read(const object_reader& body, const reading& by, generation_request& out)
   if (out.prompts.size() * out.best_of > by.limits.prompts_max)
     body.refuse(by.as.prompt_field,
                 "asks for more than " + std::to_string(by.limits.prompts_max) + " answers in one request");
-  read_beginning(body, out);
+  read_beginning(body, by.limits, out);
   if (by.as.sessions) read_session(body, out);
 }
 

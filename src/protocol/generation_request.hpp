@@ -65,6 +65,7 @@ struct request_limits {
   std::uint32_t stop_ids_max = 128;
   std::uint32_t logit_bias_max = 1024;
   std::uint32_t json_depth_max = 64;
+  std::uint32_t mixture_max = 8;               ///< states of a mixture
   std::size_t response_bytes_max = 32u << 20;  ///< of an answer that is sent whole
 };
 
@@ -112,8 +113,10 @@ struct generation_request {
   bool stream = false;
   bool include_usage = false;
   std::uint32_t chunk_size = 1;  ///< tokens collected before an event
+  bool queue_events = false;     ///< a stream tells while it waits how many are before it
   std::string user;
-  std::string state_name;  ///< tuned state to begin with; empty: the one that `model` names, if any
+  std::string state_name;              ///< tuned state to begin with; empty: the one that `model` names, if any
+  std::vector<float> mixture_weights;  ///< in place of those of the mixture that it begins with; empty: its own
   bool temperature_named = false, top_p_named = false;  ///< else a tuned state's own defaults may count
   bool use_prefix_cache = true;
   bool store = true;  ///< false: nothing of this request is kept

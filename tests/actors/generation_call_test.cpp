@@ -316,3 +316,20 @@ BOOST_AUTO_TEST_CASE(an_event_that_throws_ends_its_call_and_no_other) {
     BOOST_TEST(b.out->text.ends_with("data: [DONE]\n\n"));
   }
 }
+
+BOOST_AUTO_TEST_CASE(a_stream_of_two_rows_that_end_together_ends_once) {
+  bench b;
+  b.send(R"({"prompt":"x","stream":true,"n":2,"stop":["END"]})", protocol::dialects::completions);
+  b.admit();
+  const auto id = b.submitted[0].id;
+  std::vector<device::event> events;  // of one tick; row 1 holds an E back, which may become the stop
+  events.emplace_back(device::token{id, 0, 0, 'a', nullptr});
+  events.emplace_back(device::row_finished{id, 0, device::finish_cause::budget});
+  events.emplace_back(device::token{id, 1, 0, 'b', nullptr});
+  events.emplace_back(device::token{id, 1, 1, 'E', nullptr});
+  events.emplace_back(device::row_finished{id, 1, device::finish_cause::budget});
+  b.hub.dispatch(std::move(events));
+  BOOST_TEST(b.streamed("text") == "abE");
+  BOOST_TEST(b.out->text.find("[DONE]") == b.out->text.rfind("[DONE]"));
+  BOOST_TEST(b.out->text.ends_with("data: [DONE]\n\n"));
+}
