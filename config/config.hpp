@@ -27,8 +27,8 @@ struct server_settings {
   std::string password_file;
   /// Also accept the password as the JSON field `password` of the body, as older servers do. Live, default true.
   bool json_password = true;
-  /// Let anybody translate (/translate/v1/batch-translate), where all else needs the password: the extension of browsers
-  /// that uses it sends none. Live, default false.
+  /// Let anybody translate (/translate/v1/batch-translate), where all else needs the password: the extension of
+  /// browsers that uses it sends none. Live, default false.
   bool open_translation = false;
   /// Serve beyond loopback without a password. Default false.
   bool allow_unauthenticated = false;

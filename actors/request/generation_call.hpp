@@ -160,9 +160,9 @@ class generation_call final : public connection::http_call, public device_client
   std::uint32_t running_ = 0;         // prompts that the device has
   bool begun_ = false;                // one of them got its slot
   bool crowded_ = false;              // the device sent a prompt back; the next tick of the clock tries again
-  bool streaming_ = false;       // status and headers are out
-  bool paused_ = false;          // the reader is slow
-  bool ended_ = false;           // the response is complete, or nobody is left to get it
+  bool streaming_ = false;            // status and headers are out
+  bool paused_ = false;               // the reader is slow
+  bool ended_ = false;                // the response is complete, or nobody is left to get it
   bool device_lost_ = false;
   steady_time last_write_{};
   std::optional<steady_time> first_token_;

@@ -37,8 +37,8 @@ struct served_model {
 
 struct service_settings {
   protocol::request_limits limits;
-  std::string password;       ///< empty: no authentication
-  bool json_password = true;  ///< also as the field `password` of a JSON body
+  std::string password;           ///< empty: no authentication
+  bool json_password = true;      ///< also as the field `password` of a JSON body
   bool open_translation = false;  ///< translation needs no password
   std::vector<std::string> cors_origins;
   std::uint64_t unauthenticated_body_bytes_max = 256 * 1024;  ///< of a body that may hold the password

@@ -44,7 +44,14 @@ struct token_usage {
   std::uint64_t reasoning_tokens = 0;  ///< of the completion
 };
 
-enum class finish_reason : std::uint8_t { stop, length };
+enum class finish_reason : std::uint8_t { stop, length, tool_calls };
+[[nodiscard]] std::string_view to_string(finish_reason reason);
+
+/// What an answer asks a tool to do.
+struct tool_call {
+  std::string id, name;
+  std::string arguments;  ///< an object, as JSON text
+};
 
 /// An end that the server, not the text, brought about: "drain", "timeout", "device_lost" or
 /// "response_bytes_max".

@@ -23,6 +23,15 @@ std::string answer_id(std::string_view prefix, const std::array<std::uint8_t, 12
   return id;
 }
 
+std::string_view to_string(finish_reason reason) {
+  switch (reason) {
+    case finish_reason::stop: return "stop";
+    case finish_reason::length: return "length";
+    case finish_reason::tool_calls: return "tool_calls";
+  }
+  return "";
+}
+
 void write_head(json_writer& out, const answer_head& head, std::string_view object) {
   out.key("id").value(head.id).key("object").value(object).key("created").value(head.created);
   out.key("model").value(head.model).key("system_fingerprint");
@@ -43,7 +52,7 @@ void write_usage(json_writer& out, const token_usage& usage) {
 void write_end(json_writer& out, const answer_end* end) {
   out.key("finish_reason");
   if (end)
-    out.value(end->reason == finish_reason::stop ? "stop" : "length");
+    out.value(to_string(end->reason));
   else
     out.null();
   out.key("stop_reason");

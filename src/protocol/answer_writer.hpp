@@ -19,6 +19,7 @@ struct whole_row {
   std::string content;
   std::optional<std::vector<logprob_entry>> logprobs;
   answer_end end;
+  std::vector<tool_call> tool_calls = {};  ///< chat only
 };
 
 /// What an event adds to a row.

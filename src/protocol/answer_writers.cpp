@@ -17,8 +17,7 @@ class chat_answers final : public answer_writer {
   std::string delta_events(const answer_head& head, std::span<const row_delta> rows) const override {
     std::string events;
     for (const auto& d : rows)
-      events +=
-          sse_event(chat_delta_chunk(head, {d.index, d.reasoning, d.content, d.logprobs}, head.usage_follows));
+      events += sse_event(chat_delta_chunk(head, {d.index, d.reasoning, d.content, d.logprobs}, head.usage_follows));
     return events;
   }
   std::string end_event(const answer_head& head, std::uint32_t index, const answer_end& end,
@@ -34,7 +33,8 @@ class chat_answers final : public answer_writer {
                    const session_note* session) const override {
     std::vector<chat_choice> choices;
     for (auto& r : rows)
-      choices.push_back({r.index, std::move(r.reasoning), std::move(r.content), std::move(r.logprobs), r.end});
+      choices.push_back({r.index, std::move(r.reasoning), std::move(r.content), std::move(r.logprobs), r.end,
+                         std::move(r.tool_calls)});
     return chat_body(head, choices, usage, session);
   }
 };

@@ -5,6 +5,7 @@
 #include "protocol/chat_messages.hpp"
 #include "protocol/dialect_readers.hpp"
 #include "protocol/shared_fields.hpp"
+#include "protocol/tool_tags.hpp"
 
 namespace skein::protocol {
 namespace {
@@ -76,6 +77,15 @@ void read_logprobs(const object_reader& body, sampling::sampling_params& out) {
   out.top_logprobs = static_cast<std::uint32_t>(top.value_or(0));
 }
 
+/// An experiment of rwkv_lightning: whole answers are searched for calls of tools.
+void read_tool_tags(const object_reader& body, generation_request& out) {
+  const bool wanted = body.boolean("enable_tool_calls").value_or(false);
+  const auto parser = body.text("tool_call_parser").value_or("auto");
+  if (parser != "auto" && parser != "tag" && parser != "prefix")
+    body.refuse("tool_call_parser", "must be one of: auto, tag, prefix");
+  if (wanted && !out.stream) out.writer = tool_tag_writer(parser != "prefix", parser != "tag");
+}
+
 }  // namespace
 
 void read_conversation(const object_reader& body, const reading& by, generation_request& out) {
@@ -88,6 +98,7 @@ void read_chat_options(const object_reader& body, const reading& by, generation_
   read_logprobs(body, out.sampling);
   out.think = read_think(body, by.preset);
   out.reasoning_raw = read_reasoning_raw(body);
+  read_tool_tags(body, out);
 }
 
 }  // namespace skein::protocol

@@ -29,6 +29,16 @@ void write_logprobs(json_writer& out, std::span<const logprob_entry> entries) {
   out.end_array().end_object();
 }
 
+void write_tool_calls(json_writer& out, std::span<const tool_call> calls) {
+  out.key("tool_calls").begin_array();
+  for (const auto& call : calls) {
+    out.begin_object().key("id").value(call.id).key("type").value("function");
+    out.key("function").begin_object().key("name").value(call.name).key("arguments").value(call.arguments).end_object();
+    out.end_object();
+  }
+  out.end_array();
+}
+
 constexpr answer_shape shape{"chat.completion", "chat.completion.chunk", write_logprobs};
 
 /// An event whose delta has the members that `write(out)` writes.
@@ -47,7 +57,9 @@ std::string chat_body(const answer_head& head, std::span<const chat_choice> choi
                       const session_note* session) {
   return answer_body(shape, head, choices, usage, session, [](json_writer& out, const chat_choice& choice) {
     out.key("message").begin_object().key("role").value("assistant");
-    out.key("content").value(choice.content);
+    out.key("content");
+    choice.content.empty() && !choice.tool_calls.empty() ? out.null() : out.value(choice.content);
+    if (!choice.tool_calls.empty()) write_tool_calls(out, choice.tool_calls);
     if (!choice.reasoning.empty()) out.key("reasoning_content").value(choice.reasoning);
     out.end_object();
   });

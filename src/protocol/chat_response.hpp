@@ -18,6 +18,7 @@ struct chat_choice {
   std::string content;
   std::optional<std::vector<logprob_entry>> logprobs;
   answer_end end;
+  std::vector<tool_call> tool_calls = {};  ///< left out when empty; else an empty content is null
 };
 
 /// The whole answer.

@@ -9,8 +9,8 @@
 namespace skein::protocol {
 
 /// Renders a conversation as the text that an RWKV chat model was trained on: turns "System: ...", "User: ...",
-/// "Assistant: ...", "Observation: ..." (a tool's answer), or as the style names them, joined by a blank line, then the opening of the next answer,
-/// which never ends in a space: the next token brings its own.
+/// "Assistant: ...", "Observation: ..." (a tool's answer), or as the style names them, joined by a blank line, then the
+/// opening of the next answer, which never ends in a space: the next token brings its own.
 ///   system and developer messages that follow each other share one System turn, a line each
 ///   user, system and tool texts are normalised (a blank line inside a turn would look like its end): CRLF becomes LF,
 ///   runs of newlines become one, both ends are trimmed, indentation stays. Assistant texts are kept as they are, since

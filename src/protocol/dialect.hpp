@@ -23,7 +23,8 @@ struct sampling_rules {
   /// temperature, top_p and top_k makes the others neutral.
   bool stands_alone = false;
   bool temperature_only = false;  ///< top_p, top_k, min_p and penalties are not read
-  /// The classic order (sampling_params::filters_first); of the penalties presence lasts, and frequency counts and decays.
+  /// The classic order (sampling_params::filters_first); of the penalties presence lasts, and frequency counts and
+  /// decays.
   bool classic = false;
 };
 
@@ -48,12 +49,12 @@ struct dialect {
   /// Reads what only this dialect knows, after all else; may be null.
   void (*read_more)(const object_reader& body, const reading& by, generation_request& out) = nullptr;
   error_style errors = error_style::openai;
-  std::uint32_t chunk_size = 1;        ///< tokens collected before an event
-  bool streams = false;                ///< unless the request says no
-  bool sessions = true;                ///< session_id is read
-  bool lenient = false;                ///< see generation_request
-  bool loose_values = false;           ///< numbers and truths may come as texts, fields inside `params`
-  bool may_be_open = false;            ///< a switch lets anybody in
+  std::uint32_t chunk_size = 1;  ///< tokens collected before an event
+  bool streams = false;          ///< unless the request says no
+  bool sessions = true;          ///< session_id is read
+  bool lenient = false;          ///< see generation_request
+  bool loose_values = false;     ///< numbers and truths may come as texts, fields inside `params`
+  bool may_be_open = false;      ///< a switch lets anybody in
   /// The dialect that a body is in, where a path has several; null: this one.
   const dialect* (*choose)(const object_reader& body) = nullptr;
 };
@@ -76,20 +77,20 @@ struct understood {
 
 /// The table. A name says whose routes they are; the paths stand in the table of routes.
 namespace dialects {
-extern const dialect chat;              ///< OpenAI's conversations
-extern const dialect completions;       ///< OpenAI's raw texts
-extern const dialect chat_or_batch;     ///< /v1/chat/completions: messages, contents or prompt
-extern const dialect text_or_chat;      ///< /v1/completions: prompt or messages
-extern const dialect state;             ///< one turn of a session, raw
-extern const dialect multi_state;       ///< the same where the session is a tree
-extern const dialect batch;             ///< /v1, `contents`: many raw prompts
-extern const dialect batch_v2;          ///< the same with pad_zero
-extern const dialect batch_v3;          ///< the same with a template
-extern const dialect big_batch;         ///< the same with nothing but a temperature
-extern const dialect single_events;     ///< the same with one choice an event
-extern const dialect fill_in;           ///< prefix and suffix
-extern const dialect translate;         ///< text_list
-extern const dialect infer_chat;        ///< RWKV-Infer and RWKV-Runner
+extern const dialect chat;           ///< OpenAI's conversations
+extern const dialect completions;    ///< OpenAI's raw texts
+extern const dialect chat_or_batch;  ///< /v1/chat/completions: messages, contents or prompt
+extern const dialect text_or_chat;   ///< /v1/completions: prompt or messages
+extern const dialect state;          ///< one turn of a session, raw
+extern const dialect multi_state;    ///< the same where the session is a tree
+extern const dialect batch;          ///< /v1, `contents`: many raw prompts
+extern const dialect batch_v2;       ///< the same with pad_zero
+extern const dialect batch_v3;       ///< the same with a template
+extern const dialect big_batch;      ///< the same with nothing but a temperature
+extern const dialect single_events;  ///< the same with one choice an event
+extern const dialect fill_in;        ///< prefix and suffix
+extern const dialect translate;      ///< text_list
+extern const dialect infer_chat;     ///< RWKV-Infer and RWKV-Runner
 extern const dialect infer_completions;
 extern const dialect resume;            ///< a chat that goes on after a pause; its body is read by control_request
 }  // namespace dialects

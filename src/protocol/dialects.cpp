@@ -11,8 +11,7 @@ namespace skein::protocol {
 namespace {
 
 sampling_rules chat_rules(const model_preset& p) {
-  return {p.temperature,     p.top_p,       p.top_k,      p.alpha_presence,
-          p.alpha_frequency, p.alpha_decay, p.max_tokens, p.stop};
+  return {p.temperature, p.top_p, p.top_k, p.alpha_presence, p.alpha_frequency, p.alpha_decay, p.max_tokens, p.stop};
 }
 
 sampling_rules text_rules(const model_preset& p) {  // plain text has no turns to end
@@ -135,10 +134,12 @@ const dialect translate = like(batch, "translate", [](dialect& d) {
 const dialect infer_chat = like(chat, "infer_chat", [](dialect& d) {
   d.read_prompts = read_named_conversation;
   d.rules = infer_rules;
+  d.lenient = true;
   d.loose_values = true;
 });
 const dialect infer_completions = like(completions, "infer_completions", [](dialect& d) {
   d.rules = infer_text_rules;
+  d.lenient = true;
   d.loose_values = true;
 });
 

@@ -29,11 +29,11 @@ enum class think_mode : std::uint8_t { off, on, short_think, long_think, english
 /// The words of a rendered conversation.
 struct chat_style {
   std::string system = "System", user = "User", assistant = "Assistant";  ///< who speaks
-  std::string no_think_opening = "Assistant: <think>\n</think";  ///< how an answer without thinking is opened
+  std::string no_think_opening = "Assistant: <think>\n</think";           ///< how an answer without thinking is opened
 };
 
-/// A prompt that is not a conversation: text, or tokens given as such (at least one). An empty text is legal and means the
-/// start of a text: whoever tokenises it feeds end_of_text.
+/// A prompt that is not a conversation: text, or tokens given as such (at least one). An empty text is legal and means
+/// the start of a text: whoever tokenises it feeds end_of_text.
 struct prompt_input {
   std::string text;
   std::vector<token_id> tokens;
@@ -91,15 +91,15 @@ struct fed_text {
 /// A parsed and checked generation call; all defaults are applied.
 struct generation_request {
   std::shared_ptr<const answer_writer> writer;  ///< how the answer is written
-  bool chat = true;                    ///< the prompt is the conversation, else `prompts`
-  bool lenient = false;                ///< an older client: its model is a label, its stop ids may be of another vocabulary
+  bool chat = true;                             ///< the prompt is the conversation, else `prompts`
+  bool lenient = false;  ///< an older client: its model is a label, its stop ids may be of another vocabulary
   std::string_view prompt_field = "messages";  ///< what errors about prompts name
-  std::string model;                   ///< as sent; empty when absent
-  std::vector<chat_message> messages;  ///< chat
-  chat_style style;                    ///< chat
+  std::string model;                           ///< as sent; empty when absent
+  std::vector<chat_message> messages;          ///< chat
+  chat_style style;                            ///< chat
   std::vector<prompt_input> prompts;
-  bool pad_zero = false;               ///< end_of_text comes before every prompt
-  std::optional<std::string> suffix;   ///< completions: fill in the middle
+  bool pad_zero = false;              ///< end_of_text comes before every prompt
+  std::optional<std::string> suffix;  ///< completions: fill in the middle
   bool echo = false;
   think_mode think = think_mode::off;
   bool reasoning_raw = false;          ///< leave think text in the content

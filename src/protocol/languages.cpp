@@ -11,14 +11,14 @@ namespace {
 using entry = std::pair<std::string_view, std::string_view>;
 
 constexpr std::array<entry, 40> names{{
-    {"ar", "Arabic"},     {"bg", "Bulgarian"},  {"bn", "Bengali"},   {"cs", "Czech"},     {"da", "Danish"},
-    {"de", "German"},     {"el", "Greek"},      {"en", "English"},   {"es", "Spanish"},   {"et", "Estonian"},
-    {"fa", "Persian"},    {"fi", "Finnish"},    {"fr", "French"},    {"he", "Hebrew"},    {"hi", "Hindi"},
-    {"hr", "Croatian"},   {"hu", "Hungarian"},  {"id", "Indonesian"}, {"it", "Italian"},  {"ja", "Japanese"},
-    {"ko", "Korean"},     {"lt", "Lithuanian"}, {"lv", "Latvian"},   {"ms", "Malay"},     {"nl", "Dutch"},
-    {"no", "Norwegian"},  {"pl", "Polish"},     {"pt", "Portuguese"}, {"ro", "Romanian"}, {"ru", "Russian"},
-    {"sk", "Slovak"},     {"sl", "Slovenian"},  {"sv", "Swedish"},   {"th", "Thai"},      {"tr", "Turkish"},
-    {"uk", "Ukrainian"},  {"ur", "Urdu"},       {"vi", "Vietnamese"}, {"yue", "Cantonese"}, {"zh", "Chinese"},
+    {"ar", "Arabic"},    {"bg", "Bulgarian"},  {"bn", "Bengali"},    {"cs", "Czech"},      {"da", "Danish"},
+    {"de", "German"},    {"el", "Greek"},      {"en", "English"},    {"es", "Spanish"},    {"et", "Estonian"},
+    {"fa", "Persian"},   {"fi", "Finnish"},    {"fr", "French"},     {"he", "Hebrew"},     {"hi", "Hindi"},
+    {"hr", "Croatian"},  {"hu", "Hungarian"},  {"id", "Indonesian"}, {"it", "Italian"},    {"ja", "Japanese"},
+    {"ko", "Korean"},    {"lt", "Lithuanian"}, {"lv", "Latvian"},    {"ms", "Malay"},      {"nl", "Dutch"},
+    {"no", "Norwegian"}, {"pl", "Polish"},     {"pt", "Portuguese"}, {"ro", "Romanian"},   {"ru", "Russian"},
+    {"sk", "Slovak"},    {"sl", "Slovenian"},  {"sv", "Swedish"},    {"th", "Thai"},       {"tr", "Turkish"},
+    {"uk", "Ukrainian"}, {"ur", "Urdu"},       {"vi", "Vietnamese"}, {"yue", "Cantonese"}, {"zh", "Chinese"},
 }};
 
 char32_t next_character(std::string_view& text) {
@@ -37,7 +37,8 @@ bool within(char32_t c, char32_t first, char32_t last) { return c >= first && c 
 
 std::string language_name(std::string_view code) {
   std::string small(code.substr(0, code.find_first_of("-_")));
-  std::ranges::transform(small, small.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c | 32) : c; });
+  std::ranges::transform(small, small.begin(),
+                         [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c | 32) : c; });
   const auto found = std::ranges::find(names, std::string_view(small), &entry::first);
   return std::string(found == names.end() ? code : found->second);
 }

@@ -8,8 +8,8 @@ namespace skein::protocol {
 /// is, since it may be a name.
 [[nodiscard]] std::string language_name(std::string_view code);
 
-/// The code of the language that a text is probably in, by its script alone: kana ja, hangul ko, Han zh-CN, Cyrillic ru,
-/// Arabic ar, and all else en.
+/// The code of the language that a text is probably in, by its script alone: kana ja, hangul ko, Han zh-CN, Cyrillic
+/// ru, Arabic ar, and all else en.
 [[nodiscard]] std::string_view guess_language(std::string_view text);
 
 }  // namespace skein::protocol

@@ -10,9 +10,7 @@ namespace {
 
 constexpr std::string_view event_object = "chat.completion.chunk";
 
-void write_finish(json_writer& out, const answer_end& end) {
-  out.key("finish_reason").value(end.reason == finish_reason::stop ? "stop" : "length");
-}
+void write_finish(json_writer& out, const answer_end& end) { out.key("finish_reason").value(to_string(end.reason)); }
 
 void write_branch(json_writer& out, const session_note& session) {
   out.key("dialogue_idx").value(session.version).key("parent").value(*session.parent);

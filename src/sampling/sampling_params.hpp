@@ -29,7 +29,7 @@ struct sampling_params {
   float first_penalty = 0.0f;
   float repeat_penalty = 0.0f;
   float lasting_penalty = 0.0f;  ///< subtracted beside P from every token that was drawn before; never decays
-  float penalty_decay = 1.0f;  ///< (0, 1]
+  float penalty_decay = 1.0f;    ///< (0, 1]
   /// The classic order: min_p, top_k and top_p choose by softmax at temperature 1, all that they reach are kept whole
   /// (ties, and the token that passes top_p), and the temperature changes the weights of these.
   bool filters_first = false;

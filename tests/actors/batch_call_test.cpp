@@ -18,7 +18,8 @@ std::string contents(std::size_t count, const std::string& more = "") {
 struct delivery {
   explicit delivery(bench& b) : of(b) {}
   delivery& token(std::size_t which, char c) {
-    events.emplace_back(device::token{of.submitted.at(which).id, 0, of.index++, static_cast<unsigned char>(c), nullptr});
+    events.emplace_back(
+        device::token{of.submitted.at(which).id, 0, of.index++, static_cast<unsigned char>(c), nullptr});
     return *this;
   }
   delivery& end(std::size_t which) {
@@ -114,7 +115,8 @@ BOOST_AUTO_TEST_CASE(rows_that_get_text_together_share_an_event) {
            single ? dialects::single_events : dialects::batch);
     for (std::size_t i = 0; i < 3; ++i) b.admit(i);
     delivery(b).token(2, 'z').token(0, 'x').send();
-    BOOST_TEST(b.has(R"("choices":[{"index":0,"delta":{"content":"x"}},{"index":2,"delta":{"content":"z"}}])") == !single);
+    BOOST_TEST(b.has(R"("choices":[{"index":0,"delta":{"content":"x"}},{"index":2,"delta":{"content":"z"}}])") ==
+               !single);
     BOOST_TEST(b.has(R"("choices":[{"index":0,"delta":{"content":"x"}}])") == single);
     const std::size_t before = b.out->text.size();
     delivery(b).token(0, '1').token(1, '2').token(0, '3').end(0).send();  // two ticks at once

@@ -34,7 +34,8 @@ struct generation_bench {
   }
 
   /// Sends a body; the call then waits for the device, or has answered.
-  void send(const std::string& body, const protocol::dialect& as = protocol::dialects::chat, bool authenticated = true) {
+  void send(const std::string& body, const protocol::dialect& as = protocol::dialects::chat,
+            bool authenticated = true) {
     call_origin origin;
     origin.dialect = &as;
     origin.authenticated = authenticated;

@@ -76,7 +76,8 @@ BOOST_AUTO_TEST_CASE(every_writer_says_the_same_of_a_session) {
   const std::string said = R"("session":{"id":"s","version":3,"durable":"process"})";
   answer_head asked = head;
   asked.usage_follows = true;
-  for (const answer_writer* writer : std::initializer_list<const answer_writer*>{&chat_writer(), &completion_writer(), &native}) {
+  for (const answer_writer* writer :
+       std::initializer_list<const answer_writer*>{&chat_writer(), &completion_writer(), &native}) {
     auto n = note();
     BOOST_TEST(writer->body(head, {whole_row{}}, {}, &n).find(said) != std::string::npos);
     BOOST_TEST(writer->end_event(head, 0, {}, &n).find(said) != std::string::npos);

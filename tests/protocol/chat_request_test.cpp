@@ -175,8 +175,10 @@ BOOST_AUTO_TEST_CASE(messages_of_all_shapes) {
     test::check_refused(test::parse_chat_completion, with_messages(messages), {{row}});
   }
   test::check_accepted(test::parse_chat_completion, R"({"contents":["a"])", {{{"", [](const auto& r) {
-    return r.messages.size() == 1 && r.messages[0].role == "user" && r.messages[0].content == "a";
-  }}}});
+                                                                                 return r.messages.size() == 1 &&
+                                                                                        r.messages[0].role == "user" &&
+                                                                                        r.messages[0].content == "a";
+                                                                               }}}});
 }
 
 BOOST_AUTO_TEST_CASE(bodies_that_are_no_request) {

@@ -1,5 +1,5 @@
-// The dialects of older servers: what each makes of the prompts, the fields and the silences of its clients' bodies, and
-// which of them a path with several forms takes.
+// The dialects of older servers: what each makes of the prompts, the fields and the silences of its clients' bodies,
+// and which of them a path with several forms takes.
 #include "protocol/dialect.hpp"
 
 #include <boost/test/unit_test.hpp>
@@ -63,7 +63,8 @@ BOOST_AUTO_TEST_CASE(lists_of_raw_prompts) {
   BOOST_TEST(!read(dialects::batch, R"({"contents":["a"],"pad_zero":true})").pad_zero);
   BOOST_TEST(!read(dialects::batch, R"({"contents":["a"],"session_id":"s"})").session);
   for (const auto* as : {&dialects::batch, &dialects::batch_v2, &dialects::batch_v3, &dialects::big_batch})
-    for (const char* empty : {"{}", R"({"contents":[]})"}) BOOST_TEST(refused(*as, empty).message == "Empty prompts list");
+    for (const char* empty : {"{}", R"({"contents":[]})"})
+      BOOST_TEST(refused(*as, empty).message == "Empty prompts list");
   BOOST_TEST(refused(dialects::batch, R"({"contents":["a",7]})").field == "contents");
   BOOST_TEST(refused(dialects::batch, "{").message.starts_with("Invalid JSON: "));
   request_limits limits;
@@ -87,7 +88,8 @@ BOOST_AUTO_TEST_CASE(big_batches_have_a_temperature_and_no_more) {
 
 BOOST_AUTO_TEST_CASE(questions_are_put_into_the_template) {
   const auto plain = read(dialects::batch_v3, R"({"contents":["One","Two"]})");
-  BOOST_TEST(texts(plain) == (strings{"User: One\n\nAssistant: <think>\n</think>", "User: Two\n\nAssistant: <think>\n</think>"}),
+  BOOST_TEST(texts(plain) ==
+                 (strings{"User: One\n\nAssistant: <think>\n</think>", "User: Two\n\nAssistant: <think>\n</think>"}),
              boost::test_tools::per_element());
   const auto thinking = read(dialects::batch_v3, R"({"contents":["One"],"enable_think":true})");
   BOOST_TEST(texts(thinking).at(0) == "User: One\n\nAssistant: <think");
@@ -111,11 +113,13 @@ BOOST_AUTO_TEST_CASE(pairs_to_fill_in) {
 }
 
 BOOST_AUTO_TEST_CASE(translations_are_cut_and_put_together_again) {
-  const auto r = read(dialects::translate,
-                      R"({"source_lang":"en","target_lang":"ja","text_list":["One.\n\n \nTwo\nlines. ",""," Three."]})");
-  BOOST_TEST(texts(r) == (strings{"English: One.\n\nJapanese:", "English: Two\nlines.\n\nJapanese:",
-                                  "English: Three.\n\nJapanese:"}),
-             boost::test_tools::per_element());
+  const auto r =
+      read(dialects::translate,
+           R"({"source_lang":"en","target_lang":"ja","text_list":["One.\n\n \nTwo\nlines. ",""," Three."]})");
+  BOOST_TEST(
+      texts(r) ==
+          (strings{"English: One.\n\nJapanese:", "English: Two\nlines.\n\nJapanese:", "English: Three.\n\nJapanese:"}),
+      boost::test_tools::per_element());
   BOOST_TEST(r.stop == strings{"\n\nEnglish:"}, boost::test_tools::per_element());
   BOOST_TEST(r.sampling.top_k == 1);
   BOOST_TEST(r.sampling.max_tokens == 2048u);
@@ -130,9 +134,11 @@ BOOST_AUTO_TEST_CASE(translations_are_cut_and_put_together_again) {
 }
 
 BOOST_AUTO_TEST_CASE(translations_that_leave_things_open) {
-  const auto r = read(dialects::translate, R"({"target_lang":"Klingon","stream":true,"text_list":["Привет","你好","x"]})");
-  BOOST_TEST(texts(r) == (strings{"Russian: Привет\n\nKlingon:", "Chinese: 你好\n\nKlingon:", "English: x\n\nKlingon:"}),
-             boost::test_tools::per_element());
+  const auto r =
+      read(dialects::translate, R"({"target_lang":"Klingon","stream":true,"text_list":["Привет","你好","x"]})");
+  BOOST_TEST(
+      texts(r) == (strings{"Russian: Привет\n\nKlingon:", "Chinese: 你好\n\nKlingon:", "English: x\n\nKlingon:"}),
+      boost::test_tools::per_element());
   BOOST_TEST(!r.stream);
   BOOST_TEST(read(dialects::translate, R"({"target_lang":"en","text_list":[]})").prompts.empty());
   BOOST_TEST(refused(dialects::translate, R"({"text_list":["x"]})").field == "target_lang");
@@ -142,21 +148,35 @@ BOOST_AUTO_TEST_CASE(translations_that_leave_things_open) {
 }
 
 BOOST_AUTO_TEST_CASE(languages) {
-  for (const auto& [code, name] : std::vector<std::pair<std::string, std::string>>{
-           {"zh-CN", "Chinese"}, {"zh_TW", "Chinese"}, {"zh-Hant", "Chinese"}, {"EN", "English"}, {"pt-BR", "Portuguese"},
-           {"ko", "Korean"},     {"Latin", "Latin"},   {"", ""}})
+  for (const auto& [code, name] : std::vector<std::pair<std::string, std::string>>{{"zh-CN", "Chinese"},
+                                                                                   {"zh_TW", "Chinese"},
+                                                                                   {"zh-Hant", "Chinese"},
+                                                                                   {"EN", "English"},
+                                                                                   {"pt-BR", "Portuguese"},
+                                                                                   {"ko", "Korean"},
+                                                                                   {"Latin", "Latin"},
+                                                                                   {"", ""}})
     BOOST_TEST(language_name(code) == name);
-  for (const auto& [text, code] : std::vector<std::pair<std::string, std::string>>{
-           {"Hello", "en"}, {"Grüße", "en"}, {"漢字かな", "ja"}, {"漢字", "zh-CN"}, {"Ein Wort 字", "en"}, {"안녕", "ko"},
-           {"Мир", "ru"},   {"سلام", "ar"},  {"", "en"},         {"123", "en"}, {"\xff\xe4", "en"}})
+  for (const auto& [text, code] : std::vector<std::pair<std::string, std::string>>{{"Hello", "en"},
+                                                                                   {"Grüße", "en"},
+                                                                                   {"漢字かな", "ja"},
+                                                                                   {"漢字", "zh-CN"},
+                                                                                   {"Ein Wort 字", "en"},
+                                                                                   {"안녕", "ko"},
+                                                                                   {"Мир", "ru"},
+                                                                                   {"سلام", "ar"},
+                                                                                   {"", "en"},
+                                                                                   {"123", "en"},
+                                                                                   {"\xff\xe4", "en"}})
     BOOST_TEST(guess_language(text) == code);
 }
 
 BOOST_AUTO_TEST_CASE(values_as_texts_and_fields_inside_params) {
-  const auto r = read(dialects::infer_chat,
-                      R"({"messages":[{"role":"rag","content":"R"},{"role":"user","content":"x"}],"max_tokens":"7","stream":"True",)"
-                      R"("temperature":"0.5","params":{"temperature":2,"top_p":"0.9","penalty_decay":0.99,"stop":"END",)"
-                      R"("user_name":"Bob","assistant_name":"Alice"}})");
+  const auto r = read(
+      dialects::infer_chat,
+      R"({"messages":[{"role":"rag","content":"R"},{"role":"user","content":"x"}],"max_tokens":"7","stream":"True",)"
+      R"("temperature":"0.5","params":{"temperature":2,"top_p":"0.9","penalty_decay":0.99,"stop":"END",)"
+      R"("user_name":"Bob","assistant_name":"Alice"}})");
   BOOST_TEST(r.sampling.max_tokens == 7u);
   BOOST_TEST(r.stream);
   BOOST_TEST(r.sampling.temperature == 0.5f);  // the outer one counts

@@ -48,7 +48,8 @@ std::vector<double> slow_sampler::kept(std::span<const float> logits, std::span<
   for (const auto& [token, bias] : params_.logit_bias)
     penalised[static_cast<std::size_t>(token)] = cleaned(penalised[static_cast<std::size_t>(token)] + bias);
   for (const auto& [token, penalty] : penalty_)
-    penalised[static_cast<std::size_t>(token)] = cleaned(penalised[static_cast<std::size_t>(token)] - (penalty + params_.lasting_penalty));
+    penalised[static_cast<std::size_t>(token)] =
+        cleaned(penalised[static_cast<std::size_t>(token)] - (penalty + params_.lasting_penalty));
 
   std::size_t best = logits.size();
   for (std::size_t i = 0; i < logits.size(); ++i)
