@@ -102,6 +102,11 @@ const std::vector<api_service::route>& api_service::routes() {
 
       {"/loadstatemodel", post, &s::change_states<true>, detail, false, true},
       {"/removestatemodel", post, &s::change_states<false>, detail, false, true},
+
+      {"/loadmodel", post, &s::change_model<model_call::form::load_file>, detail, false, true},
+      {"/removemodel", post, &s::change_model<model_call::form::remove>, detail, false, true},
+      {"/v1/model/load", post, &s::change_model<model_call::form::load_id>, flat, false, true},
+      {"/switch-model", post, &s::change_model<model_call::form::switch_model>, detail, false, true},
   };
   return table;
 }
@@ -212,19 +217,20 @@ api_service::made_call api_service::tell_version(exchange& x) {
   return nullptr;
 }
 
-/// The model, and the model with each of its tuned states.
+/// The model that is loaded, if one is, and the model with each of its tuned states.
 std::vector<protocol::model_card> api_service::model_cards() const {
-  std::vector<protocol::model_card> cards{context_->model.card};
-  if (!context_->tuned) return cards;
-  for (const auto& state : *context_->tuned->all()) {
-    cards.push_back(context_->model.card);
+  const model_ref model = context_->models->current();
+  if (!model) return {};
+  std::vector<protocol::model_card> cards{model->served.card};
+  for (const auto& state : *model->tuned.all()) {
+    cards.push_back(model->served.card);
     cards.back().id += ' ' + state.name;
   }
   return cards;
 }
 
 api_service::made_call api_service::tell_models(exchange& x) {
-  x.answer(200, protocol::models_list(model_cards()));
+  x.answer(200, protocol::models_list(model_cards(), context_->models->available()));
   return nullptr;
 }
 
@@ -235,8 +241,10 @@ api_service::made_call api_service::tell_models_array(exchange& x) {
 
 api_service::made_call api_service::tell_model(exchange& x) {
   const std::string& id = x.path.front();
-  const auto& names = context_->model.names;
-  for (const auto& card : model_cards())
+  const auto cards = model_cards();
+  const model_ref model = context_->models->current();
+  const auto names = model ? model->served.names : std::vector<std::string>();
+  for (const auto& card : cards)
     if (card.id == id || (card.id == names.front() && std::ranges::find(names, id) != names.end())) {
       x.answer(200, protocol::model_body(card));
       return nullptr;
@@ -252,7 +260,30 @@ api_service::made_call api_service::refuse_embeddings(exchange& x) {
 
 template <bool ToTokens>
 api_service::made_call api_service::tokenize(exchange& x) {
-  return std::make_unique<tokenize_call>(ToTokens, x.name, std::move(x.headers), context_, post_, std::move(x.out));
+  model_ref model = model_for(x);
+  if (!model) return nullptr;
+  return std::make_unique<tokenize_call>(ToTokens, x.name, std::move(x.headers), std::move(model), context_, post_,
+                                         std::move(x.out));
+}
+
+/// The model that answers; null: there is none, and that was said. One that rests is woken up.
+model_ref api_service::model_for(exchange& x) const {
+  model_ref model = context_->models->current();
+  if (model) return model;
+  if (context_->models->rests && context_->change_model) {
+    context_->change_model({.what = model_change::task::wake}, [](const result<std::string>&) {});
+    x.refuse({error_kind::unavailable, "nobody used the model for a while; it is being loaded again", ""});
+  } else {
+    // Clients of the older servers know this as their own mistake.
+    const auto kind = x.errors() == error_style::flat ? error_kind::invalid_argument : error_kind::unavailable;
+    x.refuse({kind, "no model is loaded; call POST /v1/model/load first", ""});
+  }
+  return nullptr;
+}
+
+template <model_call::form Form>
+api_service::made_call api_service::change_model(exchange& x) {
+  return std::make_unique<model_call>(Form, x.plain(), context_, post_, std::move(x.out));
 }
 
 template <api Shape, bool Branches>
@@ -261,7 +292,10 @@ api_service::made_call api_service::generate(exchange& x) {
     x.refuse({error_kind::unavailable, "the server is shutting down", ""});
     return nullptr;
   }
+  model_ref model = model_for(x);
+  if (!model) return nullptr;
   call_origin origin;
+  origin.model = std::move(model);
   origin.shape = Shape;
   origin.branches = Branches;
   origin.errors = x.errors();

@@ -8,6 +8,7 @@
 #include "actors/connection/http.hpp"
 #include "actors/request/generation_call.hpp"
 #include "actors/request/health.hpp"
+#include "actors/request/model_call.hpp"
 #include "actors/request/request_hub.hpp"
 #include "actors/request/service_context.hpp"
 #include "actors/request/session_routes.hpp"
@@ -44,6 +45,9 @@ class api_service final : public connection::http_service {
   made_call tokenize(exchange& x);
   template <protocol::api Shape, bool Branches = false>
   made_call generate(exchange& x);
+  template <model_call::form Form>
+  made_call change_model(exchange& x);
+  [[nodiscard]] model_ref model_for(exchange& x) const;
   template <session_question (*Question)(const session_routes::route_input&)>
   made_call ask_sessions(exchange& x);
   template <bool Load>

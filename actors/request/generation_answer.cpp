@@ -22,7 +22,8 @@ void generation_call::submit() {
     answer_->count_prompt(answer_->call().prompts.front().size(), prefix_->position());
   }
   for (std::uint32_t prompt = 0; prompt < answer_->call().prompts.size(); ++prompt)
-    if (!submit_prompt(prompt)) return refuse(nobody_listens(*context_));
+    if (!submit_prompt(prompt))
+      return refuse(origin_.model->cut_off ? cut_off_by_force() : nobody_listens(*context_));
   // What was wanted and did not go to the device will never come.
   if (prefix_)
     for (const auto& key : prefix_->unanswered()) hub_.tell(persistence::state_kept{key, nullptr});
@@ -58,7 +59,7 @@ bool generation_call::submit_prompt(std::uint32_t prompt) {
   const request_id id = message.id;
   std::vector<device::wanted_copy> copies = message.copies;
   device::message box(std::move(message));
-  if (context_->device->push(box)) {
+  if (origin_.model->device->push(box)) {
     ids_.push_back(id);
     return true;
   }
@@ -83,7 +84,7 @@ void generation_call::on(std::uint32_t, device::admitted& e) {
 void generation_call::on(std::uint32_t prompt, device::rejected& e) {
   hub_.close(ids_[prompt]);
   ids_[prompt] = 0;
-  refuse(e.why);
+  refuse(origin_.model->cut_off ? cut_off_by_force() : e.why);
 }
 
 void generation_call::on(std::uint32_t prompt, device::prompt_scored& e) {
@@ -93,11 +94,13 @@ void generation_call::on(std::uint32_t prompt, device::prompt_scored& e) {
 void generation_call::on(std::uint32_t prompt, device::token& e) {
   if (!first_token_) first_token_ = context_->time->now();
   const bool over = answer_->on_token(prompt, e.row, e.id_of_token, e.logprobs.get());
-  if (over && !turn_) hub_.tell(device::cancel_row{e.id, e.row});  // a session's row ends by settle
+  if (over && !turn_) tell_device(device::cancel_row{e.id, e.row});  // a session's row ends by settle
 }
 
 void generation_call::on(std::uint32_t prompt, device::row_finished& e) {
-  if (e.cause == device::finish_cause::device_lost) device_lost_ = true;
+  if (e.cause == device::finish_cause::device_lost)
+    failure_ = error{error_kind::internal, "the device failed while it worked on this request", ""};
+  if (e.cause == device::finish_cause::shutdown && origin_.model->cut_off) failure_ = cut_off_by_force();
   answer_->on_row_finished(prompt, e.row, e.cause);
 }
 
@@ -107,7 +110,7 @@ void generation_call::on_events_done() {
 }
 
 void generation_call::write_ready() {
-  if (device_lost_) return refuse({error_kind::internal, "the device failed while it worked on this request", ""});
+  if (failure_) return refuse(*failure_);
   if (streaming_) write(answer_->take_stream());
   if (answer_->over()) {
     if (!turn_) return finish();
@@ -116,7 +119,7 @@ void generation_call::write_ready() {
   note_progress();
   if (!paused_ && out_->queued_bytes() > context_->settings.outbound_bytes_max) {
     paused_ = true;
-    for (request_id id : ids_) hub_.tell(device::pause{id});
+    for (request_id id : ids_) tell_device(device::pause{id});
   }
 }
 
@@ -124,7 +127,7 @@ void generation_call::writable() {
   if (!paused_ || ended_) return;
   guarded([&] {
     paused_ = false;
-    for (request_id id : ids_) hub_.tell(device::resume{id});
+    for (request_id id : ids_) tell_device(device::resume{id});
   });
 }
 
@@ -222,7 +225,7 @@ void generation_call::cancel_device_work() {
     if (id == 0) continue;
     hub_.close(id);
     // Also for what has ended: a cancel for an unknown id is harmless, and it costs less than to keep count here.
-    hub_.tell(device::cancel{id});
+    tell_device(device::cancel{id});
     id = 0;
   }
 }

@@ -46,7 +46,7 @@ std::uint64_t generation_call::body_bytes_max() const {
 }
 
 protocol::answer_head generation_call::make_head(const protocol::generation_request& request) const {
-  const served_model& model = context_->model;
+  const served_model& model = this->model();
   if (request.shape == protocol::api::native)
     return {request.answer_name, request.model, model.fingerprint, std::time(nullptr)};
   std::array<std::uint8_t, 12> random{};
@@ -113,11 +113,12 @@ void generation_call::parse(std::shared_ptr<const std::string> text) {
 
 result<generation_call::parsed_call> generation_call::read(const std::string& text, const call_origin& origin,
                                                            const service_context& context) {
+  const protocol::model_preset& preset = origin.model->served.preset;
   const auto parse = [&]() -> result<protocol::generation_request> {
     const auto& limits = context.settings.limits;
     switch (origin.shape) {
-      case protocol::api::chat_completions: return protocol::parse_chat_completion(text, context.model.preset, limits);
-      case protocol::api::completions: return protocol::parse_completion(text, context.model.preset, limits);
+      case protocol::api::chat_completions: return protocol::parse_chat_completion(text, preset, limits);
+      case protocol::api::completions: return protocol::parse_completion(text, preset, limits);
       case protocol::api::native: break;
     }
     return protocol::parse_state_request(text, origin.branches, limits);
@@ -128,7 +129,7 @@ result<generation_call::parsed_call> generation_call::read(const std::string& te
   if (!call.request.session) return call;
   if (auto ok = protocol::read_session_headers(origin.if_match, origin.request_key, *call.request.session); !ok)
     return ok.error();
-  call.turn.emplace(call.request, context.model.preset);
+  call.turn.emplace(call.request, preset);
   return call;
 }
 
@@ -155,8 +156,8 @@ void generation_call::parsed(result<parsed_call> call) {
 
 /// The model that the request names, and the tuned state, whose defaults then count where the request is silent.
 bool generation_call::choose_beginning() {
-  const auto states = context_->tuned ? context_->tuned->all() : std::make_shared<const tuned_states::list>();
-  auto chosen = choose_model(context_->model.names, *states, request_->model, request_->state_name);
+  const auto states = origin_.model->tuned.all();
+  auto chosen = choose_model(model().names, *states, request_->model, request_->state_name);
   if (!chosen) {
     refuse(chosen.error());
     return false;
@@ -176,9 +177,9 @@ bool generation_call::choose_beginning() {
 void generation_call::tokenise() {
   const std::size_t text = text_bytes(*request_);
   const bool is_long = text > context_->settings.inline_text_bytes_max;
-  auto work = [context = context_, gone = over_.get_token(),
+  auto work = [context = context_, model = origin_.model, gone = over_.get_token(),
                taken = std::make_shared<protocol::generation_request>(std::move(*request_))] {
-    return prepare(std::move(*taken), context->model, context->settings, gone);
+    return prepare(std::move(*taken), model->served, context->settings, gone);
   };
   request_.reset();
   run<result<prepared_call>>(is_long, std::move(work), &generation_call::prepared);
@@ -198,7 +199,7 @@ void generation_call::prepared(result<prepared_call> call) {
   if (!hold(held_bytes(*call) + copies * call->prompts.front().size() * sizeof(token_id))) return;
   if (!call->request.seed_given) call->request.sampling.seed = local_random()();
   auto head = make_head(call->request);
-  answer_.emplace(std::move(*call), context_->model, std::move(head), origin_.request_name);
+  answer_.emplace(std::move(*call), model(), std::move(head), origin_.request_name);
   if (turn_) answer_->continue_after(turn_->earlier_answer());
   find_prefix();
 }

@@ -29,6 +29,7 @@ struct call_origin {
   bool branches = false;  ///< native: as parse_state_request
   protocol::error_style errors = protocol::error_style::openai;
   std::string if_match, request_key;  ///< header fields If-Match and Idempotency-Key, as sent
+  model_ref model;                    ///< that answers, never null
 };
 
 /// The request actor: one generation call on the io thread of its connection, from body to response. It talks to the
@@ -92,6 +93,8 @@ class generation_call final : public connection::http_call, public device_client
   void on(persistence::prefix_found& r);
   void on(persistence::turn_committed& r);
   void on(persistence::answer&) {}
+  [[nodiscard]] const served_model& model() const { return origin_.model->served; }
+  void tell_device(device::message message) { hub_.tell(door_of(origin_.model), std::move(message)); }
   [[nodiscard]] std::string initial_state() const { return tuned_ ? tuned_->identity : std::string(); }
   void note_progress();
   void settle_turn();
@@ -134,7 +137,7 @@ class generation_call final : public connection::http_call, public device_client
   bool streaming_ = false;       // status and headers are out
   bool paused_ = false;          // the reader is slow
   bool ended_ = false;           // the response is complete, or nobody is left to get it
-  bool device_lost_ = false;
+  std::optional<error> failure_;  // of the device, or of the model: it ends the call
   steady_time last_write_{};
   std::optional<steady_time> first_token_;
   std::chrono::microseconds queued_{};

@@ -12,33 +12,35 @@
 namespace skein::request {
 namespace {
 
-auto texts_of(const service_context& context) {
-  return [&vocabulary = *context.model.vocabulary](token_id t) { return vocabulary.text(t); };
+auto texts_of(const served_model& model) {
+  return [&vocabulary = *model.vocabulary](token_id t) { return vocabulary.text(t); };
 }
 
 error client_gone() { return {error_kind::cancelled, "the client has gone", ""}; }
 
-result<std::string> tokenize(const std::string& body, const service_context& context, const std::stop_token& gone) {
+result<std::string> tokenize(const std::string& body, const service_context& context, const served_model& model,
+                             const std::stop_token& gone) {
   auto request = protocol::parse_tokenize(body, context.settings.limits);
   if (!request) return request.error();
   if (gone.stop_requested()) return client_gone();
   std::vector<token_id> tokens;
-  if (auto count = context.model.vocabulary->encode(request->content, tokens); !count) return count.error();
+  if (auto count = model.vocabulary->encode(request->content, tokens); !count) return count.error();
   if (gone.stop_requested()) return client_gone();
   request->content = {};
   const auto& limits = context.settings.limits;
-  return request->with_pieces ? protocol::tokenize_answer(tokens, texts_of(context), limits)
+  return request->with_pieces ? protocol::tokenize_answer(tokens, texts_of(model), limits)
                               : protocol::tokenize_answer(tokens, limits);
 }
 
-result<std::string> detokenize(const std::string& body, const service_context& context, const std::stop_token& gone) {
+result<std::string> detokenize(const std::string& body, const service_context& context, const served_model& model,
+                               const std::stop_token& gone) {
   auto tokens = protocol::parse_detokenize(body, context.settings.limits);
   if (!tokens) return tokens.error();
   if (gone.stop_requested()) return client_gone();
   for (token_id t : *tokens)
-    if (t < 0 || static_cast<std::uint32_t>(t) >= context.model.vocab)
+    if (t < 0 || static_cast<std::uint32_t>(t) >= model.vocab)
       return error{error_kind::invalid_argument, "token " + std::to_string(t) + " is not in the vocabulary", "tokens"};
-  return protocol::detokenize_answer(*tokens, texts_of(context), context.settings.limits);
+  return protocol::detokenize_answer(*tokens, texts_of(model), context.settings.limits);
 }
 
 void respond(connection::response_writer& out, connection::header_list headers, result<std::string> answer) {
@@ -64,12 +66,13 @@ void send(connection::response_writer& out, const std::string& request_name, con
 }  // namespace
 
 tokenize_call::tokenize_call(bool to_tokens, std::string request_name, connection::header_list headers,
-                             std::shared_ptr<const service_context> context,
+                             model_ref model, std::shared_ptr<const service_context> context,
                              std::function<void(std::function<void()>)> post,
                              std::shared_ptr<connection::response_writer> out)
     : to_tokens_(to_tokens),
       request_name_(std::move(request_name)),
       headers_(std::move(headers)),
+      model_(std::move(model)),
       context_(std::move(context)),
       post_(std::move(post)),
       out_(std::move(out)) {}
@@ -81,9 +84,9 @@ void tokenize_call::body(std::string bytes) {
   };
   const auto memory = hold_memory(*context_, bytes.size());
   if (!memory) return tell(memory.error());
-  auto work = [to_tokens = to_tokens_, text = std::move(bytes), context = context_, memory = *memory,
+  auto work = [to_tokens = to_tokens_, text = std::move(bytes), context = context_, model = model_, memory = *memory,
                gone = over_.get_token()] {
-    return to_tokens ? tokenize(text, *context, gone) : detokenize(text, *context, gone);
+    return to_tokens ? tokenize(text, *context, model->served, gone) : detokenize(text, *context, model->served, gone);
   };
   if (!is_long) return tell(attempt(request_name_, work));
   if (!run_long(*context_, {post_, request_name_, over_.get_token()}, std::move(work), tell))

@@ -13,7 +13,7 @@ namespace skein::request {
 /// to nobody when the client has left meanwhile.
 class tokenize_call final : public connection::http_call {
  public:
-  tokenize_call(bool to_tokens, std::string request_name, connection::header_list headers,
+  tokenize_call(bool to_tokens, std::string request_name, connection::header_list headers, model_ref model,
                 std::shared_ptr<const service_context> context, std::function<void(std::function<void()>)> post,
                 std::shared_ptr<connection::response_writer> out);
 
@@ -25,6 +25,7 @@ class tokenize_call final : public connection::http_call {
   const bool to_tokens_;
   const std::string request_name_;
   connection::header_list headers_;
+  model_ref model_;
   std::shared_ptr<const service_context> context_;
   std::function<void(std::function<void()>)> post_;
   std::shared_ptr<connection::response_writer> out_;

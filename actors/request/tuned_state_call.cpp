@@ -12,10 +12,14 @@ namespace skein::request {
 tuned_state_call::tuned_state_call(task what, plain_origin origin, std::shared_ptr<const service_context> context,
                                    std::function<void(std::function<void()>)> post,
                                    std::shared_ptr<connection::response_writer> out)
-    : plain_call(std::move(origin), std::move(context), std::move(out)), task_(what), post_(std::move(post)) {}
+    : plain_call(std::move(origin), std::move(context), std::move(out)),
+      task_(what),
+      model_(this->context().models->current()),
+      post_(std::move(post)) {}
 
 void tuned_state_call::read(std::string body) {
-  if (!context().tuned || !context().model.load_state)
+  if (!model_) return refuse({error_kind::unavailable, "no model is loaded", ""});
+  if (!model_->served.load_state)
     return refuse({error_kind::unsupported, "this server's model takes no tuned states", ""});
   task_ == task::load ? load(body) : remove(body);
 }
@@ -25,8 +29,8 @@ void tuned_state_call::load(const std::string& body) {
   if (!request) return refuse(request.error());
   const auto path = path_below(context().settings.states_dir, request->file);
   if (!path) return refuse(path.error());
-  auto work = [context = shared_context(), asked = *request, path = *path]() -> result<void> {
-    auto values = context->model.load_state(path);
+  auto work = [context = shared_context(), model = model_, asked = *request, path = *path]() -> result<void> {
+    auto values = model->served.load_state(path);
     if (!values) {
       error why = values.error();
       why.field = "state_filename";
@@ -34,7 +38,7 @@ void tuned_state_call::load(const std::string& body) {
     }
     tuned_state state{asked.name, model::state_identity(*values), nullptr, asked.temperature, asked.top_p};
     state.values = std::make_shared<const std::vector<float>>(std::move(*values));
-    return context->tuned->put(std::move(state), context->settings.tuned_states_max);
+    return model->tuned.put(std::move(state), context->settings.tuned_states_max);
   };
   auto back = [self = std::weak_ptr(self_)](const result<void>& outcome) {
     if (const auto call = self.lock()) (*call)->done(outcome);
@@ -47,8 +51,8 @@ void tuned_state_call::remove(const std::string& body) {
   const auto name = protocol::parse_remove_state(body, context().settings.limits);
   if (!name) return refuse(name.error());
   if (name->empty())
-    context().tuned->clear();
-  else if (!context().tuned->remove(*name))
+    model_->tuned.clear();
+  else if (!model_->tuned.remove(*name))
     return refuse({error_kind::not_found, "there is no tuned state '" + *name + "'", "state_viewname"});
   done({});
 }

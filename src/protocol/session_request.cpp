@@ -1,7 +1,6 @@
 #include "protocol/session_request.hpp"
 
-#include <charconv>
-
+#include "protocol/lenient_fields.hpp"
 #include "protocol/object_reader.hpp"
 
 namespace skein::protocol {
@@ -13,31 +12,9 @@ std::string_view or_empty_object(std::string_view body) {
   return body.find_first_not_of(" \t\r\n") == std::string_view::npos ? "{}" : body;
 }
 
-std::string required_text(const object_reader& body, std::string_view name) {
-  const auto text = body.text(name);
-  if (!text || text->empty()) body.refuse(name, "must be a string that is not empty");
-  return std::string(text.value_or(""));
-}
-
 std::optional<std::uint32_t> read_version(const object_reader& body, std::int64_t min) {
   const auto version = body.integer("version", min, version_max);
   return version ? std::optional(static_cast<std::uint32_t>(*version)) : std::nullopt;
-}
-
-/// A number, or digits in a string, as clients of the older servers send them.
-std::optional<float> read_lenient(const object_reader& body, std::string_view name, double min, double max) {
-  const auto value = body.value(name);
-  const auto text = value ? value->text() : std::nullopt;
-  std::optional<double> number;
-  if (text) {
-    double read = 0;
-    const auto [end, code] = std::from_chars(text->data(), text->data() + text->size(), read);
-    if (code == std::errc() && end == text->data() + text->size()) number = read;
-    if (!number || !(*number >= min && *number <= max)) body.refuse(name, "is not a number in its range");
-  } else {
-    number = body.number(name, min, max);
-  }
-  return number ? std::optional(static_cast<float>(*number)) : std::nullopt;
 }
 
 }  // namespace
@@ -87,8 +64,8 @@ result<load_state_request> parse_load_state(std::string_view text, const request
     load_state_request request;
     request.file = required_text(body, "state_filename");
     request.name = required_text(body, "state_viewname");
-    request.temperature = read_lenient(body, "default_temperature", 0, 1000);
-    request.top_p = read_lenient(body, "default_top_p", 0, 1);
+    request.temperature = lenient_number(body, "default_temperature", 0, 1000);
+    request.top_p = lenient_number(body, "default_top_p", 0, 1);
     return request;
   });
 }

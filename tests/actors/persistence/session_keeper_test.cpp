@@ -368,7 +368,7 @@ BOOST_AUTO_TEST_CASE(another_models_session_is_refused_with_both_named) {
   disk_bench b;
   b.turn("s", {1}, "a");
   b.end();
-  b.options.model_identity = "model-b";
+  b.model = "model-b";
   b.open();
   b.tell(b.question("s"));
   const auto why = b.refusal();
