@@ -341,8 +341,7 @@ std::vector<key> make_keys() {
       model<&model_settings::aliases>("aliases", "Further names that requests may use."),
       model<&model_settings::vocab>("vocab", "Vocabulary file or bytes; empty: found beside the model.")
           .flag({"--vocab", "--vocab-path"}),
-      model<&model_settings::root>("root",
-                                   "Folder of the models that clients may load; empty: none but that of path.")
+      model<&model_settings::root>("root", "Folder of the models that clients may load; empty: none but that of path.")
           .flag({"--model-root"}),
       model<&model_settings::idle_unload_s>(
           "idle_unload_s", "Seconds after which a model that nobody uses is unloaded, until a request comes; 0: never.")

@@ -22,8 +22,7 @@ struct imported {
 
 result<imported> read_file(std::string_view bytes, const persistence_options& options,
                            const storage::model_table& models) {
-  auto file =
-      storage::read_session_file(bytes, {"", options.signature_key, options.file_bytes_max});
+  auto file = storage::read_session_file(bytes, {"", options.signature_key, options.file_bytes_max});
   if (!file) return file.error();
   const auto model = models.find(file->session.model_identity);
   if (!model) return models.unknown("the session", file->session.model_identity);
@@ -68,8 +67,10 @@ void session_keeper::handle(export_session&& q) {
   const auto model = ports_.states->models().find(tree.record().model_identity);
   if (q.with_state && model) key = tiers_.cache().find(tree.record().uid, tree.record().head);
   const state_buffer held = key ? tiers_.cache().buffer(*key) : nullptr;
-  const storage::state_label label{
-      tree.record().model_identity, q.session.tenant, {tree.record().uid, tree.record().head}, tree.record().total_tokens};
+  const storage::state_label label{tree.record().model_identity,
+                                   q.session.tenant,
+                                   {tree.record().uid, tree.record().head},
+                                   tree.record().total_tokens};
   ports_.runner.run([this, file, key, held, label, model, reply = q.reply, states = ports_.states]() -> aftermath {
     auto bytes = std::make_shared<result<std::string>>(guarded([&]() -> result<std::string> {
       if (held) {
@@ -91,7 +92,8 @@ void session_keeper::handle(export_session&& q) {
 void session_keeper::handle(import_session&& q) {
   auto question = std::make_shared<import_session>(std::move(q));
   ports_.runner.run([this, question]() -> aftermath {
-    auto in = std::make_shared<result<imported>>(guarded([&] { return read_file(question->file, options_, ports_.states->models()); }));
+    auto in = std::make_shared<result<imported>>(
+        guarded([&] { return read_file(question->file, options_, ports_.states->models()); }));
     question->file = {};
     return [this, question, in] {
       if (!*in) return refuse(question->reply, in->error());

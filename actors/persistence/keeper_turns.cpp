@@ -185,10 +185,10 @@ result<void> session_keeper::begin_turn(open_entry& entry, const open_session& q
 result<turn_start> session_keeper::check_turn(const open_entry& entry, const open_session& q, bool known) const {
   const session_record& record = entry.tree->record();
   if (record.model_identity != q.model)
-    return error{error_kind::conflict,
-                 "the session '" + entry.key.id + "' belongs to the model " + record.model_identity + "; this one is " +
-                     q.model,
-                 "model"};
+    return error{
+        error_kind::conflict,
+        "the session '" + entry.key.id + "' belongs to the model " + record.model_identity + "; this one is " + q.model,
+        "model"};
   return start_turn(known ? &*entry.tree : nullptr, q);
 }
 

@@ -26,8 +26,8 @@ auto guarded(Work work) -> decltype(work()) {
 
 }  // namespace
 
-tier_mover::tier_mover(const tier_limits& limits, std::shared_ptr<storage::state_store> states,
-                       job_runner& runner, const clock& time, wall_clock wall, events told)
+tier_mover::tier_mover(const tier_limits& limits, std::shared_ptr<storage::state_store> states, job_runner& runner,
+                       const clock& time, wall_clock wall, events told)
     : limits_(limits),
       cache_(limits),
       states_(std::move(states)),

@@ -36,7 +36,7 @@ class tier_mover {
 
   /// `states`, `runner` and `time` outlive it; jobs do not outlive `runner`.
   tier_mover(const tier_limits& limits, std::shared_ptr<storage::state_store> states, job_runner& runner,
-              const clock& time, wall_clock wall, events told);
+             const clock& time, wall_clock wall, events told);
 
   [[nodiscard]] tiered_cache& cache() { return cache_; }
   [[nodiscard]] const tiered_cache& cache() const { return cache_; }

@@ -22,8 +22,7 @@ void generation_call::submit() {
     answer_->count_prompt(answer_->call().prompts.front().size(), prefix_->position());
   }
   for (std::uint32_t prompt = 0; prompt < answer_->call().prompts.size(); ++prompt)
-    if (!submit_prompt(prompt))
-      return refuse(origin_.model->cut_off ? cut_off_by_force() : nobody_listens(*context_));
+    if (!submit_prompt(prompt)) return refuse(origin_.model->cut_off ? cut_off_by_force() : nobody_listens(*context_));
   // What was wanted and did not go to the device will never come.
   if (prefix_)
     for (const auto& key : prefix_->unanswered()) hub_.tell(persistence::state_kept{key, nullptr});

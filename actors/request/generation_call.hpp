@@ -133,10 +133,10 @@ class generation_call final : public connection::http_call, public device_client
   bool leased_ = false;      // the session waits for this turn
   bool unfinished_ = false;  // the version that was committed
   std::optional<answer_state> answer_;
-  std::vector<request_id> ids_;  // by prompt, of what the device may still run
-  bool streaming_ = false;       // status and headers are out
-  bool paused_ = false;          // the reader is slow
-  bool ended_ = false;           // the response is complete, or nobody is left to get it
+  std::vector<request_id> ids_;   // by prompt, of what the device may still run
+  bool streaming_ = false;        // status and headers are out
+  bool paused_ = false;           // the reader is slow
+  bool ended_ = false;            // the response is complete, or nobody is left to get it
   std::optional<error> failure_;  // of the device, or of the model: it ends the call
   steady_time last_write_{};
   std::optional<steady_time> first_token_;

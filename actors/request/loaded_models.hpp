@@ -29,14 +29,14 @@ struct served_model {
   std::function<result<std::vector<float>>(const std::string& path)> load_state;
 };
 
-/// A model in memory, with the device that runs it. A call that needs one takes a reference at its start and keeps it to
-/// its end, so that another model may come meanwhile: who is on the old one finishes there.
+/// A model in memory, with the device that runs it. A call that needs one takes a reference at its start and keeps it
+/// to its end, so that another model may come meanwhile: who is on the old one finishes there.
 struct loaded_model {
   served_model served;
   std::unique_ptr<device::device_actor> actor;  ///< null only in tests
   device::mailbox* device = nullptr;
   const device::device_counters* counters = nullptr;
-  tuned_states tuned;              ///< they fit no other model, and go with this one
+  tuned_states tuned;                ///< they fit no other model, and go with this one
   std::atomic<bool> cut_off{false};  ///< unloaded by force: what runs ends with an error
 };
 using model_ref = std::shared_ptr<loaded_model>;

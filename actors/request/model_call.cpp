@@ -57,7 +57,14 @@ void model_call::done(const result<std::string>& outcome) {
     if (form_ == form::switch_model) return answer(200, R"("success")");
     std::string body;
     protocol::json_writer(body)
-        .begin_object().key("object").value("model").key("id").value(*outcome).key("loaded").value(true).end_object();
+        .begin_object()
+        .key("object")
+        .value("model")
+        .key("id")
+        .value(*outcome)
+        .key("loaded")
+        .value(true)
+        .end_object();
     answer(200, std::move(body));
   });
 }

@@ -65,8 +65,8 @@ void send(connection::response_writer& out, const std::string& request_name, con
 
 }  // namespace
 
-tokenize_call::tokenize_call(bool to_tokens, std::string request_name, connection::header_list headers,
-                             model_ref model, std::shared_ptr<const service_context> context,
+tokenize_call::tokenize_call(bool to_tokens, std::string request_name, connection::header_list headers, model_ref model,
+                             std::shared_ptr<const service_context> context,
                              std::function<void(std::function<void()>)> post,
                              std::shared_ptr<connection::response_writer> out)
     : to_tokens_(to_tokens),

@@ -57,7 +57,8 @@ std::vector<std::string> model_catalogue::ids() const {
   if (!root_.empty())
     for (auto at = fs::directory_iterator(root_, ec); !ec && at != fs::directory_iterator() && all.size() < ids_max;
          at.increment(ec))
-      if (is_model(at->path()) && real_path(at->path()) != own_.path) all.push_back(at->path().stem().string());
+      if (const fs::path file = real_path(at->path()); is_model(file) && is_below(file, root_) && file != own_.path)
+        all.push_back(at->path().stem().string());
   std::ranges::sort(all);
   all.erase(std::ranges::unique(all).begin(), all.end());
   return all;
@@ -76,10 +77,12 @@ result<model_catalogue::choice> model_catalogue::by_path(const std::string& name
   bool is_ours = false;
   if (name.find('\0') == std::string::npos)
     for (const fs::path& asked : {fs::path(name), root_.empty() ? fs::path() : root_ / name}) {
-      const fs::path file = real_path(with_ending(asked));
+      const fs::path found = with_ending(asked);
+      const fs::path file = real_path(found.empty() ? asked : found);
       if (!own_.path.empty() && file == own_.path) return own_;
-      is_ours = is_ours || is_below(real_path(asked), root_);
-      if (!file.empty() && is_below(file, root_)) return choice{file, file.stem().string(), false};
+      if (!is_below(file, root_)) continue;
+      if (!found.empty()) return choice{file, file.stem().string(), false};
+      is_ours = true;
     }
   if (is_ours) return error{error_kind::missing_file, "there is no model file '" + name + "'", "model_filename"};
   return error{error_kind::forbidden,

@@ -70,9 +70,7 @@ void model_keeper::ask(model_change change, model_changed done) {
 void model_keeper::change(model_change change, model_changed done) {
   if (context_.draining) return done(error{error_kind::unavailable, "the server is shutting down", ""});
   switch (change.what) {
-    case model_change::task::unload:
-      unload(change.force);
-      return done(std::string());
+    case model_change::task::unload: unload(change.force); return done(std::string());
     case model_change::task::wake:
       if (loading() || models_.current() || !last_load_) return done(std::string());
       return load(*last_load_, std::move(done));
@@ -104,7 +102,8 @@ result<config::config> model_keeper::settings_of(const model_change& change) con
   config::model_defaults defaults = preset == c.models.end() ? config::model_defaults{} : preset->second;
   if (change.temperature) defaults.temperature = *change.temperature;
   if (change.top_p) defaults.top_p = *change.top_p;
-  if (change.end_text) defaults.stop = change.end_text->empty() ? std::vector<std::string>() : std::vector{*change.end_text};
+  if (change.end_text)
+    defaults.stop = change.end_text->empty() ? std::vector<std::string>() : std::vector{*change.end_text};
   c.models[c.model.name] = std::move(defaults);
   return c;
 }
@@ -125,7 +124,8 @@ void model_keeper::load(model_change change, model_changed done) {
     log::info("loading", {{"model", name}, {"percent", percent}});
   };
   order.memory_taken = 0;
-  each_device([&](request::loaded_model& m) { *order.memory_taken += m.counters->ended ? 0 : memory_of(m.actor->info()); });
+  each_device(
+      [&](request::loaded_model& m) { *order.memory_taken += m.counters->ended ? 0 : memory_of(m.actor->info()); });
   log::info("loading", {{"model", name}, {"percent", 0u}});
   models_.set_loading(request::loaded_models::load{name, 0});
   running_ = std::move(change);
@@ -186,9 +186,8 @@ void model_keeper::replace(request::model_ref next, bool force) {
   models_.show(std::move(next));
   models_.set_available(catalogue_.ids());
   if (!old) return;
-  log::info("model retires", {{"model", old->served.names.front()},
-                              {"requests", old->counters->requests.load()},
-                              {"by_force", force}});
+  log::info("model retires",
+            {{"model", old->served.names.front()}, {"requests", old->counters->requests.load()}, {"by_force", force}});
   if (force) {
     old->cut_off = true;
     (void)old->device->push_urgent(device::shutdown{real_clock().now()});

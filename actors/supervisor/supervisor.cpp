@@ -234,10 +234,9 @@ void server::start_actors(opened_parts parts) {
 
   known_models_ = parts.store.models;
   keeper_ = std::make_unique<model_keeper>(
-      main_, settings_, *context_,
-      model_keeper::ports{*router_, *states_, *known_models_, [this](const error& why) {
-                            boost::asio::post(main_, [this, why] { on_lost(why); });
-                          }});
+      main_, settings_, *context_, model_keeper::ports{*router_, *states_, *known_models_, [this](const error& why) {
+                                                         boost::asio::post(main_, [this, why] { on_lost(why); });
+                                                       }});
   context_->change_model = [this](request::model_change change, request::model_changed done) {
     keeper_->ask(std::move(change), std::move(done));
   };

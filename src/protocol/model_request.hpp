@@ -6,8 +6,8 @@
 #include "base/result.hpp"
 #include "protocol/generation_request.hpp"
 
-/// Bodies of the routes that load and unload models. Errors as parse_completion; numbers may come as strings, and so may
-/// true and false.
+/// Bodies of the routes that load and unload models. Errors as parse_completion; numbers may come as strings, and so
+/// may true and false.
 namespace skein::protocol {
 
 struct load_model_request {

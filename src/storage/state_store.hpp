@@ -57,8 +57,9 @@ class state_store {
 
   [[nodiscard]] const model_table& models() const { return *models_; }
 
-  /// Errors: conflict for a model that is not in the table. The state survives the process when this returns. Only for a version that is committed, so that a crash cannot
-  /// leave a state for a number that is given out again. When it fails the state may be there or not.
+  /// Errors: conflict for a model that is not in the table. The state survives the process when this returns. Only for
+  /// a version that is committed, so that a crash cannot leave a state for a number that is given out again. When it
+  /// fails the state may be there or not.
   [[nodiscard]] result<void> put(const state_label& label, std::span<const float> state);
   /// none: there is no such state.
   [[nodiscard]] result<std::optional<decoded_state>> get(const state_key& key);

@@ -18,7 +18,7 @@ struct asking_call final : request::persistence_client {
 struct hub_bench {
   device::mailbox device{4, 4};
   persistence::mailbox sessions{1, 1};
-  request::request_hub hub{3, device, &sessions};
+  request::request_hub hub{3, &sessions};
   std::vector<persistence::message_in> arrived() {
     std::vector<persistence::message_in> out;
     sessions.drain(out);
@@ -70,8 +70,7 @@ BOOST_AUTO_TEST_CASE(a_full_mailbox_refuses_questions_and_keeps_what_must_not_be
 }
 
 BOOST_AUTO_TEST_CASE(without_the_actor_nobody_is_asked_and_nothing_is_kept) {
-  device::mailbox device{4, 4};
-  request::request_hub hub(0, device);
+  request::request_hub hub(0);
   asking_call call;
   const auto reply = hub.open_ticket(call);
   BOOST_TEST(!hub.ask(persistence::tiers_status{reply, "a"}));

@@ -49,7 +49,8 @@ inline state_buffer state_after(std::span<const token_id> tokens) {
 
 /// The two keepers over a real database in a folder, with the test in the place of clock, worker, device and requests.
 struct keeper_bench {
-  explicit keeper_bench(bool in_memory = false, std::string model_name = "model-a") : on_disk(!in_memory), model(std::move(model_name)) {
+  explicit keeper_bench(bool in_memory = false, std::string model_name = "model-a")
+      : on_disk(!in_memory), model(std::move(model_name)) {
     options.session_states.ram_bytes_max = 1 << 20;
     options.session_states.disk_bytes_max = in_memory ? 0 : 1 << 20;
     options.prefix_states = options.session_states;

@@ -140,7 +140,8 @@ BOOST_AUTO_TEST_CASE(an_orderly_end_writes_all_states) {
   b.end();
   b.start();
   for (std::size_t i = 0; i < all.size(); ++i) BOOST_TEST(b.turn(1, "s" + std::to_string(i), {5}, all[i]) == 2u);
-  b.tell(find_prefix{{0, 5}, default_tenant, "model-a", {}, std::make_shared<const tokens_t>(tokens_t{1, 2, 3, 4}), 0, 0});
+  b.tell(
+      find_prefix{{0, 5}, default_tenant, "model-a", {}, std::make_shared<const tokens_t>(tokens_t{1, 2, 3, 4}), 0, 0});
   BOOST_TEST(std::get<prefix_found>(*b.replies.wait_for(5)).position == 3u);
   b.end();
   // Every turn went on from a state that was read: none had to be made again.
