@@ -78,6 +78,20 @@ BOOST_AUTO_TEST_CASE(without_the_actor_nobody_is_asked_and_nothing_is_kept) {
   hub.dispatch(std::vector<persistence::reply>{});
 }
 
+BOOST_AUTO_TEST_CASE(messages_wait_for_a_full_device_and_not_for_one_that_has_ended) {
+  request::request_hub hub(0);
+  const auto first = std::make_shared<device::mailbox>(0, 1), second = std::make_shared<device::mailbox>(0, 1);
+  for (request_id id = 1; id <= 3; ++id) hub.tell(first, device::cancel{id});
+  hub.tell(second, device::cancel{4});
+  BOOST_TEST(first->size() == 1u);
+  BOOST_TEST(second->size() == 0u);
+  BOOST_TEST(first.use_count() == 3);  // what waits keeps the mailbox
+  first->close();
+  hub.tick(steady_time());
+  BOOST_TEST(first.use_count() == 1);
+  BOOST_TEST(second->size() == 1u);
+}
+
 BOOST_AUTO_TEST_CASE(the_router_wakes_an_io_thread_once_and_keeps_the_order) {
   std::vector<std::uint32_t> woken;
   request::reply_router router(2, [&](std::uint32_t i) { woken.push_back(i); });
