@@ -77,10 +77,12 @@ void check_shape(stream& in, std::uint32_t outputs, std::uint32_t inputs, std::u
                                                                             outputs, depth, depth);
   const auto right = fetch<double>(truth.data(), truth.size(), in);
   std::vector<float> all;  // of 1024 rows: what every other number of rows must repeat
-  for (const std::uint32_t rows : {1024u, 1u, 3u, 8u, 16u, 17u, 32u, 50u, 64u, 100u, 128u, 129u, 300u, 700u}) {
+  for (const std::uint32_t rows :
+       {1024u, 1u, 3u, 8u, 16u, 17u, 32u, 50u, 64u, 100u, 128u, 129u, 160u, 192u, 240u, 300u, 320u, 700u, 960u}) {
     const std::string name = std::to_string(outputs) + " x " + std::to_string(inputs) + " in " +
                              std::to_string(segments) + " segments, " + std::to_string(rows) + " rows";
     product p{matrix.data(), x.data(), sums.data(), outputs, inputs, depth, outputs, finish::store_f32, segments, 0};
+    if (rows % 2 == 0) p.next = {rows % 4 == 0, matrix.data(), matrix.bytes()};
     std::vector<float> got;
     if (segments > 1 && hopper_splits({&p, 1}, rows)) {
       p.how = finish::store_parts, p.out = parts.data(), p.part_stride = std::size_t{rows} * outputs;
@@ -261,6 +263,8 @@ int main(int count, char** arguments) {
                                                    {320u, 832u, 4u},
                                                    {4012u, 256u, 1u},
                                                    {4096u, 4096u, 2u},
+                                                   {16384u, 512u, 1u},  // enough for tiles of every width
+                                                   {16384u, 512u, 2u},
                                                    {2048u, 8192u, 4u}}) {
       check_shape<half>(in, outputs, inputs, segments);
       check_shape<bf16>(in, outputs, inputs, segments);

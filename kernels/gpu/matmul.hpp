@@ -25,6 +25,13 @@ inline constexpr std::uint32_t matrix_tile = 64;
   return (size + matrix_tile - 1) / matrix_tile * matrix_tile;
 }
 
+/// What a launch of products may do for those behind it while it waits for those before. No bit hangs on it.
+struct what_follows {
+  bool is_product = false;  ///< the next kernel is one of products too, or one that before its wait reads weights only
+  const void* weights = nullptr;  ///< which a launch further on reads: they may be brought into the cache
+  std::size_t bytes = 0;          ///< of them; a multiple of 16, as the address is
+};
+
 /// out[t, o] = finish(sum over i of matrix[o, i] * in[t, i])
 /// The inputs are cut into `segments` equal pieces of whole tiles (the last may be shorter). Each has a sum of its own,
 /// in which i ascends, and the segments' sums are added in order. So few rows can be spread over more blocks, and who
@@ -40,14 +47,15 @@ struct product {
   finish how = finish::store;
   std::uint32_t segments = 1;
   std::size_t part_stride = 0;
+  what_follows next;  ///< of a launch's first product
 };
 
 /// Tiles of inputs in a segment.
 [[nodiscard]] constexpr std::uint32_t segment_tiles(const product& p) {
   return (padded(p.inputs) / matrix_tile + p.segments - 1) / p.segments;
 }
-/// For a matrix whose launch has so many tiles of 64 outputs in all: up to four, as long as they all find room on a large
-/// card at once, and none of them empty.
+/// For a matrix whose launch has so many tiles of 64 outputs in all: up to four, as long as they all find room on a
+/// large card at once, and none of them empty.
 [[nodiscard]] constexpr std::uint32_t segments_of(std::uint32_t inputs, std::uint32_t output_tiles) {
   const std::uint32_t tiles = padded(inputs) / matrix_tile;
   const std::uint32_t wanted = output_tiles > 132 ? 1 : output_tiles > 66 ? 2 : 4;

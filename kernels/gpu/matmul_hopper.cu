@@ -6,7 +6,9 @@
 // arrived and give stages back. Weights do not depend on the kernel before, so the first ring of them is asked for
 // before that kernel has ended; and a kernel lets its successor begin while it works (few rows: as soon as it knows
 // that all before it are over; the ring of the next is then filled behind its own) or when it has asked for its last
-// tiles. Never before its own wait: who comes next may read, without waiting, what the kernels before this one wrote.
+// tiles. Not before its own wait, since who comes next may read, without waiting, what the kernels before this one
+// wrote; but for products, which do not (what_follows). When rings are full and everybody waits, memory would be idle:
+// then weights of a later launch are brought into the L2 cache.
 //
 // Floor: decode reads every weight once, so time >= bytes of weights / bandwidth up to about 180 rows, then
 // 2 * rows * weights / FLOP rate. Up to 128 rows run as one block a (64 or 128 outputs, segment), for which a matrix is
@@ -15,6 +17,7 @@
 // give the same bits.
 #include <algorithm>
 #include <array>
+#include <initializer_list>
 
 #include "base/check.hpp"
 #include "kernels/gpu/device/convert.cuh"
@@ -45,11 +48,17 @@ struct tiling {
   static constexpr std::uint32_t outputs = groups * group_outputs;
   static constexpr std::uint32_t weight_bytes = outputs * row_bytes, input_bytes = columns * row_bytes;
   static constexpr std::uint32_t stage_bytes = weight_bytes + input_bytes;
-  static constexpr int staged_columns = columns < 128 ? columns : 128;
+  static constexpr int staged_columns =  // that lie in shared memory at once on their way out; whole sixteens
+      columns < 128 || columns % 128 == 0 ? std::min(columns, 128)
+      : columns % 96 == 0                 ? 96
+                                          : 80;
+  static_assert(!whole || columns % staged_columns == 0);
   static constexpr std::uint32_t result_bytes = whole ? outputs * staged_columns * 2 : 0;  // in either type
   static constexpr std::size_t shared_bytes =
       1024 + std::size_t{stages} * (stage_bytes + 2 * sizeof(phase_barrier)) + result_bytes;
-  static constexpr unsigned consumers = groups * warpgroup, threads = consumers + 32;
+  /// Wide tiles need more registers than an equal share: a warpgroup of producers leaves most of its own to the others.
+  static constexpr bool moves_registers = columns > 128;
+  static constexpr unsigned consumers = groups * warpgroup, threads = consumers + (moves_registers ? warpgroup : 32);
 };
 
 /// A product as blocks see it.
@@ -67,6 +76,7 @@ struct placed_product {
 struct placed_products {
   placed_product of[products_max];
   std::uint32_t count, items, row_tiles, rows;  // items: tiles of outputs, times segments that have blocks of their own
+  what_follows next;
 };
 
 /// A tile: whose it is, and its first output, row and 64 inputs.
@@ -119,6 +129,16 @@ struct stage_turn {
   }
 };
 
+/// This block's share of what comes further on.
+__device__ void bring_later_weights(const what_follows& next) {
+  constexpr std::uint32_t piece = 8192;
+  const std::size_t share = (next.bytes / gridDim.x + 127) / 128 * 128, first = share * blockIdx.x;
+  const std::size_t end = min(first + share, next.bytes);
+  for (std::size_t at = first; at < end; at += piece)
+    bring_to_cache(static_cast<const std::byte*>(next.weights) + at,
+                   static_cast<std::uint32_t>(min(std::size_t{piece}, end - at)));
+}
+
 template <typename t>
 __device__ void produce(const placed_products& all, const block_memory& memory) {
   const std::uint32_t tiles = all.items * all.row_tiles;
@@ -134,6 +154,8 @@ __device__ void produce(const placed_products& all, const block_memory& memory) 
   work_item work = find_work<t>(all, blockIdx.x);
   const std::uint32_t early = min(work.count, static_cast<std::uint32_t>(t::stages));
   for (std::uint32_t i = 0; i < early; ++i) copy_weights(work, i, i);
+  if (all.next.is_product) let_next_kernel_begin();
+  if (all.next.bytes > 0) bring_later_weights(all.next);
   wait_for_kernels_before();
   if (t::columns <= 32) let_next_kernel_begin();
   for (std::uint32_t i = 0; i < early; ++i) copy_inputs(work, i, i);
@@ -322,8 +344,13 @@ __global__ void __launch_bounds__(t::threads, t::blocks_each)
     publish_barriers();
   }
   __syncthreads();
-  if (threadIdx.x == t::consumers) produce<t>(all, memory);
-  const std::uint32_t tiles = threadIdx.x < t::consumers ? all.items * all.row_tiles : 0;
+  if (threadIdx.x >= t::consumers) {
+    if constexpr (t::moves_registers) keep_registers<24>();
+    if (threadIdx.x == t::consumers) produce<t>(all, memory);
+    return;
+  }
+  if constexpr (t::moves_registers) take_registers<240>();
+  const std::uint32_t tiles = all.items * all.row_tiles;
   stage_turn<t> turn;
   for (std::uint32_t tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
     const work_item work = find_work<t>(all, tile);
@@ -360,17 +387,13 @@ CUtensorMap describe(element type, const void* data, std::uint32_t width, std::s
   return map;
 }
 
-std::uint32_t multiprocessors() {
-  int device = 0, count = 0;
-  check(cudaGetDevice(&device) == cudaSuccess);
-  check(cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device) == cudaSuccess);
-  return static_cast<std::uint32_t>(count);
-}
-
 template <typename t>
 result<void> launch_tiles(stream_handle in, element type, std::span<const product> products, std::uint32_t rows) {
+  const auto multiprocessors = multiprocessor_count();
+  if (!multiprocessors) return multiprocessors.error();
   placed_products all{};
   all.rows = rows;
+  all.next = products.front().next;
   all.row_tiles = (rows + t::columns - 1) / t::columns;
   for (const product& p : products) {
     placed_product& to = all.of[all.count++];
@@ -392,11 +415,15 @@ result<void> launch_tiles(stream_handle in, element type, std::span<const produc
         !r)
       return r;
     const std::uint32_t tiles = all.items * all.row_tiles;
-    const std::uint32_t blocks = t::whole ? std::min(tiles, multiprocessors()) : tiles;
+    const std::uint32_t blocks = t::whole ? std::min(tiles, *multiprocessors) : tiles;
     return launch({"matmul", {blocks}, {t::threads}, t::shared_bytes, in, true}, kernel, all);
   };
   return type == element::f16 ? start(matmul_hopper_kernel<half, t>) : start(matmul_hopper_kernel<bf16, t>);
 }
+
+/// What a tile of 128 outputs takes, relative to others: measured were 547 TFLOP/s at 128 columns and 620 at 256; those
+/// between are on a line.
+constexpr std::uint32_t tile_time(std::uint32_t columns) { return 550 + 14 * columns; }
 
 }  // namespace
 
@@ -413,27 +440,45 @@ result<void> matmul_hopper(stream_handle in, element type, std::span<const produ
   check(products.size() <= products_max);
   check(type != element::f32);
   bool segments = false, parts = false;
-  std::uint32_t tiles = 0;
+  std::uint32_t tiles = 0, split_tiles = 0;
   for (const product& p : products) {
     check(p.in_stride >= padded(p.inputs));
     check((p.segments - 1) * segment_tiles(p) * matrix_tile < padded(p.inputs));
     segments |= p.segments > 1;
     parts |= p.how == finish::store_parts;
-    tiles += (p.outputs + 127) / 128;
+    tiles += (p.outputs + 127) / 128, split_tiles += (p.outputs + 127) / 128 * p.segments;
   }
   check(!segments || parts == hopper_splits(products, rows_room));
   if (rows_room <= 8) return launch_tiles<tiling<1, 8, 12, 2, false>>(in, type, products, rows_room);
   if (rows_room <= 16) return launch_tiles<tiling<1, 16, 10, 2, false>>(in, type, products, rows_room);
   if (rows_room <= 32) return launch_tiles<tiling<1, 32, 9, 2, false>>(in, type, products, rows_room);
   if (rows_room <= 64) return launch_tiles<tiling<2, 64, 8, 1, false>>(in, type, products, rows_room);
-  if (rows_room <= 128 || parts) return launch_tiles<tiling<2, 128, 6, 1, false>>(in, type, products, rows_room);
-  // A wide tile is a fifth faster for its size, but may leave more of the last round empty.
-  const auto rounds = [&](std::uint32_t columns) {
-    return (tiles * ((rows_room + columns - 1) / columns) + multiprocessors() - 1) / multiprocessors();
+  if (rows_room <= 128) return launch_tiles<tiling<2, 128, 6, 1, false>>(in, type, products, rows_room);
+  const auto multiprocessors = multiprocessor_count();
+  if (!multiprocessors) return multiprocessors.error();
+  const auto fastest = [&](std::uint32_t blocks, std::initializer_list<std::uint32_t> choice) {
+    return *std::ranges::min_element(choice, {}, [&](std::uint32_t columns) {
+      const std::uint32_t all = blocks * ((rows_room + columns - 1) / columns);
+      return (all + *multiprocessors - 1) / *multiprocessors * tile_time(columns);
+    });
   };
-  if (segments || rounds(128) * 6 < rounds(256) * 10)
-    return launch_tiles<tiling<2, 128, 6, 1, true>>(in, type, products, rows_room);
-  return launch_tiles<tiling<2, 256, 4, 1, true, false>>(in, type, products, rows_room);
+  if (parts)
+    return fastest(split_tiles, {128, 160}) == 128
+               ? launch_tiles<tiling<2, 128, 6, 1, false>>(in, type, products, rows_room)
+               : launch_tiles<tiling<2, 160, 6, 1, false>>(in, type, products, rows_room);
+  if (segments)  // whose sums stand in registers as well: there is no room for those of wider tiles
+    switch (fastest(tiles, {128, 160, 192})) {
+      case 128: return launch_tiles<tiling<2, 128, 6, 1, true>>(in, type, products, rows_room);
+      case 160: return launch_tiles<tiling<2, 160, 5, 1, true>>(in, type, products, rows_room);
+      default: return launch_tiles<tiling<2, 192, 5, 1, true>>(in, type, products, rows_room);
+    }
+  switch (fastest(tiles, {128, 160, 192, 240, 256})) {
+    case 128: return launch_tiles<tiling<2, 128, 6, 1, true, false>>(in, type, products, rows_room);
+    case 160: return launch_tiles<tiling<2, 160, 5, 1, true, false>>(in, type, products, rows_room);
+    case 192: return launch_tiles<tiling<2, 192, 5, 1, true, false>>(in, type, products, rows_room);
+    case 240: return launch_tiles<tiling<2, 240, 4, 1, true, false>>(in, type, products, rows_room);
+    default: return launch_tiles<tiling<2, 256, 4, 1, true, false>>(in, type, products, rows_room);
+  }
 }
 
 #if defined(SKEIN_SM90A)

@@ -115,6 +115,8 @@ void rwkv7_model::time_mix_in(std::uint32_t layer, pass& tick) {
     projections_[i] = {projection.out, projection.out_stride, 0, 0};
     if (split) projections_[i] = store_parts(projection, parts_[i], tick);
   }
+  products[0].next = later_weights(p.output, tick);
+  products[0].next.is_product = true;
   multiply_rows(tick, in_this_layer);
 }
 
@@ -142,22 +144,28 @@ void rwkv7_model::time_mix_state(std::uint32_t layer, pass& tick) {
 }
 
 void rwkv7_model::time_mix_out(std::uint32_t layer, pass& tick) {
-  add_to_x(tick, weights_.layers[layer].output, mixed_[0]);
+  add_to_x(tick, weights_.layers[layer].output, mixed_[0], later_weights(weights_.layers[layer].ffn_key, tick));
 }
 
 void rwkv7_model::channel_mix_in(std::uint32_t layer, pass& tick) {
   const device_layer& p = weights_.layers[layer];
   shift(tick, p.ln2, layout_.ffn_x_prev(layer), {&p.ffn_x_k, 1});
-  const product key = product_of(p.ffn_key, mixed_[0], hidden_, finish::relu_squared);
+  product key = product_of(p.ffn_key, mixed_[0], hidden_, finish::relu_squared);
+  if (!is_sparse(tick)) {
+    key.next = later_weights(p.ffn_value, tick);
+    key.next.is_product = true;
+  }
   multiply_rows(tick, {&key, 1});
 }
 
 void rwkv7_model::channel_mix_out(std::uint32_t layer, pass& tick) {
   const std::uint32_t room = tick.rows.room.rows;
-  if (sparse_ && room <= sparse_values::rows_max && !tick.learns)
+  const bool is_last = layer + 1 == dims_.layers;
+  if (is_sparse(tick))
     tick.note(sparse_->add(tick.in, layer, hidden_.data(), &tick.rows.counts->rows, room, x_[now_].data()));
   else
-    add_to_x(tick, weights_.layers[layer].ffn_value, hidden_);
+    add_to_x(tick, weights_.layers[layer].ffn_value, hidden_,
+             later_weights(is_last ? weights_.head : weights_.layers[layer + 1].receptance, tick));
 }
 
 result<void> rwkv7_model::queue_head(const device_batch& rows, stream_handle in) {
@@ -259,11 +267,22 @@ void rwkv7_model::learn_products(stream_handle in) {
 }
 
 // Split or not, x becomes x + the whole sum: when it is split, the norm that comes next adds it.
-void rwkv7_model::add_to_x(pass& tick, const device_matrix& matrix, const activation& in) {
+void rwkv7_model::add_to_x(pass& tick, const device_matrix& matrix, const activation& in, const what_follows& next) {
   product change{matrix.data,   in.data(),   x_[now_].data(), matrix.outputs,
                  matrix.inputs, in.stride(), dims_.embd,      finish::add_f32};
+  change.next = next;
   if (cut_into_segments({&change, 1}, {&change, 1}, tick)) added_ = store_parts(change, parts_[0], tick);
   multiply_rows(tick, {&change, 1});
+}
+
+// With few rows kernels wait for one another longer than what rings hold takes to arrive. What is brought to the cache
+// must still be there when it is read.
+what_follows rwkv7_model::later_weights(const device_matrix& matrix, const pass& tick) const {
+  constexpr std::uint32_t few_rows = 32;
+  constexpr std::size_t bytes_max = std::size_t{16} << 20;
+  if (tick.rows.room.rows > few_rows) return {};
+  return {false, matrix.data,
+          std::min(bytes_max, std::size_t{padded(matrix.outputs)} * padded(matrix.inputs) * element_bytes(type_))};
 }
 
 bool rwkv7_model::cut_into_segments(std::span<product> some, std::span<const product> launch, const pass& tick) const {

@@ -12,9 +12,12 @@
 // when the first kernel of the tick to overlap another one began, and the states of its layer were when that of the
 // tick before ended.
 //
-// When there are many one-token runs, a block takes eight heads: the vectors of all are made at once, and while one
-// state is at work those of the next heads are on their way. Floor: the bytes of the states, read and written.
+// When there are many one-token runs, as many blocks as find room take eight heads at a time: the vectors of all are
+// made at once, and while one state is at work those of the next heads are on their way. Floor: the bytes of the
+// states, read and written.
 #include "kernels/gpu/time_mix.hpp"
+
+#include <algorithm>
 
 #include "base/check.hpp"
 #include "kernels/gpu/device/head_state.cuh"
@@ -201,55 +204,89 @@ __global__ void __launch_bounds__(threads, blocks_each) time_mix_kernel(device_b
   }
 }
 
-/// The same for runs of one row each: each head has the place of a token of the tile.
+/// The same for runs of one row each, by blocks that take several heads of a run in turn, and then those of another:
+/// each head has the place of a token of a tile. While the heads of one item are at work, the states of those behind
+/// them are on their way, also while vectors are made and outputs finished. Of two tiles one is at work; see the
+/// barrier.
 template <typename Element, typename Stored>
 __global__ void __launch_bounds__(threads, blocks_each) many_heads_kernel(device_batch rows, time_mix_parameters of) {
   constexpr unsigned ahead = sizeof(Stored) == 2 ? 4 : 2;  // states on their way to a block; pairs of them
   constexpr std::uint32_t head_floats = head_size * head_size;
-  __shared__ shared_tile tile;
+  static_assert(heads_each % ahead == 0);
+  __shared__ shared_tile tiles[2];
   let_next_kernel_begin();
-  const sequence_run run = rows.runs[blockIdx.y];
-  if (blockIdx.y >= rows.counts->runs || run.rows > of.rows_max) return wait_for_kernels_before();
-  const std::uint32_t first = blockIdx.x * heads_each, left = of.width / head_size - first;
-  const std::uint32_t heads = left < heads_each ? left : heads_each;
-  Stored* const head = reinterpret_cast<Stored*>(static_cast<char*>(of.state) + run.slot * of.slot_bytes) +
-                       static_cast<std::size_t>(first) * head_floats;
+  const std::uint32_t all_heads = of.width / head_size, groups = (all_heads + heads_each - 1) / heads_each;
+  const std::uint32_t items = rows.counts->runs * groups;
+  // Of an item by its number. Asked for again where it is wanted: registers are what this kernel is short of.
+  const auto first_head = [&](std::uint32_t item) { return item % groups * heads_each; };
+  const auto heads_of = [&](std::uint32_t item) {
+    if (item >= items) return std::uint32_t{0};
+    const std::uint32_t left = all_heads - first_head(item);
+    return left < heads_each ? left : heads_each;
+  };
+  const auto state_of = [&](std::uint32_t item) {
+    return reinterpret_cast<Stored*>(static_cast<char*>(of.state) + rows.runs[item / groups].slot * of.slot_bytes) +
+           static_cast<std::size_t>(first_head(item)) * head_floats;
+  };
+  std::uint32_t item = blockIdx.x, heads = heads_of(item);
+  if (heads == 0) return wait_for_kernels_before();
+  Stored* state = state_of(item);
   typename row_part<Stored>::packets loaded[ahead] = {};
 #pragma unroll
   for (unsigned i = 0; i < ahead; ++i)
-    if (i < heads) loaded[i] = row_part<Stored>().load(head + i * head_floats);
+    if (i < heads) loaded[i] = row_part<Stored>().load(state + i * head_floats);
   wait_for_kernels_before();
 
   const std::uint32_t warp = threadIdx.x / warp_width, lane_channel = threadIdx.x % warp_width * lane_channels;
-  const auto channel_of = [&](std::uint32_t h) { return (first + h) * head_size + lane_channel; };
-  for (std::uint32_t h = warp; h < heads; h += tile_tokens)
-    fill_tile<Element, Stored>(of, run.first_row, channel_of(h), load_weights(of, channel_of(h)), tile, h);
-  __syncthreads();
-  // Two heads at a time: one has no sums to wait for while the other has.
-  for (std::uint32_t base = 0; base < heads; base += ahead)
-#pragma unroll
-    for (unsigned i = 0; i < ahead; i += 2) {
-      const std::uint32_t h = base + i;
-      if (h >= heads) break;
-      row_part<Stored> two[2];
-      float y[2][lane_rows];
-      for (unsigned of_two = 0; of_two < 2; ++of_two) two[of_two].unpack(loaded[i + of_two]);
-      for (unsigned of_two = 0; of_two < 2; ++of_two)
-        if (h + of_two + ahead < heads)
-          loaded[i + of_two] = two[of_two].load(head + (h + of_two + ahead) * head_floats);
-      // An odd last head has a neighbour that is nobody: the place of a tile that was never filled, thrown away.
-      for (unsigned of_two = 0; of_two < 2; ++of_two) two[of_two].take(tile, h + of_two, y[of_two]);
-      for (unsigned of_two = 0; of_two < 2; ++of_two) {
-        if (h + of_two >= heads) break;
-        const auto& state = two[of_two];
-        if (state.lane < lane_rows)
-          tile.y[h + of_two][state.value(state.lane)] = state.lane == 0 ? y[of_two][0] : y[of_two][1];
-        two[of_two].store(head + (h + of_two) * head_floats);
-      }
+  const auto fill = [&](std::uint32_t of_item, shared_tile& tile) {
+    for (std::uint32_t h = warp; h < heads_of(of_item); h += tile_tokens) {
+      const std::uint32_t channel = (first_head(of_item) + h) * head_size + lane_channel;
+      fill_tile<Element, Stored>(of, rows.runs[of_item / groups].first_row, channel, load_weights(of, channel), tile,
+                                 h);
     }
+  };
+  fill(item, tiles[0]);
   __syncthreads();
-  for (std::uint32_t h = warp; h < heads; h += tile_tokens)
-    read_tile<Element>(of, run.first_row, channel_of(h), tile, h);
+  for (unsigned turn = 0;; turn ^= 1) {
+    shared_tile& tile = tiles[turn];
+    const std::uint32_t next = item + gridDim.x, next_heads = heads_of(next);
+    Stored* const next_state = next_heads > 0 ? state_of(next) : state;
+    // Two heads at a time: one has no sums to wait for while the other has.
+    for (std::uint32_t base = 0; base < heads_each; base += ahead)
+#pragma unroll
+      for (unsigned i = 0; i < ahead; i += 2) {
+        const std::uint32_t h = base + i;
+        row_part<Stored> two[2];
+        float y[2][lane_rows];
+        for (unsigned of_two = 0; of_two < 2; ++of_two) two[of_two].unpack(loaded[i + of_two]);
+        for (unsigned of_two = 0; of_two < 2; ++of_two) {
+          const std::uint32_t later = h + of_two + ahead;
+          const bool is_next = later >= heads_each;
+          if (is_next ? later - heads_each < next_heads : later < heads)
+            loaded[i + of_two] = two[of_two].load(is_next ? next_state + (later - heads_each) * head_floats
+                                                          : state + later * head_floats);
+        }
+        if (h >= heads) continue;
+        // An odd last head has a neighbour that is nobody: the place of a tile that was never filled, thrown away.
+        for (unsigned of_two = 0; of_two < 2; ++of_two) two[of_two].take(tile, h + of_two, y[of_two]);
+        for (unsigned of_two = 0; of_two < 2; ++of_two) {
+          if (h + of_two >= heads) break;
+          const auto& part = two[of_two];
+          if (part.lane < lane_rows)
+            tile.y[h + of_two][part.value(part.lane)] = part.lane == 0 ? y[of_two][0] : y[of_two][1];
+          part.store(state + (h + of_two) * head_floats);
+        }
+      }
+    fill(next, tiles[turn ^ 1]);
+    // Behind it y is whole and the next vectors are there. What is written to a tile beyond the next barrier but one
+    // was read before that one: vectors before this barrier, and y, bonus and g by the warp that made them.
+    __syncthreads();
+    for (std::uint32_t h = warp; h < heads; h += tile_tokens)
+      read_tile<Element>(of, rows.runs[item / groups].first_row, (first_head(item) + h) * head_size + lane_channel,
+                         tile, h);
+    if (next_heads == 0) return;
+    item = next, heads = next_heads, state = next_state;
+  }
 }
 
 }  // namespace
@@ -261,11 +298,13 @@ result<void> time_mix(stream_handle in, const device_batch& rows, element type, 
   for (const product_rows* gate : {&of.w_out, &of.a_out, &of.g_out, &of.v_out}) check(gate->parts == 0);
   const std::uint32_t heads = of.width / head_size, groups = (heads + heads_each - 1) / heads_each;
   launch_shape shape{"time_mix", {heads, rows.room.runs}, {threads}, 0, in, true};
-  return with_element(type, [&]<typename Element>() {
+  const auto multiprocessors = multiprocessor_count();
+  if (!multiprocessors) return multiprocessors.error();
+  return with_element(type, [&]<typename Element>() -> result<void> {
     if (rows.room.runs < rows.room.rows || groups * rows.room.runs < many_blocks)
       return state_type == element::f32 ? launch(shape, time_mix_kernel<Element, float>, rows, of)
                                         : launch(shape, time_mix_kernel<Element, half>, rows, of);
-    shape.grid.x = groups;
+    shape.grid = {std::min(groups * rows.room.runs, *multiprocessors * blocks_each)};
     return state_type == element::f32 ? launch(shape, many_heads_kernel<Element, float>, rows, of)
                                       : launch(shape, many_heads_kernel<Element, half>, rows, of);
   });

@@ -113,6 +113,32 @@ struct descent {
   mass above, here;
 };
 
+/// As descend(), where each of the first `entries` threads of the block has one, which it compares with all others.
+/// What has the key 0 and weighs nothing is not there, if only the weight has a limit, and one that it reaches.
+__device__ inline descent descend_few(std::uint32_t key, std::uint64_t weight, std::uint32_t entries,
+                                      const mass& limit) {
+  mass_bins& all = bins_of_block();  // an entry in the place of a bin, its key in that of the count
+  __shared__ descent found;
+  __syncthreads();  // nobody still reads what lies there
+  all.count[threadIdx.x] = key;
+  all.low[threadIdx.x] = static_cast<std::uint32_t>(weight);
+  all.high[threadIdx.x] = static_cast<std::uint32_t>(weight >> 32);
+  __syncthreads();
+  if (threadIdx.x < entries) {
+    mass above = {0, 0}, here = {0, 0};
+    for (std::uint32_t i = 0; i < entries; ++i) {
+      const std::uint32_t other = all.count[i];
+      const mass one = {1, all.of(i).weight};
+      if (other > key) above += one;
+      if (other == key) here += one;
+    }
+    const mass after = above + here;
+    if (after.reaches(limit) ? !above.reaches(limit) : after.count == entries) found = {key, above, here};
+  }
+  __syncthreads();
+  return found;
+}
+
 /// Goes down from the largest key until count or weight of the entries reach a limit; to the smallest entry when they
 /// never do. The keys lie in lowest .. highest, and there is at least one.
 ///   entries.for_each(visit)  calls visit(key, weight) for this thread's share of the entries, the same each time

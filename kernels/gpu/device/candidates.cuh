@@ -78,6 +78,8 @@ class candidates {
   }
 
   [[nodiscard]] __device__ float floor() const { return floor_; }
+  /// When they fit the list, thread i of mass_threads has entries i, i + mass_threads ...
+  [[nodiscard]] __device__ std::uint32_t count() const { return count_; }
 
   /// Calls visit(token, logit, weight) for this thread's share.
   template <typename Visit>

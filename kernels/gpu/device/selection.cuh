@@ -163,11 +163,22 @@ struct candidates_by_logit {
   }
 };
 
+/// A draw from a peaked distribution is over sooner when threads compare what few candidates there are.
+template <typename Entries>
+__device__ descent descend_candidates(std::uint32_t lowest, std::uint32_t highest, const mass& limit,
+                                      const Entries& entries) {
+  if (entries.of.count() > mass_threads) return descend(lowest, highest, limit, entries);
+  std::uint32_t own_key = 0;
+  std::uint64_t own_weight = 0;
+  entries.for_each([&](std::uint32_t key, std::uint64_t weight) { own_key = key, own_weight = weight; });
+  return descend_few(own_key, own_weight, entries.of.count(), limit);
+}
+
 __device__ inline kept narrow(const candidates& from, float max, const selection_limits& limits, std::uint64_t total) {
   const double weight_limit = limits.top_p * static_cast<double>(total);
   const mass limit = {limits.by_count ? limits.top_k : any_count,
                       limits.by_weight ? static_cast<std::uint64_t>(ceil(weight_limit)) : any_weight};
-  const descent at = descend(to_key(from.floor()), to_key(max), limit, candidates_by_logit{from});
+  const descent at = descend_candidates(to_key(from.floor()), to_key(max), limit, candidates_by_logit{from});
   const auto ties = static_cast<double>(at.here.count);
   double share = 1;
   if (limits.by_weight)
@@ -212,8 +223,8 @@ struct kept_by_token {
 };
 
 __device__ inline token_id pick(const candidates& from, const kept& of, std::uint32_t vocab, double position) {
-  const descent at = descend(~(vocab - 1), 0xffffffff, {any_count, place_in(of.total, position)},
-                             kept_by_token{from, of.threshold, of.tie_weight});
+  const descent at = descend_candidates(~(vocab - 1), 0xffffffff, {any_count, place_in(of.total, position)},
+                                        kept_by_token{from, of.threshold, of.tie_weight});
   return static_cast<token_id>(~at.key);
 }
 

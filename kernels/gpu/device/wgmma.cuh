@@ -25,6 +25,17 @@ __device__ void wgmma_wait() {
   asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(left) : "memory");
 }
 
+/// Of a warpgroup as a whole: its threads keep so many registers and give the others of the block's share back, or take
+/// so many as soon as they are there. Multiples of 8.
+template <int registers>
+__device__ void keep_registers() {
+  asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(registers));
+}
+template <int registers>
+__device__ void take_registers() {
+  asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(registers));
+}
+
 // Lists of operands, sixteen at a time.
 #define SKEIN_NAMES_0 "%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15"
 #define SKEIN_NAMES_1 SKEIN_NAMES_0 ",%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,%29,%30,%31"
@@ -32,18 +43,25 @@ __device__ void wgmma_wait() {
   SKEIN_NAMES_1                                                      \
   ",%32,%33,%34,%35,%36,%37,%38,%39,%40,%41,%42,%43,%44,%45,%46,%47" \
   ",%48,%49,%50,%51,%52,%53,%54,%55,%56,%57,%58,%59,%60,%61,%62,%63"
+#define SKEIN_NAMES_4 SKEIN_NAMES_3 ",%64,%65,%66,%67,%68,%69,%70,%71,%72,%73,%74,%75,%76,%77,%78,%79"
+#define SKEIN_NAMES_5 SKEIN_NAMES_4 ",%80,%81,%82,%83,%84,%85,%86,%87,%88,%89,%90,%91,%92,%93,%94,%95"
 #define SKEIN_NAMES_7                                                            \
-  SKEIN_NAMES_3                                                                  \
-  ",%64,%65,%66,%67,%68,%69,%70,%71,%72,%73,%74,%75,%76,%77,%78,%79"             \
-  ",%80,%81,%82,%83,%84,%85,%86,%87,%88,%89,%90,%91,%92,%93,%94,%95"             \
+  SKEIN_NAMES_5                                                                  \
   ",%96,%97,%98,%99,%100,%101,%102,%103,%104,%105,%106,%107,%108,%109,%110,%111" \
   ",%112,%113,%114,%115,%116,%117,%118,%119,%120,%121,%122,%123,%124,%125,%126,%127"
+#define SKEIN_NAMES_120                                                                                              \
+  SKEIN_NAMES_5                                                                                                      \
+      ",%96,%97,%98,%99,%100,%101,%102,%103,%104,%105,%106,%107,%108,%109,%110,%111,%112,%113,%114,%115,%116,%117,%" \
+      "118,%119"
 #define SKEIN_SUMS_4(i) "+f"(sums[i]), "+f"(sums[i + 1]), "+f"(sums[i + 2]), "+f"(sums[i + 3])
 #define SKEIN_SUMS_8(i) SKEIN_SUMS_4(i), SKEIN_SUMS_4(i + 4)
 #define SKEIN_SUMS_16(i) SKEIN_SUMS_8(i), SKEIN_SUMS_8(i + 8)
 #define SKEIN_SUMS_32(i) SKEIN_SUMS_16(i), SKEIN_SUMS_16(i + 16)
 #define SKEIN_SUMS_64(i) SKEIN_SUMS_32(i), SKEIN_SUMS_32(i + 32)
 #define SKEIN_SUMS_128(i) SKEIN_SUMS_64(i), SKEIN_SUMS_64(i + 64)
+#define SKEIN_SUMS_80 SKEIN_SUMS_64(0), SKEIN_SUMS_16(64)
+#define SKEIN_SUMS_96 SKEIN_SUMS_64(0), SKEIN_SUMS_32(64)
+#define SKEIN_SUMS_120 SKEIN_SUMS_96, SKEIN_SUMS_16(96), SKEIN_SUMS_8(112)
 // `a`, `b` and `keep` are the numbers of the operands after the sums.
 #define SKEIN_WGMMA(columns, type, names, a, b, keep, sums_list)                                                 \
   asm volatile("{\n.reg .pred keeps;\nsetp.ne.b32 keeps, %" keep                                                 \
@@ -63,6 +81,12 @@ __device__ void wgmma_wait() {
     SKEIN_WGMMA("64", type, SKEIN_NAMES_1, "32", "33", "34", SKEIN_SUMS_32(0));          \
   else if constexpr (columns == 128)                                                     \
     SKEIN_WGMMA("128", type, SKEIN_NAMES_3, "64", "65", "66", SKEIN_SUMS_64(0));         \
+  else if constexpr (columns == 160)                                                     \
+    SKEIN_WGMMA("160", type, SKEIN_NAMES_4, "80", "81", "82", SKEIN_SUMS_80);            \
+  else if constexpr (columns == 192)                                                     \
+    SKEIN_WGMMA("192", type, SKEIN_NAMES_5, "96", "97", "98", SKEIN_SUMS_96);            \
+  else if constexpr (columns == 240)                                                     \
+    SKEIN_WGMMA("240", type, SKEIN_NAMES_120, "120", "121", "122", SKEIN_SUMS_120);      \
   else                                                                                   \
     SKEIN_WGMMA("256", type, SKEIN_NAMES_7, "128", "129", "130", SKEIN_SUMS_128(0))
 
@@ -70,7 +94,8 @@ __device__ void wgmma_wait() {
 /// 16 * warp + lane / 4 + 8 h of column 8 j + 2 * (lane % 4) + e. Only begun: wgmma_wait ends it.
 template <typename Element, int columns>
 __device__ void wgmma(float (&sums)[columns / 2], std::uint64_t weights, std::uint64_t inputs, int keep_sums) {
-  static_assert(columns == 8 || columns == 16 || columns == 32 || columns == 64 || columns == 128 || columns == 256);
+  static_assert(columns == 8 || columns == 16 || columns == 32 || columns == 64 || columns == 128 || columns == 160 ||
+                columns == 192 || columns == 240 || columns == 256);
   if constexpr (std::is_same_v<Element, half>) {
     SKEIN_WGMMA_OF_TYPE("f16");
   } else {
@@ -81,13 +106,19 @@ __device__ void wgmma(float (&sums)[columns / 2], std::uint64_t weights, std::ui
 #undef SKEIN_NAMES_0
 #undef SKEIN_NAMES_1
 #undef SKEIN_NAMES_3
+#undef SKEIN_NAMES_4
+#undef SKEIN_NAMES_5
 #undef SKEIN_NAMES_7
+#undef SKEIN_NAMES_120
 #undef SKEIN_SUMS_4
 #undef SKEIN_SUMS_8
 #undef SKEIN_SUMS_16
 #undef SKEIN_SUMS_32
 #undef SKEIN_SUMS_64
 #undef SKEIN_SUMS_128
+#undef SKEIN_SUMS_80
+#undef SKEIN_SUMS_96
+#undef SKEIN_SUMS_120
 #undef SKEIN_WGMMA
 #undef SKEIN_WGMMA_OF_TYPE
 

@@ -20,6 +20,7 @@
 #define hipHostAlloc hipHostMalloc
 #define hipHostAllocDefault hipHostMallocDefault
 #define hipFreeHost hipHostFree
+#define hipDevAttrMultiProcessorCount hipDeviceAttributeMultiprocessorCount
 #else
 #include <cuda.h>
 #include <cuda_fp16.h>
@@ -65,6 +66,17 @@ inline result<device_properties> describe_device(int device) {
   return device_properties{properties.name, total_bytes, free_bytes,
                            static_cast<std::uint32_t>(properties.multiProcessorCount),
                            static_cast<std::uint32_t>(properties.warpSize)};
+}
+
+/// Of the device in use; asked for at every launch that needs it, which is quick.
+inline result<std::uint32_t> multiprocessor_count() {
+  int device = 0, count = 0;
+  if (const auto r = outcome(SKEIN_GPU(GetDevice)(&device), "asking for the device"); !r) return r.error();
+  if (const auto r =
+          outcome(SKEIN_GPU(DeviceGetAttribute)(&count, SKEIN_GPU(DevAttrMultiProcessorCount), device), "counting");
+      !r)
+    return r.error();
+  return static_cast<std::uint32_t>(count);
 }
 
 inline result<void> copy_to_device(void* to, const void* pinned, std::size_t bytes, stream_handle stream) {

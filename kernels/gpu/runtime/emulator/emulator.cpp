@@ -88,6 +88,16 @@ emuError_t emuGetDeviceProperties(emuDeviceProp* out, int device) {
   *out = {"emulator", memory_bytes, 1, static_cast<int>(emulator::warp_width)};
   return emuSuccess;
 }
+emuError_t emuGetDevice(int* device) {
+  *device = 0;
+  return emuSuccess;
+}
+emuError_t emuDeviceGetAttribute(int* out, emuDeviceAttr, int device) {
+  emuDeviceProp properties;
+  const emuError_t code = emuGetDeviceProperties(&properties, device);
+  if (code == emuSuccess) *out = properties.multiProcessorCount;
+  return code;
+}
 emuError_t emuMemGetInfo(std::size_t* free_bytes, std::size_t* total_bytes) {
   *free_bytes = *total_bytes = memory_bytes;
   return emuSuccess;

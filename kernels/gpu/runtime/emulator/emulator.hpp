@@ -49,6 +49,9 @@ enum emuMemcpyKind { emuMemcpyHostToDevice, emuMemcpyDeviceToHost, emuMemcpyDevi
 emuError_t emuGetDeviceCount(int* count);
 emuError_t emuSetDevice(int device);
 emuError_t emuGetDeviceProperties(emuDeviceProp* out, int device);
+enum emuDeviceAttr { emuDevAttrMultiProcessorCount };
+emuError_t emuGetDevice(int* device);
+emuError_t emuDeviceGetAttribute(int* out, emuDeviceAttr what, int device);
 emuError_t emuMemGetInfo(std::size_t* free_bytes, std::size_t* total_bytes);
 
 emuError_t emuMalloc(void** out, std::size_t bytes);
