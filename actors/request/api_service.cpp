@@ -1,6 +1,7 @@
 #include "actors/request/api_service.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <random>
 #include <utility>
 
@@ -272,7 +273,8 @@ model_ref api_service::model_for(exchange& x) const {
   if (model) return model;
   if (context_->models->rests && context_->change_model) {
     context_->change_model({.what = model_change::task::wake}, [](const result<std::string>&) {});
-    x.refuse({error_kind::unavailable, "nobody used the model for a while; it is being loaded again", ""});
+    const error asleep{error_kind::unavailable, "nobody used the model for a while; it is being loaded again", ""};
+    x.refuse(protocol::to_http(asleep, std::chrono::seconds(5), x.errors()));
   } else {
     // Clients of the older servers know this as their own mistake.
     const auto kind = x.errors() == error_style::flat ? error_kind::invalid_argument : error_kind::unavailable;

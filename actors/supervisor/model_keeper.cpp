@@ -112,7 +112,10 @@ void model_keeper::load(model_change change, model_changed done) {
   if (loading())
     return done(error{error_kind::conflict, "the model '" + running_->file + "' is being loaded; try again later", ""});
   const auto settings = settings_of(change);
-  if (!settings) return done(settings.error());
+  if (!settings) {
+    log::warning("a model cannot be loaded", {{"model", change.file}, {"why", settings.error().message}});
+    return done(settings.error());
+  }
   const std::string name = settings->model.name;
 
   load_order order;
@@ -129,31 +132,37 @@ void model_keeper::load(model_change change, model_changed done) {
   log::info("loading", {{"model", name}, {"percent", 0u}});
   models_.set_loading(request::loaded_models::load{name, 0});
   running_ = std::move(change);
-  waiting_.push_back(std::move(done));
-  loader_ = std::thread([this, c = *settings, order = std::move(order)] {
-    auto opened = std::make_shared<result<opened_engine>>(open_or_say_why(c, order));
-    boost::asio::post(main_, [this, opened] { loaded(std::move(*opened)); });
-  });
+  waiting_ = std::move(done);
+  try {
+    loader_ = std::thread([this, c = *settings, order = std::move(order)] {
+      auto opened = std::make_shared<result<opened_engine>>(open_or_say_why(c, order));
+      boost::asio::post(main_, [this, opened] { loaded(std::move(*opened)); });
+    });
+  } catch (const std::exception& trouble) {  // no thread, or no memory
+    end_load(error{error_kind::internal, trouble.what(), ""});
+  }
+}
+
+/// Whoever waits hears how it went, unless the server's end was told already.
+void model_keeper::end_load(const result<std::string>& outcome) {
+  if (!outcome) log::warning("a model cannot be loaded", {{"model", running_->file}, {"why", outcome.error().message}});
+  models_.set_loading(std::nullopt);
+  running_.reset();
+  if (const auto done = std::exchange(waiting_, nullptr)) done(outcome);
 }
 
 void model_keeper::loaded(result<opened_engine> opened) {
   loader_.join();
-  models_.set_loading(std::nullopt);
-  const model_change change = std::move(*running_);
-  running_.reset();
-  const auto answer = [&](const result<std::string>& outcome) {
-    for (const auto& done : std::exchange(waiting_, {})) done(outcome);
-  };
-  if (!opened) {
-    const error why = as_answer(opened.error());
-    log::warning("a model cannot be loaded", {{"model", change.file}, {"why", why.message}});
-    return answer(why);
-  }
+  if (!opened) return end_load(as_answer(opened.error()));
   if (context_.draining) return;  // whoever waited has heard it
   const std::string id = opened->model.names.front();
-  install(std::move(*opened), change.force);
-  last_load_ = change;
-  answer(id);
+  try {
+    install(std::move(*opened), running_->force);
+  } catch (const std::exception& trouble) {  // as above
+    return end_load(error{error_kind::internal, trouble.what(), ""});
+  }
+  last_load_ = running_;
+  end_load(id);
 }
 
 void model_keeper::install(opened_engine opened, bool force) {
@@ -244,7 +253,7 @@ void model_keeper::each_device(const std::function<void(request::loaded_model&)>
 }
 
 void model_keeper::give_up() {
-  for (const auto& done : std::exchange(waiting_, {}))
+  if (const auto done = std::exchange(waiting_, nullptr))
     done(error{error_kind::unavailable, "the server is shutting down", ""});
 }
 

@@ -67,6 +67,7 @@ class model_keeper {
   void load(request::model_change change, request::model_changed done);
   [[nodiscard]] result<config::config> settings_of(const request::model_change& change) const;
   void loaded(result<opened_engine> opened);
+  void end_load(const result<std::string>& outcome);
   void replace(request::model_ref next, bool force);
   void watch();
   void look_after_retired();
@@ -84,7 +85,7 @@ class model_keeper {
   steady_time used_at_{};                           // the current model, as far as tick() saw
   std::optional<request::model_change> last_load_;  // of the current model, or of the one that rests
   std::optional<request::model_change> running_;    // the load that runs
-  std::vector<request::model_changed> waiting_;     // for it
+  request::model_changed waiting_;                  // for it
   std::thread loader_;
 };
 

@@ -4,8 +4,8 @@
 
 #include <boost/test/unit_test.hpp>
 #include <fstream>
-#include <utility>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "actors/request/route.hpp"
