@@ -1,16 +1,15 @@
 // Models that come and go while the server runs: no request is lost in a switch, whatever goes wrong leaves the old model
-// serving, sessions belong to their model, and what a model took is given back. With the demo model and the tiny one,
-// and with the fake engine, whose loads and ticks last as long as the test wants.
+// serving, sessions belong to their model, and what a model took is given back. With two of the oracle's tiny models, and
+// with the fake engine, whose loads and ticks last as long as the test wants.
 import assert from 'node:assert/strict';
 import { copyFileSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { noOracle, oracle, root, serve, startServer } from './support.mjs';
+import { noOracle, oracle, serve, startServer } from './support.mjs';
 import { unfinished } from './unfinished.mjs';
 
 const quiet = ['--log-format', 'json', '--set', 'drain.grace_ms=0'];
-const demo = join(root, 'models/demo/skein-demo.safetensors');
 
 function folder() {
   const path = mkdtempSync(join(tmpdir(), 'skein-models-'));
@@ -54,15 +53,16 @@ async function held(server) {
 describe('two real models', { skip: noOracle }, () => {
   let server;
   const models = folder();
+  const small = join(models, 'small.safetensors');
   before(async () => {
     copyFileSync(join(oracle, 'models/tiny-7v0.safetensors'), join(models, 'tiny.safetensors'));
+    copyFileSync(join(oracle, 'models/quirk-base.safetensors'), join(models, 'small.safetensors'));
     copyFileSync(join(oracle, 'models/tiny-4v0.safetensors'), join(models, 'old-version.safetensors'));
     copyFileSync(join(models, 'tiny.safetensors'), join(models, 'torn.safetensors'));
     truncateSync(join(models, 'torn.safetensors'), 1_000_000);
     writeFileSync(join(models, 'words.txt'), 'no model');
     symlinkSync('/etc/passwd', join(models, 'link.pth'));
-    server = await serve('--device', 'cpu', '--model', demo, '--model-root', models, '--slots', '64', '--state-dir', folder(),
-      '--set', 'models."My model".temperature=0.25', ...quiet);
+    server = await serve('--device', 'cpu', '--model', small, '--model-root', models, '--slots', '64', '--state-dir', folder(), ...quiet);
   });
   after(async () => assert.equal((await server.stop()).code, 0));
 
@@ -70,14 +70,14 @@ describe('two real models', { skip: noOracle }, () => {
 
   test('they are listed, loaded by id, and answer under their own names', async () => {
     const listed = (await server.get('/v1/models')).body;
-    assert.equal(listed.loaded, 'skein-demo');
-    assert.deepEqual(listed.available, ['old-version', 'skein-demo', 'tiny', 'torn']);
+    assert.equal(listed.loaded, 'small');
+    assert.deepEqual(listed.available, ['old-version', 'small', 'tiny', 'torn']);
     assert.deepEqual(await load(server, 'tiny').then((r) => r.body), { object: 'model', id: 'tiny', loaded: true });
     assert.deepEqual((await server.get('/models')).body, [{ object: 'models', id: 'tiny' }]);
     assert.equal((await server.post('/v1/completions', completion)).body.model, 'tiny');
-    assert.equal((await server.post('/v1/completions', { ...completion, model: 'skein-demo' })).status, 404);
-    assert.equal((await load(server, 'skein-demo')).status, 200);
-    assert.equal((await server.post('/v1/completions', { ...completion, model: 'skein-demo' })).status, 200);
+    assert.equal((await server.post('/v1/completions', { ...completion, model: 'small' })).status, 404);
+    assert.equal((await load(server, 'small')).status, 200);
+    assert.equal((await server.post('/v1/completions', { ...completion, model: 'small' })).status, 200);
   });
 
   test('whatever is wrong with a load, the old model goes on serving', async () => {
@@ -109,7 +109,7 @@ describe('two real models', { skip: noOracle }, () => {
     const unknown = await load(server, 'absent');
     assert.deepEqual([unknown.status, unknown.body], [400, { error: 'unknown model: absent' }]);
     const { body } = await server.get('/v1/models');
-    assert.equal(body.loaded, 'skein-demo');
+    assert.equal(body.loaded, 'small');
     assert.equal(await text(), expected);
   });
 
@@ -128,10 +128,10 @@ describe('two real models', { skip: noOracle }, () => {
     assert.equal(first.model, 'My model');
     for (let i = 0; i < 3; ++i)  // temperature 0 is the default now
       assert.deepEqual((await server.post('/v1/chat/completions', { ...chat, model: 'tiny' })).body.choices, first.choices);
-    const switched = await server.post('/switch-model', { model: 'skein-demo', strategy: 'cpu fp32', tokenizer: '', customCuda: 'false' });
+    const switched = await server.post('/switch-model', { model: 'small', strategy: 'cpu fp32', tokenizer: '', customCuda: 'false' });
     assert.equal(switched.body, 'success');
     assert.equal((await server.get('/health')).body.model.strategy, 'cpu fp32');
-    assert.equal((await load(server, 'skein-demo')).status, 200);
+    assert.equal((await load(server, 'small')).status, 200);
   });
 
   test('a session goes on where its model is, and is refused with both named elsewhere', async () => {
@@ -147,7 +147,7 @@ describe('two real models', { skip: noOracle }, () => {
     assert.equal(refused.body.error.code, 'model_mismatch');
     for (const identity of [before, here]) assert.ok(refused.body.error.message.includes(identity));
     assert.equal((await turn('Hello', 'bob')).body.session.version, 1);
-    await load(server, 'skein-demo');
+    await load(server, 'small');
     const next = await turn(' again');
     assert.equal(next.body.session.version, 2);
     assert.equal(next.headers.get('x-session-state'), 'continued');
@@ -156,21 +156,21 @@ describe('two real models', { skip: noOracle }, () => {
     assert.equal((await turn(' again', 'bob')).body.session.version, 2);
     assert.equal((await turn('!')).status, 409);
     assert.equal((await server.get('/health')).body.sessions.rebuilt, 0);  // the states were there: nothing was fed again
-    await load(server, 'skein-demo');
+    await load(server, 'small');
   });
 
   test('fifty streams and twenty switches: each ends as its own model has it, and nothing is left behind', async () => {
     const expected = {};
-    for (const model of ['tiny', 'skein-demo', 'tiny', 'skein-demo']) {
+    for (const model of ['tiny', 'small', 'tiny', 'small']) {
       await load(server, model);
       expected[model] = await text();
     }
-    assert.notEqual(expected.tiny, expected['skein-demo']);
+    assert.notEqual(expected.tiny, expected['small']);
     const settled = () => server.counters((h) => h.requests.running + h.requests.waiting === 0);
     await settled();
     const begin = await held(server);
 
-    const seen = { tiny: 0, 'skein-demo': 0 };
+    const seen = { tiny: 0, 'small': 0 };
     let switching = true;
     const client = async () => {
       do {
@@ -182,15 +182,15 @@ describe('two real models', { skip: noOracle }, () => {
     };
     const clients = Array.from({ length: 50 }, client);
     for (let i = 0; i < 20; ++i) {
-      const model = i % 2 ? 'skein-demo' : 'tiny';
+      const model = i % 2 ? 'small' : 'tiny';
       assert.equal((await load(server, model)).body.id, model);
     }
     switching = false;
     await Promise.all(clients);
-    assert.ok(seen.tiny > 0 && seen['skein-demo'] > 0, JSON.stringify(seen));
+    assert.ok(seen.tiny > 0 && seen['small'] > 0, JSON.stringify(seen));
 
-    // A model with its slots takes some 20 MiB: one that stayed, of twenty, would not hide behind the tolerance for
-    // what allocators keep, and neither would its descriptors.
+    // The tiny model with its slots takes 18 MiB, so that ten that stayed would take 180: a third of that is more than
+    // allocators keep. (Under a sanitizer memory says nothing: it keeps what was freed.)
     const unloaded = () => server.lines.filter((l) => l.includes('"msg":"model unloaded"')).length;
     const retired = () => server.lines.filter((l) => l.includes('"msg":"model retires"')).length;
     for (let tries = 0; tries < 3000 && unloaded() < retired(); ++tries) await new Promise((r) => setTimeout(r, 10));
@@ -198,15 +198,16 @@ describe('two real models', { skip: noOracle }, () => {
     let end = await held(server);
     for (let tries = 0; tries < 500 && end.descriptors > begin.descriptors; ++tries) end = await held(server);
     assert.ok(end.descriptors <= begin.descriptors, `${begin.descriptors} descriptors, then ${end.descriptors}`);
-    assert.ok(end.bytes < begin.bytes + 64 * 2 ** 20, `${begin.bytes} bytes, then ${end.bytes}`);
+    const sanitized = /lib[at]san/.test(readFileSync(`/proc/${server.process.pid}/maps`, 'utf8'));
+    assert.ok(sanitized || end.bytes < begin.bytes + 60 * 2 ** 20, `${begin.bytes} bytes, then ${end.bytes}`);
   });
 
   test('what does not fit beside the old model is refused with bytes, and fits when that is gone', async () => {
-    const tight = await serve('--device', 'cpu', '--model', demo, '--model-root', models, '--slots', '2', '--set', 'model.memory_bytes_max=20000000', ...quiet);
+    const tight = await serve('--device', 'cpu', '--model', small, '--model-root', models, '--slots', '2', '--set', 'model.memory_bytes_max=4000000', ...quiet);
     const refused = await load(tight, 'tiny');
     assert.equal(refused.status, 507, JSON.stringify(refused.body));
     assert.match(refused.body.error, /needs about \d+ bytes, and \d+ are left/);
-    assert.equal((await tight.post('/v1/completions', completion)).body.model, 'skein-demo');
+    assert.equal((await tight.post('/v1/completions', completion)).body.model, 'small');
     assert.equal((await tight.post('/removemodel', {})).status, 200);
     await tight.says('model unloaded');
     assert.equal((await load(tight, 'tiny')).status, 200);
