@@ -65,8 +65,9 @@ struct keeper_bench {
                                        .environment = on_disk ? environment.get() : nullptr});
     BOOST_REQUIRE_MESSAGE(db, (db ? "" : db.error().message));
     const storage::known_model known{{.layers = 1, .embd = bench_floats / 2}, vocab};
-    states = std::make_shared<storage::state_store>(*db, std::make_shared<storage::model_table>(model, known),
-                                                    storage::state_type::fp32);
+    const auto models = std::make_shared<storage::model_table>(model, known);
+    if (!second_model.empty()) models->add(second_model, known);
+    states = std::make_shared<storage::state_store>(*db, models, storage::state_type::fp32);
     const keeper_ports ports{*db,
                              states,
                              runner,
@@ -198,7 +199,8 @@ struct keeper_bench {
   }
 
   const bool on_disk;
-  std::string model;  ///< that runs, with its vocabulary
+  std::string model;         ///< that runs, with its vocabulary
+  std::string second_model;  ///< that was loaded as well
   std::uint32_t vocab = 1000;
   temporary_folder folder;
   std::shared_ptr<fault_file_system> files = std::make_shared<fault_file_system>();
