@@ -45,6 +45,17 @@ bool has_method(std::string_view list, std::string_view method) {
   return false;
 }
 
+/// The model that is loaded, if one is, and the model with each of its tuned states.
+std::vector<protocol::model_card> cards_of(const model_ref& model) {
+  if (!model) return {};
+  std::vector<protocol::model_card> cards{model->served.card};
+  for (const auto& state : *model->tuned.all()) {
+    cards.push_back(model->served.card);
+    cards.back().id += ' ' + state.name;
+  }
+  return cards;
+}
+
 }  // namespace
 
 /// A path, the methods that it has there, and who answers. Rows of one path stand together.
@@ -218,35 +229,25 @@ api_service::made_call api_service::tell_version(exchange& x) {
   return nullptr;
 }
 
-/// The model that is loaded, if one is, and the model with each of its tuned states.
-std::vector<protocol::model_card> api_service::model_cards() const {
-  const model_ref model = context_->models->current();
-  if (!model) return {};
-  std::vector<protocol::model_card> cards{model->served.card};
-  for (const auto& state : *model->tuned.all()) {
-    cards.push_back(model->served.card);
-    cards.back().id += ' ' + state.name;
-  }
-  return cards;
-}
-
 api_service::made_call api_service::tell_models(exchange& x) {
-  x.answer(200, protocol::models_list(model_cards(), context_->models->available()));
+  x.answer(200, protocol::models_list(cards_of(context_->models->current()), context_->models->available()));
   return nullptr;
 }
 
 api_service::made_call api_service::tell_models_array(exchange& x) {
-  x.answer(200, protocol::models_array(model_cards()));
+  x.answer(200, protocol::models_array(cards_of(context_->models->current())));
   return nullptr;
 }
 
 api_service::made_call api_service::tell_model(exchange& x) {
   const std::string& id = x.path.front();
-  const auto cards = model_cards();
   const model_ref model = context_->models->current();
-  const auto names = model ? model->served.names : std::vector<std::string>();
-  for (const auto& card : cards)
-    if (card.id == id || (card.id == names.front() && std::ranges::find(names, id) != names.end())) {
+  const auto is_alias = [&](const protocol::model_card& card) {
+    const auto& names = model->served.names;
+    return card.id == names.front() && std::ranges::find(names, id) != names.end();
+  };
+  for (const auto& card : cards_of(model))
+    if (card.id == id || is_alias(card)) {
       x.answer(200, protocol::model_body(card));
       return nullptr;
     }

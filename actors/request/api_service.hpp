@@ -52,7 +52,6 @@ class api_service final : public connection::http_service {
   made_call ask_sessions(exchange& x);
   template <bool Load>
   made_call change_states(exchange& x);
-  [[nodiscard]] std::vector<protocol::model_card> model_cards() const;
 
   std::shared_ptr<const service_context> context_;
   request_hub& hub_;

@@ -36,7 +36,7 @@ struct remove_model_request {
 };
 [[nodiscard]] result<remove_model_request> parse_remove_model(std::string_view body, const request_limits& limits);
 
-/// "\\n" becomes a newline; likewise \\t, \\r, \\0, \\\\, \\xHH. Others stay as they are.
+/// Backslash and n become a newline; likewise \t, \r, \0, a backslash after a backslash, and \xHH. Others stay.
 [[nodiscard]] std::string without_escapes(std::string_view text);
 
 }  // namespace skein::protocol
