@@ -17,6 +17,8 @@ struct server_settings {
   std::uint32_t port = 8000;
   /// Path of a unix socket to listen on as well. Default: none.
   std::string unix_socket;
+  /// Path of the unix socket for `skein state`; empty: admin.socket in state_dir, if there is one.
+  std::string admin_socket;
   /// Threads that speak HTTP; 0 chooses from the number of cores. 0 .. 64, default 0.
   std::uint32_t io_threads = 0;
   /// What clients must send as bearer token. Empty: no authentication. Secret; not together with password_file.
@@ -25,6 +27,9 @@ struct server_settings {
   std::string password_file;
   /// Also accept the password as the JSON field `password` of the body, as older servers do. Live, default true.
   bool json_password = true;
+  /// Let anybody translate (/translate/v1/batch-translate), where all else needs the password: the extension of browsers
+  /// that uses it sends none. Live, default false.
+  bool open_translation = false;
   /// Serve beyond loopback without a password. Default false.
   bool allow_unauthenticated = false;
   /// Folder for what outlives the process: sessions and states. Default: none, all of it is in memory.
@@ -58,7 +63,7 @@ struct limit_settings {
   std::uint32_t n_max = 128;                       ///< answers to one prompt
   std::uint32_t max_tokens_max = 1u << 20;         ///< tokens of one answer; larger wishes are cut to this
   std::uint32_t prompt_tokens_max = 4u << 20;      ///< tokens of one prompt
-  std::uint32_t prompts_max = 128;                 ///< prompts times n of one request
+  std::uint32_t prompts_max = 4096;                ///< prompts times n of one request
   std::uint32_t stops_max = 16;                    ///< stop strings of a request
   std::uint32_t stop_bytes_max = 256;              ///< bytes of one stop string
   std::uint32_t logit_bias_max = 1024;             ///< entries of logit_bias
@@ -71,6 +76,7 @@ struct queue_settings {
   std::uint32_t waiting_max = 1024;             ///< requests that wait for a slot; more are answered 429
   std::uint32_t waiting_per_client_max = 256;   ///< of one client (its key or address)
   std::uint64_t bytes_max = 256ull << 20;       ///< bytes of bodies being read and of prompts that wait or run
+  std::uint32_t prompts_waiting_max = 64;       ///< prompts of one request that wait for slots at a time
   std::uint32_t turn_tokens = 256;              ///< tokens after which a row may have to make room for a waiting one
   std::uint32_t parked_max = 4096;              ///< rows that made room and wait, their states copied out
   std::uint64_t parked_bytes_max = 1ull << 30;  ///< bytes of these states
@@ -96,6 +102,10 @@ struct session_settings {
   std::string busy = "wait";                      ///< what a second turn of a session does: wait, refuse
   std::string state_dtype = "auto";               ///< type of stored states: auto (as in the engine), fp32, fp16
   std::string signature_key;                      ///< that exported sessions are signed with
+  // of the database
+  std::uint64_t cache_bytes_max = 32ull << 20;         ///< bytes of blocks that are kept in memory
+  std::uint64_t write_buffer_bytes_max = 64ull << 20;  ///< bytes that wait in memory for a file
+  std::uint32_t open_files_max = 512;                  ///< files that are open at once
 };
 
 struct prefix_cache_settings {
@@ -142,12 +152,13 @@ struct model_settings {
   std::string name;  ///< name in the API; empty: the file's name without its ending
   /// Other names that clients may send in the field `model`. Default: what clients of older servers send.
   std::vector<std::string> aliases{"rwkv7", "rwkv"};
-  std::string vocab;                    ///< vocabulary file or "bytes"; empty: found beside the model
-  std::string root;                     ///< folder of the models that clients may load; empty: none but `path`
-  std::uint64_t idle_unload_s = 0;      ///< seconds after which an unused model is unloaded; 0: never
-  std::uint64_t memory_bytes_max = 0;   ///< bytes of all models while one is loaded beside another; 0: what is free
-  std::string states_dir;               ///< folder of the state-tuning files that clients may load; empty: none
-  std::uint32_t tuned_states_max = 64;  ///< of these that are loaded at once
+  std::string vocab;                      ///< vocabulary file or "bytes"; empty: found beside the model
+  std::string root;                       ///< folder of the models that clients may load; empty: none but `path`
+  std::uint64_t idle_unload_s = 0;        ///< seconds after which an unused model is unloaded; 0: never
+  std::uint64_t memory_bytes_max = 0;     ///< bytes of all models while one is loaded beside another; 0: what is free
+  std::string states_dir;                 ///< folder of the state-tuning files that clients may load; empty: none
+  std::uint32_t tuned_states_max = 64;    ///< of these that are loaded at once
+  std::vector<std::string> tuned_states;  ///< loaded at start, as "NAME=FILE"; FILE is below states_dir
 };
 
 struct log_settings {
@@ -159,6 +170,13 @@ struct log_settings {
 struct drain_settings {
   std::uint64_t grace_ms = 5000;      ///< after SIGTERM: listeners stay open, new work is answered 503
   std::uint64_t timeout_ms = 30'000;  ///< after SIGTERM: running answers may finish; then they are ended
+};
+
+/// Chat answers that were interrupted by /v1/server/pause.
+struct pause_settings {
+  std::uint32_t requests_max = 64;    ///< kept at a time; one more takes the oldest one's place; 0: none can be paused
+  std::uint32_t tokens_max = 65'536;  ///< of one, prompt and answer; a longer one cannot be paused
+  std::uint64_t age_max_s = 3600;     ///< after that it is forgotten
 };
 
 /// Defaults of one model for requests that leave things open; all live. Section `[models."name"]`.
@@ -198,6 +216,7 @@ struct config {
   model_settings model;
   log_settings log;
   drain_settings drain;
+  pause_settings pause;
   /// By model name; absent: model_defaults{}.
   std::map<std::string, model_defaults, std::less<>> models{{"skein-demo", demo_defaults()}};
 };

@@ -106,6 +106,11 @@ row drain(const char* name, std::string_view help) {
       .changes_live();
 }
 
+template <auto Field>
+row pause(const char* name, double high, std::string_view help) {
+  return setting<&config::pause, Field>(std::string("pause.") + name, help).range(0, high);
+}
+
 bool is_number(std::string_view text) {
   return !text.empty() && text.size() <= 4 &&
          std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
@@ -161,6 +166,9 @@ std::vector<key> make_keys() {
       server<&s::port>("port", "TCP port; 0 lets the system choose.").range(0, 65535).flag({"--port"}),
       server<&s::unix_socket>("unix_socket", "Path of a unix socket to listen on as well; empty: none.")
           .flag({"--unix-socket"}),
+      server<&s::admin_socket>(
+          "admin_socket",
+          "Path of the unix socket for skein state, open to its owner alone; empty: admin.socket in state_dir."),
       server<&s::io_threads>("io_threads", "Threads that speak HTTP; 0 chooses from the number of cores.")
           .range(0, limits::io_threads_max)
           .flag({"--io-threads", "--workers"}),
@@ -170,6 +178,8 @@ std::vector<key> make_keys() {
       server<&s::password_file>("password_file", "File whose first line is the password; empty: none.")
           .flag({"--password-file"}),
       server<&s::json_password>("json_password", "Also accept the password as the JSON field password of the body.")
+          .changes_live(),
+      server<&s::open_translation>("open_translation", "Let anybody translate, where all else needs the password.")
           .changes_live(),
       server<&s::allow_unauthenticated>("allow_unauthenticated", "Serve beyond loopback without a password.")
           .flag({"--allow-unauthenticated"}),
@@ -232,6 +242,8 @@ std::vector<key> make_keys() {
                              "Requests that wait for a slot; further ones are refused at once."),
       queue<&q::waiting_per_client_max>("waiting_per_client_max", 0, limits::waiting_max,
                                         "Waiting requests of one client (its key or address)."),
+      queue<&q::prompts_waiting_max>("prompts_waiting_max", 1, limits::waiting_max,
+                                     "Prompts of one request that wait for slots at a time; the others follow them."),
       queue<&q::bytes_max>("bytes_max", 1024, limits::memory_bytes_max,
                            "Bytes of all requests that wait or run: bodies that are being read, tokens of prompts."),
       queue<&q::turn_tokens>("turn_tokens", 1, u32_max,
@@ -284,6 +296,12 @@ std::vector<key> make_keys() {
       session<&n::signature_key>("signature_key",
                                  "Key that exported sessions are signed with and imported ones must be; empty: none.")
           .hidden(),
+      session<&n::cache_bytes_max>("cache_bytes_max", 1 << 20, limits::memory_bytes_max,
+                                   "Bytes of the database's blocks that are kept in memory."),
+      session<&n::write_buffer_bytes_max>("write_buffer_bytes_max", 1 << 20, limits::memory_bytes_max,
+                                          "Bytes of the database that wait in memory for a file."),
+      session<&n::open_files_max>("open_files_max", 32, limits::connections_max,
+                                  "Files that the database has open at once."),
 
       prefix<&p::enabled>("enabled", "Keep states of prompts' beginnings, for prompts that begin alike."),
       prefix<&p::ram_bytes_max>("ram_bytes_max",
@@ -355,6 +373,8 @@ std::vector<key> make_keys() {
           .flag({"--states-dir"}),
       model<&model_settings::tuned_states_max>("tuned_states_max", "State-tuning files that are loaded at once.")
           .range(0, limits::tuned_states_max),
+      model<&model_settings::tuned_states>(
+          "tuned_states", "State-tuning files that are loaded at start, as \"NAME=FILE\", from states_dir."),
 
       log<&log_settings::level>("level", "Least level that is logged.")
           .texts("debug, info, warning, error, off", is_level)
@@ -369,6 +389,14 @@ std::vector<key> make_keys() {
                                        "Milliseconds after SIGTERM in which new requests still get an answer, 503."),
       drain<&drain_settings::timeout_ms>("timeout_ms",
                                          "Milliseconds after SIGTERM in which running answers may finish."),
+
+      pause<&pause_settings::requests_max>(
+          "requests_max", 65536,
+          "Chat answers interrupted by /v1/server/pause that are kept; one more takes the oldest one's place; 0: none "
+          "can be paused."),
+      pause<&pause_settings::tokens_max>("tokens_max", 16'777'216,
+                                         "Tokens of one, prompt and answer; a longer one cannot be paused."),
+      pause<&pause_settings::age_max_s>("age_max_s", 2'592'000, "Seconds after which one is forgotten."),
   };
 }
 

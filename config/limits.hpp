@@ -25,7 +25,7 @@ inline constexpr std::uint32_t login_addresses_max = 1'000'000;
 inline constexpr std::uint64_t response_bytes_max = 1ull << 30;
 
 inline constexpr std::uint32_t n_max = 1024;
-inline constexpr std::uint32_t prompts_max = 4096;
+inline constexpr std::uint32_t prompts_max = 65536;
 inline constexpr std::uint32_t max_tokens_max = 1u << 30;
 inline constexpr std::uint32_t prompt_tokens_max = 1u << 28;
 inline constexpr std::uint32_t stops_max = 1024;

@@ -10,6 +10,11 @@ bool is_address(const std::string& text) {
   return inet_pton(AF_INET, text.c_str(), bytes) == 1 || inet_pton(AF_INET6, text.c_str(), bytes) == 1;
 }
 
+bool is_named_file(const std::string& text) {
+  const auto sign = text.find('=');
+  return sign != 0 && sign != std::string::npos && sign + 1 < text.size();
+}
+
 void demand(loaded& merged, bool holds, const std::string& key, std::string message) {
   if (holds) return;
   const auto found = merged.origins.find(key);
@@ -37,6 +42,10 @@ void check_rules(loaded& merged) {
          "is given beside server.password; one of them is enough");
   for (const auto& proxy : c.server.trusted_proxies)
     demand(merged, is_address(proxy), "server.trusted_proxies", "\"" + proxy + "\" is not an IP address");
+  for (const auto& named : c.model.tuned_states)
+    demand(merged, is_named_file(named), "model.tuned_states", "\"" + named + "\" is not NAME=FILE");
+  demand(merged, c.model.tuned_states.empty() || !c.model.states_dir.empty(), "model.tuned_states",
+         "needs model.states_dir, the folder of its files");
   demand(merged, c.limits.request_wire_bytes_max >= c.limits.body_bytes_max, "limits.request_wire_bytes_max",
          "is less than limits.body_bytes_max");
   demand(merged, c.limits.connections_per_address_max <= c.limits.connections_max, "limits.connections_per_address_max",

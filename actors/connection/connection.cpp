@@ -23,8 +23,11 @@ using boost::system::error_code;
 constexpr auto token = asio::as_tuple(asio::use_awaitable);
 constexpr auto never = steady_time::max();
 
-/// A stream that ignores queued_bytes is cut at this multiple of outbound_bytes_max.
+/// A stream that ignores queued_bytes is cut at this multiple of outbound_bytes_max, but not before it wrote so often
+/// above that: what a fast device drew while this thread had to wait for a processor comes in one large piece, and is
+/// no fault of the reader.
 constexpr std::size_t outbound_overrun = 8;
+constexpr std::uint32_t deaf_writes_max = 256;
 
 steady_time now() { return real_clock().now(); }
 
@@ -97,6 +100,7 @@ void connection::begin_exchange(admission admitted) {
   request_head& head = admitted.head;
   head.remote_address = client_address(peer_, head.fields, limits.trusted_proxies);
   head.loopback = peer_.loopback;
+  head.admin = peer_.admin;
   head.connection_number = number_;
   head.received = now();
 
@@ -181,8 +185,9 @@ void connection::write(std::string bytes) {
   else
     out_.push(std::move(bytes));
   const std::size_t ceiling = home_->limits().outbound_bytes_max;
+  if (exchange_->choked) ++exchange_->deaf_writes;
   if (out_.bytes() > ceiling) exchange_->choked = true;
-  if (out_.bytes() > ceiling * outbound_overrun) post_cut("slow_consumer");
+  if (out_.bytes() > ceiling * outbound_overrun && exchange_->deaf_writes > deaf_writes_max) post_cut("slow_consumer");
   flush();
 }
 
@@ -232,6 +237,7 @@ void connection::on_written(const error_code& ec, std::size_t count) {
   flush();
   if (exchange_ && exchange_->choked && out_.bytes() < home_->limits().outbound_bytes_max / 2) {
     exchange_->choked = false;
+    exchange_->deaf_writes = 0;
     if (exchange_->call && !calls([&] { exchange_->call->writable(); })) return cut("internal error");
   }
   const bool streaming = exchange_ && exchange_->progress != exchange::answer::complete;

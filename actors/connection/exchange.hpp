@@ -17,11 +17,12 @@ struct connection::exchange {
   std::shared_ptr<writer> out;
   bool bodiless = false;  ///< the response to HEAD, or one with a status that has no body
   bool http_1_0 = false;
-  bool chunked = false;      ///< the streamed response
-  bool keep_alive = false;   ///< the connection may serve another request after this one
-  bool body_unread = false;  ///< while part of the request body may still come
-  bool cut = false;          ///< the connection ends as soon as the service is done talking
-  bool choked = false;       ///< the queue has been above its limit and writable() is owed
+  bool chunked = false;           ///< the streamed response
+  bool keep_alive = false;        ///< the connection may serve another request after this one
+  bool body_unread = false;       ///< while part of the request body may still come
+  bool cut = false;               ///< the connection ends as soon as the service is done talking
+  bool choked = false;            ///< the queue has been above its limit and writable() is owed
+  std::uint32_t deaf_writes = 0;  ///< of the service since then
   answer progress = answer::none;
 };
 

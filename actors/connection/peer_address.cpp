@@ -38,7 +38,7 @@ bool listed(const std::vector<std::string>& addresses, const std::string& addres
 }  // namespace
 
 peer_address describe_peer(const sockaddr* address, socklen_t size, const std::vector<std::string>& trusted_proxies) {
-  peer_address peer{.text = "unix", .loopback = true, .trusted = false};
+  peer_address peer{.text = "unix", .loopback = true};
   if (address->sa_family == AF_INET && size >= sizeof(sockaddr_in)) {
     sockaddr_in four{};
     std::memcpy(&four, address, sizeof(four));

@@ -14,6 +14,7 @@ struct peer_address {
   std::string text;       ///< "127.0.0.1", "::1" or "unix"; IPv4 in IPv6 is written as IPv4
   bool loopback = false;  ///< this machine; unix sockets too
   bool trusted = false;   ///< one of limits.trusted_proxies
+  bool admin = false;     ///< came through the admin socket
 };
 
 [[nodiscard]] peer_address describe_peer(const sockaddr* address, socklen_t size,

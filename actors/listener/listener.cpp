@@ -3,6 +3,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -63,12 +64,12 @@ class listener::desk : public std::enable_shared_from_this<listener::desk> {
   void post(std::function<void()> work) { lanes_.front().thread.post(std::move(work)); }
   [[nodiscard]] const connection::connection_counts& counts() const { return counts_; }
 
-  void accept_on(int fd, int family, const std::string& unix_path) {
+  void accept_on(int fd, int family, const std::string& unix_path, bool admin = false) {
     if (!unix_path.empty()) unix_paths_.push_back(unix_path);
     const auto made = std::make_shared<acceptor>(context_of(0));
     made->assign(stream_protocol(family, 0), fd);
     acceptors_.push_back(made);
-    asio::co_spawn(context_of(0), accept_loop(shared_from_this(), made), [](const std::exception_ptr& trouble) {
+    asio::co_spawn(context_of(0), accept_loop(shared_from_this(), made, admin), [](const std::exception_ptr& trouble) {
       if (trouble) std::rethrow_exception(trouble);  // the io thread logs it
     });
   }
@@ -109,14 +110,15 @@ class listener::desk : public std::enable_shared_from_this<listener::desk> {
   }
 
   /// `self` keeps the desk alive while the coroutine runs.
-  asio::awaitable<void> accept_loop([[maybe_unused]] std::shared_ptr<desk> self, std::shared_ptr<acceptor> from) {
+  asio::awaitable<void> accept_loop([[maybe_unused]] std::shared_ptr<desk> self, std::shared_ptr<acceptor> from,
+                                    bool admin) {
     asio::steady_timer pause(context_of(0));
     while (from->is_open()) {
       const std::size_t lane = next_lane_++ % lanes_.size();
       stream_protocol::endpoint peer;
       auto [failed, socket] = co_await from->async_accept(context_of(lane), peer, asio::as_tuple(asio::use_awaitable));
       if (!failed) {
-        welcome(lane, std::move(socket), peer);
+        welcome(lane, std::move(socket), peer, admin);
       } else if (from->is_open()) {
         log::warning("cannot accept connections", {{"why", failed.message()}});
         pause.expires_after(accept_pause);
@@ -127,11 +129,11 @@ class listener::desk : public std::enable_shared_from_this<listener::desk> {
     tell_if_empty();
   }
 
-  void welcome(std::size_t lane, stream_socket socket, const stream_protocol::endpoint& from) {
+  void welcome(std::size_t lane, stream_socket socket, const stream_protocol::endpoint& from, bool admin) {
     if (stopping_) return;  // accepted just before the acceptor closed
     const std::uint64_t number = counts_.accepted.fetch_add(1, std::memory_order_relaxed) + 1;
-    const auto peer =
-        connection::describe_peer(from.data(), static_cast<socklen_t>(from.size()), limits_.trusted_proxies);
+    auto peer = connection::describe_peer(from.data(), static_cast<socklen_t>(from.size()), limits_.trusted_proxies);
+    peer.admin = admin;
     if (!quota_.admit(peer)) return turn_away(std::move(socket));
     counts_.open.store(quota_.open(), std::memory_order_relaxed);
     if (peer.text != "unix") tune(socket.native_handle());
@@ -204,6 +206,13 @@ result<void> listener::listen_unix(const std::string& path) {
   auto made = listen_on_unix(path);
   if (!made) return made.error();
   desk_->post([desk = desk_, fd = made->release(), path] { desk->accept_on(fd, AF_UNIX, path); });
+  return {};
+}
+
+result<void> listener::listen_admin(const std::string& path) {
+  auto made = listen_on_unix(path, S_IRUSR | S_IWUSR);
+  if (!made) return made.error();
+  desk_->post([desk = desk_, fd = made->release(), path] { desk->accept_on(fd, AF_UNIX, path, true); });
   return {};
 }
 

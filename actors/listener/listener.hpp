@@ -35,6 +35,8 @@ class listener {
   [[nodiscard]] result<std::uint16_t> listen_tcp(const std::string& host, std::uint16_t port);
   /// Listens on a unix socket at that path; the file is removed with stop_accepting().
   [[nodiscard]] result<void> listen_unix(const std::string& path);
+  /// Likewise, for the administrator: only the owner of this process may connect, and request_head::admin is set.
+  [[nodiscard]] result<void> listen_admin(const std::string& path);
   /// Accepts from a listening socket that someone else made (systemd). Takes the descriptor over.
   [[nodiscard]] result<void> adopt(int fd);
 

@@ -32,7 +32,7 @@ sockaddr_storage local_address(int fd) {
 void switch_option(int fd, int level, int name, int value) { setsockopt(fd, level, name, &value, sizeof(value)); }
 
 result<listening_socket> bind_and_listen(const sockaddr* address, socklen_t size, const std::string& name,
-                                         const char* field) {
+                                         const char* field, mode_t mode = 0777) {
   listening_socket made(::socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (made.fd() < 0) return system_error("cannot make a socket for " + name, field);
   if (address->sa_family != AF_UNIX) switch_option(made.fd(), SOL_SOCKET, SO_REUSEADDR, 1);
@@ -40,6 +40,9 @@ result<listening_socket> bind_and_listen(const sockaddr* address, socklen_t size
     const auto* six = reinterpret_cast<const sockaddr_in6*>(address);
     switch_option(made.fd(), IPPROTO_IPV6, IPV6_V6ONLY, IN6_IS_ADDR_UNSPECIFIED(&six->sin6_addr) ? 0 : 1);
   }
+  // A unix socket's file gets the permissions of the socket: there is no moment in which it has others.
+  if (address->sa_family == AF_UNIX && ::fchmod(made.fd(), mode) != 0)
+    return system_error("cannot guard " + name, field);
   if (::bind(made.fd(), address, size) != 0 || ::listen(made.fd(), backlog) != 0)
     return system_error("cannot listen on " + name, field);
   return made;
@@ -107,14 +110,14 @@ result<std::vector<listening_socket>> listen_on_tcp(const std::string& host, std
   return made;
 }
 
-result<listening_socket> listen_on_unix(const std::string& path) {
+result<listening_socket> listen_on_unix(const std::string& path, mode_t mode) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   if (path.empty() || path.size() >= sizeof(address.sun_path))
     return error{error_kind::invalid_argument, "the path of a unix socket has 1 to 107 bytes", "host"};
   std::memcpy(address.sun_path, path.data(), path.size());
   if (abandoned(address)) ::unlink(path.c_str());
-  return bind_and_listen(reinterpret_cast<const sockaddr*>(&address), sizeof(address), path, "host");
+  return bind_and_listen(reinterpret_cast<const sockaddr*>(&address), sizeof(address), path, "host", mode);
 }
 
 }  // namespace skein::listener

@@ -1,4 +1,6 @@
 #pragma once
+#include <sys/types.h>
+
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -33,7 +35,7 @@ class listening_socket {
 [[nodiscard]] result<std::vector<listening_socket>> listen_on_tcp(const std::string& host, std::uint16_t port);
 
 /// Listens on a unix socket. A socket file that nobody answers on is replaced, anything else at that path is left
-/// alone.
-[[nodiscard]] result<listening_socket> listen_on_unix(const std::string& path);
+/// alone. `mode`: the file's permissions, as far as the process's mask allows them.
+[[nodiscard]] result<listening_socket> listen_on_unix(const std::string& path, mode_t mode = 0777);
 
 }  // namespace skein::listener

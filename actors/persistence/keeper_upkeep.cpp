@@ -214,7 +214,7 @@ void session_keeper::begin_removal(removal r) {
     open_entry& entry = *book_.find(key);
     entry.removing = true;
     tiers_.cache().forget_owner(entry.uid);
-    if (ports_.forget_slots) ports_.forget_slots(entry.uid);
+    forget_slots(entry.uid);
   }
   ports_.runner.run([this, r = std::move(r)]() -> aftermath { return [this, r] { finish_removal(r); }; });
 }
@@ -229,6 +229,7 @@ void session_keeper::finish_removal(const removal& r) {
     if (removed) {
       unshelve(entry.uid);
       book_.forget_content(entry);
+      ++sessions_removed_;
       ++count;
     } else {
       if (!trouble) distrust(entry, true);
@@ -238,6 +239,24 @@ void session_keeper::finish_removal(const removal& r) {
   if (r.answered && trouble) refuse(r.to, *trouble);
   if (r.answered && !trouble) deliver(answer{r.to, removed{count}});
   for (const auto& key : r.gone) advance(*book_.find(key));
+}
+
+void session_keeper::forget_slots(session_uid gone) {
+  if (ports_.forget_slots && !ports_.forget_slots(gone)) unforgotten_.push_back(gone);
+}
+
+void session_keeper::repeat_forget() {
+  for (const session_uid gone : std::exchange(unforgotten_, {})) forget_slots(gone);
+}
+
+/// What was deleted lies in files until the deletions are written to files too.
+void session_keeper::give_back_space() {
+  const std::uint64_t removals = sessions_removed_ + tiers_.moves().removals;
+  if (!disk_works() || std::exchange(removals_flushed_, removals) == removals) return;
+  ports_.runner.run([db = ports_.db]() -> aftermath {
+    ignore(db->flush(), "the next write says so too");
+    return [] {};
+  });
 }
 
 /// Sessions that nobody used for too long go.
@@ -308,11 +327,13 @@ void session_keeper::tick() {
     refuse(late.reply, {error_kind::timeout, "another turn held the session for too long", "session_id"});
   check_openings(now);
   write_notes(now);
+  repeat_forget();
   book_.tidy();
   if (now >= next_age_check_) {
     next_age_check_ = now + age_check_pause;
     forget_expected(now);
     age_out();
+    give_back_space();
   }
 }
 
@@ -328,7 +349,8 @@ void session_keeper::saved(session_uid uid) {
 }
 
 steady_time session_keeper::next_wake() const {
-  const steady_time soon = book_.waiters() + book_.leases() > 0 ? next_check_ : next_age_check_;
+  const bool hurry = book_.waiters() + book_.leases() > 0 || !unforgotten_.empty();
+  const steady_time soon = hurry ? next_check_ : next_age_check_;
   return std::min({soon, log_.next_retry(), tiers_.cache().next_write()});
 }
 

@@ -19,16 +19,19 @@ using namespace std::chrono_literals;
 // The thread wakes up this often when nothing happens; nothing depends on it.
 constexpr auto idle_wait_max = 10s;
 constexpr auto self_check_pause = 10s;
+constexpr std::uint32_t care_waits_max = 4;  // of the caretaker, the one that runs included
 
 }  // namespace
 
 persistence_actor::persistence_actor(const persistence_options& options, std::shared_ptr<storage::database> db,
                                      std::shared_ptr<storage::state_store> states, reply_sink& replies,
-                                     const clock& time, wall_clock wall, std::function<void(session_uid)> forget_slots)
+                                     const clock& time, wall_clock wall, std::function<bool(session_uid)> forget_slots)
     : replies_(replies),
       time_(time),
       inbox_(options.mailbox_max, options.mailbox_max),
-      worker_([this] { (void)inbox_.push_urgent(work_done{}); }),  // full: then the actor is awake
+      database_(db),
+      worker_("states", [this] { (void)inbox_.push_urgent(work_done{}); }),  // full: then the actor is awake
+      caretaker_("caretaker", [this] { (void)inbox_.push_urgent(work_done{}); }),
       sessions_(options, {db, states, worker_, replies, time, wall, std::move(forget_slots)}, counters_),
       prefixes_(options, {db, states, worker_, replies, time, wall, {}}, counters_) {
   thread_ = std::thread([this] { run(); });
@@ -38,6 +41,8 @@ persistence_actor::persistence_actor(const persistence_options& options, std::sh
 persistence_actor::~persistence_actor() {
   inbox_.close();
   join();
+  care_over_.request_stop();
+  caretaker_.stop();
   worker_.stop();  // its jobs read what the keepers own
 }
 
@@ -71,6 +76,7 @@ void persistence_actor::turn() {
   for (auto& m : received_) std::visit([this](auto&& one) { take(std::move(one)); }, std::move(m));
   received_.clear();
   for (const auto& after : worker_.take()) after();
+  for (const auto& after : caretaker_.take()) after();
   sessions_.tick();
   prefixes_.tick(sessions_.disk_works());
   sessions_.publish();
@@ -99,7 +105,28 @@ void persistence_actor::dispatch(state_kept&& m) {
     sessions_.handle(std::move(m));
 }
 
-void persistence_actor::dispatch(shutdown&& m) { end_by_ = std::min(end_by_.value_or(m.deadline), m.deadline); }
+void persistence_actor::dispatch(tend_store&& m) {
+  if (care_waits_ >= care_waits_max)
+    return replies_.deliver(refused{m.reply, {error_kind::overloaded, "others look after the store already", ""}});
+  ++care_waits_;
+  caretaker_.run([this, m = std::move(m), stop = care_over_.get_token()]() -> aftermath {
+    auto outcome = std::make_shared<tended>();
+    try {
+      *outcome = m.work(*database_, stop);
+    } catch (const std::exception& trouble) {
+      outcome->trouble = error{error_kind::internal, trouble.what(), ""};
+    }
+    return [this, outcome, reply = m.reply] {
+      --care_waits_;
+      replies_.deliver(answer{reply, std::move(*outcome)});
+    };
+  });
+}
+
+void persistence_actor::dispatch(shutdown&& m) {
+  care_over_.request_stop();
+  end_by_ = std::min(end_by_.value_or(m.deadline), m.deadline);
+}
 
 void persistence_actor::end_if_done() {
   if (!end_by_) return;

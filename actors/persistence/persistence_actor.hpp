@@ -2,6 +2,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <stop_token>
 #include <thread>
 #include <vector>
 
@@ -14,8 +15,8 @@
 
 namespace skein::persistence {
 
-/// The persistence actor: one thread that owns the log, the tiers below the device's memory and their policy, and one
-/// more that reads and writes states for it. It alone uses the database.
+/// The persistence actor: one thread that owns the log, the tiers below the device's memory and their policy, one more
+/// that reads and writes states for it, and one for work on the store as a whole. It alone uses the database.
 /// End: `shutdown` writes what is dirty until its deadline and says in the log what could not be written; then the
 /// thread returns. The destructor without it ends at once, as a crash would: what was answered is in the log, states
 /// that were not written are made again from tokens.
@@ -24,7 +25,7 @@ class persistence_actor {
   /// `replies` and `time` outlive the actor. `forget_slots` is called on the persistence thread.
   persistence_actor(const persistence_options& options, std::shared_ptr<storage::database> db,
                     std::shared_ptr<storage::state_store> states, reply_sink& replies, const clock& time,
-                    wall_clock wall, std::function<void(session_uid)> forget_slots = {});
+                    wall_clock wall, std::function<bool(session_uid)> forget_slots = {});
   ~persistence_actor();
   persistence_actor(const persistence_actor&) = delete;  // owns a thread
   persistence_actor& operator=(const persistence_actor&) = delete;
@@ -41,6 +42,7 @@ class persistence_actor {
   void take(Message&& m);
   void dispatch(state_kept&& m);
   void dispatch(find_prefix&& m) { prefixes_.handle(std::move(m)); }
+  void dispatch(tend_store&& m);
   void dispatch(shutdown&& m);
   void dispatch(work_done&&) {}
   template <typename Message>
@@ -54,7 +56,11 @@ class persistence_actor {
   const clock& time_;
   mailbox inbox_;
   persistence_counters counters_;
+  const std::shared_ptr<storage::database> database_;
   state_worker worker_;
+  state_worker caretaker_;  // of tend_store
+  std::stop_source care_over_;
+  std::uint32_t care_waits_ = 0;
   session_keeper sessions_;
   prefix_keeper prefixes_;
   std::vector<message_in> received_;

@@ -1,7 +1,9 @@
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <variant>
 #include <vector>
@@ -11,6 +13,10 @@
 #include "base/error.hpp"
 #include "base/ids.hpp"
 #include "storage/records.hpp"
+
+namespace skein::storage {
+class database;
+}
 
 /// Everything the persistence actor can be told, and everything it answers.
 namespace skein::persistence {
@@ -213,6 +219,19 @@ struct import_session {
   session_key as;
   std::string file;
   bool replace = false;
+  bool trusted = false;  ///< by somebody who may write the database as well: it needs no signature
+};
+/// How work on the store as a whole ended, and what it has to say.
+struct tended {
+  std::string output;
+  std::optional<error> trouble;
+};
+/// Work of whoever looks after the store as a whole: on a thread of its own, one at a time, while turns go on. It
+/// writes no record, and ends soon after its token is asked to stop. Answered by tended; refused as overloaded behind
+/// others.
+struct tend_store {
+  return_address reply;
+  std::function<tended(storage::database&, const std::stop_token&)> work;
 };
 /// Which state is in which tier, and what they hold.
 struct tiers_status {
@@ -247,7 +266,7 @@ struct session_bytes {
 struct done {
   session_record session;
 };
-using answer_body = std::variant<session_list, session_description, tiers_report, removed, session_bytes, done>;
+using answer_body = std::variant<session_list, session_description, tiers_report, removed, session_bytes, tended, done>;
 struct answer {
   return_address reply;
   answer_body body;
@@ -261,9 +280,10 @@ struct shutdown {
 /// From the actor's own worker: what it was told to do is done. For nobody else.
 struct work_done {};
 
-using message_in = std::variant<open_session, note_running, commit_turn, release, find_prefix, state_kept, slot_kept,
-                                slot_dropped, list_sessions, describe_session, fork_session, rollback_session,
-                                remove_session, export_session, import_session, tiers_status, shutdown, work_done>;
+using message_in =
+    std::variant<open_session, note_running, commit_turn, release, find_prefix, state_kept, slot_kept, slot_dropped,
+                 list_sessions, describe_session, fork_session, rollback_session, remove_session, export_session,
+                 import_session, tend_store, tiers_status, shutdown, work_done>;
 using mailbox = bounded_mailbox<message_in>;
 
 using reply = std::variant<session_opened, session_replayed, refused, turn_committed, prefix_found, answer>;

@@ -35,6 +35,8 @@ void session_keeper::begin() {
                {{"why", stored.error().message}});
     return;
   }
+  if (auto tenants = log_.store().tenants(); tenants)  // whose sessions may have to go for their age
+    tenants_.insert(tenants->begin(), tenants->end());
   std::ranges::sort(*stored, {}, &storage::stored_state::used_ms);
   for (const auto& state : *stored) tiers_.cache().found(state.key, state.bytes, state.used_ms);
 }

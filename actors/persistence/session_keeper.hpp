@@ -30,7 +30,8 @@ struct keeper_ports {
   reply_sink& replies;
   const clock& time;
   wall_clock wall;
-  std::function<void(session_uid)> forget_slots;  ///< tells the device to drop what it keeps of a session
+  /// Tells the device to drop what it keeps of a session; false: it has no room for the message.
+  std::function<bool(session_uid)> forget_slots;
 };
 
 /// What the persistence actor does about sessions, without its thread: turns, the log, states in their tiers, looking
@@ -112,6 +113,9 @@ class session_keeper {
   void begin_removal(removal r);
   void finish_removal(const removal& r);
   void age_out();
+  void forget_slots(session_uid gone);
+  void repeat_forget();
+  void give_back_space();
   void shelve(const open_entry& entry);
   void unshelve(session_uid uid);
   void saved(session_uid uid);
@@ -127,6 +131,8 @@ class session_keeper {
   session_book book_;
   tier_mover tiers_;
   std::set<tenant_id> tenants_{default_tenant};
+  std::vector<session_uid> unforgotten_;  // that the device had no room to hear of
+  std::uint64_t sessions_removed_ = 0, removals_flushed_ = 0;
   // Where nothing is on disk: sessions by last use, so that memory has a ceiling.
   struct shelved {
     session_uid uid;

@@ -6,9 +6,9 @@
 
 namespace skein::persistence {
 
-state_worker::state_worker(std::function<void()> wake) : wake_(std::move(wake)) {
+state_worker::state_worker(const char* name, std::function<void()> wake) : wake_(std::move(wake)) {
   thread_ = std::thread([this] { work(); });
-  pthread_setname_np(thread_.native_handle(), "states");
+  pthread_setname_np(thread_.native_handle(), name);
 }
 
 state_worker::~state_worker() { stop(); }

@@ -25,8 +25,8 @@ class job_runner {
 /// A thread of its own, so that the log never waits behind a blob.
 class state_worker final : public job_runner {
  public:
-  /// `wake` is called on the worker's thread when an aftermath waits.
-  explicit state_worker(std::function<void()> wake);
+  /// `wake` is called on the worker's thread, which has this name, when an aftermath waits.
+  state_worker(const char* name, std::function<void()> wake);
   ~state_worker() override;
   state_worker(const state_worker&) = delete;  // owns a thread
   state_worker& operator=(const state_worker&) = delete;

@@ -95,6 +95,7 @@ void tier_mover::begin_write(const state_key& key) {
 }
 
 void tier_mover::remove_from_disk(std::vector<state_key> keys) {
+  moves_.removals += keys.size();
   runner_.run([keys = std::move(keys), states = states_]() -> aftermath {
     for (const auto& key : keys)
       ignore(guarded([&] { return states->remove(key); }), "what stays counts again after the next start");

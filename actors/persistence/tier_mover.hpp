@@ -18,6 +18,7 @@ using wall_clock = std::function<std::int64_t()>;
 struct move_counts {
   std::uint64_t writes = 0, write_failures = 0, write_us = 0;
   std::uint64_t loads = 0, load_failures = 0, load_us = 0;
+  std::uint64_t removals = 0;  // from the disk
 };
 
 /// Carries out what a tiered_cache decides: reads and writes states by jobs. Lives on the persistence thread.

@@ -20,7 +20,7 @@ answer_state::answer_state(prepared_call call, const served_model& model, protoc
                            std::string request_name)
     : call_(std::move(call)),
       model_(model),
-      format_(call_.request.shape, std::move(head), call_.request.include_usage),
+      head_(std::move(head)),
       request_name_(std::move(request_name)) {
   const std::size_t rows = call_.prompts.size() * call_.rows_per_prompt();
   rows_.reserve(rows);
@@ -32,7 +32,8 @@ answer_state::answer_state(prepared_call call, const served_model& model, protoc
 }
 
 std::vector<token_id> answer_state::give_prompt(std::uint32_t prompt) {
-  return call_.request.echo ? call_.prompts[prompt] : std::move(call_.prompts[prompt]);
+  const bool keep = call_.request.echo || call_.prompts.size() > 1 || call_.pause_tokens_max > 0;
+  return keep ? call_.prompts[prompt] : std::move(call_.prompts[prompt]);
 }
 
 answer_state::row_state& answer_state::at(std::uint32_t prompt, std::uint32_t row) {
@@ -46,9 +47,10 @@ std::uint32_t answer_state::choice_index(std::uint32_t prompt, std::uint32_t row
 
 // ---------------------------------------------------------------- events
 
-void answer_state::on_admitted() {
-  if (!call_.request.stream || call_.request.shape != protocol::api::chat_completions) return;
-  for (std::uint32_t row = 0; row < call_.rows_per_prompt(); ++row) begin_row(0, row);
+void answer_state::on_admitted(std::uint32_t prompt) {
+  if (!call_.request.echo && call_.pause_tokens_max == 0) std::vector<token_id>().swap(call_.prompts[prompt]);
+  if (!call_.request.stream || !call_.request.chat) return;
+  for (std::uint32_t row = 0; row < call_.rows_per_prompt(); ++row) begin_row(prompt, row);
 }
 
 void answer_state::on_prompt_scored(std::uint32_t prompt, const std::vector<sampling::token_logprobs>& scores) {
@@ -74,7 +76,7 @@ bool answer_state::on_token(std::uint32_t prompt, std::uint32_t row, token_id to
     return true;
   }
   r.text.push(token, logprobs);
-  if (is_kept()) kept_.drawn.push_back(token);
+  keep(token);
   if (r.text.stopped()) {
     answer_end end;
     end.stop_reason = *r.text.stopped();
@@ -123,6 +125,16 @@ void answer_state::on_row_finished(std::uint32_t prompt, std::uint32_t row, fini
   end_row(prompt, row, std::move(end));
 }
 
+void answer_state::stop(std::string_view why) {
+  for (std::uint32_t i = 0; i < rows_.size(); ++i) {
+    if (rows_[i].over) continue;
+    answer_end end = std::move(rows_[i].end);
+    end.reason = finish_reason::stop;
+    end.administrative = protocol::administrative_stop{std::string(why), request_name_};
+    end_row(i / call_.rows_per_prompt(), i % call_.rows_per_prompt(), std::move(end));
+  }
+}
+
 // ---------------------------------------------------------------- streams
 
 /// What comes before a row's first text: the role of a chat answer, the echoed prompt of a completion.
@@ -131,11 +143,13 @@ void answer_state::begin_row(std::uint32_t prompt, std::uint32_t row) {
   if (r.begun) return;
   r.begun = true;
   const std::uint32_t index = choice_index(prompt, row);
-  stream_ += format_.begin_event(index);
+  const auto& writer = *call_.request.writer;
+  stream_ += writer.begin_event(head_, index);
   if (!call_.request.echo) return;
   const std::string text = echo_text(prompt);
   const auto scores = prompt_entries(prompt, r.characters);
-  stream_ += format_.delta_event({index, "", text, scores});
+  const protocol::row_delta echo{index, "", text, scores};
+  stream_ += writer.delta_events(head_, {&echo, 1});
 }
 
 void answer_state::send_piece(std::uint32_t prompt, std::uint32_t row) {
@@ -145,8 +159,31 @@ void answer_state::send_piece(std::uint32_t prompt, std::uint32_t row) {
   if (piece.empty()) return;
   r.tokens_since_event = 0;
   keep(piece);
-  const auto scores = entries(std::move(piece.logprobs), r.characters);
-  stream_ += format_.delta_event({choice_index(prompt, row), piece.reasoning, piece.content, scores});
+  if (r.has_delta) write_deltas();
+  r.has_delta = true;
+  deltas_.push_back({{prompt, row}, std::move(piece)});
+}
+
+/// Writes what rows got since the last time, in the order of their indexes, and then the ends of those that are over.
+void answer_state::write_deltas() {
+  const auto index = [&](const row_place& of) { return choice_index(of.prompt, of.row); };
+  std::ranges::sort(deltas_, {}, [&](const waiting_delta& d) { return index(d.of); });
+  std::vector<std::vector<logprob_entry>> scores;
+  scores.reserve(deltas_.size());
+  std::vector<protocol::row_delta> rows;
+  for (auto& [of, piece] : deltas_) {
+    row_state& r = at(of.prompt, of.row);
+    r.has_delta = false;
+    scores.push_back(entries(std::move(piece.logprobs), r.characters));
+    rows.push_back({index(of), piece.reasoning, piece.content, scores.back()});
+  }
+  const auto& writer = *call_.request.writer;
+  stream_ += writer.delta_events(head_, rows);
+  deltas_.clear();
+  for (const auto& of : ended_) stream_ += writer.end_event(head_, index(of), at(of.prompt, of.row).end, note());
+  ends_told_ += ended_.size();
+  if (!ended_.empty() && ends_told_ == rows_.size()) stream_ += writer.last_events(head_, usage(), note());
+  ended_.clear();
 }
 
 /// For an answer that is sent whole.
@@ -164,6 +201,16 @@ void answer_state::keep(const row_text::piece& piece) {
   kept_.content += piece.content;
 }
 
+/// For sessions, or to go on after a pause: that ends where the tokens are too many to be kept.
+void answer_state::keep(token_id token) {
+  if (!is_kept() && call_.pause_tokens_max == 0) return;
+  kept_.drawn.push_back(token);
+  if (is_kept() || prompt_tokens_ + kept_.drawn.size() <= call_.pause_tokens_max) return;
+  call_.pause_tokens_max = 0;
+  kept_.drawn = {};
+  call_.prompts.front() = {};
+}
+
 void answer_state::end_row(std::uint32_t prompt, std::uint32_t row, answer_end end) {
   row_state& r = at(prompt, row);
   r.text.finish();
@@ -178,13 +225,8 @@ void answer_state::end_row(std::uint32_t prompt, std::uint32_t row, answer_end e
     kept_.visible_bytes = r.text.visible_bytes();
     kept_.end = r.end;
   } else if (call_.request.stream) {
-    send_end(prompt, row);
+    ended_.push_back({prompt, row});
   }
-}
-
-void answer_state::send_end(std::uint32_t prompt, std::uint32_t row) {
-  stream_ += format_.end_event(choice_index(prompt, row), at(prompt, row).end, note());
-  if (over()) stream_ += format_.last_events(usage(), note());
 }
 
 void answer_state::continue_after(const std::vector<token_id>& earlier) {
@@ -199,10 +241,13 @@ std::uint64_t answer_state::certain_bytes() const { return rows_.front().text.ce
 
 void answer_state::conclude(protocol::session_note note) {
   note_ = std::move(note);
-  if (call_.request.stream) send_end(0, 0);
+  if (call_.request.stream) ended_.push_back({0, 0});
 }
 
-std::string answer_state::take_stream() { return std::exchange(stream_, {}); }
+std::string answer_state::take_stream() {
+  write_deltas();
+  return std::exchange(stream_, {});
+}
 
 // ---------------------------------------------------------------- whole answers
 
@@ -213,7 +258,7 @@ std::string answer_state::body() {
     std::uint32_t place = 0;
     for (const std::uint32_t row : best_rows(prompt)) rows.push_back(whole(prompt, row, choice_index(prompt, place++)));
   }
-  return format_.body(std::move(rows), usage(), note());
+  return call_.request.writer->body(head_, std::move(rows), usage(), note());
 }
 
 protocol::whole_row answer_state::whole(std::uint32_t prompt, std::uint32_t row, std::uint32_t index) {
@@ -306,6 +351,7 @@ void answer_state::count_prompt(std::uint64_t tokens, std::uint64_t cached) {
 }
 
 std::string_view answer_state::finish_word() const {
+  if (rows_.empty()) return "stop";
   const answer_end& end = rows_.front().end;
   if (end.administrative) return end.administrative->stop_reason;
   return end.reason == finish_reason::stop ? "stop" : "length";

@@ -8,7 +8,7 @@
 #include "actors/device/device_mailbox.hpp"
 #include "actors/request/prepare.hpp"
 #include "actors/request/row_text.hpp"
-#include "protocol/answer_format.hpp"
+#include "protocol/answer_writer.hpp"
 
 namespace skein::request {
 
@@ -19,23 +19,26 @@ class answer_state {
   /// `model` outlives this. `request_name` is the X-Request-Id, for administrative stops.
   answer_state(prepared_call call, const served_model& model, protocol::answer_head head, std::string request_name);
 
-  /// The prompt has its slots. A stream may begin.
-  void on_admitted();
+  /// The prompt has its slots: its tokens need not be given again, and a stream may begin.
+  void on_admitted(std::uint32_t prompt);
   void on_prompt_scored(std::uint32_t prompt, const std::vector<sampling::token_logprobs>& scores);
   /// True when the row is over by this token's text (a stop string): the device need draw no more for it.
   [[nodiscard]] bool on_token(std::uint32_t prompt, std::uint32_t row, token_id token,
                               const sampling::token_logprobs* logprobs);
   void on_row_finished(std::uint32_t prompt, std::uint32_t row, device::finish_cause cause);
 
+  /// Ends every row that still runs, on an operator's word.
+  void stop(std::string_view why);
+
   /// Every row has ended.
   [[nodiscard]] bool over() const { return rows_left_ == 0; }
-  /// SSE text that became ready since the last call; ends with "[DONE]" when over, for sessions when concluded. Streams
-  /// only.
+  /// SSE text that became ready since the last call, what several rows got meanwhile side by side; ends with "[DONE]"
+  /// when over, for sessions when concluded. Streams only.
   [[nodiscard]] std::string take_stream();
   /// The whole answer; once, when over.
   [[nodiscard]] std::string body();
 
-  /// Sessions: what the row has become. Its text is decided when it is over.
+  /// Sessions, and what may be paused: what the row has become. Its text is decided when it is over.
   struct kept_row {
     std::vector<token_id> drawn;      ///< without the stop id
     std::uint64_t visible_bytes = 0;  ///< of their text: row_text::visible_bytes
@@ -51,7 +54,8 @@ class answer_state {
   void conclude(protocol::session_note note);
 
   [[nodiscard]] const prepared_call& call() const { return call_; }
-  /// The tokens of a prompt, for the device; once. The answer keeps them only to echo them.
+  /// The tokens of a prompt, for the device. The answer keeps them to echo them, to go on after them and, of several
+  /// prompts, until the prompt is admitted, since the device may send it back.
   [[nodiscard]] std::vector<token_id> give_prompt(std::uint32_t prompt);
   [[nodiscard]] protocol::token_usage usage() const;
   /// Sessions and prefixes: what counts as prompt, and how much of it did not have to be read.
@@ -69,6 +73,7 @@ class answer_state {
     std::vector<scored_token> logprobs;
     std::uint32_t tokens_since_event = 0;
     bool begun = false;            // role chunk or echo is out
+    bool has_delta = false;        // in deltas_
     std::uint64_t characters = 0;  // of the choice's text, for text_offset
   };
 
@@ -76,6 +81,7 @@ class answer_state {
   [[nodiscard]] std::uint32_t choice_index(std::uint32_t prompt, std::uint32_t row) const;
   void begin_row(std::uint32_t prompt, std::uint32_t row);
   void send_piece(std::uint32_t prompt, std::uint32_t row);
+  void write_deltas();
   void end_row(std::uint32_t prompt, std::uint32_t row, protocol::answer_end end);
   [[nodiscard]] std::vector<protocol::logprob_entry> entries(std::vector<scored_token> tokens,
                                                              std::uint64_t& offset) const;
@@ -86,14 +92,22 @@ class answer_state {
   [[nodiscard]] bool is_kept() const { return call_.request.session.has_value(); }
   void collect(row_state& r);
   void keep(const row_text::piece& piece);
-  void send_end(std::uint32_t prompt, std::uint32_t row);
+  void keep(token_id token);
   [[nodiscard]] const protocol::session_note* note() const { return note_ ? &*note_ : nullptr; }
 
   [[nodiscard]] bool has_room(token_id token, const sampling::token_logprobs* logprobs);
 
+  struct row_place {
+    std::uint32_t prompt, row;
+  };
+  struct waiting_delta {
+    row_place of;
+    row_text::piece piece;
+  };
+
   prepared_call call_;
   const served_model& model_;
-  protocol::answer_format format_;
+  const protocol::answer_head head_;
   std::string request_name_;
   std::vector<row_state> rows_;
   std::vector<std::vector<sampling::token_logprobs>> prompt_scores_;  // by prompt, of tokens 1..
@@ -101,7 +115,11 @@ class answer_state {
   kept_row kept_;
   std::optional<protocol::session_note> note_;
   std::uint32_t rows_left_ = 0;
+  // Of a stream: what is written, then what rows got since, each at most once, then those that ended.
   std::string stream_;
+  std::vector<waiting_delta> deltas_;
+  std::vector<row_place> ended_;
+  std::size_t ends_told_ = 0;  // of rows
 };
 
 }  // namespace skein::request

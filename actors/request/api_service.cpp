@@ -5,12 +5,12 @@
 #include <random>
 #include <utility>
 
+#include "actors/request/admin_routes.hpp"
 #include "actors/request/auth.hpp"
 #include "actors/request/cors.hpp"
 #include "actors/request/health.hpp"
 #include "actors/request/route.hpp"
-#include "actors/request/tokenize_call.hpp"
-#include "actors/request/tuned_state_call.hpp"
+#include "actors/request/server_control.hpp"
 #include "protocol/http_error.hpp"
 #include "protocol/models_response.hpp"
 
@@ -18,7 +18,6 @@ namespace skein::request {
 namespace {
 
 using connection::header_list;
-using protocol::api;
 using protocol::error_style;
 
 bool printable(std::string_view text) {
@@ -64,20 +63,29 @@ struct api_service::route {
   std::string_view methods;  ///< as in Allow
   made_call (api_service::*handler)(exchange&);
   error_style errors = error_style::openai;
-  bool open = false;           ///< needs no password
-  bool body_may_tell = false;  ///< the password may stand in the body
+  bool open = false;                           ///< needs no password
+  bool body_may_tell = false;                  ///< the password may stand in the body
+  const protocol::dialect* dialect = nullptr;  ///< of generating routes
+  bool admin = false;                          ///< for the admin socket alone
 };
 
 const std::vector<api_service::route>& api_service::routes() {
   using s = api_service;
   namespace of = session_routes;
+  using tuned = tuned_state_call::task;
   constexpr std::string_view get = "GET, HEAD", post = "POST";
   constexpr auto openai = error_style::openai, flat = error_style::flat, detail = error_style::detail;
+  namespace dialects = protocol::dialects;
+  const auto speaks = [](std::string_view path, const protocol::dialect& d) -> route {
+    return {path, post, &s::generate, d.errors, false, true, &d};
+  };
   static const std::vector<route> table{
       {"/livez", get, &s::tell_probe<live>, openai, true},
       {"/readyz", get, &s::tell_probe<ready>, openai, true},
       {"/health", get, &s::tell_probe<health>, openai, true},
       {"/v1/health", get, &s::tell_probe<health>, openai, true},
+      {"/healthz", get, &s::tell_probe<healthz>, flat, true},
+      {"/healthcheck", get, &s::tell_probe<healthcheck>, flat, true},
       {"/version", get, &s::tell_version, openai, true},
 
       {"/v1/models", get, &s::tell_models},
@@ -86,19 +94,31 @@ const std::vector<api_service::route>& api_service::routes() {
       {"/v1/models/{*}", get, &s::tell_model},
       {"/openai/v1/models/{*}", get, &s::tell_model},
 
-      {"/v1/chat/completions", post, &s::generate<api::chat_completions>, openai, false, true},
-      {"/openai/v1/chat/completions", post, &s::generate<api::chat_completions>, openai, false, true},
-      {"/chat/completions", post, &s::generate<api::chat_completions>, openai, false, true},
-      {"/v1/completions", post, &s::generate<api::completions>, openai, false, true},
-      {"/openai/v1/completions", post, &s::generate<api::completions>, openai, false, true},
-      {"/completions", post, &s::generate<api::completions>, openai, false, true},
-      {"/state/chat/completions", post, &s::generate<api::native>, flat, false, true},
-      {"/multi_state/chat/completions", post, &s::generate<api::native, true>, flat, false, true},
+      speaks("/v1/chat/completions", dialects::chat_or_batch),
+      speaks("/openai/v1/chat/completions", dialects::chat),
+      speaks("/v1/completions", dialects::text_or_chat),
+      speaks("/openai/v1/completions", dialects::completions),
+      speaks("/chat/completions", dialects::infer_chat),
+      speaks("/completions", dialects::infer_completions),
+      speaks("/v2/chat/completions", dialects::batch_v2),
+      speaks("/v3/chat/completions", dialects::batch_v3),
+      speaks("/big_batch/completions", dialects::big_batch),
+      speaks("/v1/batch/completions", dialects::single_events),
+      speaks("/FIM/v1/batch-FIM", dialects::fill_in),
+      speaks("/translate/v1/batch-translate", dialects::translate),
+      speaks("/state/chat/completions", dialects::state),
+      speaks("/multi_state/chat/completions", dialects::multi_state),
 
       {"/v1/embeddings", post, &s::refuse_embeddings},
       {"/openai/v1/embeddings", post, &s::refuse_embeddings},
-      {"/tokenize", post, &s::tokenize<true>},
-      {"/detokenize", post, &s::tokenize<false>},
+      {"/tokenize", post, &s::tokenize<text_task::tokenize>},
+      {"/detokenize", post, &s::tokenize<text_task::detokenize>},
+      {"/v1/tokens/count", post, &s::tokenize<text_task::count>, flat},
+
+      {"/v1/server/status", get, &s::tell_status, flat},
+      {"/v1/server/stop", post, &s::control<order::stop>, flat, false, true},
+      {"/v1/server/pause", post, &s::control<order::pause>, flat, false, true},
+      speaks("/v1/server/resume", dialects::resume),
 
       {"/v1/sessions", get, &s::ask_sessions<of::list>},
       {"/v1/sessions/{}", get, &s::ask_sessions<of::describe>},
@@ -112,8 +132,12 @@ const std::vector<api_service::route>& api_service::routes() {
       {"/state/status", post, &s::ask_sessions<of::state_status>, flat, false, true},
       {"/state/delete", post, &s::ask_sessions<of::state_delete>, flat, false, true},
 
-      {"/loadstatemodel", post, &s::change_states<true>, detail, false, true},
-      {"/removestatemodel", post, &s::change_states<false>, detail, false, true},
+      {"/admin/state/{}", "POST, PUT", &s::ask_sessions<administer>, flat, false, false, nullptr, true},
+
+      {"/loadstatemodel", post, &s::change_states<tuned::load>, detail, false, true},
+      {"/removestatemodel", post, &s::change_states<tuned::remove>, detail, false, true},
+      {"/mrss_loadstatemodel", post, &s::change_states<tuned::load_mixture>, detail, false, true},
+      {"/mrss_set_gatingweight", post, &s::change_states<tuned::set_weights>, detail, false, true},
 
       {"/loadmodel", post, &s::change_model<model_call::form::load_file>, detail, false, true},
       {"/removemodel", post, &s::change_model<model_call::form::remove>, detail, false, true},
@@ -140,7 +164,7 @@ struct api_service::exchange {
   void find_route() {
     for (const route& r : routes()) {
       auto parts = match_path(r.pattern, head.raw_path);
-      if (!parts) continue;
+      if (!parts || (r.admin && !head.admin)) continue;
       allow += allow.empty() ? "" : ", ";
       allow += r.methods;
       if (way || !has_method(r.methods, head.method)) continue;
@@ -199,7 +223,8 @@ api_service::made_call api_service::accept(const connection::request_head& head,
 /// Whether who asks has the password, or may still bring it in the body.
 bool api_service::admit(exchange& x) {
   const auto& settings = context_->settings;
-  x.authenticated = settings.password.empty();
+  const bool opened = x.way && x.way->dialect && x.way->dialect->may_be_open && settings.open_translation;
+  x.authenticated = settings.password.empty() || opened || x.head.admin;
   if (x.authenticated || (x.way && x.way->open)) return true;
   const steady_time now = context_->time->now();
   const credentials given = check_header(x.head, settings.password);
@@ -260,12 +285,11 @@ api_service::made_call api_service::refuse_embeddings(exchange& x) {
   return nullptr;
 }
 
-template <bool ToTokens>
+template <text_task Task>
 api_service::made_call api_service::tokenize(exchange& x) {
   model_ref model = model_for(x);
   if (!model) return nullptr;
-  return std::make_unique<tokenize_call>(ToTokens, x.name, std::move(x.headers), std::move(model), context_, post_,
-                                         std::move(x.out));
+  return std::make_unique<tokenize_call>(Task, x.plain(), std::move(model), context_, post_, std::move(x.out));
 }
 
 /// The model that answers; null: there is none, and that was said. One that rests is woken up.
@@ -289,7 +313,16 @@ api_service::made_call api_service::change_model(exchange& x) {
   return std::make_unique<model_call>(Form, x.plain(), context_, post_, std::move(x.out));
 }
 
-template <api Shape, bool Branches>
+api_service::made_call api_service::tell_status(exchange& x) {
+  x.answer(200, server_status(*context_, x.authenticated && !context_->settings.password.empty()));
+  return nullptr;
+}
+
+template <order What>
+api_service::made_call api_service::control(exchange& x) {
+  return std::make_unique<server_control_call>(What, x.plain(), context_, post_, std::move(x.out));
+}
+
 api_service::made_call api_service::generate(exchange& x) {
   if (context_->draining) {
     x.refuse({error_kind::unavailable, "the server is shutting down", ""});
@@ -299,8 +332,7 @@ api_service::made_call api_service::generate(exchange& x) {
   if (!model) return nullptr;
   call_origin origin;
   origin.model = std::move(model);
-  origin.shape = Shape;
-  origin.branches = Branches;
+  origin.dialect = x.way->dialect;
   origin.errors = x.errors();
   origin.route = x.head.path;
   origin.request_name = x.name;
@@ -319,11 +351,9 @@ api_service::made_call api_service::ask_sessions(exchange& x) {
   return std::make_unique<session_call>(x.plain(), std::move(question), context_, hub_, std::move(x.out));
 }
 
-template <bool Load>
+template <tuned_state_call::task What>
 api_service::made_call api_service::change_states(exchange& x) {
-  using task = tuned_state_call::task;
-  return std::make_unique<tuned_state_call>(Load ? task::load : task::remove, x.plain(), context_, post_,
-                                            std::move(x.out));
+  return std::make_unique<tuned_state_call>(What, x.plain(), context_, post_, std::move(x.out));
 }
 
 }  // namespace skein::request

@@ -12,6 +12,8 @@
 #include "actors/request/request_hub.hpp"
 #include "actors/request/service_context.hpp"
 #include "actors/request/session_routes.hpp"
+#include "actors/request/tokenize_call.hpp"
+#include "actors/request/tuned_state_call.hpp"
 
 namespace skein::request {
 
@@ -41,16 +43,18 @@ class api_service final : public connection::http_service {
   made_call tell_models_array(exchange& x);
   made_call tell_model(exchange& x);
   made_call refuse_embeddings(exchange& x);
-  template <bool ToTokens>
+  template <text_task Task>
   made_call tokenize(exchange& x);
-  template <protocol::api Shape, bool Branches = false>
   made_call generate(exchange& x);
   template <model_call::form Form>
   made_call change_model(exchange& x);
   [[nodiscard]] model_ref model_for(exchange& x) const;
   template <session_question (*Question)(const session_routes::route_input&)>
   made_call ask_sessions(exchange& x);
-  template <bool Load>
+  made_call tell_status(exchange& x);
+  template <order What>
+  made_call control(exchange& x);
+  template <tuned_state_call::task What>
   made_call change_states(exchange& x);
 
   std::shared_ptr<const service_context> context_;

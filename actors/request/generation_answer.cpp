@@ -21,11 +21,28 @@ void generation_call::submit() {
   } else if (prefix_) {
     answer_->count_prompt(answer_->call().prompts.front().size(), prefix_->position());
   }
-  for (std::uint32_t prompt = 0; prompt < answer_->call().prompts.size(); ++prompt)
-    if (!submit_prompt(prompt)) return refuse(origin_.model->cut_off ? cut_off_by_force() : nobody_listens(*context_));
+  listed_->prompt_tokens = answer_->usage().prompt_tokens;
+  listed_->cached_tokens = answer_->usage().cached_tokens;
+  runs_.resize(answer_->call().prompts.size());
+  for (std::uint32_t prompt = 0; prompt < runs_.size(); ++prompt) to_run_.push_back(prompt);
+  submit_more();
+  if (ended_) return;
+  if (answer_->over()) write_ready();  // nothing was asked
   // What was wanted and did not go to the device will never come.
   if (prefix_)
     for (const auto& key : prefix_->unanswered()) hub_.tell(persistence::state_kept{key, nullptr});
+}
+
+/// Of many prompts only some wait for slots at a time; the next follow as these get theirs.
+void generation_call::submit_more() {
+  while (!paused_ && !crowded_ && !to_run_.empty() && waiting_ < context_->settings.prompts_waiting_max) {
+    if (!submit_prompt(to_run_.front())) {
+      if (origin_.model->cut_off) return refuse(cut_off_by_force());
+      if (running_ == 0 && !begun_) refuse(nobody_listens(*context_));
+      return;  // a later event or tick tries again
+    }
+    to_run_.pop_front();
+  }
 }
 
 bool generation_call::submit_prompt(std::uint32_t prompt) {
@@ -35,7 +52,10 @@ bool generation_call::submit_prompt(std::uint32_t prompt) {
   message.reply_to = hub_.io_thread();
   message.client = origin_.client;
   message.prompt = answer_->give_prompt(prompt);
-  if (tuned_) message.from.state = tuned_->values;
+  if (tuned_) {
+    message.from.state = tuned_->values;
+    for (const auto& part : tuned_->mixture) message.mixture.push_back({{part.values, {}}, part.weight});
+  }
   if (turn_) {
     const auto& resume = turn_->opened().resume;
     message.prompt.insert(message.prompt.begin(), resume.feed.begin(), resume.feed.end());
@@ -53,13 +73,17 @@ bool generation_call::submit_prompt(std::uint32_t prompt) {
     params.logprobs = params.logprobs || call.request.best_of > call.request.n;
     message.rows.push_back(std::move(params));
   }
-  message.queue_deadline = context_->time->now() + context_->settings.queue_timeout;
   message.total_deadline = origin_.received + context_->settings.total_timeout;
+  // Who waits behind prompts of its own does not wait for others.
+  message.queue_deadline =
+      prompt == 0 ? context_->time->now() + context_->settings.queue_timeout : message.total_deadline;
   const request_id id = message.id;
   std::vector<device::wanted_copy> copies = message.copies;
   device::message box(std::move(message));
   if (origin_.model->device->push(box)) {
-    ids_.push_back(id);
+    runs_[prompt] = {id, call.rows_per_prompt()};
+    ++waiting_;
+    ++running_;
     return true;
   }
   hub_.close(id);
@@ -74,16 +98,29 @@ void generation_call::on_event(std::uint32_t prompt, device::event& e) {
   guarded([&] { std::visit([&](auto& one) { on(prompt, one); }, e); });
 }
 
-void generation_call::on(std::uint32_t, device::admitted& e) {
+void generation_call::on(std::uint32_t prompt, device::admitted& e) {
+  --waiting_;
+  begun_ = true;
   queued_ = std::max(queued_, e.queued);
-  if (answer_->call().request.stream) begin_stream();
-  answer_->on_admitted();
+  listed_->admitted_at = context_->time->now().time_since_epoch().count();
+  const auto& request = answer_->call().request;
+  if (request.stream && request.queue_events && prompt == 0) tell_queue();
+  if (request.stream) begin_stream();
+  answer_->on_admitted(prompt);
 }
 
 void generation_call::on(std::uint32_t prompt, device::rejected& e) {
-  hub_.close(ids_[prompt]);
-  ids_[prompt] = 0;
-  refuse(origin_.model->cut_off ? cut_off_by_force() : e.why);
+  --waiting_;
+  prompt_over(prompt);
+  if (origin_.model->cut_off) return refuse(cut_off_by_force());
+  if (e.why.kind != error_kind::overloaded || !begun_) return refuse(e.why);
+  to_run_.push_front(prompt);  // a crowd need not end what has begun
+  crowded_ = true;
+}
+
+void generation_call::prompt_over(std::uint32_t prompt) {
+  hub_.close(std::exchange(runs_[prompt].id, 0));
+  --running_;
 }
 
 void generation_call::on(std::uint32_t prompt, device::prompt_scored& e) {
@@ -91,7 +128,10 @@ void generation_call::on(std::uint32_t prompt, device::prompt_scored& e) {
 }
 
 void generation_call::on(std::uint32_t prompt, device::token& e) {
-  if (!first_token_) first_token_ = context_->time->now();
+  const steady_time now = context_->time->now();
+  if (!first_token_) listed_->first_token_at = (first_token_ = now)->time_since_epoch().count();
+  listed_->last_token_at = now.time_since_epoch().count();
+  ++listed_->generated_tokens;
   const bool over = answer_->on_token(prompt, e.row, e.id_of_token, e.logprobs.get());
   if (over && !turn_) tell_device(device::cancel_row{e.id, e.row});  // a session's row ends by settle
 }
@@ -101,6 +141,7 @@ void generation_call::on(std::uint32_t prompt, device::row_finished& e) {
     failure_ = error{error_kind::internal, "the device failed while it worked on this request", ""};
   if (e.cause == device::finish_cause::shutdown && origin_.model->cut_off) failure_ = cut_off_by_force();
   answer_->on_row_finished(prompt, e.row, e.cause);
+  if (!turn_ && --runs_[prompt].rows == 0) prompt_over(prompt);  // a session's prompt ends by settle
 }
 
 void generation_call::on_events_done() {
@@ -115,10 +156,13 @@ void generation_call::write_ready() {
     if (!turn_) return finish();
     return asked_ == question::commit ? void() : settle_turn();
   }
+  submit_more();
+  if (ended_) return;
   note_progress();
   if (!paused_ && out_->queued_bytes() > context_->settings.outbound_bytes_max) {
     paused_ = true;
-    for (request_id id : ids_) tell_device(device::pause{id});
+    for (const auto& run : runs_)
+      if (run.id != 0) tell_device(device::pause{run.id});
   }
 }
 
@@ -126,12 +170,18 @@ void generation_call::writable() {
   if (!paused_ || ended_) return;
   guarded([&] {
     paused_ = false;
-    for (request_id id : ids_) tell_device(device::resume{id});
+    for (const auto& run : runs_)
+      if (run.id != 0) tell_device(device::resume{run.id});
+    submit_more();
   });
 }
 
 void generation_call::on_tick(steady_time now) {
-  if (ended_ || !answer_ || !answer_->call().request.stream) return;
+  if (ended_ || !answer_) return;
+  crowded_ = false;
+  if (!to_run_.empty()) guarded([&] { submit_more(); });
+  if (ended_ || !answer_->call().request.stream) return;
+  if (answer_->call().request.queue_events && listed_->admitted_at == 0) return guarded([&] { tell_queue(); });
   const steady_time since = streaming_ ? last_write_ : origin_.received;
   if (now - since < context_->settings.keep_alive) return;
   guarded([&] {
@@ -189,7 +239,7 @@ void generation_call::refuse(const error& why, std::chrono::seconds retry_after)
 void generation_call::gone(std::string_view why, unsigned status) {
   if (ended_) return;
   guarded([&] {
-    if (!turn_ || !turn_->stores_on_disconnect() || !answer_ || answer_->over() || ids_.empty()) return;
+    if (!turn_ || !turn_->stores_on_disconnect() || !answer_ || answer_->over() || running_ == 0) return;
     answer_->on_row_finished(0, 0, device::finish_cause::budget);
     settle_turn();
   });
@@ -198,6 +248,7 @@ void generation_call::gone(std::string_view why, unsigned status) {
 
 void generation_call::end_call(unsigned status, std::string_view how) {
   ended_ = true;
+  delist();
   over_.request_stop();
   memory_.reset();
   cancel_device_work();
@@ -220,12 +271,11 @@ void generation_call::end_call(unsigned status, std::string_view how) {
 }
 
 void generation_call::cancel_device_work() {
-  for (request_id& id : ids_) {
-    if (id == 0) continue;
-    hub_.close(id);
-    // Also for what has ended: a cancel for an unknown id is harmless, and it costs less than to keep count here.
-    tell_device(device::cancel{id});
-    id = 0;
+  for (auto& run : runs_) {
+    if (run.id == 0) continue;
+    hub_.close(run.id);
+    tell_device(device::cancel{run.id});
+    run.id = 0;
   }
 }
 

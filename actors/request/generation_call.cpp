@@ -20,6 +20,24 @@ std::mt19937_64& local_random() {
   return generator;
 }
 
+/// Takes the request's own weights into a mixture, which has one answer and of which nothing is kept.
+result<void> mix(std::optional<tuned_state>& state, const protocol::generation_request& request) {
+  const auto no = [](const char* field, const char* complaint) {
+    return error{error_kind::unsupported, std::string(field) + " cannot be " + complaint + " with a mixture of states",
+                 field};
+  };
+  const auto& weights = request.mixture_weights;
+  if (!state || state->mixture.empty()) {
+    if (weights.empty()) return {};
+    return error{error_kind::invalid_argument, "mrss_gatingweight needs a mixture of states", "mrss_gatingweight"};
+  }
+  if (request.session) return no("session_id", "used");
+  if (request.n > 1) return no("n", "above 1");
+  if (request.best_of > 1) return no("best_of", "above 1");
+  if (request.echo && request.sampling.logprobs) return no("echo", "scored");
+  return weights.empty() ? result<void>() : set_weights(*state, weights, "mrss_gatingweight");
+}
+
 }  // namespace
 
 generation_call::generation_call(call_origin origin, std::shared_ptr<const service_context> context, request_hub& hub,
@@ -33,6 +51,7 @@ generation_call::generation_call(call_origin origin, std::shared_ptr<const servi
       serial_(hub.enter(*this)) {}
 
 generation_call::~generation_call() {
+  delist();
   cancel_device_work();
   leave_session();
   hub_.close_ticket(ticket_.number);
@@ -47,11 +66,10 @@ std::uint64_t generation_call::body_bytes_max() const {
 
 protocol::answer_head generation_call::make_head(const protocol::generation_request& request) const {
   const served_model& model = this->model();
-  if (request.shape == protocol::api::native)
-    return {request.answer_name, request.model, model.fingerprint, std::time(nullptr)};
-  std::array<std::uint8_t, 12> random{};
-  for (auto& byte : random) byte = static_cast<std::uint8_t>(local_random()());
-  return {protocol::answer_id(request.shape, random), model.names.front(), model.fingerprint, std::time(nullptr)};
+  protocol::answer_names names{origin_.request_name, request.stream, {}};
+  for (auto& byte : names.random) byte = static_cast<std::uint8_t>(local_random()());
+  return {request.writer->id(names), request.lenient ? request.model : model.names.front(), model.fingerprint,
+          std::time(nullptr), request.include_usage};
 }
 
 /// Whatever throws ends this call with a 500 or an error event, and no other call.
@@ -107,30 +125,25 @@ void generation_call::log_in(result<signed_body> body) {
 
 void generation_call::parse(std::shared_ptr<const std::string> text) {
   const bool is_long = text->size() > context_->settings.inline_json_bytes_max;
-  auto work = [context = context_, origin = origin_, text = std::move(text)] { return read(*text, origin, *context); };
-  run<result<parsed_call>>(is_long, std::move(work), &generation_call::parsed);
+  auto work = [context = context_, origin = origin_, text = std::move(text)]() -> result<read_body> {
+    return read(*text, origin, *context);
+  };
+  run<result<read_body>>(is_long, std::move(work), &generation_call::understood);
 }
 
-result<generation_call::parsed_call> generation_call::read(const std::string& text, const call_origin& origin,
-                                                           const service_context& context) {
-  const protocol::model_preset& preset = origin.model->served.preset;
-  const auto parse = [&]() -> result<protocol::generation_request> {
-    const auto& limits = context.settings.limits;
-    switch (origin.shape) {
-      case protocol::api::chat_completions: return protocol::parse_chat_completion(text, preset, limits);
-      case protocol::api::completions: return protocol::parse_completion(text, preset, limits);
-      case protocol::api::native: break;
-    }
-    return protocol::parse_state_request(text, origin.branches, limits);
-  };
-  auto request = parse();
-  if (!request) return request.error();
-  parsed_call call{std::move(*request), std::nullopt};
-  if (!call.request.session) return call;
+generation_call::read_body generation_call::read(const std::string& text, const call_origin& origin,
+                                                 const service_context& context) {
+  if (origin.dialect == &protocol::dialects::resume)
+    return {origin.dialect, read_resumed(text, origin.model->served, context)};
+  auto [as, request] =
+      protocol::read_request(text, *origin.dialect, origin.model->served.preset, context.settings.limits);
+  if (!request) return {as, request.error()};
+  parsed_call call{std::move(*request), std::nullopt, std::nullopt};
+  if (!call.request.session) return {as, std::move(call)};
   if (auto ok = protocol::read_session_headers(origin.if_match, origin.request_key, *call.request.session); !ok)
-    return ok.error();
-  call.turn.emplace(call.request, preset);
-  return call;
+    return {as, ok.error()};
+  call.turn.emplace(call.request);
+  return {as, std::move(call)};
 }
 
 /// Counts what the next stage takes in place of what the last one took; refuses where there is no room for it.
@@ -145,11 +158,19 @@ bool generation_call::hold(std::size_t bytes) {
   return true;
 }
 
-void generation_call::parsed(result<parsed_call> call) {
+void generation_call::understood(result<read_body> body) {
   if (ended_) return;
-  if (!call) return refuse(call.error());
-  request_ = std::move(call->request);
-  turn_ = std::move(call->turn);
+  if (!body) return refuse(body.error());
+  origin_.errors = body->as->errors;
+  if (!body->call) return refuse(body->call.error());
+  parsed(std::move(*body->call));
+}
+
+void generation_call::parsed(parsed_call call) {
+  request_ = std::move(call.request);
+  turn_ = std::move(call.turn);
+  resumed_ = std::move(call.resumed);
+  enlist();
   if (!choose_beginning() || !hold(text_bytes(*request_))) return;
   turn_ ? open_session() : tokenise();
 }
@@ -162,12 +183,15 @@ bool generation_call::choose_beginning() {
     refuse(chosen.error());
     return false;
   }
-  // On native routes a model's name is a label.
-  if (!chosen->known && request_->shape != protocol::api::native) {
+  if (!chosen->known && !request_->lenient) {
     refuse({error_kind::not_found, "there is no model '" + request_->model + "'", "model"});
     return false;
   }
-  tuned_ = std::move(chosen->state);
+  tuned_ = resumed_ ? resumed_->tuned : std::move(chosen->state);
+  if (const auto mixed = resumed_ ? result<void>() : mix(tuned_, *request_); !mixed) {
+    refuse(mixed.error());
+    return false;
+  }
   if (!tuned_) return true;
   if (tuned_->temperature && !request_->temperature_named) request_->sampling.temperature = *tuned_->temperature;
   if (tuned_->top_p && !request_->top_p_named) request_->sampling.top_p = *tuned_->top_p;
@@ -195,12 +219,16 @@ void generation_call::prepared(result<prepared_call> call) {
     }
     turn_->set_prompt(call->prompts.front());
   }
-  const std::size_t copies = turn_ ? 2 : 0;  // of the prompt: for notes and for the log
-  if (!hold(held_bytes(*call) + copies * call->prompts.front().size() * sizeof(token_id))) return;
+  if (resumed_) call->form = resumed_->form;
+  if (may_be_paused(*call)) call->pause_tokens_max = context_->requests->limits().tokens_max;
+  std::size_t copies = 0;  // of the prompt: for notes and for the log, or to go on after a pause
+  if (turn_ || call->pause_tokens_max > 0) copies = (turn_ ? 2 : 1) * call->prompts.front().size() * sizeof(token_id);
+  if (!hold(held_bytes(*call) + copies)) return;
   if (!call->request.seed_given) call->request.sampling.seed = local_random()();
   auto head = make_head(call->request);
   answer_.emplace(std::move(*call), model(), std::move(head), origin_.request_name);
   if (turn_) answer_->continue_after(turn_->earlier_answer());
+  if (resumed_) answer_->continue_after(resumed_->answered);
   find_prefix();
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -13,20 +14,19 @@
 #include "actors/request/request_hub.hpp"
 #include "actors/request/service_context.hpp"
 #include "actors/request/session_turn.hpp"
-#include "protocol/http_error.hpp"
+#include "protocol/dialect.hpp"
 
 namespace skein::request {
 
 /// What a call needs to know of its HTTP request.
 struct call_origin {
-  protocol::api shape = protocol::api::chat_completions;
+  const protocol::dialect* dialect = &protocol::dialects::chat;
   std::string route;
   std::string request_name;         ///< X-Request-Id
   std::string client;               ///< whose fair share it counts to
   connection::header_list headers;  ///< that every response of this exchange carries
   bool authenticated = true;        ///< false: the body must bring the password
   steady_time received{};
-  bool branches = false;  ///< native: as parse_state_request
   protocol::error_style errors = protocol::error_style::openai;
   std::string if_match, request_key;  ///< header fields If-Match and Idempotency-Key, as sent
   model_ref model;                    ///< that answers, never null
@@ -65,6 +65,17 @@ class generation_call final : public connection::http_call, public device_client
   struct parsed_call {
     protocol::generation_request request;
     std::optional<session_turn> turn;
+    std::optional<paused_request> resumed;
+  };
+  /// A body as it was understood; the dialect also says how a refusal of it is written.
+  struct read_body {
+    const protocol::dialect* as;
+    result<parsed_call> call;
+  };
+  /// A prompt on its way through the device.
+  struct prompt_run {
+    request_id id = 0;  // 0: not there yet, or over
+    std::uint32_t rows = 0;
   };
   /// What the persistence actor owes an answer to.
   enum class question : std::uint8_t { none, session, prefix, commit };
@@ -76,16 +87,19 @@ class generation_call final : public connection::http_call, public device_client
   void parse(std::shared_ptr<const std::string> text);
   [[nodiscard]] bool hold(std::size_t bytes);
   [[nodiscard]] protocol::answer_head make_head(const protocol::generation_request& request) const;
-  [[nodiscard]] static result<parsed_call> read(const std::string& text, const call_origin& origin,
-                                                const service_context& context);
-  void parsed(result<parsed_call> call);
+  [[nodiscard]] static read_body read(const std::string& text, const call_origin& origin,
+                                      const service_context& context);
+  void understood(result<read_body> body);
+  void parsed(parsed_call call);
   [[nodiscard]] bool choose_beginning();
   void open_session();
   void tokenise();
   void prepared(result<prepared_call> call);
   void find_prefix();
   void submit();
+  void submit_more();
   [[nodiscard]] bool submit_prompt(std::uint32_t prompt);
+  void prompt_over(std::uint32_t prompt);
 
   void on(persistence::session_opened& r);
   void on(persistence::session_replayed& r);
@@ -99,6 +113,15 @@ class generation_call final : public connection::http_call, public device_client
   void note_progress();
   void settle_turn();
   void leave_session();
+
+  void enlist();
+  void delist();
+  bool obey(order what);
+  [[nodiscard]] bool may_be_paused(const prepared_call& call) const;
+  void keep_paused();
+  void tell_queue();
+  [[nodiscard]] static result<parsed_call> read_resumed(const std::string& text, const served_model& model,
+                                                        const service_context& context);
 
   void on(std::uint32_t prompt, device::admitted& e);
   void on(std::uint32_t prompt, device::rejected& e);
@@ -130,14 +153,21 @@ class generation_call final : public connection::http_call, public device_client
   std::optional<session_turn> turn_;
   std::optional<prefix_use> prefix_;
   std::optional<tuned_state> tuned_;
-  bool leased_ = false;      // the session waits for this turn
-  bool unfinished_ = false;  // the version that was committed
+  std::optional<paused_request> resumed_;    // what this call goes on with
+  std::shared_ptr<running_request> listed_;  // in the register, while it runs
+  bool leased_ = false;                      // the session waits for this turn
+  bool unfinished_ = false;                  // the version that was committed
   std::optional<answer_state> answer_;
-  std::vector<request_id> ids_;   // by prompt, of what the device may still run
-  bool streaming_ = false;        // status and headers are out
-  bool paused_ = false;           // the reader is slow
-  bool ended_ = false;            // the response is complete, or nobody is left to get it
-  std::optional<error> failure_;  // of the device, or of the model: it ends the call
+  std::vector<prompt_run> runs_;      // by prompt
+  std::deque<std::uint32_t> to_run_;  // prompts that the device does not have yet
+  std::uint32_t waiting_ = 0;         // prompts that wait for a slot
+  std::uint32_t running_ = 0;         // prompts that the device has
+  bool begun_ = false;                // one of them got its slot
+  bool crowded_ = false;              // the device sent a prompt back; the next tick of the clock tries again
+  bool streaming_ = false;            // status and headers are out
+  bool paused_ = false;               // the reader is slow
+  bool ended_ = false;                // the response is complete, or nobody is left to get it
+  std::optional<error> failure_;      // of the device, or of the model: it ends the call
   steady_time last_write_{};
   std::optional<steady_time> first_token_;
   std::chrono::microseconds queued_{};

@@ -21,7 +21,8 @@ void generation_call::open_session() {
 void generation_call::find_prefix() {
   const prepared_call& call = answer_->call();
   const bool resumes = turn_ && turn_->opened().resume.state;
-  if (!context_->persistence || resumes || !prefix_use::may(call)) return submit();
+  const bool mixed = tuned_ && !tuned_->mixture.empty();
+  if (!context_->persistence || resumes || mixed || !prefix_use::may(call)) return submit();
   std::vector<token_id> tokens;
   if (turn_) tokens = turn_->opened().resume.feed;
   const std::size_t offset = tokens.size();
@@ -111,9 +112,9 @@ void generation_call::settle_turn() {
   }
   auto ending = turn_->end(*answer_, *model().vocabulary);
   if (!ending) return refuse(ending.error());
-  hub_.close(ids_.front());
-  tell_device(device::settle{ids_.front(), ending->drawn, std::move(ending->more)});
-  ids_.clear();  // a cancel would undo it
+  const request_id id = runs_.front().id;
+  prompt_over(0);  // a cancel would undo it
+  tell_device(device::settle{id, ending->drawn, std::move(ending->more)});
   unfinished_ = ending->version.unfinished;
   leased_ = false;
   asked_ = question::commit;

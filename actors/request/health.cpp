@@ -131,6 +131,27 @@ probe health(const service_context& c) {
   return p;
 }
 
+probe healthz(const service_context& c) {
+  probe p = ready(c);
+  if (p.status != 200) return p;
+  p.body.clear();
+  const model_ref model = c.models->current();
+  json_writer out(p.body);
+  out.begin_object().key("status").value("ok").key("model");
+  model ? out.value(model->served.names.front()) : out.null();
+  out.end_object();
+  return p;
+}
+
+probe healthcheck(const service_context& c) {
+  const std::string_view why = obstacle(c, c.models->current());
+  probe p;
+  p.status = why.empty() ? 200 : 503;
+  json_writer out(p.body);
+  out.begin_object().key("message").value(why.empty() ? "ok" : why).key("status_code").value(p.status).end_object();
+  return p;
+}
+
 std::string version_body(const service_context& c) {
   std::string body;
   json_writer out(body);

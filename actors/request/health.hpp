@@ -17,6 +17,9 @@ struct probe {
 [[nodiscard]] probe ready(const service_context& context);
 /// As ready, with the server's counters: slots, requests, ticks, connections.
 [[nodiscard]] probe health(const service_context& context);
+/// As ready, in the words of the older servers.
+[[nodiscard]] probe healthz(const service_context& context);
+[[nodiscard]] probe healthcheck(const service_context& context);
 [[nodiscard]] std::string version_body(const service_context& context);
 
 }  // namespace skein::request

@@ -20,6 +20,7 @@ namespace skein::request {
 /// A model as requests need it.
 struct served_model {
   std::vector<std::string> names;  ///< the id first, then other names that clients may send
+  std::string path;                ///< of its file; empty for the fake engine
   std::shared_ptr<const tokenizer::vocabulary> vocabulary;
   protocol::model_preset preset;
   protocol::model_card card;

@@ -28,15 +28,13 @@ result<void> check_vocabulary_fields(const generation_request& request, std::uin
   return {};
 }
 
-bool is_chat(const generation_request& request) { return request.shape == protocol::api::chat_completions; }
-
-std::size_t prompt_count(const generation_request& request) { return is_chat(request) ? 1 : request.prompts.size(); }
+std::size_t prompt_count(const generation_request& request) { return request.chat ? 1 : request.prompts.size(); }
 
 /// The text of a call's one prompt where it is rendered, or new to a session.
-std::optional<protocol::fed_text> take_fed(generation_request& request, const protocol::model_preset& preset) {
+std::optional<protocol::fed_text> take_fed(generation_request& request) {
   if (request.to_feed) return std::exchange(request.to_feed, std::nullopt);
-  if (!is_chat(request)) return std::nullopt;
-  return protocol::text_to_feed(protocol::render_turns(request.messages, request.think, preset), 0);
+  if (!request.chat) return std::nullopt;
+  return protocol::text_to_feed(protocol::render_turns(request.messages, request.think, request.style), 0);
 }
 
 /// The text or tokens of one prompt that the device is to continue; takes them from the request.
@@ -54,7 +52,7 @@ std::uint32_t tokens_at(std::size_t bytes, const std::vector<token_id>& tokens, 
 }
 
 /// The tokens of one prompt, at least one. `field` is what errors name.
-result<std::vector<token_id>> tokens_of(protocol::prompt_input prompt, const std::string& field,
+result<std::vector<token_id>> tokens_of(protocol::prompt_input prompt, bool pad_zero, const std::string& field,
                                         const served_model& model, const protocol::request_limits& limits) {
   std::vector<token_id> tokens = std::move(prompt.tokens);
   if (prompt.is_tokens) {
@@ -66,7 +64,7 @@ result<std::vector<token_id>> tokens_of(protocol::prompt_input prompt, const std
       return e;
     }
   }
-  if (tokens.empty()) tokens.push_back(end_of_text);  // the start of a text, as in training
+  if (tokens.empty() || pad_zero) tokens.insert(tokens.begin(), end_of_text);  // the start of a text, as in training
   if (tokens.size() > limits.prompt_tokens_max)
     return error{error_kind::too_large,
                  "the prompt has " + std::to_string(tokens.size()) + " tokens; at most " +
@@ -75,21 +73,13 @@ result<std::vector<token_id>> tokens_of(protocol::prompt_input prompt, const std
   return tokens;
 }
 
-std::string field_of(protocol::api shape) {
-  switch (shape) {
-    case protocol::api::chat_completions: return "messages";
-    case protocol::api::completions: return "prompt";
-    case protocol::api::native: break;
-  }
-  return "contents";
-}
-
 /// What one prompt and its rows take while they wait and run.
 std::size_t held_bytes(const std::vector<token_id>& prompt, const generation_request& request) {
   const auto& sampling = request.sampling;
   const std::size_t row_bytes = sizeof sampling + sampling.logit_bias.size() * sizeof(sampling::logit_bias_entry) +
                                 sampling.stop_ids.size() * sizeof(token_id);
-  const std::size_t copies = request.echo ? 2 : 1;  // the device's, and the answer's
+  const bool twice = request.echo || request.prompts.size() > 1;  // the device's, and the answer's
+  const std::size_t copies = twice ? 2 : 1;
   return prompt.size() * sizeof(token_id) * copies + row_bytes * rows_per_prompt(request);
 }
 
@@ -146,16 +136,18 @@ std::size_t held_bytes(const prepared_call& call) {
 result<prepared_call> prepare(generation_request request, const served_model& model, const service_settings& settings,
                               const std::stop_token& gone) {
   const protocol::request_limits& limits = settings.limits;
+  if (request.lenient)
+    std::erase_if(request.sampling.stop_ids, [&](token_id id) { return !check_ids({id}, model.vocab, ""); });
   if (auto ok = check_vocabulary_fields(request, model.vocab); !ok) return ok.error();
-  const std::string field = field_of(request.shape);
+  const std::string field(request.prompt_field);
 
   prepared_call call;
   std::size_t held = 0;
   for (std::size_t i = 0; i < prompt_count(request); ++i) {  // one by one: a suffix stands in each of their texts
     if (gone.stop_requested()) return error{error_kind::cancelled, "the client has gone", ""};
-    const auto fed = take_fed(request, model.preset);
-    auto tokens =
-        tokens_of(fed ? protocol::prompt_input{fed->text, {}, false} : take_prompt(request, i), field, model, limits);
+    const auto fed = take_fed(request);
+    auto prompt = fed ? protocol::prompt_input{fed->text, {}, false} : take_prompt(request, i);
+    auto tokens = tokens_of(std::move(prompt), request.pad_zero, field, model, limits);
     if (!tokens) return tokens.error();
     if (fed) {
       call.system_tokens = tokens_at(fed->system_bytes, *tokens, *model.vocabulary);
@@ -168,7 +160,7 @@ result<prepared_call> prepare(generation_request request, const served_model& mo
   if (!request.ignore_eos && model.vocabulary->end() != no_token)
     request.sampling.stop_ids.push_back(model.vocabulary->end());
   call.answer_bytes_max = limits.response_bytes_max;
-  call.form = protocol::form_of(request, model.preset);
+  call.form = protocol::form_of(request);
   call.score_prompt = request.echo && request.sampling.logprobs;
   request.messages = {};  // the tokens say it all: a waiting request holds its prompt once
   request.prompts = {};

@@ -25,6 +25,8 @@ struct prepared_call {
   std::uint32_t system_tokens = 0, turn_tokens = 0;  ///< of a single prompt: places as in protocol::fed_text; 0: none
   protocol::answer_form form = protocol::answer_form::raw;
   bool score_prompt = false;  ///< echo with logprobs
+  /// Prompt and answer are kept up to so many tokens, so that the call can be interrupted and go on later; 0: not.
+  std::size_t pause_tokens_max = 0;
   /// What the generated part may take, as JSON, of an answer that is sent whole: limits.response_bytes_max without the
   /// echo.
   std::size_t answer_bytes_max = 0;

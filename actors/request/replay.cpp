@@ -8,7 +8,7 @@ std::string replay(const protocol::generation_request& request, const persistenc
                    const session_turn& turn, protocol::answer_head head) {
   const auto& version = replayed.version;
   const bool streamed = request.stream;
-  const protocol::answer_format format(request.shape, std::move(head), request.include_usage);
+  const auto& writer = *request.writer;
 
   protocol::whole_row row;
   row.reasoning = version.reasoning;
@@ -21,11 +21,12 @@ std::string replay(const protocol::generation_request& request, const persistenc
   note.replayed = true;
   if (note.parent) note.parent = version.parent;
 
-  if (!streamed) return format.body({std::move(row)}, usage, &note);
-  std::string events = format.begin_event(0);
-  events += format.delta_event({0, row.reasoning, row.content, {}});
-  events += format.end_event(0, row.end, &note);
-  return events += format.last_events(usage, &note);
+  if (!streamed) return writer.body(head, {std::move(row)}, usage, &note);
+  const protocol::row_delta all{0, row.reasoning, row.content, {}};
+  std::string events = writer.begin_event(head, 0);
+  events += writer.delta_events(head, {&all, 1});
+  events += writer.end_event(head, 0, row.end, &note);
+  return events += writer.last_events(head, usage, &note);
 }
 
 }  // namespace skein::request

@@ -3,7 +3,7 @@
 
 #include "actors/persistence/persistence_mailbox.hpp"
 #include "actors/request/session_turn.hpp"
-#include "protocol/answer_format.hpp"
+#include "protocol/answer_writer.hpp"
 #include "protocol/generation_request.hpp"
 
 namespace skein::request {

@@ -13,6 +13,7 @@
 #include "actors/persistence/persistence_mailbox.hpp"
 #include "actors/request/loaded_models.hpp"
 #include "actors/request/login_guard.hpp"
+#include "actors/request/request_register.hpp"
 #include "base/clock.hpp"
 #include "protocol/generation_request.hpp"
 
@@ -20,14 +21,16 @@ namespace skein::request {
 
 struct service_settings {
   protocol::request_limits limits;
-  std::string password;       ///< empty: no authentication
-  bool json_password = true;  ///< also as the field `password` of a JSON body
+  std::string password;           ///< empty: no authentication
+  bool json_password = true;      ///< also as the field `password` of a JSON body
+  bool open_translation = false;  ///< translation needs no password
   std::vector<std::string> cors_origins;
   std::uint64_t unauthenticated_body_bytes_max = 256 * 1024;  ///< of a body that may hold the password
   std::uint32_t outbound_bytes_max = 256 * 1024;
   std::size_t held_bytes_max = std::size_t{256} << 20;  ///< of all bodies that are being read and all prompts
   std::uint32_t inline_json_bytes_max = 1u << 20;       ///< longer bodies are parsed by the worker pool
   std::uint32_t inline_text_bytes_max = 64u << 10;      ///< longer prompts are tokenised by the worker pool
+  std::uint32_t prompts_waiting_max = 64;               ///< of one request that wait for slots at a time
   std::chrono::milliseconds queue_timeout{120'000};
   std::chrono::milliseconds total_timeout{3'600'000};
   std::chrono::milliseconds keep_alive{15'000};   ///< silence after which a stream gets a comment
@@ -35,6 +38,7 @@ struct service_settings {
   std::string version;                            ///< of this program
   std::string states_dir;                         ///< where state-tuning files lie; empty: none is loaded
   std::uint32_t tuned_states_max = 64;            ///< that are loaded at once
+  std::uint32_t prefill_chunk_tokens = 0;         ///< as the status tells it
 };
 
 /// What all io threads share: settings and the way to others. Constant while requests run, but for the two flags.
@@ -48,6 +52,8 @@ struct service_context {
   const connection::connection_counts* connections = nullptr;
   login_guard* logins = nullptr;  ///< where there is a password
   const clock* time = nullptr;
+  /// All generation calls, for the routes that look after them.
+  std::shared_ptr<request_register> requests = std::make_shared<request_register>();
   /// What the requests that wait and run hold together; see memory.hpp.
   std::shared_ptr<byte_budget> memory = std::make_shared<byte_budget>();
   /// Runs work on the worker pool; false when its queue is full.

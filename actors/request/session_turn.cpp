@@ -59,18 +59,18 @@ std::string in_json(const sampling::sampling_params& p) {
 
 }  // namespace
 
-session_turn::session_turn(const protocol::generation_request& request, const protocol::model_preset& preset)
+session_turn::session_turn(const protocol::generation_request& request)
     : fields_(*request.session),
       stored_(request.store),
-      is_chat_(request.shape == protocol::api::chat_completions),
-      preset_(preset),
+      is_chat_(request.chat),
+      style_(request.style),
       think_(request.think) {
   if (!is_chat_) {
     raw_ = request.prompts.front().text;
     return;
   }
   messages_ = request.messages;
-  if (!fields_.go_on) chat_ = protocol::render_turns(messages_, think_, preset_);
+  if (!fields_.go_on) chat_ = protocol::render_turns(messages_, think_, style_);
 }
 
 persistence::open_session session_turn::question(persistence::return_address reply, std::string initial_state,
@@ -104,7 +104,7 @@ result<protocol::fed_text> session_turn::begin(persistence::session_opened opene
     if (unfinished.template_name == "chat") {
       is_chat_ = true;
       for (const auto& m : unfinished.messages) messages_.push_back({m.role, m.content, ""});
-      chat_ = protocol::render_turns(messages_, think_, preset_);
+      chat_ = protocol::render_turns(messages_, think_, style_);
       resent_prompt_ = chat_.turns;
       part(resent_prompt_);
     } else {

@@ -21,7 +21,7 @@ namespace skein::request {
 class session_turn {
  public:
   /// Of a request with a session; renders its messages.
-  session_turn(const protocol::generation_request& request, const protocol::model_preset& preset);
+  explicit session_turn(const protocol::generation_request& request);
 
   /// The question to the persistence actor; once.
   [[nodiscard]] persistence::open_session question(persistence::return_address reply, std::string initial_state,
@@ -82,7 +82,7 @@ class session_turn {
 
   protocol::session_fields fields_;
   bool stored_, is_chat_;
-  protocol::model_preset preset_;
+  protocol::chat_style style_;
   protocol::think_mode think_;
   std::vector<protocol::chat_message> messages_;
   protocol::rendered_chat chat_;

@@ -43,20 +43,42 @@ result<std::string> detokenize(const std::string& body, const service_context& c
   return protocol::detokenize_answer(*tokens, texts_of(model), context.settings.limits);
 }
 
-void respond(connection::response_writer& out, connection::header_list headers, result<std::string> answer) {
+/// How many tokens a prompt would have that is given in one of several ways.
+result<std::string> count(const std::string& body, const service_context& context, const served_model& model,
+                          const std::stop_token& gone) {
+  const auto& limits = context.settings.limits;
+  auto request = protocol::parse_count(body, model.preset, limits);
+  if (!request) return request.error();
+  if (gone.stop_requested()) return client_gone();
+  std::vector<token_id> tokens;
+  if (auto ok = model.vocabulary->encode(request->text, tokens); !ok) return ok.error();
+  return protocol::count_answer(tokens, request->return_tokens, limits);
+}
+
+result<std::string> work_of(text_task task, const std::string& body, const service_context& context,
+                            const served_model& model, const std::stop_token& gone) {
+  switch (task) {
+    case text_task::tokenize: return tokenize(body, context, model, gone);
+    case text_task::detokenize: return detokenize(body, context, model, gone);
+    case text_task::count: break;
+  }
+  return count(body, context, model, gone);
+}
+
+void respond(connection::response_writer& out, const plain_origin& origin, result<std::string> answer) {
+  connection::header_list headers = origin.headers;
   headers.emplace_back("Content-Type", "application/json");
   if (answer) return out.respond(200, std::move(headers), std::move(*answer));
-  const protocol::http_error refusal = protocol::to_http(answer.error());
+  const protocol::http_error refusal = protocol::to_http(answer.error(), std::chrono::seconds(1), origin.errors);
   headers.insert(headers.end(), refusal.headers.begin(), refusal.headers.end());
   out.respond(refusal.status, std::move(headers), refusal.body);
 }
 
 /// Whatever throws, the client hears of it: as a 500, or as the end of the connection.
-void send(connection::response_writer& out, const std::string& request_name, const connection::header_list& headers,
-          result<std::string> answer) {
+void send(connection::response_writer& out, const plain_origin& origin, result<std::string> answer) {
   const auto sent = [&](result<std::string> what) {
-    return attempt(request_name, [&]() -> result<void> {
-      respond(out, headers, std::move(what));
+    return attempt(origin.request_name, [&]() -> result<void> {
+      respond(out, origin, std::move(what));
       return {};
     });
   };
@@ -65,13 +87,12 @@ void send(connection::response_writer& out, const std::string& request_name, con
 
 }  // namespace
 
-tokenize_call::tokenize_call(bool to_tokens, std::string request_name, connection::header_list headers, model_ref model,
+tokenize_call::tokenize_call(text_task task, plain_origin origin, model_ref model,
                              std::shared_ptr<const service_context> context,
                              std::function<void(std::function<void()>)> post,
                              std::shared_ptr<connection::response_writer> out)
-    : to_tokens_(to_tokens),
-      request_name_(std::move(request_name)),
-      headers_(std::move(headers)),
+    : task_(task),
+      origin_(std::move(origin)),
       model_(std::move(model)),
       context_(std::move(context)),
       post_(std::move(post)),
@@ -79,17 +100,13 @@ tokenize_call::tokenize_call(bool to_tokens, std::string request_name, connectio
 
 void tokenize_call::body(std::string bytes) {
   const bool is_long = bytes.size() > context_->settings.inline_text_bytes_max;
-  auto tell = [out = out_, name = request_name_, headers = headers_](result<std::string> answer) {
-    send(*out, name, headers, std::move(answer));
-  };
+  auto tell = [out = out_, origin = origin_](result<std::string> answer) { send(*out, origin, std::move(answer)); };
   const auto memory = hold_memory(*context_, bytes.size());
   if (!memory) return tell(memory.error());
-  auto work = [to_tokens = to_tokens_, text = std::move(bytes), context = context_, model = model_, memory = *memory,
-               gone = over_.get_token()] {
-    return to_tokens ? tokenize(text, *context, model->served, gone) : detokenize(text, *context, model->served, gone);
-  };
-  if (!is_long) return tell(attempt(request_name_, work));
-  if (!run_long(*context_, {post_, request_name_, over_.get_token()}, std::move(work), tell))
+  auto work = [task = task_, text = std::move(bytes), context = context_, model = model_, memory = *memory,
+               gone = over_.get_token()] { return work_of(task, text, *context, model->served, gone); };
+  if (!is_long) return tell(attempt(origin_.request_name, work));
+  if (!run_long(*context_, {post_, origin_.request_name, over_.get_token()}, std::move(work), tell))
     tell(error{error_kind::overloaded, "too many long requests are being read; try again soon", ""});
 }
 

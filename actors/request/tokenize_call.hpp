@@ -5,27 +5,28 @@
 #include <string>
 
 #include "actors/connection/http.hpp"
+#include "actors/request/plain_call.hpp"
 #include "actors/request/service_context.hpp"
 
 namespace skein::request {
 
-/// POST /tokenize and /detokenize. Short bodies are answered at once; long ones by the worker pool, whose answer goes
-/// to nobody when the client has left meanwhile.
+enum class text_task : std::uint8_t { tokenize, detokenize, count };
+
+/// POST /tokenize, /detokenize and /v1/tokens/count. Short bodies are answered at once; long ones by the worker pool,
+/// whose answer goes to nobody when the client has left meanwhile.
 class tokenize_call final : public connection::http_call {
  public:
-  tokenize_call(bool to_tokens, std::string request_name, connection::header_list headers, model_ref model,
-                std::shared_ptr<const service_context> context, std::function<void(std::function<void()>)> post,
-                std::shared_ptr<connection::response_writer> out);
+  tokenize_call(text_task task, plain_origin origin, model_ref model, std::shared_ptr<const service_context> context,
+                std::function<void(std::function<void()>)> post, std::shared_ptr<connection::response_writer> out);
 
   void body(std::string bytes) override;
   void writable() override {}
   void gone(std::string_view, unsigned) override { over_.request_stop(); }
 
  private:
-  const bool to_tokens_;
-  const std::string request_name_;
-  connection::header_list headers_;
-  model_ref model_;
+  const text_task task_;
+  const plain_origin origin_;
+  const model_ref model_;
   std::shared_ptr<const service_context> context_;
   std::function<void(std::function<void()>)> post_;
   std::shared_ptr<connection::response_writer> out_;

@@ -1,11 +1,9 @@
 #include "actors/request/tuned_state_call.hpp"
 
 #include <utility>
-#include <vector>
 
+#include "actors/request/load_tuned_state.hpp"
 #include "actors/request/long_work.hpp"
-#include "model/model_info.hpp"
-#include "protocol/session_request.hpp"
 
 namespace skein::request {
 
@@ -21,24 +19,21 @@ void tuned_state_call::read(std::string body) {
   if (!model_) return refuse({error_kind::unavailable, "no model is loaded", ""});
   if (!model_->served.load_state)
     return refuse({error_kind::unsupported, "this server's model takes no tuned states", ""});
-  task_ == task::load ? load(body) : remove(body);
+  const auto& limits = context().settings.limits;
+  switch (task_) {
+    case task::load: return load(protocol::parse_load_state(body, limits));
+    case task::load_mixture: return load(protocol::parse_load_mixture(body, limits));
+    case task::set_weights: return set_weights(protocol::parse_set_weights(body, limits));
+    case task::remove: return remove(protocol::parse_remove_state(body, limits));
+  }
 }
 
-void tuned_state_call::load(const std::string& body) {
-  const auto request = protocol::parse_load_state(body, context().settings.limits);
-  if (!request) return refuse(request.error());
-  const auto path = path_below(context().settings.states_dir, request->file);
-  if (!path) return refuse(path.error());
-  auto work = [context = shared_context(), model = model_, asked = *request, path = *path]() -> result<void> {
-    auto values = model->served.load_state(path);
-    if (!values) {
-      error why = values.error();
-      why.field = "state_filename";
-      return why;
-    }
-    tuned_state state{asked.name, model::state_identity(*values), nullptr, asked.temperature, asked.top_p};
-    state.values = std::make_shared<const std::vector<float>>(std::move(*values));
-    return model->tuned.put(std::move(state), context->settings.tuned_states_max);
+void tuned_state_call::load(const result<protocol::load_state_request>& asked) {
+  if (!asked) return refuse(asked.error());
+  auto work = [context = shared_context(), model = model_, asked = *asked]() -> result<void> {
+    auto state = load_tuned_state(asked, model->served, context->settings.states_dir);
+    if (!state) return state.error();
+    return model->tuned.put(std::move(*state), context->settings.tuned_states_max);
   };
   auto back = [self = std::weak_ptr(self_)](const result<void>& outcome) {
     if (const auto call = self.lock()) (*call)->done(outcome);
@@ -47,8 +42,19 @@ void tuned_state_call::load(const std::string& body) {
     refuse({error_kind::overloaded, "too many long requests are being read; try again soon", ""});
 }
 
-void tuned_state_call::remove(const std::string& body) {
-  const auto name = protocol::parse_remove_state(body, context().settings.limits);
+/// Also by the name under which /models lists it.
+void tuned_state_call::set_weights(const result<protocol::load_state_request>& asked) {
+  if (!asked) return refuse(asked.error());
+  const auto chosen = choose_model(model_->served.names, *model_->tuned.all(), asked->name, "");
+  const std::string name = chosen && chosen->state ? chosen->state->name : asked->name;
+  done(model_->tuned.change(name, [&](tuned_state& state) {
+    if (asked->temperature) state.temperature = asked->temperature;
+    if (asked->top_p) state.top_p = asked->top_p;
+    return request::set_weights(state, asked->weights, "state_gatingweight");
+  }));
+}
+
+void tuned_state_call::remove(const result<std::string>& name) {
   if (!name) return refuse(name.error());
   if (name->empty())
     model_->tuned.clear();

@@ -5,21 +5,23 @@
 
 #include "actors/request/plain_call.hpp"
 #include "actors/request/request_hub.hpp"
+#include "protocol/session_request.hpp"
 
 namespace skein::request {
 
-/// POST /loadstatemodel and /removestatemodel of the older servers. A file is read by the worker pool; the list of
-/// states changes at once for all io threads.
+/// POST /loadstatemodel, /removestatemodel and those of mixtures, of the older servers. A file is read by the worker
+/// pool; the list of states changes at once for all io threads.
 class tuned_state_call final : public plain_call {
  public:
-  enum class task : std::uint8_t { load, remove };
+  enum class task : std::uint8_t { load, load_mixture, set_weights, remove };
   tuned_state_call(task what, plain_origin origin, std::shared_ptr<const service_context> context,
                    std::function<void(std::function<void()>)> post, std::shared_ptr<connection::response_writer> out);
 
  private:
   void read(std::string body) override;
-  void load(const std::string& body);
-  void remove(const std::string& body);
+  void load(const result<protocol::load_state_request>& asked);
+  void set_weights(const result<protocol::load_state_request>& asked);
+  void remove(const result<std::string>& name);
   void done(const result<void>& outcome);
 
   const task task_;

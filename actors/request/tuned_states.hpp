@@ -1,4 +1,5 @@
 #pragma once
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -11,13 +12,25 @@
 
 namespace skein::request {
 
-/// A state that was trained in place of a prompt; a request may begin with it.
+/// One of the states of a mixture.
+struct mixed_state {
+  storage::state_buffer values;  ///< null: the zero state
+  float weight = 1.0f;
+};
+
+/// A state that was trained in place of a prompt, or a mixture of such; a request may begin with it.
 struct tuned_state {
   std::string name;
   std::string identity;  ///< of its numbers (model::state_identity): a session remembers with which it began
   storage::state_buffer values;
   std::optional<float> temperature, top_p;  ///< for requests that name none
+  std::vector<mixed_state> mixture{};       ///< if not empty, it is these states, and there are no identity and values
 };
+
+/// Gives the states of a mixture other weights, in order; those beyond the last weigh nothing. Errors: invalid_argument
+/// naming `field` for what is no mixture and for too many weights.
+[[nodiscard]] result<void> set_weights(tuned_state& mixture, const std::vector<float>& weights,
+                                       const std::string& field);
 
 /// The tuned states of the model. All io threads share it: whoever reads gets a list that never changes, and a change
 /// puts another in its place.
@@ -26,8 +39,10 @@ class tuned_states {
   using list = std::vector<tuned_state>;
 
   [[nodiscard]] std::shared_ptr<const list> all() const;
-  /// Adds it; one of the same name is replaced. Errors: overloaded above `states_max`.
+  /// Adds it; one of the same name is replaced. Each state of a mixture counts. Errors: overloaded above `states_max`.
   [[nodiscard]] result<void> put(tuned_state state, std::size_t states_max);
+  /// Puts what `edit` makes of it in the place of the one of that name. Errors: not_found; those of `edit`.
+  [[nodiscard]] result<void> change(std::string_view name, const std::function<result<void>(tuned_state&)>& edit);
   /// False when there is none of that name.
   [[nodiscard]] bool remove(std::string_view name);
   void clear();
@@ -49,7 +64,7 @@ struct chosen_model {
                                                 std::string_view model, std::string_view state_name);
 
 /// The path of a state file that a client names, below `root`: no link and no ".." leads out of it.
-/// Errors: forbidden without a root and for what is not below it; missing_file.
+/// Errors, without a field: forbidden without a root and for what is not below it; missing_file.
 [[nodiscard]] result<std::string> path_below(const std::string& root, const std::string& name);
 
 }  // namespace skein::request

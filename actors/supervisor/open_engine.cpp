@@ -141,6 +141,7 @@ result<opened_engine> open_engine(const config::config& c, const load_order& ord
   const std::string name = c.model.name.empty() ? model->file.path().stem().string() : c.model.name;
   opened.model = served(c, name, *opened.engine);
   opened.model.vocabulary = *vocabulary;
+  opened.model.path = model->file.path().string();
   opened.model.load_state = [info = model->info](const std::string& path) {
     return model::load_tuned_state(path, info);
   };

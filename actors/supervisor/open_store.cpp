@@ -1,6 +1,9 @@
 #include "actors/supervisor/open_store.hpp"
 
+#include <filesystem>
+
 #include "base/log.hpp"
+#include "cli/state_reading.hpp"
 
 namespace skein::supervisor {
 
@@ -12,6 +15,11 @@ storage::state_type stored_state_type(const config::config& c) {
 result<opened_store> open_store(const config::config& c) {
   storage::database_options options;
   if (!c.server.state_dir.empty()) options.directory = storage::database_directory(c.server.state_dir);
+  options.cache_bytes = c.sessions.cache_bytes_max;
+  options.write_buffer_bytes = c.sessions.write_buffer_bytes_max;
+  options.open_files_max = c.sessions.open_files_max;
+  std::error_code ignored;
+  if (!c.server.state_dir.empty()) std::filesystem::remove_all(cli::looked_at(c.server.state_dir), ignored);
   auto database = storage::database::open(options);
   if (!database) return database.error();
   opened_store store;

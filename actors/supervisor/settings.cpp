@@ -47,19 +47,29 @@ request::service_settings service_settings(const config::config& c, std::string 
   to.limits.stop_bytes_max = c.limits.stop_bytes_max;
   to.limits.logit_bias_max = c.limits.logit_bias_max;
   to.limits.json_depth_max = c.limits.json_depth_max;
+  to.limits.mixture_max = c.limits.mixture_max;
   to.limits.response_bytes_max = c.limits.response_bytes_max;
   to.password = c.server.password;
   to.unauthenticated_body_bytes_max = c.limits.unauthenticated_body_bytes_max;
   to.json_password = c.server.json_password;
+  to.open_translation = c.server.open_translation;
   to.cors_origins = c.server.cors_origins;
   to.outbound_bytes_max = c.limits.outbound_bytes_max;
   to.held_bytes_max = c.queue.bytes_max;
+  to.prompts_waiting_max = c.queue.prompts_waiting_max;
   to.queue_timeout = milliseconds(c.queue.queue_timeout_ms);
   to.total_timeout = milliseconds(c.queue.total_timeout_ms);
   to.version = std::move(version);
   to.states_dir = c.model.states_dir;
   to.tuned_states_max = c.model.tuned_states_max;
+  to.prefill_chunk_tokens = c.engine.prefill_chunk_tokens;
   return to;
+}
+
+request::pause_limits pause_limits(const config::config& c) {
+  return {.requests_max = c.pause.requests_max,
+          .tokens_max = c.pause.tokens_max,
+          .age_max = std::chrono::seconds(c.pause.age_max_s)};
 }
 
 request::login_limits login_limits(const config::config& c) {

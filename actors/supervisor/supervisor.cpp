@@ -28,12 +28,15 @@
 #include "actors/supervisor/front_service.hpp"
 #include "actors/supervisor/model_keeper.hpp"
 #include "actors/supervisor/open_engine.hpp"
+#include "actors/supervisor/open_states.hpp"
 #include "actors/supervisor/open_store.hpp"
 #include "actors/supervisor/settings.hpp"
 #include "actors/supervisor/state_carrier.hpp"
 #include "actors/supervisor/worker_pool.hpp"
 #include "base/log.hpp"
+#include "base/result.hpp"
 #include "cli/exit_code.hpp"
+#include "cli/state_server.hpp"
 #include "cli/version.hpp"
 
 namespace skein::supervisor {
@@ -56,14 +59,17 @@ constexpr auto flush_patience = 2s;       // for a disk that does not answer, be
 struct opened_parts {
   opened_engine engine;
   opened_store store;
+  request::tuned_states::list states;
 };
 
 result<opened_parts> open_parts(const config::config& settings, const load_order& order) {
   auto engine = open_engine(settings, order);
   if (!engine) return engine.error();
+  auto states = open_states(settings, engine->model);
+  if (!states) return states.error();
   auto store = open_store(settings);
   if (!store) return store.error();
-  return opened_parts{std::move(*engine), std::move(*store)};
+  return opened_parts{std::move(*engine), std::move(*store), std::move(*states)};
 }
 
 /// As open_parts, on a thread that nobody catches exceptions of.
@@ -108,6 +114,7 @@ class server {
   void loaded(result<opened_parts> opened);
   void start_actors(opened_parts opened);
   void start_persistence(const opened_store& store);
+  result<void> open_admin_socket();
   void await_signal();
   void on_signal(int number);
   void on_lost(const error& why);
@@ -199,12 +206,26 @@ void server::loaded(result<opened_parts> opened) {
     return main_.stop();
   }
   start_actors(std::move(*opened));
+  if (auto ok = open_admin_socket(); !ok) {
+    trouble_ = ok.error();
+    return main_.stop();
+  }
   beat();
   const auto model = context_->models->current();
   log::info("ready", {{"address", settings_.server.host},
                       {"port", static_cast<std::uint32_t>(port_)},
                       {"model", model->served.names.front()},
                       {"slots", model->counters->slots.load()}});
+}
+
+/// Only now, when no other server can have the state directory. Where nobody asked for it, it is no reason to end.
+result<void> server::open_admin_socket() {
+  const auto& s = settings_.server;
+  if (!s.admin_socket.empty()) return listener_->listen_admin(s.admin_socket);
+  if (s.state_dir.empty()) return {};
+  const auto standard = listener_->listen_admin(cli::admin_socket(s.state_dir).string());
+  if (!standard) log::warning("there is no admin socket", {{"why", standard.error().message}});
+  return {};
 }
 
 void server::start_persistence(const opened_store& store) {
@@ -214,7 +235,8 @@ void server::start_persistence(const opened_store& store) {
   persistence_ = std::make_unique<persistence::persistence_actor>(
       persistence_options(settings_), store.database, store.states, *replies_, real_clock(), unix_time_ms,
       [models = context_->models](persistence::session_uid gone) {  // a device that ends keeps nothing anyway
-        if (const auto model = models->current()) (void)model->device->push_urgent(device::forget{gone});
+        const auto model = models->current();
+        return !model || model->device->push_urgent(device::forget{gone});
       });
   states_ = std::make_unique<state_carrier>(persistence_->inbox());
   context_->persistence = &persistence_->inbox();
@@ -230,6 +252,7 @@ void server::start_actors(opened_parts parts) {
   context_->time = &real_clock();
   context_->connections = &listener_->counts();
   context_->logins = &logins_;
+  context_->requests = std::make_shared<request::request_register>(pause_limits(settings_));
   context_->run_long = [this](std::function<void()> work) { return workers_.run(std::move(work)); };
 
   known_models_ = parts.store.models;
@@ -242,6 +265,9 @@ void server::start_actors(opened_parts parts) {
   };
   context_->models->set_loading(std::nullopt);
   keeper_->install(std::move(parts.engine));
+  for (auto& state : parts.states)
+    ignore(context_->models->current()->tuned.put(std::move(state), settings_.model.tuned_states_max),
+           "there is room: it was counted");
   context_->ready = true;
 
   std::uint32_t number = 0;

@@ -108,7 +108,7 @@ __global__ void __launch_bounds__(mass_threads, 4) draw_kernel(draw_work work) {
   if (!is_mixture && (settings.bias_count != 0 || record.penalty_count != 0))
     change_chunk(lists, record, work.from.logits + row_start, chunk, dynamic_shared<float>(), values);
   for (unsigned p = 0; p < chunk_packets; ++p) row.restrict(chunk * chunk_tokens + place_in_chunk(p), values[p]);
-  const float scale = is_greedy(settings) ? 0 : 1 / settings.temperature;
+  const float scale = is_greedy(settings) ? 0 : 1 / scan_temperature(settings, work.vocab);
   scan_weights(values, chunk, scale, scratch.chunk_max, scratch.block_max, scratch.block_sum);
   if (!ends_last(work.scratch.finished + i, chunks)) return;
 

@@ -15,6 +15,7 @@
 #include "cli/data_files.hpp"
 #include "cli/open_model.hpp"
 #include "cli/random_model.hpp"
+#include "cli/small_file.hpp"
 
 namespace skein::cli {
 namespace {
@@ -154,14 +155,6 @@ result<opened_model> model_of(const bench_engine_command& what) {
   return open_model(path);
 }
 
-result<void> write_file(const std::filesystem::path& path, const std::string& text) {
-  std::ofstream file(path, std::ios::binary | std::ios::trunc);
-  file << text;
-  file.close();
-  if (file.fail()) return error{error_kind::io, "cannot write " + path.string(), "json"};
-  return {};
-}
-
 /// Runs every case and puts it into the report, a line on stderr each.
 result<void> measure(const std::vector<std::uint32_t>& batches, const std::vector<prefill_shape>& prefill,
                      engine::engine& on, machine_scale& machine, const bench_engine_command& what, bench_report& into) {
@@ -220,7 +213,7 @@ result<void> bench_engine(const bench_engine_command& what) {
       {}};
   if (const auto done = measure(batches, prefill, **engine, *machine, what, report); !done) return done;
   std::fputs(table_of(report).c_str(), stdout);
-  return what.json.empty() ? result<void>() : write_file(what.json, json_of(report));
+  return what.json.empty() ? result<void>() : write_small_file(what.json, json_of(report));
 }
 
 }  // namespace skein::cli

@@ -213,11 +213,9 @@ prefill_shape parse_shape(const std::string& text) {
   return shape;
 }
 
-void add_bench(CLI::App& app, command& chosen) {
-  auto* bench = app.add_subcommand("bench", "Measure speed; see bench engine --help");
-  bench->require_subcommand(1);
+void add_bench_engine(CLI::App& bench, command& chosen) {
   auto [sub, made] = add_command<bench_engine_command>(
-      *bench, chosen, "engine", "Decode and prefill per batch size, with shares of the machine's limits");
+      bench, chosen, "engine", "Decode and prefill per batch size, with shares of the machine's limits");
   auto& into = *made;
   auto* model = add_model(*sub, into.model, "; or --random");
   sub->add_option("--random", into.random_size, "Random weights of a released size: 0.1b, 0.4b, 1.5b, 2.9b, 7.2b")
@@ -243,14 +241,61 @@ void add_bench(CLI::App& app, command& chosen) {
   sub->add_option("--json", into.json, "File for all figures as JSON");
 }
 
+void add_lengths(CLI::App& app, load::length_wish& into, const std::string& what, const std::string& of) {
+  app.add_option("--" + what + "-mean", into.mean, "Tokens of " + of + " on average; they are spread log-normally")
+      ->check(CLI::Range(1.0, double{load::planned_tokens_max}))
+      ->capture_default_str();
+  app.add_option("--" + what + "-sigma", into.sigma, "Their spread: of the logarithm")
+      ->check(CLI::Range(0.0, 4.0))
+      ->capture_default_str();
+  app.add_option("--" + what + "-len", into.fixed, "The same number of tokens for all")
+      ->check(CLI::Range(1u, load::planned_tokens_max));
+}
+
+void add_bench_serve(CLI::App& bench, command& chosen) {
+  auto [sub, made] = add_command<bench_serve_command>(
+      bench, chosen, "serve", "Load a running server: success, TTFT, ITL, TPOT and E2E, tokens per second");
+  auto& into = *made;
+  auto* url = sub->add_option("--url", into.url, "The server")->capture_default_str();
+  sub->add_option("--unix-socket", into.unix_socket, "The server's socket, in place of --url")->excludes(url);
+  sub->add_flag("--chat", into.chat, "Words to /v1/chat/completions; else token ids to /v1/completions");
+  sub->add_option("--vocab-size", into.vocab, "Token ids are drawn below it; default: printable ASCII")
+      ->excludes("--chat")
+      ->check(CLI::Range(2u, 1u << 24));
+  sub->add_option("--model", into.model, "Name that requests carry; default: none");
+  sub->add_option("--password-file", into.password_file, "File that holds the server's password");
+  sub->add_option("--num-prompts", into.plan.prompts, "Requests")
+      ->check(CLI::Range(1u, 10'000'000u))
+      ->capture_default_str();
+  sub->add_option("--request-rate", into.plan.rate, "Requests a second, at random times; default: all at once")
+      ->check(CLI::Range(1e-3, 1e6));
+  sub->add_option("--concurrency", into.concurrency, "Requests that run at once at most; default: no limit")
+      ->check(CLI::Range(1u, 1'000'000u));
+  add_lengths(*sub, into.plan.input, "input", "a prompt");
+  add_lengths(*sub, into.plan.output, "output", "an answer");
+  sub->add_option("--seed", into.plan.seed, "The same seed asks for the same")->capture_default_str();
+  sub->add_option("--timeout", into.timeout_s, "Seconds after which a request has failed")
+      ->check(CLI::Range(0.001, 86400.0))
+      ->capture_default_str();
+  sub->add_option("--json", into.json, "File for all figures as JSON");
+}
+
+void add_bench(CLI::App& app, command& chosen) {
+  auto* bench = app.add_subcommand("bench", "Measure speed, of the engine alone or of a running server");
+  bench->require_subcommand(1);
+  add_bench_engine(*bench, chosen);
+  add_bench_serve(*bench, chosen);
+}
+
 /// `skein state ACTION`: each action has the flags that it needs.
 void add_state(CLI::App& app, command& chosen) {
-  auto* state = app.add_subcommand("state", "Look after the sessions of a server that does not run");
+  auto* state = app.add_subcommand("state", "Look after the sessions of a server, whether it runs or not");
   state->require_subcommand(1);
   const auto add = [&](state_action action, const std::string& name, const std::string& help) {
     auto [sub, made] = add_command<state_command>(*state, chosen, name, help);
     made->action = action;
     sub->add_option("--state-dir", made->state_dir, "The server's state directory")->required();
+    sub->add_option("--admin-socket", made->admin_socket, "Where it listens if it runs; default: in its directory");
     return std::pair<CLI::App*, state_command*>(sub, made.get());
   };
   const auto add_tenant = [](CLI::App& sub, state_command& into) {
@@ -316,8 +361,9 @@ std::optional<error> not_a_command(const CLI::App& app, const std::vector<std::s
 }  // namespace
 
 result<command> parse_command_line(std::span<const std::string> arguments) {
-  auto modern = modern_arguments({arguments.begin(), arguments.end()});
-  if (!modern) return modern.error();
+  auto words = modern_arguments({arguments.begin(), arguments.end()});
+  if (!words) return words.error();
+  auto* const modern = &words->arguments;
 
   CLI::App app("RWKV inference server", "skein");
   app.require_subcommand(1);
@@ -337,6 +383,7 @@ result<command> parse_command_line(std::span<const std::string> arguments) {
   try {
     std::reverse(modern->begin(), modern->end());  // the order in which CLI11 takes them
     app.parse(*modern);
+    if (auto* serve = std::get_if<serve_command>(&chosen)) serve->remarks = std::move(words->remarks);
     return chosen;
   } catch (const CLI::Success& wish) {
     std::ostringstream text, unused;

@@ -9,6 +9,7 @@
 #include "base/ids.hpp"
 #include "base/result.hpp"
 #include "config/load.hpp"
+#include "load/load_plan.hpp"
 #include "sampling/sampling_params.hpp"
 
 /// The commands of the program: what the command line says as plain values, and the functions that carry it out. Their
@@ -22,7 +23,8 @@ struct print_text {
 
 struct serve_command {
   config::sources configuration;
-  bool dump_config = false;  ///< print the merged configuration and leave
+  bool dump_config = false;          ///< print the merged configuration and leave
+  std::vector<std::string> remarks;  ///< what flags of older servers asked for and do not get, for the log
 };
 
 struct check_config_command {
@@ -91,7 +93,21 @@ struct bench_engine_command {
   std::filesystem::path json;  ///< empty: the table alone
 };
 
-/// What is done to the sessions of a server that does not run.
+/// Requests for a running server.
+struct bench_serve_command {
+  std::string url = "http://127.0.0.1:8000";
+  std::string unix_socket;              ///< not empty: in place of the URL's host and port
+  bool chat = false;                    ///< words to the chat route; else token ids to /v1/completions
+  std::string model;                    ///< named in requests; empty: none
+  std::filesystem::path password_file;  ///< empty: none
+  std::uint32_t vocab = 0;              ///< token ids are below it; 0: printable ASCII
+  load::plan_options plan;
+  std::uint32_t concurrency = 0;  ///< 0: no limit
+  double timeout_s = 600;         ///< of one request
+  std::filesystem::path json;     ///< empty: the table alone
+};
+
+/// What is done to the sessions of a server, whether it runs or not.
 enum class state_action : std::uint8_t {
   list,
   info,
@@ -107,6 +123,7 @@ enum class state_action : std::uint8_t {
 struct state_command {
   state_action action = state_action::list;
   std::filesystem::path state_dir;
+  std::filesystem::path admin_socket;  ///< of a server that runs; empty: where it is by default
   tenant_id tenant = default_tenant;
   std::string id;                        ///< of the session
   std::string new_id;                    ///< fork, and import: empty: as in the file
@@ -118,8 +135,9 @@ struct state_command {
   bool json = false;                     ///< list, info, verify
 };
 
-using command = std::variant<print_text, serve_command, check_config_command, generate_command, logits_command,
-                             score_command, tokenize_command, inspect_command, state_command, bench_engine_command>;
+using command =
+    std::variant<print_text, serve_command, check_config_command, generate_command, logits_command, score_command,
+                 tokenize_command, inspect_command, state_command, bench_engine_command, bench_serve_command>;
 
 /// Continues a prompt; text (or ids) to stdout as it comes.
 [[nodiscard]] result<void> generate(const generate_command& what);
@@ -131,10 +149,12 @@ using command = std::variant<print_text, serve_command, check_config_command, ge
 [[nodiscard]] result<void> tokenize(const tokenize_command& what);
 /// Prints what a checkpoint holds.
 [[nodiscard]] result<void> inspect(const inspect_command& what);
-/// Looks after the sessions in a state directory. Errors: conflict where a server has it open, damaged where records
-/// are.
+/// Looks after the sessions in a state directory; where a server has it open, through that. Errors: conflict where
+/// the server does not answer, damaged where records are.
 [[nodiscard]] result<void> state(const state_command& what);
 /// Measures decode and prefill, and the device's limits in the same run: a table to stdout, a line a case to stderr.
 [[nodiscard]] result<void> bench_engine(const bench_engine_command& what);
+/// Loads a running server and tells how fast it answered. Errors: unavailable where no request succeeded.
+[[nodiscard]] result<void> bench_serve(const bench_serve_command& what);
 
 }  // namespace skein::cli

@@ -1,49 +1,132 @@
 #include "cli/old_spellings.hpp"
 
 #include <algorithm>
+#include <charconv>
+#include <cstdint>
+#include <optional>
+#include <utility>
+
+#include "config/config.hpp"
 
 namespace skein::cli {
 namespace {
 
-error wrong(const std::string& flag, const std::string& message) {
-  return {error_kind::invalid_argument, flag + ' ' + message, flag};
+using words = std::vector<std::string>;
+
+error wrong(std::string_view flag, std::string_view message) {
+  return {error_kind::invalid_argument, std::string(flag).append(" ").append(message), std::string(flag)};
 }
 
-// "[0,1]" or "0,1" to "cuda:0+1"
-result<std::string> pipeline_device(std::string list) {
+bool is_truth(std::string_view text) { return text == "True" || text == "true" || text == "1"; }
+bool is_falsehood(std::string_view text) { return text == "False" || text == "false" || text == "0"; }
+
+/// The words of a command line, one after another.
+class reader {
+ public:
+  explicit reader(const words& all) : all_(all) {}
+
+  /// The next flag or word. What follows a flag's '=' is its value.
+  bool next() {
+    if (at_ == all_.size()) return false;
+    whole_ = flag = all_[at_++];
+    value_.reset();
+    const std::size_t equals = whole_.find('=');
+    if (!whole_.starts_with("--") || equals == std::string::npos) return true;
+    flag = whole_.substr(0, equals);
+    value_ = whole_.substr(equals + 1);
+    return true;
+  }
+  /// As it came.
+  [[nodiscard]] const std::string& whole() const { return whole_; }
+  /// The flag's value, which may be the next word.
+  std::optional<std::string> value() {
+    if (!value_ && at_ < all_.size()) value_ = all_[at_++];
+    return value_;
+  }
+  /// The value, if it is a truth value; else the next word is left alone.
+  std::optional<bool> truth() {
+    if (!value_ && at_ < all_.size() && (is_truth(all_[at_]) || is_falsehood(all_[at_]))) value_ = all_[at_++];
+    return value_ ? std::optional(is_truth(*value_)) : std::nullopt;
+  }
+
+  std::string flag;
+
+ private:
+  const words& all_;
+  std::size_t at_ = 0;
+  std::string whole_;
+  std::optional<std::string> value_;
+};
+
+/// The first of "[0,1]" or "0,1".
+std::optional<std::string> first_device(std::string list) {
   std::erase_if(list, [](char c) { return c == '[' || c == ']' || c == ' '; });
-  const bool numbers = !list.empty() && list.find_first_not_of("0123456789,") == std::string::npos;
-  if (!numbers) return wrong("--pp-devices", "needs a list of device numbers such as [0,1]");
-  std::replace(list.begin(), list.end(), ',', '+');
-  return "cuda:" + list;
+  const bool numbers = list.find_first_not_of("0123456789,") == std::string::npos;
+  const std::string first = list.substr(0, list.find(','));
+  return numbers && !first.empty() ? std::optional(first) : std::nullopt;
 }
 
-bool is_truth(const std::string& text) { return text == "True" || text == "true" || text == "1"; }
-bool is_falsehood(const std::string& text) { return text == "False" || text == "false" || text == "0"; }
+result<void> pipeline(reader& from, modern_words& to) {
+  const std::string list = from.value().value_or("");
+  const auto first = first_device(list);
+  if (!first) return wrong(from.flag, "needs a list of device numbers such as [0,1]");
+  to.arguments.insert(to.arguments.end(), {"--device", "cuda:" + *first});
+  if (list.find(',') != std::string::npos)
+    to.remarks.push_back("--pp-devices: a model is not spread over several GPUs; cuda:" + *first + " serves");
+  return {};
+}
+
+/// Chunks that are larger than a tick would be refused.
+result<void> chunk_size(reader& from, const words& all, modern_words& to) {
+  const std::string text = from.value().value_or("");
+  std::uint32_t tokens = 0;
+  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), tokens);
+  if (code != std::errc() || end != text.data() + text.size()) return wrong(from.flag, "needs a number of tokens");
+  to.arguments.insert(to.arguments.end(), {"--prefill-chunk-tokens", text});
+  const bool roomy =
+      tokens <= config::engine_settings().max_tick_tokens || std::ranges::count(all, "--max-tick-tokens");
+  if (!roomy) to.arguments.insert(to.arguments.end(), {"--max-tick-tokens", text});
+  return {};
+}
+
+result<void> inference_engine(reader& from, modern_words& to) {
+  const std::string name = from.value().value_or("");
+  if (name != "fp16" && name != "gemlite" && name != "cutlass")
+    return wrong(from.flag, "needs fp16, gemlite or cutlass");
+  to.arguments.insert(to.arguments.end(), {"--dtype", name == "fp16" ? "fp16" : "int8"});
+  return {};
+}
+
+result<void> mixture_max(reader& from, modern_words& to) {
+  const auto count = from.value();
+  if (!count) return wrong(from.flag, "needs a number");
+  to.arguments.insert(to.arguments.end(), {"--set", "limits.mixture_max=" + *count});
+  return {};
+}
+
+result<void> take(reader& from, const words& all, modern_words& to) {
+  if (from.flag == "--pp-devices") return pipeline(from, to);
+  if (from.flag == "--chunk-size") return chunk_size(from, all, to);
+  if (from.flag == "--inference-engine") return inference_engine(from, to);
+  if (from.flag == "--mrssmax") return mixture_max(from, to);
+  if (from.flag == "--debug") {
+    if (from.truth().value_or(true)) to.arguments.insert(to.arguments.end(), {"--log-level", "debug"});
+  } else if (from.flag == "--wkv32") {
+    to.arguments.insert(to.arguments.end(), {"--state-dtype", "fp32"});
+  } else if (from.flag != "--chunk-load" && from.flag != "--enable-dynamic-loading") {
+    to.arguments.push_back(from.whole());
+  }
+  return {};
+}
 
 }  // namespace
 
-result<std::vector<std::string>> modern_arguments(std::vector<std::string> arguments) {
-  std::vector<std::string> modern;
-  for (std::size_t i = 0; i < arguments.size(); ++i) {
-    const std::string& flag = arguments[i];
-    const bool has_next = i + 1 < arguments.size();
-    if (flag == "--pp-devices") {
-      if (!has_next) return wrong(flag, "needs a list of device numbers");
-      const auto device = pipeline_device(arguments[++i]);
-      if (!device) return device.error();
-      modern.insert(modern.end(), {"--device", *device});
-    } else if (flag == "--debug") {
-      const bool off = has_next && is_falsehood(arguments[i + 1]);
-      if (off || (has_next && is_truth(arguments[i + 1]))) ++i;
-      if (!off) modern.insert(modern.end(), {"--log-level", "debug"});
-    } else if (flag == "--wkv32") {
-      modern.insert(modern.end(), {"--state-dtype", "fp32"});
-    } else if (flag != "--chunk-load" && flag != "--enable-dynamic-loading") {
-      modern.push_back(flag);
-    }
-  }
-  return modern;
+result<modern_words> modern_arguments(const std::vector<std::string>& arguments) {
+  modern_words made;
+  reader from(arguments);
+  while (from.next())
+    if (const auto ok = take(from, arguments, made); !ok) return ok.error();
+  return made;
 }
 
 }  // namespace skein::cli

@@ -6,10 +6,22 @@
 
 namespace skein::cli {
 
+struct modern_words {
+  std::vector<std::string> arguments;
+  std::vector<std::string> remarks;  ///< a line each: what an old flag asked for and does not get
+};
+
 /// Rewrites start flags of earlier RWKV servers that say things in another form; plain synonyms (--model-path) are in
-/// config's table of keys. Flags that have no meaning here (--chunk-load) are dropped.
-///   --pp-devices [0,1]  ->  --device cuda:0+1       --debug True  ->  --log-level debug
+/// config's table of keys. A value may also follow after '='.
+///   --pp-devices [0,1]      -> --device cuda:0, with a remark: the first one serves
+///   --debug [True|False]    -> --log-level debug
+///   --wkv32                 -> --state-dtype fp32
+///   --chunk-size N          -> --prefill-chunk-tokens N, and ticks that have room for it
+///   --inference-engine E    -> --dtype: fp16; gemlite and cutlass are int8
+///   --mrssmax N             -> --set limits.mixture_max=N
+///   --chunk-load            -> nothing: a file is mapped and read in pieces anyway
+///   --enable-dynamic-loading -> nothing
 /// Errors: invalid_argument.
-[[nodiscard]] result<std::vector<std::string>> modern_arguments(std::vector<std::string> arguments);
+[[nodiscard]] result<modern_words> modern_arguments(const std::vector<std::string>& arguments);
 
 }  // namespace skein::cli

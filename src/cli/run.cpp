@@ -25,6 +25,7 @@ struct runner {
     if (!merged.faults.empty()) return report_faults(merged);
     if (what.dump_config) return print_settings(merged);
     log::start(log_options(merged.settings.log));
+    for (const auto& remark : what.remarks) log::warning("an old flag", {{"remark", remark}});
     const auto ended = serve(merged.settings);
     log::stop();
     return done(ended);
@@ -40,6 +41,7 @@ struct runner {
   int operator()(const inspect_command& what) const { return done(inspect(what)); }
   int operator()(const state_command& what) const { return done(state(what)); }
   int operator()(const bench_engine_command& what) const { return done(bench_engine(what)); }
+  int operator()(const bench_serve_command& what) const { return done(bench_serve(what)); }
 };
 
 }  // namespace

@@ -28,4 +28,12 @@ result<std::string> read_small_file(const std::filesystem::path& path) {
   return text;
 }
 
+result<void> write_small_file(const std::filesystem::path& path, const std::string& content) {
+  std::ofstream file(path, std::ios::binary | std::ios::trunc);
+  file << content;
+  file.close();
+  if (file.fail()) return error{error_kind::io, "cannot write " + path.string(), {}};
+  return {};
+}
+
 }  // namespace skein::cli

@@ -199,7 +199,8 @@ kernels::gpu::sampler_start gpu_backend::start_of(const sampling::sampling_param
   kernels::gpu::sampler_settings& s = to.settings;
   s.temperature = params.temperature, s.top_p = params.top_p, s.min_p = params.min_p, s.top_k = params.top_k;
   s.first_penalty = params.first_penalty, s.repeat_penalty = params.repeat_penalty;
-  s.penalty_decay = params.penalty_decay;
+  s.lasting_penalty = params.lasting_penalty, s.penalty_decay = params.penalty_decay;
+  s.filters_first = params.filters_first;
   s.max_tokens = params.max_tokens, s.seed = params.seed, s.row = params.row;
   s.logprobs = params.logprobs;
   s.top_logprobs = std::min(params.top_logprobs, sampling::top_logprobs_max);

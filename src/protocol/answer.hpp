@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "base/ids.hpp"
-#include "protocol/generation_request.hpp"
 
 /// What the bodies and events of both OpenAI routes are made of. Plain values; chat_response and completion_response
 /// write them.
@@ -21,6 +20,7 @@ struct answer_head {
   std::string model;
   std::string system_fingerprint;  ///< names model, weight type and build; empty: null
   std::int64_t created = 0;        ///< Unix seconds
+  bool usage_follows = false;      ///< a usage event comes at the end of the stream
 };
 
 /// What an answer says of the session it was added to: the member `session` of a body and of a stream's last events.
@@ -34,8 +34,8 @@ struct session_note {
   std::optional<std::uint32_t> parent;  ///< native: the answer also says dialogue_idx and this
 };
 
-/// "chatcmpl-" or "cmpl-" and 24 hex digits.
-[[nodiscard]] std::string answer_id(api shape, const std::array<std::uint8_t, 12>& random);
+/// "chatcmpl-" or the like and 24 hex digits.
+[[nodiscard]] std::string answer_id(std::string_view prefix, const std::array<std::uint8_t, 12>& random);
 
 struct token_usage {
   std::uint64_t prompt_tokens = 0;

@@ -17,8 +17,8 @@ void append_hex(std::string& out, std::uint8_t byte) {
 
 }  // namespace
 
-std::string answer_id(api shape, const std::array<std::uint8_t, 12>& random) {
-  std::string id = shape == api::completions ? "cmpl-" : "chatcmpl-";
+std::string answer_id(std::string_view prefix, const std::array<std::uint8_t, 12>& random) {
+  std::string id(prefix);
   for (const auto byte : random) append_hex(id, byte);
   return id;
 }

@@ -6,8 +6,9 @@
 namespace skein::protocol {
 namespace {
 
+/// "rag" is what RWKV-Infer calls a text that was looked up; it stands where the system speaks.
 bool is_role(std::string_view role) {
-  constexpr std::array<std::string_view, 5> roles{"system", "developer", "user", "assistant", "tool"};
+  constexpr std::array<std::string_view, 6> roles{"system", "developer", "user", "assistant", "tool", "rag"};
   return std::find(roles.begin(), roles.end(), role) != roles.end();
 }
 
@@ -87,7 +88,7 @@ std::vector<chat_message> read_messages(const object_reader& body) {
   const auto list = body.array("messages");
   if (list)
     read_list(*list, body, messages);
-  else
+  else if (!body.value("contents"))
     body.refuse("messages", "must be a list of messages");
   read_contents(body, messages);
   if (messages.empty()) body.refuse("messages", "must have at least one message");

@@ -3,7 +3,7 @@
 #include <span>
 
 #include "protocol/chat_messages.hpp"
-#include "protocol/generation_request.hpp"
+#include "protocol/dialect_readers.hpp"
 #include "protocol/shared_fields.hpp"
 
 namespace skein::protocol {
@@ -78,25 +78,16 @@ void read_logprobs(const object_reader& body, sampling::sampling_params& out) {
 
 }  // namespace
 
-result<generation_request> parse_chat_completion(std::string_view text, const model_preset& preset,
-                                                 const request_limits& limits) {
-  return read_body(text, limits, [&](const object_reader& body) {
-    generation_request request;
-    request.shape = api::chat_completions;
-    if (!goes_on(body, "messages")) request.messages = read_messages(body);
-    refuse_unsupported_fields(body);
-    read_delivery(body, limits, request);
-    read_sampling(body,
-                  {preset.temperature, preset.top_p, preset.top_k, preset.alpha_presence, preset.alpha_frequency,
-                   preset.alpha_decay, preset.max_tokens},
-                  limits, request.sampling);
-    read_stops(body, preset.stop, limits, request);
-    read_logprobs(body, request.sampling);
-    request.think = read_think(body, preset);
-    request.reasoning_raw = read_reasoning_raw(body);
-    read_session(body, request);
-    return request;
-  });
+void read_conversation(const object_reader& body, const reading& by, generation_request& out) {
+  if (!goes_on(body, "messages")) out.messages = read_messages(body);
+  out.style.no_think_opening = by.preset.no_think_opening;
+}
+
+void read_chat_options(const object_reader& body, const reading& by, generation_request& out) {
+  refuse_unsupported_fields(body);
+  read_logprobs(body, out.sampling);
+  out.think = read_think(body, by.preset);
+  out.reasoning_raw = read_reasoning_raw(body);
 }
 
 }  // namespace skein::protocol

@@ -25,11 +25,11 @@ std::string normalised(std::string_view text) {
 
 bool is_system(const chat_message& message) { return message.role == "system" || message.role == "developer"; }
 
-std::string_view speaker(const chat_message& message) {
-  if (message.role == "user") return "User:";
-  if (message.role == "assistant") return "Assistant:";
+std::string speaker(const chat_message& message, const chat_style& style) {
+  if (message.role == "user") return style.user + ':';
+  if (message.role == "assistant") return style.assistant + ':';
   if (message.role == "tool") return "Observation:";
-  return "System:";
+  return style.system + ':';
 }
 
 std::string_view wish_of(think_mode think) {
@@ -44,10 +44,13 @@ std::string_view wish_of(think_mode think) {
   return "";
 }
 
-std::string_view opening_of(think_mode think, const model_preset& preset) {
-  if (think == think_mode::off) return preset.no_think_opening;
-  if (think == think_mode::chinese_think) return "Assistant: <think>嗯";
-  return "Assistant: <think";
+std::string opening_of(think_mode think, const chat_style& style) {
+  constexpr std::string_view usual = "Assistant";
+  std::string_view opening = "Assistant: <think";
+  if (think == think_mode::off) opening = style.no_think_opening;
+  if (think == think_mode::chinese_think) opening = "Assistant: <think>嗯";
+  if (!opening.starts_with(usual)) return std::string(opening);
+  return style.assistant + std::string(opening.substr(usual.size()));
 }
 
 /// Index of the last user message, or the number of messages.
@@ -69,11 +72,11 @@ void append_turn(std::string& prompt, std::string_view who, std::string_view tex
 }
 
 /// Appends all turns, each with the blank line after it.
-void append_turns(std::span<const chat_message> messages, rendered_chat& out) {
+void append_turns(std::span<const chat_message> messages, const chat_style& style, rendered_chat& out) {
   const auto asked = last_user(messages);
   for (std::size_t i = 0; i < messages.size(); ++i) {
     const auto& message = messages[i];
-    const auto who = speaker(message);
+    const auto who = speaker(message, style);
     if (message.role == "assistant") {
       append_turn(out.turns, who, message.content);
       out.ends.push_back(out.turns.size());
@@ -96,18 +99,19 @@ bool continues_answer(std::span<const chat_message> messages) {
   return !messages.empty() && messages.back().role == "assistant" && !messages.back().content.empty();
 }
 
-rendered_chat render_turns(std::span<const chat_message> messages, think_mode think, const model_preset& preset) {
+rendered_chat render_turns(std::span<const chat_message> messages, think_mode think, const chat_style& style) {
   rendered_chat chat;
+  chat.answer_lead = style.assistant + ':';
   if (!continues_answer(messages)) {
     const bool empty_answer = !messages.empty() && messages.back().role == "assistant";
-    append_turns(messages.first(messages.size() - empty_answer), chat);
+    append_turns(messages.first(messages.size() - empty_answer), style, chat);
     if (empty_answer) chat.ends.push_back(chat.turns.size());
     if (last_user(messages) < messages.size()) chat.wish = wish_of(think);
-    chat.opening = opening_of(think, preset);
+    chat.opening = opening_of(think, style);
     return chat;
   }
-  append_turns(messages.first(messages.size() - 1), chat);
-  chat.turns.append(speaker(messages.back())).append(" ").append(messages.back().content);
+  append_turns(messages.first(messages.size() - 1), style, chat);
+  chat.turns.append(speaker(messages.back(), style)).append(" ").append(messages.back().content);
   chat.turns.erase(chat.turns.find_last_not_of(' ') + 1);
   chat.ends.push_back(chat.turns.size());
   return chat;
@@ -124,13 +128,13 @@ fed_text text_to_feed(const rendered_chat& chat, std::size_t from) {
 
 std::string resent_answer(const rendered_chat& chat, std::string_view content) {
   if (chat.opening.empty()) return std::string(content);
-  std::string text = "Assistant:";
+  std::string text = chat.answer_lead;
   if (!content.empty()) text.append(1, ' ').append(content);
   return text;
 }
 
-std::string render_chat(std::span<const chat_message> messages, think_mode think, const model_preset& preset) {
-  return text_to_feed(render_turns(messages, think, preset), 0).text;
+std::string render_chat(std::span<const chat_message> messages, think_mode think, const chat_style& style) {
+  return text_to_feed(render_turns(messages, think, style), 0).text;
 }
 
 std::string fim_prompt(std::string_view prefix, std::string_view suffix) {

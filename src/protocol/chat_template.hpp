@@ -9,7 +9,7 @@
 namespace skein::protocol {
 
 /// Renders a conversation as the text that an RWKV chat model was trained on: turns "System: ...", "User: ...",
-/// "Assistant: ...", "Observation: ..." (a tool's answer) joined by a blank line, then the opening of the next answer,
+/// "Assistant: ...", "Observation: ..." (a tool's answer), or as the style names them, joined by a blank line, then the opening of the next answer,
 /// which never ends in a space: the next token brings its own.
 ///   system and developer messages that follow each other share one System turn, a line each
 ///   user, system and tool texts are normalised (a blank line inside a turn would look like its end): CRLF becomes LF,
@@ -18,7 +18,7 @@ namespace skein::protocol {
 /// A conversation that ends with an assistant's text is continued: the prompt ends with that text (without trailing
 /// spaces), nothing opens a think block, and the answer holds only what comes after. An empty one there is dropped.
 [[nodiscard]] std::string render_chat(std::span<const chat_message> messages, think_mode think,
-                                      const model_preset& preset);
+                                      const chat_style& style);
 
 /// A conversation in the parts that a session needs. What is fed is a part of `turns`, with the wish put in, and then
 /// the opening; how the same turns look when they are resent with the answer is `turns`, `answer_lead` and the content
@@ -30,9 +30,10 @@ struct rendered_chat {
   std::size_t wish_at = 0;        ///< where in `turns` the wish belongs
   std::string wish;               ///< how to think, for this answer only
   std::string opening;            ///< of the answer; empty where the last message is continued
+  std::string answer_lead;        ///< "Assistant:"
 };
 [[nodiscard]] rendered_chat render_turns(std::span<const chat_message> messages, think_mode think,
-                                         const model_preset& preset);
+                                         const chat_style& style);
 
 /// What is fed of a rendered conversation when its first `from` bytes are known already.
 [[nodiscard]] fed_text text_to_feed(const rendered_chat& chat, std::size_t from);

@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "protocol/generation_request.hpp"
+#include "protocol/dialect_readers.hpp"
 #include "protocol/shared_fields.hpp"
 
 namespace skein::protocol {
@@ -53,30 +53,12 @@ class prompt_reader {
   std::string path_;
 };
 
-void read_prompts(const object_reader& body, const request_limits& limits, generation_request& out) {
-  if (goes_on(body, "prompt")) {
-    out.prompts.emplace_back();
-    return;
-  }
-  const auto prompt = body.value("prompt");
-  if (!prompt) return body.refuse("prompt", "is missing");
-  out.prompts = prompt_reader(body, limits).read(*prompt);
-
-  if (const auto suffix = body.text("suffix"); suffix && !suffix->empty()) {
-    out.suffix = std::string(*suffix);
-    if (std::any_of(out.prompts.begin(), out.prompts.end(), [](const prompt_input& p) { return p.is_tokens; }))
-      body.refuse("suffix", "needs prompts of text, not of tokens");
-  }
-}
-
 /// Every prompt runs best_of rows and the answer shows n of them; so a stream, which cannot choose, has no best_of.
 void read_rows(const object_reader& body, const request_limits& limits, generation_request& out) {
   const auto best_of = body.integer("best_of", 1, limits.n_max);
   out.best_of = static_cast<std::uint32_t>(best_of.value_or(out.n));
   if (out.best_of < out.n) body.refuse("best_of", "must not be less than n");
   if (out.best_of > out.n && out.stream) body.refuse("best_of", "must equal n in a stream");
-  if (out.prompts.size() * out.best_of > limits.prompts_max)
-    body.refuse("prompt", "asks for more than " + std::to_string(limits.prompts_max) + " answers in one request");
 }
 
 void read_logprobs(const object_reader& body, sampling::sampling_params& out) {
@@ -87,24 +69,28 @@ void read_logprobs(const object_reader& body, sampling::sampling_params& out) {
 
 }  // namespace
 
-result<generation_request> parse_completion(std::string_view text, const model_preset& preset,
-                                            const request_limits& limits) {
-  return read_body(text, limits, [&](const object_reader& body) {
-    generation_request request;
-    request.shape = api::completions;
-    read_prompts(body, limits, request);
-    refuse_unsupported_fields(body);
-    read_delivery(body, limits, request);
-    read_rows(body, limits, request);
-    const sampling_defaults plain{1.0f, 1.0f, 0, 0.0f, 0.0f, preset.alpha_decay, preset.completion_max_tokens};
-    read_sampling(body, plain, limits, request.sampling);
-    const std::vector<std::string> no_turns;  // plain text has no turns to end
-    read_stops(body, no_turns, limits, request);
-    read_logprobs(body, request.sampling);
-    request.echo = body.boolean("echo").value_or(false);
-    read_session(body, request);
-    return request;
-  });
+void read_prompt(const object_reader& body, const reading& by, generation_request& out) {
+  out.chat = false;
+  if (goes_on(body, "prompt")) {
+    out.prompts.emplace_back();
+    return;
+  }
+  const auto prompt = body.value("prompt");
+  if (!prompt) return body.refuse("prompt", "is missing");
+  out.prompts = prompt_reader(body, by.limits).read(*prompt);
+
+  if (const auto suffix = body.text("suffix"); suffix && !suffix->empty()) {
+    out.suffix = std::string(*suffix);
+    if (std::any_of(out.prompts.begin(), out.prompts.end(), [](const prompt_input& p) { return p.is_tokens; }))
+      body.refuse("suffix", "needs prompts of text, not of tokens");
+  }
+}
+
+void read_text_options(const object_reader& body, const reading& by, generation_request& out) {
+  refuse_unsupported_fields(body);
+  read_rows(body, by.limits, out);
+  read_logprobs(body, out.sampling);
+  out.echo = body.boolean("echo").value_or(false);
 }
 
 }  // namespace skein::protocol

@@ -5,20 +5,22 @@
 
 namespace skein::protocol {
 
-void read_delivery(const object_reader& body, const request_limits& limits, generation_request& out) {
+void read_delivery(const object_reader& body, const reading& by, generation_request& out) {
   out.model = body.text("model").value_or("");
+  if (out.model.empty() && by.as.lenient) out.model = "rwkv7";
   out.user = body.text("user").value_or("");
+  out.queue_events = body.boolean("queue_events").value_or(false);
 
-  out.stream = body.boolean("stream").value_or(false);
+  out.stream = body.boolean("stream").value_or(by.as.streams);
   if (const auto options = body.object("stream_options"))
     out.include_usage = options->boolean("include_usage").value_or(false);
   out.temperature_named = body.value("temperature").has_value();
   out.top_p_named = body.value("top_p").has_value();
   using int64 = std::numeric_limits<std::int64_t>;
-  const auto chunk = body.integer("chunk_size", int64::min(), int64::max()).value_or(1);
-  out.chunk_size = static_cast<std::uint32_t>(std::clamp<std::int64_t>(chunk, 1, limits.max_tokens_max));
+  const auto chunk = body.integer("chunk_size", int64::min(), int64::max()).value_or(by.as.chunk_size);
+  out.chunk_size = static_cast<std::uint32_t>(std::clamp<std::int64_t>(chunk, 1, by.limits.max_tokens_max));
 
-  out.n = static_cast<std::uint32_t>(body.integer("n", 1, limits.n_max).value_or(1));
+  out.n = static_cast<std::uint32_t>(body.integer("n", 1, by.limits.n_max).value_or(1));
   out.best_of = out.n;
 
   if (const auto seed = body.value("seed")) {

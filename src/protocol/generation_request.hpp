@@ -1,6 +1,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -13,8 +14,7 @@
 
 namespace skein::protocol {
 
-/// Which answer shape a request gets. `native`: that of the older servers' own routes (native_response).
-enum class api : std::uint8_t { chat_completions, completions, native };
+class answer_writer;
 
 struct chat_message {
   std::string role;     ///< system, developer, user, assistant or tool
@@ -26,7 +26,13 @@ struct chat_message {
 /// user text; chinese begins the thinking with a Chinese word.
 enum class think_mode : std::uint8_t { off, on, short_think, long_think, english_think, chinese_think };
 
-/// A prompt of /v1/completions: text, or tokens given as such (at least one). An empty text is legal and means the
+/// The words of a rendered conversation.
+struct chat_style {
+  std::string system = "System", user = "User", assistant = "Assistant";  ///< who speaks
+  std::string no_think_opening = "Assistant: <think>\n</think";  ///< how an answer without thinking is opened
+};
+
+/// A prompt that is not a conversation: text, or tokens given as such (at least one). An empty text is legal and means the
 /// start of a text: whoever tokenises it feeds end_of_text.
 struct prompt_input {
   std::string text;
@@ -53,12 +59,13 @@ struct request_limits {
   std::uint32_t n_max = 128;                ///< also of best_of
   std::uint32_t max_tokens_max = 1u << 20;  ///< larger values are cut to this
   std::uint32_t prompt_tokens_max = 4u << 20;
-  std::uint32_t prompts_max = 128;     ///< prompts times the larger of n and best_of in one request
+  std::uint32_t prompts_max = 4096;    ///< prompts times the larger of n and best_of in one request
   std::uint32_t stops_max = 16;        ///< stop strings that the request names
   std::uint32_t stop_bytes_max = 256;  ///< of one stop string
   std::uint32_t stop_ids_max = 128;
   std::uint32_t logit_bias_max = 1024;
   std::uint32_t json_depth_max = 64;
+  std::uint32_t mixture_max = 8;               ///< states of a mixture
   std::size_t response_bytes_max = 32u << 20;  ///< of an answer that is sent whole
 };
 
@@ -83,10 +90,15 @@ struct fed_text {
 
 /// A parsed and checked generation call; all defaults are applied.
 struct generation_request {
-  api shape = api::chat_completions;
+  std::shared_ptr<const answer_writer> writer;  ///< how the answer is written
+  bool chat = true;                    ///< the prompt is the conversation, else `prompts`
+  bool lenient = false;                ///< an older client: its model is a label, its stop ids may be of another vocabulary
+  std::string_view prompt_field = "messages";  ///< what errors about prompts name
   std::string model;                   ///< as sent; empty when absent
   std::vector<chat_message> messages;  ///< chat
-  std::vector<prompt_input> prompts;   ///< completions; at least one
+  chat_style style;                    ///< chat
+  std::vector<prompt_input> prompts;
+  bool pad_zero = false;               ///< end_of_text comes before every prompt
   std::optional<std::string> suffix;   ///< completions: fill in the middle
   bool echo = false;
   think_mode think = think_mode::off;
@@ -101,34 +113,19 @@ struct generation_request {
   bool stream = false;
   bool include_usage = false;
   std::uint32_t chunk_size = 1;  ///< tokens collected before an event
+  bool queue_events = false;     ///< a stream tells while it waits how many are before it
   std::string user;
-  std::string state_name;  ///< tuned state to begin with; empty: the one that `model` names, if any
+  std::string state_name;              ///< tuned state to begin with; empty: the one that `model` names, if any
+  std::vector<float> mixture_weights;  ///< in place of those of the mixture that it begins with; empty: its own
   bool temperature_named = false, top_p_named = false;  ///< else a tuned state's own defaults may count
   bool use_prefix_cache = true;
   bool store = true;  ///< false: nothing of this request is kept
   std::optional<session_fields> session;
-  std::string answer_name;          ///< native: the `id` of a whole answer
   std::optional<fed_text> to_feed;  ///< sessions: what is new to the state, in place of messages and prompts
 };
 
 inline constexpr std::size_t session_id_bytes_max = 256;
 inline constexpr std::size_t request_key_bytes_max = 256;
-
-/// Parses a body. Errors: invalid_argument or unsupported with `field` set to the JSON field at fault
-/// ("messages[1].role"), or invalid_argument without a field for text that is not JSON; too_large above body_bytes_max.
-/// Duplicate keys are refused. Unknown fields are ignored, null equals absent.
-///
-/// Stops: `stop` adds to the turn ends of the preset (chat only), since an answer also ends where the turn does;
-/// `stop_tokens`, the native field, replaces them, so that an empty list leaves none. `ignore_eos` lifts them too.
-/// Penalties: alpha_* names follow the native rule, OpenAI's names OpenAI's; where both are given the native name wins.
-[[nodiscard]] result<generation_request> parse_chat_completion(std::string_view body, const model_preset& preset,
-                                                               const request_limits& limits);
-[[nodiscard]] result<generation_request> parse_completion(std::string_view body, const model_preset& preset,
-                                                          const request_limits& limits);
-/// Bodies of the older servers with raw prompts in `contents`, of which there must be exactly one. `branches`: the body
-/// must name session_id and dialogue_idx (or `parent`), the version to continue; else session_id may be left out.
-[[nodiscard]] result<generation_request> parse_state_request(std::string_view body, bool branches,
-                                                             const request_limits& limits);
 
 /// Takes the header fields If-Match ("3", with or without quotes; "*" is any version) and Idempotency-Key into a
 /// session's fields; empty: not sent. Errors: invalid_argument naming the header.

@@ -65,11 +65,12 @@ std::string body_of(const mapping& as, std::string_view message, std::string_vie
 
 std::string body_in(error_style style, const mapping& as, const error& e) {
   if (style == error_style::openai) return body_of(as, e.message, e.field);
+  const std::string message = (as.status == 401 ? "Unauthorized: " : "") + e.message;
   std::string body;
   json_writer out(body);
   out.begin_object();
-  if (style == error_style::detail) out.key("detail").value(e.message);
-  out.key("error").value(e.message).end_object();
+  if (style == error_style::detail) out.key("detail").value(message);
+  out.key("error").value(message).end_object();
   return body;
 }
 

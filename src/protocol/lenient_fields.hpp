@@ -2,18 +2,21 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "protocol/object_reader.hpp"
 
-/// Members as clients of the older servers send them.
+/// Fields as clients of the older servers send them: numbers and truths may be strings.
 namespace skein::protocol {
 
 /// A string that is not empty; else it is reported.
 [[nodiscard]] std::string required_text(const object_reader& body, std::string_view name);
-/// A number, or digits in a string.
 [[nodiscard]] std::optional<float> lenient_number(const object_reader& body, std::string_view name, double min,
                                                   double max);
-/// true and false, or "True" and "false" in a string; absent: false.
-[[nodiscard]] bool lenient_flag(const object_reader& body, std::string_view name);
+[[nodiscard]] std::optional<bool> lenient_flag(const object_reader& body, std::string_view name);
+
+/// Shares of a mixture: at most `count_max`, none negative, their sum above zero. Nothing for an empty list.
+[[nodiscard]] std::optional<std::vector<float>> read_weights(const object_reader& body, std::string_view name,
+                                                             std::size_t count_max);
 
 }  // namespace skein::protocol

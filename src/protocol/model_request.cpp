@@ -26,7 +26,7 @@ load_model_request read_common(const object_reader& body, std::string_view file,
   load_model_request request;
   request.file = required_text(body, file);
   request.strategy = body.text(strategy).value_or("");
-  request.force = lenient_flag(body, "force");
+  request.force = lenient_flag(body, "force").value_or(false);
   return request;
 }
 
@@ -56,8 +56,9 @@ result<load_model_request> parse_switch_model(std::string_view text, const reque
 }
 
 result<remove_model_request> parse_remove_model(std::string_view text, const request_limits& limits) {
-  return read_body(or_empty_object(text), limits,
-                   [](const object_reader& body) { return remove_model_request{lenient_flag(body, "force")}; });
+  return read_body(or_empty_object(text), limits, [](const object_reader& body) {
+    return remove_model_request{lenient_flag(body, "force").value_or(false)};
+  });
 }
 
 std::string without_escapes(std::string_view text) {

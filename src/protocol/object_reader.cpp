@@ -14,6 +14,26 @@ std::string in_words(double number) {
   return {digits, std::to_chars(digits, digits + sizeof digits, number).ptr};
 }
 
+std::optional<json_value> given(json_value object, std::string_view name) {
+  const auto found = object.member(name);
+  return found && !found->is(json_kind::null) ? found : std::nullopt;
+}
+
+/// The number that a text is, if all of it is one.
+template <typename Number>
+std::optional<Number> number_in(std::optional<std::string_view> text) {
+  Number number{};
+  if (!text || text->empty()) return std::nullopt;
+  const auto [end, code] = std::from_chars(text->data(), text->data() + text->size(), number);
+  return code == std::errc() && end == text->data() + text->size() ? std::optional(number) : std::nullopt;
+}
+
+std::optional<bool> truth_in(std::optional<std::string_view> text) {
+  if (text == "true" || text == "True") return true;
+  if (text == "false" || text == "False") return false;
+  return std::nullopt;
+}
+
 }  // namespace
 
 void first_fault::report(error_kind kind, std::string field, std::string message) {
@@ -25,28 +45,48 @@ object_reader::object_reader(json_value object, std::string path, first_fault& f
   check(object.is(json_kind::object));
 }
 
+object_reader object_reader::loosely(std::string_view more) const {
+  object_reader loose(object_, path_, fault_);
+  loose.loose_ = true;
+  const auto found = value(more);
+  if (!found || !found->is(json_kind::object)) return loose;
+  loose.more_ = found;
+  loose.more_path_ = path_of(more);
+  return loose;
+}
+
 std::optional<json_value> object_reader::value(std::string_view name) const {
-  const auto found = object_.member(name);
-  return found && !found->is(json_kind::null) ? found : std::nullopt;
+  if (const auto found = given(object_, name)) return found;
+  return more_ ? given(*more_, name) : std::nullopt;
+}
+
+std::string object_reader::path_of(std::string_view name) const {
+  const bool further = more_ && !given(object_, name) && given(*more_, name);
+  return member_path(further ? more_path_ : path_, name);
 }
 
 std::optional<bool> object_reader::boolean(std::string_view name) const {
   const auto found = value(name);
   if (!found) return std::nullopt;
-  const auto read = found->boolean();
+  auto read = found->boolean();
+  if (!read && loose_) read = truth_in(found->text());
   if (!read) refuse(name, "must be true or false");
   return read;
 }
 
 std::optional<std::int64_t> object_reader::integer(std::string_view name, std::int64_t min, std::int64_t max) const {
   const auto found = value(name);
-  return found ? read_integer(*found, path_of(name), min, max, fault_) : std::nullopt;
+  if (!found) return std::nullopt;
+  const auto in_text = loose_ ? number_in<std::int64_t>(found->text()) : std::nullopt;
+  if (in_text && *in_text >= min && *in_text <= max) return in_text;
+  return read_integer(*found, path_of(name), min, max, fault_);
 }
 
 std::optional<double> object_reader::number(std::string_view name, double min, double max) const {
   const auto found = value(name);
   if (!found) return std::nullopt;
-  const auto read = found->number();
+  auto read = found->number();
+  if (!read && loose_) read = number_in<double>(found->text());
   if (read && *read >= min && *read <= max) return read;
   refuse(name, "must be a number from " + in_words(min) + " to " + in_words(max));
   return std::nullopt;

@@ -31,6 +31,9 @@ class object_reader {
  public:
   /// `object` must be an object (checked); `path` is how errors name it, empty for the body itself.
   object_reader(json_value object, std::string path, first_fault& fault);
+  /// The same object as older clients fill it: numbers and truths may come as texts ("0.5", "True"), and what it lacks
+  /// is looked for in its member `more`, where that is an object.
+  [[nodiscard]] object_reader loosely(std::string_view more) const;
 
   [[nodiscard]] std::optional<json_value> value(std::string_view name) const;
   [[nodiscard]] std::optional<bool> boolean(std::string_view name) const;
@@ -40,7 +43,7 @@ class object_reader {
   [[nodiscard]] std::optional<json_value> array(std::string_view name) const;
   [[nodiscard]] std::optional<object_reader> object(std::string_view name) const;
 
-  [[nodiscard]] std::string path_of(std::string_view name) const { return member_path(path_, name); }
+  [[nodiscard]] std::string path_of(std::string_view name) const;
   [[nodiscard]] first_fault& fault() const { return fault_; }
 
   /// Reports that the member is wrong: "<path> <complaint>".
@@ -52,6 +55,9 @@ class object_reader {
   json_value object_;
   std::string path_;
   first_fault& fault_;
+  bool loose_ = false;
+  std::optional<json_value> more_;
+  std::string more_path_;
 };
 
 /// A whole number from `min` to `max` at `path`, or nothing, reported.

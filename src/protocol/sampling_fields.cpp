@@ -30,14 +30,19 @@ std::optional<float> read_native_top_p(const object_reader& body) {
 }
 
 /// Naming one of the three makes the others neutral: a client that sets temperature 0.7 does not expect our top_p.
-void read_filters(const object_reader& body, const sampling_defaults& defaults, sampling::sampling_params& out) {
+void read_filters(const object_reader& body, const sampling_rules& rules, sampling::sampling_params& out) {
+  if (rules.temperature_only) {  // where nothing above 0 means the best token
+    const auto temperature = read_float(body, "temperature", -float_max, 1000);
+    out.temperature = std::max(temperature.value_or(rules.temperature), 0.0f);
+    return;
+  }
   const auto temperature = read_float(body, "temperature", 0, 1000);
-  const auto top_p = defaults.native ? read_native_top_p(body) : read_float(body, "top_p", 0, 1);
+  const auto top_p = rules.stands_alone ? read_native_top_p(body) : read_float(body, "top_p", 0, 1);
   const auto top_k = read_top_k(body);
-  const bool named = !defaults.native && (temperature || top_p || top_k);
-  out.temperature = temperature.value_or(named ? 1.0f : defaults.temperature);
-  out.top_p = top_p.value_or(named ? 1.0f : defaults.top_p);
-  out.top_k = top_k.value_or(named ? 0 : defaults.top_k);
+  const bool named = !rules.stands_alone && (temperature || top_p || top_k);
+  out.temperature = temperature.value_or(named ? 1.0f : rules.temperature);
+  out.top_p = top_p.value_or(named ? 1.0f : rules.top_p);
+  out.top_k = top_k.value_or(named ? 0 : rules.top_k);
   out.min_p = read_float(body, "min_p", 0, 1).value_or(0.0f);
 }
 
@@ -48,7 +53,7 @@ std::optional<float> read_decay(const object_reader& body, std::string_view name
   return std::nullopt;
 }
 
-void read_penalties(const object_reader& body, const sampling_defaults& defaults, sampling::sampling_params& out) {
+void read_penalties(const object_reader& body, const sampling_rules& rules, sampling::sampling_params& out) {
   const auto alpha_presence = read_float(body, "alpha_presence", -100, 100);
   const auto alpha_frequency = read_float(body, "alpha_frequency", -100, 100);
   const auto presence = read_float(body, "presence_penalty", -2, 2);
@@ -58,14 +63,19 @@ void read_penalties(const object_reader& body, const sampling_defaults& defaults
   const auto decay = alpha_decay ? alpha_decay : penalty_decay;
 
   const bool native_named = alpha_presence || alpha_frequency;
-  if (!native_named && (presence || frequency)) {
+  if (rules.classic) {
+    out.filters_first = true;
+    out.lasting_penalty = alpha_presence.value_or(presence.value_or(rules.alpha_presence));
+    out.first_penalty = out.repeat_penalty = alpha_frequency.value_or(frequency.value_or(rules.alpha_frequency));
+    out.penalty_decay = decay.value_or(rules.alpha_decay);
+  } else if (!native_named && (presence || frequency)) {
     out.first_penalty = presence.value_or(0.0f) + frequency.value_or(0.0f);
     out.repeat_penalty = frequency.value_or(0.0f);
     out.penalty_decay = decay.value_or(1.0f);
   } else {
-    out.first_penalty = alpha_presence.value_or(presence.value_or(defaults.alpha_presence));
-    out.repeat_penalty = alpha_frequency.value_or(frequency.value_or(defaults.alpha_frequency));
-    out.penalty_decay = decay.value_or(defaults.alpha_decay);
+    out.first_penalty = alpha_presence.value_or(presence.value_or(rules.alpha_presence));
+    out.repeat_penalty = alpha_frequency.value_or(frequency.value_or(rules.alpha_frequency));
+    out.penalty_decay = decay.value_or(rules.alpha_decay);
   }
 }
 
@@ -95,22 +105,22 @@ void read_logit_bias(const object_reader& body, const request_limits& limits, sa
   }
 }
 
-void read_max_tokens(const object_reader& body, const sampling_defaults& defaults, const request_limits& limits,
+void read_max_tokens(const object_reader& body, const sampling_rules& rules, const request_limits& limits,
                      sampling::sampling_params& out) {
   const auto new_name = body.integer("max_completion_tokens", 0, int64_max);
   const auto old_name = body.integer("max_tokens", 0, int64_max);
-  const auto wanted = new_name.value_or(old_name.value_or(defaults.max_tokens));
+  const auto wanted = new_name.value_or(old_name.value_or(rules.max_tokens));
   out.max_tokens = static_cast<std::uint32_t>(std::min<std::int64_t>(wanted, limits.max_tokens_max));
 }
 
 }  // namespace
 
-void read_sampling(const object_reader& body, const sampling_defaults& defaults, const request_limits& limits,
+void read_sampling(const object_reader& body, const sampling_rules& rules, const request_limits& limits,
                    sampling::sampling_params& out) {
-  read_filters(body, defaults, out);
-  read_penalties(body, defaults, out);
+  read_filters(body, rules, out);
+  if (!rules.temperature_only) read_penalties(body, rules, out);
   read_logit_bias(body, limits, out);
-  read_max_tokens(body, defaults, limits, out);
+  read_max_tokens(body, rules, limits, out);
 }
 
 }  // namespace skein::protocol

@@ -2,6 +2,7 @@
 #include <limits>
 #include <string>
 
+#include "protocol/lenient_fields.hpp"
 #include "protocol/shared_fields.hpp"
 
 namespace skein::protocol {
@@ -42,12 +43,15 @@ bool goes_on(const object_reader& body, std::string_view text_field) {
   return true;
 }
 
-void read_session(const object_reader& body, generation_request& out) {
+void read_beginning(const object_reader& body, const request_limits& limits, generation_request& out) {
   out.state_name = body.text("state_name").value_or("");
+  out.mixture_weights = read_weights(body, "mrss_gatingweight", limits.mixture_max).value_or(std::vector<float>());
   out.store = body.boolean("store").value_or(true);
   const bool use = body.boolean("use_prefix_cache").value_or(true);
   out.use_prefix_cache = body.boolean("cache_prompt").value_or(true) && use;
+}
 
+void read_session(const object_reader& body, generation_request& out) {
   const auto id = body.text("session_id");
   if (!id || id->empty()) return;  // old clients send "" for none
   if (id->size() > session_id_bytes_max)

@@ -17,6 +17,33 @@ std::optional<std::uint32_t> read_version(const object_reader& body, std::int64_
   return version ? std::optional(static_cast<std::uint32_t>(*version)) : std::nullopt;
 }
 
+/// What all bodies about tuned states have.
+load_state_request read_view(const object_reader& body) {
+  load_state_request view;
+  view.name = required_text(body, "state_viewname");
+  view.temperature = lenient_number(body, "default_temperature", 0, 1000);
+  view.top_p = lenient_number(body, "default_top_p", 0, 1);
+  return view;
+}
+
+std::vector<std::string> read_files(const object_reader& body, std::size_t files_max) {
+  std::vector<std::string> files;
+  const auto list = body.array("state_filenames");
+  if (!list || list->is_empty_array()) {
+    body.refuse("state_filenames", "must be a list of names that is not empty");
+    return files;
+  }
+  for (const auto element : list->elements()) {
+    const auto name = element.text();
+    if (!name || name->empty()) body.refuse(element_path("state_filenames", files.size()), "must be a file's name");
+    files.emplace_back(name.value_or(""));
+    if (files.size() <= files_max) continue;
+    body.refuse("state_filenames", "must have at most " + std::to_string(files_max) + " names");
+    break;
+  }
+  return files;
+}
+
 }  // namespace
 
 result<void> check_session_id(std::string_view id, const std::string& field) {
@@ -61,11 +88,30 @@ result<void> parse_nothing(std::string_view text, const request_limits& limits) 
 
 result<load_state_request> parse_load_state(std::string_view text, const request_limits& limits) {
   return read_body(or_empty_object(text), limits, [](const object_reader& body) {
-    load_state_request request;
-    request.file = required_text(body, "state_filename");
-    request.name = required_text(body, "state_viewname");
-    request.temperature = lenient_number(body, "default_temperature", 0, 1000);
-    request.top_p = lenient_number(body, "default_top_p", 0, 1);
+    load_state_request request = read_view(body);
+    request.files.push_back(required_text(body, "state_filename"));
+    return request;
+  });
+}
+
+result<load_state_request> parse_load_mixture(std::string_view text, const request_limits& limits) {
+  return read_body(or_empty_object(text), limits, [&](const object_reader& body) {
+    load_state_request request = read_view(body);
+    request.mixture = true;
+    request.with_original = lenient_flag(body, "contain_originalstate").value_or(false);
+    request.files = read_files(body, limits.mixture_max - (request.with_original ? 1 : 0));
+    const std::size_t states = request.files.size() + (request.with_original ? 1 : 0);
+    request.weights = read_weights(body, "state_gatingweight", states).value_or(std::vector(states, 1.0f));
+    return request;
+  });
+}
+
+result<load_state_request> parse_set_weights(std::string_view text, const request_limits& limits) {
+  return read_body(or_empty_object(text), limits, [&](const object_reader& body) {
+    load_state_request request = read_view(body);
+    const auto weights = read_weights(body, "state_gatingweight", limits.mixture_max);
+    if (!weights) body.refuse("state_gatingweight", "must be a list of numbers that is not empty");
+    request.weights = weights.value_or(std::vector<float>());
     return request;
   });
 }

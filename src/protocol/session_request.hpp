@@ -3,6 +3,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/result.hpp"
 #include "protocol/generation_request.hpp"
@@ -30,12 +31,21 @@ struct state_delete_request {
 /// An empty body, or an object.
 [[nodiscard]] result<void> parse_nothing(std::string_view body, const request_limits& limits);
 
-/// {"state_filename", "state_viewname", "default_temperature"?, "default_top_p"?}: numbers may come as strings.
+/// Numbers may come as strings.
 struct load_state_request {
-  std::string file, name;
+  std::string name;
+  std::vector<std::string> files;
   std::optional<float> temperature, top_p;
+  bool mixture = false;
+  bool with_original = false;  ///< the zero state is in the mixture too, at its end
+  std::vector<float> weights;  ///< of the mixture's states; those beyond them weigh nothing
 };
+/// {"state_filename", "state_viewname", "default_temperature"?, "default_top_p"?}
 [[nodiscard]] result<load_state_request> parse_load_state(std::string_view body, const request_limits& limits);
+/// {"state_filenames": [], "state_viewname", "contain_originalstate"?, "state_gatingweight"?: [], defaults as above}
+[[nodiscard]] result<load_state_request> parse_load_mixture(std::string_view body, const request_limits& limits);
+/// {"state_viewname", "state_gatingweight": [], defaults as above}
+[[nodiscard]] result<load_state_request> parse_set_weights(std::string_view body, const request_limits& limits);
 
 /// The state in {"state_viewname"?: name}; empty: all.
 [[nodiscard]] result<std::string> parse_remove_state(std::string_view body, const request_limits& limits);

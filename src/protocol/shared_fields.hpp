@@ -1,21 +1,12 @@
 #pragma once
-#include "protocol/generation_request.hpp"
+#include "protocol/dialect.hpp"
 #include "protocol/object_reader.hpp"
 
 /// The fields that chat and text completions share. Each function reports what is wrong to the body's fault.
 namespace skein::protocol {
 
-/// What holds where a request names nothing.
-struct sampling_defaults {
-  float temperature, top_p;
-  std::int32_t top_k;
-  float alpha_presence, alpha_frequency, alpha_decay;
-  std::uint32_t max_tokens;
-  bool native = false;  ///< the older servers' rules: each default stands alone, and top_p beyond 0 .. 1 means 1
-};
-
 /// temperature, top_p, top_k, min_p, penalties of both name families, logit_bias, max_tokens and its other name.
-void read_sampling(const object_reader& body, const sampling_defaults& defaults, const request_limits& limits,
+void read_sampling(const object_reader& body, const sampling_rules& rules, const request_limits& limits,
                    sampling::sampling_params& out);
 
 /// stop, stop_tokens, stop_token_ids, ignore_eos. `turn_ends` are the preset's stop strings.
@@ -23,15 +14,17 @@ void read_stops(const object_reader& body, const std::vector<std::string>& turn_
                 generation_request& out);
 
 /// model, user, stream, stream_options, chunk_size, n, seed.
-void read_delivery(const object_reader& body, const request_limits& limits, generation_request& out);
+void read_delivery(const object_reader& body, const reading& by, generation_request& out);
 
 /// Whether the request goes on with its session's broken answer (`continue`); it then brings no `text_field`
 /// (reported).
 [[nodiscard]] bool goes_on(const object_reader& body, std::string_view text_field);
 
-/// session_id, from_version, expected_version, continue, durability, store, store_on_disconnect, use_prefix_cache,
-/// cache_prompt, state_name. Refuses what a session cannot have: several rows or prompts, prompts of tokens, echo with
-/// logprobs, a suffix. After the fields above.
+/// state_name, mrss_gatingweight, store, use_prefix_cache, cache_prompt.
+void read_beginning(const object_reader& body, const request_limits& limits, generation_request& out);
+
+/// session_id, from_version, expected_version, continue, durability, store_on_disconnect. Refuses what a session cannot
+/// have: several rows or prompts, prompts of tokens, echo with logprobs, a suffix. After the fields above.
 void read_session(const object_reader& body, generation_request& out);
 
 /// Refuses what would change the answer's meaning and is not done here: tools, structured output, audio and the like.

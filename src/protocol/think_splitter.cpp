@@ -14,11 +14,10 @@ char lead_of(answer_form form) {
 
 }  // namespace
 
-answer_form form_of(const generation_request& request, const model_preset& preset) {
-  if (request.shape != api::chat_completions || request.reasoning_raw || continues_answer(request.messages))
-    return answer_form::raw;
+answer_form form_of(const generation_request& request) {
+  if (!request.chat || request.reasoning_raw || continues_answer(request.messages)) return answer_form::raw;
   if (request.think != think_mode::off) return answer_form::thinking;
-  return preset.no_think_opening.ends_with("</think") ? answer_form::closing : answer_form::direct;
+  return request.style.no_think_opening.ends_with("</think") ? answer_form::closing : answer_form::direct;
 }
 
 answer_form form_after(std::string_view prompt) {

@@ -17,7 +17,7 @@ enum class answer_form : std::uint8_t {
 };
 
 /// How render_chat ended this request's prompt; raw where the client wants nothing taken away.
-[[nodiscard]] answer_form form_of(const generation_request& request, const model_preset& preset);
+[[nodiscard]] answer_form form_of(const generation_request& request);
 
 /// The same for a rendered prompt of which only the text is known.
 [[nodiscard]] answer_form form_after(std::string_view prompt);

@@ -4,6 +4,8 @@
 #include <utility>
 
 #include "base/utf8.hpp"
+#include "protocol/chat_template.hpp"
+#include "protocol/dialect.hpp"
 #include "protocol/json_writer.hpp"
 #include "protocol/object_reader.hpp"
 
@@ -55,6 +57,49 @@ error answer_too_long(std::string field, std::string_view limit, std::size_t byt
 
 error response_too_long(std::string field, const request_limits& limits) {
   return answer_too_long(std::move(field), "limits.response_bytes_max", limits.response_bytes_max);
+}
+
+result<count_request> parse_count(std::string_view text, const model_preset& preset, const request_limits& limits) {
+  bool chat = false;
+  auto request = read_body(text, limits, [&](const object_reader& body) {
+    count_request made;
+    made.return_tokens = body.boolean("return_tokens").value_or(false);
+    if (body.value("text")) {
+      made.text = body.text("text").value_or("");
+    } else if (body.value("messages")) {
+      chat = true;
+    } else if (const auto contents = body.array("contents")) {
+      for (const auto element : contents->elements()) {
+        const auto part = element.text();
+        if (!part) body.refuse("contents", "must be a list of strings");
+        made.text += part.value_or("");
+      }
+    } else {
+      body.fault().report(error_kind::invalid_argument, "text", "Missing text or messages");
+    }
+    return made;
+  });
+  if (!request || !chat) return request;
+  const auto conversation = read_request(text, dialects::chat, preset, limits).request;
+  if (!conversation) return conversation.error();
+  request->text = render_chat(conversation->messages, conversation->think, conversation->style);
+  return request;
+}
+
+result<std::string> count_answer(std::span<const token_id> tokens, bool with_ids, const request_limits& limits) {
+  std::string json;
+  json_writer out(json);
+  out.begin_object().key("tokens").value(tokens.size());
+  if (with_ids) {
+    out.key("token_ids").begin_array();
+    for (const auto token : tokens) {
+      out.value(token);
+      if (json.size() + 2 > limits.response_bytes_max) return response_too_long("return_tokens", limits);
+    }
+    out.end_array();
+  }
+  out.end_object();
+  return json;
 }
 
 result<std::string> tokenize_answer(std::span<const token_id> tokens, const request_limits& limits) {

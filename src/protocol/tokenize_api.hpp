@@ -30,6 +30,19 @@ struct tokenize_request {
                                                   const std::function<std::string_view(token_id)>& bytes_of,
                                                   const request_limits& limits);
 
+/// The text of {"text": text}, {"messages": [...]} as the template renders them, or {"contents": [texts]} put together;
+/// the first of these that is there counts.
+struct count_request {
+  std::string text;
+  bool return_tokens = false;
+};
+/// Errors as read_request.
+[[nodiscard]] result<count_request> parse_count(std::string_view body, const model_preset& preset,
+                                                const request_limits& limits);
+/// {"tokens":2}, and "token_ids":[1,2] where they are wanted.
+[[nodiscard]] result<std::string> count_answer(std::span<const token_id> tokens, bool with_ids,
+                                               const request_limits& limits);
+
 /// The ids of {"tokens":[1,2]}. Errors as parse_completion; ids are not compared with a vocabulary.
 [[nodiscard]] result<std::vector<token_id>> parse_detokenize(std::string_view body, const request_limits& limits);
 

@@ -46,7 +46,7 @@ void sampler::penalise(std::span<float> logits) const {
     logit = finite_logit(finite_logit(logit) + value);
   };
   for (const auto& [token, bias] : params_.logit_bias) add(token, bias);
-  for (const auto& [token, penalty] : penalties_.drawn()) add(token, -penalty);
+  for (const auto& [token, penalty] : penalties_.drawn()) add(token, -(penalty + params_.lasting_penalty));
 }
 
 sampler::drawn sampler::draw_loaded(std::span<const float> raw, std::span<const std::uint32_t> allowed) {
@@ -60,7 +60,6 @@ sampler::drawn sampler::draw_loaded(std::span<const float> raw, std::span<const 
 token_id sampler::choose(std::span<const std::uint32_t> allowed) {
   row_.scan(allowed);
   if (is_greedy(params_)) return row_.argmax();
-  row_.exponentiate(params_.temperature);
   const kept_tokens kept = select(row_, params_, candidates_);
   return pick(row_, kept, uniform(params_.seed, params_.row, generated_));
 }

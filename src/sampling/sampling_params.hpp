@@ -15,7 +15,7 @@ struct logit_bias_entry {
 };
 
 /// How one row draws its tokens, after defaults, presets and dialects were applied (protocol does that). One step:
-///   z[i] = (logit[i] + bias[i] - P[i]) / temperature;  p = softmax(z)
+///   z[i] = (logit[i] + bias[i] - P[i] - lasting_penalty * drawn_before[i]) / temperature;  p = softmax(z)
 ///   min_p, then joint top_k and top_p choose the kept tokens; one is drawn
 ///   P *= penalty_decay; P[drawn] += first_penalty if it was never drawn before, else repeat_penalty
 /// P and "drawn before" start empty with each request and know generated tokens only.
@@ -28,7 +28,11 @@ struct sampling_params {
   float min_p = 0.0f;        ///< removes p < min_p * p_max, before top_k and top_p; top_p stays a share of all
   float first_penalty = 0.0f;
   float repeat_penalty = 0.0f;
+  float lasting_penalty = 0.0f;  ///< subtracted beside P from every token that was drawn before; never decays
   float penalty_decay = 1.0f;  ///< (0, 1]
+  /// The classic order: min_p, top_k and top_p choose by softmax at temperature 1, all that they reach are kept whole
+  /// (ties, and the token that passes top_p), and the temperature changes the weights of these.
+  bool filters_first = false;
   std::vector<logit_bias_entry> logit_bias;
   std::vector<token_id> stop_ids;   ///< sampled one of these: the row stops; the token has no text
   std::uint32_t max_tokens = 4096;  ///< the row stops after that many generated tokens

@@ -119,11 +119,11 @@ token_id pick_inside(const logit_row& row, const kept_tokens& kept, std::size_t 
   return found;
 }
 
-}  // namespace
-
-kept_tokens select(const logit_row& row, const sampling_params& params, std::vector<candidate>& scratch) {
+// The threshold by the weights that the row has, which are those of `temperature`.
+kept_tokens filter(const logit_row& row, const sampling_params& params, float temperature,
+                   std::vector<candidate>& scratch) {
   // The lowest logit whose p is at least `share` of the largest p.
-  const auto logit_at = [&](double share) { return round_up(row.max() + params.temperature * std::log(share)); };
+  const auto logit_at = [&](double share) { return round_up(row.max() + temperature * std::log(share)); };
   const bool limits_count = params.top_k > 0 && static_cast<std::uint32_t>(params.top_k) < row.vocab();
   const bool limits_weight = params.top_p > 0 && params.top_p < 1;
 
@@ -140,6 +140,20 @@ kept_tokens select(const logit_row& row, const sampling_params& params, std::vec
   gather(row, floor, scratch);
   return narrow(scratch, {limits_count ? params.top_k : unlimited,
                           limits_weight ? double{params.top_p} * row.total() : unlimited});
+}
+
+}  // namespace
+
+kept_tokens select(logit_row& row, const sampling_params& params, std::vector<candidate>& scratch) {
+  if (!params.filters_first) {
+    row.exponentiate(params.temperature);
+    return filter(row, params, params.temperature, scratch);
+  }
+  row.exponentiate(1);
+  kept_tokens kept = filter(row, params, 1, scratch);
+  kept.tie_scale = 1;
+  row.exponentiate(params.temperature);
+  return kept;
 }
 
 token_id pick(const logit_row& row, const kept_tokens& kept, double position) {

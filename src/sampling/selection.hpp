@@ -25,9 +25,9 @@ struct candidate {
   float weight;
 };
 
-/// The threshold for one row, exact for any distribution. `row` is exponentiated with the temperature of `params`.
+/// The threshold for one row that is scanned, exact for any distribution; leaves the row with the weights to pick by.
 /// Both limits are measured on the full softmax; min_p goes first. `scratch`: capacity of at least the vocabulary.
-[[nodiscard]] kept_tokens select(const logit_row& row, const sampling_params& params, std::vector<candidate>& scratch);
+[[nodiscard]] kept_tokens select(logit_row& row, const sampling_params& params, std::vector<candidate>& scratch);
 
 /// The token at `position` (0 .. 1) of the kept weights laid end to end in the order of ids.
 [[nodiscard]] token_id pick(const logit_row& row, const kept_tokens& kept, double position);

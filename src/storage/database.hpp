@@ -2,6 +2,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <stop_token>
 #include <string>
 
 #include "base/result.hpp"
@@ -38,14 +39,17 @@ class database {
 
   /// Survives the process; false where it lives in memory.
   [[nodiscard]] bool on_disk() const;
+  /// Empty where it lives in memory.
+  [[nodiscard]] const std::filesystem::path& directory() const;
   /// Whether writes fail at present. Reads go on. Somebody has to call `probe` every second or so until it is over.
   [[nodiscard]] bool failing() const;
   /// Tries whether the disk takes writes again, and if so does what it takes to go on, to the point of opening the
   /// database anew; states that were not flushed are lost then. True: writes work. May wait for the disk.
   [[nodiscard]] bool probe();
   [[nodiscard]] result<void> flush();
-  /// Drops what was deleted or replaced from the files, in blob files too. Takes as long as writing everything anew.
-  [[nodiscard]] result<void> compact();
+  /// Drops what was deleted or replaced from the files, in blob files too. Takes as long as writing everything anew;
+  /// cancelled soon after `stop` is asked for.
+  [[nodiscard]] result<void> compact(const std::stop_token& stop = {});
   /// A copy that opens as a database, in a directory that does not exist yet; files are shared where the file system
   /// can (links). Errors: conflict (it exists), io, no_space.
   [[nodiscard]] result<void> backup(const std::filesystem::path& into);

@@ -1,6 +1,7 @@
 // What is done to a database now and then, as a whole.
 #include <rocksdb/utilities/checkpoint.h>
 
+#include <atomic>
 #include <memory>
 
 #include "storage/database_impl.hpp"
@@ -8,7 +9,7 @@
 
 namespace skein::storage {
 
-result<void> database::compact() {
+result<void> database::compact(const std::stop_token& stop) {
   auto& db = internals();
   // Flushed first, so that no file of the log holds what was deleted.
   if (const auto flushed = db.flush({}); !flushed) return flushed.error();
@@ -18,8 +19,12 @@ result<void> database::compact() {
   wish.bottommost_level_compaction = rocksdb::BottommostLevelCompaction::kForceOptimized;
   wish.blob_garbage_collection_policy = rocksdb::BlobGarbageCollectionPolicy::kForce;
   wish.blob_garbage_collection_age_cutoff = 1.0;
+  std::atomic<bool> cancelled{false};
+  const std::stop_callback cancel(stop, [&] { cancelled = true; });
+  wish.canceled = &cancelled;
   for (auto* const handle : db.handles) {
     const auto status = db.db->CompactRange(wish, handle, nullptr, nullptr);
+    if (cancelled) return error{error_kind::cancelled, "compacting was cut short: the server ends", {}};
     if (const auto done = db.noted(status, "compacting " + db.directory); !done) return done.error();
   }
   return {};

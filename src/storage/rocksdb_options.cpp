@@ -5,6 +5,7 @@
 #include <rocksdb/filter_policy.h>
 #include <rocksdb/listener.h>
 #include <rocksdb/table.h>
+#include <rocksdb/utilities/table_properties_collectors.h>
 
 #include <algorithm>
 #include <array>
@@ -68,8 +69,10 @@ rocksdb::ColumnFamilyOptions blobs(const std::shared_ptr<rocksdb::Cache>& cache,
   // A file of each flush has a handful of keys: many of them are no burden.
   options.level0_slowdown_writes_trigger = 200;
   options.level0_stop_writes_trigger = 400;
-  // Garbage is collected on purpose (database::compact): in the course of compactions it would write live blobs again
-  // and again.
+  // A file of keys a quarter of which are deletions is compacted at once: blob files that nobody names any more then
+  // go. Live blobs are moved out of half-empty files on purpose alone (database::compact): in the course of compactions
+  // they would be written again and again, and there are few states in a file.
+  options.table_properties_collector_factories.push_back(rocksdb::NewCompactOnDeletionCollectorFactory(0, 0, 0.25));
   options.enable_blob_garbage_collection = false;
   return options;
 }

@@ -138,6 +138,24 @@ result<std::vector<session_record>> session_store::list(const tenant_id& tenant,
   return page;
 }
 
+result<std::vector<tenant_id>> session_store::tenants() {
+  std::vector<tenant_id> all;
+  for (std::string first;;) {
+    std::string key;
+    const auto looked =
+        db_->internals().scan(family::sessions, first, {}, [&](std::string_view found, std::string_view) {
+          key = found;
+          return false;
+        });
+    if (!looked) return looked.error();
+    auto tenant = keys::tenant_of(key);
+    if (!tenant) return all;  // behind the last
+    first = keys::after_all(keys::of_tenant(*tenant));
+    all.push_back(std::move(*tenant));
+    if (first.empty()) return all;
+  }
+}
+
 result<session_uid> session_store::new_uid() {
   if (next_uid_ < reserved_uids_end_) return next_uid_++;
   auto& db = db_->internals();

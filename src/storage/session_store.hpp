@@ -31,6 +31,9 @@ class session_store {
   [[nodiscard]] result<std::vector<session_record>> list(const tenant_id& tenant, std::string_view after,
                                                          std::uint32_t count);
 
+  /// Everybody who has a session here. Reads one key of each.
+  [[nodiscard]] result<std::vector<tenant_id>> tenants();
+
   /// A number for a new session, never given out before, also by earlier processes.
   [[nodiscard]] result<session_uid> new_uid();
   /// Writes the session and, if given, versions of it, and forgets its running turn: all or nothing.

@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "storage/records.hpp"
@@ -17,6 +18,15 @@ inline void append(std::string& key, std::unsigned_integral auto n) {
   std::string key;
   append(key, static_cast<std::uint32_t>(tenant.size()));
   return key += tenant;
+}
+/// Whose session this key is; nothing for what is none.
+[[nodiscard]] inline std::optional<tenant_id> tenant_of(const std::string& session) {
+  constexpr std::size_t prefix = sizeof(std::uint32_t);
+  std::size_t size = 0;
+  for (std::size_t i = 0; i < prefix && i < session.size(); ++i)
+    size = size << 8 | static_cast<std::uint8_t>(session[i]);
+  if (session.size() < prefix || session.size() - prefix < size) return std::nullopt;
+  return session.substr(prefix, size);
 }
 [[nodiscard]] inline std::string of_session(const session_key& session) {
   return of_tenant(session.tenant) += session.id;

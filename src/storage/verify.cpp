@@ -25,15 +25,16 @@ std::string numbered(const char* what, std::uint64_t number, session_uid owner) 
 
 class verifier {
  public:
-  explicit verifier(database& db) : db_(db) {}
+  verifier(database& db, const std::stop_token& stop) : db_(db), stop_(stop) {}
 
-  verification run() {
+  result<verification> run() {
     read_all("sessions", &verifier::sessions);
     read_all("versions", &verifier::versions);
     read_all("running turns", &verifier::running);
     read_all("index of states", &verifier::index);
     states();
     read_all("quarantine", &verifier::quarantine);
+    if (stop_.stop_requested()) return error{error_kind::cancelled, "verifying was cut short: the server ends", {}};
     return std::move(report_);
   }
 
@@ -86,7 +87,7 @@ class verifier {
           if (version && keys::of_version(owner, version->id) == key) {
             ++report_.versions;
             all.push_back(std::move(*version));
-            return true;
+            return !stop_.stop_requested();
           }
           whole = false;
           found(numbered("version ", number_at(key, 8, 4), owner),
@@ -133,6 +134,7 @@ class verifier {
 
   void states() {
     for (const auto& entry : entries_) {
+      if (stop_.stop_requested()) return;
       const auto state = checked_raw_state(db_.internals(), entry);
       if (!state)
         found(name_of(entry.key), state.error().message);
@@ -147,6 +149,7 @@ class verifier {
   }
 
   database& db_;
+  const std::stop_token stop_;
   verification report_;
   std::map<session_uid, session_record> sessions_;
   std::map<session_uid, bool> checked_;
@@ -155,6 +158,6 @@ class verifier {
 
 }  // namespace
 
-verification verify(database& db) { return verifier(db).run(); }
+result<verification> verify(database& db, const std::stop_token& stop) { return verifier(db, stop).run(); }
 
 }  // namespace skein::storage

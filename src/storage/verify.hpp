@@ -1,8 +1,10 @@
 #pragma once
 #include <cstdint>
+#include <stop_token>
 #include <string>
 #include <vector>
 
+#include "base/result.hpp"
 #include "storage/database.hpp"
 
 namespace skein::storage {
@@ -21,7 +23,8 @@ struct verification {
   static constexpr std::size_t findings_max = 1000;
 };
 
-/// Reads every record, checks it by itself and against those that it belongs to. Changes nothing.
-[[nodiscard]] verification verify(database& db);
+/// Reads every record, checks it by itself and against those that it belongs to. Changes nothing; nobody may write
+/// meanwhile. Errors: cancelled, soon after `stop` is asked for.
+[[nodiscard]] result<verification> verify(database& db, const std::stop_token& stop = {});
 
 }  // namespace skein::storage

@@ -412,7 +412,7 @@ BOOST_AUTO_TEST_CASE(tuned_states_are_loaded_listed_and_removed) {
   std::ofstream(folder.path() / "bad.pth") << "x";
   load("bad.pth");
   BOOST_TEST(out->status == 400u);
-  BOOST_TEST(out->has(R"x({"detail":"has shape (1), expected (2)","error":)x"));
+  BOOST_TEST(out->has(R"x({"detail":"state_filename 'bad.pth': has shape (1), expected (2)","error":)x"));
   for (const char* outside : {"../poet.pth", "/etc/passwd", "a/../../x"}) {
     load(outside);
     BOOST_TEST_CONTEXT(outside) BOOST_TEST(out->status == 403u);

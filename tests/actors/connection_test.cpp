@@ -410,6 +410,18 @@ BOOST_AUTO_TEST_CASE(a_quiet_stream_is_not_slow) {
   BOOST_TEST(client.read_event()->data == "still here");
 }
 
+BOOST_AUTO_TEST_CASE(a_burst_is_no_fault_of_the_reader) {
+  connection_limits limits;
+  limits.outbound_bytes_max = 16 * 1024;
+  toy_server server(limits);
+  http_client client(server.port());
+  const std::size_t burst = 1024 * limits.outbound_bytes_max;  // more than the system buffers
+  client.request("GET", "/burst?" + std::to_string(burst));
+  BOOST_TEST(client.read_head()->status == 200u);
+  BOOST_TEST(client.read_body()->size() == burst);
+  BOOST_TEST(server.seen().gone().empty());
+}
+
 BOOST_AUTO_TEST_CASE(a_service_that_ignores_the_queue_is_cut) {
   connection_limits limits;
   limits.outbound_bytes_max = 16 * 1024;

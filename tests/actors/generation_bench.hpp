@@ -35,9 +35,9 @@ struct generation_bench {
   }
 
   /// Sends a body; the call then waits for the device, or has answered.
-  void send(const std::string& body, protocol::api shape = protocol::api::chat_completions, bool authenticated = true) {
+  void send(const std::string& body, const protocol::dialect& as = protocol::dialects::chat, bool authenticated = true) {
     call_origin origin;
-    origin.shape = shape;
+    origin.dialect = &as;
     origin.authenticated = authenticated;
     send(body, std::move(origin));
   }

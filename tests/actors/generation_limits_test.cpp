@@ -21,7 +21,7 @@ using bench = test::generation_bench;
 
 BOOST_AUTO_TEST_CASE(long_bodies_and_texts_go_through_the_worker_pool) {
   bench b;
-  b.send(R"({"prompt":")" + std::string(2 << 20, 'x') + R"("})", protocol::api::completions);
+  b.send(R"({"prompt":")" + std::string(2 << 20, 'x') + R"("})", protocol::dialects::completions);
   BOOST_TEST(b.submitted.empty());
   b.pool.run_one();  // parse
   b.pool.run_one();  // tokenise
@@ -32,20 +32,20 @@ BOOST_AUTO_TEST_CASE(long_bodies_and_texts_go_through_the_worker_pool) {
 
 BOOST_AUTO_TEST_CASE(work_that_comes_back_after_the_client_left_finds_nobody) {
   bench b;
-  b.send(R"({"prompt":")" + std::string(2 << 20, 'x') + R"("})", protocol::api::completions);
+  b.send(R"({"prompt":")" + std::string(2 << 20, 'x') + R"("})", protocol::dialects::completions);
   b.call.reset();
   b.pool.long_work[0]();
   b.pool.posted[0]();
   BOOST_TEST(b.submitted.empty());
   b.pool.full = true;
-  b.send(R"({"prompt":")" + std::string(2 << 20, 'x') + R"("})", protocol::api::completions);
+  b.send(R"({"prompt":")" + std::string(2 << 20, 'x') + R"("})", protocol::dialects::completions);
   BOOST_TEST(b.out->status == 429u);
 }
 
 BOOST_AUTO_TEST_CASE(no_long_work_is_begun_for_a_client_that_left) {
   for (const bool parsed : {false, true}) {
     bench b;
-    b.send(R"({"prompt":")" + std::string(2 << 20, 'x') + R"("})", protocol::api::completions);
+    b.send(R"({"prompt":")" + std::string(2 << 20, 'x') + R"("})", protocol::dialects::completions);
     if (parsed) b.pool.run_one();
     b.call->gone("client closed", connection::client_gone);
     BOOST_REQUIRE_EQUAL(b.pool.long_work.size(), 1u);
@@ -75,7 +75,7 @@ BOOST_AUTO_TEST_CASE(long_work_is_begun_only_while_its_call_lasts) {
 BOOST_AUTO_TEST_CASE(tokenising_ends_between_prompts_when_the_client_leaves) {
   bench b;
   protocol::generation_request request;
-  request.shape = protocol::api::completions;
+  request.chat = false;
   request.prompts = {{"a", {}, false}};
   std::stop_source gone;
   BOOST_TEST(prepare(request, b.model->served, b.context->settings, gone.get_token()).has_value());
@@ -88,7 +88,7 @@ BOOST_AUTO_TEST_CASE(tokenising_ends_between_prompts_when_the_client_leaves) {
 BOOST_AUTO_TEST_CASE(an_outcome_that_cannot_be_posted_at_once_still_comes_back) {
   bench b;
   b.failing_posts = 3;
-  b.send(R"({"prompt":")" + std::string(100'000, 'x') + R"("})", protocol::api::completions);
+  b.send(R"({"prompt":")" + std::string(100'000, 'x') + R"("})", protocol::dialects::completions);
   b.pool.run_one();
   b.read_mailbox();
   BOOST_TEST(b.failing_posts == 0);
@@ -98,7 +98,7 @@ BOOST_AUTO_TEST_CASE(an_outcome_that_cannot_be_posted_at_once_still_comes_back) 
 BOOST_AUTO_TEST_CASE(work_that_throws_on_the_worker_pool_is_a_500) {
   bench b;
   const std::string body = R"({"prompt":")" + std::string(2 << 20, 'x') + R"("})";
-  b.send(body, protocol::api::completions);
+  b.send(body, protocol::dialects::completions);
   b.pool.run_one();
   {
     const test::failing_new no_memory(2 << 20);
@@ -107,7 +107,7 @@ BOOST_AUTO_TEST_CASE(work_that_throws_on_the_worker_pool_is_a_500) {
   BOOST_TEST(b.out->status == 500u);
   BOOST_TEST(b.has(R"({"error":{"message":"the server failed while it worked on this request","type":"server_error")"));
   BOOST_TEST(b.submitted.empty());
-  b.send(body, protocol::api::completions);
+  b.send(body, protocol::dialects::completions);
   b.pool.run_one();
   b.pool.run_one();
   b.read_mailbox();
@@ -118,11 +118,11 @@ BOOST_AUTO_TEST_CASE(what_requests_hold_has_a_ceiling_in_bytes) {
   bench b;
   b.context->settings.held_bytes_max = 2000;
   const std::string body = R"({"prompt":")" + std::string(400, 'x') + R"("})";  // 1,600 bytes as tokens
-  b.send(body, protocol::api::completions);
+  b.send(body, protocol::dialects::completions);
   BOOST_REQUIRE_EQUAL(b.submitted.size(), 1u);
   BOOST_TEST(b.context->memory->held() > 1600u);
   const auto waiting = std::move(b.call);
-  b.send(body, protocol::api::completions);
+  b.send(body, protocol::dialects::completions);
   BOOST_TEST(b.out->status == 429u);
   BOOST_TEST(!b.out->header("Retry-After").empty());
   BOOST_TEST(b.has(R"("code":"rate_limit_exceeded")"));
@@ -131,14 +131,14 @@ BOOST_AUTO_TEST_CASE(what_requests_hold_has_a_ceiling_in_bytes) {
   BOOST_TEST(b.context->memory->held() > 1600u);  // the device has not dropped it yet
   b.submitted.clear();
   BOOST_TEST(b.context->memory->held() == 0u);
-  b.send(body, protocol::api::completions);
+  b.send(body, protocol::dialects::completions);
   BOOST_TEST(b.submitted.size() == 1u);
   b.call.reset();
   b.submitted.clear();
-  b.send(R"({"prompt":")" + std::string(2000, 'x') + R"("})", protocol::api::completions);
+  b.send(R"({"prompt":")" + std::string(2000, 'x') + R"("})", protocol::dialects::completions);
   BOOST_TEST(b.out->status == 413u);  // it would never fit
   BOOST_TEST(b.has("queue.bytes_max"));
-  b.send(R"({"prompt":")" + std::string(600, 'x') + R"("})", protocol::api::completions);
+  b.send(R"({"prompt":")" + std::string(600, 'x') + R"("})", protocol::dialects::completions);
   BOOST_TEST(b.out->status == 413u);  // nor this, as tokens
   BOOST_TEST(b.context->memory->held() == 0u);
 }
@@ -151,17 +151,17 @@ BOOST_AUTO_TEST_CASE(a_suffix_counts_with_each_prompt) {
     return R"({"prompt":[)" + list + R"(],"suffix":")" + std::string(suffix_bytes, 'x') + R"("})";
   };
   b.context->settings.held_bytes_max = 100'000;
-  b.send(body(40, 3000), protocol::api::completions);
+  b.send(body(40, 3000), protocol::dialects::completions);
   BOOST_TEST(b.out->status == 413u);  // before a text is put together
   BOOST_TEST(b.has("the request needs 120040 bytes, more than queue.bytes_max (100000 bytes)"));
-  b.send(body(10, 3000), protocol::api::completions);
+  b.send(body(10, 3000), protocol::dialects::completions);
   BOOST_TEST(b.out->status == 413u);  // the texts fit, their tokens do not
   BOOST_TEST(b.has("queue.bytes_max (100000 bytes)"));
   BOOST_TEST(b.submitted.empty());
   BOOST_TEST(b.context->memory->held() == 0u);
 
   b.context->settings = {};
-  b.send(body(40, 3000), protocol::api::completions);
+  b.send(body(40, 3000), protocol::dialects::completions);
   BOOST_TEST(b.context->memory->held() == 120'040u);
   b.pool.run_one();  // long, though each text is short
   b.read_mailbox();
@@ -177,13 +177,13 @@ BOOST_AUTO_TEST_CASE(tokenising_ends_where_the_tokens_pass_the_ceiling) {
   service_settings settings;
   settings.held_bytes_max = 1 << 20;
   protocol::generation_request request;
-  request.shape = protocol::api::completions;
+  request.chat = false;
   request.prompts.assign(128, {"a", {}, false});
   request.suffix = std::string(100'000, 'x');
-  const auto call = prepare(request, model, settings);  // 400,000 bytes a prompt: the third is too many
+  const auto call = prepare(request, model, settings);  // 400,000 bytes a prompt, twice: the second is too many
   BOOST_REQUIRE(!call);
   BOOST_TEST((call.error().kind == error_kind::too_large));
-  BOOST_TEST(call.error().message.find("needs 12") != std::string::npos);
+  BOOST_TEST(call.error().message.find("needs 16") != std::string::npos);
 }
 
 BOOST_AUTO_TEST_CASE(a_prompt_is_kept_for_an_echo_only) {
@@ -204,7 +204,7 @@ BOOST_AUTO_TEST_CASE(a_prompt_is_kept_for_an_echo_only) {
 BOOST_AUTO_TEST_CASE(a_whole_answer_ends_at_its_ceiling) {
   bench b;
   b.context->settings.limits.response_bytes_max = 10;
-  b.send(R"({"prompt":"x","n":2})", protocol::api::completions);
+  b.send(R"({"prompt":"x","n":2})", protocol::dialects::completions);
   b.admit();
   b.say("12345", 0);
   b.say("abcdef", 1);
@@ -216,7 +216,7 @@ BOOST_AUTO_TEST_CASE(a_whole_answer_ends_at_its_ceiling) {
   BOOST_TEST(b.has(R"("finish_reason":"length")"));
   BOOST_TEST(b.has(R"("rwkv":{"stop_reason":"response_bytes_max","request_id":"req-1"})"));
 
-  b.send(R"({"prompt":"x","stream":true})", protocol::api::completions);  // a stream holds nothing
+  b.send(R"({"prompt":"x","stream":true})", protocol::dialects::completions);  // a stream holds nothing
   b.admit(1);
   b.say("0123456789abcdef", 0, 1);
   BOOST_TEST(b.streamed("text") == "0123456789abcdef");
@@ -225,7 +225,7 @@ BOOST_AUTO_TEST_CASE(a_whole_answer_ends_at_its_ceiling) {
 BOOST_AUTO_TEST_CASE(log_probabilities_count_to_the_ceiling_too) {
   bench b;
   b.context->settings.limits.response_bytes_max = 3 * (scored_token_bytes(2) + 1);
-  b.send(R"({"prompt":"x","logprobs":2})", protocol::api::completions);
+  b.send(R"({"prompt":"x","logprobs":2})", protocol::dialects::completions);
   b.admit();
   b.say("abcd");
   BOOST_TEST(b.has(R"("text":"abc")"));
@@ -237,7 +237,7 @@ BOOST_AUTO_TEST_CASE(an_echo_counts_as_the_json_that_it_becomes) {
   const auto ask = [&](const char* character, int count, const std::string& more) {
     std::string text;
     for (int i = 0; i < count; ++i) text += character;
-    b.send(R"({"prompt":")" + text + R"(","echo":true)" + more + "}", protocol::api::completions);
+    b.send(R"({"prompt":")" + text + R"(","echo":true)" + more + "}", protocol::dialects::completions);
   };
   ask("\\u0001", 100, R"(,"n":2)");  // six bytes each
   BOOST_TEST(b.submitted.size() == 1u);
@@ -249,7 +249,7 @@ BOOST_AUTO_TEST_CASE(an_echo_counts_as_the_json_that_it_becomes) {
   BOOST_TEST(b.out->status == 400u);
 
   b.context->settings.limits.response_bytes_max = 6;
-  b.send(R"({"prompt":"x"})", protocol::api::completions);
+  b.send(R"({"prompt":"x"})", protocol::dialects::completions);
   b.admit(2);
   b.say("\x01\x02", 0, 2);
   BOOST_TEST(b.has(R"("text":"\u0001")"));
@@ -261,7 +261,7 @@ BOOST_AUTO_TEST_CASE(an_echo_in_a_stream_fits_into_the_queue_of_its_connection) 
   b.context->settings.outbound_bytes_max = 1000;
   const auto ask = [&](std::size_t bytes, const std::string& more) {
     b.send(R"({"prompt":[")" + std::string(bytes, 'x') + R"(","x"],"n":2,"echo":true)" + more + "}",
-           protocol::api::completions);
+           protocol::dialects::completions);
   };
   ask(499, R"(,"stream":true)");
   BOOST_TEST(b.submitted.size() == 2u);
@@ -277,10 +277,10 @@ BOOST_AUTO_TEST_CASE(an_echo_that_is_too_long_is_refused) {
   bench b;
   b.context->settings.limits.response_bytes_max = 1000;
   const std::string prompt = R"({"prompt":")" + std::string(400, 'x') + '"';
-  b.send(prompt + R"(,"echo":true,"n":2})", protocol::api::completions);
+  b.send(prompt + R"(,"echo":true,"n":2})", protocol::dialects::completions);
   BOOST_TEST(b.submitted.size() == 1u);
   for (const char* more : {R"(,"echo":true,"n":3})", R"(,"echo":true,"logprobs":1})"}) {
-    b.send(prompt + more, protocol::api::completions);
+    b.send(prompt + more, protocol::dialects::completions);
     BOOST_TEST(b.out->status == 400u);
     BOOST_TEST(b.has(R"("param":"echo")"));
     BOOST_TEST(b.has("limits.response_bytes_max (1000 bytes)"));

@@ -23,9 +23,9 @@ struct session_bench : generation_bench {
   }
 
   /// Sends a body and plays persistence actor and device until nothing more happens.
-  std::string ask(const std::string& body, protocol::api shape = protocol::api::chat_completions) {
+  std::string ask(const std::string& body, const protocol::dialect& as = protocol::dialects::chat) {
     call_origin origin;
-    origin.shape = shape;
+    origin.dialect = &as;
     return ask(body, std::move(origin));
   }
   std::string ask(const std::string& body, call_origin origin) {

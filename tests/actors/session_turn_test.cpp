@@ -13,7 +13,8 @@ using namespace skein;
 using namespace std::chrono_literals;
 
 using bench = test::session_bench;
-using protocol::api;
+namespace dialects = protocol::dialects;
+using protocol::dialect;
 
 std::string quoted(const std::string& text) {
   std::string out = "\"";
@@ -132,15 +133,15 @@ BOOST_AUTO_TEST_CASE(the_wish_to_think_is_fed_and_not_remembered) {
 
 BOOST_AUTO_TEST_CASE(raw_prompts_continue_with_a_blank_line_or_as_they_are) {
   bench b;
-  b.ask(raw("User: a\n\nAssistant:"), api::native);
+  b.ask(raw("User: a\n\nAssistant:"), dialects::state);
   BOOST_TEST(b.out->has(R"("id":"rwkv7-batch","object":"chat.completion")"));
   BOOST_TEST(b.out->has(R"("model":"rwkv7")"));
   const std::string first = b.member("content");
-  b.ask(raw("User: b\n\nAssistant:"), api::native);
+  b.ask(raw("User: b\n\nAssistant:"), dialects::state);
   BOOST_TEST(b.sessions.head("r").text.starts_with("\n\nUser: b\n\nAssistant:"));
-  b.ask(raw("\n\nUser: c"), api::native);
+  b.ask(raw("\n\nUser: c"), dialects::state);
   BOOST_TEST(b.sessions.head("r").text.starts_with("\n\nUser: c"));
-  b.ask(raw("User: a\n\nAssistant:" + first + " and so"), api::native);  // the history, resent
+  b.ask(raw("User: a\n\nAssistant:" + first + " and so"), dialects::state);  // the history, resent
   BOOST_TEST(b.sessions.head("r").parent == 1u);
   BOOST_TEST(b.sessions.head("r").text.starts_with(" and so"));
   check_states(b, "r");
@@ -148,7 +149,7 @@ BOOST_AUTO_TEST_CASE(raw_prompts_continue_with_a_blank_line_or_as_they_are) {
 
 BOOST_AUTO_TEST_CASE(without_an_id_nothing_is_kept) {
   bench b;
-  b.ask(R"({"contents":["x"],"session_id":"","max_tokens":2,"stop_tokens":[]})", api::native);
+  b.ask(R"({"contents":["x"],"session_id":"","max_tokens":2,"stop_tokens":[]})", dialects::state);
   BOOST_TEST(b.out->status == 200u);
   BOOST_TEST(b.sessions.opened.empty());
   BOOST_TEST(!b.out->has("session"));
@@ -158,7 +159,7 @@ BOOST_AUTO_TEST_CASE(a_stop_string_leaves_no_trace_in_the_state) {
   bench b;
   const std::string script = "abcSTOPdef";
   b.next = [&](const auto& state) { return script[(state.size() - b.prompt_end) % script.size()]; };
-  b.ask(R"({"session_id":"r","contents":["x"],"max_tokens":20,"stop_tokens":["STOP"]})", api::native);
+  b.ask(R"({"session_id":"r","contents":["x"],"max_tokens":20,"stop_tokens":["STOP"]})", dialects::state);
   BOOST_TEST(b.member("content") == "abc");
   BOOST_TEST(b.out->has(R"("finish_reason":"stop")"));
   BOOST_TEST(b.sessions.head("r").text == "xabc");
@@ -182,7 +183,7 @@ BOOST_AUTO_TEST_CASE(the_cut_part_of_a_token_is_fed_in_other_tokens) {
   b.model->served.vocab = 300;
   const std::vector<token_id> script{'x' + 1, 257, 'D' + 1, 'y' + 1};
   b.next = [&](const auto& state) { return script[(state.size() - b.prompt_end) % script.size()]; };
-  b.ask(R"({"session_id":"r","contents":["p"],"max_tokens":9,"stop_tokens":[";END"]})", api::native);
+  b.ask(R"({"session_id":"r","contents":["p"],"max_tokens":9,"stop_tokens":[";END"]})", dialects::state);
   BOOST_TEST(b.member("content") == "xab");
   const std::vector<token_id> expected{'p' + 1, 'x' + 1, 259};
   BOOST_TEST(b.sessions.head("r").tokens == expected, boost::test_tools::per_element());
@@ -193,7 +194,7 @@ BOOST_AUTO_TEST_CASE(half_a_character_at_the_end_is_not_kept) {
   bench b;
   const std::string script = "a\xe4\xbd";
   b.next = [&](const auto& state) { return static_cast<unsigned char>(script[state.size() - b.prompt_end]); };
-  b.ask(R"({"session_id":"r","contents":["p"],"max_tokens":3,"stop_tokens":[]})", api::native);
+  b.ask(R"({"session_id":"r","contents":["p"],"max_tokens":3,"stop_tokens":[]})", dialects::state);
   BOOST_TEST(b.member("content") == "a");
   BOOST_TEST(b.sessions.head("r").text == "pa");
   check_states(b, "r");
@@ -275,12 +276,12 @@ BOOST_AUTO_TEST_CASE(a_drained_answer_is_kept_aside_and_can_be_continued) {
     bench whole, b;
     const std::string body =
         raw_prompt ? R"({"session_id":"s","contents":["p"],"max_tokens":9,"stop_tokens":[]})" : chat(user("Hi"));
-    const api shape = raw_prompt ? api::native : api::chat_completions;
-    whole.ask(body, shape);
+    const dialect& as = raw_prompt ? dialects::state : dialects::chat;
+    whole.ask(body, as);
     const std::string expected = whole.member("content");
 
     test::call_origin origin;
-    origin.shape = shape;
+    origin.dialect = &as;
     b.begin(body, std::move(origin));
     b.start_device();
     for (int i = 0; i < 4; ++i) b.draw();
@@ -293,7 +294,7 @@ BOOST_AUTO_TEST_CASE(a_drained_answer_is_kept_aside_and_can_be_continued) {
     const std::string first = b.member("content");
     BOOST_TEST(b.sessions.find("s")->record().head == 0u);
 
-    b.ask(R"({"session_id":"s","continue":true,"max_tokens":5,"temperature":0,"stop_tokens":[]})", shape);
+    b.ask(R"({"session_id":"s","continue":true,"max_tokens":5,"temperature":0,"stop_tokens":[]})", as);
     BOOST_TEST_CONTEXT(b.out->text) BOOST_TEST(first + b.member("content") == expected);
     BOOST_TEST(b.sessions.head("s").answer == expected);
     BOOST_TEST(b.sessions.head("s").parent == 0u);
@@ -301,14 +302,14 @@ BOOST_AUTO_TEST_CASE(a_drained_answer_is_kept_aside_and_can_be_continued) {
     BOOST_TEST(b.sessions.head("s").tokens == whole.sessions.head("s").tokens, boost::test_tools::per_element());
     BOOST_TEST(b.sessions.head("s").prompt_tokens == whole.sessions.head("s").prompt_tokens);
     check_states(b, "s");
-    b.ask(R"({"session_id":"s","continue":true})", shape);
+    b.ask(R"({"session_id":"s","continue":true})", as);
     BOOST_TEST(b.out->status == 404u);  // nothing is broken any more
   }
 }
 
 BOOST_AUTO_TEST_CASE(a_running_answer_is_noted_now_and_then) {
   bench b;
-  b.ask(R"({"session_id":"r","contents":["p"],"max_tokens":40,"stop_tokens":["zzz"]})", api::native);
+  b.ask(R"({"session_id":"r","contents":["p"],"max_tokens":40,"stop_tokens":["zzz"]})", dialects::state);
   BOOST_REQUIRE_EQUAL(b.sessions.notes.size(), 2u);
   const auto& note = b.sessions.notes[0].so_far;
   BOOST_TEST(note.tokens.size() <= 17u);
@@ -385,8 +386,7 @@ BOOST_AUTO_TEST_CASE(without_store_the_state_serves_and_nothing_is_kept) {
 BOOST_AUTO_TEST_CASE(branches_are_named_by_their_index) {
   bench b;
   test::call_origin origin;
-  origin.shape = api::native;
-  origin.branches = true;
+  origin.dialect = &dialects::multi_state;
   origin.errors = protocol::error_style::flat;
   const auto ask = [&](const std::string& index, const std::string& more = "") {
     b.ask(R"({"session_id":"m","contents":["x"],"max_tokens":3,"stop_tokens":[],)" + index + more + "}", origin);
@@ -409,27 +409,27 @@ BOOST_AUTO_TEST_CASE(branches_are_named_by_their_index) {
 
 BOOST_AUTO_TEST_CASE(what_a_session_cannot_have_is_refused_by_name) {
   bench b;
-  const auto refused = [&](const std::string& body, api shape, const std::string& field) {
-    b.ask(body, shape);
+  const auto refused = [&](const std::string& body, const dialect& as, const std::string& field) {
+    b.ask(body, as);
     BOOST_TEST_CONTEXT(body << " " << b.out->text) {
       BOOST_TEST(b.out->status == 400u);
       BOOST_TEST(b.out->has("\"param\":\"" + field + "\""));
     }
   };
   const std::string prompt = R"({"session_id":"s","prompt":)";
-  refused(chat(user("x"), R"(,"n":2)"), api::chat_completions, "n");
-  refused(chat(user("x"), R"(,"from_version":-1)"), api::chat_completions, "from_version");
-  refused(chat(user("x"), R"(,"durability":"maybe")"), api::chat_completions, "durability");
-  refused(chat(user("x"), R"(,"continue":true)"), api::chat_completions, "messages");
-  refused(prompt + R"("x","best_of":2})", api::completions, "best_of");
-  refused(prompt + R"(["x","y"]})", api::completions, "prompt");
-  refused(prompt + R"([1,2]})", api::completions, "prompt");
-  refused(prompt + R"("x","suffix":"y"})", api::completions, "suffix");
-  refused(prompt + R"("x","echo":true,"logprobs":1})", api::completions, "echo");
-  refused(R"({"prompt":"x","session_id":")" + std::string(257, 'x') + "\"}", api::completions, "session_id");
-  refused(R"({"prompt":"x","session_id":7})", api::completions, "session_id");
-  refused(R"({"continue":true})", api::completions, "continue");
-  b.ask(R"({"contents":["a","b"]})", api::native);
+  refused(chat(user("x"), R"(,"n":2)"), dialects::chat, "n");
+  refused(chat(user("x"), R"(,"from_version":-1)"), dialects::chat, "from_version");
+  refused(chat(user("x"), R"(,"durability":"maybe")"), dialects::chat, "durability");
+  refused(chat(user("x"), R"(,"continue":true)"), dialects::chat, "messages");
+  refused(prompt + R"("x","best_of":2})", dialects::completions, "best_of");
+  refused(prompt + R"(["x","y"]})", dialects::completions, "prompt");
+  refused(prompt + R"([1,2]})", dialects::completions, "prompt");
+  refused(prompt + R"("x","suffix":"y"})", dialects::completions, "suffix");
+  refused(prompt + R"("x","echo":true,"logprobs":1})", dialects::completions, "echo");
+  refused(R"({"prompt":"x","session_id":")" + std::string(257, 'x') + "\"}", dialects::completions, "session_id");
+  refused(R"({"prompt":"x","session_id":7})", dialects::completions, "session_id");
+  refused(R"({"continue":true})", dialects::completions, "continue");
+  b.ask(R"({"contents":["a","b"]})", dialects::state);
   BOOST_TEST(b.out->status == 500u);
   BOOST_TEST(b.out->has("Requst must be single prompt !"));
   BOOST_TEST(b.sessions.opened.empty());
@@ -442,7 +442,7 @@ BOOST_AUTO_TEST_CASE(known_prefixes_are_not_fed_again_and_copies_are_wanted) {
   b.sessions.known_prefix.key = {0, 9};
   b.sessions.known_prefix.state = test::memory_sessions::state_of({'0', '1', '2', '3'});
   b.sessions.known_prefix.keep = {{{0, 11}, 7}, {{0, 12}, 10}};
-  b.ask(R"({"prompt":"0123456789","max_tokens":5})", api::completions);
+  b.ask(R"({"prompt":"0123456789","max_tokens":5})", dialects::completions);
   const auto& s = b.submitted.back();
   BOOST_TEST(b.text_of(s.prompt) == "456789");
   BOOST_TEST(s.from.key.number == 9u);
@@ -455,14 +455,14 @@ BOOST_AUTO_TEST_CASE(known_prefixes_are_not_fed_again_and_copies_are_wanted) {
 
   for (const char* no : {R"("use_prefix_cache":false)", R"("cache_prompt":false)"}) {
     bench cold;
-    cold.ask(R"({"prompt":"0123456789","max_tokens":5,)" + std::string(no) + "}", api::completions);
+    cold.ask(R"({"prompt":"0123456789","max_tokens":5,)" + std::string(no) + "}", dialects::completions);
     BOOST_TEST(cold.sessions.looked_up.empty());
     BOOST_TEST(cold.member("text") == text);  // a hit changes nothing
   }
-  b.ask(R"({"prompt":"0123456789","max_tokens":5,"store":false})", api::completions);
+  b.ask(R"({"prompt":"0123456789","max_tokens":5,"store":false})", dialects::completions);
   BOOST_TEST(b.submitted.back().copies.empty());
   BOOST_TEST(b.sessions.never.size() == 2u);  // and nobody waits for them
-  b.ask(R"({"prompt":["ab","cd"],"max_tokens":1})", api::completions);
+  b.ask(R"({"prompt":["ab","cd"],"max_tokens":1})", dialects::completions);
   BOOST_TEST(b.sessions.looked_up.size() == 2u);
 }
 

@@ -26,7 +26,8 @@ struct bench {
     out = std::make_shared<test::response_recorder>();
     out->failures = failures;
     call = std::make_unique<tokenize_call>(
-        to_tokens, "req-1", connection::header_list{{"X-Request-Id", "req-1"}}, model, context,
+        to_tokens ? text_task::tokenize : text_task::detokenize,
+        plain_origin{.request_name = "req-1", .headers = {{"X-Request-Id", "req-1"}}}, model, context,
         [this](std::function<void()> w) { pool.posted.push_back(std::move(w)); }, out);
     call->body(body);
   }

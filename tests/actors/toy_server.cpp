@@ -49,6 +49,11 @@ class toy_call final : public http_call {
       out_->begin_stream(200, text);
       for (int i = 0; i < 4096; ++i) out_->write(std::string(4096, 'x'));
     }
+    if (path_ == "/burst") {
+      out_->begin_stream(200, text);
+      out_->write(std::string(number(count_), 'b'));
+      out_->end();
+    }
     if (path_ == "/flood") {
       out_->begin_stream(200, text);
       flood();

@@ -3,6 +3,7 @@
 #include "cli/command_line.hpp"
 
 #include <boost/test/unit_test.hpp>
+#include <functional>
 
 namespace {
 
@@ -53,30 +54,59 @@ BOOST_AUTO_TEST_CASE(serve_flags_set_their_keys) {
 }
 
 BOOST_AUTO_TEST_CASE(spellings_of_earlier_servers) {
-  // rwkv_lightning
-  auto c = settings_of({"--model-path", "m", "--port", "8000", "--password", "secret", "--pp-devices", "[0,1,2,3]"});
-  BOOST_TEST(c.model.path == "m");
-  BOOST_TEST(c.server.password == "secret");
-  BOOST_TEST(c.engine.device == "cuda:0+1+2+3");
-  // RWKV-Infer
-  c = settings_of({"--localhost", "0.0.0.0", "--port", "9000", "--debug", "False", "--workers", "64",
-                   "--dynamic_state_cache_size", "512", "--allow-unauthenticated"});
-  BOOST_TEST(c.server.host == "0.0.0.0");
-  BOOST_TEST(c.server.io_threads == 64u);
-  BOOST_TEST(c.engine.slots == 512u);
-  BOOST_TEST(c.log.level == "info");
-  BOOST_TEST(settings_of({"--debug", "True"}).log.level == "debug");
-  // the CUDA server
-  c = settings_of({"--vocab-path", "v.txt", "--chunk-size", "128", "--state-db-path", "/db", "--wkv32", "--chunk-load",
-                   "--enable-dynamic-loading"});
-  BOOST_TEST(c.model.vocab == "v.txt");
-  BOOST_TEST(c.engine.prefill_chunk_tokens == 128u);
-  BOOST_TEST(c.server.state_dir == "/db");
+  using check_of = std::function<bool(const config::config&)>;
+  using config::config;
+  const std::vector<std::pair<words, check_of>> rows{
+      {{"--model-path", "m"}, [](const config& c) { return c.model.path == "m"; }},
+      {{"--password", "secret"}, [](const config& c) { return c.server.password == "secret"; }},
+      {{"--pp-devices", "[0,1,2,3]"}, [](const config& c) { return c.engine.device == "cuda:0"; }},
+      {{"--pp-devices=[2]"}, [](const config& c) { return c.engine.device == "cuda:2"; }},
+      {{"--inference-engine", "fp16"}, [](const config& c) { return c.engine.dtype == "fp16"; }},
+      {{"--inference-engine", "gemlite"}, [](const config& c) { return c.engine.dtype == "int8"; }},
+      {{"--inference-engine=cutlass"}, [](const config& c) { return c.engine.dtype == "int8"; }},
+      {{"--localhost", "0.0.0.0"}, [](const config& c) { return c.server.host == "0.0.0.0"; }},
+      {{"--port", "9000"}, [](const config& c) { return c.server.port == 9000; }},
+      {{"--debug", "False"}, [](const config& c) { return c.log.level == "info"; }},
+      {{"--debug", "True"}, [](const config& c) { return c.log.level == "debug"; }},
+      {{"--debug=1"}, [](const config& c) { return c.log.level == "debug"; }},
+      {{"--debug", "--port", "1"}, [](const config& c) { return c.log.level == "debug" && c.server.port == 1; }},
+      {{"--workers", "64"}, [](const config& c) { return c.server.io_threads == 64; }},
+      {{"--dynamic_state_cache_size", "512"}, [](const config& c) { return c.engine.slots == 512; }},
+      {{"--mrssmax", "5"}, [](const config& c) { return c.limits.mixture_max == 5; }},
+      {{"--vocab-path", "v.txt"}, [](const config& c) { return c.model.vocab == "v.txt"; }},
+      {{"--host", "::1"}, [](const config& c) { return c.server.host == "::1"; }},
+      {{"--chunk-size", "128"}, [](const config& c) { return c.engine.prefill_chunk_tokens == 128; }},
+      {{"--chunk-size", "1024"},
+       [](const config& c) { return c.engine.prefill_chunk_tokens == 1024 && c.engine.max_tick_tokens == 1024; }},
+      {{"--chunk-size=300", "--max-tick-tokens", "900"},
+       [](const config& c) { return c.engine.max_tick_tokens == 900; }},
+      {{"--state-db-path", "/db"}, [](const config& c) { return c.server.state_dir == "/db"; }},
+      {{"--wkv32"}, [](const config& c) { return c.engine.state_dtype == "fp32"; }},
+      {{"--chunk-load", "--port", "2"}, [](const config& c) { return c.server.port == 2; }},
+      {{"--enable-dynamic-loading", "--port", "2"}, [](const config& c) { return c.server.port == 2; }},
+  };
+  for (auto [flags, right] : rows) {
+    if (flags[0] == "--localhost") flags.emplace_back("--allow-unauthenticated");
+    BOOST_TEST(right(settings_of(flags)), flags[0] + ' ' + flags.back());
+  }
+}
+
+BOOST_AUTO_TEST_CASE(what_an_old_flag_does_not_get_is_said) {
+  const auto remarks = [](const words& flags) { return parsed<cli::serve_command>(flags).remarks; };
+  BOOST_TEST(remarks({"serve", "--pp-devices", "[0]", "--debug"}).empty());
+  const auto several = remarks({"serve", "--pp-devices", "[1,2]"});
+  BOOST_REQUIRE_EQUAL(several.size(), 1u);
+  BOOST_TEST(several[0] == "--pp-devices: a model is not spread over several GPUs; cuda:1 serves");
 }
 
 BOOST_AUTO_TEST_CASE(an_old_flag_with_a_bad_value_is_refused) {
-  BOOST_TEST(refusal({"serve", "--pp-devices", "[a]"}).find("--pp-devices") != std::string::npos);
-  BOOST_TEST(refusal({"serve", "--pp-devices"}).find("--pp-devices") != std::string::npos);
+  for (const words& flags :
+       {words{"--pp-devices", "[a]"}, words{"--pp-devices", "[]"}, words{"--pp-devices"}, words{"--chunk-size", "x"},
+        words{"--chunk-size"}, words{"--inference-engine", "fast"}, words{"--mrssmax"}}) {
+    words arguments{"serve"};
+    arguments.insert(arguments.end(), flags.begin(), flags.end());
+    BOOST_TEST(refusal(arguments).find(flags[0]) != std::string::npos);
+  }
 }
 
 BOOST_AUTO_TEST_CASE(set_reaches_every_key) {
@@ -152,6 +182,25 @@ BOOST_AUTO_TEST_CASE(the_remaining_commands) {
   for (const char* shape : {"512", "1x", "x1", "0x4", "1x2x3", "65536x65536"})
     refusal({"bench", "engine", "--random", "0.4b", "--prefill", shape});
   refusal({"bench", "engine", "--random", "0.4b", "--batches", "0"});
+
+  const auto serve = parsed<cli::bench_serve_command>({"bench", "serve", "--url", "http://h:1", "--request-rate", "4",
+                                                       "--num-prompts", "1200", "--input-len", "9", "--output-mean",
+                                                       "50", "--output-sigma", "0.1", "--seed", "7", "--timeout", "3"});
+  BOOST_TEST(serve.url == "http://h:1");
+  BOOST_TEST(serve.plan.rate == 4);
+  BOOST_TEST(serve.plan.prompts == 1200u);
+  BOOST_TEST(serve.plan.input.fixed == 9u);
+  BOOST_TEST(serve.plan.output.fixed == 0u);
+  BOOST_TEST(serve.plan.output.mean == 50);
+  BOOST_TEST(serve.plan.output.sigma == 0.1);
+  BOOST_TEST(serve.plan.seed == 7u);
+  BOOST_TEST(serve.timeout_s == 3);
+  refusal({"bench", "serve", "--request-rate", "0"});
+  refusal({"bench", "serve", "--concurrency", "-1"});
+  refusal({"bench", "serve", "--input-len", "0"});
+  refusal({"bench", "serve", "--output-mean", "0.5"});
+  refusal({"bench", "serve", "--url", "http://h", "--unix-socket", "s"});
+  refusal({"bench", "serve", "--chat", "--vocab-size", "9"});
   refusal({"bench", "engine", "--random", "0.4b", "--model", "m"});
   BOOST_TEST(parsed<cli::check_config_command>({"check-config", "--config", "f"}).configuration.file == "f");
   refusal({});

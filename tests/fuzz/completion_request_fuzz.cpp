@@ -3,13 +3,13 @@
 #include <cstdint>
 
 #include "base/check.hpp"
-#include "protocol/generation_request.hpp"
+#include "protocol/dialect.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace skein;
   const std::string_view body(reinterpret_cast<const char*>(data), size);
   const protocol::request_limits limits;
-  const auto request = protocol::parse_completion(body, {}, limits);
+  const auto request = protocol::read_request(body, protocol::dialects::completions, {}, limits).request;
   if (!request) {
     check(!request.error().message.empty(), "a refusal has a reason");
     return 0;

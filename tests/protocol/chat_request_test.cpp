@@ -18,9 +18,9 @@ std::string with_messages(const std::string& messages) { return R"({"messages":)
 BOOST_AUTO_TEST_SUITE(chat_request)
 
 BOOST_AUTO_TEST_CASE(a_request_that_names_nothing_gets_the_preset) {
-  const auto r = parse_chat_completion(base + "}", {}, {});
+  const auto r = test::parse_chat_completion(base + "}", {}, {});
   BOOST_REQUIRE(r.has_value());
-  BOOST_TEST((r->shape == api::chat_completions));
+  BOOST_TEST(r->chat);
   BOOST_TEST(r->messages.size() == 1u);
   BOOST_TEST(r->messages[0].role == "user");
   BOOST_TEST(r->messages[0].content == "hi");
@@ -38,8 +38,8 @@ BOOST_AUTO_TEST_CASE(a_request_that_names_nothing_gets_the_preset) {
 }
 
 BOOST_AUTO_TEST_CASE(fields_of_both_routes) {
-  test::check_accepted(parse_chat_completion, base, test::common_accepted());
-  test::check_refused(parse_chat_completion, base, test::common_refused());
+  test::check_accepted(test::parse_chat_completion, base, test::common_accepted());
+  test::check_refused(test::parse_chat_completion, base, test::common_refused());
 }
 
 BOOST_AUTO_TEST_CASE(chat_fields) {
@@ -97,7 +97,7 @@ BOOST_AUTO_TEST_CASE(chat_fields) {
          return r.messages.size() == 2 && r.messages[0].role == "system" && r.messages[1].content == "hi";
        }},
   };
-  test::check_accepted(parse_chat_completion, base, rows);
+  test::check_accepted(test::parse_chat_completion, base, rows);
 
   const std::vector<test::refused_row> wrong{
       {R"("think_type":"loud")", "think_type"},
@@ -115,14 +115,14 @@ BOOST_AUTO_TEST_CASE(chat_fields) {
       {R"("contents":["a","b"])", "contents"},
       {R"("system":5)", "system"},
   };
-  test::check_refused(parse_chat_completion, base, wrong);
+  test::check_refused(test::parse_chat_completion, base, wrong);
 }
 
 BOOST_AUTO_TEST_CASE(a_preset_that_thinks) {
   model_preset preset;
   preset.default_think = true;
-  BOOST_TEST((parse_chat_completion(base + "}", preset, {})->think == think_mode::on));
-  BOOST_TEST((parse_chat_completion(base + R"(,"think":false})", preset, {})->think == think_mode::off));
+  BOOST_TEST((test::parse_chat_completion(base + "}", preset, {})->think == think_mode::on));
+  BOOST_TEST((test::parse_chat_completion(base + R"(,"think":false})", preset, {})->think == think_mode::off));
 }
 
 BOOST_AUTO_TEST_CASE(messages_of_all_shapes) {
@@ -143,7 +143,7 @@ BOOST_AUTO_TEST_CASE(messages_of_all_shapes) {
       {R"([],"contents":["only"])", content("only")},
   };
   for (const auto& [messages, fact] : right)
-    test::check_accepted(parse_chat_completion, with_messages(messages), {{{"", fact}}});
+    test::check_accepted(test::parse_chat_completion, with_messages(messages), {{{"", fact}}});
 
   const auto unsupported = error_kind::unsupported;
   const std::vector<std::pair<std::string, test::refused_row>> wrong{
@@ -172,9 +172,11 @@ BOOST_AUTO_TEST_CASE(messages_of_all_shapes) {
   };
   for (auto [messages, row] : wrong) {
     row.member = R"("user":"u")";
-    test::check_refused(parse_chat_completion, with_messages(messages), {{row}});
+    test::check_refused(test::parse_chat_completion, with_messages(messages), {{row}});
   }
-  test::check_refused(parse_chat_completion, R"({"model":"m")", {{{R"("contents":["a"])", "messages"}}});
+  test::check_accepted(test::parse_chat_completion, R"({"contents":["a"])", {{{"", [](const auto& r) {
+    return r.messages.size() == 1 && r.messages[0].role == "user" && r.messages[0].content == "a";
+  }}}});
 }
 
 BOOST_AUTO_TEST_CASE(bodies_that_are_no_request) {
@@ -200,7 +202,7 @@ BOOST_AUTO_TEST_CASE(bodies_that_are_no_request) {
                                   base + ",\"x\":\"a\nb\"}",
                                   base + std::string(",\"x\":\"a\0b\"}", 11),
                                   std::string("\xef\xbb\xbf") + base + "}"}) {
-    const auto r = parse_chat_completion(body, {}, {});
+    const auto r = test::parse_chat_completion(body, {}, {});
     BOOST_TEST_CONTEXT(body) {
       BOOST_TEST(!r.has_value());
       if (!r) BOOST_TEST((r.error().kind == error_kind::invalid_argument && r.error().field.empty()));
@@ -213,11 +215,11 @@ BOOST_AUTO_TEST_CASE(a_body_at_the_limit_is_read_and_one_above_it_refused) {
   const std::string before = R"({"messages":[{"role":"user","content":")";
   const std::string after = R"("}]})";
   const std::string text(limits.body_bytes_max - before.size() - after.size(), 'x');
-  const auto fits = parse_chat_completion(before + text + after, {}, limits);
+  const auto fits = test::parse_chat_completion(before + text + after, {}, limits);
   BOOST_REQUIRE(fits.has_value());
   BOOST_TEST((fits->messages[0].content == text));
 
-  const auto above = parse_chat_completion(before + text + "x" + after, {}, limits);
+  const auto above = test::parse_chat_completion(before + text + "x" + after, {}, limits);
   BOOST_REQUIRE(!above.has_value());
   BOOST_TEST((above.error().kind == error_kind::too_large));
 }
@@ -240,7 +242,7 @@ BOOST_AUTO_TEST_CASE(random_damage_is_refused_or_read_but_never_fatal) {
         default: body[at] = "{}[]\",:0-e.\\nu"[random() % 14];
       }
     }
-    const auto r = parse_chat_completion(body, {}, {});
+    const auto r = test::parse_chat_completion(body, {}, {});
     if (!r) BOOST_REQUIRE_MESSAGE(!r.error().message.empty(), "seed " << seed << " body " << body);
     if (r) BOOST_REQUIRE_MESSAGE(!r->messages.empty(), "seed " << seed << " body " << body);
   }

@@ -45,9 +45,9 @@ BOOST_AUTO_TEST_CASE(openings) {
   BOOST_TEST(render(chat, think_mode::english_think) == before + " (think)\n\nAssistant: <think");
   BOOST_TEST(render(chat, think_mode::chinese_think) == before + "\n\nAssistant: <think>嗯");
 
-  model_preset preset;
-  preset.no_think_opening = "Assistant:";
-  BOOST_TEST(render_chat(chat, think_mode::off, preset) == before + "\n\nAssistant:");
+  chat_style style;
+  style.no_think_opening = "Assistant:";
+  BOOST_TEST(render_chat(chat, think_mode::off, style) == before + "\n\nAssistant:");
 
   // the wish goes to the last user text, wherever it stands
   BOOST_TEST(render({{"user", "Q", ""}, {"tool", "T", ""}}, think_mode::long_think) ==

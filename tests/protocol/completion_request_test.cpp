@@ -14,9 +14,9 @@ const std::string base = R"({"prompt":"hi")";
 BOOST_AUTO_TEST_SUITE(completion_request)
 
 BOOST_AUTO_TEST_CASE(a_request_that_names_nothing_samples_plainly) {
-  const auto r = parse_completion(base + "}", {}, {});
+  const auto r = test::parse_completion(base + "}", {}, {});
   BOOST_REQUIRE(r.has_value());
-  BOOST_TEST((r->shape == api::completions));
+  BOOST_TEST(!r->chat);
   BOOST_TEST(r->prompts.size() == 1u);
   BOOST_TEST(r->prompts[0].text == "hi");
   BOOST_TEST(!r->prompts[0].is_tokens);
@@ -33,8 +33,8 @@ BOOST_AUTO_TEST_CASE(a_request_that_names_nothing_samples_plainly) {
 }
 
 BOOST_AUTO_TEST_CASE(fields_of_both_routes) {
-  test::check_accepted(parse_completion, base, test::common_accepted());
-  test::check_refused(parse_completion, base, test::common_refused());
+  test::check_accepted(test::parse_completion, base, test::common_accepted());
+  test::check_refused(test::parse_completion, base, test::common_refused());
 }
 
 BOOST_AUTO_TEST_CASE(completion_fields) {
@@ -51,7 +51,7 @@ BOOST_AUTO_TEST_CASE(completion_fields) {
       {R"("best_of":4,"n":2)", [](request r) { return r.best_of == 4 && r.n == 2; }},
       {R"("best_of":2,"n":2,"stream":true)", [](request r) { return r.best_of == 2 && r.stream; }},
   };
-  test::check_accepted(parse_completion, base, rows);
+  test::check_accepted(test::parse_completion, base, rows);
 
   const std::vector<test::refused_row> wrong{
       {R"("echo":"yes")", "echo"},
@@ -62,7 +62,7 @@ BOOST_AUTO_TEST_CASE(completion_fields) {
       {R"("best_of":129)", "best_of"},
       {R"("best_of":2,"stream":true)", "best_of"},
   };
-  test::check_refused(parse_completion, base, wrong);
+  test::check_refused(test::parse_completion, base, wrong);
 }
 
 BOOST_AUTO_TEST_CASE(prompts) {
@@ -81,7 +81,7 @@ BOOST_AUTO_TEST_CASE(prompts) {
       {R"(["a",[7]])", [](request r) { return !r.prompts[0].is_tokens && r.prompts[1].is_tokens; }},
   };
   for (const auto& [prompt, fact] : right)
-    test::check_accepted(parse_completion, R"({"prompt":)" + prompt, {{{"", fact}}});
+    test::check_accepted(test::parse_completion, R"({"prompt":)" + prompt, {{{"", fact}}});
 
   const std::vector<std::pair<std::string, std::string>> wrong{
       {"null", "prompt"},
@@ -98,17 +98,17 @@ BOOST_AUTO_TEST_CASE(prompts) {
       {"[[[1]]]", "prompt[0][0]"},
   };
   for (const auto& [prompt, field] : wrong)
-    test::check_refused(parse_completion, R"({"prompt":)" + prompt, {{{R"("n":1)", field}}});
-  test::check_refused(parse_completion, R"({"model":"m")", {{{R"("n":1)", "prompt"}}});
-  test::check_refused(parse_completion, R"({"prompt":[1])", {{{R"("suffix":"x")", "suffix"}}});
+    test::check_refused(test::parse_completion, R"({"prompt":)" + prompt, {{{R"("n":1)", field}}});
+  test::check_refused(test::parse_completion, R"({"model":"m")", {{{R"("n":1)", "prompt"}}});
+  test::check_refused(test::parse_completion, R"({"prompt":[1])", {{{R"("suffix":"x")", "suffix"}}});
 }
 
 BOOST_AUTO_TEST_CASE(prompts_times_answers_are_bounded) {
   request_limits limits;
   limits.prompts_max = 6;
   const std::string three = R"({"prompt":["a","b","c"],"n":)";
-  BOOST_TEST(parse_completion(three + "2}", {}, limits).has_value());
-  const auto above = parse_completion(three + "2,\"best_of\":3}", {}, limits);
+  BOOST_TEST(test::parse_completion(three + "2}", {}, limits).has_value());
+  const auto above = test::parse_completion(three + "2,\"best_of\":3}", {}, limits);
   BOOST_REQUIRE(!above.has_value());
   BOOST_TEST(above.error().field == "prompt");
 }
@@ -116,8 +116,8 @@ BOOST_AUTO_TEST_CASE(prompts_times_answers_are_bounded) {
 BOOST_AUTO_TEST_CASE(token_prompts_are_bounded) {
   request_limits limits;
   limits.prompt_tokens_max = 3;
-  BOOST_TEST(parse_completion(R"({"prompt":[1,2,3]})", {}, limits).has_value());
-  const auto above = parse_completion(R"({"prompt":[1,2,3,4]})", {}, limits);
+  BOOST_TEST(test::parse_completion(R"({"prompt":[1,2,3]})", {}, limits).has_value());
+  const auto above = test::parse_completion(R"({"prompt":[1,2,3,4]})", {}, limits);
   BOOST_REQUIRE(!above.has_value());
   BOOST_TEST(above.error().field == "prompt");
   BOOST_TEST((above.error().kind == error_kind::too_large));
@@ -129,7 +129,7 @@ BOOST_AUTO_TEST_CASE(eight_megabytes_of_tokens) {
   std::string body = before;
   while (body.size() + 4 < limits.body_bytes_max) body += "0,";
   body += "0]}";
-  const auto r = parse_completion(body, {}, limits);
+  const auto r = test::parse_completion(body, {}, limits);
   BOOST_REQUIRE(r.has_value());
   BOOST_TEST(r->prompts[0].tokens.size() == (body.size() - before.size() - 1) / 2);
 }

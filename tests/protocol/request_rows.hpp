@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "protocol/generation_request.hpp"
+#include "protocol/dialect.hpp"
 
 namespace skein::protocol::test {
 
@@ -26,6 +26,15 @@ struct refused_row {
 /// `base` without its closing brace, e.g. R"({"prompt":"x")".
 void check_accepted(parser parse, const std::string& base, std::span<const accepted_row> rows);
 void check_refused(parser parse, const std::string& base, std::span<const refused_row> rows);
+
+/// A body as one dialect has it.
+template <const dialect& As>
+[[nodiscard]] result<generation_request> parse_as(std::string_view body, const model_preset& preset,
+                                                  const request_limits& limits) {
+  return read_request(body, As, preset, limits).request;
+}
+inline constexpr parser parse_chat_completion = parse_as<dialects::chat>;
+inline constexpr parser parse_completion = parse_as<dialects::completions>;
 
 /// The rows that hold on both routes.
 [[nodiscard]] std::span<const accepted_row> common_accepted();

@@ -83,22 +83,21 @@ BOOST_AUTO_TEST_CASE(only_a_possible_tag_is_held_back) {
 }
 
 BOOST_AUTO_TEST_CASE(the_form_follows_from_the_request) {
-  model_preset preset;
   generation_request request;
   request.messages = {{"user", "Q", ""}};
-  BOOST_TEST((form_of(request, preset) == answer_form::closing));
-  preset.no_think_opening = "Assistant:";
-  BOOST_TEST((form_of(request, preset) == answer_form::direct));
+  BOOST_TEST((form_of(request) == answer_form::closing));
+  request.style.no_think_opening = "Assistant:";
+  BOOST_TEST((form_of(request) == answer_form::direct));
   request.think = think_mode::short_think;
-  BOOST_TEST((form_of(request, preset) == answer_form::thinking));
+  BOOST_TEST((form_of(request) == answer_form::thinking));
   request.reasoning_raw = true;
-  BOOST_TEST((form_of(request, preset) == answer_form::raw));
+  BOOST_TEST((form_of(request) == answer_form::raw));
   request.reasoning_raw = false;
   request.messages.push_back({"assistant", "A", ""});
-  BOOST_TEST((form_of(request, preset) == answer_form::raw));
+  BOOST_TEST((form_of(request) == answer_form::raw));
   generation_request plain;
-  plain.shape = api::completions;
-  BOOST_TEST((form_of(plain, preset) == answer_form::raw));
+  plain.chat = false;
+  BOOST_TEST((form_of(plain) == answer_form::raw));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -17,7 +17,6 @@ std::vector<double> kept_weights(std::span<const float> logits, std::span<const 
   logit_row row(static_cast<std::uint32_t>(logits.size()));
   row.load(logits);
   row.scan(allowed);
-  row.exponentiate(params.temperature);
   std::vector<candidate> scratch;
   const kept_tokens kept = select(row, params, scratch);
   std::vector<double> weights(logits.size());
@@ -90,6 +89,17 @@ BOOST_AUTO_TEST_CASE(min_p_goes_first_and_the_mass_is_of_the_full_softmax) {
   // exp(-1) is 0.36787944, a little less than this min_p, though its logarithm rounds to -1.
   const auto kept = kept_weights(std::vector<float>{0, -1}, {}, limits(1, 0, 0.36787945f));
   BOOST_TEST(kept[1] == 0);
+}
+
+BOOST_AUTO_TEST_CASE(filters_may_come_before_the_temperature) {
+  auto params = limits(0.6f);
+  params.filters_first = true;
+  check_kept({0.1, 0.5, 0.4}, params, {0, 0.5 / 0.9, 0.4 / 0.9});  // who passes top_p is kept whole
+  params.temperature = 0.5f;
+  check_kept({0.1, 0.5, 0.4}, params, {0, 0.25 / 0.41, 0.16 / 0.41});
+  params.top_k = 2;
+  params.top_p = 1;
+  check_kept({0.2, 0.4, 0.2, 0.2}, params, {0.04 / 0.28, 0.16 / 0.28, 0.04 / 0.28, 0.04 / 0.28});  // all ties
 }
 
 BOOST_AUTO_TEST_CASE(a_flat_row_stays_flat) {

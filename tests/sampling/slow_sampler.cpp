@@ -48,7 +48,7 @@ std::vector<double> slow_sampler::kept(std::span<const float> logits, std::span<
   for (const auto& [token, bias] : params_.logit_bias)
     penalised[static_cast<std::size_t>(token)] = cleaned(penalised[static_cast<std::size_t>(token)] + bias);
   for (const auto& [token, penalty] : penalty_)
-    penalised[static_cast<std::size_t>(token)] = cleaned(penalised[static_cast<std::size_t>(token)] - penalty);
+    penalised[static_cast<std::size_t>(token)] = cleaned(penalised[static_cast<std::size_t>(token)] - (penalty + params_.lasting_penalty));
 
   std::size_t best = logits.size();
   for (std::size_t i = 0; i < logits.size(); ++i)
@@ -59,9 +59,11 @@ std::vector<double> slow_sampler::kept(std::span<const float> logits, std::span<
     p[best] = 1;
     return p;
   }
+  const auto weight_at = [&](std::size_t i, float temperature) {
+    return std::exp((double{penalised[i]} - double{penalised[best]}) / double{temperature});
+  };
   for (std::size_t i = 0; i < p.size(); ++i)
-    if (is_allowed(allowed, i))
-      p[i] = std::exp((double{penalised[i]} - double{penalised[best]}) / double{params_.temperature});
+    if (is_allowed(allowed, i)) p[i] = weight_at(i, params_.filters_first ? 1.0f : params_.temperature);
   for (double& x : p)
     if (x < double{params_.min_p}) x = -x;  // removed, but part of the full softmax that the limits are measured on
   double full = 0;
@@ -69,7 +71,10 @@ std::vector<double> slow_sampler::kept(std::span<const float> logits, std::span<
   for (double& x : p) x = std::max(x, 0.0) / full;
 
   const auto vocab = static_cast<double>(p.size());
-  limit(p, params_.top_k <= 0 ? vocab : std::min<double>(params_.top_k, vocab), params_.top_p);
+  const double mass_max = params_.top_p < 1 ? double{params_.top_p} : 2.0;
+  limit(p, params_.top_k <= 0 ? vocab : std::min<double>(params_.top_k, vocab), mass_max);
+  for (std::size_t i = 0; i < p.size() && params_.filters_first; ++i)
+    if (p[i] > 0) p[i] = weight_at(i, params_.temperature);
   normalise(p);
   return p;
 }

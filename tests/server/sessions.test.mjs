@@ -2,13 +2,12 @@
 // histories gives the same text; versions, forks and files; writers side by side, hang-ups and retries; restarts. With
 // the demo model, and with the fake engine, whose text tells every token that was ever fed. SKEIN_LONG=1: the long form.
 import assert from 'node:assert/strict';
-import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import OpenAI from 'openai';
-import { binary, serve } from './support.mjs';
+import { serve } from './support.mjs';
 
 const quiet = ['--set', 'drain.grace_ms=0'];
 const long = process.env.SKEIN_LONG === '1';
@@ -301,18 +300,6 @@ describe('sessions on the fake engine', () => {
         await checked(`fork ${t}`, known[t], 'aside');
       }
     }
-  });
-
-  test('skein state shows what a stopped server keeps, and is kept out by a running one', async () => {
-    const list = () => spawnSync(binary, ['state', 'list', '--state-dir', state_dir, '--json'], { encoding: 'utf8' });
-    const locked = list();
-    assert.notEqual(locked.status, 0);
-    assert.match(locked.stderr, /a server runs/);
-    assert.equal((await server.stop()).code, 0);
-    const listed = list();
-    assert.equal(listed.status, 0, listed.stderr);
-    assert.match(listed.stdout, /"many 0"/);
-    server = await serve(...options);
   });
 
   test('an answer that a drain ends can be continued after it', async () => {

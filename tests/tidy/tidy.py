@@ -34,8 +34,8 @@ LAYERS = (
 
 # What an include of an outside library looks like, and the files that may hold one.
 ROOMS = (
-    ("Beast", r"boost/beast", ("actors/listener/", "actors/connection/", "tests/support/http_client.cpp")),
-    ("Asio", r"boost/asio", ("actors/", "tests/actors/", "tests/support/")),
+    ("Beast", r"boost/beast", ("actors/listener/", "actors/connection/", "src/load/load_run.cpp", "tests/support/http_client.cpp")),
+    ("Asio", r"boost/asio", ("actors/", "src/load/load_run.cpp", "tests/actors/", "tests/support/")),
     ("simdjson", r"simdjson", ("src/protocol/", "src/model/", "tests/")),
     ("toml++", r"toml\+\+|toml\.h", ("config/load.cpp",)),
     ("CLI11", r"CLI/", ("src/cli/command_line.cpp",)),

@@ -233,13 +233,21 @@ __device__ inline token_id pick(const candidates& from, const kept& of, std::uin
   return settings.top_k == 1 || settings.top_p == 0 || !(settings.temperature >= temperature_min);
 }
 
+/// What the weights of a scanned row are relative to: the temperature of the filters, or, where there is none, the
+/// draw's.
+[[nodiscard]] __device__ inline float scan_temperature(const sampler_settings& settings, std::uint32_t vocab) {
+  const bool by_count = settings.top_k > 0 && static_cast<std::uint32_t>(settings.top_k) < vocab;
+  const bool filters = by_count || settings.top_p < 1 || settings.min_p > 0;
+  return settings.filters_first != 0 && filters ? 1.0f : settings.temperature;
+}
+
 /// The token that is drawn as number `index` of its sequence. `list`: in shared memory.
 __device__ inline token_id choose(const scanned_row& row, const sampler_settings& settings, std::uint32_t index,
                                   candidate_list* list) {
   if (is_greedy(settings)) return largest(row);
   const double position = uniform(settings.seed, settings.row, index);
-  const auto temperature = static_cast<double>(settings.temperature);
   const std::uint32_t vocab = row.of.row.vocab;
+  const auto temperature = static_cast<double>(scan_temperature(settings, vocab));
   const selection_limits limits = {settings.top_k > 0 && static_cast<std::uint32_t>(settings.top_k) < vocab,
                                    settings.top_p > 0 && settings.top_p < 1, static_cast<std::uint32_t>(settings.top_k),
                                    static_cast<double>(settings.top_p)};
@@ -248,7 +256,7 @@ __device__ inline token_id choose(const scanned_row& row, const sampler_settings
   if (settings.min_p > 0)
     floor = round_up(static_cast<double>(row.of.max) +
                      temperature * log(static_cast<double>(settings.min_p < 1 ? settings.min_p : 1.0f)));
-  if (!has_limits && floor == lowest_logit) return pick_of_all(row, position);
+  if (!has_limits && !(settings.min_p > 0)) return pick_of_all(row, position);
 
   std::uint64_t total = 0;
   if (has_limits) {
@@ -256,7 +264,13 @@ __device__ inline token_id choose(const scanned_row& row, const sampler_settings
     if (of_limits > floor) floor = of_limits;
   }
   const candidates left(row.of, floor, list);
-  return pick(left, has_limits ? narrow(left, row.of.max, limits, total) : keep_all(left), vocab, position);
+  const kept chosen = has_limits ? narrow(left, row.of.max, limits, total) : keep_all(left);
+  if (settings.filters_first == 0) return pick(left, chosen, vocab, position);
+  if (has_limits) floor = from_key(chosen.threshold);
+  weighed_row again = row.of;
+  again.scale = 1 / settings.temperature;
+  const candidates whole(again, floor, list);
+  return pick(whole, keep_all(whole), vocab, position);
 }
 
 }  // namespace skein::kernels::gpu

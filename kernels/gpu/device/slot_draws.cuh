@@ -57,7 +57,7 @@ __device__ void for_each_change(const slot_lists& of, const slot_record& record,
   __syncthreads();
   of.for_each_penalty(record.penalty_count, [&](std::uint32_t i, token_id token) {
     const std::uint32_t place = static_cast<std::uint32_t>(token) - first;
-    if (place < chunk_tokens) change(place, -of.penalties()[i]);
+    if (place < chunk_tokens) change(place, -(of.penalties()[i] + record.settings.lasting_penalty));
   });
 }
 

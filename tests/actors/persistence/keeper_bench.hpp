@@ -61,20 +61,25 @@ struct keeper_bench {
   }
 
   void open() {
-    auto db = storage::database::open({.directory = on_disk ? folder.path() / "db" : std::filesystem::path(),
-                                       .environment = on_disk ? environment.get() : nullptr});
-    BOOST_REQUIRE_MESSAGE(db, (db ? "" : db.error().message));
+    auto opened = storage::database::open({.directory = on_disk ? folder.path() / "db" : std::filesystem::path(),
+                                           .environment = on_disk ? environment.get() : nullptr});
+    BOOST_REQUIRE_MESSAGE(opened, (opened ? "" : opened.error().message));
+    db = std::move(*opened);
     const storage::known_model known{{.layers = 1, .embd = bench_floats / 2}, vocab};
     const auto models = std::make_shared<storage::model_table>(model, known);
     if (!second_model.empty()) models->add(second_model, known);
-    states = std::make_shared<storage::state_store>(*db, models, storage::state_type::fp32);
-    const keeper_ports ports{*db,
+    states = std::make_shared<storage::state_store>(db, models, storage::state_type::fp32);
+    const keeper_ports ports{db,
                              states,
                              runner,
                              replies,
                              time,
                              [this] { return ms; },
-                             [this](session_uid gone) { forgotten.push_back(gone); }};
+                             [this](session_uid gone) {
+                               if (device_full) return false;
+                               forgotten.push_back(gone);
+                               return true;
+                             }};
     sessions = std::make_unique<session_keeper>(options, ports, counters);
     prefixes = std::make_unique<prefix_keeper>(options, ports, counters);
     sessions->begin();
@@ -93,6 +98,7 @@ struct keeper_bench {
     sessions.reset();
     prefixes.reset();
     states.reset();
+    db.reset();
   }
   /// An orderly end.
   void end() {
@@ -212,6 +218,8 @@ struct keeper_bench {
   recorded_replies replies;
   persistence_counters counters;
   std::vector<session_uid> forgotten;
+  bool device_full = false;
+  std::shared_ptr<storage::database> db;
   std::shared_ptr<storage::state_store> states;
   std::unique_ptr<session_keeper> sessions;
   std::unique_ptr<prefix_keeper> prefixes;

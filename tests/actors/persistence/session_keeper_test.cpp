@@ -4,6 +4,8 @@
 
 #include <boost/test/unit_test.hpp>
 
+#include "storage/database_impl.hpp"
+#include "storage/session_store.hpp"
 #include "tests/actors/persistence/keeper_bench.hpp"
 
 using namespace skein;
@@ -469,6 +471,57 @@ BOOST_AUTO_TEST_CASE(unused_sessions_age) {
   const auto list = b.answered<session_list>(list_sessions{{0, 1}, default_tenant, "", 10});
   BOOST_REQUIRE(list.sessions.size() == 1u);
   BOOST_TEST(list.sessions[0].record.key.id == "young");
+}
+
+BOOST_AUTO_TEST_CASE(sessions_of_whoever_was_not_seen_since_the_start_age_too) {
+  keeper_bench b;
+  b.options.session_age_max_ms = 60'000;
+  b.open();
+  for (const char* tenant : {"other", "a", "long name"}) {
+    auto q = b.question("old");
+    q.session.tenant = tenant;
+    const auto o = b.ask<session_opened>(q);
+    b.ask<turn_committed>(b.commit_of(o, {1}, "a"));
+    b.tell(state_kept{o.key, nullptr});
+  }
+  b.end();
+  b.open();
+  BOOST_TEST((storage::session_store(b.db).tenants().value() == std::vector<tenant_id>{"a", "other", "long name"}));
+  b.pass(130s);
+  BOOST_TEST(storage::session_store(b.db).tenants().value().empty());
+}
+
+BOOST_AUTO_TEST_CASE(a_device_without_room_hears_of_a_removal_later) {
+  keeper_bench b;
+  b.open();
+  b.turn("s", {1}, "a");
+  b.device_full = true;
+  BOOST_TEST(b.answered<removed>(remove_session{{0, 1}, {default_tenant, "s"}}).sessions == 1u);
+  BOOST_TEST(b.forgotten.empty());
+  BOOST_TEST((b.sessions->next_wake() <= b.time.now() + 20ms));
+  b.pass(20ms);
+  b.device_full = false;
+  b.pass(20ms);
+  b.pass(20ms);
+  BOOST_TEST(b.forgotten.size() == 1u);
+}
+
+BOOST_AUTO_TEST_CASE(deletions_are_written_to_files_soon_so_that_space_comes_back) {
+  keeper_bench b;
+  b.open();
+  const auto in_memory = [&] {
+    std::uint64_t entries = 0;
+    auto& db = b.db->internals();
+    const auto handle = db.handles[static_cast<std::size_t>(storage::family::state_index)];
+    BOOST_REQUIRE(db.db->GetIntProperty(handle, "rocksdb.num-entries-active-mem-table", &entries));
+    return entries;
+  };
+  b.turn("s", {1}, "a");
+  b.pass(70s);
+  BOOST_TEST(in_memory() > 0u);  // nothing was deleted
+  b.answered<removed>(remove_session{{0, 1}, {default_tenant, "s"}});
+  b.pass(70s);
+  BOOST_TEST(in_memory() == 0u);
 }
 
 BOOST_AUTO_TEST_CASE(without_a_folder_everything_is_memory_and_has_a_ceiling) {

@@ -18,11 +18,13 @@ namespace gpu = kernels::gpu;
           .min_p = p.min_p,
           .first_penalty = p.first_penalty,
           .repeat_penalty = p.repeat_penalty,
+          .lasting_penalty = p.lasting_penalty,
           .penalty_decay = p.penalty_decay,
           .top_k = p.top_k,
           .max_tokens = p.max_tokens,
           .seed = p.seed,
           .row = p.row,
+          .filters_first = p.filters_first,
           .logprobs = p.logprobs,
           .top_logprobs = p.top_logprobs};
 }

@@ -2,7 +2,7 @@
 // may be on any route.
 #include <boost/test/unit_test.hpp>
 
-#include "protocol/generation_request.hpp"
+#include "protocol/dialect.hpp"
 #include "protocol/session_request.hpp"
 
 namespace {
@@ -10,13 +10,16 @@ namespace {
 using namespace skein;
 using namespace skein::protocol;
 
+result<generation_request> read(const std::string& body, bool branches) {
+  return read_request(body, branches ? dialects::multi_state : dialects::state, {}, {}).request;
+}
 generation_request parsed(const std::string& body, bool branches = false) {
-  auto request = parse_state_request(body, branches, {});
+  auto request = read(body, branches);
   BOOST_REQUIRE_MESSAGE(request, (request ? "" : request.error().message));
   return *request;
 }
 error refused(const std::string& body, bool branches = false) {
-  const auto request = parse_state_request(body, branches, {});
+  const auto request = read(body, branches);
   BOOST_REQUIRE_MESSAGE(!request, body);
   return request.error();
 }
@@ -27,7 +30,7 @@ BOOST_AUTO_TEST_SUITE(native_requests)
 
 BOOST_AUTO_TEST_CASE(defaults_stand_alone) {
   const auto plain = parsed(R"({"contents":["x"]})");
-  BOOST_TEST((plain.shape == api::native));
+  BOOST_TEST(!plain.chat);
   BOOST_TEST(plain.prompts.at(0).text == "x");
   BOOST_TEST(plain.model == "rwkv7");
   BOOST_TEST(plain.chunk_size == 4u);
@@ -74,7 +77,7 @@ BOOST_AUTO_TEST_CASE(branches_name_their_version) {
   const auto by_parent = parsed(R"({"contents":["x"],"session_id":"m","parent":2})", true);
   BOOST_TEST(by_parent.session->from_version.value() == 2u);
   BOOST_TEST(by_parent.session->branches);
-  BOOST_TEST(by_parent.answer_name == "rwkv7-multi-state");
+  BOOST_TEST(by_parent.writer->id({}) == "rwkv7-multi-state");
 }
 
 BOOST_AUTO_TEST_CASE(fields_of_a_session) {

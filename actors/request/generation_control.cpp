@@ -1,0 +1,122 @@
+#include <ctime>
+#include <utility>
+
+#include "actors/request/generation_call.hpp"
+#include "protocol/control_request.hpp"
+#include "protocol/json_writer.hpp"
+#include "protocol/sse.hpp"
+
+/// The part of a generation call that others may see and interrupt.
+namespace skein::request {
+namespace {
+
+std::string endpoint_of(const call_origin& origin, const protocol::generation_request& request) {
+  if (origin.dialect == &protocol::dialects::resume) return "server.resume";
+  if (request.chat) return "chat.completions";
+  if (request.prompt_field == "prompt") return "completions";
+  return request.session ? "state.chat.completions" : "batch.completions";
+}
+
+}  // namespace
+
+void generation_call::enlist() {
+  const protocol::generation_request& request = *request_;
+  const std::string session = request.session ? request.session->id : "";
+  auto tell = [post = post_, &hub = hub_, serial = serial_](order what, std::function<void(bool)> done) {
+    post([&hub, serial, what, done = std::move(done)] {
+      auto* call = static_cast<generation_call*>(hub.find(serial));
+      done(call && call->obey(what));
+    });
+  };
+  listed_ = std::make_shared<running_request>(
+      running_request::facts{origin_.request_name, endpoint_of(origin_, request), model().names.front(), session,
+                             std::time(nullptr), request.sampling.max_tokens},
+      std::move(tell));
+  context_->requests->enter(listed_);
+}
+
+void generation_call::delist() {
+  if (listed_ && !listed_->finished) context_->requests->leave(listed_);
+}
+
+/// What has a slot ends as if its text had come to an end, and says why; what has none yet is refused. A session's turn
+/// is kept with the text that it has.
+bool generation_call::obey(order what) {
+  if (ended_ || asked_ == question::commit || (answer_ && answer_->over())) return false;
+  bool kept = false;
+  guarded([&] {
+    if (listed_->admitted_at == 0) return refuse({error_kind::conflict, "Request cancelled", ""});
+    kept = what == order::pause && answer_->call().pause_tokens_max > 0;
+    answer_->stop(kept ? "paused" : "admin_stop");
+    if (kept) keep_paused();
+    write_ready();
+  });
+  return kept || what == order::stop;
+}
+
+/// A single answer of a chat without a session, which has its own way to go on.
+bool generation_call::may_be_paused(const prepared_call& call) const {
+  const bool chat = call.request.chat || resumed_;
+  return chat && !turn_ && call.rows_per_prompt() == 1 && !call.request.sampling.logprobs &&
+         context_->requests->limits().requests_max > 0;
+}
+
+void generation_call::keep_paused() {
+  const prepared_call& call = answer_->call();
+  const std::vector<token_id>& drawn = answer_->kept().drawn;
+  paused_request paused;
+  paused.was = listed_;
+  paused.request = call.request;
+  auto& params = paused.request.sampling;
+  params.max_tokens -= static_cast<std::uint32_t>(drawn.size());
+  params.seed += drawn.size();  // numbers are counted from the first token again: others than those used up
+  if (!call.request.ignore_eos && model().vocabulary->end() != no_token) params.stop_ids.pop_back();
+  paused.tokens = call.prompts.front();
+  paused.tokens.insert(paused.tokens.end(), drawn.begin(), drawn.end());
+  if (resumed_) paused.answered = resumed_->answered;
+  paused.answered.insert(paused.answered.end(), drawn.begin(), drawn.end());
+  paused.form = call.form;
+  paused.tuned = tuned_;
+  paused.model_identity = model().card.identity;
+  paused.since = context_->time->now();
+  context_->requests->keep(std::move(paused));
+}
+
+/// An event about the queue, for those who asked for such.
+void generation_call::tell_queue() {
+  const auto place = context_->requests->place_of(*listed_);
+  std::string json;
+  protocol::json_writer out(json);
+  out.begin_object().key("object").value("queue.status");
+  out.key("status").value(place.position > 0 ? "queued" : "processing").key("ticket").value(place.ticket);
+  out.key("queue_position").value(place.position);
+  out.key("requests_ahead").value(place.position > 0 ? place.position - 1 : 0);
+  out.key("waiting_requests").value(place.waiting).end_object();
+  begin_stream();
+  write(protocol::sse_event(json));
+}
+
+/// The request of a body that names a paused one: streamed, as chat is, with the tokens as its prompt.
+result<generation_call::parsed_call> generation_call::read_resumed(const std::string& text, const served_model& model,
+                                                                   const service_context& context) {
+  const auto& limits = context.settings.limits;
+  const auto id = protocol::parse_control(text, limits);
+  if (!id) return id.error();
+  if (id->empty()) return error{error_kind::invalid_argument, "Missing request_id parameter", "request_id"};
+  auto paused = context.requests->take(*id, context.time->now());
+  if (!paused) return error{error_kind::not_found, "Paused request not found", "request_id"};
+  protocol::generation_request request = paused->request;
+  if (const auto ok = protocol::read_resume(text, limits, request); !ok) {
+    context.requests->keep(std::move(*paused));  // it was not used
+    return ok.error();
+  }
+  if (paused->model_identity != model.card.identity)
+    return error{error_kind::conflict, "the paused request belongs to another model", "model"};
+  request.stream = true;
+  request.chat = false;  // its prompt is no conversation any more
+  request.seed_given = true;
+  request.prompts.push_back({"", std::move(paused->tokens), true});
+  return parsed_call{std::move(request), std::nullopt, std::move(paused)};
+}
+
+}  // namespace skein::request

@@ -1,0 +1,115 @@
+#pragma once
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "actors/request/tuned_states.hpp"
+#include "base/clock.hpp"
+#include "base/ids.hpp"
+#include "protocol/generation_request.hpp"
+#include "protocol/think_splitter.hpp"
+
+/// The generation calls of all io threads, for those who ask after them or want them ended.
+namespace skein::request {
+
+/// What an operator may tell a running request.
+enum class order : std::uint8_t { stop, pause };
+
+/// One generation call. Its numbers are written by its io thread and read by any.
+class running_request {
+ public:
+  struct facts {
+    std::string id;  ///< X-Request-Id
+    std::string endpoint, model, session;
+    std::int64_t created = 0;  ///< Unix seconds
+    std::uint32_t max_tokens = 0;
+  };
+  /// Carries an order out on the call's io thread, then calls `done` there: whether there was something left to end,
+  /// and for a pause whether it can be resumed. Thread safe; the call may be gone by then.
+  using messenger = std::function<void(order what, std::function<void(bool)> done)>;
+
+  running_request(facts what, messenger tell) : what_(std::move(what)), tell_(std::move(tell)) {}
+
+  [[nodiscard]] const facts& what() const { return what_; }
+  void tell(order what, std::function<void(bool)> done) {
+    (what == order::stop ? stop_requested : pause_requested) = true;
+    tell_(what, std::move(done));
+  }
+
+  // Ticks of steady_time since its epoch; 0: not yet.
+  std::atomic<std::int64_t> admitted_at{0}, first_token_at{0}, last_token_at{0};
+  std::atomic<std::uint64_t> prompt_tokens{0}, cached_tokens{0}, generated_tokens{0};
+  std::atomic<bool> stop_requested{false}, pause_requested{false}, finished{false};
+  std::atomic<std::uint64_t> ticket{0};  // of the register
+
+ private:
+  const facts what_;
+  const messenger tell_;
+};
+
+/// A chat answer that was interrupted: what is needed to go on. The state is not kept: it is made again of the tokens,
+/// as after every loss of a state.
+struct paused_request {
+  std::shared_ptr<const running_request> was;
+  protocol::generation_request request;  ///< without its texts; max_tokens: what is left
+  std::vector<token_id> tokens;          ///< prompt and answer so far
+  std::vector<token_id> answered;        ///< the end of `tokens` that the client has as text
+  protocol::answer_form form = protocol::answer_form::raw;
+  std::optional<tuned_state> tuned;
+  std::string model_identity;
+  steady_time since{};
+};
+
+struct pause_limits {
+  std::size_t requests_max = 64;    ///< one more takes the oldest one's place; 0: nothing can be paused
+  std::size_t tokens_max = 65'536;  ///< of one, prompt and answer; a longer one cannot be paused
+  duration age_max = std::chrono::hours(1);
+};
+
+/// All io threads share it; no lock is held for longer than it takes to copy some pointers.
+class request_register {
+ public:
+  /// Where a request stands among those that wait for a slot; 0: it does not wait.
+  struct place {
+    std::uint64_t ticket = 0;  ///< counts all requests
+    std::size_t position = 0, waiting = 0;
+  };
+
+  using list = std::vector<std::shared_ptr<running_request>>;
+
+  explicit request_register(pause_limits limits = {}) : limits_(limits) {}
+
+  void enter(std::shared_ptr<running_request> request);
+  void leave(const std::shared_ptr<running_request>& request);
+  /// In the order in which they came.
+  [[nodiscard]] list running() const;
+  [[nodiscard]] place place_of(const running_request& request) const;
+  /// The one that ended last; null before any has.
+  [[nodiscard]] std::shared_ptr<const running_request> last() const;
+
+  [[nodiscard]] const pause_limits& limits() const { return limits_; }
+  void keep(paused_request paused);
+  /// Each can be taken once; nothing when it is unknown or too old.
+  [[nodiscard]] std::optional<paused_request> take(std::string_view id, steady_time now);
+  [[nodiscard]] std::vector<std::shared_ptr<const running_request>> paused(steady_time now);
+
+ private:
+  void forget_old(steady_time now);
+
+  const pause_limits limits_;
+  mutable std::mutex mutex_;
+  std::list<std::shared_ptr<running_request>> running_;
+  std::uint64_t entered_ = 0;
+  std::shared_ptr<const running_request> last_;
+  std::deque<paused_request> paused_;  // oldest first
+};
+
+}  // namespace skein::request

@@ -1,0 +1,37 @@
+#pragma once
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "actors/request/plain_call.hpp"
+#include "actors/request/request_register.hpp"
+
+namespace skein::request {
+
+/// The answer of /v1/server/status: the model, what it is busy with, and each request. The path of the model's file is
+/// only told to those who `may_see_path`.
+[[nodiscard]] std::string server_status(const service_context& context, bool may_see_path);
+
+/// POST /v1/server/stop and /pause: gives the order to the io threads of the requests that are meant, and answers when
+/// all have carried it out. /resume is a generation_call.
+class server_control_call final : public plain_call {
+ public:
+  server_control_call(order what, plain_origin origin, std::shared_ptr<const service_context> context,
+                      std::function<void(std::function<void()>)> post,
+                      std::shared_ptr<connection::response_writer> out);
+
+ private:
+  void read(std::string body) override;
+  void carried_out(bool done);
+  void tell();
+
+  const order order_;
+  std::function<void(std::function<void()>)> post_;
+  std::shared_ptr<const running_request> latest_;  // of those that are meant
+  std::size_t waiting_ = 0;                        // for so many of them
+  bool any_ = false;                               // was ended, or paused
+  std::shared_ptr<server_control_call*> self_ = std::make_shared<server_control_call*>(this);  // for what comes back
+};
+
+}  // namespace skein::request

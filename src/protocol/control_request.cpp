@@ -1,0 +1,35 @@
+#include "protocol/control_request.hpp"
+
+#include <utility>
+
+#include "protocol/object_reader.hpp"
+#include "protocol/shared_fields.hpp"
+
+namespace skein::protocol {
+
+result<std::string> parse_control(std::string_view text, const request_limits& limits) {
+  const bool empty = text.find_first_not_of(" \t\r\n") == std::string_view::npos;
+  return read_body(empty ? "{}" : text, limits, [](const object_reader& body) {
+    return std::string(body.text("request_id").value_or(body.text("session_id").value_or("")));
+  });
+}
+
+result<void> read_resume(std::string_view text, const request_limits& limits, generation_request& request) {
+  const auto read = read_body(text, limits, [&](const object_reader& body) {
+    sampling::sampling_params& params = request.sampling;
+    const sampling::sampling_params was = params;
+    const sampling_rules rules{
+        was.temperature, was.top_p, was.top_k, was.first_penalty, was.repeat_penalty, was.penalty_decay,
+        was.max_tokens,  {},        true};
+    if (body.value("logit_bias")) params.logit_bias.clear();
+    read_sampling(body, rules, limits, params);
+    if (!body.value("min_p")) params.min_p = was.min_p;
+    if (const auto chunk = body.integer("chunk_size", 1, limits.max_tokens_max))
+      request.chunk_size = static_cast<std::uint32_t>(*chunk);
+    return true;
+  });
+  if (!read) return read.error();
+  return {};
+}
+
+}  // namespace skein::protocol

@@ -1,0 +1,185 @@
+#include "protocol/dialect.hpp"
+
+#include <string>
+#include <utility>
+
+#include "protocol/dialect_readers.hpp"
+#include "protocol/native_writer.hpp"
+#include "protocol/shared_fields.hpp"
+
+namespace skein::protocol {
+namespace {
+
+sampling_rules chat_rules(const model_preset& p) {
+  return {p.temperature,     p.top_p,       p.top_k,      p.alpha_presence,
+          p.alpha_frequency, p.alpha_decay, p.max_tokens, p.stop};
+}
+
+sampling_rules text_rules(const model_preset& p) {  // plain text has no turns to end
+  return {.alpha_decay = p.alpha_decay, .max_tokens = p.completion_max_tokens};
+}
+
+sampling_rules native_rules(const model_preset&) {
+  return {1.0f, 0.6f, 50, 2.0f, 0.2f, 0.996f, 8192, {"\nUser:"}, true};
+}
+
+sampling_rules big_batch_rules(const model_preset&) {
+  sampling_rules rules{.max_tokens = 512, .turn_ends = {"\nUser:"}, .stands_alone = true};
+  rules.temperature_only = true;
+  return rules;
+}
+
+sampling_rules infer_rules(const model_preset&) {
+  sampling_rules rules{1.0f, 0.3f, 0, 0.5f, 0.5f, 0.996f, 1024, {"\n\nUser:"}, true};
+  rules.classic = true;
+  return rules;
+}
+
+sampling_rules infer_text_rules(const model_preset& p) {
+  auto rules = infer_rules(p);
+  rules.turn_ends.clear();
+  return rules;
+}
+
+sampling_rules greedy_rules(const model_preset&) { return {.top_k = 1, .max_tokens = 2048, .stands_alone = true}; }
+
+const native_writer batch_answers("rwkv7-batch"), v3_answers("rwkv7-batch-v3"), branch_answers("rwkv7-multi-state"),
+    single_answers("rwkv7-fast-batch", native_writer::events::of_one_row),
+    fill_in_answers("rwkv7-batch", native_writer::events::shared, "FIM.completion");
+
+/// A list with nothing in it says no more than a member that is not there.
+bool has(const object_reader& body, std::string_view name) {
+  const auto found = body.value(name);
+  return found && !found->is_empty_array();
+}
+
+const dialect* by_member(const object_reader& body) {
+  if (has(body, "messages")) return &dialects::chat;
+  if (body.value("contents")) return &dialects::batch;
+  if (body.value("prompt")) return &dialects::completions;
+  return &dialects::chat;
+}
+
+const dialect* text_first(const object_reader& body) {
+  return !body.value("prompt") && has(body, "messages") ? &dialects::chat : &dialects::completions;
+}
+
+}  // namespace
+
+namespace dialects {
+namespace {
+
+constexpr auto flat = error_style::flat;
+
+/// A row that differs from another one in some places only.
+template <typename Change>
+dialect like(dialect row, std::string_view name, Change change) {
+  row.name = name;
+  change(row);
+  return row;
+}
+
+}  // namespace
+
+const dialect chat{"chat", "messages", read_conversation, chat_rules, &chat_writer(), read_chat_options};
+const dialect completions{"completions", "prompt", read_prompt, text_rules, &completion_writer(), read_text_options};
+const dialect chat_or_batch = like(chat, "chat", [](dialect& d) { d.choose = by_member; });
+const dialect text_or_chat = like(completions, "completions", [](dialect& d) { d.choose = text_first; });
+
+const dialect state{.name = "state",
+                    .prompt_field = "contents",
+                    .read_prompts = read_one_turn,
+                    .rules = native_rules,
+                    .writer = &batch_answers,
+                    .read_more = read_one_row,
+                    .errors = flat,
+                    .chunk_size = 4,
+                    .lenient = true};
+const dialect multi_state = like(state, "multi_state", [](dialect& d) {
+  d.writer = &branch_answers;
+  d.read_more = read_branch;
+  d.sessions = false;  // read_branch reads them
+});
+const dialect batch = like(state, "batch", [](dialect& d) {
+  d.read_prompts = read_contents;
+  d.read_more = nullptr;
+  d.sessions = false;
+});
+const dialect batch_v2 = like(batch, "batch_v2", [](dialect& d) { d.read_more = read_padding; });
+const dialect batch_v3 = like(batch, "batch_v3", [](dialect& d) {
+  d.read_prompts = read_questions;
+  d.writer = &v3_answers;
+});
+const dialect big_batch = like(batch, "big_batch", [](dialect& d) {
+  d.rules = big_batch_rules;
+  d.chunk_size = 32;
+  d.streams = true;
+});
+const dialect single_events = like(batch, "single_events", [](dialect& d) {
+  d.writer = &single_answers;
+  d.chunk_size = 8;
+});
+const dialect fill_in = like(batch, "fill_in", [](dialect& d) {
+  d.prompt_field = "prefix";
+  d.read_prompts = read_pairs;
+  d.writer = &fill_in_answers;
+});
+const dialect translate = like(batch, "translate", [](dialect& d) {
+  d.prompt_field = "text_list";
+  d.read_prompts = read_texts_to_translate;
+  d.rules = greedy_rules;
+  d.read_more = read_whole_answer;
+  d.may_be_open = true;
+});
+
+const dialect infer_chat = like(chat, "infer_chat", [](dialect& d) {
+  d.read_prompts = read_named_conversation;
+  d.rules = infer_rules;
+  d.loose_values = true;
+});
+const dialect infer_completions = like(completions, "infer_completions", [](dialect& d) {
+  d.rules = infer_text_rules;
+  d.loose_values = true;
+});
+
+const dialect resume = like(chat, "resume", [](dialect& d) { d.errors = flat; });
+
+}  // namespace dialects
+
+namespace {
+
+void read(const object_reader& body, const reading& by, generation_request& out) {
+  out.writer = lasting(*by.as.writer);
+  out.prompt_field = by.as.prompt_field;
+  out.lenient = by.as.lenient;
+  by.as.read_prompts(body, by, out);
+  read_delivery(body, by, out);
+  const sampling_rules rules = by.as.rules(by.preset);
+  read_sampling(body, rules, by.limits, out.sampling);
+  read_stops(body, rules.turn_ends, by.limits, out);
+  if (by.as.read_more) by.as.read_more(body, by, out);
+  if (out.prompts.size() * out.best_of > by.limits.prompts_max)
+    body.refuse(by.as.prompt_field,
+                "asks for more than " + std::to_string(by.limits.prompts_max) + " answers in one request");
+  read_beginning(body, by.limits, out);
+  if (by.as.sessions) read_session(body, out);
+}
+
+}  // namespace
+
+understood read_request(std::string_view text, const dialect& spoken, const model_preset& preset,
+                        const request_limits& limits) {
+  const dialect* as = &spoken;
+  auto request = read_body(text, limits, [&](const object_reader& plain) {
+    if (spoken.choose) as = spoken.choose(plain);
+    generation_request out;
+    read(as->loose_values ? plain.loosely("params") : plain, {*as, preset, limits}, out);
+    return out;
+  });
+  if (!request && request.error().field.empty() && request.error().kind == error_kind::invalid_argument &&
+      as->errors == error_style::flat)
+    request = error{error_kind::invalid_argument, "Invalid JSON: " + request.error().message, ""};
+  return {as, std::move(request)};
+}
+
+}  // namespace skein::protocol

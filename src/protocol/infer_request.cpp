@@ -1,0 +1,26 @@
+#include "protocol/chat_messages.hpp"
+#include "protocol/dialect_readers.hpp"
+
+/// Conversations as clients of RWKV-Infer and RWKV-Runner send them: with names for who speaks.
+namespace skein::protocol {
+namespace {
+
+void read_name(const object_reader& body, std::string_view field, std::string& out) {
+  constexpr std::size_t bytes_max = 256;
+  const auto name = body.text(field);
+  if (!name || name->empty()) return;
+  if (name->size() > bytes_max || name->find('\n') != std::string_view::npos)
+    return body.refuse(field, "must be a line of at most " + std::to_string(bytes_max) + " bytes");
+  out = *name;
+}
+
+}  // namespace
+
+void read_named_conversation(const object_reader& body, const reading& by, generation_request& out) {
+  read_conversation(body, by, out);
+  read_name(body, "system_name", out.style.system);
+  read_name(body, "user_name", out.style.user);
+  read_name(body, "assistant_name", out.style.assistant);
+}
+
+}  // namespace skein::protocol

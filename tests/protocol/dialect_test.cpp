@@ -1,0 +1,182 @@
+// The dialects of older servers: what each makes of the prompts, the fields and the silences of its clients' bodies, and
+// which of them a path with several forms takes.
+#include "protocol/dialect.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+#include "protocol/languages.hpp"
+
+namespace {
+
+using namespace skein;
+using namespace skein::protocol;
+
+generation_request read(const dialect& as, const std::string& body) {
+  auto [by, request] = read_request(body, as, {}, {});
+  BOOST_REQUIRE_MESSAGE(request, (request ? "" : request.error().message));
+  return *request;
+}
+error refused(const dialect& as, const std::string& body, const request_limits& limits = {}) {
+  const auto [by, request] = read_request(body, as, {}, limits);
+  BOOST_REQUIRE_MESSAGE(!request, body);
+  return request.error();
+}
+std::string form(const dialect& as, const std::string& body) {
+  return std::string(read_request(body, as, {}, {}).as->name);
+}
+std::vector<std::string> texts(const generation_request& request) {
+  std::vector<std::string> all;
+  for (const auto& p : request.prompts) all.push_back(p.text);
+  return all;
+}
+using strings = std::vector<std::string>;
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(older_dialects)
+
+BOOST_AUTO_TEST_CASE(a_path_with_several_forms_looks_at_the_members) {
+  const auto& v1 = dialects::chat_or_batch;
+  BOOST_TEST(form(v1, R"({"messages":[{"role":"user","content":"x"}]})") == "chat");
+  BOOST_TEST(form(v1, R"({"messages":[{"role":"user","content":"x"}],"contents":["y"]})") == "chat");
+  BOOST_TEST(form(v1, R"({"contents":["x"],"prompt":"y"})") == "batch");
+  BOOST_TEST(form(v1, R"({"contents":["x"],"messages":[]})") == "batch");
+  BOOST_TEST(form(v1, R"({"contents":[],"messages":null})") == "batch");
+  BOOST_TEST(form(v1, R"({"prompt":"x"})") == "completions");
+  BOOST_TEST(form(v1, "{}") == "chat");
+  BOOST_TEST(form(v1, "[") == "chat");
+  BOOST_TEST(form(dialects::text_or_chat, R"({"prompt":"x"})") == "completions");
+  BOOST_TEST(form(dialects::text_or_chat, R"({"messages":[{"role":"user","content":"x"}]})") == "chat");
+  const auto both = read(v1, R"({"messages":[{"role":"user","content":"x"}],"contents":["y"]})");
+  BOOST_TEST(both.messages.at(1).content == "y");
+  BOOST_TEST((read_request(R"({"contents":[]})", v1, {}, {}).as->errors == error_style::flat));
+}
+
+BOOST_AUTO_TEST_CASE(lists_of_raw_prompts) {
+  const auto v2 = read(dialects::batch_v2, R"({"contents":["a","b"]})");
+  BOOST_TEST(texts(v2) == (strings{"a", "b"}), boost::test_tools::per_element());
+  BOOST_TEST(v2.pad_zero);
+  BOOST_TEST(v2.chunk_size == 4u);
+  BOOST_TEST(!v2.stream);
+  BOOST_TEST(v2.lenient);
+  BOOST_TEST(!read(dialects::batch_v2, R"({"contents":["a"],"pad_zero":false})").pad_zero);
+  BOOST_TEST(!read(dialects::batch, R"({"contents":["a"],"pad_zero":true})").pad_zero);
+  BOOST_TEST(!read(dialects::batch, R"({"contents":["a"],"session_id":"s"})").session);
+  for (const auto* as : {&dialects::batch, &dialects::batch_v2, &dialects::batch_v3, &dialects::big_batch})
+    for (const char* empty : {"{}", R"({"contents":[]})"}) BOOST_TEST(refused(*as, empty).message == "Empty prompts list");
+  BOOST_TEST(refused(dialects::batch, R"({"contents":["a",7]})").field == "contents");
+  BOOST_TEST(refused(dialects::batch, "{").message.starts_with("Invalid JSON: "));
+  request_limits limits;
+  limits.prompts_max = 5;
+  BOOST_TEST(refused(dialects::batch, R"({"contents":["a","b","c"],"n":2})", limits).field == "contents");
+}
+
+BOOST_AUTO_TEST_CASE(big_batches_have_a_temperature_and_no_more) {
+  const auto r = read(dialects::big_batch, R"({"contents":["a"],"temperature":0.7,"top_k":1,"top_p":0,)"
+                                           R"("alpha_presence":2,"noise":1.5})");
+  BOOST_TEST(r.stream);
+  BOOST_TEST(r.chunk_size == 32u);
+  BOOST_TEST(r.sampling.temperature == 0.7f);
+  BOOST_TEST(r.sampling.top_k == 0);
+  BOOST_TEST(r.sampling.top_p == 1.0f);
+  BOOST_TEST(r.sampling.first_penalty == 0.0f);
+  BOOST_TEST(r.sampling.max_tokens == 512u);
+  BOOST_TEST(!read(dialects::big_batch, R"({"contents":["a"],"stream":false})").stream);
+  BOOST_TEST(read(dialects::big_batch, R"({"contents":["a"],"temperature":-3})").sampling.temperature == 0.0f);
+}
+
+BOOST_AUTO_TEST_CASE(questions_are_put_into_the_template) {
+  const auto plain = read(dialects::batch_v3, R"({"contents":["One","Two"]})");
+  BOOST_TEST(texts(plain) == (strings{"User: One\n\nAssistant: <think>\n</think>", "User: Two\n\nAssistant: <think>\n</think>"}),
+             boost::test_tools::per_element());
+  const auto thinking = read(dialects::batch_v3, R"({"contents":["One"],"enable_think":true})");
+  BOOST_TEST(texts(thinking).at(0) == "User: One\n\nAssistant: <think");
+  const auto chat = read(dialects::batch_v3, R"({"messages":[{"role":"user","content":"One"}]})");
+  BOOST_TEST(chat.chat);
+  BOOST_TEST(chat.messages.size() == 1u);
+  BOOST_TEST(chat.style.no_think_opening == "Assistant: <think>\n</think>");
+  BOOST_TEST(chat.reasoning_raw);
+  BOOST_TEST(chat.writer->id({}) == "rwkv7-batch-v3");
+}
+
+BOOST_AUTO_TEST_CASE(pairs_to_fill_in) {
+  const auto r = read(dialects::fill_in, R"({"prefix":["a","b"],"suffix":["c","d"]})");
+  BOOST_TEST(texts(r) == (strings{"✿prefix✿✿suffix✿c✿middle✿a", "✿prefix✿✿suffix✿d✿middle✿b"}),
+             boost::test_tools::per_element());
+  const auto e = refused(dialects::fill_in, R"({"prefix":["a","b"],"suffix":["c"]})");
+  BOOST_TEST(e.field == "suffix");
+  BOOST_TEST(e.message == "suffix has 1 entries and prefix 2; they go in pairs");
+  BOOST_TEST(refused(dialects::fill_in, "{}").message == "Empty prompts list");
+  BOOST_TEST(r.writer->body({}, {}, {}, nullptr).find(R"("object":"FIM.completion")") != std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(translations_are_cut_and_put_together_again) {
+  const auto r = read(dialects::translate,
+                      R"({"source_lang":"en","target_lang":"ja","text_list":["One.\n\n \nTwo\nlines. ",""," Three."]})");
+  BOOST_TEST(texts(r) == (strings{"English: One.\n\nJapanese:", "English: Two\nlines.\n\nJapanese:",
+                                  "English: Three.\n\nJapanese:"}),
+             boost::test_tools::per_element());
+  BOOST_TEST(r.stop == strings{"\n\nEnglish:"}, boost::test_tools::per_element());
+  BOOST_TEST(r.sampling.top_k == 1);
+  BOOST_TEST(r.sampling.max_tokens == 2048u);
+  BOOST_TEST(!r.stream);
+  std::vector<whole_row> rows(3);
+  rows[0].content = " 一 \n";
+  rows[1].content = "二";
+  rows[2].content = "三 ";
+  BOOST_TEST(r.writer->body({}, std::move(rows), {}, nullptr) ==
+             R"({"translations":[{"detected_source_lang":"en","text":"一\n\n \n二"},)"
+             R"({"detected_source_lang":"en","text":""},{"detected_source_lang":"en","text":"三"}]})");
+}
+
+BOOST_AUTO_TEST_CASE(translations_that_leave_things_open) {
+  const auto r = read(dialects::translate, R"({"target_lang":"Klingon","stream":true,"text_list":["Привет","你好","x"]})");
+  BOOST_TEST(texts(r) == (strings{"Russian: Привет\n\nKlingon:", "Chinese: 你好\n\nKlingon:", "English: x\n\nKlingon:"}),
+             boost::test_tools::per_element());
+  BOOST_TEST(!r.stream);
+  BOOST_TEST(read(dialects::translate, R"({"target_lang":"en","text_list":[]})").prompts.empty());
+  BOOST_TEST(refused(dialects::translate, R"({"text_list":["x"]})").field == "target_lang");
+  BOOST_TEST(refused(dialects::translate, R"({"target_lang":"en"})").field == "text_list");
+  BOOST_TEST(refused(dialects::translate, R"({"target_lang":"en","text_list":[1]})").field == "text_list");
+  BOOST_TEST(refused(dialects::translate, R"({"target_lang":"en\n","text_list":["x"]})").field == "target_lang");
+}
+
+BOOST_AUTO_TEST_CASE(languages) {
+  for (const auto& [code, name] : std::vector<std::pair<std::string, std::string>>{
+           {"zh-CN", "Chinese"}, {"zh_TW", "Chinese"}, {"zh-Hant", "Chinese"}, {"EN", "English"}, {"pt-BR", "Portuguese"},
+           {"ko", "Korean"},     {"Latin", "Latin"},   {"", ""}})
+    BOOST_TEST(language_name(code) == name);
+  for (const auto& [text, code] : std::vector<std::pair<std::string, std::string>>{
+           {"Hello", "en"}, {"Grüße", "en"}, {"漢字かな", "ja"}, {"漢字", "zh-CN"}, {"Ein Wort 字", "en"}, {"안녕", "ko"},
+           {"Мир", "ru"},   {"سلام", "ar"},  {"", "en"},         {"123", "en"}, {"\xff\xe4", "en"}})
+    BOOST_TEST(guess_language(text) == code);
+}
+
+BOOST_AUTO_TEST_CASE(values_as_texts_and_fields_inside_params) {
+  const auto r = read(dialects::infer_chat,
+                      R"({"messages":[{"role":"rag","content":"R"},{"role":"user","content":"x"}],"max_tokens":"7","stream":"True",)"
+                      R"("temperature":"0.5","params":{"temperature":2,"top_p":"0.9","penalty_decay":0.99,"stop":"END",)"
+                      R"("user_name":"Bob","assistant_name":"Alice"}})");
+  BOOST_TEST(r.sampling.max_tokens == 7u);
+  BOOST_TEST(r.stream);
+  BOOST_TEST(r.sampling.temperature == 0.5f);  // the outer one counts
+  BOOST_TEST(r.sampling.top_p == 0.9f);
+  BOOST_TEST(r.sampling.filters_first);
+  BOOST_TEST(r.sampling.lasting_penalty == 0.5f);
+  BOOST_TEST(r.sampling.first_penalty == 0.5f);
+  BOOST_TEST(r.sampling.repeat_penalty == 0.5f);
+  BOOST_TEST(r.sampling.penalty_decay == 0.99f);
+  BOOST_TEST(r.stop.back() == "END");
+  BOOST_TEST(r.style.user == "Bob");
+  const std::string chat = R"({"messages":[{"role":"user","content":"x"}],)";
+  BOOST_TEST(refused(dialects::infer_chat, chat + R"("params":{"top_p":"much"}})").field == "params.top_p");
+  BOOST_TEST(refused(dialects::infer_chat, chat + R"("temperature":"1001"})").field == "temperature");
+  BOOST_TEST(refused(dialects::infer_chat, chat + R"("max_tokens":"7x"})").field == "max_tokens");
+  BOOST_TEST(refused(dialects::infer_chat, chat + R"("user_name":"a\nb"})").field == "user_name");
+  BOOST_TEST(refused(dialects::chat, chat + R"("max_tokens":"7"})").field == "max_tokens");
+  const auto text = read(dialects::infer_completions, R"({"prompt":"x","params":{"max_tokens":3}})");
+  BOOST_TEST(text.sampling.max_tokens == 3u);
+  BOOST_TEST(text.stop.empty());
+}
+
+BOOST_AUTO_TEST_SUITE_END()
