@@ -1,6 +1,5 @@
 // A turn of a session: from the question, over the lease, to the log.
 #include <algorithm>
-#include <charconv>
 #include <chrono>
 #include <utility>
 
@@ -22,17 +21,6 @@ constexpr auto note_pause = 250ms;
 
 std::uint64_t note_step(const version_record& so_far) {
   return std::max(note_tokens, static_cast<std::uint64_t>(so_far.tokens.size()) / note_share);
-}
-
-/// "a:1" as session "a" and version 1.
-std::optional<std::pair<session_key, version_id>> split_name(const session_key& key) {
-  const auto colon = key.id.rfind(':');
-  if (colon == std::string::npos || colon == 0) return std::nullopt;
-  version_id version = 0;
-  const char* const end = key.id.data() + key.id.size();
-  const auto read = std::from_chars(key.id.data() + colon + 1, end, version);
-  if (read.ec != std::errc() || read.ptr != end || version == storage::beginning) return std::nullopt;
-  return std::pair(session_key{key.tenant, key.id.substr(0, colon)}, version);
 }
 
 }  // namespace
@@ -104,7 +92,7 @@ void session_keeper::recover_running(open_entry& entry) {
 
 /// The session as which "a:1" begins: "a" up to version 1.
 std::optional<open_entry> session_keeper::fork_by_name(const session_key& key) {
-  const auto name = split_name(key);
+  const auto name = branch_named(key);
   if (!name) return std::nullopt;
   auto origin = entry_of(name->first);
   if (!origin || !(*origin)->tree || (*origin)->removing || (*origin)->provisional) return std::nullopt;

@@ -192,6 +192,13 @@ void session_keeper::handle(remove_session&& q) {
         if (record.key.id.starts_with(prefix)) keys.push_back(std::move(record.key));
     }
   }
+  if (const auto branch = branch_named(q.session); branch && !q.with_prefix) {
+    const auto own = entry_of(q.session);
+    const auto origin = own && !(*own)->tree ? entry_of(branch->first) : own;
+    if (own && origin && *own != *origin && (*origin)->tree && !(*origin)->provisional &&
+        (*origin)->tree->find(branch->second))
+      return remove_branch(q, **origin, branch->second);
+  }
   for (const auto& key : keys) {
     auto entry = entry_of(key);
     if (!entry && entry.error().kind == error_kind::damaged) {
@@ -205,6 +212,42 @@ void session_keeper::handle(remove_session&& q) {
   }
   if (r.gone.empty() && r.freed == 0 && !q.with_prefix) return refuse(q.reply, unknown(q.session));
   begin_removal(std::move(r));
+}
+
+/// "a:1" where no session has that name: version 1 of "a", unless others go on from it. With the last one the session
+/// goes.
+void session_keeper::remove_branch(const remove_session& q, open_entry& entry, version_id version) {
+  if (entry.busy()) return refuse(q.reply, busy());
+  if (!entry.tree->is_last(version))
+    return refuse(q.reply, {error_kind::conflict, "others go on from this version; delete those first", "session_id"});
+  if (entry.tree->versions().size() == 1) return begin_removal({q.reply, {entry.key}, 0, true});
+  entry.removing = true;
+  if (const auto key = tiers_.cache().find(entry.uid, version)) tiers_.cache().forget(*key);
+  std::erase_if(entry.expected, [&](const auto& one) { return version_of(one.first) == version; });
+  forget_slots(entry.uid);
+  // Behind a state that is being written now.
+  ports_.runner.run([this, to = q.reply, owner = entry.uid, version]() -> aftermath {
+    return [this, to, owner, version] { finish_branch(to, owner, version); };
+  });
+}
+
+void session_keeper::finish_branch(answer_to to, session_uid owner, version_id version) {
+  open_entry& entry = *book_.find(owner);
+  entry.removing = false;
+  const std::int64_t now_ms = ports_.wall();
+  const auto removed_it = log_.remove_version(entry.tree->record_without(version, now_ms), version, ports_.time.now());
+  if (removed_it) {
+    entry.tree->remove(version, now_ms);
+    tiers_.cache().set_head(entry.uid, entry.tree->record().head);
+    book_.recount(entry);
+    shelve(entry);
+    ++sessions_removed_;
+    deliver(answer{to, removed{1}});
+  } else {
+    distrust(entry, true);
+    refuse(to, removed_it.error());
+  }
+  advance(entry);
 }
 
 /// States go from memory at once, so that none is written any more. Those that are being written now are waited for:

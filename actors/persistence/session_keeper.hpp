@@ -110,6 +110,8 @@ class session_keeper {
   [[nodiscard]] listed_session listed(const session_record& record) const;
   [[nodiscard]] result<std::vector<session_record>> all_sessions(const tenant_id& tenant, std::string_view after,
                                                                  std::uint32_t count);
+  void remove_branch(const remove_session& q, open_entry& entry, version_id version);
+  void finish_branch(answer_to to, session_uid owner, version_id version);
   void begin_removal(removal r);
   void finish_removal(const removal& r);
   void age_out();

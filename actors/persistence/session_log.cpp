@@ -97,6 +97,13 @@ result<void> session_log::remove(const session_record& session, steady_time now)
   return removed;
 }
 
+result<void> session_log::remove_version(const session_record& session, version_id version, steady_time now) {
+  if (failing_) return error{error_kind::no_space, "the disk takes no changes at present", ""};
+  auto removed = store_.remove_version(session, version);
+  if (!removed) fail(removed.error(), session.uid, now);
+  return removed;
+}
+
 session_uid session_log::new_uid() {
   if (!failing_)
     if (auto uid = store_.new_uid()) return *uid;

@@ -18,6 +18,7 @@ using storage::durability;
 using storage::session_key;
 using storage::session_record;
 using storage::session_uid;
+using storage::version_id;
 using storage::version_record;
 
 /// The log with a disk that may fail: then turns stay here, in order, up to a ceiling, and are written when the disk
@@ -40,6 +41,8 @@ class session_log {
   void forget_running(session_uid uid);
   /// Of a session with all that belongs to it.
   [[nodiscard]] result<void> remove(const session_record& session, steady_time now);
+  /// Of one version; `session` is as it is without it.
+  [[nodiscard]] result<void> remove_version(const session_record& session, version_id version, steady_time now);
   /// After a refusal: when the write failed, nobody knows whether the disk took it, and it may show when it is opened
   /// again. So what the session is, as far as the write may have changed it, is written again as soon as that is
   /// possible. Nothing where the disk was not asked.

@@ -1,6 +1,7 @@
 #include "actors/persistence/session_tree.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <tuple>
 #include <utility>
 
@@ -129,6 +130,34 @@ void session_tree::set_head(version_id v, std::int64_t now_ms) {
   record_.used_ms = now_ms;
 }
 
+session_record session_tree::record_without(version_id v, std::int64_t now_ms) const {
+  const version_record& gone = versions_.at(v);
+  session_record after = record_;
+  after.versions -= 1;
+  after.log_bytes -= std::min(after.log_bytes, content_bytes(gone));
+  after.used_ms = now_ms;
+  if (after.head == v) {
+    after.head = gone.parent;
+    after.total_tokens = total_tokens(gone.parent);
+  }
+  return after;
+}
+
+void session_tree::remove(version_id v, std::int64_t now_ms) {
+  check(is_last(v), "no version goes on from one that is removed");
+  record_ = record_without(v, now_ms);
+  const version_record& gone = versions_.at(v);
+  for (auto [it, end] = children_.equal_range(gone.parent); it != end; ++it)
+    if (it->second == v) {
+      children_.erase(it);
+      break;
+    }
+  if (const auto keyed = by_request_key_.find(gone.request_key); keyed != by_request_key_.end() && keyed->second == v)
+    by_request_key_.erase(keyed);
+  bytes_ -= version_overhead + content_bytes(gone);
+  versions_.erase(v);
+}
+
 std::vector<const version_record*> session_tree::path(version_id v) const {
   std::vector<const version_record*> way;
   for (const version_record* at = find(v); at; at = find(at->parent)) way.push_back(at);
@@ -209,6 +238,16 @@ std::optional<std::uint64_t> session_tree::held_by(version_id v, std::string_vie
   }
   if (!may_end(text, at, rules)) return std::nullopt;
   return at;
+}
+
+std::optional<std::pair<storage::session_key, version_id>> branch_named(const storage::session_key& key) {
+  const auto colon = key.id.rfind(':');
+  if (colon == std::string::npos || colon == 0) return std::nullopt;
+  version_id version = 0;
+  const char* const end = key.id.data() + key.id.size();
+  const auto read = std::from_chars(key.id.data() + colon + 1, end, version);
+  if (read.ec != std::errc() || read.ptr != end || version == storage::beginning) return std::nullopt;
+  return std::pair(storage::session_key{key.tenant, key.id.substr(0, colon)}, version);
 }
 
 }  // namespace skein::persistence

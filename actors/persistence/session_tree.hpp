@@ -52,6 +52,13 @@ class session_tree {
   /// A version that is here, or the beginning.
   void set_head(version_id v, std::int64_t now_ms);
 
+  /// Whether no version goes on from it.
+  [[nodiscard]] bool is_last(version_id v) const { return !children_.contains(v); }
+  /// The record as it is without a version from which none goes on.
+  [[nodiscard]] session_record record_without(version_id v, std::int64_t now_ms) const;
+  /// Removes such a version; where it was the head, its parent is.
+  void remove(version_id v, std::int64_t now_ms);
+
   /// From the first version to `v`; empty for the beginning.
   [[nodiscard]] std::vector<const version_record*> path(version_id v) const;
   /// What a state after `ancestor`, which lies on the way to `v`, has to swallow to be one after `v`.
@@ -90,6 +97,9 @@ struct session_name {
 };
 /// A session of its own that has `from` up to a version, which is its head. Versions keep their numbers.
 [[nodiscard]] session_tree forked(const session_tree& from, version_id version, session_name name, std::int64_t now_ms);
+
+/// "a:1" as session "a" and version 1, where a name is of that form.
+[[nodiscard]] std::optional<std::pair<storage::session_key, version_id>> branch_named(const storage::session_key& key);
 
 /// Bytes of a version's tokens and texts.
 [[nodiscard]] std::uint64_t content_bytes(const version_record& v);

@@ -192,7 +192,7 @@ bool generation_call::choose_beginning() {
     refuse(mixed.error());
     return false;
   }
-  if (!tuned_) return true;
+  if (!tuned_ || resumed_) return true;  // what goes on has its parameters
   if (tuned_->temperature && !request_->temperature_named) request_->sampling.temperature = *tuned_->temperature;
   if (tuned_->top_p && !request_->top_p_named) request_->sampling.top_p = *tuned_->top_p;
   return true;

@@ -18,9 +18,16 @@ result<void> read_resume(std::string_view text, const request_limits& limits, ge
   const auto read = read_body(text, limits, [&](const object_reader& body) {
     sampling::sampling_params& params = request.sampling;
     const sampling::sampling_params was = params;
-    const sampling_rules rules{
-        was.temperature, was.top_p, was.top_k, was.first_penalty, was.repeat_penalty, was.penalty_decay,
-        was.max_tokens,  {},        true};
+    const bool classic = was.filters_first;
+    sampling_rules rules{.temperature = was.temperature,
+                         .top_p = was.top_p,
+                         .top_k = was.top_k,
+                         .alpha_presence = classic ? was.lasting_penalty : was.first_penalty,
+                         .alpha_frequency = was.repeat_penalty,
+                         .alpha_decay = was.penalty_decay,
+                         .max_tokens = was.max_tokens,
+                         .stands_alone = true};
+    rules.classic = classic;
     if (body.value("logit_bias")) params.logit_bias.clear();
     read_sampling(body, rules, limits, params);
     if (!body.value("min_p")) params.min_p = was.min_p;

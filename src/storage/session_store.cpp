@@ -227,6 +227,18 @@ result<void> session_store::remove(const session_record& session, bool with_reco
   });
 }
 
+result<void> session_store::remove_version(const session_record& session, version_id version) {
+  auto& db = db_->internals();
+  const auto states = entries_of_session(db, session.uid);
+  if (!states) return states.error();
+  return db.write(safety::logged, [&](change_list& changes) {
+    changes.erase(family::versions, keys::of_version(session.uid, version));
+    changes.put(family::sessions, keys::of_session(session.key), encode_session(session));
+    for (const auto& entry : *states)
+      if (static_cast<version_id>(entry.key.number) == version) erase_state(changes, entry);
+  });
+}
+
 result<void> session_store::forget_damaged(const session_key& key) {
   return db_->internals().write(safety::logged, [&](change_list& changes) {
     changes.erase(family::quarantine, quarantine_key(family::sessions, keys::of_session(key)));

@@ -45,6 +45,8 @@ class session_store {
   [[nodiscard]] result<void> remove(const session_record& session);
   /// Likewise, but for the session's own record, where another session has taken its name.
   [[nodiscard]] result<void> remove_contents(const session_record& session);
+  /// Removes one version and its states; `session` is as it is without it.
+  [[nodiscard]] result<void> remove_version(const session_record& session, version_id version);
   /// A session whose record was set aside is answered as damaged, not as unknown, until this frees its name.
   [[nodiscard]] result<void> forget_damaged(const session_key& key);
 

@@ -274,6 +274,11 @@ describe('sessions on the fake engine', () => {
     const remove = (session_id) => server.post('/state/delete', { session_id });
     assert.deepEqual((await remove('old')).body, { status: 'success', message: 'Session old deleted successfully' });
     assert.equal((await remove('old')).status, 404);
+    // A branch goes by its name; the one that others go on from stays.
+    assert.deepEqual((await remove('tree:3')).body, { status: 'success', message: 'Session tree:3 deleted successfully' });
+    assert.equal((await native('/multi_state/chat/completions', { session_id: 'tree', dialogue_idx: 3, contents: ['x'] })).status, 404);
+    assert.equal((await remove('tree:2')).status, 200);
+    assert.equal((await server.get(path('tree'))).body.versions, 1);
   });
 
   test('nothing is kept where the request says so', async () => {

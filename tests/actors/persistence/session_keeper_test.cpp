@@ -473,6 +473,42 @@ BOOST_AUTO_TEST_CASE(unused_sessions_age) {
   BOOST_TEST(list.sessions[0].record.key.id == "young");
 }
 
+BOOST_AUTO_TEST_CASE(a_branch_goes_by_its_name_and_nothing_else_with_it) {
+  keeper_bench b;
+  b.open();
+  b.turn("a", {1}, "a");
+  b.turn("a", {2}, "b", tokens_t({1, 2}));
+  auto q = b.question("a", "c");
+  q.from = 1;
+  const auto o = b.ask<session_opened>(q);
+  b.ask<turn_committed>(b.commit_of(o, {3}, "c"));
+  b.tell(state_kept{o.key, state_after(tokens_t({1, 3}))});
+  b.pass(2s);  // states are on disk
+  const auto remove = [](const std::string& id) { return remove_session{{0, 1}, {default_tenant, id}}; };
+  BOOST_TEST(b.answered<removed>(remove("a:3")).sessions == 1u);
+  auto left = b.described("a");
+  BOOST_TEST(left.versions.size() == 2u);
+  BOOST_TEST(left.session.record.head == 1u);
+  BOOST_TEST(left.session.record.total_tokens == 1u);
+  b.tell(remove("a:3"));
+  BOOST_TEST((b.refusal().kind == error_kind::not_found));
+  b.tell(remove("a:1"));
+  BOOST_TEST((b.refusal().kind == error_kind::conflict));
+  b.end();
+  b.open();
+  BOOST_TEST(b.described("a").versions.size() == 2u);
+  BOOST_TEST(b.states->list().value().size() == 2u);
+  const auto next = b.opened("a");
+  BOOST_TEST(next.base == 1u);
+  BOOST_TEST(next.number == 4u);  // no number comes twice
+  b.tell(release{next.reply, next.lease});
+  b.answered<removed>(remove("a:2"));
+  BOOST_TEST(b.answered<removed>(remove("a:1")).sessions == 1u);
+  b.tell(remove("a"));
+  BOOST_TEST((b.refusal().kind == error_kind::not_found));
+  BOOST_TEST(b.states->list().value().empty());
+}
+
 BOOST_AUTO_TEST_CASE(sessions_of_whoever_was_not_seen_since_the_start_age_too) {
   keeper_bench b;
   b.options.session_age_max_ms = 60'000;

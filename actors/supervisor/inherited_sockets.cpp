@@ -1,0 +1,66 @@
+#include "actors/supervisor/inherited_sockets.hpp"
+
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <charconv>
+#include <cstdlib>
+#include <optional>
+
+namespace skein::supervisor {
+namespace {
+
+constexpr int first_fd = 3;  // SD_LISTEN_FDS_START
+
+std::string_view environment(const char* name) {
+  const char* const value = std::getenv(name);
+  return value ? value : "";
+}
+
+std::optional<int> number(std::string_view text) {
+  int value = 0;
+  const auto [end, trouble] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (trouble != std::errc() || end != text.data() + text.size() || value < 0) return std::nullopt;
+  return value;
+}
+
+error no_number(const char* variable, std::string_view value) {
+  return {error_kind::invalid_argument, std::string(variable) + " is '" + std::string(value) + "', which is no number",
+          variable};
+}
+
+int option(int fd, int name) {
+  int value = -1;
+  socklen_t size = sizeof(value);
+  return getsockopt(fd, SOL_SOCKET, name, &value, &size) == 0 ? value : -1;
+}
+
+}  // namespace
+
+result<std::vector<inherited_socket>> inherited_sockets(std::string_view listen_pid, std::string_view listen_fds,
+                                                        std::string_view names) {
+  std::vector<inherited_socket> found;
+  if (listen_fds.empty() || listen_pid.empty()) return found;
+  const auto pid = number(listen_pid), count = number(listen_fds);
+  if (!pid) return no_number("LISTEN_PID", listen_pid);
+  if (!count) return no_number("LISTEN_FDS", listen_fds);
+  if (*pid != ::getpid()) return found;
+  for (int fd = first_fd; fd - first_fd < *count; ++fd) {
+    if (option(fd, SO_TYPE) != SOCK_STREAM || option(fd, SO_ACCEPTCONN) != 1)
+      return error{error_kind::invalid_argument,
+                   "descriptor " + std::to_string(fd) + " was handed over and is no listening stream socket",
+                   "LISTEN_FDS"};
+    ::fcntl(fd, F_SETFD, FD_CLOEXEC);
+    const std::size_t colon = names.find(':');
+    found.push_back({fd, std::string(names.substr(0, colon))});
+    names = colon == std::string_view::npos ? std::string_view() : names.substr(colon + 1);
+  }
+  return found;
+}
+
+result<std::vector<inherited_socket>> inherited_sockets() {
+  return inherited_sockets(environment("LISTEN_PID"), environment("LISTEN_FDS"), environment("LISTEN_FDNAMES"));
+}
+
+}  // namespace skein::supervisor
