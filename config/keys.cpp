@@ -359,6 +359,15 @@ std::vector<key> make_keys() {
       model<&model_settings::aliases>("aliases", "Further names that requests may use."),
       model<&model_settings::vocab>("vocab", "Vocabulary file or bytes; empty: found beside the model.")
           .flag({"--vocab", "--vocab-path"}),
+      model<&model_settings::root>("root", "Folder of the models that clients may load; empty: none but that of path.")
+          .flag({"--model-root"}),
+      model<&model_settings::idle_unload_s>(
+          "idle_unload_s", "Seconds after which a model that nobody uses is unloaded, until a request comes; 0: never.")
+          .range(0, limits::age_s_max),
+      model<&model_settings::memory_bytes_max>(
+          "memory_bytes_max",
+          "Bytes of all models while clients load one beside another; 0: what the machine or the GPU has left.")
+          .range(0, limits::memory_bytes_max),
       model<&model_settings::states_dir>(
           "states_dir", "Folder of the state-tuning files that clients may load; empty: none may be loaded.")
           .flag({"--states-dir"}),

@@ -20,18 +20,21 @@ struct imported {
   std::vector<version_state> states;
 };
 
-result<imported> read_file(std::string_view bytes, bool trusted, const persistence_options& options) {
+result<imported> read_file(std::string_view bytes, bool trusted, const persistence_options& options,
+                           const storage::model_table& models) {
   const std::string key = trusted ? std::string() : options.signature_key;
-  auto file = storage::read_session_file(bytes, {options.model_identity, key, options.file_bytes_max});
+  auto file = storage::read_session_file(bytes, {"", key, options.file_bytes_max});
   if (!file) return file.error();
+  const auto model = models.find(file->session.model_identity);
+  if (!model) return models.unknown("the session", file->session.model_identity);
   for (const auto& v : file->versions)
-    if (std::ranges::any_of(v.tokens, [&](token_id t) { return t < 0 || std::cmp_greater_equal(t, options.vocab); }))
+    if (std::ranges::any_of(v.tokens, [&](token_id t) { return t < 0 || std::cmp_greater_equal(t, model->vocab); }))
       return error{error_kind::bad_file,
                    "version " + std::to_string(v.id) + " of the session file has a token that the model does not know",
                    ""};
   imported in;
   for (const std::string& record : std::exchange(file->states, {})) {
-    auto state = storage::decode_state(record, options.layout, options.model_identity);
+    auto state = storage::decode_state(record, models);
     if (!state) return error{error_kind::bad_file, "the session file is damaged: " + state.error().message, ""};
     in.states.push_back(
         {version_of(state->label.key), std::make_shared<const std::vector<float>>(std::move(state->state))});
@@ -62,18 +65,21 @@ void session_keeper::handle(export_session&& q) {
   file->session = tree.record();
   for (const auto& [id, v] : tree.versions()) file->versions.push_back(v);
   std::optional<state_key> key;
-  if (q.with_state) key = tiers_.cache().find(tree.record().uid, tree.record().head);
+  const auto model = ports_.states->models().find(tree.record().model_identity);
+  if (q.with_state && model) key = tiers_.cache().find(tree.record().uid, tree.record().head);
   const state_buffer held = key ? tiers_.cache().buffer(*key) : nullptr;
-  const storage::state_label label{
-      options_.model_identity, q.session.tenant, {tree.record().uid, tree.record().head}, tree.record().total_tokens};
-  ports_.runner.run([this, file, key, held, label, reply = q.reply, states = ports_.states]() -> aftermath {
+  const storage::state_label label{tree.record().model_identity,
+                                   q.session.tenant,
+                                   {tree.record().uid, tree.record().head},
+                                   tree.record().total_tokens};
+  ports_.runner.run([this, file, key, held, label, model, reply = q.reply, states = ports_.states]() -> aftermath {
     auto bytes = std::make_shared<result<std::string>>(guarded([&]() -> result<std::string> {
       if (held) {
-        file->states.push_back(storage::encode_state(label, options_.layout, *held, options_.file_type));
+        file->states.push_back(storage::encode_state(label, model->layout, *held, options_.file_type));
       } else if (key) {
         // What cannot be read is left out: the tokens are enough.
         if (auto stored = states->get(*key); stored && *stored)
-          file->states.push_back(storage::encode_state(label, options_.layout, (*stored)->state, options_.file_type));
+          file->states.push_back(storage::encode_state(label, model->layout, (*stored)->state, options_.file_type));
       }
       return storage::write_session_file(*file, options_.signature_key);
     }));
@@ -88,7 +94,7 @@ void session_keeper::handle(import_session&& q) {
   auto question = std::make_shared<import_session>(std::move(q));
   ports_.runner.run([this, question]() -> aftermath {
     auto in = std::make_shared<result<imported>>(
-        guarded([&] { return read_file(question->file, question->trusted, options_); }));
+        guarded([&] { return read_file(question->file, question->trusted, options_, ports_.states->models()); }));
     question->file = {};
     return [this, question, in] {
       if (!*in) return refuse(question->reply, in->error());

@@ -66,7 +66,8 @@ void session_keeper::give_state(open_entry& entry, version_id from, const state_
 void session_keeper::put_state(const open_entry& entry, const state_key& key, state_buffer state,
                                std::uint64_t tokens) {
   auto& cache = tiers_.cache();
-  cache.put(key, std::move(state), entry.key.tenant, tokens, !entry.unsaved, ports_.time.now(), ports_.wall());
+  cache.put(key, std::move(state), {entry.key.tenant, tokens, entry.tree->record().model_identity}, !entry.unsaved,
+            ports_.time.now(), ports_.wall());
   cache.set_head(entry.uid, entry.tree->record().head);
 }
 

@@ -172,11 +172,11 @@ result<void> session_keeper::begin_turn(open_entry& entry, const open_session& q
 
 result<turn_start> session_keeper::check_turn(const open_entry& entry, const open_session& q, bool known) const {
   const session_record& record = entry.tree->record();
-  if (record.model_identity != options_.model_identity)
-    return error{error_kind::conflict,
-                 "the session '" + entry.key.id + "' belongs to the model " + record.model_identity + "; this one is " +
-                     options_.model_identity,
-                 "model"};
+  if (record.model_identity != q.model)
+    return error{
+        error_kind::conflict,
+        "the session '" + entry.key.id + "' belongs to the model " + record.model_identity + "; this one is " + q.model,
+        "model"};
   return start_turn(known ? &*entry.tree : nullptr, q);
 }
 
@@ -191,7 +191,7 @@ void session_keeper::make_provisional(open_entry& entry, const open_session& q) 
     session_record record;
     record.uid = log_.new_uid();
     record.key = entry.key;
-    record.model_identity = options_.model_identity;
+    record.model_identity = q.model;
     record.initial_state = q.initial_state;
     record.created_ms = record.used_ms = ports_.wall();
     entry.uid = record.uid;

@@ -45,7 +45,8 @@ listed_session session_keeper::listed(const session_record& record) const {
   if (record.head == storage::beginning) return out;
   if (const auto key = tiers_.cache().find(record.uid, record.head)) {
     out.fastest = tiers_.cache().fastest(*key);
-    out.state_bytes = options_.state_bytes;
+    const auto model = ports_.states->models().find(record.model_identity);
+    out.state_bytes = model ? model->layout.bytes() : 0;
   }
   return out;
 }

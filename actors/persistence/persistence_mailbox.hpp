@@ -69,6 +69,7 @@ enum class turn_text : std::uint8_t {
 struct open_session {
   return_address reply;
   session_key session;
+  std::string model;          ///< identity of the model that runs it; another than the session's is a conflict
   std::string initial_state;  ///< identity of the tuned state; another than the session began with is a conflict
   turn_text kind = turn_text::increment;
   std::string history;  ///< rendered text of the whole request, without the opening of the answer (chat), or the
@@ -149,6 +150,7 @@ struct release {
 struct find_prefix {
   return_address reply;
   tenant_id tenant = default_tenant;
+  std::string model;  ///< identity, as in open_session
   std::string initial_state;
   std::shared_ptr<const std::vector<token_id>> tokens;
   std::uint32_t system_tokens = 0;  ///< where the system text ends; 0: none

@@ -5,16 +5,11 @@
 #include "actors/persistence/prefix_tree.hpp"
 #include "actors/persistence/session_book.hpp"
 #include "actors/persistence/tiered_cache.hpp"
-#include "model/state_layout.hpp"
 #include "storage/state_store.hpp"
 
 namespace skein::persistence {
 
 struct persistence_options {
-  std::string model_identity;                                 ///< of the model that runs; others' sessions are refused
-  std::uint32_t vocab = 0;                                    ///< every token of an imported session is below it
-  model::state_layout layout;                                 ///< of its states
-  std::size_t state_bytes = 0;                                ///< of one state in RAM
   storage::state_type file_type = storage::state_type::fp32;  ///< of states in exported sessions
   std::string signature_key;  ///< exported sessions are signed with it, imported ones must be; empty: neither
   std::uint32_t mailbox_max = 2048;

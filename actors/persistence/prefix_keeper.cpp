@@ -15,10 +15,12 @@ constexpr auto expiry_pause = 10s;
 // Of the budget in RAM, for the tokens of all prefixes, those on disk included.
 constexpr std::size_t token_share = 4;
 
-/// Under which initial state a prefix stands on disk, where prefixes of several models may be.
-std::string stored_name(const std::string& model_identity, const std::string& initial_state) {
+/// What a prefix begins with, in the tree and on disk: the model, and its tuned state.
+std::string root_name(const std::string& model_identity, const std::string& initial_state) {
   return model_identity + ' ' + initial_state;
 }
+
+std::string model_of(const std::string& root_name) { return root_name.substr(0, root_name.find(' ')); }
 
 }  // namespace
 
@@ -27,16 +29,16 @@ prefix_keeper::prefix_keeper(const persistence_options& options, keeper_ports po
       ports_(std::move(ports)),
       counters_(counters),
       tree_(options.prefixes),
-      tiers_(options.prefix_states, options.state_bytes, ports_.states, ports_.runner, ports_.time, ports_.wall,
+      tiers_(options.prefix_states, ports_.states, ports_.runner, ports_.time, ports_.wall,
              {[this](const state_key& key) { arrived(key); }, [this](const state_key& key) { tree_.erase(key); },
               [this](const state_key& key, state_buffer state) { return writer_of(key, std::move(state)); }}) {}
 
 tier_mover::write prefix_keeper::writer_of(const state_key& key, state_buffer state) const {
   auto what = tree_.describe(key).value_or(prefix_tree::description{});
-  storage::state_label label{options_.model_identity, what.tenant, key, what.tokens.size()};
-  return [label = std::move(label), tokens = std::move(what.tokens),
-          name = stored_name(options_.model_identity, what.initial_state), state = std::move(state)](
-             storage::state_store& store) { return store.put_prefix(label, tokens, name, *state); };
+  storage::state_label label{model_of(what.initial_state), what.tenant, key, what.tokens.size()};
+  return
+      [label = std::move(label), tokens = std::move(what.tokens), name = std::move(what.initial_state),
+       state = std::move(state)](storage::state_store& store) { return store.put_prefix(label, tokens, name, *state); };
 }
 
 void prefix_keeper::begin() {
@@ -47,17 +49,15 @@ void prefix_keeper::begin() {
     return;
   }
   std::ranges::sort(*stored, {}, [](const auto& p) { return p.used_ms; });
-  const std::string ours = stored_name(options_.model_identity, "");
   for (const auto& prefix : *stored) {
     tree_.skip_numbers(prefix.key.number);
     tiers_.cache().found(prefix.key, prefix.bytes, prefix.used_ms);
-    if (!prefix.initial_state.starts_with(ours)) continue;
-    if (!tree_.add(prefix.key, prefix.tenant, prefix.initial_state.substr(ours.size()), prefix.tokens))
-      tiers_.erase(prefix.key);
+    if (!tree_.add(prefix.key, prefix.tenant, prefix.initial_state, prefix.tokens)) tiers_.erase(prefix.key);
   }
 }
 
 void prefix_keeper::handle(find_prefix&& q) {
+  q.initial_state = root_name(q.model, q.initial_state);
   if (options_.cache_prefixes && q.tokens) return look_up(std::move(q));
   prefix_found nothing;
   nothing.reply = q.reply;
@@ -103,8 +103,8 @@ void prefix_keeper::arrived(const state_key& key) {
 void prefix_keeper::handle(state_kept&& q) {
   if (!tree_.kept(q.key, q.state != nullptr)) return;
   const auto what = tree_.describe(q.key);
-  tiers_.cache().put(q.key, std::move(q.state), what->tenant, what->tokens.size(), true, ports_.time.now(),
-                     ports_.wall());
+  tiers_.cache().put(q.key, std::move(q.state), {what->tenant, what->tokens.size(), model_of(what->initial_state)},
+                     true, ports_.time.now(), ports_.wall());
 }
 
 /// Tokens count too: of what is on disk they stay in memory.

@@ -20,7 +20,7 @@ namespace skein::persistence {
 class prefix_keeper {
  public:
   prefix_keeper(const persistence_options& options, keeper_ports ports, persistence_counters& counters);
-  /// What stands on disk from earlier processes; entries of other models keep their place there.
+  /// What stands on disk from earlier processes, of any model.
   void begin();
 
   void handle(find_prefix&& q);

@@ -14,13 +14,13 @@ session_keeper::session_keeper(const persistence_options& options, keeper_ports 
       counters_(counters),
       log_(ports_.db, options.unsaved_bytes_max),
       book_(options.sessions),
-      tiers_(options.session_states, options.state_bytes, ports_.states, ports_.runner, ports_.time, ports_.wall,
+      tiers_(options.session_states, ports_.states, ports_.runner, ports_.time, ports_.wall,
              {[this](const state_key& key) { resolve_waiting(key); }, [](const state_key&) {},
               [this](const state_key& key, state_buffer state) { return writer_of(key, std::move(state)); }}) {}
 
 tier_mover::write session_keeper::writer_of(const state_key& key, state_buffer state) const {
   const auto what = tiers_.cache().label_of(key);
-  storage::state_label label{options_.model_identity, what.tenant, key, what.tokens};
+  storage::state_label label{what.model, what.tenant, key, what.tokens};
   return [label = std::move(label), state = std::move(state)](storage::state_store& store) {
     return store.put(label, *state);
   };

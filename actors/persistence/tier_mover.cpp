@@ -26,10 +26,9 @@ auto guarded(Work work) -> decltype(work()) {
 
 }  // namespace
 
-tier_mover::tier_mover(const tier_limits& limits, std::size_t state_bytes, std::shared_ptr<storage::state_store> states,
-                       job_runner& runner, const clock& time, wall_clock wall, events told)
+tier_mover::tier_mover(const tier_limits& limits, std::shared_ptr<storage::state_store> states, job_runner& runner,
+                       const clock& time, wall_clock wall, events told)
     : limits_(limits),
-      state_bytes_(state_bytes),
       cache_(limits),
       states_(std::move(states)),
       runner_(runner),
@@ -39,12 +38,13 @@ tier_mover::tier_mover(const tier_limits& limits, std::size_t state_bytes, std::
 
 bool tier_mover::load(const state_key& key) {
   if (loading_.contains(key)) return true;
-  const std::size_t room = std::max(limits_.ram_bytes_max, state_bytes_) + limits_.dirty_bytes_max;
-  const std::size_t reserved = (loading_.size() + 1) * state_bytes_;
+  const std::size_t state_bytes = states_->models().state_bytes_max();
+  const std::size_t room = std::max(limits_.ram_bytes_max, state_bytes) + limits_.dirty_bytes_max;
+  const std::size_t reserved = (loading_.size() + 1) * state_bytes;
   cache_.reserve(reserved);
   move(disk_works_, false);
   if (!cache_.readable(key) || cache_.count().ram_bytes + reserved > room) {
-    cache_.reserve(reserved - state_bytes_);
+    cache_.reserve(reserved - state_bytes);
     return false;
   }
   loading_.insert(key);
@@ -55,13 +55,13 @@ bool tier_mover::load(const state_key& key) {
     const std::uint64_t took = microseconds_since(began);
     return [this, key, got, took] {
       loading_.erase(key);
-      cache_.reserve(loading_.size() * state_bytes_);
+      cache_.reserve(loading_.size() * states_->models().state_bytes_max());
       moves_.load_us += took;
       if (*got && **got) {
         ++moves_.loads;
         auto& state = ***got;
-        cache_.loaded(key, std::make_shared<const std::vector<float>>(std::move(state.state)), state.label.tenant,
-                      state.label.tokens);
+        cache_.loaded(key, std::make_shared<const std::vector<float>>(std::move(state.state)),
+                      {state.label.tenant, state.label.tokens, state.label.model_identity});
       } else {
         ++moves_.load_failures;
         log::error("a stored state cannot be read; it is made again from the tokens",
@@ -88,7 +88,8 @@ void tier_mover::begin_write(const state_key& key) {
       moves_.write_us += took;
       ++(well ? moves_.writes : moves_.write_failures);
       if (!well) log::warning("a state cannot be written", {{"why", why}});
-      if (!cache_.written(key, well, states_->record_bytes(), time_.now())) remove_from_disk({key});
+      const std::size_t bytes = states_->record_bytes(cache_.label_of(key).model);
+      if (!cache_.written(key, well, bytes, time_.now())) remove_from_disk({key});
     };
   });
 }

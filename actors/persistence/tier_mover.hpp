@@ -36,8 +36,8 @@ class tier_mover {
   };
 
   /// `states`, `runner` and `time` outlive it; jobs do not outlive `runner`.
-  tier_mover(const tier_limits& limits, std::size_t state_bytes, std::shared_ptr<storage::state_store> states,
-             job_runner& runner, const clock& time, wall_clock wall, events told);
+  tier_mover(const tier_limits& limits, std::shared_ptr<storage::state_store> states, job_runner& runner,
+             const clock& time, wall_clock wall, events told);
 
   [[nodiscard]] tiered_cache& cache() { return cache_; }
   [[nodiscard]] const tiered_cache& cache() const { return cache_; }
@@ -59,7 +59,6 @@ class tier_mover {
   void remove_from_disk(std::vector<state_key> keys);
 
   tier_limits limits_;
-  std::size_t state_bytes_;
   tiered_cache cache_;
   std::shared_ptr<storage::state_store> states_;
   job_runner& runner_;

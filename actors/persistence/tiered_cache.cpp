@@ -112,11 +112,11 @@ void tiered_cache::erase_if_gone(const state_key& key, decisions* told) {
 
 // ---------------------------------------------------------------- what happened
 
-void tiered_cache::put(const state_key& key, state_buffer state, const tenant_id& tenant, std::uint64_t tokens,
-                       bool writable, steady_time now, std::int64_t now_ms) {
+void tiered_cache::put(const state_key& key, state_buffer state, label what, bool writable, steady_time now,
+                       std::int64_t now_ms) {
   entry& e = entries_[key];
   check(!e.ram && !e.disk, "a state comes once");
-  e.what = {tenant, tokens};
+  e.what = std::move(what);
   set_used(key, e, now_ms);
   set_ram(key, e, std::move(state));
   e.held = !writable;
@@ -139,10 +139,10 @@ void tiered_cache::found(const state_key& key, std::uint64_t bytes, std::int64_t
   set_disk(key, e, true, bytes);
 }
 
-void tiered_cache::loaded(const state_key& key, state_buffer state, const tenant_id& tenant, std::uint64_t tokens) {
+void tiered_cache::loaded(const state_key& key, state_buffer state, label what) {
   const auto it = entries_.find(key);
   if (it == entries_.end() || !it->second.disk || it->second.ram) return;
-  it->second.what = {tenant, tokens};
+  it->second.what = std::move(what);
   set_ram(key, it->second, std::move(state));
 }
 

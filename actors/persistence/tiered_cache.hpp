@@ -38,15 +38,20 @@ class tiered_cache {
  public:
   explicit tiered_cache(const tier_limits& limits) : limits_(limits) {}
 
+  struct label {
+    tenant_id tenant;
+    std::uint64_t tokens = 0;
+    std::string model;  ///< identity of the one whose state it is
+  };
+
   // ---- what happened ----
   /// A new state. With `writable` false it is not written before may_write().
-  void put(const state_key& key, state_buffer state, const tenant_id& tenant, std::uint64_t tokens, bool writable,
-           steady_time now, std::int64_t now_ms);
+  void put(const state_key& key, state_buffer state, label what, bool writable, steady_time now, std::int64_t now_ms);
   void may_write(const state_key& key);
   /// Found on disk at start.
   void found(const state_key& key, std::uint64_t bytes, std::int64_t used_ms);
   /// Read from disk.
-  void loaded(const state_key& key, state_buffer state, const tenant_id& tenant, std::uint64_t tokens);
+  void loaded(const state_key& key, state_buffer state, label what);
   /// What the disk has under this key is no use.
   void unreadable(const state_key& key);
   /// The write that plan() wanted is over. False: nobody wants the state any more, and the disk has it.
@@ -73,10 +78,6 @@ class tiered_cache {
   /// What nobody has used for the longest time, of RAM and disk.
   [[nodiscard]] std::optional<state_key> least_used() const;
 
-  struct label {
-    tenant_id tenant;
-    std::uint64_t tokens = 0;
-  };
   [[nodiscard]] label label_of(const state_key& key) const;
 
   // ---- decisions ----

@@ -1,6 +1,7 @@
 #include "actors/request/api_service.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <random>
 #include <utility>
 
@@ -41,6 +42,17 @@ bool has_method(std::string_view list, std::string_view method) {
     list = comma == std::string_view::npos ? "" : list.substr(comma + 2);
   }
   return false;
+}
+
+/// The model that is loaded, if one is, and the model with each of its tuned states.
+std::vector<protocol::model_card> cards_of(const model_ref& model) {
+  if (!model) return {};
+  std::vector<protocol::model_card> cards{model->served.card};
+  for (const auto& state : *model->tuned.all()) {
+    cards.push_back(model->served.card);
+    cards.back().id += ' ' + state.name;
+  }
+  return cards;
 }
 
 }  // namespace
@@ -126,6 +138,11 @@ const std::vector<api_service::route>& api_service::routes() {
       {"/removestatemodel", post, &s::change_states<tuned::remove>, detail, false, true},
       {"/mrss_loadstatemodel", post, &s::change_states<tuned::load_mixture>, detail, false, true},
       {"/mrss_set_gatingweight", post, &s::change_states<tuned::set_weights>, detail, false, true},
+
+      {"/loadmodel", post, &s::change_model<model_call::form::load_file>, detail, false, true},
+      {"/removemodel", post, &s::change_model<model_call::form::remove>, detail, false, true},
+      {"/v1/model/load", post, &s::change_model<model_call::form::load_id>, flat, false, true},
+      {"/switch-model", post, &s::change_model<model_call::form::switch_model>, detail, false, true},
   };
   return table;
 }
@@ -237,32 +254,25 @@ api_service::made_call api_service::tell_version(exchange& x) {
   return nullptr;
 }
 
-/// The model, and the model with each of its tuned states.
-std::vector<protocol::model_card> api_service::model_cards() const {
-  std::vector<protocol::model_card> cards{context_->model.card};
-  if (!context_->tuned) return cards;
-  for (const auto& state : *context_->tuned->all()) {
-    cards.push_back(context_->model.card);
-    cards.back().id += ' ' + state.name;
-  }
-  return cards;
-}
-
 api_service::made_call api_service::tell_models(exchange& x) {
-  x.answer(200, protocol::models_list(model_cards()));
+  x.answer(200, protocol::models_list(cards_of(context_->models->current()), context_->models->available()));
   return nullptr;
 }
 
 api_service::made_call api_service::tell_models_array(exchange& x) {
-  x.answer(200, protocol::models_array(model_cards()));
+  x.answer(200, protocol::models_array(cards_of(context_->models->current())));
   return nullptr;
 }
 
 api_service::made_call api_service::tell_model(exchange& x) {
   const std::string& id = x.path.front();
-  const auto& names = context_->model.names;
-  for (const auto& card : model_cards())
-    if (card.id == id || (card.id == names.front() && std::ranges::find(names, id) != names.end())) {
+  const model_ref model = context_->models->current();
+  const auto is_alias = [&](const protocol::model_card& card) {
+    const auto& names = model->served.names;
+    return card.id == names.front() && std::ranges::find(names, id) != names.end();
+  };
+  for (const auto& card : cards_of(model))
+    if (card.id == id || is_alias(card)) {
       x.answer(200, protocol::model_body(card));
       return nullptr;
     }
@@ -277,7 +287,30 @@ api_service::made_call api_service::refuse_embeddings(exchange& x) {
 
 template <text_task Task>
 api_service::made_call api_service::tokenize(exchange& x) {
-  return std::make_unique<tokenize_call>(Task, x.plain(), context_, post_, std::move(x.out));
+  model_ref model = model_for(x);
+  if (!model) return nullptr;
+  return std::make_unique<tokenize_call>(Task, x.plain(), std::move(model), context_, post_, std::move(x.out));
+}
+
+/// The model that answers; null: there is none, and that was said. One that rests is woken up.
+model_ref api_service::model_for(exchange& x) const {
+  model_ref model = context_->models->current();
+  if (model) return model;
+  if (context_->models->rests && context_->change_model) {
+    context_->change_model({.what = model_change::task::wake}, [](const result<std::string>&) {});
+    const error asleep{error_kind::unavailable, "nobody used the model for a while; it is being loaded again", ""};
+    x.refuse(protocol::to_http(asleep, std::chrono::seconds(5), x.errors()));
+  } else {
+    // Clients of the older servers know this as their own mistake.
+    const auto kind = x.errors() == error_style::flat ? error_kind::invalid_argument : error_kind::unavailable;
+    x.refuse({kind, "no model is loaded; call POST /v1/model/load first", ""});
+  }
+  return nullptr;
+}
+
+template <model_call::form Form>
+api_service::made_call api_service::change_model(exchange& x) {
+  return std::make_unique<model_call>(Form, x.plain(), context_, post_, std::move(x.out));
 }
 
 api_service::made_call api_service::tell_status(exchange& x) {
@@ -295,7 +328,10 @@ api_service::made_call api_service::generate(exchange& x) {
     x.refuse({error_kind::unavailable, "the server is shutting down", ""});
     return nullptr;
   }
+  model_ref model = model_for(x);
+  if (!model) return nullptr;
   call_origin origin;
+  origin.model = std::move(model);
   origin.dialect = x.way->dialect;
   origin.errors = x.errors();
   origin.route = x.head.path;

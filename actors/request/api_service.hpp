@@ -8,6 +8,7 @@
 #include "actors/connection/http.hpp"
 #include "actors/request/generation_call.hpp"
 #include "actors/request/health.hpp"
+#include "actors/request/model_call.hpp"
 #include "actors/request/request_hub.hpp"
 #include "actors/request/service_context.hpp"
 #include "actors/request/session_routes.hpp"
@@ -45,6 +46,9 @@ class api_service final : public connection::http_service {
   template <text_task Task>
   made_call tokenize(exchange& x);
   made_call generate(exchange& x);
+  template <model_call::form Form>
+  made_call change_model(exchange& x);
+  [[nodiscard]] model_ref model_for(exchange& x) const;
   template <session_question (*Question)(const session_routes::route_input&)>
   made_call ask_sessions(exchange& x);
   made_call tell_status(exchange& x);
@@ -52,7 +56,6 @@ class api_service final : public connection::http_service {
   made_call control(exchange& x);
   template <tuned_state_call::task What>
   made_call change_states(exchange& x);
-  [[nodiscard]] std::vector<protocol::model_card> model_cards() const;
 
   std::shared_ptr<const service_context> context_;
   request_hub& hub_;

@@ -37,6 +37,7 @@ void generation_call::submit() {
 void generation_call::submit_more() {
   while (!paused_ && !crowded_ && !to_run_.empty() && waiting_ < context_->settings.prompts_waiting_max) {
     if (!submit_prompt(to_run_.front())) {
+      if (origin_.model->cut_off) return refuse(cut_off_by_force());
       if (running_ == 0 && !begun_) refuse(nobody_listens(*context_));
       return;  // a later event or tick tries again
     }
@@ -79,7 +80,7 @@ bool generation_call::submit_prompt(std::uint32_t prompt) {
   const request_id id = message.id;
   std::vector<device::wanted_copy> copies = message.copies;
   device::message box(std::move(message));
-  if (context_->device->push(box)) {
+  if (origin_.model->device->push(box)) {
     runs_[prompt] = {id, call.rows_per_prompt()};
     ++waiting_;
     ++running_;
@@ -111,6 +112,7 @@ void generation_call::on(std::uint32_t prompt, device::admitted& e) {
 void generation_call::on(std::uint32_t prompt, device::rejected& e) {
   --waiting_;
   prompt_over(prompt);
+  if (origin_.model->cut_off) return refuse(cut_off_by_force());
   if (e.why.kind != error_kind::overloaded || !begun_) return refuse(e.why);
   to_run_.push_front(prompt);  // a crowd need not end what has begun
   crowded_ = true;
@@ -131,11 +133,13 @@ void generation_call::on(std::uint32_t prompt, device::token& e) {
   listed_->last_token_at = now.time_since_epoch().count();
   ++listed_->generated_tokens;
   const bool over = answer_->on_token(prompt, e.row, e.id_of_token, e.logprobs.get());
-  if (over && !turn_) hub_.tell(device::cancel_row{e.id, e.row});  // a session's row ends by settle
+  if (over && !turn_) tell_device(device::cancel_row{e.id, e.row});  // a session's row ends by settle
 }
 
 void generation_call::on(std::uint32_t prompt, device::row_finished& e) {
-  if (e.cause == device::finish_cause::device_lost) device_lost_ = true;
+  if (e.cause == device::finish_cause::device_lost)
+    failure_ = error{error_kind::internal, "the device failed while it worked on this request", ""};
+  if (e.cause == device::finish_cause::shutdown && origin_.model->cut_off) failure_ = cut_off_by_force();
   answer_->on_row_finished(prompt, e.row, e.cause);
   if (!turn_ && --runs_[prompt].rows == 0) prompt_over(prompt);  // a session's prompt ends by settle
 }
@@ -146,7 +150,7 @@ void generation_call::on_events_done() {
 }
 
 void generation_call::write_ready() {
-  if (device_lost_) return refuse({error_kind::internal, "the device failed while it worked on this request", ""});
+  if (failure_) return refuse(*failure_);
   if (streaming_) write(answer_->take_stream());
   if (answer_->over()) {
     if (!turn_) return finish();
@@ -158,7 +162,7 @@ void generation_call::write_ready() {
   if (!paused_ && out_->queued_bytes() > context_->settings.outbound_bytes_max) {
     paused_ = true;
     for (const auto& run : runs_)
-      if (run.id != 0) hub_.tell(device::pause{run.id});
+      if (run.id != 0) tell_device(device::pause{run.id});
   }
 }
 
@@ -167,7 +171,7 @@ void generation_call::writable() {
   guarded([&] {
     paused_ = false;
     for (const auto& run : runs_)
-      if (run.id != 0) hub_.tell(device::resume{run.id});
+      if (run.id != 0) tell_device(device::resume{run.id});
     submit_more();
   });
 }
@@ -270,7 +274,7 @@ void generation_call::cancel_device_work() {
   for (auto& run : runs_) {
     if (run.id == 0) continue;
     hub_.close(run.id);
-    hub_.tell(device::cancel{run.id});
+    tell_device(device::cancel{run.id});
     run.id = 0;
   }
 }

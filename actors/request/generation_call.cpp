@@ -65,7 +65,7 @@ std::uint64_t generation_call::body_bytes_max() const {
 }
 
 protocol::answer_head generation_call::make_head(const protocol::generation_request& request) const {
-  const served_model& model = context_->model;
+  const served_model& model = this->model();
   protocol::answer_names names{origin_.request_name, request.stream, {}};
   for (auto& byte : names.random) byte = static_cast<std::uint8_t>(local_random()());
   return {request.writer->id(names), request.lenient ? request.model : model.names.front(), model.fingerprint,
@@ -133,8 +133,10 @@ void generation_call::parse(std::shared_ptr<const std::string> text) {
 
 generation_call::read_body generation_call::read(const std::string& text, const call_origin& origin,
                                                  const service_context& context) {
-  if (origin.dialect == &protocol::dialects::resume) return {origin.dialect, read_resumed(text, context)};
-  auto [as, request] = protocol::read_request(text, *origin.dialect, context.model.preset, context.settings.limits);
+  if (origin.dialect == &protocol::dialects::resume)
+    return {origin.dialect, read_resumed(text, origin.model->served, context)};
+  auto [as, request] =
+      protocol::read_request(text, *origin.dialect, origin.model->served.preset, context.settings.limits);
   if (!request) return {as, request.error()};
   parsed_call call{std::move(*request), std::nullopt, std::nullopt};
   if (!call.request.session) return {as, std::move(call)};
@@ -179,8 +181,8 @@ bool generation_call::choose_beginning() {
     tuned_ = resumed_->tuned;
     return true;
   }
-  const auto states = context_->tuned ? context_->tuned->all() : std::make_shared<const tuned_states::list>();
-  auto chosen = choose_model(context_->model.names, *states, request_->model, request_->state_name);
+  const auto states = origin_.model->tuned.all();
+  auto chosen = choose_model(model().names, *states, request_->model, request_->state_name);
   if (!chosen) {
     refuse(chosen.error());
     return false;
@@ -203,9 +205,9 @@ bool generation_call::choose_beginning() {
 void generation_call::tokenise() {
   const std::size_t text = text_bytes(*request_);
   const bool is_long = text > context_->settings.inline_text_bytes_max;
-  auto work = [context = context_, gone = over_.get_token(),
+  auto work = [context = context_, model = origin_.model, gone = over_.get_token(),
                taken = std::make_shared<protocol::generation_request>(std::move(*request_))] {
-    return prepare(std::move(*taken), context->model, context->settings, gone);
+    return prepare(std::move(*taken), model->served, context->settings, gone);
   };
   request_.reset();
   run<result<prepared_call>>(is_long, std::move(work), &generation_call::prepared);
@@ -228,7 +230,7 @@ void generation_call::prepared(result<prepared_call> call) {
   if (!hold(held_bytes(*call) + copies)) return;
   if (!call->request.seed_given) call->request.sampling.seed = local_random()();
   auto head = make_head(call->request);
-  answer_.emplace(std::move(*call), context_->model, std::move(head), origin_.request_name);
+  answer_.emplace(std::move(*call), model(), std::move(head), origin_.request_name);
   if (turn_) answer_->continue_after(turn_->earlier_answer());
   if (resumed_) answer_->continue_after(resumed_->answered);
   find_prefix();

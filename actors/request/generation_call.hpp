@@ -29,6 +29,7 @@ struct call_origin {
   steady_time received{};
   protocol::error_style errors = protocol::error_style::openai;
   std::string if_match, request_key;  ///< header fields If-Match and Idempotency-Key, as sent
+  model_ref model;                    ///< that answers, never null
 };
 
 /// The request actor: one generation call on the io thread of its connection, from body to response. It talks to the
@@ -106,6 +107,8 @@ class generation_call final : public connection::http_call, public device_client
   void on(persistence::prefix_found& r);
   void on(persistence::turn_committed& r);
   void on(persistence::answer&) {}
+  [[nodiscard]] const served_model& model() const { return origin_.model->served; }
+  void tell_device(device::message message) { hub_.tell(door_of(origin_.model), std::move(message)); }
   [[nodiscard]] std::string initial_state() const { return tuned_ ? tuned_->identity : std::string(); }
   void note_progress();
   void settle_turn();
@@ -117,7 +120,8 @@ class generation_call final : public connection::http_call, public device_client
   [[nodiscard]] bool may_be_paused(const prepared_call& call) const;
   void keep_paused();
   void tell_queue();
-  [[nodiscard]] static result<parsed_call> read_resumed(const std::string& text, const service_context& context);
+  [[nodiscard]] static result<parsed_call> read_resumed(const std::string& text, const served_model& model,
+                                                        const service_context& context);
 
   void on(std::uint32_t prompt, device::admitted& e);
   void on(std::uint32_t prompt, device::rejected& e);
@@ -163,7 +167,7 @@ class generation_call final : public connection::http_call, public device_client
   bool streaming_ = false;            // status and headers are out
   bool paused_ = false;               // the reader is slow
   bool ended_ = false;                // the response is complete, or nobody is left to get it
-  bool device_lost_ = false;
+  std::optional<error> failure_;      // of the device, or of the model: it ends the call
   steady_time last_write_{};
   std::optional<steady_time> first_token_;
   std::chrono::microseconds queued_{};

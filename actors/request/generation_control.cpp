@@ -29,8 +29,8 @@ void generation_call::enlist() {
     });
   };
   listed_ = std::make_shared<running_request>(
-      running_request::facts{origin_.request_name, endpoint_of(origin_, request), context_->model.names.front(),
-                             session, std::time(nullptr), request.sampling.max_tokens},
+      running_request::facts{origin_.request_name, endpoint_of(origin_, request), model().names.front(), session,
+                             std::time(nullptr), request.sampling.max_tokens},
       std::move(tell));
   context_->requests->enter(listed_);
 }
@@ -70,14 +70,14 @@ void generation_call::keep_paused() {
   auto& params = paused.request.sampling;
   params.max_tokens -= static_cast<std::uint32_t>(drawn.size());
   params.seed += drawn.size();  // numbers are counted from the first token again: others than those used up
-  if (!call.request.ignore_eos && context_->model.vocabulary->end() != no_token) params.stop_ids.pop_back();
+  if (!call.request.ignore_eos && model().vocabulary->end() != no_token) params.stop_ids.pop_back();
   paused.tokens = call.prompts.front();
   paused.tokens.insert(paused.tokens.end(), drawn.begin(), drawn.end());
   if (resumed_) paused.answered = resumed_->answered;
   paused.answered.insert(paused.answered.end(), drawn.begin(), drawn.end());
   paused.form = call.form;
   paused.tuned = tuned_;
-  paused.model_identity = context_->model.card.identity;
+  paused.model_identity = model().card.identity;
   paused.since = context_->time->now();
   context_->requests->keep(std::move(paused));
 }
@@ -97,7 +97,7 @@ void generation_call::tell_queue() {
 }
 
 /// The request of a body that names a paused one: streamed, as chat is, with the tokens as its prompt.
-result<generation_call::parsed_call> generation_call::read_resumed(const std::string& text,
+result<generation_call::parsed_call> generation_call::read_resumed(const std::string& text, const served_model& model,
                                                                    const service_context& context) {
   const auto& limits = context.settings.limits;
   const auto id = protocol::parse_control(text, limits);
@@ -110,7 +110,7 @@ result<generation_call::parsed_call> generation_call::read_resumed(const std::st
     context.requests->keep(std::move(*paused));  // it was not used
     return ok.error();
   }
-  if (paused->model_identity != context.model.card.identity)
+  if (paused->model_identity != model.card.identity)
     return error{error_kind::conflict, "the paused request belongs to another model", "model"};
   request.stream = true;
   request.chat = false;  // its prompt is no conversation any more

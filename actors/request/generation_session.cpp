@@ -11,7 +11,9 @@ void generation_call::open_session() {
   if (!context_->persistence) return refuse({error_kind::unsupported, "this server keeps no sessions", "session_id"});
   ticket_ = hub_.open_ticket(*this);
   const steady_time deadline = context_->time->now() + context_->settings.queue_timeout;
-  if (!hub_.ask(turn_->question(ticket_, initial_state(), deadline))) return refuse(nobody_listens(*context_));
+  auto question = turn_->question(ticket_, initial_state(), deadline);
+  question.model = model().card.identity;
+  if (!hub_.ask(std::move(question))) return refuse(nobody_listens(*context_));
   asked_ = question::session;
 }
 
@@ -27,7 +29,9 @@ void generation_call::find_prefix() {
   tokens.insert(tokens.end(), call.prompts.front().begin(), call.prompts.front().end());
   prefix_.emplace(std::move(tokens), call.request.store);
   if (ticket_.number == 0) ticket_ = hub_.open_ticket(*this);
-  if (!hub_.ask(prefix_->question(ticket_, initial_state(), call, offset))) {
+  auto question = prefix_->question(ticket_, initial_state(), call, offset);
+  question.model = model().card.identity;
+  if (!hub_.ask(std::move(question))) {
     prefix_.reset();
     return submit();  // it goes without
   }
@@ -94,7 +98,7 @@ void generation_call::on(persistence::turn_committed& r) {
 
 void generation_call::note_progress() {
   if (!turn_ || !leased_ || answer_->over()) return;
-  if (auto so_far = turn_->note(*answer_, *context_->model.vocabulary))
+  if (auto so_far = turn_->note(*answer_, *model().vocabulary))
     (void)hub_.ask(persistence::note_running{turn_->opened().lease, std::move(*so_far)});  // best effort
 }
 
@@ -106,11 +110,11 @@ void generation_call::settle_turn() {
     if (streaming_) write(answer_->take_stream());
     return finish();
   }
-  auto ending = turn_->end(*answer_, *context_->model.vocabulary);
+  auto ending = turn_->end(*answer_, *model().vocabulary);
   if (!ending) return refuse(ending.error());
   const request_id id = runs_.front().id;
   prompt_over(0);  // a cancel would undo it
-  hub_.tell(device::settle{id, ending->drawn, std::move(ending->more)});
+  tell_device(device::settle{id, ending->drawn, std::move(ending->more)});
   unfinished_ = ending->version.unfinished;
   leased_ = false;
   asked_ = question::commit;

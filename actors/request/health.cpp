@@ -9,23 +9,43 @@ namespace {
 
 using protocol::json_writer;
 
-std::string_view obstacle(const service_context& c) {
-  if (c.device_counters->lost) return "the device is lost";
+std::string_view obstacle(const service_context& c, const model_ref& model) {
+  if (model && model->counters->lost) return "the device is lost";
   if (c.draining) return "draining";
   if (!c.ready) return "loading";
+  if (!model && !c.models->rests) return c.models->loading() ? "loading" : "no model is loaded";
   return {};
 }
 
-duration since_last_tick(const service_context& c) {
-  return c.time->now().time_since_epoch() - duration(c.device_counters->last_tick_at.load());
+duration since_last_tick(const service_context& c, const device::device_counters& device) {
+  return c.time->now().time_since_epoch() - duration(device.last_tick_at.load());
 }
 
-probe status_only(std::string_view why) {
+/// How far a load is, if one runs.
+void write_loading(json_writer& out, const service_context& c) {
+  const auto load = c.models->loading();
+  if (!load) return;
+  out.key("loading").begin_object().key("model").value(load->model).key("percent").value(load->percent).end_object();
+}
+
+void write_model(json_writer& out, const model_ref& model) {
+  out.key("model");
+  if (!model) {
+    out.null();
+    return;
+  }
+  const auto& card = model->served.card;
+  out.begin_object().key("id").value(card.id).key("strategy").value(card.device + ' ' + card.weight_type);
+  out.end_object();
+}
+
+probe status_only(std::string_view why, const service_context* loads = nullptr) {
   probe p;
   p.status = why.empty() ? 200 : 503;
   json_writer out(p.body);
   out.begin_object().key("status").value(why.empty() ? "ok" : "unavailable");
   if (!why.empty()) out.key("reason").value(why);
+  if (loads) write_loading(out, *loads);
   out.end_object();
   return p;
 }
@@ -62,16 +82,20 @@ void write_sessions(json_writer& out, const persistence::persistence_counters& p
 }  // namespace
 
 probe live(const service_context& c) {
-  if (c.device_counters->lost) return status_only("the device is lost");
-  const bool stalled = c.device_counters->busy && since_last_tick(c) > c.settings.stall_limit;
+  const model_ref model = c.models->current();
+  if (!model) return status_only("");
+  if (model->counters->lost) return status_only("the device is lost");
+  const bool stalled = model->counters->busy && since_last_tick(c, *model->counters) > c.settings.stall_limit;
   return status_only(stalled ? "the device has work and makes no progress" : "");
 }
 
-probe ready(const service_context& c) { return status_only(obstacle(c)); }
+probe ready(const service_context& c) { return status_only(obstacle(c, c.models->current()), &c); }
 
 probe health(const service_context& c) {
-  const auto& d = *c.device_counters;
-  const std::string_view why = obstacle(c);
+  static const device::device_counters none;
+  const model_ref model = c.models->current();
+  const device::device_counters& d = model ? *model->counters : none;
+  const std::string_view why = obstacle(c, model);
   probe p;
   p.status = why.empty() ? 200 : 503;
   json_writer out(p.body);
@@ -81,6 +105,8 @@ probe health(const service_context& c) {
     out.key("code").value(503).key("message").value(why).key("type").value("unavailable_error");
     out.end_object();
   }
+  write_model(out, model);
+  write_loading(out, c);
   out.key("slots").begin_object();
   out.key("total").value(d.slots.load()).key("used").value(d.slots_used.load());
   out.end_object();
@@ -109,12 +135,16 @@ probe healthz(const service_context& c) {
   probe p = ready(c);
   if (p.status != 200) return p;
   p.body.clear();
-  json_writer(p.body).begin_object().key("status").value("ok").key("model").value(c.model.names.front()).end_object();
+  const model_ref model = c.models->current();
+  json_writer out(p.body);
+  out.begin_object().key("status").value("ok").key("model");
+  model ? out.value(model->served.names.front()) : out.null();
+  out.end_object();
   return p;
 }
 
 probe healthcheck(const service_context& c) {
-  const std::string_view why = obstacle(c);
+  const std::string_view why = obstacle(c, c.models->current());
   probe p;
   p.status = why.empty() ? 200 : 503;
   json_writer out(p.body);

@@ -35,13 +35,17 @@ device_client* request_hub::find(std::uint64_t serial) const {
   return it == by_serial_.end() ? nullptr : it->second;
 }
 
-void request_hub::tell(device::message message) {
-  untold_.push_back(std::move(message));
+void request_hub::tell(std::shared_ptr<device::mailbox> to, device::message message) {
+  untold_.emplace_back(std::move(to), std::move(message));
   send_untold();
 }
 
 void request_hub::send_untold() {
-  while (!untold_.empty() && device_.push_urgent(std::move(untold_.front()))) untold_.pop_front();
+  while (!untold_.empty()) {
+    auto& [to, message] = untold_.front();
+    if (!to->push_urgent(std::move(message)) && !to->closed()) break;
+    untold_.pop_front();
+  }
   while (!untold_sessions_.empty() && persistence_->push_urgent(std::move(untold_sessions_.front())))
     untold_sessions_.pop_front();
 }

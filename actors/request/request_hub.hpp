@@ -1,8 +1,10 @@
 #pragma once
 #include <cstdint>
 #include <deque>
+#include <memory>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "actors/device/device_mailbox.hpp"
@@ -36,8 +38,8 @@ class persistence_client {
 class request_hub {
  public:
   /// `persistence`: null where there is none; then nobody may ask.
-  request_hub(std::uint32_t io_thread, device::mailbox& device, persistence::mailbox* persistence = nullptr)
-      : io_thread_(io_thread), device_(device), persistence_(persistence) {}
+  explicit request_hub(std::uint32_t io_thread, persistence::mailbox* persistence = nullptr)
+      : io_thread_(io_thread), persistence_(persistence) {}
 
   [[nodiscard]] std::uint32_t io_thread() const { return io_thread_; }
 
@@ -53,8 +55,8 @@ class request_hub {
   [[nodiscard]] device_client* find(std::uint64_t serial) const;
 
   /// Sends a message that must not be lost (cancel, pause, resume); kept and sent later when the mailbox is full. What
-  /// is kept is bounded by the calls that live on this thread.
-  void tell(device::message message);
+  /// is kept is bounded by the calls that live on this thread. A closed mailbox needs no message.
+  void tell(std::shared_ptr<device::mailbox> to, device::message message);
 
   /// An address for questions, unique in the process, whose replies go to `client`. One ticket serves a whole
   /// conversation: an open_session, its commit_turn or release.
@@ -78,13 +80,12 @@ class request_hub {
   void send_untold();
 
   const std::uint32_t io_thread_;
-  device::mailbox& device_;
   persistence::mailbox* const persistence_;
   std::uint64_t next_ = 0;
   std::unordered_map<request_id, address> by_id_;
   std::unordered_map<std::uint64_t, device_client*> by_serial_;
   std::unordered_map<persistence::ticket, persistence_client*> by_ticket_;
-  std::deque<device::message> untold_;
+  std::deque<std::pair<std::shared_ptr<device::mailbox>, device::message>> untold_;
   std::deque<persistence::message_in> untold_sessions_;
   std::vector<device_client*> touched_;  // by the delivery that runs
 };

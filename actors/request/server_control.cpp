@@ -51,8 +51,14 @@ void write_requests(json_writer& out, const char* name, const List& all) {
   out.end_array();
 }
 
-void write_model(json_writer& out, const served_model& model, bool may_see_path) {
-  out.key("model").begin_object().key("id").value(model.names.front()).key("name").value(model.names.front());
+void write_model(json_writer& out, const model_ref& loaded, bool may_see_path) {
+  out.key("model");
+  if (!loaded) {
+    out.null();
+    return;
+  }
+  const served_model& model = loaded->served;
+  out.begin_object().key("id").value(model.names.front()).key("name").value(model.names.front());
   if (may_see_path) out.key("path").value(model.path);
   out.key("device").value(model.card.device).key("weight_type").value(model.card.weight_type).end_object();
 }
@@ -70,15 +76,16 @@ void write_capabilities(json_writer& out, const service_context& context) {
 
 /// In the words of the older servers, for whom a slot is a place in a batch. Memory is taken when the server starts, so
 /// that what is free does not limit anything; null: not known.
-void write_queue(json_writer& out, const service_context& context) {
-  const auto& d = *context.device_counters;
+void write_queue(json_writer& out, const model_ref& model) {
+  static const device::device_counters none;
+  const auto& d = model ? *model->counters : none;
   const std::uint32_t slots = d.slots, used = d.slots_used;
   out.key("prefill_queue").begin_object();
   out.key("hard_max_bsz").value(slots).key("dynamic_max_bsz").value(slots).key("reserved_bsz").value(used);
   out.key("available_bsz").value(slots - std::min(slots, used)).key("queued_requests").value(d.waiting.load());
   out.key("free_vram_bytes").null().key("total_vram_bytes").null().key("reserve_vram_bytes").null();
   out.key("bytes_per_bsz");
-  context.engine ? out.value(context.engine->slot_bytes) : out.null();
+  model && model->actor ? out.value(model->actor->info().slot_bytes) : out.null();
   out.end_object();
 }
 
@@ -88,12 +95,13 @@ std::string server_status(const service_context& context, bool may_see_path) {
   std::string body;
   json_writer out(body);
   const auto running = context.requests->running();
+  const model_ref model = context.models->current();
   out.begin_object().key("status").value(context.draining ? "draining" : "running");
   out.key("api_version").value("v1").key("engine_version").value(context.settings.version);
-  write_model(out, context.model, may_see_path);
+  write_model(out, model, may_see_path);
   write_capabilities(out, context);
   out.key("prefill_chunk_size").value(context.settings.prefill_chunk_tokens);
-  write_queue(out, context);
+  write_queue(out, model);
   out.key("active_request");
   write_request(out, running.empty() ? nullptr : running.back());
   write_requests(out, "active_requests", running);

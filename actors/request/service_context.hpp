@@ -9,31 +9,15 @@
 
 #include "actors/byte_budget.hpp"
 #include "actors/connection/connection_counts.hpp"
-#include "actors/device/device_actor.hpp"
 #include "actors/persistence/persistence_counters.hpp"
 #include "actors/persistence/persistence_mailbox.hpp"
+#include "actors/request/loaded_models.hpp"
 #include "actors/request/login_guard.hpp"
 #include "actors/request/request_register.hpp"
-#include "actors/request/tuned_states.hpp"
 #include "base/clock.hpp"
 #include "protocol/generation_request.hpp"
-#include "protocol/models_response.hpp"
-#include "tokenizer/vocabulary.hpp"
 
 namespace skein::request {
-
-/// The model that is served, as requests need it.
-struct served_model {
-  std::vector<std::string> names;  ///< the id first, then other names that clients may send
-  std::string path;                ///< of its file; empty for the fake engine
-  std::shared_ptr<const tokenizer::vocabulary> vocabulary;
-  protocol::model_preset preset;
-  protocol::model_card card;
-  std::string fingerprint;  ///< model, weight type and build, for system_fingerprint
-  std::uint32_t vocab = 0;  ///< rows of the head; every token id is below it
-  /// Reads a state-tuning file for this model; none where there can be none (the fake engine).
-  std::function<result<std::vector<float>>(const std::string& path)> load_state;
-};
 
 struct service_settings {
   protocol::request_limits limits;
@@ -60,16 +44,14 @@ struct service_settings {
 /// What all io threads share: settings and the way to others. Constant while requests run, but for the two flags.
 struct service_context {
   service_settings settings;
-  served_model model;
-  device::mailbox* device = nullptr;
-  const device::device_counters* device_counters = nullptr;
+  std::shared_ptr<loaded_models> models = std::make_shared<loaded_models>();
+  /// Has the supervisor load or unload models; may be empty in tests.
+  std::function<void(model_change, model_changed)> change_model;
   persistence::mailbox* persistence = nullptr;                              ///< null only in tests; hubs have it too
   const persistence::persistence_counters* persistence_counters = nullptr;  ///< likewise
   const connection::connection_counts* connections = nullptr;
   login_guard* logins = nullptr;  ///< where there is a password
   const clock* time = nullptr;
-  tuned_states* tuned = nullptr;                ///< null only in tests
-  const engine::engine_info* engine = nullptr;  ///< likewise
   /// All generation calls, for the routes that look after them.
   std::shared_ptr<request_register> requests = std::make_shared<request_register>();
   /// What the requests that wait and run hold together; see memory.hpp.

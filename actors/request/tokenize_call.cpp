@@ -12,54 +12,57 @@
 namespace skein::request {
 namespace {
 
-auto texts_of(const service_context& context) {
-  return [&vocabulary = *context.model.vocabulary](token_id t) { return vocabulary.text(t); };
+auto texts_of(const served_model& model) {
+  return [&vocabulary = *model.vocabulary](token_id t) { return vocabulary.text(t); };
 }
 
 error client_gone() { return {error_kind::cancelled, "the client has gone", ""}; }
 
-result<std::string> tokenize(const std::string& body, const service_context& context, const std::stop_token& gone) {
+result<std::string> tokenize(const std::string& body, const service_context& context, const served_model& model,
+                             const std::stop_token& gone) {
   auto request = protocol::parse_tokenize(body, context.settings.limits);
   if (!request) return request.error();
   if (gone.stop_requested()) return client_gone();
   std::vector<token_id> tokens;
-  if (auto count = context.model.vocabulary->encode(request->content, tokens); !count) return count.error();
+  if (auto count = model.vocabulary->encode(request->content, tokens); !count) return count.error();
   if (gone.stop_requested()) return client_gone();
   request->content = {};
   const auto& limits = context.settings.limits;
-  return request->with_pieces ? protocol::tokenize_answer(tokens, texts_of(context), limits)
+  return request->with_pieces ? protocol::tokenize_answer(tokens, texts_of(model), limits)
                               : protocol::tokenize_answer(tokens, limits);
 }
 
-result<std::string> detokenize(const std::string& body, const service_context& context, const std::stop_token& gone) {
+result<std::string> detokenize(const std::string& body, const service_context& context, const served_model& model,
+                               const std::stop_token& gone) {
   auto tokens = protocol::parse_detokenize(body, context.settings.limits);
   if (!tokens) return tokens.error();
   if (gone.stop_requested()) return client_gone();
   for (token_id t : *tokens)
-    if (t < 0 || static_cast<std::uint32_t>(t) >= context.model.vocab)
+    if (t < 0 || static_cast<std::uint32_t>(t) >= model.vocab)
       return error{error_kind::invalid_argument, "token " + std::to_string(t) + " is not in the vocabulary", "tokens"};
-  return protocol::detokenize_answer(*tokens, texts_of(context), context.settings.limits);
+  return protocol::detokenize_answer(*tokens, texts_of(model), context.settings.limits);
 }
 
 /// How many tokens a prompt would have that is given in one of several ways.
-result<std::string> count(const std::string& body, const service_context& context, const std::stop_token& gone) {
+result<std::string> count(const std::string& body, const service_context& context, const served_model& model,
+                          const std::stop_token& gone) {
   const auto& limits = context.settings.limits;
-  auto request = protocol::parse_count(body, context.model.preset, limits);
+  auto request = protocol::parse_count(body, model.preset, limits);
   if (!request) return request.error();
   if (gone.stop_requested()) return client_gone();
   std::vector<token_id> tokens;
-  if (auto ok = context.model.vocabulary->encode(request->text, tokens); !ok) return ok.error();
+  if (auto ok = model.vocabulary->encode(request->text, tokens); !ok) return ok.error();
   return protocol::count_answer(tokens, request->return_tokens, limits);
 }
 
 result<std::string> work_of(text_task task, const std::string& body, const service_context& context,
-                            const std::stop_token& gone) {
+                            const served_model& model, const std::stop_token& gone) {
   switch (task) {
-    case text_task::tokenize: return tokenize(body, context, gone);
-    case text_task::detokenize: return detokenize(body, context, gone);
+    case text_task::tokenize: return tokenize(body, context, model, gone);
+    case text_task::detokenize: return detokenize(body, context, model, gone);
     case text_task::count: break;
   }
-  return count(body, context, gone);
+  return count(body, context, model, gone);
 }
 
 void respond(connection::response_writer& out, const plain_origin& origin, result<std::string> answer) {
@@ -84,11 +87,13 @@ void send(connection::response_writer& out, const plain_origin& origin, result<s
 
 }  // namespace
 
-tokenize_call::tokenize_call(text_task task, plain_origin origin, std::shared_ptr<const service_context> context,
+tokenize_call::tokenize_call(text_task task, plain_origin origin, model_ref model,
+                             std::shared_ptr<const service_context> context,
                              std::function<void(std::function<void()>)> post,
                              std::shared_ptr<connection::response_writer> out)
     : task_(task),
       origin_(std::move(origin)),
+      model_(std::move(model)),
       context_(std::move(context)),
       post_(std::move(post)),
       out_(std::move(out)) {}
@@ -98,9 +103,8 @@ void tokenize_call::body(std::string bytes) {
   auto tell = [out = out_, origin = origin_](result<std::string> answer) { send(*out, origin, std::move(answer)); };
   const auto memory = hold_memory(*context_, bytes.size());
   if (!memory) return tell(memory.error());
-  auto work = [task = task_, text = std::move(bytes), context = context_, memory = *memory, gone = over_.get_token()] {
-    return work_of(task, text, *context, gone);
-  };
+  auto work = [task = task_, text = std::move(bytes), context = context_, model = model_, memory = *memory,
+               gone = over_.get_token()] { return work_of(task, text, *context, model->served, gone); };
   if (!is_long) return tell(attempt(origin_.request_name, work));
   if (!run_long(*context_, {post_, origin_.request_name, over_.get_token()}, std::move(work), tell))
     tell(error{error_kind::overloaded, "too many long requests are being read; try again soon", ""});

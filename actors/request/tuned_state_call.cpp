@@ -10,10 +10,14 @@ namespace skein::request {
 tuned_state_call::tuned_state_call(task what, plain_origin origin, std::shared_ptr<const service_context> context,
                                    std::function<void(std::function<void()>)> post,
                                    std::shared_ptr<connection::response_writer> out)
-    : plain_call(std::move(origin), std::move(context), std::move(out)), task_(what), post_(std::move(post)) {}
+    : plain_call(std::move(origin), std::move(context), std::move(out)),
+      task_(what),
+      model_(this->context().models->current()),
+      post_(std::move(post)) {}
 
 void tuned_state_call::read(std::string body) {
-  if (!context().tuned || !context().model.load_state)
+  if (!model_) return refuse({error_kind::unavailable, "no model is loaded", ""});
+  if (!model_->served.load_state)
     return refuse({error_kind::unsupported, "this server's model takes no tuned states", ""});
   const auto& limits = context().settings.limits;
   switch (task_) {
@@ -26,10 +30,10 @@ void tuned_state_call::read(std::string body) {
 
 void tuned_state_call::load(const result<protocol::load_state_request>& asked) {
   if (!asked) return refuse(asked.error());
-  auto work = [context = shared_context(), asked = *asked]() -> result<void> {
-    auto state = load_tuned_state(asked, context->model, context->settings.states_dir);
+  auto work = [context = shared_context(), model = model_, asked = *asked]() -> result<void> {
+    auto state = load_tuned_state(asked, model->served, context->settings.states_dir);
     if (!state) return state.error();
-    return context->tuned->put(std::move(*state), context->settings.tuned_states_max);
+    return model->tuned.put(std::move(*state), context->settings.tuned_states_max);
   };
   auto back = [self = std::weak_ptr(self_)](const result<void>& outcome) {
     if (const auto call = self.lock()) (*call)->done(outcome);
@@ -41,9 +45,9 @@ void tuned_state_call::load(const result<protocol::load_state_request>& asked) {
 /// Also by the name under which /models lists it.
 void tuned_state_call::set_weights(const result<protocol::load_state_request>& asked) {
   if (!asked) return refuse(asked.error());
-  const auto chosen = choose_model(context().model.names, *context().tuned->all(), asked->name, "");
+  const auto chosen = choose_model(model_->served.names, *model_->tuned.all(), asked->name, "");
   const std::string name = chosen && chosen->state ? chosen->state->name : asked->name;
-  done(context().tuned->change(name, [&](tuned_state& state) {
+  done(model_->tuned.change(name, [&](tuned_state& state) {
     if (asked->temperature) state.temperature = asked->temperature;
     if (asked->top_p) state.top_p = asked->top_p;
     return request::set_weights(state, asked->weights, "state_gatingweight");
@@ -53,8 +57,8 @@ void tuned_state_call::set_weights(const result<protocol::load_state_request>& a
 void tuned_state_call::remove(const result<std::string>& name) {
   if (!name) return refuse(name.error());
   if (name->empty())
-    context().tuned->clear();
-  else if (!context().tuned->remove(*name))
+    model_->tuned.clear();
+  else if (!model_->tuned.remove(*name))
     return refuse({error_kind::not_found, "there is no tuned state '" + *name + "'", "state_viewname"});
   done({});
 }

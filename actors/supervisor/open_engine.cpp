@@ -72,6 +72,23 @@ std::uint32_t chosen_slots(const model::model_info& info, const cli::device_choi
                            (info.parameters + turned) * weight_bytes + activations);
 }
 
+/// Weights, states and samplers; activations are small beside them.
+result<void> check_memory(const model::model_info& info, const cli::engine_wish& wish, const cli::device_choice& device,
+                          std::size_t bytes_max, const load_order& order) {
+  if (!order.memory_taken) return {};
+  const std::size_t taken = *order.memory_taken;
+  std::size_t left = device.gpu ? device.free_bytes : available_memory();
+  if (bytes_max > 0) left = std::min(left, bytes_max - std::min(bytes_max, taken));
+  const std::string stored(to_string(info.matrix_type));
+  const bool is_wide = wish.dtype == "fp32" || (wish.dtype == "auto" && stored == "fp32");
+  const std::size_t needed = info.parameters * (is_wide ? 4 : 2) + wish.slots * slot_bytes(info);
+  if (needed <= left) return {};
+  return error{error_kind::no_memory,
+               "the model needs about " + std::to_string(needed) + " bytes, and " + std::to_string(left) +
+                   " are left beside the " + std::to_string(taken) + " of what is loaded; unload that first",
+               "model"};
+}
+
 void log_memory(const engine::engine_info& info) {
   log::info("engine ready", {{"device", info.device},
                              {"weight_type", info.weight_type},
@@ -85,7 +102,11 @@ void log_memory(const engine::engine_info& info) {
 
 }  // namespace
 
-result<opened_engine> open_engine(const config::config& c) {
+std::size_t memory_of(const engine::engine_info& engine) {
+  return engine.weight_bytes + engine.activation_bytes + engine.workspace_bytes + engine.slots * engine.slot_bytes;
+}
+
+result<opened_engine> open_engine(const config::config& c, const load_order& order) {
   if (c.engine.device == "fake") {
     auto opened = open_fake(c);
     if (opened) log_memory(opened->engine->info());
@@ -109,6 +130,8 @@ result<opened_engine> open_engine(const config::config& c) {
   wish.threads = c.engine.threads;
   wish.slots = c.engine.slots ? c.engine.slots : chosen_slots(model->info, *device, c.engine.invariance == "fast");
   wish.max_tick_tokens = std::max(c.engine.max_tick_tokens, wish.slots);
+  wish.progress = order.progress;
+  if (auto fits = check_memory(model->info, wish, *device, c.model.memory_bytes_max, order); !fits) return fits.error();
   wish.model_identity = model::identity(model->file, (*vocabulary)->hash());
   auto engine = cli::open_engine(*model, wish);
   if (!engine) return engine.error();

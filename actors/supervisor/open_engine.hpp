@@ -1,5 +1,8 @@
 #pragma once
+#include <cstdint>
+#include <functional>
 #include <memory>
+#include <optional>
 
 #include "actors/request/service_context.hpp"
 #include "base/result.hpp"
@@ -16,8 +19,17 @@ struct opened_engine {
   model::state_layout layout;  ///< of the engine's states
 };
 
+/// How a model is loaded while the server runs.
+struct load_order {
+  std::function<void(std::uint64_t done, std::uint64_t total)> progress;  ///< called on the loading thread
+  std::optional<std::size_t> memory_taken;  ///< bytes of models that are loaded; none: the engine finds out what fits
+};
+
 /// Loads the model, or makes the fake engine of `engine.device = "fake"` (load tests of everything but the model).
-/// Errors: those of cli/open_model.
-[[nodiscard]] result<opened_engine> open_engine(const config::config& c);
+/// Errors: those of cli/open_model; no_memory, naming bytes, for what does not fit beside them.
+[[nodiscard]] result<opened_engine> open_engine(const config::config& c, const load_order& order = {});
+
+/// Bytes that an engine holds.
+[[nodiscard]] std::size_t memory_of(const engine::engine_info& engine);
 
 }  // namespace skein::supervisor

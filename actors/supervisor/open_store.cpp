@@ -12,7 +12,7 @@ storage::state_type stored_state_type(const config::config& c) {
   return wish == "fp16" ? storage::state_type::fp16 : storage::state_type::fp32;
 }
 
-result<opened_store> open_store(const config::config& c, const opened_engine& opened) {
+result<opened_store> open_store(const config::config& c) {
   storage::database_options options;
   if (!c.server.state_dir.empty()) options.directory = storage::database_directory(c.server.state_dir);
   options.cache_bytes = c.sessions.cache_bytes_max;
@@ -24,11 +24,10 @@ result<opened_store> open_store(const config::config& c, const opened_engine& op
   if (!database) return database.error();
   opened_store store;
   store.database = std::move(*database);
-  store.states = std::make_shared<storage::state_store>(store.database, opened.layout,
-                                                        opened.engine->info().model_identity, stored_state_type(c));
+  store.models = std::make_shared<storage::model_table>();
+  store.states = std::make_shared<storage::state_store>(store.database, store.models, stored_state_type(c));
   log::info("session store ready",
-            {{"directory", c.server.state_dir.empty() ? std::string("none: in memory") : c.server.state_dir},
-             {"record_bytes", static_cast<std::uint64_t>(store.states->record_bytes())}});
+            {{"directory", c.server.state_dir.empty() ? std::string("none: in memory") : c.server.state_dir}});
   return store;
 }
 

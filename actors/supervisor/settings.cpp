@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <fstream>
+#include <string>
 #include <thread>
 #include <utility>
 
@@ -92,15 +94,10 @@ device::device_actor_options device_options(const config::config& c) {
   return to;
 }
 
-persistence::persistence_options persistence_options(const config::config& c, const engine::engine_info& engine,
-                                                     const model::state_layout& layout) {
+persistence::persistence_options persistence_options(const config::config& c) {
   const auto& from = c.sessions;
   const bool on_disk = !c.server.state_dir.empty();
   persistence::persistence_options to;
-  to.model_identity = engine.model_identity;
-  to.vocab = engine.vocab;
-  to.layout = layout;
-  to.state_bytes = engine.state_floats * sizeof(float);
   to.file_type = stored_state_type(c);
   to.signature_key = from.signature_key;
   to.mailbox_max = c.queue.waiting_max + 1024;
@@ -157,6 +154,17 @@ std::uint32_t io_threads(const config::config& c) {
 
 std::size_t free_memory() {
   return static_cast<std::size_t>(sysconf(_SC_AVPHYS_PAGES)) * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+}
+
+std::size_t available_memory() {
+  std::ifstream file("/proc/meminfo");
+  for (std::string name, unit; file >> name;) {
+    std::size_t kib = 0;
+    file >> kib;
+    std::getline(file, unit);
+    if (name == "MemAvailable:") return kib * 1024;
+  }
+  return free_memory();
 }
 
 std::uint32_t default_slots(std::size_t slot_bytes) {

@@ -17,14 +17,14 @@ namespace skein::supervisor {
 [[nodiscard]] request::pause_limits pause_limits(const config::config& c);
 [[nodiscard]] request::login_limits login_limits(const config::config& c);
 [[nodiscard]] device::device_actor_options device_options(const config::config& c);
-[[nodiscard]] persistence::persistence_options persistence_options(const config::config& c,
-                                                                   const engine::engine_info& engine,
-                                                                   const model::state_layout& layout);
+[[nodiscard]] persistence::persistence_options persistence_options(const config::config& c);
 [[nodiscard]] protocol::model_preset model_preset(const config::config& c, const std::string& model_name);
 [[nodiscard]] std::uint32_t io_threads(const config::config& c);
 
 /// Bytes of this machine's memory that nobody uses.
 [[nodiscard]] std::size_t free_memory();
+/// The same with what the system would give up for whoever needs it, such as files that it keeps in memory.
+[[nodiscard]] std::size_t available_memory();
 /// How many sequences are resident when the configuration leaves it open: what a quarter of the free memory holds, at
 /// most 64, at least 1.
 [[nodiscard]] std::uint32_t default_slots(std::size_t slot_bytes);

@@ -18,7 +18,6 @@
 #include <vector>
 
 #include "actors/connection/io_thread.hpp"
-#include "actors/device/device_actor.hpp"
 #include "actors/listener/listener.hpp"
 #include "actors/persistence/persistence_actor.hpp"
 #include "actors/request/api_service.hpp"
@@ -27,6 +26,7 @@
 #include "actors/supervisor/allocator.hpp"
 #include "actors/supervisor/descriptor_limit.hpp"
 #include "actors/supervisor/front_service.hpp"
+#include "actors/supervisor/model_keeper.hpp"
 #include "actors/supervisor/open_engine.hpp"
 #include "actors/supervisor/open_states.hpp"
 #include "actors/supervisor/open_store.hpp"
@@ -62,20 +62,20 @@ struct opened_parts {
   request::tuned_states::list states;
 };
 
-result<opened_parts> open_parts(const config::config& settings) {
-  auto engine = open_engine(settings);
+result<opened_parts> open_parts(const config::config& settings, const load_order& order) {
+  auto engine = open_engine(settings, order);
   if (!engine) return engine.error();
   auto states = open_states(settings, engine->model);
   if (!states) return states.error();
-  auto store = open_store(settings, *engine);
+  auto store = open_store(settings);
   if (!store) return store.error();
   return opened_parts{std::move(*engine), std::move(*store), std::move(*states)};
 }
 
 /// As open_parts, on a thread that nobody catches exceptions of.
-result<opened_parts> open_parts_or_say_why(const config::config& settings) {
+result<opened_parts> open_parts_or_say_why(const config::config& settings, const load_order& order) {
   try {
-    return open_parts(settings);
+    return open_parts(settings, order);
   } catch (const std::exception& trouble) {
     return error{error_kind::internal, trouble.what(), ""};
   }
@@ -105,15 +105,15 @@ class server {
   server& operator=(const server&) = delete;
 
   result<void> run();
-  [[nodiscard]] bool loading() const { return loader_.joinable(); }
-  [[noreturn]] void leave_loader();
+  [[nodiscard]] bool loading() const { return loader_.joinable() || (keeper_ && keeper_->loading()); }
+  [[noreturn]] void leave_loader(cli::exit_code code);
 
  private:
   result<void> listen();
   void load();
   void loaded(result<opened_parts> opened);
   void start_actors(opened_parts opened);
-  void start_persistence(const opened_parts& opened);
+  void start_persistence(const opened_store& store);
   result<void> open_admin_socket();
   void await_signal();
   void on_signal(int number);
@@ -133,16 +133,15 @@ class server {
   std::thread loader_;
   worker_pool workers_;
   request::login_guard logins_;
-  request::tuned_states tuned_;
   std::shared_ptr<request::service_context> loading_context_ = std::make_shared<request::service_context>();
   std::shared_ptr<request::service_context> context_ = std::make_shared<request::service_context>();
-  const device::device_counters no_counters_;
   std::unique_ptr<request::event_router> router_;
   std::unique_ptr<request::reply_router> replies_;
   std::vector<lane> lanes_;
   std::unique_ptr<persistence::persistence_actor> persistence_;
   std::unique_ptr<state_carrier> states_;
-  std::unique_ptr<device::device_actor> device_;
+  std::shared_ptr<storage::model_table> known_models_;
+  std::unique_ptr<model_keeper> keeper_;
   std::unique_ptr<listener::listener> listener_;
   std::uint16_t port_ = 0;
   std::optional<error> trouble_;  // that ended it: the model cannot be loaded, or the device is lost
@@ -175,7 +174,7 @@ result<void> server::listen() {
   }
   listener_ = std::make_unique<listener::listener>(doors, connection_limits(settings_));
   loading_context_->time = &real_clock();
-  loading_context_->device_counters = &no_counters_;
+  loading_context_->models = context_->models;
   loading_context_->connections = &listener_->counts();
   if (!settings_.server.unix_socket.empty())
     if (auto ok = listener_->listen_unix(settings_.server.unix_socket); !ok) return ok.error();
@@ -190,7 +189,12 @@ result<void> server::listen() {
 
 void server::load() {
   loader_ = std::thread([this] {
-    auto opened = std::make_shared<result<opened_parts>>(open_parts_or_say_why(settings_));
+    load_order order;
+    order.progress = [models = context_->models](std::uint64_t at, std::uint64_t all) {
+      const auto percent = static_cast<std::uint32_t>(all == 0 ? 100 : 100 * at / all);
+      models->set_loading(request::loaded_models::load{"", percent});
+    };
+    auto opened = std::make_shared<result<opened_parts>>(open_parts_or_say_why(settings_, order));
     boost::asio::post(main_, [this, opened] { loaded(std::move(*opened)); });
   });
 }
@@ -207,10 +211,11 @@ void server::loaded(result<opened_parts> opened) {
     return main_.stop();
   }
   beat();
+  const auto model = context_->models->current();
   log::info("ready", {{"address", settings_.server.host},
                       {"port", static_cast<std::uint32_t>(port_)},
-                      {"model", context_->model.names.front()},
-                      {"slots", device_->info().slots}});
+                      {"model", model->served.names.front()},
+                      {"slots", model->counters->slots.load()}});
 }
 
 /// Only now, when no other server can have the state directory. Where nobody asked for it, it is no reason to end.
@@ -223,48 +228,51 @@ result<void> server::open_admin_socket() {
   return {};
 }
 
-void server::start_persistence(const opened_parts& opened) {
+void server::start_persistence(const opened_store& store) {
   replies_ = std::make_unique<request::reply_router>(
       static_cast<std::uint32_t>(lanes_.size()),
       [this](std::uint32_t i) { lanes_[i].thread->post([this, i] { lanes_[i].hub->dispatch(replies_->take(i)); }); });
-  const auto& engine = opened.engine.engine->info();
   persistence_ = std::make_unique<persistence::persistence_actor>(
-      persistence_options(settings_, engine, opened.engine.layout), opened.store.database, opened.store.states,
-      *replies_, real_clock(), unix_time_ms,
-      [this](persistence::session_uid gone) { return device_->inbox().push_urgent(device::forget{gone}); });
+      persistence_options(settings_), store.database, store.states, *replies_, real_clock(), unix_time_ms,
+      [models = context_->models](persistence::session_uid gone) {  // a device that ends keeps nothing anyway
+        const auto model = models->current();
+        return !model || model->device->push_urgent(device::forget{gone});
+      });
   states_ = std::make_unique<state_carrier>(persistence_->inbox());
   context_->persistence = &persistence_->inbox();
   context_->persistence_counters = &persistence_->counters();
 }
 
 void server::start_actors(opened_parts parts) {
-  start_persistence(parts);
-  opened_engine& opened = parts.engine;
+  start_persistence(parts.store);
   router_ = std::make_unique<request::event_router>(
       static_cast<std::uint32_t>(lanes_.size()), events_max,
       [this](std::uint32_t i) { lanes_[i].thread->post([this, i] { lanes_[i].hub->dispatch(router_->take(i)); }); });
   context_->settings = service_settings(settings_, cli::version_line());
-  context_->model = std::move(opened.model);
   context_->time = &real_clock();
   context_->connections = &listener_->counts();
   context_->logins = &logins_;
-  context_->tuned = &tuned_;
   context_->requests = std::make_shared<request::request_register>(pause_limits(settings_));
-  for (auto& state : parts.states)
-    ignore(tuned_.put(std::move(state), settings_.model.tuned_states_max), "there is room: it was counted");
   context_->run_long = [this](std::function<void()> work) { return workers_.run(std::move(work)); };
 
-  device_ = std::make_unique<device::device_actor>(
-      std::move(opened.engine), device_options(settings_), *router_, real_clock(),
-      [this](const error& why) { boost::asio::post(main_, [this, why] { on_lost(why); }); }, states_.get());
-  context_->device = &device_->inbox();
-  context_->device_counters = &device_->counters();
-  context_->engine = &device_->info();
+  known_models_ = parts.store.models;
+  keeper_ = std::make_unique<model_keeper>(
+      main_, settings_, *context_, model_keeper::ports{*router_, *states_, *known_models_, [this](const error& why) {
+                                                         boost::asio::post(main_, [this, why] { on_lost(why); });
+                                                       }});
+  context_->change_model = [this](request::model_change change, request::model_changed done) {
+    keeper_->ask(std::move(change), std::move(done));
+  };
+  context_->models->set_loading(std::nullopt);
+  keeper_->install(std::move(parts.engine));
+  for (auto& state : parts.states)
+    ignore(context_->models->current()->tuned.put(std::move(state), settings_.model.tuned_states_max),
+           "there is room: it was counted");
   context_->ready = true;
 
   std::uint32_t number = 0;
   for (lane& l : lanes_) {
-    l.hub = std::make_unique<request::request_hub>(number++, device_->inbox(), &persistence_->inbox());
+    l.hub = std::make_unique<request::request_hub>(number++, &persistence_->inbox());
     l.service = std::make_unique<request::api_service>(
         context_, *l.hub, [thread = l.thread.get()](std::function<void()> work) { thread->post(std::move(work)); });
     l.thread->post([front = l.front.get(), service = l.service.get()] { front->open(*service); });
@@ -275,6 +283,7 @@ void server::beat() {
   heartbeat_.expires_after(heartbeat);
   heartbeat_.async_wait([this](const boost::system::error_code& ec) {
     if (ec) return;
+    keeper_->tick();
     for (auto& l : lanes_) l.thread->post([hub = l.hub.get()] { hub->tick(real_clock().now()); });
     beat();
   });
@@ -290,7 +299,7 @@ void server::await_signal() {
 
 void server::on_signal(int number) {
   log::info("signal", {{"number", number}});
-  if (loading()) return main_.stop();  // there is no work yet
+  if (!keeper_) return main_.stop();  // there is no work yet
   if (++signals_seen_ > 1) return stop_work(0s, hurried_farewell);
   // An interrupt comes from a person at a terminal, who has no load balancer to wait for.
   begin_drain(number == SIGTERM ? std::chrono::milliseconds(settings_.drain.grace_ms) : 0ms);
@@ -307,7 +316,8 @@ void server::on_lost(const error& why) {
 /// New work is refused from now on. The listeners stay open for `grace`, so that whoever asks /readyz hears of it.
 void server::begin_drain(duration grace) {
   if (context_->draining.exchange(true)) return;
-  log::info("draining", {{"running", device_->counters().requests.load()}});
+  log::info("draining", {{"running", keeper_->requests()}});
+  keeper_->give_up();
   drain_timer_.expires_after(grace);
   drain_timer_.async_wait([this](const boost::system::error_code& ec) {
     if (!ec) stop_work(std::chrono::milliseconds(settings_.drain.timeout_ms), farewell);
@@ -319,7 +329,7 @@ void server::begin_drain(duration grace) {
 void server::stop_work(duration patience, duration farewell_time) {
   listener_->stop_accepting();
   listener_->close_idle();
-  if (!device_->inbox().push_urgent(device::shutdown{real_clock().now() + patience})) device_->inbox().close();
+  keeper_->shut_down(real_clock().now() + patience);
   farewell_time_ = std::min(farewell_time_, farewell_time);
   device_until_ = std::min(device_until_, real_clock().now() + patience + farewell_time + device_patience);
   await_end();
@@ -331,7 +341,7 @@ void server::await_end() {
   drain_timer_.async_wait([this](const boost::system::error_code& ec) {
     if (ec) return;
     const steady_time now = real_clock().now();
-    if (!device_->counters().ended) return now < device_until_ ? await_end() : leave_behind("the device");
+    if (!keeper_->ended()) return now < device_until_ ? await_end() : leave_behind("the device");
     farewell_until_ = std::min(farewell_until_, now + farewell_time_);
     if (now < farewell_until_ && listener_->counts().open > 0) return await_end();
     await_flush();
@@ -356,16 +366,16 @@ void server::await_flush() {
 
 /// Ends the process: the thread that reads the model can be neither interrupted nor left running while main destroys
 /// what it uses.
-void server::leave_loader() {
+void server::leave_loader(cli::exit_code code) {
   listener_->stop(real_clock().now());
   log::info("stopped");
   log::stop();
-  std::_Exit(EXIT_SUCCESS);
+  std::_Exit(static_cast<int>(code));
 }
 
 /// Ends the process: a thread hangs in its engine or in a write, and a destructor would wait for it forever.
 void server::leave_behind(std::string_view what) {
-  log::error("a thread does not end; leaving it behind", {{"where", what}, {"device", device_->info().device}});
+  log::error("a thread does not end; leaving it behind", {{"where", what}, {"device", settings_.engine.device}});
   log::stop();
   std::_Exit(static_cast<int>(cli::exit_code::internal));
 }
@@ -374,13 +384,10 @@ server::~server() {
   if (listener_) listener_->stop(real_clock().now());
   workers_.stop();
   for (auto& l : lanes_) l.thread->stop();
-  // These two tell each other things: the device's thread ends first, then the other actor, then what they told goes.
-  if (device_) {
-    device_->inbox().close();
-    device_->join();
-  }
+  // These tell each other things: the devices' threads end first, then the other actor, then what they told goes.
+  if (keeper_) keeper_->stop();
   persistence_.reset();
-  // Only now the device actor may go: calls that ended above still told it so.
+  // Only now the models may go: calls that ended above still told their devices so.
   log::info("stopped");
 }
 
@@ -392,7 +399,7 @@ result<void> serve(const config::config& settings) {
   allow_connections(settings.limits.connections_max);
   server s(settings);
   auto ended = s.run();
-  if (s.loading()) s.leave_loader();
+  if (s.loading()) s.leave_loader(ended ? cli::exit_code::ok : cli::exit_code_of(ended.error().kind));
   return ended;
 }
 

@@ -139,7 +139,7 @@ void measure_states(const std::shared_ptr<database>& db, const std::filesystem::
   std::vector<float> state(layout.floats());
   std::ranges::generate(state, [&] { return static_cast<float>(random()) * 0x1p-32f - 0.5f; });
   state_store states(db, layout, "model", state_type::fp32);
-  const auto bytes = static_cast<double>(states.record_bytes());
+  const auto bytes = static_cast<double>(states.record_bytes("model"));
   const std::string_view as_bytes(reinterpret_cast<const char*>(state.data()), state.size() * sizeof(float));
   constexpr int runs = 15;
   std::uint64_t number = 0;

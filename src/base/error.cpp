@@ -19,6 +19,7 @@ std::string_view to_string(error_kind kind) {
     case error_kind::missing_file: return "missing_file";
     case error_kind::damaged: return "damaged";
     case error_kind::no_space: return "no_space";
+    case error_kind::no_memory: return "no_memory";
     case error_kind::io: return "io";
     case error_kind::bad_config: return "bad_config";
     case error_kind::internal: return "internal";

@@ -22,6 +22,7 @@ enum class error_kind {
   missing_file,      ///< no file at that path
   damaged,           ///< a stored session or state fails its checks; it was set aside
   no_space,          ///< the disk is full
+  no_memory,         ///< the model does not fit into memory
   io,                ///< the system refused to read or write
   bad_config,        ///< the configuration is wrong; the text names file, line and key
   internal,          ///< our own mistake

@@ -14,6 +14,7 @@ exit_code exit_code_of(error_kind kind) {
     case error_kind::bad_file: return exit_code::bad_data;
     case error_kind::not_found:
     case error_kind::missing_file: return exit_code::no_input;
+    case error_kind::no_memory:
     case error_kind::unavailable: return exit_code::unavailable;
     case error_kind::overloaded:
     case error_kind::timeout:

@@ -134,8 +134,16 @@ result<std::unique_ptr<engine::engine>> open_engine(const opened_model& model, c
   if (!device) return device.error();
   const auto type = matrix_type(wish.dtype);
   if (!type) return type.error();
-  progress_bar bar("loading");
-  const kernels::load_progress progress{&progress_bar::report, &bar};
+  struct watchers {
+    progress_bar bar{"loading"};
+    const engine_wish& wish;
+  } watching{.wish = wish};
+  const kernels::load_progress progress{[](void* to, std::uint64_t done, std::uint64_t total) {
+                                          auto& all = *static_cast<watchers*>(to);
+                                          all.bar.show(done, total);
+                                          if (all.wish.progress) all.wish.progress(done, total);
+                                        },
+                                        &watching};
   return device->gpu ? open_on_gpu(*device, model, wish, *type, progress) : open_on_cpu(model, wish, *type, progress);
 }
 

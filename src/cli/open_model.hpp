@@ -1,5 +1,7 @@
 #pragma once
+#include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -41,6 +43,7 @@ struct engine_wish {
   std::uint32_t max_tick_tokens = 512;
   std::uint32_t logit_bias_max = 1024;  ///< entries that a sequence may bring
   std::string model_identity = {};      ///< for states that leave the process; empty: unknown
+  std::function<void(std::uint64_t done, std::uint64_t total)> progress = {};  ///< also told how far the weights are
 };
 
 /// What the options that all commands share ask for.

@@ -24,8 +24,4 @@ void progress_bar::show(std::uint64_t done, std::uint64_t total) {
   std::fflush(stderr);
 }
 
-void progress_bar::report(void* bar, std::uint64_t done, std::uint64_t total) {
-  static_cast<progress_bar*>(bar)->show(done, total);
-}
-
 }  // namespace skein::cli

@@ -13,8 +13,6 @@ class progress_bar {
   progress_bar& operator=(const progress_bar&) = delete;
 
   void show(std::uint64_t done, std::uint64_t total);
-  /// `show` as the plain function that load_progress takes; `bar` is a progress_bar.
-  static void report(void* bar, std::uint64_t done, std::uint64_t total);
 
  private:
   std::string what_;

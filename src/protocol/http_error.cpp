@@ -33,6 +33,7 @@ mapping map(const error& e) {
     case error_kind::conflict: return {409, "conflict", conflict_code(e.field)};
     case error_kind::damaged: return {410, "invalid_request_error", "state_corrupt"};
     case error_kind::no_space: return {507, "server_error", "insufficient_storage"};
+    case error_kind::no_memory: return {507, "insufficient_memory", ""};
     case error_kind::too_large:
       if (!e.field.empty()) return {400, "invalid_request_error", "context_length_exceeded"};
       return {413, "invalid_request_error", "request_too_large"};

@@ -35,6 +35,7 @@ inline constexpr std::chrono::seconds retry_after_max{30};
 ///                               and state_name model_mismatch; with x-should-retry: false where a retry is no help
 ///   damaged                     410 state_corrupt
 ///   no_space                    507 insufficient_storage
+///   no_memory                   507 insufficient_memory
 ///   too_large                   413 invalid_request_error, request_too_large; where a field is named, the prompt and
 ///   not
 ///                               the body is too long: 400, context_length_exceeded

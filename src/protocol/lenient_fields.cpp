@@ -22,6 +22,12 @@ std::optional<double> number_of(json_value value, double min, double max) {
 
 }  // namespace
 
+std::string required_text(const object_reader& body, std::string_view name) {
+  const auto text = body.text(name);
+  if (!text || text->empty()) body.refuse(name, "must be a string that is not empty");
+  return std::string(text.value_or(""));
+}
+
 std::optional<float> lenient_number(const object_reader& body, std::string_view name, double min, double max) {
   const auto value = body.value(name);
   if (!value) return std::nullopt;

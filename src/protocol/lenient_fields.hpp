@@ -1,5 +1,7 @@
 #pragma once
 #include <optional>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "protocol/object_reader.hpp"
@@ -7,6 +9,8 @@
 /// Fields as clients of the older servers send them: numbers and truths may be strings.
 namespace skein::protocol {
 
+/// A string that is not empty; else it is reported.
+[[nodiscard]] std::string required_text(const object_reader& body, std::string_view name);
 [[nodiscard]] std::optional<float> lenient_number(const object_reader& body, std::string_view name, double min,
                                                   double max);
 [[nodiscard]] std::optional<bool> lenient_flag(const object_reader& body, std::string_view name);

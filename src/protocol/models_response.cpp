@@ -10,7 +10,8 @@ void write_model(json_writer& out, const model_card& model) {
   out.key("created").value(model.created).key("owned_by").value("skein");
   out.key("rwkv").begin_object();
   out.key("version").value(model.version).key("device").value(model.device);
-  out.key("weight_type").value(model.weight_type).key("identity").value(model.identity);
+  out.key("weight_type").value(model.weight_type);
+  out.key("strategy").value(model.device + ' ' + model.weight_type).key("identity").value(model.identity);
   out.key("layers").value(model.layers).key("embd").value(model.embd).key("vocab").value(model.vocab);
   out.key("parameters").value(model.parameters).key("state_bytes").value(model.state_bytes);
   out.end_object().end_object();
@@ -18,11 +19,15 @@ void write_model(json_writer& out, const model_card& model) {
 
 }  // namespace
 
-std::string models_list(std::span<const model_card> models) {
+std::string models_list(std::span<const model_card> models, std::span<const std::string> available) {
   std::string json;
   json_writer out(json);
   out.begin_object().key("object").value("list").key("data").begin_array();
   for (const auto& model : models) write_model(out, model);
+  out.end_array().key("loaded");
+  models.empty() ? out.null() : out.value(models.front().id);
+  out.key("available").begin_array();
+  for (const auto& id : available) out.value(id);
   out.end_array().end_object();
   return json;
 }

@@ -10,7 +10,7 @@ struct model_card {
   std::string id;
   std::int64_t created = 0;  ///< Unix seconds of loading
   std::string version;       ///< "7"
-  std::string device;        ///< "cpu"
+  std::string device;        ///< "cpu"; with weight_type, the strategy
   std::string weight_type;   ///< "bf16"
   std::string identity;      ///< hash over tensors and vocabulary
   std::uint32_t layers = 0, embd = 0, vocab = 0;
@@ -18,8 +18,9 @@ struct model_card {
   std::uint64_t state_bytes = 0;  ///< of one sequence, whatever its length
 };
 
-/// {"object":"list","data":[...]}
-[[nodiscard]] std::string models_list(std::span<const model_card> models);
+/// {"object":"list","data":[...],"loaded":id|null,"available":[ids]}: the first model is the one that is loaded, the
+/// others are its tuned states; `available` may be loaded in its place.
+[[nodiscard]] std::string models_list(std::span<const model_card> models, std::span<const std::string> available);
 
 /// The bare array of the older servers: [{"object":"models","id":"..."}]
 [[nodiscard]] std::string models_array(std::span<const model_card> models);

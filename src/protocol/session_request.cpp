@@ -12,12 +12,6 @@ std::string_view or_empty_object(std::string_view body) {
   return body.find_first_not_of(" \t\r\n") == std::string_view::npos ? "{}" : body;
 }
 
-std::string required_text(const object_reader& body, std::string_view name) {
-  const auto text = body.text(name);
-  if (!text || text->empty()) body.refuse(name, "must be a string that is not empty");
-  return std::string(text.value_or(""));
-}
-
 std::optional<std::uint32_t> read_version(const object_reader& body, std::int64_t min) {
   const auto version = body.integer("version", min, version_max);
   return version ? std::optional(static_cast<std::uint32_t>(*version)) : std::nullopt;

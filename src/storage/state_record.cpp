@@ -164,19 +164,28 @@ result<state_contents> read_state_record(std::string_view bytes) {
   return contents;
 }
 
+namespace {
+
+result<decoded_state> decoded(state_contents&& contents, const model::state_layout& layout) {
+  if (const auto expected = arrays_of(layout); contents.arrays != expected)
+    return error{
+        error_kind::damaged, "the state has " + shown(contents.arrays) + ", the model needs " + shown(expected), {}};
+  return decoded_state{std::move(contents.label), floats_of(contents)};
+}
+
+}  // namespace
+
 result<decoded_state> decode_state(std::string_view bytes, const model::state_layout& layout,
                                    std::string_view model_identity) {
+  return decode_state(bytes, model_table(std::string(model_identity), {layout}));
+}
+
+result<decoded_state> decode_state(std::string_view bytes, const model_table& models) {
   auto contents = read_state_record(bytes);
   if (!contents) return contents.error();
-  if (contents->label.model_identity != model_identity)
-    return error{error_kind::conflict,
-                 "the state belongs to model " + contents->label.model_identity + ", this is model " +
-                     std::string(model_identity),
-                 {}};
-  if (const auto expected = arrays_of(layout); contents->arrays != expected)
-    return error{
-        error_kind::damaged, "the state has " + shown(contents->arrays) + ", the model needs " + shown(expected), {}};
-  return decoded_state{std::move(contents->label), floats_of(*contents)};
+  const auto model = models.find(contents->label.model_identity);
+  if (!model) return models.unknown("the state", contents->label.model_identity);
+  return decoded(std::move(*contents), model->layout);
 }
 
 }  // namespace skein::storage

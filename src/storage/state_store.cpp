@@ -11,24 +11,31 @@
 
 namespace skein::storage {
 
-state_store::state_store(std::shared_ptr<database> db, model::state_layout layout, std::string model_identity,
+state_store::state_store(std::shared_ptr<database> db, std::shared_ptr<const model_table> models, state_type type)
+    : db_(std::move(db)), models_(std::move(models)), type_(type), scratch_(std::make_shared<scratch>()) {}
+
+state_store::state_store(std::shared_ptr<database> db, const model::state_layout& layout, std::string model_identity,
                          state_type type)
-    : db_(std::move(db)),
-      layout_(layout),
-      model_identity_(std::move(model_identity)),
-      type_(type),
-      scratch_(std::make_shared<scratch>()) {}
+    : state_store(std::move(db), std::make_shared<const model_table>(std::move(model_identity), known_model{layout}),
+                  type) {}
+
+result<void> state_store::encode(const state_label& label, std::span<const float> state, std::string& record) const {
+  const auto model = models_->find(label.model_identity);
+  if (!model) return models_->unknown("the state", label.model_identity);
+  encode_state(label, model->layout, state, type_, record);
+  return {};
+}
 
 result<void> state_store::put(const state_label& label, std::span<const float> state) {
   const auto record = scratch_->lend();
-  encode_state(label, layout_, state, type_, *record);
+  if (auto ok = encode(label, state, *record); !ok) return ok;
   return write_raw_state(db_->internals(), {label.key, 0, wall_time_ms(), true, {}, {}, {}}, *record);
 }
 
 result<void> state_store::put_prefix(const state_label& label, std::span<const token_id> tokens,
                                      std::string_view initial_state, std::span<const float> state) {
   const auto record = scratch_->lend();
-  encode_state(label, layout_, state, type_, *record);
+  if (auto ok = encode(label, state, *record); !ok) return ok;
   return write_raw_state(
       db_->internals(),
       {label.key, 0, wall_time_ms(), true, label.tenant, std::string(initial_state), {tokens.begin(), tokens.end()}},
@@ -45,7 +52,7 @@ result<std::optional<decoded_state>> state_store::get(const state_key& key) {
   if (const auto read = read_raw_state(db, **entry, *record); !read) {
     why = read.error();
   } else {
-    auto decoded = decode_state(*record, layout_, model_identity_);
+    auto decoded = decode_state(*record, *models_);
     if (decoded && decoded->label.key == key) return std::optional(std::move(*decoded));
     why = decoded ? error{error_kind::damaged, "it is the " + name_of(decoded->label.key), {}} : decoded.error();
   }
@@ -82,8 +89,10 @@ result<std::vector<state_store::stored_prefix>> state_store::list_prefixes() {
   return prefixes;
 }
 
-std::size_t state_store::record_bytes() const {
-  return state_record_bytes({model_identity_, default_tenant, {1, 1}, 0}, layout_, type_);
+std::size_t state_store::record_bytes(std::string_view model_identity) const {
+  const auto model = models_->find(model_identity);
+  if (!model) return 0;
+  return state_record_bytes({std::string(model_identity), default_tenant, {1, 1}, 0}, model->layout, type_);
 }
 
 }  // namespace skein::storage

@@ -8,6 +8,7 @@
 #include "base/result.hpp"
 #include "model/state_layout.hpp"
 #include "storage/database.hpp"
+#include "storage/model_table.hpp"
 #include "storage/records.hpp"
 
 namespace skein::storage {
@@ -35,6 +36,8 @@ struct decoded_state {
 };
 [[nodiscard]] result<decoded_state> decode_state(std::string_view bytes, const model::state_layout& layout,
                                                  std::string_view model_identity);
+/// The same for a record of any model in the table; conflict (the record's model and the known ones named) for others.
+[[nodiscard]] result<decoded_state> decode_state(std::string_view bytes, const model_table& models);
 
 /// What stands in the database about a state without reading it.
 struct stored_state {
@@ -47,10 +50,16 @@ struct stored_state {
 /// while the persistence actor writes its log. A damaged record is moved to `quarantine`, as in session_store.
 class state_store {
  public:
-  state_store(std::shared_ptr<database> db, model::state_layout layout, std::string model_identity, state_type type);
+  state_store(std::shared_ptr<database> db, std::shared_ptr<const model_table> models, state_type type);
+  /// For one model.
+  state_store(std::shared_ptr<database> db, const model::state_layout& layout, std::string model_identity,
+              state_type type);
 
-  /// The state survives the process when this returns. Only for a version that is committed, so that a crash cannot
-  /// leave a state for a number that is given out again. When it fails the state may be there or not.
+  [[nodiscard]] const model_table& models() const { return *models_; }
+
+  /// Errors: conflict for a model that is not in the table. The state survives the process when this returns. Only for
+  /// a version that is committed, so that a crash cannot leave a state for a number that is given out again. When it
+  /// fails the state may be there or not.
   [[nodiscard]] result<void> put(const state_label& label, std::span<const float> state);
   /// none: there is no such state.
   [[nodiscard]] result<std::optional<decoded_state>> get(const state_key& key);
@@ -69,13 +78,14 @@ class state_store {
     std::int64_t used_ms = 0;
   };
   [[nodiscard]] result<std::vector<stored_prefix>> list_prefixes();
-  /// Bytes of one state's record.
-  [[nodiscard]] std::size_t record_bytes() const;
+  /// Bytes of the record of one state of a model; 0 for an unknown one.
+  [[nodiscard]] std::size_t record_bytes(std::string_view model_identity) const;
 
  private:
   std::shared_ptr<database> db_;
-  model::state_layout layout_;
-  std::string model_identity_;
+  [[nodiscard]] result<void> encode(const state_label& label, std::span<const float> state, std::string& record) const;
+
+  std::shared_ptr<const model_table> models_;
   state_type type_;
   std::shared_ptr<class scratch> scratch_;
 };

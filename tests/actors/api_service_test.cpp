@@ -5,6 +5,7 @@
 #include <boost/test/unit_test.hpp>
 #include <fstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "actors/request/route.hpp"
@@ -20,15 +21,15 @@ using namespace skein::request;
 /// One io thread's service with the test in the place of everything else.
 struct service_bench {
   service_bench() {
-    context->model.names = {"tiny", "rwkv7"};
-    context->model.card.id = "tiny";
-    context->model.vocabulary = tokenizer::vocabulary::bytes();
-    context->model.vocab = 256;
-    context->device = &inbox;
-    context->device_counters = &counters;
+    model->served.names = {"tiny", "rwkv7"};
+    model->served.card.id = "tiny";
+    model->served.vocabulary = tokenizer::vocabulary::bytes();
+    model->served.vocab = 256;
+    model->device = &inbox;
+    model->counters = &counters;
+    context->models->show(model);
     context->connections = &connections;
     context->persistence = &questions;
-    context->tuned = &tuned;
     context->logins = &logins;
     context->time = &time;
     context->ready = true;
@@ -78,10 +79,10 @@ struct service_bench {
   persistence::mailbox questions{10, 10};
   device::device_counters counters;
   connection::connection_counts connections;
-  tuned_states tuned;
+  std::shared_ptr<loaded_model> model = std::make_shared<loaded_model>();
   login_guard logins{{.failures_max = 5}};
   fake_clock time;
-  request_hub hub{0, inbox, &questions};
+  request_hub hub{0, &questions};
   test::hand_run_pool pool;
   api_service service{context, hub, [this](std::function<void()> w) { pool.posted.push_back(std::move(w)); }};
   std::shared_ptr<test::response_recorder> out;
@@ -376,7 +377,7 @@ BOOST_AUTO_TEST_CASE(tuned_states_are_loaded_listed_and_removed) {
   std::ofstream(folder.path() / "poet.pth") << "x";
   context->settings.states_dir = folder.path().string();
   std::string loaded;
-  context->model.load_state = [&](const std::string& path) -> result<std::vector<float>> {
+  model->served.load_state = [&](const std::string& path) -> result<std::vector<float>> {
     loaded = path;
     if (path.ends_with("bad.pth")) return error{error_kind::bad_file, "has shape (1), expected (2)", ""};
     return std::vector<float>{1, 2, 3};
@@ -389,12 +390,12 @@ BOOST_AUTO_TEST_CASE(tuned_states_are_loaded_listed_and_removed) {
   load("poet.pth", R"(,"default_temperature":"0.5","default_top_p":0.25)");
   BOOST_TEST(out->text == R"({"status":"success"})");
   BOOST_TEST(loaded == (folder.path() / "poet.pth").string());
-  const auto states = tuned.all();
+  const auto states = model->tuned.all();
   BOOST_REQUIRE_EQUAL(states->size(), 1u);
   BOOST_TEST(states->front().identity.size() == 32u);
   BOOST_TEST(states->front().temperature.value() == 0.5f);
   load("poet.pth");  // the same name replaces
-  BOOST_TEST(tuned.all()->size() == 1u);
+  BOOST_TEST(model->tuned.all()->size() == 1u);
   BOOST_TEST(states->front().temperature.value() == 0.5f);  // who reads the old list goes on reading it
 
   send("GET", "/models");
@@ -432,13 +433,99 @@ BOOST_AUTO_TEST_CASE(tuned_states_are_loaded_listed_and_removed) {
   BOOST_TEST(out->status == 404u);
   send("POST", "/removestatemodel", R"({"dummy":"dummy"})");
   BOOST_TEST(out->status == 200u);
-  BOOST_TEST(tuned.all()->empty());
+  BOOST_TEST(model->tuned.all()->empty());
   context->settings.states_dir = "";
   load("poet.pth");
   BOOST_TEST(out->status == 403u);
-  context->model.load_state = nullptr;
+  model->served.load_state = nullptr;
   load("poet.pth");
   BOOST_TEST(out->status == 400u);
+}
+
+BOOST_AUTO_TEST_CASE(models_are_loaded_and_removed_in_the_forms_of_the_older_servers) {
+  std::vector<model_change> asked;
+  result<std::string> outcome = std::string("new");
+  context->change_model = [&](model_change change, const model_changed& done) {
+    asked.push_back(std::move(change));
+    done(outcome);
+  };
+  const auto change = [&](const std::string& path, const std::string& body) {
+    send("POST", path, body);
+    for (const auto& work : std::exchange(pool.posted, {})) work();
+  };
+  change("/loadmodel", R"({"model_filename":"models/x.pth","model_viewname":"My Model","model_strategy":"fp16",)"
+                       R"("default_temperature":"0.5","default_top_p":0.25,"template":"world","endtoken":"\\n\\n"})");
+  BOOST_TEST(out->text == R"({"status":"success"})");
+  BOOST_REQUIRE_EQUAL(asked.size(), 1u);
+  BOOST_TEST(asked[0].file == "models/x.pth");
+  BOOST_TEST(!asked[0].by_id);
+  BOOST_TEST(asked[0].name == "My Model");
+  BOOST_TEST(asked[0].strategy == "fp16");
+  BOOST_TEST(asked[0].temperature.value() == 0.5f);
+  BOOST_TEST(asked[0].top_p.value() == 0.25f);
+  BOOST_TEST(asked[0].end_text.value() == "\n\n");
+  change("/v1/model/load", R"({"model":"x","force":true})");
+  BOOST_TEST(out->text == R"({"object":"model","id":"new","loaded":true})");
+  BOOST_TEST((asked[1].by_id && asked[1].force && asked[1].file == "x"));
+  change("/switch-model", R"({"model":"models/x.pth","strategy":"cpu fp32","customCuda":"false"})");
+  BOOST_TEST(out->text == R"("success")");
+  BOOST_TEST(asked[2].strategy == "cpu fp32");
+  change("/removemodel", "");
+  BOOST_TEST(out->text == R"({"status":"success"})");
+  BOOST_TEST((asked[3].what == model_change::task::unload));
+
+  outcome = error{error_kind::no_memory, "it needs 9 bytes", "model"};
+  change("/loadmodel", R"({"model_filename":"x"})");
+  BOOST_TEST(out->status == 507u);
+  BOOST_TEST(out->text == R"({"detail":"it needs 9 bytes","error":"it needs 9 bytes"})");
+  change("/v1/model/load", "{}");
+  BOOST_TEST(out->status == 400u);
+  BOOST_TEST(asked.size() == 5u);
+  context->draining = true;
+  change("/removemodel", "");
+  BOOST_TEST(out->status == 503u);
+}
+
+BOOST_AUTO_TEST_CASE(without_a_model_everybody_hears_it_in_the_words_of_their_route) {
+  context->models->show(nullptr);
+  context->models->set_available({"a", "b"});
+  const std::string words = "no model is loaded; call POST /v1/model/load first";
+  send("POST", "/state/chat/completions", R"({"contents":["x"]})");
+  BOOST_TEST(out->status == 400u);
+  BOOST_TEST(out->text == R"({"error":")" + words + R"("})");
+  for (const char* path : {"/v1/chat/completions", "/v1/completions", "/tokenize"}) {
+    send("POST", path, "{}");
+    BOOST_TEST_CONTEXT(path) BOOST_TEST(out->status == 503u);
+    BOOST_TEST(out->has(words));
+  }
+  send("GET", "/models");
+  BOOST_TEST(out->text == "[]");
+  send("GET", "/v1/models");
+  BOOST_TEST(out->text == R"({"object":"list","data":[],"loaded":null,"available":["a","b"]})");
+  send("GET", "/v1/models/tiny");
+  BOOST_TEST(out->status == 404u);
+  send("GET", "/livez");
+  BOOST_TEST(out->status == 200u);
+  send("GET", "/readyz");
+  BOOST_TEST(out->text == R"({"status":"unavailable","reason":"no model is loaded"})");
+  context->models->set_loading(loaded_models::load{"next", 40});
+  send("GET", "/readyz");
+  BOOST_TEST(out->text == R"({"status":"unavailable","reason":"loading","loading":{"model":"next","percent":40}})");
+  send("GET", "/health");
+  BOOST_TEST(out->has(R"("model":null)"));
+
+  // One that rests is woken by the first who asks.
+  std::vector<model_change> asked;
+  context->change_model = [&](model_change change, const model_changed&) { asked.push_back(std::move(change)); };
+  context->models->rests = true;
+  context->models->set_loading(std::nullopt);
+  send("GET", "/readyz");
+  BOOST_TEST(out->status == 200u);
+  BOOST_TEST(asked.empty());
+  send("POST", "/v1/completions", "{}");
+  BOOST_TEST(out->status == 503u);
+  BOOST_REQUIRE_EQUAL(asked.size(), 1u);
+  BOOST_TEST((asked[0].what == model_change::task::wake));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

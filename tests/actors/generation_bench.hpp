@@ -22,11 +22,12 @@ using request::service_context;
 /// One io thread's worth of request actors with the test in the place of device, clock, workers and client.
 struct generation_bench {
   generation_bench() {
-    context->model.names = {"tiny", "rwkv7"};
-    context->model.vocabulary = tokenizer::vocabulary::bytes();
-    context->model.vocab = 256;
-    context->model.fingerprint = "skein-test";
-    context->device = &inbox;
+    model->served.names = {"tiny", "rwkv7"};
+    model->served.vocabulary = tokenizer::vocabulary::bytes();
+    model->served.vocab = 256;
+    model->served.fingerprint = "skein-test";
+    model->device = &inbox;
+    context->models->show(model);
     context->logins = &logins;
     context->time = &time;
     context->ready = true;
@@ -43,6 +44,7 @@ struct generation_bench {
   }
   void send(const std::string& body, call_origin origin) {
     out = std::make_shared<response_recorder>();
+    origin.model = model;
     origin.request_name = "req-1";
     origin.client = "127.0.0.1";
     origin.headers = {{"X-Request-Id", "req-1"}};
@@ -113,11 +115,12 @@ struct generation_bench {
   [[nodiscard]] bool has(const std::string& piece) const { return out->has(piece); }
 
   std::shared_ptr<service_context> context = std::make_shared<service_context>();
+  std::shared_ptr<request::loaded_model> model = std::make_shared<request::loaded_model>();
   device::mailbox inbox{100, 100};
   login_guard logins{{.failures_max = 5}};
   fake_clock time;
   persistence::mailbox questions{100, 100};
-  request_hub hub{3, inbox, &questions};
+  request_hub hub{3, &questions};
   hand_run_pool pool;
   std::shared_ptr<response_recorder> out;
   std::unique_ptr<generation_call> call;

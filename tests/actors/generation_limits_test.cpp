@@ -78,9 +78,9 @@ BOOST_AUTO_TEST_CASE(tokenising_ends_between_prompts_when_the_client_leaves) {
   request.chat = false;
   request.prompts = {{"a", {}, false}};
   std::stop_source gone;
-  BOOST_TEST(prepare(request, b.context->model, b.context->settings, gone.get_token()).has_value());
+  BOOST_TEST(prepare(request, b.model->served, b.context->settings, gone.get_token()).has_value());
   gone.request_stop();
-  const auto call = prepare(request, b.context->model, b.context->settings, gone.get_token());
+  const auto call = prepare(request, b.model->served, b.context->settings, gone.get_token());
   BOOST_REQUIRE(!call);
   BOOST_TEST((call.error().kind == error_kind::cancelled));
 }
@@ -193,7 +193,7 @@ BOOST_AUTO_TEST_CASE(a_prompt_is_kept_for_an_echo_only) {
     call.request.echo = echo;
     call.prompts = {{1, 2, 3}};
     const token_id* const where = call.prompts[0].data();
-    answer_state answer(std::move(call), b.context->model, {}, "req-1");
+    answer_state answer(std::move(call), b.model->served, {}, "req-1");
     const auto given = answer.give_prompt(0);
     BOOST_TEST(given.size() == 3u);
     BOOST_TEST((given.data() == where) == !echo);  // moved, not copied

@@ -18,7 +18,7 @@ struct asking_call final : request::persistence_client {
 struct hub_bench {
   device::mailbox device{4, 4};
   persistence::mailbox sessions{1, 1};
-  request::request_hub hub{3, device, &sessions};
+  request::request_hub hub{3, &sessions};
   std::vector<persistence::message_in> arrived() {
     std::vector<persistence::message_in> out;
     sessions.drain(out);
@@ -70,13 +70,26 @@ BOOST_AUTO_TEST_CASE(a_full_mailbox_refuses_questions_and_keeps_what_must_not_be
 }
 
 BOOST_AUTO_TEST_CASE(without_the_actor_nobody_is_asked_and_nothing_is_kept) {
-  device::mailbox device{4, 4};
-  request::request_hub hub(0, device);
+  request::request_hub hub(0);
   asking_call call;
   const auto reply = hub.open_ticket(call);
   BOOST_TEST(!hub.ask(persistence::tiers_status{reply, "a"}));
   hub.tell(persistence::release{reply, 1});
   hub.dispatch(std::vector<persistence::reply>{});
+}
+
+BOOST_AUTO_TEST_CASE(messages_wait_for_a_full_device_and_not_for_one_that_has_ended) {
+  request::request_hub hub(0);
+  const auto first = std::make_shared<device::mailbox>(0, 1), second = std::make_shared<device::mailbox>(0, 1);
+  for (request_id id = 1; id <= 3; ++id) hub.tell(first, device::cancel{id});
+  hub.tell(second, device::cancel{4});
+  BOOST_TEST(first->size() == 1u);
+  BOOST_TEST(second->size() == 0u);
+  BOOST_TEST(first.use_count() == 3);  // what waits keeps the mailbox
+  first->close();
+  hub.tick(steady_time());
+  BOOST_TEST(first.use_count() == 1);
+  BOOST_TEST(second->size() == 1u);
 }
 
 BOOST_AUTO_TEST_CASE(the_router_wakes_an_io_thread_once_and_keeps_the_order) {

@@ -17,9 +17,9 @@ using namespace std::chrono_literals;
 /// Calls as a client makes them, and a second connection for the operator.
 struct control_bench : test::generation_bench {
   control_bench() {
-    context->device_counters = &counters;
+    model->counters = &counters;
     counters.slots = 8;
-    context->model.path = "/secret/tiny.pth";
+    model->served.path = "/secret/tiny.pth";
   }
   /// Sends a request, and keeps it open in `call` and `out`.
   void open(const std::string& path, const std::string& body, const std::string& name = "job") {
@@ -203,7 +203,7 @@ BOOST_AUTO_TEST_CASE(a_paused_chat_can_be_resumed_once_and_not_for_ever) {
   pause_one("first");
   pause_one("second");
   BOOST_TEST(ask("POST", "/v1/server/resume", R"({"request_id":"first"})").starts_with("404 "));
-  context->model.card.identity = "another";
+  model->served.card.identity = "another";
   BOOST_TEST(ask("POST", "/v1/server/resume", R"({"request_id":"second"})").starts_with("409 "));
 }
 

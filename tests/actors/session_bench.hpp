@@ -89,7 +89,7 @@ struct session_bench : generation_bench {
   }
   [[nodiscard]] std::string text_of(const std::vector<token_id>& tokens) const {
     std::string text;
-    for (const token_id t : tokens) text += context->model.vocabulary->text(t);
+    for (const token_id t : tokens) text += model->served.vocabulary->text(t);
     return text;
   }
 

@@ -179,8 +179,8 @@ BOOST_AUTO_TEST_CASE(the_cut_part_of_a_token_is_fed_in_other_tokens) {
   world.replace(world.find("258 'D' 1\n"), 10, "");  // one token a text: 'D' is a byte already
   auto vocabulary = tokenizer::vocabulary::parse(world, "toy");
   BOOST_REQUIRE_MESSAGE(vocabulary, (vocabulary ? "" : vocabulary.error().message));
-  b.context->model.vocabulary = *vocabulary;
-  b.context->model.vocab = 300;
+  b.model->served.vocabulary = *vocabulary;
+  b.model->served.vocab = 300;
   const std::vector<token_id> script{'x' + 1, 257, 'D' + 1, 'y' + 1};
   b.next = [&](const auto& state) { return script[(state.size() - b.prompt_end) % script.size()]; };
   b.ask(R"({"session_id":"r","contents":["p"],"max_tokens":9,"stop_tokens":[";END"]})", dialects::state);
@@ -476,10 +476,8 @@ BOOST_AUTO_TEST_CASE(prefixes_are_marked_where_texts_end) {
 
 BOOST_AUTO_TEST_CASE(a_tuned_state_is_where_it_begins) {
   bench b;
-  request::tuned_states tuned;
-  b.context->tuned = &tuned;
   request::tuned_state poet{"poet", "abc", test::memory_sessions::state_of({1, 2, 3}), 0.0f, 0.25f};
-  BOOST_REQUIRE(tuned.put(poet, 2));
+  BOOST_REQUIRE(b.model->tuned.put(poet, 2));
   for (const char* how : {R"("model":"tiny poet")", R"("model":"poet")", R"("state_name":"poet")"}) {
     b.ask(R"({"session_id":"t","messages":[)" + user("Hi") + R"(],"max_tokens":2,)" + how + "}");
     BOOST_TEST_CONTEXT(how) BOOST_TEST(b.out->status == 200u);

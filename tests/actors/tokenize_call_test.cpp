@@ -17,8 +17,8 @@ using namespace skein::request;
 
 struct bench {
   bench() {
-    context->model.vocabulary = tokenizer::vocabulary::bytes();
-    context->model.vocab = 256;
+    model->served.vocabulary = tokenizer::vocabulary::bytes();
+    model->served.vocab = 256;
     context->run_long = [this](std::function<void()> work) { return pool.take(std::move(work)); };
   }
 
@@ -27,10 +27,11 @@ struct bench {
     out->failures = failures;
     call = std::make_unique<tokenize_call>(
         to_tokens ? text_task::tokenize : text_task::detokenize,
-        plain_origin{.request_name = "req-1", .headers = {{"X-Request-Id", "req-1"}}}, context,
+        plain_origin{.request_name = "req-1", .headers = {{"X-Request-Id", "req-1"}}}, model, context,
         [this](std::function<void()> w) { pool.posted.push_back(std::move(w)); }, out);
     call->body(body);
   }
+  std::shared_ptr<loaded_model> model = std::make_shared<loaded_model>();
   std::shared_ptr<service_context> context = std::make_shared<service_context>();
   test::hand_run_pool pool;
   int failures = 0;  // of the response_writer

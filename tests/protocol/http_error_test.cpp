@@ -52,6 +52,7 @@ BOOST_AUTO_TEST_CASE(every_kind) {
       {error_kind::conflict, "state_name", 409, "conflict", "model_mismatch", {{"x-should-retry", "false"}}},
       {error_kind::damaged, "", 410, invalid, "state_corrupt", {}},
       {error_kind::no_space, "", 507, "server_error", "insufficient_storage", {}},
+      {error_kind::no_memory, "", 507, "insufficient_memory", "", {}},
       {error_kind::too_large, "", 413, invalid, "request_too_large", {}},
       {error_kind::too_large, "prompt", 400, invalid, "context_length_exceeded", {}},
       {error_kind::overloaded, "", 429, "rate_limit_error", "rate_limit_exceeded", {{"Retry-After", "1"}}},

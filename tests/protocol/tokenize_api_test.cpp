@@ -69,10 +69,12 @@ BOOST_AUTO_TEST_CASE(models) {
   const model_card card{"demo", 7, "7", "cpu", "bf16", "abc", 2, 64, 256, 1000, 4096};
   const std::string json =
       R"({"id":"demo","object":"model","created":7,"owned_by":"skein","rwkv":{"version":"7","device":"cpu",)"
-      R"("weight_type":"bf16","identity":"abc","layers":2,"embd":64,"vocab":256,"parameters":1000,"state_bytes":4096}})";
+      R"("weight_type":"bf16","strategy":"cpu bf16","identity":"abc","layers":2,"embd":64,"vocab":256,"parameters":1000,"state_bytes":4096}})";
   BOOST_TEST(model_body(card) == json);
-  BOOST_TEST(models_list({{card, card}}) == R"({"object":"list","data":[)" + json + "," + json + "]}");
-  BOOST_TEST(models_list({}) == R"({"object":"list","data":[]})");
+  const std::vector<std::string> ids{"a", "b"};
+  BOOST_TEST(models_list({{card, card}}, ids) ==
+             R"({"object":"list","data":[)" + json + "," + json + R"(],"loaded":"demo","available":["a","b"]})");
+  BOOST_TEST(models_list({}, {}) == R"({"object":"list","data":[],"loaded":null,"available":[]})");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

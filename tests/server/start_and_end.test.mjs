@@ -2,43 +2,16 @@
 // answers finish, or do not wait, or end a start. A named pipe stands in the place of the vocabulary file, so the test
 // decides when loading is over.
 import assert from 'node:assert/strict';
-import { execFileSync, spawnSync } from 'node:child_process';
-import { closeSync, constants, mkdtempSync, openSync, rmSync, writeSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
 import { connect } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { test } from 'node:test';
 import { binary, serve, startServer } from './support.mjs';
+import { unfinished } from './unfinished.mjs';
 
 delete process.env.SKEIN_SERVER_PASSWORD;
 const fake = ['--device', 'fake', '--set', 'engine.fake_tick_us=2000', '--set', 'drain.grace_ms=0'];
 const ask = { prompt: 'x', max_tokens: 3 };
 const endless = { prompt: 'x', max_tokens: 1000000, stream: true, ignore_eos: true };
-
-/** A vocabulary that has not come yet: a server that is given `path` loads until finish(). */
-function unfinished(t) {
-  const folder = mkdtempSync(join(tmpdir(), 'skein-'));
-  const path = join(folder, 'vocabulary');
-  execFileSync('mkfifo', [path]);
-  t.after(() => rmSync(folder, { recursive: true }));
-  const tryOpen = () => {
-    try {
-      return openSync(path, constants.O_WRONLY | constants.O_NONBLOCK);
-    } catch (trouble) {
-      if (trouble.code !== 'ENXIO') throw trouble;  // nobody reads yet
-    }
-  };
-  const finish = async (text) => {
-    let pipe = tryOpen();
-    for (let tries = 0; pipe === undefined && tries < 3000; ++tries) {
-      await new Promise((r) => setTimeout(r, 10));
-      pipe = tryOpen();
-    }
-    writeSync(pipe, text);
-    closeSync(pipe);
-  };
-  return { path, finish };
-}
 
 /** Begins a streamed completion; its text so far, and all of it. */
 async function stream(server, fields) {
@@ -66,7 +39,8 @@ test('while the model loads the server answers, and says that it loads', async (
     assert.equal(answer.status, 503, path);
     assert.equal(answer.headers.get('retry-after'), '1', path);
   }
-  assert.deepEqual((await server.get('/readyz')).body, { status: 'unavailable', reason: 'loading' });
+  const { status, reason } = (await server.get('/readyz')).body;
+  assert.deepEqual({ status, reason }, { status: 'unavailable', reason: 'loading' });
   const refused = await server.post('/v1/completions', ask);
   assert.equal(refused.status, 503);
   assert.equal(refused.headers.get('retry-after'), '1');

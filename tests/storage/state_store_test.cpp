@@ -54,7 +54,7 @@ BOOST_AUTO_TEST_CASE(states_come_back_also_after_a_restart) {
       BOOST_TEST(got->label.tenant == default_tenant);
       const auto list = states.list().value();
       BOOST_TEST(list.size() == all.size());
-      for (const auto& one : list) BOOST_TEST(one.bytes == states.record_bytes());
+      for (const auto& one : list) BOOST_TEST(one.bytes == states.record_bytes("model"));
     }
     state_store states(test::opened(folder.path()), layout, "model", state_type::fp32);
     succeed(states.remove({5, 2}));

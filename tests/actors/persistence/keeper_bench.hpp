@@ -49,11 +49,8 @@ inline state_buffer state_after(std::span<const token_id> tokens) {
 
 /// The two keepers over a real database in a folder, with the test in the place of clock, worker, device and requests.
 struct keeper_bench {
-  explicit keeper_bench(bool in_memory = false, std::string model = "model-a") : on_disk(!in_memory) {
-    options.model_identity = std::move(model);
-    options.vocab = 1000;
-    options.layout = {.layers = 1, .embd = bench_floats / 2};
-    options.state_bytes = bench_floats * sizeof(float);
+  explicit keeper_bench(bool in_memory = false, std::string model_name = "model-a")
+      : on_disk(!in_memory), model(std::move(model_name)) {
     options.session_states.ram_bytes_max = 1 << 20;
     options.session_states.disk_bytes_max = in_memory ? 0 : 1 << 20;
     options.prefix_states = options.session_states;
@@ -68,8 +65,10 @@ struct keeper_bench {
                                            .environment = on_disk ? environment.get() : nullptr});
     BOOST_REQUIRE_MESSAGE(opened, (opened ? "" : opened.error().message));
     db = std::move(*opened);
-    states =
-        std::make_shared<storage::state_store>(db, options.layout, options.model_identity, storage::state_type::fp32);
+    const storage::known_model known{{.layers = 1, .embd = bench_floats / 2}, vocab};
+    const auto models = std::make_shared<storage::model_table>(model, known);
+    if (!second_model.empty()) models->add(second_model, known);
+    states = std::make_shared<storage::state_store>(db, models, storage::state_type::fp32);
     const keeper_ports ports{db,
                              states,
                              runner,
@@ -171,6 +170,7 @@ struct keeper_bench {
     open_session q;
     q.reply = {0, ++tickets};
     q.session.id = id;
+    q.model = model;
     q.kind = kind;
     q.history = std::move(text);
     q.deadline = time.now() + 1min;
@@ -205,6 +205,9 @@ struct keeper_bench {
   }
 
   const bool on_disk;
+  std::string model;         ///< that runs, with its vocabulary
+  std::string second_model;  ///< that was loaded as well
+  std::uint32_t vocab = 1000;
   temporary_folder folder;
   std::shared_ptr<fault_file_system> files = std::make_shared<fault_file_system>();
   std::unique_ptr<fault_environment> environment = std::make_unique<fault_environment>(files);

@@ -43,10 +43,6 @@ class mailed_replies final : public reply_sink {
 
 struct actor_bench {
   actor_bench() {
-    options.model_identity = "model-a";
-    options.vocab = 1000;
-    options.layout = {.layers = 1, .embd = bench_floats / 2};
-    options.state_bytes = bench_floats * sizeof(float);
     options.session_states.disk_bytes_max = 1 << 20;
     options.session_states.write_delay = 1h;  // only the end writes
     options.prefix_states.disk_bytes_max = 1 << 20;
@@ -57,8 +53,9 @@ struct actor_bench {
   void start() {
     auto db = storage::database::open({.directory = folder.path() / "db"});
     BOOST_REQUIRE_MESSAGE(db, (db ? "" : db.error().message));
-    auto states =
-        std::make_shared<storage::state_store>(*db, options.layout, options.model_identity, storage::state_type::fp32);
+    const storage::known_model known{{.layers = 1, .embd = bench_floats / 2}, 1000};
+    auto states = std::make_shared<storage::state_store>(*db, std::make_shared<storage::model_table>("model-a", known),
+                                                         storage::state_type::fp32);
     actor = std::make_unique<persistence_actor>(options, *db, states, replies, real_clock(), [] {
       return std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::system_clock::now().time_since_epoch())
           .count();
@@ -79,6 +76,7 @@ struct actor_bench {
     open_session q;
     q.reply = {0, number};
     q.session.id = id;
+    q.model = "model-a";
     q.deadline = real_clock().now() + 1min;
     tell(std::move(q));
     const auto opened = replies.wait_for(number);
@@ -135,14 +133,15 @@ BOOST_AUTO_TEST_CASE(an_orderly_end_writes_all_states) {
   std::vector<tokens_t> all(20);
   for (std::size_t i = 0; i < all.size(); ++i)
     BOOST_TEST(b.turn(1, "s" + std::to_string(i), {static_cast<token_id>(i)}, all[i]) == 1u);
-  b.tell(find_prefix{{0, 5}, default_tenant, {}, std::make_shared<const tokens_t>(tokens_t{1, 2, 3}), 0, 0});
+  b.tell(find_prefix{{0, 5}, default_tenant, "model-a", {}, std::make_shared<const tokens_t>(tokens_t{1, 2, 3}), 0, 0});
   const auto found = std::get<prefix_found>(*b.replies.wait_for(5));
   BOOST_REQUIRE(found.keep.size() == 1u);
   b.tell(state_kept{found.keep[0].key, state_after(tokens_t{1, 2, 3})});
   b.end();
   b.start();
   for (std::size_t i = 0; i < all.size(); ++i) BOOST_TEST(b.turn(1, "s" + std::to_string(i), {5}, all[i]) == 2u);
-  b.tell(find_prefix{{0, 5}, default_tenant, {}, std::make_shared<const tokens_t>(tokens_t{1, 2, 3, 4}), 0, 0});
+  b.tell(
+      find_prefix{{0, 5}, default_tenant, "model-a", {}, std::make_shared<const tokens_t>(tokens_t{1, 2, 3, 4}), 0, 0});
   BOOST_TEST(std::get<prefix_found>(*b.replies.wait_for(5)).position == 3u);
   b.end();
   // Every turn went on from a state that was read: none had to be made again.

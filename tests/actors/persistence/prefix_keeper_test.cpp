@@ -17,7 +17,7 @@ using tokens_t = std::vector<token_id>;
 struct prefix_bench : keeper_bench {
   prefix_bench() { open(); }
   explicit prefix_bench(std::size_t ram_states) {
-    options.prefix_states.ram_bytes_max = ram_states * options.state_bytes + 65536;
+    options.prefix_states.ram_bytes_max = ram_states * bench_floats * sizeof(float) + 65536;
     options.prefix_states.ram_states_max = static_cast<std::uint32_t>(ram_states);
     open();
   }
@@ -26,6 +26,7 @@ struct prefix_bench : keeper_bench {
     find_prefix q;
     q.reply = {0, ++tickets};
     q.tenant = tenant;
+    q.model = model;
     q.initial_state = initial;
     q.tokens = std::make_shared<const tokens_t>(tokens);
     q.system_tokens = system;
@@ -90,13 +91,13 @@ BOOST_AUTO_TEST_CASE(prefixes_survive_an_orderly_end_and_are_read_when_they_are_
   b.prefixes->publish();
   BOOST_TEST(b.counters.prefixes.loads == 1u);
   b.end();
-  b.options.model_identity = "model-b";
+  b.model = "model-b";
   b.open();
   const auto foreign = b.find(prompt);
   BOOST_TEST(foreign.position == 0u);
   b.run(prompt, foreign);
   b.end();
-  b.options.model_identity = "model-a";
+  b.model = "model-a";
   b.open();
   BOOST_TEST(b.find(prompt).position == 24u);
 }
@@ -150,14 +151,14 @@ BOOST_AUTO_TEST_CASE(switched_off_it_answers_and_wants_nothing) {
   const auto found = b.take<prefix_found>();
   BOOST_TEST(found.position == 0u);
   BOOST_TEST(found.keep.empty());
-  b.prefixes->handle(find_prefix{{0, 2}, default_tenant, {}, nullptr, 0, 0});  // no tokens at all
+  b.prefixes->handle(find_prefix{{0, 2}, default_tenant, {}, {}, nullptr, 0, 0});  // no tokens at all
   BOOST_TEST(b.take<prefix_found>().position == 0u);
 }
 
 BOOST_AUTO_TEST_CASE(seeded_prompts_always_get_the_state_of_their_own_tokens) {
   test::random_cases random;
   prefix_bench b(5);
-  b.options.prefix_states.disk_bytes_max = 20 * b.states->record_bytes();
+  b.options.prefix_states.disk_bytes_max = 20 * b.states->record_bytes(b.model);
   b.end();
   b.open();
   for (int step = 0; step < 600; ++step) {

@@ -370,7 +370,7 @@ BOOST_AUTO_TEST_CASE(another_models_session_is_refused_with_both_named) {
   disk_bench b;
   b.turn("s", {1}, "a");
   b.end();
-  b.options.model_identity = "model-b";
+  b.model = "model-b";
   b.open();
   b.tell(b.question("s"));
   const auto why = b.refusal();
@@ -379,6 +379,33 @@ BOOST_AUTO_TEST_CASE(another_models_session_is_refused_with_both_named) {
   BOOST_TEST(why.message.find("model-a") != std::string::npos);
   BOOST_TEST(why.message.find("model-b") != std::string::npos);
   b.turn("t", {1}, "a");  // and touches nobody else
+}
+
+BOOST_AUTO_TEST_CASE(two_models_in_turns_each_keep_their_sessions_and_states) {
+  disk_bench b;
+  b.end();
+  b.second_model = "model-b";
+  for (int opening = 0; opening < 2; ++opening) {
+    b.open();
+    for (const std::string model : {"model-a", "model-b"}) {
+      b.model = model;
+      const std::string mine = "of " + model, other = model == "model-a" ? "of model-b" : "of model-a";
+      if (opening > 0) {
+        b.tell(b.question(other));
+        BOOST_TEST(b.refusal().field == "model");
+        const auto o = b.opened(mine);  // its state was written, and is read, as that of its own model
+        BOOST_TEST(o.resume.state != nullptr);
+        BOOST_TEST(o.resume.feed.empty());
+        b.tell(release{o.reply, o.lease});
+      }
+      b.turn(mine, {1, 2}, "ab");
+    }
+    b.second_model = "model-a";  // the one that runs is b
+    b.sessions->publish();
+    BOOST_TEST(b.counters.sessions.load_failures == 0u);
+    BOOST_TEST(b.counters.sessions.write_failures == 0u);
+    b.end();
+  }
 }
 
 BOOST_AUTO_TEST_CASE(lists_come_in_pages_and_status_by_use) {

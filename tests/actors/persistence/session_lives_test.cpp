@@ -32,7 +32,7 @@ struct model_session {
 
 struct life : keeper_bench {
   explicit life(test::random_cases& r, bool faults) : random(r), with_faults(faults) {
-    const auto few = [&] { return (random.below(6)) * options.state_bytes; };
+    const auto few = [&] { return (random.below(6)) * bench_floats * sizeof(float); };
     options.session_states.ram_bytes_max = few();
     options.session_states.dirty_bytes_max = few();
     options.session_states.disk_bytes_max = 1 + few() * 30;
@@ -44,7 +44,7 @@ struct life : keeper_bench {
   std::string name() { return "s" + std::to_string(random.below(5)); }
   tokens_t some_tokens() {
     tokens_t t(1 + random.below(4));
-    for (auto& token : t) token = static_cast<token_id>(random.below(options.vocab));
+    for (auto& token : t) token = static_cast<token_id>(random.below(vocab));
     return t;
   }
 

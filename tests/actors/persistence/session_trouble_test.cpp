@@ -164,18 +164,18 @@ BOOST_AUTO_TEST_CASE(what_is_in_a_file_is_checked) {
     BOOST_REQUIRE((kind == error_kind::bad_file || kind == error_kind::conflict));
   }
   b.end();
-  b.options.model_identity = "model-b";
+  b.model = "model-b";
   b.open();
   b.tell(b.import_of("t", file));
   BOOST_TEST((b.refusal().kind == error_kind::conflict));
   b.close();
-  b.options.model_identity = "model-a";
-  b.options.vocab = 999;  // the file has a token that this model does not
+  b.model = "model-a";
+  b.vocab = 999;  // the file has a token that this model does not
   b.open();
   b.tell(b.import_of("t", file));
   BOOST_TEST((b.refusal().kind == error_kind::bad_file));
   b.close();
-  b.options.vocab = 1000;
+  b.vocab = 1000;
   b.options.signature_key = "secret";
   b.open();
   b.tell(b.import_of("t", file));

@@ -52,7 +52,7 @@ struct played_disk {
     if (!cache.written(key, well, state_bytes, now)) disk.erase(key);
   }
   void put(const state_key& key, bool writable = true) {
-    cache.put(key, content_of(key), default_tenant, key.number, writable, now, ms);
+    cache.put(key, content_of(key), {default_tenant, key.number, "m"}, writable, now, ms);
   }
   void check_all() {
     const auto wrong = cache.self_check();
@@ -127,7 +127,7 @@ BOOST_AUTO_TEST_CASE(seeded_lives_keep_what_must_hold) {
             lent[*key] = state;
           } else {
             BOOST_REQUIRE(p.disk.contains(*key));
-            p.cache.loaded(*key, content_of(*key), default_tenant, key->number);
+            p.cache.loaded(*key, content_of(*key), {default_tenant, key->number, "m"});
           }
           break;
         }
@@ -276,7 +276,7 @@ BOOST_AUTO_TEST_CASE(counts_and_ages_are_ceilings_too) {
     p.cache.found({s, 1}, state_bytes, p.ms + static_cast<std::int64_t>(s)), p.disk.insert({s, 1});
   p.plan();
   BOOST_TEST((p.disk == std::set<state_key>{{3, 1}, {4, 1}, {5, 1}}));
-  for (session_uid s = 3; s <= 5; ++s) p.cache.loaded({s, 1}, content_of({s, 1}), default_tenant, 1);
+  for (session_uid s = 3; s <= 5; ++s) p.cache.loaded({s, 1}, content_of({s, 1}), {default_tenant, 1, "m"});
   p.plan();
   BOOST_TEST(p.cache.count().ram == 2u);
   p.ms += 9'000;

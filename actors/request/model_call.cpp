@@ -1,0 +1,72 @@
+#include "actors/request/model_call.hpp"
+
+#include <utility>
+
+#include "protocol/json_writer.hpp"
+#include "protocol/model_request.hpp"
+
+namespace skein::request {
+
+model_call::model_call(form what, plain_origin origin, std::shared_ptr<const service_context> context,
+                       std::function<void(std::function<void()>)> post,
+                       std::shared_ptr<connection::response_writer> out)
+    : plain_call(std::move(origin), std::move(context), std::move(out)), form_(what), post_(std::move(post)) {}
+
+void model_call::read(std::string body) {
+  auto change = parse(body);
+  if (!change) return refuse(change.error());
+  if (context().draining) return refuse({error_kind::unavailable, "the server is shutting down", ""});
+  if (!context().change_model) return refuse({error_kind::unsupported, "this server's model cannot be changed", ""});
+  context().change_model(std::move(*change),
+                         [post = post_, self = std::weak_ptr(self_)](const result<std::string>& outcome) {
+                           post([self, outcome] {
+                             if (const auto call = self.lock()) (*call)->done(outcome);
+                           });
+                         });
+}
+
+result<model_change> model_call::parse(const std::string& body) const {
+  const auto& limits = context().settings.limits;
+  model_change change;
+  if (form_ == form::remove) {
+    const auto force = protocol::parse_remove_model(body, limits);
+    if (!force) return force.error();
+    change.what = model_change::task::unload;
+    change.force = force->force;
+    return change;
+  }
+  auto asked = form_ == form::load_file ? protocol::parse_load_model_file(body, limits)
+               : form_ == form::load_id ? protocol::parse_load_model_id(body, limits)
+                                        : protocol::parse_switch_model(body, limits);
+  if (!asked) return asked.error();
+  change.file = std::move(asked->file);
+  change.by_id = form_ == form::load_id;
+  change.name = std::move(asked->name);
+  change.strategy = std::move(asked->strategy);
+  change.temperature = asked->temperature;
+  change.top_p = asked->top_p;
+  change.end_text = std::move(asked->end_text);
+  change.force = asked->force;
+  return change;
+}
+
+void model_call::done(const result<std::string>& outcome) {
+  guarded([&] {
+    if (!outcome) return refuse(outcome.error());
+    if (form_ != form::load_id && form_ != form::switch_model) return answer(200, R"({"status":"success"})");
+    if (form_ == form::switch_model) return answer(200, R"("success")");
+    std::string body;
+    protocol::json_writer(body)
+        .begin_object()
+        .key("object")
+        .value("model")
+        .key("id")
+        .value(*outcome)
+        .key("loaded")
+        .value(true)
+        .end_object();
+    answer(200, std::move(body));
+  });
+}
+
+}  // namespace skein::request

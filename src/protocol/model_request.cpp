@@ -1,0 +1,89 @@
+#include "protocol/model_request.hpp"
+
+#include <charconv>
+
+#include "protocol/lenient_fields.hpp"
+#include "protocol/object_reader.hpp"
+
+namespace skein::protocol {
+namespace {
+
+constexpr std::size_t name_bytes_max = 256;
+
+std::string_view or_empty_object(std::string_view body) {
+  return body.find_first_not_of(" \t\r\n") == std::string_view::npos ? "{}" : body;
+}
+
+/// What changes the model in a way that this server cannot follow; said, and not ignored.
+void refuse_foreign(const object_reader& body) {
+  for (const std::string_view name : {"adapter_filename", "adapter_mode"})
+    if (const auto text = body.text(name); text && !text->empty()) body.refuse_unsupported(name);
+  const auto form = body.text("template").value_or("");
+  if (!form.empty() && form != "world") body.refuse("template", "must be world: this server has no other");
+}
+
+load_model_request read_common(const object_reader& body, std::string_view file, std::string_view strategy) {
+  load_model_request request;
+  request.file = required_text(body, file);
+  request.strategy = body.text(strategy).value_or("");
+  request.force = lenient_flag(body, "force").value_or(false);
+  return request;
+}
+
+}  // namespace
+
+result<load_model_request> parse_load_model_file(std::string_view text, const request_limits& limits) {
+  return read_body(or_empty_object(text), limits, [](const object_reader& body) {
+    auto request = read_common(body, "model_filename", "model_strategy");
+    request.name = body.text("model_viewname").value_or("");
+    if (request.name.size() > name_bytes_max)
+      body.refuse("model_viewname", "must have at most " + std::to_string(name_bytes_max) + " bytes");
+    request.temperature = lenient_number(body, "default_temperature", 0, 1000);
+    request.top_p = lenient_number(body, "default_top_p", 0, 1);
+    if (const auto end = body.text("endtoken")) request.end_text = without_escapes(*end);
+    refuse_foreign(body);
+    return request;
+  });
+}
+
+result<load_model_request> parse_load_model_id(std::string_view text, const request_limits& limits) {
+  return read_body(or_empty_object(text), limits,
+                   [](const object_reader& body) { return read_common(body, "model", "strategy"); });
+}
+
+result<load_model_request> parse_switch_model(std::string_view text, const request_limits& limits) {
+  return parse_load_model_id(text, limits);
+}
+
+result<remove_model_request> parse_remove_model(std::string_view text, const request_limits& limits) {
+  return read_body(or_empty_object(text), limits, [](const object_reader& body) {
+    return remove_model_request{lenient_flag(body, "force").value_or(false)};
+  });
+}
+
+std::string without_escapes(std::string_view text) {
+  constexpr std::string_view names = "ntr0\\", meanings("\n\t\r\0\\", 5);
+  std::string out;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '\\' || i + 1 == text.size()) {
+      out += text[i];
+      continue;
+    }
+    unsigned byte = 0;
+    const auto which = names.find(text[i + 1]);
+    if (which != std::string_view::npos) {
+      out += meanings[which];
+      ++i;
+    } else if (const char* digits = text.data() + i + 2;
+               text[i + 1] == 'x' && i + 3 < text.size() &&
+               std::from_chars(digits, digits + 2, byte, 16).ptr == digits + 2) {
+      out += static_cast<char>(byte);
+      i += 3;
+    } else {
+      out += text[i];
+    }
+  }
+  return out;
+}
+
+}  // namespace skein::protocol

@@ -1,0 +1,42 @@
+#pragma once
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/result.hpp"
+#include "protocol/generation_request.hpp"
+
+/// Bodies of the routes that load and unload models. Errors as parse_completion; numbers may come as strings, and so
+/// may true and false.
+namespace skein::protocol {
+
+struct load_model_request {
+  std::string file;      ///< a path, or an id
+  std::string name;      ///< the id from now on; empty: the file's own
+  std::string strategy;  ///< see model/strategy.hpp; empty: as configured
+  std::optional<float> temperature, top_p;
+  std::optional<std::string> end_text;
+  bool force = false;
+};
+
+/// POST /loadmodel: model_filename, model_viewname, model_strategy, default_temperature, default_top_p, template,
+/// endtoken (its backslash escapes are decoded), force. Adapters and templates that this server does not have are
+/// unsupported.
+[[nodiscard]] result<load_model_request> parse_load_model_file(std::string_view body, const request_limits& limits);
+
+/// POST /v1/model/load: model, strategy, force.
+[[nodiscard]] result<load_model_request> parse_load_model_id(std::string_view body, const request_limits& limits);
+
+/// POST /switch-model: model, strategy, force; tokenizer, customCuda and deploy mean nothing here.
+[[nodiscard]] result<load_model_request> parse_switch_model(std::string_view body, const request_limits& limits);
+
+/// POST /removemodel: an empty body, or {"force"?}.
+struct remove_model_request {
+  bool force = false;
+};
+[[nodiscard]] result<remove_model_request> parse_remove_model(std::string_view body, const request_limits& limits);
+
+/// Backslash and n become a newline; likewise \t, \r, \0, a backslash after a backslash, and \xHH. Others stay.
+[[nodiscard]] std::string without_escapes(std::string_view text);
+
+}  // namespace skein::protocol

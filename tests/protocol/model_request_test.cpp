@@ -1,0 +1,71 @@
+// Shows that bodies of the routes that load models are read as their old clients send them: numbers and truth values in
+// strings, escapes in the end text; and that what this server does not have is refused by name.
+#include "protocol/model_request.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+namespace {
+
+using namespace skein;
+using namespace skein::protocol;
+
+const request_limits limits;
+
+std::string wrong_field(const std::string& body) {
+  const auto request = parse_load_model_file(body, limits);
+  BOOST_REQUIRE_MESSAGE(!request, body);
+  return request.error().field;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(model_request)
+
+BOOST_AUTO_TEST_CASE(a_whole_body_of_the_older_servers) {
+  const auto request = parse_load_model_file(
+      R"({"model_filename":"m/x.pth","model_viewname":"A b","model_strategy":"","adapter_filename":"",)"
+      R"("adapter_mode":"","adapter_scaling":"2.0","default_temperature":"1.0","default_top_p":"0.3",)"
+      R"("template":"world","endtoken":"\\n\\nUser:","rope_theta":"1000000","force":"True"})",
+      limits);
+  BOOST_REQUIRE_MESSAGE(request, (request ? "" : request.error().message));
+  BOOST_TEST(request->file == "m/x.pth");
+  BOOST_TEST(request->name == "A b");
+  BOOST_TEST(request->temperature.value() == 1.0f);
+  BOOST_TEST(request->top_p.value() == 0.3f);
+  BOOST_TEST(request->end_text.value() == "\n\nUser:");
+  BOOST_TEST(request->force);
+}
+
+BOOST_AUTO_TEST_CASE(what_is_left_open_stays_open) {
+  const auto request = parse_load_model_id(R"({"model":"x"})", limits);
+  BOOST_REQUIRE(request);
+  BOOST_TEST(request->file == "x");
+  BOOST_TEST(request->strategy.empty());
+  BOOST_TEST(!request->temperature.has_value());
+  BOOST_TEST(!request->end_text.has_value());
+  BOOST_TEST(!request->force);
+  BOOST_TEST(!parse_remove_model("", limits).value().force);
+  BOOST_TEST(parse_remove_model(R"({"force":true})", limits).value().force);
+}
+
+BOOST_AUTO_TEST_CASE(faults_are_named) {
+  BOOST_TEST(wrong_field("{}") == "model_filename");
+  BOOST_TEST(wrong_field(R"({"model_filename":7})") == "model_filename");
+  BOOST_TEST(wrong_field(R"({"model_filename":"x","default_top_p":"1.5"})") == "default_top_p");
+  BOOST_TEST(wrong_field(R"({"model_filename":"x","template":"chatml"})") == "template");
+  BOOST_TEST(wrong_field(R"({"model_filename":"x","adapter_mode":"lora"})") == "adapter_mode");
+  BOOST_TEST(wrong_field(R"({"model_filename":"x","force":"perhaps"})") == "force");
+  BOOST_TEST(wrong_field(R"({"model_filename":"x","model_viewname":")" + std::string(257, 'x') + "\"}") ==
+             "model_viewname");
+  BOOST_TEST(!parse_load_model_id("[]", limits));
+}
+
+BOOST_AUTO_TEST_CASE(escapes) {
+  BOOST_TEST(without_escapes(R"(\n\t\r\\)") == "\n\t\r\\");
+  BOOST_TEST(without_escapes(R"(a\0b)") == std::string("a\0b", 3));
+  BOOST_TEST(without_escapes(R"(\x41\x4)") == R"(A\x4)");
+  BOOST_TEST(without_escapes(R"(\q\xzz\)") == R"(\q\xzz\)");
+  BOOST_TEST(without_escapes("\n") == "\n");
+}
+
+BOOST_AUTO_TEST_SUITE_END()
