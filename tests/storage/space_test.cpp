@@ -36,12 +36,12 @@ BOOST_AUTO_TEST_CASE(deleted_states_give_their_bytes_back) {
   constexpr std::uint64_t count = 24, kept = 3;
   for (std::uint64_t i = 1; i <= count; ++i) BOOST_REQUIRE(states.put({"model", default_tenant, {7, i}, 1}, state));
   const std::uint64_t full = blob_bytes(folder.path());
-  BOOST_REQUIRE_GE(full, count * states.record_bytes());
+  BOOST_REQUIRE_GE(full, count * states.record_bytes("model"));
   for (std::uint64_t i = 1; i <= count; ++i)
     if (i % (count / kept) != 0) BOOST_REQUIRE(states.remove({7, i}));
   BOOST_REQUIRE(db->flush());  // as the persistence actor does after deletions
 
-  const std::uint64_t wanted = 2 * kept * states.record_bytes();
+  const std::uint64_t wanted = 2 * kept * states.record_bytes("model");
   std::uint64_t left = full;
   for (int i = 0; i < 3000 && left > wanted; ++i) {  // RocksDB works in its own time
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
