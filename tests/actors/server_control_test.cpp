@@ -208,18 +208,16 @@ BOOST_AUTO_TEST_CASE(a_paused_chat_can_be_resumed_once_and_not_for_ever) {
 }
 
 BOOST_AUTO_TEST_CASE(a_paused_chat_goes_on_with_its_tuned_state) {
-  tuned_states tuned;
   tuned_state state;
   state.name = "poet";
   state.values = std::make_shared<const std::vector<float>>(4, 1.0f);
   state.temperature = 0.25f;
-  BOOST_REQUIRE(tuned.put(state, 1).has_value());
-  context->tuned = &tuned;
+  BOOST_REQUIRE(model->tuned.put(state, 1).has_value());
   open("/v1/chat/completions", R"({"state_name":"poet",)" + chat.substr(1));
   BOOST_TEST(submitted[0].rows[0].temperature == 0.25f);
   admit();
   in(ask("POST", "/v1/server/pause"), R"("paused":true)");
-  tuned.clear();
+  model->tuned.clear();
   open("/v1/server/resume", R"({"request_id":"job","temperature":0.75})");
   BOOST_REQUIRE_EQUAL(submitted.size(), 2u);
   BOOST_TEST(submitted[1].from.state == state.values);
