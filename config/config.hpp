@@ -35,6 +35,7 @@ struct server_settings {
   /// Folder for what outlives the process: sessions and states. Default: none, all of it is in memory.
   std::string state_dir;
   /// Origins whose pages may call the server; "*" is every origin. Live, default: same origin only.
+  std::uint32_t stall_ms = 30'000;
   std::vector<std::string> cors_origins;
   /// Addresses of proxies whose X-Forwarded-For is believed. Default: none.
   std::vector<std::string> trusted_proxies;

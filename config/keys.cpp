@@ -185,6 +185,10 @@ std::vector<key> make_keys() {
           .flag({"--allow-unauthenticated"}),
       server<&s::state_dir>("state_dir", "Folder for sessions and states; empty: they are in memory alone.")
           .flag({"--state-dir", "--state-db-path"}),
+      server<&s::stall_ms>("stall_ms",
+                           "Milliseconds that the device may have work and make no progress; then /livez fails, and a "
+                           "watching service manager hears nothing more.")
+          .range(100, static_cast<double>(limits::duration_ms_max)),
       server<&s::cors_origins>("cors_origins", "Origins whose pages may call the server; \"*\" is every origin.")
           .changes_live(),
       server<&s::trusted_proxies>("trusted_proxies", "Addresses of proxies whose X-Forwarded-For is believed."),

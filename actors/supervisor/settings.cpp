@@ -59,6 +59,7 @@ request::service_settings service_settings(const config::config& c, std::string 
   to.prompts_waiting_max = c.queue.prompts_waiting_max;
   to.queue_timeout = milliseconds(c.queue.queue_timeout_ms);
   to.total_timeout = milliseconds(c.queue.total_timeout_ms);
+  to.stall_limit = milliseconds(c.server.stall_ms);
   to.version = std::move(version);
   to.states_dir = c.model.states_dir;
   to.tuned_states_max = c.model.tuned_states_max;

@@ -19,17 +19,21 @@
 
 #include "actors/connection/io_thread.hpp"
 #include "actors/listener/listener.hpp"
+#include "actors/listener/listening_socket.hpp"
 #include "actors/persistence/persistence_actor.hpp"
 #include "actors/request/api_service.hpp"
 #include "actors/request/event_router.hpp"
+#include "actors/request/health.hpp"
 #include "actors/request/reply_router.hpp"
 #include "actors/supervisor/allocator.hpp"
 #include "actors/supervisor/descriptor_limit.hpp"
 #include "actors/supervisor/front_service.hpp"
+#include "actors/supervisor/inherited_sockets.hpp"
 #include "actors/supervisor/model_keeper.hpp"
 #include "actors/supervisor/open_engine.hpp"
 #include "actors/supervisor/open_states.hpp"
 #include "actors/supervisor/open_store.hpp"
+#include "actors/supervisor/service_manager.hpp"
 #include "actors/supervisor/settings.hpp"
 #include "actors/supervisor/state_carrier.hpp"
 #include "actors/supervisor/worker_pool.hpp"
@@ -53,6 +57,9 @@ constexpr auto hurried_farewell = 500ms;  // after a second signal
 constexpr auto device_patience = 3s;      // for the device's end, beyond patience and farewell of those it serves
 constexpr auto flush_time = 10s;          // for states that are not on disk yet
 constexpr auto hurried_flush_time = 3s;   // after a second signal
+constexpr auto report_time = 1s;          // between two reports to a service manager, or less when it watches closely
+constexpr auto more_time = 30s;           // that a load asks for while it makes progress
+constexpr auto load_patience = 120s;      // without progress of a load
 constexpr auto flush_patience = 2s;       // for a disk that does not answer, beyond that
 
 /// What the loader brings.
@@ -110,6 +117,8 @@ class server {
 
  private:
   result<void> listen();
+  result<void> listen_as_configured();
+  result<void> adopt_sockets(const std::vector<inherited_socket>& sockets);
   void load();
   void loaded(result<opened_parts> opened);
   void start_actors(opened_parts opened);
@@ -124,12 +133,18 @@ class server {
   void await_flush();
   [[noreturn]] void leave_behind(std::string_view what);
   void beat();
+  void report();
+  void report_load(const request::loaded_models::load& load);
 
   const config::config& settings_;
   boost::asio::io_context main_{1};
   boost::asio::signal_set signals_{main_, SIGTERM, SIGINT};
   boost::asio::steady_timer heartbeat_{main_};
   boost::asio::steady_timer drain_timer_{main_};
+  boost::asio::steady_timer report_timer_{main_};
+  service_manager manager_ = service_manager::from_environment();
+  std::uint32_t load_percent_ = 0;
+  steady_time load_moved_ = real_clock().now();
   std::thread loader_;
   worker_pool workers_;
   request::login_guard logins_;
@@ -156,6 +171,7 @@ class server {
 result<void> server::run() {
   if (auto ok = listen(); !ok) return ok;
   await_signal();
+  if (manager_.is_there()) report();
   load();
   main_.run();
   if (trouble_) return *trouble_;
@@ -176,14 +192,31 @@ result<void> server::listen() {
   loading_context_->time = &real_clock();
   loading_context_->models = context_->models;
   loading_context_->connections = &listener_->counts();
+  const auto sockets = inherited_sockets();
+  if (!sockets) return sockets.error();
+  if (auto ok = sockets->empty() ? listen_as_configured() : adopt_sockets(*sockets); !ok) return ok;
+  log::info("listening", {{"address", sockets->empty() ? settings_.server.host : "inherited"},
+                          {"port", static_cast<std::uint32_t>(port_)},
+                          {"authentication", settings_.server.password.empty() ? "none" : "password"}});
+  return {};
+}
+
+result<void> server::listen_as_configured() {
   if (!settings_.server.unix_socket.empty())
-    if (auto ok = listener_->listen_unix(settings_.server.unix_socket); !ok) return ok.error();
+    if (auto ok = listener_->listen_unix(settings_.server.unix_socket); !ok) return ok;
   auto port = listener_->listen_tcp(settings_.server.host, static_cast<std::uint16_t>(settings_.server.port));
   if (!port) return port.error();
   port_ = *port;
-  log::info("listening", {{"address", settings_.server.host},
-                          {"port", static_cast<std::uint32_t>(port_)},
-                          {"authentication", settings_.server.password.empty() ? "none" : "password"}});
+  return {};
+}
+
+/// Those of a service manager, which keeps them while this process is started anew: whoever connects meanwhile waits.
+result<void> server::adopt_sockets(const std::vector<inherited_socket>& sockets) {
+  for (const inherited_socket& s : sockets) {
+    listener::listening_socket taken(s.fd);
+    if (taken.port() != 0) port_ = taken.port();
+    if (auto ok = listener_->adopt(taken.release()); !ok) return ok;
+  }
   return {};
 }
 
@@ -211,6 +244,7 @@ void server::loaded(result<opened_parts> opened) {
     return main_.stop();
   }
   beat();
+  manager_.ready();
   const auto model = context_->models->current();
   log::info("ready", {{"address", settings_.server.host},
                       {"port", static_cast<std::uint32_t>(port_)},
@@ -289,6 +323,39 @@ void server::beat() {
   });
 }
 
+/// Tells a service manager how the process is. The watchdog is fed by this thread, as long as the device's own progress
+/// allows it to be: where one of them hangs, it is not.
+void server::report() {
+  const auto load = context_->models->loading();
+  if (load || !context_->ready) report_load(load.value_or(request::loaded_models::load{}));
+  if (context_->draining) {
+    manager_.status("draining");
+  } else if (context_->ready) {
+    const auto model = context_->models->current();
+    const std::uint32_t all = model ? model->counters->requests.load() : 0;
+    const std::uint32_t waiting = model ? model->counters->waiting.load() : 0;
+    if (!load)
+      manager_.status(std::to_string(all - std::min(all, waiting)) + " running, " + std::to_string(waiting) +
+                      " waiting");
+  }
+  if (context_->ready && request::live(*context_).status == 200) manager_.alive();
+
+  duration time = report_time;
+  if (const auto watchdog = manager_.watchdog()) time = std::min<duration>(time, *watchdog / 4);
+  report_timer_.expires_after(time);
+  report_timer_.async_wait([this](const boost::system::error_code& ec) {
+    if (!ec) report();
+  });
+}
+
+void server::report_load(const request::loaded_models::load& load) {
+  const steady_time now = real_clock().now();
+  if (load.percent != load_percent_) load_moved_ = now;
+  load_percent_ = load.percent;
+  manager_.status("loading " + std::to_string(load.percent) + " %");
+  if (now - load_moved_ < load_patience) manager_.extend(more_time);
+}
+
 void server::await_signal() {
   signals_.async_wait([this](const boost::system::error_code& ec, int number) {
     if (ec) return;
@@ -317,6 +384,8 @@ void server::on_lost(const error& why) {
 void server::begin_drain(duration grace) {
   if (context_->draining.exchange(true)) return;
   log::info("draining", {{"running", keeper_->requests()}});
+  manager_.stopping();
+  manager_.status("draining");
   keeper_->give_up();
   drain_timer_.expires_after(grace);
   drain_timer_.async_wait([this](const boost::system::error_code& ec) {

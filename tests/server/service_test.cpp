@@ -1,0 +1,159 @@
+// The server as a service manager sees it: what it is told from start to end, a watchdog that hears nothing of a device
+// that hangs, and sockets that are there before the server is.
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <boost/test/unit_test.hpp>
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "tests/server/server_process.hpp"
+#include "tests/support/http_client.hpp"
+#include "tests/support/oracle.hpp"
+
+namespace skein::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+class notify_socket {
+ public:
+  explicit notify_socket(const std::string& path)
+      : fd_(::socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)) {
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    std::memcpy(address.sun_path, path.data(), path.size());
+    BOOST_REQUIRE(::bind(fd_, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0);
+  }
+  ~notify_socket() { ::close(fd_); }
+  notify_socket(const notify_socket&) = delete;  // owns a socket
+  notify_socket& operator=(const notify_socket&) = delete;
+
+  /// All that was said so far.
+  const std::vector<std::string>& heard() {
+    char bytes[512];
+    for (ssize_t size = 0; (size = ::recv(fd_, bytes, sizeof bytes, 0)) >= 0;)
+      heard_.emplace_back(bytes, static_cast<std::size_t>(size));
+    return heard_;
+  }
+  [[nodiscard]] std::ptrdiff_t count(const std::string& message) { return std::ranges::count(heard(), message); }
+  /// Its place, or the end.
+  [[nodiscard]] std::ptrdiff_t place(const std::string& message) {
+    const auto& all = heard();
+    return std::ranges::find(all, message) - all.begin();
+  }
+  void wait_for(const std::string& message, std::ptrdiff_t times = 1) {
+    for (int i = 0; i < 6000 && count(message) < times; ++i) std::this_thread::sleep_for(10ms);
+    BOOST_REQUIRE_MESSAGE(count(message) >= times, "never heard: " << message);
+  }
+
+ private:
+  int fd_;
+  std::vector<std::string> heard_;
+};
+
+/// Variables that programs which are started meanwhile find.
+class told_to_children {
+ public:
+  explicit told_to_children(std::vector<std::pair<const char*, std::string>> variables)
+      : variables_(std::move(variables)) {
+    for (const auto& [name, value] : variables_) ::setenv(name, value.c_str(), 1);
+  }
+  ~told_to_children() {
+    for (const auto& variable : variables_) ::unsetenv(variable.first);
+  }
+  told_to_children(const told_to_children&) = delete;  // unsets once
+  told_to_children& operator=(const told_to_children&) = delete;
+
+ private:
+  std::vector<std::pair<const char*, std::string>> variables_;
+};
+
+const std::vector<std::string> fake{"--device", "fake", "--log-format", "json", "--set", "drain.grace_ms=0"};
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(service)
+
+BOOST_AUTO_TEST_CASE(the_manager_is_told_in_order) {
+  const temporary_folder folder;
+  const std::string path = (folder.path() / "notify").string();
+  notify_socket manager(path);
+  const told_to_children asks({{"NOTIFY_SOCKET", path}, {"WATCHDOG_USEC", "400000"}});
+  server_process server(SKEIN_PROGRAM, fake);
+  manager.wait_for("WATCHDOG=1", 3);
+  manager.wait_for("STATUS=0 running, 0 waiting");
+  server.signal(SIGTERM);
+  BOOST_TEST(server.wait_for_exit() == 0);
+  const auto ready = manager.place("READY=1");
+  BOOST_TEST(manager.count("READY=1") == 1);
+  BOOST_TEST(manager.heard().front().starts_with("STATUS=loading"));
+  BOOST_TEST(manager.place("WATCHDOG=1") > ready);
+  BOOST_TEST(manager.place("EXTEND_TIMEOUT_USEC=30000000") < ready);
+  BOOST_TEST(manager.count("STOPPING=1") == 1);
+  BOOST_TEST(manager.place("STOPPING=1") > manager.place("WATCHDOG=1"));
+  BOOST_TEST(manager.count("STATUS=draining") == 1);
+}
+
+BOOST_AUTO_TEST_CASE(a_device_that_hangs_is_not_called_alive) {
+  const temporary_folder folder;
+  const std::string path = (folder.path() / "notify").string();
+  notify_socket manager(path);
+  const told_to_children asks({{"NOTIFY_SOCKET", path}, {"WATCHDOG_USEC", "400000"}});
+  auto arguments = fake;
+  for (const char* more : {"--set", "engine.fake_tick_us=10000000", "--set", "server.stall_ms=300"})
+    arguments.emplace_back(more);
+  server_process server(SKEIN_PROGRAM, arguments);
+  manager.wait_for("WATCHDOG=1");
+  http_client client(server.port());
+  client.request("POST", "/v1/completions", R"({"prompt":"x","max_tokens":5,"stream":true})");
+  manager.wait_for("STATUS=1 running, 0 waiting");
+  std::this_thread::sleep_for(500ms);  // now it has hung for longer than stall_ms, whatever the machine does
+  const auto before = manager.count("WATCHDOG=1");
+  std::this_thread::sleep_for(1s);
+  BOOST_TEST(manager.count("WATCHDOG=1") == before);
+}
+
+BOOST_AUTO_TEST_CASE(clients_that_come_before_the_server_are_served) {
+  const temporary_folder folder;
+  // The listening socket has to be number 3 in the server, and LISTEN_PID its process: a shell sees to both.
+  const std::string script = (folder.path() / "activate").string();
+  const int listening = ::socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  BOOST_REQUIRE(::bind(listening, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0);
+  BOOST_REQUIRE(::listen(listening, 8) == 0);
+  socklen_t size = sizeof address;
+  ::getsockname(listening, reinterpret_cast<sockaddr*>(&address), &size);
+  std::ofstream(script) << "#!/bin/sh\nexport LISTEN_PID=$$ LISTEN_FDS=1 LISTEN_FDNAMES=http\nexec " << SKEIN_PROGRAM
+                        << " \"$@\" 3<&" << listening << '\n';
+  ::chmod(script.c_str(), 0700);
+
+  http_client early(ntohs(address.sin_port));
+  early.request("GET", "/livez");
+  server_process server(script, fake);
+  BOOST_TEST(server.port() == ntohs(address.sin_port));
+  const auto answer = early.read_response();
+  BOOST_REQUIRE(answer);
+  BOOST_TEST(answer->status == 200);
+  ::close(listening);
+  BOOST_TEST(server.counters().running == 0u);
+  server.signal(SIGTERM);
+  BOOST_TEST(server.wait_for_exit() == 0);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace skein::test
