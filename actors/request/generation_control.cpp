@@ -106,12 +106,13 @@ result<generation_call::parsed_call> generation_call::read_resumed(const std::st
   auto paused = context.requests->take(*id, context.time->now());
   if (!paused) return error{error_kind::not_found, "Paused request not found", "request_id"};
   protocol::generation_request request = paused->request;
-  if (const auto ok = protocol::read_resume(text, limits, request); !ok) {
+  auto ok = protocol::read_resume(text, limits, request);
+  if (ok && paused->model_identity != model.card.identity)
+    ok = error{error_kind::conflict, "the paused request belongs to another model", "model"};
+  if (!ok) {
     context.requests->keep(std::move(*paused));  // it was not used
     return ok.error();
   }
-  if (paused->model_identity != model.card.identity)
-    return error{error_kind::conflict, "the paused request belongs to another model", "model"};
   request.stream = true;
   request.chat = false;  // its prompt is no conversation any more
   request.seed_given = true;

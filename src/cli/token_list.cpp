@@ -2,18 +2,9 @@
 
 #include <charconv>
 
+#include "base/text.hpp"
+
 namespace skein::cli {
-namespace {
-
-std::string_view trimmed(std::string_view text) {
-  constexpr std::string_view blanks = " \t\r\n";
-  const auto first = text.find_first_not_of(blanks);
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(blanks) - first + 1);
-}
-
-}  // namespace
-
 result<std::vector<token_id>> parse_tokens(std::string_view list) {
   std::vector<token_id> tokens;
   for (;;) {

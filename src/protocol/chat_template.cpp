@@ -1,15 +1,9 @@
 #include "protocol/chat_template.hpp"
 
+#include "base/text.hpp"
+
 namespace skein::protocol {
 namespace {
-
-constexpr std::string_view blank = " \t\r\n";
-
-std::string_view trimmed(std::string_view text) {
-  const auto first = text.find_first_not_of(blank);
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(blank) - first + 1);
-}
 
 std::string normalised(std::string_view text) {
   std::string lines;

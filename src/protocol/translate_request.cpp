@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "base/text.hpp"
 #include "protocol/dialect_readers.hpp"
 #include "protocol/json_writer.hpp"
 #include "protocol/languages.hpp"
@@ -9,14 +10,6 @@
 /// its paragraph does; the pieces are prompts of one batch, and the answer puts them together again.
 namespace skein::protocol {
 namespace {
-
-constexpr std::string_view blank = " \t\r\n";
-
-std::string_view trimmed(std::string_view text) {
-  const auto first = text.find_first_not_of(blank);
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(blank) - first + 1);
-}
 
 /// A piece that is translated, and the blank lines before it.
 struct piece {

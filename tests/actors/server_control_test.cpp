@@ -205,6 +205,9 @@ BOOST_AUTO_TEST_CASE(a_paused_chat_can_be_resumed_once_and_not_for_ever) {
   BOOST_TEST(ask("POST", "/v1/server/resume", R"({"request_id":"first"})").starts_with("404 "));
   model->served.card.identity = "another";
   BOOST_TEST(ask("POST", "/v1/server/resume", R"({"request_id":"second"})").starts_with("409 "));
+  model->served.card.identity.clear();  // its own model is back: nothing was lost
+  open("/v1/server/resume", R"({"request_id":"second"})");
+  BOOST_TEST(submitted.size() == 6u);
 }
 
 BOOST_AUTO_TEST_CASE(a_paused_chat_goes_on_with_its_tuned_state) {
