@@ -66,7 +66,7 @@ void session_keeper::handle(export_session&& q) {
   for (const auto& [id, v] : tree.versions()) file->versions.push_back(v);
   std::optional<state_key> key;
   const auto model = ports_.states->models().find(tree.record().model_identity);
-  if (q.with_state && model) key = tiers_.cache().find(tree.record().uid, tree.record().head);
+  if (q.with_state && model) key = state_of(tree.record().uid, tree.record().head);
   const state_buffer held = key ? tiers_.cache().buffer(*key) : nullptr;
   const storage::state_label label{tree.record().model_identity,
                                    q.session.tenant,
@@ -139,15 +139,13 @@ void session_keeper::take_in(const import_session& q, storage::session_file&& re
 /// Another session has this one's name now: what is left of this one goes, behind the states that are being written.
 void session_keeper::replace_content(open_entry& entry) {
   session_record old = entry.tree->record();
-  tiers_.cache().forget_owner(old.uid);
-  forget_slots(old.uid);
+  forget_states(old.uid);
   ++sessions_removed_;
   unshelve(old.uid);
   book_.forget_content(entry);
   old.key.id.clear();  // nobody's name, so that the new one's record stays
-  ports_.runner.run([this, old]() -> aftermath {
-    return [this, old] { ignore(log_.remove(old, ports_.time.now()), "nothing finds it any more"); };
-  });
+  ports_.runner.run(
+      [this, old]() -> aftermath { return [this, old] { ignore(erase(old), "nothing finds it any more"); }; });
 }
 
 }  // namespace skein::persistence

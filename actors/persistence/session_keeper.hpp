@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -80,7 +81,7 @@ class session_keeper {
   [[nodiscard]] result<open_entry*> entry_of(const session_key& key);
   [[nodiscard]] result<void> restore(open_entry& entry);
   void recover_running(open_entry& entry);
-  [[nodiscard]] std::optional<open_entry> fork_by_name(const session_key& key);
+  [[nodiscard]] std::optional<session_tree> fork_by_name(const session_key& key);
   void advance(open_entry& entry);
   [[nodiscard]] result<void> begin_turn(open_entry& entry, const open_session& question);
   [[nodiscard]] result<turn_start> check_turn(const open_entry& entry, const open_session& q, bool known) const;
@@ -94,6 +95,13 @@ class session_keeper {
 
   // keeper_states.cpp
   [[nodiscard]] tier_mover::write writer_of(const state_key& key, state_buffer state) const;
+  [[nodiscard]] std::optional<state_key> state_of(session_uid owner, version_id version) const;
+  [[nodiscard]] std::optional<state_key> expected_of(const open_entry& entry, version_id version);
+  [[nodiscard]] session_tree fork_of(const open_entry& origin, version_id version, const session_key& as);
+  void forget_content(open_entry& entry);
+  void forget_states(session_uid owner);
+  [[nodiscard]] result<void> erase(const session_record& session);
+  void forget_shared(std::span<const state_key> gone);
   void resolve(open_entry& entry);
   void give_state(open_entry& entry, version_id from, const state_key& key, state_buffer state);
   void put_state(const open_entry& entry, const state_key& key, state_buffer state, std::uint64_t tokens);

@@ -16,6 +16,8 @@
 namespace skein::storage {
 namespace {
 
+using keys::number_at;
+
 constexpr std::uint32_t flushes_before_all = 32;  ///< each of them begins a file of the log, which this ends
 
 family family_of(const state_key& key) { return key.owner == 0 ? family::prefixes : family::states; }
@@ -27,12 +29,6 @@ std::string part_key(const state_key& key, std::uint64_t part) {
 }
 
 std::uint64_t parts_of(const state_entry& entry) { return (entry.bytes + state_part_bytes - 1) / state_part_bytes; }
-
-std::uint64_t number_at(std::string_view key, std::size_t at) {
-  std::uint64_t n = 0;
-  for (std::size_t i = 0; i < sizeof n && at + i < key.size(); ++i) n = n << 8 | static_cast<std::uint8_t>(key[at + i]);
-  return n;
-}
 
 void put_entry(change_list& changes, const state_entry& entry) {
   changes.put(family::state_index, keys::of_state(entry.key), encode_entry(entry));

@@ -44,7 +44,13 @@ void version_fields(Io& io, Record& r) {
   io.text(r.template_name);
   io.text(r.sampling);
   io.text(r.request_key);
-  io.number(r.unfinished);
+  std::uint32_t marks = (r.unfinished ? 1u : 0u) | (r.deleted ? 2u : 0u);
+  io.number(marks);
+  if constexpr (!std::is_const_v<Record>) {
+    r.unfinished = (marks & 1) != 0;
+    r.deleted = (marks & 2) != 0;
+    if (marks > 3) io.fault("a version has marks that nobody knows");
+  }
 }
 
 template <typename Io, typename Entry>
@@ -149,6 +155,27 @@ result<state_entry> decode_entry(std::string_view bytes, const state_key& key) {
   if (!in->faulty() && entry.key != key) in->fault("it is the entry of another state");
   if (const auto whole = in->end(); !whole) return whole.error();
   return entry;
+}
+
+std::string encode_shares(session_uid borrower, const std::vector<state_key>& states) {
+  record_writer out(record_kind::state_shares);
+  out.number(borrower);
+  out.list(states, [](record_writer& io, const state_key& key) {
+    io.number(key.owner);
+    io.number(key.number);
+  });
+  return std::move(out).sealed();
+}
+
+result<std::vector<state_key>> decode_shares(std::string_view bytes, session_uid borrower) {
+  const auto fields = [](record_reader& in, std::vector<state_key>& states) {
+    in.list(states, [](record_reader& io, state_key& key) {
+      io.number(key.owner);
+      io.number(key.number);
+      if (!io.faulty() && (key.owner == 0 || !key)) io.fault("a shared state has no name");
+    });
+  };
+  return decode_owned<std::vector<state_key>>(bytes, record_kind::state_shares, borrower, fields);
 }
 
 std::string encode_number(record_kind kind, std::uint64_t number) {

@@ -36,6 +36,10 @@ struct state_entry {
 [[nodiscard]] std::string encode_entry(const state_entry& entry);
 [[nodiscard]] result<state_entry> decode_entry(std::string_view bytes, const state_key& key);
 
+/// States of other sessions that serve this one too.
+[[nodiscard]] std::string encode_shares(session_uid borrower, const std::vector<state_key>& states);
+[[nodiscard]] result<std::vector<state_key>> decode_shares(std::string_view bytes, session_uid borrower);
+
 /// A number by itself: the database's format, or the next session's number.
 [[nodiscard]] std::string encode_number(record_kind kind, std::uint64_t number);
 [[nodiscard]] result<std::uint64_t> decode_number(std::string_view bytes, record_kind kind);

@@ -12,12 +12,7 @@
 namespace skein::storage {
 namespace {
 
-/// A big-endian number in a key; 0 where the key is too short.
-std::uint64_t number_at(std::string_view key, std::size_t at, std::size_t bytes = 8) {
-  std::uint64_t n = 0;
-  for (std::size_t i = at; i < at + bytes && i < key.size(); ++i) n = n << 8 | static_cast<std::uint8_t>(key[i]);
-  return n;
-}
+using keys::number_at;
 
 std::string numbered(const char* what, std::uint64_t number, session_uid owner) {
   return what + std::to_string(number) + " of session number " + std::to_string(owner);
@@ -32,6 +27,7 @@ class verifier {
     read_all("versions", &verifier::versions);
     read_all("running turns", &verifier::running);
     read_all("index of states", &verifier::index);
+    read_all("shared states", &verifier::shares);
     states();
     read_all("quarantine", &verifier::quarantine);
     if (stop_.stop_requested()) return error{error_kind::cancelled, "verifying was cut short: the server ends", {}};
@@ -130,6 +126,17 @@ class verifier {
         found("index entry of the " + name_of(of), entry.error().message);
       return true;
     });
+  }
+
+  result<void> shares() {
+    const std::string first(keys::shares_prefix);
+    const auto look = [&](std::string_view key, std::string_view value) {
+      const session_uid borrower = number_at(key, first.size());
+      const auto shared = decode_shares(value, borrower);
+      if (!shared) found("states that session number " + std::to_string(borrower) + " shares", shared.error().message);
+      return true;
+    };
+    return db_.internals().scan(family::meta, first, keys::after_all(first), look);
   }
 
   void states() {

@@ -45,6 +45,7 @@ version_record random_version(random_cases& random, version_id id, version_id pa
   for (auto* text :
        {&r.reasoning, &r.answer, &r.finish_reason, &r.stop_reason, &r.template_name, &r.sampling, &r.request_key})
     *text = any_text(random);
+  r.deleted = random.below(4) == 1;
   r.unfinished = random.below(2) == 1;
   return r;
 }
