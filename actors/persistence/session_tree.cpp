@@ -57,6 +57,9 @@ result<session_tree> session_tree::restore(session_record record, std::vector<ve
     tree.link(v);
     tree.versions_.emplace(v.id, std::move(v));
   }
+  if (tree.versions_.size() != tree.record_.versions)
+    return damaged(tree.record_, "it should have " + std::to_string(tree.record_.versions) + " versions and has " +
+                                     std::to_string(tree.versions_.size()));
   if (!tree.has(tree.record_.head)) return damaged(tree.record_, "its head is not there");
   return tree;
 }

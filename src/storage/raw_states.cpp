@@ -88,11 +88,14 @@ result<void> write_raw_state(database::impl& db, state_entry entry, std::string_
   const auto put_part = [&](change_list& changes, std::uint64_t part) {
     changes.put(blobs, part_key(entry.key, part), record.substr(part * state_part_bytes, state_part_bytes));
   };
-  if (parts_of(entry) <= 1)
-    return db.write(safety::logged, [&](change_list& changes) {
+  if (parts_of(entry) <= 1) {
+    const auto logged = db.write(safety::logged, [&](change_list& changes) {
       put_part(changes, 0);
       put_entry(changes, entry);
     });
+    // Where the disk is slower than who writes, what waits for it would take any amount of memory.
+    return logged && db.buffered_bytes(blobs) > db.options.write_buffer_bytes ? flush_blobs(db, blobs) : logged;
+  }
   entry.complete = false;
   const auto announced = db.write(safety::logged, [&](change_list& changes) { put_entry(changes, entry); });
   if (!announced) return announced.error();

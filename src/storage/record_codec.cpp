@@ -1,5 +1,7 @@
 #include "storage/record_codec.hpp"
 
+#include <algorithm>
+
 namespace skein::storage {
 namespace {
 
@@ -115,6 +117,19 @@ result<session_record> decode_session(std::string_view bytes) {
   read_fields(*in, record);
   if (const auto whole = in->end(); !whole) return whole.error();
   return record;
+}
+
+std::string session_mark() { return record_writer(record_kind::session).bytes(); }
+
+std::optional<found_session> session_at(std::string_view bytes) {
+  const std::size_t mark_bytes = session_mark().size();
+  record_reader in(bytes.substr(std::min(mark_bytes, bytes.size())), to_string(record_kind::session));
+  found_session found;
+  read_fields(in, found.session);
+  if (in.faulty()) return {};
+  const std::size_t record_bytes = bytes.size() - in.rest().size() + sizeof(std::uint64_t);
+  found.whole = decode_session(bytes.substr(0, record_bytes)).has_value();
+  return found;
 }
 
 std::string encode_version(session_uid owner, const version_record& record) {

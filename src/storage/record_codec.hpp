@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,6 +16,15 @@ namespace skein::storage {
 
 [[nodiscard]] std::string encode_session(const session_record& record);
 [[nodiscard]] result<session_record> decode_session(std::string_view bytes);
+
+/// A session's record at the beginning of bytes that go on behind it, whole or not: for finding out whose it was.
+struct found_session {
+  session_record session;
+  bool whole = false;  ///< its checksum is right
+};
+/// What each of them begins with.
+[[nodiscard]] std::string session_mark();
+[[nodiscard]] std::optional<found_session> session_at(std::string_view bytes);
 
 [[nodiscard]] std::string encode_version(session_uid owner, const version_record& record);
 [[nodiscard]] result<version_record> decode_version(std::string_view bytes, session_uid owner);

@@ -89,7 +89,6 @@ rocksdb::DBOptions options_of_database(const database_options& options, rocksdb:
   db.max_file_opening_threads = 1;  // for each family anew, and there are few files
   db.db_write_buffer_size = options.write_buffer_bytes;
   db.max_total_wal_size = options.write_buffer_bytes;
-  db.wal_recovery_mode = rocksdb::WALRecoveryMode::kPointInTimeRecovery;
   db.max_manifest_file_size = 4 << 20;
   db.advise_random_on_open = false;  // states are read from end to end
   // States that were buffered and not flushed were never acknowledged; a flush could meet a file that failed before.

@@ -12,7 +12,6 @@
 namespace skein::storage {
 namespace {
 
-constexpr std::string_view uid_key = "next_uid";
 constexpr std::uint64_t uids_reserved = 1024;  ///< numbers that one synced write takes
 
 std::string name_of(const session_key& key) { return "session '" + key.id + "' of tenant '" + key.tenant + "'"; }
@@ -159,24 +158,10 @@ result<std::vector<tenant_id>> session_store::tenants() {
 
 result<session_uid> session_store::new_uid() {
   if (next_uid_ < reserved_uids_end_) return next_uid_++;
-  auto& db = db_->internals();
-  std::string bytes;
-  const auto found = db.read(family::meta, uid_key, [&](std::string_view value) { bytes = value; });
-  if (!found) return found.error();
-  session_uid next = 1;
-  if (*found) {
-    const auto read = decode_number(bytes, record_kind::counter);
-    if (!read) return read.error();
-    next = *read;
-  }
-  // Synced: states are stored under these numbers without passing through the log, so a number that a power cut gave
-  // out twice could find the state of another session.
-  const auto reserved = db.write(safety::synced, [&](change_list& changes) {
-    changes.put(family::meta, uid_key, encode_number(record_kind::counter, next + uids_reserved));
-  });
-  if (!reserved) return reserved.error();
-  next_uid_ = next;
-  reserved_uids_end_ = next + uids_reserved;
+  const auto first = db_->internals().take_session_numbers(uids_reserved);
+  if (!first) return first.error();
+  next_uid_ = *first;
+  reserved_uids_end_ = *first + uids_reserved;
   return next_uid_++;
 }
 

@@ -23,6 +23,7 @@ class verifier {
   verifier(database& db, const std::stop_token& stop) : db_(db), stop_(stop) {}
 
   result<verification> run() {
+    for (const auto& loss : db_.internals().log_losses) found("log", loss);
     read_all("sessions", &verifier::sessions);
     read_all("versions", &verifier::versions);
     read_all("running turns", &verifier::running);

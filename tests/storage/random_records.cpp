@@ -72,6 +72,7 @@ random_tree random_tree_of(random_cases& random, session_uid uid, std::string id
   s.log_bytes = 0;
   for (std::uint32_t i = 1; i <= count; ++i) {
     auto v = random_version(random, i, random.below(i));
+    v.deleted = false;
     v.total_tokens = v.tokens.size() + (v.parent == beginning ? 0 : tree.versions[v.parent - 1].total_tokens);
     s.log_bytes += v.tokens.size() * sizeof(token_id) + v.text.size();
     tree.versions.push_back(std::move(v));
