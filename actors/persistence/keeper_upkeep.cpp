@@ -5,15 +5,17 @@
 
 #include "actors/persistence/session_keeper.hpp"
 #include "base/log.hpp"
+#include "storage/session_store.hpp"
 
 namespace skein::persistence {
 namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::uint32_t page_max = 1000;      // sessions of one list
-constexpr std::uint32_t report_max = 10'000;  // sessions of one report of tiers
-constexpr auto check_pause = 20ms;            // between looks at deadlines, while somebody waits
+constexpr std::uint32_t page_max = 1000;                // sessions of one list
+constexpr std::uint32_t report_max = 10'000;            // sessions of one report of tiers
+constexpr std::uint64_t fork_at_once_bytes = 1u << 20;  // of its log; what has more is written by the other thread
+constexpr auto check_pause = 20ms;                      // between looks at deadlines, while somebody waits
 constexpr auto age_check_pause = 60s;
 
 error unknown(const session_key& key) {
@@ -118,29 +120,54 @@ void session_keeper::handle(fork_session&& q) {
   auto from = entry_of(q.from);
   if (!from) return refuse(q.reply, from.error());
   if (!(*from)->tree || (*from)->provisional) return refuse(q.reply, unknown(q.from));
-  auto to = entry_of(q.to);
-  if (!to) return refuse(q.reply, to.error());
-  open_entry& target = **to;
-  if (target.tree || target.busy())
-    return refuse(q.reply, {error_kind::conflict, "there is a session '" + q.to.id + "' already", "to"});
   const session_tree& origin = *(*from)->tree;
   const version_id version = q.version.value_or(origin.record().head);
   if (!origin.offers(version)) return refuse(q.reply, unknown(q.from, version));
-  session_tree tree = fork_of(**from, version, q.to);
+  if (auto ok = free_for_fork(q.to); !ok) return refuse(q.reply, ok.error());
+  auto tree = std::make_shared<session_tree>(fork_of(**from, version, q.to));
+  if (tree->record().log_bytes <= fork_at_once_bytes) return finish_fork(q, std::move(*tree), false);
+  ports_.runner.run([this, q = std::move(q), tree, db = ports_.db]() -> aftermath {
+    const auto ahead = storage::stage_versions(*db, tree->record().uid, tree->versions());
+    return [this, q, tree, ahead] {
+      if (ahead) return finish_fork(q, std::move(*tree), true);
+      log_.store().unshare(tree->record().uid);
+      refuse(q.reply, ahead.error());
+    };
+  });
+}
+
+/// Whether a name is nobody's; answers with the entry that it has.
+result<open_entry*> session_keeper::free_for_fork(const session_key& name) {
+  auto to = entry_of(name);
+  if (to && ((*to)->tree || (*to)->busy()))
+    return error{error_kind::conflict, "there is a session '" + name.id + "' already", "to"};
+  return to;
+}
+
+/// `staged`: its versions are in the log already.
+void session_keeper::finish_fork(const fork_session& q, session_tree tree, bool staged) {
+  const session_record record = tree.record();
+  const auto target = free_for_fork(q.to);
   std::vector<version_record> versions;
-  for (const auto& [id, v] : tree.versions()) versions.push_back(v);
-  if (auto ok = log_.commit_to_disk(tree.record(), versions, ports_.time.now()); !ok) {
-    log_.store().unshare(tree.record().uid);
-    log_.disown(tree.record());
+  if (!staged)
+    for (const auto& [id, v] : tree.versions()) versions.push_back(v);
+  auto ok = !target  ? result<void>(target.error())
+            : staged ? log_.commit_staged(record, ports_.time.now())
+                     : log_.commit_to_disk(record, versions, ports_.time.now());
+  if (!ok) {
+    log_.store().unshare(record.uid);
+    log_.disown(record);
+    if (staged) unstage(record.uid);
     return refuse(q.reply, ok.error());
   }
-  target.uid = tree.record().uid;
-  target.tree = std::move(tree);
-  target.in_log = true;
-  book_.numbered(target);
-  book_.recount(target);
-  shelve(target);
-  deliver(answer{q.reply, done{target.tree->record()}});
+  open_entry& entry = **target;
+  entry.uid = record.uid;
+  entry.tree = std::move(tree);
+  entry.in_log = true;
+  book_.numbered(entry);
+  book_.recount(entry);
+  shelve(entry);
+  deliver(answer{q.reply, done{record}});
   trim_shelf();
 }
 

@@ -17,11 +17,9 @@
 #include "actors/persistence/tier_mover.hpp"
 #include "actors/persistence/turn_start.hpp"
 
-namespace skein::storage {
-struct session_file;
-}
-
 namespace skein::persistence {
+
+struct imported_session;
 
 /// What sessions reach the world through; all of it outlives the keeper.
 struct keeper_ports {
@@ -110,14 +108,16 @@ class session_keeper {
   void forget_expected(steady_time now);
 
   // keeper_files.cpp
-  void take_in(const import_session& q, storage::session_file&& read,
-               std::vector<std::pair<version_id, state_buffer>> states);
+  [[nodiscard]] result<void> take_in(const import_session& q, imported_session&& in);
+  void unstage(session_uid uid);
   void replace_content(open_entry& entry);
 
   // keeper_upkeep.cpp
   [[nodiscard]] listed_session listed(const session_record& record) const;
   [[nodiscard]] result<std::vector<session_record>> all_sessions(const tenant_id& tenant, std::string_view after,
                                                                  std::uint32_t count);
+  [[nodiscard]] result<open_entry*> free_for_fork(const session_key& name);
+  void finish_fork(const fork_session& q, session_tree tree, bool staged);
   void remove_branch(const remove_session& q, open_entry& entry, version_id version);
   void finish_branch(answer_to to, session_uid owner, version_id version);
   void begin_removal(removal r);

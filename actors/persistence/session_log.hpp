@@ -37,6 +37,8 @@ class session_log {
   /// As commit, but for what cannot wait in memory: the disk takes it, or its error is answered.
   [[nodiscard]] result<void> commit_to_disk(const session_record& session, std::span<const version_record> versions,
                                             steady_time now);
+  /// Likewise, for a session whose versions were staged.
+  [[nodiscard]] result<void> commit_staged(const session_record& session, steady_time now);
   /// Best effort; nothing while the disk fails.
   void note_running(session_uid uid, const version_record& so_far);
   void forget_running(session_uid uid);

@@ -166,17 +166,67 @@ result<session_uid> session_store::new_uid() {
 }
 
 result<void> session_store::commit(const session_record& session, std::span<const version_record> versions, bool sync) {
-  const bool shares_too = unwritten_shares_.contains(session.uid);
-  const auto written = db_->internals().write(sync ? safety::synced : safety::logged, [&](change_list& changes) {
+  return write_session(session, sync ? safety::synced : safety::logged, [&](change_list& changes) {
     for (const auto& version : versions)
       changes.put(family::versions, keys::of_version(session.uid, version.id), encode_version(session.uid, version));
-    changes.put(family::sessions, keys::of_session(session.key), encode_session(session));
     changes.erase(family::running, keys::of_number(session.uid));
+  });
+}
+
+result<void> session_store::commit_staged(const session_record& session) {
+  return write_session(session, safety::logged,
+                       [&](change_list& changes) { changes.erase(family::meta, keys::of_staged(session.uid)); });
+}
+
+result<void> session_store::write_session(const session_record& session, safety how,
+                                          const std::function<void(change_list&)>& more) {
+  const bool shares_too = unwritten_shares_.contains(session.uid);
+  const auto written = db_->internals().write(how, [&](change_list& changes) {
+    more(changes);
+    changes.put(family::sessions, keys::of_session(session.key), encode_session(session));
     if (shares_too)
-      changes.put(family::meta, keys::of_shares(session.uid), encode_shares(session.uid, shares().of(session.uid)));
+      changes.put(family::meta, keys::of_shares(session.uid), encode_shares(session.uid, shares_.of(session.uid)));
   });
   if (written) unwritten_shares_.erase(session.uid);
   return written;
+}
+
+result<void> session_store::drop_staged() {
+  const std::string first(keys::staged_prefix);
+  const auto staged = keys_below(db_->internals(), family::meta, first);
+  if (!staged) return staged.error();
+  for (const auto& key : *staged)
+    if (auto dropped = unstage_versions(*db_, keys::number_at(key, first.size())); !dropped) return dropped;
+  return {};
+}
+
+result<void> stage_versions(database& db, session_uid uid, const std::map<version_id, version_record>& versions) {
+  constexpr std::size_t piece_bytes = 256 << 10;  // some ms
+  auto& inside = db.internals();
+  if (auto marked = inside.write(safety::logged,
+                                 [&](change_list& changes) { changes.put(family::meta, keys::of_staged(uid), {}); });
+      !marked)
+    return marked;
+  for (auto at = versions.begin(); at != versions.end();) {
+    const auto written = inside.write(safety::logged, [&](change_list& changes) {
+      for (std::size_t bytes = 0; at != versions.end() && bytes < piece_bytes; ++at) {
+        const std::string record = encode_version(uid, at->second);
+        changes.put(family::versions, keys::of_version(uid, at->first), record);
+        bytes += record.size();
+      }
+    });
+    if (!written) return written;
+  }
+  return {};
+}
+
+result<void> unstage_versions(database& db, session_uid uid) {
+  const auto versions = keys_below(db.internals(), family::versions, keys::of_number(uid));
+  if (!versions) return versions.error();
+  return db.internals().write(safety::logged, [&](change_list& changes) {
+    for (const auto& key : *versions) changes.erase(family::versions, key);
+    changes.erase(family::meta, keys::of_staged(uid));
+  });
 }
 
 result<void> session_store::note_running(session_uid uid, const running_turn& turn) {

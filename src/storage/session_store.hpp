@@ -1,6 +1,7 @@
 #pragma once
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -16,6 +17,8 @@
 
 namespace skein::storage {
 
+class change_list;
+enum class safety : std::uint8_t;
 struct state_entry;
 
 /// The log of sessions in a database: what makes a turn durable. Every change is one WriteBatch. Reads check magic,
@@ -51,6 +54,10 @@ class session_store {
   [[nodiscard]] result<std::vector<state_key>> last_held(session_uid borrower, std::span<const state_key> states);
   /// Writes the session and, if given, versions of it, and forgets its running turn: all or nothing.
   [[nodiscard]] result<void> commit(const session_record& session, std::span<const version_record> versions, bool sync);
+  /// As commit, for a session whose versions were staged.
+  [[nodiscard]] result<void> commit_staged(const session_record& session);
+  /// Removes what was staged by earlier processes and not committed.
+  [[nodiscard]] result<void> drop_staged();
   /// Notes how far a running turn has come. Replaces the note before.
   [[nodiscard]] result<void> note_running(session_uid uid, const running_turn& turn);
   [[nodiscard]] result<void> forget_running(session_uid uid);
@@ -66,6 +73,8 @@ class session_store {
   [[nodiscard]] result<void> forget_damaged(const session_key& key);
 
  private:
+  [[nodiscard]] result<void> write_session(const session_record& session, safety how,
+                                           const std::function<void(change_list&)>& more);
   [[nodiscard]] result<void> remove(const session_record& session, bool with_record);
   void load_shares();
   [[nodiscard]] result<std::vector<state_entry>> states_going(session_uid uid,
@@ -76,5 +85,12 @@ class session_store {
   std::set<session_uid> unwritten_shares_;
   session_uid next_uid_ = 0, reserved_uids_end_ = 0;
 };
+
+/// Writes versions of a session that nobody knows yet, so that its commit is short. In pieces, between which other
+/// writes have their turn; on any thread.
+[[nodiscard]] result<void> stage_versions(database& db, session_uid uid,
+                                          const std::map<version_id, version_record>& versions);
+/// Takes them back.
+[[nodiscard]] result<void> unstage_versions(database& db, session_uid uid);
 
 }  // namespace skein::storage

@@ -55,6 +55,14 @@ inline constexpr std::string_view shares_prefix = "shares/";
   return key;
 }
 
+/// Of a session whose versions are written ahead of it, likewise.
+inline constexpr std::string_view staged_prefix = "staged/";
+[[nodiscard]] inline std::string of_staged(session_uid uid) {
+  std::string key(staged_prefix);
+  append(key, uid);
+  return key;
+}
+
 /// The number in a key, big-endian; 0 where the key is too short.
 [[nodiscard]] inline std::uint64_t number_at(std::string_view key, std::size_t at, std::size_t bytes = 8) {
   std::uint64_t n = 0;

@@ -100,10 +100,17 @@ class verifier {
 
   void check_versions(session_uid uid, const std::vector<version_record>& all) {
     const auto session = sessions_.find(uid);
+    if (session == sessions_.end() && staged(uid)) return;
     if (session == sessions_.end())
       found("versions of session number " + std::to_string(uid), "there is no such session");
     else if (const auto sound = check_session(session->second, all); !sound)
       found("session '" + session->second.key.id + "'", sound.error().message);
+  }
+
+  /// Whether it is on its way in, or was when a server died.
+  bool staged(session_uid uid) {
+    const auto marked = db_.internals().read(family::meta, keys::of_staged(uid), [](auto) {});
+    return marked && *marked;
   }
 
   result<void> running() {
