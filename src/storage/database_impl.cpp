@@ -151,7 +151,7 @@ rocksdb::Status database::impl::look_past_damage(const rocksdb::Status& damage) 
                                                   {"where", in_its_middle ? "in its middle" : "at its end"},
                                                   {"why", damage.ToString()}});
   const auto& watcher = in_its_middle ? all : first;
-  damaged_log_ = std::make_unique<damaged_log>(sessions_in_log(*env, directory), watcher.removed(), in_its_middle);
+  damaged_log_ = std::make_unique<damaged_log>(remains_of_log(*env, directory), watcher.removed(), in_its_middle);
   return open_to_look(recovery_mode(), nullptr);
 }
 
@@ -160,20 +160,29 @@ rocksdb::WALRecoveryMode database::impl::recovery_mode() const {
                                                      : rocksdb::WALRecoveryMode::kPointInTimeRecovery;
 }
 
-/// Names the sessions whose newest turns were where the log is damaged. In its middle, acknowledged turns may be among
-/// them, so those sessions are set aside; at its end there is what the system had not written when it ended.
+/// Mends the sessions that damage in the middle of the log hit, or names them and sets them aside: acknowledged turns
+/// may be among what is lost. At its end there is what the system had not written when it ended.
 result<void> database::impl::answer_for_losses() {
   const std::unique_ptr<damaged_log> log = std::move(damaged_log_);
-  const auto lost = losses(*this, log->sessions, log->removed);
+  const auto lost = losses(*this, *log);
   if (!lost) return lost.error();
   for (const auto& one : *lost) {
-    const std::string name = "session '" + one.session.id + "' of tenant '" + one.session.tenant + "'";
-    if (log->in_its_middle)
-      log_losses.push_back(set_aside(*this, family::sessions, keys::of_session(one.session), one.now, name,
-                                     {error_kind::damaged, one.why, {}})
-                               .message);
-    else
+    const std::string name = "session '" + one.key.id + "' of tenant '" + one.key.tenant + "'";
+    if (!log->in_its_middle) {
       log::warning("turns are lost", {{"record", name}, {"why", one.why}});
+    } else if (one.mended && writable) {
+      const auto mended = write(safety::logged, [&](change_list& changes) {
+        for (const auto& v : one.missing)
+          changes.put(family::versions, keys::of_version(one.mended->uid, v.id), encode_version(one.mended->uid, v));
+        changes.put(family::sessions, keys::of_session(one.key), encode_session(*one.mended));
+      });
+      if (!mended) return mended.error();
+      log::warning("turns were read out of a damaged log", {{"record", name}, {"versions", one.missing.size()}});
+    } else {
+      const std::string now = one.session.uid != 0 ? encode_session(one.session) : std::string();
+      const error why{error_kind::damaged, one.why + (one.mended ? "; a server that starts mends it" : ""), {}};
+      log_losses.push_back(set_aside(*this, family::sessions, keys::of_session(one.key), now, name, why).message);
+    }
   }
   if (!writable || !log->in_its_middle) return {};
   // Numbers may have been given out in what is lost; no log holds so many.

@@ -50,16 +50,42 @@ class session_changes final : public rocksdb::WriteBatch::Handler {
   std::set<std::string>& removed_;
 };
 
+template <typename Use>
+void for_each_mark(std::string_view bytes, record_kind kind, Use use) {
+  const std::string mark = mark_of(kind);
+  for (auto at = bytes.find(mark); at != bytes.npos; at = bytes.find(mark, at + 1)) use(bytes.substr(at));
+}
+
+using versions_by_id = std::map<version_id, version_record>;
+
 /// Those that can be read; the others are found when somebody asks for them.
-std::vector<version_record> versions_of(database::impl& db, session_uid uid) {
-  std::vector<version_record> all;
+versions_by_id versions_of(database::impl& db, session_uid uid) {
+  versions_by_id all;
   const std::string first = keys::of_number(uid);
   const auto looked = db.scan(family::versions, first, keys::after_all(first), [&](auto, std::string_view value) {
-    if (auto version = decode_version(value, uid)) all.push_back(std::move(*version));
+    if (auto version = decode_version(value, uid)) all[version->id] = std::move(*version);
     return true;
   });
   ignore(looked, "what cannot be read is missing then");
   return all;
+}
+
+std::vector<version_record> as_list(const versions_by_id& versions) {
+  std::vector<version_record> list;
+  for (const auto& [id, version] : versions) list.push_back(version);
+  return list;
+}
+
+/// Only the record that was hit is lost, but RocksDB leaves out what follows it in its block too.
+void mend(log_loss& loss, const session_record& then, versions_by_id versions, const log_remains& left) {
+  const auto found = left.versions.find(then.uid);
+  if (found != left.versions.end())
+    for (const auto& [id, version] : found->second)
+      if (id <= then.last_version && versions[id] != version) {
+        versions[id] = version;
+        loss.missing.push_back(version);
+      }
+  if (check_session(then, as_list(versions))) loss.mended = then;
 }
 
 }  // namespace
@@ -79,27 +105,27 @@ rocksdb::WalFilter::WalProcessingOption log_watcher::LogRecordFound(unsigned lon
   return WalProcessingOption::kContinueProcessing;
 }
 
-std::vector<found_session> sessions_in_log(rocksdb::Env& env, const std::string& directory) {
+log_remains remains_of_log(rocksdb::Env& env, const std::string& directory) {
+  log_remains left;
   std::vector<std::string> names;
-  if (!env.GetChildren(directory, &names).ok()) return {};
+  if (!env.GetChildren(directory, &names).ok()) return left;
   std::erase_if(names, [](const std::string& name) { return !name.ends_with(".log"); });
   std::ranges::sort(names);
-  std::map<session_uid, found_session> last;
-  const std::string mark = session_mark();
   for (const auto& name : names) {
     std::string file;
     if (!rocksdb::ReadFileToString(&env, directory + '/' + name, &file).ok()) continue;
-    const std::string pieces = pieces_of(file);
-    for (auto at = pieces.find(mark); at != pieces.npos; at = pieces.find(mark, at + 1))
-      if (auto found = session_at(std::string_view(pieces).substr(at))) last[found->session.uid] = std::move(*found);
+    const std::string all = pieces_of(file);
+    for_each_mark(all, record_kind::session, [&](std::string_view rest) {
+      if (auto found = session_at(rest)) left.sessions[found->session.uid] = std::move(*found);
+    });
+    for_each_mark(all, record_kind::version, [&](std::string_view rest) {
+      if (auto found = version_at(rest)) left.versions[found->owner][found->version.id] = std::move(found->version);
+    });
   }
-  std::vector<found_session> all;
-  for (auto& [uid, found] : last) all.push_back(std::move(found));
-  return all;
+  return left;
 }
 
-result<std::vector<log_loss>> losses(database::impl& db, const std::vector<found_session>& written,
-                                     const std::set<std::string>& removed) {
+result<std::vector<log_loss>> losses(database::impl& db, const damaged_log& log) {
   std::map<session_uid, session_record> there;
   const auto looked = db.scan(family::sessions, {}, {}, [&](std::string_view, std::string_view value) {
     if (auto session = decode_session(value)) there[session->uid] = std::move(*session);
@@ -107,30 +133,31 @@ result<std::vector<log_loss>> losses(database::impl& db, const std::vector<found
   });
   if (!looked) return looked.error();
   std::vector<log_loss> all;
-  const auto add = [&](const session_key& key, const session_record* now, std::string why) {
-    all.push_back({key, now ? encode_session(*now) : std::string(),
-                   std::move(why) + "; that was in a part of the log that is damaged"});
-  };
-  const auto lost = [&](const session_key& key, const session_record* now, const session_record& then) {
-    const version_id kept = now ? now->last_version : beginning;
-    add(key, now,
-        "what was done to it after version " + std::to_string(kept) + " is lost" +
-            (then.last_version > kept ? ", up to version " + std::to_string(then.last_version) : std::string()));
-  };
-  for (const auto& [then, whole] : written) {
-    const auto same = there.find(then.uid);
-    const auto named = std::ranges::find(
-        there, then.key, [](const auto& one) -> auto& { return one.second.key; });
-    if (same != there.end() && (!whole || same->second != then)) {
-      lost(same->second.key, &same->second, then);
-    } else if (same != there.end()) {  // its last turn is there; whether those before are
-      const auto sound = check_session(same->second, versions_of(db, then.uid));
-      if (!sound) add(then.key, &same->second, sound.error().message);
+  for (const auto& [uid, found] : log.remains.sessions) {
+    const auto& [then, whole] = found;
+    auto now = there.find(uid);
+    if (now == there.end()) {
+      // Another has its name: made later, or one of both names or numbers is written wrongly.
+      now = std::ranges::find(
+          there, then.key, [](const auto& one) -> auto& { return one.second.key; });
+      if (now != there.end() ? whole : log.removed.contains(keys::of_session(then.key))) continue;
     }
-    // Another has its name: made later, or one of both is written wrongly.
-    if (same == there.end() && named != there.end() && !whole) lost(named->second.key, &named->second, then);
-    if (same == there.end() && named == there.end() && !removed.contains(keys::of_session(then.key)))
-      lost(then.key, nullptr, then);
+    const bool known = now != there.end();
+    log_loss loss{known ? now->second : session_record(), known ? now->second.key : then.key, {}, {}, {}};
+    const auto& session = loss.session;
+    auto versions = versions_of(db, uid);
+    if (whole && session == then) {  // its last turn is there; whether those before are
+      const auto sound = check_session(then, as_list(versions));
+      if (sound) continue;
+      loss.why = sound.error().message;
+    } else {
+      loss.why = "what was done to it after version " + std::to_string(session.last_version) + " is lost" +
+                 (then.last_version > session.last_version ? ", up to version " + std::to_string(then.last_version)
+                                                           : std::string());
+    }
+    loss.why += "; that was in a part of the log that is damaged";
+    if (whole) mend(loss, then, std::move(versions), log.remains);
+    all.push_back(std::move(loss));
   }
   return all;
 }

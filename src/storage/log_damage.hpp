@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -38,24 +39,29 @@ class log_watcher final : public rocksdb::WalFilter {
   std::set<std::string> removed_;
 };
 
-/// What was seen of such a log before the database was opened.
+/// What can still be read of such a log's files.
+struct log_remains {
+  std::map<session_uid, found_session> sessions;  ///< the last record of each; one with a wrong checksum too, since it
+                                                  ///< may say whose it is
+  std::map<session_uid, std::map<version_id, version_record>> versions;  ///< the last record of each
+};
+[[nodiscard]] log_remains remains_of_log(rocksdb::Env& env, const std::string& directory);
+
+/// What was seen of a damaged log before the database was opened.
 struct damaged_log {
-  std::vector<found_session> sessions;
+  log_remains remains;
   std::set<std::string> removed;
   bool in_its_middle = false;  ///< there are whole records behind the damage; else it is as a power cut leaves it
 };
 
-/// The last record of each session that stands in the log's files, as far as it can still be read; one with a wrong
-/// checksum too, since it may say whose it is.
-[[nodiscard]] std::vector<found_session> sessions_in_log(rocksdb::Env& env, const std::string& directory);
-
-/// What was in the log of sessions and is not in the database.
+/// A session of which something was in the log and is not in the database.
 struct log_loss {
-  session_key session;  ///< whose it was
-  std::string now;      ///< the record that there is; empty: none
-  std::string why;      ///< a sentence
+  session_record session;                ///< as it is in the database; without a number: it is not there
+  session_key key;                       ///< whose it was
+  std::string why;                       ///< a sentence
+  std::optional<session_record> mended;  ///< all of it is left in the log: as it was,
+  std::vector<version_record> missing;   ///< and the versions that have to be written again
 };
-[[nodiscard]] result<std::vector<log_loss>> losses(database::impl& db, const std::vector<found_session>& written,
-                                                   const std::set<std::string>& removed);
+[[nodiscard]] result<std::vector<log_loss>> losses(database::impl& db, const damaged_log& log);
 
 }  // namespace skein::storage

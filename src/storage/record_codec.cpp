@@ -82,6 +82,15 @@ result<Record> decode_owned(std::string_view bytes, record_kind kind, session_ui
   return record;
 }
 
+/// The fields of a record whose end is not known.
+record_reader unsealed(std::string_view bytes, record_kind kind) {
+  return {bytes.substr(std::min(mark_of(kind).size(), bytes.size())), to_string(kind)};
+}
+/// All of a record whose fields were read.
+std::string_view up_to(std::string_view bytes, const record_reader& fields) {
+  return bytes.substr(0, bytes.size() - fields.rest().size() + sizeof(std::uint64_t));
+}
+
 }  // namespace
 
 void write_fields(record_writer& out, const session_record& record) { session_fields(out, record); }
@@ -119,16 +128,27 @@ result<session_record> decode_session(std::string_view bytes) {
   return record;
 }
 
-std::string session_mark() { return record_writer(record_kind::session).bytes(); }
+std::string mark_of(record_kind kind) { return record_writer(kind).bytes(); }
 
 std::optional<found_session> session_at(std::string_view bytes) {
-  const std::size_t mark_bytes = session_mark().size();
-  record_reader in(bytes.substr(std::min(mark_bytes, bytes.size())), to_string(record_kind::session));
+  auto in = unsealed(bytes, record_kind::session);
   found_session found;
   read_fields(in, found.session);
   if (in.faulty()) return {};
-  const std::size_t record_bytes = bytes.size() - in.rest().size() + sizeof(std::uint64_t);
-  found.whole = decode_session(bytes.substr(0, record_bytes)).has_value();
+  found.whole = decode_session(up_to(bytes, in)).has_value();
+  return found;
+}
+
+std::optional<found_version> version_at(std::string_view bytes) {
+  auto in = unsealed(bytes, record_kind::version);
+  found_version found;
+  in.number(found.owner);
+  version_record skipped;
+  read_fields(in, skipped);
+  if (in.faulty()) return {};
+  auto version = decode_version(up_to(bytes, in), found.owner);
+  if (!version) return {};
+  found.version = std::move(*version);
   return found;
 }
 

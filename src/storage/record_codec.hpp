@@ -17,14 +17,20 @@ namespace skein::storage {
 [[nodiscard]] std::string encode_session(const session_record& record);
 [[nodiscard]] result<session_record> decode_session(std::string_view bytes);
 
-/// A session's record at the beginning of bytes that go on behind it, whole or not: for finding out whose it was.
+/// Records at the beginning of bytes that go on behind them, for finding what is left of them in something damaged. A
+/// session's need not be whole: it says at its beginning whose it was.
 struct found_session {
   session_record session;
   bool whole = false;  ///< its checksum is right
 };
-/// What each of them begins with.
-[[nodiscard]] std::string session_mark();
+struct found_version {
+  session_uid owner = 0;
+  version_record version;
+};
+/// What every record of a kind begins with.
+[[nodiscard]] std::string mark_of(record_kind kind);
 [[nodiscard]] std::optional<found_session> session_at(std::string_view bytes);
+[[nodiscard]] std::optional<found_version> version_at(std::string_view bytes);
 
 [[nodiscard]] std::string encode_version(session_uid owner, const version_record& record);
 [[nodiscard]] result<version_record> decode_version(std::string_view bytes, session_uid owner);
