@@ -7,6 +7,8 @@
 #include "storage/raw_states.hpp"
 
 #include <array>
+#include <chrono>
+#include <thread>
 #include <utility>
 
 #include "storage/quarantine.hpp"
@@ -38,6 +40,16 @@ result<void> flush_blobs(database::impl& db, family blobs) {
   const std::array one{blobs};
   if (db.buffered_flushes.fetch_add(1) % flushes_before_all == flushes_before_all - 1) return db.flush({});
   return db.flush(one);
+}
+
+/// Where the disk is slower than who writes, what waits for it would take any amount of memory: so as much as the write
+/// buffers once more.
+void wait_for_disk(database::impl& db, family blobs) {
+  constexpr auto pause = std::chrono::milliseconds(2), patience = std::chrono::milliseconds(2000);
+  for (auto waited = pause * 0; waited < patience && !db.failing; waited += pause) {
+    if (db.buffered_bytes(blobs) <= 2 * db.options.write_buffer_bytes) return;
+    std::this_thread::sleep_for(pause);
+  }
 }
 
 result<std::vector<state_entry>> entries(database::impl& db, const std::string& first, const std::string& end) {
@@ -93,8 +105,8 @@ result<void> write_raw_state(database::impl& db, state_entry entry, std::string_
       put_part(changes, 0);
       put_entry(changes, entry);
     });
-    // Where the disk is slower than who writes, what waits for it would take any amount of memory.
-    return logged && db.buffered_bytes(blobs) > db.options.write_buffer_bytes ? flush_blobs(db, blobs) : logged;
+    if (logged) wait_for_disk(db, blobs);
+    return logged;
   }
   entry.complete = false;
   const auto announced = db.write(safety::logged, [&](change_list& changes) { put_entry(changes, entry); });
