@@ -29,6 +29,7 @@ struct functions {
   decltype(&cublasLtMatmulPreferenceDestroy) destroy_preference;
   decltype(&cublasLtMatmulPreferenceSetAttribute) set_preference;
   decltype(&cublasLtMatmulAlgoGetHeuristic) propose;
+  decltype(&cublasLtMatmulAlgoCheck) check_algorithm;
   cublasLtHandle_t handle = nullptr;
 
   ~functions() {
@@ -83,7 +84,11 @@ class cublas_product final : public library_product {
             !r)
           return r;
       rows_ = rows;
+      checked_.assign(proposed_.size(), 0);
     }
+    if (!checked_[algorithm])  // it was proposed for another number of rows
+      if (auto r = check(algorithm, workspace.bytes()); !r) return r;
+    checked_[algorithm] = 1;
     const float one = 1, before = adds_ ? 1 : 0;
     return done(f_->matmul(f_->handle, operation_, &one, p.matrix, matrix_, p.in, in_, &before, p.out, out_, p.out,
                            out_, &proposed_[algorithm].algo, workspace.data(), workspace.bytes(), in),
@@ -129,7 +134,20 @@ class cublas_product final : public library_product {
     std::erase_if(proposed_, [](const auto& one) { return one.state != CUBLAS_STATUS_SUCCESS; });
     if (auto r = done(status, what); !r) return r;
     if (proposed_.empty()) return error{error_kind::unsupported, "cuBLASLt has no algorithm for a product", ""};
+    checked_.assign(proposed_.size(), 1);
     return {};
+  }
+
+  /// Whether an algorithm can do the rows that are in the layouts; the library itself does not ask.
+  result<void> check(std::size_t algorithm, std::size_t workspace_bytes) {
+    constexpr const char* what = "an algorithm and its rows";
+    cublasLtMatmulHeuristicResult_t answer{};
+    const auto status =
+        f_->check_algorithm(f_->handle, operation_, matrix_, in_, out_, out_, &proposed_[algorithm].algo, &answer);
+    if (auto r = done(status, what); !r) return r;
+    if (auto r = done(answer.state, what); !r) return r;
+    if (answer.workspaceSize <= workspace_bytes) return {};
+    return error{error_kind::unsupported, "cuBLASLt: an algorithm that needs more memory for these rows", ""};
   }
 
   const std::shared_ptr<const functions> f_;
@@ -138,6 +156,7 @@ class cublas_product final : public library_product {
   cublasLtMatmulDesc_t operation_ = nullptr;
   cublasLtMatrixLayout_t matrix_ = nullptr, in_ = nullptr, out_ = nullptr;
   std::vector<cublasLtMatmulHeuristicResult_t> proposed_;
+  std::vector<std::uint8_t> checked_;  ///< of each: whether it can do the rows in the layouts
 };
 
 class cublas_lt final : public matmul_library {
@@ -194,6 +213,7 @@ result<std::unique_ptr<matmul_library>> open_matmul_library() {
   find(f->destroy_preference, "cublasLtMatmulPreferenceDestroy");
   find(f->set_preference, "cublasLtMatmulPreferenceSetAttribute");
   find(f->propose, "cublasLtMatmulAlgoGetHeuristic");
+  find(f->check_algorithm, "cublasLtMatmulAlgoCheck");
   if (!complete) return unavailable("cuBLASLt lacks a function that is needed");
   if (const auto created = done(f->create(&f->handle), "opening"); !created)
     return unavailable(created.error().message);
