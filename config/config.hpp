@@ -162,7 +162,8 @@ struct model_settings {
   std::uint64_t memory_bytes_max = 0;     ///< bytes of all models while one is loaded beside another; 0: what is free
   std::string states_dir;                 ///< folder of the state-tuning files that clients may load; empty: none
   std::uint32_t tuned_states_max = 64;    ///< of these that are loaded at once
-  std::vector<std::string> tuned_states;  ///< loaded at start, as "NAME=FILE"; FILE is below states_dir
+  /// Loaded with every model that they fit, and they must fit the first: "NAME=FILE", with FILE below states_dir.
+  std::vector<std::string> tuned_states;
 };
 
 struct log_settings {

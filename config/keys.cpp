@@ -384,7 +384,7 @@ std::vector<key> make_keys() {
       model<&model_settings::tuned_states_max>("tuned_states_max", "State-tuning files that are loaded at once.")
           .range(0, limits::tuned_states_max),
       model<&model_settings::tuned_states>(
-          "tuned_states", "State-tuning files that are loaded at start, as \"NAME=FILE\", from states_dir."),
+          "tuned_states", "State-tuning files that come with every model that they fit, and must fit the first, as \"NAME=FILE\", from states_dir."),
 
       log<&log_settings::level>("level", "Least level that is logged.")
           .texts("debug, info, warning, error, off", is_level)

@@ -51,6 +51,7 @@ std::vector<protocol::model_card> cards_of(const model_ref& model) {
   std::vector<protocol::model_card> cards{model->served.card};
   for (const auto& state : *model->tuned.all()) {
     cards.push_back(model->served.card);
+    cards.back().parent = model->served.card.id;
     cards.back().id += ' ' + state.name;
   }
   return cards;
