@@ -54,6 +54,8 @@ const shapes = {
   '/v1/batch/completions': native('rwkv7-fast-batch'),
   '/chat/completions': chat,
   '/completions': text,
+  '/api/oai/v1/chat/completions': chat,
+  '/api/oai/completions': text,
   '/v1/completions': text,
 };
 
@@ -111,6 +113,8 @@ const additions = [
   { name: 'cuda-batch', path: '/v1/batch/completions', body: { contents: ['User: One.\n\nAssistant:', 'User: Two.\n\nAssistant:'], max_tokens: 24, stop_tokens: [0, 261, 24281], password } },
   { name: 'infer-chat', path: '/chat/completions', body: { model: 'anything', messages: [{ role: 'System', content: 'Be brief.' }, { role: 'user', content: 'Hello.' }], max_tokens: 24, temperature: '1.0', top_p: '0.3', state: '', password } },
   { name: 'infer-completion', path: '/completions', body: { model: 'anything', prompt: ['Once upon a time', 'The end'], max_tokens: 24, presence_penalty: '0.5', password } },
+  { name: 'ai-chat', path: '/api/oai/v1/chat/completions', body: { messages: [{ role: 'User', content: 'Hello.' }], max_tokens: 24, sampler: { type: 'Nucleus', top_p: 0.5, top_k: 128 }, names: { user: 'User', assistant: 'Assistant' }, state: '', password } },
+  { name: 'ai-completion', path: '/api/oai/completions', body: { prompt: ['Once upon a time'], max_tokens: 24, top_k: 128, password } },
   { name: 'con-prompt', path: '/v1/completions', body: { model: 'rwkv7', prompt: 'Once upon a time', max_tokens: 24, temperature: 0.5, password } },
 ];
 const generating = requests.filter((r) => shapes[r.path]).concat(additions);
