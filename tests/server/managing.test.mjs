@@ -142,6 +142,23 @@ const rows = [
   ['/v1/tokens/count', 'nothing', {}, 400, is({ error: 'Missing text or messages' })],
   ['/v1/tokens/count', 'a number', { text: 7 }, 400, flat(/text/)],
 
+  ['/state/status', 'as documented, nothing', request('state-status'), 200, is({ status: 'success', total_sessions: 0, l1_cache_count: 0, l2_cache_count: 0, database_count: 0, sessions: [] })],
+  ['/state/chat/completions', 'something to tell of', { contents: ['x'], session_id: 'kitchen-1', max_tokens: 2 }, 200, (body) => assert.equal(body.id, 'rwkv7-batch')],
+  ['/multi_state/chat/completions', 'a branch of it', { contents: ['y'], session_id: 'kitchen-1', dialogue_idx: 1, max_tokens: 2 }, 200, (body) => assert.equal(body.dialogue_idx, 2)],
+  ['/state/status', 'no body', '', 200, (body) => {
+    hasShape(body, { status: is('success'), total_sessions: is(1), l1_cache_count: isCount, l2_cache_count: isCount, database_count: isCount, sessions: isList });
+    hasShape(body.sessions[0], { session_id: is('kitchen-1'), cache_level: like(/^(L1 \(VRAM\)|L2 \(RAM\)|Database \(Disk\))$/), last_updated: isText, timestamp: isNumber, bytes: isCount, tokens: isCount });
+  }],
+  ['/state/status', 'fields that nobody knows', { what: [1] }, 200, (body) => assert.equal(body.total_sessions, 1)],
+  ['/state/status', 'a cut body', '{', 400, flat(/./)],
+  ['/state/delete', 'as documented', request('state-delete'), 200, is({ status: 'success', message: 'Session kitchen-1 deleted successfully' })],
+  ['/state/delete', 'again', request('state-delete'), 404, is({ status: 'not_found', message: 'Session kitchen-1 not found in database' })],
+  ['/state/delete', 'with its branches', { session_id: 'kitchen-1', delete_prefix: true }, 200, is({ status: 'success', message: 'Session kitchen-1 deleted successfully' })],
+  ['/state/delete', 'no id', {}, 400, is({ error: 'Missing session_id parameter' })],
+  ['/state/delete', 'a number for an id', { session_id: 7 }, 400, flat(/session_id/)],
+  ['/state/chat/completions', 'two prompts', { contents: ['x', 'y'], session_id: 'a' }, 500, is({ error: 'Server Error: Requst must be single prompt !' })],
+  ['/v2/chat/completions', 'no prompts', { contents: [] }, 400, is({ error: 'Empty prompts list' })],
+
   ['/v1/model/load', 'by its id', { model: 'second' }, 200, loaded('second')],
   ['/v1/model/load', 'the same again', { model: 'second' }, 200, loaded('second')],
   ['/v1/model/load', 'the one of the start', { model: 'tiny' }, 200, loaded('tiny')],
