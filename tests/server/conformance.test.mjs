@@ -309,13 +309,16 @@ describe('a tiny model', { skip: noOracle }, () => {
     assert.equal(await state(third, 'kept'), await state(first + one + second + two + third));
   });
 
-  test('a stop text that tokens cut is neither told nor kept', async () => {
+  test('a stop text that tokens cut is neither told nor kept, unless that is asked for', async () => {
     const prompt = 'User: Tell.\n\nAssistant:', next = '\n\nUser: More.\n\nAssistant:';
     const full = await state(prompt, undefined, { max_tokens: 24 });
     const stop = full.slice(6, 10);
     const cut = await state(prompt, 'cut', { max_tokens: 24, stop_tokens: [stop] });
     assert.equal(cut, full.slice(0, full.indexOf(stop)));
     assert.equal(await state(next, 'cut'), await state(prompt + cut + next));
+    const shown = await state(prompt, 'shown', { max_tokens: 24, stop_tokens: [stop], include_stop_str_in_output: true });
+    assert.equal(shown, cut + stop);
+    assert.equal(await state(next, 'shown'), await state(prompt + shown + next));
   });
 
   test('49 conversations on three levels, counted right, and deleted once', async () => {
