@@ -55,6 +55,7 @@ model_keeper::model_keeper(boost::asio::io_context& main, const config::config& 
       models_(*context.models),
       ports_(std::move(reach)),
       catalogue_(settings),
+      replaces_(settings.model.on_switch == "replace"),
       watch_timer_(main) {
   last_load_.emplace();
   last_load_->file = catalogue_.own_id();
@@ -139,15 +140,18 @@ void model_keeper::load(model_change change, model_changed done) {
   models_.set_loading(request::loaded_models::load{name, 0});
   running_ = std::move(change);
   waiting_ = std::move(done);
-  if (settings_.model.on_switch == "replace") {
-    if (const auto old = models_.current()) {
-      remember(*old);
-      models_.why_none = absence::coming;
-      replace(nullptr, running_->force);
-    }
-    if (!retired_.empty()) return;  // it begins when they have gone
+  if (replaces_ && models_.current()) {
+    remember(*models_.current());
+    models_.why_none = absence::coming;
+    replace(nullptr, running_->force);
   }
-  begin_load();
+  if (!memory_comes()) begin_load();  // else when they have gone
+}
+
+/// Whether models are about to go whose memory the next one may need.
+bool model_keeper::memory_comes() const {
+  return std::ranges::any_of(retired_,
+                             [this](const retired& r) { return replaces_ || r.told || r.model.use_count() == 1; });
 }
 
 /// A model that comes back brings the tuned states that clients gave it.
@@ -281,7 +285,7 @@ void model_keeper::look_after_retired() {
     log::info("model unloaded", {{"model", r.model->served.names.front()}});
     return true;
   });
-  if (retired_.empty() && running_ && !loading() && !context_.draining) begin_load();
+  if (running_ && !loading() && !context_.draining && !memory_comes()) begin_load();
 }
 
 void model_keeper::tick() {

@@ -76,6 +76,7 @@ class model_keeper {
   void unload(bool force);
   void wake(request::model_changed done);
   void load(request::model_change change, request::model_changed done);
+  [[nodiscard]] bool memory_comes() const;
   void begin_load();
   void nothing_comes();
   void remember(const request::loaded_model& model);
@@ -94,6 +95,7 @@ class model_keeper {
   request::loaded_models& models_;
   const ports ports_;
   const model_catalogue catalogue_;
+  const bool replaces_;
   std::vector<retired> retired_;
   boost::asio::steady_timer watch_timer_;
   bool watching_ = false;

@@ -232,6 +232,17 @@ BOOST_AUTO_TEST_CASE(when_it_cannot_come_back_those_who_wait_hear_so_and_the_nex
   w.run_until([&] { return w.current() != nullptr; });
 }
 
+BOOST_AUTO_TEST_CASE(what_is_about_to_go_gives_its_memory_first) {
+  world w;
+  std::weak_ptr<request::loaded_model> old = w.current();
+  w.ask(task::unload);
+  const auto heard = w.ask(task::load);
+  w.run_until([&] { return w.keeper->loading(); });
+  BOOST_TEST(old.expired());
+  w.hear(heard);
+  BOOST_TEST(w.current() != nullptr);
+}
+
 BOOST_AUTO_TEST_CASE(a_server_that_ends_changes_nothing_any_more) {
   world w;
   w.context.draining = true;
