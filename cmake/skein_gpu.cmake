@@ -16,6 +16,7 @@ option(SKEIN_CUDA "Build the CUDA back end, libskein_cuda.so" ${can_cuda})
 option(SKEIN_HIP "Compile the GPU kernels for AMD, to show that they can be" ${can_hip})
 set(SKEIN_CUDA_TARGETS "90a" CACHE STRING
     "GPUs that libskein_cuda.so is compiled for, as 80;86;90a; +PTX: and for later ones")
+set(SKEIN_EMULATOR_WIDTHS "32;64" CACHE STRING "Widths of a warp that the tests emulate: 32, or 32;64")
 set(SKEIN_HIP_TARGETS "gfx90a;gfx1030" CACHE STRING "GPUs that the kernels are compiled for")
 
 if(SKEIN_CUDA)

@@ -153,13 +153,17 @@ struct model_settings {
   std::string name;  ///< name in the API; empty: the file's name without its ending
   /// Other names that clients may send in the field `model`. Default: what clients of older servers send.
   std::vector<std::string> aliases{"rwkv7", "rwkv"};
-  std::string vocab;                      ///< vocabulary file or "bytes"; empty: found beside the model
-  std::string root;                       ///< folder of the models that clients may load; empty: none but `path`
+  std::string vocab;  ///< vocabulary file or "bytes"; empty: found beside the model
+  std::string root;   ///< folder of the models that clients may load; empty: none but `path`
+  /// What a load does with the model that is there: beside, it serves until the new one is loaded; replace, it goes
+  /// first, for where both do not fit. Default beside.
+  std::string on_switch = "beside";
   std::uint64_t idle_unload_s = 0;        ///< seconds after which an unused model is unloaded; 0: never
   std::uint64_t memory_bytes_max = 0;     ///< bytes of all models while one is loaded beside another; 0: what is free
   std::string states_dir;                 ///< folder of the state-tuning files that clients may load; empty: none
   std::uint32_t tuned_states_max = 64;    ///< of these that are loaded at once
-  std::vector<std::string> tuned_states;  ///< loaded at start, as "NAME=FILE"; FILE is below states_dir
+  /// Loaded with every model that they fit, and they must fit the first: "NAME=FILE", with FILE below states_dir.
+  std::vector<std::string> tuned_states;
 };
 
 struct log_settings {

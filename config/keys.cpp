@@ -146,6 +146,7 @@ bool is_dtype(std::string_view t) { return one_of(t, {"auto", "fp32", "bf16", "f
 bool is_state_dtype(std::string_view t) { return one_of(t, {"fp32", "fp16"}); }
 bool is_stored_dtype(std::string_view t) { return one_of(t, {"auto", "fp32", "fp16"}); }
 bool is_busy_rule(std::string_view t) { return one_of(t, {"wait", "refuse"}); }
+bool is_switch(std::string_view t) { return one_of(t, {"beside", "replace"}); }
 bool is_invariance(std::string_view t) { return one_of(t, {"default", "strict", "fast"}); }
 bool is_level(std::string_view t) { return one_of(t, {"debug", "info", "warning", "error", "off"}); }
 bool is_format(std::string_view t) { return one_of(t, {"automatic", "text", "json", "systemd"}); }
@@ -365,6 +366,11 @@ std::vector<key> make_keys() {
           .flag({"--vocab", "--vocab-path"}),
       model<&model_settings::root>("root", "Folder of the models that clients may load; empty: none but that of path.")
           .flag({"--model-root"}),
+      model<&model_settings::on_switch>(
+          "switch",
+          "A model that clients load: beside, the old one serves until it is there, which takes the memory of "
+          "both; replace, the old one goes first, and requests wait.")
+          .texts("beside, replace", is_switch),
       model<&model_settings::idle_unload_s>(
           "idle_unload_s", "Seconds after which a model that nobody uses is unloaded, until a request comes; 0: never.")
           .range(0, limits::age_s_max),
@@ -378,7 +384,7 @@ std::vector<key> make_keys() {
       model<&model_settings::tuned_states_max>("tuned_states_max", "State-tuning files that are loaded at once.")
           .range(0, limits::tuned_states_max),
       model<&model_settings::tuned_states>(
-          "tuned_states", "State-tuning files that are loaded at start, as \"NAME=FILE\", from states_dir."),
+          "tuned_states", "State-tuning files that come with every model that they fit, and must fit the first, as \"NAME=FILE\", from states_dir."),
 
       log<&log_settings::level>("level", "Least level that is logged.")
           .texts("debug, info, warning, error, off", is_level)

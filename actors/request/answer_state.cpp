@@ -22,7 +22,7 @@ answer_state::answer_state(prepared_call call, const served_model& model, protoc
   const std::size_t rows = call_.prompts.size() * call_.rows_per_prompt();
   rows_.reserve(rows);
   for (std::size_t i = 0; i < rows; ++i)
-    rows_.emplace_back(row_text(*model_.vocabulary, call_.request.stop, call_.form));
+    rows_.emplace_back(row_text(*model_.vocabulary, call_.request.stop, call_.form, call_.request.shows_stop));
   rows_left_ = static_cast<std::uint32_t>(rows);
   prompt_scores_.resize(call_.prompts.size());
   for (const auto& p : call_.prompts) prompt_tokens_ += p.size();

@@ -7,6 +7,7 @@
 
 #include "actors/request/admin_routes.hpp"
 #include "actors/request/auth.hpp"
+#include "actors/request/awaited_model.hpp"
 #include "actors/request/cors.hpp"
 #include "actors/request/health.hpp"
 #include "actors/request/route.hpp"
@@ -50,6 +51,7 @@ std::vector<protocol::model_card> cards_of(const model_ref& model) {
   std::vector<protocol::model_card> cards{model->served.card};
   for (const auto& state : *model->tuned.all()) {
     cards.push_back(model->served.card);
+    cards.back().parent = model->served.card.id;
     cards.back().id += ' ' + state.name;
   }
   return cards;
@@ -90,6 +92,8 @@ const std::vector<api_service::route>& api_service::routes() {
 
       {"/v1/models", get, &s::tell_models},
       {"/openai/v1/models", get, &s::tell_models},
+      {"/api/oai/v1/models", get, &s::tell_models},
+      {"/api/oai/models", get, &s::tell_models},
       {"/models", get, &s::tell_models_array},
       {"/v1/models/{*}", get, &s::tell_model},
       {"/openai/v1/models/{*}", get, &s::tell_model},
@@ -100,6 +104,10 @@ const std::vector<api_service::route>& api_service::routes() {
       speaks("/openai/v1/completions", dialects::completions),
       speaks("/chat/completions", dialects::infer_chat),
       speaks("/completions", dialects::infer_completions),
+      speaks("/api/oai/v1/chat/completions", dialects::ai_chat),
+      speaks("/api/oai/chat/completions", dialects::ai_chat),
+      speaks("/api/oai/v1/completions", dialects::ai_completions),
+      speaks("/api/oai/completions", dialects::ai_completions),
       speaks("/v2/chat/completions", dialects::batch_v2),
       speaks("/v3/chat/completions", dialects::batch_v3),
       speaks("/big_batch/completions", dialects::big_batch),
@@ -292,18 +300,15 @@ api_service::made_call api_service::tokenize(exchange& x) {
   return std::make_unique<tokenize_call>(Task, x.plain(), std::move(model), context_, post_, std::move(x.out));
 }
 
-/// The model that answers; null: there is none, and that was said. One that rests is woken up.
+/// The model that answers; null: there is none, and that was said. For those that are too short to wait for one.
 model_ref api_service::model_for(exchange& x) const {
   model_ref model = context_->models->current();
   if (model) return model;
-  if (context_->models->rests && context_->change_model) {
-    context_->change_model({.what = model_change::task::wake}, [](const result<std::string>&) {});
-    const error asleep{error_kind::unavailable, "nobody used the model for a while; it is being loaded again", ""};
+  if (model_comes(*context_)) {
+    const error asleep{error_kind::unavailable, "the model is being loaded", ""};
     x.refuse(protocol::to_http(asleep, std::chrono::seconds(5), x.errors()));
   } else {
-    // Clients of the older servers know this as their own mistake.
-    const auto kind = x.errors() == error_style::flat ? error_kind::invalid_argument : error_kind::unavailable;
-    x.refuse({kind, "no model is loaded; call POST /v1/model/load first", ""});
+    x.refuse(no_model(x.errors()));
   }
   return nullptr;
 }
@@ -328,10 +333,8 @@ api_service::made_call api_service::generate(exchange& x) {
     x.refuse({error_kind::unavailable, "the server is shutting down", ""});
     return nullptr;
   }
-  model_ref model = model_for(x);
-  if (!model) return nullptr;
   call_origin origin;
-  origin.model = std::move(model);
+  origin.model = context_->models->current();
   origin.dialect = x.way->dialect;
   origin.errors = x.errors();
   origin.route = x.head.path;

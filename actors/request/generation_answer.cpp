@@ -177,6 +177,7 @@ void generation_call::writable() {
 }
 
 void generation_call::on_tick(steady_time now) {
+  if (unread_ && !ended_) return guarded([&] { look_for_model(now); });
   if (ended_ || !answer_) return;
   crowded_ = false;
   if (!to_run_.empty()) guarded([&] { submit_more(); });

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "actors/request/attempt.hpp"
+#include "actors/request/awaited_model.hpp"
 #include "actors/request/body_login.hpp"
 #include "actors/request/long_work.hpp"
 #include "actors/request/memory.hpp"
@@ -123,7 +124,26 @@ void generation_call::log_in(result<signed_body> body) {
   parse(std::move(body->text));
 }
 
+/// Without a model there is nothing to read a body by; one that comes is waited for as long as for a slot. Nothing gets
+/// lost between two looks: whoever shows a model has the clock of all calls tick after that.
+void generation_call::await_model(std::shared_ptr<const std::string> text) {
+  if (!model_comes(*context_)) return refuse(no_model(origin_.errors));
+  unread_ = std::move(text);
+}
+
+void generation_call::look_for_model(steady_time now) {
+  const auto refuse_for = [&](error_kind kind, const char* why) { refuse({kind, why, ""}, std::chrono::seconds(5)); };
+  if (context_->draining) return refuse_for(error_kind::unavailable, "the server is shutting down");
+  if (context_->models->current()) return parse(std::exchange(unread_, nullptr));
+  if (context_->models->why_none != loaded_models::absence::coming)
+    return refuse_for(error_kind::unavailable, "the model could not be loaded");
+  if (now - origin_.received > context_->settings.queue_timeout)
+    refuse_for(error_kind::timeout, "the model was not loaded in time");
+}
+
 void generation_call::parse(std::shared_ptr<const std::string> text) {
+  if (!origin_.model) origin_.model = context_->models->current();
+  if (!origin_.model) return await_model(std::move(text));
   const bool is_long = text->size() > context_->settings.inline_json_bytes_max;
   auto work = [context = context_, origin = origin_, text = std::move(text)]() -> result<read_body> {
     return read(*text, origin, *context);

@@ -29,7 +29,7 @@ struct call_origin {
   steady_time received{};
   protocol::error_style errors = protocol::error_style::openai;
   std::string if_match, request_key;  ///< header fields If-Match and Idempotency-Key, as sent
-  model_ref model;                    ///< that answers, never null
+  model_ref model;                    ///< that answers; null: there is none yet
 };
 
 /// The request actor: one generation call on the io thread of its connection, from body to response. It talks to the
@@ -84,6 +84,8 @@ class generation_call final : public connection::http_call, public device_client
   template <typename Result>
   void run(bool is_long, std::function<Result()> work, void (generation_call::*next)(Result));
   void log_in(result<signed_body> body);
+  void await_model(std::shared_ptr<const std::string> text);
+  void look_for_model(steady_time now);
   void parse(std::shared_ptr<const std::string> text);
   [[nodiscard]] bool hold(std::size_t bytes);
   [[nodiscard]] protocol::answer_head make_head(const protocol::generation_request& request) const;
@@ -149,6 +151,7 @@ class generation_call final : public connection::http_call, public device_client
   byte_budget::lease memory_;  // of the body, then of the texts to tokenise, then of what the device holds
   persistence::return_address ticket_;
   question asked_ = question::none;
+  std::shared_ptr<const std::string> unread_;            // waits for a model
   std::optional<protocol::generation_request> request_;  // until it is prepared
   std::optional<session_turn> turn_;
   std::optional<prefix_use> prefix_;

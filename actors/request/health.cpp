@@ -13,7 +13,8 @@ std::string_view obstacle(const service_context& c, const model_ref& model) {
   if (model && model->counters->lost) return "the device is lost";
   if (c.draining) return "draining";
   if (!c.ready) return "loading";
-  if (!model && !c.models->rests) return c.models->loading() ? "loading" : "no model is loaded";
+  if (!model && c.models->why_none != loaded_models::absence::resting)
+    return c.models->loading() ? "loading" : "no model is loaded";
   return {};
 }
 

@@ -65,8 +65,13 @@ class loaded_models {
   [[nodiscard]] std::optional<load> loading() const;
   void set_loading(std::optional<load> load);
 
-  /// No model is loaded because nobody used it; the next request has it loaded again.
-  std::atomic<bool> rests{false};
+  /// Why there is no current model.
+  enum class absence : std::uint8_t {
+    unloaded,  ///< somebody wanted it so: requests are refused
+    resting,   ///< nobody used it: the next request has it loaded again
+    coming,    ///< it is on its way: requests wait
+  };
+  std::atomic<absence> why_none{absence::unloaded};
 
  private:
   mutable std::mutex mutex_;

@@ -6,8 +6,9 @@
 
 namespace skein::request {
 
-row_text::row_text(const tokenizer::vocabulary& vocabulary, std::vector<std::string> stops, protocol::answer_form form)
-    : vocabulary_(vocabulary), matcher_(std::move(stops)), splitter_(form) {}
+row_text::row_text(const tokenizer::vocabulary& vocabulary, std::vector<std::string> stops, protocol::answer_form form,
+                   bool shows_stop)
+    : vocabulary_(vocabulary), shows_stop_(shows_stop), matcher_(std::move(stops)), splitter_(form) {}
 
 void row_text::push(token_id token, const sampling::token_logprobs* logprobs) {
   check(!stopped_, "no token belongs to a row after its stop string");
@@ -24,6 +25,7 @@ void row_text::push(token_id token, const sampling::token_logprobs* logprobs) {
   release(scratch_);
   if (outcome.stop) {
     stopped_ = matcher_.stops()[*outcome.stop];
+    if (shows_stop_) release(*stopped_);
     waiting_.clear();  // these lie behind the cut
   }
 }

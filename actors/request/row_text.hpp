@@ -25,7 +25,9 @@ struct scored_token {
 /// A plain class; what it gives does not depend on how tokens cut the text.
 class row_text {
  public:
-  row_text(const tokenizer::vocabulary& vocabulary, std::vector<std::string> stops, protocol::answer_form form);
+  /// `shows_stop`: the stop string that ends the row belongs to its text.
+  row_text(const tokenizer::vocabulary& vocabulary, std::vector<std::string> stops, protocol::answer_form form,
+           bool shows_stop = false);
 
   /// What has become certain since the last take().
   struct piece {
@@ -68,6 +70,7 @@ class row_text {
   void release(std::string_view bytes);
 
   const tokenizer::vocabulary& vocabulary_;
+  const bool shows_stop_;
   tokenizer::stop_matcher matcher_;
   tokenizer::utf8_assembler assembler_;
   protocol::think_splitter splitter_;

@@ -6,6 +6,7 @@
 #include <exception>
 #include <utility>
 
+#include "actors/supervisor/open_states.hpp"
 #include "actors/supervisor/settings.hpp"
 #include "base/log.hpp"
 #include "cli/data_files.hpp"
@@ -15,6 +16,7 @@ namespace skein::supervisor {
 namespace {
 
 using namespace std::chrono_literals;
+using absence = request::loaded_models::absence;
 using request::model_change;
 using request::model_changed;
 
@@ -33,7 +35,9 @@ error as_answer(error why) {
 
 result<opened_engine> open_or_say_why(const config::config& settings, const load_order& order) {
   try {
-    return open_engine(settings, order);
+    auto opened = open_engine(settings, order);
+    if (opened) open_fitting_states(settings, *opened);
+    return opened;
   } catch (const std::bad_alloc&) {
     return error{error_kind::no_memory, "there is no memory for the model", "model"};
   } catch (const std::exception& trouble) {
@@ -51,6 +55,7 @@ model_keeper::model_keeper(boost::asio::io_context& main, const config::config& 
       models_(*context.models),
       ports_(std::move(reach)),
       catalogue_(settings),
+      replaces_(settings.model.on_switch == "replace"),
       watch_timer_(main) {
   last_load_.emplace();
   last_load_->file = catalogue_.own_id();
@@ -71,9 +76,7 @@ void model_keeper::change(model_change change, model_changed done) {
   if (context_.draining) return done(error{error_kind::unavailable, "the server is shutting down", ""});
   switch (change.what) {
     case model_change::task::unload: unload(change.force); return done(std::string());
-    case model_change::task::wake:
-      if (loading() || models_.current() || !last_load_) return done(std::string());
-      return load(*last_load_, std::move(done));
+    case model_change::task::wake: return wake(std::move(done));
     case model_change::task::load: return load(std::move(change), std::move(done));
   }
 }
@@ -108,8 +111,24 @@ result<config::config> model_keeper::settings_of(const model_change& change) con
   return c;
 }
 
+/// A load that runs already brings a model too.
+void model_keeper::wake(model_changed done) {
+  if (running_ || models_.current() || !last_load_) return done(std::string());
+  model_change again = *last_load_;
+  again.what = model_change::task::wake;
+  again.force = false;
+  load(std::move(again), std::move(done));
+  if (!running_) nothing_comes();
+}
+
+/// Of those who wait for a model, each hears so.
+void model_keeper::nothing_comes() {
+  models_.why_none = last_load_ ? absence::resting : absence::unloaded;
+  ports_.changed();
+}
+
 void model_keeper::load(model_change change, model_changed done) {
-  if (loading())
+  if (running_)
     return done(error{error_kind::conflict, "the model '" + running_->file + "' is being loaded; try again later", ""});
   const auto settings = settings_of(change);
   if (!settings) {
@@ -117,7 +136,34 @@ void model_keeper::load(model_change change, model_changed done) {
     return done(settings.error());
   }
   const std::string name = settings->model.name;
+  log::info("loading", {{"model", name}, {"percent", 0u}});
+  models_.set_loading(request::loaded_models::load{name, 0});
+  running_ = std::move(change);
+  waiting_ = std::move(done);
+  if (replaces_ && models_.current()) {
+    remember(*models_.current());
+    models_.why_none = absence::coming;
+    replace(nullptr, running_->force);
+  }
+  if (!memory_comes()) begin_load();  // else when they have gone
+}
 
+/// Whether models are about to go whose memory the next one may need.
+bool model_keeper::memory_comes() const {
+  return std::ranges::any_of(retired_,
+                             [this](const retired& r) { return replaces_ || r.told || r.model.use_count() == 1; });
+}
+
+/// A model that comes back brings the tuned states that clients gave it.
+void model_keeper::remember(const request::loaded_model& model) {
+  remains_ = remains{model.served.card.identity, model.tuned.all()};
+}
+
+/// Now there is all the memory that there will be.
+void model_keeper::begin_load() {
+  const auto settings = settings_of(*running_);
+  if (!settings) return end_load(settings.error());
+  const std::string name = settings->model.name;
   load_order order;
   order.progress = [this, name, said = 0u](std::uint64_t at, std::uint64_t all) mutable {
     const auto percent = static_cast<std::uint32_t>(all == 0 ? 100 : 100 * at / all);
@@ -129,10 +175,6 @@ void model_keeper::load(model_change change, model_changed done) {
   order.memory_taken = 0;
   each_device(
       [&](request::loaded_model& m) { *order.memory_taken += m.counters->ended ? 0 : memory_of(m.actor->info()); });
-  log::info("loading", {{"model", name}, {"percent", 0u}});
-  models_.set_loading(request::loaded_models::load{name, 0});
-  running_ = std::move(change);
-  waiting_ = std::move(done);
   try {
     loader_ = std::thread([this, c = *settings, order = std::move(order)] {
       auto opened = std::make_shared<result<opened_engine>>(open_or_say_why(c, order));
@@ -147,8 +189,13 @@ void model_keeper::load(model_change change, model_changed done) {
 void model_keeper::end_load(const result<std::string>& outcome) {
   if (!outcome) log::warning("a model cannot be loaded", {{"model", running_->file}, {"why", outcome.error().message}});
   models_.set_loading(std::nullopt);
-  running_.reset();
+  const bool was_asked = std::exchange(running_, std::nullopt)->what == model_change::task::load;
   if (const auto done = std::exchange(waiting_, nullptr)) done(outcome);
+  if (!models_.current() && models_.why_none == absence::coming) {  // this one failed, and the old one has gone
+    if (was_asked && last_load_) return wake([](const result<std::string>&) {});
+    return nothing_comes();
+  }
+  ports_.changed();
 }
 
 void model_keeper::loaded(result<opened_engine> opened) {
@@ -156,6 +203,9 @@ void model_keeper::loaded(result<opened_engine> opened) {
   if (!opened) return end_load(as_answer(opened.error()));
   if (context_.draining) return;  // whoever waited has heard it
   const std::string id = opened->model.names.front();
+  const auto left = std::exchange(remains_, std::nullopt);
+  if (left && left->identity == opened->model.card.identity && running_->what == model_change::task::wake)
+    opened->states = *left->states;
   try {
     install(std::move(*opened), running_->force);
   } catch (const std::exception& trouble) {  // as above
@@ -174,21 +224,25 @@ void model_keeper::install(opened_engine opened, bool force) {
                                                        ports_.events, real_clock(), ports_.on_lost, &ports_.states);
   next->device = &next->actor->inbox();
   next->counters = &next->actor->counters();
+  for (auto& state : opened.states)
+    ignore(next->tuned.put(std::move(state), settings_.model.tuned_states_max), "they were counted");
   replace(std::move(next), force);
 }
 
 // ---------------------------------------------------------------- one goes, another comes
 
 void model_keeper::unload(bool force) {
-  models_.rests = false;
+  models_.why_none = absence::unloaded;
   last_load_.reset();
+  remains_.reset();
+  if (force)
+    for (retired& r : retired_) cut_off(r);
   replace(nullptr, force);
 }
 
 void model_keeper::replace(request::model_ref next, bool force) {
-  used_at_ = real_clock().now();
+  used_at_ = context_.time->now();
   if (next) {
-    models_.rests = false;
     log::info("model ready", {{"model", next->served.names.front()}});
   }
   request::model_ref old = models_.current();
@@ -197,12 +251,15 @@ void model_keeper::replace(request::model_ref next, bool force) {
   if (!old) return;
   log::info("model retires",
             {{"model", old->served.names.front()}, {"requests", old->counters->requests.load()}, {"by_force", force}});
-  if (force) {
-    old->cut_off = true;
-    (void)old->device->push_urgent(device::shutdown{real_clock().now()});
-  }
-  retired_.push_back({std::move(old), force});
+  retired_.push_back({std::move(old)});
+  if (force) cut_off(retired_.back());
   watch();
+}
+
+void model_keeper::cut_off(retired& old) {
+  old.told = true;
+  old.model->cut_off = true;
+  (void)old.model->device->push_urgent(device::shutdown{real_clock().now()});
 }
 
 void model_keeper::watch() {
@@ -228,20 +285,22 @@ void model_keeper::look_after_retired() {
     log::info("model unloaded", {{"model", r.model->served.names.front()}});
     return true;
   });
+  if (running_ && !loading() && !context_.draining && !memory_comes()) begin_load();
 }
 
 void model_keeper::tick() {
-  if (settings_.model.idle_unload_s == 0 || loading()) return;
+  if (settings_.model.idle_unload_s == 0 || running_) return;
   request::model_ref model = models_.current();
   if (!model) return;
   constexpr long held_here_and_shown = 2;
-  const steady_time now = real_clock().now();
+  const steady_time now = context_.time->now();
   const steady_time worked_at{steady_time::duration(model->counters->last_tick_at.load())};
   if (model.use_count() > held_here_and_shown) used_at_ = now;
   if (now - std::max(used_at_, worked_at) < std::chrono::seconds(settings_.model.idle_unload_s)) return;
   log::info("nobody uses the model", {{"model", model->served.names.front()}});
+  remember(*model);
   model.reset();
-  models_.rests = true;
+  models_.why_none = absence::resting;
   replace(nullptr, false);
 }
 

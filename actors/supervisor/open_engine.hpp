@@ -3,6 +3,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "actors/request/service_context.hpp"
 #include "base/result.hpp"
@@ -16,7 +17,8 @@ namespace skein::supervisor {
 struct opened_engine {
   std::unique_ptr<engine::engine> engine;
   request::served_model model;
-  model::state_layout layout;  ///< of the engine's states
+  model::state_layout layout;                ///< of the engine's states
+  std::vector<request::tuned_state> states;  ///< that the model begins with
 };
 
 /// How a model is loaded while the server runs.

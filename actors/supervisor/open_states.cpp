@@ -4,26 +4,39 @@
 #include <utility>
 
 #include "actors/request/load_tuned_state.hpp"
+#include "base/log.hpp"
 
 namespace skein::supervisor {
+namespace {
 
-result<request::tuned_states::list> open_states(const config::config& c, const request::served_model& model) {
-  request::tuned_states all;
-  for (const std::string& named : c.model.tuned_states) {
-    const auto sign = named.find('=');
-    const auto load = [&]() -> result<void> {
-      if (!model.load_state) return error{error_kind::unsupported, "this model takes no tuned states", ""};
-      protocol::load_state_request wanted;
-      wanted.name = named.substr(0, sign);
-      wanted.files = {named.substr(sign + 1)};
-      auto state = request::load_tuned_state(wanted, model, c.model.states_dir);
-      if (!state) return state.error();
-      return all.put(std::move(*state), c.model.tuned_states_max);
-    };
-    if (const auto ok = load(); !ok)
+/// One entry of model.tuned_states, NAME=FILE.
+result<void> open_state(const config::config& c, const std::string& named, opened_engine& to) {
+  if (!to.model.load_state) return error{error_kind::unsupported, "this model takes no tuned states", ""};
+  if (to.states.size() >= c.model.tuned_states_max)
+    return error{error_kind::overloaded, "there are more of them than model.tuned_states_max allows", ""};
+  const auto sign = named.find('=');
+  protocol::load_state_request wanted;
+  wanted.name = named.substr(0, sign);
+  wanted.files = {named.substr(sign + 1)};
+  auto state = request::load_tuned_state(wanted, to.model, c.model.states_dir);
+  if (!state) return state.error();
+  to.states.push_back(std::move(*state));
+  return {};
+}
+
+}  // namespace
+
+result<void> open_states(const config::config& c, opened_engine& to) {
+  for (const std::string& named : c.model.tuned_states)
+    if (const auto ok = open_state(c, named, to); !ok)
       return error{ok.error().kind, "model.tuned_states: " + named + ": " + ok.error().message, "model.tuned_states"};
-  }
-  return *all.all();
+  return {};
+}
+
+void open_fitting_states(const config::config& c, opened_engine& to) {
+  for (const std::string& named : c.model.tuned_states)
+    if (const auto ok = open_state(c, named, to); !ok)
+      log::info("a tuned state is left out", {{"state", named}, {"why", ok.error().message}});
 }
 
 }  // namespace skein::supervisor

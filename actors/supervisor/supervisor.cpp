@@ -66,17 +66,15 @@ constexpr auto flush_patience = 2s;       // for a disk that does not answer, be
 struct opened_parts {
   opened_engine engine;
   opened_store store;
-  request::tuned_states::list states;
 };
 
 result<opened_parts> open_parts(const config::config& settings, const load_order& order) {
   auto engine = open_engine(settings, order);
   if (!engine) return engine.error();
-  auto states = open_states(settings, engine->model);
-  if (!states) return states.error();
+  if (auto ok = open_states(settings, *engine); !ok) return ok.error();
   auto store = open_store(settings);
   if (!store) return store.error();
-  return opened_parts{std::move(*engine), std::move(*store), std::move(*states)};
+  return opened_parts{std::move(*engine), std::move(*store)};
 }
 
 /// As open_parts, on a thread that nobody catches exceptions of.
@@ -133,6 +131,7 @@ class server {
   void await_flush();
   [[noreturn]] void leave_behind(std::string_view what);
   void beat();
+  void tick();
   void report();
   void report_load(const request::loaded_models::load& load);
 
@@ -291,17 +290,15 @@ void server::start_actors(opened_parts parts) {
 
   known_models_ = parts.store.models;
   keeper_ = std::make_unique<model_keeper>(
-      main_, settings_, *context_, model_keeper::ports{*router_, *states_, *known_models_, [this](const error& why) {
-                                                         boost::asio::post(main_, [this, why] { on_lost(why); });
-                                                       }});
+      main_, settings_, *context_,
+      model_keeper::ports{*router_, *states_, *known_models_,
+                          [this](const error& why) { boost::asio::post(main_, [this, why] { on_lost(why); }); },
+                          [this] { tick(); }});
   context_->change_model = [this](request::model_change change, request::model_changed done) {
     keeper_->ask(std::move(change), std::move(done));
   };
   context_->models->set_loading(std::nullopt);
   keeper_->install(std::move(parts.engine));
-  for (auto& state : parts.states)
-    ignore(context_->models->current()->tuned.put(std::move(state), settings_.model.tuned_states_max),
-           "there is room: it was counted");
   context_->ready = true;
 
   std::uint32_t number = 0;
@@ -318,9 +315,14 @@ void server::beat() {
   heartbeat_.async_wait([this](const boost::system::error_code& ec) {
     if (ec) return;
     keeper_->tick();
-    for (auto& l : lanes_) l.thread->post([hub = l.hub.get()] { hub->tick(real_clock().now()); });
+    tick();
     beat();
   });
+}
+
+/// All calls look at the clock, and whoever waits for a model at that.
+void server::tick() {
+  for (auto& l : lanes_) l.thread->post([hub = l.hub.get()] { hub->tick(real_clock().now()); });
 }
 
 /// Tells a service manager how the process is. The watchdog is fed by this thread, as long as the device's own progress

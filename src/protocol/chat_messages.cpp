@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 namespace skein::protocol {
 namespace {
@@ -47,21 +48,25 @@ std::string read_content(const object_reader& message) {
   return joined;
 }
 
-chat_message read_message(const object_reader& message) {
+char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
+
+chat_message read_message(const object_reader& message, bool leniently) {
   for (const auto name : {"tool_calls", "function_call", "audio"})
     if (const auto asked = message.value(name); asked && !asked->is_empty_array()) message.refuse_unsupported(name);
-  const auto role = message.text("role");
-  if (!role || !is_role(*role)) message.refuse("role", "must be system, developer, user, assistant or tool");
-  return {std::string(role.value_or("")), read_content(message), std::string(message.text("name").value_or(""))};
+  std::string role(message.text("role").value_or(""));
+  if (leniently) std::ranges::transform(role, role.begin(), lower);
+  if (!is_role(role)) message.refuse("role", "must be system, developer, user, assistant or tool");
+  const bool raw = leniently && message.boolean("raw").value_or(false);
+  return {std::move(role), read_content(message), std::string(message.text("name").value_or("")), raw};
 }
 
-void read_list(json_value list, const object_reader& body, std::vector<chat_message>& out) {
+void read_list(json_value list, const object_reader& body, bool leniently, std::vector<chat_message>& out) {
   std::size_t index = 0;
   for (const auto element : list.elements()) {
     if (body.fault().found()) return;
     const auto path = element_path(body.path_of("messages"), index++);
     if (element.is(json_kind::object))
-      out.push_back(read_message({element, path, body.fault()}));
+      out.push_back(read_message({element, path, body.fault()}, leniently));
     else
       body.fault().report(error_kind::invalid_argument, path, path + " must be an object");
   }
@@ -81,13 +86,13 @@ void read_contents(const object_reader& body, std::vector<chat_message>& out) {
 
 }  // namespace
 
-std::vector<chat_message> read_messages(const object_reader& body) {
+std::vector<chat_message> read_messages(const object_reader& body, bool leniently) {
   std::vector<chat_message> messages;
   if (const auto system = body.text("system"); system && !system->empty())
     messages.push_back({"system", std::string(*system), ""});
   const auto list = body.array("messages");
   if (list)
-    read_list(*list, body, messages);
+    read_list(*list, body, leniently, messages);
   else if (!body.value("contents"))
     body.refuse("messages", "must be a list of messages");
   read_contents(body, messages);

@@ -89,7 +89,7 @@ void read_tool_tags(const object_reader& body, generation_request& out) {
 }  // namespace
 
 void read_conversation(const object_reader& body, const reading& by, generation_request& out) {
-  if (!goes_on(body, "messages")) out.messages = read_messages(body);
+  if (!goes_on(body, "messages")) out.messages = read_messages(body, by.as.lenient);
   out.style.no_think_opening = by.preset.no_think_opening;
 }
 
@@ -99,6 +99,9 @@ void read_chat_options(const object_reader& body, const reading& by, generation_
   out.think = read_think(body, by.preset);
   out.reasoning_raw = read_reasoning_raw(body);
   read_tool_tags(body, out);
+  out.style.opens_answer = body.boolean("add_generation_prompt").value_or(true);
+  if (!out.style.opens_answer && body.value("session_id"))
+    body.refuse("add_generation_prompt", "cannot be false in a session, whose answers are turns");
 }
 
 }  // namespace skein::protocol

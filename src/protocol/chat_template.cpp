@@ -50,7 +50,7 @@ std::string opening_of(think_mode think, const chat_style& style) {
 /// Index of the last user message, or the number of messages.
 std::size_t last_user(std::span<const chat_message> messages) {
   for (std::size_t i = messages.size(); i-- > 0;)
-    if (messages[i].role == "user") return i;
+    if (messages[i].role == "user" && !messages[i].raw) return i;
   return messages.size();
 }
 
@@ -70,6 +70,11 @@ void append_turns(std::span<const chat_message> messages, const chat_style& styl
   const auto asked = last_user(messages);
   for (std::size_t i = 0; i < messages.size(); ++i) {
     const auto& message = messages[i];
+    if (message.raw) {
+      out.turns += message.content;
+      out.ends.push_back(out.turns.size());
+      continue;
+    }
     const auto who = speaker(message, style);
     if (message.role == "assistant") {
       append_turn(out.turns, who, message.content);
@@ -78,7 +83,7 @@ void append_turns(std::span<const chat_message> messages, const chat_style& styl
     }
     const std::size_t first = i;
     auto text = normalised(message.content);
-    for (; is_system(message) && i + 1 < messages.size() && is_system(messages[i + 1]); ++i)
+    for (; is_system(message) && i + 1 < messages.size() && is_system(messages[i + 1]) && !messages[i + 1].raw; ++i)
       append_line(text, normalised(messages[i + 1].content));
     append_turn(out.turns, who, text);
     out.ends.insert(out.ends.end(), i - first + 1, out.turns.size());
@@ -90,7 +95,8 @@ void append_turns(std::span<const chat_message> messages, const chat_style& styl
 }  // namespace
 
 bool continues_answer(std::span<const chat_message> messages) {
-  return !messages.empty() && messages.back().role == "assistant" && !messages.back().content.empty();
+  return !messages.empty() && messages.back().role == "assistant" && !messages.back().content.empty() &&
+         !messages.back().raw;
 }
 
 rendered_chat render_turns(std::span<const chat_message> messages, think_mode think, const chat_style& style) {
@@ -101,7 +107,7 @@ rendered_chat render_turns(std::span<const chat_message> messages, think_mode th
     append_turns(messages.first(messages.size() - empty_answer), style, chat);
     if (empty_answer) chat.ends.push_back(chat.turns.size());
     if (last_user(messages) < messages.size()) chat.wish = wish_of(think);
-    chat.opening = opening_of(think, style);
+    if (style.opens_answer) chat.opening = opening_of(think, style);
     return chat;
   }
   append_turns(messages.first(messages.size() - 1), style, chat);

@@ -17,6 +17,7 @@ namespace skein::protocol {
 ///   the model's own words are how a resent history is recognised.
 /// A conversation that ends with an assistant's text is continued: the prompt ends with that text (without trailing
 /// spaces), nothing opens a think block, and the answer holds only what comes after. An empty one there is dropped.
+/// A raw message stands as it is; after a style that opens no answer the prompt ends with a turn's blank line.
 [[nodiscard]] std::string render_chat(std::span<const chat_message> messages, think_mode think,
                                       const chat_style& style);
 

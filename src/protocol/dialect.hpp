@@ -53,8 +53,9 @@ struct dialect {
   bool streams = false;          ///< unless the request says no
   bool sessions = true;          ///< session_id is read
   bool lenient = false;          ///< see generation_request
-  bool loose_values = false;     ///< numbers and truths may come as texts, fields inside `params`
-  bool may_be_open = false;      ///< a switch lets anybody in
+  /// Numbers and truths may come as texts, and fields inside the member of this name; empty: neither.
+  std::string_view loose_values_in = {};
+  bool may_be_open = false;  ///< a switch lets anybody in
   /// The dialect that a body is in, where a path has several; null: this one.
   const dialect* (*choose)(const object_reader& body) = nullptr;
 };
@@ -92,7 +93,9 @@ extern const dialect fill_in;        ///< prefix and suffix
 extern const dialect translate;      ///< text_list
 extern const dialect infer_chat;     ///< RWKV-Infer and RWKV-Runner
 extern const dialect infer_completions;
-extern const dialect resume;            ///< a chat that goes on after a pause; its body is read by control_request
+extern const dialect ai_chat;  ///< ai00: the same with its own defaults
+extern const dialect ai_completions;
+extern const dialect resume;  ///< a chat that goes on after a pause; its body is read by control_request
 }  // namespace dialects
 
 }  // namespace skein::protocol

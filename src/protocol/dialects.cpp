@@ -40,6 +40,17 @@ sampling_rules infer_text_rules(const model_preset& p) {
   return rules;
 }
 
+sampling_rules ai_rules(const model_preset&) {
+  sampling_rules rules{1.0f, 0.5f, 128, 0.3f, 0.3f, 0.99654026f, 256, {"\n\n"}, true};
+  rules.classic = true;
+  return rules;
+}
+
+/// Other samplers than the one that there is would give other texts.
+void read_sampler_type(const object_reader& body) {
+  if (const auto type = body.text("type"); type && *type != "Nucleus") body.refuse_unsupported("type");
+}
+
 sampling_rules greedy_rules(const model_preset&) { return {.top_k = 1, .max_tokens = 2048, .stands_alone = true}; }
 
 const native_writer batch_answers("rwkv7-batch"), v3_answers("rwkv7-batch-v3"), branch_answers("rwkv7-multi-state"),
@@ -135,12 +146,29 @@ const dialect infer_chat = like(chat, "infer_chat", [](dialect& d) {
   d.read_prompts = read_named_conversation;
   d.rules = infer_rules;
   d.lenient = true;
-  d.loose_values = true;
+  d.loose_values_in = "params";
 });
 const dialect infer_completions = like(completions, "infer_completions", [](dialect& d) {
   d.rules = infer_text_rules;
   d.lenient = true;
-  d.loose_values = true;
+  d.loose_values_in = "params";
+});
+
+const dialect ai_chat = like(infer_chat, "ai_chat", [](dialect& d) {
+  d.read_prompts = [](const object_reader& body, const reading& by, generation_request& out) {
+    read_sampler_type(body);
+    read_named_conversation(body, by, out);
+  };
+  d.rules = ai_rules;
+  d.loose_values_in = "sampler";
+});
+const dialect ai_completions = like(infer_completions, "ai_completions", [](dialect& d) {
+  d.read_prompts = [](const object_reader& body, const reading& by, generation_request& out) {
+    read_sampler_type(body);
+    read_prompt(body, by, out);
+  };
+  d.rules = ai_rules;
+  d.loose_values_in = "sampler";
 });
 
 const dialect resume = like(chat, "resume", [](dialect& d) { d.errors = flat; });
@@ -174,7 +202,7 @@ understood read_request(std::string_view text, const dialect& spoken, const mode
   auto request = read_body(text, limits, [&](const object_reader& plain) {
     if (spoken.choose) as = spoken.choose(plain);
     generation_request out;
-    read(as->loose_values ? plain.loosely("params") : plain, {*as, preset, limits}, out);
+    read(as->loose_values_in.empty() ? plain : plain.loosely(as->loose_values_in), {*as, preset, limits}, out);
     return out;
   });
   if (!request && request.error().field.empty() && request.error().kind == error_kind::invalid_argument &&

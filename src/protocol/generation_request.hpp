@@ -20,6 +20,7 @@ struct chat_message {
   std::string role;     ///< system, developer, user, assistant or tool
   std::string content;  ///< text parts joined
   std::string name;     ///< optional
+  bool raw = false;     ///< stands in the prompt as it is, with nobody's name and no blank line
 };
 
 /// How an assistant turn is opened; see protocol/chat_template. english, short and long append their wish to the last
@@ -30,6 +31,7 @@ enum class think_mode : std::uint8_t { off, on, short_think, long_think, english
 struct chat_style {
   std::string system = "System", user = "User", assistant = "Assistant";  ///< who speaks
   std::string no_think_opening = "Assistant: <think>\n</think";           ///< how an answer without thinking is opened
+  bool opens_answer = true;                                               ///< false: the model opens the next turn
 };
 
 /// A prompt that is not a conversation: text, or tokens given as such (at least one). An empty text is legal and means
@@ -107,6 +109,7 @@ struct generation_request {
                                        ///< vocabulary's end_of_text are added by the request actor
   bool seed_given = false;             ///< else the request actor draws one
   bool ignore_eos = false;
+  bool shows_stop = false;        ///< a stop string that ends the answer is its last word
   std::vector<std::string> stop;  ///< all stop strings; see below where they come from
   std::uint32_t n = 1;
   std::uint32_t best_of = 1;  ///< completions, >= n

@@ -14,10 +14,19 @@ void read_name(const object_reader& body, std::string_view field, std::string& o
   out = *name;
 }
 
+/// RWKV-Runner's way to put a model into the mood to answer.
+void read_presystem(const object_reader& body, generation_request& out) {
+  if (!body.boolean("presystem").value_or(false) || out.messages.empty() || body.value("session_id")) return;
+  if (out.messages.front().role == "system") return;
+  out.messages.insert(out.messages.begin(),
+                      {{"user", "hi", ""}, {"assistant", "Hi. I am your assistant. Ask me.", ""}});
+}
+
 }  // namespace
 
 void read_named_conversation(const object_reader& body, const reading& by, generation_request& out) {
   read_conversation(body, by, out);
+  read_presystem(body, out);
   read_name(body, "system_name", out.style.system);
   read_name(body, "user_name", out.style.user);
   read_name(body, "assistant_name", out.style.assistant);

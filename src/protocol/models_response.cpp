@@ -8,6 +8,9 @@ namespace {
 void write_model(json_writer& out, const model_card& model) {
   out.begin_object().key("id").value(model.id).key("object").value("model");
   out.key("created").value(model.created).key("owned_by").value("skein");
+  out.key("root").value(model.parent.empty() ? model.id : model.parent).key("parent");
+  model.parent.empty() ? out.null() : out.value(model.parent);
+  out.key("status").value("loaded");
   out.key("rwkv").begin_object();
   out.key("version").value(model.version).key("device").value(model.device);
   out.key("weight_type").value(model.weight_type);

@@ -5,7 +5,7 @@
 
 namespace skein::protocol {
 
-/// A model as /v1/models shows it; everything after `created` stands in its object `rwkv`.
+/// A model as /v1/models shows it; all from `version` to `state_bytes` stands in its object `rwkv`.
 struct model_card {
   std::string id;
   std::int64_t created = 0;  ///< Unix seconds of loading
@@ -16,6 +16,7 @@ struct model_card {
   std::uint32_t layers = 0, embd = 0, vocab = 0;
   std::uint64_t parameters = 0;
   std::uint64_t state_bytes = 0;  ///< of one sequence, whatever its length
+  std::string parent{};           ///< of a tuned state: the model that it is for
 };
 
 /// {"object":"list","data":[...],"loaded":id|null,"available":[ids]}: the first model is the one that is loaded, the

@@ -9,7 +9,8 @@ namespace skein::protocol {
 void read_sampling(const object_reader& body, const sampling_rules& rules, const request_limits& limits,
                    sampling::sampling_params& out);
 
-/// stop, stop_tokens, stop_token_ids, ignore_eos. `turn_ends` are the preset's stop strings.
+/// stop, stop_tokens, stop_token_ids, ignore_eos, include_stop_str_in_output. `turn_ends` are the preset's stop
+/// strings.
 void read_stops(const object_reader& body, const std::vector<std::string>& turn_ends, const request_limits& limits,
                 generation_request& out);
 

@@ -58,6 +58,7 @@ void read_stops(const object_reader& body, const std::vector<std::string>& turn_
                 generation_request& out) {
   const auto native = body.value("stop_tokens");
   out.ignore_eos = body.boolean("ignore_eos").value_or(false);
+  out.shows_stop = body.boolean("include_stop_str_in_output").value_or(false);
   if (!native && !out.ignore_eos) out.stop.insert(out.stop.end(), turn_ends.begin(), turn_ends.end());
 
   stop_collector stops(limits, body.fault(), out);

@@ -514,18 +514,21 @@ BOOST_AUTO_TEST_CASE(without_a_model_everybody_hears_it_in_the_words_of_their_ro
   send("GET", "/health");
   BOOST_TEST(out->has(R"("model":null)"));
 
-  // One that rests is woken by the first who asks.
+  // One that rests is called by the first who asks, and waited for by those whose work takes time anyway.
   std::vector<model_change> asked;
   context->change_model = [&](model_change change, const model_changed&) { asked.push_back(std::move(change)); };
-  context->models->rests = true;
+  context->models->why_none = loaded_models::absence::resting;
   context->models->set_loading(std::nullopt);
   send("GET", "/readyz");
   BOOST_TEST(out->status == 200u);
   BOOST_TEST(asked.empty());
   send("POST", "/v1/completions", "{}");
-  BOOST_TEST(out->status == 503u);
+  BOOST_TEST(out->status == 0u);
   BOOST_REQUIRE_EQUAL(asked.size(), 1u);
   BOOST_TEST((asked[0].what == model_change::task::wake));
+  send("POST", "/tokenize", "{}");
+  BOOST_TEST(out->status == 503u);
+  BOOST_TEST(asked.size() == 1u);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

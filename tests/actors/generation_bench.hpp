@@ -44,7 +44,7 @@ struct generation_bench {
   }
   void send(const std::string& body, call_origin origin) {
     out = std::make_shared<response_recorder>();
-    origin.model = model;
+    origin.model = context->models->current();
     origin.request_name = "req-1";
     origin.client = "127.0.0.1";
     origin.headers = {{"X-Request-Id", "req-1"}};

@@ -60,6 +60,16 @@ BOOST_AUTO_TEST_CASE(a_streamed_chat_answer_has_its_events_in_order) {
   BOOST_TEST(b.out->text.ends_with("data: [DONE]\n\n"));
 }
 
+BOOST_AUTO_TEST_CASE(a_stop_string_may_be_the_last_word) {
+  bench b;
+  b.send(R"({"prompt":"x","stream":true,"stop":["END"],"include_stop_str_in_output":true})",
+         protocol::dialects::completions);
+  b.admit();
+  b.say("all of it ENDED");
+  BOOST_TEST(b.streamed("text") == "all of it END");
+  BOOST_TEST(b.has(R"("stop_reason":"END")"));
+}
+
 BOOST_AUTO_TEST_CASE(characters_and_stop_strings_hold_bytes_back) {
   bench b;
   b.send(R"({"prompt":"x","stream":true,"stop":["END"]})", protocol::dialects::completions);

@@ -36,6 +36,16 @@ BOOST_AUTO_TEST_CASE(golden_conversations) {
   BOOST_TEST(render({{"user", "  ", ""}}) == "User:\n\nAssistant: <think>\n</think");
 }
 
+BOOST_AUTO_TEST_CASE(raw_messages_and_no_opening) {
+  const chat_message raw{"user", "Once  upon\n\n", "", true};
+  BOOST_TEST(render({raw, {"user", "Hi", ""}}) == "Once  upon\n\nUser: Hi\n\nAssistant: <think>\n</think");
+  BOOST_TEST(render({{"system", "A", ""}, {"system", " B ", "", true}}) ==
+             "System: A\n\n B Assistant: <think>\n</think");
+  chat_style style;
+  style.opens_answer = false;
+  BOOST_TEST(render_chat(messages{{"user", "Hi", ""}}, think_mode::off, style) == "User: Hi\n\n");
+}
+
 BOOST_AUTO_TEST_CASE(openings) {
   const messages chat{{"user", "One", ""}, {"assistant", "1", ""}, {"user", "Two", ""}};
   const std::string before = "User: One\n\nAssistant: 1\n\nUser: Two";

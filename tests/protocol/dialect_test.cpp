@@ -194,9 +194,42 @@ BOOST_AUTO_TEST_CASE(values_as_texts_and_fields_inside_params) {
   BOOST_TEST(refused(dialects::infer_chat, chat + R"("max_tokens":"7x"})").field == "max_tokens");
   BOOST_TEST(refused(dialects::infer_chat, chat + R"("user_name":"a\nb"})").field == "user_name");
   BOOST_TEST(refused(dialects::chat, chat + R"("max_tokens":"7"})").field == "max_tokens");
+  const auto spoken = read(dialects::infer_chat, R"({"messages":[{"role":"Assistant","content":"A"},{"role":"USER",)"
+                                                 R"("content":" as it is","raw":true}]})");
+  BOOST_TEST(spoken.messages[0].role == "assistant");
+  BOOST_TEST((spoken.messages[1].role == "user" && spoken.messages[1].raw));
+  BOOST_TEST(refused(dialects::chat, R"({"messages":[{"role":"User","content":"A"}]})").field == "messages[0].role");
+  BOOST_TEST(!read(dialects::chat, R"({"messages":[{"role":"user","content":"A","raw":true}]})").messages[0].raw);
+  BOOST_TEST(read(dialects::infer_chat, chat + R"("presystem":true})").messages.size() == 3u);
+  BOOST_TEST(read(dialects::infer_chat, chat + R"("presystem":false})").messages.size() == 1u);
   const auto text = read(dialects::infer_completions, R"({"prompt":"x","params":{"max_tokens":3}})");
   BOOST_TEST(text.sampling.max_tokens == 3u);
   BOOST_TEST(text.stop.empty());
+}
+
+BOOST_AUTO_TEST_CASE(a_sampler_in_a_member_of_its_own) {
+  const std::string chat = R"({"messages":[{"role":"user","content":"x"}],)";
+  const auto r = read(dialects::ai_chat, chat + R"("sampler":{"type":"Nucleus","top_p":0.9,"temperature":"2"}})");
+  BOOST_TEST(r.sampling.top_p == 0.9f);
+  BOOST_TEST(r.sampling.temperature == 2.0f);
+  BOOST_TEST(r.sampling.top_k == 128);
+  BOOST_TEST(r.sampling.max_tokens == 256u);
+  BOOST_TEST(r.sampling.filters_first);
+  BOOST_TEST((r.stop == std::vector<std::string>{"\n\n"}));
+  const auto other = refused(dialects::ai_chat, chat + R"("sampler":{"type":"Mirostat"}})");
+  BOOST_TEST((other.kind == error_kind::unsupported && other.field == "sampler.type"));
+  BOOST_TEST(refused(dialects::ai_completions, R"({"prompt":"x","sampler":{"type":"Typical"}})").field ==
+             "sampler.type");
+}
+
+BOOST_AUTO_TEST_CASE(no_opening_of_an_answer_and_stops_that_are_shown) {
+  const std::string chat = R"({"messages":[{"role":"user","content":"x"}])";
+  BOOST_TEST(read(dialects::chat, chat + "}").style.opens_answer);
+  BOOST_TEST(!read(dialects::chat, chat + R"(,"add_generation_prompt":false})").style.opens_answer);
+  BOOST_TEST(refused(dialects::chat, chat + R"(,"add_generation_prompt":false,"session_id":"a"})").field ==
+             "add_generation_prompt");
+  BOOST_TEST(!read(dialects::chat, chat + "}").shows_stop);
+  BOOST_TEST(read(dialects::chat, chat + R"(,"include_stop_str_in_output":true})").shows_stop);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

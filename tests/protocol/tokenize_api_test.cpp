@@ -68,9 +68,14 @@ BOOST_AUTO_TEST_CASE(answers_have_a_longest) {
 BOOST_AUTO_TEST_CASE(models) {
   const model_card card{"demo", 7, "7", "cpu", "bf16", "abc", 2, 64, 256, 1000, 4096};
   const std::string json =
-      R"({"id":"demo","object":"model","created":7,"owned_by":"skein","rwkv":{"version":"7","device":"cpu",)"
-      R"("weight_type":"bf16","strategy":"cpu bf16","identity":"abc","layers":2,"embd":64,"vocab":256,"parameters":1000,"state_bytes":4096}})";
+      R"({"id":"demo","object":"model","created":7,"owned_by":"skein","root":"demo","parent":null,"status":"loaded",)"
+      R"("rwkv":{"version":"7","device":"cpu","weight_type":"bf16","strategy":"cpu bf16","identity":"abc","layers":2,"embd":64,"vocab":256,"parameters":1000,"state_bytes":4096}})";
   BOOST_TEST(model_body(card) == json);
+  model_card state = card;
+  state.id = "demo poet";
+  state.parent = "demo";
+  BOOST_TEST(model_body(state).starts_with(
+      R"({"id":"demo poet","object":"model","created":7,"owned_by":"skein","root":"demo","parent":"demo",)"));
   const std::vector<std::string> ids{"a", "b"};
   BOOST_TEST(models_list({{card, card}}, ids) ==
              R"({"object":"list","data":[)" + json + "," + json + R"(],"loaded":"demo","available":["a","b"]})");

@@ -9,7 +9,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import OpenAI from 'openai';
-import { noOracle, oracle, root, serve, serveTiny } from './support.mjs';
+import { anything, hasShape, is, isCount, isReason, isText, like, usage } from './shapes.mjs';
+import { noOracle, oracle, root, serve, serveTiny, short } from './support.mjs';
 
 const requests = readFileSync(join(root, 'tests/server/requests.jsonl'), 'utf8').trim().split('\n').map((l) => JSON.parse(l));
 const auth = { authorization: 'Bearer secret' };
@@ -18,31 +19,6 @@ after(() => rmSync(folder, { recursive: true, force: true }));
 
 // ---------------------------------------------------------------- shapes
 
-const isText = (x) => assert.equal(typeof x, 'string');
-const isCount = (x) => assert.ok(Number.isInteger(x) && x >= 0, `${x}`);
-const isReason = (x) => assert.match(x, /^(stop|length)$/);
-const is = (value) => (x) => assert.deepEqual(x, value);
-const like = (pattern) => (x) => assert.match(x, pattern);
-const anything = () => {};
-
-/** `value` has exactly these members, each as its check wants it; names that end in ? may be missing. */
-function hasShape(value, shape, where = '') {
-  assert.ok(value && typeof value === 'object', `${where} is no object`);
-  const known = Object.fromEntries(Object.entries(shape).map(([name, check]) => [name.replace('?', ''), check]));
-  for (const name of Object.keys(value)) assert.ok(name in known, `${where}.${name} is not in the contract`);
-  for (const name of Object.keys(shape)) {
-    if (name.endsWith('?') && !(name.slice(0, -1) in value)) continue;
-    const key = name.replace('?', '');
-    assert.ok(key in value, `${where}.${key} is missing`);
-    const check = shape[name];
-    typeof check === 'function' ? check(value[key]) : hasShape(value[key], check, `${where}.${key}`);
-  }
-}
-
-const usage = {
-  prompt_tokens: isCount, completion_tokens: isCount, total_tokens: isCount,
-  'prompt_tokens_details?': { cached_tokens: isCount }, 'completion_tokens_details?': { reasoning_tokens: isCount },
-};
 const session = { id: isText, version: isCount, durable: isText, 'stored?': anything, 'replayed?': anything };
 
 /** What the answers of one dialect look like. `event` is the frame of a stream's events, `choice` a whole answer's. */
@@ -61,6 +37,12 @@ const chat = {
   event: { id: like(/^chatcmpl-[0-9a-f]{24}$/), object: is('chat.completion.chunk'), created: isCount, model: isText, system_fingerprint: isText },
   begins: true,
 };
+const text = {
+  head: { id: like(/^cmpl-[0-9a-f]+$/), object: is('text_completion'), created: isCount, model: isText, system_fingerprint: isText },
+  choice: { index: isCount, text: isText, logprobs: is(null), finish_reason: isReason, 'stop_reason?': anything },
+  event: { id: like(/^cmpl-[0-9a-f]+$/), object: is('text_completion'), created: isCount, model: isText, system_fingerprint: isText },
+  begins: false,
+};
 const shapes = {
   '/FIM/v1/batch-FIM': native('rwkv7-batch', 'FIM.completion'),
   '/v1/chat/completions': native('rwkv7-batch'),
@@ -69,6 +51,12 @@ const shapes = {
   '/big_batch/completions': native('rwkv7-batch'),
   '/state/chat/completions': native('rwkv7-batch'),
   '/openai/v1/chat/completions': chat,
+  '/v1/batch/completions': native('rwkv7-fast-batch'),
+  '/chat/completions': chat,
+  '/completions': text,
+  '/api/oai/v1/chat/completions': chat,
+  '/api/oai/completions': text,
+  '/v1/completions': text,
 };
 
 function checkWhole(shape, body, count) {
@@ -76,7 +64,7 @@ function checkWhole(shape, body, count) {
   assert.deepEqual(body.choices.map((c) => c.index), [...Array(count).keys()]);
   for (const choice of body.choices) hasShape(choice, shape.choice, 'choice');
   assert.equal(body.usage.total_tokens, body.usage.prompt_tokens + body.usage.completion_tokens);
-  return body.choices.map((c) => ({ text: (c.message.reasoning_content ?? '') + c.message.content, end: c.finish_reason }));
+  return body.choices.map(({ message, text: raw, finish_reason: end }) => ({ text: raw ?? (message.reasoning_content ?? '') + message.content, end }));
 }
 
 /** The events of a stream, in their order: per index a beginning where the shape has one, texts, one end; [DONE] last. */
@@ -94,7 +82,7 @@ function checkStream(shape, text, count) {
     heads.add(`${event.id} ${event.created} ${event.model}`);
     const indexes = event.choices.map((c) => c.index);
     assert.deepEqual(indexes, [...new Set(indexes)].sort((a, b) => a - b));
-    for (const { index, delta, finish_reason } of event.choices) {
+    for (const { index, text: raw, delta = raw ? { content: raw } : {}, finish_reason } of event.choices) {
       const row = rows[index];
       assert.equal(row.end, undefined, `index ${index} goes on after its end`);
       if (delta.role) {
@@ -119,9 +107,19 @@ function checkStream(shape, text, count) {
 
 // ---------------------------------------------------------------- the table of requests
 
-const generating = requests.filter((r) => shapes[r.path]);
-const prompts = ['contents', 'messages', 'prefix', 'suffix', 'password', 'model'];
-const answers = (body) => body.contents?.length ?? body.prefix?.length ?? 1;
+// What clients of the other servers send.
+const password = 'secret';
+const additions = [
+  { name: 'cuda-batch', path: '/v1/batch/completions', body: { contents: ['User: One.\n\nAssistant:', 'User: Two.\n\nAssistant:'], max_tokens: 24, stop_tokens: [0, 261, 24281], password } },
+  { name: 'infer-chat', path: '/chat/completions', body: { model: 'anything', messages: [{ role: 'System', content: 'Be brief.' }, { role: 'user', content: 'Hello.' }], max_tokens: 24, temperature: '1.0', top_p: '0.3', state: '', password } },
+  { name: 'infer-completion', path: '/completions', body: { model: 'anything', prompt: ['Once upon a time', 'The end'], max_tokens: 24, presence_penalty: '0.5', password } },
+  { name: 'ai-chat', path: '/api/oai/v1/chat/completions', body: { messages: [{ role: 'User', content: 'Hello.' }], max_tokens: 24, sampler: { type: 'Nucleus', top_p: 0.5, top_k: 128 }, names: { user: 'User', assistant: 'Assistant' }, state: '', password } },
+  { name: 'ai-completion', path: '/api/oai/completions', body: { prompt: ['Once upon a time'], max_tokens: 24, top_k: 128, password } },
+  { name: 'con-prompt', path: '/v1/completions', body: { model: 'rwkv7', prompt: 'Once upon a time', max_tokens: 24, temperature: 0.5, password } },
+];
+const generating = requests.filter((r) => shapes[r.path]).concat(additions);
+const prompts = ['contents', 'messages', 'prompt', 'prefix', 'suffix', 'password', 'model'];
+const answers = (body) => [body.contents, body.prefix, body.prompt].find(Array.isArray)?.length ?? 1;
 const kept = (body, names) => Object.fromEntries(Object.entries(body).filter(([k]) => names.includes(k)));
 const greedy = { temperature: 0, top_k: 1, top_p: 0, alpha_presence: 0, alpha_frequency: 0 };
 
@@ -169,9 +167,9 @@ async function ask(server, { path, headers }, body, stream) {
   return stream ? checkStream(shapes[path], text, answers(body)) : checkWhole(shapes[path], JSON.parse(text), answers(body));
 }
 
-function playTable(server) {
+function playTable(server, names = Object.keys(variants)) {
   for (const request of generating)
-    for (const [name, { change, certain, never, end }] of Object.entries(variants))
+    for (const [name, { change, certain, never, end }] of names.map((n) => [n, variants[n]]))
       test(`${request.name}: ${name}`, async () => {
         const body = change(structuredClone(request.body));
         if (body.session_id) delete body.session_id;  // each a first turn; sessions come below
@@ -236,7 +234,8 @@ describe('the demo model', () => {
     server = await serve('--device', 'cpu', '--password', 'secret', '--set', 'drain.grace_ms=0');
   });
   after(async () => assert.equal((await server.stop()).code, 0));
-  playTable(() => server);
+  // Where tokens are dear, the rest is for the tiny one.
+  playTable(() => server, short ? ['with a seed', 'stops as strings'] : undefined);
 
   test('Chinese and emoji, token by token, are whole characters', async () => {
     const body = { contents: ['English: Good morning.\n\nChinese:', 'English: See you tomorrow.\n\nChinese:'], ...greedy, stop_tokens: [0], max_tokens: 24, chunk_size: 1, password: 'secret' };
@@ -310,13 +309,16 @@ describe('a tiny model', { skip: noOracle }, () => {
     assert.equal(await state(third, 'kept'), await state(first + one + second + two + third));
   });
 
-  test('a stop text that tokens cut is neither told nor kept', async () => {
+  test('a stop text that tokens cut is neither told nor kept, unless that is asked for', async () => {
     const prompt = 'User: Tell.\n\nAssistant:', next = '\n\nUser: More.\n\nAssistant:';
     const full = await state(prompt, undefined, { max_tokens: 24 });
     const stop = full.slice(6, 10);
     const cut = await state(prompt, 'cut', { max_tokens: 24, stop_tokens: [stop] });
     assert.equal(cut, full.slice(0, full.indexOf(stop)));
     assert.equal(await state(next, 'cut'), await state(prompt + cut + next));
+    const shown = await state(prompt, 'shown', { max_tokens: 24, stop_tokens: [stop], include_stop_str_in_output: true });
+    assert.equal(shown, cut + stop);
+    assert.equal(await state(next, 'shown'), await state(prompt + shown + next));
   });
 
   test('49 conversations on three levels, counted right, and deleted once', async () => {
@@ -360,6 +362,9 @@ describe('a tiny model', { skip: noOracle }, () => {
     assert.equal(trunk.dialogue_idx, 1);
     const [left, right] = [await branch(' left', 1), await branch(' right', 1)];
     assert.deepEqual([left.dialogue_idx, right.dialogue_idx], [2, 3]);
+    const streamed = await send(server, '/multi_state/chat/completions', { ...plain, contents: [' up'], session_id: 'tree', dialogue_idx: 1, stream: true }, auth);
+    const told = JSON.parse(streamed.text.trim().split('\n\n').at(-2).slice(6));
+    assert.deepEqual([told.object, told.session_id, told.dialogue_idx], ['multi_state.dialogue_idx', 'tree:4', 4]);
     const again = await branch(' left', 1);
     assert.equal(again.choices[0].message.content, left.choices[0].message.content);
     assert.equal((await server.post('/multi_state/chat/completions', { ...plain, contents: ['x'], session_id: 'tree', dialogue_idx: 99 })).status, 404);

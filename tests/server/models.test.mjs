@@ -202,8 +202,10 @@ describe('two real models', { skip: noOracle }, () => {
     assert.ok(sanitized || end.bytes < begin.bytes + 60 * 2 ** 20, `${begin.bytes} bytes, then ${end.bytes}`);
   });
 
+  const tightly = ['--device', 'cpu', '--model', small, '--model-root', models, '--slots', '2', '--set', 'model.memory_bytes_max=4000000', ...quiet];
+
   test('what does not fit beside the old model is refused with bytes, and fits when that is gone', async () => {
-    const tight = await serve('--device', 'cpu', '--model', small, '--model-root', models, '--slots', '2', '--set', 'model.memory_bytes_max=4000000', ...quiet);
+    const tight = await serve(...tightly);
     const refused = await load(tight, 'tiny');
     assert.equal(refused.status, 507, JSON.stringify(refused.body));
     assert.match(refused.body.error, /needs about \d+ bytes, and \d+ are left/);
@@ -211,6 +213,37 @@ describe('two real models', { skip: noOracle }, () => {
     assert.equal((await tight.post('/removemodel', {})).status, 200);
     await tight.says('model unloaded');
     assert.equal((await load(tight, 'tiny')).status, 200);
+    assert.equal((await tight.stop()).code, 0);
+  });
+
+  test('tuned states of the configuration come with every model that they fit', async () => {
+    const tuned = ['--states-dir', oracle, '--set', 'model.tuned_states=poet=models/state-tiny-7v0.pth'];
+    const server = await serve('--device', 'cpu', '--model', join(models, 'tiny.safetensors'), '--model-root', models, ...tuned, ...quiet);
+    const ids = async () => (await server.get('/models')).body.map(({ id }) => id);
+    assert.deepEqual(await ids(), ['tiny', 'tiny poet']);
+    assert.equal((await load(server, 'small')).status, 200);
+    assert.deepEqual(await ids(), ['small']);
+    assert.equal((await server.says('a tuned state is left out')).state, 'poet=models/state-tiny-7v0.pth');
+    assert.equal((await load(server, 'tiny')).status, 200);
+    assert.deepEqual(await ids(), ['tiny', 'tiny poet']);
+    assert.equal((await server.stop()).code, 0);
+  });
+
+  test('where only one fits, the old one goes first and requests wait', async () => {
+    const tight = await serve(...tightly, '--set', 'model.switch=replace');
+    const running = await stream(tight, { max_tokens: 200 });
+    const loaded = load(tight, 'tiny');
+    await tight.says('model retires');
+    const waiting = [1, 2, 3].map(() => tight.post('/v1/completions', completion));
+    assert.equal((await running.end).model, 'small');
+    assert.deepEqual((await loaded).body, { object: 'model', id: 'tiny', loaded: true });
+    for (const { status, body } of await Promise.all(waiting)) assert.deepEqual([status, body.model], [200, 'tiny']);
+
+    // One that cannot be read: the old one comes back, and who waited gets that.
+    const broken = load(tight, 'torn');
+    const patient = tight.post('/v1/completions', completion);
+    assert.equal((await broken).status, 400);
+    assert.deepEqual([(await patient).status, (await patient).body.model], [200, 'tiny']);
     assert.equal((await tight.stop()).code, 0);
   });
 });
@@ -295,11 +328,10 @@ describe('loads and ticks that last as long as they have to', () => {
     assert.ok(!server.lines.some((l) => l.includes('"msg":"model retires"')));
     await server.counters((h) => h.model === null);
     assert.deepEqual((await server.get('/readyz')).body, { status: 'ok' });
-    const asleep = await server.post('/v1/completions', { prompt: 'x', max_tokens: 2 });
-    assert.equal(asleep.status, 503);
-    assert.ok(Number(asleep.headers.get('retry-after')) >= 1);
-    await server.counters((h) => h.model !== null);
-    assert.equal((await server.post('/v1/completions', { prompt: 'x', max_tokens: 2 })).status, 200);
+    // Whoever comes now waits until it is there.
+    const both = [1, 2].map(() => server.post('/v1/completions', { prompt: 'x', max_tokens: 2 }));
+    for (const answer of await Promise.all(both)) assert.equal(answer.status, 200);
+    assert.equal(server.lines.filter((l) => l.includes('"msg":"model ready"')).length, 2);
     assert.equal((await server.stop()).code, 0);
   });
 });

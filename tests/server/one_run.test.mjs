@@ -7,10 +7,10 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
-import { noOracle, serve, serveTiny } from './support.mjs';
+import { noOracle, serve, serveTiny, short } from './support.mjs';
 
 const long = process.env.SKEIN_LONG === '1';
-const [sessions, turns] = long ? [64, 50] : [12, 12];
+const [sessions, turns] = long ? [64, 50] : short ? [6, 7] : [12, 12];
 const turnsOfLife = long ? 4 : 2;
 
 // What a state meets between two turns, in one life of the server after another.

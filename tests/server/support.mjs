@@ -19,6 +19,9 @@ const beside = resolve(root, '../shared/oracle');
 export const oracle = process.env.SKEIN_ORACLE ?? (existsSync(beside) ? beside : undefined);
 export const noOracle = oracle ? false : 'no oracle folder: set SKEIN_ORACLE';
 
+/** Fewer tokens, on every path still: a sanitizer makes each ten times as dear. */
+export const short = process.env.SKEIN_SHORT === '1';
+
 /** Ends a wait that would hang; no test measures with it. */
 const patience_ms = 60000;
 

@@ -1,0 +1,93 @@
+// What clients may have loaded: the files of one folder, wherever a path comes from, and the server's own model.
+#include "actors/supervisor/model_catalogue.hpp"
+
+#include <boost/test/unit_test.hpp>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "tests/support/oracle.hpp"
+
+namespace {
+
+using namespace skein;
+using supervisor::model_catalogue;
+namespace fs = std::filesystem;
+
+struct world {
+  world() {
+    fs::create_directory(root());
+    for (const char* name : {"b.pth", "a.safetensors", "words.txt"}) std::ofstream(root() / name) << "x";
+    std::ofstream(folder.path() / "own.pth") << "x";
+    std::ofstream(folder.path() / "outside.pth") << "x";
+    fs::create_symlink(folder.path() / "outside.pth", root() / "link.pth");
+    fs::create_symlink(root() / "b.pth", root() / "alias.pth");
+    fs::create_directory(root() / "folder.pth");
+    c.model.path = folder.path() / "own";
+    c.model.root = root();
+  }
+  [[nodiscard]] fs::path root() const { return fs::path(folder.path()) / "models"; }
+  [[nodiscard]] error_kind refused(const std::string& path) const {
+    const auto found = model_catalogue(c).by_path(path);
+    BOOST_REQUIRE_MESSAGE(!found, path << " is taken");
+    BOOST_TEST(found.error().field == "model_filename");
+    return found.error().kind;
+  }
+
+  test::temporary_folder folder;
+  config::config c;
+};
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(ids_are_those_of_the_folder_and_of_the_own_model) {
+  world w;
+  const model_catalogue all(w.c);
+  BOOST_TEST(all.own_id() == "own");
+  BOOST_TEST((all.ids() == std::vector<std::string>{"a", "alias", "b", "own"}));
+  std::ofstream(w.root() / "later.pth") << "x";
+  BOOST_TEST(all.ids().size() == 5u);
+
+  w.c.model.root.clear();
+  BOOST_TEST((model_catalogue(w.c).ids() == std::vector<std::string>{"own"}));
+  w.c.model.root = w.root() / "absent";
+  BOOST_TEST((model_catalogue(w.c).ids() == std::vector<std::string>{"own"}));
+  w.c.model.name = "mine";
+  BOOST_TEST(model_catalogue(w.c).own_id() == "mine");
+  w.c.model.name.clear();
+  w.c.engine.device = "fake";
+  BOOST_TEST(model_catalogue(w.c).own_id() == "fake");
+}
+
+BOOST_AUTO_TEST_CASE(an_id_names_a_file) {
+  const world w;
+  const model_catalogue all(w.c);
+  BOOST_TEST(all.by_id("a")->path == w.root() / "a.safetensors");
+  BOOST_TEST(!all.by_id("a")->is_own);
+  BOOST_TEST(all.by_id("own")->is_own);
+  for (const char* unknown : {"", "link", "words", "folder", "../outside", "a.safetensors"}) {
+    const auto none = all.by_id(unknown);
+    BOOST_REQUIRE_MESSAGE(!none, unknown);
+    BOOST_TEST((none.error().kind == error_kind::invalid_argument));
+    BOOST_TEST(none.error().field == "model");
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_path_is_judged_by_where_it_leads) {
+  const world w;
+  const model_catalogue all(w.c);
+  for (const std::string path : {"b", "b.pth", "./b.pth", "../models/b.pth", "alias"})
+    BOOST_TEST(all.by_path(path)->path == w.root() / "b.pth", path);
+  BOOST_TEST(all.by_path(w.root() / "b")->id == "b");
+  BOOST_TEST(all.by_path("own")->is_own);
+  BOOST_TEST(all.by_path(w.folder.path() / "own.pth")->is_own);
+
+  const std::string outside = w.folder.path() / "outside.pth";
+  for (const std::string& path :
+       {std::string("/etc/passwd"), std::string("../outside.pth"), outside, std::string("link.pth"),
+        std::string("link"), std::string("b\0", 2), std::string("/")})
+    BOOST_TEST((w.refused(path) == error_kind::forbidden), path);
+  BOOST_TEST((w.refused("absent") == error_kind::missing_file));
+  BOOST_TEST((w.refused(w.root() / "absent.pth") == error_kind::missing_file));
+}

@@ -1,0 +1,252 @@
+// Models that come and go, with fake engines and the test in the place of the main thread: who may begin what and when,
+// what a failure leaves behind, and what those who wait are told. The clock of idleness is turned by hand.
+#include "actors/supervisor/model_keeper.hpp"
+
+#include <boost/asio/io_context.hpp>
+#include <boost/test/unit_test.hpp>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "actors/request/awaited_model.hpp"
+#include "base/clock.hpp"
+
+namespace {
+
+using namespace skein;
+using namespace std::chrono_literals;
+using request::model_change;
+using task = model_change::task;
+using absence = request::loaded_models::absence;
+using supervisor::model_keeper;
+
+struct no_events final : device::event_sink {
+  void deliver(std::uint32_t, device::events&&) override {}
+  void congestion(std::vector<std::uint8_t>&) const override {}
+};
+struct no_states final : device::state_sink {
+  void state_kept(const device::state_key&, device::state_buffer) override {}
+  void slot_kept(const device::state_key&) override {}
+  void slot_dropped(const device::state_key&) override {}
+};
+
+using outcome = std::shared_ptr<std::optional<result<std::string>>>;
+
+struct world {
+  explicit world(const std::function<void(config::config&)>& change = [](config::config&) {}) {
+    settings.engine.device = "fake";
+    settings.engine.slots = 2;
+    settings.model.idle_unload_s = 60;
+    change(settings);
+    context.time = &time;
+    keeper = std::make_unique<model_keeper>(
+        main, settings, context,
+        model_keeper::ports{events, states, known, [](const error&) {}, [this] { ++changes; }});
+    context.change_model = [this](model_change what, request::model_changed done) {
+      keeper->ask(std::move(what), std::move(done));
+    };
+    auto opened = supervisor::open_engine(settings);
+    BOOST_REQUIRE(opened.has_value());
+    keeper->install(std::move(*opened));
+  }
+  ~world() { keeper->stop(); }
+
+  [[nodiscard]] request::model_ref current() const { return context.models->current(); }
+  [[nodiscard]] absence why_none() const { return context.models->why_none; }
+
+  /// Runs the main thread until `done`; the limit only ends a test that would hang.
+  void run_until(const std::function<bool()>& done) {
+    const auto end = std::chrono::steady_clock::now() + 60s;
+    while (!done()) {
+      BOOST_REQUIRE(std::chrono::steady_clock::now() < end);
+      main.restart();
+      main.run_one_for(100ms);
+    }
+  }
+  outcome ask(task what, const std::string& id = "fake", const std::string& strategy = "", bool force = false) {
+    model_change change;
+    change.what = what;
+    change.file = id;
+    change.by_id = true;
+    change.strategy = strategy;
+    change.force = force;
+    auto heard = std::make_shared<std::optional<result<std::string>>>();
+    keeper->ask(std::move(change), [heard](const result<std::string>& r) { heard->emplace(r); });
+    main.restart();
+    main.poll();  // begins, and hears what is refused at once
+    return heard;
+  }
+  void hear(const outcome& o) {
+    run_until([&] { return o->has_value(); });
+  }
+  void idle() {
+    time.advance(24h * 365);  // devices have a clock of their own
+    keeper->tick();
+  }
+
+  boost::asio::io_context main;
+  config::config settings;
+  request::service_context context;
+  fake_clock time;
+  no_events events;
+  no_states states;
+  storage::model_table known;
+  int changes = 0;
+  std::unique_ptr<model_keeper> keeper;
+};
+
+constexpr const char* fails = "cuda:7 fp16";  // a strategy that can be spelled, on a device that is not there
+
+void replace_first(config::config& c) { c.model.on_switch = "replace"; }
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(a_new_model_takes_the_place_of_one_that_goes_on_until_nobody_holds_it) {
+  world w;
+  auto old = w.current();
+  const auto heard = w.ask(task::load);
+  BOOST_TEST(w.current() == old);  // while the other one is read
+  w.hear(heard);
+  BOOST_TEST(heard->value().value() == "fake");
+  BOOST_TEST(w.current() != old);
+  BOOST_TEST(w.changes == 1);
+  BOOST_TEST(!old->counters->ended);
+  const std::weak_ptr gone(old);
+  BOOST_TEST(!gone.expired());
+  old.reset();
+  w.run_until([&] { return gone.expired(); });
+}
+
+BOOST_AUTO_TEST_CASE(by_force_the_old_device_ends_at_once) {
+  world w;
+  const auto old = w.current();
+  w.hear(w.ask(task::load, "fake", "", true));
+  BOOST_TEST(old->cut_off);
+  w.run_until([&] { return old->counters->ended.load(); });
+}
+
+BOOST_AUTO_TEST_CASE(what_cannot_be_loaded_changes_nothing) {
+  world w;
+  const auto old = w.current();
+  for (const auto& heard : {w.ask(task::load, "nobody"), w.ask(task::load, "fake", "what is this")}) {
+    BOOST_REQUIRE(heard->has_value());
+    BOOST_TEST((heard->value().error().kind == error_kind::invalid_argument));
+  }
+  const auto heard = w.ask(task::load, "fake", fails);
+  const auto second = w.ask(task::load);
+  BOOST_REQUIRE(second->has_value());
+  BOOST_TEST((second->value().error().kind == error_kind::conflict));
+  w.hear(heard);
+  BOOST_TEST(!heard->value());
+  BOOST_TEST(w.current() == old);
+  BOOST_TEST(!w.context.models->loading());
+}
+
+BOOST_AUTO_TEST_CASE(the_old_model_goes_first_where_both_do_not_fit) {
+  world w(replace_first);
+  auto old = w.current();
+  const auto heard = w.ask(task::load);
+  BOOST_TEST(w.current() == nullptr);
+  BOOST_TEST((w.why_none() == absence::coming));
+  BOOST_TEST(request::model_comes(w.context));
+  BOOST_TEST(w.context.models->loading()->percent == 0u);
+  for (int i = 0; i < 20; ++i) w.main.run_one_for(10ms);
+  BOOST_TEST(!w.keeper->loading());  // somebody runs on the old one
+  BOOST_TEST((w.ask(task::load)->value().error().kind == error_kind::conflict));
+  BOOST_TEST(w.changes == 0);
+  old.reset();
+  w.hear(heard);
+  BOOST_TEST(heard->value().value() == "fake");
+  BOOST_TEST(w.current() != nullptr);
+  BOOST_TEST(w.changes == 1);
+}
+
+BOOST_AUTO_TEST_CASE(an_operator_need_not_wait_for_who_holds_the_old_model) {
+  world w(replace_first);
+  const auto old = w.current();
+  const auto heard = w.ask(task::load);
+  w.ask(task::unload, "", "", true);
+  BOOST_TEST(old->cut_off);
+  w.run_until([&] { return old->counters->ended.load(); });
+  w.hear(heard);
+  BOOST_TEST(w.current() != nullptr);
+}
+
+BOOST_AUTO_TEST_CASE(a_load_that_fails_brings_the_old_model_back_as_it_was) {
+  world w(replace_first);
+  BOOST_REQUIRE(w.current()->tuned.put({"poet", "identity", nullptr, {}, {}}, 8).has_value());
+  const auto heard = w.ask(task::load, "fake", fails);
+  w.hear(heard);
+  BOOST_TEST(!heard->value());
+  w.run_until([&] { return w.current() != nullptr; });
+  BOOST_TEST(w.current()->tuned.all()->size() == 1u);
+  BOOST_TEST(w.changes > 0);
+  w.hear(w.ask(task::load));  // a model that was asked for begins anew
+  BOOST_TEST(w.current()->tuned.all()->empty());
+}
+
+BOOST_AUTO_TEST_CASE(a_model_that_nobody_uses_rests_and_comes_back_with_its_states) {
+  world w;
+  BOOST_REQUIRE(w.current()->tuned.put({"poet", "identity", nullptr, {}, {}}, 8).has_value());
+  auto held = w.current();
+  w.idle();
+  BOOST_TEST(w.current() == held);  // somebody runs on it
+  held.reset();
+  w.keeper->tick();
+  BOOST_TEST(w.current() != nullptr);  // just now somebody did
+  w.idle();
+  BOOST_TEST(w.current() == nullptr);
+  BOOST_TEST((w.why_none() == absence::resting));
+
+  BOOST_TEST(request::model_comes(w.context));
+  BOOST_TEST(request::model_comes(w.context));
+  w.run_until([&] { return w.current() != nullptr; });
+  BOOST_TEST(w.current()->tuned.all()->size() == 1u);
+  w.run_until([&] { return w.changes == 1; });
+}
+
+BOOST_AUTO_TEST_CASE(a_model_that_was_unloaded_stays_away) {
+  world w;
+  const auto heard = w.ask(task::unload);
+  BOOST_TEST(heard->value().has_value());
+  BOOST_TEST(w.current() == nullptr);
+  BOOST_TEST(!request::model_comes(w.context));
+  w.ask(task::wake);
+  BOOST_TEST(!w.keeper->loading());
+  BOOST_TEST(w.current() == nullptr);
+}
+
+BOOST_AUTO_TEST_CASE(when_it_cannot_come_back_those_who_wait_hear_so_and_the_next_may_try) {
+  world w;
+  w.settings.model.vocab = "no such file";
+  w.idle();
+  BOOST_TEST(request::model_comes(w.context));
+  w.run_until([&] { return w.changes == 1; });
+  BOOST_TEST(w.current() == nullptr);
+  BOOST_TEST((w.why_none() == absence::resting));
+  w.settings.model.vocab.clear();
+  BOOST_TEST(request::model_comes(w.context));
+  w.run_until([&] { return w.current() != nullptr; });
+}
+
+BOOST_AUTO_TEST_CASE(what_is_about_to_go_gives_its_memory_first) {
+  world w;
+  std::weak_ptr<request::loaded_model> old = w.current();
+  w.ask(task::unload);
+  const auto heard = w.ask(task::load);
+  w.run_until([&] { return w.keeper->loading(); });
+  BOOST_TEST(old.expired());
+  w.hear(heard);
+  BOOST_TEST(w.current() != nullptr);
+}
+
+BOOST_AUTO_TEST_CASE(a_server_that_ends_changes_nothing_any_more) {
+  world w;
+  w.context.draining = true;
+  BOOST_TEST((w.ask(task::load)->value().error().kind == error_kind::unavailable));
+  w.keeper->shut_down(std::chrono::steady_clock::now());
+  w.run_until([&] { return w.keeper->ended(); });
+}
