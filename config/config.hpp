@@ -30,6 +30,8 @@ struct server_settings {
   /// Let anybody translate (/translate/v1/batch-translate), where all else needs the password: the extension of
   /// browsers that uses it sends none. Live, default false.
   bool open_translation = false;
+  /// Let anybody read /metrics. Live, default false.
+  bool open_metrics = false;
   /// Serve beyond loopback without a password. Default false.
   bool allow_unauthenticated = false;
   /// Folder for what outlives the process: sessions and states. Default: none, all of it is in memory.

@@ -181,6 +181,8 @@ std::vector<key> make_keys() {
           .changes_live(),
       server<&s::open_translation>("open_translation", "Let anybody translate, where all else needs the password.")
           .changes_live(),
+      server<&s::open_metrics>("open_metrics", "Let anybody read /metrics, where all else needs the password.")
+          .changes_live(),
       server<&s::allow_unauthenticated>("allow_unauthenticated", "Serve beyond loopback without a password.")
           .flag({"--allow-unauthenticated"}),
       server<&s::state_dir>("state_dir", "Folder for sessions and states; empty: they are in memory alone.")

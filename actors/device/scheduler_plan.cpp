@@ -142,6 +142,7 @@ void scheduler::begin_afresh(sequence& s) {
   work_.commands.push_back(start_slot{*s.slot, &r.params(s)});
   const state_buffer& state = r.from(s).state;
   if (!state) return;
+  ++counts_.states_written;
   work_.commands.push_back(write_slot{*s.slot, state});
   retire(state, planned_ticks_ + 1);
 }

@@ -62,7 +62,7 @@ class listener::desk : public std::enable_shared_from_this<listener::desk> {
   }
 
   void post(std::function<void()> work) { lanes_.front().thread.post(std::move(work)); }
-  [[nodiscard]] const connection::connection_counts& counts() const { return counts_; }
+  [[nodiscard]] connection::connection_counts& counts() { return counts_; }
 
   void accept_on(int fd, int family, const std::string& unix_path, bool admin = false) {
     if (!unix_path.empty()) unix_paths_.push_back(unix_path);
@@ -244,6 +244,6 @@ void listener::stop(steady_time deadline) {
     log::warning("connections do not close", {{"open", desk_->counts().open.load()}});
 }
 
-const connection::connection_counts& listener::counts() const { return desk_->counts(); }
+connection::connection_counts& listener::counts() { return desk_->counts(); }
 
 }  // namespace skein::listener

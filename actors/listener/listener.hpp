@@ -48,7 +48,7 @@ class listener {
   /// repeated.
   void stop(steady_time deadline);
 
-  [[nodiscard]] const connection::connection_counts& counts() const;
+  [[nodiscard]] connection::connection_counts& counts();
 
  private:
   class desk;

@@ -9,8 +9,10 @@
 #include "actors/request/auth.hpp"
 #include "actors/request/cors.hpp"
 #include "actors/request/health.hpp"
+#include "actors/request/metrics_page.hpp"
 #include "actors/request/route.hpp"
 #include "actors/request/server_control.hpp"
+#include "actors/request/watched_response.hpp"
 #include "protocol/http_error.hpp"
 #include "protocol/models_response.hpp"
 
@@ -87,6 +89,7 @@ const std::vector<api_service::route>& api_service::routes() {
       {"/healthz", get, &s::tell_probe<healthz>, flat, true},
       {"/healthcheck", get, &s::tell_probe<healthcheck>, flat, true},
       {"/version", get, &s::tell_version, openai, true},
+      {"/metrics", get, &s::tell_metrics},
 
       {"/v1/models", get, &s::tell_models},
       {"/openai/v1/models", get, &s::tell_models},
@@ -193,7 +196,9 @@ api_service::api_service(std::shared_ptr<const service_context> context, request
                          std::function<void(std::function<void()>)> post)
     : context_(std::move(context)), hub_(hub), post_(std::move(post)) {}
 
+/// Called for what a connection refuses by itself.
 std::string api_service::error_body(unsigned status, std::string_view message) {
+  context_->metrics->of(hub_.io_thread()).count_exchange("none", "", status);
   return protocol::error_body(status, message);
 }
 
@@ -211,6 +216,7 @@ api_service::made_call api_service::accept(const connection::request_head& head,
     return nullptr;
   }
   x.find_route();
+  watch(x);
   if (!admit(x)) return nullptr;
   if (x.way) return (this->*x.way->handler)(x);
   if (x.allow.empty())
@@ -220,11 +226,27 @@ api_service::made_call api_service::accept(const connection::request_head& head,
   return nullptr;
 }
 
+/// From here on what the exchange comes to is counted.
+void api_service::watch(exchange& x) {
+  exchange_facts facts;
+  facts.route = x.way ? x.way->pattern : "none";
+  facts.method = x.head.method;
+  facts.path = x.head.path;
+  facts.request_name = x.name;
+  facts.began = context_->time->now();
+  facts.logs_itself = x.way && x.way->dialect;
+  facts.quiet = x.way && (x.way->open || x.way->handler == &api_service::tell_metrics);
+  auto* streams = context_->connections ? &context_->connections->streams : nullptr;
+  x.out = std::make_shared<watched_response>(std::move(x.out), std::move(facts),
+                                             context_->metrics->of(hub_.io_thread()), streams, *context_->time);
+}
+
 /// Whether who asks has the password, or may still bring it in the body.
 bool api_service::admit(exchange& x) {
   const auto& settings = context_->settings;
   const bool opened = x.way && x.way->dialect && x.way->dialect->may_be_open && settings.open_translation;
-  x.authenticated = settings.password.empty() || opened || x.head.admin;
+  const bool open_metrics = settings.open_metrics && x.way && x.way->handler == &api_service::tell_metrics;
+  x.authenticated = settings.password.empty() || opened || open_metrics || x.head.admin;
   if (x.authenticated || (x.way && x.way->open)) return true;
   const steady_time now = context_->time->now();
   const credentials given = check_header(x.head, settings.password);
@@ -246,6 +268,14 @@ template <probe (*Probe)(const service_context&)>
 api_service::made_call api_service::tell_probe(exchange& x) {
   const probe p = Probe(*context_);
   x.answer(p.status, p.body);
+  return nullptr;
+}
+
+api_service::made_call api_service::tell_metrics(exchange& x) {
+  const auto dialect = metrics::exposition::chosen(x.head.field("accept"));
+  header_list all = std::move(x.headers);
+  all.emplace_back("Content-Type", metrics::exposition::content_type(dialect));
+  x.out->respond(200, std::move(all), metrics_page(*context_, dialect));
   return nullptr;
 }
 

@@ -34,11 +34,13 @@ class api_service final : public connection::http_service {
   using made_call = std::unique_ptr<connection::http_call>;
   [[nodiscard]] static const std::vector<route>& routes();
 
+  void watch(exchange& x);
   [[nodiscard]] bool admit(exchange& x);
   // Handlers: answer at once and return null, or return the call that will answer.
   template <probe (*Probe)(const service_context&)>
   made_call tell_probe(exchange& x);
   made_call tell_version(exchange& x);
+  made_call tell_metrics(exchange& x);
   made_call tell_models(exchange& x);
   made_call tell_models_array(exchange& x);
   made_call tell_model(exchange& x);

@@ -48,7 +48,8 @@ generation_call::generation_call(call_origin origin, std::shared_ptr<const servi
       hub_(hub),
       post_(std::move(post)),
       out_(std::move(out)),
-      serial_(hub.enter(*this)) {}
+      serial_(hub.enter(*this)),
+      counts_(context_->metrics->of(hub.io_thread()).generation(origin_.model->served.names.front(), "")) {}
 
 generation_call::~generation_call() {
   delist();

@@ -107,6 +107,8 @@ class generation_call final : public connection::http_call, public device_client
   void on(persistence::prefix_found& r);
   void on(persistence::turn_committed& r);
   void on(persistence::answer&) {}
+  void count_ending(unsigned status);
+  void count_token(steady_time now);
   [[nodiscard]] const served_model& model() const { return origin_.model->served; }
   void tell_device(device::message message) { hub_.tell(door_of(origin_.model), std::move(message)); }
   [[nodiscard]] std::string initial_state() const { return tuned_ ? tuned_->identity : std::string(); }
@@ -169,8 +171,9 @@ class generation_call final : public connection::http_call, public device_client
   bool ended_ = false;                // the response is complete, or nobody is left to get it
   std::optional<error> failure_;      // of the device, or of the model: it ends the call
   steady_time last_write_{};
-  std::optional<steady_time> first_token_;
+  std::optional<steady_time> first_token_, last_token_;
   std::chrono::microseconds queued_{};
+  generation_series& counts_;  // of this model, on this thread
 };
 
 }  // namespace skein::request

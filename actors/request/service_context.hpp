@@ -13,6 +13,7 @@
 #include "actors/persistence/persistence_mailbox.hpp"
 #include "actors/request/loaded_models.hpp"
 #include "actors/request/login_guard.hpp"
+#include "actors/request/request_metrics.hpp"
 #include "actors/request/request_register.hpp"
 #include "base/clock.hpp"
 #include "protocol/generation_request.hpp"
@@ -24,6 +25,7 @@ struct service_settings {
   std::string password;           ///< empty: no authentication
   bool json_password = true;      ///< also as the field `password` of a JSON body
   bool open_translation = false;  ///< translation needs no password
+  bool open_metrics = false;      ///< neither does /metrics
   std::vector<std::string> cors_origins;
   std::uint64_t unauthenticated_body_bytes_max = 256 * 1024;  ///< of a body that may hold the password
   std::uint32_t outbound_bytes_max = 256 * 1024;
@@ -49,11 +51,13 @@ struct service_context {
   std::function<void(model_change, model_changed)> change_model;
   persistence::mailbox* persistence = nullptr;                              ///< null only in tests; hubs have it too
   const persistence::persistence_counters* persistence_counters = nullptr;  ///< likewise
-  const connection::connection_counts* connections = nullptr;
+  connection::connection_counts* connections = nullptr;
   login_guard* logins = nullptr;  ///< where there is a password
   const clock* time = nullptr;
   /// All generation calls, for the routes that look after them.
   std::shared_ptr<request_register> requests = std::make_shared<request_register>();
+  /// What the io threads count of their requests.
+  std::shared_ptr<request_metrics> metrics = std::make_shared<request_metrics>();
   /// What the requests that wait and run hold together; see memory.hpp.
   std::shared_ptr<byte_budget> memory = std::make_shared<byte_budget>();
   /// Runs work on the worker pool; false when its queue is full.

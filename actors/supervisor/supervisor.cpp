@@ -286,6 +286,7 @@ void server::start_actors(opened_parts parts) {
   context_->time = &real_clock();
   context_->connections = &listener_->counts();
   context_->logins = &logins_;
+  context_->metrics = std::make_shared<request::request_metrics>(static_cast<std::uint32_t>(lanes_.size()));
   context_->requests = std::make_shared<request::request_register>(pause_limits(settings_));
   context_->run_long = [this](std::function<void()> work) { return workers_.run(std::move(work)); };
 
