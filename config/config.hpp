@@ -21,10 +21,12 @@ struct server_settings {
   std::string admin_socket;
   /// Threads that speak HTTP; 0 chooses from the number of cores. 0 .. 64, default 0.
   std::uint32_t io_threads = 0;
-  /// What clients must send as bearer token. Empty: no authentication. Secret; not together with password_file.
+  /// What clients must send as bearer token. Empty: no authentication. Secret; not together with password_file. Live.
   std::string password;
-  /// File whose first line is the password. The loader reads it and sets `password`.
+  /// File whose first line is the password. The loader reads it and sets `password`. Live.
   std::string password_file;
+  /// File of API keys, see access/api_key.hpp; a credential api-keys of systemd takes its place. Default: none. Live.
+  std::string keys_file;
   /// Also accept the password as the JSON field `password` of the body, as older servers do. Live, default true.
   bool json_password = true;
   /// Let anybody translate (/translate/v1/batch-translate), where all else needs the password: the extension of

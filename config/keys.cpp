@@ -174,9 +174,15 @@ std::vector<key> make_keys() {
           .flag({"--io-threads", "--workers"}),
       server<&s::password>("password", "What clients must send as bearer token; empty: no authentication.")
           .flag({"--password"})
-          .hidden(),
+          .hidden()
+          .changes_live(),
       server<&s::password_file>("password_file", "File whose first line is the password; empty: none.")
-          .flag({"--password-file"}),
+          .flag({"--password-file"})
+          .changes_live(),
+      server<&s::keys_file>(
+          "keys_file", "File of API keys (skein keys); a credential api-keys of systemd takes its place; empty: none.")
+          .flag({"--keys-file"})
+          .changes_live(),
       server<&s::json_password>("json_password", "Also accept the password as the JSON field password of the body.")
           .changes_live(),
       server<&s::open_translation>("open_translation", "Let anybody translate, where all else needs the password.")

@@ -86,6 +86,7 @@ class scheduler {
   void handle(pause&& message, steady_time now);
   void handle(resume&& message, steady_time now);
   void handle(forget&& message, steady_time now);
+  void handle(change_limits&& message, steady_time now);
   void handle(shutdown&& message, steady_time now);
 
   /// Ends what is past its deadline. Cheap when nothing is.

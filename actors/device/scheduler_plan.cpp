@@ -123,6 +123,7 @@ void scheduler::place(sequence& s, steady_time now) {
     ++forks_to_come_;
   }
   counts_.prompt_tokens += r.prompt_tokens();
+  waiting_.charge(*r.payer, r.prompt_tokens());
   if (r.feed_limit() == 0 && !r.mixes()) fork_rows(r);  // several rows of a one-token prompt: nothing to share
 }
 

@@ -64,6 +64,13 @@ class listener::desk : public std::enable_shared_from_this<listener::desk> {
   void post(std::function<void()> work) { lanes_.front().thread.post(std::move(work)); }
   [[nodiscard]] connection::connection_counts& counts() { return counts_; }
 
+  void change(const connection::connection_limits& limits) {
+    limits_ = limits;
+    quota_.change(limits);
+    for (std::size_t i = 0; i < lanes_.size(); ++i)
+      lanes_[i].thread.post([set = sets_[i], limits] { set->change(limits); });
+  }
+
   void accept_on(int fd, int family, const std::string& unix_path, bool admin = false) {
     if (!unix_path.empty()) unix_paths_.push_back(unix_path);
     const auto made = std::make_shared<acceptor>(context_of(0));
@@ -174,7 +181,7 @@ class listener::desk : public std::enable_shared_from_this<listener::desk> {
   }
 
   const std::vector<io_lane> lanes_;
-  const connection::connection_limits limits_;
+  connection::connection_limits limits_;
   connection::connection_counts counts_;
   std::vector<std::shared_ptr<connection_set>> sets_;  ///< one per lane; used on that lane only
   std::vector<std::shared_ptr<acceptor>> acceptors_;   ///< those whose loop runs
@@ -242,6 +249,10 @@ void listener::stop(steady_time deadline) {
   // Only an io thread that is stuck in a handler can make this long; leaving it behind would be worse.
   while (!desk_->wait_until_empty(real_clock().now() + std::chrono::seconds(10)))
     log::warning("connections do not close", {{"open", desk_->counts().open.load()}});
+}
+
+void listener::change(const connection::connection_limits& limits) {
+  desk_->post([desk = desk_, limits] { desk->change(limits); });
 }
 
 connection::connection_counts& listener::counts() { return desk_->counts(); }

@@ -40,6 +40,8 @@ class listener {
   /// Accepts from a listening socket that someone else made (systemd). Takes the descriptor over.
   [[nodiscard]] result<void> adopt(int fd);
 
+  /// From now on these limits count, on every lane.
+  void change(const connection::connection_limits& limits);
   /// Closes the acceptors; connections go on.
   void stop_accepting();
   /// Closes connections that wait for a request. The others say Connection: close in their response and close after it.

@@ -1,5 +1,4 @@
 #pragma once
-#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -11,10 +10,12 @@
 #include "actors/connection/connection_counts.hpp"
 #include "actors/persistence/persistence_counters.hpp"
 #include "actors/persistence/persistence_mailbox.hpp"
+#include "actors/request/key_ring.hpp"
 #include "actors/request/loaded_models.hpp"
 #include "actors/request/login_guard.hpp"
 #include "actors/request/request_metrics.hpp"
 #include "actors/request/request_register.hpp"
+#include "actors/shared_flag.hpp"
 #include "base/clock.hpp"
 #include "protocol/generation_request.hpp"
 
@@ -43,7 +44,8 @@ struct service_settings {
   std::uint32_t prefill_chunk_tokens = 0;         ///< as the status tells it
 };
 
-/// What all io threads share: settings and the way to others. Constant while requests run, but for the two flags.
+/// What all io threads share: settings and the way to others. Constant: other settings are another context, which those
+/// requests get that come from then on. All else is the same in both, the two flags too.
 struct service_context {
   service_settings settings;
   std::shared_ptr<loaded_models> models = std::make_shared<loaded_models>();
@@ -52,7 +54,8 @@ struct service_context {
   persistence::mailbox* persistence = nullptr;                              ///< null only in tests; hubs have it too
   const persistence::persistence_counters* persistence_counters = nullptr;  ///< likewise
   connection::connection_counts* connections = nullptr;
-  login_guard* logins = nullptr;  ///< where there is a password
+  login_guard* logins = nullptr;  ///< where there is a password or a key
+  std::shared_ptr<key_ring> keys = std::make_shared<key_ring>();
   const clock* time = nullptr;
   /// All generation calls, for the routes that look after them.
   std::shared_ptr<request_register> requests = std::make_shared<request_register>();
@@ -62,8 +65,10 @@ struct service_context {
   std::shared_ptr<byte_budget> memory = std::make_shared<byte_budget>();
   /// Runs work on the worker pool; false when its queue is full.
   std::function<bool(std::function<void()>)> run_long;
-  std::atomic<bool> draining{false};
-  std::atomic<bool> ready{false};
+  shared_flag draining, ready;
+
+  /// Whether clients must say who they are.
+  [[nodiscard]] bool guarded() const { return !settings.password.empty() || !keys->empty(); }
 };
 
 }  // namespace skein::request

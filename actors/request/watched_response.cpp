@@ -17,7 +17,7 @@ watched_response::~watched_response() {
   if (streams_now_ && streams_) --*streams_;
   try {
     counts_.count_exchange(facts_.route, facts_.method, status_);
-    if (facts_.logs_itself) return;
+    if (has_line_) return;
     const std::chrono::duration<double, std::milli> took = time_.now() - facts_.began;
     log::write(facts_.quiet ? log::level::debug : log::level::info, "request",
                {{"request_id", facts_.request_name},

@@ -15,8 +15,7 @@ struct exchange_facts {
   std::string_view route;  ///< as in the table of routes, or "none"; outlives the server
   std::string method, path, request_name, key;
   steady_time began{};
-  bool logs_itself = false;  ///< its call writes the line of the log
-  bool quiet = false;        ///< its line is for debugging alone
+  bool quiet = false;  ///< its line is for debugging alone
 };
 
 /// A response_writer that passes everything on, counts the exchange by its status, and writes its line of the access
@@ -36,6 +35,8 @@ class watched_response final : public connection::response_writer {
 
   /// Whose exchange it is, once that is known.
   void set_key(const std::string& name) { facts_.key = name; }
+  /// A call writes the line of the log, and knows more of it.
+  void leave_line_to_call() { has_line_ = true; }
 
  private:
   const std::shared_ptr<connection::response_writer> out_;
@@ -44,7 +45,7 @@ class watched_response final : public connection::response_writer {
   std::atomic<std::uint32_t>* const streams_;  // those that run now; null where nobody counts them
   const clock& time_;
   unsigned status_ = connection::client_gone;
-  bool streams_now_ = false;
+  bool streams_now_ = false, has_line_ = false;
 };
 
 }  // namespace skein::request

@@ -30,7 +30,7 @@ const wish = (text, max_tokens, more = {}) => ({ prompt: text, max_tokens, ignor
 
 test('the numbers of a server', async (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'skein-metrics-'));
-  const server = await serve('--device', 'fake', '--state-dir', folder);
+  const server = await serve('--device', 'fake', '--state-dir', folder, '--set', 'drain.grace_ms=0');
   t.after(async () => {
     await server.stop();
     rmSync(folder, { recursive: true });
@@ -108,7 +108,7 @@ test('the numbers of a server', async (t) => {
 });
 
 test('a server can be asked while it works, and its streams are counted', async (t) => {
-  const server = await serve('--device', 'fake', '--set', 'engine.fake_tick_us=2000', '--set', 'engine.slots=4');
+  const server = await serve('--device', 'fake', '--set', 'engine.fake_tick_us=2000', '--set', 'engine.slots=4', '--set', 'queue.turn_tokens=1000000', '--set', 'drain.grace_ms=0');
   t.after(() => server.stop());
   const stop = new AbortController();
   const body = (i) => JSON.stringify(wish(`prompt ${i}`, 100000, { stream: true, stream_options: { include_usage: true } }));
@@ -136,11 +136,11 @@ test('a server can be asked while it works, and its streams are counted', async 
 });
 
 test('a password guards them, unless they are open', async (t) => {
-  const guarded = await serve('--device', 'fake', '--password', 'word');
+  const guarded = await serve('--device', 'fake', '--password', 'word', '--set', 'drain.grace_ms=0');
   t.after(() => guarded.stop());
   assert.equal((await guarded.fetch('/metrics')).status, 401);
   await scrape(guarded, { authorization: 'Bearer word' });
-  const open = await serve('--device', 'fake', '--password', 'word', '--set', 'server.open_metrics=true');
+  const open = await serve('--device', 'fake', '--password', 'word', '--set', 'server.open_metrics=true', '--set', 'drain.grace_ms=0');
   t.after(() => open.stop());
   await scrape(open);
   assert.equal((await open.fetch('/v1/models')).status, 401);
