@@ -15,6 +15,11 @@ struct server_settings {
   std::string host = "127.0.0.1";
   /// TCP port; 0 lets the system choose. 0 .. 65535, default 8000.
   std::uint32_t port = 8000;
+  /// PEM files of a certificate (with its chain) and its key; with them TLS is spoken on tls_port. Read anew when the
+  /// server reloads. Live, default: none.
+  std::string tls_certificate, tls_key;
+  /// TCP port for TLS beside `port`; 0 lets the system choose. 0 .. 65535, default 8443.
+  std::uint32_t tls_port = 8443;
   /// Path of a unix socket to listen on as well. Default: none.
   std::string unix_socket;
   /// Path of the unix socket for `skein state`; empty: admin.socket in state_dir, if there is one.

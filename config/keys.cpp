@@ -164,6 +164,13 @@ std::vector<key> make_keys() {
       server<&s::host>("host", "Address to listen on. Beyond loopback it needs a password or allow_unauthenticated.")
           .flag({"--host", "--localhost"}),
       server<&s::port>("port", "TCP port; 0 lets the system choose.").range(0, 65535).flag({"--port"}),
+      server<&s::tls_certificate>("tls_certificate", "PEM file of a certificate and its chain, for TLS; empty: no TLS.")
+          .flag({"--tls-certificate"})
+          .changes_live(),
+      server<&s::tls_key>("tls_key", "PEM file of the certificate's key.").flag({"--tls-key"}).changes_live(),
+      server<&s::tls_port>("tls_port", "TCP port for TLS, beside port; 0 lets the system choose.")
+          .range(0, 65535)
+          .flag({"--tls-port"}),
       server<&s::unix_socket>("unix_socket", "Path of a unix socket to listen on as well; empty: none.")
           .flag({"--unix-socket"}),
       server<&s::admin_socket>(

@@ -40,6 +40,8 @@ void check_rules(loaded& merged) {
          "for a server that everybody may use, server.allow_unauthenticated (--allow-unauthenticated)");
   demand(merged, c.server.password.empty() || c.server.password_file.empty(), "server.password_file",
          "is given beside server.password; one of them is enough");
+  demand(merged, c.server.tls_certificate.empty() == c.server.tls_key.empty(), "server.tls_key",
+         "and server.tls_certificate go together");
   for (const auto& proxy : c.server.trusted_proxies)
     demand(merged, is_address(proxy), "server.trusted_proxies", "\"" + proxy + "\" is not an IP address");
   for (const auto& named : c.model.tuned_states)

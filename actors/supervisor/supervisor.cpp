@@ -124,6 +124,7 @@ class server {
  private:
   result<void> listen();
   result<void> listen_as_configured();
+  result<void> open_tls(const config::config& c);
   result<void> adopt_sockets(const std::vector<inherited_socket>& sockets);
   void load();
   void loaded(result<opened_parts> opened);
@@ -134,7 +135,7 @@ class server {
   void on_signal(int number);
   void on_lost(const error& why);
   void reload();
-  [[nodiscard]] result<config::reloaded> read_again() const;
+  [[nodiscard]] result<config::reloaded> read_again();
   void take_settings(config::config fresh);
   void begin_drain(duration grace);
   void stop_work(duration patience, duration farewell_time);
@@ -169,8 +170,9 @@ class server {
   std::unique_ptr<state_carrier> states_;
   std::shared_ptr<storage::model_table> known_models_;
   std::unique_ptr<model_keeper> keeper_;
+  std::shared_ptr<listener::tls_door> tls_;  // null: nobody speaks TLS
   std::unique_ptr<listener::listener> listener_;
-  std::uint16_t port_ = 0;
+  std::uint16_t port_ = 0, tls_port_ = 0;
   std::optional<error> trouble_;  // that ended it: the model cannot be loaded, or the device is lost
   int signals_seen_ = 0;
   duration farewell_time_ = duration::max();
@@ -209,9 +211,11 @@ result<void> server::listen() {
   loading_context_->connections = &listener_->counts();
   const auto sockets = inherited_sockets();
   if (!sockets) return sockets.error();
+  if (auto ok = open_tls(settings_); !ok) return ok;
   if (auto ok = sockets->empty() ? listen_as_configured() : adopt_sockets(*sockets); !ok) return ok;
   log::info("listening", {{"address", sockets->empty() ? settings_.server.host : "inherited"},
                           {"port", static_cast<std::uint32_t>(port_)},
+                          {"tls_port", static_cast<std::uint32_t>(tls_port_)},
                           {"authentication", !context_->keys->empty()            ? "keys"
                                              : settings_.server.password.empty() ? "none"
                                                                                  : "password"}});
@@ -224,15 +228,31 @@ result<void> server::listen_as_configured() {
   auto port = listener_->listen_tcp(settings_.server.host, static_cast<std::uint16_t>(settings_.server.port));
   if (!port) return port.error();
   port_ = *port;
+  if (!tls_) return {};
+  auto tls_port =
+      listener_->listen_tls(settings_.server.host, static_cast<std::uint16_t>(settings_.server.tls_port), tls_);
+  if (!tls_port) return tls_port.error();
+  tls_port_ = *tls_port;
   return {};
+}
+
+/// The certificate, read now. Where there was none at the start, there is no socket for TLS.
+result<void> server::open_tls(const config::config& c) {
+  if (c.server.tls_certificate.empty()) return {};
+  if (!tls_) tls_ = std::make_shared<listener::tls_door>();
+  return tls_->load(c.server.tls_certificate, c.server.tls_key);
 }
 
 /// Those of a service manager, which keeps them while this process is started anew: whoever connects meanwhile waits.
 result<void> server::adopt_sockets(const std::vector<inherited_socket>& sockets) {
   for (const inherited_socket& s : sockets) {
     listener::listening_socket taken(s.fd);
-    if (taken.port() != 0) port_ = taken.port();
-    if (auto ok = listener_->adopt(taken.release()); !ok) return ok;
+    const bool has_tls = s.name == "https";
+    if (has_tls && !tls_)
+      return error{error_kind::bad_config, "the socket https was handed over, and there is no certificate",
+                   "server.tls_certificate"};
+    if (taken.port() != 0) (has_tls ? tls_port_ : port_) = taken.port();
+    if (auto ok = listener_->adopt(taken.release(), has_tls ? tls_ : nullptr); !ok) return ok;
   }
   return {};
 }
@@ -410,7 +430,7 @@ void server::reload() {
 }
 
 /// Settings and keys, or the first thing that is wrong with them. The keys count when they were read.
-result<config::reloaded> server::read_again() const {
+result<config::reloaded> server::read_again() {
   try {
     const auto loaded = read_again_();
     for (const auto& fault : loaded.faults) log::error("configuration", {{"fault", config::to_string(fault)}});
@@ -418,6 +438,8 @@ result<config::reloaded> server::read_again() const {
     auto next = config::take_live(*live_, loaded.settings);
     const auto keys = open_keys(next.settings);
     if (!keys) return keys.error();
+    if (tls_)
+      if (auto ok = open_tls(next.settings); !ok) return ok.error();
     context_->keys->replace(*keys);
     return next;
   } catch (const std::exception& trouble) {
@@ -530,7 +552,8 @@ server::~server() {
 result<void> serve(const config::config& settings, const std::function<config::loaded()>& again) {
   return_large_blocks();
   std::signal(SIGPIPE, SIG_IGN);  // a reader that leaves is an error code, not the end of the process
-  allow_connections(settings.limits.connections_max);
+  // A connection with TLS has three descriptors.
+  allow_connections(settings.limits.connections_max * (settings.server.tls_certificate.empty() ? 1 : 3));
   server s(settings, again);
   auto ended = s.run();
   if (s.loading()) s.leave_loader(ended ? cli::exit_code::ok : cli::exit_code_of(ended.error().kind));
