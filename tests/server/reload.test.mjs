@@ -35,7 +35,9 @@ test('a server that is told to read its settings anew', async (t) => {
     return await within(told(), msg);
   };
   /** Io threads hear of it a moment after the line. */
-  const until = (good, what) => within((async () => { while (!(await good())); })(), what);
+  const until = (good, what) => within((async () => {
+    while (!(await good())) await new Promise((r) => setTimeout(r, 5));
+  })(), what);
   const tokens = async (body = {}, secret = 'one') => {
     const { body: answer } = await server.post('/v1/completions', { prompt: 'abc', ignore_eos: true, ...body }, bearer(secret));
     return answer.usage?.completion_tokens;
