@@ -98,24 +98,24 @@ void rwkv7_model::time_mix_in(std::uint32_t layer, pass& tick) {
   const std::array<const float*, 6> mixes = {p.x_r, p.x_k, p.x_v, p.x_w, p.x_a, p.x_g};
   shift(tick, p.ln1, layout_.att_x_prev(layer), mixes);
   const auto& [for_r, for_k, for_v, for_w, for_a, for_g] = mixed_;
-  // First those that are not cut into segments: a block of theirs takes the longest.
+  // First those that are not cut into segments: a block of theirs takes the longest, and should not be the last.
   std::array<product, 7> products = {
+      product_of(p.v1, for_v, inner_v_),
       product_of(p.g1, for_g, inner_g_, finish::sigmoid),
       product_of(p.w1, for_w, inner_w_, finish::tanh),
       product_of(p.a1, for_a, inner_a_),
       product_of(p.receptance, for_r, r_),
       product_of(p.key, for_k, k_),
       product_of(p.value, for_v, v_),
-      product_of(p.v1, for_v, inner_v_),
   };
-  const auto in_this_layer = std::span(products).first(layer == 0 ? 6 : 7);
-  const bool split = cut_into_segments(std::span(products).subspan(3, 3), in_this_layer, tick);
+  const auto in_this_layer = std::span(products).subspan(layer == 0 ? 1 : 0);  // the first has no v1
+  const bool split = cut_into_segments(std::span(products).last(3), in_this_layer, tick);
   for (unsigned i = 0; i < 3; ++i) {
-    product& projection = products[3 + i];
+    product& projection = products[4 + i];
     projections_[i] = {projection.out, projection.out_stride, 0, 0};
     if (split) projections_[i] = store_parts(projection, parts_[i], tick);
   }
-  products[0].next_may_begin = true;
+  in_this_layer.front().next_may_begin = true;
   multiply_rows(tick, in_this_layer);
 }
 
