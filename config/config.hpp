@@ -15,21 +15,30 @@ struct server_settings {
   std::string host = "127.0.0.1";
   /// TCP port; 0 lets the system choose. 0 .. 65535, default 8000.
   std::uint32_t port = 8000;
+  /// PEM files of a certificate (with its chain) and its key; with them TLS is spoken on tls_port. Read anew when the
+  /// server reloads. Live, default: none.
+  std::string tls_certificate, tls_key;
+  /// TCP port for TLS beside `port`; 0 lets the system choose. 0 .. 65535, default 8443.
+  std::uint32_t tls_port = 8443;
   /// Path of a unix socket to listen on as well. Default: none.
   std::string unix_socket;
   /// Path of the unix socket for `skein state`; empty: admin.socket in state_dir, if there is one.
   std::string admin_socket;
   /// Threads that speak HTTP; 0 chooses from the number of cores. 0 .. 64, default 0.
   std::uint32_t io_threads = 0;
-  /// What clients must send as bearer token. Empty: no authentication. Secret; not together with password_file.
+  /// What clients must send as bearer token. Empty: no authentication. Secret; not together with password_file. Live.
   std::string password;
-  /// File whose first line is the password. The loader reads it and sets `password`.
+  /// File whose first line is the password. The loader reads it and sets `password`. Live.
   std::string password_file;
+  /// File of API keys, see access/api_key.hpp; a credential api-keys of systemd takes its place. Default: none. Live.
+  std::string keys_file;
   /// Also accept the password as the JSON field `password` of the body, as older servers do. Live, default true.
   bool json_password = true;
   /// Let anybody translate (/translate/v1/batch-translate), where all else needs the password: the extension of
   /// browsers that uses it sends none. Live, default false.
   bool open_translation = false;
+  /// Let anybody read /metrics. Live, default false.
+  bool open_metrics = false;
   /// Serve beyond loopback without a password. Default false.
   bool allow_unauthenticated = false;
   /// Folder for what outlives the process: sessions and states. Default: none, all of it is in memory.

@@ -165,6 +165,13 @@ std::vector<key> make_keys() {
       server<&s::host>("host", "Address to listen on. Beyond loopback it needs a password or allow_unauthenticated.")
           .flag({"--host", "--localhost"}),
       server<&s::port>("port", "TCP port; 0 lets the system choose.").range(0, 65535).flag({"--port"}),
+      server<&s::tls_certificate>("tls_certificate", "PEM file of a certificate and its chain, for TLS; empty: no TLS.")
+          .flag({"--tls-certificate"})
+          .changes_live(),
+      server<&s::tls_key>("tls_key", "PEM file of the certificate's key.").flag({"--tls-key"}).changes_live(),
+      server<&s::tls_port>("tls_port", "TCP port for TLS, beside port; 0 lets the system choose.")
+          .range(0, 65535)
+          .flag({"--tls-port"}),
       server<&s::unix_socket>("unix_socket", "Path of a unix socket to listen on as well; empty: none.")
           .flag({"--unix-socket"}),
       server<&s::admin_socket>(
@@ -175,12 +182,20 @@ std::vector<key> make_keys() {
           .flag({"--io-threads", "--workers"}),
       server<&s::password>("password", "What clients must send as bearer token; empty: no authentication.")
           .flag({"--password"})
-          .hidden(),
+          .hidden()
+          .changes_live(),
       server<&s::password_file>("password_file", "File whose first line is the password; empty: none.")
-          .flag({"--password-file"}),
+          .flag({"--password-file"})
+          .changes_live(),
+      server<&s::keys_file>(
+          "keys_file", "File of API keys (skein keys); a credential api-keys of systemd takes its place; empty: none.")
+          .flag({"--keys-file"})
+          .changes_live(),
       server<&s::json_password>("json_password", "Also accept the password as the JSON field password of the body.")
           .changes_live(),
       server<&s::open_translation>("open_translation", "Let anybody translate, where all else needs the password.")
+          .changes_live(),
+      server<&s::open_metrics>("open_metrics", "Let anybody read /metrics, where all else needs the password.")
           .changes_live(),
       server<&s::allow_unauthenticated>("allow_unauthenticated", "Serve beyond loopback without a password.")
           .flag({"--allow-unauthenticated"}),

@@ -21,6 +21,7 @@ inline constexpr std::uint32_t connections_max = 1'000'000;
 inline constexpr std::uint32_t json_depth_max = 256;
 inline constexpr std::uint32_t login_failures_max = 1'000'000;
 inline constexpr std::uint32_t login_addresses_max = 1'000'000;
+inline constexpr std::uint32_t metric_series_max = 1024;  ///< models and keys that /metrics tells apart
 
 inline constexpr std::uint64_t response_bytes_max = 1ull << 30;
 

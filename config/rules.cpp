@@ -32,14 +32,16 @@ bool is_loopback(std::string_view host) {
 
 void check_rules(loaded& merged) {
   const config& c = merged.settings;
-  const bool guarded = !c.server.password.empty() || !c.server.password_file.empty();
+  const bool guarded = !c.server.password.empty() || !c.server.password_file.empty() || !c.server.keys_file.empty();
   demand(merged, is_address(c.server.host) || c.server.host == "localhost", "server.host",
          "\"" + c.server.host + "\" is neither an IP address nor localhost");
   demand(merged, is_loopback(c.server.host) || guarded || c.server.allow_unauthenticated, "server.host",
-         "is beyond loopback, so it needs server.password_file (--password-file) or, for a server that everybody may "
-         "use, server.allow_unauthenticated (--allow-unauthenticated)");
+         "is beyond loopback, so it needs server.password_file (--password-file), server.keys_file (--keys-file) or, "
+         "for a server that everybody may use, server.allow_unauthenticated (--allow-unauthenticated)");
   demand(merged, c.server.password.empty() || c.server.password_file.empty(), "server.password_file",
          "is given beside server.password; one of them is enough");
+  demand(merged, c.server.tls_certificate.empty() == c.server.tls_key.empty(), "server.tls_key",
+         "and server.tls_certificate go together");
   for (const auto& proxy : c.server.trusted_proxies)
     demand(merged, is_address(proxy), "server.trusted_proxies", "\"" + proxy + "\" is not an IP address");
   for (const auto& named : c.model.tuned_states)

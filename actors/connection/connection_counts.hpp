@@ -10,6 +10,7 @@ struct connection_counts {
   std::atomic<std::uint64_t> accepted{0};  ///< sockets taken from the acceptors
   std::atomic<std::uint64_t> refused{0};   ///< of these, turned away at once: too many
   std::atomic<std::uint64_t> requests{0};  ///< requests that passed the gate
+  std::atomic<std::uint32_t> streams{0};   ///< responses that are being streamed now
 };
 
 }  // namespace skein::connection

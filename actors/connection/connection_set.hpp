@@ -35,6 +35,9 @@ class connection_set : public std::enable_shared_from_this<connection_set> {
   /// Cuts every connection; running exchanges hear gone(why).
   void cut_all(std::string_view why);
 
+  /// From now on these count, also for connections that are open.
+  void change(const connection_limits& limits) { limits_ = limits; }
+
   [[nodiscard]] const connection_limits& limits() const { return limits_; }
   [[nodiscard]] http_service& service() { return service_; }
   [[nodiscard]] connection_counts& counts() { return counts_; }
@@ -44,7 +47,7 @@ class connection_set : public std::enable_shared_from_this<connection_set> {
   friend class connection;
   void forget(connection* ended) { connections_.erase(ended); }
 
-  const connection_limits limits_;
+  connection_limits limits_;
   http_service& service_;
   connection_counts& counts_;
   std::unordered_set<connection*> connections_;

@@ -148,7 +148,27 @@ void device_actor::step() {
   for (const auto& command : work.commands) std::visit(run_command{*engine_}, command);
   if (work.plan.rows.empty()) return;
   idle_ = false;
-  if (auto tick = engine_->submit(work.plan); !tick) fail(tick.error());
+  if (auto tick = engine_->submit(work.plan); !tick) return fail(tick.error());
+  note_submitted(work.plan);
+}
+
+void device_actor::note_submitted(const engine::tick_plan& plan) {
+  const auto decodes = [](const engine::row& r) { return r.kind == engine::row_kind::decode; };
+  submitted_tick& tick = ticks_[next_submitted_++ % ticks_.size()];
+  tick.at = time_.now();
+  tick.rows = static_cast<std::uint32_t>(plan.rows.size());
+  tick.seconds = std::ranges::all_of(plan.rows, decodes)    ? &counters_.decode_seconds
+                 : std::ranges::none_of(plan.rows, decodes) ? &counters_.prefill_seconds
+                                                            : &counters_.mixed_seconds;
+}
+
+/// A tick begins when it is submitted, or when the one before it ends.
+void device_actor::note_finished(steady_time now) {
+  const submitted_tick& tick = ticks_[next_finished_++ % ticks_.size()];
+  const steady_time before(duration(counters_.last_tick_at.load(std::memory_order_relaxed)));
+  tick.seconds->observe(std::chrono::duration<double>(now - std::max(tick.at, before)).count());
+  counters_.batch_rows.observe(tick.rows);
+  counters_.last_tick_at.store(now.time_since_epoch().count(), std::memory_order_relaxed);
 }
 
 /// Reads the tick before the one just submitted; with none submitted, the last one. With none in flight no result shows
@@ -158,9 +178,10 @@ void device_actor::collect() {
   while (!scheduler_.lost() && engine_->ticks_in_flight() > ahead) {
     auto done = engine_->collect();
     if (!done) return fail(done.error());
-    scheduler_.absorb(**done, time_.now());
+    const steady_time now = time_.now();
+    scheduler_.absorb(**done, now);
     counters_.ticks.fetch_add(1, std::memory_order_relaxed);
-    counters_.last_tick_at.store(time_.now().time_since_epoch().count(), std::memory_order_relaxed);
+    note_finished(now);
     idle_ = false;  // the result may have made room
   }
   if (idle_ && scheduler_.waits_for_commands()) {
@@ -222,6 +243,7 @@ void device_actor::publish() {
   counters_.copies_refused = c.copies_refused;
   counters_.settles = c.settles;
   counters_.settles_back = c.settles_back;
+  counters_.states_written = c.states_written;
   counters_.busy = c.requests > 0;
 }
 

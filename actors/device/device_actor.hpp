@@ -1,4 +1,5 @@
 #pragma once
+#include <array>
 #include <atomic>
 #include <functional>
 #include <memory>
@@ -8,6 +9,7 @@
 #include "actors/device/device_mailbox.hpp"
 #include "actors/device/scheduler.hpp"
 #include "base/clock.hpp"
+#include "base/metrics.hpp"
 #include "engine/engine.hpp"
 
 namespace skein::device {
@@ -32,7 +34,12 @@ struct device_counters {
   std::atomic<std::uint64_t> parked_bytes{0}, undo_bytes{0};
   std::atomic<std::uint64_t> ticks{0}, prompt_tokens{0}, generated_tokens{0}, finished{0}, rejected{0}, cancelled{0},
       preemptions{0};
-  std::atomic<std::uint64_t> kept_hits{0}, copies_taken{0}, copies_refused{0}, settles{0}, settles_back{0};
+  std::atomic<std::uint64_t> kept_hits{0}, copies_taken{0}, copies_refused{0}, settles{0}, settles_back{0},
+      states_written{0};
+  /// Of finished ticks: rows of each, and seconds by what its rows did.
+  metrics::histogram batch_rows{metrics::row_bounds};
+  metrics::histogram decode_seconds{metrics::token_bounds}, prefill_seconds{metrics::token_bounds},
+      mixed_seconds{metrics::token_bounds};
   /// clock of the last finished tick, as ticks of steady_time since its epoch; busy: there is work.
   std::atomic<std::int64_t> last_tick_at{0};
   std::atomic<bool> busy{false};
@@ -76,6 +83,15 @@ class device_actor {
   void fail(error why) noexcept;
   void end_lost();
   void publish();
+  void note_submitted(const engine::tick_plan& plan);
+  void note_finished(steady_time now);
+
+  /// A tick on its way.
+  struct submitted_tick {
+    steady_time at{};
+    std::uint32_t rows = 0;
+    metrics::histogram* seconds = nullptr;  // of the counters
+  };
 
   std::unique_ptr<engine::engine> engine_;
   const engine::engine_info info_;
@@ -86,6 +102,8 @@ class device_actor {
   mailbox inbox_;
   scheduler scheduler_;
   device_counters counters_;
+  std::array<submitted_tick, 4> ticks_;  // a ring; the engine takes fewer at a time
+  std::uint32_t next_submitted_ = 0, next_finished_ = 0;
   std::vector<message> received_;
   std::size_t handled_ = 0;  // of received_: those before it were taken by the scheduler
   std::vector<std::uint8_t> congested_;

@@ -99,13 +99,21 @@ struct resume {
 struct forget {
   storage::session_uid owner = 0;
 };
+/// From now on these limits count. Who waits already may stay. Not answered.
+struct change_limits {
+  std::uint32_t waiting_max = 1024;
+  std::uint32_t waiting_per_client_max = 256;
+  std::uint32_t turn_tokens = 256;
+  std::uint32_t parked_max = 4096;
+  std::size_t parked_bytes_max = std::size_t{1} << 30;
+};
 /// Admit nothing new; finish what runs until `deadline`, then finish the rest with cause shutdown; then the thread
 /// ends. A second one with an earlier deadline shortens the wait.
 struct shutdown {
   steady_time deadline{};
 };
 
-using message = std::variant<submit, settle, cancel, cancel_row, pause, resume, forget, shutdown>;
+using message = std::variant<submit, settle, cancel, cancel_row, pause, resume, forget, change_limits, shutdown>;
 using mailbox = bounded_mailbox<message>;
 
 // ---- events to io threads: one message per io thread and tick, holding all events for its requests in order ----

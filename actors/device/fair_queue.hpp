@@ -1,17 +1,52 @@
 #pragma once
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <deque>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 namespace skein::device {
 
-/// Waiting items of many clients. Each client's items keep their order; clients take turns, so that one with a thousand
-/// waiting items delays another's first by one turn only.
+/// Waiting items of many clients. Each client's items keep their order; the next item is that of the client that was
+/// served least, counted in tokens, so that clients who always want more get the same number of them, whether they ask
+/// for many short answers or a few long ones. Clients that were served alike take turns.
+///
+/// What is compared is not all that a client ever got. A fair share grows with each token that anybody gets, by one
+/// part in as many as there are clients; who comes, new or again, stands where the share stands, or higher if it had
+/// more than that not long ago. So nobody catches up on what it did not ask for, nobody gains by leaving, and whoever
+/// waits is passed in time.
 template <typename Item>
 class fair_queue {
  public:
+  struct account {
+    double served = 0;  // tokens, or the fair share when it came
+    std::uint32_t holders =
+        0;  // requests, and the line of those that wait; 0: the client left, with more than its share
+  };
+
+  /// The client has one more request. The account stays where it is until as many have left.
+  account& enter(const std::string& client) {
+    account& a = accounts_[client];
+    if (a.holders++ == 0) {
+      a.served = std::max(a.served, share_);
+      ++active_;
+    }
+    return a;
+  }
+  void leave(const std::string& client) {
+    const auto found = accounts_.find(client);
+    if (found == accounts_.end() || --found->second.holders > 0) return;
+    --active_;
+    if (accounts_.size() > 2 * active_ + 64)
+      std::erase_if(accounts_, [&](const auto& one) { return one.second.holders == 0 && one.second.served <= share_; });
+  }
+  void charge(account& payer, std::uint64_t tokens) {
+    payer.served += static_cast<double>(tokens);
+    share_ += static_cast<double>(tokens) / std::max(1u, active_);
+  }
+
   [[nodiscard]] std::size_t size() const { return size_; }
   [[nodiscard]] bool empty() const { return size_ == 0; }
 
@@ -26,30 +61,37 @@ class fair_queue {
     line_of(client).items.push_back(std::move(item));
     ++size_;
   }
-  /// Takes back a pop(), the latest first: the item is the next again.
+  /// Takes back a pop(), the latest first: among those that were served alike the item is the next again.
   void unpop(const std::string& client, Item item) {
     const auto at = std::ranges::find(lines_, client, &line::client);
-    line first = at == lines_.end() ? line{client, {}} : std::move(*at);
+    line first = at == lines_.end() ? line{client, {}, &enter(client)} : std::move(*at);
     if (at != lines_.end()) lines_.erase(at);
     first.items.push_front(std::move(item));
     lines_.push_front(std::move(first));
     ++size_;
   }
-  /// The next item by turns. Call on a non-empty queue only.
+  /// The next item. Call on a non-empty queue only.
   Item pop() {
-    line next = std::move(lines_.front());
-    lines_.pop_front();
+    const auto at = std::ranges::min_element(lines_, {}, [](const line& l) { return l.payer->served; });
+    line next = std::move(*at);
+    lines_.erase(at);
     Item item = std::move(next.items.front());
     next.items.pop_front();
     --size_;
-    if (!next.items.empty()) lines_.push_back(std::move(next));
+    if (next.items.empty())
+      leave(next.client);
+    else
+      lines_.push_back(std::move(next));
     return item;
   }
 
   /// Takes out every item for which `leaves` is true. Linear in the queue, whose size the configuration bounds.
   template <typename Predicate>
   void remove_if(Predicate leaves) {
-    for (auto& l : lines_) size_ -= std::erase_if(l.items, leaves);
+    for (auto& l : lines_) {
+      size_ -= std::erase_if(l.items, leaves);
+      if (l.items.empty()) leave(l.client);
+    }
     std::erase_if(lines_, [](const line& l) { return l.items.empty(); });
   }
 
@@ -57,16 +99,20 @@ class fair_queue {
   struct line {
     std::string client;
     std::deque<Item> items;
+    account* payer;  // of this client
   };
 
   line& line_of(const std::string& client) {
     for (auto& l : lines_)
       if (l.client == client) return l;
-    lines_.push_back({client, {}});
+    lines_.push_back({client, {}, &enter(client)});
     return lines_.back();
   }
 
-  std::deque<line> lines_;  // non-empty lines, the one whose turn it is first
+  std::unordered_map<std::string, account> accounts_;
+  double share_ = 0;
+  std::uint32_t active_ = 0;  // accounts with holders
+  std::deque<line> lines_;    // non-empty lines, of those served alike the one whose turn it is first
   std::size_t size_ = 0;
 };
 

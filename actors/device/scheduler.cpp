@@ -47,6 +47,7 @@ void scheduler::handle(submit&& message, steady_time now) {
   request& r = *entry;
   r.rows.resize(std::max(message.rows.size(), message.mixture.size()));
   news_.reserve(message.copies.size() + 1);
+  r.payer = &waiting_.enter(message.client);
   waiting_.push_back(message.client, {message.id, 0});
   requests_.emplace(message.id, std::move(entry));
   r.message = std::move(message);
@@ -126,6 +127,14 @@ void scheduler::handle(forget&& message, steady_time) {
     forgotten_.push_back(went->slot);
     news_.add(state_news::kind::slot_dropped, went->key);
   }
+}
+
+void scheduler::handle(change_limits&& message, steady_time) {
+  options_.waiting_max = message.waiting_max;
+  options_.waiting_per_client_max = message.waiting_per_client_max;
+  options_.turn_tokens = message.turn_tokens;
+  options_.parked_max = message.parked_max;
+  options_.parked_bytes_max = message.parked_bytes_max;
 }
 
 void scheduler::handle(shutdown&& message, steady_time now) {
@@ -236,6 +245,7 @@ void scheduler::absorb(const engine::tick_result& result, steady_time) {
       ++s.drawn;
       ++s.drawn_this_turn;
       ++counts_.generated_tokens;
+      waiting_.charge(*r->payer, 1);
     }
     if (row.stopped == engine::stop_cause::stop_id)
       finish(s, finish_cause::stop_id);
@@ -342,6 +352,7 @@ void scheduler::erase(request& r) {
     --waiting_requests_;
     dequeue(r.rows[0]);
   }
+  waiting_.leave(r.message.client);
   ended_.emplace_back();
   ended_.back() = std::move(requests_.extract(r.message.id).mapped());
 }

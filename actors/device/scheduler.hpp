@@ -65,6 +65,7 @@ struct scheduler_counts {
   std::uint32_t slots_used = 0, slots_kept = 0, waiting = 0, parked = 0, requests = 0;
   std::size_t parked_bytes = 0, undo_bytes = 0;
   std::uint64_t prompt_tokens = 0, generated_tokens = 0, finished = 0, rejected = 0, cancelled = 0, preemptions = 0;
+  std::uint64_t states_written = 0;                    ///< sequences that began with a state from host memory
   std::uint64_t kept_hits = 0;                         ///< sequences that went on in a slot that held their state
   std::uint64_t copies_taken = 0, copies_refused = 0;  ///< of those wanted
   std::uint64_t settles = 0, settles_back = 0;         ///< states settled; those of them that had to go back
@@ -85,6 +86,7 @@ class scheduler {
   void handle(pause&& message, steady_time now);
   void handle(resume&& message, steady_time now);
   void handle(forget&& message, steady_time now);
+  void handle(change_limits&& message, steady_time now);
   void handle(shutdown&& message, steady_time now);
 
   /// Ends what is past its deadline. Cheap when nothing is.

@@ -123,6 +123,7 @@ void scheduler::place(sequence& s, steady_time now) {
     ++forks_to_come_;
   }
   counts_.prompt_tokens += r.prompt_tokens();
+  waiting_.charge(*r.payer, r.prompt_tokens());
   if (r.feed_limit() == 0 && !r.mixes()) fork_rows(r);  // several rows of a one-token prompt: nothing to share
 }
 
@@ -142,6 +143,7 @@ void scheduler::begin_afresh(sequence& s) {
   work_.commands.push_back(start_slot{*s.slot, &r.params(s)});
   const state_buffer& state = r.from(s).state;
   if (!state) return;
+  ++counts_.states_written;
   work_.commands.push_back(write_slot{*s.slot, state});
   retire(state, planned_ticks_ + 1);
 }

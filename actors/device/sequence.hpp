@@ -55,6 +55,7 @@ struct scheduler::settlement {
 
 struct scheduler::request {
   submit message;
+  fair_queue<row_reference>::account* payer = nullptr;  // of its client, until it is erased
   steady_time arrived{};
   bool admitted = false;
   bool forked = false;  // rows 1.. have their state; true from the start for a single row, never for a mixture

@@ -15,6 +15,12 @@ class connection_quota {
   explicit connection_quota(const connection::connection_limits& limits)
       : connections_max_(limits.connections_max), per_address_max_(limits.connections_per_address_max) {}
 
+  /// From now on these limits count; nobody is turned away for them who is here.
+  void change(const connection::connection_limits& limits) {
+    connections_max_ = limits.connections_max;
+    per_address_max_ = limits.connections_per_address_max;
+  }
+
   /// Counts one more connection of that peer; false, and nothing counted, when that is too many.
   [[nodiscard]] bool admit(const connection::peer_address& peer);
   /// The connection is over.
@@ -23,8 +29,8 @@ class connection_quota {
   [[nodiscard]] std::uint32_t open() const { return open_; }
 
  private:
-  const std::uint32_t connections_max_;
-  const std::uint32_t per_address_max_;
+  std::uint32_t connections_max_;
+  std::uint32_t per_address_max_;
   std::uint32_t open_ = 0;
   std::unordered_map<std::string, std::uint32_t> per_address_;  ///< addresses that have a limit
 };

@@ -22,6 +22,7 @@
 #include "actors/connection/response_head.hpp"
 #include "actors/listener/connection_quota.hpp"
 #include "actors/listener/listening_socket.hpp"
+#include "actors/listener/tls_relay.hpp"
 #include "base/check.hpp"
 #include "base/log.hpp"
 
@@ -50,6 +51,12 @@ void tune(int fd) {
   set(IPPROTO_TCP, TCP_KEEPCNT, 4);
 }
 
+/// What connections of one acceptor are.
+struct door_kind {
+  bool admin = false;
+  std::shared_ptr<const tls_door> tls = nullptr;
+};
+
 }  // namespace
 
 /// The part of the listener that lives on the first io thread; what touches it is posted there.
@@ -62,16 +69,24 @@ class listener::desk : public std::enable_shared_from_this<listener::desk> {
   }
 
   void post(std::function<void()> work) { lanes_.front().thread.post(std::move(work)); }
-  [[nodiscard]] const connection::connection_counts& counts() const { return counts_; }
+  [[nodiscard]] connection::connection_counts& counts() { return counts_; }
 
-  void accept_on(int fd, int family, const std::string& unix_path, bool admin = false) {
+  void change(const connection::connection_limits& limits) {
+    limits_ = limits;
+    quota_.change(limits);
+    for (std::size_t i = 0; i < lanes_.size(); ++i)
+      lanes_[i].thread.post([set = sets_[i], limits] { set->change(limits); });
+  }
+
+  void accept_on(int fd, int family, const std::string& unix_path, door_kind what = {}) {
     if (!unix_path.empty()) unix_paths_.push_back(unix_path);
     const auto made = std::make_shared<acceptor>(context_of(0));
     made->assign(stream_protocol(family, 0), fd);
     acceptors_.push_back(made);
-    asio::co_spawn(context_of(0), accept_loop(shared_from_this(), made, admin), [](const std::exception_ptr& trouble) {
-      if (trouble) std::rethrow_exception(trouble);  // the io thread logs it
-    });
+    asio::co_spawn(context_of(0), accept_loop(shared_from_this(), made, std::move(what)),
+                   [](const std::exception_ptr& trouble) {
+                     if (trouble) std::rethrow_exception(trouble);  // the io thread logs it
+                   });
   }
 
   void stop_accepting() {
@@ -111,14 +126,14 @@ class listener::desk : public std::enable_shared_from_this<listener::desk> {
 
   /// `self` keeps the desk alive while the coroutine runs.
   asio::awaitable<void> accept_loop([[maybe_unused]] std::shared_ptr<desk> self, std::shared_ptr<acceptor> from,
-                                    bool admin) {
+                                    door_kind what) {
     asio::steady_timer pause(context_of(0));
     while (from->is_open()) {
       const std::size_t lane = next_lane_++ % lanes_.size();
       stream_protocol::endpoint peer;
       auto [failed, socket] = co_await from->async_accept(context_of(lane), peer, asio::as_tuple(asio::use_awaitable));
       if (!failed) {
-        welcome(lane, std::move(socket), peer, admin);
+        welcome(lane, std::move(socket), peer, what);
       } else if (from->is_open()) {
         log::warning("cannot accept connections", {{"why", failed.message()}});
         pause.expires_after(accept_pause);
@@ -129,23 +144,30 @@ class listener::desk : public std::enable_shared_from_this<listener::desk> {
     tell_if_empty();
   }
 
-  void welcome(std::size_t lane, stream_socket socket, const stream_protocol::endpoint& from, bool admin) {
+  void welcome(std::size_t lane, stream_socket socket, const stream_protocol::endpoint& from, const door_kind& what) {
     if (stopping_) return;  // accepted just before the acceptor closed
     const std::uint64_t number = counts_.accepted.fetch_add(1, std::memory_order_relaxed) + 1;
     auto peer = connection::describe_peer(from.data(), static_cast<socklen_t>(from.size()), limits_.trusted_proxies);
-    peer.admin = admin;
-    if (!quota_.admit(peer)) return turn_away(std::move(socket));
+    peer.admin = what.admin;
+    if (!quota_.admit(peer)) return turn_away(std::move(socket), what.tls != nullptr);
     counts_.open.store(quota_.open(), std::memory_order_relaxed);
     if (peer.text != "unix") tune(socket.native_handle());
     auto on_end = [self = shared_from_this(), peer] { self->post([self, peer] { self->release(peer); }); };
-    asio::post(context_of(lane), [set = sets_[lane], socket = std::move(socket), peer, number, on_end]() mutable {
+    asio::post(context_of(lane), [set = sets_[lane], socket = std::move(socket), peer, number, on_end,
+                                  context = &context_of(lane), tls = what.tls]() mutable {
+      if (tls) {
+        auto plain = relay_tls(*context, std::move(socket), tls->current());
+        if (!plain) return on_end();  // and the client's socket is closed
+        socket = std::move(*plain);
+      }
       set->serve(std::move(socket), std::move(peer), number, std::move(on_end));
     });
   }
 
-  /// 503 and close, without waiting for anything.
-  void turn_away(stream_socket socket) {
+  /// 503 and close, without waiting for anything; where TLS would come first, close.
+  void turn_away(stream_socket socket, bool has_tls) {
     counts_.refused.fetch_add(1, std::memory_order_relaxed);
+    if (has_tls) return;
     const std::string body = lanes_.front().service.error_body(503, "too many connections");
     const std::string head =
         connection::response_head(503, {{"Content-Type", "application/json"}, {"Retry-After", "1"}},
@@ -174,7 +196,7 @@ class listener::desk : public std::enable_shared_from_this<listener::desk> {
   }
 
   const std::vector<io_lane> lanes_;
-  const connection::connection_limits limits_;
+  connection::connection_limits limits_;
   connection::connection_counts counts_;
   std::vector<std::shared_ptr<connection_set>> sets_;  ///< one per lane; used on that lane only
   std::vector<std::shared_ptr<acceptor>> acceptors_;   ///< those whose loop runs
@@ -194,12 +216,17 @@ listener::listener(const std::vector<io_lane>& lanes, const connection::connecti
 
 listener::~listener() { stop(real_clock().now()); }
 
-result<std::uint16_t> listener::listen_tcp(const std::string& host, std::uint16_t port) {
+result<std::uint16_t> listener::listen_tls(const std::string& host, std::uint16_t port,
+                                           std::shared_ptr<const tls_door> door) {
   auto made = listen_on_tcp(host, port);
   if (!made) return made.error();
   const std::uint16_t bound = made->front().port();
-  for (listening_socket& s : *made) ignore(adopt(s.release()), "the socket is our own");
+  for (listening_socket& s : *made) ignore(adopt(s.release(), door), "the socket is our own");
   return bound;
+}
+
+result<std::uint16_t> listener::listen_tcp(const std::string& host, std::uint16_t port) {
+  return listen_tls(host, port, nullptr);
 }
 
 result<void> listener::listen_unix(const std::string& path) {
@@ -212,18 +239,20 @@ result<void> listener::listen_unix(const std::string& path) {
 result<void> listener::listen_admin(const std::string& path) {
   auto made = listen_on_unix(path, S_IRUSR | S_IWUSR);
   if (!made) return made.error();
-  desk_->post([desk = desk_, fd = made->release(), path] { desk->accept_on(fd, AF_UNIX, path, true); });
+  desk_->post([desk = desk_, fd = made->release(), path] { desk->accept_on(fd, AF_UNIX, path, {.admin = true}); });
   return {};
 }
 
-result<void> listener::adopt(int fd) {
+result<void> listener::adopt(int fd, std::shared_ptr<const tls_door> door) {
   listening_socket given(fd);
   int listens = 0;
   socklen_t size = sizeof(listens);
   if (::getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size) != 0 || listens == 0)
     return error{error_kind::invalid_argument, "descriptor " + std::to_string(fd) + " is no listening socket", ""};
   const int family = given.family();
-  desk_->post([desk = desk_, taken = given.release(), family] { desk->accept_on(taken, family, ""); });
+  desk_->post([desk = desk_, taken = given.release(), family, door = std::move(door)] {
+    desk->accept_on(taken, family, "", {.tls = door});
+  });
   return {};
 }
 
@@ -244,6 +273,10 @@ void listener::stop(steady_time deadline) {
     log::warning("connections do not close", {{"open", desk_->counts().open.load()}});
 }
 
-const connection::connection_counts& listener::counts() const { return desk_->counts(); }
+void listener::change(const connection::connection_limits& limits) {
+  desk_->post([desk = desk_, limits] { desk->change(limits); });
+}
+
+connection::connection_counts& listener::counts() { return desk_->counts(); }
 
 }  // namespace skein::listener

@@ -7,6 +7,7 @@
 #include "actors/connection/connection_counts.hpp"
 #include "actors/connection/http.hpp"
 #include "actors/connection/io_thread.hpp"
+#include "actors/listener/tls_door.hpp"
 #include "base/clock.hpp"
 #include "base/result.hpp"
 
@@ -37,9 +38,15 @@ class listener {
   [[nodiscard]] result<void> listen_unix(const std::string& path);
   /// Likewise, for the administrator: only the owner of this process may connect, and request_head::admin is set.
   [[nodiscard]] result<void> listen_admin(const std::string& path);
-  /// Accepts from a listening socket that someone else made (systemd). Takes the descriptor over.
-  [[nodiscard]] result<void> adopt(int fd);
+  /// As listen_tcp, with TLS as `door` says, which has a certificate.
+  [[nodiscard]] result<std::uint16_t> listen_tls(const std::string& host, std::uint16_t port,
+                                                 std::shared_ptr<const tls_door> door);
+  /// Accepts from a listening socket that someone else made (systemd), with TLS where there is a door. Takes the
+  /// descriptor over.
+  [[nodiscard]] result<void> adopt(int fd, std::shared_ptr<const tls_door> door = nullptr);
 
+  /// From now on these limits count, on every lane.
+  void change(const connection::connection_limits& limits);
   /// Closes the acceptors; connections go on.
   void stop_accepting();
   /// Closes connections that wait for a request. The others say Connection: close in their response and close after it.
@@ -48,7 +55,7 @@ class listener {
   /// repeated.
   void stop(steady_time deadline);
 
-  [[nodiscard]] const connection::connection_counts& counts() const;
+  [[nodiscard]] connection::connection_counts& counts();
 
  private:
   class desk;

@@ -148,6 +148,7 @@ void persistence_actor::check_self() {
   auto wrong = sessions_.self_check();
   if (!wrong) wrong = prefixes_.self_check();
   if (!wrong) return;
+  ++counters_.invariant_violations;
   log::error("the books of sessions and states do not add up", {{"what", *wrong}});
 #ifndef NDEBUG
   check(false, "the books of sessions and states add up");

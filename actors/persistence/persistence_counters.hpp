@@ -2,6 +2,8 @@
 #include <atomic>
 #include <cstdint>
 
+#include "base/metrics.hpp"
+
 namespace skein::persistence {
 
 /// One kind of states in its tiers.
@@ -13,6 +15,9 @@ struct tier_counters {
   std::atomic<std::uint64_t> loads{0}, load_failures{0}, load_us{0};
   std::atomic<std::uint64_t> ram_drops{0}, disk_drops{0};
   std::atomic<std::uint64_t> oldest_dirty_ms{0};  ///< how long the oldest state has waited to be written
+  /// When what nobody used for the longest time was used, in Unix milliseconds; 0: there is nothing.
+  std::atomic<std::int64_t> ram_oldest_use_ms{0}, disk_oldest_use_ms{0};
+  metrics::histogram write_seconds{metrics::first_token_bounds}, load_seconds{metrics::first_token_bounds};
 };
 
 /// What other threads may read at any time, for health, metrics and tests.
@@ -25,6 +30,7 @@ struct persistence_counters {
   std::atomic<std::uint64_t> damaged{0};                      ///< sessions that could not be read
   std::atomic<std::uint32_t> prefixes_ready{0}, prefixes_wanted{0};
   std::atomic<std::uint64_t> prefix_token_bytes{0}, prefix_hits{0}, prefix_misses{0}, prefix_tokens{0};
+  std::atomic<std::uint64_t> invariant_violations{0};  ///< how often its books did not add up
   std::atomic<bool> on_disk{false}, disk_fails{false};
   std::atomic<bool> ended{false};  ///< the thread has left its loop
 };

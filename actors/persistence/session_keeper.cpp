@@ -61,6 +61,10 @@ void publish_tier(const tier_mover& tiers, steady_time now, tier_counters& to) {
   to.loads = m.loads;
   to.load_failures = m.load_failures;
   to.load_us = m.load_us;
+  to.write_seconds.mirror(m.write_seconds);
+  to.load_seconds.mirror(m.load_seconds);
+  to.ram_oldest_use_ms = c.ram_oldest_use_ms;
+  to.disk_oldest_use_ms = c.disk_oldest_use_ms;
   const auto age = c.oldest_dirty ? now - *c.oldest_dirty : duration::zero();
   to.oldest_dirty_ms = static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::milliseconds>(age).count());
 }

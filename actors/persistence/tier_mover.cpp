@@ -57,6 +57,7 @@ bool tier_mover::load(const state_key& key) {
       loading_.erase(key);
       cache_.reserve(loading_.size() * states_->models().state_bytes_max());
       moves_.load_us += took;
+      moves_.load_seconds.observe(static_cast<double>(took) * 1e-6);
       if (*got && **got) {
         ++moves_.loads;
         auto& state = ***got;
@@ -86,6 +87,7 @@ void tier_mover::begin_write(const state_key& key) {
     const std::string why = outcome ? std::string() : outcome.error().message;
     return [this, key, took, why, well = static_cast<bool>(outcome)] {
       moves_.write_us += took;
+      moves_.write_seconds.observe(static_cast<double>(took) * 1e-6);
       ++(well ? moves_.writes : moves_.write_failures);
       if (!well) log::warning("a state cannot be written", {{"why", why}});
       const std::size_t bytes = states_->record_bytes(cache_.label_of(key).model);

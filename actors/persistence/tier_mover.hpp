@@ -7,6 +7,7 @@
 
 #include "actors/persistence/state_worker.hpp"
 #include "actors/persistence/tiered_cache.hpp"
+#include "base/metrics.hpp"
 #include "storage/state_store.hpp"
 
 namespace skein::persistence {
@@ -19,6 +20,7 @@ struct move_counts {
   std::uint64_t writes = 0, write_failures = 0, write_us = 0;
   std::uint64_t loads = 0, load_failures = 0, load_us = 0;
   std::uint64_t removals = 0;  // from the disk
+  metrics::histogram write_seconds{metrics::first_token_bounds}, load_seconds{metrics::first_token_bounds};
 };
 
 /// Carries out what a tiered_cache decides: reads and writes states by jobs. Lives on the persistence thread.

@@ -396,6 +396,11 @@ tiered_cache::counts tiered_cache::count() const {
   c.ram_drops = ram_drops_;
   c.disk_drops = disk_drops_;
   if (!dirty_by_age_.empty()) c.oldest_dirty = dirty_by_age_.begin()->first;
+  const auto oldest = [&](const by_use& order) {
+    return order.empty() ? 0 : entries_.at(order.begin()->second).used_ms;
+  };
+  c.ram_oldest_use_ms = oldest(ram_by_use_);
+  c.disk_oldest_use_ms = oldest(disk_by_use_);
   return c;
 }
 

@@ -100,6 +100,7 @@ class tiered_cache {
     std::uint64_t ram_bytes = 0, disk_bytes = 0, dirty_bytes = 0;
     std::uint64_t ram_drops = 0, disk_drops = 0;
     std::optional<steady_time> oldest_dirty;
+    std::int64_t ram_oldest_use_ms = 0, disk_oldest_use_ms = 0;  ///< 0: there is none
   };
   [[nodiscard]] counts count() const;
   [[nodiscard]] std::optional<std::string> self_check() const;

@@ -105,7 +105,7 @@ session_question administer(const session_routes::route_input& in) {
   const auto what = read_command(in);
   session_question q;
   q.takes_file = true;
-  q.ask = [what](std::string body, return_address reply) -> result<message_in> {
+  q.ask = [what](std::string body, return_address reply, const tenant_id&) -> result<message_in> {
     if (!what) return what.error();
     return message_for(*what, std::move(body), reply);
   };

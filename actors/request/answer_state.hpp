@@ -31,6 +31,7 @@ class answer_state {
   void stop(std::string_view why);
 
   /// Every row has ended.
+  [[nodiscard]] std::size_t rows() const { return rows_.size(); }
   [[nodiscard]] bool over() const { return rows_left_ == 0; }
   /// SSE text that became ready since the last call, what several rows got meanwhile side by side; ends with "[DONE]"
   /// when over, for sessions when concluded. Streams only.

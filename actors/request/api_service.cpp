@@ -10,8 +10,10 @@
 #include "actors/request/awaited_model.hpp"
 #include "actors/request/cors.hpp"
 #include "actors/request/health.hpp"
+#include "actors/request/metrics_page.hpp"
 #include "actors/request/route.hpp"
 #include "actors/request/server_control.hpp"
+#include "actors/request/watched_response.hpp"
 #include "protocol/http_error.hpp"
 #include "protocol/models_response.hpp"
 
@@ -45,9 +47,9 @@ bool has_method(std::string_view list, std::string_view method) {
   return false;
 }
 
-/// The model that is loaded, if one is, and the model with each of its tuned states.
-std::vector<protocol::model_card> cards_of(const model_ref& model) {
-  if (!model) return {};
+/// The model that is loaded, if one is that `who` may use, and the model with each of its tuned states.
+std::vector<protocol::model_card> cards_of(const model_ref& model, const caller& who) {
+  if (!model || !who.may_use(model->served.names.front())) return {};
   std::vector<protocol::model_card> cards{model->served.card};
   for (const auto& state : *model->tuned.all()) {
     cards.push_back(model->served.card);
@@ -69,6 +71,7 @@ struct api_service::route {
   bool body_may_tell = false;                  ///< the password may stand in the body
   const protocol::dialect* dialect = nullptr;  ///< of generating routes
   bool admin = false;                          ///< for the admin socket alone
+  bool needs_admin = false;                    ///< a key must have the admin right
 };
 
 const std::vector<api_service::route>& api_service::routes() {
@@ -81,6 +84,10 @@ const std::vector<api_service::route>& api_service::routes() {
   const auto speaks = [](std::string_view path, const protocol::dialect& d) -> route {
     return {path, post, &s::generate, d.errors, false, true, &d};
   };
+  const auto needs_admin = [](route r) {
+    r.needs_admin = true;
+    return r;
+  };
   static const std::vector<route> table{
       {"/livez", get, &s::tell_probe<live>, openai, true},
       {"/readyz", get, &s::tell_probe<ready>, openai, true},
@@ -89,6 +96,7 @@ const std::vector<api_service::route>& api_service::routes() {
       {"/healthz", get, &s::tell_probe<healthz>, flat, true},
       {"/healthcheck", get, &s::tell_probe<healthcheck>, flat, true},
       {"/version", get, &s::tell_version, openai, true},
+      needs_admin({"/metrics", get, &s::tell_metrics}),
 
       {"/v1/models", get, &s::tell_models},
       {"/openai/v1/models", get, &s::tell_models},
@@ -142,15 +150,15 @@ const std::vector<api_service::route>& api_service::routes() {
 
       {"/admin/state/{}", "POST, PUT", &s::ask_sessions<administer>, flat, false, false, nullptr, true},
 
-      {"/loadstatemodel", post, &s::change_states<tuned::load>, detail, false, true},
-      {"/removestatemodel", post, &s::change_states<tuned::remove>, detail, false, true},
-      {"/mrss_loadstatemodel", post, &s::change_states<tuned::load_mixture>, detail, false, true},
-      {"/mrss_set_gatingweight", post, &s::change_states<tuned::set_weights>, detail, false, true},
+      needs_admin({"/loadstatemodel", post, &s::change_states<tuned::load>, detail, false, true}),
+      needs_admin({"/removestatemodel", post, &s::change_states<tuned::remove>, detail, false, true}),
+      needs_admin({"/mrss_loadstatemodel", post, &s::change_states<tuned::load_mixture>, detail, false, true}),
+      needs_admin({"/mrss_set_gatingweight", post, &s::change_states<tuned::set_weights>, detail, false, true}),
 
-      {"/loadmodel", post, &s::change_model<model_call::form::load_file>, detail, false, true},
-      {"/removemodel", post, &s::change_model<model_call::form::remove>, detail, false, true},
-      {"/v1/model/load", post, &s::change_model<model_call::form::load_id>, flat, false, true},
-      {"/switch-model", post, &s::change_model<model_call::form::switch_model>, detail, false, true},
+      needs_admin({"/loadmodel", post, &s::change_model<model_call::form::load_file>, detail, false, true}),
+      needs_admin({"/removemodel", post, &s::change_model<model_call::form::remove>, detail, false, true}),
+      needs_admin({"/v1/model/load", post, &s::change_model<model_call::form::load_id>, flat, false, true}),
+      needs_admin({"/switch-model", post, &s::change_model<model_call::form::switch_model>, detail, false, true}),
   };
   return table;
 }
@@ -162,9 +170,11 @@ struct api_service::exchange {
   header_list headers;  // of every answer
   std::string name;
   bool authenticated = false;
-  const route* way = nullptr;     // none: the path is unknown, or its methods are others
-  std::vector<std::string> path;  // the parts that the route leaves open
-  std::string allow;              // methods of the path
+  caller_ref who = anybody();
+  std::shared_ptr<watched_response> watched = nullptr;  // is `out`
+  const route* way = nullptr;                           // none: the path is unknown, or its methods are others
+  std::vector<std::string> path;                        // the parts that the route leaves open
+  std::string allow;                                    // methods of the path
 
   [[nodiscard]] error_style errors() const { return way ? way->errors : error_style::openai; }
 
@@ -193,7 +203,7 @@ struct api_service::exchange {
   }
   void refuse(const error& e) { refuse(protocol::to_http(e, std::chrono::seconds(1), errors())); }
   [[nodiscard]] plain_origin plain() {
-    return {name, head.remote_address, std::move(headers), authenticated, errors()};
+    return {name, head.remote_address, std::move(headers), authenticated, way->needs_admin, who, errors()};
   }
 };
 
@@ -201,14 +211,16 @@ api_service::api_service(std::shared_ptr<const service_context> context, request
                          std::function<void(std::function<void()>)> post)
     : context_(std::move(context)), hub_(hub), post_(std::move(post)) {}
 
+/// Called for what a connection refuses by itself.
 std::string api_service::error_body(unsigned status, std::string_view message) {
+  context_->metrics->of(hub_.io_thread()).count_exchange("none", "", status);
   return protocol::error_body(status, message);
 }
 
 api_service::made_call api_service::accept(const connection::request_head& head,
                                            std::shared_ptr<connection::response_writer> out) {
-  exchange x{head, std::move(out), {}, request_name(head), false, nullptr, {}, {}};
-  x.headers = cors_headers(head, context_->settings.cors_origins, !context_->settings.password.empty());
+  exchange x{.head = head, .out = std::move(out), .headers = {}, .name = request_name(head), .path = {}, .allow = {}};
+  x.headers = cors_headers(head, context_->settings.cors_origins, context_->guarded());
   if (head.method == "OPTIONS" && !x.headers.empty()) {
     const header_list more = preflight_headers(head);
     x.headers.insert(x.headers.end(), more.begin(), more.end());
@@ -219,6 +231,7 @@ api_service::made_call api_service::accept(const connection::request_head& head,
     return nullptr;
   }
   x.find_route();
+  watch(x);
   if (!admit(x)) return nullptr;
   if (x.way) return (this->*x.way->handler)(x);
   if (x.allow.empty())
@@ -228,24 +241,52 @@ api_service::made_call api_service::accept(const connection::request_head& head,
   return nullptr;
 }
 
-/// Whether who asks has the password, or may still bring it in the body.
+/// From here on what the exchange comes to is counted.
+void api_service::watch(exchange& x) {
+  exchange_facts facts;
+  facts.route = x.way ? x.way->pattern : "none";
+  facts.method = x.head.method;
+  facts.path = x.head.path;
+  facts.request_name = x.name;
+  facts.began = context_->time->now();
+  facts.quiet = x.way && (x.way->open || x.way->handler == &api_service::tell_metrics);
+  auto* streams = context_->connections ? &context_->connections->streams : nullptr;
+  x.watched = std::make_shared<watched_response>(std::move(x.out), std::move(facts),
+                                                 context_->metrics->of(hub_.io_thread()), streams, *context_->time);
+  x.out = x.watched;
+}
+
+/// Whether who asks may come in, or may still bring the password in the body.
 bool api_service::admit(exchange& x) {
   const auto& settings = context_->settings;
-  const bool opened = x.way && x.way->dialect && x.way->dialect->may_be_open && settings.open_translation;
-  x.authenticated = settings.password.empty() || opened || x.head.admin;
-  if (x.authenticated || (x.way && x.way->open)) return true;
+  const bool translates = x.way && x.way->dialect && x.way->dialect->may_be_open && settings.open_translation;
+  const bool looks = x.way && x.way->handler == &api_service::tell_metrics && settings.open_metrics;
+  x.authenticated = !context_->guarded() || x.head.admin;
+  if (x.authenticated || (x.way && x.way->open) || looks) return true;
+  if (translates) {
+    x.authenticated = true;
+    x.who = guest();
+    return true;
+  }
+  const auto secret = presented_secret(x.head);
+  caller_ref found = secret ? identify(*secret, *context_) : nullptr;
   const steady_time now = context_->time->now();
-  const credentials given = check_header(x.head, settings.password);
   login_guard& logins = *context_->logins;
-  const auto wait = given == credentials::none ? logins.must_wait(x.head.remote_address, now)
-                                               : logins.judge(x.head.remote_address, given == credentials::right, now);
+  const auto wait = secret ? logins.judge(x.head.remote_address, found != nullptr, now)
+                           : logins.must_wait(x.head.remote_address, now);
   if (wait) {
     x.refuse(protocol::to_http(too_many_passwords(), retry_after(*wait), x.errors()));
     return false;
   }
-  x.authenticated = given == credentials::right;
-  const bool body_may_tell = given == credentials::none && settings.json_password && x.way && x.way->body_may_tell;
-  if (x.authenticated || body_may_tell) return true;
+  if (found) {
+    x.authenticated = true;
+    x.who = std::move(found);
+    x.watched->set_key(x.who->key);
+    const bool may = x.who->admin || !x.way || !x.way->needs_admin;
+    if (!may) x.refuse(no_admin());
+    return may;
+  }
+  if (!secret && settings.json_password && x.way && x.way->body_may_tell) return true;
   x.refuse(no_password());
   return false;
 }
@@ -257,18 +298,28 @@ api_service::made_call api_service::tell_probe(exchange& x) {
   return nullptr;
 }
 
+api_service::made_call api_service::tell_metrics(exchange& x) {
+  const auto dialect = metrics::exposition::chosen(x.head.field("accept"));
+  header_list all = std::move(x.headers);
+  all.emplace_back("Content-Type", metrics::exposition::content_type(dialect));
+  x.out->respond(200, std::move(all), metrics_page(*context_, dialect));
+  return nullptr;
+}
+
 api_service::made_call api_service::tell_version(exchange& x) {
   x.answer(200, version_body(*context_));
   return nullptr;
 }
 
 api_service::made_call api_service::tell_models(exchange& x) {
-  x.answer(200, protocol::models_list(cards_of(context_->models->current()), context_->models->available()));
+  auto available = context_->models->available();
+  std::erase_if(available, [&](const std::string& id) { return !x.who->may_use(id); });
+  x.answer(200, protocol::models_list(cards_of(context_->models->current(), *x.who), available));
   return nullptr;
 }
 
 api_service::made_call api_service::tell_models_array(exchange& x) {
-  x.answer(200, protocol::models_array(cards_of(context_->models->current())));
+  x.answer(200, protocol::models_array(cards_of(context_->models->current(), *x.who)));
   return nullptr;
 }
 
@@ -279,7 +330,7 @@ api_service::made_call api_service::tell_model(exchange& x) {
     const auto& names = model->served.names;
     return card.id == names.front() && std::ranges::find(names, id) != names.end();
   };
-  for (const auto& card : cards_of(model))
+  for (const auto& card : cards_of(model, *x.who))
     if (card.id == id || is_alias(card)) {
       x.answer(200, protocol::model_body(card));
       return nullptr;
@@ -319,7 +370,7 @@ api_service::made_call api_service::change_model(exchange& x) {
 }
 
 api_service::made_call api_service::tell_status(exchange& x) {
-  x.answer(200, server_status(*context_, x.authenticated && !context_->settings.password.empty()));
+  x.answer(200, server_status(*context_, *x.who, x.authenticated && x.who->admin && context_->guarded()));
   return nullptr;
 }
 
@@ -342,6 +393,8 @@ api_service::made_call api_service::generate(exchange& x) {
   origin.client = x.head.remote_address;
   origin.headers = std::move(x.headers);
   origin.authenticated = x.authenticated;
+  origin.who = x.who;
+  x.watched->leave_line_to_call();
   origin.received = context_->time->now();
   origin.if_match = x.head.field("if-match");
   origin.request_key = x.head.field("idempotency-key");

@@ -24,6 +24,9 @@ class api_service final : public connection::http_service {
   api_service(std::shared_ptr<const service_context> context, request_hub& hub,
               std::function<void(std::function<void()>)> post);
 
+  /// Requests that come from now on get this context. On its io thread.
+  void use(std::shared_ptr<const service_context> context) { context_ = std::move(context); }
+
   std::unique_ptr<connection::http_call> accept(const connection::request_head& head,
                                                 std::shared_ptr<connection::response_writer> out) override;
   std::string error_body(unsigned status, std::string_view message) override;
@@ -34,11 +37,13 @@ class api_service final : public connection::http_service {
   using made_call = std::unique_ptr<connection::http_call>;
   [[nodiscard]] static const std::vector<route>& routes();
 
+  void watch(exchange& x);
   [[nodiscard]] bool admit(exchange& x);
   // Handlers: answer at once and return null, or return the call that will answer.
   template <probe (*Probe)(const service_context&)>
   made_call tell_probe(exchange& x);
   made_call tell_version(exchange& x);
+  made_call tell_metrics(exchange& x);
   made_call tell_models(exchange& x);
   made_call tell_models_array(exchange& x);
   made_call tell_model(exchange& x);

@@ -1,5 +1,6 @@
 #include "actors/request/auth.hpp"
 
+#include <algorithm>
 #include <cstddef>
 
 namespace skein::request {
@@ -25,24 +26,29 @@ bool same_secret(std::string_view given, std::string_view secret) {
 
 error no_password() { return {error_kind::unauthorized, "invalid or missing password", ""}; }
 
+error no_admin() { return {error_kind::forbidden, "this needs a key with the admin right", ""}; }
+
 error too_many_passwords() {
   return {error_kind::overloaded, "too many wrong passwords from this address; try again later", ""};
 }
 
-credentials check_header(const connection::request_head& head, std::string_view password) {
+std::optional<std::string_view> presented_secret(const connection::request_head& head) {
   std::string_view given = head.field("authorization");
-  if (const std::size_t space = given.find(' '); space != std::string_view::npos) {
-    if (!same_letters(given.substr(0, space), "bearer")) return credentials::wrong;
-    given = given.substr(given.find_first_not_of(' ', space) == std::string_view::npos
-                             ? given.size()
-                             : given.find_first_not_of(' ', space));
-  } else if (!given.empty()) {
-    return credentials::wrong;  // a scheme without credentials, or none that we know
-  } else {
-    given = head.field("x-api-key");
-    if (given.empty()) return credentials::none;
+  const std::size_t space = given.find(' ');
+  if (space != std::string_view::npos) {
+    if (!same_letters(given.substr(0, space), "bearer")) return "";
+    return given.substr(std::min(given.find_first_not_of(' ', space), given.size()));
   }
-  return same_secret(given, password) ? credentials::right : credentials::wrong;
+  if (!given.empty()) return "";  // a scheme without credentials, or none that we know
+  given = head.field("x-api-key");
+  return given.empty() ? std::nullopt : std::optional(given);
+}
+
+caller_ref identify(std::string_view secret, const service_context& context) {
+  const auto holder = context.keys->find(secret);
+  const std::string& password = context.settings.password;
+  if (!password.empty() && same_secret(secret, password)) return anybody();
+  return holder;
 }
 
 }  // namespace skein::request

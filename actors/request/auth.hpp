@@ -1,8 +1,10 @@
 #pragma once
 #include <chrono>
+#include <optional>
 #include <string_view>
 
 #include "actors/connection/http.hpp"
+#include "actors/request/service_context.hpp"
 #include "base/clock.hpp"
 #include "base/error.hpp"
 
@@ -14,14 +16,17 @@ namespace skein::request {
 /// The refusals of strangers, in one place: none of them tells more than the others.
 [[nodiscard]] error no_password();
 [[nodiscard]] error too_many_passwords();
+[[nodiscard]] error no_admin();
 /// What Retry-After says with too_many_passwords().
 [[nodiscard]] inline std::chrono::seconds retry_after(duration wait) {
   return std::chrono::ceil<std::chrono::seconds>(wait);
 }
 
-enum class credentials : std::uint8_t { none, right, wrong };
+/// What the header brings: `Authorization: Bearer <secret>` or `x-api-key: <secret>`. Of another scheme an empty
+/// secret, which is nobody's.
+[[nodiscard]] std::optional<std::string_view> presented_secret(const connection::request_head& head);
 
-/// What the header says: `Authorization: Bearer <password>` or `x-api-key: <password>`.
-[[nodiscard]] credentials check_header(const connection::request_head& head, std::string_view password);
+/// Who has this secret, the password or a key; null: nobody.
+[[nodiscard]] caller_ref identify(std::string_view secret, const service_context& context);
 
 }  // namespace skein::request

@@ -1,16 +1,19 @@
 #include "actors/request/body_login.hpp"
 
+#include <utility>
+
 #include "actors/request/auth.hpp"
 
 namespace skein::request {
 
 std::optional<login_refusal> judge_body_password(const std::optional<std::string>& password, const std::string& client,
-                                                 const service_context& context) {
+                                                 const service_context& context, caller_ref& who) {
   if (!password) return login_refusal{no_password()};
-  const bool right = same_secret(*password, context.settings.password);
-  if (const auto wait = context.logins->judge(client, right, context.time->now()))
+  caller_ref found = identify(*password, context);
+  if (const auto wait = context.logins->judge(client, found != nullptr, context.time->now()))
     return login_refusal{too_many_passwords(), retry_after(*wait)};
-  if (!right) return login_refusal{no_password()};
+  if (!found) return login_refusal{no_password()};
+  who = std::move(found);
   return std::nullopt;
 }
 

@@ -14,10 +14,10 @@ struct login_refusal {
   std::chrono::seconds retry_after{1};
 };
 
-/// Judges the password that a body brought, or none, of a client whose header had no credentials. Nothing: it is right.
-/// A body without a password guesses nothing, so it is not counted.
+/// Judges the password that a body brought, or none, of a client whose header had no credentials. Nothing: it is right,
+/// and `who` is whose it is. A body without a password guesses nothing, so it is not counted.
 [[nodiscard]] std::optional<login_refusal> judge_body_password(const std::optional<std::string>& password,
                                                                const std::string& client,
-                                                               const service_context& context);
+                                                               const service_context& context, caller_ref& who);
 
 }  // namespace skein::request

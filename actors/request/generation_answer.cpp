@@ -11,6 +11,7 @@ namespace skein::request {
 namespace {
 
 double milliseconds(duration d) { return std::chrono::duration<double, std::milli>(d).count(); }
+double seconds(duration d) { return std::chrono::duration<double>(d).count(); }
 
 }  // namespace
 
@@ -20,6 +21,10 @@ void generation_call::submit() {
     answer_->count_prompt(used.prompt, used.cached);
   } else if (prefix_) {
     answer_->count_prompt(answer_->call().prompts.front().size(), prefix_->position());
+  }
+  if (prefix_) {
+    counts_->prefix_queries.fetch_add(prefix_->tokens(), std::memory_order_relaxed);
+    counts_->prefix_hits.fetch_add(prefix_->position(), std::memory_order_relaxed);
   }
   listed_->prompt_tokens = answer_->usage().prompt_tokens;
   listed_->cached_tokens = answer_->usage().cached_tokens;
@@ -50,7 +55,8 @@ bool generation_call::submit_prompt(std::uint32_t prompt) {
   device::submit message;
   message.id = hub_.open(*this, prompt);
   message.reply_to = hub_.io_thread();
-  message.client = origin_.client;
+  message.tenant = origin_.who->tenant;
+  message.client = origin_.who->key.empty() ? origin_.client : "key " + origin_.who->key;
   message.prompt = answer_->give_prompt(prompt);
   if (tuned_) {
     message.from.state = tuned_->values;
@@ -100,7 +106,7 @@ void generation_call::on_event(std::uint32_t prompt, device::event& e) {
 
 void generation_call::on(std::uint32_t prompt, device::admitted& e) {
   --waiting_;
-  begun_ = true;
+  if (!std::exchange(begun_, true)) spend(answer_->usage().prompt_tokens);
   queued_ = std::max(queued_, e.queued);
   listed_->admitted_at = context_->time->now().time_since_epoch().count();
   const auto& request = answer_->call().request;
@@ -132,6 +138,7 @@ void generation_call::on(std::uint32_t prompt, device::token& e) {
   if (!first_token_) listed_->first_token_at = (first_token_ = now)->time_since_epoch().count();
   listed_->last_token_at = now.time_since_epoch().count();
   ++listed_->generated_tokens;
+  count_token(now);
   const bool over = answer_->on_token(prompt, e.row, e.id_of_token, e.logprobs.get());
   if (over && !turn_) tell_device(device::cancel_row{e.id, e.row});  // a session's row ends by settle
 }
@@ -222,6 +229,7 @@ void generation_call::finish() {
 /// A response that says no: as a status while none was sent, as the last event of a stream otherwise.
 void generation_call::refuse(const error& why, std::chrono::seconds retry_after) {
   if (ended_) return;
+  if (!begun_) counts().count_rejection(model().names.front(), origin_.who->key, why.kind);
   const protocol::http_error answer = protocol::to_http(why, retry_after, origin_.errors);
   if (streaming_) {
     write(protocol::sse_event(answer.body) + std::string(protocol::sse_done));
@@ -252,6 +260,7 @@ void generation_call::end_call(unsigned status, std::string_view how) {
   delist();
   over_.request_stop();
   memory_.reset();
+  place_.reset();
   cancel_device_work();
   leave_session();
   if (prefix_)
@@ -259,7 +268,10 @@ void generation_call::end_call(unsigned status, std::string_view how) {
   hub_.close_ticket(ticket_.number);
   const protocol::token_usage usage = answer_ ? answer_->usage() : protocol::token_usage{};
   const steady_time now = context_->time->now();
+  count_ending(status);
   log::info("request", {{"request_id", origin_.request_name},
+                        {"key_id", origin_.who->key},
+                        {"session", session_},
                         {"route", origin_.route},
                         {"status", status},
                         {"prompt_tokens", usage.prompt_tokens},
@@ -269,6 +281,42 @@ void generation_call::end_call(unsigned status, std::string_view how) {
                         {"ttft_ms", first_token_ ? milliseconds(*first_token_ - origin_.received) : 0.0},
                         {"total_ms", milliseconds(now - origin_.received)},
                         {"finish_reason", how}});
+}
+
+/// Tokens of one delivery come together: what passes between deliveries is what a reader sees.
+void generation_call::count_token(steady_time now) {
+  if (!last_token_)
+    counts_->first_token.observe(seconds(now - origin_.received));
+  else if (answer_->rows() == 1)
+    counts_->inter_token.observe(seconds(now - *last_token_));
+  last_token_ = now;
+  counts_->generated_total.fetch_add(1, std::memory_order_relaxed);
+  spend(1);
+}
+
+void generation_call::spend(std::uint64_t tokens) {
+  if (origin_.who->usage) origin_.who->usage->spend(tokens);
+}
+
+void generation_call::count_ending(unsigned status) {
+  if (!begun_) return;
+  const protocol::token_usage usage = answer_->usage();
+  const steady_time now = context_->time->now();
+  const bool whole = status == 200;
+  const ending how = !whole ? ending::abort : answer_->finish_word() == "length" ? ending::length : ending::stop;
+  counts_->ended[static_cast<std::size_t>(how)].fetch_add(1, std::memory_order_relaxed);
+  counts_->prompt_total.fetch_add(usage.prompt_tokens, std::memory_order_relaxed);
+  counts_->whole.observe(seconds(now - origin_.received));
+  counts_->queue.observe(seconds(queued_));
+  counts_->prompt_tokens.observe(static_cast<double>(usage.prompt_tokens));
+  counts_->generated_tokens.observe(static_cast<double>(usage.completion_tokens));
+  if (!first_token_) return;
+  const steady_time admitted(duration(listed_->admitted_at.load()));
+  counts_->prefill.observe(seconds(*first_token_ - admitted));
+  counts_->decode.observe(seconds(*last_token_ - *first_token_));
+  if (usage.completion_tokens > 1 && answer_->rows() == 1)
+    counts_->per_token.observe(seconds(*last_token_ - *first_token_) /
+                               static_cast<double>(usage.completion_tokens - 1));
 }
 
 void generation_call::cancel_device_work() {

@@ -119,9 +119,27 @@ void generation_call::receive(std::string bytes) {
 void generation_call::log_in(result<signed_body> body) {
   if (ended_) return;
   if (!body) return refuse(body.error());
-  if (const auto no = judge_body_password(body->password, origin_.client, *context_))
+  if (const auto no = judge_body_password(body->password, origin_.client, *context_, origin_.who))
     return refuse(no->why, no->retry_after);
   parse(std::move(body->text));
+}
+
+/// Who asks is known: whether that one may, now.
+bool generation_call::enter() {
+  const caller& who = *origin_.who;
+  if (!who.may_use(model().names.front())) {
+    refuse({error_kind::forbidden, "this key may not use the model '" + model().names.front() + "'", "model"});
+    return false;
+  }
+  if (who.usage) {
+    if (const auto no = who.usage->enter(who.limits, context_->time->now())) {
+      refuse(no->why, no->retry_after);
+      return false;
+    }
+    place_ = key_lease(who.usage);
+  }
+  counts_ = &counts().generation(model().names.front(), who.key);
+  return true;
 }
 
 /// Without a model there is nothing to read a body by; one that comes is waited for as long as for a slot. Nothing gets
@@ -144,6 +162,7 @@ void generation_call::look_for_model(steady_time now) {
 void generation_call::parse(std::shared_ptr<const std::string> text) {
   if (!origin_.model) origin_.model = context_->models->current();
   if (!origin_.model) return await_model(std::move(text));
+  if (!enter()) return;
   const bool is_long = text->size() > context_->settings.inline_json_bytes_max;
   auto work = [context = context_, origin = origin_, text = std::move(text)]() -> result<read_body> {
     return read(*text, origin, *context);
@@ -154,9 +173,9 @@ void generation_call::parse(std::shared_ptr<const std::string> text) {
 generation_call::read_body generation_call::read(const std::string& text, const call_origin& origin,
                                                  const service_context& context) {
   if (origin.dialect == &protocol::dialects::resume)
-    return {origin.dialect, read_resumed(text, origin.model->served, context)};
-  auto [as, request] =
-      protocol::read_request(text, *origin.dialect, origin.model->served.preset, context.settings.limits);
+    return {origin.dialect, read_resumed(text, *origin.who, origin.model->served, context)};
+  const auto preset = origin.model->preset();
+  auto [as, request] = protocol::read_request(text, *origin.dialect, *preset, context.settings.limits);
   if (!request) return {as, request.error()};
   parsed_call call{std::move(*request), std::nullopt, std::nullopt};
   if (!call.request.session) return {as, std::move(call)};

@@ -23,9 +23,10 @@ struct call_origin {
   const protocol::dialect* dialect = &protocol::dialects::chat;
   std::string route;
   std::string request_name;         ///< X-Request-Id
-  std::string client;               ///< whose fair share it counts to
+  std::string client;               ///< its address
   connection::header_list headers;  ///< that every response of this exchange carries
   bool authenticated = true;        ///< false: the body must bring the password
+  caller_ref who = anybody();       ///< once it is known
   steady_time received{};
   protocol::error_style errors = protocol::error_style::openai;
   std::string if_match, request_key;  ///< header fields If-Match and Idempotency-Key, as sent
@@ -84,6 +85,7 @@ class generation_call final : public connection::http_call, public device_client
   template <typename Result>
   void run(bool is_long, std::function<Result()> work, void (generation_call::*next)(Result));
   void log_in(result<signed_body> body);
+  [[nodiscard]] bool enter();
   void await_model(std::shared_ptr<const std::string> text);
   void look_for_model(steady_time now);
   void parse(std::shared_ptr<const std::string> text);
@@ -109,6 +111,10 @@ class generation_call final : public connection::http_call, public device_client
   void on(persistence::prefix_found& r);
   void on(persistence::turn_committed& r);
   void on(persistence::answer&) {}
+  [[nodiscard]] metrics_shard& counts() { return context_->metrics->of(hub_.io_thread()); }
+  void count_ending(unsigned status);
+  void count_token(steady_time now);
+  void spend(std::uint64_t tokens);
   [[nodiscard]] const served_model& model() const { return origin_.model->served; }
   void tell_device(device::message message) { hub_.tell(door_of(origin_.model), std::move(message)); }
   [[nodiscard]] std::string initial_state() const { return tuned_ ? tuned_->identity : std::string(); }
@@ -122,8 +128,8 @@ class generation_call final : public connection::http_call, public device_client
   [[nodiscard]] bool may_be_paused(const prepared_call& call) const;
   void keep_paused();
   void tell_queue();
-  [[nodiscard]] static result<parsed_call> read_resumed(const std::string& text, const served_model& model,
-                                                        const service_context& context);
+  [[nodiscard]] static result<parsed_call> read_resumed(const std::string& text, const caller& who,
+                                                        const served_model& model, const service_context& context);
 
   void on(std::uint32_t prompt, device::admitted& e);
   void on(std::uint32_t prompt, device::rejected& e);
@@ -158,6 +164,7 @@ class generation_call final : public connection::http_call, public device_client
   std::optional<tuned_state> tuned_;
   std::optional<paused_request> resumed_;    // what this call goes on with
   std::shared_ptr<running_request> listed_;  // in the register, while it runs
+  std::string session_;                      // its name, for the log
   bool leased_ = false;                      // the session waits for this turn
   bool unfinished_ = false;                  // the version that was committed
   std::optional<answer_state> answer_;
@@ -172,8 +179,10 @@ class generation_call final : public connection::http_call, public device_client
   bool ended_ = false;                // the response is complete, or nobody is left to get it
   std::optional<error> failure_;      // of the device, or of the model: it ends the call
   steady_time last_write_{};
-  std::optional<steady_time> first_token_;
+  std::optional<steady_time> first_token_, last_token_;
   std::chrono::microseconds queued_{};
+  generation_series* counts_ = nullptr;  // of this model and key, on this thread; once the key is known
+  key_lease place_;                      // among the requests of its key
 };
 
 }  // namespace skein::request

@@ -21,7 +21,7 @@ std::string endpoint_of(const call_origin& origin, const protocol::generation_re
 
 void generation_call::enlist() {
   const protocol::generation_request& request = *request_;
-  const std::string session = request.session ? request.session->id : "";
+  if (request.session) session_ = request.session->id;
   auto tell = [post = post_, &hub = hub_, serial = serial_](order what, std::function<void(bool)> done) {
     post([&hub, serial, what, done = std::move(done)] {
       auto* call = static_cast<generation_call*>(hub.find(serial));
@@ -29,8 +29,8 @@ void generation_call::enlist() {
     });
   };
   listed_ = std::make_shared<running_request>(
-      running_request::facts{origin_.request_name, endpoint_of(origin_, request), model().names.front(), session,
-                             std::time(nullptr), request.sampling.max_tokens},
+      running_request::facts{origin_.request_name, endpoint_of(origin_, request), model().names.front(), session_,
+                             origin_.who->tenant, std::time(nullptr), request.sampling.max_tokens},
       std::move(tell));
   context_->requests->enter(listed_);
 }
@@ -97,13 +97,18 @@ void generation_call::tell_queue() {
 }
 
 /// The request of a body that names a paused one: streamed, as chat is, with the tokens as its prompt.
-result<generation_call::parsed_call> generation_call::read_resumed(const std::string& text, const served_model& model,
+result<generation_call::parsed_call> generation_call::read_resumed(const std::string& text, const caller& who,
+                                                                   const served_model& model,
                                                                    const service_context& context) {
   const auto& limits = context.settings.limits;
   const auto id = protocol::parse_control(text, limits);
   if (!id) return id.error();
   if (id->empty()) return error{error_kind::invalid_argument, "Missing request_id parameter", "request_id"};
   auto paused = context.requests->take(*id, context.time->now());
+  if (paused && !who.sees(paused->was->what().tenant)) {  // for this one it is not there
+    context.requests->keep(std::move(*paused));
+    paused.reset();
+  }
   if (!paused) return error{error_kind::not_found, "Paused request not found", "request_id"};
   protocol::generation_request request = paused->request;
   auto ok = protocol::read_resume(text, limits, request);

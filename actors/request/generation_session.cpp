@@ -13,6 +13,7 @@ void generation_call::open_session() {
   const steady_time deadline = context_->time->now() + context_->settings.queue_timeout;
   auto question = turn_->question(ticket_, initial_state(), deadline);
   question.model = model().card.identity;
+  question.session.tenant = origin_.who->tenant;
   if (!hub_.ask(std::move(question))) return refuse(nobody_listens(*context_));
   asked_ = question::session;
 }
@@ -31,6 +32,7 @@ void generation_call::find_prefix() {
   if (ticket_.number == 0) ticket_ = hub_.open_ticket(*this);
   auto question = prefix_->question(ticket_, initial_state(), call, offset);
   question.model = model().card.identity;
+  question.tenant = origin_.who->tenant;
   if (!hub_.ask(std::move(question))) {
     prefix_.reset();
     return submit();  // it goes without

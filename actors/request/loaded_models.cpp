@@ -4,6 +4,18 @@
 
 namespace skein::request {
 
+std::shared_ptr<const protocol::model_preset> loaded_model::preset() const {
+  const std::lock_guard lock(mutex_);
+  if (preset_) return preset_;
+  return {std::shared_ptr<const void>(), &served.preset};  // lives as long as the model, which the caller holds
+}
+
+void loaded_model::change_preset(protocol::model_preset preset) {
+  auto next = std::make_shared<const protocol::model_preset>(std::move(preset));
+  const std::lock_guard lock(mutex_);
+  preset_ = std::move(next);
+}
+
 model_ref loaded_models::current() const {
   const std::lock_guard lock(mutex_);
   return current_;

@@ -39,6 +39,14 @@ struct loaded_model {
   const device::device_counters* counters = nullptr;
   tuned_states tuned;                ///< they fit no other model, and go with this one
   std::atomic<bool> cut_off{false};  ///< unloaded by force: what runs ends with an error
+
+  /// What a request that leaves things open gets: as the model was loaded, or as the settings say since. Thread safe.
+  [[nodiscard]] std::shared_ptr<const protocol::model_preset> preset() const;
+  void change_preset(protocol::model_preset preset);
+
+ private:
+  mutable std::mutex mutex_;
+  std::shared_ptr<const protocol::model_preset> preset_;  // null: as it was loaded
 };
 using model_ref = std::shared_ptr<loaded_model>;
 

@@ -26,14 +26,20 @@ std::optional<duration> login_guard::must_wait(std::string_view address, steady_
 }
 
 std::optional<duration> login_guard::judge(std::string_view address, bool right, steady_time now) {
-  if (limits_.failures_max == 0) return std::nullopt;
   std::string network = network_of(address);
   const std::lock_guard lock(mutex_);
+  if (limits_.failures_max == 0) return std::nullopt;
   forget_until(now);
   if (const auto wait = wait_of(network, now)) return wait;
   if (!right) count_failure(std::move(network), now);
   return std::nullopt;
 }
+
+void login_guard::change(const login_limits& limits) {
+  const std::lock_guard lock(mutex_);
+  limits_ = limits;
+}
+
 std::size_t login_guard::addresses() const {
   const std::lock_guard lock(mutex_);
   return records_.size();
@@ -42,6 +48,7 @@ std::size_t login_guard::addresses() const {
 std::optional<duration> login_guard::wait_of(const std::string& network, steady_time now) const {
   const auto found = by_network_.find(network);
   if (found == by_network_.end() || found->second->failures < limits_.failures_max) return std::nullopt;
+  if (found->second->until <= now) return std::nullopt;  // windows of another length stand before it
   return found->second->until - now;
 }
 

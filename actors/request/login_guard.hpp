@@ -36,6 +36,9 @@ class login_guard {
   /// together no more than failures_max are tried.
   [[nodiscard]] std::optional<duration> judge(std::string_view address, bool right, steady_time now);
 
+  /// From now on these limits count; a window that has begun keeps its length.
+  void change(const login_limits& limits);
+
   [[nodiscard]] std::size_t addresses() const;
 
  private:
@@ -49,7 +52,7 @@ class login_guard {
   void forget_until(steady_time now);
   void forget_oldest();
 
-  const login_limits limits_;
+  login_limits limits_;
   mutable std::mutex mutex_;
   std::list<record> records_;                                                     ///< oldest window first
   std::unordered_map<std::string_view, std::list<record>::iterator> by_network_;  ///< keys live in the records

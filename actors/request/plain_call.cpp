@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "actors/request/attempt.hpp"
+#include "actors/request/auth.hpp"
 #include "actors/request/body_login.hpp"
 #include "actors/request/memory.hpp"
 #include "protocol/body_password.hpp"
@@ -26,9 +27,10 @@ void plain_call::body(std::string bytes) {
     memory_ = std::move(*memory);
     if (!origin_.authenticated) {
       const auto password = protocol::body_password(bytes, context_->settings.limits);
-      if (const auto no = judge_body_password(password, origin_.client, *context_))
+      if (const auto no = judge_body_password(password, origin_.client, *context_, origin_.who))
         return refuse(no->why, no->retry_after);
     }
+    if (origin_.needs_admin && !origin_.who->admin) return refuse(no_admin());
     read(std::move(bytes));
   });
 }

@@ -16,6 +16,8 @@ struct plain_origin {
   std::string client;               ///< address, for the count of wrong passwords
   connection::header_list headers;  ///< that every response of this exchange carries
   bool authenticated = true;        ///< false: the body must bring the password
+  bool needs_admin = false;         ///< who asks must have the admin right
+  caller_ref who = anybody();       ///< once it is known
   protocol::error_style errors = protocol::error_style::openai;
 };
 

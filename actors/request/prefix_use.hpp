@@ -27,6 +27,8 @@ class prefix_use {
   /// Tokens that need not be fed.
   [[nodiscard]] std::uint32_t position() const { return found_.position; }
 
+  [[nodiscard]] std::size_t tokens() const { return tokens_->size(); }
+
   /// Puts the beginning, the rest of the tokens and the wanted copies into the message; once.
   void apply(device::submit& message);
   /// Keys that were wanted and that no device will answer, since nothing was submitted, or may not be.

@@ -29,6 +29,7 @@ class running_request {
   struct facts {
     std::string id;  ///< X-Request-Id
     std::string endpoint, model, session;
+    tenant_id tenant = default_tenant;
     std::int64_t created = 0;  ///< Unix seconds
     std::uint32_t max_tokens = 0;
   };

@@ -91,10 +91,16 @@ void write_queue(json_writer& out, const model_ref& model) {
 
 }  // namespace
 
-std::string server_status(const service_context& context, bool may_see_path) {
+std::string server_status(const service_context& context, const caller& who, bool may_see_path) {
   std::string body;
   json_writer out(body);
-  const auto running = context.requests->running();
+  const auto hidden = [&](const auto& r) { return r && !who.sees(r->what().tenant); };
+  auto running = context.requests->running();
+  std::erase_if(running, hidden);
+  auto paused = context.requests->paused(context.time->now());
+  std::erase_if(paused, hidden);
+  auto last = context.requests->last();
+  if (hidden(last)) last.reset();
   const model_ref model = context.models->current();
   out.begin_object().key("status").value(context.draining ? "draining" : "running");
   out.key("api_version").value("v1").key("engine_version").value(context.settings.version);
@@ -106,8 +112,8 @@ std::string server_status(const service_context& context, bool may_see_path) {
   write_request(out, running.empty() ? nullptr : running.back());
   write_requests(out, "active_requests", running);
   out.key("last_request");
-  write_request(out, context.requests->last());
-  write_requests(out, "paused_requests", context.requests->paused(context.time->now()));
+  write_request(out, last);
+  write_requests(out, "paused_requests", paused);
   out.end_object();
   return body;
 }
@@ -123,6 +129,7 @@ void server_control_call::read(std::string body) {
   const auto id = protocol::parse_control(body, context().settings.limits);
   if (!id) return refuse(id.error());
   auto meant = context().requests->running();
+  std::erase_if(meant, [&](const auto& r) { return !origin().who->sees(r->what().tenant); });
   if (!id->empty()) std::erase_if(meant, [&](const auto& r) { return r->what().id != *id; });
   if (order_ == order::pause && meant.size() > 1) meant.erase(meant.begin(), meant.end() - 1);
   waiting_ = meant.size();

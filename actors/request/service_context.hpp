@@ -1,5 +1,4 @@
 #pragma once
-#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -11,9 +10,12 @@
 #include "actors/connection/connection_counts.hpp"
 #include "actors/persistence/persistence_counters.hpp"
 #include "actors/persistence/persistence_mailbox.hpp"
+#include "actors/request/key_ring.hpp"
 #include "actors/request/loaded_models.hpp"
 #include "actors/request/login_guard.hpp"
+#include "actors/request/request_metrics.hpp"
 #include "actors/request/request_register.hpp"
+#include "actors/shared_flag.hpp"
 #include "base/clock.hpp"
 #include "protocol/generation_request.hpp"
 
@@ -24,6 +26,7 @@ struct service_settings {
   std::string password;           ///< empty: no authentication
   bool json_password = true;      ///< also as the field `password` of a JSON body
   bool open_translation = false;  ///< translation needs no password
+  bool open_metrics = false;      ///< neither does /metrics
   std::vector<std::string> cors_origins;
   std::uint64_t unauthenticated_body_bytes_max = 256 * 1024;  ///< of a body that may hold the password
   std::uint32_t outbound_bytes_max = 256 * 1024;
@@ -41,7 +44,8 @@ struct service_settings {
   std::uint32_t prefill_chunk_tokens = 0;         ///< as the status tells it
 };
 
-/// What all io threads share: settings and the way to others. Constant while requests run, but for the two flags.
+/// What all io threads share: settings and the way to others. Constant: other settings are another context, which those
+/// requests get that come from then on. All else is the same in both, the two flags too.
 struct service_context {
   service_settings settings;
   std::shared_ptr<loaded_models> models = std::make_shared<loaded_models>();
@@ -49,17 +53,22 @@ struct service_context {
   std::function<void(model_change, model_changed)> change_model;
   persistence::mailbox* persistence = nullptr;                              ///< null only in tests; hubs have it too
   const persistence::persistence_counters* persistence_counters = nullptr;  ///< likewise
-  const connection::connection_counts* connections = nullptr;
-  login_guard* logins = nullptr;  ///< where there is a password
+  connection::connection_counts* connections = nullptr;
+  login_guard* logins = nullptr;  ///< where there is a password or a key
+  std::shared_ptr<key_ring> keys = std::make_shared<key_ring>();
   const clock* time = nullptr;
   /// All generation calls, for the routes that look after them.
   std::shared_ptr<request_register> requests = std::make_shared<request_register>();
+  /// What the io threads count of their requests.
+  std::shared_ptr<request_metrics> metrics = std::make_shared<request_metrics>();
   /// What the requests that wait and run hold together; see memory.hpp.
   std::shared_ptr<byte_budget> memory = std::make_shared<byte_budget>();
   /// Runs work on the worker pool; false when its queue is full.
   std::function<bool(std::function<void()>)> run_long;
-  std::atomic<bool> draining{false};
-  std::atomic<bool> ready{false};
+  shared_flag draining, ready;
+
+  /// Whether clients must say who they are.
+  [[nodiscard]] bool guarded() const { return !settings.password.empty() || !keys->empty(); }
 };
 
 }  // namespace skein::request

@@ -20,7 +20,7 @@ std::uint64_t session_call::body_bytes_max() const {
 void session_call::read(std::string body) {
   if (!context().persistence) return refuse({error_kind::unsupported, "this server keeps no sessions", ""});
   ticket_ = hub_.open_ticket(*this);
-  auto message = question_.ask(std::move(body), ticket_);
+  auto message = question_.ask(std::move(body), ticket_, origin().who->tenant);
   if (!message) return refuse(message.error());
   if (!hub_.ask(std::move(*message))) refuse(nobody_listens(context()));
 }

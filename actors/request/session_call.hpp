@@ -19,8 +19,10 @@ struct plain_answer {
 
 /// A question of a client about sessions, and its answer.
 struct session_question {
-  /// The message to send. Errors: invalid_argument naming the field.
-  std::function<result<persistence::message_in>(std::string body, persistence::return_address reply)> ask;
+  /// The message to send, about sessions of that tenant. Errors: invalid_argument naming the field.
+  std::function<result<persistence::message_in>(std::string body, persistence::return_address reply,
+                                                const tenant_id& whose)>
+      ask;
   /// How the answer is told.
   std::function<plain_answer(persistence::answer_body& answer)> tell;
   /// Refusals that are told in other words; may be empty.

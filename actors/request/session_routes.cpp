@@ -22,9 +22,9 @@ error wrong(const std::string& field, const std::string& complaint) {
   return {error_kind::invalid_argument, field + ' ' + complaint, field};
 }
 
-result<session_key> key_of(const route_input& in) {
+result<session_key> key_of(const route_input& in, const tenant_id& whose) {
   if (auto ok = protocol::check_session_id(in.path.front(), "session_id"); !ok) return ok.error();
-  return session_key{default_tenant, in.path.front()};
+  return session_key{whose, in.path.front()};
 }
 
 result<std::optional<std::uint32_t>> number_field(const route_input& in, const std::string& name, std::uint32_t min,
@@ -67,10 +67,11 @@ plain_answer in_words(unsigned status, std::string_view word, std::string_view m
 }  // namespace
 
 session_question list(const route_input& in) {
-  const auto ask = [in](const std::string&, return_address reply) -> result<message_in> {
+  const auto ask = [in](const std::string&, return_address reply, const tenant_id& whose) -> result<message_in> {
     const auto limit = number_field(in, "limit", 1, page_max);
     if (!limit) return limit.error();
     persistence::list_sessions q;
+    q.tenant = whose;
     q.reply = reply;
     q.after = query_field(in.query, "after").value_or("");
     q.count = limit->value_or(page_default);
@@ -84,8 +85,8 @@ session_question list(const route_input& in) {
 session_question describe(const route_input& in) {
   const auto transcript = flag_field(in, "transcript"), tree = flag_field(in, "tree");
   const auto version = number_field(in, "version", 0, 0xffffffff);
-  const auto ask = [=](const std::string&, return_address reply) -> result<message_in> {
-    const auto key = key_of(in);
+  const auto ask = [=](const std::string&, return_address reply, const tenant_id& whose) -> result<message_in> {
+    const auto key = key_of(in, whose);
     if (!key) return key.error();
     if (!transcript) return no_flag("transcript");
     if (!tree) return no_flag("tree");
@@ -100,8 +101,8 @@ session_question describe(const route_input& in) {
 }
 
 session_question versions(const route_input& in) {
-  const auto ask = [in](const std::string&, return_address reply) -> result<message_in> {
-    const auto key = key_of(in);
+  const auto ask = [in](const std::string&, return_address reply, const tenant_id& whose) -> result<message_in> {
+    const auto key = key_of(in, whose);
     if (!key) return key.error();
     return persistence::describe_session{reply, *key, false, std::nullopt};
   };
@@ -111,19 +112,19 @@ session_question versions(const route_input& in) {
 }
 
 session_question fork(const route_input& in) {
-  const auto ask = [in](const std::string& body, return_address reply) -> result<message_in> {
-    const auto key = key_of(in);
+  const auto ask = [in](const std::string& body, return_address reply, const tenant_id& whose) -> result<message_in> {
+    const auto key = key_of(in, whose);
     if (!key) return key.error();
     auto request = protocol::parse_fork(body, in.limits);
     if (!request) return request.error();
-    return persistence::fork_session{reply, *key, {default_tenant, std::move(request->to)}, request->version};
+    return persistence::fork_session{reply, *key, {whose, std::move(request->to)}, request->version};
   };
   return {ask, tell_session};
 }
 
 session_question rollback(const route_input& in) {
-  const auto ask = [in](const std::string& body, return_address reply) -> result<message_in> {
-    const auto key = key_of(in);
+  const auto ask = [in](const std::string& body, return_address reply, const tenant_id& whose) -> result<message_in> {
+    const auto key = key_of(in, whose);
     if (!key) return key.error();
     const auto version = protocol::parse_rollback(body, in.limits);
     if (!version) return version.error();
@@ -133,8 +134,8 @@ session_question rollback(const route_input& in) {
 }
 
 session_question export_file(const route_input& in) {
-  const auto ask = [in](const std::string&, return_address reply) -> result<message_in> {
-    const auto key = key_of(in);
+  const auto ask = [in](const std::string&, return_address reply, const tenant_id& whose) -> result<message_in> {
+    const auto key = key_of(in, whose);
     if (!key) return key.error();
     const auto with_state = flag_field(in, "state", true);
     if (!with_state) return no_flag("state");
@@ -146,8 +147,8 @@ session_question export_file(const route_input& in) {
 }
 
 session_question import_file(const route_input& in) {
-  const auto ask = [in](std::string body, return_address reply) -> result<message_in> {
-    const auto key = key_of(in);
+  const auto ask = [in](std::string body, return_address reply, const tenant_id& whose) -> result<message_in> {
+    const auto key = key_of(in, whose);
     if (!key) return key.error();
     const auto replace = flag_field(in, "replace");
     if (!replace) return no_flag("replace");
@@ -160,8 +161,8 @@ session_question import_file(const route_input& in) {
 }
 
 session_question remove(const route_input& in) {
-  const auto ask = [in](const std::string&, return_address reply) -> result<message_in> {
-    const auto key = key_of(in);
+  const auto ask = [in](const std::string&, return_address reply, const tenant_id& whose) -> result<message_in> {
+    const auto key = key_of(in, whose);
     if (!key) return key.error();
     const auto prefix = flag_field(in, "prefix");
     if (!prefix) return no_flag("prefix");
@@ -179,9 +180,9 @@ session_question remove(const route_input& in) {
 }
 
 session_question state_status(const route_input& in) {
-  const auto ask = [in](const std::string& body, return_address reply) -> result<message_in> {
+  const auto ask = [in](const std::string& body, return_address reply, const tenant_id& whose) -> result<message_in> {
     if (auto ok = protocol::parse_nothing(body, in.limits); !ok) return ok.error();
-    return persistence::tiers_status{reply};
+    return persistence::tiers_status{reply, whose};
   };
   return {ask, [](answer_body& a) -> plain_answer {
             return {200, state_status_body(as<persistence::tiers_report>(a))};
@@ -190,12 +191,13 @@ session_question state_status(const route_input& in) {
 
 session_question state_delete(const route_input& in) {
   const auto asked = std::make_shared<protocol::state_delete_request>();
-  const auto ask = [in, asked](const std::string& body, return_address reply) -> result<message_in> {
+  const auto ask = [in, asked](const std::string& body, return_address reply,
+                               const tenant_id& whose) -> result<message_in> {
     auto request = protocol::parse_state_delete(body, in.limits);
     if (!request) return request.error();
     if (auto ok = protocol::check_session_id(request->session_id, "session_id"); !ok) return ok.error();
     *asked = std::move(*request);
-    return persistence::remove_session{reply, {default_tenant, asked->session_id}, asked->with_prefix};
+    return persistence::remove_session{reply, {whose, asked->session_id}, asked->with_prefix};
   };
   const auto not_found = [asked] {
     return in_words(404, "not_found", "Session " + asked->session_id + " not found in database");

@@ -44,22 +44,22 @@ result<std::string> detokenize(const std::string& body, const service_context& c
 }
 
 /// How many tokens a prompt would have that is given in one of several ways.
-result<std::string> count(const std::string& body, const service_context& context, const served_model& model,
+result<std::string> count(const std::string& body, const service_context& context, const loaded_model& model,
                           const std::stop_token& gone) {
   const auto& limits = context.settings.limits;
-  auto request = protocol::parse_count(body, model.preset, limits);
+  auto request = protocol::parse_count(body, *model.preset(), limits);
   if (!request) return request.error();
   if (gone.stop_requested()) return client_gone();
   std::vector<token_id> tokens;
-  if (auto ok = model.vocabulary->encode(request->text, tokens); !ok) return ok.error();
+  if (auto ok = model.served.vocabulary->encode(request->text, tokens); !ok) return ok.error();
   return protocol::count_answer(tokens, request->return_tokens, limits);
 }
 
 result<std::string> work_of(text_task task, const std::string& body, const service_context& context,
-                            const served_model& model, const std::stop_token& gone) {
+                            const loaded_model& model, const std::stop_token& gone) {
   switch (task) {
-    case text_task::tokenize: return tokenize(body, context, model, gone);
-    case text_task::detokenize: return detokenize(body, context, model, gone);
+    case text_task::tokenize: return tokenize(body, context, model.served, gone);
+    case text_task::detokenize: return detokenize(body, context, model.served, gone);
     case text_task::count: break;
   }
   return count(body, context, model, gone);
@@ -104,7 +104,7 @@ void tokenize_call::body(std::string bytes) {
   const auto memory = hold_memory(*context_, bytes.size());
   if (!memory) return tell(memory.error());
   auto work = [task = task_, text = std::move(bytes), context = context_, model = model_, memory = *memory,
-               gone = over_.get_token()] { return work_of(task, text, *context, model->served, gone); };
+               gone = over_.get_token()] { return work_of(task, text, *context, *model, gone); };
   if (!is_long) return tell(attempt(origin_.request_name, work));
   if (!run_long(*context_, {post_, origin_.request_name, over_.get_token()}, std::move(work), tell))
     tell(error{error_kind::overloaded, "too many long requests are being read; try again soon", ""});

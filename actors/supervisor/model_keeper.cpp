@@ -47,15 +47,15 @@ result<opened_engine> open_or_say_why(const config::config& settings, const load
 
 }  // namespace
 
-model_keeper::model_keeper(boost::asio::io_context& main, const config::config& settings,
+model_keeper::model_keeper(boost::asio::io_context& main, std::shared_ptr<const config::config> settings,
                            request::service_context& context, ports reach)
     : main_(main),
-      settings_(settings),
+      settings_(std::move(settings)),
       context_(context),
       models_(*context.models),
       ports_(std::move(reach)),
-      catalogue_(settings),
-      replaces_(settings.model.on_switch == "replace"),
+      catalogue_(*settings_),
+      replaces_(settings_->model.on_switch == "replace"),
       watch_timer_(main) {
   last_load_.emplace();
   last_load_->file = catalogue_.own_id();
@@ -91,7 +91,7 @@ result<config::config> model_keeper::settings_of(const model_change& change) con
   const auto chosen = change.by_id ? catalogue_.by_id(change.file) : catalogue_.by_path(change.file);
   if (!chosen) return chosen.error();
 
-  config::config c = settings_;
+  config::config c = *settings_;
   if (!plain->device.empty()) c.engine.device = plain->device;
   if (!plain->dtype.empty()) c.engine.dtype = plain->dtype;
   c.model.path = chosen->path.string();
@@ -220,13 +220,27 @@ void model_keeper::install(opened_engine opened, bool force) {
   ports_.known.add(info.model_identity, {opened.layout, info.vocab});
   auto next = std::make_shared<request::loaded_model>();
   next->served = std::move(opened.model);
-  next->actor = std::make_unique<device::device_actor>(std::move(opened.engine), device_options(settings_),
+  next->actor = std::make_unique<device::device_actor>(std::move(opened.engine), device_options(*settings_),
                                                        ports_.events, real_clock(), ports_.on_lost, &ports_.states);
   next->device = &next->actor->inbox();
   next->counters = &next->actor->counters();
   for (auto& state : opened.states)
-    ignore(next->tuned.put(std::move(state), settings_.model.tuned_states_max), "they were counted");
+    ignore(next->tuned.put(std::move(state), settings_->model.tuned_states_max), "they were counted");
   replace(std::move(next), force);
+}
+
+void model_keeper::change(std::shared_ptr<const config::config> settings) {
+  settings_ = std::move(settings);
+  const auto options = device_options(*settings_);
+  each_device([&](request::loaded_model& m) {
+    (void)m.device->push_urgent(device::change_limits{options.waiting_max, options.waiting_per_client_max,
+                                                      options.turn_tokens, options.parked_max,
+                                                      options.parked_bytes_max});  // closed: it ends anyway
+  });
+  const auto model = models_.current();
+  if (!model) return;
+  const auto loaded = last_load_ ? settings_of(*last_load_) : result<config::config>(*settings_);
+  if (loaded) model->change_preset(model_preset(*loaded, model->served.names.front()));
 }
 
 // ---------------------------------------------------------------- one goes, another comes
@@ -289,14 +303,14 @@ void model_keeper::look_after_retired() {
 }
 
 void model_keeper::tick() {
-  if (settings_.model.idle_unload_s == 0 || running_) return;
+  if (settings_->model.idle_unload_s == 0 || running_) return;
   request::model_ref model = models_.current();
   if (!model) return;
   constexpr long held_here_and_shown = 2;
   const steady_time now = context_.time->now();
   const steady_time worked_at{steady_time::duration(model->counters->last_tick_at.load())};
   if (model.use_count() > held_here_and_shown) used_at_ = now;
-  if (now - std::max(used_at_, worked_at) < std::chrono::seconds(settings_.model.idle_unload_s)) return;
+  if (now - std::max(used_at_, worked_at) < std::chrono::seconds(settings_->model.idle_unload_s)) return;
   log::info("nobody uses the model", {{"model", model->served.names.front()}});
   remember(*model);
   model.reset();

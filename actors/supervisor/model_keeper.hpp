@@ -38,8 +38,8 @@ class model_keeper {
     std::function<void(const error&)> on_lost;  ///< called on a device thread
     std::function<void()> changed;              ///< whoever waits for a model is to look again
   };
-  model_keeper(boost::asio::io_context& main, const config::config& settings, request::service_context& context,
-               ports reach);
+  model_keeper(boost::asio::io_context& main, std::shared_ptr<const config::config> settings,
+               request::service_context& context, ports reach);
   ~model_keeper();
   model_keeper(const model_keeper&) = delete;  // owns a thread
   model_keeper& operator=(const model_keeper&) = delete;
@@ -48,6 +48,8 @@ class model_keeper {
   void install(opened_engine opened, bool force = false);
   /// Thread safe. `done` is told on the main thread.
   void ask(request::model_change change, request::model_changed done);
+  /// Live settings are others: limits of devices, and what models do where requests leave things open.
+  void change(std::shared_ptr<const config::config> settings);
   /// About once a second: unloads what nobody uses.
   void tick();
 
@@ -90,7 +92,7 @@ class model_keeper {
   void each_device(const std::function<void(request::loaded_model&)>& visit) const;
 
   boost::asio::io_context& main_;
-  const config::config& settings_;
+  std::shared_ptr<const config::config> settings_;
   request::service_context& context_;
   request::loaded_models& models_;
   const ports ports_;

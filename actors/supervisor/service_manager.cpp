@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <utility>
 
 #include "base/log.hpp"
@@ -74,6 +75,13 @@ void service_manager::status(std::string_view line) {
   if (!is_there() || line == last_status_) return;
   last_status_ = line;
   send("STATUS=" + last_status_);
+}
+
+void service_manager::reloading() const {
+  timespec now{};
+  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  const std::int64_t us = std::int64_t{now.tv_sec} * 1'000'000 + now.tv_nsec / 1000;
+  send("RELOADING=1\nMONOTONIC_USEC=" + std::to_string(us));
 }
 
 void service_manager::extend(std::chrono::microseconds time) {

@@ -25,6 +25,8 @@ class service_manager {
 
   /// Requests are served from now on.
   void ready() { send("READY=1"); }
+  /// Settings are read anew; ready() ends that.
+  void reloading() const;
   /// One line for people; repeated only when it changes.
   void status(std::string_view line);
   /// What goes on may take this much longer, counted from now.

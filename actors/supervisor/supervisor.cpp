@@ -31,6 +31,7 @@
 #include "actors/supervisor/inherited_sockets.hpp"
 #include "actors/supervisor/model_keeper.hpp"
 #include "actors/supervisor/open_engine.hpp"
+#include "actors/supervisor/open_keys.hpp"
 #include "actors/supervisor/open_states.hpp"
 #include "actors/supervisor/open_store.hpp"
 #include "actors/supervisor/service_manager.hpp"
@@ -40,8 +41,10 @@
 #include "base/log.hpp"
 #include "base/result.hpp"
 #include "cli/exit_code.hpp"
+#include "cli/load_settings.hpp"
 #include "cli/state_server.hpp"
 #include "cli/version.hpp"
+#include "config/reload.hpp"
 
 namespace skein::supervisor {
 namespace {
@@ -103,8 +106,11 @@ struct lane {
 /// while a thread of its own loads the model; the main thread only waits for signals and what that thread brings.
 class server {
  public:
-  explicit server(const config::config& settings)
-      : settings_(settings), workers_(worker_queue_max), logins_(login_limits(settings)) {}
+  server(const config::config& settings, std::function<config::loaded()> again)
+      : settings_(settings),
+        read_again_(std::move(again)),
+        workers_(worker_queue_max),
+        logins_(login_limits(settings)) {}
   ~server();
   server(const server&) = delete;  // one server a process
   server& operator=(const server&) = delete;
@@ -116,6 +122,7 @@ class server {
  private:
   result<void> listen();
   result<void> listen_as_configured();
+  result<void> open_tls(const config::config& c);
   result<void> adopt_sockets(const std::vector<inherited_socket>& sockets);
   void load();
   void loaded(result<opened_parts> opened);
@@ -125,6 +132,9 @@ class server {
   void await_signal();
   void on_signal(int number);
   void on_lost(const error& why);
+  void reload();
+  [[nodiscard]] result<config::reloaded> read_again();
+  void take_settings(config::config fresh);
   void begin_drain(duration grace);
   void stop_work(duration patience, duration farewell_time);
   void await_end();
@@ -135,9 +145,12 @@ class server {
   void report();
   void report_load(const request::loaded_models::load& load);
 
-  const config::config& settings_;
+  const config::config& settings_;  // as it was started
+  std::shared_ptr<const config::config> live_ = std::make_shared<config::config>(settings_);
+  const std::function<config::loaded()> read_again_;
+  bool reload_wanted_ = false;  // as soon as the server is ready
   boost::asio::io_context main_{1};
-  boost::asio::signal_set signals_{main_, SIGTERM, SIGINT};
+  boost::asio::signal_set signals_{main_, SIGTERM, SIGINT, SIGHUP};
   boost::asio::steady_timer heartbeat_{main_};
   boost::asio::steady_timer drain_timer_{main_};
   boost::asio::steady_timer report_timer_{main_};
@@ -156,8 +169,9 @@ class server {
   std::unique_ptr<state_carrier> states_;
   std::shared_ptr<storage::model_table> known_models_;
   std::unique_ptr<model_keeper> keeper_;
+  std::shared_ptr<listener::tls_door> tls_;  // null: nobody speaks TLS
   std::unique_ptr<listener::listener> listener_;
-  std::uint16_t port_ = 0;
+  std::uint16_t port_ = 0, tls_port_ = 0;
   std::optional<error> trouble_;  // that ended it: the model cannot be loaded, or the device is lost
   int signals_seen_ = 0;
   duration farewell_time_ = duration::max();
@@ -168,6 +182,9 @@ class server {
 
 /// Until a signal or trouble ends it.
 result<void> server::run() {
+  const auto keys = open_keys(settings_);
+  if (!keys) return keys.error();
+  context_->keys->replace(*keys);
   if (auto ok = listen(); !ok) return ok;
   await_signal();
   if (manager_.is_there()) report();
@@ -193,10 +210,14 @@ result<void> server::listen() {
   loading_context_->connections = &listener_->counts();
   const auto sockets = inherited_sockets();
   if (!sockets) return sockets.error();
+  if (auto ok = open_tls(settings_); !ok) return ok;
   if (auto ok = sockets->empty() ? listen_as_configured() : adopt_sockets(*sockets); !ok) return ok;
   log::info("listening", {{"address", sockets->empty() ? settings_.server.host : "inherited"},
                           {"port", static_cast<std::uint32_t>(port_)},
-                          {"authentication", settings_.server.password.empty() ? "none" : "password"}});
+                          {"tls_port", static_cast<std::uint32_t>(tls_port_)},
+                          {"authentication", !context_->keys->empty()            ? "keys"
+                                             : settings_.server.password.empty() ? "none"
+                                                                                 : "password"}});
   return {};
 }
 
@@ -206,15 +227,31 @@ result<void> server::listen_as_configured() {
   auto port = listener_->listen_tcp(settings_.server.host, static_cast<std::uint16_t>(settings_.server.port));
   if (!port) return port.error();
   port_ = *port;
+  if (!tls_) return {};
+  auto tls_port =
+      listener_->listen_tls(settings_.server.host, static_cast<std::uint16_t>(settings_.server.tls_port), tls_);
+  if (!tls_port) return tls_port.error();
+  tls_port_ = *tls_port;
   return {};
+}
+
+/// The certificate, read now. Where there was none at the start, there is no socket for TLS.
+result<void> server::open_tls(const config::config& c) {
+  if (c.server.tls_certificate.empty()) return {};
+  if (!tls_) tls_ = std::make_shared<listener::tls_door>();
+  return tls_->load(c.server.tls_certificate, c.server.tls_key);
 }
 
 /// Those of a service manager, which keeps them while this process is started anew: whoever connects meanwhile waits.
 result<void> server::adopt_sockets(const std::vector<inherited_socket>& sockets) {
   for (const inherited_socket& s : sockets) {
     listener::listening_socket taken(s.fd);
-    if (taken.port() != 0) port_ = taken.port();
-    if (auto ok = listener_->adopt(taken.release()); !ok) return ok;
+    const bool has_tls = s.name == "https";
+    if (has_tls && !tls_)
+      return error{error_kind::bad_config, "the socket https was handed over, and there is no certificate",
+                   "server.tls_certificate"};
+    if (taken.port() != 0) (has_tls ? tls_port_ : port_) = taken.port();
+    if (auto ok = listener_->adopt(taken.release(), has_tls ? tls_ : nullptr); !ok) return ok;
   }
   return {};
 }
@@ -249,6 +286,7 @@ void server::loaded(result<opened_parts> opened) {
                       {"port", static_cast<std::uint32_t>(port_)},
                       {"model", model->served.names.front()},
                       {"slots", model->counters->slots.load()}});
+  if (reload_wanted_) reload();
 }
 
 /// Only now, when no other server can have the state directory. Where nobody asked for it, it is no reason to end.
@@ -285,12 +323,13 @@ void server::start_actors(opened_parts parts) {
   context_->time = &real_clock();
   context_->connections = &listener_->counts();
   context_->logins = &logins_;
+  context_->metrics = std::make_shared<request::request_metrics>(static_cast<std::uint32_t>(lanes_.size()));
   context_->requests = std::make_shared<request::request_register>(pause_limits(settings_));
   context_->run_long = [this](std::function<void()> work) { return workers_.run(std::move(work)); };
 
   known_models_ = parts.store.models;
   keeper_ = std::make_unique<model_keeper>(
-      main_, settings_, *context_,
+      main_, live_, *context_,
       model_keeper::ports{*router_, *states_, *known_models_,
                           [this](const error& why) { boost::asio::post(main_, [this, why] { on_lost(why); }); },
                           [this] { tick(); }});
@@ -368,10 +407,58 @@ void server::await_signal() {
 
 void server::on_signal(int number) {
   log::info("signal", {{"number", number}});
+  if (number == SIGHUP) return reload();
   if (!keeper_) return main_.stop();  // there is no work yet
   if (++signals_seen_ > 1) return stop_work(0s, hurried_farewell);
   // An interrupt comes from a person at a terminal, who has no load balancer to wait for.
-  begin_drain(number == SIGTERM ? std::chrono::milliseconds(settings_.drain.grace_ms) : 0ms);
+  begin_drain(number == SIGTERM ? std::chrono::milliseconds(live_->drain.grace_ms) : 0ms);
+}
+
+/// What may change while the server runs becomes what the files say now. A file that is wrong changes nothing.
+void server::reload() {
+  reload_wanted_ = !context_->ready;
+  if (reload_wanted_ || context_->draining) return;
+  manager_.reloading();
+  auto read = read_again();
+  if (read) {
+    for (const auto& key : read->need_restart) log::warning("this setting needs a restart", {{"key", key}});
+    for (const auto& key : read->changed) log::info("setting changed", {{"key", key}});
+    take_settings(std::move(read->settings));
+    log::info("reloaded", {{"changed", static_cast<std::uint64_t>(read->changed.size())}});
+  } else {
+    log::error("the configuration is wrong; the old one stays", {{"why", read.error().message}});
+  }
+  manager_.ready();
+}
+
+/// Settings and keys, or the first thing that is wrong with them. The keys count when they were read.
+result<config::reloaded> server::read_again() {
+  try {
+    const auto loaded = read_again_();
+    for (const auto& fault : loaded.faults) log::error("configuration", {{"fault", config::to_string(fault)}});
+    if (!loaded.faults.empty()) return error{error_kind::bad_config, config::to_string(loaded.faults.front()), ""};
+    auto next = config::take_live(*live_, loaded.settings);
+    const auto keys = open_keys(next.settings);
+    if (!keys) return keys.error();
+    if (tls_)
+      if (auto ok = open_tls(next.settings); !ok) return ok.error();
+    context_->keys->replace(*keys);
+    return next;
+  } catch (const std::exception& trouble) {
+    return error{error_kind::internal, trouble.what(), ""};
+  }
+}
+
+/// Each actor gets its part by a message or on its thread; requests that run keep what they began with.
+void server::take_settings(config::config fresh) {
+  live_ = std::make_shared<const config::config>(std::move(fresh));
+  log::set_minimum(cli::log_options(live_->log).minimum);
+  logins_.change(login_limits(*live_));
+  listener_->change(connection_limits(*live_));
+  keeper_->change(live_);
+  auto context = std::make_shared<request::service_context>(*context_);
+  context->settings = service_settings(*live_, cli::version_line());
+  for (lane& l : lanes_) l.thread->post([service = l.service.get(), context] { service->use(context); });
 }
 
 /// Whatever the engine calls it: a device that is lost while it serves is a failure of the process, and no answer to
@@ -391,7 +478,7 @@ void server::begin_drain(duration grace) {
   keeper_->give_up();
   drain_timer_.expires_after(grace);
   drain_timer_.async_wait([this](const boost::system::error_code& ec) {
-    if (!ec) stop_work(std::chrono::milliseconds(settings_.drain.timeout_ms), farewell);
+    if (!ec) stop_work(std::chrono::milliseconds(live_->drain.timeout_ms), farewell);
   });
 }
 
@@ -464,11 +551,12 @@ server::~server() {
 
 }  // namespace
 
-result<void> serve(const config::config& settings) {
+result<void> serve(const config::config& settings, const std::function<config::loaded()>& again) {
   return_large_blocks();
   std::signal(SIGPIPE, SIG_IGN);  // a reader that leaves is an error code, not the end of the process
-  allow_connections(settings.limits.connections_max);
-  server s(settings);
+  // A connection with TLS has three descriptors.
+  allow_connections(settings.limits.connections_max * (settings.server.tls_certificate.empty() ? 1 : 3));
+  server s(settings, again);
   auto ended = s.run();
   if (s.loading()) s.leave_loader(ended ? cli::exit_code::ok : cli::exit_code_of(ended.error().kind));
   return ended;

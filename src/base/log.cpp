@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "base/check.hpp"
+#include "base/journal.hpp"
 #include "base/log_format.hpp"
 
 namespace skein::log {
@@ -36,7 +37,9 @@ class line_writer {
     fd_ = how.fd;
     lines_max_ = how.queue_max_lines;
     minimum_ = how.minimum;
-    style_ = choose_style(how.shape, how.fd, std::getenv("JOURNAL_STREAM"));
+    line_style style = choose_style(how.shape, how.fd, std::getenv("JOURNAL_STREAM"));
+    if (style.journal) style.journal = journal_.open(journal::standard_path);
+    style_ = style;
     stopping_ = false;
     patience_lost_ = false;
     running_ = true;
@@ -54,10 +57,12 @@ class line_writer {
   }
 
   [[nodiscard]] level minimum() const { return minimum_; }
+  void set_minimum(level minimum) { minimum_ = minimum; }
   [[nodiscard]] std::uint64_t dropped() const { return dropped_; }
 
   void accept(const event& what) {
-    std::string line = to_line(what, style_);
+    const line_style style = style_;
+    std::string line = style.journal ? to_journal_entry(what) : to_line(what, style);
     {
       const std::scoped_lock lock(mutex_);
       if (!running_) {
@@ -112,6 +117,7 @@ class line_writer {
 
   // Writes a line, however slowly the reader takes it; false when the descriptor fails or stop() lost patience.
   bool put(std::string_view line) {
+    if (style_.load().journal) return journal_.send(line);
     int waited_ms = 0;
     while (!line.empty()) {
       pollfd ready{fd_, POLLOUT, 0};
@@ -136,7 +142,9 @@ class line_writer {
 
   [[nodiscard]] std::string report(std::uint64_t count) const {
     const field fields[] = {{"count", count}};
-    return to_line({std::chrono::system_clock::now(), level::warning, "log lines were dropped", fields}, style_);
+    const event what{std::chrono::system_clock::now(), level::warning, "log lines were dropped", fields};
+    const line_style style = style_;
+    return style.journal ? to_journal_entry(what) : to_line(what, style);
   }
 
   std::atomic<level> minimum_{level::info};
@@ -152,6 +160,7 @@ class line_writer {
   std::size_t writing_ = 0;    // lines that the thread has taken and not yet finished
   std::uint64_t refused_ = 0;  // lines that found the queue full, not yet reported
   std::vector<std::string> queue_;
+  journal journal_;
   std::thread thread_;
 };
 
@@ -163,6 +172,7 @@ line_writer& writer() {
 }  // namespace
 
 void start(const options& how) { writer().start(how); }
+void set_minimum(level minimum) { writer().set_minimum(minimum); }
 void stop() { writer().stop(); }
 bool enabled(level l) { return l != level::off && l >= writer().minimum(); }
 std::uint64_t dropped_lines() { return writer().dropped(); }

@@ -14,7 +14,7 @@ namespace skein::log {
 enum class level : std::uint8_t { debug, info, warning, error, off };
 
 /// text: short lines for a terminal (colour when stderr is one); json: one object a line;
-/// systemd: "<N>" prefix and no time stamp; automatic: chosen from stderr and $JOURNAL_STREAM.
+/// systemd: fields to the journal, else "<N>" and no time; automatic: chosen from stderr and $JOURNAL_STREAM.
 enum class format : std::uint8_t { automatic, text, json, systemd };
 
 /// One named value of an event.
@@ -43,6 +43,8 @@ struct options {
 
 /// Starts the writer; call once from main before threads start. Without it, lines go straight to stderr (tests, tools).
 void start(const options& how);
+/// From now on less, or more, is logged. Thread safe.
+void set_minimum(level minimum);
 /// Writes what is queued and stops the writer; from then on lines go straight to stderr again, with the same minimum.
 /// Harmless when not started.
 void stop();

@@ -193,11 +193,17 @@ std::string to_line(const event& what, const line_style& style) {
   return text_line(what, style.colour);
 }
 
+std::string bare_text(const field::value_type& value) {
+  if (const auto* text = std::get_if<std::string_view>(&value)) return std::string(text->substr(0, string_bytes_max));
+  std::string out;
+  append_value(out, value, false);
+  return out;
+}
+
 line_style choose_style(format wanted, int fd, const char* journal_stream) {
-  const bool terminal = isatty(fd) == 1;
-  if (wanted == format::automatic)
-    wanted = is_journal(fd, journal_stream) ? format::systemd : terminal ? format::text : format::json;
-  return {wanted, terminal};
+  const bool terminal = isatty(fd) == 1, journal = is_journal(fd, journal_stream);
+  if (wanted == format::automatic) wanted = journal ? format::systemd : terminal ? format::text : format::json;
+  return {wanted, terminal, journal && wanted == format::systemd};
 }
 
 }  // namespace skein::log

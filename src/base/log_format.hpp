@@ -8,9 +8,10 @@
 namespace skein::log {
 
 /// How a line looks, once `automatic` has been decided.
-struct line_style {
+struct alignas(4) line_style {  // of a size that is read and written at once
   format shape = format::text;  ///< not automatic
   bool colour = false;          ///< text only
+  bool journal = false;         ///< systemd only: the descriptor is the journal's, which also takes fields
 };
 
 /// One event before it becomes a line.
@@ -27,6 +28,9 @@ struct event {
 ///   json     {"ts":"2026-01-31T12:34:56.789Z","level":"warning","msg":"message","key":value}
 ///   systemd  <4>message key=value key="two words"
 [[nodiscard]] std::string to_line(const event& what, const line_style& style);
+
+/// A value as it is, without quotes or escapes.
+[[nodiscard]] std::string bare_text(const field::value_type& value);
 
 /// The style for a descriptor: what was asked for, or by its nature. `journal_stream`: $JOURNAL_STREAM, may be null.
 [[nodiscard]] line_style choose_style(format wanted, int fd, const char* journal_stream);

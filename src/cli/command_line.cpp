@@ -344,6 +344,35 @@ void add_state(CLI::App& app, command& chosen) {
     sub->add_option("into", into->file, "The directory, which must not exist")->required();
 }
 
+void add_keys(CLI::App& app, command& chosen) {
+  auto* keys = app.add_subcommand("keys", "API keys: make one, hash one, list those of a file");
+  keys->require_subcommand(1);
+  const auto add = [&](keys_command::task what, const std::string& name, const std::string& help) {
+    auto [sub, made] = add_command<keys_command>(*keys, chosen, name, help);
+    made->what = what;
+    return std::pair<CLI::App*, keys_command*>(sub, made.get());
+  };
+  const auto add_rights = [](CLI::App& sub, access::api_key& key) {
+    sub.add_option("name", key.name, "The key's name in logs and metrics")->required();
+    sub.add_option("--concurrent", key.concurrent_max, "Requests at a time; default: no limit")
+        ->check(CLI::Range(1u, ~0u));
+    sub.add_option("--tokens-per-minute", key.tokens_per_minute, "Tokens of prompts and answers; default: no limit")
+        ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1'000'000'000'000}));
+    sub.add_option("--models", key.models, "Models that it may use, as a,b; default: all")->delimiter(',');
+    sub.add_option("--tenant", key.tenant, "Whose sessions it sees; default: its own");
+    sub.add_flag("--admin", key.admin, "May change models, and see what all clients do");
+  };
+  if (const auto [sub, into] = add(keys_command::task::create, "new", "Make a key and print its secret"); true) {
+    add_rights(*sub, into->key);
+    sub->add_option("--keys-file", into->file, "File to add it to; default: its line is printed too");
+  }
+  if (const auto [sub, into] = add(keys_command::task::hash, "hash", "Print the line of a secret that stdin holds");
+      true)
+    add_rights(*sub, into->key);
+  if (const auto [sub, into] = add(keys_command::task::list, "list", "Print names and rights"); true)
+    sub->add_option("--keys-file", into->file, "The file")->required();
+}
+
 /// What to say of a first word that is no command; nothing when it is one, or a flag.
 std::optional<error> not_a_command(const CLI::App& app, const std::vector<std::string>& arguments) {
   if (arguments.empty() || arguments.front().starts_with('-')) return std::nullopt;
@@ -375,6 +404,7 @@ result<command> parse_command_line(std::span<const std::string> arguments) {
   add_score(app, chosen);
   add_tokenize(app, chosen);
   add_inspect(app, chosen);
+  add_keys(app, chosen);
   add_state(app, chosen);
   add_bench(app, chosen);
   add_check_config(app, chosen);

@@ -6,6 +6,7 @@
 #include <variant>
 #include <vector>
 
+#include "access/api_key.hpp"
 #include "base/ids.hpp"
 #include "base/result.hpp"
 #include "config/load.hpp"
@@ -135,9 +136,17 @@ struct state_command {
   bool json = false;                     ///< list, info, verify
 };
 
-using command =
-    std::variant<print_text, serve_command, check_config_command, generate_command, logits_command, score_command,
-                 tokenize_command, inspect_command, state_command, bench_engine_command, bench_serve_command>;
+/// API keys of a server.
+struct keys_command {
+  enum class task : std::uint8_t { create, hash, list };
+  task what = task::list;
+  std::filesystem::path file;  ///< of keys; create: empty prints the line
+  access::api_key key;         ///< create, hash: without its hash
+};
+
+using command = std::variant<print_text, serve_command, check_config_command, generate_command, logits_command,
+                             score_command, tokenize_command, inspect_command, keys_command, state_command,
+                             bench_engine_command, bench_serve_command>;
 
 /// Continues a prompt; text (or ids) to stdout as it comes.
 [[nodiscard]] result<void> generate(const generate_command& what);
@@ -152,6 +161,9 @@ using command =
 /// Looks after the sessions in a state directory; where a server has it open, through that. Errors: conflict where
 /// the server does not answer, damaged where records are.
 [[nodiscard]] result<void> state(const state_command& what);
+/// Makes a key: its secret to stdout, its line into the file; or the line of a secret that stdin holds; or lists a
+/// file.
+[[nodiscard]] result<void> keys(const keys_command& what);
 /// Measures decode and prefill, and the device's limits in the same run: a table to stdout, a line a case to stderr.
 [[nodiscard]] result<void> bench_engine(const bench_engine_command& what);
 /// Loads a running server and tells how fast it answered. Errors: unavailable where no request succeeded.

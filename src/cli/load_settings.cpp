@@ -3,9 +3,12 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <cstdlib>
+#include <filesystem>
 #include <string_view>
 #include <utility>
 
+#include "cli/data_files.hpp"
 #include "cli/exit_code.hpp"
 #include "config/dump.hpp"
 
@@ -26,6 +29,10 @@ constexpr std::pair<std::string_view, log::format> formats[] = {{"automatic", lo
 }  // namespace
 
 config::loaded load_settings(config::sources from) {
+  // A service manager that was told to bring keys need not be told twice.
+  if (const char* folder = std::getenv("CREDENTIALS_DIRECTORY"))
+    if (const auto keys = std::filesystem::path(folder) / "api-keys"; is_file(keys))
+      from.environment.emplace_back("SKEIN_SERVER_KEYS_FILE", keys.string());
   for (char** variable = environ; *variable; ++variable) {
     const std::string_view text(*variable);
     const auto equals = text.find('=');

@@ -26,7 +26,7 @@ struct runner {
     if (what.dump_config) return print_settings(merged);
     log::start(log_options(merged.settings.log));
     for (const auto& remark : what.remarks) log::warning("an old flag", {{"remark", remark}});
-    const auto ended = serve(merged.settings);
+    const auto ended = serve(merged.settings, [&what] { return load_settings(what.configuration); });
     log::stop();
     return done(ended);
   }
@@ -39,6 +39,7 @@ struct runner {
   int operator()(const score_command& what) const { return done(score(what)); }
   int operator()(const tokenize_command& what) const { return done(tokenize(what)); }
   int operator()(const inspect_command& what) const { return done(inspect(what)); }
+  int operator()(const keys_command& what) const { return done(keys(what)); }
   int operator()(const state_command& what) const { return done(state(what)); }
   int operator()(const bench_engine_command& what) const { return done(bench_engine(what)); }
   int operator()(const bench_serve_command& what) const { return done(bench_serve(what)); }

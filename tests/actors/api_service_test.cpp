@@ -143,6 +143,44 @@ BOOST_AUTO_TEST_CASE(unknown_paths_and_wrong_methods) {
   BOOST_TEST(out->status == 200u);
 }
 
+BOOST_AUTO_TEST_CASE(a_key_asks_about_its_own_tenant_and_no_other) {
+  access::api_key alice, team;
+  alice.name = alice.tenant = "alice";
+  alice.hash = access::hash_of("one");
+  team.name = "bob";
+  team.tenant = "team";
+  team.hash = access::hash_of("two");
+  context->keys->replace({alice, team});
+  context->settings.password = "secret";
+  const auto tenant_for = [&](const std::string& secret) {
+    send("GET", "/v1/sessions", "", {{"authorization", "Bearer " + secret}});
+    return asked<persistence::list_sessions>().tenant;
+  };
+  BOOST_TEST(tenant_for("one") == "alice");
+  BOOST_TEST(tenant_for("two") == "team");
+  BOOST_TEST(tenant_for("secret") == "default");
+  send("DELETE", "/v1/sessions/x", "", {{"x-api-key", "two"}});
+  BOOST_TEST(asked<persistence::remove_session>().session.tenant == "team");
+  send("POST", "/v1/sessions/x/fork", R"({"to":"y"})", {{"authorization", "Bearer one"}});
+  const auto fork = asked<persistence::fork_session>();
+  BOOST_TEST(fork.from.tenant == "alice");
+  BOOST_TEST(fork.to.tenant == "alice");
+  send("POST", "/state/delete", R"({"session_id":"x","password":"two"})");
+  BOOST_TEST(asked<persistence::remove_session>().session.tenant == "team");
+  send("GET", "/v1/sessions", "", {{"authorization", "Bearer three"}});
+  BOOST_TEST(out->status == 401u);
+  for (const char* admin : {"/loadmodel", "/removestatemodel"}) {
+    send("POST", admin, "{}", {{"authorization", "Bearer one"}});
+    BOOST_TEST(out->status == 403u);
+    send("POST", admin, R"({"password":"two"})");
+    BOOST_TEST(out->status == 403u);
+  }
+  send("GET", "/metrics", "", {{"authorization", "Bearer one"}});
+  BOOST_TEST(out->status == 403u);
+  send("GET", "/metrics", "", {{"authorization", "Bearer secret"}});
+  BOOST_TEST(out->status == 200u);
+}
+
 BOOST_AUTO_TEST_CASE(a_password_guards_every_route_but_the_probes) {
   context->settings.password = "secret";
   for (const char* target : {"/livez", "/health", "/version"}) {

@@ -8,12 +8,16 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <boost/test/unit_test.hpp>
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <exception>
+#include <filesystem>
 #include <fstream>
+#include <memory>
 #include <string>
 #include <thread>
 #include <vector>
@@ -125,33 +129,118 @@ BOOST_AUTO_TEST_CASE(a_device_that_hangs_is_not_called_alive) {
   BOOST_TEST(manager.count("WATCHDOG=1") == before);
 }
 
+BOOST_AUTO_TEST_CASE(a_reload_is_told_to_the_manager) {
+  const temporary_folder folder;
+  const std::string place = (folder.path() / "notify").string();
+  notify_socket manager(place);
+  const told_to_children told({{"NOTIFY_SOCKET", place}});
+  server_process server(SKEIN_PROGRAM, fake);
+  manager.wait_for("READY=1");
+  server.signal(SIGHUP);
+  manager.wait_for("READY=1", 2);
+  const auto& all = manager.heard();
+  const auto reloading =
+      std::ranges::find_if(all, [](const std::string& m) { return m.starts_with("RELOADING=1\nMONOTONIC_USEC="); });
+  BOOST_REQUIRE(reloading != all.end());
+  BOOST_TEST(std::count(reloading, all.end(), "READY=1") == 1);
+  BOOST_TEST(std::count(all.begin(), reloading, "READY=1") == 1);
+  server.signal(SIGTERM);
+  BOOST_TEST(server.wait_for_exit() == 0);
+}
+
+/// A socket that listens before any server does, and a program that takes it over as a service manager has it done: it
+/// is number 3 there, and LISTEN_PID is the process. A shell sees to both.
+class open_door {
+ public:
+  explicit open_door(const std::filesystem::path& folder)
+      : fd_(::socket(AF_INET, SOCK_STREAM, 0)), program_((folder / "activate").string()) {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    BOOST_REQUIRE(::bind(fd_, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0);
+    BOOST_REQUIRE(::listen(fd_, 128) == 0);
+    socklen_t size = sizeof address;
+    ::getsockname(fd_, reinterpret_cast<sockaddr*>(&address), &size);
+    port_ = ntohs(address.sin_port);
+    std::ofstream(program_) << "#!/bin/sh\nexport LISTEN_PID=$$ LISTEN_FDS=1 LISTEN_FDNAMES=http\nexec "
+                            << SKEIN_PROGRAM << " \"$@\" 3<&" << fd_ << '\n';
+    ::chmod(program_.c_str(), 0700);
+  }
+  ~open_door() { ::close(fd_); }
+  open_door(const open_door&) = delete;  // owns a socket
+  open_door& operator=(const open_door&) = delete;
+
+  [[nodiscard]] std::uint16_t port() const { return port_; }
+  [[nodiscard]] const std::string& program() const { return program_; }
+
+ private:
+  int fd_;
+  std::string program_;
+  std::uint16_t port_ = 0;
+};
+
 BOOST_AUTO_TEST_CASE(clients_that_come_before_the_server_are_served) {
   const temporary_folder folder;
-  // The listening socket has to be number 3 in the server, and LISTEN_PID its process: a shell sees to both.
-  const std::string script = (folder.path() / "activate").string();
-  const int listening = ::socket(AF_INET, SOCK_STREAM, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  BOOST_REQUIRE(::bind(listening, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0);
-  BOOST_REQUIRE(::listen(listening, 8) == 0);
-  socklen_t size = sizeof address;
-  ::getsockname(listening, reinterpret_cast<sockaddr*>(&address), &size);
-  std::ofstream(script) << "#!/bin/sh\nexport LISTEN_PID=$$ LISTEN_FDS=1 LISTEN_FDNAMES=http\nexec " << SKEIN_PROGRAM
-                        << " \"$@\" 3<&" << listening << '\n';
-  ::chmod(script.c_str(), 0700);
-
-  http_client early(ntohs(address.sin_port));
+  const open_door door(folder.path());
+  http_client early(door.port());
   early.request("GET", "/livez");
-  server_process server(script, fake);
-  BOOST_TEST(server.port() == ntohs(address.sin_port));
+  server_process server(door.program(), fake);
+  BOOST_TEST(server.port() == door.port());
   const auto answer = early.read_response();
   BOOST_REQUIRE(answer);
   BOOST_TEST(answer->status == 200);
-  ::close(listening);
   BOOST_TEST(server.counters().running == 0u);
   server.signal(SIGTERM);
   BOOST_TEST(server.wait_for_exit() == 0);
+}
+
+/// Each client connects for each request. While the server ends, an answer may be a refusal that asks to come back, or
+/// none where the connection had just been taken: then it asks again. Nobody is refused by the system, and at the end
+/// everybody was served.
+BOOST_AUTO_TEST_CASE(clients_are_served_over_restarts_behind_an_open_door) {
+  constexpr int clients = 4, restarts = 3;
+  const temporary_folder folder;
+  const open_door door(folder.path());
+  std::atomic<int> served{0}, refused{0}, wrong{0};
+  std::atomic<bool> enough{false};
+  std::vector<std::thread> crowd;
+  const auto life = [&] { return std::make_unique<server_process>(door.program(), fake); };
+  auto server = life();
+  for (int i = 0; i < clients; ++i)
+    crowd.emplace_back([&] {
+      while (!enough) {
+        try {
+          http_client client(door.port());
+          client.request("POST", "/v1/completions", R"({"prompt": "abc", "max_tokens": 3, "ignore_eos": true})",
+                         "Connection: close\r\n");
+          const auto answer = client.read_response();
+          if (answer && answer->status == 200)
+            ++served;
+          else if (!answer || answer->status == 503)
+            ++refused;
+          else
+            ++wrong;
+        } catch (const std::exception&) {
+          ++wrong;  // nobody listened
+        }
+      }
+    });
+  for (int i = 0; i < restarts; ++i) {
+    const int before = served;
+    for (int waited = 0; waited < 6000 && served < before + 2 * clients; ++waited) std::this_thread::sleep_for(10ms);
+    BOOST_TEST(served >= before + 2 * clients);
+    server->signal(SIGTERM);
+    BOOST_TEST(server->wait_for_exit() == 0);
+    server = life();
+  }
+  const int before = served;
+  for (int waited = 0; waited < 6000 && served < before + 2 * clients; ++waited) std::this_thread::sleep_for(10ms);
+  enough = true;
+  for (auto& each : crowd) each.join();
+  BOOST_TEST(served >= before + 2 * clients);
+  BOOST_TEST(wrong == 0);
+  server->signal(SIGTERM);
+  BOOST_TEST(server->wait_for_exit() == 0);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -1,0 +1,1 @@
+#include <boost/asio/ssl/impl/src.hpp>

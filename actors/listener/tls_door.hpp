@@ -1,0 +1,27 @@
+#pragma once
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "base/result.hpp"
+
+namespace boost::asio::ssl {
+class context;
+}
+
+namespace skein::listener {
+
+/// The certificate that TLS connections get; a new one counts for those that come from then on. Thread safe.
+class tls_door {
+ public:
+  /// Both files are PEM; the certificate's chain follows it. Errors: bad_config naming the file.
+  [[nodiscard]] result<void> load(const std::string& certificate_file, const std::string& key_file);
+  /// Null before the first load.
+  [[nodiscard]] std::shared_ptr<boost::asio::ssl::context> current() const;
+
+ private:
+  mutable std::mutex mutex_;
+  std::shared_ptr<boost::asio::ssl::context> context_;
+};
+
+}  // namespace skein::listener

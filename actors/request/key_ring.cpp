@@ -1,0 +1,75 @@
+#include "actors/request/key_ring.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace skein::request {
+
+std::optional<key_usage::refusal> key_usage::enter(const limits& most, steady_time now) {
+  const std::lock_guard lock(mutex_);
+  if (most.tokens_per_minute > 0) {
+    const auto full = static_cast<double>(most.tokens_per_minute);
+    const double a_second = full / 60;
+    const auto passed = std::chrono::duration<double>(now - counted_at_).count();
+    tokens_ = begun_ ? std::min(full, tokens_ + passed * a_second) : full;
+    begun_ = true;
+    counted_at_ = now;
+    tokens_ -= static_cast<double>(unpaid_.exchange(0));
+    if (tokens_ <= 0)
+      return refusal{{error_kind::overloaded, "this key has used its tokens of this minute; try again soon", ""},
+                     std::chrono::seconds(static_cast<std::int64_t>(std::floor(-tokens_ / a_second)) + 1)};
+  }
+  if (most.concurrent_max > 0 && running_ >= most.concurrent_max)
+    return refusal{{error_kind::overloaded, "too many requests of this key are running; try again soon", ""}};
+  ++running_;
+  return std::nullopt;
+}
+
+bool caller::may_use(std::string_view model) const {
+  return models.empty() || std::ranges::find(models, model) != models.end();
+}
+
+const caller_ref& anybody() {
+  static const caller_ref everything = std::make_shared<caller>();
+  return everything;
+}
+
+const caller_ref& guest() {
+  static const caller_ref nobody = std::make_shared<caller>(caller{"", "open", false, {}, {}, nullptr});
+  return nobody;
+}
+
+void key_ring::replace(const std::vector<access::api_key>& keys) {
+  auto made = std::make_shared<list>();
+  std::map<std::string, std::shared_ptr<key_usage>> usages;
+  const std::lock_guard lock(mutex_);
+  for (const auto& key : keys) {
+    auto& usage = usages[key.name];
+    if (const auto known = usages_.find(key.name); known != usages_.end()) usage = known->second;
+    if (!usage) usage = std::make_shared<key_usage>();
+    made->emplace_back(
+        key.hash,
+        std::make_shared<caller>(
+            caller{key.name, key.tenant, key.admin, key.models, {key.concurrent_max, key.tokens_per_minute}, usage}));
+  }
+  usages_ = std::move(usages);
+  keys_ = std::move(made);
+}
+
+bool key_ring::empty() const { return current()->empty(); }
+
+caller_ref key_ring::find(std::string_view secret) const {
+  const auto keys = current();
+  const sha256_digest hash = access::hash_of(secret);
+  caller_ref found;
+  for (const auto& [known, who] : *keys)
+    if (access::same(hash, known)) found = who;  // and on: the time shall not tell where it was
+  return found;
+}
+
+std::shared_ptr<const key_ring::list> key_ring::current() const {
+  const std::lock_guard lock(mutex_);
+  return keys_;
+}
+
+}  // namespace skein::request

@@ -1,0 +1,284 @@
+#include "actors/request/metrics_page.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+#include <span>
+#include <utility>
+
+#include "base/log.hpp"
+#include "base/process_usage.hpp"
+
+namespace skein::request {
+namespace {
+
+using metrics::exposition;
+using metrics::histogram_sum;
+
+/// The series of one model and key, of all io threads.
+struct generation_sums {
+  histogram_sum first_token, inter_token, per_token, whole, queue, prefill, decode, prompt_tokens, generated_tokens;
+  std::uint64_t prompt_total = 0, generated_total = 0, prefix_queries = 0, prefix_hits = 0;
+  std::array<std::uint64_t, ending_names.size()> ended{};
+
+  void add(const generation_series& s) {
+    first_token += s.first_token;
+    inter_token += s.inter_token;
+    per_token += s.per_token;
+    whole += s.whole;
+    queue += s.queue;
+    prefill += s.prefill;
+    decode += s.decode;
+    prompt_tokens += s.prompt_tokens;
+    generated_tokens += s.generated_tokens;
+    prompt_total += s.prompt_total;
+    generated_total += s.generated_total;
+    prefix_queries += s.prefix_queries;
+    prefix_hits += s.prefix_hits;
+    for (std::size_t i = 0; i < ended.size(); ++i) ended[i] += s.ended[i];
+  }
+};
+
+void write_generations(exposition& out, const request_metrics& all) {
+  std::map<series_name, generation_sums> sums;
+  for (const auto& shard : all.shards())
+    shard.each_generation([&](const series_name& name, const generation_series& s) { sums[name].add(s); });
+
+  const auto counter = [&](std::string_view name, std::string_view help, auto value) {
+    out.counter(name, help);
+    for (const auto& [of, s] : sums) out.sample({{"model", of.first}, {"key", of.second}}, s.*value);
+  };
+  const auto histogram = [&](std::string_view name, std::string_view help, auto value) {
+    out.histogram(name, help);
+    for (const auto& [of, s] : sums) out.sample({{"model", of.first}, {"key", of.second}}, s.*value);
+  };
+  using s = generation_sums;
+  counter("skein_prompt_tokens_total", "Tokens of the prompts of requests that are over.", &s::prompt_total);
+  counter("skein_generation_tokens_total", "Tokens that were drawn.", &s::generated_total);
+  counter("skein_prefix_cache_queries_total", "Tokens of prompts whose known beginning was looked for.",
+          &s::prefix_queries);
+  counter("skein_prefix_cache_hits_total", "Of these, tokens that need not be fed.", &s::prefix_hits);
+  histogram("skein_time_to_first_token_seconds", "From a request's arrival to its first token.", &s::first_token);
+  histogram("skein_inter_token_latency_seconds", "Between two tokens of an answer.", &s::inter_token);
+  histogram("skein_request_time_per_output_token_seconds", "Mean time between two tokens of a whole answer.",
+            &s::per_token);
+  histogram("skein_e2e_request_latency_seconds", "From a request's arrival to its end.", &s::whole);
+  histogram("skein_request_queue_time_seconds", "Wait for a slot.", &s::queue);
+  histogram("skein_request_prefill_time_seconds", "From a request's slot to its first token.", &s::prefill);
+  histogram("skein_request_decode_time_seconds", "From a request's first token to its last.", &s::decode);
+  histogram("skein_request_prompt_tokens", "Tokens of a request's prompts.", &s::prompt_tokens);
+  histogram("skein_request_generation_tokens", "Tokens of a request's answers.", &s::generated_tokens);
+  out.counter("skein_request_success_total", "Requests that had a slot, by how they ended.");
+  for (const auto& [of, sum] : sums)
+    for (std::size_t i = 0; i < sum.ended.size(); ++i)
+      out.sample({{"model", of.first}, {"key", of.second}, {"finished_reason", ending_names[i]}}, sum.ended[i]);
+
+  out.counter("skein_requests_rejected_total", "Requests that were refused before they had a slot, by why.");
+  std::map<std::pair<series_name, error_kind>, std::uint64_t> rejected;
+  for (const auto& shard : all.shards())
+    shard.each_rejection([&](const series_name& name, error_kind why, std::uint64_t n) { rejected[{name, why}] += n; });
+  for (const auto& [of, count] : rejected)
+    out.sample({{"model", of.first.first}, {"key", of.first.second}, {"reason", to_string(of.second)}}, count);
+}
+
+void write_http(exposition& out, const service_context& c) {
+  std::map<exchange_name, std::uint64_t> all;
+  for (const auto& shard : c.metrics->shards())
+    shard.each_exchange([&](const exchange_name& name, std::uint64_t n) { all[name] += n; });
+  out.counter("skein_http_requests_total", "HTTP requests by route, method and status; 499: the client left.");
+  for (const auto& [name, count] : all) {
+    const auto& [route, method, status] = name;
+    out.sample({{"route", route}, {"method", method}, {"code", std::to_string(status)}}, count);
+  }
+  if (!c.connections) return;
+  out.gauge("skein_http_connections", "Connections that are open, and responses that are being streamed.");
+  out.sample({{"kind", "open"}}, std::uint64_t{c.connections->open});
+  out.sample({{"kind", "stream"}}, std::uint64_t{c.connections->streams});
+  out.counter("skein_http_connections_accepted_total", "Connections that were taken.");
+  out.sample({}, c.connections->accepted.load());
+  out.counter("skein_http_connections_refused_total", "Of these, connections that were one too many.");
+  out.sample({}, c.connections->refused.load());
+}
+
+void write_device(exposition& out, const service_context& c, const loaded_model& model) {
+  const device::device_counters& d = *model.counters;
+  const std::string& name = model.served.names.front();
+  const auto gauge = [&](std::string_view family, std::string_view help, std::uint64_t value) {
+    out.gauge(family, help);
+    out.sample({{"model", name}}, value);
+  };
+  const auto counter = [&](std::string_view family, std::string_view help, std::uint64_t value) {
+    out.counter(family, help);
+    out.sample({{"model", name}}, value);
+  };
+  const std::uint32_t all = d.requests, waiting = d.waiting;
+  gauge("skein_requests_running", "Requests that have a slot, or had one and wait for another turn.",
+        all - std::min(all, waiting));
+  gauge("skein_requests_waiting", "Requests that wait for their first slot.", waiting);
+  gauge("skein_sequences_parked", "Sequences that made room and wait for another turn.", d.parked);
+  gauge("skein_parked_bytes", "Bytes of their states.", d.parked_bytes);
+  gauge("skein_undo_bytes", "Bytes of states that are kept while an answer may be cut.", d.undo_bytes);
+  counter("skein_preemptions_total", "How often a sequence made room for another one.", d.preemptions);
+  counter("skein_steps_total", "Ticks of the device.", d.ticks);
+  counter("skein_state_settles_total", "States that became what their client saw.", d.settles);
+  counter("skein_state_settles_back_total", "Of these, states that had to go back first.", d.settles_back);
+  counter("skein_state_copies_refused_total", "States of prompts' beginnings that were wanted and not taken.",
+          d.copies_refused);
+  out.histogram("skein_batch_size", "Rows of a tick.");
+  histogram_sum rows;
+  out.sample({{"model", name}}, rows += d.batch_rows);
+  out.histogram("skein_step_seconds", "Time of a tick, by what its rows did.");
+  for (const auto& [phase, seconds] : {std::pair("decode", &d.decode_seconds), std::pair("prefill", &d.prefill_seconds),
+                                       std::pair("mixed", &d.mixed_seconds)}) {
+    histogram_sum sum;
+    out.sample({{"model", name}, {"phase", phase}}, sum += *seconds);
+  }
+  out.gauge("skein_last_step_age_seconds", "Time since the last tick while there is work; 0 when there is none.");
+  const duration age = c.time->now().time_since_epoch() - duration(d.last_tick_at.load());
+  out.sample({{"model", name}}, d.busy ? std::chrono::duration<double>(age).count() : 0.0);
+  out.gauge("skein_model_info", "The model that is loaded.");
+  const auto& card = model.served.card;
+  out.sample({{"model", name}, {"device", card.device}, {"dtype", card.weight_type}}, std::uint64_t{1});
+}
+
+/// States by kind: those of sequences that run, of sessions, and of prompts' beginnings.
+void write_states(exposition& out, const loaded_model* model, const persistence::persistence_counters* p) {
+  static const device::device_counters none;
+  const device::device_counters& d = model ? *model->counters : none;
+  const std::string name = model ? model->served.names.front() : "";
+  const std::uint64_t slot_bytes = model && model->actor ? model->actor->info().slot_bytes : 0;
+  const std::uint64_t used = d.slots_used, kept = d.slots_kept;
+
+  out.gauge("skein_state_slots", "States in each tier, and room where it is counted in states.");
+  out.sample({{"model", name}, {"tier", "vram"}, {"state", "used"}}, used);
+  out.sample({{"model", name}, {"tier", "vram"}, {"state", "kept"}}, kept);
+  out.sample({{"model", name}, {"tier", "vram"}, {"state", "total"}}, std::uint64_t{d.slots});
+  const auto sum = [&](auto member) -> std::uint64_t {
+    return p ? std::uint64_t{p->sessions.*member} + std::uint64_t{p->prefixes.*member} : 0;
+  };
+  using t = persistence::tier_counters;
+  out.sample({{"tier", "ram"}, {"state", "used"}}, sum(&t::ram));
+  out.sample({{"tier", "disk"}, {"state", "used"}}, sum(&t::disk));
+
+  out.gauge("skein_state_bytes", "Bytes of states in each tier.");
+  out.sample({{"model", name}, {"tier", "vram"}, {"kind", "sequence"}}, used * slot_bytes);
+  out.sample({{"model", name}, {"tier", "vram"}, {"kind", "session"}}, kept * slot_bytes);
+  if (!p) return;
+  const std::pair<const char*, const t*> kinds[] = {{"session", &p->sessions}, {"prefix", &p->prefixes}};
+  for (const auto& [kind, tier] : kinds) {
+    out.sample({{"tier", "ram"}, {"kind", kind}}, tier->ram_bytes.load());
+    out.sample({{"tier", "disk"}, {"kind", kind}}, tier->disk_bytes.load());
+  }
+  out.gauge("skein_states_dirty", "States that wait to be written.");
+  for (const auto& [kind, tier] : kinds) out.sample({{"kind", kind}}, std::uint64_t{tier->dirty});
+  out.gauge("skein_states_dirty_bytes", "Bytes of states that wait to be written.");
+  for (const auto& [kind, tier] : kinds) out.sample({{"kind", kind}}, tier->dirty_bytes.load());
+  out.gauge("skein_state_oldest_dirty_seconds", "How long one of them has waited.");
+  for (const auto& [kind, tier] : kinds)
+    out.sample({{"kind", kind}}, static_cast<double>(tier->oldest_dirty_ms.load()) * 1e-3);
+  out.gauge("skein_state_oldest_use_timestamp_seconds",
+            "Unix time of the last use of what nobody used for the longest time; 0: there is nothing.");
+  for (const auto& [kind, tier] : kinds) {
+    out.sample({{"tier", "ram"}, {"kind", kind}}, static_cast<double>(tier->ram_oldest_use_ms.load()) * 1e-3);
+    out.sample({{"tier", "disk"}, {"kind", kind}}, static_cast<double>(tier->disk_oldest_use_ms.load()) * 1e-3);
+  }
+
+  out.counter("skein_state_moves_total", "States that went from one tier to another; none: they were dropped.");
+  out.sample({{"kind", "session"}, {"from", "vram"}, {"to", "vram"}}, d.kept_hits.load());
+  out.sample({{"kind", "session"}, {"from", "vram"}, {"to", "ram"}}, d.settles.load());
+  out.sample({{"kind", "prefix"}, {"from", "vram"}, {"to", "ram"}}, d.copies_taken.load());
+  out.sample({{"kind", "any"}, {"from", "ram"}, {"to", "vram"}}, d.states_written.load());
+  for (const auto& [kind, tier] : kinds) {
+    out.sample({{"kind", kind}, {"from", "ram"}, {"to", "disk"}}, tier->writes.load());
+    out.sample({{"kind", kind}, {"from", "disk"}, {"to", "ram"}}, tier->loads.load());
+    out.sample({{"kind", kind}, {"from", "ram"}, {"to", "none"}}, tier->ram_drops.load());
+    out.sample({{"kind", kind}, {"from", "disk"}, {"to", "none"}}, tier->disk_drops.load());
+  }
+  out.counter("skein_state_move_failures_total", "Moves that failed; the state stays, or is made again.");
+  for (const auto& [kind, tier] : kinds) {
+    out.sample({{"kind", kind}, {"from", "ram"}, {"to", "disk"}}, tier->write_failures.load());
+    out.sample({{"kind", kind}, {"from", "disk"}, {"to", "ram"}}, tier->load_failures.load());
+  }
+  out.histogram("skein_state_move_seconds", "Time of a move.");
+  for (const auto& [kind, tier] : kinds) {
+    histogram_sum written, loaded;
+    out.sample({{"kind", kind}, {"from", "ram"}, {"to", "disk"}}, written += tier->write_seconds);
+    out.sample({{"kind", kind}, {"from", "disk"}, {"to", "ram"}}, loaded += tier->load_seconds);
+  }
+}
+
+void write_sessions(exposition& out, const persistence::persistence_counters& p) {
+  const auto gauge = [&](std::string_view name, std::string_view help, std::uint64_t value) {
+    out.gauge(name, help);
+    out.sample({}, value);
+  };
+  const auto counter = [&](std::string_view name, std::string_view help, std::uint64_t value) {
+    out.counter(name, help);
+    out.sample({}, value);
+  };
+  gauge("skein_sessions_in_memory", "Sessions whose tree is in memory.", p.open_sessions);
+  gauge("skein_session_leases", "Turns that run.", p.leases);
+  gauge("skein_session_waiters", "Turns that wait for the turn before.", p.waiters);
+  gauge("skein_session_tree_bytes", "Bytes of sessions' texts in memory.", p.tree_bytes);
+  gauge("skein_session_unsaved_bytes", "Bytes of turns that only memory has.", p.unsaved_bytes);
+  gauge("skein_session_unsaved", "Sessions with such turns.", p.unsaved_sessions);
+  gauge("skein_disk_failing", "1 while turns are kept in memory because the disk takes none.", p.disk_fails ? 1 : 0);
+  out.counter("skein_session_turns_total", "Turns of sessions, by what became of them.");
+  const std::pair<const char*, const std::atomic<std::uint64_t>*> outcomes[] = {{"opened", &p.turns_opened},
+                                                                                {"committed", &p.turns_committed},
+                                                                                {"failed", &p.turns_failed},
+                                                                                {"replayed", &p.replays},
+                                                                                {"refused", &p.refusals}};
+  for (const auto& [outcome, count] : outcomes) out.sample({{"outcome", outcome}}, count->load());
+  counter("skein_session_rebuilds_total", "Turns whose base had no state.", p.rebuilds);
+  counter("skein_session_rebuilt_tokens_total", "Tokens that were fed for that.", p.rebuilt_tokens);
+  counter("skein_sessions_damaged_total", "Sessions that could not be read, and were set aside.", p.damaged);
+  gauge("skein_prefixes_known", "Beginnings of prompts that have a state.", p.prefixes_ready);
+  gauge("skein_prefixes_wanted", "Beginnings of prompts whose state is on its way.", p.prefixes_wanted);
+  gauge("skein_prefix_token_bytes", "Bytes of the tokens by which they are known.", p.prefix_token_bytes);
+  counter("skein_invariant_violations_total", "How often the books of sessions and states did not add up.",
+          p.invariant_violations);
+}
+
+void write_process(exposition& out, const service_context& c) {
+  const process_usage p = measure_process();
+  out.counter("process_cpu_seconds_total", "Processor time of all threads.");
+  out.sample({}, p.cpu_seconds);
+  out.gauge("process_start_time_seconds", "Unix time of the process's start.");
+  out.sample({}, p.start_time_seconds);
+  const auto gauge = [&](std::string_view name, std::string_view help, std::uint64_t value) {
+    out.gauge(name, help);
+    out.sample({}, value);
+  };
+  gauge("process_resident_memory_bytes", "Bytes in memory.", p.resident_bytes);
+  gauge("process_virtual_memory_bytes", "Bytes of address space.", p.virtual_bytes);
+  gauge("process_open_fds", "Open descriptors.", p.open_files);
+  gauge("process_max_fds", "Descriptors that may be open.", p.open_files_max);
+  gauge("process_threads", "Threads.", p.threads);
+  gauge("skein_request_held_bytes", "Bytes of bodies that are being read and of prompts that wait or run.",
+        c.memory->held());
+  out.counter("skein_log_lines_dropped_total", "Lines of the log that nobody took in time.");
+  out.sample({}, log::dropped_lines());
+  out.gauge("skein_draining", "1 while the server ends.");
+  out.sample({}, std::uint64_t{c.draining ? 1u : 0u});
+  out.gauge("skein_build_info", "The program.");
+  out.sample({{"version", c.settings.version}}, std::uint64_t{1});
+}
+
+}  // namespace
+
+std::string metrics_page(const service_context& context, exposition::dialect dialect) {
+  std::string page;
+  exposition out(page, dialect);
+  const model_ref model = context.models->current();
+  write_generations(out, *context.metrics);
+  write_http(out, context);
+  if (model) write_device(out, context, *model);
+  write_states(out, model.get(), context.persistence_counters);
+  if (context.persistence_counters) write_sessions(out, *context.persistence_counters);
+  write_process(out, context);
+  out.finish();
+  return page;
+}
+
+}  // namespace skein::request

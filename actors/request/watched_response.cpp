@@ -1,0 +1,44 @@
+#include "actors/request/watched_response.hpp"
+
+#include <chrono>
+#include <exception>
+#include <utility>
+
+#include "base/log.hpp"
+
+namespace skein::request {
+
+watched_response::watched_response(std::shared_ptr<connection::response_writer> out, exchange_facts facts,
+                                   metrics_shard& counts, std::atomic<std::uint32_t>* streams, const clock& time)
+    : out_(std::move(out)), facts_(std::move(facts)), counts_(counts), streams_(streams), time_(time) {}
+
+/// The exchange is over. For want of memory it may go unseen; no destructor throws for that.
+watched_response::~watched_response() {
+  if (streams_now_ && streams_) --*streams_;
+  try {
+    counts_.count_exchange(facts_.route, facts_.method, status_);
+    if (has_line_) return;
+    const std::chrono::duration<double, std::milli> took = time_.now() - facts_.began;
+    log::write(facts_.quiet ? log::level::debug : log::level::info, "request",
+               {{"request_id", facts_.request_name},
+                {"key_id", facts_.key},
+                {"method", facts_.method},
+                {"route", facts_.path},
+                {"status", status_},
+                {"total_ms", took.count()}});
+  } catch (const std::exception&) {
+  }
+}
+
+void watched_response::respond(unsigned status, connection::header_list headers, std::string body) {
+  status_ = status;
+  out_->respond(status, std::move(headers), std::move(body));
+}
+
+void watched_response::begin_stream(unsigned status, connection::header_list headers) {
+  status_ = status;
+  if (!std::exchange(streams_now_, true) && streams_) ++*streams_;
+  out_->begin_stream(status, std::move(headers));
+}
+
+}  // namespace skein::request

@@ -1,0 +1,51 @@
+#pragma once
+#include <atomic>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "actors/connection/http.hpp"
+#include "actors/request/request_metrics.hpp"
+#include "base/clock.hpp"
+
+namespace skein::request {
+
+/// What is known of an exchange when it begins.
+struct exchange_facts {
+  std::string_view route;  ///< as in the table of routes, or "none"; outlives the server
+  std::string method, path, request_name, key;
+  steady_time began{};
+  bool quiet = false;  ///< its line is for debugging alone
+};
+
+/// A response_writer that passes everything on, counts the exchange by its status, and writes its line of the access
+/// log when it is over. Lives on its io thread.
+class watched_response final : public connection::response_writer {
+ public:
+  watched_response(std::shared_ptr<connection::response_writer> out, exchange_facts facts, metrics_shard& counts,
+                   std::atomic<std::uint32_t>* streams, const clock& time);
+  ~watched_response() override;
+
+  void respond(unsigned status, connection::header_list headers, std::string body) override;
+  void begin_stream(unsigned status, connection::header_list headers) override;
+  void write(std::string bytes) override { out_->write(std::move(bytes)); }
+  void end() override { out_->end(); }
+  void abort() override { out_->abort(); }
+  [[nodiscard]] std::size_t queued_bytes() const override { return out_->queued_bytes(); }
+
+  /// Whose exchange it is, once that is known.
+  void set_key(const std::string& name) { facts_.key = name; }
+  /// A call writes the line of the log, and knows more of it.
+  void leave_line_to_call() { has_line_ = true; }
+
+ private:
+  const std::shared_ptr<connection::response_writer> out_;
+  exchange_facts facts_;
+  metrics_shard& counts_;
+  std::atomic<std::uint32_t>* const streams_;  // those that run now; null where nobody counts them
+  const clock& time_;
+  unsigned status_ = connection::client_gone;
+  bool streams_now_ = false, has_line_ = false;
+};
+
+}  // namespace skein::request

@@ -1,0 +1,54 @@
+#pragma once
+#include <cstdint>
+#include <initializer_list>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "base/metrics.hpp"
+
+namespace skein::metrics {
+
+/// Name and value of a label; an empty value is the same as no such label, and is left out.
+using label = std::pair<std::string_view, std::string_view>;
+using label_list = std::initializer_list<label>;
+
+/// Writes what Prometheus reads: families of samples, as text. Each family is begun once; its samples follow.
+///   # HELP skein_requests_running Requests that have a slot.
+///   # TYPE skein_requests_running gauge
+///   skein_requests_running{model="skein-demo"} 3
+class exposition {
+ public:
+  enum class dialect : std::uint8_t { prometheus, openmetrics };
+
+  /// What the client that sent this field Accept wants.
+  [[nodiscard]] static dialect chosen(std::string_view accept);
+  [[nodiscard]] static std::string_view content_type(dialect d);
+
+  exposition(std::string& out, dialect d) : out_(out), dialect_(d) {}
+
+  /// A family. `help` is one sentence; names of counters end in _total.
+  void counter(std::string_view name, std::string_view help) { begin(name, "counter", help); }
+  void gauge(std::string_view name, std::string_view help) { begin(name, "gauge", help); }
+  void histogram(std::string_view name, std::string_view help) { begin(name, "histogram", help); }
+
+  // Samples of the family that was begun last.
+  void sample(label_list labels, double value);
+  void sample(label_list labels, std::uint64_t value);
+  void sample(label_list labels, const histogram_sum& value);
+
+  /// Ends the page.
+  void finish();
+
+ private:
+  void begin(std::string_view name, std::string_view type, std::string_view help);
+  void write_name(std::string_view ending, label_list labels, std::string_view bound);
+  void write_number(double value);
+  void write_number(std::uint64_t value);
+
+  std::string& out_;
+  const dialect dialect_;
+  std::string name_;
+};
+
+}  // namespace skein::metrics

@@ -1,0 +1,77 @@
+#include "base/journal.hpp"
+
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cctype>
+#include <cerrno>
+#include <cstdint>
+#include <cstring>
+
+namespace skein::log {
+namespace {
+
+constexpr timeval patience{1, 0};  // with a journal that takes nothing
+
+void append_field(std::string& entry, std::string_view name, std::string_view value) {
+  entry += name;
+  if (value.find('\n') == std::string_view::npos) {
+    entry.append("=").append(value);
+  } else {  // then its length stands before it, in eight bytes, the lowest first
+    entry += '\n';
+    for (std::uint64_t size = value.size(), byte = 0; byte < 8; ++byte, size >>= 8)
+      entry += static_cast<char>(size & 0xff);
+    entry += value;
+  }
+  entry += '\n';
+}
+
+/// Upper case, digits and underscores are all that a name may have.
+std::string field_name(std::string_view name) {
+  std::string out = "SKEIN_";
+  for (const char c : name) {
+    const auto letter = static_cast<unsigned char>(c);
+    out += std::isalnum(letter) ? static_cast<char>(std::toupper(letter)) : '_';
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string to_journal_entry(const event& what) {
+  // "<4>message key=value": the same that a pipe would get.
+  std::string line = to_line(what, {format::systemd, false, false});
+  line.pop_back();
+  std::string entry;
+  append_field(entry, "MESSAGE", std::string_view(line).substr(3));
+  append_field(entry, "PRIORITY", std::string_view(line).substr(1, 1));
+  append_field(entry, "SYSLOG_IDENTIFIER", "skein");
+  for (const field& f : what.fields) append_field(entry, field_name(f.name), bare_text(f.value));
+  return entry;
+}
+
+journal::~journal() {
+  if (fd_ >= 0) ::close(fd_);
+}
+
+bool journal::open(const char* path) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (std::strlen(path) >= sizeof(address.sun_path)) return false;
+  std::strcpy(address.sun_path, path);
+  if (fd_ < 0) fd_ = ::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  ::setsockopt(fd_, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
+  return fd_ >= 0 && ::connect(fd_, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0;
+}
+
+bool journal::send(std::string_view entry) {
+  for (;;) {
+    const ssize_t sent = ::send(fd_, entry.data(), entry.size(), MSG_NOSIGNAL);
+    if (sent >= 0) return true;
+    if (errno != EINTR) return false;
+  }
+}
+
+}  // namespace skein::log

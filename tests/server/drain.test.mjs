@@ -1,0 +1,85 @@
+// SIGTERM under load, again and again on one directory: every stream gets its end, the process ends with 0, and every
+// session that a client was told of is there in the next life. 10 cycles, 100 in the long form.
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync } from 'node:fs';
+import http from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import test from 'node:test';
+import { serve, within } from './support.mjs';
+
+const cycles = process.env.SKEIN_LONG ? 100 : 10;
+const streams = 200;
+
+/** An endless answer, read to its end: whether it has begun, and all its events. */
+function stream(server, body) {
+  const agent = new http.Agent();
+  let begun, ended;
+  const answer = { begun: new Promise((r) => (begun = r)), events: new Promise((r) => (ended = r)) };
+  const request = http.request(`${server.url}/v1/completions`, { method: 'POST', agent }, (response) => {
+    let text = '';
+    response.setEncoding('utf8');
+    response.on('data', (piece) => {
+      text += piece;
+      begun(response.statusCode);
+    });
+    response.on('end', () => ended({ status: response.statusCode, text }));
+    response.on('error', (why) => ended({ trouble: String(why), text }));
+  });
+  request.on('error', (why) => (begun(0), ended({ trouble: String(why), text: '' })));
+  request.end(JSON.stringify(body));
+  return answer;
+}
+
+test(`SIGTERM under ${streams} streams, ${cycles} times`, { timeout: 1_700_000 }, async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'skein-drain-'));
+  t.after(() => rmSync(folder, { recursive: true }));
+  const promised = new Map();  // session to the version that its client was told of
+  for (let cycle = 0; cycle < cycles; ++cycle) {
+    const server = await serve('--device', 'fake', '--state-dir', folder, '--set', 'engine.fake_tick_us=2000',
+      '--set', 'engine.slots=64', '--set', 'drain.grace_ms=0', '--set', `drain.timeout_ms=${cycle % 3 === 0 ? 0 : 200}`,
+      '--set', 'queue.turn_tokens=4');
+    // What the life before promised is there.
+    const seen = new Map();
+    for (let after = ''; ; ) {
+      const { body } = await server.get(`/v1/sessions?limit=1000&after=${after}`);
+      for (const s of body.data) seen.set(s.id, s);
+      if (!body.has_more) break;
+      after = body.last_id ?? body.data.at(-1).id;
+    }
+    for (const [id, version] of promised) {
+      assert(seen.has(id), `${id} is there`);
+      assert(seen.get(id).versions >= version, `${id} has version ${version}: ${JSON.stringify(seen.get(id))}`);
+    }
+    const all = [];
+    for (let i = 0; i < streams; ++i)
+      all.push({ id: `s${cycle % 2}-${i}`, ...stream(server, {
+        prompt: `cycle ${cycle}, stream ${i}`, session_id: `s${cycle % 2}-${i}`, stream: true, ignore_eos: true,
+        max_tokens: i % 4 === 0 ? 20 : 1_000_000 }) });
+    await within(Promise.all(all.slice(0, 100).map((s) => s.begun)), 'the first tokens');
+    server.process.kill('SIGTERM');
+    assert.deepEqual(await server.end(), { code: 0, signal: null }, `cycle ${cycle}`);
+    let ended = 0;
+    for (const { id, events } of all) {
+      const { status, text, trouble } = await events;
+      // Who had connected and sent nothing yet may find the door closed; who was answered gets an end.
+      if (trouble !== undefined && text === '') continue;
+      assert.equal(trouble, undefined, `${id} was cut off: ${text.slice(-200)}`);
+      if (status !== 200) {
+        assert.equal(status, 503);
+        continue;
+      }
+      assert(text.endsWith('data: [DONE]\n\n'), `${id} has no end: ${text.slice(-200)}`);
+      const parts = text.split('\n\n').filter((e) => e.startsWith('data: {')).map((e) => JSON.parse(e.slice(6)));
+      if (parts.at(-1).error) continue;  // it waited for a slot, and was told that it will get none
+      ++ended;
+      const last = parts.findLast((e) => e.choices?.[0]?.finish_reason);
+      assert(last, `${id} has a last event`);
+      const session = parts.findLast((e) => e.session)?.session ?? parts.findLast((e) => e.rwkv?.session)?.rwkv.session;
+      assert(session, `${id} was told its version: ${text.slice(-400)}`);
+      assert.equal(session.durable, 'process');
+      promised.set(id, session.version);
+    }
+    assert(ended >= 64, `${ended} streams came to an end of their own`);
+  }
+});

@@ -1,0 +1,180 @@
+// Keys of a running server: who comes in, who may do what, who sees whose sessions, and what a key's limits do.
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import test from 'node:test';
+import { readExposition, total } from './exposition.mjs';
+import { binary, serve, within } from './support.mjs';
+
+const skein = (args, input = '') => spawnSync(binary, args, { input, encoding: 'utf8' });
+function made(...args) {
+  const told = skein(['keys', 'new', ...args]);
+  assert.equal(told.status, 0, told.stderr);
+  return told.stdout.trim().split('\n');
+}
+const bearer = (secret) => ({ authorization: `Bearer ${secret}` });
+const wish = (more = {}) => ({ prompt: 'abc', max_tokens: 3, ignore_eos: true, ...more });
+
+test('skein keys', async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'skein-keys-'));
+  t.after(() => rmSync(folder, { recursive: true }));
+  const file = join(folder, 'api-keys');
+  const [secret, ...none] = made('alice', '--keys-file', file, '--admin', '--concurrent', '3');
+  assert.deepEqual(none, []);
+  assert.match(secret, /^sk-skein-[A-Za-z0-9_-]{43}$/);
+  assert(!readFileSync(file, 'utf8').includes(secret), 'the file has the hash alone');
+  assert.equal(statSync(file).mode & 0o777, 0o600);
+  made('bob', '--keys-file', file, '--tokens-per-minute', '600', '--models', 'a,b', '--tenant', 'team');
+  const again = skein(['keys', 'new', 'bob', '--keys-file', file]);
+  assert.equal(again.status, 64);
+  assert.match(again.stderr, /has a key named bob/);
+  assert.equal(skein(['keys', 'list', '--keys-file', file]).stdout,
+    'alice concurrent=3 admin\nbob tokens-per-minute=600 models=a,b tenant=team\n');
+  const line = skein(['keys', 'hash', 'alice', '--admin', '--concurrent', '3'], secret + '\n').stdout;
+  assert(readFileSync(file, 'utf8').includes('\n' + line), 'hash says what new wrote');
+  const [other, itsLine] = made('carl');
+  assert.equal(skein(['keys', 'hash', 'carl'], other).stdout.trim(), itsLine);
+  assert.equal(skein(['keys', 'new', 'a/b']).status, 64);
+  writeFileSync(file, 'alice nonsense\n');
+  const wrong = skein(['keys', 'list', '--keys-file', file]);
+  assert.equal(wrong.status, 78);
+  assert.match(wrong.stderr, /api-keys:1: the second word/);
+  for (const args of [['--keys-file', file], ['--keys-file', join(folder, 'none')]]) {
+    const start = skein(['serve', '--device', 'fake', '--port', '0', ...args]);
+    assert.equal(start.status, 78, start.stderr);
+  }
+  writeFileSync(file, '# nobody yet\n');
+  const open = skein(['serve', '--device', 'fake', '--port', '0', '--host', '0.0.0.0', '--keys-file', file]);
+  assert.equal(open.status, 78);
+  assert.match(open.stderr, /holds no key/);
+});
+
+test('a server with keys', async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'skein-keys-'));
+  const file = join(folder, 'api-keys');
+  const key = {
+    root: made('root', '--keys-file', file, '--admin')[0],
+    alice: made('alice', '--keys-file', file, '--concurrent', '2')[0],
+    bob: made('bob', '--keys-file', file, '--tokens-per-minute', '60')[0],
+    carl: made('carl', '--keys-file', file, '--models', 'another-model')[0],
+  };
+  const server = await serve('--device', 'fake', '--keys-file', file, '--set', 'engine.fake_tick_us=1000', '--set', 'drain.grace_ms=0');
+  t.after(async () => {
+    await server.stop();
+    rmSync(folder, { recursive: true });
+  });
+  const complete = (who, more) => server.post('/v1/completions', wish(more), bearer(key[who]));
+  const numbers = async () => {
+    const page = await server.fetch('/metrics', { headers: bearer(key.root) });
+    return readExposition(await page.text());
+  };
+
+  await t.test('lets in who has one, in any of the ways', async () => {
+    assert.equal((await server.get('/v1/models')).status, 401);
+    assert.equal((await server.get('/v1/models', bearer('sk-skein-wrong'))).status, 401);
+    assert.equal((await server.get('/v1/models', bearer(key.alice))).status, 200);
+    assert.equal((await server.get('/v1/models', { 'x-api-key': key.alice })).status, 200);
+    assert.equal((await complete('alice')).status, 200);
+    assert.equal((await server.post('/v1/completions', wish({ password: key.alice }))).status, 200);
+    assert.equal((await server.post('/v1/completions', wish({ password: 'wrong' }))).status, 401);
+    assert.equal((await server.get('/livez')).status, 200);
+  });
+
+  await t.test('keeps what is for administrators from others', async () => {
+    for (const path of ['/loadmodel', '/removemodel', '/v1/model/load', '/loadstatemodel', '/removestatemodel',
+      '/mrss_loadstatemodel', '/mrss_set_gatingweight', '/switch-model']) {
+      assert.equal((await server.post(path, {}, bearer(key.alice))).status, 403, path);
+      assert.equal((await server.post(path, { password: key.alice })).status, 403, path);
+    }
+    assert.equal((await server.fetch('/metrics', { headers: bearer(key.alice) })).status, 403);
+    assert.equal((await server.fetch('/metrics', { headers: bearer(key.root) })).status, 200);
+    const may = await server.post('/removestatemodel', { state_viewname: 'none' }, bearer(key.root));
+    assert.equal(may.status, 400);  // it came through; the fake engine has no such states
+  });
+
+  await t.test('separates tenants', async () => {
+    const turn = (who, text) => complete(who, { prompt: text, session_id: 'diary' });
+    assert.equal((await turn('alice', 'mine')).body.session.version, 1);
+    assert.equal((await turn('root', 'other')).body.session.version, 1);
+    assert.equal((await turn('alice', 'mine too')).body.session.version, 2);
+    const list = async (who) => (await server.get('/v1/sessions', bearer(key[who]))).body.data.map((s) => s.id);
+    assert.deepEqual(await list('alice'), ['diary']);
+    assert.deepEqual(await list('carl'), []);
+    assert.equal((await server.get('/v1/sessions/diary', bearer(key.carl))).status, 404);
+    assert.equal((await server.fetch('/v1/sessions/diary', { method: 'DELETE', headers: bearer(key.carl) })).status, 404);
+    assert.equal((await server.get('/v1/sessions/diary', bearer(key.alice))).status, 200);
+    const held = await server.post('/state/status', { password: key.bob });
+    assert(!JSON.stringify(held.body).includes('diary'));
+    // A beginning that one tenant has made known is not known to another.
+    const long = 'a beginning of many tokens, as a system text is; '.repeat(20);
+    const cached = async (who) => (await complete(who, { prompt: long })).body.usage.prompt_tokens_details?.cached_tokens ?? 0;
+    await cached('alice');
+    let known = 0;
+    for (let i = 0; i < 100 && known === 0; ++i) known = await cached('alice');
+    assert(known > 0);
+    assert.equal(await cached('root'), 0);
+  });
+
+  await t.test('shows and stops requests of their own tenant alone', async () => {
+    const stop = new AbortController();
+    const stream = server.fetch('/v1/completions', {
+      method: 'POST', signal: stop.signal, headers: { ...bearer(key.alice), 'x-request-id': 'long-one' },
+      body: JSON.stringify(wish({ max_tokens: 100000, stream: true })),
+    });
+    const reader = (await stream).body.getReader();
+    await reader.read();
+    const seen = async (who) =>
+      (await server.get('/v1/server/status', bearer(key[who]))).body.active_requests.map((r) => r.id);
+    assert.deepEqual(await seen('carl'), []);
+    assert.deepEqual(await seen('alice'), ['long-one']);
+    assert.deepEqual(await seen('root'), ['long-one']);
+    const halt = (who) => server.post('/v1/server/stop', {}, bearer(key[who]));
+    assert.equal((await halt('carl')).body.stopped, false);
+    assert.equal((await halt('root')).body.stopped, true);
+    for (;;) if ((await reader.read()).done) break;
+  });
+
+  await t.test('limits requests at a time, tokens and models', async () => {
+    const stops = [0, 1].map(() => new AbortController());
+    const streams = await Promise.all(stops.map((s) => server.fetch('/v1/completions', {
+      method: 'POST', signal: s.signal, headers: bearer(key.alice),
+      body: JSON.stringify(wish({ max_tokens: 100000, stream: true })),
+    })));
+    assert(streams.every((s) => s.status === 200));
+    const third = await complete('alice');
+    assert.equal(third.status, 429);
+    assert.match(third.body.error.message, /too many requests of this key/);
+    assert.equal((await complete('root')).status, 200);
+    stops.forEach((s) => s.abort());
+    await Promise.all(streams.map((s) => s.text().catch(() => {})));
+    const again = async () => { while ((await complete('alice')).status !== 200); };
+    await within(again(), 'a place that was given back');
+
+    assert.equal((await complete('bob', { max_tokens: 200 })).status, 200);
+    const late = await complete('bob');
+    assert.equal(late.status, 429);
+    assert.match(late.body.error.message, /tokens of this minute/);
+    assert(Number(late.headers.get('retry-after')) > 1);
+    assert.equal((await complete('root')).status, 200);
+
+    assert.equal((await complete('carl')).status, 403);
+    assert.deepEqual((await server.get('/v1/models', bearer(key.carl))).body.data, []);
+  });
+
+  await t.test('counts them apart', async () => {
+    const all = await numbers();
+    assert(total(all, 'skein_generation_tokens_total', { key: 'bob' }) >= 200);
+    assert(total(all, 'skein_generation_tokens_total', { key: 'alice' }) > 0);
+    assert.equal(total(all, 'skein_requests_rejected_total', { key: 'carl', reason: 'forbidden' }), 1);
+    assert(total(all, 'skein_requests_rejected_total', { key: 'bob', reason: 'overloaded' }) >= 1);
+  });
+
+  await t.test('names them in the log, and no secret', async () => {
+    const lines = server.lines.filter((l) => l.includes('"msg":"request"')).map((l) => JSON.parse(l));
+    assert(lines.some((l) => l.key_id === 'alice' && l.session === 'diary' && l.finish_reason === 'length'));
+    assert(lines.some((l) => l.key_id === 'alice' && l.route === '/v1/sessions' && l.status === 200));
+    for (const line of server.lines) for (const secret of Object.values(key)) assert(!line.includes(secret));
+  });
+});
