@@ -98,6 +98,7 @@ const std::vector<api_service::route>& api_service::routes() {
       speaks("/openai/v1/chat/completions", dialects::chat),
       speaks("/v1/completions", dialects::text_or_chat),
       speaks("/openai/v1/completions", dialects::completions),
+      speaks("/v1/responses", dialects::responses),
       speaks("/chat/completions", dialects::infer_chat),
       speaks("/completions", dialects::infer_completions),
       speaks("/v2/chat/completions", dialects::batch_v2),

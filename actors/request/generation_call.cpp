@@ -11,6 +11,7 @@
 #include "actors/request/memory.hpp"
 #include "protocol/body_password.hpp"
 #include "protocol/http_error.hpp"
+#include "protocol/response_id.hpp"
 
 namespace skein::request {
 namespace {
@@ -18,6 +19,18 @@ namespace {
 std::mt19937_64& local_random() {
   thread_local std::mt19937_64 generator{std::random_device{}()};
   return generator;
+}
+
+protocol::random_name new_name() {
+  protocol::random_name random;
+  for (auto& byte : random) byte = static_cast<std::uint8_t>(local_random()());
+  return random;
+}
+
+/// A response's turn is known by the response's id, which tells its conversation.
+void name_response(protocol::session_fields& session) {
+  if (session.id.empty()) session.id = protocol::conversation_id(new_name());
+  session.request_key = protocol::response_id(session.id, new_name());
 }
 
 /// Takes the request's own weights into a mixture, which has one answer and of which nothing is kept.
@@ -66,8 +79,9 @@ std::uint64_t generation_call::body_bytes_max() const {
 
 protocol::answer_head generation_call::make_head(const protocol::generation_request& request) const {
   const served_model& model = this->model();
-  protocol::answer_names names{origin_.request_name, request.stream, {}};
-  for (auto& byte : names.random) byte = static_cast<std::uint8_t>(local_random()());
+  const std::string turn = turn_ && turn_->responds() && turn_->stored() ? turn_->key() : "";
+  protocol::answer_names names{origin_.request_name, turn, request.stream, {}};
+  names.random = new_name();
   return {request.writer->id(names), request.lenient ? request.model : model.names.front(), model.fingerprint,
           std::time(nullptr), request.include_usage};
 }
@@ -142,6 +156,7 @@ generation_call::read_body generation_call::read(const std::string& text, const 
   if (!call.request.session) return {as, std::move(call)};
   if (auto ok = protocol::read_session_headers(origin.if_match, origin.request_key, *call.request.session); !ok)
     return {as, ok.error()};
+  if (call.request.session->responds) name_response(*call.request.session);
   call.turn.emplace(call.request);
   return {as, std::move(call)};
 }

@@ -12,6 +12,7 @@ namespace {
 
 std::string endpoint_of(const call_origin& origin, const protocol::generation_request& request) {
   if (origin.dialect == &protocol::dialects::resume) return "server.resume";
+  if (request.prompt_field == "input") return "responses";
   if (request.chat) return "chat.completions";
   if (request.prompt_field == "prompt") return "completions";
   return request.session ? "state.chat.completions" : "batch.completions";

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/error.hpp"
 #include "protocol/answer.hpp"
 
 namespace skein::protocol {
@@ -32,6 +33,7 @@ struct row_delta {
 /// What an answer's id may be made of.
 struct answer_names {
   std::string_view request_name;  ///< X-Request-Id
+  std::string_view turn;          ///< the key of the session's turn; empty: none
   bool streamed = false;
   std::array<std::uint8_t, 12> random{};
 };
@@ -53,6 +55,11 @@ class answer_writer {
                                                 const session_note* session) const = 0;
   [[nodiscard]] virtual std::string body(const answer_head& head, std::vector<whole_row> rows, const token_usage& usage,
                                          const session_note* session) const = 0;
+  /// What ends a stream that failed; `body` is what an answer with a status would say.
+  [[nodiscard]] virtual std::string failure_events(const answer_head& head, const error& why,
+                                                   std::string_view body) const;
+  /// What the log is to keep of the answer beside its texts, as a JSON object; empty: nothing.
+  [[nodiscard]] virtual std::string remembered(const answer_head&, const token_usage&) const { return {}; }
 };
 
 /// A writer that lasts as long as the program, as requests hold theirs.

@@ -10,4 +10,7 @@ namespace skein::protocol {
 /// what is wrong to the body's fault; a conversation without any message is.
 [[nodiscard]] std::vector<chat_message> read_messages(const object_reader& body);
 
+/// One of them: role, content (a string or a list of text parts) and name.
+[[nodiscard]] chat_message read_message(const object_reader& message);
+
 }  // namespace skein::protocol

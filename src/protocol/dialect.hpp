@@ -79,6 +79,7 @@ struct understood {
 namespace dialects {
 extern const dialect chat;           ///< OpenAI's conversations
 extern const dialect completions;    ///< OpenAI's raw texts
+extern const dialect responses;      ///< OpenAI's Responses API
 extern const dialect chat_or_batch;  ///< /v1/chat/completions: messages, contents or prompt
 extern const dialect text_or_chat;   ///< /v1/completions: prompt or messages
 extern const dialect state;          ///< one turn of a session, raw
@@ -92,7 +93,7 @@ extern const dialect fill_in;        ///< prefix and suffix
 extern const dialect translate;      ///< text_list
 extern const dialect infer_chat;     ///< RWKV-Infer and RWKV-Runner
 extern const dialect infer_completions;
-extern const dialect resume;            ///< a chat that goes on after a pause; its body is read by control_request
+extern const dialect resume;  ///< a chat that goes on after a pause; its body is read by control_request
 }  // namespace dialects
 
 }  // namespace skein::protocol
