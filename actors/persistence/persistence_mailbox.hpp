@@ -193,6 +193,7 @@ struct describe_session {  ///< with the tree of its versions
   session_key session;
   bool transcript = false;  ///< texts and messages too, of the path to `version`
   std::optional<version_id> version;
+  std::string turn{};  ///< only the version with this request key, whole
 };
 struct fork_session {
   return_address reply;
@@ -208,6 +209,7 @@ struct remove_session {
   return_address reply;
   session_key session;
   bool with_prefix = false;  ///< also every session whose id begins with this id and ':'
+  std::string turn{};        ///< only the version with this request key, unless others go on from it
 };
 /// A whole session as one file (storage/session_file).
 struct export_session {

@@ -9,6 +9,7 @@
 #include "actors/request/auth.hpp"
 #include "actors/request/cors.hpp"
 #include "actors/request/health.hpp"
+#include "actors/request/response_routes.hpp"
 #include "actors/request/route.hpp"
 #include "actors/request/server_control.hpp"
 #include "protocol/http_error.hpp"
@@ -73,6 +74,7 @@ const std::vector<api_service::route>& api_service::routes() {
   using s = api_service;
   namespace of = session_routes;
   using tuned = tuned_state_call::task;
+  using asked = response_question::task;
   constexpr std::string_view get = "GET, HEAD", post = "POST";
   constexpr auto openai = error_style::openai, flat = error_style::flat, detail = error_style::detail;
   namespace dialects = protocol::dialects;
@@ -98,7 +100,13 @@ const std::vector<api_service::route>& api_service::routes() {
       speaks("/openai/v1/chat/completions", dialects::chat),
       speaks("/v1/completions", dialects::text_or_chat),
       speaks("/openai/v1/completions", dialects::completions),
-      speaks("/v1/responses", dialects::responses),
+
+      {"/v1/responses", post, &s::respond, openai, false, true, &dialects::responses},
+      {"/v1/responses/{}", get, &s::ask_response<asked::tell>},
+      {"/v1/responses/{}", "DELETE", &s::ask_sessions<response_routes::remove>},
+      {"/v1/responses/{}/cancel", post, &s::ask_response<asked::cancel>},
+      {"/v1/responses/{}/input_items", get, &s::ask_sessions<response_routes::input_items>},
+
       speaks("/chat/completions", dialects::infer_chat),
       speaks("/completions", dialects::infer_completions),
       speaks("/v2/chat/completions", dialects::batch_v2),
@@ -192,7 +200,7 @@ struct api_service::exchange {
 
 api_service::api_service(std::shared_ptr<const service_context> context, request_hub& hub,
                          std::function<void(std::function<void()>)> post)
-    : context_(std::move(context)), hub_(hub), post_(std::move(post)) {}
+    : context_(std::move(context)), hub_(hub), post_(std::move(post)), responses_(context_, hub_, post_) {}
 
 std::string api_service::error_body(unsigned status, std::string_view message) {
   return protocol::error_body(status, message);
@@ -331,9 +339,37 @@ api_service::made_call api_service::generate(exchange& x) {
   }
   model_ref model = model_for(x);
   if (!model) return nullptr;
+  return std::make_unique<generation_call>(origin_of(x, std::move(model)), context_, hub_, post_, std::move(x.out));
+}
+
+api_service::made_call api_service::respond(exchange& x) {
+  if (context_->draining) {
+    x.refuse({error_kind::unavailable, "the server is shutting down", ""});
+    return nullptr;
+  }
+  model_ref model = model_for(x);
+  if (!model) return nullptr;
+  return responses_.start(origin_of(x, std::move(model)), std::move(x.out));
+}
+
+template <response_question::task What>
+api_service::made_call api_service::ask_response(exchange& x) {
+  auto question = response_question_of(What, x.path.front(), x.head.query);
+  if (!question) {
+    x.refuse(question.error());
+    return nullptr;
+  }
+  plain_origin plain = x.plain();
+  x.headers = plain.headers;
+  call_origin origin = origin_of(x, context_->models->current());
+  return std::make_unique<response_call>(std::move(*question), std::move(plain), std::move(origin), context_, hub_,
+                                         post_, std::move(x.out));
+}
+
+call_origin api_service::origin_of(exchange& x, model_ref model) const {
   call_origin origin;
   origin.model = std::move(model);
-  origin.dialect = x.way->dialect;
+  if (x.way->dialect) origin.dialect = x.way->dialect;
   origin.errors = x.errors();
   origin.route = x.head.path;
   origin.request_name = x.name;
@@ -343,7 +379,7 @@ api_service::made_call api_service::generate(exchange& x) {
   origin.received = context_->time->now();
   origin.if_match = x.head.field("if-match");
   origin.request_key = x.head.field("idempotency-key");
-  return std::make_unique<generation_call>(std::move(origin), context_, hub_, post_, std::move(x.out));
+  return origin;
 }
 
 template <session_question (*Question)(const session_routes::route_input&)>

@@ -77,13 +77,15 @@ std::uint64_t generation_call::body_bytes_max() const {
   return origin_.authenticated ? http_call::body_bytes_max() : context_->settings.unauthenticated_body_bytes_max;
 }
 
-protocol::answer_head generation_call::make_head(const protocol::generation_request& request) const {
+const protocol::answer_head& generation_call::head(const protocol::generation_request& request) {
+  if (head_) return *head_;
   const served_model& model = this->model();
   const std::string turn = turn_ && turn_->responds() && turn_->stored() ? turn_->key() : "";
   protocol::answer_names names{origin_.request_name, turn, request.stream, {}};
   names.random = new_name();
-  return {request.writer->id(names), request.lenient ? request.model : model.names.front(), model.fingerprint,
-          std::time(nullptr), request.include_usage};
+  head_ = {request.writer->id(names), request.lenient ? request.model : model.names.front(), model.fingerprint,
+           std::time(nullptr), request.include_usage};
+  return *head_;
 }
 
 /// Whatever throws ends this call with a 500 or an error event, and no other call.
@@ -181,6 +183,13 @@ void generation_call::understood(result<read_body> body) {
   parsed(std::move(*body->call));
 }
 
+void generation_call::begin(protocol::generation_request request) {
+  guarded([&] {
+    session_turn turn(request);
+    parsed({std::move(request), std::move(turn), std::nullopt});
+  });
+}
+
 void generation_call::parsed(parsed_call call) {
   request_ = std::move(call.request);
   turn_ = std::move(call.turn);
@@ -244,8 +253,8 @@ void generation_call::prepared(result<prepared_call> call) {
   if (turn_ || call->pause_tokens_max > 0) copies = (turn_ ? 2 : 1) * call->prompts.front().size() * sizeof(token_id);
   if (!hold(held_bytes(*call) + copies)) return;
   if (!call->request.seed_given) call->request.sampling.seed = local_random()();
-  auto head = make_head(call->request);
-  answer_.emplace(std::move(*call), model(), std::move(head), origin_.request_name);
+  const auto& head = this->head(call->request);
+  answer_.emplace(std::move(*call), model(), head, origin_.request_name);
   if (turn_) answer_->continue_after(turn_->earlier_answer());
   if (resumed_) answer_->continue_after(resumed_->answered);
   find_prefix();

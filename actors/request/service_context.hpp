@@ -14,6 +14,7 @@
 #include "actors/request/loaded_models.hpp"
 #include "actors/request/login_guard.hpp"
 #include "actors/request/request_register.hpp"
+#include "actors/request/response_table.hpp"
 #include "base/clock.hpp"
 #include "protocol/generation_request.hpp"
 
@@ -54,6 +55,8 @@ struct service_context {
   const clock* time = nullptr;
   /// All generation calls, for the routes that look after them.
   std::shared_ptr<request_register> requests = std::make_shared<request_register>();
+  /// The responses of the Responses API that run, by id.
+  std::shared_ptr<response_table> responses = std::make_shared<response_table>();
   /// What the requests that wait and run hold together; see memory.hpp.
   std::shared_ptr<byte_budget> memory = std::make_shared<byte_budget>();
   /// Runs work on the worker pool; false when its queue is full.

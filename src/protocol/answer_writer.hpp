@@ -58,6 +58,13 @@ class answer_writer {
   /// What ends a stream that failed; `body` is what an answer with a status would say.
   [[nodiscard]] virtual std::string failure_events(const answer_head& head, const error& why,
                                                    std::string_view body) const;
+  /// What was told so far, from the event behind number `after` on, for somebody who comes late; empty: events have no
+  /// numbers.
+  [[nodiscard]] virtual std::string told_again(const answer_head&, std::optional<std::uint64_t> /*after*/) const {
+    return {};
+  }
+  /// A body that says that the answer is not there yet; `begun`: it has a slot.
+  [[nodiscard]] virtual std::string early_body(const answer_head&, bool /*begun*/) const { return {}; }
   /// What the log is to keep of the answer beside its texts, as a JSON object; empty: nothing.
   [[nodiscard]] virtual std::string remembered(const answer_head&, const token_usage&) const { return {}; }
 };

@@ -117,6 +117,8 @@ struct generation_request {
   bool stream = false;
   bool include_usage = false;
   std::uint32_t chunk_size = 1;  ///< tokens collected before an event
+  bool background = false;       ///< goes on without a reader
+  bool answers_at_once = false;  ///< whoever asked hears only that it was begun
   bool queue_events = false;     ///< a stream tells while it waits how many are before it
   std::string user;
   std::string state_name;              ///< tuned state to begin with; empty: the one that `model` names, if any

@@ -203,6 +203,19 @@ std::string response_writer::remembered(const answer_head& head, const token_usa
   return json;
 }
 
+std::string response_writer::told_again(const answer_head& head, std::optional<std::uint64_t> after) const {
+  if (told_->next == 0) return {};
+  return response_writer(facts_, told_->text, after).begin_event(head, 0);
+}
+
+std::string response_writer::early_body(const answer_head& head, bool begun) const {
+  std::string json;
+  json_writer out(json);
+  const response_outcome now{begun ? response_status::in_progress : response_status::queued, "", "", false};
+  write_response(out, named(facts_, head), told_->text, now, nullptr, nullptr);
+  return json;
+}
+
 void skip_number(response_text& text) {
   (text.content.empty() ? text.reasoning_steps : text.content_steps).push_back(0);
 }

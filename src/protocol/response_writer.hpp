@@ -31,6 +31,9 @@ class response_writer final : public answer_writer {
                    const session_note* session) const override;
   std::string remembered(const answer_head& head, const token_usage& usage) const override;
 
+  std::string told_again(const answer_head& head, std::optional<std::uint64_t> after) const override;
+  std::string early_body(const answer_head& head, bool begun) const override;
+
   [[nodiscard]] const response_facts& facts() const { return facts_; }
   /// As last_events, of an outcome that is known.
   [[nodiscard]] std::string concluding_events(const response_outcome& outcome, const token_usage& usage,

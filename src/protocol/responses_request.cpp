@@ -154,6 +154,11 @@ void read_response_options(const object_reader& body, const reading& by, generat
   if (facts.max_output_tokens)
     out.sampling.max_tokens =
         static_cast<std::uint32_t>(std::min<std::int64_t>(*facts.max_output_tokens, by.limits.max_tokens_max));
+  if (facts.background && !facts.store)
+    body.refuse("background", "needs store to be true: the answer is asked for later");
+  out.background = facts.background;
+  out.answers_at_once = facts.background && !out.stream;
+  out.stream = out.stream || facts.background;
   facts.temperature = out.sampling.temperature;
   facts.top_p = out.sampling.top_p;
   read_place(body, facts, out);
@@ -199,7 +204,8 @@ std::string response_events(const known_response& response, std::optional<std::u
   head.id = response.facts.id;
   head.model = response.facts.model;
   head.created = response.facts.created;
-  return writer.begin_event(head, 0) + writer.concluding_events(response.outcome, response.usage, session);
+  std::string events = writer.begin_event(head, 0);
+  return events += writer.concluding_events(response.outcome, response.usage, session);
 }
 
 }  // namespace skein::protocol

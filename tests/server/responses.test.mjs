@@ -69,3 +69,117 @@ test('a turn goes on from a response for its own tokens only', options, async ()
   assert.ok(third.usage.input_tokens < 60);
   await assert.rejects(client.responses.create({ ...greedy, previous_response_id: third.id }), (e) => e.status === 404);
 });
+
+test('what was stored is told, listed and deleted', options, async () => {
+  const made = await client.responses.create({ ...greedy, instructions: 'Be brief.', metadata: { a: 'b' },
+    input: [{ role: 'user', content: 'One.' }, { role: 'assistant', content: [{ type: 'output_text', text: 'Two.' }] },
+      { type: 'message', role: 'user', content: [{ type: 'input_text', text: 'Three.' }] }] });
+  const told = await client.responses.retrieve(made.id);
+  const { session, ...rest } = made;
+  assert.equal(session.durable, 'memory');
+  assert.deepEqual({ ...told }, { ...rest });
+  assert.equal(told.instructions, 'Be brief.');
+  assert.deepEqual(told.metadata, { a: 'b' });
+
+  const items = await client.responses.inputItems.list(made.id, { order: 'asc' });
+  assert.deepEqual(items.data.map((i) => [i.role, i.content[0].text]),
+    [['user', 'One.'], ['assistant', 'Two.'], ['user', 'Three.']]);
+  const pages = [];
+  for await (const item of client.responses.inputItems.list(made.id, { limit: 1 })) pages.push(item.content[0].text);
+  assert.deepEqual(pages, ['Three.', 'Two.', 'One.']);
+
+  const next = await client.responses.create({ ...greedy, previous_response_id: made.id });
+  await assert.rejects(client.responses.delete(made.id), (e) => e.status === 409);
+  await client.responses.delete(next.id);
+  await client.responses.delete(made.id);
+  for (const id of [made.id, next.id, 'resp_1', `resp_${'0'.repeat(48)}`]) {
+    await assert.rejects(client.responses.retrieve(id), (e) => e.status === 404);
+    await assert.rejects(client.responses.delete(id), (e) => e.status === 404);
+    await assert.rejects(client.responses.inputItems.list(id), (e) => e.status === 404);
+    await assert.rejects(client.responses.cancel(id), (e) => e.status === 404);
+  }
+  const unkept = await client.responses.create({ ...greedy, store: false });
+  await assert.rejects(client.responses.retrieve(unkept.id), (e) => e.status === 404);
+});
+
+test('a stream is told again from any number on', options, async () => {
+  const all = await events(await client.responses.create({ ...greedy, stream: true }));
+  const id = all[0].response.id;
+  const bare = (list) => list.map(({ response, ...e }) => (response ? { ...e, response: { ...response, session: undefined } } : e));
+  assert.deepEqual(bare(await events(await client.responses.retrieve(id, { stream: true }))), bare(all));
+  for (const after of [0, 3, 7, all.length - 2, all.length - 1, all.length + 9])
+    assert.deepEqual(bare(await events(await client.responses.retrieve(id, { stream: true, starting_after: after }))),
+      bare(all.slice(after + 1)), `after ${after}`);
+});
+
+// Without penalties, which forget what was drawn before a break, greedy text is the same however often it broke.
+const long = { ...greedy, max_output_tokens: 400, alpha_presence: 0, alpha_frequency: 0 };
+
+test('a stream that broke goes on where it stood', options, async () => {
+  const whole = await client.responses.create(long);
+  const broken = await client.responses.create({ ...long, stream: true });
+  const seen = [];
+  for await (const event of broken) {
+    seen.push(event);
+    if (seen.length === 20) break;  // hangs up
+  }
+  const rest = await events(await client.responses.retrieve(seen[0].response.id, { stream: true, starting_after: 19 }));
+  assert.equal(rest.at(-1).response.output[0].content[0].text, whole.output_text);
+  assert.equal(textOf([...seen, ...rest]), whole.output_text);
+  const told = await client.responses.retrieve(seen[0].response.id);
+  assert.equal(told.output_text, whole.output_text);
+  const replay = await events(await client.responses.retrieve(seen[0].response.id, { stream: true }));
+  assert.equal(textOf(replay), whole.output_text);
+});
+
+test('in the background: followed while it runs, by many, and cancelled', options, async () => {
+  const whole = await client.responses.create(long);
+  const begun = await client.responses.create({ ...long, background: true });
+  assert.equal(begun.status, 'queued');
+  const [a, b] = await Promise.all([undefined, 8].map(async (starting_after) =>
+    textOf(await events(await client.responses.retrieve(begun.id, { stream: true, starting_after })))));
+  assert.equal(a, whole.output_text);
+  assert.ok(whole.output_text.endsWith(b) && b.length < a.length);
+  const told = await client.responses.retrieve(begun.id);
+  assert.equal(told.output_text, whole.output_text);
+  assert.equal(told.background, true);
+
+  const endless = await client.responses.create({ ...long, max_output_tokens: 100000, background: true, stream: true });
+  let id;
+  for await (const event of endless) {
+    id = event.response?.id ?? id;
+    if (event.sequence_number > 30) break;  // leaves; it runs on
+  }
+  assert.equal((await client.responses.retrieve(id)).status, 'in_progress');
+  const ended = await client.responses.cancel(id);
+  assert.equal(ended.status, 'cancelled');
+  assert.ok(ended.output[0].content[0].text.length > 0);
+  assert.equal((await client.responses.retrieve(id)).status, 'cancelled');
+});
+
+test('what is not done here is refused by name', options, async () => {
+  const refused = async (more, param) =>
+    await assert.rejects(client.responses.create({ ...greedy, ...more }), (e) => e.status === 400 && e.param === param, param);
+  await refused({ tools: [{ type: 'web_search' }] }, 'tools');
+  await refused({ tool_choice: 'required' }, 'tool_choice');
+  await refused({ text: { format: { type: 'json_object' } } }, 'text.format');
+  await refused({ top_logprobs: 2 }, 'top_logprobs');
+  await refused({ prompt: { id: 'x' } }, 'prompt');
+  await refused({ input: undefined }, 'input');
+  await refused({ input: [] }, 'input');
+  await refused({ input: [{ role: 'user', content: [{ type: 'input_image', image_url: 'x' }] }] }, 'input[0].content[0].type');
+  await refused({ input: [{ type: 'function_call_output', call_id: 'x', output: 'y' }] }, 'input[0].type');
+  await refused({ input: [{ role: 'nobody', content: 'x' }] }, 'input[0].role');
+  await refused({ previous_response_id: 'resp_x' }, 'previous_response_id');
+  await refused({ conversation: 'anna' }, 'conversation');
+  await refused({ metadata: { a: 1 } }, 'metadata');
+  await refused({ background: true, store: false }, 'background');
+  await refused({ reasoning: { effort: 'infinite' } }, 'reasoning.effort');
+  await refused({ max_output_tokens: 'many' }, 'max_output_tokens');
+  const lost = `resp_${'a'.repeat(48)}`;
+  await assert.rejects(client.responses.create({ ...greedy, previous_response_id: lost }),
+    (e) => e.status === 404 && e.param === 'previous_response_id');
+  const fine = await client.responses.create({ ...greedy, tools: [], tool_choice: 'auto', parallel_tool_calls: true, truncation: 'auto',
+    include: ['reasoning.encrypted_content'], service_tier: 'auto', prompt_cache_key: 'x', text: { verbosity: 'low' }, user: 'u' });
+  assert.equal(fine.user, 'u');
+});
