@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "actors/request/admin_routes.hpp"
+#include "actors/connection/socket_handshake.hpp"
 #include "actors/request/auth.hpp"
 #include "actors/request/cors.hpp"
 #include "actors/request/health.hpp"
@@ -102,6 +103,7 @@ const std::vector<api_service::route>& api_service::routes() {
       speaks("/openai/v1/completions", dialects::completions),
 
       {"/v1/responses", post, &s::respond, openai, false, true, &dialects::responses},
+      {"/v1/responses", "GET", &s::open_socket, openai, false, false, &dialects::socket},
       {"/v1/responses/{}", get, &s::ask_response<asked::tell>},
       {"/v1/responses/{}", "DELETE", &s::ask_sessions<response_routes::remove>},
       {"/v1/responses/{}/cancel", post, &s::ask_response<asked::cancel>},
@@ -350,6 +352,44 @@ api_service::made_call api_service::respond(exchange& x) {
   model_ref model = model_for(x);
   if (!model) return nullptr;
   return responses_.start(origin_of(x, std::move(model)), std::move(x.out));
+}
+
+/// GET of this route becomes a WebSocket, or nothing.
+api_service::made_call api_service::open_socket(exchange& x) {
+  auto no = connection::judge_handshake(x.head);
+  if (!connection::asks_for_socket(x.head)) no = connection::refusal{426, "this route speaks WebSocket; or use POST"};
+  if (!no && !may_open_socket(x.head, context_->settings.cors_origins))
+    no = connection::refusal{403, "this page may not open a WebSocket here (server.cors_origins)"};
+  if (!no && context_->draining) no = connection::refusal{503, "the server is shutting down"};
+  if (no) {
+    if (no->status == 426) {
+      x.headers.emplace_back("Upgrade", "websocket");
+      x.headers.emplace_back("Sec-WebSocket-Version", "13");
+    }
+    x.answer(no->status, protocol::error_body(no->status, no->message));
+    return nullptr;
+  }
+  header_list headers{{"X-Request-Id", x.name}};
+  const auto offered = connection::offered_protocols(x.head);
+  const auto harmless = [](std::string_view p) { return !p.starts_with(password_protocol); };
+  const auto chosen = std::ranges::find_if(offered, harmless);
+  if (!offered.empty())  // a browser wants one of them, be it the password's
+    headers.emplace_back("Sec-WebSocket-Protocol", chosen != offered.end() ? *chosen : offered.front());
+  x.out->upgrade(std::move(headers));
+
+  call_origin origin = origin_of(x, nullptr);
+  origin.headers.clear();
+  auto start = [this, origin, count = 0](std::shared_ptr<connection::response_writer> out) mutable -> made_call {
+    call_origin of = origin;
+    of.request_name += '-' + std::to_string(++count);
+    of.received = context_->time->now();
+    of.model = context_->models->current();
+    if (of.model && !context_->draining) return responses_.start(std::move(of), std::move(out));
+    const auto no = protocol::to_http({error_kind::unavailable, "no model is loaded, or the server is ending", ""});
+    out->respond(no.status, {}, no.body);
+    return nullptr;
+  };
+  return std::make_unique<response_socket>(std::move(start), context_, post_, std::move(x.out));
 }
 
 template <response_question::task What>

@@ -12,6 +12,7 @@
 #include "actors/request/request_hub.hpp"
 #include "actors/request/response_call.hpp"
 #include "actors/request/response_runs.hpp"
+#include "actors/request/response_socket.hpp"
 #include "actors/request/service_context.hpp"
 #include "actors/request/session_routes.hpp"
 #include "actors/request/tokenize_call.hpp"
@@ -49,6 +50,7 @@ class api_service final : public connection::http_service {
   made_call tokenize(exchange& x);
   made_call generate(exchange& x);
   made_call respond(exchange& x);
+  made_call open_socket(exchange& x);
   template <response_question::task What>
   made_call ask_response(exchange& x);
   [[nodiscard]] call_origin origin_of(exchange& x, model_ref model) const;

@@ -2,6 +2,8 @@
 
 #include <cstddef>
 
+#include "actors/connection/socket_handshake.hpp"
+
 namespace skein::request {
 namespace {
 
@@ -40,6 +42,8 @@ credentials check_header(const connection::request_head& head, std::string_view 
     return credentials::wrong;  // a scheme without credentials, or none that we know
   } else {
     given = head.field("x-api-key");
+    for (const auto protocol : connection::offered_protocols(head))
+      if (given.empty() && protocol.starts_with(password_protocol)) given = protocol.substr(password_protocol.size());
     if (given.empty()) return credentials::none;
   }
   return same_secret(given, password) ? credentials::right : credentials::wrong;

@@ -31,6 +31,7 @@ struct service_settings {
   std::size_t held_bytes_max = std::size_t{256} << 20;  ///< of all bodies that are being read and all prompts
   std::uint32_t inline_json_bytes_max = 1u << 20;       ///< longer bodies are parsed by the worker pool
   std::uint32_t inline_text_bytes_max = 64u << 10;      ///< longer prompts are tokenised by the worker pool
+  std::uint32_t socket_requests_max = 16;               ///< that run on one WebSocket at a time
   std::uint32_t prompts_waiting_max = 64;               ///< of one request that wait for slots at a time
   std::chrono::milliseconds queue_timeout{120'000};
   std::chrono::milliseconds total_timeout{3'600'000};

@@ -19,6 +19,7 @@ void read_text_options(const object_reader& body, const reading& by, generation_
 // OpenAI's Responses API: input, instructions
 void read_input(const object_reader& body, const reading& by, generation_request& out);
 void read_response_options(const object_reader& body, const reading& by, generation_request& out);
+void read_streamed_response(const object_reader& body, const reading& by, generation_request& out);
 
 // rwkv_lightning: contents, of which there is one or are many; prefix and suffix; questions to be put into a template
 void read_one_turn(const object_reader& body, const reading& by, generation_request& out);

@@ -88,6 +88,7 @@ const dialect responses = like(chat, "responses", [](dialect& d) {
   d.read_more = read_response_options;
   d.sessions = false;  // read_response_options reads them
 });
+const dialect socket = like(responses, "socket", [](dialect& d) { d.read_more = read_streamed_response; });
 const dialect chat_or_batch = like(chat, "chat", [](dialect& d) { d.choose = by_member; });
 const dialect text_or_chat = like(completions, "completions", [](dialect& d) { d.choose = text_first; });
 

@@ -165,6 +165,24 @@ void read_response_options(const object_reader& body, const reading& by, generat
   out.writer = std::make_shared<response_writer>(std::move(facts));
 }
 
+void read_streamed_response(const object_reader& body, const reading& by, generation_request& out) {
+  out.stream = true;
+  read_response_options(body, by, out);
+}
+
+result<socket_message> read_socket_message(std::string_view text, const request_limits& limits) {
+  return read_body(text, limits, [](const object_reader& body) {
+    socket_message message;
+    const auto type = body.text("type").value_or("");
+    message.creates = type == "response.create";
+    if (type == "response.cancel")
+      message.cancels = body.text("response_id").value_or("");
+    else if (!message.creates)
+      body.refuse("type", "must be response.create or response.cancel");
+    return message;
+  });
+}
+
 result<known_response> read_logged(const logged_response& logged) {
   return with_settings(logged,
                        [&](const object_reader&, const object_reader& response) { return known(logged, response); });

@@ -10,6 +10,14 @@
 /// Responses as the log has them, and how a broken one goes on.
 namespace skein::protocol {
 
+/// What a message on a WebSocket wants; one that creates is a body of dialects::socket.
+struct socket_message {
+  bool creates = false;
+  std::optional<std::string> cancels;  ///< that response; empty: all of the socket
+};
+/// Errors: invalid_argument naming the field.
+[[nodiscard]] result<socket_message> read_socket_message(std::string_view text, const request_limits& limits);
+
 /// A turn of a session that was made by the Responses API.
 struct logged_response {
   std::string id;
