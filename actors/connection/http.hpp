@@ -113,11 +113,11 @@ struct connection_limits {
   std::uint32_t requests_per_connection_max = 10000;  ///< then Connection: close
   std::chrono::milliseconds header_timeout{10'000};
   std::chrono::milliseconds body_timeout{30'000};
-  std::chrono::milliseconds idle_timeout{60'000};   ///< keep-alive, between requests
-  std::chrono::milliseconds write_timeout{60'000};  ///< without progress: the stream is cut ("slow_consumer")
-  std::uint32_t socket_message_bytes_max = 1u << 20;     ///< of a message on a WebSocket
+  std::chrono::milliseconds idle_timeout{60'000};          ///< keep-alive, between requests
+  std::chrono::milliseconds write_timeout{60'000};         ///< without progress: the stream is cut ("slow_consumer")
+  std::uint32_t socket_message_bytes_max = 1u << 20;       ///< of a message on a WebSocket
   std::chrono::milliseconds socket_idle_timeout{300'000};  ///< without a sign of life; asked for one after half of it
-  std::vector<std::string> trusted_proxies;         ///< addresses whose X-Forwarded-For counts
+  std::vector<std::string> trusted_proxies;                ///< addresses whose X-Forwarded-For counts
 };
 
 }  // namespace skein::connection

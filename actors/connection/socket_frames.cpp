@@ -122,7 +122,8 @@ std::optional<socket_event> frame_reader::frame_over() {
 
 std::optional<socket_event> frame_reader::closed() const {
   if (small_.empty()) return socket_event{kind::close, "", close_code::none};
-  const auto code = static_cast<std::uint16_t>(small_.size() < 2 ? 0 : big_endian(std::string_view(small_).substr(0, 2)));
+  const auto code =
+      static_cast<std::uint16_t>(small_.size() < 2 ? 0 : big_endian(std::string_view(small_).substr(0, 2)));
   if (!may_be_sent(code)) return fault(close_code::protocol_error, "the code of a close is malformed");
   std::string reason = small_.substr(2);
   if (!is_utf8(reason)) return fault(close_code::not_utf8, "the reason of a close is UTF-8");

@@ -49,9 +49,9 @@ class frame_reader {
   std::uint64_t left_ = 0;   // bytes of the frame's payload that are still to come
   std::uint64_t taken_ = 0;  // and that have come, for the mask
   char mask_[4] = {};
-  std::string message_, small_;    // of a text, in parts; of a control frame
-  std::size_t checked_ = 0;        // bytes of message_ that are whole characters
-  bool in_message_ = false;        // a part of one has come, more follow
+  std::string message_, small_;  // of a text, in parts; of a control frame
+  std::size_t checked_ = 0;      // bytes of message_ that are whole characters
+  bool in_message_ = false;      // a part of one has come, more follow
 };
 
 /// A frame as a server sends it: whole and unmasked.

@@ -98,6 +98,9 @@ std::optional<refusal> judge_handshake(const request_head& head) {
   if (head.method != "GET") return refusal{400, "a WebSocket begins with GET"};
   if (!lists(head, "connection", "upgrade")) return refusal{400, "Connection must name Upgrade"};
   if (head.field("sec-websocket-version") != "13") return refusal{426, "the version of WebSocket must be 13"};
+  const auto length = head.field("content-length");
+  if (!head.field("transfer-encoding").empty() || (!length.empty() && length != "0"))
+    return refusal{400, "a handshake has no body"};
   const auto keys = std::ranges::count_if(head.fields, [](const auto& f) { return f.first == "sec-websocket-key"; });
   if (keys != 1 || !is_key(head.field("sec-websocket-key")))
     return refusal{400, "Sec-WebSocket-Key must be 16 bytes in base64"};

@@ -5,8 +5,8 @@
 #include <random>
 #include <utility>
 
-#include "actors/request/admin_routes.hpp"
 #include "actors/connection/socket_handshake.hpp"
+#include "actors/request/admin_routes.hpp"
 #include "actors/request/auth.hpp"
 #include "actors/request/cors.hpp"
 #include "actors/request/health.hpp"
@@ -106,6 +106,7 @@ const std::vector<api_service::route>& api_service::routes() {
       {"/v1/responses", "GET", &s::open_socket, openai, false, false, &dialects::socket},
       {"/v1/responses/{}", get, &s::ask_response<asked::tell>},
       {"/v1/responses/{}", "DELETE", &s::ask_sessions<response_routes::remove>},
+      {"/v1/responses/input_tokens", post, &s::tokenize<text_task::count_input>},
       {"/v1/responses/{}/cancel", post, &s::ask_response<asked::cancel>},
       {"/v1/responses/{}/input_items", get, &s::ask_sessions<response_routes::input_items>},
 
@@ -385,8 +386,8 @@ api_service::made_call api_service::open_socket(exchange& x) {
     of.received = context_->time->now();
     of.model = context_->models->current();
     if (of.model && !context_->draining) return responses_.start(std::move(of), std::move(out));
-    const auto no = protocol::to_http({error_kind::unavailable, "no model is loaded, or the server is ending", ""});
-    out->respond(no.status, {}, no.body);
+    const auto away = protocol::to_http({error_kind::unavailable, "no model is loaded, or the server is ending", ""});
+    out->respond(away.status, {}, away.body);
     return nullptr;
   };
   return std::make_unique<response_socket>(std::move(start), context_, post_, std::move(x.out));

@@ -113,6 +113,13 @@ test('a stream is told again from any number on', options, async () => {
 });
 
 // Without penalties, which forget what was drawn before a break, greedy text is the same however often it broke.
+test('the tokens of an input are counted', options, async () => {
+  const input = { ...greedy, instructions: 'Be brief.' };
+  const { usage } = await client.responses.create(input);
+  const counted = await client.responses.inputTokens.count({ model: 'tiny', input: input.input, instructions: input.instructions });
+  assert.deepEqual({ ...counted }, { object: 'response.input_tokens', input_tokens: usage.input_tokens });
+});
+
 const long = { ...greedy, max_output_tokens: 400, alpha_presence: 0, alpha_frequency: 0 };
 
 test('a stream that broke goes on where it stood', options, async () => {
