@@ -12,12 +12,9 @@
 // when the first kernel of the tick to overlap another one began, and the states of its layer were when that of the
 // tick before ended.
 //
-// When there are many one-token runs, as many blocks as find room take eight heads at a time: the vectors of all are
-// made at once, and while one state is at work those of the next heads are on their way. Floor: the bytes of the
-// states, read and written.
+// When there are many one-token runs, a thread takes a whole row instead, and a block is two warps: what counts then is
+// how many bytes are on their way. Floor: the bytes of the states, read and written.
 #include "kernels/gpu/time_mix.hpp"
-
-#include <algorithm>
 
 #include "base/check.hpp"
 #include "kernels/gpu/device/head_state.cuh"
@@ -34,17 +31,27 @@ constexpr unsigned lane_keys = head_size / row_lanes;
 constexpr unsigned threads = head_size / lane_rows * row_lanes;
 constexpr unsigned blocks_each = 2;  // of a multiprocessor, by registers
 constexpr unsigned tile_tokens = threads / warp_width;
-constexpr std::uint32_t heads_each = 8;  // of a block that takes many
-constexpr unsigned tile_places = tile_tokens > heads_each ? tile_tokens : heads_each;
-constexpr std::uint32_t many_blocks = 256;  // 128 took longer than a block a head
+constexpr std::uint32_t many_heads = 512;  // of all runs; fewer leave a multiprocessor too little to do beside waiting
 
 /// r, w, k, kk and a_kk in the order of row_part::position, the others by channel.
+template <unsigned places>
 struct alignas(16) shared_tile {
-  float r[tile_places][head_size], w[tile_places][head_size], k[tile_places][head_size], v[tile_places][head_size];
-  float kk[tile_places][head_size], a_kk[tile_places][head_size], y[tile_places][head_size];
+  float r[places][head_size], w[places][head_size], k[places][head_size], v[places][head_size];
+  float kk[places][head_size], a_kk[places][head_size], y[places][head_size];
   // These are read by their owner only.
-  float bonus[tile_places][head_size], g[tile_places][head_size];
+  float bonus[places][head_size], g[places][head_size];
 };
+
+/// One key of a row of the state: S <- S diag(w) - (S kk) (a * kk)^T + v k^T.
+__device__ float update(float state, float removed, float v, float w, float a_kk, float k) {
+  return multiply_add(v, k, multiply_add(-removed, a_kk, state * w));
+}
+
+/// What the lanes of a row would have after adding theirs up.
+__device__ float sum_of_lanes(const float (&of)[row_lanes]) {
+  static_assert(row_lanes == 8);
+  return ((of[0] + of[1]) + (of[2] + of[3])) + ((of[4] + of[5]) + (of[6] + of[7]));
+}
 
 /// A lane's part of its rows of the state: whole packets of keys, every eighth one of a row.
 template <typename Stored>
@@ -96,8 +103,9 @@ struct row_part {
       }
   }
 
-  /// S <- S diag(w) - (S kk) (a * kk)^T + v k^T; y = S r of the rows, in all their lanes.
-  __device__ void take(const shared_tile& tile, std::uint32_t t, float (&y)[lane_rows]) {
+  /// Updates the rows by a token; y = S r of the rows, in all their lanes.
+  template <unsigned places>
+  __device__ void take(const shared_tile<places>& tile, std::uint32_t t, float (&y)[lane_rows]) {
     float removed[lane_rows] = {}, v[lane_rows];
 #pragma unroll
     for (unsigned i = 0; i < fours; ++i) {
@@ -116,8 +124,7 @@ struct row_part {
       for (unsigned row = 0; row < lane_rows; ++row)
         for (unsigned j = 0; j < 4; ++j) {
           float& state = s[row][4 * i + j];
-          const float kept = multiply_add(-removed[row], a_kk.values[j], state * w.values[j]);
-          const float updated = multiply_add(v[row], k.values[j], kept);
+          const float updated = update(state, removed[row], v[row], w.values[j], a_kk.values[j], k.values[j]);
           y[row] = multiply_add(updated, r.values[j], y[row]);
           state = to_float(from_float<Stored>(updated));
         }
@@ -137,9 +144,9 @@ struct row_part {
 };
 
 /// Makes a token's vectors.
-template <typename Element, typename Stored>
+template <typename Element, typename Stored, unsigned places>
 __device__ void fill_tile(const time_mix_parameters& of, std::uint32_t row, std::uint32_t channel,
-                          const head_weights& weights, shared_tile& tile, std::uint32_t t) {
+                          const head_weights& weights, shared_tile<places>& tile, std::uint32_t t) {
   const token_inputs in = load_inputs<Element>(of, row, channel);
   token_vectors made = make_token<false>(in, weights, of.first_layer);
   for (float& w : made.log_w) w = expf(w);
@@ -155,9 +162,9 @@ __device__ void fill_tile(const time_mix_parameters& of, std::uint32_t row, std:
   store_floats(&tile.g[t][first], in.g);
 }
 
-template <typename Element>
+template <typename Element, unsigned places>
 __device__ void read_tile(const time_mix_parameters& of, std::uint32_t row, std::uint32_t channel,
-                          const shared_tile& tile, std::uint32_t t) {
+                          const shared_tile<places>& tile, std::uint32_t t) {
   const std::uint32_t first = channel % head_size;
   of_lane y, weight, bias, bonus, g;
   load_floats(&tile.y[t][first], y);
@@ -170,7 +177,7 @@ __device__ void read_tile(const time_mix_parameters& of, std::uint32_t row, std:
 
 template <typename Element, typename Stored>
 __global__ void __launch_bounds__(threads, blocks_each) time_mix_kernel(device_batch rows, time_mix_parameters of) {
-  __shared__ shared_tile tile;
+  __shared__ shared_tile<tile_tokens> tile;
   let_next_kernel_begin();
   const sequence_run run = rows.runs[blockIdx.y];  // beyond the count it says nothing, but it can be read
   if (blockIdx.y >= rows.counts->runs || run.rows > of.rows_max) {
@@ -204,89 +211,69 @@ __global__ void __launch_bounds__(threads, blocks_each) time_mix_kernel(device_b
   }
 }
 
-/// The same for runs of one row each, by blocks that take several heads of a run in turn, and then those of another:
-/// each head has the place of a token of a tile. While the heads of one item are at work, the states of those behind
-/// them are on their way, also while vectors are made and outputs finished. Of two tiles one is at work; see the
-/// barrier.
-template <typename Element, typename Stored>
-__global__ void __launch_bounds__(threads, blocks_each) many_heads_kernel(device_batch rows, time_mix_parameters of) {
-  constexpr unsigned ahead = sizeof(Stored) == 2 ? 4 : 2;  // states on their way to a block; pairs of them
-  constexpr std::uint32_t head_floats = head_size * head_size;
-  static_assert(heads_each % ahead == 0);
-  __shared__ shared_tile tiles[2];
-  let_next_kernel_begin();
-  const std::uint32_t all_heads = of.width / head_size, groups = (all_heads + heads_each - 1) / heads_each;
-  const std::uint32_t items = rows.counts->runs * groups;
-  // Of an item by its number. Asked for again where it is wanted: registers are what this kernel is short of.
-  const auto first_head = [&](std::uint32_t item) { return item % groups * heads_each; };
-  const auto heads_of = [&](std::uint32_t item) {
-    if (item >= items) return std::uint32_t{0};
-    const std::uint32_t left = all_heads - first_head(item);
-    return left < heads_each ? left : heads_each;
-  };
-  const auto state_of = [&](std::uint32_t item) {
-    return reinterpret_cast<Stored*>(static_cast<char*>(of.state) + rows.runs[item / groups].slot * of.slot_bytes) +
-           static_cast<std::size_t>(first_head(item)) * head_floats;
-  };
-  std::uint32_t item = blockIdx.x, heads = heads_of(item);
-  if (heads == 0) return wait_for_kernels_before();
-  Stored* state = state_of(item);
-  typename row_part<Stored>::packets loaded[ahead] = {};
-#pragma unroll
-  for (unsigned i = 0; i < ahead; ++i)
-    if (i < heads) loaded[i] = row_part<Stored>().load(state + i * head_floats);
-  wait_for_kernels_before();
+constexpr unsigned one_token_threads = head_size + warp_width;
 
-  const std::uint32_t warp = threadIdx.x / warp_width, lane_channel = threadIdx.x % warp_width * lane_channels;
-  const auto fill = [&](std::uint32_t of_item, shared_tile& tile) {
-    for (std::uint32_t h = warp; h < heads_of(of_item); h += tile_tokens) {
-      const std::uint32_t channel = (first_head(of_item) + h) * head_size + lane_channel;
-      fill_tile<Element, Stored>(of, rows.runs[of_item / groups].first_row, channel, load_weights(of, channel), tile,
-                                 h);
-    }
-  };
-  fill(item, tiles[0]);
-  __syncthreads();
-  for (unsigned turn = 0;; turn ^= 1) {
-    shared_tile& tile = tiles[turn];
-    const std::uint32_t next = item + gridDim.x, next_heads = heads_of(next);
-    Stored* const next_state = next_heads > 0 ? state_of(next) : state;
-    // Two heads at a time: one has no sums to wait for while the other has.
-    for (std::uint32_t base = 0; base < heads_each; base += ahead)
-#pragma unroll
-      for (unsigned i = 0; i < ahead; i += 2) {
-        const std::uint32_t h = base + i;
-        row_part<Stored> two[2];
-        float y[2][lane_rows];
-        for (unsigned of_two = 0; of_two < 2; ++of_two) two[of_two].unpack(loaded[i + of_two]);
-        for (unsigned of_two = 0; of_two < 2; ++of_two) {
-          const std::uint32_t later = h + of_two + ahead;
-          const bool is_next = later >= heads_each;
-          if (is_next ? later - heads_each < next_heads : later < heads)
-            loaded[i + of_two] = two[of_two].load(is_next ? next_state + (later - heads_each) * head_floats
-                                                          : state + later * head_floats);
-        }
-        if (h >= heads) continue;
-        // An odd last head has a neighbour that is nobody: the place of a tile that was never filled, thrown away.
-        for (unsigned of_two = 0; of_two < 2; ++of_two) two[of_two].take(tile, h + of_two, y[of_two]);
-        for (unsigned of_two = 0; of_two < 2; ++of_two) {
-          if (h + of_two >= heads) break;
-          const auto& part = two[of_two];
-          if (part.lane < lane_rows)
-            tile.y[h + of_two][part.value(part.lane)] = part.lane == 0 ? y[of_two][0] : y[of_two][1];
-          part.store(state + (h + of_two) * head_floats);
-        }
-      }
-    fill(next, tiles[turn ^ 1]);
-    // Behind it y is whole and the next vectors are there. What is written to a tile beyond the next barrier but one
-    // was read before that one: vectors before this barrier, and y, bonus and g by the warp that made them.
+/// The same for a run of one row, where there are many: a thread has a row of the state to itself, as it was stored,
+/// and adds up as the lanes of a row would. So nothing but y and the vectors, which a warp of their own makes, passes
+/// between threads, a block is small, and a multiprocessor has many heads on their way at once.
+template <typename Element, typename Stored>
+__global__ void __launch_bounds__(one_token_threads, sizeof(Stored) == 2 ? 7 : 6)
+    one_token_kernel(device_batch rows, time_mix_parameters of) {
+  constexpr unsigned size = packet<Stored>::size, packets = head_size / size;
+  __shared__ shared_tile<1> tile;
+  let_next_kernel_begin();
+  const sequence_run run = rows.runs[blockIdx.y];
+  if (blockIdx.y >= rows.counts->runs) return wait_for_kernels_before();
+  if (threadIdx.x >= head_size) {
+    const std::uint32_t channel = blockIdx.x * head_size + threadIdx.x % warp_width * lane_channels;
+    const head_weights weights = load_weights(of, channel);
+    wait_for_kernels_before();
+    fill_tile<Element, Stored>(of, run.first_row, channel, weights, tile, 0);
     __syncthreads();
-    for (std::uint32_t h = warp; h < heads; h += tile_tokens)
-      read_tile<Element>(of, rows.runs[item / groups].first_row, (first_head(item) + h) * head_size + lane_channel,
-                         tile, h);
-    if (next_heads == 0) return;
-    item = next, heads = next_heads, state = next_state;
+    __syncthreads();
+    return read_tile<Element>(of, run.first_row, channel, tile, 0);
   }
+  Stored* const head = reinterpret_cast<Stored*>(static_cast<char*>(of.state) + run.slot * of.slot_bytes) +
+                       static_cast<std::size_t>(blockIdx.x) * head_size * head_size;
+  packet<Stored> state[packets];
+#pragma unroll
+  for (unsigned p = 0; p < packets; ++p)
+    state[p] = load_packet_once(head + head_state_index<Stored>(threadIdx.x, p * size));
+  wait_for_kernels_before();
+  __syncthreads();
+
+  const auto four = [](const float* vector, unsigned p, unsigned q) {  // keys 4 q .. 4 q + 4 of a packet
+    return load_packet(vector + row_part<Stored>::position(p * size + 4 * q));
+  };
+  float of_lanes[row_lanes] = {};
+#pragma unroll
+  for (unsigned p = 0; p < packets; ++p)
+#pragma unroll
+    for (unsigned q = 0; q < size / 4; ++q) {
+      const auto kk = four(tile.kk[0], p, q);
+      float& sum = of_lanes[p % row_lanes];
+      for (unsigned j = 0; j < 4; ++j) sum = multiply_add(to_float(state[p].values[4 * q + j]), kk.values[j], sum);
+    }
+  const float removed = sum_of_lanes(of_lanes), v = tile.v[0][threadIdx.x];
+  for (float& sum : of_lanes) sum = 0;
+#pragma unroll
+  for (unsigned p = 0; p < packets; ++p) {
+#pragma unroll
+    for (unsigned q = 0; q < size / 4; ++q) {
+      const auto w = four(tile.w[0], p, q), k = four(tile.k[0], p, q), a_kk = four(tile.a_kk[0], p, q);
+      const auto r = four(tile.r[0], p, q);
+      float& sum = of_lanes[p % row_lanes];
+      for (unsigned j = 0; j < 4; ++j) {
+        Stored& stored = state[p].values[4 * q + j];
+        const float updated = update(to_float(stored), removed, v, w.values[j], a_kk.values[j], k.values[j]);
+        sum = multiply_add(updated, r.values[j], sum);
+        stored = from_float<Stored>(updated);
+      }
+    }
+    store_packet(head + head_state_index<Stored>(threadIdx.x, p * size), state[p]);
+  }
+  tile.y[0][threadIdx.x] = sum_of_lanes(of_lanes);
+  __syncthreads();
 }
 
 }  // namespace
@@ -296,17 +283,16 @@ result<void> time_mix(stream_handle in, const device_batch& rows, element type, 
   check(of.width % head_size == 0);
   check(state_type != element::bf16);
   for (const product_rows* gate : {&of.w_out, &of.a_out, &of.g_out, &of.v_out}) check(gate->parts == 0);
-  const std::uint32_t heads = of.width / head_size, groups = (heads + heads_each - 1) / heads_each;
+  const std::uint32_t heads = of.width / head_size;
   launch_shape shape{"time_mix", {heads, rows.room.runs}, {threads}, 0, in, true};
-  const auto multiprocessors = multiprocessor_count();
-  if (!multiprocessors) return multiprocessors.error();
   return with_element(type, [&]<typename Element>() -> result<void> {
-    if (rows.room.runs < rows.room.rows || groups * rows.room.runs < many_blocks)
-      return state_type == element::f32 ? launch(shape, time_mix_kernel<Element, float>, rows, of)
-                                        : launch(shape, time_mix_kernel<Element, half>, rows, of);
-    shape.grid = {std::min(groups * rows.room.runs, *multiprocessors * blocks_each)};
-    return state_type == element::f32 ? launch(shape, many_heads_kernel<Element, float>, rows, of)
-                                      : launch(shape, many_heads_kernel<Element, half>, rows, of);
+    const auto start = [&](auto in_floats, auto in_halves) {
+      return state_type == element::f32 ? launch(shape, in_floats, rows, of) : launch(shape, in_halves, rows, of);
+    };
+    if (rows.room.runs < rows.room.rows || heads * rows.room.runs < many_heads)
+      return start(time_mix_kernel<Element, float>, time_mix_kernel<Element, half>);
+    shape.block = {one_token_threads};
+    return start(one_token_kernel<Element, float>, one_token_kernel<Element, half>);
   });
 }
 
