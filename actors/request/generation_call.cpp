@@ -81,8 +81,7 @@ const protocol::answer_head& generation_call::head(const protocol::generation_re
   if (head_) return *head_;
   const served_model& model = this->model();
   const std::string turn = turn_ && turn_->responds() && turn_->stored() ? turn_->key() : "";
-  protocol::answer_names names{origin_.request_name, turn, request.stream, {}};
-  names.random = new_name();
+  protocol::answer_names names{origin_.request_name, request.stream, new_name(), turn};
   head_ = {request.writer->id(names), request.lenient ? request.model : model.names.front(), model.fingerprint,
            std::time(nullptr), request.include_usage};
   return *head_;

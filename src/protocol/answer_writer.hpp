@@ -33,9 +33,9 @@ struct row_delta {
 /// What an answer's id may be made of.
 struct answer_names {
   std::string_view request_name;  ///< X-Request-Id
-  std::string_view turn;          ///< the key of the session's turn; empty: none
   bool streamed = false;
   std::array<std::uint8_t, 12> random{};
+  std::string_view turn = {};  ///< the key of the session's turn; empty: none
 };
 
 /// How the answers of one dialect are written: one body, or a stream of events, which come framed for SSE.

@@ -190,6 +190,7 @@ void write_response(json_writer& out, const response_facts& f, const response_te
 
 void write_remembered(json_writer& out, const remembered_response& what) {
   out.begin_object().key("model").value(what.facts.model).key("created_at").value(what.facts.created);
+  out.key("tokens_max").value(what.facts.tokens_max);
   write_or_null(out.key("conversation"), what.facts.conversation);
   write_facts(out, what.facts);
   out.key("usage").begin_object().key("input").value(what.usage.prompt_tokens);
@@ -208,6 +209,7 @@ remembered_response read_remembered(const object_reader& object) {
   f.model = object.text("model").value_or("");
   f.created = object.integer("created_at", 0, max).value_or(0);
   f.conversation = object.text("conversation").value_or("");
+  f.tokens_max = static_cast<std::uint32_t>(object.integer("tokens_max", 0, 0xffffffff).value_or(0));
   f.temperature = static_cast<float>(object.number("temperature", 0, 1e9).value_or(1));
   f.top_p = static_cast<float>(object.number("top_p", 0, 1).value_or(1));
   if (const auto usage = object.object("usage")) {

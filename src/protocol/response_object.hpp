@@ -25,6 +25,8 @@ struct response_facts {
   bool store = true;
   bool background = false;
   float temperature = 1, top_p = 1;
+  std::uint32_t tokens_max = 0;                         ///< of the whole answer, however often it was broken off
+  std::uint64_t drawn_before = 0, reasoned_before = 0;  ///< tokens of it that were drawn before it was
 };
 
 /// What a response has said, and in which steps a stream told it: bytes of each delta; 0 is a number of the sequence

@@ -16,6 +16,15 @@ response_facts named(response_facts facts, const answer_head& head) {
   return facts;
 }
 
+/// Counts what was drawn before the answer was broken off as answer, not as prompt.
+token_usage in_all(token_usage usage, const response_facts& facts) {
+  usage.prompt_tokens -= std::min(usage.prompt_tokens, facts.drawn_before);
+  usage.cached_tokens = std::min(usage.cached_tokens, usage.prompt_tokens);
+  usage.completion_tokens += facts.drawn_before;
+  usage.reasoning_tokens += facts.reasoned_before;
+  return usage;
+}
+
 }  // namespace
 
 /// The events as they come out, and what they have said so far.
@@ -177,7 +186,8 @@ std::string response_writer::concluding_events(const response_outcome& outcome, 
     t.end_item(outcome.status);
   }
   const bool whole = outcome.status == response_status::completed;
-  t.response(whole ? "response.completed" : "response.incomplete", outcome, &usage, session);
+  const token_usage all = in_all(usage, facts_);
+  t.response(whole ? "response.completed" : "response.incomplete", outcome, &all, session);
   return t.take();
 }
 
@@ -199,7 +209,8 @@ std::string response_writer::body(const answer_head& head, std::vector<whole_row
 std::string response_writer::remembered(const answer_head& head, const token_usage& usage) const {
   std::string json;
   json_writer out(json);
-  write_remembered(out, {named(facts_, head), usage, told_->text.reasoning_steps, told_->text.content_steps});
+  write_remembered(
+      out, {named(facts_, head), in_all(usage, facts_), told_->text.reasoning_steps, told_->text.content_steps});
   return json;
 }
 

@@ -108,7 +108,7 @@ known_response known(const logged_response& logged, const object_reader& respons
   return k;
 }
 
-sampling::sampling_params sampling_of(const object_reader& settings, std::uint64_t drawn) {
+sampling::sampling_params sampling_of(const object_reader& settings, std::uint64_t most, std::uint64_t drawn) {
   const auto number = [&](std::string_view name, double standard) {
     return static_cast<float>(settings.number(name, -1e9, 1e9).value_or(standard));
   };
@@ -120,7 +120,6 @@ sampling::sampling_params sampling_of(const object_reader& settings, std::uint64
   p.first_penalty = number("first_penalty", 0);
   p.repeat_penalty = number("repeat_penalty", 0);
   p.penalty_decay = number("penalty_decay", 1);
-  const auto most = static_cast<std::uint64_t>(settings.integer("max_tokens", 0, 0xffffffff).value_or(0));
   p.max_tokens = static_cast<std::uint32_t>(most - std::min(most, drawn));
   if (const auto seed = settings.value("seed")) p.seed = seed->unsigned_integer().value_or(0) + drawn;
   return p;
@@ -161,6 +160,7 @@ void read_response_options(const object_reader& body, const reading& by, generat
   out.stream = out.stream || facts.background;
   facts.temperature = out.sampling.temperature;
   facts.top_p = out.sampling.top_p;
+  facts.tokens_max = out.sampling.max_tokens;
   read_place(body, facts, out);
   out.writer = std::make_shared<response_writer>(std::move(facts));
 }
@@ -198,7 +198,7 @@ result<generation_request> go_on_with(const logged_response& logged, const model
       r.think = read_effort(*reasoning, "effort").value_or(r.think);
     r.prompt_field = "input";
     r.style.no_think_opening = preset.no_think_opening;
-    r.sampling = sampling_of(settings, logged.tokens_drawn);
+    r.sampling = sampling_of(settings, k.facts.tokens_max, logged.tokens_drawn);
     r.sampling.max_tokens = std::min(r.sampling.max_tokens, limits.max_tokens_max);
     r.seed_given = r.temperature_named = r.top_p_named = true;
     r.stop = preset.stop;
@@ -210,6 +210,8 @@ result<generation_request> go_on_with(const logged_response& logged, const model
     session.go_on = session.responds = session.store_on_disconnect = true;
     r.session = std::move(session);
     skip_number(k.text);
+    k.facts.drawn_before = logged.tokens_drawn;
+    k.facts.reasoned_before = k.usage.reasoning_tokens;
     r.writer = std::make_shared<response_writer>(std::move(k.facts), std::move(k.text), after);
     return r;
   });

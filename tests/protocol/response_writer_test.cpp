@@ -48,7 +48,7 @@ std::string ended(const response_writer& writer, const char* stopped = nullptr) 
 
 /// The turn that the log has of it.
 logged_response logged(const response_writer& writer, const char* stopped = "") {
-  logged_response turn{id,     "{\"temperature\":0.5,\"max_tokens\":9,\"seed\":3,\"response\":", "abcd", "EFG", "stop",
+  logged_response turn{id,     "{\"temperature\":0.5,\"max_tokens\":8,\"seed\":3,\"response\":", "abcd", "EFG", "stop",
                        stopped};
   turn.settings += writer.remembered(head(), {5, 4, 1, 2}) + "}";
   turn.unfinished = *stopped != '\0';
@@ -93,7 +93,9 @@ BOOST_AUTO_TEST_CASE(what_runs_is_told_to_who_comes_late) {
 }
 
 BOOST_AUTO_TEST_CASE(a_broken_answer_goes_on_behind_its_last_number) {
-  const response_writer writer({});
+  response_facts facts;
+  facts.tokens_max = 9;
+  const response_writer writer(facts);
   const auto before = cut(deltas(writer));
   const auto broken = cut(ended(writer, "drain"));
   BOOST_REQUIRE_EQUAL(broken.size(), 1u);  // its items are not over
