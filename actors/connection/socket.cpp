@@ -20,6 +20,10 @@ steady_time now() { return real_clock().now(); }
 
 void connection::upgrade(header_list headers) {
   if (exchange_->progress != exchange::answer::none) return log::error("a second response was dropped");
+  if (exchange_->http_1_0) {
+    headers.emplace_back("Content-Type", "application/json");
+    return respond(400, headers, home_->service().error_body(400, "a WebSocket needs HTTP/1.1"));
+  }
   headers.emplace_back("Upgrade", "websocket");
   headers.emplace_back("Connection", "Upgrade");
   headers.emplace_back("Sec-WebSocket-Accept", accept_of(exchange_->socket_key));

@@ -108,6 +108,9 @@ const std::vector<api_service::route>& api_service::routes() {
       {"/v1/responses/{}", "DELETE", &s::ask_sessions<response_routes::remove>},
       {"/v1/responses/input_tokens", post, &s::tokenize<text_task::count_input>},
       {"/v1/responses/{}/cancel", post, &s::ask_response<asked::cancel>},
+      {"/v1/conversations", post, &s::begin_conversation},
+      {"/v1/conversations/{}", "GET, HEAD, POST", &s::ask_sessions<response_routes::conversation>},
+      {"/v1/conversations/{}", "DELETE", &s::ask_sessions<response_routes::remove_conversation>},
       {"/v1/responses/{}/input_items", get, &s::ask_sessions<response_routes::input_items>},
 
       speaks("/chat/completions", dialects::infer_chat),
@@ -355,6 +358,10 @@ api_service::made_call api_service::respond(exchange& x) {
   return responses_.start(origin_of(x, std::move(model)), std::move(x.out));
 }
 
+api_service::made_call api_service::begin_conversation(exchange& x) {
+  return std::make_unique<conversation_call>(x.plain(), context_, std::move(x.out));
+}
+
 /// GET of this route becomes a WebSocket, or nothing.
 api_service::made_call api_service::open_socket(exchange& x) {
   auto no = connection::judge_handshake(x.head);
@@ -404,7 +411,7 @@ api_service::made_call api_service::ask_response(exchange& x) {
   x.headers = plain.headers;
   call_origin origin = origin_of(x, context_->models->current());
   return std::make_unique<response_call>(std::move(*question), std::move(plain), std::move(origin), context_, hub_,
-                                         post_, std::move(x.out));
+                                         post_, responses_, std::move(x.out));
 }
 
 call_origin api_service::origin_of(exchange& x, model_ref model) const {

@@ -9,6 +9,7 @@
 #include "actors/request/body_login.hpp"
 #include "actors/request/long_work.hpp"
 #include "actors/request/memory.hpp"
+#include "actors/request/new_name.hpp"
 #include "protocol/body_password.hpp"
 #include "protocol/http_error.hpp"
 #include "protocol/response_id.hpp"
@@ -19,12 +20,6 @@ namespace {
 std::mt19937_64& local_random() {
   thread_local std::mt19937_64 generator{std::random_device{}()};
   return generator;
-}
-
-protocol::random_name new_name() {
-  protocol::random_name random;
-  for (auto& byte : random) byte = static_cast<std::uint8_t>(local_random()());
-  return random;
 }
 
 /// A response's turn is known by the response's id, which tells its conversation.

@@ -77,6 +77,8 @@ std::string generation_call::early_body() const {
 /// The turn was taken before: its answer once more, from the record.
 void generation_call::on(persistence::session_replayed& r) {
   asked_ = question::none;
+  if (request_->session->go_on && turn_->responds())
+    return refuse({error_kind::conflict, "somebody else has gone on with this response; ask again", "session_id"});
   origin_.headers.emplace_back("X-Session-State", to_string(persistence::session_state::continued));
   origin_.headers.emplace_back("Idempotent-Replayed", "true");
   const bool streamed = request_->stream;

@@ -1,9 +1,11 @@
 #include "actors/request/response_call.hpp"
 
 #include <charconv>
+#include <ctime>
 #include <utility>
 
 #include "actors/request/memory.hpp"
+#include "actors/request/new_name.hpp"
 #include "actors/request/route.hpp"
 #include "protocol/response_id.hpp"
 
@@ -78,12 +80,13 @@ protocol::logged_response logged_response_of(const persistence::version_record& 
 
 response_call::response_call(response_question question, plain_origin plain, call_origin origin,
                              std::shared_ptr<const service_context> context, request_hub& hub, poster post,
-                             std::shared_ptr<connection::response_writer> out)
+                             response_runs& runs, std::shared_ptr<connection::response_writer> out)
     : plain_call(std::move(plain), std::move(context), out),
       question_(std::move(question)),
       origin_(std::move(origin)),
       hub_(hub),
       post_(std::move(post)),
+      runs_(runs),
       out_(std::move(out)) {}
 
 response_call::~response_call() { hub_.close_ticket(ticket_.number); }
@@ -152,6 +155,11 @@ void response_call::tell(const persistence::version_record& version) {
   answer(200, std::move(body));
 }
 
+void conversation_call::read(std::string body) {
+  if (const auto ok = protocol::check_conversation(body, context().settings.limits); !ok) return refuse(ok.error());
+  answer(200, protocol::conversation_object(protocol::conversation_id(new_name()), std::time(nullptr)));
+}
+
 void response_call::stream(std::string events) {
   out_->begin_stream(200, stream_headers(origin().headers));
   if (!events.empty()) out_->write(std::move(events));
@@ -165,8 +173,7 @@ void response_call::go_on(const protocol::logged_response& logged) {
   if (!origin_.model) return refuse({error_kind::unavailable, "no model is loaded", ""});
   auto request = protocol::go_on_with(logged, origin_.model->served.preset, context().settings.limits, question_.after);
   if (!request) return refuse(request.error());
-  continued_ = std::make_unique<generation_call>(std::move(origin_), shared_context(), hub_, post_, out_);
-  continued_->begin(std::move(*request));
+  continued_ = runs_.go_on(std::move(origin_), out_, std::move(*request));
 }
 
 }  // namespace skein::request

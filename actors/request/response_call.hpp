@@ -30,7 +30,7 @@ class response_call final : public plain_call, public persistence_client {
  public:
   /// `origin`: for a response that is gone on with; without a model none can be.
   response_call(response_question question, plain_origin plain, call_origin origin,
-                std::shared_ptr<const service_context> context, request_hub& hub, poster post,
+                std::shared_ptr<const service_context> context, request_hub& hub, poster post, response_runs& runs,
                 std::shared_ptr<connection::response_writer> out);
   ~response_call() override;
 
@@ -50,10 +50,20 @@ class response_call final : public plain_call, public persistence_client {
   call_origin origin_;
   request_hub& hub_;
   poster post_;
+  response_runs& runs_;
   std::shared_ptr<connection::response_writer> out_;
   persistence::return_address ticket_;
-  std::unique_ptr<generation_call> continued_;
+  std::unique_ptr<connection::http_call> continued_;
   std::shared_ptr<response_call*> self_ = std::make_shared<response_call*>(this);  // for what comes back
+};
+
+/// POST /v1/conversations: a name, under which the first response begins a session.
+class conversation_call final : public plain_call {
+ public:
+  using plain_call::plain_call;
+
+ private:
+  void read(std::string body) override;
 };
 
 /// A response as the log has it.

@@ -20,11 +20,22 @@ constexpr std::uint32_t items_max = 100, items_default = 20;
 
 error unknown(const std::string& id) { return {error_kind::not_found, "there is no response '" + id + "'", ""}; }
 
+error no_conversation(const std::string& id) {
+  return {error_kind::not_found, "there is no conversation '" + id + "'; it begins with its first response", ""};
+}
+
 /// A refusal in words of this route: its clients know nothing of sessions.
-std::optional<plain_answer> in_own_words(const error& why, const std::string& id) {
+std::optional<plain_answer> in_own_words(const error& why, const error& unknown) {
   if (why.kind != error_kind::not_found) return std::nullopt;
-  const auto no = protocol::to_http(unknown(id));
+  const auto no = protocol::to_http(unknown);
   return plain_answer{no.status, no.body};
+}
+
+std::string deleted(const std::string& id, std::string_view object) {
+  std::string json;
+  protocol::json_writer out(json);
+  out.begin_object().key("id").value(id).key("object").value(object).key("deleted").value(true).end_object();
+  return json;
 }
 
 struct page {
@@ -111,7 +122,7 @@ session_question input_items(const route_input& in) {
   q.tell = [wanted](answer_body& a) -> plain_answer {
     return {200, item_list(std::get<persistence::session_description>(a).versions.front(), *wanted)};
   };
-  q.refuse = [id](const error& why) { return in_own_words(why, id); };
+  q.refuse = [id](const error& why) { return in_own_words(why, unknown(id)); };
   return q;
 }
 
@@ -127,13 +138,42 @@ session_question remove(const route_input& in) {
     ask.turn = id;
     return ask;
   };
-  q.tell = [id](answer_body&) -> plain_answer {
-    plain_answer told;
-    protocol::json_writer out(told.body);
-    out.begin_object().key("id").value(id).key("object").value("response").key("deleted").value(true).end_object();
-    return told;
+  q.tell = [id](answer_body&) -> plain_answer { return {200, deleted(id, "response")}; };
+  q.refuse = [id](const error& why) { return in_own_words(why, unknown(id)); };
+  return q;
+}
+
+session_question conversation(const route_input& in) {
+  const std::string id = in.path.front();
+  session_question q;
+  q.ask = [id, limits = in.limits](const std::string& body, return_address reply) -> result<message_in> {
+    if (!protocol::is_conversation_id(id)) return no_conversation(id);
+    if (auto ok = protocol::check_conversation(body, limits); !ok) return ok.error();
+    persistence::describe_session ask;
+    ask.reply = reply;
+    ask.session.id = id;
+    return ask;
   };
-  q.refuse = [id](const error& why) { return in_own_words(why, id); };
+  q.tell = [id](answer_body& a) -> plain_answer {
+    const auto& session = std::get<persistence::session_description>(a).session.record;
+    return {200, protocol::conversation_object(id, session.created_ms / 1000)};
+  };
+  q.refuse = [id](const error& why) { return in_own_words(why, no_conversation(id)); };
+  return q;
+}
+
+session_question remove_conversation(const route_input& in) {
+  const std::string id = in.path.front();
+  session_question q;
+  q.ask = [id](const std::string&, return_address reply) -> result<message_in> {
+    if (!protocol::is_conversation_id(id)) return no_conversation(id);
+    persistence::remove_session ask;
+    ask.reply = reply;
+    ask.session.id = id;
+    return ask;
+  };
+  q.tell = [id](answer_body&) -> plain_answer { return {200, deleted(id, "conversation.deleted")}; };
+  q.refuse = [id](const error& why) { return in_own_words(why, no_conversation(id)); };
   return q;
 }
 

@@ -10,5 +10,8 @@ using session_routes::route_input;
 [[nodiscard]] session_question input_items(const route_input& in);
 /// DELETE /v1/responses/{id}
 [[nodiscard]] session_question remove(const route_input& in);
+/// GET and POST, DELETE /v1/conversations/{id}
+[[nodiscard]] session_question conversation(const route_input& in);
+[[nodiscard]] session_question remove_conversation(const route_input& in);
 
 }  // namespace skein::request::response_routes

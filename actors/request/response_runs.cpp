@@ -113,6 +113,14 @@ std::unique_ptr<connection::http_call> response_runs::start(call_origin origin,
   return std::make_unique<exchange>(*this, number);
 }
 
+std::unique_ptr<connection::http_call> response_runs::go_on(call_origin origin,
+                                                            std::shared_ptr<connection::response_writer> out,
+                                                            protocol::generation_request request) {
+  auto call = start(std::move(origin), std::move(out));
+  find(last_)->call->begin(std::move(request));
+  return call;
+}
+
 response_run* response_runs::find(std::uint64_t number) {
   const auto it = runs_.find(number);
   return it == runs_.end() ? nullptr : &it->second;

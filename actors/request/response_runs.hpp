@@ -68,6 +68,10 @@ class response_runs {
   /// A new response, as the call of its exchange.
   [[nodiscard]] std::unique_ptr<connection::http_call> start(call_origin origin,
                                                              std::shared_ptr<connection::response_writer> out);
+  /// The same for a response that was broken off, whose exchange brings no body.
+  [[nodiscard]] std::unique_ptr<connection::http_call> go_on(call_origin origin,
+                                                             std::shared_ptr<connection::response_writer> out,
+                                                             protocol::generation_request request);
 
  private:
   class exchange;

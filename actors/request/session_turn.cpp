@@ -137,10 +137,9 @@ result<protocol::fed_text> session_turn::begin(persistence::session_opened opene
 }
 
 error session_turn::in_own_words(error why) const {
-  if (fields_.must_exist && why.kind == error_kind::not_found) {
-    why.field = fields_.from_key.empty() ? "conversation" : "previous_response_id";
-    why.message = "there is no " +
-                  (fields_.from_key.empty() ? "conversation '" + fields_.id : "response '" + fields_.from_key) + "'";
+  if (!fields_.from_key.empty() && why.kind == error_kind::not_found) {
+    why.field = "previous_response_id";
+    why.message = "there is no response '" + fields_.from_key + "'";
   }
   if (fields_.branches && why.kind == error_kind::not_found)
     why.message = "State not found for dialogue_idx=" + std::to_string(fields_.from_version.value_or(0));

@@ -188,6 +188,14 @@ void write_response(json_writer& out, const response_facts& f, const response_te
   out.end_object();
 }
 
+std::string conversation_object(std::string_view id, std::int64_t created) {
+  std::string json;
+  json_writer out(json);
+  out.begin_object().key("id").value(id).key("object").value("conversation").key("created_at").value(created);
+  out.key("metadata").begin_object().end_object().end_object();
+  return json;
+}
+
 void write_remembered(json_writer& out, const remembered_response& what) {
   out.begin_object().key("model").value(what.facts.model).key("created_at").value(what.facts.created);
   out.key("tokens_max").value(what.facts.tokens_max);

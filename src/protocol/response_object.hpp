@@ -58,6 +58,9 @@ void read_facts(const object_reader& body, response_facts& out);
 void write_response(json_writer& out, const response_facts& facts, const response_text& text,
                     const response_outcome& outcome, const token_usage* usage, const session_note* session);
 
+/// {"id","object":"conversation","created_at","metadata":{}}
+[[nodiscard]] std::string conversation_object(std::string_view id, std::int64_t created);
+
 // Items and parts, whole or as they begin.
 void write_reasoning_item(json_writer& out, std::string_view response, std::string_view text, response_status status);
 void write_message_item(json_writer& out, std::string_view response, std::string_view text, response_status status);

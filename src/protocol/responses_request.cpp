@@ -53,7 +53,7 @@ void refuse_what_is_not_done(const object_reader& body) {
 void read_place(const object_reader& body, const response_facts& facts, generation_request& out) {
   session_fields session;
   session.appends = session.responds = session.store_on_disconnect = true;
-  session.must_exist = !facts.previous_response_id.empty() || !facts.conversation.empty();
+  session.must_exist = !facts.previous_response_id.empty();
   if (!facts.previous_response_id.empty()) {
     const auto conversation = conversation_of(facts.previous_response_id);
     if (!conversation) return body.refuse("previous_response_id", "is not the id of a response");
@@ -181,6 +181,17 @@ result<socket_message> read_socket_message(std::string_view text, const request_
       body.refuse("type", "must be response.create or response.cancel");
     return message;
   });
+}
+
+result<void> check_conversation(std::string_view text, const request_limits& limits) {
+  if (text.empty()) return {};
+  const auto read = read_body(text, limits, [](const object_reader& body) {
+    if (const auto items = body.value("items"); items && !items->is_empty_array()) body.refuse_unsupported("items");
+    if (const auto metadata = body.object("metadata"))
+      for (const auto [name, value] : body.value("metadata")->members()) metadata->refuse_unsupported(name);
+    return true;
+  });
+  return read ? result<void>() : read.error();
 }
 
 result<known_response> read_logged(const logged_response& logged) {

@@ -18,6 +18,10 @@ struct socket_message {
 /// Errors: invalid_argument naming the field.
 [[nodiscard]] result<socket_message> read_socket_message(std::string_view text, const request_limits& limits);
 
+/// A body that makes or changes a conversation. Nothing is kept of one but its turns: errors name what was asked
+/// beside.
+[[nodiscard]] result<void> check_conversation(std::string_view body, const request_limits& limits);
+
 /// A turn of a session that was made by the Responses API.
 struct logged_response {
   std::string id;

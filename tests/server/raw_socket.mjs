@@ -27,11 +27,11 @@ export const closing = (code, reason = '') =>
   frame(8, code === undefined ? '' : Buffer.concat([Buffer.from([code >> 8, code & 255]), Buffer.from(reason)]));
 
 /** The request of a handshake; a header that is undefined is left out, one that is a list is sent several times. */
-export function handshake(port, headers = {}, { method = 'GET', path = '/v1/responses' } = {}) {
+export function handshake(port, headers = {}, { method = 'GET', path = '/v1/responses', version = '1.1' } = {}) {
   const all = { Host: `127.0.0.1:${port}`, Upgrade: 'websocket', Connection: 'Upgrade', 'Sec-WebSocket-Key': sampleKey,
     'Sec-WebSocket-Version': '13', Authorization: 'Bearer secret', ...headers };
   const lines = Object.entries(all).flatMap(([name, value]) => [value ?? []].flat().map((v) => `${name}: ${v}`));
-  return `${method} ${path} HTTP/1.1\r\n${lines.join('\r\n')}\r\n\r\n`;
+  return `${method} ${path} HTTP/${version}\r\n${lines.join('\r\n')}\r\n\r\n`;
 }
 
 export class RawSocket {

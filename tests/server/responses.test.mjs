@@ -65,6 +65,11 @@ test('a turn goes on from a response for its own tokens only', options, async ()
   const again = await client.responses.create({ ...greedy, previous_response_id: first.id, input: 'Who am I?' });
   assert.equal(again.output_text, second.output_text);
   assert.notEqual(again.id, second.id);
+  const instructed = { ...greedy, previous_response_id: first.id, input: 'Who am I?' };
+  const same = await client.responses.create({ ...instructed, instructions: 'Be brief.' });
+  assert.equal(same.usage.input_tokens, second.usage.input_tokens);  // it said so at the beginning
+  const other = await client.responses.create({ ...instructed, instructions: 'Be long.' });
+  assert.ok(other.usage.input_tokens > same.usage.input_tokens);
   const third = await client.responses.create({ ...greedy, previous_response_id: second.id, input: 'Sure?', store: false });
   assert.ok(third.usage.input_tokens < 60);
   await assert.rejects(client.responses.create({ ...greedy, previous_response_id: third.id }), (e) => e.status === 404);
@@ -113,6 +118,28 @@ test('a stream is told again from any number on', options, async () => {
 });
 
 // Without penalties, which forget what was drawn before a break, greedy text is the same however often it broke.
+test('a conversation goes on by its name', options, async () => {
+  const { id, object } = await client.conversations.create();
+  assert.equal(object, 'conversation');
+  await assert.rejects(client.conversations.retrieve(id), (e) => e.status === 404);  // it begins with its first response
+  const first = await client.responses.create({ ...greedy, conversation: id });
+  const second = await client.responses.create({ ...greedy, conversation: { id }, input: [
+    { role: 'user', content: 'And?' }, { role: 'assistant', content: 'Well.' }, { role: 'user', content: 'Well what?' }] });
+  assert.deepEqual(first.conversation, { id });
+  assert.deepEqual([first.session.version, second.session.version], [1, 2]);
+  assert.ok(second.usage.input_tokens < 100);
+  assert.equal((await client.conversations.retrieve(id)).id, id);
+  await assert.rejects(client.conversations.create({ metadata: { a: 'b' } }), (e) => e.status === 400 && e.param === 'metadata.a');
+  await assert.rejects(client.conversations.update(id, { metadata: { a: 'b' } }), (e) => e.status === 400);
+  await assert.rejects(client.conversations.create({ items: [{ role: 'user', content: 'x' }] }), (e) => e.param === 'items');
+  assert.equal((await client.conversations.delete(id)).deleted, true);
+  for (const gone of [id, 'conv_1']) {
+    await assert.rejects(client.conversations.retrieve(gone), (e) => e.status === 404);
+    await assert.rejects(client.conversations.delete(gone), (e) => e.status === 404);
+  }
+  await assert.rejects(client.responses.retrieve(second.id), (e) => e.status === 404);
+});
+
 test('the tokens of an input are counted', options, async () => {
   const input = { ...greedy, instructions: 'Be brief.' };
   const { usage } = await client.responses.create(input);
@@ -137,6 +164,21 @@ test('a stream that broke goes on where it stood', options, async () => {
   assert.equal(told.output_text, whole.output_text);
   const replay = await events(await client.responses.retrieve(seen[0].response.id, { stream: true }));
   assert.equal(textOf(replay), whole.output_text);
+});
+
+test('a stream is taken over while another connection reads it', options, async () => {
+  const whole = await client.responses.create(long);
+  const first = await client.responses.create({ ...long, stream: true });
+  const seen = [];
+  const second = [];
+  for await (const event of first) {
+    seen.push(event);
+    if (event.sequence_number !== 12) continue;
+    second.push(...await events(await client.responses.retrieve(seen[0].response.id, { stream: true })));
+  }
+  assert.equal(textOf(second), whole.output_text);
+  const last = seen.at(-1).response;
+  assert.ok(last.output_text === whole.output_text || last.incomplete_details.reason === 'client_gone' || last.status === 'incomplete');
 });
 
 test('in the background: followed while it runs, by many, and cancelled', options, async () => {

@@ -60,6 +60,7 @@ shakes('a key whose last digit says too much', 400, () => ({ 'Sec-WebSocket-Key'
 shakes('two keys', 400, () => ({ 'Sec-WebSocket-Key': [sampleKey, sampleKey] }));
 shakes('a body', 400, () => ({ 'Content-Length': '5' }));
 shakes('HEAD', 405, () => ({}), () => {}, { method: 'HEAD' });
+shakes('HTTP/1.0', 400, () => ({}), () => {}, { version: '1.0' });
 shakes('another path', 404, () => ({}), () => {}, { path: '/v1/nothing' });
 shakes('no password', 401, () => ({ Authorization: undefined }));
 shakes('a wrong password', 401, () => ({ Authorization: 'Bearer wrong' }));
