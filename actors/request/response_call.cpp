@@ -107,7 +107,7 @@ void response_call::read(std::string) {
 }
 
 void response_call::ask_run(const response_table::visitor& run) {
-  run([question = question_, reader = run_output::follower{out_, post_}, headers = origin().headers,
+  run([question = question_, reader = run_output::follower{out_, post_, question_.after}, headers = origin().headers,
        self = std::weak_ptr(self_)](response_run* found) {
     auto told = ask(found, question, reader, headers);
     reader.post([self, told = std::move(told)]() mutable {

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "protocol/response_writer.hpp"
+
 namespace skein::request {
 
 // ---------------------------------------------------------------- who reads
@@ -17,7 +19,12 @@ void run_output::begin_stream(unsigned status, connection::header_list headers) 
 }
 
 void run_output::write(std::string bytes) {
-  if (!followers_.empty()) tell_followers([bytes](connection::response_writer& out) { out.write(bytes); });
+  for (auto& f : followers_) {
+    std::string part(f.after ? protocol::events_after(bytes, *f.after) : bytes);
+    if (part.empty()) continue;
+    f.after.reset();
+    f.post([out = f.out, part = std::move(part)] { out->write(part); });
+  }
   if (first_) first_->write(std::move(bytes));
 }
 

@@ -35,6 +35,7 @@ class run_output final : public connection::response_writer {
   struct follower {
     std::shared_ptr<connection::response_writer> out;
     poster post;
+    std::optional<std::uint64_t> after{};  ///< it wants no event before that behind this number
   };
   void follow(follower reader) { followers_.push_back(std::move(reader)); }
   /// Who asked is gone; what it was told goes to the followers alone.

@@ -1,6 +1,7 @@
 #include "protocol/response_writer.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <utility>
 
 #include "protocol/response_id.hpp"
@@ -225,6 +226,19 @@ std::string response_writer::early_body(const answer_head& head, bool begun) con
   const response_outcome now{begun ? response_status::in_progress : response_status::queued, "", "", false};
   write_response(out, named(facts_, head), told_->text, now, nullptr, nullptr);
   return json;
+}
+
+std::string_view events_after(std::string_view events, std::uint64_t after) {
+  constexpr std::string_view mark = "\"sequence_number\":";
+  while (!events.empty()) {
+    const std::size_t end = std::min(events.find("\n\n"), events.size() - 1) + 1;
+    const std::size_t at = events.find(mark);
+    std::uint64_t number = 0;
+    if (at < end) std::from_chars(events.data() + at + mark.size(), events.data() + end, number);
+    if (at < end && number > after) break;
+    events.remove_prefix(std::min(end + 1, events.size()));  // comments go with them
+  }
+  return events;
 }
 
 void skip_number(response_text& text) {

@@ -46,6 +46,9 @@ class response_writer final : public answer_writer {
   const std::unique_ptr<telling> told_;
 };
 
+/// What is left of some whole events without those, at the front, whose number is not above `after`.
+[[nodiscard]] std::string_view events_after(std::string_view events, std::uint64_t after);
+
 /// Notes that one number of the sequence was another event's: that which said that the answer is incomplete.
 void skip_number(response_text& text);
 

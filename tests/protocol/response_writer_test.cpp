@@ -71,7 +71,8 @@ BOOST_AUTO_TEST_CASE(names) {
 
 BOOST_AUTO_TEST_CASE(the_log_tells_the_same_from_any_number_on) {
   const response_writer writer({});
-  const auto all = cut(deltas(writer) + ended(writer));
+  std::string told = deltas(writer);
+  const auto all = cut(told += ended(writer));
   BOOST_REQUIRE_GT(all.size(), 15u);
   const auto known = read_logged(logged(writer));
   BOOST_REQUIRE(known.has_value());
@@ -90,6 +91,10 @@ BOOST_AUTO_TEST_CASE(what_runs_is_told_to_who_comes_late) {
   BOOST_TEST(cut(writer.told_again(head(), std::nullopt)) == all, boost::test_tools::per_element());
   BOOST_TEST(writer.told_again(head(), all.size() - 2) == all.back());
   BOOST_TEST(writer.told_again(head(), all.size() + 7).empty());
+  const std::string joined = ": a comment\n\n" + all[3] + all[4] + all[5];
+  BOOST_TEST(events_after(joined, 3) == all[4] + all[5]);
+  BOOST_TEST(events_after(joined, 1) == all[3] + all[4] + all[5]);
+  BOOST_TEST(events_after(joined, 9).empty());
 }
 
 BOOST_AUTO_TEST_CASE(a_broken_answer_goes_on_behind_its_last_number) {
