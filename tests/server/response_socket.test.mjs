@@ -28,10 +28,13 @@ const create = (more) => ({ type: 'response.create', ...greedy, ...more });
 /** The messages of a socket, until `good` says that it has seen enough. */
 async function messages(socket, good) {
   const all = [];
+  let enough = false;
   const done = new Promise((resolve, reject) => {
     socket.on('event', (event) => {
+      if (enough) return;
       all.push(event);
-      if (good(event, all)) resolve(all);
+      enough = good(event);
+      if (enough) resolve(all);
     });
     socket.on('close', (code) => reject(new Error(`closed with ${code}`)));
     socket.on('error', () => {});
