@@ -82,7 +82,6 @@ void check_shape(stream& in, std::uint32_t outputs, std::uint32_t inputs, std::u
     const std::string name = std::to_string(outputs) + " x " + std::to_string(inputs) + " in " +
                              std::to_string(segments) + " segments, " + std::to_string(rows) + " rows";
     product p{matrix.data(), x.data(), sums.data(), outputs, inputs, depth, outputs, finish::store_f32, segments, 0};
-    if (rows % 2 == 0) p.next = {rows % 4 == 0, matrix.data(), matrix.bytes()};
     std::vector<float> got;
     if (segments > 1 && hopper_splits({&p, 1}, rows)) {
       p.how = finish::store_parts, p.out = parts.data(), p.part_stride = std::size_t{rows} * outputs;
@@ -218,7 +217,7 @@ void time_model(stream& in, const char* name, std::uint32_t width, std::uint32_t
       product p = of(m, n, how);
       return run({&p, 1});
     };
-    const finish residual = finish::store_f32;
+    const finish residual = finish::add_f32;
     const double t_rkv = microseconds(in, repeats, rkv);
     const double t_out = microseconds(in, repeats, [&](int i) { return one(square, i, residual); });
     const double t_key = microseconds(in, repeats, [&](int i) { return one(key, i, finish::relu_squared); });

@@ -25,13 +25,6 @@ inline constexpr std::uint32_t matrix_tile = 64;
   return (size + matrix_tile - 1) / matrix_tile * matrix_tile;
 }
 
-/// What a launch of products may do for those behind it while it waits for those before. No bit hangs on it.
-struct what_follows {
-  bool is_product = false;  ///< the next kernel is one of products too, or one that before its wait reads weights only
-  const void* weights = nullptr;  ///< which a launch further on reads: they may be brought into the cache
-  std::size_t bytes = 0;          ///< of them; a multiple of 16, as the address is
-};
-
 /// out[t, o] = finish(sum over i of matrix[o, i] * in[t, i])
 /// The inputs are cut into `segments` equal pieces of whole tiles (the last may be shorter). Each has a sum of its own,
 /// in which i ascends, and the segments' sums are added in order. So few rows can be spread over more blocks, and who
@@ -47,7 +40,9 @@ struct product {
   finish how = finish::store;
   std::uint32_t segments = 1;
   std::size_t part_stride = 0;
-  what_follows next;  ///< of a launch's first product
+  /// Of a launch's first product: the next kernel may begin while the kernels before this launch still run, as it reads
+  /// nothing that they write before it waits for this one.
+  bool next_may_begin = false;
 };
 
 /// Tiles of inputs in a segment.

@@ -7,8 +7,7 @@
 // before that kernel has ended; and a kernel lets its successor begin while it works (few rows: as soon as it knows
 // that all before it are over; the ring of the next is then filled behind its own) or when it has asked for its last
 // tiles. Not before its own wait, since who comes next may read, without waiting, what the kernels before this one
-// wrote; but for products, which do not (what_follows). When rings are full and everybody waits, memory would be idle:
-// then weights of a later launch are brought into the L2 cache.
+// wrote; but where it does not (next_may_begin).
 //
 // Floor: decode reads every weight once, so time >= bytes of weights / bandwidth up to about 180 rows, then
 // 2 * rows * weights / FLOP rate. Up to 128 rows run as one block a (64 or 128 outputs, segment), for which a matrix is
@@ -76,7 +75,7 @@ struct placed_product {
 struct placed_products {
   placed_product of[products_max];
   std::uint32_t count, items, row_tiles, rows;  // items: tiles of outputs, times segments that have blocks of their own
-  what_follows next;
+  bool next_may_begin;
 };
 
 /// A tile: whose it is, and its first output, row and 64 inputs.
@@ -129,16 +128,6 @@ struct stage_turn {
   }
 };
 
-/// This block's share of what comes further on.
-__device__ void bring_later_weights(const what_follows& next) {
-  constexpr std::uint32_t piece = 8192;
-  const std::size_t share = (next.bytes / gridDim.x + 127) / 128 * 128, first = share * blockIdx.x;
-  const std::size_t end = min(first + share, next.bytes);
-  for (std::size_t at = first; at < end; at += piece)
-    bring_to_cache(static_cast<const std::byte*>(next.weights) + at,
-                   static_cast<std::uint32_t>(min(std::size_t{piece}, end - at)));
-}
-
 template <typename t>
 __device__ void produce(const placed_products& all, const block_memory& memory) {
   const std::uint32_t tiles = all.items * all.row_tiles;
@@ -154,8 +143,7 @@ __device__ void produce(const placed_products& all, const block_memory& memory) 
   work_item work = find_work<t>(all, blockIdx.x);
   const std::uint32_t early = min(work.count, static_cast<std::uint32_t>(t::stages));
   for (std::uint32_t i = 0; i < early; ++i) copy_weights(work, i, i);
-  if (all.next.is_product) let_next_kernel_begin();
-  if (all.next.bytes > 0) bring_later_weights(all.next);
+  if (all.next_may_begin) let_next_kernel_begin();
   wait_for_kernels_before();
   if (t::columns <= 32) let_next_kernel_begin();
   for (std::uint32_t i = 0; i < early; ++i) copy_inputs(work, i, i);
@@ -321,8 +309,8 @@ __device__ void store(const work_item& work, std::uint32_t rows, const block_mem
   const placed_product& p = *work.product;
   auto* const floats = static_cast<float*>(p.out) + work.segment * p.part_stride;
   switch (p.how) {
-    case finish::add_f32:
-      return for_each_sum<t>(work, rows, sums, [&](std::size_t at, float sum) { floats[at] += sum; });
+    case finish::add_f32:  // by the L2 cache, one addition an output: here it would be a wait for each
+      return for_each_sum<t>(work, rows, sums, [&](std::size_t at, float sum) { atomicAdd(floats + at, sum); });
     case finish::store_f32:
     case finish::store_parts:
       return for_each_sum<t>(work, rows, sums, [&](std::size_t at, float sum) { floats[at] = sum; });
@@ -393,7 +381,7 @@ result<void> launch_tiles(stream_handle in, element type, std::span<const produc
   if (!multiprocessors) return multiprocessors.error();
   placed_products all{};
   all.rows = rows;
-  all.next = products.front().next;
+  all.next_may_begin = products.front().next_may_begin;
   all.row_tiles = (rows + t::columns - 1) / t::columns;
   for (const product& p : products) {
     placed_product& to = all.of[all.count++];

@@ -98,25 +98,24 @@ void rwkv7_model::time_mix_in(std::uint32_t layer, pass& tick) {
   const std::array<const float*, 6> mixes = {p.x_r, p.x_k, p.x_v, p.x_w, p.x_a, p.x_g};
   shift(tick, p.ln1, layout_.att_x_prev(layer), mixes);
   const auto& [for_r, for_k, for_v, for_w, for_a, for_g] = mixed_;
-  // First those that are not cut into segments: a block of theirs takes the longest.
+  // First those that are not cut into segments: a block of theirs takes the longest, and should not be the last.
   std::array<product, 7> products = {
+      product_of(p.v1, for_v, inner_v_),
       product_of(p.g1, for_g, inner_g_, finish::sigmoid),
       product_of(p.w1, for_w, inner_w_, finish::tanh),
       product_of(p.a1, for_a, inner_a_),
       product_of(p.receptance, for_r, r_),
       product_of(p.key, for_k, k_),
       product_of(p.value, for_v, v_),
-      product_of(p.v1, for_v, inner_v_),
   };
-  const auto in_this_layer = std::span(products).first(layer == 0 ? 6 : 7);
-  const bool split = cut_into_segments(std::span(products).subspan(3, 3), in_this_layer, tick);
+  const auto in_this_layer = std::span(products).subspan(layer == 0 ? 1 : 0);  // the first has no v1
+  const bool split = cut_into_segments(std::span(products).last(3), in_this_layer, tick);
   for (unsigned i = 0; i < 3; ++i) {
-    product& projection = products[3 + i];
+    product& projection = products[4 + i];
     projections_[i] = {projection.out, projection.out_stride, 0, 0};
     if (split) projections_[i] = store_parts(projection, parts_[i], tick);
   }
-  products[0].next = later_weights(p.output, tick);
-  products[0].next.is_product = true;
+  in_this_layer.front().next_may_begin = true;
   multiply_rows(tick, in_this_layer);
 }
 
@@ -124,9 +123,9 @@ void rwkv7_model::time_mix_state(std::uint32_t layer, pass& tick) {
   const device_layer& p = weights_.layers[layer];
   const auto& [y, w_out, a_out, g_out, v_out, unused] = mixed_;  // the shifted inputs are used up
   const finish how = type_ == element::bf16 ? finish::store_f16 : finish::store;
-  const std::array<product, 4> products = {
-      product_of(p.w2, inner_w_, w_out, how), product_of(p.a2, inner_a_, a_out, how),
-      product_of(p.g2, inner_g_, g_out, how), product_of(p.v2, inner_v_, v_out, how)};
+  std::array<product, 4> products = {product_of(p.w2, inner_w_, w_out, how), product_of(p.a2, inner_a_, a_out, how),
+                                     product_of(p.g2, inner_g_, g_out, how), product_of(p.v2, inner_v_, v_out, how)};
+  products[0].next_may_begin = true;
   multiply_rows(tick, std::span(products).first(layer == 0 ? 3 : 4));
   if (tick.learns) return;
   time_mix_parameters of;
@@ -144,28 +143,23 @@ void rwkv7_model::time_mix_state(std::uint32_t layer, pass& tick) {
 }
 
 void rwkv7_model::time_mix_out(std::uint32_t layer, pass& tick) {
-  add_to_x(tick, weights_.layers[layer].output, mixed_[0], later_weights(weights_.layers[layer].ffn_key, tick));
+  add_to_x(tick, weights_.layers[layer].output, mixed_[0]);
 }
 
 void rwkv7_model::channel_mix_in(std::uint32_t layer, pass& tick) {
   const device_layer& p = weights_.layers[layer];
   shift(tick, p.ln2, layout_.ffn_x_prev(layer), {&p.ffn_x_k, 1});
   product key = product_of(p.ffn_key, mixed_[0], hidden_, finish::relu_squared);
-  if (!is_sparse(tick)) {
-    key.next = later_weights(p.ffn_value, tick);
-    key.next.is_product = true;
-  }
+  key.next_may_begin = !is_sparse(tick);
   multiply_rows(tick, {&key, 1});
 }
 
 void rwkv7_model::channel_mix_out(std::uint32_t layer, pass& tick) {
   const std::uint32_t room = tick.rows.room.rows;
-  const bool is_last = layer + 1 == dims_.layers;
   if (is_sparse(tick))
     tick.note(sparse_->add(tick.in, layer, hidden_.data(), &tick.rows.counts->rows, room, x_[now_].data()));
   else
-    add_to_x(tick, weights_.layers[layer].ffn_value, hidden_,
-             later_weights(is_last ? weights_.head : weights_.layers[layer + 1].receptance, tick));
+    add_to_x(tick, weights_.layers[layer].ffn_value, hidden_);
 }
 
 result<void> rwkv7_model::queue_head(const device_batch& rows, stream_handle in) {
@@ -267,22 +261,11 @@ void rwkv7_model::learn_products(stream_handle in) {
 }
 
 // Split or not, x becomes x + the whole sum: when it is split, the norm that comes next adds it.
-void rwkv7_model::add_to_x(pass& tick, const device_matrix& matrix, const activation& in, const what_follows& next) {
+void rwkv7_model::add_to_x(pass& tick, const device_matrix& matrix, const activation& in) {
   product change{matrix.data,   in.data(),   x_[now_].data(), matrix.outputs,
                  matrix.inputs, in.stride(), dims_.embd,      finish::add_f32};
-  change.next = next;
   if (cut_into_segments({&change, 1}, {&change, 1}, tick)) added_ = store_parts(change, parts_[0], tick);
   multiply_rows(tick, {&change, 1});
-}
-
-// With few rows kernels wait for one another longer than what rings hold takes to arrive. What is brought to the cache
-// must still be there when it is read.
-what_follows rwkv7_model::later_weights(const device_matrix& matrix, const pass& tick) const {
-  constexpr std::uint32_t few_rows = 32;
-  constexpr std::size_t bytes_max = std::size_t{16} << 20;
-  if (tick.rows.room.rows > few_rows) return {};
-  return {false, matrix.data,
-          std::min(bytes_max, std::size_t{padded(matrix.outputs)} * padded(matrix.inputs) * element_bytes(type_))};
 }
 
 bool rwkv7_model::cut_into_segments(std::span<product> some, std::span<const product> launch, const pass& tick) const {

@@ -101,9 +101,8 @@ class rwkv7_model {
   void multiply(pass& tick, std::span<const product> products, const std::uint32_t* count, std::uint32_t room);
   /// Measures the products of ticks of many rows, on this model's memory.
   void learn_products(stream_handle in);
-  void add_to_x(pass& tick, const device_matrix& matrix, const activation& in, const what_follows& next);
+  void add_to_x(pass& tick, const device_matrix& matrix, const activation& in);
   /// For a launch that a matrix is not far behind.
-  [[nodiscard]] what_follows later_weights(const device_matrix& matrix, const pass& tick) const;
   [[nodiscard]] bool is_sparse(const pass& tick) const {
     return sparse_ && tick.rows.room.rows <= sparse_values::rows_max && !tick.learns;
   }

@@ -1,4 +1,4 @@
-// A block takes one row, or two neighbours when there are many. It normalises its own rows and the one before,
+// A block takes one row, or some neighbours when there are many. It normalises its own rows and the one before,
 // although another block normalises that as well: to share it would take a second launch, and it comes from the L2
 // cache.
 //
@@ -11,8 +11,13 @@
 // a product, which lets this kernel begin when all before it is over, or the embedding, which does so when the batch is
 // there.
 //
+// Many rows are shared out evenly, as many as stay on the multiprocessors at once: weights, eight times the size of a
+// row, are read once for all rows of a block, and the next row is on its way while one is at work.
+//
 // Floor, in bytes a row: width * (4 for x, 4 for every addend, 4 for its sum, and the outputs).
 #include "kernels/gpu/token_shift.hpp"
+
+#include <algorithm>
 
 #include "base/check.hpp"
 #include "kernels/gpu/device/overlap.cuh"
@@ -24,6 +29,7 @@ namespace skein::kernels::gpu {
 namespace {
 
 constexpr std::uint32_t many_rows = 512;
+constexpr std::uint32_t rows_each_max = 64;
 
 /// layer_norm(x[t] + what is added)
 template <unsigned packets>
@@ -36,6 +42,39 @@ __device__ row_share<packets> load_normed(const token_shift_parameters& of, cons
 
 __device__ float* x_prev_of(const token_shift_parameters& of, const sequence_run& run) {
   return reinterpret_cast<float*>(reinterpret_cast<char*>(of.x_prev) + run.slot * of.slot_bytes);
+}
+
+template <unsigned packets>
+__device__ row_share<packets> load_x_prev(const token_shift_parameters& of, const sequence_run& run) {
+  row_share<packets> row;
+  for_each_packet<packets>(of.width,
+                           [&](unsigned i, std::uint32_t c) { load_floats(x_prev_of(of, run) + c, row.values[i]); });
+  return row;
+}
+template <unsigned packets>
+__device__ void store_x_prev(const token_shift_parameters& of, const sequence_run& run, const row_share<packets>& row) {
+  for_each_packet<packets>(of.width,
+                           [&](unsigned i, std::uint32_t c) { store_floats(x_prev_of(of, run) + c, row.values[i]); });
+}
+
+template <unsigned packets>
+__device__ void store_sum(const token_shift_parameters& of, std::uint32_t t, const row_share<packets>& row) {
+  for_each_packet<packets>(of.width, [&](unsigned i, std::uint32_t c) {
+    store_floats(of.sum + static_cast<std::size_t>(t) * of.width + c, row.values[i]);
+  });
+}
+
+/// out[s][t] = row + (before - row) * mix
+template <typename Element, unsigned packets>
+__device__ void store_shifted(const token_shift_parameters& of, std::uint32_t s, std::uint32_t t,
+                              const row_share<packets>& row, const row_share<packets>& before,
+                              const row_share<packets>& mix) {
+  for_each_packet<packets>(of.width, [&](unsigned i, std::uint32_t c) {
+    float out[4];
+    for (unsigned e = 0; e < 4; ++e)
+      out[e] = multiply_add(before.values[i][e] - row.values[i][e], mix.values[i][e], row.values[i][e]);
+    store_floats(static_cast<Element*>(of.out[s]) + static_cast<std::size_t>(t) * of.out_stride + c, out);
+  });
 }
 
 /// A thread's part of the mixes. In a short kernel they are all loaded before there is something to mix.
@@ -52,70 +91,77 @@ struct mix_shares {
   }
 };
 
-template <typename Element, unsigned rows_each, unsigned packets>
+template <typename Element, unsigned packets>
 __global__ void __launch_bounds__(512) token_shift_kernel(device_batch rows, token_shift_parameters of) {
   let_next_kernel_begin();
   const norm_share<packets> norm(of.norm, of.width);
   const mix_shares<packets> mixes(of);
+  const std::uint32_t t = blockIdx.x;
+  if (t >= rows.counts->rows) return wait_for_kernels_before();
+  const sequence_run run = rows.runs[rows.run_of_row[t]];
+  const bool begins = t == run.first_row;
+  row_share<packets> now, before;  // before: what the row is shifted with
+  if (begins) before = load_x_prev<packets>(of, run);
+  if (of.sum) now = load_x<packets>(of.from, of.width, t);
+  wait_for_kernels_before();
+  if (!begins) before = load_normed(of, norm, t - 1);
+  if (of.sum) {
+    add_to_row(now, of.from, of.width, t);
+    store_sum(of, t, now);
+  } else {
+    now = load_x<packets>(of.from, of.width, t);
+  }
+  normalise(now, of.width, norm, layer_norm_eps);
+  if (begins && run.rows == 1) store_x_prev(of, run, now);
+#pragma unroll
+  for (std::uint32_t s = 0; s < token_shifts_max; ++s)
+    if (s < of.shifts) store_shifted<Element>(of, s, t, now, before, mixes.of[s]);
+  if (begins && run.rows > 1) store_x_prev(of, run, load_normed(of, norm, run.first_row + run.rows - 1));
+}
+
+/// The same for rows_each neighbours, one after the other.
+template <typename Element, unsigned shifts>
+__global__ void __launch_bounds__(512)
+    neighbours_kernel(device_batch rows, token_shift_parameters of, std::uint32_t rows_each) {
+  constexpr unsigned packets = 2;
+  using share = row_share<packets>;
+  __shared__ sequence_run runs[rows_each_max];
+  let_next_kernel_begin();
+  const norm_share<packets> norm(of.norm, of.width);
+  share mixes[shifts];
+#pragma unroll
+  for (unsigned s = 0; s < shifts; ++s)
+    for_each_packet<packets>(of.width,
+                             [&](unsigned i, std::uint32_t c) { load_floats(of.mix[s] + c, mixes[s].values[i]); });
   const std::uint32_t first = blockIdx.x * rows_each, count = rows.counts->rows;
   const std::uint32_t end = first + rows_each < count ? first + rows_each : count;
   if (first >= end) return wait_for_kernels_before();
-  row_share<packets> now[rows_each], before[rows_each];  // before: what each row is shifted with
-  sequence_run runs[rows_each], begun{};                 // begun: the last run that begins here
-#pragma unroll
-  for (unsigned r = 0; r < rows_each; ++r) {
-    const std::uint32_t t = first + r;
-    if (t >= end) break;
-    runs[r] = rows.runs[rows.run_of_row[t]];
-    if (t == runs[r].first_row)
-      for_each_packet<packets>(
-          of.width, [&](unsigned i, std::uint32_t c) { load_floats(x_prev_of(of, runs[r]) + c, before[r].values[i]); });
-    if (of.sum) now[r] = load_x<packets>(of.from, of.width, t);
-  }
+  if (threadIdx.x < end - first) runs[threadIdx.x] = rows.runs[rows.run_of_row[first + threadIdx.x]];
   wait_for_kernels_before();
-#pragma unroll
-  for (unsigned r = 0; r < rows_each; ++r) {
-    const std::uint32_t t = first + r;
-    if (t >= end) break;
-    if (t == runs[r].first_row)
-      begun = runs[r];
-    else
-      before[r] = r > 0 ? now[r - 1] : load_normed(of, norm, t - 1);
-    if (of.sum) {
-      add_to_row(now[r], of.from, of.width, t);
-      for_each_packet<packets>(of.width, [&](unsigned i, std::uint32_t c) {
-        store_floats(of.sum + static_cast<std::size_t>(t) * of.width + c, now[r].values[i]);
-      });
-    } else {
-      now[r] = load_x<packets>(of.from, of.width, t);
-    }
-    normalise(now[r], of.width, norm, layer_norm_eps);
-    if (begun.rows > 0 && t == begun.first_row + begun.rows - 1)
-      for_each_packet<packets>(
-          of.width, [&](unsigned i, std::uint32_t c) { store_floats(x_prev_of(of, begun) + c, now[r].values[i]); });
-  }
+  __syncthreads();
 
+  share next = load_x<packets>(of.from, of.width, first), before{};
+  sequence_run begun{};  // the last run that begins here
+  if (runs[0].first_row == first)
+    before = load_x_prev<packets>(of, runs[0]);
+  else
+    before = load_normed(of, norm, first - 1);
+  for (std::uint32_t t = first; t < end; ++t) {
+    share now = next, x_prev{};
+    const bool has_next = t + 1 < end, next_begins = has_next && runs[t + 1 - first].first_row == t + 1;
+    if (has_next) next = load_x<packets>(of.from, of.width, t + 1);
+    if (next_begins) x_prev = load_x_prev<packets>(of, runs[t + 1 - first]);
+    add_to_row(now, of.from, of.width, t);
+    if (of.sum) store_sum(of, t, now);
+    normalise(now, of.width, norm, layer_norm_eps);
+    if (runs[t - first].first_row == t) begun = runs[t - first];
+    if (begun.rows > 0 && t == begun.first_row + begun.rows - 1) store_x_prev(of, begun, now);
 #pragma unroll
-  for (std::uint32_t s = 0; s < token_shifts_max; ++s) {
-    if (s >= of.shifts) break;
-    for_each_packet<packets>(of.width, [&](unsigned i, std::uint32_t c) {
-#pragma unroll
-      for (unsigned r = 0; r < rows_each; ++r) {
-        if (first + r >= end) break;
-        float out[4];
-        for (unsigned e = 0; e < 4; ++e) {
-          const float row = now[r].values[i][e];
-          out[e] = multiply_add(before[r].values[i][e] - row, mixes.of[s].values[i][e], row);
-        }
-        store_floats(static_cast<Element*>(of.out[s]) + static_cast<std::size_t>(first + r) * of.out_stride + c, out);
-      }
-    });
+    for (unsigned s = 0; s < shifts; ++s) store_shifted<Element>(of, s, t, now, before, mixes[s]);
+    before = next_begins ? x_prev : now;
   }
-
   if (begun.first_row + begun.rows <= end) return;
-  const row_share<packets> last = load_normed(of, norm, begun.first_row + begun.rows - 1);
-  for_each_packet<packets>(
-      of.width, [&](unsigned i, std::uint32_t c) { store_floats(x_prev_of(of, begun) + c, last.values[i]); });
+  store_x_prev(of, begun, load_normed(of, norm, begun.first_row + begun.rows - 1));
 }
 
 }  // namespace
@@ -125,16 +171,21 @@ result<void> token_shift(stream_handle in, const device_batch& rows, element typ
   check(of.width <= width_max && of.width % 64 == 0);
   check(of.sum != of.from.x);
   check((of.sum != nullptr) == (of.from.added.parts > 0));
-  const auto launch_blocks = [&](auto kernel, std::uint32_t rows_each) {
-    return launch({"token_shift", {(rows.room.rows + rows_each - 1) / rows_each}, {row_threads(of.width)}, 0, in, true},
-                  kernel, rows, of);
-  };
-  const bool many = rows.room.rows >= many_rows;
+  if (packets_of(of.width) == 2 && rows.room.rows >= many_rows && (of.shifts == 1 || of.shifts == token_shifts_max)) {
+    const auto multiprocessors = multiprocessor_count();
+    if (!multiprocessors) return multiprocessors.error();
+    const std::uint32_t block = row_threads(of.width), at_once = *multiprocessors * (512 / block);
+    const std::uint32_t each = std::min((rows.room.rows + at_once - 1) / at_once, std::min(block, rows_each_max));
+    const launch_shape shape{"token_shift", {(rows.room.rows + each - 1) / each}, {block}, 0, in, true};
+    return with_element(type, [&]<typename Element>() {
+      return of.shifts == 1 ? launch(shape, neighbours_kernel<Element, 1>, rows, of, each)
+                            : launch(shape, neighbours_kernel<Element, token_shifts_max>, rows, of, each);
+    });
+  }
+  const launch_shape shape{"token_shift", {rows.room.rows}, {row_threads(of.width)}, 0, in, true};
   return with_element(type, [&]<typename Element>() {
-    if (packets_of(of.width) == 2)
-      return many ? launch_blocks(token_shift_kernel<Element, 2, 2>, 2)
-                  : launch_blocks(token_shift_kernel<Element, 1, 2>, 1);
-    return launch_blocks(token_shift_kernel<Element, 1, 3>, 1);
+    return packets_of(of.width) == 2 ? launch(shape, token_shift_kernel<Element, 2>, rows, of)
+                                     : launch(shape, token_shift_kernel<Element, 3>, rows, of);
   });
 }
 

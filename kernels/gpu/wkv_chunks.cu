@@ -82,10 +82,11 @@ struct alignas(16) shared_chunk {
 };
 static_assert(2 * (sizeof(shared_chunk) + 1024) <= 228 * 1024);  // 1 KiB of each block is the system's
 
-template <typename Element>
+template <typename Element, bool in_parts>
 __device__ void make_vectors(const time_mix_parameters& of, const run_chunk& chunk, gate_type<Element>* bonus,
                              shared_chunk& s) {
-  constexpr unsigned warps = threads / warp_width, at_once = 4;  // tokens whose inputs are on the way
+  constexpr unsigned warps = threads / warp_width;
+  constexpr unsigned at_once = in_parts ? 2 : 4;  // tokens whose inputs are on the way
   const lane_place at;
   const std::uint32_t first = at.lane * lane_channels, channel = blockIdx.x * head_size + first;
   const head_weights weights = load_weights(of, channel);
@@ -94,7 +95,7 @@ __device__ void make_vectors(const time_mix_parameters& of, const run_chunk& chu
 #pragma unroll
     for (unsigned i = 0; i < at_once; ++i) {
       const unsigned t = next + i * warps;  // beyond the chunk it is the last token, which nobody uses
-      in[i] = load_inputs<Element>(of, chunk.first_row + (t < chunk.rows ? t : chunk.rows - 1), channel);
+      in[i] = load_inputs<Element, in_parts>(of, chunk.first_row + (t < chunk.rows ? t : chunk.rows - 1), channel);
     }
 #pragma unroll
     for (unsigned i = 0; i < at_once; ++i) {
@@ -335,7 +336,11 @@ __global__ void __launch_bounds__(threads, 2)
   if (blockIdx.y >= list.count->chunks) return;
   const std::size_t index = std::size_t{blockIdx.y} * gridDim.x + blockIdx.x, place = index * matrix_floats;
   const lane_place at;
-  make_vectors<Element>(of, list.chunks[blockIdx.y], static_cast<gate_type<Element>*>(work.bonus) + place, s);
+  auto* const bonus = static_cast<gate_type<Element>*>(work.bonus) + place;
+  if (of.r.parts == 0 && of.k.parts == 0 && of.v.parts == 0)
+    make_vectors<Element, false>(of, list.chunks[blockIdx.y], bonus, s);
+  else
+    make_vectors<Element, true>(of, list.chunks[blockIdx.y], bonus, s);
   __syncthreads();
   scale_by_decay(s);
   __syncthreads();

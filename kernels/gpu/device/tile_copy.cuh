@@ -58,9 +58,4 @@ __device__ inline void copy_tile(void* to, const CUtensorMap& map, std::uint32_t
       : "memory");
 }
 
-/// Asks for memory to be brought into the L2 cache. Address and bytes are multiples of 16.
-__device__ inline void bring_to_cache(const std::byte* at, std::uint32_t bytes) {
-  asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(at), "r"(bytes) : "memory");
-}
-
 }  // namespace skein::kernels::gpu

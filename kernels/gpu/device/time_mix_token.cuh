@@ -22,10 +22,10 @@ struct token_inputs {
   of_lane r, k, v, w_out, a_out, v_out, g, v_first;
 };
 
-/// `channel` is the lane's first, of all heads.
-template <typename Element>
+/// `channel` is the lane's first, of all heads. `in_parts`: r, k and v may be; without, a third of the instructions.
+template <typename Element, bool in_parts = true>
 __device__ token_inputs load_inputs(const time_mix_parameters& of, std::uint32_t row, std::uint32_t channel) {
-  using rows = products_on_their_way<Element, lane_channels>;
+  using rows = products_on_their_way<Element, lane_channels, in_parts>;
   const auto gates = [&](const product_rows& of_gate) {  // never in parts
     const auto* const data = static_cast<const gate_type<Element>*>(of_gate.data);
     return load_side_by_side<lane_channels>(data + static_cast<std::size_t>(row) * of_gate.stride + channel);
