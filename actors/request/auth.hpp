@@ -24,7 +24,8 @@ enum class credentials : std::uint8_t { none, right, wrong };
 /// What pages in a browser, which can set no header of a WebSocket, offer as a protocol: this and the password.
 inline constexpr std::string_view password_protocol = "openai-insecure-api-key.";
 
-/// What the header says: `Authorization: Bearer <password>` or `x-api-key: <password>`, or the protocols of a WebSocket.
+/// What the header says: `Authorization: Bearer <password>` or `x-api-key: <password>`, or the protocols of a
+/// WebSocket.
 [[nodiscard]] credentials check_header(const connection::request_head& head, std::string_view password);
 
 }  // namespace skein::request
