@@ -21,7 +21,9 @@ version_id named_turn(bench& b, const std::string& key, const std::string& from 
   auto c = b.commit_of(o, {1, 2, 3}, key);
   c.version.request_key = key;
   c.version.unfinished = unfinished;
-  return b.ask<turn_committed>(std::move(c)).version;
+  const auto version = b.ask<turn_committed>(std::move(c)).version;
+  b.tell(state_kept{o.key, nullptr});
+  return version;
 }
 
 describe_session look(const std::string& key) {
