@@ -1,18 +1,26 @@
 #include "engine/state_mover.hpp"
 
 #include <algorithm>
+#include <utility>
+
+#include "base/check.hpp"
 
 namespace skein::engine {
 
-state_mover::state_mover() : thread_([this] { work(); }) {}
+state_mover::state_mover(unsigned threads) {
+  check(threads > 0 && threads <= threads_max);
+  for (unsigned i = 0; i < threads; ++i) threads_.emplace_back([this] { work(); });
+}
+
+unsigned state_mover::usual_threads() { return std::clamp(std::thread::hardware_concurrency() / 4, 1u, threads_max); }
 
 state_mover::~state_mover() {
   {
     const std::lock_guard lock(mutex_);
     stopping_ = true;
   }
-  job_arrived_.notify_one();
-  thread_.join();
+  job_arrived_.notify_all();
+  for (std::thread& thread : threads_) thread.join();
 }
 
 void state_mover::wait(std::uint64_t copy) {
@@ -39,12 +47,16 @@ std::uint64_t state_mover::post(const job& j) {
 void state_mover::work() {
   while (true) {
     job next;
+    std::uint64_t number = 0;
     {
       std::unique_lock lock(mutex_);
-      job_arrived_.wait(lock, [&] { return stopping_ || !jobs_.empty(); });
+      // No thread runs further ahead of the slowest than there is room for in made_ahead_.
+      const auto may_take = [&] { return !jobs_.empty() && taken_ - done_ < threads_max; };
+      job_arrived_.wait(lock, [&] { return may_take() || (stopping_ && jobs_.empty()); });
       if (jobs_.empty()) return;
       next = jobs_.front();
       jobs_.pop_front();
+      number = ++taken_;
     }
     if (next.grown)
       next.grown->assign(next.from.begin(), next.from.end());
@@ -52,9 +64,11 @@ void state_mover::work() {
       std::ranges::copy(next.from, next.to.begin());
     {
       const std::lock_guard lock(mutex_);
-      ++done_;
+      made_ahead_[number % made_ahead_.size()] = true;
+      while (std::exchange(made_ahead_[(done_ + 1) % made_ahead_.size()], false)) ++done_;
     }
     job_done_.notify_all();
+    job_arrived_.notify_all();
   }
 }
 

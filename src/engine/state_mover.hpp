@@ -1,4 +1,5 @@
 #pragma once
+#include <array>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
@@ -9,13 +10,16 @@
 
 namespace skein::engine {
 
-/// A thread that copies states within host memory, so that who drives a device does not. Copies are made in order. The
-/// destructor makes those that wait first.
+/// Threads that copy states within host memory, so that who drives a device does not; what takes time is memory that
+/// was never touched before. A copy counts as made when those before it are. The destructor makes those that wait
+/// first.
 class state_mover {
  public:
-  state_mover();
+  static constexpr unsigned threads_max = 4;
+  static unsigned usual_threads();  ///< for this machine
+  explicit state_mover(unsigned threads = usual_threads());
   ~state_mover();
-  state_mover(const state_mover&) = delete;  // a copy would need a second thread
+  state_mover(const state_mover&) = delete;  // a copy would need threads of its own
   state_mover& operator=(const state_mover&) = delete;
 
   /// Both stay alive and untouched until the copy is made. With `grown`, `to` is not used: the vector takes the size of
@@ -38,9 +42,10 @@ class state_mover {
   std::mutex mutex_;
   std::condition_variable job_arrived_, job_done_;
   std::deque<job> jobs_;
-  std::uint64_t posted_ = 0, done_ = 0;
+  std::uint64_t posted_ = 0, taken_ = 0, done_ = 0;
+  std::array<bool, threads_max + 1> made_ahead_{};  // of numbers after done_, at number modulo size
   bool stopping_ = false;
-  std::thread thread_;  // last: everything it uses lives longer
+  std::vector<std::thread> threads_;  // last: everything they use lives longer
 };
 
 }  // namespace skein::engine
