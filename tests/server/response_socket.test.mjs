@@ -14,7 +14,7 @@ let client;
 before(async () => {
   if (noOracle) return;
   process.env.SKEIN_SERVER_PASSWORD = 'secret';
-  server = await serveTiny('--set', 'limits.socket_requests_max=3');
+  server = await serveTiny('--set', 'limits.socket_requests_max=3', '--set', 'drain.grace_ms=0');
   client = new OpenAI({ apiKey: 'secret', baseURL: `${server.url}/v1`, maxRetries: 0 });
 });
 after(async () => {
@@ -108,7 +108,7 @@ test('who leaves in the middle leaves a response that goes on', options, async (
 });
 
 test('a socket is asked for a sign of life, and cut without one', options, async () => {
-  const idle = await serveTiny('--set', 'limits.socket_idle_timeout_ms=200');
+  const idle = await serveTiny('--set', 'limits.socket_idle_timeout_ms=200', '--set', 'drain.grace_ms=0');
   const silent = await open(idle.port, {});
   assert.equal((await silent.next()).opcode, 9);
   assert.equal(await silent.next(), undefined);

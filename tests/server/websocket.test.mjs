@@ -12,7 +12,8 @@ let server;
 before(async () => {
   if (noOracle) return;
   process.env.SKEIN_SERVER_PASSWORD = 'secret';
-  server = await serveTiny('--set', 'server.cors_origins=https://page.example', '--set', 'limits.login_failures_max=0');
+  server = await serveTiny('--set', 'server.cors_origins=https://page.example', '--set', 'limits.login_failures_max=0', '--set',
+    'drain.grace_ms=0');
 });
 after(async () => {
   if (!server) return;
