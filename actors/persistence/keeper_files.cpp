@@ -8,20 +8,18 @@
 #include "storage/session_file.hpp"
 
 namespace skein::persistence {
-namespace {
 
-/// A session that came as a file, checked.
-struct imported {
-  storage::session_file file;  // without its states
-  struct version_state {
-    version_id version = 0;
-    state_buffer state;
-  };
-  std::vector<version_state> states;
+/// A session that came as a file.
+struct imported_session {
+  session_tree tree;
+  std::vector<std::pair<version_id, state_buffer>> states;
 };
 
-result<imported> read_file(std::string_view bytes, bool trusted, const persistence_options& options,
-                           const storage::model_table& models) {
+namespace {
+
+/// Reads and checks a file, as the session that it is to be.
+result<imported_session> read_file(std::string_view bytes, bool trusted, const persistence_options& options,
+                                   const storage::model_table& models, session_name as, std::int64_t now_ms) {
   const std::string key = trusted ? std::string() : options.signature_key;
   auto file = storage::read_session_file(bytes, {"", key, options.file_bytes_max});
   if (!file) return file.error();
@@ -32,14 +30,25 @@ result<imported> read_file(std::string_view bytes, bool trusted, const persisten
       return error{error_kind::bad_file,
                    "version " + std::to_string(v.id) + " of the session file has a token that the model does not know",
                    ""};
-  imported in;
-  for (const std::string& record : std::exchange(file->states, {})) {
+  file->session.uid = as.uid;
+  file->session.key = std::move(as.key);
+  file->session.used_ms = now_ms;
+  auto tree = session_tree::restore(std::move(file->session), std::move(file->versions));
+  if (!tree) return error{error_kind::bad_file, tree.error().message, ""};
+  imported_session in{std::move(*tree), {}};
+  for (const std::string& record : file->states) {
     auto state = storage::decode_state(record, models);
     if (!state) return error{error_kind::bad_file, "the session file is damaged: " + state.error().message, ""};
-    in.states.push_back(
-        {version_of(state->label.key), std::make_shared<const std::vector<float>>(std::move(state->state))});
+    in.states.emplace_back(version_of(state->label.key),
+                           std::make_shared<const std::vector<float>>(std::move(state->state)));
   }
-  in.file = std::move(*file);
+  return in;
+}
+
+/// Its versions go ahead of it, from here, so that the log's thread has only its record to write.
+result<imported_session> staged(result<imported_session> in, storage::database& db) {
+  if (!in) return in;
+  if (auto ok = storage::stage_versions(db, in->tree.record().uid, in->tree.versions()); !ok) return ok.error();
   return in;
 }
 
@@ -66,7 +75,7 @@ void session_keeper::handle(export_session&& q) {
   for (const auto& [id, v] : tree.versions()) file->versions.push_back(v);
   std::optional<state_key> key;
   const auto model = ports_.states->models().find(tree.record().model_identity);
-  if (q.with_state && model) key = tiers_.cache().find(tree.record().uid, tree.record().head);
+  if (q.with_state && model) key = state_of(tree.record().uid, tree.record().head);
   const state_buffer held = key ? tiers_.cache().buffer(*key) : nullptr;
   const storage::state_label label{tree.record().model_identity,
                                    q.session.tenant,
@@ -92,62 +101,67 @@ void session_keeper::handle(export_session&& q) {
 
 void session_keeper::handle(import_session&& q) {
   auto question = std::make_shared<import_session>(std::move(q));
-  ports_.runner.run([this, question]() -> aftermath {
-    auto in = std::make_shared<result<imported>>(
-        guarded([&] { return read_file(question->file, question->trusted, options_, ports_.states->models()); }));
+  const session_name as{log_.new_uid(), question->as};
+  ports_.runner.run([this, question, as, db = ports_.db, now_ms = ports_.wall()]() -> aftermath {
+    auto in = std::make_shared<result<imported_session>>(guarded([&] {
+      const auto& models = ports_.states->models();
+      return staged(read_file(question->file, question->trusted, options_, models, as, now_ms), *db);
+    }));
     question->file = {};
-    return [this, question, in] {
-      if (!*in) return refuse(question->reply, in->error());
-      auto& [file, states] = **in;
-      std::vector<std::pair<version_id, state_buffer>> kept;
-      for (auto& s : states) kept.emplace_back(s.version, std::move(s.state));
-      take_in(*question, std::move(file), std::move(kept));
+    return [this, question, as, in] {
+      auto why = *in ? take_in(*question, std::move(**in)) : result<void>(in->error());
+      if (why) return;
+      refuse(question->reply, why.error());
+      unstage(as.uid);
     };
   });
 }
 
-void session_keeper::take_in(const import_session& q, storage::session_file&& read,
-                             std::vector<std::pair<version_id, state_buffer>> states) {
+result<void> session_keeper::take_in(const import_session& q, imported_session&& in) {
   auto found = entry_of(q.as);
-  if (!found) return refuse(q.reply, found.error());
+  if (!found) return found.error();
   open_entry& entry = **found;
-  if (entry.busy()) return refuse(q.reply, {error_kind::conflict, "session busy", "session_id"});
+  if (entry.busy()) return error{error_kind::conflict, "session busy", "session_id"};
   if (entry.tree && !q.replace)
-    return refuse(q.reply, {error_kind::conflict, "there is a session '" + q.as.id + "' already", "as"});
-  auto file = storage::readdressed(std::move(read), log_.new_uid(), q.as);
-  file.session.used_ms = ports_.wall();
-  auto tree = session_tree::restore(file.session, file.versions);
-  if (!tree) return refuse(q.reply, {error_kind::bad_file, tree.error().message, ""});
-  if (auto ok = log_.commit_to_disk(file.session, file.versions, ports_.time.now()); !ok) {
-    log_.disown(file.session, entry.tree ? &entry.tree->record() : nullptr);
+    return error{error_kind::conflict, "there is a session '" + q.as.id + "' already", "as"};
+  const session_record& record = in.tree.record();
+  if (auto ok = log_.commit_staged(record, ports_.time.now()); !ok) {
+    log_.disown(record, entry.tree ? &entry.tree->record() : nullptr);
     entry.unsaved = entry.tree && log_.has_unsaved(entry.uid);
-    return refuse(q.reply, ok.error());
+    return ok;
   }
   if (entry.tree) replace_content(entry);
-  entry.uid = file.session.uid;
-  entry.tree = std::move(*tree);
+  entry.uid = record.uid;
+  entry.tree = std::move(in.tree);
   entry.in_log = true;
   book_.numbered(entry);
   book_.recount(entry);
-  for (auto& [version, state] : states)
+  for (auto& [version, state] : in.states)
     put_state(entry, {entry.uid, version}, std::move(state), entry.tree->total_tokens(version));
   shelve(entry);
   deliver(answer{q.reply, done{entry.tree->record()}});
   trim_shelf();
+  return {};
+}
+
+/// What was written ahead of a session that does not come goes; where the disk fails, at the next start.
+void session_keeper::unstage(session_uid uid) {
+  ports_.runner.run([db = ports_.db, uid]() -> aftermath {
+    if (!db->failing()) ignore(storage::unstage_versions(*db, uid), "the next start does it");
+    return [] {};
+  });
 }
 
 /// Another session has this one's name now: what is left of this one goes, behind the states that are being written.
 void session_keeper::replace_content(open_entry& entry) {
   session_record old = entry.tree->record();
-  tiers_.cache().forget_owner(old.uid);
-  forget_slots(old.uid);
+  forget_states(old.uid);
   ++sessions_removed_;
   unshelve(old.uid);
   book_.forget_content(entry);
   old.key.id.clear();  // nobody's name, so that the new one's record stays
-  ports_.runner.run([this, old]() -> aftermath {
-    return [this, old] { ignore(log_.remove(old, ports_.time.now()), "nothing finds it any more"); };
-  });
+  ports_.runner.run(
+      [this, old]() -> aftermath { return [this, old] { ignore(erase(old), "nothing finds it any more"); }; });
 }
 
 }  // namespace skein::persistence

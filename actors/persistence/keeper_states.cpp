@@ -17,6 +17,64 @@ constexpr auto expected_max = 10min;
 
 }  // namespace
 
+/// The state of a version, made by the session itself or by one that it was forked from.
+std::optional<state_key> session_keeper::state_of(session_uid owner, version_id version) const {
+  if (auto own = tiers_.cache().find(owner, version)) return own;
+  const auto shared = log_.store().shares().find(owner, version);
+  return shared && tiers_.cache().readable(*shared) ? shared : std::nullopt;
+}
+
+/// The state of a version that the device is about to send, likewise.
+std::optional<state_key> session_keeper::expected_of(const open_entry& entry, version_id version) {
+  for (const auto& [key, since] : entry.expected)
+    if (version_of(key) == version) return key;
+  const auto shared = log_.store().shares().find(entry.uid, version);
+  const open_entry* const maker = shared ? book_.find(shared->owner) : nullptr;
+  return maker && maker->expected.contains(*shared) ? shared : std::nullopt;
+}
+
+/// A session of its own that begins as another up to a version, and shares the states that there are on the way.
+session_tree session_keeper::fork_of(const open_entry& origin, version_id version, const session_key& as) {
+  session_tree tree = forked(*origin.tree, version, {log_.new_uid(), as}, ports_.wall());
+  std::vector<state_key> states;
+  for (const auto& [id, v] : tree.versions()) {
+    auto key = v.deleted ? std::nullopt : state_of(origin.uid, id);
+    if (!key) key = expected_of(origin, id);
+    if (key) states.push_back(*key);
+  }
+  log_.store().share(tree.record().uid, std::move(states));
+  return tree;
+}
+
+/// A session goes from memory, or did not come to be.
+void session_keeper::forget_content(open_entry& entry) {
+  log_.store().unshare(entry.uid);
+  book_.forget_content(entry);
+}
+
+/// Its states go from memory at once, so that none is written any more, but for those that others share.
+void session_keeper::forget_states(session_uid owner) {
+  const auto& shares = log_.store().shares();
+  tiers_.cache().forget_owner(owner, [&](const state_key& key) { return !shares.borrowed(key); });
+  forget_slots(owner);
+}
+
+/// Takes a session out of the log, and out of memory what it was the last to share.
+result<void> session_keeper::erase(const session_record& session) {
+  const auto last = log_.store().last_held(session.uid, log_.store().shares().of(session.uid));
+  if (!last) return last.error();
+  auto removed = log_.remove(session, ports_.time.now());
+  if (removed) forget_shared(*last);
+  return removed;
+}
+
+void session_keeper::forget_shared(std::span<const state_key> gone) {
+  for (const auto& key : gone) {
+    tiers_.cache().forget(key);
+    forget_slots(key.owner);
+  }
+}
+
 /// Answers an opened turn with the nearest state on the way to its base, or waits for that state.
 void session_keeper::resolve(open_entry& entry) {
   running_writer& w = *entry.writer;
@@ -25,10 +83,7 @@ void session_keeper::resolve(open_entry& entry) {
   const auto path = entry.tree->path(w.base);
   for (auto at = path.rbegin(); at != path.rend(); ++at) {
     const version_id version = (*at)->id;
-    for (const session_uid owner : {entry.uid, entry.source}) {
-      const bool shared = owner == entry.uid || version <= entry.source_version;
-      const auto key = shared ? cache.find(owner, version) : std::nullopt;
-      if (!key) continue;
+    if (const auto key = state_of(entry.uid, version)) {
       if (auto state = cache.lend(*key, ports_.wall())) return give_state(entry, version, *key, std::move(state));
       w.awaits = *key;
       w.patience = steady_time::max();
@@ -36,12 +91,11 @@ void session_keeper::resolve(open_entry& entry) {
       if (!tiers_.load(*key)) w.patience = ports_.time.now();  // tried again soon
       return;
     }
-    for (const auto& [key, since] : entry.expected)
-      if (version_of(key) == version) {
-        w.awaits = key;
-        w.patience = ports_.time.now() + device_patience;
-        return;
-      }
+    if (const auto key = expected_of(entry, version)) {
+      w.awaits = *key;
+      w.patience = ports_.time.now() + device_patience;
+      return;
+    }
   }
   give_state(entry, storage::beginning, {}, nullptr);
 }
@@ -104,7 +158,7 @@ void session_keeper::check_openings(steady_time now) {
       fail_turn(*entry);
       advance(*entry);
     } else if (w.patience <= now) {
-      entry->expected.erase(w.awaits);
+      if (open_entry* const maker = book_.find(w.awaits.owner)) maker->expected.erase(w.awaits);
       resolve(*entry);
     }
   }

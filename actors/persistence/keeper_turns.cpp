@@ -90,21 +90,14 @@ void session_keeper::recover_running(open_entry& entry) {
   book_.recount(entry);
 }
 
-/// The session as which "a:1" begins: "a" up to version 1.
-std::optional<open_entry> session_keeper::fork_by_name(const session_key& key) {
+/// The tree with which "a:1" begins: that of "a" up to version 1.
+std::optional<session_tree> session_keeper::fork_by_name(const session_key& key) {
   const auto name = branch_named(key);
   if (!name) return std::nullopt;
   auto origin = entry_of(name->first);
   if (!origin || !(*origin)->tree || (*origin)->removing || (*origin)->provisional) return std::nullopt;
-  const session_tree& from = *(*origin)->tree;
-  if (!from.has(name->second)) return std::nullopt;
-  open_entry made;
-  made.key = key;
-  made.source = (*origin)->uid;
-  made.source_version = name->second;
-  made.tree = forked(from, name->second, {log_.new_uid(), key}, ports_.wall());
-  made.uid = made.tree->record().uid;
-  return made;
+  if (!(*origin)->tree->offers(name->second)) return std::nullopt;
+  return fork_of(**origin, name->second, key);
 }
 
 // ---------------------------------------------------------------- a turn begins
@@ -148,9 +141,9 @@ bool session_keeper::replay(const open_entry& entry, const open_session& q) {
 result<void> session_keeper::begin_turn(open_entry& entry, const open_session& q) {
   const bool known = entry.tree.has_value();
   if (!known) make_provisional(entry, q);
-  const auto start = check_turn(entry, q, known || entry.source != 0);
+  const auto start = check_turn(entry, q, known || !entry.tree->versions().empty());
   if (!start) {
-    if (entry.provisional) book_.forget_content(entry);
+    if (entry.provisional) forget_content(entry);
     return start.error();
   }
   running_writer& w = book_.begin(entry, q, start->base);
@@ -183,10 +176,7 @@ result<turn_start> session_keeper::check_turn(const open_entry& entry, const ope
 /// The session as it is while its first turn runs.
 void session_keeper::make_provisional(open_entry& entry, const open_session& q) {
   if (auto forked = fork_by_name(entry.key)) {
-    entry.uid = forked->uid;
-    entry.source = forked->source;
-    entry.source_version = forked->source_version;
-    entry.tree = std::move(forked->tree);
+    entry.tree = std::move(forked);
   } else {
     session_record record;
     record.uid = log_.new_uid();
@@ -194,9 +184,9 @@ void session_keeper::make_provisional(open_entry& entry, const open_session& q) 
     record.model_identity = q.model;
     record.initial_state = q.initial_state;
     record.created_ms = record.used_ms = ports_.wall();
-    entry.uid = record.uid;
     entry.tree.emplace(std::move(record));
   }
+  entry.uid = entry.tree->record().uid;
   entry.provisional = true;
   book_.numbered(entry);
   book_.recount(entry);
@@ -308,7 +298,7 @@ void session_keeper::fail_turn(open_entry& entry) {
   if (entry.provisional) {
     if (entry.in_log)
       ignore(log_.remove(entry.tree->record(), ports_.time.now()), "what stays is a session with a broken answer");
-    book_.forget_content(entry);
+    forget_content(entry);
   } else if (noted) {
     log_.forget_running(entry.uid);
   }

@@ -5,15 +5,17 @@
 
 #include "actors/persistence/session_keeper.hpp"
 #include "base/log.hpp"
+#include "storage/session_store.hpp"
 
 namespace skein::persistence {
 namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::uint32_t page_max = 1000;      // sessions of one list
-constexpr std::uint32_t report_max = 10'000;  // sessions of one report of tiers
-constexpr auto check_pause = 20ms;            // between looks at deadlines, while somebody waits
+constexpr std::uint32_t page_max = 1000;                // sessions of one list
+constexpr std::uint32_t report_max = 10'000;            // sessions of one report of tiers
+constexpr std::uint64_t fork_at_once_bytes = 1u << 20;  // of its log; what has more is written by the other thread
+constexpr auto check_pause = 20ms;                      // between looks at deadlines, while somebody waits
 constexpr auto age_check_pause = 60s;
 
 error unknown(const session_key& key) {
@@ -44,7 +46,7 @@ version_record outline(const version_record& v, bool texts) {
 listed_session session_keeper::listed(const session_record& record) const {
   listed_session out{record, tier::none, 0};
   if (record.head == storage::beginning) return out;
-  if (const auto key = tiers_.cache().find(record.uid, record.head)) {
+  if (const auto key = state_of(record.uid, record.head)) {
     out.fastest = tiers_.cache().fastest(*key);
     const auto model = ports_.states->models().find(record.model_identity);
     out.state_bytes = model ? model->layout.bytes() : 0;
@@ -103,7 +105,7 @@ void session_keeper::handle(describe_session&& q) {
   if (!(*entry)->tree || (*entry)->provisional) return refuse(q.reply, unknown(q.session));
   const session_tree& tree = *(*entry)->tree;
   const version_id version = q.version.value_or(tree.record().head);
-  if (!tree.has(version)) return refuse(q.reply, unknown(q.session, version));
+  if (!tree.offers(version)) return refuse(q.reply, unknown(q.session, version));
   session_description description{listed(tree.record()), {}};
   if (!q.turn.empty()) {
     const version_record* v = tree.with_request_key(q.turn);
@@ -123,31 +125,54 @@ void session_keeper::handle(fork_session&& q) {
   auto from = entry_of(q.from);
   if (!from) return refuse(q.reply, from.error());
   if (!(*from)->tree || (*from)->provisional) return refuse(q.reply, unknown(q.from));
-  auto to = entry_of(q.to);
-  if (!to) return refuse(q.reply, to.error());
-  open_entry& target = **to;
-  if (target.tree || target.busy())
-    return refuse(q.reply, {error_kind::conflict, "there is a session '" + q.to.id + "' already", "to"});
   const session_tree& origin = *(*from)->tree;
   const version_id version = q.version.value_or(origin.record().head);
-  if (!origin.has(version)) return refuse(q.reply, unknown(q.from, version));
-  const std::int64_t now_ms = ports_.wall();
-  session_tree tree = forked(origin, version, {log_.new_uid(), q.to}, now_ms);
+  if (!origin.offers(version)) return refuse(q.reply, unknown(q.from, version));
+  if (auto ok = free_for_fork(q.to); !ok) return refuse(q.reply, ok.error());
+  auto tree = std::make_shared<session_tree>(fork_of(**from, version, q.to));
+  if (tree->record().log_bytes <= fork_at_once_bytes) return finish_fork(q, std::move(*tree), false);
+  ports_.runner.run([this, q = std::move(q), tree, db = ports_.db]() -> aftermath {
+    const auto ahead = storage::stage_versions(*db, tree->record().uid, tree->versions());
+    return [this, q, tree, ahead] {
+      if (ahead) return finish_fork(q, std::move(*tree), true);
+      log_.store().unshare(tree->record().uid);
+      refuse(q.reply, ahead.error());
+    };
+  });
+}
+
+/// Whether a name is nobody's; answers with the entry that it has.
+result<open_entry*> session_keeper::free_for_fork(const session_key& name) {
+  auto to = entry_of(name);
+  if (to && ((*to)->tree || (*to)->busy()))
+    return error{error_kind::conflict, "there is a session '" + name.id + "' already", "to"};
+  return to;
+}
+
+/// `staged`: its versions are in the log already.
+void session_keeper::finish_fork(const fork_session& q, session_tree tree, bool staged) {
+  const session_record record = tree.record();
+  const auto target = free_for_fork(q.to);
   std::vector<version_record> versions;
-  for (const auto& [id, v] : tree.versions()) versions.push_back(v);
-  if (auto ok = log_.commit_to_disk(tree.record(), versions, ports_.time.now()); !ok) {
-    log_.disown(tree.record());
+  if (!staged)
+    for (const auto& [id, v] : tree.versions()) versions.push_back(v);
+  auto ok = !target  ? result<void>(target.error())
+            : staged ? log_.commit_staged(record, ports_.time.now())
+                     : log_.commit_to_disk(record, versions, ports_.time.now());
+  if (!ok) {
+    log_.store().unshare(record.uid);
+    log_.disown(record);
+    if (staged) unstage(record.uid);
     return refuse(q.reply, ok.error());
   }
-  target.uid = tree.record().uid;
-  target.source = (*from)->uid;
-  target.source_version = version;
-  target.tree = std::move(tree);
-  target.in_log = true;
-  book_.numbered(target);
-  book_.recount(target);
-  shelve(target);
-  deliver(answer{q.reply, done{target.tree->record()}});
+  open_entry& entry = **target;
+  entry.uid = record.uid;
+  entry.tree = std::move(tree);
+  entry.in_log = true;
+  book_.numbered(entry);
+  book_.recount(entry);
+  shelve(entry);
+  deliver(answer{q.reply, done{record}});
   trim_shelf();
 }
 
@@ -157,7 +182,7 @@ void session_keeper::handle(rollback_session&& q) {
   open_entry& entry = **found;
   if (!entry.tree || entry.provisional) return refuse(q.reply, unknown(q.session));
   if (entry.busy()) return refuse(q.reply, busy());
-  if (!entry.tree->has(q.version)) return refuse(q.reply, unknown(q.session, q.version));
+  if (!entry.tree->offers(q.version)) return refuse(q.reply, unknown(q.session, q.version));
   session_record after = entry.tree->record();
   after.head = q.version;
   after.total_tokens = entry.tree->total_tokens(q.version);
@@ -206,7 +231,7 @@ void session_keeper::handle(remove_session&& q) {
     const auto own = entry_of(q.session);
     const auto origin = own && !(*own)->tree ? entry_of(branch->first) : own;
     if (own && origin && *own != *origin && (*origin)->tree && !(*origin)->provisional &&
-        (*origin)->tree->find(branch->second))
+        (*origin)->tree->offers(branch->second))
       return remove_branch(q, **origin, branch->second);
   }
   for (const auto& key : keys) {
@@ -224,15 +249,15 @@ void session_keeper::handle(remove_session&& q) {
   begin_removal(std::move(r));
 }
 
-/// "a:1" where no session has that name: version 1 of "a", unless others go on from it. With the last one the session
-/// goes.
+/// "a:1" where no session has that name: version 1 of "a". What goes on from it keeps its texts. With the last version
+/// the session goes.
 void session_keeper::remove_branch(const remove_session& q, open_entry& entry, version_id version) {
   if (entry.busy()) return refuse(q.reply, busy());
-  if (!entry.tree->is_last(version))
-    return refuse(q.reply, {error_kind::conflict, "others go on from this version; delete those first", "session_id"});
-  if (entry.tree->versions().size() == 1) return begin_removal({q.reply, {entry.key}, 0, true});
+  const auto r = entry.tree->removal_of(version, ports_.wall());
+  if (r.record.versions == 0) return begin_removal({q.reply, {entry.key}, 0, true});
   entry.removing = true;
-  if (const auto key = tiers_.cache().find(entry.uid, version)) tiers_.cache().forget(*key);
+  const auto key = tiers_.cache().find(entry.uid, version);
+  if (key && !log_.store().shares().borrowed(*key)) tiers_.cache().forget(*key);
   std::erase_if(entry.expected, [&](const auto& one) { return version_of(one.first) == version; });
   forget_slots(entry.uid);
   // Behind a state that is being written now.
@@ -244,10 +269,14 @@ void session_keeper::remove_branch(const remove_session& q, open_entry& entry, v
 void session_keeper::finish_branch(answer_to to, session_uid owner, version_id version) {
   open_entry& entry = *book_.find(owner);
   entry.removing = false;
-  const std::int64_t now_ms = ports_.wall();
-  const auto removed_it = log_.remove_version(entry.tree->record_without(version, now_ms), version, ports_.time.now());
+  const auto r = entry.tree->removal_of(version, ports_.wall());
+  auto shared = log_.store().shares().of(owner);
+  std::erase_if(shared, [&](const state_key& state) { return version_of(state) != version; });
+  const auto last = log_.store().last_held(owner, shared);
+  const auto removed_it = last ? log_.remove_versions(r, ports_.time.now()) : result<void>(last.error());
   if (removed_it) {
-    entry.tree->remove(version, now_ms);
+    forget_shared(*last);
+    entry.tree->remove(r);
     tiers_.cache().set_head(entry.uid, entry.tree->record().head);
     book_.recount(entry);
     shelve(entry);
@@ -266,8 +295,7 @@ void session_keeper::begin_removal(removal r) {
   for (const auto& key : r.gone) {
     open_entry& entry = *book_.find(key);
     entry.removing = true;
-    tiers_.cache().forget_owner(entry.uid);
-    forget_slots(entry.uid);
+    forget_states(entry.uid);
   }
   ports_.runner.run([this, r = std::move(r)]() -> aftermath { return [this, r] { finish_removal(r); }; });
 }
@@ -278,10 +306,10 @@ void session_keeper::finish_removal(const removal& r) {
   for (const auto& key : r.gone) {
     open_entry& entry = *book_.find(key);
     entry.removing = false;
-    const auto removed = trouble ? result<void>(*trouble) : log_.remove(entry.tree->record(), ports_.time.now());
+    const auto removed = trouble ? result<void>(*trouble) : erase(entry.tree->record());
     if (removed) {
       unshelve(entry.uid);
-      book_.forget_content(entry);
+      forget_content(entry);
       ++sessions_removed_;
       ++count;
     } else {

@@ -63,8 +63,7 @@ void session_book::forget_content(open_entry& entry) {
     by_uid_.erase(entry.uid);
     attempts_.erase(entry.uid);
   }
-  entry.uid = entry.source = 0;
-  entry.source_version = storage::beginning;
+  entry.uid = 0;
   entry.tree.reset();
   entry.in_log = entry.unsaved = entry.provisional = false;
   entry.expected.clear();

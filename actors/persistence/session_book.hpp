@@ -45,8 +45,6 @@ struct open_entry {
   std::optional<session_tree> tree;  ///< none: there is no such session
   bool in_log = false;               ///< the log has a record of it
   bool provisional = false;          ///< the turn that runs is to make it; goes with that turn if it fails
-  session_uid source = 0;            ///< forked from this one, whose states serve it too; 0: none
-  version_id source_version = 0;     ///< up to here: later ones of the same number are others
   bool removing = false;             ///< it is about to go: turns wait
   bool unsaved = false;              ///< the log does not have all of it
   std::optional<running_writer> writer;
@@ -129,8 +127,5 @@ class session_book {
   std::size_t tree_bytes_ = 0;
   std::uint32_t waiters_ = 0;
 };
-
-/// The version that a session's state is of.
-[[nodiscard]] inline version_id version_of(const state_key& key) { return static_cast<version_id>(key.number); }
 
 }  // namespace skein::persistence

@@ -35,6 +35,7 @@ void session_keeper::begin() {
                {{"why", stored.error().message}});
     return;
   }
+  ignore(log_.store().drop_staged(), "nobody finds it");
   if (auto tenants = log_.store().tenants(); tenants)  // whose sessions may have to go for their age
     tenants_.insert(tenants->begin(), tenants->end());
   std::ranges::sort(*stored, {}, &storage::stored_state::used_ms);

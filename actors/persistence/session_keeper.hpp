@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -16,11 +17,9 @@
 #include "actors/persistence/tier_mover.hpp"
 #include "actors/persistence/turn_start.hpp"
 
-namespace skein::storage {
-struct session_file;
-}
-
 namespace skein::persistence {
+
+struct imported_session;
 
 /// What sessions reach the world through; all of it outlives the keeper.
 struct keeper_ports {
@@ -80,7 +79,7 @@ class session_keeper {
   [[nodiscard]] result<open_entry*> entry_of(const session_key& key);
   [[nodiscard]] result<void> restore(open_entry& entry);
   void recover_running(open_entry& entry);
-  [[nodiscard]] std::optional<open_entry> fork_by_name(const session_key& key);
+  [[nodiscard]] std::optional<session_tree> fork_by_name(const session_key& key);
   void advance(open_entry& entry);
   [[nodiscard]] result<void> begin_turn(open_entry& entry, const open_session& question);
   [[nodiscard]] result<turn_start> check_turn(const open_entry& entry, const open_session& q, bool known) const;
@@ -94,6 +93,13 @@ class session_keeper {
 
   // keeper_states.cpp
   [[nodiscard]] tier_mover::write writer_of(const state_key& key, state_buffer state) const;
+  [[nodiscard]] std::optional<state_key> state_of(session_uid owner, version_id version) const;
+  [[nodiscard]] std::optional<state_key> expected_of(const open_entry& entry, version_id version);
+  [[nodiscard]] session_tree fork_of(const open_entry& origin, version_id version, const session_key& as);
+  void forget_content(open_entry& entry);
+  void forget_states(session_uid owner);
+  [[nodiscard]] result<void> erase(const session_record& session);
+  void forget_shared(std::span<const state_key> gone);
   void resolve(open_entry& entry);
   void give_state(open_entry& entry, version_id from, const state_key& key, state_buffer state);
   void put_state(const open_entry& entry, const state_key& key, state_buffer state, std::uint64_t tokens);
@@ -102,14 +108,16 @@ class session_keeper {
   void forget_expected(steady_time now);
 
   // keeper_files.cpp
-  void take_in(const import_session& q, storage::session_file&& read,
-               std::vector<std::pair<version_id, state_buffer>> states);
+  [[nodiscard]] result<void> take_in(const import_session& q, imported_session&& in);
+  void unstage(session_uid uid);
   void replace_content(open_entry& entry);
 
   // keeper_upkeep.cpp
   [[nodiscard]] listed_session listed(const session_record& record) const;
   [[nodiscard]] result<std::vector<session_record>> all_sessions(const tenant_id& tenant, std::string_view after,
                                                                  std::uint32_t count);
+  [[nodiscard]] result<open_entry*> free_for_fork(const session_key& name);
+  void finish_fork(const fork_session& q, session_tree tree, bool staged);
   void remove_branch(const remove_session& q, open_entry& entry, version_id version);
   void finish_branch(answer_to to, session_uid owner, version_id version);
   void begin_removal(removal r);

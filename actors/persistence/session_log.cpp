@@ -3,7 +3,6 @@
 #include <random>
 #include <utility>
 
-#include "actors/persistence/session_tree.hpp"
 #include "base/log.hpp"
 
 namespace skein::persistence {
@@ -82,6 +81,13 @@ result<void> session_log::commit_to_disk(const session_record& session, std::spa
   return written;
 }
 
+result<void> session_log::commit_staged(const session_record& session, steady_time now) {
+  if (failing_) return error{error_kind::no_space, "the disk takes no sessions at present", ""};
+  auto written = store_.commit_staged(session);
+  if (!written) fail(written.error(), session.uid, now);
+  return written;
+}
+
 void session_log::note_running(session_uid uid, const version_record& so_far) {
   if (!failing_ && !unsaved_.contains(uid)) ignore(store_.note_running(uid, {so_far}), "a note is best effort");
 }
@@ -97,10 +103,10 @@ result<void> session_log::remove(const session_record& session, steady_time now)
   return removed;
 }
 
-result<void> session_log::remove_version(const session_record& session, version_id version, steady_time now) {
+result<void> session_log::remove_versions(const session_tree::removal& what, steady_time now) {
   if (failing_) return error{error_kind::no_space, "the disk takes no changes at present", ""};
-  auto removed = store_.remove_version(session, version);
-  if (!removed) fail(removed.error(), session.uid, now);
+  auto removed = store_.remove_versions(what.record, what.gone, what.marked);
+  if (!removed) fail(removed.error(), what.record.uid, now);
   return removed;
 }
 

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "actors/persistence/session_tree.hpp"
 #include "base/clock.hpp"
 #include "storage/database.hpp"
 #include "storage/records.hpp"
@@ -36,13 +37,15 @@ class session_log {
   /// As commit, but for what cannot wait in memory: the disk takes it, or its error is answered.
   [[nodiscard]] result<void> commit_to_disk(const session_record& session, std::span<const version_record> versions,
                                             steady_time now);
+  /// Likewise, for a session whose versions were staged.
+  [[nodiscard]] result<void> commit_staged(const session_record& session, steady_time now);
   /// Best effort; nothing while the disk fails.
   void note_running(session_uid uid, const version_record& so_far);
   void forget_running(session_uid uid);
   /// Of a session with all that belongs to it.
   [[nodiscard]] result<void> remove(const session_record& session, steady_time now);
-  /// Of one version; `session` is as it is without it.
-  [[nodiscard]] result<void> remove_version(const session_record& session, version_id version, steady_time now);
+  /// Of versions.
+  [[nodiscard]] result<void> remove_versions(const session_tree::removal& what, steady_time now);
   /// After a refusal: when the write failed, nobody knows whether the disk took it, and it may show when it is opened
   /// again. So what the session is, as far as the write may have changed it, is written again as soon as that is
   /// possible. Nothing where the disk was not asked.
@@ -66,6 +69,7 @@ class session_log {
   [[nodiscard]] std::vector<session_record> unsaved_records() const;
 
   [[nodiscard]] storage::session_store& store() { return store_; }
+  [[nodiscard]] const storage::session_store& store() const { return store_; }
 
  private:
   struct unsaved {

@@ -57,19 +57,27 @@ result<session_tree> session_tree::restore(session_record record, std::vector<ve
     tree.link(v);
     tree.versions_.emplace(v.id, std::move(v));
   }
+  if (tree.versions_.size() != tree.record_.versions)
+    return damaged(tree.record_, "it should have " + std::to_string(tree.record_.versions) + " versions and has " +
+                                     std::to_string(tree.versions_.size()));
   if (!tree.has(tree.record_.head)) return damaged(tree.record_, "its head is not there");
   return tree;
 }
 
 void session_tree::link(const version_record& v) {
   children_.emplace(v.parent, v.id);
-  if (!v.request_key.empty()) by_request_key_[v.request_key] = v.id;
+  if (!v.request_key.empty() && !v.deleted) by_request_key_[v.request_key] = v.id;
   bytes_ += version_overhead + content_bytes(v);
 }
 
 const version_record* session_tree::find(version_id v) const {
   const auto it = versions_.find(v);
   return it == versions_.end() ? nullptr : &it->second;
+}
+
+bool session_tree::offers(version_id v) const {
+  const version_record* at = find(v);
+  return at ? !at->deleted : v == storage::beginning;
 }
 
 const version_record* session_tree::with_request_key(const std::string& key) const {
@@ -130,32 +138,48 @@ void session_tree::set_head(version_id v, std::int64_t now_ms) {
   record_.used_ms = now_ms;
 }
 
-session_record session_tree::record_without(version_id v, std::int64_t now_ms) const {
-  const version_record& gone = versions_.at(v);
-  session_record after = record_;
-  after.versions -= 1;
-  after.log_bytes -= std::min(after.log_bytes, content_bytes(gone));
-  after.used_ms = now_ms;
-  if (after.head == v) {
-    after.head = gone.parent;
-    after.total_tokens = total_tokens(gone.parent);
+session_tree::removal session_tree::removal_of(version_id v, std::int64_t now_ms) const {
+  removal r{record_, {}, {}};
+  if (children_.contains(v)) {
+    r.marked.push_back(versions_.at(v));
+    r.marked.front().deleted = true;
+  } else {
+    const version_record* at = find(v);
+    do r.gone.push_back(at->id), at = find(at->parent);
+    while (at && at->deleted && children_.count(at->id) == 1);
   }
-  return after;
+  const auto stays = [&](version_id id) { return id != v && offers(id); };
+  while (!stays(r.record.head)) r.record.head = versions_.at(r.record.head).parent;
+  r.record.total_tokens = total_tokens(r.record.head);
+  r.record.versions -= static_cast<std::uint32_t>(r.gone.size());
+  for (const version_id id : r.gone)
+    r.record.log_bytes -= std::min(r.record.log_bytes, content_bytes(versions_.at(id)));
+  r.record.used_ms = now_ms;
+  return r;
 }
 
-void session_tree::remove(version_id v, std::int64_t now_ms) {
-  check(is_last(v), "no version goes on from one that is removed");
-  record_ = record_without(v, now_ms);
-  const version_record& gone = versions_.at(v);
-  for (auto [it, end] = children_.equal_range(gone.parent); it != end; ++it)
-    if (it->second == v) {
-      children_.erase(it);
-      break;
-    }
-  if (const auto keyed = by_request_key_.find(gone.request_key); keyed != by_request_key_.end() && keyed->second == v)
-    by_request_key_.erase(keyed);
-  bytes_ -= version_overhead + content_bytes(gone);
-  versions_.erase(v);
+void session_tree::remove(const removal& r) {
+  const auto forget_key = [this](const version_record& v) {
+    const auto keyed = by_request_key_.find(v.request_key);
+    if (keyed != by_request_key_.end() && keyed->second == v.id) by_request_key_.erase(keyed);
+  };
+  record_ = r.record;
+  for (const auto& v : r.marked) {
+    versions_.at(v.id).deleted = true;
+    forget_key(v);
+  }
+  for (const version_id id : r.gone) {
+    const version_record& v = versions_.at(id);
+    check(!children_.contains(id), "no version goes on from one that is removed");
+    for (auto [it, end] = children_.equal_range(v.parent); it != end; ++it)
+      if (it->second == id) {
+        children_.erase(it);
+        break;
+      }
+    forget_key(v);
+    bytes_ -= version_overhead + content_bytes(v);
+    versions_.erase(id);
+  }
 }
 
 std::vector<const version_record*> session_tree::path(version_id v) const {
@@ -218,7 +242,9 @@ session_tree::recognised session_tree::recognise(std::string_view text, const hi
           if (child->history == next.hash) next.versions.push_back(child->id);
         if (next.versions.empty()) continue;
         const bool has_head = std::ranges::find(next.versions, record_.head) != next.versions.end();
-        prefer({has_head ? record_.head : *std::ranges::max_element(next.versions), at + length});
+        std::vector<version_id> offered = next.versions;
+        std::erase_if(offered, [this](version_id v) { return !offers(v); });
+        if (!offered.empty()) prefer({has_head ? record_.head : *std::ranges::max_element(offered), at + length});
         fronts[at + length].push_back(std::move(next));
       }
     }

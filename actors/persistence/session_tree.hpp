@@ -37,6 +37,8 @@ class session_tree {
   [[nodiscard]] const std::map<version_id, version_record>& versions() const { return versions_; }
   [[nodiscard]] bool has(version_id v) const { return v == storage::beginning || versions_.contains(v); }
   [[nodiscard]] const version_record* find(version_id v) const;
+  /// Whether a turn may go on from it: it is here and was not deleted.
+  [[nodiscard]] bool offers(version_id v) const;
   /// By Idempotency-Key; null for none and for an empty key.
   [[nodiscard]] const version_record* with_request_key(const std::string& key) const;
   /// The answer that broke last and that nothing has continued since, if the head is where it began.
@@ -52,12 +54,15 @@ class session_tree {
   /// A version that is here, or the beginning.
   void set_head(version_id v, std::int64_t now_ms);
 
-  /// Whether no version goes on from it.
-  [[nodiscard]] bool is_last(version_id v) const { return !children_.contains(v); }
-  /// The record as it is without a version from which none goes on.
-  [[nodiscard]] session_record record_without(version_id v, std::int64_t now_ms) const;
-  /// Removes such a version; where it was the head, its parent is.
-  void remove(version_id v, std::int64_t now_ms);
+  /// What deleting a version does. One from which others go on stays for them, marked; one that is the last goes, and
+  /// with it what was only there for it. Where the head goes, the nearest version before it is the head.
+  struct removal {
+    session_record record;  ///< as it is then
+    std::vector<version_id> gone;
+    std::vector<version_record> marked;  ///< at most one
+  };
+  [[nodiscard]] removal removal_of(version_id v, std::int64_t now_ms) const;
+  void remove(const removal& r);
 
   /// From the first version to `v`; empty for the beginning.
   [[nodiscard]] std::vector<const version_record*> path(version_id v) const;

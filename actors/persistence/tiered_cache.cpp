@@ -206,11 +206,12 @@ void tiered_cache::forget(const state_key& key) {
   entries_.erase(it);
 }
 
-void tiered_cache::forget_owner(session_uid owner) {
+void tiered_cache::forget_owner(session_uid owner, const std::function<bool(const state_key&)>& goes) {
   std::vector<state_key> all;
   if (const auto found = sessions_.find(owner); found != sessions_.end())
     for (const auto& [version, key] : found->second.versions) all.push_back(key);
-  for (const auto& key : all) forget(key);
+  for (const auto& key : all)
+    if (goes(key)) forget(key);
 }
 
 // ---------------------------------------------------------------- questions

@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -60,7 +61,8 @@ class tiered_cache {
   void slot_dropped(const state_key& key);
   void set_head(session_uid owner, version_id head);
   void forget(const state_key& key);
-  void forget_owner(session_uid owner);
+  /// Those of a session's states that are in RAM or on disk and for which `goes` says so.
+  void forget_owner(session_uid owner, const std::function<bool(const state_key&)>& goes);
 
   // ---- questions ----
   [[nodiscard]] tier fastest(const state_key& key) const;

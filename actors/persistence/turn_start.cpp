@@ -33,7 +33,7 @@ result<void> fits(const session_tree& tree, const open_session& question) {
                  "the session " + quoted(record.key) + " is at version " + std::to_string(record.head) + ", not " +
                      std::to_string(*question.expected_version),
                  "expected_version"};
-  if (question.from && !tree.has(*question.from))
+  if (question.from && !tree.offers(*question.from))
     return error{error_kind::not_found,
                  "the session " + quoted(record.key) + " has no version " + std::to_string(*question.from),
                  "from_version"};

@@ -53,6 +53,7 @@ void write_version(json_writer& out, const persistence::version_record& v, bool 
   out.key("prompt_tokens").value(v.prompt_tokens).key("total_tokens").value(v.total_tokens);
   out.key("finish_reason").value(v.finish_reason);
   if (!v.stop_reason.empty()) out.key("stop_reason").value(v.stop_reason);
+  if (v.deleted) out.key("deleted").value(true);
   out.key("unfinished").value(v.unfinished).key("template").value(v.template_name);
   if (texts) {
     out.key("messages").begin_array();

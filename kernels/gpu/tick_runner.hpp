@@ -105,7 +105,7 @@ class tick_runner {
   [[nodiscard]] virtual result<tick_outcome> complete() = 0;
 
   /// States travel through stages, numbered from 0. A stage is free, or between begin_read and end_read.
-  static constexpr std::uint32_t stages_of_states = 4;
+  static constexpr std::uint32_t stages_of_states = 8;
   [[nodiscard]] virtual result<void> begin_read(slot_id slot, std::uint32_t stage) = 0;
   /// True when end_read() would not wait.
   [[nodiscard]] virtual bool arrived(std::uint32_t stage) = 0;

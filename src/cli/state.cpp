@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstdio>
 #include <fstream>
 
@@ -82,7 +83,7 @@ result<void> fork(const state_command& what) {
   const auto db = open_state(what, false);
   if (!db) return db.error();
   session_store store(*db);
-  const auto file = storage::take_out(**db, store, {what.tenant, what.id}, true);
+  const auto file = storage::take_out(**db, store, {what.tenant, what.id}, false);
   if (!file) return file.error();
   const auto version = what.version.value_or(file->session.head);
   auto copy = storage::branch(*file, version);
@@ -90,7 +91,13 @@ result<void> fork(const state_command& what) {
     return error{error_kind::not_found,
                  "the session '" + printable(what.id) + "' has no version " + std::to_string(version),
                  {}};
-  const auto stored = storage::put_in(**db, store, std::move(*copy), {what.tenant, what.new_id}, false);
+  auto states = storage::stored_states(**db, store, file->session.uid);
+  if (!states) return states.error();
+  std::erase_if(*states, [&](const storage::state_key& state) {
+    return std::ranges::find(copy->versions, version_of(state), &storage::version_record::id) == copy->versions.end();
+  });
+  const session_key to{what.tenant, what.new_id};
+  const auto stored = storage::put_in(**db, store, std::move(*copy), to, false, std::move(*states));
   if (!stored) return stored.error();
   return {};
 }

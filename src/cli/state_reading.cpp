@@ -34,7 +34,7 @@ result<void> info(const state_command& what, std::string& output) {
   session_store store(*db);
   const auto file = storage::take_out(**db, store, {what.tenant, what.id}, false);
   if (!file) return file.error();
-  const auto stored = storage::stored_versions(**db, file->session.uid);
+  const auto stored = storage::stored_states(**db, store, file->session.uid);
   if (!stored) return stored.error();
   output = (what.json ? session_json : session_text)(file->session, file->versions, *stored);
   return {};

@@ -21,8 +21,8 @@ std::string utc(std::int64_t unix_ms) {
   return text;
 }
 
-bool has_state(std::span<const version_id> stored, version_id version) {
-  return std::ranges::find(stored, version) != stored.end();
+bool has_state(std::span<const storage::state_key> stored, version_id version) {
+  return std::ranges::find(stored, version, storage::version_of) != stored.end();
 }
 
 void write(protocol::json_writer& json, const session_record& s) {
@@ -67,7 +67,7 @@ std::string sessions_json(std::span<const session_record> sessions) {
 }
 
 std::string session_text(const session_record& s, std::span<const version_record> versions,
-                         std::span<const version_id> stored) {
+                         std::span<const storage::state_key> stored) {
   std::string text = line("id", printable(s.key.id)) + line("tenant", printable(s.key.tenant)) +
                      line("model", s.model_identity) + line("initial_state", s.initial_state) +
                      line("head", std::to_string(s.head)) + line("versions", std::to_string(s.versions)) +
@@ -77,12 +77,13 @@ std::string session_text(const session_record& s, std::span<const version_record
     text += line("version " + std::to_string(v.id),
                  "after " + std::to_string(v.parent) + ", " + std::to_string(v.prompt_tokens) + " + " +
                      std::to_string(v.tokens.size() - v.prompt_tokens) + " tokens, " + utc(v.created_ms) +
-                     (v.unfinished ? ", unfinished" : "") + (has_state(stored, v.id) ? ", state stored" : ""));
+                     (v.unfinished ? ", unfinished" : "") + (v.deleted ? ", deleted" : "") +
+                     (has_state(stored, v.id) ? ", state stored" : ""));
   return text;
 }
 
 std::string session_json(const session_record& s, std::span<const version_record> versions,
-                         std::span<const version_id> stored) {
+                         std::span<const storage::state_key> stored) {
   std::string text;
   protocol::json_writer json(text);
   json.begin_object();
@@ -93,7 +94,7 @@ std::string session_json(const session_record& s, std::span<const version_record
     json.key("prompt_tokens").value(v.prompt_tokens).key("tokens").value(v.tokens.size());
     json.key("total_tokens").value(v.total_tokens).key("created").value(utc(v.created_ms));
     json.key("finish_reason").value(v.finish_reason).key("unfinished").value(v.unfinished);
-    json.key("state_stored").value(has_state(stored, v.id)).end_object();
+    json.key("deleted").value(v.deleted).key("state_stored").value(has_state(stored, v.id)).end_object();
   }
   json.end_array().end_object();
   return text + '\n';

@@ -14,10 +14,10 @@ namespace skein::cli {
 /// `stored`: the versions whose state is stored.
 [[nodiscard]] std::string session_text(const storage::session_record& session,
                                        std::span<const storage::version_record> versions,
-                                       std::span<const storage::version_id> stored);
+                                       std::span<const storage::state_key> stored);
 [[nodiscard]] std::string session_json(const storage::session_record& session,
                                        std::span<const storage::version_record> versions,
-                                       std::span<const storage::version_id> stored);
+                                       std::span<const storage::state_key> stored);
 
 [[nodiscard]] std::string verification_text(const storage::verification& found);
 [[nodiscard]] std::string verification_json(const storage::verification& found);

@@ -12,7 +12,7 @@ state_mover::state_mover(unsigned threads) {
   for (unsigned i = 0; i < threads; ++i) threads_.emplace_back([this] { work(); });
 }
 
-unsigned state_mover::usual_threads() { return std::clamp(std::thread::hardware_concurrency() / 4, 1u, threads_max); }
+unsigned state_mover::usual_threads() { return std::clamp(std::thread::hardware_concurrency() / 2, 1u, threads_max); }
 
 state_mover::~state_mover() {
   {

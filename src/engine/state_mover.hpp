@@ -15,7 +15,7 @@ namespace skein::engine {
 /// first.
 class state_mover {
  public:
-  static constexpr unsigned threads_max = 4;
+  static constexpr unsigned threads_max = 8;
   static unsigned usual_threads();  ///< for this machine
   explicit state_mover(unsigned threads = usual_threads());
   ~state_mover();

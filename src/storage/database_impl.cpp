@@ -2,19 +2,23 @@
 
 #include <rocksdb/options.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <utility>
 
 #include "base/log.hpp"
+#include "storage/log_damage.hpp"
 #include "storage/plain_errors.hpp"
+#include "storage/quarantine.hpp"
 #include "storage/record_codec.hpp"
 #include "storage/rocksdb_options.hpp"
 #include "storage/rocksdb_status.hpp"
+#include "storage/storage_keys.hpp"
 
 namespace skein::storage {
 namespace {
 
-constexpr std::string_view format_key = "format", probe_key = "probe";
+constexpr std::string_view format_key = "format", probe_key = "probe", uid_key = "next_uid";
 
 rocksdb::Slice slice(std::string_view bytes) { return {bytes.data(), bytes.size()}; }
 std::string_view view(const rocksdb::Slice& bytes) { return {bytes.data(), bytes.size()}; }
@@ -88,7 +92,7 @@ result<void> database::impl::open() {
       scan(family::quarantine, {}, {}, [&](std::string_view, std::string_view) { return ++count > 0; });
   ignore(counted, "what was set aside need not be readable");
   records_set_aside = count;
-  return {};
+  return damaged_log_ ? answer_for_losses() : result<void>();
 }
 
 /// Looks at the format before anything can change files: a newer program's stay as they are.
@@ -102,18 +106,13 @@ result<void> database::impl::look_at_format() {
     // A read-only file system takes no locks, and nobody else writes there.
     if (!options.read_only || why.kind == error_kind::conflict) return why;
   }
-  rocksdb::DB* opened = nullptr;
-  std::vector<rocksdb::ColumnFamilyHandle*> one;
-  auto settings = options_of_database(options, env, [](const rocksdb::Status&) {});
-  auto descriptors = options_of_families(options);
-  descriptors.resize(1);
-  const auto status = rocksdb::DB::OpenForReadOnly(settings, directory, descriptors, &one, &opened);
+  // With any damage in the log this fails.
+  auto status = open_to_look(rocksdb::WALRecoveryMode::kAbsoluteConsistency, nullptr);
+  if (status.IsCorruption()) status = look_past_damage(status);
   result<void> known;
   if (!status.ok()) {
     known = from_status(status, "opening " + directory);
   } else {
-    db.reset(opened);
-    handles[0] = one[0];
     known = check_format();
     close();
   }
@@ -122,6 +121,90 @@ result<void> database::impl::look_at_format() {
   else if (lock)
     env->UnlockFile(lock);
   return known;
+}
+
+rocksdb::Status database::impl::open_to_look(rocksdb::WALRecoveryMode how, rocksdb::WalFilter* watcher) {
+  rocksdb::DB* opened = nullptr;
+  std::vector<rocksdb::ColumnFamilyHandle*> one;
+  auto settings = options_of_database(options, env, [](const rocksdb::Status&) {});
+  settings.wal_recovery_mode = how;
+  settings.wal_filter = watcher;
+  auto descriptors = options_of_families(options);
+  if (!watcher) descriptors.resize(1);  // it knows families that are open by their names
+  auto status = rocksdb::DB::OpenForReadOnly(settings, directory, descriptors, &one, &opened);
+  if (!status.ok()) return status;
+  db.reset(opened);
+  std::ranges::copy(one, handles.begin());
+  return status;
+}
+
+/// Opens again as replay will do it: up to damage at the log's end, past damage in its middle.
+rocksdb::Status database::impl::look_past_damage(const rocksdb::Status& damage) {
+  log_watcher all, first;
+  const auto past = open_to_look(rocksdb::WALRecoveryMode::kSkipAnyCorruptedRecords, &all);
+  close();
+  auto before = open_to_look(rocksdb::WALRecoveryMode::kPointInTimeRecovery, &first);
+  const bool in_its_middle = past.ok() && (!before.ok() || all.records() > first.records());
+  if (!before.ok() && !past.ok()) return before;
+  close();
+  log::warning("the log of sessions is damaged", {{"directory", directory},
+                                                  {"where", in_its_middle ? "in its middle" : "at its end"},
+                                                  {"why", damage.ToString()}});
+  const auto& watcher = in_its_middle ? all : first;
+  damaged_log_ = std::make_unique<damaged_log>(remains_of_log(*env, directory), watcher.removed(), in_its_middle);
+  return open_to_look(recovery_mode(), nullptr);
+}
+
+rocksdb::WALRecoveryMode database::impl::recovery_mode() const {
+  return damaged_log_ && damaged_log_->in_its_middle ? rocksdb::WALRecoveryMode::kSkipAnyCorruptedRecords
+                                                     : rocksdb::WALRecoveryMode::kPointInTimeRecovery;
+}
+
+/// Mends the sessions that damage in the middle of the log hit, or names them and sets them aside: acknowledged turns
+/// may be among what is lost. At its end there is what the system had not written when it ended.
+result<void> database::impl::answer_for_losses() {
+  const std::unique_ptr<damaged_log> log = std::move(damaged_log_);
+  const auto lost = losses(*this, *log);
+  if (!lost) return lost.error();
+  for (const auto& one : *lost) {
+    const std::string name = "session '" + one.key.id + "' of tenant '" + one.key.tenant + "'";
+    if (!log->in_its_middle) {
+      log::warning("turns are lost", {{"record", name}, {"why", one.why}});
+    } else if (one.mended && writable) {
+      const auto mended = write(safety::logged, [&](change_list& changes) {
+        for (const auto& v : one.missing)
+          changes.put(family::versions, keys::of_version(one.mended->uid, v.id), encode_version(one.mended->uid, v));
+        changes.put(family::sessions, keys::of_session(one.key), encode_session(*one.mended));
+      });
+      if (!mended) return mended.error();
+      log::warning("turns were read out of a damaged log", {{"record", name}, {"versions", one.missing.size()}});
+    } else {
+      const std::string now = one.session.uid != 0 ? encode_session(one.session) : std::string();
+      const error why{error_kind::damaged, one.why + (one.mended ? "; a server that starts mends it" : ""), {}};
+      log_losses.push_back(set_aside(*this, family::sessions, keys::of_session(one.key), now, name, why).message);
+    }
+  }
+  if (!writable || !log->in_its_middle) return {};
+  // Numbers may have been given out in what is lost; no log holds so many.
+  const auto skipped = take_session_numbers(std::uint64_t{1} << 32);
+  return skipped ? result<void>() : skipped.error();
+}
+
+result<std::uint64_t> database::impl::take_session_numbers(std::uint64_t count) {
+  std::string bytes;
+  const auto found = read(family::meta, uid_key, [&](std::string_view value) { bytes = value; });
+  if (!found) return found.error();
+  std::uint64_t next = 1;
+  if (*found) {
+    const auto known = decode_number(bytes, record_kind::counter);
+    if (!known) return known.error();
+    next = *known;
+  }
+  const auto taken = write(safety::synced, [&](change_list& changes) {
+    changes.put(family::meta, uid_key, encode_number(record_kind::counter, next + count));
+  });
+  if (!taken) return taken.error();
+  return next;
 }
 
 result<void> database::impl::check_format() {
@@ -156,6 +239,7 @@ result<void> database::impl::start_format() {
 
 result<void> database::impl::open_families(bool read_only) {
   auto settings = options_of_database(options, env, [this](const rocksdb::Status& why) { fail(why); });
+  settings.wal_recovery_mode = recovery_mode();
   const auto descriptors = options_of_families(options);
   rocksdb::DB* opened = nullptr;
   std::vector<rocksdb::ColumnFamilyHandle*> all;
@@ -244,6 +328,14 @@ result<void> database::impl::flush(std::span<const family> of) {
   for (const family one : of) wanted.push_back(handles[static_cast<std::size_t>(one)]);
   if (of.empty()) wanted.assign(handles.begin(), handles.end());
   return noted(db->Flush({}, wanted), "writing to " + directory);
+}
+
+std::uint64_t database::impl::buffered_bytes(family of) {
+  const std::shared_lock entered(gate);
+  std::uint64_t bytes = 0;
+  if (db)
+    db->GetIntProperty(handles[static_cast<std::size_t>(of)], rocksdb::DB::Properties::kCurSizeAllMemTables, &bytes);
+  return bytes;
 }
 
 bool database::impl::probe() {

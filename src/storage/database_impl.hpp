@@ -1,6 +1,7 @@
 #pragma once
 #include <rocksdb/db.h>
 #include <rocksdb/env.h>
+#include <rocksdb/options.h>
 #include <rocksdb/write_batch.h>
 
 #include <array>
@@ -55,6 +56,8 @@ class change_list {
   rocksdb::WriteBatch batch_;
 };
 
+struct damaged_log;
+
 /// Thread safe. Calls may come at the same time; only while the database is opened again after a failure do they wait.
 struct database::impl {
   explicit impl(const database_options& options);
@@ -77,7 +80,12 @@ struct database::impl {
                                   const std::function<bool(std::string_view key, std::string_view value)>& use);
   /// Everything that is buffered goes to files of these families, all if empty.
   [[nodiscard]] result<void> flush(std::span<const family> of);
+  /// Of a family, that are not in files yet.
+  [[nodiscard]] std::uint64_t buffered_bytes(family of);
   [[nodiscard]] bool probe();
+  /// The first of so many numbers for sessions, never given out before. Synced: states are stored under these numbers
+  /// without passing through the log, so a number that a power cut gave out twice could find the state of another one.
+  [[nodiscard]] result<std::uint64_t> take_session_numbers(std::uint64_t count);
 
   /// The outcome of something that writes. After the first failure no more of it reaches RocksDB until `probe` has
   /// opened the database again: Debian's RocksDB aborts when it is to write to a file that failed before.
@@ -91,6 +99,8 @@ struct database::impl {
   const std::unique_ptr<rocksdb::Env> plain;  ///< see plain_errors
   rocksdb::Env* const env;
   std::atomic<bool> failing{false};
+  /// Sessions of which the log, where it was damaged, lost the newest turns; found when the database was opened.
+  std::vector<std::string> log_losses;
   std::atomic<std::uint32_t> records_set_aside{0};  ///< in quarantine
   std::atomic<std::uint32_t> buffered_flushes{0};
 
@@ -104,11 +114,17 @@ struct database::impl {
   [[nodiscard]] result<void> open_families(bool read_only);
   [[nodiscard]] result<void> check_format();
   [[nodiscard]] result<void> look_at_format();
+  [[nodiscard]] rocksdb::Status open_to_look(rocksdb::WALRecoveryMode how, rocksdb::WalFilter* watcher);
+  [[nodiscard]] rocksdb::Status look_past_damage(const rocksdb::Status& damage);
+  [[nodiscard]] rocksdb::WALRecoveryMode recovery_mode() const;
+  [[nodiscard]] result<void> answer_for_losses();
   [[nodiscard]] result<void> start_format();
   void close();
   void fail(const rocksdb::Status& why);
   [[nodiscard]] bool disk_takes_writes();
   [[nodiscard]] bool open_again();
+
+  std::unique_ptr<damaged_log> damaged_log_;  ///< until the database is open
 
   std::mutex writing_;          ///< one write after the other, so that none follows one that fails
   mutable std::mutex failure_;  ///< guards why_failing_

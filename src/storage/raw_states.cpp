@@ -7,6 +7,8 @@
 #include "storage/raw_states.hpp"
 
 #include <array>
+#include <chrono>
+#include <thread>
 #include <utility>
 
 #include "storage/quarantine.hpp"
@@ -15,6 +17,8 @@
 
 namespace skein::storage {
 namespace {
+
+using keys::number_at;
 
 constexpr std::uint32_t flushes_before_all = 32;  ///< each of them begins a file of the log, which this ends
 
@@ -28,12 +32,6 @@ std::string part_key(const state_key& key, std::uint64_t part) {
 
 std::uint64_t parts_of(const state_entry& entry) { return (entry.bytes + state_part_bytes - 1) / state_part_bytes; }
 
-std::uint64_t number_at(std::string_view key, std::size_t at) {
-  std::uint64_t n = 0;
-  for (std::size_t i = 0; i < sizeof n && at + i < key.size(); ++i) n = n << 8 | static_cast<std::uint8_t>(key[at + i]);
-  return n;
-}
-
 void put_entry(change_list& changes, const state_entry& entry) {
   changes.put(family::state_index, keys::of_state(entry.key), encode_entry(entry));
 }
@@ -42,6 +40,16 @@ result<void> flush_blobs(database::impl& db, family blobs) {
   const std::array one{blobs};
   if (db.buffered_flushes.fetch_add(1) % flushes_before_all == flushes_before_all - 1) return db.flush({});
   return db.flush(one);
+}
+
+/// Where the disk is slower than who writes, what waits for it would take any amount of memory: so as much as the write
+/// buffers once more.
+void wait_for_disk(database::impl& db, family blobs) {
+  constexpr auto pause = std::chrono::milliseconds(2), patience = std::chrono::milliseconds(2000);
+  for (auto waited = pause * 0; waited < patience && !db.failing; waited += pause) {
+    if (db.buffered_bytes(blobs) <= 2 * db.options.write_buffer_bytes) return;
+    std::this_thread::sleep_for(pause);
+  }
 }
 
 result<std::vector<state_entry>> entries(database::impl& db, const std::string& first, const std::string& end) {
@@ -92,11 +100,14 @@ result<void> write_raw_state(database::impl& db, state_entry entry, std::string_
   const auto put_part = [&](change_list& changes, std::uint64_t part) {
     changes.put(blobs, part_key(entry.key, part), record.substr(part * state_part_bytes, state_part_bytes));
   };
-  if (parts_of(entry) <= 1)
-    return db.write(safety::logged, [&](change_list& changes) {
+  if (parts_of(entry) <= 1) {
+    const auto logged = db.write(safety::logged, [&](change_list& changes) {
       put_part(changes, 0);
       put_entry(changes, entry);
     });
+    if (logged) wait_for_disk(db, blobs);
+    return logged;
+  }
   entry.complete = false;
   const auto announced = db.write(safety::logged, [&](change_list& changes) { put_entry(changes, entry); });
   if (!announced) return announced.error();

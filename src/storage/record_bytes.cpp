@@ -41,6 +41,7 @@ std::string_view to_string(record_kind kind) {
     case record_kind::database_format: return "format record";
     case record_kind::counter: return "counter";
     case record_kind::set_aside: return "record of what was set aside";
+    case record_kind::state_shares: return "list of shared states";
     case record_kind::session_file: return "session file";
   }
   return "record";

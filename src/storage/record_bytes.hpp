@@ -29,6 +29,7 @@ enum class record_kind : char {
   database_format = 'F',
   counter = 'U',
   set_aside = 'Q',
+  state_shares = 'L',
   session_file = 'X',
 };
 [[nodiscard]] std::string_view to_string(record_kind kind);

@@ -1,5 +1,7 @@
 #include "storage/record_codec.hpp"
 
+#include <algorithm>
+
 namespace skein::storage {
 namespace {
 
@@ -44,7 +46,13 @@ void version_fields(Io& io, Record& r) {
   io.text(r.template_name);
   io.text(r.sampling);
   io.text(r.request_key);
-  io.number(r.unfinished);
+  std::uint32_t marks = (r.unfinished ? 1u : 0u) | (r.deleted ? 2u : 0u);
+  io.number(marks);
+  if constexpr (!std::is_const_v<Record>) {
+    r.unfinished = (marks & 1) != 0;
+    r.deleted = (marks & 2) != 0;
+    if (marks > 3) io.fault("a version has marks that nobody knows");
+  }
 }
 
 template <typename Io, typename Entry>
@@ -72,6 +80,15 @@ result<Record> decode_owned(std::string_view bytes, record_kind kind, session_ui
   fields(*in, record);
   if (const auto whole = in->end(); !whole) return whole.error();
   return record;
+}
+
+/// The fields of a record whose end is not known.
+record_reader unsealed(std::string_view bytes, record_kind kind) {
+  return {bytes.substr(std::min(mark_of(kind).size(), bytes.size())), to_string(kind)};
+}
+/// All of a record whose fields were read.
+std::string_view up_to(std::string_view bytes, const record_reader& fields) {
+  return bytes.substr(0, bytes.size() - fields.rest().size() + sizeof(std::uint64_t));
 }
 
 }  // namespace
@@ -109,6 +126,30 @@ result<session_record> decode_session(std::string_view bytes) {
   read_fields(*in, record);
   if (const auto whole = in->end(); !whole) return whole.error();
   return record;
+}
+
+std::string mark_of(record_kind kind) { return record_writer(kind).bytes(); }
+
+std::optional<found_session> session_at(std::string_view bytes) {
+  auto in = unsealed(bytes, record_kind::session);
+  found_session found;
+  read_fields(in, found.session);
+  if (in.faulty()) return {};
+  found.whole = decode_session(up_to(bytes, in)).has_value();
+  return found;
+}
+
+std::optional<found_version> version_at(std::string_view bytes) {
+  auto in = unsealed(bytes, record_kind::version);
+  found_version found;
+  in.number(found.owner);
+  version_record skipped;
+  read_fields(in, skipped);
+  if (in.faulty()) return {};
+  auto version = decode_version(up_to(bytes, in), found.owner);
+  if (!version) return {};
+  found.version = std::move(*version);
+  return found;
 }
 
 std::string encode_version(session_uid owner, const version_record& record) {
@@ -149,6 +190,27 @@ result<state_entry> decode_entry(std::string_view bytes, const state_key& key) {
   if (!in->faulty() && entry.key != key) in->fault("it is the entry of another state");
   if (const auto whole = in->end(); !whole) return whole.error();
   return entry;
+}
+
+std::string encode_shares(session_uid borrower, const std::vector<state_key>& states) {
+  record_writer out(record_kind::state_shares);
+  out.number(borrower);
+  out.list(states, [](record_writer& io, const state_key& key) {
+    io.number(key.owner);
+    io.number(key.number);
+  });
+  return std::move(out).sealed();
+}
+
+result<std::vector<state_key>> decode_shares(std::string_view bytes, session_uid borrower) {
+  const auto fields = [](record_reader& in, std::vector<state_key>& states) {
+    in.list(states, [](record_reader& io, state_key& key) {
+      io.number(key.owner);
+      io.number(key.number);
+      if (!io.faulty() && (key.owner == 0 || !key)) io.fault("a shared state has no name");
+    });
+  };
+  return decode_owned<std::vector<state_key>>(bytes, record_kind::state_shares, borrower, fields);
 }
 
 std::string encode_number(record_kind kind, std::uint64_t number) {

@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,6 +16,21 @@ namespace skein::storage {
 
 [[nodiscard]] std::string encode_session(const session_record& record);
 [[nodiscard]] result<session_record> decode_session(std::string_view bytes);
+
+/// Records at the beginning of bytes that go on behind them, for finding what is left of them in something damaged. A
+/// session's need not be whole: it says at its beginning whose it was.
+struct found_session {
+  session_record session;
+  bool whole = false;  ///< its checksum is right
+};
+struct found_version {
+  session_uid owner = 0;
+  version_record version;
+};
+/// What every record of a kind begins with.
+[[nodiscard]] std::string mark_of(record_kind kind);
+[[nodiscard]] std::optional<found_session> session_at(std::string_view bytes);
+[[nodiscard]] std::optional<found_version> version_at(std::string_view bytes);
 
 [[nodiscard]] std::string encode_version(session_uid owner, const version_record& record);
 [[nodiscard]] result<version_record> decode_version(std::string_view bytes, session_uid owner);
@@ -35,6 +51,10 @@ struct state_entry {
 };
 [[nodiscard]] std::string encode_entry(const state_entry& entry);
 [[nodiscard]] result<state_entry> decode_entry(std::string_view bytes, const state_key& key);
+
+/// States of other sessions that serve this one too.
+[[nodiscard]] std::string encode_shares(session_uid borrower, const std::vector<state_key>& states);
+[[nodiscard]] result<std::vector<state_key>> decode_shares(std::string_view bytes, session_uid borrower);
 
 /// A number by itself: the database's format, or the next session's number.
 [[nodiscard]] std::string encode_number(record_kind kind, std::uint64_t number);

@@ -39,6 +39,9 @@ struct state_key {
   [[nodiscard]] explicit operator bool() const { return number != 0; }
 };
 
+/// The version that a session's state is of.
+[[nodiscard]] inline version_id version_of(const state_key& key) { return static_cast<version_id>(key.number); }
+
 /// A state in the canonical order of model/state_layout, shared by whoever reads it, never changed.
 using state_buffer = std::shared_ptr<const std::vector<float>>;
 
@@ -69,7 +72,9 @@ struct version_record {
   std::string template_name;        ///< "chat" or "raw"
   std::string sampling;             ///< settings of the turn as a JSON object, for people
   std::string request_key;          ///< the Idempotency-Key; empty: none
-  bool unfinished = false;          ///< cut by a crash or a drain: may be continued, is never the head by itself
+  bool deleted =
+      false;  ///< only what goes on from it still has it: it is offered to nobody, and goes with the last of those
+  bool unfinished = false;  ///< cut by a crash or a drain: may be continued, is never the head by itself
   bool operator==(const version_record&) const = default;
 };
 

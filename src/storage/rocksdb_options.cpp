@@ -63,7 +63,7 @@ rocksdb::ColumnFamilyOptions blobs(const std::shared_ptr<rocksdb::Cache>& cache,
   options.enable_blob_files = true;
   options.min_blob_size = 4096;
   options.blob_file_size = 8 << 20;  // a file goes when the last of its blobs does: better that there are few in one
-  options.write_buffer_size = write_buffer_bytes;
+  options.write_buffer_size = write_buffer_bytes / 2;  // one fills while others are written
   // Writers of states wait for their own flush, so there is one buffer a writer; a stall would stop the log too.
   options.max_write_buffer_number = 16;
   // A file of each flush has a handful of keys: many of them are no burden.
@@ -89,7 +89,6 @@ rocksdb::DBOptions options_of_database(const database_options& options, rocksdb:
   db.max_file_opening_threads = 1;  // for each family anew, and there are few files
   db.db_write_buffer_size = options.write_buffer_bytes;
   db.max_total_wal_size = options.write_buffer_bytes;
-  db.wal_recovery_mode = rocksdb::WALRecoveryMode::kPointInTimeRecovery;
   db.max_manifest_file_size = 4 << 20;
   db.advise_random_on_open = false;  // states are read from end to end
   // States that were buffered and not flushed were never acknowledged; a flush could meet a file that failed before.

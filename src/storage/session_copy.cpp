@@ -22,7 +22,20 @@ version_id version_of(const std::string& state) {
   return contents ? static_cast<version_id>(contents->label.key.number) : beginning;
 }
 
-bool has_version(const session_file& file, std::uint64_t version) {
+/// The record of a stored state, as one of this session's.
+result<std::string> state_of(database& db, const session_record& session, const state_key& key) {
+  const auto entry = find_entry(db.internals(), key);
+  if (!entry) return entry.error();
+  auto record = checked_raw_state(db.internals(), **entry);
+  if (!record || key.owner == session.uid) return record;
+  const auto contents = read_state_record(*record);
+  if (!contents) return contents.error();
+  state_label label = contents->label;
+  label.key = {session.uid, version_of(key)};
+  return relabelled(*contents, label);
+}
+
+bool has_version(const session_file& file, version_id version) {
   return std::ranges::any_of(file.versions, [&](const version_record& v) { return v.id == version; });
 }
 
@@ -37,23 +50,25 @@ result<session_file> take_out(database& db, session_store& store, const session_
   if (!versions) return versions.error();
   file.versions = std::move(*versions);
   if (!with_states) return file;
-  const auto entries = entries_of_session(db.internals(), file.session.uid);
-  if (!entries) return entries.error();
-  for (const auto& entry : *entries) {
-    if (!entry.complete || !has_version(file, entry.key.number)) continue;
-    auto state = checked_raw_state(db.internals(), entry);
-    if (!state) return error{state.error().kind, name_of(entry.key) + ": " + state.error().message, {}};
+  const auto states = stored_states(db, store, file.session.uid);
+  if (!states) return states.error();
+  for (const auto& one : *states) {
+    if (!has_version(file, version_of(one))) continue;
+    auto state = state_of(db, file.session, one);
+    if (!state) return error{state.error().kind, name_of(one) + ": " + state.error().message, {}};
     file.states.push_back(std::move(*state));
   }
   return file;
 }
 
-result<std::vector<version_id>> stored_versions(database& db, session_uid uid) {
+result<std::vector<state_key>> stored_states(database& db, const session_store& store, session_uid uid) {
   const auto entries = entries_of_session(db.internals(), uid);
   if (!entries) return entries.error();
-  std::vector<version_id> stored;
+  std::vector<state_key> stored;
   for (const auto& entry : *entries)
-    if (entry.complete) stored.push_back(static_cast<version_id>(entry.key.number));
+    if (entry.complete) stored.push_back(entry.key);
+  for (const auto& key : store.shares().of(uid))
+    if (const auto entry = find_entry(db.internals(), key); entry && *entry) stored.push_back(key);
   return stored;
 }
 
@@ -61,15 +76,11 @@ std::optional<session_file> branch(const session_file& from, version_id version)
   session_file way{from.session, {}, {}};
   for (version_id at = version; at != beginning;) {
     const auto found = std::ranges::find(from.versions, at, &version_record::id);
-    if (found == from.versions.end()) return {};
+    if (found == from.versions.end() || (at == version && found->deleted)) return {};
     way.versions.push_back(*found);
     at = found->parent;
   }
   std::ranges::reverse(way.versions);
-  const auto on_the_way = [&](const std::string& state) {
-    return std::ranges::find(way.versions, version_of(state), &version_record::id) != way.versions.end();
-  };
-  std::ranges::copy_if(from.states, std::back_inserter(way.states), on_the_way);
   auto& s = way.session;
   s.head = s.last_version = version;
   s.versions = static_cast<std::uint32_t>(way.versions.size());
@@ -80,7 +91,7 @@ std::optional<session_file> branch(const session_file& from, version_id version)
 }
 
 result<session_record> put_in(database& db, session_store& store, session_file file, const session_key& as,
-                              bool replace) {
+                              bool replace, std::vector<state_key> shared) {
   if (as.id.empty() || as.id.size() > session_id_bytes_max)
     return error{error_kind::invalid_argument,
                  "a session's name has 1 to " + std::to_string(session_id_bytes_max) + " bytes", "id"};
@@ -91,6 +102,7 @@ result<session_record> put_in(database& db, session_store& store, session_file f
   if (!uid) return uid.error();
   file = readdressed(std::move(file), *uid, as);
   file.session.used_ms = wall_time_ms();
+  store.share(*uid, std::move(shared));
   // The one that it replaces goes only when this one is safe; its name then is that of the new record.
   if (const auto written = store.commit(file.session, file.versions, true); !written) return written.error();
   for (const auto& state : file.states) {

@@ -14,15 +14,15 @@ namespace skein::storage {
 [[nodiscard]] result<session_file> take_out(database& db, session_store& store, const session_key& key,
                                             bool with_states);
 
-/// Versions of a session whose states are stored.
-[[nodiscard]] result<std::vector<version_id>> stored_versions(database& db, session_uid uid);
+/// The stored states of a session's versions, its own and those that it shares.
+[[nodiscard]] result<std::vector<state_key>> stored_states(database& db, const session_store& store, session_uid uid);
 
-/// The way from the beginning to a version as a session by itself; nothing: there is no such version.
+/// The way from the beginning to a version as a session by itself, without states; nothing: there is no such version.
 [[nodiscard]] std::optional<session_file> branch(const session_file& from, version_id version);
 
-/// Stores it as a new session. Errors: conflict (there is one of that name, and `replace` is not set), invalid_argument
-/// (the name), and those of writing.
+/// Stores it as a new session, which shares some states of others. Errors: conflict (there is one of that name, and
+/// `replace` is not set), invalid_argument (the name), and those of writing.
 [[nodiscard]] result<session_record> put_in(database& db, session_store& store, session_file file,
-                                            const session_key& as, bool replace);
+                                            const session_key& as, bool replace, std::vector<state_key> shared = {});
 
 }  // namespace skein::storage

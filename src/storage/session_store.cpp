@@ -1,5 +1,6 @@
 #include "storage/session_store.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "storage/database_impl.hpp"
@@ -11,7 +12,6 @@
 namespace skein::storage {
 namespace {
 
-constexpr std::string_view uid_key = "next_uid";
 constexpr std::uint64_t uids_reserved = 1024;  ///< numbers that one synced write takes
 
 std::string name_of(const session_key& key) { return "session '" + key.id + "' of tenant '" + key.tenant + "'"; }
@@ -158,33 +158,74 @@ result<std::vector<tenant_id>> session_store::tenants() {
 
 result<session_uid> session_store::new_uid() {
   if (next_uid_ < reserved_uids_end_) return next_uid_++;
-  auto& db = db_->internals();
-  std::string bytes;
-  const auto found = db.read(family::meta, uid_key, [&](std::string_view value) { bytes = value; });
-  if (!found) return found.error();
-  session_uid next = 1;
-  if (*found) {
-    const auto read = decode_number(bytes, record_kind::counter);
-    if (!read) return read.error();
-    next = *read;
-  }
-  // Synced: states are stored under these numbers without passing through the log, so a number that a power cut gave
-  // out twice could find the state of another session.
-  const auto reserved = db.write(safety::synced, [&](change_list& changes) {
-    changes.put(family::meta, uid_key, encode_number(record_kind::counter, next + uids_reserved));
-  });
-  if (!reserved) return reserved.error();
-  next_uid_ = next;
-  reserved_uids_end_ = next + uids_reserved;
+  const auto first = db_->internals().take_session_numbers(uids_reserved);
+  if (!first) return first.error();
+  next_uid_ = *first;
+  reserved_uids_end_ = *first + uids_reserved;
   return next_uid_++;
 }
 
 result<void> session_store::commit(const session_record& session, std::span<const version_record> versions, bool sync) {
-  return db_->internals().write(sync ? safety::synced : safety::logged, [&](change_list& changes) {
+  return write_session(session, sync ? safety::synced : safety::logged, [&](change_list& changes) {
     for (const auto& version : versions)
       changes.put(family::versions, keys::of_version(session.uid, version.id), encode_version(session.uid, version));
-    changes.put(family::sessions, keys::of_session(session.key), encode_session(session));
     changes.erase(family::running, keys::of_number(session.uid));
+  });
+}
+
+result<void> session_store::commit_staged(const session_record& session) {
+  return write_session(session, safety::logged,
+                       [&](change_list& changes) { changes.erase(family::meta, keys::of_staged(session.uid)); });
+}
+
+result<void> session_store::write_session(const session_record& session, safety how,
+                                          const std::function<void(change_list&)>& more) {
+  const bool shares_too = unwritten_shares_.contains(session.uid);
+  const auto written = db_->internals().write(how, [&](change_list& changes) {
+    more(changes);
+    changes.put(family::sessions, keys::of_session(session.key), encode_session(session));
+    if (shares_too)
+      changes.put(family::meta, keys::of_shares(session.uid), encode_shares(session.uid, shares_.of(session.uid)));
+  });
+  if (written) unwritten_shares_.erase(session.uid);
+  return written;
+}
+
+result<void> session_store::drop_staged() {
+  const std::string first(keys::staged_prefix);
+  const auto staged = keys_below(db_->internals(), family::meta, first);
+  if (!staged) return staged.error();
+  for (const auto& key : *staged)
+    if (auto dropped = unstage_versions(*db_, keys::number_at(key, first.size())); !dropped) return dropped;
+  return {};
+}
+
+result<void> stage_versions(database& db, session_uid uid, const std::map<version_id, version_record>& versions) {
+  constexpr std::size_t piece_bytes = 256 << 10;  // some ms
+  auto& inside = db.internals();
+  if (auto marked = inside.write(safety::logged,
+                                 [&](change_list& changes) { changes.put(family::meta, keys::of_staged(uid), {}); });
+      !marked)
+    return marked;
+  for (auto at = versions.begin(); at != versions.end();) {
+    const auto written = inside.write(safety::logged, [&](change_list& changes) {
+      for (std::size_t bytes = 0; at != versions.end() && bytes < piece_bytes; ++at) {
+        const std::string record = encode_version(uid, at->second);
+        changes.put(family::versions, keys::of_version(uid, at->first), record);
+        bytes += record.size();
+      }
+    });
+    if (!written) return written;
+  }
+  return {};
+}
+
+result<void> unstage_versions(database& db, session_uid uid) {
+  const auto versions = keys_below(db.internals(), family::versions, keys::of_number(uid));
+  if (!versions) return versions.error();
+  return db.internals().write(safety::logged, [&](change_list& changes) {
+    for (const auto& key : *versions) changes.erase(family::versions, key);
+    changes.erase(family::meta, keys::of_staged(uid));
   });
 }
 
@@ -206,7 +247,7 @@ result<void> session_store::remove(const session_record& session, bool with_reco
   auto& db = db_->internals();
   const std::string first = keys::of_number(session.uid);
   // First, since an entry that is damaged is set aside here, and what it named is found in another way then.
-  const auto states = entries_of_session(db, session.uid);
+  const auto states = states_going(session.uid, [](version_id) { return true; });
   if (!states) return states.error();
   const auto versions = keys_below(db, family::versions, first);
   if (!versions) return versions.error();
@@ -216,27 +257,113 @@ result<void> session_store::remove(const session_record& session, bool with_reco
     if (!set_aside) return set_aside.error();
     parts = keys_below(db, family::states, first);
     if (!parts) return parts.error();
+    std::erase_if(*parts, [&](const std::string& key) {
+      return shares().borrowed({session.uid, keys::number_at(key, sizeof session.uid)});
+    });
   }
-  return db.write(safety::logged, [&](change_list& changes) {
+  const auto removed = db.write(safety::logged, [&](change_list& changes) {
     if (with_record) changes.erase(family::sessions, keys::of_session(session.key));
     changes.erase(family::running, first);
     for (const auto& key : *versions) changes.erase(family::versions, key);
     for (const auto& entry : *states) erase_state(changes, entry);
     for (const auto& key : *parts) changes.erase(family::states, key);
     for (const auto& key : *set_aside) changes.erase(family::quarantine, key);
+    changes.erase(family::meta, keys::of_shares(session.uid));
   });
+  if (removed) unshare(session.uid);
+  return removed;
 }
 
-result<void> session_store::remove_version(const session_record& session, version_id version) {
-  auto& db = db_->internals();
-  const auto states = entries_of_session(db, session.uid);
+result<void> session_store::remove_versions(const session_record& session, std::span<const version_id> gone,
+                                            std::span<const version_record> marked) {
+  const auto goes = [&](version_id version) {
+    return std::ranges::find(gone, version) != gone.end() ||
+           std::ranges::find(marked, version, &version_record::id) != marked.end();
+  };
+  const auto states = states_going(session.uid, goes);
   if (!states) return states.error();
-  return db.write(safety::logged, [&](change_list& changes) {
-    changes.erase(family::versions, keys::of_version(session.uid, version));
+  auto shared = shares().of(session.uid);
+  std::erase_if(shared, [&](const state_key& state) { return goes(version_of(state)); });
+  const auto removed = db_->internals().write(safety::logged, [&](change_list& changes) {
+    for (const version_id version : gone) changes.erase(family::versions, keys::of_version(session.uid, version));
+    for (const auto& version : marked)
+      changes.put(family::versions, keys::of_version(session.uid, version.id), encode_version(session.uid, version));
     changes.put(family::sessions, keys::of_session(session.key), encode_session(session));
-    for (const auto& entry : *states)
-      if (static_cast<version_id>(entry.key.number) == version) erase_state(changes, entry);
+    for (const auto& entry : *states) erase_state(changes, entry);
+    if (!shares().of(session.uid).empty())
+      changes.put(family::meta, keys::of_shares(session.uid), encode_shares(session.uid, shared));
   });
+  if (removed) shares_.set(session.uid, std::move(shared));
+  return removed;
+}
+
+// ---------------------------------------------------------------- states that sessions share
+
+session_store::session_store(std::shared_ptr<database> db) : db_(std::move(db)) {
+  auto& db_inside = db_->internals();
+  std::vector<unreadable> bad;
+  const std::string first(keys::shares_prefix);
+  const auto looked =
+      db_inside.scan(family::meta, first, keys::after_all(first), [&](std::string_view key, auto value) {
+        const session_uid borrower = keys::number_at(key, first.size());
+        if (auto states = decode_shares(value, borrower))
+          shares_.set(borrower, std::move(*states));
+        else
+          bad.push_back({std::string(key), std::string(value), states.error()});
+        return true;
+      });
+  ignore(looked, "without this, tokens of forks are fed again");
+  for (const auto& one : bad)
+    if (is_damage(one.why))
+      (void)set_aside(db_inside, family::meta, one.key, one.record,
+                      "list of states that " + name_of(keys::number_at(one.key, first.size())) + " shares", one.why);
+}
+
+void session_store::share(session_uid borrower, std::vector<state_key> states) {
+  if (states.empty()) return;
+  shares_.set(borrower, std::move(states));
+  unwritten_shares_.insert(borrower);
+}
+
+void session_store::unshare(session_uid borrower) {
+  shares_.forget(borrower);
+  unwritten_shares_.erase(borrower);
+}
+
+result<std::vector<state_key>> session_store::last_held(session_uid borrower, std::span<const state_key> states) {
+  std::vector<state_key> last;
+  for (const auto& state : states) {
+    if (shares().borrowed(state, borrower)) continue;
+    bool offered = false;
+    const auto at_its_maker = db_->internals().read(family::versions, keys::of_version(state.owner, version_of(state)),
+                                                    [&](std::string_view value) {
+                                                      const auto version = decode_version(value, state.owner);
+                                                      offered = !version || !version->deleted;
+                                                    });
+    if (!at_its_maker) return at_its_maker.error();
+    if (!offered) last.push_back(state);
+  }
+  return last;
+}
+
+/// The states on disk that go with versions of a session: its own that nobody shares, and those of others that it was
+/// the last to share.
+result<std::vector<state_entry>> session_store::states_going(session_uid uid,
+                                                             const std::function<bool(version_id)>& goes) {
+  auto& db = db_->internals();
+  auto going = entries_of_session(db, uid);
+  if (!going) return going.error();
+  std::erase_if(*going, [&](const state_entry& e) { return !goes(version_of(e.key)) || shares().borrowed(e.key); });
+  auto shared = shares().of(uid);
+  std::erase_if(shared, [&](const state_key& state) { return !goes(version_of(state)); });
+  const auto last = last_held(uid, shared);
+  if (!last) return last.error();
+  for (const auto& state : *last) {
+    auto entry = find_entry(db, state);
+    if (!entry && !is_damage(entry.error())) return entry.error();
+    if (entry && *entry) going->push_back(std::move(**entry));
+  }
+  return going;
 }
 
 result<void> session_store::forget_damaged(const session_key& key) {

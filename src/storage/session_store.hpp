@@ -1,7 +1,10 @@
 #pragma once
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -10,8 +13,13 @@
 #include "base/result.hpp"
 #include "storage/database.hpp"
 #include "storage/records.hpp"
+#include "storage/state_shares.hpp"
 
 namespace skein::storage {
+
+class change_list;
+enum class safety : std::uint8_t;
+struct state_entry;
 
 /// The log of sessions in a database: what makes a turn durable. Every change is one WriteBatch. Reads check magic,
 /// format version and checksum; a record that fails is moved to the column family `quarantine`, the call answers
@@ -19,7 +27,8 @@ namespace skein::storage {
 /// Errors of writes: no_space, io; then nothing was written.
 class session_store {
  public:
-  explicit session_store(std::shared_ptr<database> db) : db_(std::move(db)) {}
+  /// Reads what sessions share, and nothing else.
+  explicit session_store(std::shared_ptr<database> db);
 
   [[nodiscard]] result<std::optional<session_record>> find(const session_key& key);
   /// All versions of a session, by number.
@@ -36,24 +45,52 @@ class session_store {
 
   /// A number for a new session, never given out before, also by earlier processes.
   [[nodiscard]] result<session_uid> new_uid();
+  /// States of other sessions that serve this one too: it has their versions. Known at once, written with its next
+  /// commit, and gone with it, or with the second call when it came to no commit.
+  void share(session_uid borrower, std::vector<state_key> states);
+  void unshare(session_uid borrower);
+  [[nodiscard]] const state_shares& shares() const { return shares_; }
+  /// Of these states of others, those that nobody needs without this session.
+  [[nodiscard]] result<std::vector<state_key>> last_held(session_uid borrower, std::span<const state_key> states);
   /// Writes the session and, if given, versions of it, and forgets its running turn: all or nothing.
   [[nodiscard]] result<void> commit(const session_record& session, std::span<const version_record> versions, bool sync);
+  /// As commit, for a session whose versions were staged.
+  [[nodiscard]] result<void> commit_staged(const session_record& session);
+  /// Removes what was staged by earlier processes and not committed.
+  [[nodiscard]] result<void> drop_staged();
   /// Notes how far a running turn has come. Replaces the note before.
   [[nodiscard]] result<void> note_running(session_uid uid, const running_turn& turn);
   [[nodiscard]] result<void> forget_running(session_uid uid);
-  /// Removes the session, its versions, its running turn and its states.
+  /// Removes the session, its versions, its running turn and its states, but for those that others share; and those
+  /// of others that it was the last to share.
   [[nodiscard]] result<void> remove(const session_record& session);
   /// Likewise, but for the session's own record, where another session has taken its name.
   [[nodiscard]] result<void> remove_contents(const session_record& session);
-  /// Removes one version and its states; `session` is as it is without it.
-  [[nodiscard]] result<void> remove_version(const session_record& session, version_id version);
+  /// Removes versions, and marks others as deleted, with the states of all of them; `session` is as it is after that.
+  [[nodiscard]] result<void> remove_versions(const session_record& session, std::span<const version_id> gone,
+                                             std::span<const version_record> marked);
   /// A session whose record was set aside is answered as damaged, not as unknown, until this frees its name.
   [[nodiscard]] result<void> forget_damaged(const session_key& key);
 
  private:
+  [[nodiscard]] result<void> write_session(const session_record& session, safety how,
+                                           const std::function<void(change_list&)>& more);
   [[nodiscard]] result<void> remove(const session_record& session, bool with_record);
+  void load_shares();
+  [[nodiscard]] result<std::vector<state_entry>> states_going(session_uid uid,
+                                                              const std::function<bool(version_id)>& goes);
+
   std::shared_ptr<database> db_;
+  state_shares shares_;
+  std::set<session_uid> unwritten_shares_;
   session_uid next_uid_ = 0, reserved_uids_end_ = 0;
 };
+
+/// Writes versions of a session that nobody knows yet, so that its commit is short. In pieces, between which other
+/// writes have their turn; on any thread.
+[[nodiscard]] result<void> stage_versions(database& db, session_uid uid,
+                                          const std::map<version_id, version_record>& versions);
+/// Takes them back.
+[[nodiscard]] result<void> unstage_versions(database& db, session_uid uid);
 
 }  // namespace skein::storage

@@ -2,6 +2,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "storage/records.hpp"
 
@@ -44,6 +45,29 @@ inline void append(std::string& key, std::unsigned_integral auto n) {
 }
 [[nodiscard]] inline std::string of_state(const state_key& state) {
   return of_number(state.owner) += of_number(state.number);
+}
+
+/// Of the states that a session shares; among the counters, under a name that none of them begins with.
+inline constexpr std::string_view shares_prefix = "shares/";
+[[nodiscard]] inline std::string of_shares(session_uid borrower) {
+  std::string key(shares_prefix);
+  append(key, borrower);
+  return key;
+}
+
+/// Of a session whose versions are written ahead of it, likewise.
+inline constexpr std::string_view staged_prefix = "staged/";
+[[nodiscard]] inline std::string of_staged(session_uid uid) {
+  std::string key(staged_prefix);
+  append(key, uid);
+  return key;
+}
+
+/// The number in a key, big-endian; 0 where the key is too short.
+[[nodiscard]] inline std::uint64_t number_at(std::string_view key, std::size_t at, std::size_t bytes = 8) {
+  std::uint64_t n = 0;
+  for (std::size_t i = at; i < at + bytes && i < key.size(); ++i) n = n << 8 | static_cast<std::uint8_t>(key[i]);
+  return n;
 }
 
 /// The first key after all that begin with this one; empty: there is none.

@@ -12,12 +12,7 @@
 namespace skein::storage {
 namespace {
 
-/// A big-endian number in a key; 0 where the key is too short.
-std::uint64_t number_at(std::string_view key, std::size_t at, std::size_t bytes = 8) {
-  std::uint64_t n = 0;
-  for (std::size_t i = at; i < at + bytes && i < key.size(); ++i) n = n << 8 | static_cast<std::uint8_t>(key[i]);
-  return n;
-}
+using keys::number_at;
 
 std::string numbered(const char* what, std::uint64_t number, session_uid owner) {
   return what + std::to_string(number) + " of session number " + std::to_string(owner);
@@ -28,10 +23,12 @@ class verifier {
   verifier(database& db, const std::stop_token& stop) : db_(db), stop_(stop) {}
 
   result<verification> run() {
+    for (const auto& loss : db_.internals().log_losses) found("log", loss);
     read_all("sessions", &verifier::sessions);
     read_all("versions", &verifier::versions);
     read_all("running turns", &verifier::running);
     read_all("index of states", &verifier::index);
+    read_all("shared states", &verifier::shares);
     states();
     read_all("quarantine", &verifier::quarantine);
     if (stop_.stop_requested()) return error{error_kind::cancelled, "verifying was cut short: the server ends", {}};
@@ -103,10 +100,17 @@ class verifier {
 
   void check_versions(session_uid uid, const std::vector<version_record>& all) {
     const auto session = sessions_.find(uid);
+    if (session == sessions_.end() && staged(uid)) return;
     if (session == sessions_.end())
       found("versions of session number " + std::to_string(uid), "there is no such session");
     else if (const auto sound = check_session(session->second, all); !sound)
       found("session '" + session->second.key.id + "'", sound.error().message);
+  }
+
+  /// Whether it is on its way in, or was when a server died.
+  bool staged(session_uid uid) {
+    const auto marked = db_.internals().read(family::meta, keys::of_staged(uid), [](auto) {});
+    return marked && *marked;
   }
 
   result<void> running() {
@@ -130,6 +134,17 @@ class verifier {
         found("index entry of the " + name_of(of), entry.error().message);
       return true;
     });
+  }
+
+  result<void> shares() {
+    const std::string first(keys::shares_prefix);
+    const auto look = [&](std::string_view key, std::string_view value) {
+      const session_uid borrower = number_at(key, first.size());
+      const auto shared = decode_shares(value, borrower);
+      if (!shared) found("states that session number " + std::to_string(borrower) + " shares", shared.error().message);
+      return true;
+    };
+    return db_.internals().scan(family::meta, first, keys::after_all(first), look);
   }
 
   void states() {

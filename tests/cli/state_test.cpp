@@ -84,7 +84,8 @@ void expect_like(const state_folder& in, const std::string& id, const test::rand
   state_store states(db, test::small_layout(), "model", state_type::fp32);
   for (const auto& v : found) {
     BOOST_TEST((v == tree.versions[v.id - 1]));
-    const auto state = states.get({session->uid, v.id}).value();
+    const auto shared = store.shares().find(session->uid, v.id);
+    const auto state = states.get(shared.value_or(state_key{session->uid, v.id})).value();
     BOOST_REQUIRE(state.has_value());
     BOOST_TEST((state->state == state_folder::state()));
   }
@@ -153,6 +154,19 @@ BOOST_AUTO_TEST_CASE(a_fork_has_the_way_to_its_version) {
   in.fail({"fork", "s0", "x", "--version-number", "9"}, 66, "no version 9");
   in.fail({"fork", "s0", "s1"}, 65, "already");
   in.succeed({"verify"});
+
+  // It lives on the states of its origin, and keeps them.
+  const auto states = [&] { return in.succeed({"verify"}).find("states          9") != std::string::npos; };
+  BOOST_TEST(states());
+  const std::string file = in.path("branch.session");
+  in.succeed({"delete", "s0"});
+  expect_like(in, "branch", tree, length);
+  BOOST_TEST(in.succeed({"info", "branch"}).find("state stored") != std::string::npos);
+  in.succeed({"export", "branch", "--out", file});
+  for (const char* id : {"branch", "first", "empty"}) in.succeed({"delete", id});
+  BOOST_TEST(in.succeed({"verify"}).find("states          6") != std::string::npos);
+  in.succeed({"import", file});
+  expect_like(in, "branch", tree, length);
 }
 
 BOOST_AUTO_TEST_CASE(deletion_leaves_nothing_behind) {

@@ -78,7 +78,19 @@ BOOST_AUTO_TEST_CASE(no_turn_that_was_reported_durable_is_lost_torn_reordered_or
   outcomes all;
   std::chrono::duration<double> slowest{};
 
+  const auto found = [&] {
+    std::size_t all_found = 0;
+    for (const session_writer& s : sessions) all_found += s.found();
+    return all_found;
+  };
+  const auto report = [&](std::size_t life) {
+    BOOST_TEST_MESSAGE(life << " lives: " << all.acknowledged << " turns acknowledged, " << all.unknown
+                            << " unknown, of which " << found() << " were there, " << all.failed << " failed; the "
+                            << "slowest session opened in " << slowest.count() << " s");
+  };
+
   for (std::size_t life = 0; life < lives; ++life) {
+    if (life > 0 && life % 500 == 0) report(life);
     server_process server(SKEIN_PROGRAM, {"--device", "fake", "--state-dir", directory.path().string(), "--set",
                                           "engine.slots=16", "--set", "engine.fake_tick_us=100"});
     for (session_writer& s : sessions) {
@@ -97,13 +109,9 @@ BOOST_AUTO_TEST_CASE(no_turn_that_was_reported_durable_is_lost_torn_reordered_or
     }
   }
 
-  std::size_t found = 0;
-  for (const session_writer& s : sessions) found += s.found();
-  BOOST_TEST_MESSAGE(lives << " lives: " << all.acknowledged << " turns acknowledged, " << all.unknown
-                           << " unknown, of which " << found << " were there, " << all.failed << " failed; the slowest "
-                           << "session opened in " << slowest.count() << " s");
+  report(lives);
   BOOST_TEST(all.acknowledged > lives);  // it was killed at work
   BOOST_TEST(all.unknown > lives);
-  BOOST_TEST(found > 0u);
+  BOOST_TEST(found() > 0u);
   BOOST_TEST(slowest.count() < 5.0);
 }

@@ -23,7 +23,7 @@ namespace {
 constexpr std::size_t mib = 1u << 20;
 constexpr std::size_t clients = 4;
 // What the settings below let the server hold of sessions, beside the model.
-constexpr std::size_t ram_states = 48 * mib, ram_prefixes = 16 * mib, trees = 8 * mib;
+constexpr std::size_t ram_states = 48 * mib, dirty_states = 64 * mib, ram_prefixes = 16 * mib, trees = 8 * mib;
 
 std::size_t session_count() {
   const auto& suite = utf::framework::master_test_suite();
@@ -41,6 +41,7 @@ std::vector<std::string> settings(const std::string& directory) {
        {"engine.slots=8", "drain.grace_ms=0", "engine.vram_states_max=4", "sessions.disk_bytes_max=68719476736"})
     all.insert(all.end(), {"--set", one});
   all.insert(all.end(), {"--set", "sessions.ram_bytes_max=" + std::to_string(ram_states)});
+  all.insert(all.end(), {"--set", "sessions.dirty_bytes_max=" + std::to_string(dirty_states)});
   all.insert(all.end(), {"--set", "prefix_cache.ram_bytes_max=" + std::to_string(ram_prefixes)});
   all.insert(all.end(), {"--set", "sessions.tree_bytes_max=" + std::to_string(trees)});
   return all;
@@ -139,7 +140,8 @@ BOOST_AUTO_TEST_CASE(thousands_of_sessions_rest_on_disk_and_any_of_them_goes_on)
     client.request("GET", "/v1/sessions/" + session, "", "Connection: close\r\n");
     const auto info = client.read_response();
     BOOST_REQUIRE(info.has_value());
-    state_bytes = number_after(info->body, R"("state_bytes":)");
+    // Where the disk is too slow for who writes, there are sessions whose state is made again.
+    state_bytes = std::max(state_bytes, number_after(info->body, R"("state_bytes":)"));
     const http_response r = turn(server.port(), session, "and I come again");
     BOOST_TEST(r.status == 200u);
     BOOST_TEST(r.header("x-session-state") == "continued");
@@ -154,9 +156,10 @@ BOOST_AUTO_TEST_CASE(thousands_of_sessions_rest_on_disk_and_any_of_them_goes_on)
   BOOST_TEST(state_bytes > 0u);
   BOOST_TEST(on_disk < 2 * sessions * state_bytes);
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-  // Beside what the settings name, RocksDB has its write buffers and its cache.
-  constexpr std::size_t database = (64 + 32) * mib;
-  BOOST_TEST(after < (before + ram_states + ram_prefixes + trees + database) * 11 / 10);
-  BOOST_TEST(at_end < (before + ram_states + ram_prefixes + trees + database) * 11 / 10);
+  // Beside what the settings name, RocksDB has its write buffers, as much again where the disk is slow, and its cache.
+  constexpr std::size_t database = (64 + 64 + 32) * mib;
+  constexpr std::size_t allowed = ram_states + dirty_states + ram_prefixes + trees + database;
+  BOOST_TEST(after < (before + allowed) * 11 / 10);
+  BOOST_TEST(at_end < (before + allowed) * 11 / 10);
 #endif
 }

@@ -274,11 +274,34 @@ describe('sessions on the fake engine', () => {
     const remove = (session_id) => server.post('/state/delete', { session_id });
     assert.deepEqual((await remove('old')).body, { status: 'success', message: 'Session old deleted successfully' });
     assert.equal((await remove('old')).status, 404);
-    // A branch goes by its name; the one that others go on from stays.
+    // A branch goes by its name.
     assert.deepEqual((await remove('tree:3')).body, { status: 'success', message: 'Session tree:3 deleted successfully' });
     assert.equal((await native('/multi_state/chat/completions', { session_id: 'tree', dialogue_idx: 3, contents: ['x'] })).status, 404);
     assert.equal((await remove('tree:2')).status, 200);
     assert.equal((await server.get(path('tree'))).body.versions, 1);
+    // One that others go on from goes too, and they go on.
+    const on = (dialogue_idx, say) => native('/multi_state/chat/completions', { session_id: 'tree', dialogue_idx, contents: [say] });
+    const leaf = (await on(1, 'leaf')).body;
+    for (const status of [200, 200, 404]) assert.equal((await remove('tree:1')).status, status); // a session, a version
+    assert.equal((await on(1, 'x')).status, 404);
+    const more = (await on(leaf.dialogue_idx, 'more')).body.choices[0].message.content;
+    assert.equal(more, await fresh(`${root}\n\nleaf${leaf.choices[0].message.content}\n\nmore`, { max_tokens: 6, stop_tokens: [] }));
+    const { body: tree } = await server.get(`${path('tree')}?tree=true`);
+    assert.deepEqual(tree.tree.map((v) => [v.version, v.deleted ?? false]), [[1, true], [4, false], [5, false]]);
+  });
+
+  test('a fork lives on the states of its origin, after a restart and when that is deleted', async () => {
+    let known = await checked('origin', '', 'a'.repeat(300));
+    known = await checked('origin', known, 'b');
+    assert.equal((await server.post(`${path('origin')}/fork`, { to: 'heir' })).status, 200);
+    assert.equal((await server.stop()).code, 0);
+    server = await serve(...options);
+    assert.equal((await server.fetch(path('origin'), { method: 'DELETE' })).status, 200);
+    assert.equal((await server.get(path('heir'))).body.tier, 'disk');
+    assert.equal(answered(await raw('heir', 'c')), await fresh(`${known}\n\nc`));
+    const { sessions: s } = await server.counters(() => true);
+    assert.deepEqual([s.rebuilt, s.states.loaded], [0, 1]); // nothing was fed again
+    assert.equal((await server.fetch(path('heir'), { method: 'DELETE' })).status, 200);
   });
 
   test('nothing is kept where the request says so', async () => {

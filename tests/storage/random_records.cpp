@@ -45,6 +45,7 @@ version_record random_version(random_cases& random, version_id id, version_id pa
   for (auto* text :
        {&r.reasoning, &r.answer, &r.finish_reason, &r.stop_reason, &r.template_name, &r.sampling, &r.request_key})
     *text = any_text(random);
+  r.deleted = random.below(4) == 1;
   r.unfinished = random.below(2) == 1;
   return r;
 }
@@ -71,6 +72,7 @@ random_tree random_tree_of(random_cases& random, session_uid uid, std::string id
   s.log_bytes = 0;
   for (std::uint32_t i = 1; i <= count; ++i) {
     auto v = random_version(random, i, random.below(i));
+    v.deleted = false;
     v.total_tokens = v.tokens.size() + (v.parent == beginning ? 0 : tree.versions[v.parent - 1].total_tokens);
     s.log_bytes += v.tokens.size() * sizeof(token_id) + v.text.size();
     tree.versions.push_back(std::move(v));

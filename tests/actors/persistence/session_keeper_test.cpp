@@ -21,9 +21,6 @@ struct disk_bench : keeper_bench {
 
 session_key named(const std::string& id) { return {default_tenant, id}; }
 
-fork_session fork_of(const std::string& from, const std::string& to, std::optional<version_id> version = {}) {
-  return {{0, 1}, named(from), named(to), version};
-}
 remove_session removal_of(const std::string& id, bool with_prefix = false) { return {{0, 1}, named(id), with_prefix}; }
 
 }  // namespace
@@ -256,62 +253,6 @@ BOOST_AUTO_TEST_CASE(a_drained_answer_is_a_version_and_not_the_head) {
   BOOST_TEST(again.base == 1u);
 }
 
-BOOST_AUTO_TEST_CASE(forks_and_ways_back) {
-  disk_bench b;
-  b.turn("s", {1}, "a");
-  b.turn("s", {2}, "b", tokens_t{1, 2});
-  b.turn("s", {3}, "c", tokens_t{1, 2, 3});
-  const auto forked = b.answered<done>(fork_of("s", "t", 2)).session;
-  BOOST_TEST(forked.head == 2u);
-  BOOST_TEST(forked.total_tokens == 2u);
-  auto o = b.opened("t");
-  BOOST_REQUIRE(o.resume.state != nullptr);  // its origin's serves it
-  BOOST_TEST((*o.resume.state == *state_after(tokens_t{1, 2})));
-  (void)b.ask<turn_committed>(b.commit_of(o, {9}, "z"));
-  b.tell(fork_of("s", "t"));
-  BOOST_TEST(b.refusal().field == "to");
-  b.tell(fork_of("s", "u", 7));
-  BOOST_TEST((b.refusal().kind == error_kind::not_found));
-  b.tell(fork_of("nobody", "u"));
-  BOOST_TEST((b.refusal().kind == error_kind::not_found));
-
-  BOOST_TEST(b.answered<done>(rollback_session{{0, 1}, named("s"), 1}).session.head == 1u);
-  b.tell(rollback_session{{0, 1}, named("s"), 9});
-  BOOST_TEST((b.refusal().kind == error_kind::not_found));
-  b.crash();
-  b.open();
-  o = b.opened("s");
-  BOOST_TEST(o.base == 1u);
-  BOOST_TEST(o.number == 4u);  // numbers of versions that are there are not used again
-  (void)b.ask<turn_committed>(b.commit_of(o, {8}, "y"));
-  BOOST_TEST(b.described("s").versions.size() == 4u);
-  b.tell(state_kept{o.key, nullptr});
-  BOOST_TEST(b.opened("t").resume.feed == tokens_t({1, 2, 9}), boost::test_tools::per_element());
-}
-
-BOOST_AUTO_TEST_CASE(a_name_with_a_version_begins_as_a_fork) {
-  disk_bench b;
-  b.turn("a", {1}, "x");
-  b.turn("a", {2}, "y", tokens_t{1, 2});
-  auto o = b.opened("a:1");
-  BOOST_TEST((o.state == session_state::continued));
-  BOOST_TEST(o.base == 1u);
-  BOOST_TEST(o.number == 2u);
-  BOOST_TEST((*o.resume.state == *state_after(tokens_t{1})));
-  b.tell(release{o.reply, o.lease});
-  b.tell(describe_session{{0, 1}, named("a:1"), false, {}});
-  BOOST_TEST((b.refusal().kind == error_kind::not_found));  // a turn that failed makes none
-  o = b.opened("a:1");
-  (void)b.ask<turn_committed>(b.commit_of(o, {7}, "z"));
-  b.crash();
-  b.open();
-  BOOST_TEST(b.opened("a:1").resume.feed == tokens_t({1, 7}), boost::test_tools::per_element());
-  BOOST_TEST(b.described("a").versions.size() == 2u);
-  // No such version, no such session, no number: names like any other.
-  for (const char* id : {"a:3", "a:0", "b:1", "a:x", ":1", "a:99999999999999"})
-    BOOST_TEST((b.opened(id).state == session_state::fresh), id);
-}
-
 BOOST_AUTO_TEST_CASE(removal_leaves_nothing_in_any_tier) {
   disk_bench b;
   b.turn("s", {1}, "a");
@@ -473,42 +414,6 @@ BOOST_AUTO_TEST_CASE(unused_sessions_age) {
   BOOST_TEST(list.sessions[0].record.key.id == "young");
 }
 
-BOOST_AUTO_TEST_CASE(a_branch_goes_by_its_name_and_nothing_else_with_it) {
-  keeper_bench b;
-  b.open();
-  b.turn("a", {1}, "a");
-  b.turn("a", {2}, "b", tokens_t({1, 2}));
-  auto q = b.question("a", "c");
-  q.from = 1;
-  const auto o = b.ask<session_opened>(q);
-  b.ask<turn_committed>(b.commit_of(o, {3}, "c"));
-  b.tell(state_kept{o.key, state_after(tokens_t({1, 3}))});
-  b.pass(2s);  // states are on disk
-  const auto remove = [](const std::string& id) { return remove_session{{0, 1}, {default_tenant, id}}; };
-  BOOST_TEST(b.answered<removed>(remove("a:3")).sessions == 1u);
-  auto left = b.described("a");
-  BOOST_TEST(left.versions.size() == 2u);
-  BOOST_TEST(left.session.record.head == 1u);
-  BOOST_TEST(left.session.record.total_tokens == 1u);
-  b.tell(remove("a:3"));
-  BOOST_TEST((b.refusal().kind == error_kind::not_found));
-  b.tell(remove("a:1"));
-  BOOST_TEST((b.refusal().kind == error_kind::conflict));
-  b.end();
-  b.open();
-  BOOST_TEST(b.described("a").versions.size() == 2u);
-  BOOST_TEST(b.states->list().value().size() == 2u);
-  const auto next = b.opened("a");
-  BOOST_TEST(next.base == 1u);
-  BOOST_TEST(next.number == 4u);  // no number comes twice
-  b.tell(release{next.reply, next.lease});
-  b.answered<removed>(remove("a:2"));
-  BOOST_TEST(b.answered<removed>(remove("a:1")).sessions == 1u);
-  b.tell(remove("a"));
-  BOOST_TEST((b.refusal().kind == error_kind::not_found));
-  BOOST_TEST(b.states->list().value().empty());
-}
-
 BOOST_AUTO_TEST_CASE(sessions_of_whoever_was_not_seen_since_the_start_age_too) {
   keeper_bench b;
   b.options.session_age_max_ms = 60'000;
@@ -571,17 +476,4 @@ BOOST_AUTO_TEST_CASE(without_a_folder_everything_is_memory_and_has_a_ceiling) {
   BOOST_TEST(list.sessions.size() <= 5u);
   BOOST_TEST((b.opened("s19").state == session_state::continued));
   BOOST_TEST((b.opened("s0").state == session_state::fresh));
-}
-
-BOOST_AUTO_TEST_CASE(a_fork_does_not_take_later_states_of_its_origin_for_its_own) {
-  disk_bench b;
-  b.turn("s", {1}, "a");
-  (void)b.answered<done>(fork_of("s", "t"));
-  b.turn("s", {2}, "b", tokens_t{1, 2});
-  const auto o = b.opened("t");
-  (void)b.ask<turn_committed>(b.commit_of(o, {3}, "c"));
-  b.tell(state_kept{o.key, nullptr});
-  const auto next = b.opened("t");  // version 2 of both
-  BOOST_TEST((*next.resume.state == *state_after(tokens_t{1})));
-  BOOST_TEST(next.resume.feed == tokens_t({3}), boost::test_tools::per_element());
 }

@@ -18,12 +18,27 @@ struct model_version {
   version_id parent = 0;
   tokens_t all;          // from the beginning
   bool durable = false;  // reported so
+  bool deleted = false;  // others go on from it
 };
 struct model_session {
   std::map<version_id, model_version> versions;
   version_id head = 0;
   bool head_durable = true;  // the log has this head, and not an earlier one
 
+  bool offers(version_id v) const { return v == 0 || (versions.contains(v) && !versions.at(v).deleted); }
+  bool is_last(version_id v) const {
+    return std::ranges::none_of(versions, [v](const auto& one) { return one.second.parent == v; });
+  }
+  /// With what was only there for it.
+  void remove(version_id v) {
+    version_id up = v;
+    if (!is_last(v))
+      versions.at(v).deleted = true;
+    else
+      do up = versions.extract(up).mapped().parent;
+      while (up != 0 && versions.at(up).deleted && is_last(up));
+    while (!offers(head)) head = versions.contains(head) ? versions.at(head).parent : up;
+  }
   const tokens_t& tokens(version_id v) const {
     static const tokens_t none;
     return v == 0 ? none : versions.at(v).all;
@@ -108,7 +123,8 @@ struct life : keeper_bench {
 
   version_id some_version(const model_session& s) {
     const auto at = random.below(static_cast<std::uint32_t>(s.versions.size()) + 1);
-    return at == 0 ? 0 : std::next(s.versions.begin(), at - 1)->first;
+    const version_id v = at == 0 ? 0 : std::next(s.versions.begin(), at - 1)->first;
+    return s.offers(v) ? v : 0;
   }
 
   void fork_to(const std::string& from, const std::string& to) {
@@ -157,6 +173,33 @@ struct life : keeper_bench {
     replies.all.clear();
   }
 
+  void remove_branch(const std::string& id) {
+    auto& session = model[id];
+    const version_id v = some_version(session);
+    if (v == 0) return;
+    // Broken answers count as versions, and this model does not know them.
+    if (std::ranges::any_of(described(id).versions, &version_record::unfinished)) return;
+    tell(remove_session{{0, 1}, {default_tenant, id + ':' + std::to_string(v)}, false});
+    if (std::holds_alternative<answer>(replies.all.front())) {
+      session.remove(v);
+      session.head_durable = true;
+    } else {
+      BOOST_REQUIRE(with_faults);
+      for (auto& [number, one] : session.versions) one.durable = false;
+      session.head_durable = false;
+    }
+    replies.all.clear();
+  }
+
+  /// Once everybody is gone there is nothing left of anybody.
+  void remove_all() {
+    for (int i = 0; i < 5; ++i) remove("s" + std::to_string(i));
+    pass(3s);
+    BOOST_REQUIRE(states->list().value().empty());
+    sessions->publish();
+    BOOST_REQUIRE_EQUAL(counters.sessions.ram + counters.sessions.disk, 0u);
+  }
+
   /// The sessions as they are now are those of the model; after a crash the model forgets what was not durable.
   void compare(bool after_crash) {
     for (auto it = model.begin(); it != model.end();) {
@@ -182,6 +225,8 @@ struct life : keeper_bench {
         if (found) {
           BOOST_REQUIRE_EQUAL(there.at(v->first).parent, v->second.parent);
           BOOST_REQUIRE_EQUAL(there.at(v->first).total_tokens, v->second.all.size());
+          if (after_crash && with_faults) v->second.deleted = there.at(v->first).deleted;
+          BOOST_REQUIRE_EQUAL(there.at(v->first).deleted, v->second.deleted);
           v->second.durable |= after_crash || sessions->disk_works();
           there.erase(v->first);
           ++v;
@@ -208,9 +253,7 @@ struct life : keeper_bench {
     switch (random.below(with_faults ? 14 : 12)) {
       case 7: fork_to(name(), name()); break;
       case 8: roll_back(name()); break;
-      case 9:
-        if (random.below(3) == 0) remove(name());
-        break;
+      case 9: random.below(3) == 0 ? remove(name()) : remove_branch(name()); break;
       case 10: pass(std::chrono::milliseconds(random.below(2500))); break;
       case 11:
         if (random.below(4) == 0) {
@@ -248,6 +291,7 @@ void live(bool with_faults, int lives, int steps) {
     l.crash();
     l.open();
     l.compare(true);
+    if (!with_faults) l.remove_all();
   }
 }
 

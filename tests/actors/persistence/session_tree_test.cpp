@@ -167,10 +167,46 @@ BOOST_AUTO_TEST_CASE(a_stored_tree_comes_back_and_a_torn_one_is_refused) {
   refused([](auto&, auto& v) { v[0].id = 0; });
   refused([](auto& r, auto&) { r.head = 21; });
   refused([](auto& r, auto&) { r.last_version = 3; });  // the head is beyond it
+  refused([](auto& r, auto& v) { r.head = 0, v.pop_back(); });  // nothing goes on from it, and yet it was there
   auto record = t.tree.record();
-  record.last_version = 3;
+  record.last_version = record.versions = 3;
   record.head = 2;
   BOOST_TEST(session_tree::restore(record, all)->versions().size() == 3u);
+}
+
+BOOST_AUTO_TEST_CASE(a_version_in_the_middle_is_marked_and_one_at_the_end_goes_with_what_was_marked_for_it) {
+  grown_tree t;
+  const auto a = t.grow(0, "a", {1}, false, "key"), b = t.grow(a, "b", {2}), c = t.grow(b, "c", {3});
+  const auto d = t.grow(a, "d", {4});
+  const auto remove = [&](version_id v) { t.tree.remove(t.tree.removal_of(v, 7)); };
+  const auto restored = [&] {
+    std::vector<version_record> all;
+    for (const auto& [id, v] : t.tree.versions()) all.push_back(v);
+    const auto same = session_tree::restore(t.tree.record(), all);
+    BOOST_REQUIRE(same);
+    BOOST_TEST((same->versions() == t.tree.versions()));
+    BOOST_TEST(same->bytes() == t.tree.bytes());
+    BOOST_TEST(same->with_request_key("key") == t.tree.with_request_key("key"));
+  };
+  remove(a);
+  BOOST_TEST(!t.tree.offers(a));
+  BOOST_TEST(t.tree.has(a));
+  BOOST_TEST(t.tree.with_request_key("key") == nullptr);  // a retry of it is a turn of its own
+  BOOST_TEST(t.tree.recognise("a", {}).version == 0u);
+  BOOST_TEST(t.tree.recognise("abc", {}).version == c);
+  BOOST_TEST(t.tree.record().head == d);
+  restored();
+  remove(d);
+  BOOST_TEST(!t.tree.has(d));
+  BOOST_TEST(t.tree.has(a));  // b goes on from it
+  BOOST_TEST(t.tree.record().head == 0u);
+  BOOST_TEST(t.tree.record().used_ms == 7);
+  remove(b);
+  remove(c);
+  BOOST_TEST(t.tree.versions().empty());
+  BOOST_TEST(t.tree.record().versions == 0u);
+  BOOST_TEST(t.tree.record().log_bytes == 0u);
+  restored();
 }
 
 BOOST_AUTO_TEST_CASE(a_fork_has_the_path_and_nothing_else) {

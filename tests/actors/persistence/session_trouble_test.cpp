@@ -2,6 +2,8 @@
 // so, answers go on from memory, and what comes from outside is believed only after it was checked.
 #include <boost/test/unit_test.hpp>
 
+#include "storage/database_impl.hpp"
+#include "storage/verify.hpp"
 #include "tests/actors/persistence/keeper_bench.hpp"
 #include "tests/support/random_cases.hpp"
 
@@ -204,4 +206,60 @@ BOOST_AUTO_TEST_CASE(a_full_disk_takes_no_file) {
   BOOST_TEST(b.described("s").versions.size() == 1u);
   b.tell(describe_session{{0, 1}, {default_tenant, "t"}, false, {}});
   BOOST_TEST((b.refusal().kind == error_kind::not_found));
+}
+
+BOOST_AUTO_TEST_CASE(large_sessions_go_into_the_log_ahead_of_their_record) {
+  keeper_bench b;
+  b.options.file_bytes_max = 64 << 20;
+  b.open();
+  const std::string text(300'000, 'x');
+  for (token_id i = 1; i <= 5; ++i) b.turn("s", {i}, text);
+  b.pass(3s);
+  const session_key s{default_tenant, "s"};
+  const auto file = b.answered<session_bytes>(export_session{{0, 1}, s, false}).file;
+  const auto versions = [&] {
+    std::size_t count = 0;
+    BOOST_REQUIRE(b.db->internals().scan(storage::family::versions, {}, {}, [&](auto, auto) { return ++count > 0; }));
+    return count;
+  };
+  const auto begin = [&](bool forks, const char* to) {
+    if (forks)
+      b.sessions->handle(fork_session{{0, 1}, s, {default_tenant, to}, {}});
+    else
+      b.sessions->handle(import_session{{0, 1}, {default_tenant, to}, file, false, true});
+    BOOST_REQUIRE(b.runner.jobs.size() == 1u);
+    auto work = std::move(b.runner.jobs.front());
+    b.runner.jobs.pop_front();
+    return work();
+  };
+  for (const bool forks : {true, false}) {
+    auto rest = begin(forks, "t");
+    BOOST_TEST(versions() == 10u);  // and the log's thread has done nothing yet
+    BOOST_TEST(b.silent());
+    BOOST_TEST(storage::verify(*b.db).value().damaged_count == 0u);
+    rest = nullptr;
+    b.crash();
+    b.open();
+    BOOST_TEST(versions() == 5u);  // what nobody knows is gone
+    BOOST_TEST(b.answered<session_list>(list_sessions{{0, 1}}).sessions.size() == 1u);
+
+    begin(forks, "t")();
+    BOOST_TEST(b.take<answer>().reply.number == 1u);
+    b.crash();
+    b.open();
+    BOOST_TEST(versions() == 10u);
+    BOOST_TEST(b.described("t", true).versions.back().text == text);
+    b.answered<removed>(remove_session{{0, 1}, {default_tenant, "t"}, false});
+
+    // Somebody else takes the name meanwhile.
+    rest = begin(forks, "t");
+    b.turn("t", {7}, "mine");
+    rest();
+    b.pump();
+    BOOST_TEST((b.refusal().kind == error_kind::conflict));
+    BOOST_TEST(versions() == 6u);
+    BOOST_TEST(b.described("t").versions.size() == 1u);
+    b.answered<removed>(remove_session{{0, 1}, {default_tenant, "t"}, false});
+    BOOST_TEST(storage::verify(*b.db).value().damaged_count == 0u);
+  }
 }

@@ -149,7 +149,7 @@ BOOST_AUTO_TEST_CASE(seeded_lives_keep_what_must_hold) {
         case 10:
           if (random.below(10) == 0) {
             // The session is removed: the disk loses its states as the store does, those in flight too.
-            p.cache.forget_owner(owner);
+            p.cache.forget_owner(owner, [](const auto&) { return true; });
             std::erase_if(p.disk, [&](const state_key& k) { return k.owner == owner; });
             std::erase_if(lent, [&](const auto& one) { return one.first.owner == owner; });
             std::erase_if(slots, [&](const state_key& k) {
@@ -302,7 +302,7 @@ BOOST_AUTO_TEST_CASE(a_write_that_ends_after_the_removal_leaves_nothing) {
   p.put({1, 1});
   p.plan(true);
   BOOST_REQUIRE(p.writing.size() == 1u);
-  p.cache.forget_owner(1);
+  p.cache.forget_owner(1, [](const auto&) { return true; });
   BOOST_TEST(!p.cache.written({1, 1}, true, state_bytes, p.now));
   BOOST_TEST(p.cache.count().disk == 0u);
   BOOST_TEST(!p.cache.self_check());

