@@ -209,7 +209,7 @@ struct remove_session {
   return_address reply;
   session_key session;
   bool with_prefix = false;  ///< also every session whose id begins with this id and ':'
-  std::string turn{};        ///< only the version with this request key, unless others go on from it
+  std::string turn{};        ///< only the version with this request key
 };
 /// A whole session as one file (storage/session_file).
 struct export_session {
