@@ -69,6 +69,9 @@ struct limit_settings {
   std::uint64_t body_timeout_ms = 30'000;                     ///< for a complete body
   std::uint64_t idle_timeout_ms = 60'000;                     ///< between requests of one connection
   std::uint64_t write_timeout_ms = 60'000;                    ///< without progress of a reader
+  std::uint32_t socket_message_bytes_max = 1u << 20;          ///< of one message on a WebSocket
+  std::uint64_t socket_idle_timeout_ms = 300'000;             ///< without a sign of life on a WebSocket
+  std::uint32_t socket_requests_max = 16;                     ///< responses that run on one WebSocket
   // requests
   std::uint32_t n_max = 128;                       ///< answers to one prompt
   std::uint32_t max_tokens_max = 1u << 20;         ///< tokens of one answer; larger wishes are cut to this

@@ -242,6 +242,13 @@ std::vector<key> make_keys() {
                                  "Milliseconds between two requests of a connection."),
       limit<&l::write_timeout_ms>("write_timeout_ms", 1, duration_max,
                                   "Milliseconds without progress after which a slow reader is cut off."),
+      limit<&l::socket_message_bytes_max>("socket_message_bytes_max", 1024, limits::response_bytes_max,
+                                          "Bytes of one message on a WebSocket."),
+      limit<&l::socket_idle_timeout_ms>("socket_idle_timeout_ms", 2, duration_max,
+                                        "Milliseconds without a sign of life after which a WebSocket is cut; it is "
+                                        "asked for one after half of them."),
+      limit<&l::socket_requests_max>("socket_requests_max", 1, limits::waiting_max,
+                                     "Responses that run on one WebSocket at a time."),
       limit<&l::n_max>("n_max", 1, limits::n_max, "Answers to one prompt (n and best_of)."),
       limit<&l::max_tokens_max>("max_tokens_max", 1, limits::max_tokens_max,
                                 "Tokens of one answer; larger wishes are cut to this."),

@@ -103,6 +103,7 @@ void connection::begin_exchange(admission admitted) {
   head.admin = peer_.admin;
   head.connection_number = number_;
   head.received = now();
+  exchange_->socket_key = head.field("sec-websocket-key");
 
   calls([&] { exchange_->call = home_->service().accept(head, exchange_->out); });
   if (!exchange_->call && exchange_->progress != exchange::answer::complete) return refuse({500, "internal error"});
@@ -241,7 +242,8 @@ void connection::on_written(const error_code& ec, std::size_t count) {
     if (exchange_->call && !calls([&] { exchange_->call->writable(); })) return cut("internal error");
   }
   const bool streaming = exchange_ && exchange_->progress != exchange::answer::complete;
-  if (out_.empty() && !streaming) wake();
+  const bool socket = exchange_ && exchange_->upgraded != exchange::socket::none;
+  if (out_.empty() && (!streaming || socket)) wake();
 }
 
 // ---- time ----

@@ -13,10 +13,11 @@
 #include "actors/connection/peer_address.hpp"
 #include "actors/connection/refusal.hpp"
 #include "actors/connection/request_gate.hpp"
+#include "actors/connection/socket_frames.hpp"
 
 namespace skein::connection {
 
-/// One HTTP/1.1 connection.
+/// One HTTP/1.1 connection, which may become a WebSocket.
 ///
 /// It lives on the io thread of its set and touches nothing else. One coroutine, `run`, reads: header, gate, body, and
 /// then on, so that a hang-up is noticed while the answer is awaited or streamed. Writing is a chain of completions, at
@@ -50,6 +51,7 @@ class connection : public std::enable_shared_from_this<connection> {
   boost::asio::awaitable<std::optional<raw_header>> read_header();
   boost::asio::awaitable<bool> read_body(const body_framing& framing);
   boost::asio::awaitable<void> await_response();
+  boost::asio::awaitable<void> serve_socket();
   boost::asio::awaitable<void> say_goodbye();
   boost::asio::awaitable<arrival> receive();
   boost::asio::awaitable<arrival> listen();
@@ -67,6 +69,10 @@ class connection : public std::enable_shared_from_this<connection> {
   void begin_stream(unsigned status, const header_list& headers);
   void write(std::string bytes);
   void end_stream();
+  void upgrade(header_list headers);
+  void send(std::string_view message);
+  void close_socket(std::uint16_t code, std::string_view reason);
+  [[nodiscard]] bool hear(socket_event event);
   void post_cut(const char* why);
   [[nodiscard]] bool may_persist() const;
   [[nodiscard]] bool response_sent() const;

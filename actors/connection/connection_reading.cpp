@@ -53,6 +53,10 @@ asio::awaitable<bool> connection::serve_one() {
   const body_framing framing = admitted->framing;
   begin_exchange(std::move(*admitted));
   if (!exchange_) co_return false;
+  if (exchange_->upgraded != exchange::socket::none) {
+    co_await serve_socket();
+    co_return false;
+  }
   if (exchange_->progress != exchange::answer::complete) {
     const bool body_read = co_await read_body(framing);
     if (!body_read) co_return false;

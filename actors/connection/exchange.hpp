@@ -12,6 +12,8 @@ namespace skein::connection {
 
 struct connection::exchange {
   enum class answer { none, streaming, complete };
+  /// Of an exchange that became a WebSocket.
+  enum class socket { none, open, closing };
 
   std::unique_ptr<http_call> call;
   std::shared_ptr<writer> out;
@@ -24,6 +26,8 @@ struct connection::exchange {
   bool choked = false;            ///< the queue has been above its limit and writable() is owed
   std::uint32_t deaf_writes = 0;  ///< of the service since then
   answer progress = answer::none;
+  socket upgraded = socket::none;
+  std::string socket_key;  ///< Sec-WebSocket-Key
 };
 
 class connection::writer final : public response_writer {
@@ -42,6 +46,15 @@ class connection::writer final : public response_writer {
   }
   void end() override {
     if (owner_) owner_->end_stream();
+  }
+  void upgrade(header_list headers) override {
+    if (owner_) owner_->upgrade(std::move(headers));
+  }
+  void send(std::string_view message) override {
+    if (owner_) owner_->send(message);
+  }
+  void close(std::uint16_t code, std::string_view reason) override {
+    if (owner_) owner_->close_socket(code, reason);
   }
   void abort() override {
     if (owner_) owner_->post_cut("aborted");

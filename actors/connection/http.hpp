@@ -52,6 +52,12 @@ class response_writer {
   virtual void begin_stream(unsigned status, header_list headers) = 0;
   virtual void write(std::string bytes) = 0;
   virtual void end() = 0;
+  /// In place of a response: the exchange becomes a WebSocket, with these headers beside those of the handshake. It
+  /// then has messages (http_call::message), send() and close() until it ends.
+  virtual void upgrade(header_list /*headers*/) {}
+  virtual void send(std::string_view /*message*/) {}
+  /// Says goodbye with that code; no message comes any more.
+  virtual void close(std::uint16_t /*code*/, std::string_view /*reason*/) {}
   /// Cuts the connection without a clean end (a stream that broke after its status was sent).
   virtual void abort() = 0;
   /// Bytes queued and not yet taken by the socket. Above limits.outbound_bytes_max the caller pauses and waits for
@@ -69,6 +75,10 @@ class http_call {
   [[nodiscard]] virtual std::uint64_t body_bytes_max() const { return std::numeric_limits<std::uint64_t>::max(); }
   /// The whole body, once. Empty for requests without one.
   virtual void body(std::string bytes) = 0;
+  /// A message of a WebSocket; there is no body then.
+  virtual void message(std::string /*text*/) {}
+  /// The server is ending: a WebSocket is to close as soon as it may. More than once.
+  virtual void leave() {}
   /// The queue fell below half of outbound_bytes_max after having been above it.
   virtual void writable() = 0;
   /// The client hung up, stalled beyond its limit, or the server cuts the connection (`status` is client_gone), or the
@@ -103,9 +113,11 @@ struct connection_limits {
   std::uint32_t requests_per_connection_max = 10000;  ///< then Connection: close
   std::chrono::milliseconds header_timeout{10'000};
   std::chrono::milliseconds body_timeout{30'000};
-  std::chrono::milliseconds idle_timeout{60'000};   ///< keep-alive, between requests
-  std::chrono::milliseconds write_timeout{60'000};  ///< without progress: the stream is cut ("slow_consumer")
-  std::vector<std::string> trusted_proxies;         ///< addresses whose X-Forwarded-For counts
+  std::chrono::milliseconds idle_timeout{60'000};          ///< keep-alive, between requests
+  std::chrono::milliseconds write_timeout{60'000};         ///< without progress: the stream is cut ("slow_consumer")
+  std::uint32_t socket_message_bytes_max = 1u << 20;       ///< of a message on a WebSocket
+  std::chrono::milliseconds socket_idle_timeout{300'000};  ///< without a sign of life; asked for one after half of it
+  std::vector<std::string> trusted_proxies;                ///< addresses whose X-Forwarded-For counts
 };
 
 }  // namespace skein::connection

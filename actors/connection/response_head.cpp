@@ -8,6 +8,7 @@ namespace {
 
 std::string_view reason_phrase(unsigned status) {
   switch (status) {
+    case 101: return "Switching Protocols";
     case 200: return "OK";
     case 201: return "Created";
     case 202: return "Accepted";

@@ -131,7 +131,7 @@ void session_keeper::advance(open_entry& entry) {
 bool session_keeper::replay(const open_entry& entry, const open_session& q) {
   if (!entry.tree || entry.removing || q.request_key.empty()) return false;
   const version_record* const done = entry.tree->with_request_key(q.request_key);
-  if (!done) return false;
+  if (!done || (done->unfinished && q.continue_unfinished)) return false;
   counters_.replays.fetch_add(1, std::memory_order_relaxed);
   const bool safe = log_.on_disk() && !log_.has_unsaved(entry.uid);
   deliver(session_replayed{q.reply, *done, safe ? durability::process : durability::memory});

@@ -24,6 +24,7 @@ error unknown(const session_key& key) {
 error unknown(const session_key& key, version_id version) {
   return {error_kind::not_found, "the session '" + key.id + "' has no version " + std::to_string(version), "version"};
 }
+error unknown_turn(const std::string& key) { return {error_kind::not_found, "there is no turn '" + key + "'", ""}; }
 error busy() { return {error_kind::conflict, "session busy", "session_id"}; }
 
 /// A version without what only its own transcript shows. Tokens stay here in any case.
@@ -106,7 +107,11 @@ void session_keeper::handle(describe_session&& q) {
   const version_id version = q.version.value_or(tree.record().head);
   if (!tree.offers(version)) return refuse(q.reply, unknown(q.session, version));
   session_description description{listed(tree.record()), {}};
-  if (q.transcript) {
+  if (!q.turn.empty()) {
+    const version_record* v = tree.with_request_key(q.turn);
+    if (!v) return refuse(q.reply, unknown_turn(q.turn));
+    description.versions.push_back(*v);
+  } else if (q.transcript) {
     for (const version_record* v : tree.path(version)) description.versions.push_back(outline(*v, true));
   } else {
     for (const auto& [id, v] : tree.versions()) description.versions.push_back(outline(v, false));
@@ -203,6 +208,11 @@ struct session_keeper::removal {
 };
 
 void session_keeper::handle(remove_session&& q) {
+  if (!q.turn.empty()) {
+    const auto entry = entry_of(q.session);
+    const version_record* v = entry && (*entry)->tree ? (*entry)->tree->with_request_key(q.turn) : nullptr;
+    return v ? remove_branch(q, **entry, v->id) : refuse(q.reply, unknown_turn(q.turn));
+  }
   removal r{q.reply, {}, 0, true};
   std::vector<session_key> keys{q.session};
   if (q.with_prefix) {

@@ -79,10 +79,11 @@ struct open_session {
                                      ///< some of it must be new, so that there is something to feed
   bool single_user_message = false;  ///< chat: exactly one user message and no assistant message
   std::optional<version_id> from;    ///< continue this version in place of the head; 0: the beginning
+  std::string from_key;              ///< continue the turn with this request key, in place of a version
   std::optional<version_id> expected_version;  ///< If-Match: the head must be this one, else conflict
   std::string request_key;                     ///< Idempotency-Key; a turn that has it already is replayed
-  bool continue_unfinished = false;            ///< say the answer that broke last once more, as far as it had come, and
-                                               ///< go on with it; history is empty
+  bool continue_unfinished = false;            ///< say the answer that broke last (or that with the request key) once
+                                               ///< more, as far as it had come, and go on with it; history is empty
   bool must_exist = false;                     ///< not_found for an unknown session or version
   steady_time deadline{};                      ///< not open by then: refused with timeout
 };
@@ -192,6 +193,7 @@ struct describe_session {  ///< with the tree of its versions
   session_key session;
   bool transcript = false;  ///< texts and messages too, of the path to `version`
   std::optional<version_id> version;
+  std::string turn{};  ///< only the version with this request key, whole
 };
 struct fork_session {
   return_address reply;
@@ -207,6 +209,7 @@ struct remove_session {
   return_address reply;
   session_key session;
   bool with_prefix = false;  ///< also every session whose id begins with this id and ':'
+  std::string turn{};        ///< only the version with this request key
 };
 /// A whole session as one file (storage/session_file).
 struct export_session {

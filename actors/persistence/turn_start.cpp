@@ -8,8 +8,9 @@ namespace {
 
 std::string quoted(const session_key& key) { return "'" + key.id + "'"; }
 
-result<turn_start> continue_answer(const session_tree& tree) {
-  const version_record* broken = tree.unfinished();
+result<turn_start> continue_answer(const session_tree& tree, const open_session& question) {
+  const version_record* broken = tree.with_request_key(question.request_key);
+  if (!broken || !broken->unfinished) broken = tree.unfinished();
   if (!broken)
     return error{error_kind::not_found,
                  "the session " + quoted(tree.record().key) + " has no broken answer to go on with", ""};
@@ -60,11 +61,19 @@ result<turn_start> start_turn(const session_tree* tree, const open_session& ques
     return turn_start{};
   }
   if (auto ok = fits(*tree, question); !ok) return ok.error();
-  if (question.continue_unfinished) return continue_answer(*tree);
+  if (question.continue_unfinished) return continue_answer(*tree, question);
   turn_start start;
   start.state = session_state::continued;
   start.base = question.from.value_or(tree->record().head);
-  if (question.kind == turn_text::increment) return start;
+  if (!question.from_key.empty()) {
+    const version_record* named = tree->with_request_key(question.from_key);
+    if (!named) return error{error_kind::not_found, "there is no turn '" + question.from_key + "'", "session_id"};
+    start.base = named->id;
+  }
+  if (question.kind == turn_text::increment) {
+    start.repeats_system = repeats_system(*tree, start.base, question);
+    return start;
+  }
   const bool chat = question.kind == turn_text::chat_messages;
   const history_rules rules{.whole_messages = chat, .leave_some = !(chat && question.opening_follows)};
   if (question.from) {

@@ -51,6 +51,12 @@ class answer_state {
   void continue_after(const std::vector<token_id>& earlier);
   /// As row_text::certain_bytes, of the one row.
   [[nodiscard]] std::uint64_t certain_bytes() const;
+  /// What the log is to keep of it beside its texts: answer_writer::remembered.
+  [[nodiscard]] std::string remembered() const { return call_.request.writer->remembered(head_, usage()); }
+  /// Ends a stream that failed: answer_writer::failure_events.
+  [[nodiscard]] std::string failure(const error& why, std::string_view body) const {
+    return call_.request.writer->failure_events(head_, why, body);
+  }
   /// The turn is kept: lets the last events out, or lets the body be made, with this note.
   void conclude(protocol::session_note note);
 

@@ -5,12 +5,14 @@
 #include <random>
 #include <utility>
 
+#include "actors/connection/socket_handshake.hpp"
 #include "actors/request/admin_routes.hpp"
 #include "actors/request/auth.hpp"
 #include "actors/request/awaited_model.hpp"
 #include "actors/request/cors.hpp"
 #include "actors/request/health.hpp"
 #include "actors/request/metrics_page.hpp"
+#include "actors/request/response_routes.hpp"
 #include "actors/request/route.hpp"
 #include "actors/request/server_control.hpp"
 #include "actors/request/watched_response.hpp"
@@ -78,6 +80,7 @@ const std::vector<api_service::route>& api_service::routes() {
   using s = api_service;
   namespace of = session_routes;
   using tuned = tuned_state_call::task;
+  using asked = response_question::task;
   constexpr std::string_view get = "GET, HEAD", post = "POST";
   constexpr auto openai = error_style::openai, flat = error_style::flat, detail = error_style::detail;
   namespace dialects = protocol::dialects;
@@ -110,6 +113,18 @@ const std::vector<api_service::route>& api_service::routes() {
       speaks("/openai/v1/chat/completions", dialects::chat),
       speaks("/v1/completions", dialects::text_or_chat),
       speaks("/openai/v1/completions", dialects::completions),
+
+      {"/v1/responses", post, &s::respond, openai, false, true, &dialects::responses},
+      {"/v1/responses", "GET", &s::open_socket, openai, false, false, &dialects::socket},
+      {"/v1/responses/{}", get, &s::ask_response<asked::tell>},
+      {"/v1/responses/{}", "DELETE", &s::ask_sessions<response_routes::remove>},
+      {"/v1/responses/input_tokens", post, &s::tokenize<text_task::count_input>},
+      {"/v1/responses/{}/cancel", post, &s::ask_response<asked::cancel>},
+      {"/v1/conversations", post, &s::begin_conversation},
+      {"/v1/conversations/{}", "GET, HEAD, POST", &s::ask_sessions<response_routes::conversation>},
+      {"/v1/conversations/{}", "DELETE", &s::ask_sessions<response_routes::remove_conversation>},
+      {"/v1/responses/{}/input_items", get, &s::ask_sessions<response_routes::input_items>},
+
       speaks("/chat/completions", dialects::infer_chat),
       speaks("/completions", dialects::infer_completions),
       speaks("/api/oai/v1/chat/completions", dialects::ai_chat),
@@ -209,7 +224,7 @@ struct api_service::exchange {
 
 api_service::api_service(std::shared_ptr<const service_context> context, request_hub& hub,
                          std::function<void(std::function<void()>)> post)
-    : context_(std::move(context)), hub_(hub), post_(std::move(post)) {}
+    : context_(std::move(context)), hub_(hub), post_(std::move(post)), responses_(context_, hub_, post_) {}
 
 /// Called for what a connection refuses by itself.
 std::string api_service::error_body(unsigned status, std::string_view message) {
@@ -384,9 +399,80 @@ api_service::made_call api_service::generate(exchange& x) {
     x.refuse({error_kind::unavailable, "the server is shutting down", ""});
     return nullptr;
   }
+  x.watched->leave_line_to_call();
+  return std::make_unique<generation_call>(origin_of(x, context_->models->current()), context_, hub_, post_,
+                                           std::move(x.out));
+}
+
+api_service::made_call api_service::respond(exchange& x) {
+  if (context_->draining) {
+    x.refuse({error_kind::unavailable, "the server is shutting down", ""});
+    return nullptr;
+  }
+  x.watched->leave_line_to_call();
+  return responses_.start(origin_of(x, context_->models->current()), std::move(x.out));
+}
+
+api_service::made_call api_service::begin_conversation(exchange& x) {
+  return std::make_unique<conversation_call>(x.plain(), context_, std::move(x.out));
+}
+
+/// GET of this route becomes a WebSocket, or nothing.
+api_service::made_call api_service::open_socket(exchange& x) {
+  auto no = connection::judge_handshake(x.head);
+  if (!connection::asks_for_socket(x.head)) no = connection::refusal{426, "this route speaks WebSocket; or use POST"};
+  if (!no && !may_open_socket(x.head, context_->settings.cors_origins))
+    no = connection::refusal{403, "this page may not open a WebSocket here (server.cors_origins)"};
+  if (!no && context_->draining) no = connection::refusal{503, "the server is shutting down"};
+  if (no) {
+    if (no->status == 426) {
+      x.headers.emplace_back("Upgrade", "websocket");
+      x.headers.emplace_back("Sec-WebSocket-Version", "13");
+    }
+    x.answer(no->status, protocol::error_body(no->status, no->message));
+    return nullptr;
+  }
+  header_list headers{{"X-Request-Id", x.name}};
+  const auto offered = connection::offered_protocols(x.head);
+  const auto harmless = [](std::string_view p) { return !p.starts_with(password_protocol); };
+  const auto chosen = std::ranges::find_if(offered, harmless);
+  if (!offered.empty())  // a browser wants one of them, be it the password's
+    headers.emplace_back("Sec-WebSocket-Protocol", chosen != offered.end() ? *chosen : offered.front());
+  x.out->upgrade(std::move(headers));
+
+  call_origin origin = origin_of(x, nullptr);
+  origin.headers.clear();
+  auto start = [this, origin, count = 0](std::shared_ptr<connection::response_writer> out) mutable -> made_call {
+    call_origin of = origin;
+    of.request_name += '-' + std::to_string(++count);
+    of.received = context_->time->now();
+    of.model = context_->models->current();
+    if (of.model && !context_->draining) return responses_.start(std::move(of), std::move(out));
+    const auto away = protocol::to_http({error_kind::unavailable, "no model is loaded, or the server is ending", ""});
+    out->respond(away.status, {}, away.body);
+    return nullptr;
+  };
+  return std::make_unique<response_socket>(std::move(start), context_, post_, std::move(x.out));
+}
+
+template <response_question::task What>
+api_service::made_call api_service::ask_response(exchange& x) {
+  auto question = response_question_of(What, x.path.front(), x.head.query);
+  if (!question) {
+    x.refuse(question.error());
+    return nullptr;
+  }
+  plain_origin plain = x.plain();
+  x.headers = plain.headers;
+  call_origin origin = origin_of(x, context_->models->current());
+  return std::make_unique<response_call>(std::move(*question), std::move(plain), std::move(origin), context_, hub_,
+                                         post_, responses_, std::move(x.out));
+}
+
+call_origin api_service::origin_of(exchange& x, model_ref model) const {
   call_origin origin;
-  origin.model = context_->models->current();
-  origin.dialect = x.way->dialect;
+  origin.model = std::move(model);
+  if (x.way->dialect) origin.dialect = x.way->dialect;
   origin.errors = x.errors();
   origin.route = x.head.path;
   origin.request_name = x.name;
@@ -394,11 +480,10 @@ api_service::made_call api_service::generate(exchange& x) {
   origin.headers = std::move(x.headers);
   origin.authenticated = x.authenticated;
   origin.who = x.who;
-  x.watched->leave_line_to_call();
   origin.received = context_->time->now();
   origin.if_match = x.head.field("if-match");
   origin.request_key = x.head.field("idempotency-key");
-  return std::make_unique<generation_call>(std::move(origin), context_, hub_, post_, std::move(x.out));
+  return origin;
 }
 
 template <session_question (*Question)(const session_routes::route_input&)>

@@ -10,6 +10,9 @@
 #include "actors/request/health.hpp"
 #include "actors/request/model_call.hpp"
 #include "actors/request/request_hub.hpp"
+#include "actors/request/response_call.hpp"
+#include "actors/request/response_runs.hpp"
+#include "actors/request/response_socket.hpp"
 #include "actors/request/service_context.hpp"
 #include "actors/request/session_routes.hpp"
 #include "actors/request/tokenize_call.hpp"
@@ -51,6 +54,12 @@ class api_service final : public connection::http_service {
   template <text_task Task>
   made_call tokenize(exchange& x);
   made_call generate(exchange& x);
+  made_call respond(exchange& x);
+  made_call open_socket(exchange& x);
+  made_call begin_conversation(exchange& x);
+  template <response_question::task What>
+  made_call ask_response(exchange& x);
+  [[nodiscard]] call_origin origin_of(exchange& x, model_ref model) const;
   template <model_call::form Form>
   made_call change_model(exchange& x);
   [[nodiscard]] model_ref model_for(exchange& x) const;
@@ -65,6 +74,7 @@ class api_service final : public connection::http_service {
   std::shared_ptr<const service_context> context_;
   request_hub& hub_;
   std::function<void(std::function<void()>)> post_;
+  response_runs responses_;
 };
 
 }  // namespace skein::request

@@ -29,4 +29,7 @@ namespace skein::request {
 /// Who has this secret, the password or a key; null: nobody.
 [[nodiscard]] caller_ref identify(std::string_view secret, const service_context& context);
 
+/// What pages in a browser, which can set no header of a WebSocket, offer as a protocol: this and the password.
+inline constexpr std::string_view password_protocol = "openai-insecure-api-key.";
+
 }  // namespace skein::request

@@ -232,7 +232,7 @@ void generation_call::refuse(const error& why, std::chrono::seconds retry_after)
   if (!begun_) counts().count_rejection(model().names.front(), origin_.who->key, why.kind);
   const protocol::http_error answer = protocol::to_http(why, retry_after, origin_.errors);
   if (streaming_) {
-    write(protocol::sse_event(answer.body) + std::string(protocol::sse_done));
+    write(answer_ ? answer_->failure(why, answer.body) : protocol::sse_event(answer.body).append(protocol::sse_done));
     out_->end();
   } else {
     connection::header_list headers = origin_.headers;
@@ -249,7 +249,10 @@ void generation_call::gone(std::string_view why, unsigned status) {
   if (ended_) return;
   guarded([&] {
     if (!turn_ || !turn_->stores_on_disconnect() || !answer_ || answer_->over() || running_ == 0) return;
-    answer_->on_row_finished(0, 0, device::finish_cause::budget);
+    if (turn_->responds())
+      answer_->stop("client_gone");
+    else
+      answer_->on_row_finished(0, 0, device::finish_cause::budget);
     settle_turn();
   });
   if (!ended_) end_call(status, why);

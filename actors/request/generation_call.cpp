@@ -10,8 +10,10 @@
 #include "actors/request/body_login.hpp"
 #include "actors/request/long_work.hpp"
 #include "actors/request/memory.hpp"
+#include "actors/request/new_name.hpp"
 #include "protocol/body_password.hpp"
 #include "protocol/http_error.hpp"
+#include "protocol/response_id.hpp"
 
 namespace skein::request {
 namespace {
@@ -19,6 +21,12 @@ namespace {
 std::mt19937_64& local_random() {
   thread_local std::mt19937_64 generator{std::random_device{}()};
   return generator;
+}
+
+/// A response's turn is known by the response's id, which tells its conversation.
+void name_response(protocol::session_fields& session) {
+  if (session.id.empty()) session.id = protocol::conversation_id(new_name());
+  session.request_key = protocol::response_id(session.id, new_name());
 }
 
 /// Takes the request's own weights into a mixture, which has one answer and of which nothing is kept.
@@ -65,12 +73,14 @@ std::uint64_t generation_call::body_bytes_max() const {
   return origin_.authenticated ? http_call::body_bytes_max() : context_->settings.unauthenticated_body_bytes_max;
 }
 
-protocol::answer_head generation_call::make_head(const protocol::generation_request& request) const {
+const protocol::answer_head& generation_call::head(const protocol::generation_request& request) {
+  if (head_) return *head_;
   const served_model& model = this->model();
-  protocol::answer_names names{origin_.request_name, request.stream, {}};
-  for (auto& byte : names.random) byte = static_cast<std::uint8_t>(local_random()());
-  return {request.writer->id(names), request.lenient ? request.model : model.names.front(), model.fingerprint,
-          std::time(nullptr), request.include_usage};
+  const std::string turn = turn_ && turn_->responds() && turn_->stored() ? turn_->key() : "";
+  protocol::answer_names names{origin_.request_name, request.stream, new_name(), turn};
+  head_ = {request.writer->id(names), request.lenient ? request.model : model.names.front(), model.fingerprint,
+           std::time(nullptr), request.include_usage};
+  return *head_;
 }
 
 /// Whatever throws ends this call with a 500 or an error event, and no other call.
@@ -181,6 +191,7 @@ generation_call::read_body generation_call::read(const std::string& text, const 
   if (!call.request.session) return {as, std::move(call)};
   if (auto ok = protocol::read_session_headers(origin.if_match, origin.request_key, *call.request.session); !ok)
     return {as, ok.error()};
+  if (call.request.session->responds) name_response(*call.request.session);
   call.turn.emplace(call.request);
   return {as, std::move(call)};
 }
@@ -203,6 +214,14 @@ void generation_call::understood(result<read_body> body) {
   origin_.errors = body->as->errors;
   if (!body->call) return refuse(body->call.error());
   parsed(std::move(*body->call));
+}
+
+void generation_call::begin(protocol::generation_request request) {
+  guarded([&] {
+    if (!enter()) return;
+    session_turn turn(request);
+    parsed({std::move(request), std::move(turn), std::nullopt});
+  });
 }
 
 void generation_call::parsed(parsed_call call) {
@@ -268,8 +287,8 @@ void generation_call::prepared(result<prepared_call> call) {
   if (turn_ || call->pause_tokens_max > 0) copies = (turn_ ? 2 : 1) * call->prompts.front().size() * sizeof(token_id);
   if (!hold(held_bytes(*call) + copies)) return;
   if (!call->request.seed_given) call->request.sampling.seed = local_random()();
-  auto head = make_head(call->request);
-  answer_.emplace(std::move(*call), model(), std::move(head), origin_.request_name);
+  const auto& head = this->head(call->request);
+  answer_.emplace(std::move(*call), model(), head, origin_.request_name);
   if (turn_) answer_->continue_after(turn_->earlier_answer());
   if (resumed_) answer_->continue_after(resumed_->answered);
   find_prefix();

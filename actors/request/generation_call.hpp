@@ -31,6 +31,8 @@ struct call_origin {
   protocol::error_style errors = protocol::error_style::openai;
   std::string if_match, request_key;  ///< header fields If-Match and Idempotency-Key, as sent
   model_ref model;                    ///< that answers; null: there is none yet
+  /// Hears the id of a response as soon as its turn is certain; may be empty.
+  std::function<void(const std::string& id)> named{};
 };
 
 /// The request actor: one generation call on the io thread of its connection, from body to response. It talks to the
@@ -50,6 +52,18 @@ class generation_call final : public connection::http_call, public device_client
   void body(std::string bytes) override;
   void writable() override;
   void gone(std::string_view why, unsigned status) override;
+
+  /// In place of a body: goes on with a response that was broken off.
+  void begin(protocol::generation_request request);
+  /// Whose it is, once its password is read.
+  [[nodiscard]] const tenant_id& tenant() const { return origin_.who->tenant; }
+  /// Whether it goes on without its reader.
+  [[nodiscard]] bool runs_on() const { return background_ && !ended_; }
+  /// Of a response: answer_writer::told_again and early_body.
+  [[nodiscard]] std::string told_again(std::optional<std::uint64_t> after) const;
+  [[nodiscard]] std::string early_body() const;
+  /// Ends it here as if its text had come to an end; false when there is nothing left to end.
+  bool obey(order what);
 
   void on_event(std::uint32_t prompt, device::event& e) override;
   void on_events_done() override;
@@ -90,13 +104,14 @@ class generation_call final : public connection::http_call, public device_client
   void look_for_model(steady_time now);
   void parse(std::shared_ptr<const std::string> text);
   [[nodiscard]] bool hold(std::size_t bytes);
-  [[nodiscard]] protocol::answer_head make_head(const protocol::generation_request& request) const;
+  [[nodiscard]] const protocol::answer_head& head(const protocol::generation_request& request);
   [[nodiscard]] static read_body read(const std::string& text, const call_origin& origin,
                                       const service_context& context);
   void understood(result<read_body> body);
   void parsed(parsed_call call);
   [[nodiscard]] bool choose_beginning();
   void open_session();
+  void announce();
   void tokenise();
   void prepared(result<prepared_call> call);
   void find_prefix();
@@ -124,7 +139,6 @@ class generation_call final : public connection::http_call, public device_client
 
   void enlist();
   void delist();
-  bool obey(order what);
   [[nodiscard]] bool may_be_paused(const prepared_call& call) const;
   void keep_paused();
   void tell_queue();
@@ -172,12 +186,14 @@ class generation_call final : public connection::http_call, public device_client
   std::deque<std::uint32_t> to_run_;  // prompts that the device does not have yet
   std::uint32_t waiting_ = 0;         // prompts that wait for a slot
   std::uint32_t running_ = 0;         // prompts that the device has
-  bool begun_ = false;                // one of them got its slot
-  bool crowded_ = false;              // the device sent a prompt back; the next tick of the clock tries again
-  bool streaming_ = false;            // status and headers are out
-  bool paused_ = false;               // the reader is slow
-  bool ended_ = false;                // the response is complete, or nobody is left to get it
-  std::optional<error> failure_;      // of the device, or of the model: it ends the call
+  bool background_ = false;           // it goes on without a reader
+  std::optional<protocol::answer_head> head_;
+  bool begun_ = false;            // one of them got its slot
+  bool crowded_ = false;          // the device sent a prompt back; the next tick of the clock tries again
+  bool streaming_ = false;        // status and headers are out
+  bool paused_ = false;           // the reader is slow
+  bool ended_ = false;            // the response is complete, or nobody is left to get it
+  std::optional<error> failure_;  // of the device, or of the model: it ends the call
   steady_time last_write_{};
   std::optional<steady_time> first_token_, last_token_;
   std::chrono::microseconds queued_{};

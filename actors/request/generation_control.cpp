@@ -12,6 +12,7 @@ namespace {
 
 std::string endpoint_of(const call_origin& origin, const protocol::generation_request& request) {
   if (origin.dialect == &protocol::dialects::resume) return "server.resume";
+  if (request.prompt_field == "input") return "responses";
   if (request.chat) return "chat.completions";
   if (request.prompt_field == "prompt") return "completions";
   return request.session ? "state.chat.completions" : "batch.completions";
@@ -47,11 +48,11 @@ bool generation_call::obey(order what) {
   guarded([&] {
     if (listed_->admitted_at == 0) return refuse({error_kind::conflict, "Request cancelled", ""});
     kept = what == order::pause && answer_->call().pause_tokens_max > 0;
-    answer_->stop(kept ? "paused" : "admin_stop");
+    answer_->stop(kept ? "paused" : what == order::park ? "client_gone" : "admin_stop");
     if (kept) keep_paused();
     write_ready();
   });
-  return kept || what == order::stop;
+  return kept || what != order::pause;
 }
 
 /// A single answer of a chat without a session, which has its own way to go on.

@@ -52,17 +52,39 @@ void generation_call::on(persistence::session_opened& r) {
   if (!text) return refuse(text.error());
   origin_.headers.emplace_back("X-Session-State", to_string(turn_->opened().state));
   if (!turn_->stored()) leave_session();
+  if (turn_->responds() && turn_->stored()) announce();
   request_->to_feed = std::move(*text);
   tokenise();
+}
+
+/// A response's turn is certain: from now on others may find it, and who does not want to wait hears its name.
+void generation_call::announce() {
+  if (origin_.named) origin_.named(turn_->key());
+  background_ = request_->background;
+  if (!request_->answers_at_once) return;
+  connection::header_list headers = origin_.headers;
+  headers.emplace_back("Content-Type", "application/json");
+  out_->respond(200, std::move(headers), request_->writer->early_body(head(*request_), false));
+}
+
+std::string generation_call::told_again(std::optional<std::uint64_t> after) const {
+  return answer_ ? answer_->call().request.writer->told_again(*head_, after) : std::string();
+}
+
+std::string generation_call::early_body() const {
+  if (answer_) return answer_->call().request.writer->early_body(*head_, begun_);
+  return request_ && head_ ? request_->writer->early_body(*head_, false) : std::string();
 }
 
 /// The turn was taken before: its answer once more, from the record.
 void generation_call::on(persistence::session_replayed& r) {
   asked_ = question::none;
+  if (request_->session->go_on && turn_->responds())
+    return refuse({error_kind::conflict, "somebody else has gone on with this response; ask again", "session_id"});
   origin_.headers.emplace_back("X-Session-State", to_string(persistence::session_state::continued));
   origin_.headers.emplace_back("Idempotent-Replayed", "true");
   const bool streamed = request_->stream;
-  const std::string text = replay(*request_, r, *turn_, make_head(*request_));
+  const std::string text = replay(*request_, r, *turn_, head(*request_));
   if (streamed) {
     begin_stream();
     write(text);

@@ -20,8 +20,8 @@
 /// The generation calls of all io threads, for those who ask after them or want them ended.
 namespace skein::request {
 
-/// What an operator may tell a running request.
-enum class order : std::uint8_t { stop, pause };
+/// What an operator may tell a running request; park: a response is broken off, for somebody else to go on with.
+enum class order : std::uint8_t { stop, pause, park };
 
 /// One generation call. Its numbers are written by its io thread and read by any.
 class running_request {

@@ -15,6 +15,7 @@
 #include "actors/request/login_guard.hpp"
 #include "actors/request/request_metrics.hpp"
 #include "actors/request/request_register.hpp"
+#include "actors/request/response_table.hpp"
 #include "actors/shared_flag.hpp"
 #include "base/clock.hpp"
 #include "protocol/generation_request.hpp"
@@ -33,6 +34,7 @@ struct service_settings {
   std::size_t held_bytes_max = std::size_t{256} << 20;  ///< of all bodies that are being read and all prompts
   std::uint32_t inline_json_bytes_max = 1u << 20;       ///< longer bodies are parsed by the worker pool
   std::uint32_t inline_text_bytes_max = 64u << 10;      ///< longer prompts are tokenised by the worker pool
+  std::uint32_t socket_requests_max = 16;               ///< that run on one WebSocket at a time
   std::uint32_t prompts_waiting_max = 64;               ///< of one request that wait for slots at a time
   std::chrono::milliseconds queue_timeout{120'000};
   std::chrono::milliseconds total_timeout{3'600'000};
@@ -61,6 +63,8 @@ struct service_context {
   std::shared_ptr<request_register> requests = std::make_shared<request_register>();
   /// What the io threads count of their requests.
   std::shared_ptr<request_metrics> metrics = std::make_shared<request_metrics>();
+  /// The responses of the Responses API that run, by id.
+  std::shared_ptr<response_table> responses = std::make_shared<response_table>();
   /// What the requests that wait and run hold together; see memory.hpp.
   std::shared_ptr<byte_budget> memory = std::make_shared<byte_budget>();
   /// Runs work on the worker pool; false when its queue is full.

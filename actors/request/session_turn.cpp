@@ -46,14 +46,17 @@ bool is_single_user_message(const std::vector<protocol::chat_message>& messages)
   return users == 1 && !has_answer(messages);
 }
 
-std::string in_json(const sampling::sampling_params& p) {
+/// `more`: of an answer whose dialect has more to remember, as JSON.
+std::string in_json(const sampling::sampling_params& p, const std::string& more) {
   std::string json;
   protocol::json_writer out(json);
   out.begin_object();
   out.key("temperature").value(p.temperature).key("top_p").value(p.top_p).key("top_k").value(p.top_k);
   out.key("min_p").value(p.min_p).key("first_penalty").value(p.first_penalty);
   out.key("repeat_penalty").value(p.repeat_penalty).key("penalty_decay").value(p.penalty_decay);
-  out.key("max_tokens").value(p.max_tokens).key("seed").value(p.seed).end_object();
+  out.key("max_tokens").value(p.max_tokens).key("seed").value(p.seed);
+  if (!more.empty()) out.key("response").json(more);
+  out.end_object();
   return json;
 }
 
@@ -79,16 +82,19 @@ persistence::open_session session_turn::question(persistence::return_address rep
   q.reply = reply;
   q.session.id = fields_.id;
   q.initial_state = std::move(initial_state);
-  q.kind = is_chat_ ? persistence::turn_text::chat_messages : persistence::turn_text::raw_text;
+  q.kind = fields_.appends ? persistence::turn_text::increment
+           : is_chat_      ? persistence::turn_text::chat_messages
+                           : persistence::turn_text::raw_text;
   q.history = is_chat_ ? chat_.turns : raw_;
   q.system_bytes = chat_.system_bytes;
   q.opening_follows = !chat_.opening.empty();
   q.single_user_message = is_chat_ && is_single_user_message(messages_);
   q.from = fields_.from_version;
+  q.from_key = fields_.from_key;
   q.expected_version = fields_.expected_version;
   q.request_key = fields_.request_key;
   q.continue_unfinished = fields_.go_on;
-  q.must_exist = fields_.go_on || (fields_.from_version && *fields_.from_version > 0);
+  q.must_exist = fields_.must_exist || fields_.go_on || (fields_.from_version && *fields_.from_version > 0);
   q.deadline = deadline;
   return q;
 }
@@ -131,6 +137,10 @@ result<protocol::fed_text> session_turn::begin(persistence::session_opened opene
 }
 
 error session_turn::in_own_words(error why) const {
+  if (!fields_.from_key.empty() && why.kind == error_kind::not_found) {
+    why.field = "previous_response_id";
+    why.message = "there is no response '" + fields_.from_key + "'";
+  }
   if (fields_.branches && why.kind == error_kind::not_found)
     why.message = "State not found for dialogue_idx=" + std::to_string(fields_.from_version.value_or(0));
   return why;
@@ -217,9 +227,9 @@ version_record session_turn::record(const answer_state& answer, std::size_t draw
   v.answer = kept.content;
   v.finish_reason = kept.end.reason == protocol::finish_reason::stop ? "stop" : "length";
   if (kept.end.administrative) v.stop_reason = kept.end.administrative->stop_reason;
-  v.unfinished = v.stop_reason == "drain" || v.stop_reason == "timeout";
+  v.unfinished = protocol::is_parked(v.stop_reason);
   v.template_name = is_chat_ ? "chat" : "raw";
-  v.sampling = in_json(answer.call().request.sampling);
+  v.sampling = in_json(answer.call().request.sampling, answer.remembered());
   v.request_key = fields_.request_key;
   return v;
 }

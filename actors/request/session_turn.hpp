@@ -37,6 +37,9 @@ class session_turn {
   [[nodiscard]] const std::string& id() const { return fields_.id; }
   [[nodiscard]] bool stored() const { return stored_; }
   [[nodiscard]] bool stores_on_disconnect() const { return stored_ && fields_.store_on_disconnect; }
+  /// It is a response, and its key the response's name.
+  [[nodiscard]] bool responds() const { return fields_.responds; }
+  [[nodiscard]] const std::string& key() const { return fields_.request_key; }
   [[nodiscard]] bool continues() const { return opened_.unfinished.has_value(); }
   /// How the prompt of the answer that is continued ends.
   [[nodiscard]] protocol::answer_form continued_form() const;

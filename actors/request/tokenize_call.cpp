@@ -6,7 +6,10 @@
 #include "actors/request/attempt.hpp"
 #include "actors/request/long_work.hpp"
 #include "actors/request/memory.hpp"
+#include "protocol/chat_template.hpp"
+#include "protocol/dialect.hpp"
 #include "protocol/http_error.hpp"
+#include "protocol/json_writer.hpp"
 #include "protocol/tokenize_api.hpp"
 
 namespace skein::request {
@@ -55,11 +58,28 @@ result<std::string> count(const std::string& body, const service_context& contex
   return protocol::count_answer(tokens, request->return_tokens, limits);
 }
 
+/// How many tokens the input of a response would have, with the opening of its answer.
+result<std::string> count_input(const std::string& body, const service_context& context, const loaded_model& model,
+                                const std::stop_token& gone) {
+  auto request =
+      protocol::read_request(body, protocol::dialects::responses, *model.preset(), context.settings.limits).request;
+  if (!request) return request.error();
+  if (gone.stop_requested()) return client_gone();
+  const auto chat = protocol::render_turns(request->messages, request->think, request->style);
+  std::vector<token_id> tokens;
+  if (auto ok = model.served.vocabulary->encode(protocol::text_to_feed(chat, 0).text, tokens); !ok) return ok.error();
+  std::string json;
+  protocol::json_writer out(json);
+  out.begin_object().key("object").value("response.input_tokens").key("input_tokens").value(tokens.size()).end_object();
+  return json;
+}
+
 result<std::string> work_of(text_task task, const std::string& body, const service_context& context,
                             const loaded_model& model, const std::stop_token& gone) {
   switch (task) {
     case text_task::tokenize: return tokenize(body, context, model.served, gone);
     case text_task::detokenize: return detokenize(body, context, model.served, gone);
+    case text_task::count_input: return count_input(body, context, model, gone);
     case text_task::count: break;
   }
   return count(body, context, model, gone);

@@ -35,6 +35,11 @@ void watched_response::respond(unsigned status, connection::header_list headers,
   out_->respond(status, std::move(headers), std::move(body));
 }
 
+void watched_response::upgrade(connection::header_list headers) {
+  status_ = 101;
+  out_->upgrade(std::move(headers));
+}
+
 void watched_response::begin_stream(unsigned status, connection::header_list headers) {
   status_ = status;
   if (!std::exchange(streams_now_, true) && streams_) ++*streams_;

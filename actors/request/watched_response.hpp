@@ -1,5 +1,6 @@
 #pragma once
 #include <atomic>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -30,6 +31,9 @@ class watched_response final : public connection::response_writer {
   void begin_stream(unsigned status, connection::header_list headers) override;
   void write(std::string bytes) override { out_->write(std::move(bytes)); }
   void end() override { out_->end(); }
+  void upgrade(connection::header_list headers) override;
+  void send(std::string_view message) override { out_->send(message); }
+  void close(std::uint16_t code, std::string_view reason) override { out_->close(code, reason); }
   void abort() override { out_->abort(); }
   [[nodiscard]] std::size_t queued_bytes() const override { return out_->queued_bytes(); }
 

@@ -32,6 +32,8 @@ connection::connection_limits connection_limits(const config::config& c) {
   to.body_timeout = milliseconds(from.body_timeout_ms);
   to.idle_timeout = milliseconds(from.idle_timeout_ms);
   to.write_timeout = milliseconds(from.write_timeout_ms);
+  to.socket_message_bytes_max = from.socket_message_bytes_max;
+  to.socket_idle_timeout = milliseconds(from.socket_idle_timeout_ms);
   to.trusted_proxies = c.server.trusted_proxies;
   return to;
 }
@@ -58,6 +60,7 @@ request::service_settings service_settings(const config::config& c, std::string 
   to.outbound_bytes_max = c.limits.outbound_bytes_max;
   to.held_bytes_max = c.queue.bytes_max;
   to.prompts_waiting_max = c.queue.prompts_waiting_max;
+  to.socket_requests_max = c.limits.socket_requests_max;
   to.queue_timeout = milliseconds(c.queue.queue_timeout_ms);
   to.total_timeout = milliseconds(c.queue.total_timeout_ms);
   to.stall_limit = milliseconds(c.server.stall_ms);

@@ -501,7 +501,8 @@ void server::await_end() {
     const steady_time now = real_clock().now();
     if (!keeper_->ended()) return now < device_until_ ? await_end() : leave_behind("the device");
     farewell_until_ = std::min(farewell_until_, now + farewell_time_);
-    if (now < farewell_until_ && listener_->counts().open > 0) return await_end();
+    const bool busy = listener_->counts().open > 0 || !context_->requests->running().empty();
+    if (now < farewell_until_ && busy) return await_end();
     await_flush();
   });
 }

@@ -60,6 +60,9 @@ struct administrative_stop {
   std::string request_id;
 };
 
+/// Whether an answer that ended for this reason may be gone on with: the server broke it off, or its reader left.
+[[nodiscard]] bool is_parked(std::string_view stop_reason);
+
 /// How one choice ended.
 struct answer_end {
   finish_reason reason = finish_reason::stop;

@@ -23,6 +23,10 @@ std::string answer_id(std::string_view prefix, const std::array<std::uint8_t, 12
   return id;
 }
 
+bool is_parked(std::string_view stop_reason) {
+  return stop_reason == "drain" || stop_reason == "timeout" || stop_reason == "client_gone";
+}
+
 std::string_view to_string(finish_reason reason) {
   switch (reason) {
     case finish_reason::stop: return "stop";

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/error.hpp"
 #include "protocol/answer.hpp"
 
 namespace skein::protocol {
@@ -34,6 +35,7 @@ struct answer_names {
   std::string_view request_name;  ///< X-Request-Id
   bool streamed = false;
   std::array<std::uint8_t, 12> random{};
+  std::string_view turn = {};  ///< the key of the session's turn; empty: none
 };
 
 /// How the answers of one dialect are written: one body, or a stream of events, which come framed for SSE.
@@ -53,6 +55,18 @@ class answer_writer {
                                                 const session_note* session) const = 0;
   [[nodiscard]] virtual std::string body(const answer_head& head, std::vector<whole_row> rows, const token_usage& usage,
                                          const session_note* session) const = 0;
+  /// What ends a stream that failed; `body` is what an answer with a status would say.
+  [[nodiscard]] virtual std::string failure_events(const answer_head& head, const error& why,
+                                                   std::string_view body) const;
+  /// What was told so far, from the event behind number `after` on, for somebody who comes late; empty: events have no
+  /// numbers.
+  [[nodiscard]] virtual std::string told_again(const answer_head&, std::optional<std::uint64_t> /*after*/) const {
+    return {};
+  }
+  /// A body that says that the answer is not there yet; `begun`: it has a slot.
+  [[nodiscard]] virtual std::string early_body(const answer_head&, bool /*begun*/) const { return {}; }
+  /// What the log is to keep of the answer beside its texts, as a JSON object; empty: nothing.
+  [[nodiscard]] virtual std::string remembered(const answer_head&, const token_usage&) const { return {}; }
 };
 
 /// A writer that lasts as long as the program, as requests hold theirs.

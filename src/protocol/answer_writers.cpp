@@ -67,6 +67,10 @@ class completion_answers final : public answer_writer {
 
 }  // namespace
 
+std::string answer_writer::failure_events(const answer_head&, const error&, std::string_view body) const {
+  return sse_event(body).append(sse_done);
+}
+
 const answer_writer& chat_writer() {
   static const chat_answers writer;
   return writer;

@@ -23,9 +23,10 @@ std::string_view read_part(json_value part, const std::string& path, first_fault
   const auto type = reader.text("type");
   if (!type) {
     reader.refuse("type", "must be a string");
-  } else if (*type == "text" || *type == "refusal") {  // either names the member that holds its text
-    if (const auto text = reader.text(*type)) return *text;
-    reader.refuse(*type, "must be a string");
+  } else if (*type == "text" || *type == "input_text" || *type == "output_text" || *type == "refusal") {
+    const std::string_view holder = *type == "refusal" ? "refusal" : "text";
+    if (const auto text = reader.text(holder)) return *text;
+    reader.refuse(holder, "must be a string");
   } else {
     reader.refuse_unsupported("type");
   }
@@ -50,6 +51,8 @@ std::string read_content(const object_reader& message) {
 
 char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
+}  // namespace
+
 chat_message read_message(const object_reader& message, bool leniently) {
   for (const auto name : {"tool_calls", "function_call", "audio"})
     if (const auto asked = message.value(name); asked && !asked->is_empty_array()) message.refuse_unsupported(name);
@@ -59,6 +62,8 @@ chat_message read_message(const object_reader& message, bool leniently) {
   const bool raw = leniently && message.boolean("raw").value_or(false);
   return {std::move(role), read_content(message), std::string(message.text("name").value_or("")), raw};
 }
+
+namespace {
 
 void read_list(json_value list, const object_reader& body, bool leniently, std::vector<chat_message>& out) {
   std::size_t index = 0;

@@ -11,4 +11,7 @@ namespace skein::protocol {
 /// messages may be raw, as clients of the older servers have them.
 [[nodiscard]] std::vector<chat_message> read_messages(const object_reader& body, bool leniently = false);
 
+/// One of them: role, content (a string or a list of text parts) and name.
+[[nodiscard]] chat_message read_message(const object_reader& message, bool leniently = false);
+
 }  // namespace skein::protocol

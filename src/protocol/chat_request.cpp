@@ -48,6 +48,14 @@ std::optional<think_mode> read_switch(const object_reader& body, std::string_vie
   return *think ? think_mode::on : think_mode::off;
 }
 
+}  // namespace
+
+std::optional<think_mode> read_effort(const object_reader& body, std::string_view field) {
+  return read_mode(body, field, reasoning_efforts);
+}
+
+namespace {
+
 /// The most exact field wins. All are read, so that a wrong one is refused whether it counts or not.
 think_mode read_think(const object_reader& body, const model_preset& preset) {
   const auto type = read_mode(body, "think_type", think_types);
@@ -55,7 +63,7 @@ think_mode read_think(const object_reader& body, const model_preset& preset) {
   const auto enabled = read_switch(body, "enable_think");
   const auto arguments = body.object("chat_template_kwargs");
   const auto in_arguments = arguments ? read_switch(*arguments, "enable_thinking") : std::nullopt;
-  const auto effort = read_mode(body, "reasoning_effort", reasoning_efforts);
+  const auto effort = read_effort(body, "reasoning_effort");
   for (const auto& given : {type, think, enabled, in_arguments, effort})
     if (given) return *given;
   return preset.default_think ? think_mode::on : think_mode::off;

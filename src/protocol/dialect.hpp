@@ -80,6 +80,8 @@ struct understood {
 namespace dialects {
 extern const dialect chat;           ///< OpenAI's conversations
 extern const dialect completions;    ///< OpenAI's raw texts
+extern const dialect responses;      ///< OpenAI's Responses API
+extern const dialect socket;         ///< the same on a WebSocket: events, whatever a message says of `stream`
 extern const dialect chat_or_batch;  ///< /v1/chat/completions: messages, contents or prompt
 extern const dialect text_or_chat;   ///< /v1/completions: prompt or messages
 extern const dialect state;          ///< one turn of a session, raw

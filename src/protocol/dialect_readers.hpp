@@ -1,4 +1,7 @@
 #pragma once
+#include <optional>
+#include <string_view>
+
 #include "protocol/dialect.hpp"
 
 /// The readers that the table of dialects is made of: dialect::read_prompts and dialect::read_more.
@@ -9,6 +12,14 @@ void read_conversation(const object_reader& body, const reading& by, generation_
 void read_chat_options(const object_reader& body, const reading& by, generation_request& out);
 void read_prompt(const object_reader& body, const reading& by, generation_request& out);
 void read_text_options(const object_reader& body, const reading& by, generation_request& out);
+
+/// How an answer thinks, by the words of reasoning_effort at `field`; nothing where it is absent.
+[[nodiscard]] std::optional<think_mode> read_effort(const object_reader& body, std::string_view field);
+
+// OpenAI's Responses API: input, instructions
+void read_input(const object_reader& body, const reading& by, generation_request& out);
+void read_response_options(const object_reader& body, const reading& by, generation_request& out);
+void read_streamed_response(const object_reader& body, const reading& by, generation_request& out);
 
 // rwkv_lightning: contents, of which there is one or are many; prefix and suffix; questions to be put into a template
 void read_one_turn(const object_reader& body, const reading& by, generation_request& out);

@@ -93,6 +93,13 @@ dialect like(dialect row, std::string_view name, Change change) {
 
 const dialect chat{"chat", "messages", read_conversation, chat_rules, &chat_writer(), read_chat_options};
 const dialect completions{"completions", "prompt", read_prompt, text_rules, &completion_writer(), read_text_options};
+const dialect responses = like(chat, "responses", [](dialect& d) {
+  d.prompt_field = "input";
+  d.read_prompts = read_input;
+  d.read_more = read_response_options;
+  d.sessions = false;  // read_response_options reads them
+});
+const dialect socket = like(responses, "socket", [](dialect& d) { d.read_more = read_streamed_response; });
 const dialect chat_or_batch = like(chat, "chat", [](dialect& d) { d.choose = by_member; });
 const dialect text_or_chat = like(completions, "completions", [](dialect& d) { d.choose = text_first; });
 

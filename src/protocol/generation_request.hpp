@@ -81,6 +81,10 @@ struct session_fields {
   bool store_on_disconnect = false;
   bool branches = false;    ///< the route names versions by dialogue_idx, and tells it in the answer
   std::string request_key;  ///< Idempotency-Key
+  std::string from_key;     ///< continue the turn with this key, in place of a version
+  bool appends = false;     ///< what is said comes next, and is never a whole history
+  bool must_exist = false;  ///< the session is not made
+  bool responds = false;    ///< the key is a response's name; a session without an id is a new conversation
 };
 
 /// A text that is fed, and two places in it after which its state may be of use again; 0: none.
@@ -116,6 +120,8 @@ struct generation_request {
   bool stream = false;
   bool include_usage = false;
   std::uint32_t chunk_size = 1;  ///< tokens collected before an event
+  bool background = false;       ///< goes on without a reader
+  bool answers_at_once = false;  ///< whoever asked hears only that it was begun
   bool queue_events = false;     ///< a stream tells while it waits how many are before it
   std::string user;
   std::string state_name;              ///< tuned state to begin with; empty: the one that `model` names, if any

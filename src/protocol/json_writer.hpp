@@ -32,6 +32,8 @@ class json_writer {
   json_writer& value(float number);
   json_writer& value(double number);
   json_writer& null() { return literal("null"); }
+  /// A value that is JSON already.
+  json_writer& json(std::string_view text) { return literal(text); }
 
  private:
   json_writer& open(char bracket);

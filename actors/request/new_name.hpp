@@ -1,0 +1,16 @@
+#pragma once
+#include <random>
+
+#include "protocol/response_id.hpp"
+
+namespace skein::request {
+
+/// Bytes that nobody can guess from others.
+[[nodiscard]] inline protocol::random_name new_name() {
+  thread_local std::random_device random;
+  protocol::random_name name;
+  for (auto& byte : name) byte = static_cast<std::uint8_t>(random());
+  return name;
+}
+
+}  // namespace skein::request

@@ -1,0 +1,72 @@
+#pragma once
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "actors/request/generation_call.hpp"
+#include "actors/request/plain_call.hpp"
+#include "actors/request/response_runs.hpp"
+#include "protocol/responses_request.hpp"
+
+namespace skein::request {
+
+/// What somebody wants of a response that was asked for before.
+struct response_question {
+  enum class task : std::uint8_t { tell, stream, cancel };
+  task what = task::tell;
+  std::string id;
+  std::optional<std::uint64_t> after;  ///< stream: the number of the last event that the client has
+};
+
+/// Of a path and a query. Errors: invalid_argument naming the field.
+[[nodiscard]] result<response_question> response_question_of(response_question::task what, const std::string& id,
+                                                             std::string_view query);
+
+/// GET /v1/responses/{id} and POST .../cancel. A response that runs is asked on its own io thread; else the log has it.
+/// Who wants the stream of one that was broken off goes on with it (generation_call::begin); who wants that of one that
+/// another connection reads takes it over.
+class response_call final : public plain_call, public persistence_client {
+ public:
+  /// `origin`: for a response that is gone on with; without a model none can be.
+  response_call(response_question question, plain_origin plain, call_origin origin,
+                std::shared_ptr<const service_context> context, request_hub& hub, poster post, response_runs& runs,
+                std::shared_ptr<connection::response_writer> out);
+  ~response_call() override;
+
+  void writable() override;
+  void gone(std::string_view why, unsigned status) override;
+  void on_reply(persistence::reply& r) override;
+
+ private:
+  void read(std::string body) override;
+  void ask_run(const response_table::visitor& run);
+  void ask_log();
+  void tell(const persistence::version_record& version);
+  void stream(std::string events);
+  void go_on(const protocol::logged_response& logged);
+
+  const response_question question_;
+  call_origin origin_;
+  request_hub& hub_;
+  poster post_;
+  response_runs& runs_;
+  std::shared_ptr<connection::response_writer> out_;
+  persistence::return_address ticket_;
+  std::unique_ptr<connection::http_call> continued_;
+  std::shared_ptr<response_call*> self_ = std::make_shared<response_call*>(this);  // for what comes back
+};
+
+/// POST /v1/conversations: a name, under which the first response begins a session.
+class conversation_call final : public plain_call {
+ public:
+  using plain_call::plain_call;
+
+ private:
+  void read(std::string body) override;
+};
+
+/// A response as the log has it.
+[[nodiscard]] protocol::logged_response logged_response_of(const persistence::version_record& version);
+
+}  // namespace skein::request

@@ -1,0 +1,17 @@
+#pragma once
+#include "actors/request/session_routes.hpp"
+
+/// What the routes of the Responses API ask and tell that one question about a session answers.
+namespace skein::request::response_routes {
+
+using session_routes::route_input;
+
+/// GET /v1/responses/{id}/input_items
+[[nodiscard]] session_question input_items(const route_input& in);
+/// DELETE /v1/responses/{id}
+[[nodiscard]] session_question remove(const route_input& in);
+/// GET and POST, DELETE /v1/conversations/{id}
+[[nodiscard]] session_question conversation(const route_input& in);
+[[nodiscard]] session_question remove_conversation(const route_input& in);
+
+}  // namespace skein::request::response_routes

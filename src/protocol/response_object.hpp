@@ -1,0 +1,80 @@
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "protocol/answer.hpp"
+#include "protocol/json_writer.hpp"
+#include "protocol/object_reader.hpp"
+
+/// The object `response` of the Responses API: what it was asked with, what it has said, how it ended.
+namespace skein::protocol {
+
+/// What a response was asked with, as far as its object says so.
+struct response_facts {
+  std::string id;
+  std::string model;
+  std::int64_t created = 0;  ///< Unix seconds
+  std::optional<std::string> instructions;
+  std::vector<std::pair<std::string, std::string>> metadata;
+  std::string previous_response_id, conversation, effort, user;  ///< empty: not given
+  std::optional<std::int64_t> max_output_tokens;
+  bool store = true;
+  bool background = false;
+  float temperature = 1, top_p = 1;
+  std::uint32_t tokens_max = 0;                         ///< of the whole answer, however often it was broken off
+  std::uint64_t drawn_before = 0, reasoned_before = 0;  ///< tokens of it that were drawn before it was
+};
+
+/// What a response has said, and in which steps a stream told it: bytes of each delta; 0 is a number of the sequence
+/// that some other event had.
+struct response_text {
+  std::string reasoning, content;
+  std::vector<std::uint32_t> reasoning_steps, content_steps;
+};
+
+enum class response_status : std::uint8_t { queued, in_progress, completed, incomplete, cancelled, failed };
+[[nodiscard]] std::string_view to_string(response_status status);
+
+/// How a response ended. An answer that the server broke off, and that can be gone on with, is incomplete and parked.
+struct response_outcome {
+  response_status status = response_status::in_progress;
+  std::string reason;  ///< of an incomplete one
+  std::string failure;
+  bool parked = false;
+};
+[[nodiscard]] response_outcome outcome_of(const answer_end& end);
+/// The same from the words in the log.
+[[nodiscard]] response_outcome outcome_of(std::string_view finish_reason, std::string_view stop_reason,
+                                          bool unfinished);
+
+/// Reads the fields that are repeated in the object: instructions, metadata, max_output_tokens, ...
+void read_facts(const object_reader& body, response_facts& out);
+
+/// The whole object. No usage: null.
+void write_response(json_writer& out, const response_facts& facts, const response_text& text,
+                    const response_outcome& outcome, const token_usage* usage, const session_note* session);
+
+/// {"id","object":"conversation","created_at","metadata":{}}
+[[nodiscard]] std::string conversation_object(std::string_view id, std::int64_t created);
+
+// Items and parts, whole or as they begin.
+void write_reasoning_item(json_writer& out, std::string_view response, std::string_view text, response_status status);
+void write_message_item(json_writer& out, std::string_view response, std::string_view text, response_status status);
+void write_text_part(json_writer& out, std::string_view text);
+void write_reasoning_part(json_writer& out, std::string_view text);
+
+/// What the log keeps of a response beside its texts, as a JSON object.
+struct remembered_response {
+  response_facts facts;
+  token_usage usage;
+  std::vector<std::uint32_t> reasoning_steps, content_steps;
+};
+void write_remembered(json_writer& out, const remembered_response& what);
+/// Reports to the object's fault what write_remembered did not write.
+[[nodiscard]] remembered_response read_remembered(const object_reader& object);
+
+}  // namespace skein::protocol

@@ -1,0 +1,135 @@
+// Events of the Responses API: told once and told again from any number on they are the same, and an answer that was
+// broken off goes on with numbers that nobody has seen.
+#include "protocol/response_writer.hpp"
+
+#include <boost/test/unit_test.hpp>
+#include <vector>
+
+#include "protocol/dialect.hpp"
+#include "protocol/response_id.hpp"
+#include "protocol/responses_request.hpp"
+
+using namespace skein;
+using namespace skein::protocol;
+
+namespace {
+
+constexpr std::string_view conversation = "conv_0123456789abcdef01234567";
+const std::string id = "resp_0123456789abcdef0123456789abcdef0123456789abcdef";
+
+answer_head head() { return {id, "m", "", 1, false}; }
+
+std::vector<std::string> cut(const std::string& events) {
+  std::vector<std::string> all;
+  for (std::size_t at = 0; at < events.size();) {
+    const std::size_t end = events.find("\n\n", at) + 2;
+    all.push_back(events.substr(at, end - at));
+    at = end;
+  }
+  return all;
+}
+
+std::string deltas(const response_writer& writer) {
+  std::string events = writer.begin_event(head(), 0);
+  for (const auto& [reasoning, content] :
+       std::vector<std::pair<std::string, std::string>>{{"a", ""}, {"bc", ""}, {"d", "E"}, {"", "FG"}}) {
+    const row_delta delta{0, reasoning, content, {}};
+    events += writer.delta_events(head(), {&delta, 1});
+  }
+  return events;
+}
+
+std::string ended(const response_writer& writer, const char* stopped = nullptr) {
+  answer_end end;
+  if (stopped) end.administrative = administrative_stop{stopped, ""};
+  std::string events = writer.end_event(head(), 0, end, nullptr);
+  return events += writer.last_events(head(), {5, 4, 1, 2}, nullptr);
+}
+
+/// The turn that the log has of it.
+logged_response logged(const response_writer& writer, const char* stopped = "") {
+  logged_response turn{id,     "{\"temperature\":0.5,\"max_tokens\":8,\"seed\":3,\"response\":", "abcd", "EFG", "stop",
+                       stopped};
+  turn.settings += writer.remembered(head(), {5, 4, 1, 2}) + "}";
+  turn.unfinished = *stopped != '\0';
+  turn.tokens_drawn = 4;
+  return turn;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(response_events_of)
+
+BOOST_AUTO_TEST_CASE(names) {
+  BOOST_TEST(is_conversation_id(conversation));
+  BOOST_TEST(!is_conversation_id("conv_0123456789ABCDEF01234567"));
+  const auto made = response_id(conversation, {1, 2, 3});
+  BOOST_TEST(conversation_of(made).value() == conversation);
+  BOOST_TEST(!conversation_of("resp_12"));
+  BOOST_TEST(!conversation_of(conversation));
+}
+
+BOOST_AUTO_TEST_CASE(the_log_tells_the_same_from_any_number_on) {
+  const response_writer writer({});
+  std::string told = deltas(writer);
+  const auto all = cut(told += ended(writer));
+  BOOST_REQUIRE_GT(all.size(), 15u);
+  const auto known = read_logged(logged(writer));
+  BOOST_REQUIRE(known.has_value());
+  const auto again = cut(response_events(*known, std::nullopt, nullptr));
+  BOOST_TEST(again == all, boost::test_tools::per_element());
+  for (std::size_t after = 0; after < all.size(); ++after) {
+    const auto rest = cut(response_events(*known, after, nullptr));
+    BOOST_TEST(rest == (std::vector<std::string>(all.begin() + static_cast<std::ptrdiff_t>(after) + 1, all.end())),
+               boost::test_tools::per_element());
+  }
+}
+
+BOOST_AUTO_TEST_CASE(what_runs_is_told_to_who_comes_late) {
+  const response_writer writer({});
+  const auto all = cut(deltas(writer));
+  BOOST_TEST(cut(writer.told_again(head(), std::nullopt)) == all, boost::test_tools::per_element());
+  BOOST_TEST(writer.told_again(head(), all.size() - 2) == all.back());
+  BOOST_TEST(writer.told_again(head(), all.size() + 7).empty());
+  const std::string joined = ": a comment\n\n" + all[3] + all[4] + all[5];
+  BOOST_TEST(events_after(joined, 3) == all[4] + all[5]);
+  BOOST_TEST(events_after(joined, 1) == all[3] + all[4] + all[5]);
+  BOOST_TEST(events_after(joined, 9).empty());
+}
+
+BOOST_AUTO_TEST_CASE(a_broken_answer_goes_on_behind_its_last_number) {
+  response_facts facts;
+  facts.tokens_max = 9;
+  const response_writer writer(facts);
+  const auto before = cut(deltas(writer));
+  const auto broken = cut(ended(writer, "drain"));
+  BOOST_REQUIRE_EQUAL(broken.size(), 1u);  // its items are not over
+  BOOST_TEST(broken[0].find("\"status\":\"incomplete\"") != std::string::npos);
+
+  const auto request = go_on_with(logged(writer, "drain"), {}, {}, before.size());
+  BOOST_REQUIRE(request.has_value());
+  BOOST_TEST(request->session->go_on);
+  BOOST_TEST(request->sampling.max_tokens == 5u);
+  BOOST_TEST(request->sampling.seed == 7u);
+  BOOST_TEST(request->writer->begin_event(head(), 0).empty());  // the client has all of it
+  const row_delta more{0, "", "H", {}};
+  const auto next = request->writer->delta_events(head(), {&more, 1});
+  BOOST_TEST(next.find("\"sequence_number\":" + std::to_string(before.size() + 1) + ",") != std::string::npos);
+
+  auto whole = logged(static_cast<const response_writer&>(*request->writer));
+  whole.answer = "EFGH";
+  const auto known = read_logged(whole);
+  BOOST_REQUIRE(known.has_value());
+  const auto again = cut(response_events(*known, std::nullopt, nullptr));
+  BOOST_TEST(again[before.size() - 1] == before.back());
+  BOOST_TEST(again[before.size()] == next);
+}
+
+BOOST_AUTO_TEST_CASE(a_turn_of_another_route_is_no_response) {
+  logged_response turn{id, "{\"temperature\":1}", "", "x", "stop", ""};
+  BOOST_TEST(!read_logged(turn).has_value());
+  turn.settings = "";
+  BOOST_TEST(!read_logged(turn).has_value());
+}
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -1,0 +1,234 @@
+// The Responses API by the official client: answers, streams, turns that go on from a response, and what stays of them.
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import OpenAI from 'openai';
+import { noOracle, serveTiny } from './support.mjs';
+
+const options = { skip: noOracle };
+let server;
+let client;
+
+before(async () => {
+  if (noOracle) return;
+  process.env.SKEIN_SERVER_PASSWORD = 'secret';
+  server = await serveTiny('--set', 'drain.grace_ms=0');
+  client = new OpenAI({ apiKey: 'secret', baseURL: `${server.url}/v1`, maxRetries: 0 });
+});
+after(async () => {
+  if (!server) return;
+  const { code } = await server.stop();
+  assert.equal(code, 0);
+});
+
+const greedy = { model: 'tiny', input: 'Say something.', max_output_tokens: 24, temperature: 0 };
+
+/** All events of a stream. */
+async function events(stream) {
+  const all = [];
+  for await (const event of stream) all.push(event);
+  return all;
+}
+const textOf = (all) => all.filter((e) => e.type === 'response.output_text.delta').map((e) => e.delta).join('');
+
+test('an answer, whole and streamed', options, async () => {
+  const whole = await client.responses.create(greedy);
+  assert.equal(whole.object, 'response');
+  assert.match(whole.id, /^resp_[0-9a-f]{48}$/);
+  assert.ok(['completed', 'incomplete'].includes(whole.status));
+  assert.ok(whole.output_text.length > 0);
+  assert.equal(whole.usage.total_tokens, whole.usage.input_tokens + whole.usage.output_tokens);
+
+  const all = await events(await client.responses.create({ ...greedy, stream: true }));
+  assert.deepEqual(all.map((e) => e.sequence_number), all.map((_, i) => i));
+  const types = all.map((e) => e.type).filter((t, i, list) => t !== list[i - 1]);
+  assert.deepEqual(types.slice(0, 5), ['response.created', 'response.in_progress', 'response.output_item.added',
+    'response.content_part.added', 'response.output_text.delta']);
+  assert.deepEqual(types.slice(-4, -1), ['response.output_text.done', 'response.content_part.done', 'response.output_item.done']);
+  const last = all.at(-1);
+  assert.equal(last.type, whole.status === 'completed' ? 'response.completed' : 'response.incomplete');
+  assert.equal(textOf(all), whole.output_text);
+  assert.equal(last.response.output[0].content[0].text, whole.output_text);
+  assert.deepEqual(last.response.usage, whole.usage);
+  assert.equal(new Set(all.filter((e) => e.response).map((e) => e.response.id)).size, 1);
+});
+
+test('the stream helper puts a response together', options, async () => {
+  const done = await client.responses.stream(greedy).finalResponse();
+  assert.ok(done.output_text.length > 0);
+});
+
+test('a turn goes on from a response for its own tokens only', options, async () => {
+  const first = await client.responses.create({ ...greedy, instructions: 'Be brief.', input: 'I am Anna. '.repeat(40) });
+  const second = await client.responses.create({ ...greedy, previous_response_id: first.id, input: 'Who am I?' });
+  assert.equal(second.previous_response_id, first.id);
+  assert.ok(second.usage.input_tokens < 60, `${second.usage.input_tokens}`);
+  const again = await client.responses.create({ ...greedy, previous_response_id: first.id, input: 'Who am I?' });
+  assert.equal(again.output_text, second.output_text);
+  assert.notEqual(again.id, second.id);
+  const instructed = { ...greedy, previous_response_id: first.id, input: 'Who am I?' };
+  const same = await client.responses.create({ ...instructed, instructions: 'Be brief.' });
+  assert.equal(same.usage.input_tokens, second.usage.input_tokens);  // it said so at the beginning
+  const other = await client.responses.create({ ...instructed, instructions: 'Be long.' });
+  assert.ok(other.usage.input_tokens > same.usage.input_tokens);
+  const third = await client.responses.create({ ...greedy, previous_response_id: second.id, input: 'Sure?', store: false });
+  assert.ok(third.usage.input_tokens < 60);
+  await assert.rejects(client.responses.create({ ...greedy, previous_response_id: third.id }), (e) => e.status === 404);
+});
+
+test('what was stored is told, listed and deleted', options, async () => {
+  const made = await client.responses.create({ ...greedy, instructions: 'Be brief.', metadata: { a: 'b' },
+    input: [{ role: 'user', content: 'One.' }, { role: 'assistant', content: [{ type: 'output_text', text: 'Two.' }] },
+      { type: 'message', role: 'user', content: [{ type: 'input_text', text: 'Three.' }] }] });
+  const told = await client.responses.retrieve(made.id);
+  const { session, ...rest } = made;
+  assert.equal(session.durable, 'memory');
+  assert.deepEqual({ ...told }, { ...rest });
+  assert.equal(told.instructions, 'Be brief.');
+  assert.deepEqual(told.metadata, { a: 'b' });
+
+  const items = await client.responses.inputItems.list(made.id, { order: 'asc' });
+  assert.deepEqual(items.data.map((i) => [i.role, i.content[0].text]),
+    [['user', 'One.'], ['assistant', 'Two.'], ['user', 'Three.']]);
+  const pages = [];
+  for await (const item of client.responses.inputItems.list(made.id, { limit: 1 })) pages.push(item.content[0].text);
+  assert.deepEqual(pages, ['Three.', 'Two.', 'One.']);
+
+  const next = await client.responses.create({ ...greedy, previous_response_id: made.id });
+  await client.responses.delete(made.id);
+  assert.equal((await client.responses.retrieve(next.id)).output_text, next.output_text);
+  await client.responses.delete(next.id);
+  for (const id of [made.id, next.id, 'resp_1', `resp_${'0'.repeat(48)}`]) {
+    await assert.rejects(client.responses.retrieve(id), (e) => e.status === 404);
+    await assert.rejects(client.responses.delete(id), (e) => e.status === 404);
+    await assert.rejects(client.responses.inputItems.list(id), (e) => e.status === 404);
+    await assert.rejects(client.responses.cancel(id), (e) => e.status === 404);
+  }
+  const unkept = await client.responses.create({ ...greedy, store: false });
+  await assert.rejects(client.responses.retrieve(unkept.id), (e) => e.status === 404);
+});
+
+test('a stream is told again from any number on', options, async () => {
+  const all = await events(await client.responses.create({ ...greedy, stream: true }));
+  const id = all[0].response.id;
+  const bare = (list) => list.map(({ response, ...e }) => (response ? { ...e, response: { ...response, session: undefined } } : e));
+  assert.deepEqual(bare(await events(await client.responses.retrieve(id, { stream: true }))), bare(all));
+  for (const after of [0, 3, 7, all.length - 2, all.length - 1, all.length + 9])
+    assert.deepEqual(bare(await events(await client.responses.retrieve(id, { stream: true, starting_after: after }))),
+      bare(all.slice(after + 1)), `after ${after}`);
+});
+
+// Without penalties, which forget what was drawn before a break, greedy text is the same however often it broke.
+test('a conversation goes on by its name', options, async () => {
+  const { id, object } = await client.conversations.create();
+  assert.equal(object, 'conversation');
+  await assert.rejects(client.conversations.retrieve(id), (e) => e.status === 404);  // it begins with its first response
+  const first = await client.responses.create({ ...greedy, conversation: id });
+  const second = await client.responses.create({ ...greedy, conversation: { id }, input: [
+    { role: 'user', content: 'And?' }, { role: 'assistant', content: 'Well.' }, { role: 'user', content: 'Well what?' }] });
+  assert.deepEqual(first.conversation, { id });
+  assert.deepEqual([first.session.version, second.session.version], [1, 2]);
+  assert.ok(second.usage.input_tokens < 100);
+  assert.equal((await client.conversations.retrieve(id)).id, id);
+  await assert.rejects(client.conversations.create({ metadata: { a: 'b' } }), (e) => e.status === 400 && e.param === 'metadata.a');
+  await assert.rejects(client.conversations.update(id, { metadata: { a: 'b' } }), (e) => e.status === 400);
+  await assert.rejects(client.conversations.create({ items: [{ role: 'user', content: 'x' }] }), (e) => e.param === 'items');
+  assert.equal((await client.conversations.delete(id)).deleted, true);
+  for (const gone of [id, 'conv_1']) {
+    await assert.rejects(client.conversations.retrieve(gone), (e) => e.status === 404);
+    await assert.rejects(client.conversations.delete(gone), (e) => e.status === 404);
+  }
+  await assert.rejects(client.responses.retrieve(second.id), (e) => e.status === 404);
+});
+
+test('the tokens of an input are counted', options, async () => {
+  const input = { ...greedy, instructions: 'Be brief.' };
+  const { usage } = await client.responses.create(input);
+  const counted = await client.responses.inputTokens.count({ model: 'tiny', input: input.input, instructions: input.instructions });
+  assert.deepEqual({ ...counted }, { object: 'response.input_tokens', input_tokens: usage.input_tokens });
+});
+
+const long = { ...greedy, max_output_tokens: 400, alpha_presence: 0, alpha_frequency: 0 };
+
+test('a stream that broke goes on where it stood', options, async () => {
+  const whole = await client.responses.create(long);
+  const broken = await client.responses.create({ ...long, stream: true });
+  const seen = [];
+  for await (const event of broken) {
+    seen.push(event);
+    if (seen.length === 20) break;  // hangs up
+  }
+  const rest = await events(await client.responses.retrieve(seen[0].response.id, { stream: true, starting_after: 19 }));
+  assert.equal(rest.at(-1).response.output[0].content[0].text, whole.output_text);
+  assert.equal(textOf([...seen, ...rest]), whole.output_text);
+  const told = await client.responses.retrieve(seen[0].response.id);
+  assert.equal(told.output_text, whole.output_text);
+  const replay = await events(await client.responses.retrieve(seen[0].response.id, { stream: true }));
+  assert.equal(textOf(replay), whole.output_text);
+});
+
+test('a stream is taken over while another connection reads it', options, async () => {
+  const whole = await client.responses.create(long);
+  const first = await client.responses.create({ ...long, stream: true });
+  const seen = [];
+  const second = [];
+  for await (const event of first) {
+    seen.push(event);
+    if (event.sequence_number !== 12) continue;
+    second.push(...await events(await client.responses.retrieve(seen[0].response.id, { stream: true })));
+  }
+  assert.equal(textOf(second), whole.output_text);
+  const last = seen.at(-1).response;
+  assert.ok(last.output_text === whole.output_text || last.incomplete_details.reason === 'client_gone' || last.status === 'incomplete');
+});
+
+test('in the background: followed while it runs, by many, and cancelled', options, async () => {
+  const whole = await client.responses.create(long);
+  const begun = await client.responses.create({ ...long, background: true });
+  assert.equal(begun.status, 'queued');
+  const [a, b] = await Promise.all([undefined, 8].map(async (starting_after) =>
+    textOf(await events(await client.responses.retrieve(begun.id, { stream: true, starting_after })))));
+  assert.equal(a, whole.output_text);
+  assert.ok(whole.output_text.endsWith(b) && b.length < a.length);
+  const told = await client.responses.retrieve(begun.id);
+  assert.equal(told.output_text, whole.output_text);
+  assert.equal(told.background, true);
+
+  const endless = await client.responses.create({ ...long, max_output_tokens: 100000, background: true, stream: true });
+  let id;
+  for await (const event of endless) {
+    id = event.response?.id ?? id;
+    if (event.sequence_number > 30) break;  // leaves; it runs on
+  }
+  assert.equal((await client.responses.retrieve(id)).status, 'in_progress');
+  const ended = await client.responses.cancel(id);
+  assert.equal(ended.status, 'cancelled');
+  assert.ok(ended.output[0].content[0].text.length > 0);
+  assert.equal((await client.responses.retrieve(id)).status, 'cancelled');
+});
+
+test('what is not done here is refused by name', options, async () => {
+  const refused = async (more, param) =>
+    await assert.rejects(client.responses.create({ ...greedy, ...more }), (e) => e.status === 400 && e.param === param, param);
+  await refused({ tools: [{ type: 'web_search' }] }, 'tools');
+  await refused({ tool_choice: 'required' }, 'tool_choice');
+  await refused({ text: { format: { type: 'json_object' } } }, 'text.format');
+  await refused({ top_logprobs: 2 }, 'top_logprobs');
+  await refused({ prompt: { id: 'x' } }, 'prompt');
+  await refused({ input: undefined }, 'input');
+  await refused({ input: [] }, 'input');
+  await refused({ input: [{ role: 'user', content: [{ type: 'input_image', image_url: 'x' }] }] }, 'input[0].content[0].type');
+  await refused({ input: [{ type: 'function_call_output', call_id: 'x', output: 'y' }] }, 'input[0].type');
+  await refused({ input: [{ role: 'nobody', content: 'x' }] }, 'input[0].role');
+  await refused({ previous_response_id: 'resp_x' }, 'previous_response_id');
+  await refused({ conversation: 'anna' }, 'conversation');
+  await refused({ metadata: { a: 1 } }, 'metadata');
+  await refused({ background: true, store: false }, 'background');
+  await refused({ reasoning: { effort: 'infinite' } }, 'reasoning.effort');
+  await refused({ max_output_tokens: 'many' }, 'max_output_tokens');
+  const lost = `resp_${'a'.repeat(48)}`;
+  await assert.rejects(client.responses.create({ ...greedy, previous_response_id: lost }),
+    (e) => e.status === 404 && e.param === 'previous_response_id');
+  const fine = await client.responses.create({ ...greedy, tools: [], tool_choice: 'auto', parallel_tool_calls: true, truncation: 'auto',
+    include: ['reasoning.encrypted_content'], service_tier: 'auto', prompt_cache_key: 'x', text: { verbosity: 'low' }, user: 'u' });
+  assert.equal(fine.user, 'u');
+});
