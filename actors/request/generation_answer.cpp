@@ -229,7 +229,7 @@ void generation_call::finish() {
 /// A response that says no: as a status while none was sent, as the last event of a stream otherwise.
 void generation_call::refuse(const error& why, std::chrono::seconds retry_after) {
   if (ended_) return;
-  if (!begun_) counts().count_rejection(model().names.front(), origin_.who->key, why.kind);
+  if (!begun_) counts().count_rejection(origin_.model ? model().names.front() : "none", origin_.who->key, why.kind);
   const protocol::http_error answer = protocol::to_http(why, retry_after, origin_.errors);
   if (streaming_) {
     write(answer_ ? answer_->failure(why, answer.body) : protocol::sse_event(answer.body).append(protocol::sse_done));

@@ -211,37 +211,10 @@ __global__ void __launch_bounds__(threads, blocks_each) time_mix_kernel(device_b
   }
 }
 
-constexpr unsigned one_token_threads = head_size + warp_width;
-
-/// The same for a run of one row, where there are many: a thread has a row of the state to itself, as it was stored,
-/// and adds up as the lanes of a row would. So nothing but y and the vectors, which a warp of their own makes, passes
-/// between threads, a block is small, and a multiprocessor has many heads on their way at once.
-template <typename Element, typename Stored>
-__global__ void __launch_bounds__(one_token_threads, sizeof(Stored) == 2 ? 7 : 6)
-    one_token_kernel(device_batch rows, time_mix_parameters of) {
-  constexpr unsigned size = packet<Stored>::size, packets = head_size / size;
-  __shared__ shared_tile<1> tile;
-  let_next_kernel_begin();
-  const sequence_run run = rows.runs[blockIdx.y];
-  if (blockIdx.y >= rows.counts->runs) return wait_for_kernels_before();
-  if (threadIdx.x >= head_size) {
-    const std::uint32_t channel = blockIdx.x * head_size + threadIdx.x % warp_width * lane_channels;
-    const head_weights weights = load_weights(of, channel);
-    wait_for_kernels_before();
-    fill_tile<Element, Stored>(of, run.first_row, channel, weights, tile, 0);
-    __syncthreads();
-    __syncthreads();
-    return read_tile<Element>(of, run.first_row, channel, tile, 0);
-  }
-  Stored* const head = reinterpret_cast<Stored*>(static_cast<char*>(of.state) + run.slot * of.slot_bytes) +
-                       static_cast<std::size_t>(blockIdx.x) * head_size * head_size;
-  packet<Stored> state[packets];
-#pragma unroll
-  for (unsigned p = 0; p < packets; ++p)
-    state[p] = load_packet_once(head + head_state_index<Stored>(threadIdx.x, p * size));
-  wait_for_kernels_before();
-  __syncthreads();
-
+/// The token of a tile of one, for the row of the state that this thread has; y of the row.
+template <typename Stored, unsigned packets>
+__device__ float take_token(packet<Stored> (&state)[packets], Stored* head, const shared_tile<1>& tile) {
+  constexpr unsigned size = packet<Stored>::size;
   const auto four = [](const float* vector, unsigned p, unsigned q) {  // keys 4 q .. 4 q + 4 of a packet
     return load_packet(vector + row_part<Stored>::position(p * size + 4 * q));
   };
@@ -272,8 +245,41 @@ __global__ void __launch_bounds__(one_token_threads, sizeof(Stored) == 2 ? 7 : 6
     }
     store_packet(head + head_state_index<Stored>(threadIdx.x, p * size), state[p]);
   }
-  tile.y[0][threadIdx.x] = sum_of_lanes(of_lanes);
+  return sum_of_lanes(of_lanes);
+}
+
+constexpr unsigned one_token_threads = head_size + warp_width;
+
+/// The same for a run of one row, where there are many: a thread has a row of the state to itself, as it was stored,
+/// and adds up as the lanes of a row would. So nothing but y and the vectors, which a warp of their own makes, passes
+/// between threads, a block is small, and a multiprocessor has many heads on their way at once.
+template <typename Element, typename Stored>
+__global__ void __launch_bounds__(one_token_threads, sizeof(Stored) == 2 ? 7 : 6)
+    one_token_kernel(device_batch rows, time_mix_parameters of) {
+  constexpr unsigned size = packet<Stored>::size, packets = head_size / size;
+  __shared__ shared_tile<1> tile;
+  let_next_kernel_begin();
+  const sequence_run run = rows.runs[blockIdx.y];
+  if (blockIdx.y >= rows.counts->runs) return wait_for_kernels_before();
+  const bool makes_vectors = threadIdx.x >= head_size;
+  const std::uint32_t channel = blockIdx.x * head_size + threadIdx.x % warp_width * lane_channels;
+  Stored* const head = reinterpret_cast<Stored*>(static_cast<char*>(of.state) + run.slot * of.slot_bytes) +
+                       static_cast<std::size_t>(blockIdx.x) * head_size * head_size;
+  packet<Stored> state[packets];
+  if (makes_vectors) {
+    const head_weights weights = load_weights(of, channel);
+    wait_for_kernels_before();
+    fill_tile<Element, Stored>(of, run.first_row, channel, weights, tile, 0);
+  } else {
+#pragma unroll
+    for (unsigned p = 0; p < packets; ++p)
+      state[p] = load_packet_once(head + head_state_index<Stored>(threadIdx.x, p * size));
+    wait_for_kernels_before();
+  }
   __syncthreads();
+  if (!makes_vectors) tile.y[0][threadIdx.x] = take_token(state, head, tile);
+  __syncthreads();
+  if (makes_vectors) read_tile<Element>(of, run.first_row, channel, tile, 0);
 }
 
 }  // namespace

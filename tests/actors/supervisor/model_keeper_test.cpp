@@ -37,10 +37,10 @@ using outcome = std::shared_ptr<std::optional<result<std::string>>>;
 
 struct world {
   explicit world(const std::function<void(config::config&)>& change = [](config::config&) {}) {
-    settings.engine.device = "fake";
-    settings.engine.slots = 2;
-    settings.model.idle_unload_s = 60;
-    change(settings);
+    settings->engine.device = "fake";
+    settings->engine.slots = 2;
+    settings->model.idle_unload_s = 60;
+    change(*settings);
     context.time = &time;
     keeper = std::make_unique<model_keeper>(
         main, settings, context,
@@ -48,7 +48,7 @@ struct world {
     context.change_model = [this](model_change what, request::model_changed done) {
       keeper->ask(std::move(what), std::move(done));
     };
-    auto opened = supervisor::open_engine(settings);
+    auto opened = supervisor::open_engine(*settings);
     BOOST_REQUIRE(opened.has_value());
     keeper->install(std::move(*opened));
   }
@@ -88,7 +88,7 @@ struct world {
   }
 
   boost::asio::io_context main;
-  config::config settings;
+  std::shared_ptr<config::config> settings = std::make_shared<config::config>();
   request::service_context context;
   fake_clock time;
   no_events events;
@@ -221,13 +221,13 @@ BOOST_AUTO_TEST_CASE(a_model_that_was_unloaded_stays_away) {
 
 BOOST_AUTO_TEST_CASE(when_it_cannot_come_back_those_who_wait_hear_so_and_the_next_may_try) {
   world w;
-  w.settings.model.vocab = "no such file";
+  w.settings->model.vocab = "no such file";
   w.idle();
   BOOST_TEST(request::model_comes(w.context));
   w.run_until([&] { return w.changes == 1; });
   BOOST_TEST(w.current() == nullptr);
   BOOST_TEST((w.why_none() == absence::resting));
-  w.settings.model.vocab.clear();
+  w.settings->model.vocab.clear();
   BOOST_TEST(request::model_comes(w.context));
   w.run_until([&] { return w.current() != nullptr; });
 }
