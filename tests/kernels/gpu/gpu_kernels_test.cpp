@@ -195,63 +195,85 @@ BOOST_AUTO_TEST_CASE(embed_and_norm_wanted_are_layer_norms) {
   });
 }
 
+namespace {
+
+/// A batch in slots below `slots`, launched for at least `room` rows.
+void check_token_shift(random_numbers& random, const random_batch& tick, std::uint32_t room, std::uint32_t slots,
+                       std::uint32_t width, std::uint32_t shifts, const stream& in) {
+  device_batch batch = tick.on_device();
+  batch.room.rows = std::max(batch.room.rows, room);
+  const element type = pick(random);
+  const values x = random_values(random, tick.rows() * width, 3), x_prev = random_values(random, slots * width);
+  const values weight = random_values(random, width), bias = random_values(random, width);
+  const device_values on_device(x, element::f32), prev(x_prev, element::f32);
+  const device_values w(weight, element::f32), b(bias, element::f32);
+  token_shift_parameters of;
+  // Every other time x comes in two halves: x itself and the parts of a product, which must be added in their order.
+  const bool adds = random.below(2) == 0;
+  const std::uint32_t parts = 1 + random.below(4);
+  const values pieces = random_values(random, parts * x.size(), 2);
+  const device_values addends(pieces, element::f32), sum(values(x.size()), element::f32);
+  values sums = x;
+  if (adds) {
+    of.from.added = {addends.floats(), width, parts, x.size()};
+    of.sum = sum.floats();
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      float all = pieces[i];
+      for (std::uint32_t p = 1; p < parts; ++p) all += pieces[p * x.size() + i];
+      sums[i] = x[i] + all;
+    }
+  }
+  of.from.x = on_device.floats(), of.norm = {w.floats(), b.floats()};
+  of.x_prev = prev.floats(), of.slot_bytes = width * sizeof(float);
+  of.width = of.out_stride = width, of.shifts = shifts;
+  std::vector<values> mixes;
+  std::vector<device_values> memory;
+  memory.reserve(2 * token_shifts_max);
+  for (std::uint32_t i = 0; i < shifts; ++i) {
+    mixes.push_back(random_values(random, width));
+    of.mix[i] = memory.emplace_back(mixes[i], element::f32).floats();
+    of.out[i] = memory.emplace_back(values(tick.rows() * width), type).data();
+  }
+  require(token_shift(in, batch, type, of));
+
+  values expected_prev = x_prev, now(width), before(width);
+  std::vector<values> expected(shifts, values(tick.rows() * width));
+  for (const auto& run : tick.runs) {
+    std::ranges::copy(row_of(x_prev, width, run.slot), before.begin());
+    for (std::uint32_t t = run.first_row; t < run.first_row + run.rows; ++t) {
+      kernels::layer_norm(row_of(sums, width, t), weight, bias, kernels::layer_norm_eps, now);
+      for (std::uint32_t i = 0; i < shifts; ++i)
+        kernels::token_shift(now, before, mixes[i], row_of(expected[i], width, t));
+      before = now;
+    }
+    std::ranges::copy(now, row_of(expected_prev, width, run.slot).begin());
+  }
+  for (std::uint32_t i = 0; i < shifts; ++i)
+    BOOST_TEST(difference(memory[2 * i + 1].read(in), expected[i]) < tolerance(type));
+  BOOST_TEST(difference(prev.read(in), expected_prev) < tolerance(element::f32));
+  BOOST_TEST(same_bits(on_device.read(in), x));
+  if (adds) BOOST_TEST(same_bits(sum.read(in), sums));
+}
+
+}  // namespace
+
 BOOST_AUTO_TEST_CASE(token_shift_mixes_each_row_with_the_one_before) {
   for_seeds(12, [](random_numbers& random) {
     const stream in;
-    const element type = pick(random);
     const std::uint32_t width = 64 * (1 + random.below(7)), shifts = 1 + random.below(token_shifts_max);
     constexpr std::uint32_t slots = 9;
-    const random_batch tick(random, 6, 70, slots, 5, in);
-    const values x = random_values(random, tick.rows() * width, 3), x_prev = random_values(random, slots * width);
-    const values weight = random_values(random, width), bias = random_values(random, width);
-    const device_values on_device(x, element::f32), prev(x_prev, element::f32);
-    const device_values w(weight, element::f32), b(bias, element::f32);
-    token_shift_parameters of;
-    // Every other time x comes in two halves: x itself and the parts of a product, which must be added in their order.
-    const bool adds = random.below(2) == 0;
-    const std::uint32_t parts = 1 + random.below(4);
-    const values pieces = random_values(random, parts * x.size(), 2);
-    const device_values addends(pieces, element::f32), sum(values(x.size()), element::f32);
-    values sums = x;
-    if (adds) {
-      of.from.added = {addends.floats(), width, parts, x.size()};
-      of.sum = sum.floats();
-      for (std::size_t i = 0; i < x.size(); ++i) {
-        float all = pieces[i];
-        for (std::uint32_t p = 1; p < parts; ++p) all += pieces[p * x.size() + i];
-        sums[i] = x[i] + all;
-      }
-    }
-    of.from.x = on_device.floats(), of.norm = {w.floats(), b.floats()};
-    of.x_prev = prev.floats(), of.slot_bytes = width * sizeof(float);
-    of.width = of.out_stride = width, of.shifts = shifts;
-    std::vector<values> mixes;
-    std::vector<device_values> memory;
-    memory.reserve(2 * token_shifts_max);
-    for (std::uint32_t i = 0; i < shifts; ++i) {
-      mixes.push_back(random_values(random, width));
-      of.mix[i] = memory.emplace_back(mixes[i], element::f32).floats();
-      of.out[i] = memory.emplace_back(values(tick.rows() * width), type).data();
-    }
-    require(token_shift(in, tick.on_device(), type, of));
+    check_token_shift(random, random_batch(random, 6, 70, slots, 5, in), 0, slots, width, shifts, in);
+  });
+}
 
-    values expected_prev = x_prev, now(width), before(width);
-    std::vector<values> expected(shifts, values(tick.rows() * width));
-    for (const auto& run : tick.runs) {
-      std::ranges::copy(row_of(x_prev, width, run.slot), before.begin());
-      for (std::uint32_t t = run.first_row; t < run.first_row + run.rows; ++t) {
-        kernels::layer_norm(row_of(sums, width, t), weight, bias, kernels::layer_norm_eps, now);
-        for (std::uint32_t i = 0; i < shifts; ++i)
-          kernels::token_shift(now, before, mixes[i], row_of(expected[i], width, t));
-        before = now;
-      }
-      std::ranges::copy(now, row_of(expected_prev, width, run.slot).begin());
-    }
-    for (std::uint32_t i = 0; i < shifts; ++i)
-      BOOST_TEST(difference(memory[2 * i + 1].read(in), expected[i]) < tolerance(type));
-    BOOST_TEST(difference(prev.read(in), expected_prev) < tolerance(element::f32));
-    BOOST_TEST(same_bits(on_device.read(in), x));
-    if (adds) BOOST_TEST(same_bits(sum.read(in), sums));
+// Then a block takes some neighbours one after the other, and runs end and begin inside it and across.
+BOOST_AUTO_TEST_CASE(token_shift_does_so_for_many_rows) {
+  for_seeds(4, [](random_numbers& random) {
+    const stream in;
+    const std::uint32_t shifts = random.below(2) == 0 ? 1 : token_shifts_max;
+    constexpr std::uint32_t slots = 80;
+    const random_batch tick(random, 70, 40, slots, 5, in);
+    check_token_shift(random, tick, 512, slots, 64 * (1 + random.below(3)), shifts, in);
   });
 }
 
