@@ -447,8 +447,8 @@ api_service::made_call api_service::open_socket(exchange& x) {
     of.request_name += '-' + std::to_string(++count);
     of.received = context_->time->now();
     of.model = context_->models->current();
-    if (of.model && !context_->draining) return responses_.start(std::move(of), std::move(out));
-    const auto away = protocol::to_http({error_kind::unavailable, "no model is loaded, or the server is ending", ""});
+    if (!context_->draining) return responses_.start(std::move(of), std::move(out));
+    const auto away = protocol::to_http({error_kind::unavailable, "the server is shutting down", ""});
     out->respond(away.status, {}, away.body);
     return nullptr;
   };

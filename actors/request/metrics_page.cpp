@@ -208,21 +208,14 @@ void write_states(exposition& out, const loaded_model* model, const persistence:
 }
 
 void write_sessions(exposition& out, const persistence::persistence_counters& p) {
-  const auto gauge = [&](std::string_view name, std::string_view help, std::uint64_t value) {
-    out.gauge(name, help);
-    out.sample({}, value);
-  };
-  const auto counter = [&](std::string_view name, std::string_view help, std::uint64_t value) {
-    out.counter(name, help);
-    out.sample({}, value);
-  };
-  gauge("skein_sessions_in_memory", "Sessions whose tree is in memory.", p.open_sessions);
-  gauge("skein_session_leases", "Turns that run.", p.leases);
-  gauge("skein_session_waiters", "Turns that wait for the turn before.", p.waiters);
-  gauge("skein_session_tree_bytes", "Bytes of sessions' texts in memory.", p.tree_bytes);
-  gauge("skein_session_unsaved_bytes", "Bytes of turns that only memory has.", p.unsaved_bytes);
-  gauge("skein_session_unsaved", "Sessions with such turns.", p.unsaved_sessions);
-  gauge("skein_disk_failing", "1 while turns are kept in memory because the disk takes none.", p.disk_fails ? 1 : 0);
+  out.gauge("skein_sessions_in_memory", "Sessions whose tree is in memory.", p.open_sessions);
+  out.gauge("skein_session_leases", "Turns that run.", p.leases);
+  out.gauge("skein_session_waiters", "Turns that wait for the turn before.", p.waiters);
+  out.gauge("skein_session_tree_bytes", "Bytes of sessions' texts in memory.", p.tree_bytes);
+  out.gauge("skein_session_unsaved_bytes", "Bytes of turns that only memory has.", p.unsaved_bytes);
+  out.gauge("skein_session_unsaved", "Sessions with such turns.", p.unsaved_sessions);
+  out.gauge("skein_disk_failing", "1 while turns are kept in memory because the disk takes none.",
+            p.disk_fails ? 1 : 0);
   out.counter("skein_session_turns_total", "Turns of sessions, by what became of them.");
   const std::pair<const char*, const std::atomic<std::uint64_t>*> outcomes[] = {{"opened", &p.turns_opened},
                                                                                 {"committed", &p.turns_committed},
@@ -230,14 +223,14 @@ void write_sessions(exposition& out, const persistence::persistence_counters& p)
                                                                                 {"replayed", &p.replays},
                                                                                 {"refused", &p.refusals}};
   for (const auto& [outcome, count] : outcomes) out.sample({{"outcome", outcome}}, count->load());
-  counter("skein_session_rebuilds_total", "Turns whose base had no state.", p.rebuilds);
-  counter("skein_session_rebuilt_tokens_total", "Tokens that were fed for that.", p.rebuilt_tokens);
-  counter("skein_sessions_damaged_total", "Sessions that could not be read, and were set aside.", p.damaged);
-  gauge("skein_prefixes_known", "Beginnings of prompts that have a state.", p.prefixes_ready);
-  gauge("skein_prefixes_wanted", "Beginnings of prompts whose state is on its way.", p.prefixes_wanted);
-  gauge("skein_prefix_token_bytes", "Bytes of the tokens by which they are known.", p.prefix_token_bytes);
-  counter("skein_invariant_violations_total", "How often the books of sessions and states did not add up.",
-          p.invariant_violations);
+  out.counter("skein_session_rebuilds_total", "Turns whose base had no state.", p.rebuilds);
+  out.counter("skein_session_rebuilt_tokens_total", "Tokens that were fed for that.", p.rebuilt_tokens);
+  out.counter("skein_sessions_damaged_total", "Sessions that could not be read, and were set aside.", p.damaged);
+  out.gauge("skein_prefixes_known", "Beginnings of prompts that have a state.", p.prefixes_ready);
+  out.gauge("skein_prefixes_wanted", "Beginnings of prompts whose state is on its way.", p.prefixes_wanted);
+  out.gauge("skein_prefix_token_bytes", "Bytes of the tokens by which they are known.", p.prefix_token_bytes);
+  out.counter("skein_invariant_violations_total", "How often the books of sessions and states did not add up.",
+              p.invariant_violations);
 }
 
 void write_process(exposition& out, const service_context& c) {
@@ -246,21 +239,15 @@ void write_process(exposition& out, const service_context& c) {
   out.sample({}, p.cpu_seconds);
   out.gauge("process_start_time_seconds", "Unix time of the process's start.");
   out.sample({}, p.start_time_seconds);
-  const auto gauge = [&](std::string_view name, std::string_view help, std::uint64_t value) {
-    out.gauge(name, help);
-    out.sample({}, value);
-  };
-  gauge("process_resident_memory_bytes", "Bytes in memory.", p.resident_bytes);
-  gauge("process_virtual_memory_bytes", "Bytes of address space.", p.virtual_bytes);
-  gauge("process_open_fds", "Open descriptors.", p.open_files);
-  gauge("process_max_fds", "Descriptors that may be open.", p.open_files_max);
-  gauge("process_threads", "Threads.", p.threads);
-  gauge("skein_request_held_bytes", "Bytes of bodies that are being read and of prompts that wait or run.",
-        c.memory->held());
-  out.counter("skein_log_lines_dropped_total", "Lines of the log that nobody took in time.");
-  out.sample({}, log::dropped_lines());
-  out.gauge("skein_draining", "1 while the server ends.");
-  out.sample({}, std::uint64_t{c.draining ? 1u : 0u});
+  out.gauge("process_resident_memory_bytes", "Bytes in memory.", p.resident_bytes);
+  out.gauge("process_virtual_memory_bytes", "Bytes of address space.", p.virtual_bytes);
+  out.gauge("process_open_fds", "Open descriptors.", p.open_files);
+  out.gauge("process_max_fds", "Descriptors that may be open.", p.open_files_max);
+  out.gauge("process_threads", "Threads.", p.threads);
+  out.gauge("skein_request_held_bytes", "Bytes of bodies that are being read and of prompts that wait or run.",
+            c.memory->held());
+  out.counter("skein_log_lines_dropped_total", "Lines of the log that nobody took in time.", log::dropped_lines());
+  out.gauge("skein_draining", "1 while the server ends.", c.draining ? 1 : 0);
   out.gauge("skein_build_info", "The program.");
   out.sample({{"version", c.settings.version}}, std::uint64_t{1});
 }

@@ -32,6 +32,16 @@ class exposition {
   void gauge(std::string_view name, std::string_view help) { begin(name, "gauge", help); }
   void histogram(std::string_view name, std::string_view help) { begin(name, "histogram", help); }
 
+  /// A family of one sample without labels.
+  void counter(std::string_view name, std::string_view help, std::uint64_t value) {
+    counter(name, help);
+    sample({}, value);
+  }
+  void gauge(std::string_view name, std::string_view help, std::uint64_t value) {
+    gauge(name, help);
+    sample({}, value);
+  }
+
   // Samples of the family that was begun last.
   void sample(label_list labels, double value);
   void sample(label_list labels, std::uint64_t value);

@@ -161,22 +161,17 @@ const dialect infer_completions = like(completions, "infer_completions", [](dial
   d.loose_values_in = "params";
 });
 
-const dialect ai_chat = like(infer_chat, "ai_chat", [](dialect& d) {
+template <void (*Read)(const object_reader&, const reading&, generation_request&)>
+void as_ai00(dialect& d) {
   d.read_prompts = [](const object_reader& body, const reading& by, generation_request& out) {
     read_sampler_type(body);
-    read_named_conversation(body, by, out);
+    Read(body, by, out);
   };
   d.rules = ai_rules;
   d.loose_values_in = "sampler";
-});
-const dialect ai_completions = like(infer_completions, "ai_completions", [](dialect& d) {
-  d.read_prompts = [](const object_reader& body, const reading& by, generation_request& out) {
-    read_sampler_type(body);
-    read_prompt(body, by, out);
-  };
-  d.rules = ai_rules;
-  d.loose_values_in = "sampler";
-});
+}
+const dialect ai_chat = like(infer_chat, "ai_chat", as_ai00<read_named_conversation>);
+const dialect ai_completions = like(infer_completions, "ai_completions", as_ai00<read_prompt>);
 
 const dialect resume = like(chat, "resume", [](dialect& d) { d.errors = flat; });
 
