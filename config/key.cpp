@@ -26,6 +26,17 @@ std::string key::legal() const {
   return {};
 }
 
+std::vector<std::string> key::words() const {
+  std::vector<std::string> found;
+  for (std::string_view rest = form; !rest.empty();) {
+    const auto comma = std::min(rest.find(", "), rest.size());
+    found.emplace_back(rest.substr(0, comma));
+    if (!is_legal || !is_legal(found.back())) return {};
+    rest = rest.substr(std::min(comma + 2, rest.size()));
+  }
+  return found;
+}
+
 std::optional<std::string> key::objection(const value& v) const {
   const value like = standard();
   if (v.index() != like.index())

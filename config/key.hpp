@@ -29,6 +29,8 @@ struct key {
   [[nodiscard]] std::string_view name() const { return std::string_view(path).substr(path.rfind('.') + 1); }
   /// The legal values in words: "0 .. 65535", "fp32, fp16"; empty when everything is.
   [[nodiscard]] std::string legal() const;
+  /// The legal values where they are a few words and nothing else is; else nothing.
+  [[nodiscard]] std::vector<std::string> words() const;
   /// What is wrong with the value, or nothing.
   [[nodiscard]] std::optional<std::string> objection(const value& v) const;
   /// SKEIN_SERVER_PORT; empty for keys of model sections, whose names do not fit into one.

@@ -8,6 +8,8 @@
 #include <optional>
 #include <sstream>
 
+#include "cli/command_help.hpp"
+#include "cli/manual.hpp"
 #include "cli/old_spellings.hpp"
 #include "cli/token_list.hpp"
 #include "cli/version.hpp"
@@ -51,6 +53,16 @@ std::string joined(const std::vector<std::string_view>& names) {
   return list;
 }
 
+/// What stands behind a setting's flag in --help: TEXT, NUMBER, or the words that are legal. The loader judges the
+/// value.
+std::string kind_of(const config::value& standard, const std::vector<std::string>& words) {
+  const bool is_number = std::holds_alternative<std::int64_t>(standard) || std::holds_alternative<double>(standard);
+  if (words.empty()) return is_number ? "NUMBER" : "TEXT";
+  std::string list;
+  for (const auto& word : words) list.append(list.empty() ? "{" : ",").append(word);
+  return list + '}';
+}
+
 /// One flag for each key that has a spelling of its own.
 void add_settings(CLI::App& app, config::sources& into) {
   for (const auto& key : config::keys()) {
@@ -66,13 +78,15 @@ void add_settings(CLI::App& app, config::sources& into) {
           },
           help);
     } else {
-      if (const auto legal = key.legal(); !legal.empty()) help += " [" + legal + "]";
+      const auto words = key.words();
+      if (const auto legal = key.legal(); !legal.empty() && words.empty()) help += " [" + legal + "]";
       app.add_option_function<std::string>(
              joined(key.flags),
              [&into, path = key.path, flag](const std::string& text) {
                into.flags.push_back({path, text, flag});
              },
              help)
+          ->type_name(kind_of(standard, words))
           ->take_last();
     }
   }
@@ -373,6 +387,66 @@ void add_keys(CLI::App& app, command& chosen) {
     sub->add_option("--keys-file", into->file, "The file")->required();
 }
 
+void add_manual(CLI::App& app, command& chosen) {
+  auto [sub, made] = add_command<manual_command>(app, chosen, "manual", "Print a manual page or the completion");
+  auto& into = *made;
+  sub->add_option("page", into.page, "Which one")->required()->check(CLI::IsMember(manual_pages()));
+}
+
+void add_program(CLI::App& app, command& chosen) {
+  app.require_subcommand(1);
+  app.set_version_flag("--version", version_line());
+  add_serve(app, chosen);
+  add_generate(app, chosen);
+  add_logits(app, chosen);
+  add_score(app, chosen);
+  add_tokenize(app, chosen);
+  add_inspect(app, chosen);
+  add_keys(app, chosen);
+  add_state(app, chosen);
+  add_bench(app, chosen);
+  add_check_config(app, chosen);
+  add_manual(app, chosen);
+}
+
+/// "TEXT:{fp32,fp16}", "UINT:UINT in [1 - 65536]": how CLI11 writes kind and legal values of an option.
+void describe_value(const std::string& type, option_help& into) {
+  into.value = type.empty() || type.starts_with("TEXT") || type.starts_with('{') ? "TEXT" : "NUMBER";
+  if (const auto open = type.find('{'); open != std::string::npos) {
+    std::istringstream words(type.substr(open + 1, type.rfind('}') - open - 1));
+    for (std::string word; std::getline(words, word, ',');) into.choices.push_back(word);
+  }
+  if (const auto range = type.find(" in ["); range != std::string::npos) into.text += type.substr(range + 3);
+}
+
+option_help described(const CLI::Option& option) {
+  option_help made;
+  made.text = option.get_description();
+  for (const auto& name : option.get_snames()) made.names.push_back("-" + name);
+  for (const auto& name : option.get_lnames()) made.names.push_back("--" + name);
+  if (made.names.empty()) made.names.push_back(option.get_name());
+  if (option.get_items_expected_max() > 0) describe_value(option.get_type_name(), made);
+  made.standard = option.get_default_str();
+  made.required = option.get_required();
+  return made;
+}
+
+/// A group has no name of its own: its options are those of the command.
+void describe_options(const CLI::App& app, std::vector<option_help>& into) {
+  for (const auto* option : app.get_options()) into.push_back(described(*option));
+  for (const auto* group : app.get_subcommands(nullptr))
+    if (group->get_name().empty()) describe_options(*group, into);
+}
+
+command_help described(const CLI::App& app, const std::string& name) {
+  command_help made{name, app.get_description(), {}, {}};
+  describe_options(app, made.options);
+  std::ranges::stable_partition(made.options, &option_help::positional);
+  for (const auto* sub : app.get_subcommands(nullptr))
+    if (!sub->get_name().empty()) made.commands.push_back(described(*sub, name + ' ' + sub->get_name()));
+  return made;
+}
+
 /// What to say of a first word that is no command; nothing when it is one, or a flag.
 std::optional<error> not_a_command(const CLI::App& app, const std::vector<std::string>& arguments) {
   if (arguments.empty() || arguments.front().starts_with('-')) return std::nullopt;
@@ -395,19 +469,8 @@ result<command> parse_command_line(std::span<const std::string> arguments) {
   auto* const modern = &words->arguments;
 
   CLI::App app("RWKV inference server", "skein");
-  app.require_subcommand(1);
-  app.set_version_flag("--version", version_line());
   command chosen;
-  add_serve(app, chosen);
-  add_generate(app, chosen);
-  add_logits(app, chosen);
-  add_score(app, chosen);
-  add_tokenize(app, chosen);
-  add_inspect(app, chosen);
-  add_keys(app, chosen);
-  add_state(app, chosen);
-  add_bench(app, chosen);
-  add_check_config(app, chosen);
+  add_program(app, chosen);
   if (!modern->empty() && (modern->front() == "help" || modern->front() == "version")) modern->front().insert(0, "--");
   if (const auto wrong = not_a_command(app, *modern)) return *wrong;
   try {
@@ -422,6 +485,13 @@ result<command> parse_command_line(std::span<const std::string> arguments) {
   } catch (const CLI::ParseError& wrong) {
     return error{error_kind::invalid_argument, wrong.what(), {}};
   }
+}
+
+command_help program_help() {
+  CLI::App app("RWKV inference server", "skein");
+  command unused;
+  add_program(app, unused);
+  return described(app, "skein");
 }
 
 }  // namespace skein::cli

@@ -144,9 +144,14 @@ struct keys_command {
   access::api_key key;         ///< create, hash: without its hash
 };
 
+/// A manual page, or what bash is to know of the command line; for packages.
+struct manual_command {
+  std::string page;  ///< one of manual_pages
+};
+
 using command = std::variant<print_text, serve_command, check_config_command, generate_command, logits_command,
                              score_command, tokenize_command, inspect_command, keys_command, state_command,
-                             bench_engine_command, bench_serve_command>;
+                             bench_engine_command, bench_serve_command, manual_command>;
 
 /// Continues a prompt; text (or ids) to stdout as it comes.
 [[nodiscard]] result<void> generate(const generate_command& what);

@@ -6,6 +6,7 @@
 #include "base/log.hpp"
 #include "cli/exit_code.hpp"
 #include "cli/load_settings.hpp"
+#include "cli/manual.hpp"
 
 namespace skein::cli {
 namespace {
@@ -43,6 +44,7 @@ struct runner {
   int operator()(const state_command& what) const { return done(state(what)); }
   int operator()(const bench_engine_command& what) const { return done(bench_engine(what)); }
   int operator()(const bench_serve_command& what) const { return done(bench_serve(what)); }
+  int operator()(const manual_command& what) const { return (*this)(print_text{manual(what.page)}); }
 };
 
 }  // namespace
