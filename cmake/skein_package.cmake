@@ -1,0 +1,85 @@
+# Debian packages by cpack: skein, and skein-cuda where the GPU back end was built. `./dev package` makes them of a release
+# build. What stands in packaging goes into them as it is; manual pages and the completion are written by the program.
+set(doc ${CMAKE_INSTALL_DATADIR}/doc)
+set(man ${CMAKE_INSTALL_MANDIR})
+set(pages ${CMAKE_BINARY_DIR}/packaging)
+file(MAKE_DIRECTORY ${pages})
+
+# skein_compressed(file COMMAND ...): a file of the build folder with what the command writes, as packages want it. Without
+# a time in it: the same contents are the same file.
+function(skein_compressed file)
+  cmake_parse_arguments(arg "" "" "COMMAND;DEPENDS" ${ARGN})
+  string(JOIN " " command ${arg_COMMAND})
+  add_custom_command(OUTPUT ${pages}/${file} DEPENDS ${arg_DEPENDS}
+    COMMAND sh -c "${command} | gzip -9n > ${pages}/${file}" COMMENT "Writing ${file}" VERBATIM)
+endfunction()
+skein_compressed(skein.1.gz COMMAND $<TARGET_FILE:skein> manual skein.1 DEPENDS skein)
+skein_compressed(skein.toml.5.gz COMMAND $<TARGET_FILE:skein> manual skein.toml.5 DEPENDS skein)
+skein_compressed(changelog.gz COMMAND cat ${CMAKE_SOURCE_DIR}/packaging/changelog
+                 DEPENDS ${CMAKE_SOURCE_DIR}/packaging/changelog)
+add_custom_command(OUTPUT ${pages}/completion DEPENDS skein
+  COMMAND sh -c "$<TARGET_FILE:skein> manual bash > ${pages}/completion" COMMENT "Writing the completion" VERBATIM)
+add_custom_target(skein_pages ALL DEPENDS ${pages}/skein.1.gz ${pages}/skein.toml.5.gz ${pages}/changelog.gz
+                                          ${pages}/completion)
+
+install(FILES ${pages}/skein.1.gz DESTINATION ${man}/man1 COMPONENT program)
+install(FILES ${pages}/skein.toml.5.gz DESTINATION ${man}/man5 COMPONENT program)
+install(FILES ${pages}/completion DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME skein
+        COMPONENT program)
+
+# What belongs to packages alone: nobody wants it in /usr/local.
+function(skein_packaged component)
+  install(${ARGN} COMPONENT ${component} EXCLUDE_FROM_ALL)
+endfunction()
+skein_packaged(program FILES config/skein.toml DESTINATION /etc/skein)
+skein_packaged(program FILES systemd/skein.service systemd/skein.socket DESTINATION /lib/systemd/system)
+skein_packaged(program FILES systemd/skein.sysusers DESTINATION lib/sysusers.d RENAME skein.conf)
+skein_packaged(program FILES systemd/skein.tmpfiles DESTINATION lib/tmpfiles.d RENAME skein.conf)
+skein_packaged(program FILES packaging/skein/copyright ${pages}/changelog.gz DESTINATION ${doc}/skein)
+skein_packaged(cuda FILES packaging/cuda/copyright ${pages}/changelog.gz DESTINATION ${doc}/skein-cuda)
+
+# Libraries of the bundle lie beside its program; a package's are where the system has them.
+install(CODE [[file(RPATH_REMOVE FILE "$ENV{DESTDIR}${CMAKE_INSTALL_PREFIX}/bin/skein")]] COMPONENT program)
+if(SKEIN_CUDA)
+  install(CODE [[file(RPATH_REMOVE FILE "$ENV{DESTDIR}${CMAKE_INSTALL_PREFIX}/lib/skein/libskein_cuda.so")]]
+          COMPONENT cuda)
+endif()
+
+set(CPACK_GENERATOR DEB)
+set(CPACK_PACKAGE_CONTACT "The authors of Skein <skein@example.org>" CACHE STRING "Who answers for packages of this build")
+set(CPACK_PACKAGE_DIRECTORY ${CMAKE_BINARY_DIR}/package)
+set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
+set(CPACK_STRIP_FILES ON)
+set(CPACK_INSTALL_DEFAULT_DIRECTORY_PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE WORLD_READ
+                                                WORLD_EXECUTE)
+set(CPACK_DEB_COMPONENT_INSTALL ON)
+set(CPACK_COMPONENTS_GROUPING IGNORE)
+set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+set(CPACK_DEBIAN_COMPRESSION_TYPE xz)
+set(CPACK_DEBIAN_PACKAGE_SECTION net)
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
+set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
+
+set(CPACK_COMPONENTS_ALL program)
+set(CPACK_DEBIAN_PROGRAM_PACKAGE_NAME skein)
+set(CPACK_DEBIAN_PROGRAM_DESCRIPTION "inference server for RWKV language models
+Skein serves RWKV-7 models to clients of the OpenAI API over HTTP, server-sent
+events and WebSocket, on CPUs and, with skein-cuda, on NVIDIA GPUs. It keeps
+conversations as states of constant size, in memory and on disk. A small model
+comes with it.")
+set(CPACK_DEBIAN_PROGRAM_PACKAGE_DEPENDS
+    "systemd | systemd-standalone-sysusers | systemd-sysusers, systemd | systemd-standalone-tmpfiles | systemd-tmpfiles")
+set(CPACK_DEBIAN_PROGRAM_PACKAGE_SUGGESTS skein-cuda)
+set(control ${CMAKE_SOURCE_DIR}/packaging/skein)
+set(CPACK_DEBIAN_PROGRAM_PACKAGE_CONTROL_EXTRA ${control}/conffiles ${control}/triggers ${control}/postinst
+                                               ${control}/prerm ${control}/postrm)
+
+if(SKEIN_CUDA)
+  list(APPEND CPACK_COMPONENTS_ALL cuda)
+  set(CPACK_DEBIAN_CUDA_PACKAGE_NAME skein-cuda)
+  set(CPACK_DEBIAN_CUDA_DESCRIPTION "inference server for RWKV language models: NVIDIA GPUs
+The back end of Skein that runs models on NVIDIA GPUs. It needs NVIDIA's driver
+and nothing else of CUDA.")
+  set(CPACK_DEBIAN_CUDA_PACKAGE_DEPENDS "skein (= ${PROJECT_VERSION})")
+endif()
+include(CPack)
