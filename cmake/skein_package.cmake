@@ -1,5 +1,5 @@
 # Debian packages by cpack: skein, and skein-cuda where the GPU back end was built. `./dev package` makes them of a release
-# build. What stands in packaging goes into them as it is; manual pages and the completion are written by the program.
+# build, whose target skein_packaged is all that goes into them. What stands in packaging goes into them as it is; manual pages and the completion are written by the program.
 set(doc ${CMAKE_INSTALL_DATADIR}/doc)
 set(man ${CMAKE_INSTALL_MANDIR})
 set(pages ${CMAKE_BINARY_DIR}/packaging)
@@ -19,8 +19,8 @@ skein_compressed(changelog.gz COMMAND cat ${CMAKE_SOURCE_DIR}/packaging/changelo
                  DEPENDS ${CMAKE_SOURCE_DIR}/packaging/changelog)
 add_custom_command(OUTPUT ${pages}/completion DEPENDS skein
   COMMAND sh -c "$<TARGET_FILE:skein> manual bash > ${pages}/completion" COMMENT "Writing the completion" VERBATIM)
-add_custom_target(skein_pages ALL DEPENDS ${pages}/skein.1.gz ${pages}/skein.toml.5.gz ${pages}/changelog.gz
-                                          ${pages}/completion)
+add_custom_target(skein_packaged ALL DEPENDS ${pages}/skein.1.gz ${pages}/skein.toml.5.gz ${pages}/changelog.gz
+                                             ${pages}/completion)
 
 install(FILES ${pages}/skein.1.gz DESTINATION ${man}/man1 COMPONENT program)
 install(FILES ${pages}/skein.toml.5.gz DESTINATION ${man}/man5 COMPONENT program)
@@ -28,19 +28,20 @@ install(FILES ${pages}/completion DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-comp
         COMPONENT program)
 
 # What belongs to packages alone: nobody wants it in /usr/local.
-function(skein_packaged component)
+function(skein_for_packages component)
   install(${ARGN} COMPONENT ${component} EXCLUDE_FROM_ALL)
 endfunction()
-skein_packaged(program FILES config/skein.toml DESTINATION /etc/skein)
-skein_packaged(program FILES systemd/skein.service systemd/skein.socket DESTINATION /lib/systemd/system)
-skein_packaged(program FILES systemd/skein.sysusers DESTINATION lib/sysusers.d RENAME skein.conf)
-skein_packaged(program FILES systemd/skein.tmpfiles DESTINATION lib/tmpfiles.d RENAME skein.conf)
-skein_packaged(program FILES packaging/skein/copyright ${pages}/changelog.gz DESTINATION ${doc}/skein)
-skein_packaged(cuda FILES packaging/cuda/copyright ${pages}/changelog.gz DESTINATION ${doc}/skein-cuda)
+skein_for_packages(program FILES config/skein.toml DESTINATION /etc/skein)
+skein_for_packages(program FILES systemd/skein.service systemd/skein.socket DESTINATION /lib/systemd/system)
+skein_for_packages(program FILES systemd/skein.sysusers DESTINATION lib/sysusers.d RENAME skein.conf)
+skein_for_packages(program FILES systemd/skein.tmpfiles DESTINATION lib/tmpfiles.d RENAME skein.conf)
+skein_for_packages(program FILES packaging/skein/copyright ${pages}/changelog.gz DESTINATION ${doc}/skein)
+skein_for_packages(cuda FILES packaging/cuda/copyright ${pages}/changelog.gz DESTINATION ${doc}/skein-cuda)
 
 # Libraries of the bundle lie beside its program; a package's are where the system has them.
 install(CODE [[file(RPATH_REMOVE FILE "$ENV{DESTDIR}${CMAKE_INSTALL_PREFIX}/bin/skein")]] COMPONENT program)
 if(SKEIN_CUDA)
+  add_dependencies(skein_packaged skein_cuda)
   install(CODE [[file(RPATH_REMOVE FILE "$ENV{DESTDIR}${CMAKE_INSTALL_PREFIX}/lib/skein/libskein_cuda.so")]]
           COMPONENT cuda)
 endif()
