@@ -130,17 +130,21 @@ void connection::lose_call(std::string_view why, unsigned status) {
   if (lost->call) calls([&] { lost->call->gone(why, status); });
 }
 
-/// Answers for the service and ends the exchange, if one has begun; `run` then says goodbye.
-void connection::refuse(const refusal& why) {
+/// Answers for the service and ends the exchange, if one has begun; else `fields` are those of the request, where they
+/// could be read. `run` then says goodbye.
+void connection::refuse(const refusal& why, const header_list& fields) {
   if (closed_) return;
   if (exchange_ && exchange_->progress != exchange::answer::none) return cut(why.message);
+  const bool begun = exchange_ && exchange_->call;
+  header_list headers = begun ? exchange_->call->headers() : home_->service().refusal_headers(fields);
+  headers.emplace_back("Content-Type", "application/json");
   lose_call(why.message, why.status);
   std::string body = home_->service().error_body(why.status, why.message);
   const response_frame frame{.kind = response_frame::body::sized,
                              .content_length = body.size(),
                              .after = response_frame::persistence::close,
                              .now = std::time(nullptr)};
-  out_.push(response_head(why.status, {{"Content-Type", "application/json"}}, frame));
+  out_.push(response_head(why.status, headers, frame));
   out_.push(std::move(body));
   flush();
 }

@@ -60,7 +60,7 @@ class connection : public std::enable_shared_from_this<connection> {
   void begin_exchange(admission admitted);
   void end_exchange();
   void lose_call(std::string_view why, unsigned status);
-  void refuse(const refusal& why);
+  void refuse(const refusal& why, const header_list& fields = {});
   void close();
   template <typename Function>
   bool calls(Function&& into_service);

@@ -73,6 +73,8 @@ class http_call {
   /// The most bytes of body that this call wants; longer ones are refused with 413, whatever the connection allows. For
   /// requests whose credentials may be in the body.
   [[nodiscard]] virtual std::uint64_t body_bytes_max() const { return std::numeric_limits<std::uint64_t>::max(); }
+  /// What every answer of this exchange carries, also one that the connection gives in its place.
+  [[nodiscard]] virtual header_list headers() const { return {}; }
   /// The whole body, once. Empty for requests without one.
   virtual void body(std::string bytes) = 0;
   /// A message of a WebSocket; there is no body then.
@@ -95,6 +97,9 @@ class http_service {
   /// connection closes after the response if a body was announced.
   [[nodiscard]] virtual std::unique_ptr<http_call> accept(const request_head& head,
                                                           std::shared_ptr<response_writer> out) = 0;
+  /// What a refusal by the connection itself carries where no exchange has begun; `fields` are those of the request, as
+  /// far as they could be read.
+  [[nodiscard]] virtual header_list refusal_headers(const header_list& /*fields*/) { return {}; }
   /// The body for a refusal by the connection itself (400 framing, 408, 413, 414, 417, 431, 501, 503), as JSON.
   [[nodiscard]] virtual std::string error_body(unsigned status, std::string_view message) = 0;
 };

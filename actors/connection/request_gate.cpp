@@ -81,7 +81,7 @@ accepted<body_framing> judge_framing(const header_list& fields, bool http_1_0, s
 
 }  // namespace
 
-accepted<admission> pass_gate(raw_header header, const connection_limits& limits) {
+accepted<admission> pass_gate(raw_header&& header, const connection_limits& limits) {
   admission admitted;
   admitted.http_1_0 = header.version == 10;
   if (header.fields.size() > limits.header_fields_max) return refusal{431, "the header has too many fields"};

@@ -169,12 +169,13 @@ class listener::desk : public std::enable_shared_from_this<listener::desk> {
     counts_.refused.fetch_add(1, std::memory_order_relaxed);
     if (has_tls) return;
     const std::string body = lanes_.front().service.error_body(503, "too many connections");
-    const std::string head =
-        connection::response_head(503, {{"Content-Type", "application/json"}, {"Retry-After", "1"}},
-                                  {.kind = connection::response_frame::body::sized,
-                                   .content_length = body.size(),
-                                   .after = connection::response_frame::persistence::close,
-                                   .now = std::time(nullptr)});
+    auto headers = lanes_.front().service.refusal_headers({});
+    headers.insert(headers.end(), {{"Content-Type", "application/json"}, {"Retry-After", "1"}});
+    const std::string head = connection::response_head(503, headers,
+                                                       {.kind = connection::response_frame::body::sized,
+                                                        .content_length = body.size(),
+                                                        .after = connection::response_frame::persistence::close,
+                                                        .now = std::time(nullptr)});
     error_code ignored;
     socket.non_blocking(true, ignored);
     socket.write_some(std::array{asio::buffer(head), asio::buffer(body)}, ignored);

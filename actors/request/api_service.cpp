@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <chrono>
-#include <random>
 #include <utility>
 
 #include "actors/connection/socket_handshake.hpp"
 #include "actors/request/admin_routes.hpp"
+#include "actors/request/answer_start.hpp"
 #include "actors/request/auth.hpp"
 #include "actors/request/awaited_model.hpp"
 #include "actors/request/cors.hpp"
@@ -24,21 +24,6 @@ namespace {
 
 using connection::header_list;
 using protocol::error_style;
-
-bool printable(std::string_view text) {
-  return std::ranges::all_of(text, [](char c) { return c > ' ' && c < 0x7f; });
-}
-
-/// The client's X-Request-Id when it is one to three dozen printable characters or so, else a new one.
-std::string request_name(const connection::request_head& head) {
-  const std::string_view sent = head.field("x-request-id");
-  if (!sent.empty() && sent.size() <= 128 && printable(sent)) return std::string(sent);
-  thread_local std::mt19937_64 random{std::random_device{}()};
-  static constexpr char digits[] = "0123456789abcdef";
-  std::string name = "req-";
-  for (int i = 0; i < 24; ++i) name += digits[random() % 16];
-  return name;
-}
 
 bool has_method(std::string_view list, std::string_view method) {
   while (!list.empty()) {
@@ -226,6 +211,8 @@ api_service::api_service(std::shared_ptr<const service_context> context, request
                          std::function<void(std::function<void()>)> post)
     : context_(std::move(context)), hub_(hub), post_(std::move(post)), responses_(context_, hub_, post_) {}
 
+header_list api_service::refusal_headers(const header_list& fields) { return start_answer(fields, *context_).headers; }
+
 /// Called for what a connection refuses by itself.
 std::string api_service::error_body(unsigned status, std::string_view message) {
   context_->metrics->of(hub_.io_thread()).count_exchange("none", "", status);
@@ -234,13 +221,13 @@ std::string api_service::error_body(unsigned status, std::string_view message) {
 
 api_service::made_call api_service::accept(const connection::request_head& head,
                                            std::shared_ptr<connection::response_writer> out) {
-  exchange x{.head = head, .out = std::move(out), .headers = {}, .name = request_name(head), .path = {}, .allow = {}};
-  x.headers = cors_headers(head, context_->settings.cors_origins, context_->guarded());
-  if (head.method == "OPTIONS" && !x.headers.empty()) {
-    const header_list more = preflight_headers(head);
-    x.headers.insert(x.headers.end(), more.begin(), more.end());
-  }
-  x.headers.emplace_back("X-Request-Id", x.name);
+  answer_start start = start_answer(head, *context_);
+  exchange x{.head = head,
+             .out = std::move(out),
+             .headers = std::move(start.headers),
+             .name = std::move(start.name),
+             .path = {},
+             .allow = {}};
   if (head.method == "OPTIONS") {
     x.out->respond(204, std::move(x.headers), "");
     return nullptr;
@@ -283,25 +270,20 @@ bool api_service::admit(exchange& x) {
     x.who = guest();
     return true;
   }
-  const auto secret = presented_secret(x.head);
-  caller_ref found = secret ? identify(*secret, *context_) : nullptr;
-  const steady_time now = context_->time->now();
-  login_guard& logins = *context_->logins;
-  const auto wait = secret ? logins.judge(x.head.remote_address, found != nullptr, now)
-                           : logins.must_wait(x.head.remote_address, now);
-  if (wait) {
-    x.refuse(protocol::to_http(too_many_passwords(), retry_after(*wait), x.errors()));
+  login tried = log_in(x.head, *context_, x.errors());
+  if (tried.refusal) {
+    x.refuse(*tried.refusal);
     return false;
   }
-  if (found) {
+  if (tried.who) {
     x.authenticated = true;
-    x.who = std::move(found);
+    x.who = std::move(tried.who);
     x.watched->set_key(x.who->key);
     const bool may = x.who->admin || !x.way || !x.way->needs_admin;
     if (!may) x.refuse(no_admin());
     return may;
   }
-  if (!secret && settings.json_password && x.way && x.way->body_may_tell) return true;
+  if (settings.json_password && x.way && x.way->body_may_tell) return true;
   x.refuse(no_password());
   return false;
 }

@@ -7,6 +7,7 @@
 #include "actors/request/service_context.hpp"
 #include "base/clock.hpp"
 #include "base/error.hpp"
+#include "protocol/http_error.hpp"
 
 namespace skein::request {
 
@@ -28,6 +29,14 @@ namespace skein::request {
 
 /// Who has this secret, the password or a key; null: nobody.
 [[nodiscard]] caller_ref identify(std::string_view secret, const service_context& context);
+
+/// What becomes of the secret that a head presents. Wrong ones are counted.
+struct login {
+  caller_ref who;                               ///< whose it is; null: nobody's, or there is none
+  std::optional<protocol::http_error> refusal;  ///< of a wrong secret, and of an address that must wait
+};
+[[nodiscard]] login log_in(const connection::request_head& head, const service_context& context,
+                           protocol::error_style style);
 
 /// What pages in a browser, which can set no header of a WebSocket, offer as a protocol: this and the password.
 inline constexpr std::string_view password_protocol = "openai-insecure-api-key.";

@@ -49,6 +49,7 @@ class generation_call final : public connection::http_call, public device_client
   ~generation_call() override;
 
   [[nodiscard]] std::uint64_t body_bytes_max() const override;
+  [[nodiscard]] connection::header_list headers() const override { return origin_.headers; }
   void body(std::string bytes) override;
   void writable() override;
   void gone(std::string_view why, unsigned status) override;

@@ -29,6 +29,7 @@ class plain_call : public connection::http_call {
              std::shared_ptr<connection::response_writer> out);
 
   [[nodiscard]] std::uint64_t body_bytes_max() const override;
+  [[nodiscard]] connection::header_list headers() const override { return origin_.headers; }
   void body(std::string bytes) final;
   void writable() override {}
   void gone(std::string_view, unsigned) override { end(); }

@@ -19,6 +19,7 @@ class tokenize_call final : public connection::http_call {
   tokenize_call(text_task task, plain_origin origin, model_ref model, std::shared_ptr<const service_context> context,
                 std::function<void(std::function<void()>)> post, std::shared_ptr<connection::response_writer> out);
 
+  [[nodiscard]] connection::header_list headers() const override { return origin_.headers; }
   void body(std::string bytes) override;
   void writable() override {}
   void gone(std::string_view, unsigned) override { over_.request_stop(); }

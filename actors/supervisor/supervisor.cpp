@@ -19,19 +19,17 @@
 
 #include "actors/connection/io_thread.hpp"
 #include "actors/listener/listener.hpp"
-#include "actors/listener/listening_socket.hpp"
 #include "actors/persistence/persistence_actor.hpp"
 #include "actors/request/api_service.hpp"
 #include "actors/request/event_router.hpp"
 #include "actors/request/health.hpp"
 #include "actors/request/reply_router.hpp"
 #include "actors/supervisor/allocator.hpp"
-#include "actors/supervisor/descriptor_limit.hpp"
 #include "actors/supervisor/front_service.hpp"
-#include "actors/supervisor/inherited_sockets.hpp"
 #include "actors/supervisor/model_keeper.hpp"
 #include "actors/supervisor/open_engine.hpp"
 #include "actors/supervisor/open_keys.hpp"
+#include "actors/supervisor/open_sockets.hpp"
 #include "actors/supervisor/open_states.hpp"
 #include "actors/supervisor/open_store.hpp"
 #include "actors/supervisor/service_manager.hpp"
@@ -42,7 +40,6 @@
 #include "base/result.hpp"
 #include "cli/exit_code.hpp"
 #include "cli/load_settings.hpp"
-#include "cli/state_server.hpp"
 #include "cli/version.hpp"
 #include "config/reload.hpp"
 
@@ -121,14 +118,10 @@ class server {
 
  private:
   result<void> listen();
-  result<void> listen_as_configured();
-  result<void> open_tls(const config::config& c);
-  result<void> adopt_sockets(const std::vector<inherited_socket>& sockets);
   void load();
   void loaded(result<opened_parts> opened);
   void start_actors(opened_parts opened);
   void start_persistence(const opened_store& store);
-  result<void> open_admin_socket();
   void await_signal();
   void on_signal(int number);
   void on_lost(const error& why);
@@ -169,9 +162,8 @@ class server {
   std::unique_ptr<state_carrier> states_;
   std::shared_ptr<storage::model_table> known_models_;
   std::unique_ptr<model_keeper> keeper_;
-  std::shared_ptr<listener::tls_door> tls_;  // null: nobody speaks TLS
   std::unique_ptr<listener::listener> listener_;
-  std::uint16_t port_ = 0, tls_port_ = 0;
+  std::unique_ptr<open_sockets> sockets_;
   std::optional<error> trouble_;  // that ended it: the model cannot be loaded, or the device is lost
   int signals_seen_ = 0;
   duration farewell_time_ = duration::max();
@@ -205,54 +197,21 @@ result<void> server::listen() {
     lanes_.push_back(std::move(l));
   }
   listener_ = std::make_unique<listener::listener>(doors, connection_limits(settings_));
-  loading_context_->time = &real_clock();
-  loading_context_->models = context_->models;
-  loading_context_->connections = &listener_->counts();
-  const auto sockets = inherited_sockets();
-  if (!sockets) return sockets.error();
-  if (auto ok = open_tls(settings_); !ok) return ok;
-  if (auto ok = sockets->empty() ? listen_as_configured() : adopt_sockets(*sockets); !ok) return ok;
-  log::info("listening", {{"address", sockets->empty() ? settings_.server.host : "inherited"},
-                          {"port", static_cast<std::uint32_t>(port_)},
-                          {"tls_port", static_cast<std::uint32_t>(tls_port_)},
+  context_->settings = service_settings(settings_, cli::version_line());
+  context_->time = &real_clock();
+  context_->connections = &listener_->counts();
+  context_->logins = &logins_;
+  context_->metrics = std::make_shared<request::request_metrics>(static_cast<std::uint32_t>(lanes_.size()));
+  *loading_context_ = *context_;
+  loading_context_->ready = shared_flag();
+  sockets_ = std::make_unique<open_sockets>(*listener_);
+  if (auto ok = sockets_->open(settings_); !ok) return ok;
+  log::info("listening", {{"address", sockets_->inherited() ? "inherited" : settings_.server.host},
+                          {"port", static_cast<std::uint32_t>(sockets_->port())},
+                          {"tls_port", static_cast<std::uint32_t>(sockets_->tls_port())},
                           {"authentication", !context_->keys->empty()            ? "keys"
                                              : settings_.server.password.empty() ? "none"
                                                                                  : "password"}});
-  return {};
-}
-
-result<void> server::listen_as_configured() {
-  if (!settings_.server.unix_socket.empty())
-    if (auto ok = listener_->listen_unix(settings_.server.unix_socket); !ok) return ok;
-  auto port = listener_->listen_tcp(settings_.server.host, static_cast<std::uint16_t>(settings_.server.port));
-  if (!port) return port.error();
-  port_ = *port;
-  if (!tls_) return {};
-  auto tls_port =
-      listener_->listen_tls(settings_.server.host, static_cast<std::uint16_t>(settings_.server.tls_port), tls_);
-  if (!tls_port) return tls_port.error();
-  tls_port_ = *tls_port;
-  return {};
-}
-
-/// The certificate, read now. Where there was none at the start, there is no socket for TLS.
-result<void> server::open_tls(const config::config& c) {
-  if (c.server.tls_certificate.empty()) return {};
-  if (!tls_) tls_ = std::make_shared<listener::tls_door>();
-  return tls_->load(c.server.tls_certificate, c.server.tls_key);
-}
-
-/// Those of a service manager, which keeps them while this process is started anew: whoever connects meanwhile waits.
-result<void> server::adopt_sockets(const std::vector<inherited_socket>& sockets) {
-  for (const inherited_socket& s : sockets) {
-    listener::listening_socket taken(s.fd);
-    const bool has_tls = s.name == "https";
-    if (has_tls && !tls_)
-      return error{error_kind::bad_config, "the socket https was handed over, and there is no certificate",
-                   "server.tls_certificate"};
-    if (taken.port() != 0) (has_tls ? tls_port_ : port_) = taken.port();
-    if (auto ok = listener_->adopt(taken.release(), has_tls ? tls_ : nullptr); !ok) return ok;
-  }
   return {};
 }
 
@@ -275,7 +234,7 @@ void server::loaded(result<opened_parts> opened) {
     return main_.stop();
   }
   start_actors(std::move(*opened));
-  if (auto ok = open_admin_socket(); !ok) {
+  if (auto ok = sockets_->open_admin(settings_); !ok) {
     trouble_ = ok.error();
     return main_.stop();
   }
@@ -283,20 +242,10 @@ void server::loaded(result<opened_parts> opened) {
   manager_.ready();
   const auto model = context_->models->current();
   log::info("ready", {{"address", settings_.server.host},
-                      {"port", static_cast<std::uint32_t>(port_)},
+                      {"port", static_cast<std::uint32_t>(sockets_->port())},
                       {"model", model->served.names.front()},
                       {"slots", model->counters->slots.load()}});
   if (reload_wanted_) reload();
-}
-
-/// Only now, when no other server can have the state directory. Where nobody asked for it, it is no reason to end.
-result<void> server::open_admin_socket() {
-  const auto& s = settings_.server;
-  if (!s.admin_socket.empty()) return listener_->listen_admin(s.admin_socket);
-  if (s.state_dir.empty()) return {};
-  const auto standard = listener_->listen_admin(cli::admin_socket(s.state_dir).string());
-  if (!standard) log::warning("there is no admin socket", {{"why", standard.error().message}});
-  return {};
 }
 
 void server::start_persistence(const opened_store& store) {
@@ -319,11 +268,6 @@ void server::start_actors(opened_parts parts) {
   router_ = std::make_unique<request::event_router>(
       static_cast<std::uint32_t>(lanes_.size()), events_max,
       [this](std::uint32_t i) { lanes_[i].thread->post([this, i] { lanes_[i].hub->dispatch(router_->take(i)); }); });
-  context_->settings = service_settings(settings_, cli::version_line());
-  context_->time = &real_clock();
-  context_->connections = &listener_->counts();
-  context_->logins = &logins_;
-  context_->metrics = std::make_shared<request::request_metrics>(static_cast<std::uint32_t>(lanes_.size()));
   context_->requests = std::make_shared<request::request_register>(pause_limits(settings_));
   context_->run_long = [this](std::function<void()> work) { return workers_.run(std::move(work)); };
 
@@ -440,8 +384,7 @@ result<config::reloaded> server::read_again() {
     auto next = config::take_live(*live_, loaded.settings);
     const auto keys = open_keys(next.settings);
     if (!keys) return keys.error();
-    if (tls_)
-      if (auto ok = open_tls(next.settings); !ok) return ok.error();
+    if (auto ok = sockets_->renew_tls(next.settings); !ok) return ok.error();
     context_->keys->replace(*keys);
     return next;
   } catch (const std::exception& trouble) {
@@ -555,8 +498,7 @@ server::~server() {
 result<void> serve(const config::config& settings, const std::function<config::loaded()>& again) {
   return_large_blocks();
   std::signal(SIGPIPE, SIG_IGN);  // a reader that leaves is an error code, not the end of the process
-  // A connection with TLS has three descriptors.
-  allow_connections(settings.limits.connections_max * (settings.server.tls_certificate.empty() ? 1 : 3));
+  make_room(settings);
   server s(settings, again);
   auto ended = s.run();
   if (s.loading()) s.leave_loader(ended ? cli::exit_code::ok : cli::exit_code_of(ended.error().kind));

@@ -9,6 +9,9 @@
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
+#include <span>
+
+#include "base/sha256.hpp"
 
 namespace skein::log {
 namespace {
@@ -38,6 +41,13 @@ std::string field_name(std::string_view name) {
   return out;
 }
 
+/// The same for the same message, in every build: messages are fixed, and what varies is in the fields.
+std::string message_id(std::string_view message) {
+  const std::string named = "skein: " + std::string(message);
+  const auto digest = sha256(std::span(reinterpret_cast<const std::uint8_t*>(named.data()), named.size()));
+  return to_hex(digest).substr(0, 32);
+}
+
 }  // namespace
 
 std::string to_journal_entry(const event& what) {
@@ -48,6 +58,7 @@ std::string to_journal_entry(const event& what) {
   append_field(entry, "MESSAGE", std::string_view(line).substr(3));
   append_field(entry, "PRIORITY", std::string_view(line).substr(1, 1));
   append_field(entry, "SYSLOG_IDENTIFIER", "skein");
+  append_field(entry, "MESSAGE_ID", message_id(what.message));
   for (const field& f : what.fields) append_field(entry, field_name(f.name), bare_text(f.value));
   return entry;
 }

@@ -6,8 +6,8 @@
 
 namespace skein::log {
 
-/// The event as the journal of systemd takes it: a text for people, its priority, and a field SKEIN_NAME for each
-/// value, so that `journalctl SKEIN_REQUEST_ID=...` finds it.
+/// The event as the journal of systemd takes it: a text for people, its priority, the MESSAGE_ID of its kind, and a field
+/// SKEIN_NAME for each value, so that `journalctl SKEIN_REQUEST_ID=...` finds it.
 [[nodiscard]] std::string to_journal_entry(const event& what);
 
 /// The journal's socket, by which entries keep their fields; its own protocol, since that is a few lines.

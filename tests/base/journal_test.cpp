@@ -24,10 +24,25 @@ BOOST_AUTO_TEST_CASE(an_entry_has_a_text_a_priority_and_a_field_for_each_value) 
              "MESSAGE=request request_id=\"req 1\" status=200 total_ms=1.5 ok=true\n"
              "PRIORITY=4\n"
              "SYSLOG_IDENTIFIER=skein\n"
+             "MESSAGE_ID=78f76657c8992abcabbede41bcdd5fad\n"
              "SKEIN_REQUEST_ID=req 1\n"
              "SKEIN_STATUS=200\n"
              "SKEIN_TOTAL_MS=1.5\n"
              "SKEIN_OK=true\n");
+}
+
+BOOST_AUTO_TEST_CASE(events_of_a_kind_have_one_message_id) {
+  const auto id_of = [](std::string_view message, std::initializer_list<field> fields) {
+    const std::string text = to_journal_entry({std::chrono::system_clock::time_point(), level::info, message, fields});
+    const auto at = text.find("\nMESSAGE_ID=");
+    BOOST_REQUIRE(at != std::string::npos);
+    return text.substr(at + 12, text.find('\n', at + 1) - at - 12);
+  };
+  const std::string id = id_of("request", {});
+  BOOST_TEST(id.size() == 32u);
+  BOOST_TEST(id.find_first_not_of("0123456789abcdef") == std::string::npos);
+  BOOST_TEST(id_of("request", {{"status", 200u}}) == id);
+  BOOST_TEST(id_of("ready", {}) != id);
 }
 
 BOOST_AUTO_TEST_CASE(a_value_of_several_lines_cannot_make_a_field) {

@@ -42,11 +42,13 @@ double share(std::vector<double> values, double part) {
   return values[std::min(values.size() - 1, static_cast<std::size_t>(part * static_cast<double>(values.size())))];
 }
 
-server_process serve(std::vector<std::string> settings) {
-  std::vector<std::string> arguments{"--device", "fake"};
-  settings.insert(settings.end(), {"drain.grace_ms=0", "engine.fake_tick_us=" + std::to_string(tick_us),
-                                   "engine.slots=" + std::to_string(slots)});
-  for (const std::string& setting : settings) arguments.insert(arguments.end(), {"--set", setting});
+/// A server with the fake engine and these settings, which count more than those of this page.
+server_process serve(const std::vector<std::string>& settings) {
+  std::vector<std::string> arguments{"--device", "fake"}, all{"drain.grace_ms=0"};
+  all.push_back("engine.fake_tick_us=" + std::to_string(tick_us));
+  all.push_back("engine.slots=" + std::to_string(slots));
+  all.insert(all.end(), settings.begin(), settings.end());
+  for (const std::string& setting : all) arguments.insert(arguments.end(), {"--set", setting});
   return server_process(SKEIN_PROGRAM, arguments);
 }
 
@@ -214,15 +216,9 @@ BOOST_AUTO_TEST_CASE(two_keys_who_always_want_more_get_the_same_tokens) {
 
 BOOST_AUTO_TEST_CASE(ten_thousand_open_streams_cost_40_kib_each_and_livez_answers) {
   constexpr std::size_t few = 1000, all = 10'000;
-  const std::vector<std::string> arguments{"--device", "fake",
-                                           "--set",    "engine.fake_tick_us=2000000",
-                                           "--set",    "engine.slots=10000",
-                                           "--set",    "engine.max_tick_tokens=65536",
-                                           "--set",    "queue.waiting_max=10000",
-                                           "--set",    "queue.waiting_per_client_max=10000",
-                                           "--set",    "drain.grace_ms=0",
-                                           "--set",    "drain.timeout_ms=0"};
-  server_process server(SKEIN_PROGRAM, arguments);
+  server_process server = serve({"engine.fake_tick_us=2000000", "engine.slots=10000", "engine.max_tick_tokens=65536",
+                                 "engine.prefill_chunk_tokens=65536", "queue.waiting_max=10000",
+                                 "queue.waiting_per_client_max=10000", "drain.timeout_ms=0"});
   probe alive(server.port());
   open_streams streams(server.port());
   streams.add(few, 1'000'000);

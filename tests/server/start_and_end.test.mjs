@@ -32,7 +32,7 @@ async function stream(server, fields) {
 
 test('while the model loads the server answers, and says that it loads', async (t) => {
   const vocabulary = unfinished(t);
-  const server = await startServer(...fake, '--vocab', vocabulary.path);
+  const server = await startServer(...fake, '--vocab', vocabulary.path, '--set', 'server.cors_origins=http://page.example');
   assert.equal((await server.get('/livez')).status, 200);
   for (const path of ['/readyz', '/health', '/v1/models', '/version', '/nowhere']) {
     const answer = await server.get(path);
@@ -46,12 +46,50 @@ test('while the model loads the server answers, and says that it loads', async (
   assert.equal(refused.headers.get('retry-after'), '1');
   assert.equal(refused.body.error.type, 'service_unavailable');
 
+  // Answers have what all answers have.
+  const origin = 'http://page.example';
+  const named = await server.fetch('/v1/models', { headers: { Origin: origin, 'X-Request-Id': 'mine' } });
+  assert.equal(named.headers.get('x-request-id'), 'mine');
+  assert.equal(named.headers.get('access-control-allow-origin'), origin);
+  assert.match(refused.headers.get('x-request-id'), /^req-/);
+  const preflight = await server.fetch('/v1/models', { method: 'OPTIONS', headers: { Origin: origin } });
+  assert.deepEqual([preflight.status, preflight.headers.get('access-control-allow-methods') !== null], [204, true]);
+  const metrics = await server.fetch('/metrics');
+  assert.equal(metrics.status, 200);
+  assert.match(await metrics.text(), /^process_resident_memory_bytes \d/m);
+
   await vocabulary.finish("1 'x' 1\n2 'y' 1\n");
   await server.says('ready');
   assert.equal((await server.get('/readyz')).status, 200);
   assert.deepEqual((await server.post('/tokenize', { content: 'xy' })).body.tokens, [1, 2]);
   assert.equal((await server.post('/v1/completions', ask)).status, 200);
   assert.deepEqual(await server.stop(), { code: 0, signal: null });
+});
+
+test('while the model loads metrics are for who may read them', async (t) => {
+  const vocabulary = unfinished(t);
+  const server = await startServer(...fake, '--vocab', vocabulary.path, '--password', 'secret');
+  const status = async (headers) => (await server.fetch('/metrics', { headers })).status;
+  assert.equal(await status({}), 401);
+  assert.equal(await status({ Authorization: 'Bearer wrong' }), 401);
+  assert.equal(await status({ Authorization: 'Bearer secret' }), 200);
+  await vocabulary.finish("1 'x' 1\n");
+  await server.says('ready');
+  assert.equal(await status({ Authorization: 'Bearer secret' }), 200);
+  await server.stop();
+});
+
+test('what a connection refuses by itself has a name, and pages can read it', async () => {
+  const server = await serve(...fake, '--set', 'limits.body_bytes_max=1024', '--set', 'server.cors_origins=http://page.example');
+  const large = await server.fetch('/v1/completions', { method: 'POST', body: 'x'.repeat(2000),
+    headers: { Origin: 'http://page.example', 'X-Request-Id': 'mine' } });
+  assert.equal(large.status, 413);
+  assert.equal(large.headers.get('x-request-id'), 'mine');
+  assert.equal(large.headers.get('access-control-allow-origin'), 'http://page.example');
+  const long = await server.fetch('/v1/models', { headers: { 'X-Long': 'x'.repeat(9000) } });
+  assert.equal(long.status, 431);
+  assert.match(long.headers.get('x-request-id'), /^req-/);
+  await server.stop();
 });
 
 test('a port in use ends the start before the model is read', async (t) => {

@@ -141,3 +141,43 @@ test('a server with a certificate', { skip: noOpenssl }, async (t) => {
     assert.match(bad.stderr, /server\.tls_certificate: .*cert\.pem/);
   });
 });
+
+test('a server without a certificate gets one', { skip: noOpenssl }, async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'skein-tls-'));
+  t.after(() => rmSync(folder, { recursive: true }));
+  const file = join(folder, 'skein.toml'), certificate = join(folder, 'cert.pem'), key = join(folder, 'key.pem');
+  const settings = (more) => writeFileSync(file, `[server]\ntls_port = 0\n${more}[engine]\ndevice = "fake"\n`);
+  settings('');
+  const server = await serve('--config', file, '--set', 'drain.grace_ms=0');
+  assert.equal((await server.says('listening')).tls_port, 0);
+  const reload = async (msg) => {
+    const before = server.lines.length;
+    server.process.kill('SIGHUP');
+    const told = async () => {
+      for (;;) {
+        const line = server.lines.slice(before).find((l) => l.includes(`"msg":"${msg}"`));
+        if (line) return JSON.parse(line);
+        await new Promise((r) => setTimeout(r, 5));
+      }
+    };
+    return within(told(), msg);
+  };
+  const named = `tls_certificate = "${certificate}"\ntls_key = "${key}"\n`;
+  settings(named);
+  assert.match((await reload('the configuration is wrong; the old one stays')).why, /cert\.pem/);
+
+  assert.equal(spawnSync('openssl', ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes',
+    '-days', '2', '-subj', '/CN=first', '-keyout', key, '-out', certificate]).status, 0);
+  const port = (await reload('listening with TLS')).tls_port;
+  const status = () => within(new Promise((done, fail) => {
+    https.get({ host: '127.0.0.1', port, path: '/livez', rejectUnauthorized: false, agent: false },
+      (response) => done(response.resume().statusCode)).on('error', fail);
+  }), 'an answer');
+  assert.equal(await status(), 200);
+
+  settings('');
+  await reload('TLS ends with a restart only; the old certificate stays');
+  assert.equal(await status(), 200);
+  server.process.kill('SIGTERM');
+  await server.says('stopped');
+});

@@ -1,0 +1,89 @@
+#include "actors/supervisor/open_sockets.hpp"
+
+#include "actors/listener/listening_socket.hpp"
+#include "actors/supervisor/descriptor_limit.hpp"
+#include "base/log.hpp"
+#include "cli/state_server.hpp"
+
+namespace skein::supervisor {
+
+void make_room(const config::config& c) {
+  const std::uint32_t each = c.server.tls_certificate.empty() ? 1 : 3;  // descriptors of a connection with TLS
+  allow_connections(c.limits.connections_max * each);
+}
+
+result<void> open_sockets::open(const config::config& c) {
+  const auto sockets = inherited_sockets();
+  if (!sockets) return sockets.error();
+  inherited_ = !sockets->empty();
+  if (auto ok = read_certificate(c); !ok) return ok;
+  return inherited_ ? adopt(*sockets) : listen(c);
+}
+
+result<void> open_sockets::listen(const config::config& c) {
+  if (!c.server.unix_socket.empty())
+    if (auto ok = listener_.listen_unix(c.server.unix_socket); !ok) return ok;
+  auto port = listener_.listen_tcp(c.server.host, static_cast<std::uint16_t>(c.server.port));
+  if (!port) return port.error();
+  port_ = *port;
+  return tls_ ? listen_tls(c) : result<void>();
+}
+
+result<void> open_sockets::listen_tls(const config::config& c) {
+  auto port = listener_.listen_tls(c.server.host, static_cast<std::uint16_t>(c.server.tls_port), tls_);
+  if (!port) return port.error();
+  tls_port_ = *port;
+  return {};
+}
+
+result<void> open_sockets::adopt(const std::vector<inherited_socket>& sockets) {
+  for (const inherited_socket& s : sockets) {
+    listener::listening_socket taken(s.fd);
+    const bool has_tls = s.name == "https";
+    if (has_tls && !tls_)
+      return error{error_kind::bad_config, "the socket https was handed over, and there is no certificate",
+                   "server.tls_certificate"};
+    if (taken.port() != 0) (has_tls ? tls_port_ : port_) = taken.port();
+    if (auto ok = listener_.adopt(taken.release(), has_tls ? tls_ : nullptr); !ok) return ok;
+  }
+  return {};
+}
+
+/// One that is no more named stays: who listens goes on.
+result<void> open_sockets::read_certificate(const config::config& c) {
+  if (c.server.tls_certificate.empty()) {
+    if (tls_) log::warning("TLS ends with a restart only; the old certificate stays");
+    return {};
+  }
+  const auto door = tls_ ? tls_ : std::make_shared<listener::tls_door>();
+  if (auto ok = door->load(c.server.tls_certificate, c.server.tls_key); !ok) return ok;
+  tls_ = door;
+  return {};
+}
+
+result<void> open_sockets::renew_tls(const config::config& c) {
+  const bool begins = !tls_;
+  if (auto ok = read_certificate(c); !ok || !begins || !tls_) return ok;
+  if (inherited_) {
+    log::warning("no TLS until a restart: the service manager handed no socket https over");
+    return {};
+  }
+  if (auto ok = listen_tls(c); !ok) {
+    tls_ = nullptr;
+    return ok;
+  }
+  make_room(c);
+  log::info("listening with TLS", {{"tls_port", static_cast<std::uint32_t>(tls_port_)}});
+  return {};
+}
+
+result<void> open_sockets::open_admin(const config::config& c) {
+  const auto& s = c.server;
+  if (!s.admin_socket.empty()) return listener_.listen_admin(s.admin_socket);
+  if (s.state_dir.empty()) return {};
+  const auto standard = listener_.listen_admin(cli::admin_socket(s.state_dir).string());
+  if (!standard) log::warning("there is no admin socket", {{"why", standard.error().message}});
+  return {};
+}
+
+}  // namespace skein::supervisor
