@@ -181,7 +181,7 @@ struct model_settings {
 struct log_settings {
   std::string level = "info";        ///< debug, info, warning, error, off; live
   std::string format = "automatic";  ///< automatic, text, json, systemd
-  bool prompts = false;              ///< allow prompt text in the log; live
+  bool prompts = false;              ///< log what is fed of each request; live
 };
 
 struct drain_settings {

@@ -415,7 +415,7 @@ std::vector<key> make_keys() {
       log<&log_settings::format>("format", "Shape of the lines; automatic looks at what stderr is.")
           .texts("automatic, text, json, systemd", is_format)
           .flag({"--log-format"}),
-      log<&log_settings::prompts>("prompts", "Allow prompt text in the log.").changes_live(),
+      log<&log_settings::prompts>("prompts", "Log what is fed of each request too: of its first prompt the first 4096 bytes.").changes_live(),
 
       drain<&drain_settings::grace_ms>("grace_ms",
                                        "Milliseconds after SIGTERM in which new requests still get an answer, 503."),

@@ -244,7 +244,10 @@ void device_actor::publish() {
   counters_.settles = c.settles;
   counters_.settles_back = c.settles_back;
   counters_.states_written = c.states_written;
-  counters_.busy = c.requests > 0;
+  const bool busy = c.requests > 0;
+  // An idle device owes no progress: what counts is the time since it has work.
+  if (busy && !counters_.busy) counters_.last_tick_at = time_.now().time_since_epoch().count();
+  counters_.busy = busy;
 }
 
 }  // namespace skein::device

@@ -40,7 +40,8 @@ struct device_counters {
   metrics::histogram batch_rows{metrics::row_bounds};
   metrics::histogram decode_seconds{metrics::token_bounds}, prefill_seconds{metrics::token_bounds},
       mixed_seconds{metrics::token_bounds};
-  /// clock of the last finished tick, as ticks of steady_time since its epoch; busy: there is work.
+  /// clock of the last finished tick, or of the end of idleness where that was later, as ticks of steady_time since its
+  /// epoch; busy: there is work.
   std::atomic<std::int64_t> last_tick_at{0};
   std::atomic<bool> busy{false};
   std::atomic<bool> lost{false};

@@ -11,12 +11,15 @@
 #include "actors/request/long_work.hpp"
 #include "actors/request/memory.hpp"
 #include "actors/request/new_name.hpp"
+#include "base/log.hpp"
 #include "protocol/body_password.hpp"
 #include "protocol/http_error.hpp"
 #include "protocol/response_id.hpp"
 
 namespace skein::request {
 namespace {
+
+constexpr std::size_t logged_prompt_bytes = 4096;
 
 std::mt19937_64& local_random() {
   thread_local std::mt19937_64 generator{std::random_device{}()};
@@ -271,9 +274,23 @@ void generation_call::tokenise() {
   run<result<prepared_call>>(is_long, std::move(work), &generation_call::prepared);
 }
 
+/// What log.prompts asks for.
+void generation_call::log_prompt(const prepared_call& call) const {
+  if (!context_->settings.log_prompts) return;
+  std::string text;
+  for (const token_id token : call.prompts.front()) {
+    if (text.size() >= logged_prompt_bytes) break;
+    text += model().vocabulary->text(token);
+  }
+  log::info("prompt", {{"request_id", origin_.request_name},
+                       {"prompts", static_cast<std::uint64_t>(call.prompts.size())},
+                       {"text", std::string_view(text).substr(0, logged_prompt_bytes)}});
+}
+
 void generation_call::prepared(result<prepared_call> call) {
   if (ended_) return;
   if (!call) return refuse(call.error());
+  log_prompt(*call);
   if (turn_) {
     if (turn_->continues()) {
       call->prompts.front() = turn_->opened().unfinished->tokens;

@@ -114,6 +114,7 @@ class generation_call final : public connection::http_call, public device_client
   void open_session();
   void announce();
   void tokenise();
+  void log_prompt(const prepared_call& call) const;
   void prepared(result<prepared_call> call);
   void find_prefix();
   void submit();

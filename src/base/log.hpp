@@ -8,7 +8,7 @@
 
 /// Structured logging: one event, a fixed message and named values. No caller ever waits for the terminal or the disk:
 /// lines go into a bounded queue that one writer thread empties; when it is full, lines are dropped and counted.
-/// Messages never hold prompt text or secrets.
+/// No secrets, and prompt text only where log.prompts asks for it.
 namespace skein::log {
 
 enum class level : std::uint8_t { debug, info, warning, error, off };

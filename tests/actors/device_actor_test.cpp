@@ -139,6 +139,25 @@ BOOST_AUTO_TEST_CASE(many_senders_get_their_own_texts) {
   BOOST_TEST(actor.counters().generated_tokens > 0u);
 }
 
+BOOST_AUTO_TEST_CASE(an_idle_device_owes_no_progress) {
+  class : public clock {
+   public:
+    [[nodiscard]] steady_time now() const override { return steady_time(std::chrono::hours(hour)); }
+    std::atomic<int> hour = 1;
+  } slow;
+  collector sink;
+  auto options = small_engine();
+  options.tick_latency = 200ms;  // long enough to be looked at before it is over
+  device_actor actor(engine::make_fake_engine(options), {}, sink, slow);
+  slow.hour = 5;
+  submit late = request(1, 1);
+  late.queue_deadline = late.total_deadline = steady_time(std::chrono::hours(100));
+  BOOST_REQUIRE(actor.inbox().push(std::move(late)));
+  while (!actor.counters().busy && actor.counters().finished == 0) std::this_thread::yield();
+  BOOST_TEST((duration(actor.counters().last_tick_at) >= std::chrono::hours(5)));
+  BOOST_TEST(sink.wait_for(1));
+}
+
 BOOST_AUTO_TEST_CASE(shutdown_lets_running_requests_end) {
   collector sink;
   device_actor actor(engine::make_fake_engine(small_engine()), {}, sink, real_clock());

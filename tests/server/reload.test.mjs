@@ -58,6 +58,30 @@ test('a server that is told to read its settings anew', async (t) => {
     await until(async () => (await server.get('/v1/models', bearer('one'))).status === 200, 'the old key again');
   });
 
+  await t.test('logs prompts from when it is told to, and not before', async () => {
+    const ask = async () => {
+      const response = await server.fetch('/v1/completions', { method: 'POST', headers: bearer('one'),
+        body: JSON.stringify({ prompt: 'a secret wish', max_tokens: 1 }) });
+      await response.arrayBuffer();
+      return response.headers.get('x-request-id');
+    };
+    await ask();
+    assert(!server.lines.some((l) => l.includes('a secret wish')));
+    settings('[log]\nprompts = true\n');
+    await reload('reloaded');
+    const prompts = () => server.lines.filter((l) => l.includes('"msg":"prompt"')).map((l) => JSON.parse(l));
+    let name;
+    await until(async () => {
+      name = await ask();
+      return prompts().length > 0;
+    }, 'a prompt in the log');
+    const told = prompts().at(-1);
+    assert.deepEqual([told.text, told.prompts], ['a secret wish', 1]);
+    assert.equal(told.request_id, name);
+    settings('');
+    await reload('reloaded');
+  });
+
   await t.test('takes limits, presets of models and the level of the log, and says which', async () => {
     const name = (await server.get('/v1/models', bearer('one'))).body.data[0].id;
     assert.equal(await tokens({ max_tokens: 50 }), 50);
