@@ -153,7 +153,9 @@ std::string response_writer::begin_event(const answer_head& head, std::uint32_t)
   telling& t = *told_;
   t.facts = named(facts_, head);
   const response_outcome runs;
-  t.response("response.created", runs);
+  const response_outcome waits{response_status::queued, "", "", false};
+  t.response("response.created", t.facts.background ? waits : runs);
+  if (t.facts.background) t.response("response.queued", waits);
   t.response("response.in_progress", runs);
   t.repeat(t.known.reasoning, t.known.reasoning_steps, t.text.reasoning_steps, [&](auto piece) { t.reason(piece); });
   t.repeat(t.known.content, t.known.content_steps, t.text.content_steps, [&](auto piece) { t.speak(piece); });

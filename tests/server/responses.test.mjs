@@ -195,10 +195,13 @@ test('in the background: followed while it runs, by many, and cancelled', option
 
   const endless = await client.responses.create({ ...long, max_output_tokens: 100000, background: true, stream: true });
   let id;
+  const first = [];
   for await (const event of endless) {
+    if (first.length < 3) first.push(`${event.type} ${event.response.status}`);
     id = event.response?.id ?? id;
     if (event.sequence_number > 30) break;  // leaves; it runs on
   }
+  assert.deepEqual(first, ['response.created queued', 'response.queued queued', 'response.in_progress in_progress']);
   assert.equal((await client.responses.retrieve(id)).status, 'in_progress');
   const ended = await client.responses.cancel(id);
   assert.equal(ended.status, 'cancelled');
