@@ -39,6 +39,8 @@ struct server_settings {
   bool open_translation = false;
   /// Let anybody read /metrics. Live, default false.
   bool open_metrics = false;
+  /// Serve the chat page at /. Live, default true.
+  bool web_page = true;
   /// Serve beyond loopback without a password. Default false.
   bool allow_unauthenticated = false;
   /// Folder for what outlives the process: sessions and states. Default: none, all of it is in memory.

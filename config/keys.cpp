@@ -197,6 +197,7 @@ std::vector<key> make_keys() {
           .changes_live(),
       server<&s::open_metrics>("open_metrics", "Let anybody read /metrics, where all else needs the password.")
           .changes_live(),
+      server<&s::web_page>("web_page", "Serve the chat page at /.").changes_live(),
       server<&s::allow_unauthenticated>("allow_unauthenticated", "Serve beyond loopback without a password.")
           .flag({"--allow-unauthenticated"}),
       server<&s::state_dir>("state_dir", "Folder for sessions and states; empty: they are in memory alone.")

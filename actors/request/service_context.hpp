@@ -28,6 +28,7 @@ struct service_settings {
   bool json_password = true;      ///< also as the field `password` of a JSON body
   bool open_translation = false;  ///< translation needs no password
   bool open_metrics = false;      ///< neither does /metrics
+  bool web_page = true;           ///< the chat page is served
   std::vector<std::string> cors_origins;
   std::uint64_t unauthenticated_body_bytes_max = 256 * 1024;  ///< of a body that may hold the password
   std::uint32_t outbound_bytes_max = 256 * 1024;

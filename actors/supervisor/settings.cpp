@@ -56,6 +56,7 @@ request::service_settings service_settings(const config::config& c, std::string 
   to.json_password = c.server.json_password;
   to.open_translation = c.server.open_translation;
   to.open_metrics = c.server.open_metrics;
+  to.web_page = c.server.web_page;
   to.cors_origins = c.server.cors_origins;
   to.outbound_bytes_max = c.limits.outbound_bytes_max;
   to.held_bytes_max = c.queue.bytes_max;

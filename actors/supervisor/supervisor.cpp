@@ -206,6 +206,7 @@ result<void> server::listen() {
   }
   listener_ = std::make_unique<listener::listener>(doors, connection_limits(settings_));
   loading_context_->time = &real_clock();
+  loading_context_->settings.web_page = settings_.server.web_page;
   loading_context_->models = context_->models;
   loading_context_->connections = &listener_->counts();
   const auto sockets = inherited_sockets();
