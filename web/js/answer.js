@@ -1,0 +1,138 @@
+// One answer, from its request to its end, over as many connections and servers as that takes. It knows nothing of how
+// events travel: `line` does (see server.js), and tests have one of their own.
+//
+//   line.create(request, signal)     events of a new answer
+//   line.resume(id, after, signal)   events of a known one behind number `after`; all of them without a number
+//   line.find()                      the id under which the server has it already, if it does
+//   line.ready(signal)               waits until the server answers again
+
+/** What the server said no to; asking again would not help. */
+export class Refused extends Error {
+  constructor(message, status = 0, field = null) {
+    super(message);
+    this.status = status;
+    this.field = field;
+  }
+}
+
+const away = (status) => status >= 502 && status <= 504;
+
+export class Answer {
+  text = '';
+  reasoning = '';
+  status = 'waiting'; // streaming, reconnecting; then done, stopped or failed
+  reason = ''; // why an answer that is done is not whole: max_output_tokens, ...
+  error = '';
+  id = null;
+  last = -1; // number of the last event that was taken
+  tokens = 0;
+  usage = null;
+  version = null;
+  #began = 0;
+  #ended = 0;
+  #leave = new AbortController();
+
+  /** `request`: fields of response.create; or null and the `id` of an answer that is gone on with. */
+  constructor(line, request, { id = null, changed = () => {}, now = () => performance.now() } = {}) {
+    this.line = line;
+    this.request = request;
+    this.id = id;
+    this.changed = changed;
+    this.now = now;
+  }
+
+  get over() {
+    return ['done', 'stopped', 'failed'].includes(this.status);
+  }
+
+  /** Tokens a second since the first one. */
+  get speed() {
+    const seconds = ((this.#ended || this.now()) - this.#began) / 1000;
+    return this.tokens > 1 && seconds > 0 ? (this.tokens - 1) / seconds : 0;
+  }
+
+  stop() {
+    this.#leave.abort();
+  }
+
+  /** Ends when the answer does; never throws. */
+  async run() {
+    const { signal } = this.#leave;
+    let asked = Boolean(this.id);
+    while (!this.over) {
+      try {
+        if (asked && !this.id) this.id = await this.line.find();
+        const events = this.id
+          ? this.line.resume(this.id, this.last < 0 ? null : this.last, signal)
+          : this.line.create(this.request, signal);
+        asked = true;
+        for await (const event of events) {
+          this.#take(event);
+          if (this.over || this.status === 'reconnecting') break;
+        }
+      } catch (trouble) {
+        if (!signal.aborted) this.#judge(trouble);
+      }
+      if (signal.aborted && !this.over) this.#end('stopped');
+      if (this.over) break;
+      this.#set('reconnecting');
+      await this.line.ready(signal).catch(() => {});
+    }
+    return this;
+  }
+
+  #judge(trouble) {
+    if (!(trouble instanceof Refused) || away(trouble.status)) return;
+    if (trouble.status === 409 && this.id) return; // whoever had it has not let go of it yet
+    if (trouble.status === 404 && this.id && this.request) return this.#forget();
+    this.error = trouble.message;
+    this.#end('failed');
+  }
+
+  /** The server ended before it noted anything of this answer: it is asked for once more. */
+  #forget() {
+    this.id = null;
+    this.last = -1;
+    this.text = this.reasoning = '';
+    this.tokens = 0;
+  }
+
+  #take(event) {
+    if (event.type === 'error') {
+      throw new Refused(event.error?.message ?? event.message ?? 'the server refused', event.status, event.error?.param);
+    }
+    if (event.sequence_number <= this.last) return;
+    this.last = event.sequence_number;
+    this.id ??= event.response?.id;
+    const { response } = event;
+    switch (event.type) {
+      case 'response.output_text.delta':
+      case 'response.reasoning_text.delta':
+        this.#began ||= this.now();
+        this.tokens += 1;
+        this[event.type === 'response.output_text.delta' ? 'text' : 'reasoning'] += event.delta;
+        return this.#set('streaming');
+      case 'response.failed':
+        this.error = response.error?.message ?? 'the answer failed';
+        return this.#end('failed');
+      case 'response.completed':
+      case 'response.incomplete':
+        this.reason = response.incomplete_details?.reason ?? '';
+        if (this.reason === 'drain') return this.#set('reconnecting'); // it goes on with the next server
+        this.usage = response.usage;
+        this.tokens = response.usage?.output_tokens ?? this.tokens;
+        this.version = response.session?.version ?? null;
+        return this.#end('done');
+    }
+  }
+
+  #set(status) {
+    this.status = status;
+    this.changed(this);
+  }
+
+  #end(status) {
+    this.#ended = this.now();
+    this.#set(status);
+  }
+}

@@ -1,0 +1,52 @@
+// The choice of a model, with or without one of its tuned states.
+import { h } from './dom.js';
+
+const place = 'skein.model';
+
+export class ModelChoice {
+  #list = { data: [], available: [] };
+
+  constructor(select, server, notice) {
+    this.select = select;
+    this.server = server;
+    this.notice = notice;
+    select.addEventListener('change', () => this.#choose(select.value));
+  }
+
+  get chosen() {
+    return this.select.value || undefined;
+  }
+
+  async refresh() {
+    this.#list = await this.server.models();
+    const loaded = this.#list.data.map((m) => m.id);
+    const others = this.#list.available.filter((id) => !loaded.includes(id));
+    const options = (ids) => ids.map((id) => h('option', { value: id }, id));
+    const group = (label, ids) => (ids.length ? h('optgroup', { label }, options(ids)) : null);
+    const before = this.select.value || localStorage.getItem(place);
+    this.select.replaceChildren(...[group('Loaded', loaded), group('To be loaded', others)].filter(Boolean));
+    this.select.value = loaded.includes(before) ? before : loaded[0] ?? '';
+  }
+
+  async #choose(id) {
+    localStorage.setItem(place, id);
+    if (this.#list.data.some((m) => m.id === id)) return;
+    this.notice(`Loading ${id}…`);
+    try {
+      await this.server.loadModel(id);
+      this.notice(`${id} is loaded.`);
+    } catch (trouble) {
+      this.notice(trouble.message);
+    }
+    await this.refresh();
+    if (this.#list.data.some((m) => m.id === id)) this.select.value = id;
+  }
+
+  /** A conversation stays with the model and the tuned state that it began with. */
+  fit(session) {
+    const chosen = this.#list.data.find((m) => m.id === this.select.value);
+    if (!session || chosen?.rwkv.identity === session.model_identity) return;
+    const own = this.#list.data.find((m) => m.rwkv.identity === session.model_identity);
+    if (own) this.select.value = own.id;
+  }
+}

@@ -1,0 +1,61 @@
+// The versions of a conversation as the tree that they are. Version 0 is the beginning, and is not in the list.
+
+export class Versions {
+  constructor(list = []) {
+    this.all = new Map(list.filter((v) => !v.deleted).map((v) => [v.version, v]));
+    this.below = new Map();
+    for (const v of this.all.values()) {
+      if (!this.below.has(v.parent)) this.below.set(v.parent, []);
+      this.below.get(v.parent).push(v.version);
+    }
+    for (const children of this.below.values()) children.sort((a, b) => a - b);
+  }
+
+  has(version) {
+    return version === 0 || this.all.has(version);
+  }
+  get(version) {
+    return this.all.get(version);
+  }
+  children(version) {
+    return this.below.get(version) ?? [];
+  }
+  /** All versions with the same parent, itself too. */
+  siblings(version) {
+    return this.children(this.get(version)?.parent ?? 0);
+  }
+  /** From the first version to this one. */
+  path(version) {
+    const way = [];
+    for (let v = this.get(version); v; v = this.get(v.parent)) way.unshift(v.version);
+    return way;
+  }
+  /** The newest version that goes on from this one, or itself. */
+  newestBelow(version) {
+    const children = this.children(version);
+    return children.length ? this.newestBelow(children.at(-1)) : version;
+  }
+  leaves() {
+    return [...this.all.keys()].filter((v) => this.children(v).length === 0);
+  }
+  /** Where a reader is put: at the head, or at an answer that broke off right behind it. */
+  start(head) {
+    const broken = this.children(head).filter((v) => this.get(v).unfinished && v > head);
+    return broken.at(-1) ?? head;
+  }
+
+  /** The tree as rows from top to bottom: a way keeps its depth as long as it does not part. */
+  rows() {
+    const rows = [];
+    const walk = (version, depth) => {
+      for (;;) {
+        rows.push({ version, depth });
+        const children = this.children(version);
+        if (children.length !== 1) return children.forEach((child) => walk(child, depth + 1));
+        [version] = children;
+      }
+    };
+    this.children(0).forEach((child) => walk(child, this.children(0).length > 1 ? 1 : 0));
+    return rows;
+  }
+}
