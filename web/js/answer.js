@@ -33,10 +33,11 @@ export class Answer {
   #leave = new AbortController();
 
   /** `request`: fields of response.create; or null and the `id` of an answer that is gone on with. */
-  constructor(line, request, { id = null, changed = () => {}, now = () => performance.now() } = {}) {
+  constructor(line, request, { id = null, before = 0, changed = () => {}, now = () => performance.now() } = {}) {
     this.line = line;
     this.request = request;
     this.id = id;
+    this.before = before; // tokens of the conversation so far, which its state has
     this.changed = changed;
     this.now = now;
   }
@@ -45,10 +46,16 @@ export class Answer {
     return ['done', 'stopped', 'failed'].includes(this.status);
   }
 
-  /** Tokens a second since the first one. */
+  /** Tokens a second since the first one; 0 where there is too little to tell. */
   get speed() {
     const seconds = ((this.#ended || this.now()) - this.#began) / 1000;
-    return this.tokens > 1 && seconds > 0 ? (this.tokens - 1) / seconds : 0;
+    return this.tokens > 1 && seconds > 0.02 ? (this.tokens - 1) / seconds : 0;
+  }
+  /** How much of all that came before the answer was not read again: {cached, all}, once that is known. */
+  get memory() {
+    if (!this.usage) return null;
+    const { input_tokens, input_tokens_details } = this.usage;
+    return { cached: this.before + input_tokens_details.cached_tokens, all: this.before + input_tokens };
   }
 
   stop() {
@@ -62,14 +69,15 @@ export class Answer {
     while (!this.over) {
       try {
         if (asked && !this.id) this.id = await this.line.find();
-        const events = this.id
-          ? this.line.resume(this.id, this.last < 0 ? null : this.last, signal)
-          : this.line.create(this.request, signal);
+        const events = this.#events(signal);
         asked = true;
+        const before = this.last;
         for await (const event of events) {
           this.#take(event);
           if (this.over || this.status === 'reconnecting') break;
         }
+        // A server that was killed may have noted less than it told, and the answer then have ended sooner.
+        if (this.last === before) this.last = -1;
       } catch (trouble) {
         if (!signal.aborted) this.#judge(trouble);
       }
@@ -81,20 +89,28 @@ export class Answer {
     return this;
   }
 
-  #judge(trouble) {
-    if (!(trouble instanceof Refused) || away(trouble.status)) return;
-    if (trouble.status === 409 && this.id) return; // whoever had it has not let go of it yet
-    if (trouble.status === 404 && this.id && this.request) return this.#forget();
-    this.error = trouble.message;
-    this.#end('failed');
+  #events(signal) {
+    if (!this.id) return this.line.create(this.request, signal);
+    if (this.last >= 0) return this.line.resume(this.id, this.last, signal);
+    this.#clear();
+    return this.line.resume(this.id, null, signal);
   }
 
-  /** The server ended before it noted anything of this answer: it is asked for once more. */
-  #forget() {
-    this.id = null;
+  #clear() {
     this.last = -1;
     this.text = this.reasoning = '';
     this.tokens = 0;
+  }
+
+  #judge(trouble) {
+    if (!(trouble instanceof Refused) || away(trouble.status)) return;
+    if (trouble.status === 409 && this.id) return; // whoever had it has not let go of it yet
+    if (trouble.status === 404 && this.id && this.request) {
+      this.id = null; // the server ended before it noted anything: the answer is asked for once more
+      return this.#clear();
+    }
+    this.error = trouble.message;
+    this.#end('failed');
   }
 
   #take(event) {
@@ -119,11 +135,19 @@ export class Answer {
       case 'response.incomplete':
         this.reason = response.incomplete_details?.reason ?? '';
         if (this.reason === 'drain') return this.#set('reconnecting'); // it goes on with the next server
+        this.#settle(response.output);
         this.usage = response.usage;
         this.tokens = response.usage?.output_tokens ?? this.tokens;
         this.version = response.session?.version ?? null;
         return this.#end('done');
     }
+  }
+
+  /** What the server kept is the answer, whatever was told before a server was killed. */
+  #settle(output = []) {
+    const said = (type) => output.find((item) => item.type === type)?.content.map((part) => part.text).join('');
+    this.text = said('message') ?? this.text;
+    this.reasoning = said('reasoning') ?? this.reasoning;
   }
 
   #set(status) {

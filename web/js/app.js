@@ -161,8 +161,9 @@ function bytes(n) {
 
 function showFacts() {
   const { session } = current;
-  const facts = session ? [`${session.total_tokens} tokens`, `state ${bytes(session.state_bytes)} in ${session.tier.toUpperCase()}`] : [];
-  $('facts').textContent = facts.join(' · ');
+  const size = session && (session.state_bytes || models.stateBytes(session));
+  const where = session?.tier === 'none' ? '' : ` in ${session?.tier.toUpperCase()}`; // none: it is on its way there
+  $('facts').textContent = session ? `${session.total_tokens} tokens · state ${bytes(size)}${where}` : '';
 }
 
 function showAll() {

@@ -81,10 +81,11 @@ export class Conversation extends EventTarget {
     const request = { ...settings, input, conversation: this.id, from_version: base };
     if (base > 0) delete request.instructions; // what was instructed at the beginning stays said
     const known = Math.max(0, ...this.versions.all.keys());
+    const before = this.versions.get(base)?.total_tokens ?? 0;
     const answers = [];
     for (let i = 0; i < count; ++i) {
       const seed = request.seed === undefined ? {} : { seed: request.seed + i };
-      answers.push(new Answer(this.#line(base, known, answers), { ...request, ...seed }, { changed: () => this.#moved() }));
+      answers.push(new Answer(this.#line(base, known, answers), { ...request, ...seed }, { before, changed: () => this.#moved() }));
     }
     await this.#run({ base, input, answers });
   }
@@ -95,6 +96,7 @@ export class Conversation extends EventTarget {
     const known = this.texts.get(version);
     const answer = new Answer(this.#line(known.parent, version, []), null, {
       id: known.response_id,
+      before: this.versions.get(known.parent)?.total_tokens ?? 0,
       changed: () => this.#moved(),
     });
     await this.#run({ base: known.parent, input: inputOf(known), answers: [answer] });
@@ -133,7 +135,13 @@ export class Conversation extends EventTarget {
     this.#changed();
     await Promise.all(asked.answers.map((a) => a.run()));
     for (const a of asked.answers) if (a.id) this.results.set(a.id, a);
-    await this.#settle(asked);
+    try {
+      await this.#settle(asked);
+    } catch (trouble) {
+      this.asked = null;
+      this.#changed();
+      throw trouble;
+    }
   }
 
   /** Takes up the versions that the answers became; what failed stays in sight until something else is asked. */
@@ -150,8 +158,7 @@ export class Conversation extends EventTarget {
       if (places.every(Boolean) || wanted.every((a) => a.text === '' && a.reasoning === '')) break;
       await pause(100);
     }
-    const failed = asked.answers.some((a) => a.status === 'failed');
-    this.asked = failed ? asked : null;
+    if (!asked.answers.some((a) => a.status === 'failed')) this.asked = null; // else it stays in sight
     for (const version of places) this.texts.delete(version); // an answer that went on has another text
     places = places.filter(Boolean);
     this.choice = places.length > 1 ? places : null;

@@ -42,6 +42,10 @@ export class ModelChoice {
     if (this.#list.data.some((m) => m.id === id)) this.select.value = id;
   }
 
+  stateBytes(session) {
+    return this.#list.data.find((m) => m.rwkv.identity === session.model_identity)?.rwkv.state_bytes ?? 0;
+  }
+
   /** A conversation stays with the model and the tuned state that it began with. */
   fit(session) {
     const chosen = this.#list.data.find((m) => m.id === this.select.value);

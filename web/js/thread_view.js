@@ -12,8 +12,7 @@ const endings = {
 export function figuresOf(answer) {
   const told = [`${answer.tokens} ${answer.tokens === 1 ? 'token' : 'tokens'}`];
   if (answer.speed > 0) told.push(`${answer.speed.toFixed(answer.speed < 10 ? 1 : 0)} tokens/s`);
-  const cached = answer.usage?.input_tokens_details?.cached_tokens;
-  if (cached !== undefined) told.push(`${cached} of ${answer.usage.input_tokens} cached`);
+  if (answer.memory) told.push(`${answer.memory.cached} of ${answer.memory.all} cached`);
   return told.join(' · ');
 }
 

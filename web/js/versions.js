@@ -2,7 +2,11 @@
 
 export class Versions {
   constructor(list = []) {
-    this.all = new Map(list.filter((v) => !v.deleted).map((v) => [v.version, v]));
+    // An answer that broke off and went on later is there twice, and the later one has all of it.
+    const parents = new Set(list.map((v) => v.parent));
+    const went_on = (v) => v.unfinished && !parents.has(v.version) &&
+      list.some((w) => w.version > v.version && w.response_id && w.response_id === v.response_id);
+    this.all = new Map(list.filter((v) => !v.deleted && !went_on(v)).map((v) => [v.version, v]));
     this.below = new Map();
     for (const v of this.all.values()) {
       if (!this.below.has(v.parent)) this.below.set(v.parent, []);

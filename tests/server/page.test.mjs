@@ -1,0 +1,374 @@
+// The chat page in a real browser, with the model that comes with the program: what a person does there, and that nothing
+// of it is lost, whatever the server does meanwhile.
+import assert from 'node:assert/strict';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, test } from 'node:test';
+import { Browser, noBrowser } from './browser.mjs';
+import { serve, within } from './support.mjs';
+
+const options = { skip: noBrowser };
+const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+const directory = mkdtempSync(join(tmpdir(), 'skein-page-'));
+let server;
+let browser;
+
+const start = (port = 0, ...more) =>
+  serve('--port', `${port}`, '--state-dir', directory, '--set', 'drain.timeout_ms=0', '--set', 'drain.grace_ms=0', ...more);
+
+before(async () => {
+  if (noBrowser) return;
+  [server, browser] = await Promise.all([start(), Browser.start()]);
+});
+after(async () => {
+  await browser?.close();
+  if (server) assert.equal((await server.stop()).code, 0);
+  rmSync(directory, { recursive: true, force: true });
+});
+
+/** A page for one test, which must end without complaints but `expected` ones. */
+async function withPage(work, { at = server, expected = /^$/, ...more } = {}) {
+  const p = await browser.open(at, more);
+  try {
+    await work(p, p.page);
+    assert.deepEqual(p.troubles.filter((t) => !expected.test(t)), []);
+    assert.deepEqual(p.strangers, []);
+  } catch (trouble) {
+    await p.picture('failed');
+    throw trouble;
+  } finally {
+    await p.close();
+  }
+}
+
+/** Greedy answers, the same each time. */
+async function set(p, values) {
+  await p.page.getByRole('button', { name: 'Settings' }).click();
+  for (const [label, value] of Object.entries(values)) await p.page.getByLabel(label, { exact: true }).fill(value);
+  await p.page.getByRole('button', { name: 'Close' }).click();
+}
+const greedy = { Temperature: '0', 'Presence penalty': '0', 'Frequency penalty': '0' };
+
+/** What a browser complains of while its server is away. */
+const away = /ERR_|WebSocket connection to|(404|503) \(/;
+
+/** No finding of axe that is worse than moderate. */
+async function accessible(p, where) {
+  await p.page.evaluate(axe);
+  const { violations } = await p.page.evaluate(() => globalThis.axe.run());
+  const bad = violations.filter((v) => ['serious', 'critical'].includes(v.impact));
+  assert.deepEqual(bad.map((v) => `${where}: ${v.id}: ${v.nodes.map((n) => `${n.html} ${n.failureSummary}`).join('; ')}`), []);
+}
+
+test('a conversation of five turns recalls a fact, and is there when the page comes back', options, async () => {
+  await withPage(async (p, page) => {
+    await p.picture('empty');
+    await accessible(p, 'empty');
+    await set(p, greedy);
+    await p.say('My name is Clara and my favourite colour is green.');
+    await p.say('What is 31 + 20?');
+    await p.say('What is 42 + 11?');
+    await p.say('What is Skein?');
+    await p.say('What is my name?');
+    const answers = await p.answers();
+    assert.equal(answers.length, 5);
+    assert.match(answers[1], /51/);
+    assert.match(answers[4], /Clara/);
+    const [, cached, all] = /^\d+ tokens .*\b(\d+) of (\d+) cached$/.exec(await p.turn(4).locator('.figures').innerText());
+    assert.ok(Number(cached) > 50 && Number(all) - Number(cached) < 20, `${cached} of ${all}`);
+    assert.match(await page.locator('#facts').innerText(), /\d+ tokens · state [1-9]\d* KiB( in (VRAM|RAM|DISK))?$/);
+    await p.picture('five-turns');
+    await accessible(p, 'five turns');
+    await page.reload();
+    await p.turn(4).waitFor();
+    assert.deepEqual(await p.answers(), answers);
+    await page.locator('#list').getByText('My name is Clara').first().waitFor();
+  });
+});
+
+test('edits and new answers are branches, and the tree leads to each', options, async () => {
+  await withPage(async (p, page) => {
+    await set(p, greedy);
+    await p.say('My name is Tom.');
+    await p.say('What is 20 + 22?');
+    await p.press(1, 'Edit this message');
+    await page.locator('.editing textarea').fill('What is 10 + 15?');
+    await page.keyboard.press('Enter');
+    await page.locator('.turn:not(.running) .said', { hasText: '10 + 15' }).waitFor();
+    assert.match(await p.lastAnswer(), /25/);
+    assert.match(await p.turn(1).innerText(), /2 \/ 2/);
+    await p.press(1, 'Answer again');
+    await page.getByText('3 / 3').waitFor();
+    await page.keyboard.press('Alt+ArrowLeft');
+    await page.getByText('2 / 3').waitFor();
+    await page.keyboard.press('Alt+ArrowLeft');
+    await page.getByText('1 / 3').waitFor();
+    assert.match(await p.lastAnswer(), /42/);
+
+    await page.keyboard.press('Alt+KeyT');
+    const tree = page.getByRole('tree');
+    assert.equal(await tree.getByRole('treeitem').count(), 4);
+    assert.match(await tree.locator('[aria-selected=true]').innerText(), /20 \+ 22/);
+    await tree.locator('[aria-selected=true]').focus();
+    await page.keyboard.press('ArrowDown');
+    await page.keyboard.press('Enter');
+    await page.getByText('2 / 3').waitFor();
+    assert.match(await p.lastAnswer(), /25/);
+    await tree.getByRole('treeitem').first().click(); // one may go on from any of them
+    await p.turn(1).waitFor({ state: 'detached' });
+    await p.say('What is my name?');
+    assert.match(await p.lastAnswer(), /Tom/);
+    assert.equal(await tree.getByRole('treeitem').count(), 5);
+    await accessible(p, 'branches');
+    await p.picture('branches');
+  });
+});
+
+test('a fork goes its own way, and one goes back', options, async () => {
+  await withPage(async (p, page) => {
+    await set(p, greedy);
+    await p.say('My name is Anna.');
+    await p.say('What is 11 + 11?');
+    const origin = page.url();
+    await p.press(0, 'Fork');
+    await page.waitForURL((url) => url.href !== origin);
+    await p.turn(1).waitFor({ state: 'detached' });
+    await p.say('What is my name?');
+    assert.match(await p.lastAnswer(), /Anna/);
+    await page.goBack();
+    await page.getByText('What is 11 + 11?').waitFor();
+    assert.equal(await p.turns.count(), 2);
+
+    await p.press(0, 'Roll back');
+    await p.turn(1).waitFor({ state: 'detached' });
+    await page.reload();
+    await p.turn(0).waitFor();
+    assert.equal(await p.turns.count(), 1); // also for the server
+    await page.getByRole('button', { name: 'Delete this conversation' }).click();
+    await page.getByRole('button', { name: 'Delete', exact: true }).click();
+    await page.getByText('What shall we talk about?').waitFor();
+    const known = (await server.get('/v1/sessions')).body.data.map((s) => s.id);
+    assert.ok(!known.some((id) => origin.includes(id)));
+  });
+});
+
+test('several answers side by side, to go on from one', options, async () => {
+  await withPage(async (p, page) => {
+    await p.say('My name is Ben.');
+    await page.getByLabel('Answers').selectOption('8');
+    await p.say('Tell me a story about a dog.');
+    assert.equal(await page.locator('.answers .answer').count(), 8);
+    const answers = await p.answers();
+    assert.ok(new Set(answers.slice(1)).size > 1);
+    await page.getByRole('button', { name: 'Go on from this' }).nth(2).click();
+    await page.locator('.answer.chosen', { has: page.getByText('Answer 4') }).waitFor();
+    await p.picture('side-by-side');
+    await accessible(p, 'side by side');
+    await page.getByLabel('Answers').selectOption('1');
+    await p.say('What is my name?');
+    assert.deepEqual((await p.answers()).slice(0, 2), [answers[0], answers[4]]);
+    assert.match(await p.turn(1).innerText(), /4 \/ 8/);
+  });
+});
+
+// Answers that take a second or two, on a device that is slow on purpose, so that something can happen meanwhile.
+const long = { ...greedy, 'Tokens at most': '1000' };
+const slow_directory = mkdtempSync(join(tmpdir(), 'skein-page-slow-'));
+let slow;
+const startSlow = (port = 0) => serve('--device', 'fake', '--set', 'engine.fake_tick_us=2000', '--port', `${port}`,
+  '--state-dir', slow_directory, '--set', 'drain.timeout_ms=0', '--set', 'drain.grace_ms=0');
+before(async () => {
+  if (!noBrowser) slow = await startSlow();
+});
+after(async () => {
+  await slow?.stop();
+  rmSync(slow_directory, { recursive: true, force: true });
+});
+
+/** The last version, as the server has it, and its text. */
+async function stored(p) {
+  const id = decodeURIComponent(p.page.url().split('#/c/')[1]);
+  const { body } = await slow.get(`/v1/sessions/${id}?tree=true`);
+  const last = body.tree.at(-1);
+  const told = await slow.get(`/v1/sessions/${id}?transcript=true&version=${last.version}`);
+  return { ...last, answer: told.body.transcript.at(-1).answer };
+}
+/** Waits until the answer that runs has that many characters. */
+const grown = (page, length) =>
+  page.waitForFunction((n) => (document.querySelector('.live > .prose')?.textContent.length ?? 0) > n, length);
+/** What the server says to the same without any trouble. */
+async function undisturbed(input) {
+  const { body } = await slow.post('/v1/responses', {
+    model: 'fake', input, temperature: 0, alpha_presence: 0, alpha_frequency: 0, max_output_tokens: 1000, store: false });
+  return body.output.at(-1).content[0].text;
+}
+/** The text of the answer in sight, and as it should be. */
+async function shown(page, expected) {
+  return await page.evaluate(async (text) => {
+    const { showMarkdown } = await import('/web/js/render.js');
+    const into = document.createElement('div');
+    showMarkdown(into, text);
+    return [document.querySelector('.turn .answer > .prose').textContent, into.textContent];
+  }, expected);
+}
+
+test('an answer is stopped, and goes on to the same end', options, async () => {
+  const expected = await undisturbed('Tell me a story about a dog.');
+  await withPage(async (p, page) => {
+    await set(p, long);
+    await page.locator('#message').fill('Tell me a story about a dog.');
+    await page.getByRole('button', { name: 'Send' }).click();
+    await grown(page, 200);
+    await p.picture('streaming');
+    await page.keyboard.press('Escape');
+    await page.getByText('Broken off here.').waitFor();
+    const broken = await stored(p);
+    assert.ok(broken.unfinished && broken.answer.length < expected.length && expected.startsWith(broken.answer));
+    await page.getByRole('button', { name: 'Continue' }).click();
+    await page.getByText('Cut at the limit of tokens.').waitFor();
+    assert.equal((await stored(p)).answer, expected);
+    assert.equal(...(await shown(page, expected)));
+    assert.equal(await page.getByText('2 / 2').count(), 0); // it is one answer
+  }, { at: slow });
+});
+
+for (const [how, signal] of [['killed', 'SIGKILL'], ['restarted', 'SIGTERM']]) {
+  test(`the server is ${how} in mid-answer: the page waits, and no token is lost`, options, async () => {
+    const expected = await undisturbed('Tell me a story about a cat.');
+    await withPage(async (p, page) => {
+      await set(p, long);
+      await page.locator('#message').fill('Tell me a story about a cat.');
+      await page.keyboard.press('Enter');
+      await grown(page, 300);
+      const { port } = slow;
+      slow.process.kill(signal);
+      await slow.end();
+      await page.getByText('Waiting for the server…').waitFor();
+      await page.getByText('The server is away.').waitFor();
+      await p.picture(`server-${how}`);
+      slow = await startSlow(port);
+      await p.settled();
+      await page.locator('#banner').waitFor({ state: 'hidden' });
+      assert.equal((await stored(p)).answer, expected);
+      assert.equal(...(await shown(page, expected)));
+      assert.equal(await p.turns.count(), 1);
+    }, { at: slow, expected: away });
+  });
+}
+
+test('a conversation leaves as a file and comes back', options, async () => {
+  await withPage(async (p, page) => {
+    await set(p, greedy);
+    await p.say('My name is Eva.');
+    const [download] = await Promise.all([
+      page.waitForEvent('download'), page.getByRole('button', { name: 'Export this conversation' }).click()]);
+    assert.equal(download.suggestedFilename(), 'My name is Eva.session');
+    const file = await download.path();
+    const origin = page.url();
+    const [chooser] = await Promise.all([
+      page.waitForEvent('filechooser'), page.getByRole('button', { name: 'Import a conversation' }).click()]);
+    await chooser.setFiles(file);
+    await page.waitForURL((url) => url.href !== origin);
+    await p.turn(0).waitFor();
+    await p.say('What is my name?');
+    assert.match(await p.lastAnswer(), /Eva/);
+  });
+});
+
+test('a session of another client is shown, and goes on in a copy', options, async () => {
+  await server.post('/v1/chat/completions', { session_id: 'of another client', messages: [{ role: 'user', content: 'My name is Paul.' }] });
+  await withPage(async (p, page) => {
+    await page.locator('#list').getByText('My name is Paul.').click();
+    await page.getByText('of another client').waitFor();
+    await p.turn(0).waitFor();
+    await p.say('What is my name?');
+    assert.match(await p.lastAnswer(), /Paul/);
+    const { body } = await server.get('/v1/sessions/of%20another%20client');
+    assert.equal(body.versions, 1);
+  });
+});
+
+test('thoughts are folded', options, async () => {
+  await withPage(async (p, page) => {
+    await page.getByRole('button', { name: 'Settings' }).click();
+    await page.getByLabel('Think first').selectOption('high');
+    await p.say('What is 48 + 37?');
+    const thoughts = p.turn(0).locator('details');
+    assert.equal(await thoughts.getAttribute('open'), null);
+    await thoughts.locator('summary').click();
+    assert.ok((await thoughts.locator('.prose').innerText()).length > 0);
+    assert.match(await p.lastAnswer(), /85/);
+    await p.picture('settings');
+    await accessible(p, 'settings');
+  });
+});
+
+test('text is never markup', options, async () => {
+  await withPage(async (p, page) => {
+    await p.say('<img src=x onerror="document.title=1"><script>alert(1)</script> My name is Eva.');
+    assert.equal(await page.locator('.said img, .said script').count(), 0);
+    const made = await page.evaluate(async () => {
+      const { showMarkdown } = await import('/web/js/render.js');
+      const into = document.createElement('div');
+      showMarkdown(into, '<img src=x onerror=alert(1)>\n\n[a](javascript:alert(1)) [b](https://b.example/)\n\n```html\n<script>1</script>\n```\n\n| <b> |\n|---|\n| <i>x</i> |');
+      return { tags: [...new Set([...into.querySelectorAll('*')].map((e) => e.tagName))].sort(), links: [...into.querySelectorAll('a')].map((a) => a.href), text: into.textContent };
+    });
+    assert.ok(!made.tags.some((t) => ['IMG', 'SCRIPT', 'B', 'I'].includes(t)), `${made.tags}`);
+    assert.deepEqual(made.links, ['https://b.example/']);
+    assert.match(made.text, /<img src=x onerror=alert\(1\)>.*<script>1<\/script>.*<i>x<\/i>/s);
+  });
+});
+
+test('a key is asked for, and goes with sockets and requests', options, async () => {
+  const guarded = await serve('--password', 'open~sesame', '--set', 'drain.grace_ms=0');
+  try {
+    await withPage(async (p, page) => {
+      await page.locator('#key').fill('wrong');
+      await page.getByRole('button', { name: 'Enter' }).click();
+      await page.locator('#key:invalid').waitFor(); // empty again
+      await accessible(p, 'key');
+      await page.locator('#key').fill('open~sesame');
+      await page.keyboard.press('Enter');
+      await page.locator('#model option').first().waitFor({ state: 'attached' });
+      await p.say('My name is Ida.');
+      await page.reload();
+      await p.turn(0).waitFor();
+      assert.deepEqual(await page.evaluate(() => [sessionStorage.length, localStorage.getItem('skein.key')]), [1, null]);
+    }, { at: guarded, expected: /401/ });
+  } finally {
+    await guarded.stop();
+  }
+});
+
+test('at the width of a phone, in the dark', options, async () => {
+  await withPage(async (p, page) => {
+    await p.say('Tell me a story about a dog.');
+    const width = await page.evaluate(() => [document.documentElement.scrollWidth, innerWidth]);
+    assert.equal(width[0], width[1]);
+    await p.picture('phone');
+    await accessible(p, 'phone');
+    await page.getByRole('button', { name: 'Conversations' }).click();
+    await page.locator('#sidebar').getByRole('button', { name: 'New' }).waitFor();
+    await p.picture('phone-sidebar');
+    await page.locator('#sidebar').getByRole('button', { name: 'New' }).click();
+    await page.getByText('What shall we talk about?').waitFor();
+    await page.getByRole('button', { name: 'Branches' }).click();
+    await accessible(p, 'phone with a panel');
+  }, { viewport: { width: 360, height: 740 }, colorScheme: 'dark', hasTouch: true });
+});
+
+test('the page is there while the model loads, and comes to life when it is there', options, async () => {
+  const { port } = server;
+  await withPage(async (p, page) => {
+    server.process.kill('SIGTERM');
+    await server.end();
+    const next = start(port);
+    await page.locator('#message').fill('My name is Ada.');
+    await page.keyboard.press('Enter');
+    server = await within(next, 'the next server');
+    await p.settled();
+    assert.match(await p.lastAnswer(), /Ada/);
+  }, { expected: away });
+});
