@@ -1,5 +1,6 @@
 // A browser for tests of the chat page: Debian's Chromium, driven by playwright-core. Whatever a page complains about or
 // asks of others is kept, so that a test can show that there was nothing.
+import assert from 'node:assert/strict';
 import { existsSync, mkdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { chromium } from 'playwright-core';
@@ -28,6 +29,21 @@ export class Browser {
     const seen = new Page(page, server.url);
     await page.goto(server.url);
     return seen;
+  }
+
+  /** Opens a page for one test, which must end without complaints but `expected` ones. */
+  async with(server, work, { expected = /^$/, ...options } = {}) {
+    const p = await this.open(server, options);
+    try {
+      await work(p, p.page);
+      assert.deepEqual(p.troubles.filter((t) => !expected.test(t)), []);
+      assert.deepEqual(p.strangers, []);
+    } catch (trouble) {
+      await p.picture('failed');
+      throw trouble;
+    } finally {
+      await p.close();
+    }
   }
 
   async close() {
@@ -90,3 +106,12 @@ export class Page {
     await this.page.context().close();
   }
 }
+
+/** Fills in settings, by their labels. */
+export async function set(p, values) {
+  await p.page.getByRole('button', { name: 'Settings' }).click();
+  for (const [label, value] of Object.entries(values)) await p.page.getByLabel(label, { exact: true }).fill(value);
+  await p.page.getByRole('button', { name: 'Close' }).click();
+}
+/** Settings with which answers are the same each time. */
+export const greedy = { Temperature: '0', 'Presence penalty': '0', 'Frequency penalty': '0' };

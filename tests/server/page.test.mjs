@@ -6,8 +6,8 @@ import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
-import { Browser, noBrowser } from './browser.mjs';
-import { serve, within } from './support.mjs';
+import { Browser, greedy, noBrowser, set } from './browser.mjs';
+import { serve } from './support.mjs';
 
 const options = { skip: noBrowser };
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
@@ -15,44 +15,16 @@ const directory = mkdtempSync(join(tmpdir(), 'skein-page-'));
 let server;
 let browser;
 
-const start = (port = 0, ...more) =>
-  serve('--port', `${port}`, '--state-dir', directory, '--set', 'drain.timeout_ms=0', '--set', 'drain.grace_ms=0', ...more);
 
 before(async () => {
   if (noBrowser) return;
-  [server, browser] = await Promise.all([start(), Browser.start()]);
+  [server, browser] = await Promise.all([serve('--state-dir', directory, '--set', 'drain.grace_ms=0'), Browser.start()]);
 });
 after(async () => {
   await browser?.close();
   if (server) assert.equal((await server.stop()).code, 0);
   rmSync(directory, { recursive: true, force: true });
 });
-
-/** A page for one test, which must end without complaints but `expected` ones. */
-async function withPage(work, { at = server, expected = /^$/, ...more } = {}) {
-  const p = await browser.open(at, more);
-  try {
-    await work(p, p.page);
-    assert.deepEqual(p.troubles.filter((t) => !expected.test(t)), []);
-    assert.deepEqual(p.strangers, []);
-  } catch (trouble) {
-    await p.picture('failed');
-    throw trouble;
-  } finally {
-    await p.close();
-  }
-}
-
-/** Greedy answers, the same each time. */
-async function set(p, values) {
-  await p.page.getByRole('button', { name: 'Settings' }).click();
-  for (const [label, value] of Object.entries(values)) await p.page.getByLabel(label, { exact: true }).fill(value);
-  await p.page.getByRole('button', { name: 'Close' }).click();
-}
-const greedy = { Temperature: '0', 'Presence penalty': '0', 'Frequency penalty': '0' };
-
-/** What a browser complains of while its server is away. */
-const away = /ERR_|WebSocket connection to|(404|503) \(/;
 
 /** No finding of axe that is worse than moderate. */
 async function accessible(p, where) {
@@ -63,7 +35,7 @@ async function accessible(p, where) {
 }
 
 test('a conversation of five turns recalls a fact, and is there when the page comes back', options, async () => {
-  await withPage(async (p, page) => {
+  await browser.with(server, async (p, page) => {
     await p.picture('empty');
     await accessible(p, 'empty');
     await set(p, greedy);
@@ -89,7 +61,7 @@ test('a conversation of five turns recalls a fact, and is there when the page co
 });
 
 test('edits and new answers are branches, and the tree leads to each', options, async () => {
-  await withPage(async (p, page) => {
+  await browser.with(server, async (p, page) => {
     await set(p, greedy);
     await p.say('My name is Tom.');
     await p.say('What is 20 + 22?');
@@ -127,7 +99,7 @@ test('edits and new answers are branches, and the tree leads to each', options, 
 });
 
 test('a fork goes its own way, and one goes back', options, async () => {
-  await withPage(async (p, page) => {
+  await browser.with(server, async (p, page) => {
     await set(p, greedy);
     await p.say('My name is Anna.');
     await p.say('What is 11 + 11?');
@@ -155,7 +127,7 @@ test('a fork goes its own way, and one goes back', options, async () => {
 });
 
 test('several answers side by side, to go on from one', options, async () => {
-  await withPage(async (p, page) => {
+  await browser.with(server, async (p, page) => {
     await p.say('My name is Ben.');
     await page.getByLabel('Answers').selectOption('8');
     await p.say('Tell me a story about a dog.');
@@ -173,93 +145,8 @@ test('several answers side by side, to go on from one', options, async () => {
   });
 });
 
-// Answers that take a second or two, on a device that is slow on purpose, so that something can happen meanwhile.
-const long = { ...greedy, 'Tokens at most': '1000' };
-const slow_directory = mkdtempSync(join(tmpdir(), 'skein-page-slow-'));
-let slow;
-const startSlow = (port = 0) => serve('--device', 'fake', '--set', 'engine.fake_tick_us=2000', '--port', `${port}`,
-  '--state-dir', slow_directory, '--set', 'drain.timeout_ms=0', '--set', 'drain.grace_ms=0');
-before(async () => {
-  if (!noBrowser) slow = await startSlow();
-});
-after(async () => {
-  await slow?.stop();
-  rmSync(slow_directory, { recursive: true, force: true });
-});
-
-/** The last version, as the server has it, and its text. */
-async function stored(p) {
-  const id = decodeURIComponent(p.page.url().split('#/c/')[1]);
-  const { body } = await slow.get(`/v1/sessions/${id}?tree=true`);
-  const last = body.tree.at(-1);
-  const told = await slow.get(`/v1/sessions/${id}?transcript=true&version=${last.version}`);
-  return { ...last, answer: told.body.transcript.at(-1).answer };
-}
-/** Waits until the answer that runs has that many characters. */
-const grown = (page, length) =>
-  page.waitForFunction((n) => (document.querySelector('.live > .prose')?.textContent.length ?? 0) > n, length);
-/** What the server says to the same without any trouble. */
-async function undisturbed(input) {
-  const { body } = await slow.post('/v1/responses', {
-    model: 'fake', input, temperature: 0, alpha_presence: 0, alpha_frequency: 0, max_output_tokens: 1000, store: false });
-  return body.output.at(-1).content[0].text;
-}
-/** The text of the answer in sight, and as it should be. */
-async function shown(page, expected) {
-  return await page.evaluate(async (text) => {
-    const { showMarkdown } = await import('/web/js/render.js');
-    const into = document.createElement('div');
-    showMarkdown(into, text);
-    return [document.querySelector('.turn .answer > .prose').textContent, into.textContent];
-  }, expected);
-}
-
-test('an answer is stopped, and goes on to the same end', options, async () => {
-  const expected = await undisturbed('Tell me a story about a dog.');
-  await withPage(async (p, page) => {
-    await set(p, long);
-    await page.locator('#message').fill('Tell me a story about a dog.');
-    await page.getByRole('button', { name: 'Send' }).click();
-    await grown(page, 200);
-    await p.picture('streaming');
-    await page.keyboard.press('Escape');
-    await page.getByText('Broken off here.').waitFor();
-    const broken = await stored(p);
-    assert.ok(broken.unfinished && broken.answer.length < expected.length && expected.startsWith(broken.answer));
-    await page.getByRole('button', { name: 'Continue' }).click();
-    await page.getByText('Cut at the limit of tokens.').waitFor();
-    assert.equal((await stored(p)).answer, expected);
-    assert.equal(...(await shown(page, expected)));
-    assert.equal(await page.getByText('2 / 2').count(), 0); // it is one answer
-  }, { at: slow });
-});
-
-for (const [how, signal] of [['killed', 'SIGKILL'], ['restarted', 'SIGTERM']]) {
-  test(`the server is ${how} in mid-answer: the page waits, and no token is lost`, options, async () => {
-    const expected = await undisturbed('Tell me a story about a cat.');
-    await withPage(async (p, page) => {
-      await set(p, long);
-      await page.locator('#message').fill('Tell me a story about a cat.');
-      await page.keyboard.press('Enter');
-      await grown(page, 300);
-      const { port } = slow;
-      slow.process.kill(signal);
-      await slow.end();
-      await page.getByText('Waiting for the server…').waitFor();
-      await page.getByText('The server is away.').waitFor();
-      await p.picture(`server-${how}`);
-      slow = await startSlow(port);
-      await p.settled();
-      await page.locator('#banner').waitFor({ state: 'hidden' });
-      assert.equal((await stored(p)).answer, expected);
-      assert.equal(...(await shown(page, expected)));
-      assert.equal(await p.turns.count(), 1);
-    }, { at: slow, expected: away });
-  });
-}
-
 test('a conversation leaves as a file and comes back', options, async () => {
-  await withPage(async (p, page) => {
+  await browser.with(server, async (p, page) => {
     await set(p, greedy);
     await p.say('My name is Eva.');
     const [download] = await Promise.all([
@@ -279,7 +166,7 @@ test('a conversation leaves as a file and comes back', options, async () => {
 
 test('a session of another client is shown, and goes on in a copy', options, async () => {
   await server.post('/v1/chat/completions', { session_id: 'of another client', messages: [{ role: 'user', content: 'My name is Paul.' }] });
-  await withPage(async (p, page) => {
+  await browser.with(server, async (p, page) => {
     await page.locator('#list').getByText('My name is Paul.').click();
     await page.getByText('of another client').waitFor();
     await p.turn(0).waitFor();
@@ -291,7 +178,7 @@ test('a session of another client is shown, and goes on in a copy', options, asy
 });
 
 test('thoughts are folded', options, async () => {
-  await withPage(async (p, page) => {
+  await browser.with(server, async (p, page) => {
     await page.getByRole('button', { name: 'Settings' }).click();
     await page.getByLabel('Think first').selectOption('high');
     await p.say('What is 48 + 37?');
@@ -306,7 +193,7 @@ test('thoughts are folded', options, async () => {
 });
 
 test('text is never markup', options, async () => {
-  await withPage(async (p, page) => {
+  await browser.with(server, async (p, page) => {
     await p.say('<img src=x onerror="document.title=1"><script>alert(1)</script> My name is Eva.');
     assert.equal(await page.locator('.said img, .said script').count(), 0);
     const made = await page.evaluate(async () => {
@@ -324,7 +211,7 @@ test('text is never markup', options, async () => {
 test('a key is asked for, and goes with sockets and requests', options, async () => {
   const guarded = await serve('--password', 'open~sesame', '--set', 'drain.grace_ms=0');
   try {
-    await withPage(async (p, page) => {
+    await browser.with(guarded, async (p, page) => {
       await page.locator('#key').fill('wrong');
       await page.getByRole('button', { name: 'Enter' }).click();
       await page.locator('#key:invalid').waitFor(); // empty again
@@ -336,14 +223,14 @@ test('a key is asked for, and goes with sockets and requests', options, async ()
       await page.reload();
       await p.turn(0).waitFor();
       assert.deepEqual(await page.evaluate(() => [sessionStorage.length, localStorage.getItem('skein.key')]), [1, null]);
-    }, { at: guarded, expected: /401/ });
+    }, { expected: /401/ });
   } finally {
     await guarded.stop();
   }
 });
 
 test('at the width of a phone, in the dark', options, async () => {
-  await withPage(async (p, page) => {
+  await browser.with(server, async (p, page) => {
     await p.say('Tell me a story about a dog.');
     const width = await page.evaluate(() => [document.documentElement.scrollWidth, innerWidth]);
     assert.equal(width[0], width[1]);
@@ -357,18 +244,4 @@ test('at the width of a phone, in the dark', options, async () => {
     await page.getByRole('button', { name: 'Branches' }).click();
     await accessible(p, 'phone with a panel');
   }, { viewport: { width: 360, height: 740 }, colorScheme: 'dark', hasTouch: true });
-});
-
-test('the page is there while the model loads, and comes to life when it is there', options, async () => {
-  const { port } = server;
-  await withPage(async (p, page) => {
-    server.process.kill('SIGTERM');
-    await server.end();
-    const next = start(port);
-    await page.locator('#message').fill('My name is Ada.');
-    await page.keyboard.press('Enter');
-    server = await within(next, 'the next server');
-    await p.settled();
-    assert.match(await p.lastAnswer(), /Ada/);
-  }, { expected: away });
 });

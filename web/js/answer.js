@@ -73,8 +73,7 @@ export class Answer {
         asked = true;
         const before = this.last;
         for await (const event of events) {
-          this.#take(event);
-          if (this.over || this.status === 'reconnecting') break;
+          if (this.#take(event)) break;
         }
         // A server that was killed may have noted less than it told, and the answer then have ended sooner.
         if (this.last === before) this.last = -1;
@@ -113,11 +112,12 @@ export class Answer {
     this.#end('failed');
   }
 
+  /** Whether that was the last event of its stream. */
   #take(event) {
     if (event.type === 'error') {
       throw new Refused(event.error?.message ?? event.message ?? 'the server refused', event.status, event.error?.param);
     }
-    if (event.sequence_number <= this.last) return;
+    if (event.sequence_number <= this.last) return false;
     this.last = event.sequence_number;
     this.id ??= event.response?.id;
     const { response } = event;
@@ -127,19 +127,24 @@ export class Answer {
         this.#began ||= this.now();
         this.tokens += 1;
         this[event.type === 'response.output_text.delta' ? 'text' : 'reasoning'] += event.delta;
-        return this.#set('streaming');
+        this.#set('streaming');
+        return false;
       case 'response.failed':
         this.error = response.error?.message ?? 'the answer failed';
-        return this.#end('failed');
+        this.#end('failed');
+        return true;
       case 'response.completed':
       case 'response.incomplete':
         this.reason = response.incomplete_details?.reason ?? '';
-        if (this.reason === 'drain') return this.#set('reconnecting'); // it goes on with the next server
+        if (this.reason === 'drain') return true; // it goes on with the next server
         this.#settle(response.output);
         this.usage = response.usage;
         this.tokens = response.usage?.output_tokens ?? this.tokens;
         this.version = response.session?.version ?? null;
-        return this.#end('done');
+        this.#end('done');
+        return true;
+      default:
+        return false;
     }
   }
 

@@ -142,6 +142,7 @@ export function inline(text, depth = 0) {
     if (hopeless.has(mark)) return -1;
     for (let at = text.indexOf(mark, from + 1); at >= 0; at = text.indexOf(mark, at + 1)) {
       if (/\s/.test(text[at - 1]) || text[at - 1] === '\\') continue;
+      while (mark.length === 2 && text[at + 2] === mark[0]) ++at; // the inner one of three ends first
       if (mark.length === 1 && (text[at + 1] === mark || text[at - 1] === mark)) continue;
       if (mark[0] === '_' && /\w/.test(text[at + mark.length] ?? '')) continue;
       return at;

@@ -7,6 +7,12 @@ const short = (text, max) => {
   return line.length > max ? `${line.slice(0, max - 1)}…` : line;
 };
 
+/** Indents an element; very deep trees are no wider than a panel. */
+function at(depth, element) {
+  element.style.setProperty('--depth', Math.min(depth, 8));
+  return element;
+}
+
 function moveFocus(event, items) {
   const at = items.indexOf(event.target.closest('[role=treeitem]'));
   const to = { ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: items.length - 1 }[event.key];
@@ -22,7 +28,7 @@ export function showTree(into, conversation, goTo) {
   const rows = versions.rows();
   if (rows.length === 0) return into.replaceChildren(h('p', { class: 'hint' }, 'Nothing has been said yet.'));
   const had_focus = into.contains(document.activeElement);
-  const items = rows.map(({ version, depth }) => {
+  const items = rows.map(({ version, depth, rails }) => {
     const known = conversation.texts.get(version);
     const is_here = version === conversation.here;
     const item = h('li', {
@@ -31,12 +37,12 @@ export function showTree(into, conversation, goTo) {
       onclick: () => goTo(version),
       onkeydown: (e) => (e.key === 'Enter' || e.key === ' ' ? (e.preventDefault(), goTo(version)) : moveFocus(e, items)),
     },
+      rails.map((rail) => at(rail.depth, h('span', { class: `rail ${rail.kind}` }))),
       h('span', { class: 'asked' }, known ? short(questionOf(known), 60) || '…' : `Version ${version}`),
       h('span', { class: 'told' }, known ? short(known.answer ?? '', 90) : ''),
       versions.get(version).unfinished ? h('span', { class: 'mark' }, 'broken off') : null,
       conversation.session?.head === version ? h('span', { class: 'mark' }, 'head') : null);
-    item.style.setProperty('--depth', Math.min(depth, 8));
-    return item;
+    return at(depth, item);
   });
   if (!items.some((item) => item.tabIndex === 0)) items[0].tabIndex = 0;
   into.replaceChildren(h('ul', { role: 'tree', 'aria-label': 'Branches' }, items));

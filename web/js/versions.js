@@ -48,7 +48,8 @@ export class Versions {
     return broken.at(-1) ?? head;
   }
 
-  /** The tree as rows from top to bottom: a way keeps its depth as long as it does not part. */
+  /** The tree as rows from top to bottom: a way keeps its depth as long as it does not part. `rails` are the lines on
+   * the left: {depth, kind} with kind 'through', 'to' or 'from' the row's own dot, or 'turn-off' to it from its parent. */
   rows() {
     const rows = [];
     const walk = (version, depth) => {
@@ -60,6 +61,22 @@ export class Versions {
       }
     };
     this.children(0).forEach((child) => walk(child, this.children(0).length > 1 ? 1 : 0));
+    this.#addRails(rows);
     return rows;
+  }
+
+  /** From the bottom up, since a line is drawn as far down as there is a branch to turn off to. */
+  #addRails(rows) {
+    const depths = new Map(rows.map((row) => [row.version, row.depth]));
+    let open = []; // depths from which a branch turns off further down
+    for (const row of [...rows].reverse()) {
+      const { version, depth } = row;
+      const parent = depths.get(this.get(version).parent);
+      row.rails = open.filter((at) => at < depth).map((at) => ({ depth: at, kind: 'through' }));
+      if (this.children(version).length > 0) row.rails.push({ depth, kind: 'from' });
+      if (parent !== undefined) row.rails.push(parent < depth ? { depth: parent, kind: 'turn-off' } : { depth, kind: 'to' });
+      open = open.filter((at) => at < depth);
+      if (parent < depth && !open.includes(parent)) open.push(parent);
+    }
   }
 }
