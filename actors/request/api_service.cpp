@@ -62,6 +62,7 @@ std::vector<protocol::model_card> cards_of(const model_ref& model, const caller&
     cards.push_back(model->served.card);
     cards.back().parent = model->served.card.id;
     cards.back().id += ' ' + state.name;
+    cards.back().initial_state = state.identity;
   }
   return cards;
 }

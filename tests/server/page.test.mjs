@@ -1,13 +1,13 @@
 // The chat page in a real browser, with the model that comes with the program: what a person does there, and that nothing
 // of it is lost, whatever the server does meanwhile.
 import assert from 'node:assert/strict';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { copyFileSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { Browser, greedy, noBrowser, set } from './browser.mjs';
-import { serve } from './support.mjs';
+import { noOracle, oracle, serve, serveTiny } from './support.mjs';
 
 const options = { skip: noBrowser };
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
@@ -175,6 +175,30 @@ test('a session of another client is shown, and goes on in a copy', options, asy
     const { body } = await server.get('/v1/sessions/of%20another%20client');
     assert.equal(body.versions, 1);
   });
+});
+
+test('a conversation stays with its tuned state', { skip: noBrowser || noOracle }, async () => {
+  copyFileSync(join(oracle, 'models/state-tiny-7v0.pth'), join(directory, 'poet.pth'));
+  const tiny = await serveTiny('--states-dir', directory, '--set', 'model.tuned_states=poet=poet.pth', '--set', 'drain.grace_ms=0');
+  try {
+    await browser.with(tiny, async (p, page) => {
+      const model = page.getByLabel('Model');
+      await set(p, { 'Tokens at most': '8' });
+      await model.selectOption('tiny poet');
+      await p.say('The sea.');
+      await page.keyboard.press('Alt+KeyN');
+      await model.selectOption('tiny');
+      await p.say('The hills.');
+      await page.reload();
+      await page.locator('#list').getByText('The sea.').click();
+      await page.locator('.said', { hasText: 'The sea.' }).waitFor();
+      assert.equal(await model.inputValue(), 'tiny poet');
+      await p.say('And the sky.');
+      assert.equal(await p.turns.count(), 2);
+    });
+  } finally {
+    await tiny.stop();
+  }
 });
 
 test('thoughts are folded', options, async () => {

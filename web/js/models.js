@@ -19,6 +19,8 @@ export class ModelChoice {
 
   async refresh() {
     this.#list = await this.server.models();
+    // A mixture of states has no identity, and no sessions.
+    this.#list.data = this.#list.data.filter((m) => !m.parent || m.rwkv.initial_state);
     const loaded = this.#list.data.map((m) => m.id);
     const others = this.#list.available.filter((id) => !loaded.includes(id));
     const options = (ids) => ids.map((id) => h('option', { value: id }, id));
@@ -48,9 +50,11 @@ export class ModelChoice {
 
   /** A conversation stays with the model and the tuned state that it began with. */
   fit(session) {
+    if (!session) return;
+    const fits = (m) =>
+      m.rwkv.identity === session.model_identity && (m.rwkv.initial_state ?? null) === session.initial_state;
     const chosen = this.#list.data.find((m) => m.id === this.select.value);
-    if (!session || chosen?.rwkv.identity === session.model_identity) return;
-    const own = this.#list.data.find((m) => m.rwkv.identity === session.model_identity);
+    const own = chosen && fits(chosen) ? chosen : this.#list.data.find(fits);
     if (own) this.select.value = own.id;
   }
 }
