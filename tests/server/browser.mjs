@@ -54,11 +54,13 @@ export class Browser {
 export class Page {
   troubles = []; // what its console said of errors
   strangers = []; // requests to other places
+  sockets = 0; // WebSockets that were opened
 
   constructor(page, url) {
     this.page = page;
     page.on('console', (m) => m.type() === 'error' && this.troubles.push(m.text()));
     page.on('pageerror', (e) => this.troubles.push(e.stack));
+    page.on('websocket', () => ++this.sockets);
     page.on('request', (r) => {
       if (!/^(blob|data):/.test(r.url()) && new URL(r.url()).origin !== new URL(url).origin) this.strangers.push(r.url());
     });

@@ -17,9 +17,19 @@ function inline(node) {
 }
 
 export async function copy(text, button) {
-  await navigator.clipboard.writeText(text);
+  if (navigator.clipboard) await navigator.clipboard.writeText(text);
+  else copySelected(text);
   button.dataset.done = 'true';
   setTimeout(() => delete button.dataset.done, 1200);
+}
+
+/** Browsers keep their clipboard from pages that came without TLS, but let a person copy what is selected. */
+function copySelected(text) {
+  const box = h('textarea', { class: 'unseen', value: text });
+  document.body.append(box);
+  box.select();
+  document.execCommand('copy');
+  box.remove();
 }
 
 function code({ lang, text }) {
