@@ -11,12 +11,14 @@ import { serve, within } from './support.mjs';
 const options = { skip: noBrowser };
 let server;
 let browser;
+let expected; // what the server says to the question without any trouble
 
 /** What a browser complains of while its server is away. */
 const away = /ERR_|WebSocket connection to|(404|503) \(/;
 
-// Answers that take a second or so, on a device that is slow on purpose, so that something can happen meanwhile.
-const long = { ...greedy, 'Tokens at most': '500' };
+// An answer that takes some seconds, on a device that is slow on purpose, so that something can happen meanwhile.
+const long = { ...greedy, 'Tokens at most': '1000' };
+const question = 'Tell me a story about a dog.';
 const directory = mkdtempSync(join(tmpdir(), 'skein-page-'));
 const start = (port = 0) => serve('--device', 'fake', '--set', 'engine.fake_tick_us=2000', '--port', `${port}`,
   '--state-dir', directory, '--set', 'drain.timeout_ms=0', '--set', 'drain.grace_ms=0');
@@ -24,6 +26,9 @@ const start = (port = 0) => serve('--device', 'fake', '--set', 'engine.fake_tick
 before(async () => {
   if (noBrowser) return;
   [server, browser] = await Promise.all([start(), Browser.start()]);
+  const { body } = await server.post('/v1/responses', {
+    model: 'fake', input: question, temperature: 0, alpha_presence: 0, alpha_frequency: 0, max_output_tokens: 1000, store: false });
+  expected = body.output.at(-1).content[0].text;
 });
 after(async () => {
   await browser?.close();
@@ -42,12 +47,6 @@ async function stored(p) {
 /** Waits until the answer that runs has that many characters. */
 const grown = (page, length) =>
   page.waitForFunction((n) => (document.querySelector('.live > .prose')?.textContent.length ?? 0) > n, length);
-/** What the server says to the same without any trouble. */
-async function undisturbed(input) {
-  const { body } = await server.post('/v1/responses', {
-    model: 'fake', input, temperature: 0, alpha_presence: 0, alpha_frequency: 0, max_output_tokens: 500, store: false });
-  return body.output.at(-1).content[0].text;
-}
 /** The text of the answer in sight, and as it should be. */
 async function shown(page, expected) {
   return await page.evaluate(async (text) => {
@@ -59,10 +58,9 @@ async function shown(page, expected) {
 }
 
 test('an answer is stopped, and goes on to the same end', options, async () => {
-  const expected = await undisturbed('Tell me a story about a dog.');
   await browser.with(server, async (p, page) => {
     await set(p, long);
-    await page.locator('#message').fill('Tell me a story about a dog.');
+    await page.locator('#message').fill(question);
     await page.getByRole('button', { name: 'Send' }).click();
     await grown(page, 100);
     await p.picture('streaming');
@@ -80,10 +78,9 @@ test('an answer is stopped, and goes on to the same end', options, async () => {
 
 for (const [how, signal] of [['killed', 'SIGKILL'], ['restarted', 'SIGTERM']]) {
   test(`the server is ${how} in mid-answer: the page waits, and no token is lost`, options, async () => {
-    const expected = await undisturbed('Tell me a story about a cat.');
     await browser.with(server, async (p, page) => {
       await set(p, long);
-      await page.locator('#message').fill('Tell me a story about a cat.');
+      await page.locator('#message').fill(question);
       await page.keyboard.press('Enter');
       await grown(page, 150);
       const { port } = server;
@@ -101,6 +98,29 @@ for (const [how, signal] of [['killed', 'SIGKILL'], ['restarted', 'SIGTERM']]) {
     }, { expected: away });
   });
 }
+
+test('several answers, of which some have not begun, get over the ends of two servers', options, async () => {
+  await browser.with(server, async (p, page) => {
+    await set(p, { 'Tokens at most': '200' });
+    await page.getByLabel('Answers').selectOption('4');
+    await page.locator('#message').fill('Tell me a story.');
+    await page.keyboard.press('Enter');
+    await page.waitForFunction(() => [...document.querySelectorAll('.live > .prose')].some((e) => e.textContent.length > 100));
+    for (const signal of ['SIGKILL', 'SIGTERM']) {
+      const { port } = server;
+      server.process.kill(signal);
+      await server.end();
+      server = await start(port);
+      await page.locator('#banner').waitFor({ state: 'hidden' });
+    }
+    await p.settled();
+    assert.equal(await page.locator('.answers .answer').count(), 4);
+    await page.getByText('/ 4').waitFor(); // each is there once
+    const id = decodeURIComponent(page.url().split('#/c/')[1]);
+    const { tree } = (await server.get(`/v1/sessions/${id}?tree=true`)).body;
+    assert.equal(tree.filter((v) => !v.unfinished).length, 4);
+  }, { expected: away });
+});
 
 test('the page is there while the model loads, and comes to life when it is there', options, async () => {
   const { port } = server;
