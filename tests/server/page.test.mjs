@@ -202,6 +202,24 @@ test('a conversation stays with its tuned state', { skip: noBrowser || noOracle 
   }
 });
 
+test('another model is loaded by choosing it', { skip: noBrowser || noOracle }, async () => {
+  for (const name of ['one', 'two']) copyFileSync(join(oracle, 'models/tiny-7v0.pth'), join(directory, `${name}.pth`));
+  const tiny = await serve('--device', 'cpu', '--model-root', directory, '--model', join(directory, 'one.pth'), '--set', 'drain.grace_ms=0');
+  try {
+    await browser.with(tiny, async (p, page) => {
+      await page.locator('#model optgroup[label="To be loaded"] option', { hasText: 'two' }).waitFor({ state: 'attached' });
+      assert.equal(await page.getByLabel('Model').inputValue(), 'one');
+      await page.getByLabel('Model').selectOption('two');
+      await page.getByText('two is loaded.').waitFor();
+      await page.reload();
+      await page.locator('#model optgroup[label="Loaded"] option', { hasText: 'two' }).waitFor({ state: 'attached' });
+      assert.equal(await page.getByLabel('Model').inputValue(), 'two');
+    });
+  } finally {
+    await tiny.stop();
+  }
+});
+
 test('thoughts are folded', options, async () => {
   await browser.with(server, async (p, page) => {
     await page.getByRole('button', { name: 'Settings' }).click();

@@ -320,6 +320,8 @@ function build() {
 
 async function begin() {
   await Promise.all([models.refresh(), refreshSessions(), openFromAddress()]);
+  models.fit(current.session);
+  showFacts();
 }
 
 build();

@@ -2,6 +2,7 @@
 import { h } from './dom.js';
 
 const place = 'skein.model';
+const isLoaded = (model) => model.status === 'loaded';
 
 export class ModelChoice {
   #list = { data: [], available: [] };
@@ -21,8 +22,9 @@ export class ModelChoice {
     this.#list = await this.server.models();
     // A mixture of states has no identity, and no sessions.
     this.#list.data = this.#list.data.filter((m) => !m.parent || m.rwkv.initial_state);
-    const loaded = this.#list.data.map((m) => m.id);
-    const others = this.#list.available.filter((id) => !loaded.includes(id));
+    const loaded = this.#list.data.filter(isLoaded).map((m) => m.id);
+    const all = new Set([...this.#list.data.map((m) => m.id), ...this.#list.available]);
+    const others = [...all].filter((id) => !loaded.includes(id));
     const options = (ids) => ids.map((id) => h('option', { value: id }, id));
     const group = (label, ids) => (ids.length ? h('optgroup', { label }, options(ids)) : null);
     const before = this.select.value || localStorage.getItem(place);
@@ -32,7 +34,7 @@ export class ModelChoice {
 
   async #choose(id) {
     localStorage.setItem(place, id);
-    if (this.#list.data.some((m) => m.id === id)) return;
+    if (this.#isLoaded(id)) return;
     this.notice(`Loading ${id}…`);
     try {
       await this.server.loadModel(id);
@@ -41,7 +43,11 @@ export class ModelChoice {
       this.notice(trouble.message);
     }
     await this.refresh();
-    if (this.#list.data.some((m) => m.id === id)) this.select.value = id;
+    if (this.#isLoaded(id)) this.select.value = id;
+  }
+
+  #isLoaded(id) {
+    return this.#list.data.some((m) => m.id === id && isLoaded(m));
   }
 
   stateBytes(session) {

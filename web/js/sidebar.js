@@ -27,6 +27,7 @@ export class Sidebar {
   /** `current`: the id that is shown; `busy`: ids where answers run; `fresh`: conversations that the server has not yet. */
   show(sessions, current, busy, fresh) {
     this.#seen.disconnect();
+    const had_focus = this.root.contains(document.activeElement);
     const known = new Set(sessions.map((s) => s.id));
     const all = [...fresh.filter((f) => !known.has(f.id)), ...sessions];
     const groups = new Map();
@@ -38,6 +39,7 @@ export class Sidebar {
     this.root.replaceChildren(...[...groups].map(([name, items]) => h('section', {}, h('h2', {}, name), h('ul', {}, items))));
     if (all.length === 0) this.root.replaceChildren(h('p', { class: 'hint' }, 'No conversations yet.'));
     for (const button of this.root.querySelectorAll('button')) this.#seen.observe(button);
+    if (had_focus) (this.root.querySelector('[aria-current]') ?? this.root).focus();
   }
 
   #key = (s) => `${s.id} ${s.created_at}`;
