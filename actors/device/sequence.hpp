@@ -39,6 +39,7 @@ struct scheduler::sequence {
   std::uint32_t drawn = 0;          // reported
   std::uint32_t drawn_this_turn = 0;
   std::uint32_t in_flight = 0;            // rows planned and not absorbed
+  std::uint64_t arrival = 0;              // of the state that was brought into its slot, by moves_
   std::shared_ptr<outside_state> parked;  // set while the state is copied out; rows that forked share one
 };
 

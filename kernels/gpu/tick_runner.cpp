@@ -51,12 +51,12 @@ class rwkv7_runner final : public tick_runner {
         upload_(room_, ticks_),
         model_(weights, options, {room_.tokens, room_.logit_rows, slots_ + 1}, ticks_),
         samplers_({.vocab = room_.vocab,
-                   .slots = slots_,
+                   .slots = slots_ + options.limits.state_stages,
                    .rows_max = room_.logit_rows,
                    .bias_max = options.limits.logit_bias_max,
                    .stop_ids_max = options.limits.stop_ids_max,
                    .penalties_max = 0}),
-        stages_(stages_of_states, model_.state_floats(), room_.vocab),
+        stages_(options.limits.state_stages, model_.state_floats(), room_.vocab, slots_),
         run_of_row_(room_.tokens, "plans of ticks"),
         wanted_rows_(room_.tokens, "plans of ticks"),
         runs_(room_.rows, "plans of ticks"),
@@ -142,9 +142,14 @@ class rwkv7_runner final : public tick_runner {
     enter();
     return note(stages_.end_write(stage, slot, model_, ticks_));
   }
-  result<void> end_restore(std::uint32_t stage, slot_id slot, const sampler_start& params) override {
+  result<void> send(std::uint32_t stage) override {
     enter();
-    return note(stages_.end_restore(stage, slot, model_, samplers_, params, ticks_));
+    return note(stages_.send(stage));
+  }
+  result<void> restore(std::uint32_t stage, slot_id slot, const sampler_start& params) override {
+    enter();
+    const sampler_position position = stages_.position(stage);
+    return note(samplers_.restore(ticks_, slot, params.settings, params.bias, params.stop_ids, position));
   }
 
   result<drawn_token> draw(slot_id slot, std::span<const float> logits,
@@ -314,6 +319,7 @@ class rwkv7_runner final : public tick_runner {
 
   void describe() {
     sizes_.state_floats = model_.state_floats();
+    sizes_.state_stages = stages_.count();
     sizes_.weight_bytes = model_.weight_bytes();
     sizes_.activation_bytes = model_.activation_bytes();
     sizes_.slot_bytes = model_.slot_bytes() + samplers_.slot_bytes();

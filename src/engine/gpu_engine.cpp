@@ -25,6 +25,10 @@ result<kernels::gpu::element> element_of(dtype type, const char* what, const cha
                std::string("the GPU does not keep ") + what + " as " + std::string(to_string(type)), field};
 }
 
+std::uint32_t stages_for(std::size_t bytes, std::size_t state_bytes) {
+  return static_cast<std::uint32_t>(std::clamp<std::size_t>(bytes / state_bytes, 4, 64));
+}
+
 void log_recording(const kernels::gpu::runner_sizes& sizes) {
   log::info("decode ticks recorded", {{"sizes", sizes.graphs}, {"seconds", sizes.graph_seconds}});
   if (!sizes.library.empty())
@@ -58,7 +62,8 @@ result<std::unique_ptr<engine>> make_gpu_engine(const kernels::gpu::plugin& plug
                 .max_tick_rows = options.max_tick_rows,
                 .max_logit_rows = max_logit_rows,
                 .logit_bias_max = options.logit_bias_max,
-                .stop_ids_max = options.stop_ids_max};
+                .stop_ids_max = options.stop_ids_max,
+                .state_stages = stages_for(options.stages_bytes, info.state.bytes())};
   how.progress = options.progress;
   auto runner = plugin.make_rwkv7(*weights, how);
   if (!runner) return runner.error();
@@ -77,6 +82,8 @@ result<std::unique_ptr<engine>> make_gpu_engine(const kernels::gpu::plugin& plug
 std::unique_ptr<engine> make_runner_engine(std::unique_ptr<kernels::gpu::tick_runner> runner, engine_info info) {
   const kernels::gpu::runner_sizes& sizes = runner->sizes();
   info.state_floats = sizes.state_floats;
+  info.coming_max = std::max(sizes.state_stages / 4, 1u);
+  info.leaving_max = sizes.state_stages - info.coming_max;
   info.weight_bytes = sizes.weight_bytes;
   info.activation_bytes = sizes.activation_bytes;
   info.workspace_bytes = sizes.workspace_bytes;

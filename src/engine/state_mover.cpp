@@ -1,6 +1,7 @@
 #include "engine/state_mover.hpp"
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 #include "base/check.hpp"
@@ -44,6 +45,18 @@ std::uint64_t state_mover::post(const job& j) {
   return number;
 }
 
+void state_mover::make(const job& j) {
+  if (!j.grown) {
+    std::ranges::copy(j.from, j.to.begin());
+    return;
+  }
+  try {
+    j.grown->assign(j.from.begin(), j.from.end());
+  } catch (const std::bad_alloc&) {
+    j.grown->clear();
+  }
+}
+
 void state_mover::work() {
   while (true) {
     job next;
@@ -58,10 +71,7 @@ void state_mover::work() {
       jobs_.pop_front();
       number = ++taken_;
     }
-    if (next.grown)
-      next.grown->assign(next.from.begin(), next.from.end());
-    else
-      std::ranges::copy(next.from, next.to.begin());
+    make(next);
     {
       const std::lock_guard lock(mutex_);
       made_ahead_[number % made_ahead_.size()] = true;
