@@ -25,8 +25,11 @@ result<kernels::gpu::element> element_of(dtype type, const char* what, const cha
                std::string("the GPU does not keep ") + what + " as " + std::string(to_string(type)), field};
 }
 
-std::uint32_t stages_for(std::size_t bytes, std::size_t state_bytes) {
-  return static_cast<std::uint32_t>(std::clamp<std::size_t>(bytes / state_bytes, 4, 64));
+/// Few sequences do not move many states at a time.
+std::uint32_t stages_for(const gpu_engine_options& options, std::size_t state_bytes) {
+  constexpr std::size_t least = 4;
+  return static_cast<std::uint32_t>(
+      std::clamp(options.stages_bytes / state_bytes, least, least + std::size_t{options.slots}));
 }
 
 void log_recording(const kernels::gpu::runner_sizes& sizes) {
@@ -63,7 +66,7 @@ result<std::unique_ptr<engine>> make_gpu_engine(const kernels::gpu::plugin& plug
                 .max_logit_rows = max_logit_rows,
                 .logit_bias_max = options.logit_bias_max,
                 .stop_ids_max = options.stop_ids_max,
-                .state_stages = stages_for(options.stages_bytes, info.state.bytes())};
+                .state_stages = stages_for(options, info.state.bytes())};
   how.progress = options.progress;
   auto runner = plugin.make_rwkv7(*weights, how);
   if (!runner) return runner.error();
