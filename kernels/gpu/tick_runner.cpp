@@ -10,6 +10,7 @@
 
 #include "base/check.hpp"
 #include "kernels/gpu/rwkv7_model.hpp"
+#include "kernels/gpu/small_copy.hpp"
 #include "kernels/gpu/state_stages.hpp"
 #include "kernels/gpu/tick_upload.hpp"
 
@@ -103,8 +104,8 @@ class rwkv7_runner final : public tick_runner {
     if (shape.rows > 0) {
       note(upload_.send(turn, ticks_));
       note(queue_tick(shape, f));
-      const std::size_t bytes = drawn_at() + drawn_rows(shape, plan) * sizeof(drawn_token);
-      note(copy_to_host(f.results.data(), results_.data(), bytes, ticks_));
+      const std::size_t bytes = small_copy_bytes(drawn_at() + drawn_rows(shape, plan) * sizeof(drawn_token));
+      note(queue_small_copy(ticks_, f.results.data(), results_.data(), bytes));
     }
     return note(f.done.record(ticks_));
   }
@@ -211,8 +212,10 @@ class rwkv7_runner final : public tick_runner {
   }
 
   // Results: the status of each row, then the drawn tokens.
-  [[nodiscard]] std::size_t drawn_at() const { return (room_.rows * sizeof(std::uint32_t) + 15) / 16 * 16; }
-  [[nodiscard]] std::size_t results_bytes() const { return drawn_at() + room_.rows * sizeof(drawn_token); }
+  [[nodiscard]] std::size_t drawn_at() const { return small_copy_bytes(room_.rows * sizeof(std::uint32_t)); }
+  [[nodiscard]] std::size_t results_bytes() const {
+    return small_copy_bytes(drawn_at() + room_.rows * sizeof(drawn_token));
+  }
   [[nodiscard]] std::size_t single_draw_words() const { return mask_at + (room_.vocab + 31) / 32; }
   [[nodiscard]] std::uint32_t* status() const { return reinterpret_cast<std::uint32_t*>(results_.data()); }
   [[nodiscard]] drawn_token* drawn() const { return reinterpret_cast<drawn_token*>(results_.data() + drawn_at()); }
