@@ -11,8 +11,6 @@ namespace {
 
 using kernels::gpu::tick_row;
 
-constexpr unsigned fetchers = 2;
-
 static_assert(kernels::gpu::top_logprobs_most == sampling::top_logprobs_max);
 
 sampling::token_logprobs logprobs_of(const kernels::gpu::token_scores& scores) {
@@ -44,7 +42,10 @@ void check_groups(const tick_plan& plan, const kernels::gpu::tick_outcome& done)
 
 gpu_backend::gpu_backend(std::unique_ptr<kernels::gpu::tick_runner> runner, std::uint32_t slots, std::uint32_t vocab,
                          std::uint32_t max_tick_rows)
-    : runner_(std::move(runner)), vocab_(vocab), kept_(slots), fetcher_(fetchers) {
+    : runner_(std::move(runner)),
+      vocab_(vocab),
+      kept_(slots),
+      fetcher_(std::max(state_mover::usual_threads() / 2, 1u)) {
   rows_.reserve(max_tick_rows);
 }
 
