@@ -371,6 +371,10 @@ std::vector<key> make_keys() {
                                        "on a GPU.")
           .range(0, limits::tick_tokens_max)
           .flag({"--prefill-chunk-tokens", "--chunk-size"}),
+      engine<&e::moving_bytes_max>("moving_bytes_max",
+                                   "Bytes of states on their way between a GPU and the host at a time, there and "
+                                   "pinned here; four states are always allowed.")
+          .range(0, limits::memory_bytes_max),
       engine<&e::threads>("threads", "Threads of the cpu engine; 0: as many as the process may use.")
           .range(0, limits::engine_threads_max)
           .flag({"--threads"}),

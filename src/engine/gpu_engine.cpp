@@ -29,7 +29,7 @@ result<kernels::gpu::element> element_of(dtype type, const char* what, const cha
 std::uint32_t stages_for(const gpu_engine_options& options, std::size_t state_bytes) {
   constexpr std::size_t least = 4;
   return static_cast<std::uint32_t>(
-      std::clamp(options.stages_bytes / state_bytes, least, least + std::size_t{options.slots}));
+      std::clamp(options.moving_bytes_max / state_bytes, least, least + std::size_t{options.slots}));
 }
 
 void log_recording(const kernels::gpu::runner_sizes& sizes) {
