@@ -44,7 +44,6 @@ struct service_settings {
   std::string version;                            ///< of this program
   std::string states_dir;                         ///< where state-tuning files lie; empty: none is loaded
   std::uint32_t tuned_states_max = 64;            ///< that are loaded at once
-  std::uint32_t prefill_chunk_tokens = 0;         ///< as the status tells it
 };
 
 /// What all io threads share: settings and the way to others. Constant: other settings are another context, which those
