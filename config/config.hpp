@@ -39,6 +39,8 @@ struct server_settings {
   bool open_translation = false;
   /// Let anybody read /metrics. Live, default false.
   bool open_metrics = false;
+  /// Serve the chat page at /. Live, default true.
+  bool web_page = true;
   /// Serve beyond loopback without a password. Default false.
   bool allow_unauthenticated = false;
   /// Folder for what outlives the process: sessions and states. Default: none, all of it is in memory.
@@ -144,11 +146,14 @@ struct engine_settings {
   /// States of sessions that stay in free slots until others need the slots; more than slots: in all. 0 .. 65536,
   /// default 65536.
   std::uint32_t vram_states_max = 65536;
-  /// Tokens that one tick may carry, decode and prefill together. Default 256.
-  std::uint32_t max_tick_tokens = 256;
-  /// Prompt tokens that one sequence feeds in one tick while others decode. At most max_tick_tokens. Default 64: on
-  /// two cores a chunk of a 0.4B model then holds up the other answers by about 0.15 s.
-  std::uint32_t prefill_chunk_tokens = 64;
+  /// Tokens that one tick may carry, decode and prefill together; 0: 256 on the CPU, 2048 on a GPU. Default 0.
+  std::uint32_t max_tick_tokens = 0;
+  /// Prompt tokens that a tick carries while others decode, at most max_tick_tokens; 0: 64 on the CPU, where two cores
+  /// then hold up the other answers of a 0.4B model by about 0.15 s, and 512 on a GPU. Default 0.
+  std::uint32_t prefill_chunk_tokens = 0;
+  /// Bytes of states on their way between a GPU and the host, there and pinned here; four states are always allowed.
+  /// Default 256 MiB.
+  std::uint64_t moving_bytes_max = 256ull << 20;
   /// Threads of the cpu engine; 0: as many as the process may use. Default 0.
   std::uint32_t threads = 0;
   /// Microseconds that a tick of the fake engine takes, so that tests can hold streams in their middle. Default 0.
@@ -170,10 +175,10 @@ struct model_settings {
   /// What a load does with the model that is there: beside, it serves until the new one is loaded; replace, it goes
   /// first, for where both do not fit. Default beside.
   std::string on_switch = "beside";
-  std::uint64_t idle_unload_s = 0;        ///< seconds after which an unused model is unloaded; 0: never
-  std::uint64_t memory_bytes_max = 0;     ///< bytes of all models while one is loaded beside another; 0: what is free
-  std::string states_dir;                 ///< folder of the state-tuning files that clients may load; empty: none
-  std::uint32_t tuned_states_max = 64;    ///< of these that are loaded at once
+  std::uint64_t idle_unload_s = 0;      ///< seconds after which an unused model is unloaded; 0: never
+  std::uint64_t memory_bytes_max = 0;   ///< bytes of all models while one is loaded beside another; 0: what is free
+  std::string states_dir;               ///< folder of the state-tuning files that clients may load; empty: none
+  std::uint32_t tuned_states_max = 64;  ///< of these that are loaded at once
   /// Loaded with every model that they fit, and they must fit the first: "NAME=FILE", with FILE below states_dir.
   std::vector<std::string> tuned_states;
 };

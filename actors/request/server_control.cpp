@@ -106,7 +106,7 @@ std::string server_status(const service_context& context, const caller& who, boo
   out.key("api_version").value("v1").key("engine_version").value(context.settings.version);
   write_model(out, model, may_see_path);
   write_capabilities(out, context);
-  out.key("prefill_chunk_size").value(context.settings.prefill_chunk_tokens);
+  out.key("prefill_chunk_size").value(model ? model->served.prefill_chunk_tokens : 0);
   write_queue(out, model);
   out.key("active_request");
   write_request(out, running.empty() ? nullptr : running.back());

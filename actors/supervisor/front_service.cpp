@@ -6,6 +6,7 @@
 #include "actors/request/auth.hpp"
 #include "actors/request/health.hpp"
 #include "actors/request/metrics_page.hpp"
+#include "actors/request/page_route.hpp"
 #include "protocol/http_error.hpp"
 
 namespace skein::supervisor {
@@ -39,10 +40,12 @@ std::optional<http_error> may_not_read_metrics(const request_head& head, const r
 std::unique_ptr<connection::http_call> front_service::accept(const request_head& head,
                                                              std::shared_ptr<connection::response_writer> out) {
   if (behind_) return behind_->accept(head, std::move(out));
+  const bool reads = head.method == "GET" || head.method == "HEAD";
+  if (reads && loading_->settings.web_page && request::answer_page(head, *out)) return nullptr;
   header_list headers = request::start_answer(head, *loading_).headers;
   if (head.method == "OPTIONS") {
     out->respond(204, std::move(headers), "");
-  } else if (head.path == "/metrics" && (head.method == "GET" || head.method == "HEAD")) {
+  } else if (head.path == "/metrics" && reads) {
     tell_metrics(head, std::move(headers), *out);
   } else {
     request::probe answer = answer_while_loading(head, *loading_);
