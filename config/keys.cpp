@@ -393,6 +393,13 @@ std::vector<key> make_keys() {
           "A model that clients load: beside, the old one serves until it is there, which takes the memory of "
           "both; replace, the old one goes first, and requests wait.")
           .texts("beside, replace", is_switch),
+      model<&model_settings::resident_max>("resident_max",
+                                           "Models in memory at a time; above 1 a request has the model loaded that it "
+                                           "names, and the least used one goes.")
+          .range(1, limits::resident_models_max),
+      model<&model_settings::resting_max>(
+          "resting_max", "Models that left memory and come back when a request names them; one more is forgotten.")
+          .range(1, limits::resting_models_max),
       model<&model_settings::idle_unload_s>(
           "idle_unload_s", "Seconds after which a model that nobody uses is unloaded, until a request comes; 0: never.")
           .range(0, limits::age_s_max),
@@ -405,8 +412,9 @@ std::vector<key> make_keys() {
           .flag({"--states-dir"}),
       model<&model_settings::tuned_states_max>("tuned_states_max", "State-tuning files that are loaded at once.")
           .range(0, limits::tuned_states_max),
-      model<&model_settings::tuned_states>(
-          "tuned_states", "State-tuning files that come with every model that they fit, and must fit the first, as \"NAME=FILE\", from states_dir."),
+      model<&model_settings::tuned_states>("tuned_states",
+                                           "State-tuning files that come with every model that they fit, and must fit "
+                                           "the first, as \"NAME=FILE\", from states_dir."),
 
       log<&log_settings::level>("level", "Least level that is logged.")
           .texts("debug, info, warning, error, off", is_level)

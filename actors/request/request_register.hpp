@@ -101,6 +101,8 @@ class request_register {
   /// Each can be taken once; nothing when it is unknown or too old.
   [[nodiscard]] std::optional<paused_request> take(std::string_view id, steady_time now);
   [[nodiscard]] std::vector<std::shared_ptr<const running_request>> paused(steady_time now);
+  /// Empty when none has that id.
+  [[nodiscard]] std::string model_of_paused(std::string_view id) const;
 
  private:
   void forget_old(steady_time now);
