@@ -133,7 +133,7 @@ class loaded_models {
 struct model_change {
   enum class task : std::uint8_t { load, unload, wake };
   task what = task::load;
-  std::string file;  ///< a path, or an id where `by_id`; to unload: a name, or all where it is empty
+  std::string file;  ///< a path, or an id where `by_id`; to unload: an id, or all where it is empty
   bool by_id = false;
   std::string name;      ///< the id in the API from now on; empty: the file's name without its ending
   std::string strategy;  ///< see model/strategy.hpp

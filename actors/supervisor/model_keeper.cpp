@@ -330,7 +330,7 @@ request::model_ref model_keeper::resident(std::string_view id) const {
   return found == all.end() ? nullptr : *found;
 }
 
-/// Who holds a model uses it.
+/// Who holds a model uses it; so whoever asks this must hold none.
 std::vector<model_keeper::use> model_keeper::uses() {
   constexpr long held_here_and_shown = 2;
   std::vector<use> all;
@@ -380,17 +380,16 @@ result<std::string> model_keeper::unload(const std::string& id, bool force) {
   const std::string current = models_.find("", false).id;
   for (const auto& place : models_.places()) {
     const std::string& name = place.names.front();
-    if (!id.empty() && std::ranges::find(place.names, id) == place.names.end()) continue;
+    if (!id.empty() && id != name) continue;
     any = true;
     was_current = was_current || name == current;
     known_.erase(name);
     std::erase(called_, name);
     if (!running_ || running_->name != name || place.model) models_.forget(name);
     if (place.model) retire(place.model, force);
-    if (!id.empty()) break;
   }
   if (!any) return error{error_kind::not_found, "there is no model '" + id + "'", "model"};
-  if (force)
+  if (force && id.empty())
     for (retired& r : retired_) cut_off(r);
   if (running_ && (id.empty() || id == running_->displaced)) running_->displaced.clear();
   if (was_current)  // then the one that was used last is

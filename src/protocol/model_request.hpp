@@ -32,7 +32,7 @@ struct load_model_request {
 
 /// POST /removemodel: an empty body, or {"model"? (or model_viewname), "force"?}.
 struct remove_model_request {
-  std::string model;  ///< empty: all
+  std::string model;  ///< its id; empty: all
   bool force = false;
 };
 [[nodiscard]] result<remove_model_request> parse_remove_model(std::string_view body, const request_limits& limits);
