@@ -106,7 +106,12 @@ void generation_call::run(bool is_long, std::function<Result()> work, void (gene
   };
   const bool taken = run_long(
       *context_, {post_, origin_.request_name, over_.get_token()},
-      [work = std::move(work), memory = memory_] { return work(); }, std::move(back));
+      [work = std::move(work), memory = std::make_shared<byte_budget::lease>(memory_)] {
+        auto outcome = work();
+        memory->reset();  // before the next stage takes its own
+        return outcome;
+      },
+      std::move(back));
   if (!taken) refuse({error_kind::overloaded, "too many long requests are being read; try again soon", ""});
 }
 

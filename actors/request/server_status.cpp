@@ -20,12 +20,11 @@ double speed(std::uint64_t tokens, std::int64_t begin, std::int64_t end) {
   return begin > 0 && end > begin ? static_cast<double>(tokens) / seconds_between(begin, end) : 0;
 }
 
-/// The device tells nothing of a prompt until its first token is drawn: then all of it has been fed.
 void write_one(json_writer& out, const running_request& r) {
   const auto& what = r.what();
   const std::int64_t admitted = r.admitted_at, first = r.first_token_at, last = r.last_token_at;
   const std::uint64_t prompt = r.prompt_tokens, cached = r.cached_tokens, generated = r.generated_tokens;
-  const std::uint64_t fed = first > 0 ? prompt : cached;
+  const std::uint64_t fed = std::min(cached + r.fed_tokens, prompt);
   out.begin_object().key("id").value(what.id).key("endpoint").value(what.endpoint).key("model").value(what.model);
   out.key("created").value(what.created).key("prompt_tokens").value(prompt).key("prefilled_tokens").value(fed);
   out.key("generated_tokens").value(generated).key("max_tokens").value(what.max_tokens);

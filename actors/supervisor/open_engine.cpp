@@ -125,7 +125,7 @@ result<opened_engine> open_engine(const config::config& c, const load_order& ord
   wish.dtype = c.engine.dtype;
   wish.state_dtype = c.engine.state_dtype;
   wish.invariance = c.engine.invariance;
-  wish.logit_bias_max = c.limits.logit_bias_max;
+  wish.logit_bias_max = c.limits.logit_bias_max + sampling::own_bias_max;
   wish.threads = c.engine.threads;
   wish.slots = c.engine.slots ? c.engine.slots
                               : chosen_slots(model->info, *device, c.engine.invariance == "fast", c.model.resident_max);
