@@ -264,9 +264,9 @@ void model_keeper::install(opened_engine opened, const model_change& how) {
   ports_.known.add(info.model_identity, {opened.layout, info.vocab});
   const bool was_asked = how.what == model_change::task::load;
   const std::string id = opened.model.names.front();
-  known_model& known = known_[id];
-  const auto left = std::exchange(known.states, nullptr);
-  if (!was_asked && left && known.identity == info.model_identity) opened.states = *left;
+  if (const auto it = known_.find(id); !was_asked && it != known_.end())
+    if (const known_model& was = it->second; was.states && was.identity == info.model_identity)
+      opened.states = *was.states;
 
   auto next = std::make_shared<request::loaded_model>();
   next->served = std::move(opened.model);
@@ -276,8 +276,7 @@ void model_keeper::install(opened_engine opened, const model_change& how) {
   next->counters = &next->actor->counters();
   for (auto& state : opened.states)
     ignore(next->tuned.put(std::move(state), settings_->model.tuned_states_max), "they were counted");
-  known.how = how;
-  known.used_at = context_.time->now();
+  known_[id] = {how, context_.time->now(), {}, nullptr};
   log::info("model ready", {{"model", id}});
   const auto same = resident(id);
   models_.put(next, was_asked);
