@@ -39,6 +39,8 @@ struct server_settings {
   bool open_translation = false;
   /// Let anybody read /metrics. Live, default false.
   bool open_metrics = false;
+  /// Serve the chat page at /. Live, default true.
+  bool web_page = true;
   /// Serve beyond loopback without a password. Default false.
   bool allow_unauthenticated = false;
   /// Folder for what outlives the process: sessions and states. Default: none, all of it is in memory.
@@ -144,11 +146,14 @@ struct engine_settings {
   /// States of sessions that stay in free slots until others need the slots; more than slots: in all. 0 .. 65536,
   /// default 65536.
   std::uint32_t vram_states_max = 65536;
-  /// Tokens that one tick may carry, decode and prefill together. Default 256.
-  std::uint32_t max_tick_tokens = 256;
-  /// Prompt tokens that one sequence feeds in one tick while others decode. At most max_tick_tokens. Default 64: on
-  /// two cores a chunk of a 0.4B model then holds up the other answers by about 0.15 s.
-  std::uint32_t prefill_chunk_tokens = 64;
+  /// Tokens that one tick may carry, decode and prefill together; 0: 256 on the CPU, 2048 on a GPU. Default 0.
+  std::uint32_t max_tick_tokens = 0;
+  /// Prompt tokens that a tick carries while others decode, at most max_tick_tokens; 0: 64 on the CPU, where two cores
+  /// then hold up the other answers of a 0.4B model by about 0.15 s, and 512 on a GPU. Default 0.
+  std::uint32_t prefill_chunk_tokens = 0;
+  /// Bytes of states on their way between a GPU and the host, there and pinned here; four states are always allowed.
+  /// Default 256 MiB.
+  std::uint64_t moving_bytes_max = 256ull << 20;
   /// Threads of the cpu engine; 0: as many as the process may use. Default 0.
   std::uint32_t threads = 0;
   /// Microseconds that a tick of the fake engine takes, so that tests can hold streams in their middle. Default 0.

@@ -197,6 +197,7 @@ std::vector<key> make_keys() {
           .changes_live(),
       server<&s::open_metrics>("open_metrics", "Let anybody read /metrics, where all else needs the password.")
           .changes_live(),
+      server<&s::web_page>("web_page", "Serve the chat page at /.").changes_live(),
       server<&s::allow_unauthenticated>("allow_unauthenticated", "Serve beyond loopback without a password.")
           .flag({"--allow-unauthenticated"}),
       server<&s::state_dir>("state_dir", "Folder for sessions and states; empty: they are in memory alone.")
@@ -361,13 +362,20 @@ std::vector<key> make_keys() {
       engine<&e::vram_states_max>("vram_states_max",
                                   "States of sessions that stay in free slots until others need the slots.")
           .range(0, limits::slots_max),
-      engine<&e::max_tick_tokens>("max_tick_tokens", "Tokens that one tick may carry, decode and prefill together.")
-          .range(1, limits::tick_tokens_max)
+      engine<&e::max_tick_tokens>(
+          "max_tick_tokens",
+          "Tokens that one tick may carry, decode and prefill together; 0: 256 on the CPU, 2048 on a GPU.")
+          .range(0, limits::tick_tokens_max)
           .flag({"--max-tick-tokens"}),
       engine<&e::prefill_chunk_tokens>("prefill_chunk_tokens",
-                                       "Prompt tokens that one sequence feeds in one tick while others decode.")
-          .range(1, limits::tick_tokens_max)
+                                       "Prompt tokens that a tick carries while others decode; 0: 64 on the CPU, 512 "
+                                       "on a GPU.")
+          .range(0, limits::tick_tokens_max)
           .flag({"--prefill-chunk-tokens", "--chunk-size"}),
+      engine<&e::moving_bytes_max>("moving_bytes_max",
+                                   "Bytes of states on their way between a GPU and the host at a time, there and "
+                                   "pinned here; four states are always allowed.")
+          .range(0, limits::memory_bytes_max),
       engine<&e::threads>("threads", "Threads of the cpu engine; 0: as many as the process may use.")
           .range(0, limits::engine_threads_max)
           .flag({"--threads"}),

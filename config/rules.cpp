@@ -55,8 +55,8 @@ void check_rules(loaded& merged) {
   demand(merged, c.limits.prompts_max >= c.limits.n_max, "limits.prompts_max", "is less than limits.n_max");
   demand(merged, c.queue.queue_timeout_ms <= c.queue.total_timeout_ms, "queue.queue_timeout_ms",
          "is more than queue.total_timeout_ms");
-  demand(merged, c.engine.prefill_chunk_tokens <= c.engine.max_tick_tokens, "engine.prefill_chunk_tokens",
-         "is more than engine.max_tick_tokens");
+  demand(merged, c.engine.max_tick_tokens == 0 || c.engine.prefill_chunk_tokens <= c.engine.max_tick_tokens,
+         "engine.prefill_chunk_tokens", "is more than engine.max_tick_tokens");
 }
 
 }  // namespace skein::config

@@ -17,6 +17,8 @@ namespace {
 constexpr auto congestion_pause = std::chrono::milliseconds(2);
 // A lost device that lacks the memory for its last answers tries again after this long.
 constexpr auto lost_pause = std::chrono::milliseconds(50);
+// While states are on their way, a device thread that has nothing else to do looks again after this long.
+constexpr auto state_pause = std::chrono::microseconds(200);
 // An idle device thread wakes up this often; nothing depends on it.
 constexpr auto idle_wait_max = std::chrono::seconds(10);
 
@@ -26,6 +28,8 @@ scheduler_options scheduling(const engine::engine_info& info, const device_actor
   s.max_tick_tokens = info.max_tick_tokens;
   s.max_tick_rows = info.max_tick_rows;
   s.state_floats = info.state_floats;
+  s.leaving_max = info.leaving_max;
+  s.coming_max = info.coming_max;
   s.prefill_chunk_tokens = options.prefill_chunk_tokens;
   s.waiting_max = options.waiting_max;
   s.waiting_per_client_max = options.waiting_per_client_max;
@@ -130,9 +134,11 @@ void device_actor::receive() {
   } else {
     handled_ = 0;
     const auto now = time_.now();
-    const auto until = std::min(scheduler_.next_deadline(), now + idle_wait_max);
     const bool behind = std::ranges::any_of(congested_, [](std::uint8_t c) { return c != 0; });
-    inbox_.wait_and_drain(received_, behind ? std::min(until, now + congestion_pause) : until);
+    const duration pause = scheduler_.waits_for_states() ? duration(state_pause)
+                           : behind                      ? duration(congestion_pause)
+                                                         : duration(idle_wait_max);
+    inbox_.wait_and_drain(received_, std::min(scheduler_.next_deadline(), now + pause));
   }
   for (; handled_ < received_.size(); ++handled_)
     std::visit([this](auto&& one) { scheduler_.handle(std::move(one), time_.now()); }, std::move(received_[handled_]));
@@ -143,6 +149,9 @@ void device_actor::receive() {
 void device_actor::step() {
   idle_ = true;
   if (scheduler_.lost()) return;
+  const auto moved = engine_->moved();
+  if (!moved) return fail(moved.error());
+  scheduler_.absorb(*moved);
   sink_.congestion(congested_);
   const tick_work& work = scheduler_.plan(time_.now(), congested_);
   for (const auto& command : work.commands) std::visit(run_command{*engine_}, command);
@@ -171,8 +180,7 @@ void device_actor::note_finished(steady_time now) {
   counters_.last_tick_at.store(now.time_since_epoch().count(), std::memory_order_relaxed);
 }
 
-/// Reads the tick before the one just submitted; with none submitted, the last one. With none in flight no result shows
-/// that a command has run; so it is waited for.
+/// Reads the tick before the one just submitted; with none submitted, the last one.
 void device_actor::collect() {
   const std::uint32_t ahead = idle_ ? 0 : 1;
   while (!scheduler_.lost() && engine_->ticks_in_flight() > ahead) {
@@ -183,10 +191,6 @@ void device_actor::collect() {
     counters_.ticks.fetch_add(1, std::memory_order_relaxed);
     note_finished(now);
     idle_ = false;  // the result may have made room
-  }
-  if (idle_ && scheduler_.waits_for_commands()) {
-    if (auto ran = engine_->finish(); !ran) return fail(ran.error());
-    scheduler_.commands_ran();
   }
 }
 

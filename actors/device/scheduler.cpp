@@ -186,7 +186,7 @@ void scheduler::lose_device(error why) noexcept {
 }
 
 void scheduler::end_lost() {
-  copies_.refuse_all(news_);
+  moves_.refuse_all(news_);
   drop_kept();
   while (!requests_.empty()) {
     request& r = *requests_.begin()->second;
@@ -206,7 +206,6 @@ void scheduler::end_lost() {
   work_.commands.clear();
   work_.plan.clear();
   in_flight_.clear();
-  retired_buffers_.clear();
   ended_.clear();
 }
 
@@ -223,9 +222,6 @@ void scheduler::absorb(const engine::tick_result& result, steady_time) {
   check(!in_flight_.empty(), "a result belongs to a plan");
   std::vector<planned_row> planned = std::move(in_flight_.front());
   in_flight_.pop_front();
-  ++absorbed_ticks_;
-  while (!retired_buffers_.empty() && retired_buffers_.front().first <= absorbed_ticks_) retired_buffers_.pop_front();
-  copies_.hand_over(absorbed_ticks_, news_);
   check(planned.size() == result.rows.size(), "a result has one row per planned row");
 
   for (std::size_t i = 0; i < planned.size(); ++i) {
@@ -286,15 +282,8 @@ void scheduler::dequeue(sequence& s) {
   waiting_.remove_if([&](const row_reference& w) { return w.id == s.owner->message.id && w.row == s.row; });
 }
 
-/// Keeps a buffer until no queued command can touch it, which is when the tick of that number was absorbed: commands
-/// run before the tick that is planned after them.
-void scheduler::retire(std::shared_ptr<const void> buffer, std::uint64_t tick) {
-  retired_buffers_.emplace_back(tick, std::move(buffer));
-}
-
 /// The sequence is no longer parked.
 void scheduler::leave_outside(sequence& s) {
-  retire(s.parked->buffer, planned_ticks_ + 1);
   s.parked = nullptr;
   --parked_;
 }
@@ -417,11 +406,7 @@ void scheduler::refuse_rest(request& r) {
   r.to_settle.reset();
 }
 
-void scheduler::commands_ran() {
-  check(in_flight_.empty(), "a tick whose result is not known yet");
-  retired_buffers_.clear();
-  copies_.hand_over_all(news_);
-}
+void scheduler::absorb(const engine::moved_states& moved) { moves_.moved(moved, news_); }
 
 void scheduler::note_deadline(steady_time t) { next_deadline_ = std::min(next_deadline_, t); }
 
@@ -473,7 +458,7 @@ void scheduler::self_check() const {
   check(undo == undo_states_, "states to go back to are counted");
   check(in_flight == rows_planned, "rows in flight are counted");
   check(outside.size() == states_outside_, "states outside are counted");
-  check(copies_.optional() <= options_.copies_max, "wanted copies have a ceiling");
+  check(moves_.optional() <= options_.copies_max, "wanted copies have a ceiling");
 }
 
 }  // namespace skein::device

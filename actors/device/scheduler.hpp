@@ -10,7 +10,7 @@
 #include "actors/device/fair_queue.hpp"
 #include "actors/device/kept_slots.hpp"
 #include "actors/device/slot_command.hpp"
-#include "actors/device/state_copies.hpp"
+#include "actors/device/state_moves.hpp"
 #include "base/clock.hpp"
 #include "engine/engine.hpp"
 
@@ -40,6 +40,10 @@
 /// have fed more than the text has: then the state goes back to the copy at the end of the prompt (or, where there was
 /// no room for one, to the beginning), and the text is fed again. The settled state is copied out, and the slot, free
 /// from then on, holds it until somebody needs the slot (kept_slots).
+///
+/// States move beside the ticks (state_moves), as many at a time as the engine has room for. A copy inside a prompt for
+/// which there is no room is not taken; whoever must leave, or comes, waits for its turn, and a sequence whose state is
+/// still on its way in plans no row while others do.
 namespace skein::device {
 
 struct scheduler_options {
@@ -47,6 +51,8 @@ struct scheduler_options {
   std::uint32_t max_tick_tokens = 512;         ///< of the engine
   std::uint32_t max_tick_rows = 64;            ///< of the engine
   std::size_t state_floats = 0;                ///< of the engine
+  std::uint32_t leaving_max = ~0u;             ///< of the engine: states on their way out at a time
+  std::uint32_t coming_max = ~0u;              ///< of the engine: states on their way into slots
   std::uint32_t prefill_chunk_tokens = 128;    ///< prefill tokens of a tick while others decode
   std::uint32_t waiting_max = 1024;            ///< requests in the queue; one more is rejected as overloaded
   std::uint32_t waiting_per_client_max = 256;  ///< of one client, likewise
@@ -97,11 +103,10 @@ class scheduler {
   [[nodiscard]] const tick_work& plan(steady_time now, std::span<const std::uint8_t> congested = {});
   /// The result of the oldest plan with rows that was not absorbed yet.
   void absorb(const engine::tick_result& result, steady_time now);
-  /// No tick is in flight, and something waits for a command to have run: call engine::finish, then commands_ran().
-  [[nodiscard]] bool waits_for_commands() const {
-    return !lost_ && in_flight_.empty() && !(retired_buffers_.empty() && copies_.empty());
-  }
-  void commands_ran();
+  /// So many states have moved since the engine was made.
+  void absorb(const engine::moved_states& moved);
+  /// States are on their way, for which somebody may wait: ask the engine again soon.
+  [[nodiscard]] bool waits_for_states() const { return !lost_ && moves_.leaving() + moves_.coming() > 0; }
   /// The engine is gone and touches no buffer any more: nothing is planned, and end_lost() is due before any message is
   /// handled. Only the first reason counts.
   void lose_device(error why) noexcept;
@@ -127,7 +132,7 @@ class scheduler {
   [[nodiscard]] bool lost() const { return lost_; }
   [[nodiscard]] const error& lost_why() const { return lost_why_; }
   /// Shut down, and every request has ended and every key was answered.
-  [[nodiscard]] bool finished() const { return shutting_down_ && requests_.empty() && copies_.empty(); }
+  [[nodiscard]] bool finished() const { return shutting_down_ && requests_.empty() && !moves_.promised(); }
   /// When expire() has something to do; the far future if never.
   [[nodiscard]] steady_time next_deadline() const { return next_deadline_; }
   [[nodiscard]] scheduler_counts counts() const;
@@ -162,7 +167,6 @@ class scheduler {
   void erase(request& r);
   void enqueue(sequence& s);
   void dequeue(sequence& s);
-  void retire(std::shared_ptr<const void> buffer, std::uint64_t ticks);
   void leave_outside(sequence& s);
   void settle_fork(request& r);
   bool take_slot(sequence& s, const state_key& wanted);
@@ -174,18 +178,25 @@ class scheduler {
   void place(sequence& s, steady_time now);
   void begin(sequence& s);
   void begin_afresh(sequence& s);
+  void bring_back(sequence& s, const state_moves::buffer& from);
+  [[nodiscard]] bool can_fork(const request& r) const;
   void fork_rows(request& r);
   [[nodiscard]] bool lacks_beginning(const request& r) const;
   [[nodiscard]] bool lacks_memory(const request& r) const;
+  [[nodiscard]] bool lacks_state(const request& r, const sequence& s) const;
   [[nodiscard]] bool can_park(const sequence& s) const;
   [[nodiscard]] bool fits_outside(std::size_t more_states) const;
   bool make_room();
   void park(sequence& s);
+  void plan_rows(std::span<const std::uint8_t> congested);
   void plan_mixture(request& r);
   void plan_decode(std::span<const std::uint8_t> congested);
   void plan_prefill(std::span<const std::uint8_t> congested);
   [[nodiscard]] std::uint32_t plan_prefill_row(sequence& s, std::uint32_t budget);
   void plan_row(sequence& s, const engine::row& row, bool last_without_draw);
+  [[nodiscard]] bool is_here(const sequence& s) const;
+  [[nodiscard]] bool may_leave(std::size_t more) const;
+  [[nodiscard]] bool may_come(std::size_t more) const;
   [[nodiscard]] bool resting(const sequence& s, std::span<const std::uint8_t> congested) const;
   [[nodiscard]] bool can_decode(const sequence& s) const;
   [[nodiscard]] bool can_prefill(const sequence& s) const;
@@ -210,15 +221,13 @@ class scheduler {
   std::uint32_t waiting_requests_ = 0;  // not admitted yet
   std::uint32_t parked_ = 0;
   tick_work work_;
+  bool waits_for_arrivals_ = false;  // rows of states that are on their way may be planned
   std::deque<std::vector<planned_row>> in_flight_;
   std::vector<std::vector<planned_row>> spare_plans_;
-  // Buffers that queued commands may still use, with the number of the tick after which they may go.
-  std::deque<std::pair<std::uint64_t, std::shared_ptr<const void>>> retired_buffers_;
-  state_copies copies_;
+  state_moves moves_;
   news_box news_;
   std::vector<std::unique_ptr<request>> ended_;  // commands of this plan may point into them
-  std::uint64_t planned_ticks_ = 0, absorbed_ticks_ = 0;
-  std::vector<events> outbox_;  // by io thread
+  std::vector<events> outbox_;                   // by io thread
   steady_time next_deadline_ = steady_time::max();
   steady_time shutdown_deadline_ = steady_time::max();
   bool shutting_down_ = false;

@@ -15,12 +15,12 @@ const tick_work& scheduler::plan(steady_time now, std::span<const std::uint8_t> 
   work_.plan.clear();
   ended_.clear();
   if (lost_) return work_;
-  copies_.issue(work_.commands);  // first: these slots are as the tick before leaves them
+  moves_.issue(work_.commands);  // first: these slots are as the tick before leaves them
   for (const slot_id slot : forgotten_) work_.commands.push_back(clear_slot{slot});
   forgotten_.clear();
   for (sequence* s : slots_) {
     if (!s) continue;
-    if (!s->owner->forked && !s->owner->mixes() && s->fed == s->owner->feed_limit()) fork_rows(*s->owner);
+    if (can_fork(*s->owner)) fork_rows(*s->owner);
     advance_settling(*s);
   }
   // Whoever is brought back only to be settled may leave at once, and with it what others wait for; a plan without rows
@@ -37,15 +37,23 @@ const tick_work& scheduler::plan(steady_time now, std::span<const std::uint8_t> 
     rows.clear();
   }
   in_flight_.push_back(std::move(rows));
-  plan_decode(congested);
-  plan_prefill(congested);
+  plan_rows(congested);
   if (work_.plan.rows.empty()) {
     spare_plans_.push_back(std::move(in_flight_.back()));
     in_flight_.pop_back();
-  } else {
-    ++planned_ticks_;
   }
   return work_;
+}
+
+/// Whose state is still on its way does not hold others up; where there are no others, the engine may wait for it.
+void scheduler::plan_rows(std::span<const std::uint8_t> congested) {
+  waits_for_arrivals_ = false;
+  plan_decode(congested);
+  plan_prefill(congested);
+  if (!work_.plan.rows.empty() || in_flight_.size() > 1 || moves_.coming() == 0) return;
+  waits_for_arrivals_ = true;
+  plan_decode(congested);
+  plan_prefill(congested);
 }
 
 void scheduler::admit(steady_time now) {
@@ -68,6 +76,10 @@ void scheduler::admit(steady_time now) {
     if (lacks_memory(*r)) {
       put_back.push_back(&s);  // what waits behind it may need none, or give some back
       saving = true;
+      continue;
+    }
+    if (lacks_state(*r, s)) {
+      put_back.push_back(&s);  // for a moment
       continue;
     }
     // While memory is saved, only who brings a state back may have another one copied out for it.
@@ -96,6 +108,17 @@ bool scheduler::fits_outside(std::size_t more_states) const {
   return (states_outside_ + forks_to_come_ + more_states) * state_bytes <= options_.parked_bytes_max;
 }
 
+/// It was parked and has not left yet, or as many states come as may at a time.
+bool scheduler::lacks_state(const request& r, const sequence& s) const {
+  const auto leaves = [this](const sequence& one) { return one.parked && !moves_.has_left(one.parked->buffer); };
+  if (leaves(s) || (r.mixes() && std::ranges::any_of(r.rows, leaves))) return true;
+  const auto brings = [this](const weighted_beginning& part) { return part.from.state != nullptr; };
+  const beginning& from = r.message.from;
+  const bool comes = s.parked || (from.state && !(from.key && free_slots_.holds(from.key))) ||
+                     std::ranges::any_of(r.message.mixture, brings);
+  return comes && !may_come(r.slots_at_once());
+}
+
 /// Its state was only in a slot, which somebody else has got since.
 bool scheduler::lacks_beginning(const request& r) const {
   const beginning& from = r.message.from;
@@ -109,7 +132,7 @@ void scheduler::place(sequence& s, steady_time now) {
   if (s.parked) {
     for (sequence& one : together) {
       take_slot(one, {});
-      work_.commands.push_back(unpark_slot{*one.slot, &r.params(one), one.parked->buffer});
+      bring_back(one, one.parked->buffer);
       leave_outside(one);
     }
     return advance_settling(s);
@@ -124,7 +147,7 @@ void scheduler::place(sequence& s, steady_time now) {
   }
   counts_.prompt_tokens += r.prompt_tokens();
   waiting_.charge(*r.payer, r.prompt_tokens());
-  if (r.feed_limit() == 0 && !r.mixes()) fork_rows(r);  // several rows of a one-token prompt: nothing to share
+  if (can_fork(r)) fork_rows(r);  // several rows of a one-token prompt: nothing to share
 }
 
 void scheduler::begin(sequence& s) {
@@ -145,7 +168,18 @@ void scheduler::begin_afresh(sequence& s) {
   if (!state) return;
   ++counts_.states_written;
   work_.commands.push_back(write_slot{*s.slot, state});
-  retire(state, planned_ticks_ + 1);
+  s.arrival = moves_.come(state);
+}
+
+void scheduler::bring_back(sequence& s, const state_moves::buffer& from) {
+  work_.commands.push_back(unpark_slot{*s.slot, &s.owner->params(s), from});
+  s.arrival = moves_.come(from);
+}
+
+/// Row 0 has fed what it may, its state is in the slot, and a copy of it could leave.
+bool scheduler::can_fork(const request& r) const {
+  const sequence& first = r.rows[0];
+  return !r.forked && !r.mixes() && first.fed == r.feed_limit() && is_here(first) && may_leave(1);
 }
 
 /// Row 0 has fed all but the last prompt token: its state is copied for the other rows. Rows that find no free slot
@@ -166,7 +200,7 @@ void scheduler::fork_rows(request& r) {
     }
     if (!outside) {
       outside = std::make_shared<outside_state>(states_outside_, options_.state_floats);
-      work_.commands.push_back(park_slot{from, outside->buffer});
+      moves_.leave(work_.commands, from, outside->buffer);
     }
     s.parked = outside;
     ++parked_;
@@ -197,17 +231,31 @@ bool scheduler::make_room() {
 /// It draws, and there is room outside for all that must go with it.
 bool scheduler::can_park(const sequence& s) const {
   const std::size_t states = s.owner->slots_at_once();
-  return can_decode(s) && s.draws_planned > 0 && parked_ + states <= options_.parked_max && fits_outside(states);
+  return can_decode(s) && s.draws_planned > 0 && is_here(s) && parked_ + states <= options_.parked_max &&
+         fits_outside(states) && may_leave(states);
+}
+
+bool scheduler::is_here(const sequence& s) const { return moves_.has_come(s.arrival); }
+
+/// One alone may always move, also where the engine has less room than it takes.
+bool scheduler::may_leave(std::size_t more) const {
+  return moves_.leaving() == 0 || moves_.leaving() + more <= options_.leaving_max;
+}
+
+bool scheduler::may_come(std::size_t more) const {
+  return moves_.coming() == 0 || moves_.coming() + more <= options_.coming_max;
 }
 
 void scheduler::park(sequence& s) {
   s.parked = std::make_shared<outside_state>(states_outside_, options_.state_floats);
   ++parked_;
-  work_.commands.push_back(park_slot{*s.slot, s.parked->buffer});
+  moves_.leave(work_.commands, *s.slot, s.parked->buffer);
   release(s);
 }
 
 bool scheduler::resting(const sequence& s, std::span<const std::uint8_t> congested) const {
+  const auto comes = [this](const sequence& one) { return !is_here(one); };
+  if (!waits_for_arrivals_ && (s.owner->mixes() ? std::ranges::any_of(s.owner->rows, comes) : comes(s))) return true;
   if (s.over) return false;  // nobody has to read what is settled
   const std::uint32_t to = s.owner->message.reply_to;
   return s.owner->paused || (to < congested.size() && congested[to] != 0);

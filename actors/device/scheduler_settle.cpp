@@ -8,35 +8,31 @@
 namespace skein::device {
 
 /// A piece of the prompt was planned: its end may be a place where the state is wanted, or the end of the prompt.
-/// Copies are taken when the next plan begins, and are whole when the tick behind them was absorbed.
+/// Copies are taken when the next plan begins. Where too many states are on their way out already, none is taken.
 void scheduler::copy_out(sequence& s) {
   request& r = *s.owner;
-  const std::uint64_t tick = planned_ticks_ + 2;
-  state_copies::buffer copy;
-  const auto take = [&] {
-    if (copy) return;
-    copy = std::make_shared<engine::parked_sequence>();
-    copies_.due(*s.slot, copy);
-    retire(copy, tick);
+  bool taken = false;
+  const auto take = [&](const state_moves::buffer& to) {
+    moves_.leave_next(*s.slot, to);
+    taken = true;
   };
 
   const std::size_t undo_bytes = (undo_states_ + std::size_t{1}) * options_.state_floats * sizeof(float);
-  if (r.to_settle && r.message.may_cut && s.draws_planned > 0 && !s.over && undo_bytes <= options_.undo_bytes_max) {
+  if (r.to_settle && r.message.may_cut && s.draws_planned > 0 && !s.over && undo_bytes <= options_.undo_bytes_max &&
+      may_leave(1)) {
     r.to_settle->prompt_end = std::make_shared<outside_state>(undo_states_, 0);
-    copy = r.to_settle->prompt_end->buffer;
-    copies_.due(*s.slot, copy);
-    retire(copy, tick);
+    take(r.to_settle->prompt_end->buffer);
     r.message.from.state = nullptr;  // this copy is nearer
   }
   while (r.next_copy < r.message.copies.size() && r.message.copies[r.next_copy].position <= s.fed) {
     const wanted_copy& wanted = r.message.copies[r.next_copy];
-    if (wanted.position < s.fed || copies_.optional() >= options_.copies_max) {
+    if (wanted.position < s.fed || moves_.optional() >= options_.copies_max || !(taken || may_leave(1))) {
       news_.reserve(1);
       news_.refuse(wanted.key);
       ++counts_.copies_refused;
     } else {
-      take();
-      copies_.promise(wanted.key, copy, tick, true);
+      if (!taken) take(std::make_shared<engine::parked_sequence>());
+      moves_.promise(wanted.key, true);
       ++counts_.copies_taken;
     }
     ++r.next_copy;
@@ -46,12 +42,14 @@ void scheduler::copy_out(sequence& s) {
 /// The row holds a slot, and its text may be decided.
 void scheduler::advance_settling(sequence& s) {
   request& r = *s.owner;
-  if (!r.settling()) return;
+  if (!r.settling() || !is_here(s)) return;
   if (!r.feeds_text()) {
     if (s.in_flight > 0) return;  // what these rows draw and feed counts
+    const auto& prompt_end = r.to_settle->prompt_end;
+    if ((prompt_end && !moves_.has_left(prompt_end->buffer)) || !may_come(1)) return;  // for a moment
     if (!feed_text(s)) return leave(s);
   }
-  if (s.fed == r.prompt_tokens()) hand_over_state(s);
+  if (s.fed == r.prompt_tokens() && is_here(s) && may_leave(1)) hand_over_state(s);
 }
 
 /// The text takes the prompt's place. What the state has swallowed of it stays where it is a part of the text; else the
@@ -68,8 +66,7 @@ bool scheduler::feed_text(sequence& s) {
   if (part_of_it) {
     s.fed += static_cast<std::uint32_t>(swallowed.size());
   } else if (how.prompt_end) {
-    work_.commands.push_back(unpark_slot{*s.slot, &r.params(s), how.prompt_end->buffer});
-    retire(how.prompt_end->buffer, planned_ticks_ + 1);
+    bring_back(s, how.prompt_end->buffer);
   } else if (!r.message.from.key || r.message.from.state) {
     begin_afresh(s);
     s.fed = 0;
@@ -90,10 +87,9 @@ void scheduler::hand_over_state(sequence& s) {
   const state_key key = r.message.settles_as;
   const slot_id slot = *s.slot;
   const bool keeps_slot = r.to_settle->keeps_slot;
-  const auto copy = std::make_shared<engine::parked_sequence>();
-  copies_.promise(key, copy, planned_ticks_ + 1, false);
+  moves_.leave(work_.commands, slot, std::make_shared<engine::parked_sequence>());
+  moves_.promise(key, false);
   r.to_settle.reset();  // from here on the promise answers
-  work_.commands.push_back(park_slot{slot, copy});
   ++counts_.settles;
   ++counts_.finished;
 

@@ -12,10 +12,10 @@ namespace skein::device {
 /// until no queued command can touch it.
 class scheduler::outside_state {
  public:
-  /// `floats`: taken now; 0: the engine takes them when it copies.
+  /// Memory for so many floats is taken now, and first touched by the engine when it copies; 0: taken there too.
   outside_state(std::uint32_t& count, std::size_t floats)
       : buffer(std::make_shared<engine::parked_sequence>()), count_(count) {
-    buffer->state.resize(floats);
+    buffer->state.reserve(floats);
     ++count_;
   }
   ~outside_state() { --count_; }
@@ -39,6 +39,7 @@ struct scheduler::sequence {
   std::uint32_t drawn = 0;          // reported
   std::uint32_t drawn_this_turn = 0;
   std::uint32_t in_flight = 0;            // rows planned and not absorbed
+  std::uint64_t arrival = 0;              // of the state that was brought into its slot, by moves_
   std::shared_ptr<outside_state> parked;  // set while the state is copied out; rows that forked share one
 };
 

@@ -39,8 +39,8 @@ struct unpark_slot {
 };
 using slot_command = std::variant<start_slot, restart_slot, write_slot, clear_slot, copy_slot, park_slot, unpark_slot>;
 
-/// One tick's worth of work. Parameters stay alive until the next call of the scheduler, buffers until the tick planned
-/// after them was absorbed, or commands_ran() was called.
+/// One tick's worth of work. Parameters stay alive until the next call of the scheduler, buffers until their states
+/// have moved.
 struct tick_work {
   std::vector<slot_command> commands;
   engine::tick_plan plan;

@@ -11,6 +11,7 @@
 #include "actors/request/cors.hpp"
 #include "actors/request/health.hpp"
 #include "actors/request/metrics_page.hpp"
+#include "actors/request/page_route.hpp"
 #include "actors/request/response_routes.hpp"
 #include "actors/request/route.hpp"
 #include "actors/request/server_control.hpp"
@@ -40,6 +41,10 @@ std::string request_name(const connection::request_head& head) {
   return name;
 }
 
+error no_route(const connection::request_head& head) {
+  return {error_kind::not_found, "there is no route " + head.method + " " + head.path, ""};
+}
+
 bool has_method(std::string_view list, std::string_view method) {
   while (!list.empty()) {
     const std::size_t comma = list.find(", ");
@@ -65,6 +70,7 @@ std::vector<protocol::model_card> cards_of(const loaded_models& models, const ca
       cards.push_back(place.card);
       cards.back().parent = place.card.id;
       cards.back().id += ' ' + state.name;
+      cards.back().initial_state = state.identity;
     }
   }
   return cards;
@@ -109,6 +115,8 @@ const std::vector<api_service::route>& api_service::routes() {
       {"/healthcheck", get, &s::tell_probe<healthcheck>, flat, true},
       {"/version", get, &s::tell_version, openai, true},
       needs_admin({"/metrics", get, &s::tell_metrics}),
+      {"/", get, &s::tell_page, openai, true},
+      {"/web/{*}", get, &s::tell_page, openai, true},
 
       {"/v1/models", get, &s::tell_models},
       {"/openai/v1/models", get, &s::tell_models},
@@ -259,7 +267,7 @@ api_service::made_call api_service::accept(const connection::request_head& head,
   if (!admit(x)) return nullptr;
   if (x.way) return (this->*x.way->handler)(x);
   if (x.allow.empty())
-    x.refuse({error_kind::not_found, "there is no route " + head.method + " " + head.path, ""});
+    x.refuse(no_route(head));
   else
     x.refuse(protocol::method_not_allowed(x.allow + ", OPTIONS"));
   return nullptr;
@@ -332,6 +340,11 @@ api_service::made_call api_service::tell_metrics(exchange& x) {
 
 api_service::made_call api_service::tell_version(exchange& x) {
   x.answer(200, version_body(*context_));
+  return nullptr;
+}
+
+api_service::made_call api_service::tell_page(exchange& x) {
+  if (!context_->settings.web_page || !answer_page(x.head, *x.out)) x.refuse(no_route(x.head));
   return nullptr;
 }
 

@@ -46,6 +46,7 @@ class api_service final : public connection::http_service {
   template <probe (*Probe)(const service_context&)>
   made_call tell_probe(exchange& x);
   made_call tell_version(exchange& x);
+  made_call tell_page(exchange& x);
   made_call tell_metrics(exchange& x);
   made_call tell_models(exchange& x);
   made_call tell_models_array(exchange& x);

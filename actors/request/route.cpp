@@ -54,6 +54,7 @@ std::optional<std::vector<std::string>> match_path(std::string_view pattern, std
       return std::nullopt;
     }
   }
+  if (!raw_path.empty()) return std::nullopt;
   return open;
 }
 

@@ -28,6 +28,7 @@ struct service_settings {
   bool json_password = true;      ///< also as the field `password` of a JSON body
   bool open_translation = false;  ///< translation needs no password
   bool open_metrics = false;      ///< neither does /metrics
+  bool web_page = true;           ///< the chat page is served
   std::vector<std::string> cors_origins;
   std::uint64_t unauthenticated_body_bytes_max = 256 * 1024;  ///< of a body that may hold the password
   std::uint32_t outbound_bytes_max = 256 * 1024;
@@ -43,7 +44,6 @@ struct service_settings {
   std::string version;                            ///< of this program
   std::string states_dir;                         ///< where state-tuning files lie; empty: none is loaded
   std::uint32_t tuned_states_max = 64;            ///< that are loaded at once
-  std::uint32_t prefill_chunk_tokens = 0;         ///< as the status tells it
 };
 
 /// What all io threads share: settings and the way to others. Constant: other settings are another context, which those

@@ -3,6 +3,7 @@
 #include <ctime>
 
 #include "protocol/json_writer.hpp"
+#include "protocol/response_id.hpp"
 
 namespace skein::request {
 namespace {
@@ -51,6 +52,7 @@ void write_version(json_writer& out, const persistence::version_record& v, bool 
   out.begin_object().key("version").value(v.id).key("object").value("session.version");
   out.key("parent").value(v.parent).key("created_at").value(seconds(v.created_ms));
   out.key("prompt_tokens").value(v.prompt_tokens).key("total_tokens").value(v.total_tokens);
+  if (protocol::conversation_of(v.request_key)) out.key("response_id").value(v.request_key);
   out.key("finish_reason").value(v.finish_reason);
   if (!v.stop_reason.empty()) out.key("stop_reason").value(v.stop_reason);
   if (v.deleted) out.key("deleted").value(true);

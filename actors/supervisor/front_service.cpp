@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "actors/request/health.hpp"
+#include "actors/request/page_route.hpp"
 #include "protocol/http_error.hpp"
 
 namespace skein::supervisor {
@@ -21,6 +22,8 @@ request::probe answer_while_loading(const connection::request_head& head, const 
 std::unique_ptr<connection::http_call> front_service::accept(const connection::request_head& head,
                                                              std::shared_ptr<connection::response_writer> out) {
   if (behind_) return behind_->accept(head, std::move(out));
+  const bool reads = head.method == "GET" || head.method == "HEAD";
+  if (reads && loading_->settings.web_page && request::answer_page(head, *out)) return nullptr;
   request::probe answer = answer_while_loading(head, *loading_);
   connection::header_list headers{{"Content-Type", "application/json"}};
   if (answer.status == 503) headers.emplace_back("Retry-After", "1");

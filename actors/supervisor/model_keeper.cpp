@@ -270,8 +270,10 @@ void model_keeper::install(opened_engine opened, const model_change& how) {
 
   auto next = std::make_shared<request::loaded_model>();
   next->served = std::move(opened.model);
-  next->actor = std::make_unique<device::device_actor>(std::move(opened.engine), device_options(*settings_),
-                                                       ports_.events, real_clock(), ports_.on_lost, &ports_.states);
+  auto options = device_options(*settings_);
+  options.prefill_chunk_tokens = next->served.prefill_chunk_tokens;
+  next->actor = std::make_unique<device::device_actor>(std::move(opened.engine), options, ports_.events, real_clock(),
+                                                       ports_.on_lost, &ports_.states);
   next->device = &next->actor->inbox();
   next->counters = &next->actor->counters();
   for (auto& state : opened.states)

@@ -19,7 +19,20 @@ namespace {
 
 constexpr std::uint32_t fake_slots = 1024;
 
-request::served_model served(const config::config& c, std::string name, const engine::engine& engine) {
+/// What ticks carry, also where nobody says so.
+struct tick_sizes {
+  tick_sizes(const config::engine_settings& given, bool on_gpu)
+      : chunk_tokens(given.prefill_chunk_tokens ? given.prefill_chunk_tokens
+                     : on_gpu                   ? 512
+                                                : 64),
+        tokens(given.max_tick_tokens ? given.max_tick_tokens : std::max(on_gpu ? 2048u : 256u, chunk_tokens)) {
+    chunk_tokens = std::min(chunk_tokens, tokens);
+  }
+  std::uint32_t chunk_tokens, tokens;
+};
+
+request::served_model served(const config::config& c, std::string name, const engine::engine& engine,
+                             const tick_sizes& ticks) {
   const engine::engine_info& info = engine.info();
   request::served_model m;
   m.names = {name};
@@ -27,6 +40,7 @@ request::served_model served(const config::config& c, std::string name, const en
     if (std::ranges::find(m.names, alias) == m.names.end()) m.names.push_back(alias);
   m.preset = model_preset(c, name);
   m.vocab = info.vocab;
+  m.prefill_chunk_tokens = ticks.chunk_tokens;
   m.fingerprint = "skein-" + info.model_identity.substr(0, 12) + "-" + info.weight_type;
   m.card.id = std::move(name);
   m.card.created = std::time(nullptr);
@@ -47,13 +61,14 @@ result<opened_engine> open_fake(const config::config& c) {
                  "the fake model has " + std::to_string(options.model.vocab) + " tokens, the vocabulary more", "vocab"};
   options.slots = c.engine.slots ? c.engine.slots : fake_slots;
   options.max_tick_rows = options.slots;
-  options.max_tick_tokens = std::max(c.engine.max_tick_tokens, options.slots);
+  const tick_sizes ticks(c.engine, false);
+  options.max_tick_tokens = std::max(ticks.tokens, options.slots);
   options.tick_latency = std::chrono::microseconds(c.engine.fake_tick_us);
   options.throws_at_tick = c.engine.fake_throw_tick;
   options.lost_at_tick = c.engine.fake_lost_tick;
   opened_engine opened;
   opened.engine = engine::make_fake_engine(options);
-  opened.model = served(c, c.model.name.empty() ? "fake" : c.model.name, *opened.engine);
+  opened.model = served(c, c.model.name.empty() ? "fake" : c.model.name, *opened.engine, ticks);
   opened.model.vocabulary = *vocabulary;
   opened.layout = {.layers = 1, .embd = static_cast<std::uint32_t>(options.model.state_floats / 2)};
   check(opened.layout.floats() == opened.engine->info().state_floats, "a fake state is two rows of floats");
@@ -126,10 +141,12 @@ result<opened_engine> open_engine(const config::config& c, const load_order& ord
   wish.state_dtype = c.engine.state_dtype;
   wish.invariance = c.engine.invariance;
   wish.logit_bias_max = c.limits.logit_bias_max + sampling::own_bias_max;
+  wish.moving_bytes_max = c.engine.moving_bytes_max;
   wish.threads = c.engine.threads;
   wish.slots = c.engine.slots ? c.engine.slots
                               : chosen_slots(model->info, *device, c.engine.invariance == "fast", c.model.resident_max);
-  wish.max_tick_tokens = std::max(c.engine.max_tick_tokens, wish.slots);
+  const tick_sizes ticks(c.engine, device->gpu != nullptr);
+  wish.max_tick_tokens = std::max(ticks.tokens, wish.slots);
   wish.progress = order.progress;
   if (auto fits = check_memory(model->info, wish, *device, c.model.memory_bytes_max, order); !fits) return fits.error();
   wish.model_identity = model::identity(model->file, (*vocabulary)->hash());
@@ -139,7 +156,7 @@ result<opened_engine> open_engine(const config::config& c, const load_order& ord
   opened_engine opened;
   opened.engine = std::move(*engine);
   const std::string name = c.model.name.empty() ? model->file.path().stem().string() : c.model.name;
-  opened.model = served(c, name, *opened.engine);
+  opened.model = served(c, name, *opened.engine, ticks);
   opened.model.vocabulary = *vocabulary;
   opened.model.path = model->file.path().string();
   opened.model.load_state = [info = model->info](const std::string& path) {

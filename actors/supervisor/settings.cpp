@@ -56,6 +56,7 @@ request::service_settings service_settings(const config::config& c, std::string 
   to.json_password = c.server.json_password;
   to.open_translation = c.server.open_translation;
   to.open_metrics = c.server.open_metrics;
+  to.web_page = c.server.web_page;
   to.cors_origins = c.server.cors_origins;
   to.outbound_bytes_max = c.limits.outbound_bytes_max;
   to.held_bytes_max = c.queue.bytes_max;
@@ -67,7 +68,6 @@ request::service_settings service_settings(const config::config& c, std::string 
   to.version = std::move(version);
   to.states_dir = c.model.states_dir;
   to.tuned_states_max = c.model.tuned_states_max;
-  to.prefill_chunk_tokens = c.engine.prefill_chunk_tokens;
   return to;
 }
 
@@ -95,7 +95,6 @@ device::device_actor_options device_options(const config::config& c) {
   to.mixture_max = c.limits.mixture_max;
   to.vram_states_max = c.engine.vram_states_max;
   to.mailbox_max = c.queue.waiting_max + 1024;
-  to.prefill_chunk_tokens = c.engine.prefill_chunk_tokens;
   return to;
 }
 

@@ -94,6 +94,16 @@ std::int64_t unix_time_ms() {
       .count();
 }
 
+/// Where a browser on this machine finds the chat page; empty: nowhere.
+std::string page_address(const config::server_settings& c, std::uint16_t port) {
+  if (!c.web_page || port == 0) return {};
+  const bool everywhere = c.host == "0.0.0.0" || c.host == "::";
+  const std::string host = everywhere                              ? "localhost"
+                           : c.host.find(':') != std::string::npos ? '[' + c.host + ']'
+                                                                   : c.host;
+  return "http://" + host + ':' + std::to_string(port) + '/';
+}
+
 /// What answers requests on one io thread. Hub and service come when the model is loaded.
 struct lane {
   std::unique_ptr<connection::io_thread> thread;
@@ -206,6 +216,7 @@ result<void> server::listen() {
   }
   listener_ = std::make_unique<listener::listener>(doors, connection_limits(settings_));
   loading_context_->time = &real_clock();
+  loading_context_->settings.web_page = settings_.server.web_page;
   loading_context_->models = context_->models;
   loading_context_->connections = &listener_->counts();
   const auto sockets = inherited_sockets();
@@ -284,6 +295,7 @@ void server::loaded(result<opened_parts> opened) {
   const auto model = context_->models->current();
   log::info("ready", {{"address", settings_.server.host},
                       {"port", static_cast<std::uint32_t>(port_)},
+                      {"page", page_address(settings_.server, port_)},
                       {"model", model->served.names.front()},
                       {"slots", model->counters->slots.load()}});
   if (reload_wanted_) reload();

@@ -20,6 +20,7 @@ struct gpu_limits {
   std::uint32_t max_logit_rows = 64;    ///< rows of one piece of the head, made larger where a tick may draw more
   std::uint32_t logit_bias_max = 1024;  ///< entries of one sequence
   std::uint32_t stop_ids_max = 129;     ///< of one sequence: those of a request, and the vocabulary's end
+  std::uint32_t state_stages = 8;       ///< states on their way at a time: each once on the device, once pinned
 };
 
 struct gpu_options {

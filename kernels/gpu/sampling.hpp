@@ -1,6 +1,6 @@
 #pragma once
-#include <array>
 #include <cstdint>
+#include <deque>
 #include <span>
 
 #include "kernels/gpu/runtime/memory.hpp"
@@ -135,9 +135,8 @@ class slot_samplers {
   device_buffer<float> raw_of_bias_;        // parallel to bias_: logits before a draw changed them
   device_buffer<float> raw_of_penalties_;   // parallel to penalties_
   device_buffer<std::byte> scratch_;        // of one launch
-  static constexpr std::size_t uploads = 16;
-  pinned_buffer<std::byte> pinned_;  // [uploads] what one start sends
-  std::array<event, uploads> sent_;
+  std::deque<event> sent_;                  // [uploads_max(slots)], so that many may start while a tick still runs
+  pinned_buffer<std::byte> pinned_;         // parallel: what one start sends
   std::size_t next_upload_ = 0;
 };
 

@@ -64,6 +64,9 @@ struct upload_layout {
   }
 };
 
+// As many as may start between two ticks, within reason: one more waits for the ticks that run.
+std::size_t uploads_max(const sampler_limits& limits) { return std::clamp<std::size_t>(limits.slots, 16, 512); }
+
 bool is_aligned(const void* row) { return reinterpret_cast<std::uintptr_t>(row) % 16 == 0; }
 
 }  // namespace
@@ -78,7 +81,8 @@ slot_samplers::slot_samplers(const sampler_limits& limits)
       raw_of_bias_(bias_.size()),
       raw_of_penalties_(penalties_.size()),
       scratch_(scratch_layout(limits_).bytes),
-      pinned_(uploads * upload_layout(limits_).bytes) {
+      sent_(uploads_max(limits_)),
+      pinned_(sent_.size() * upload_layout(limits_).bytes) {
   const stream in;
   require(fill_with_zeros(records_.data(), records_.bytes(), in));
   require(fill_with_zeros(scratch_.data(), scratch_.bytes(), in));
@@ -140,7 +144,7 @@ result<void> slot_samplers::upload(stream_handle in, slot_id slot, slot_record r
   check(record.settings.top_logprobs <= top_logprobs_most);
 
   const upload_layout layout(limits_);
-  const std::size_t turn = next_upload_++ % uploads;
+  const std::size_t turn = next_upload_++ % sent_.size();
   if (auto r = sent_[turn].synchronize(); !r) return r;  // the copy that was sent from here before is made
   std::byte* const at = pinned_.data() + turn * layout.bytes;
   const auto known = [this](const bias_entry& entry) {

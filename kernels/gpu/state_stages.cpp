@@ -2,8 +2,9 @@
 
 namespace skein::kernels::gpu {
 
-state_stages::stage::stage(std::size_t state_floats, std::uint32_t vocab)
-    : canonical(state_floats, "states on their way"),
+state_stages::stage::stage(std::size_t state_floats, std::uint32_t vocab, slot_id aside)
+    : aside(aside),
+      canonical(state_floats, "states on their way"),
       state(state_floats, "states on their way"),
       record(1),
       penalty_tokens(vocab),
@@ -14,22 +15,27 @@ staged_state state_stages::stage::view() const {
           {record.data(), penalty_tokens.data(), penalties.data(), static_cast<std::uint32_t>(penalties.size())}};
 }
 
-state_stages::state_stages(std::uint32_t count, std::size_t state_floats, std::uint32_t vocab) {
-  for (std::uint32_t i = 0; i < count; ++i) stages_.emplace_back(state_floats, vocab);
+state_stages::state_stages(std::uint32_t count, std::size_t state_floats, std::uint32_t vocab, slot_id first_aside) {
+  for (std::uint32_t i = 0; i < count; ++i) stages_.emplace_back(state_floats, vocab, first_aside + i);
 }
 
-state_stages::~state_stages() { ignore(copies_.synchronize(), "the memory that copies still use goes next"); }
+state_stages::~state_stages() { ignore(settle(), "the memory that copies still use goes next"); }
+
+result<void> state_stages::settle() const {
+  const auto gone = leaving_.synchronize(), come = arriving_.synchronize();
+  return gone ? come : gone;
+}
 
 result<void> state_stages::begin_read(std::uint32_t stage, slot_id slot, const rwkv7_model& model,
-                                      const slot_samplers& samplers, stream_handle ticks) {
+                                      slot_samplers& samplers, stream_handle ticks) {
   auto& to = stages_[stage];
-  if (auto r = to.at_host.hold(ticks); !r) return r;  // a write through this stage may still be on its way
   if (auto r = model.queue_read(slot, to.canonical.data(), ticks); !r) return r;
-  if (auto r = samplers.save(ticks, slot, to.view().position); !r) return r;
+  if (auto r = samplers.copy_position(ticks, slot, to.aside); !r) return r;
   if (auto r = to.at_slot.record(ticks); !r) return r;
-  if (auto r = to.at_slot.hold(copies_); !r) return r;
-  if (auto r = copy_to_host(to.state.data(), to.canonical.data(), to.state.bytes(), copies_); !r) return r;
-  return to.at_host.record(copies_);
+  if (auto r = to.at_slot.hold(leaving_); !r) return r;
+  if (auto r = copy_to_host(to.state.data(), to.canonical.data(), to.state.bytes(), leaving_); !r) return r;
+  if (auto r = samplers.save(leaving_, to.aside, to.view().position); !r) return r;
+  return to.at_host.record(leaving_);
 }
 
 result<staged_state> state_stages::end_read(std::uint32_t stage) {
@@ -43,27 +49,17 @@ result<staged_state> state_stages::begin_write(std::uint32_t stage) {
   return stages_[stage].view();
 }
 
+result<void> state_stages::send(std::uint32_t stage) {
+  auto& from = stages_[stage];
+  if (auto r = copy_to_device(from.canonical.data(), from.state.data(), from.state.bytes(), arriving_); !r) return r;
+  return from.at_host.record(arriving_);
+}
+
 result<void> state_stages::end_write(std::uint32_t stage, slot_id slot, rwkv7_model& model, stream_handle ticks) {
   auto& from = stages_[stage];
-  if (auto r = write_state(from, slot, model, ticks); !r) return r;
+  if (auto r = from.at_host.hold(ticks); !r) return r;
+  if (auto r = model.queue_write(slot, from.canonical.data(), ticks); !r) return r;
   return from.at_slot.record(ticks);
-}
-
-result<void> state_stages::end_restore(std::uint32_t stage, slot_id slot, rwkv7_model& model, slot_samplers& samplers,
-                                       const sampler_start& params, stream_handle ticks) {
-  auto& from = stages_[stage];
-  if (auto r = write_state(from, slot, model, ticks); !r) return r;
-  const sampler_position position = from.view().position;
-  if (auto r = samplers.restore(ticks, slot, params.settings, params.bias, params.stop_ids, position); !r) return r;
-  return from.at_slot.record(ticks);
-}
-
-result<void> state_stages::write_state(stage& through, slot_id slot, rwkv7_model& model, stream_handle ticks) {
-  if (auto r = copy_to_device(through.canonical.data(), through.state.data(), through.state.bytes(), copies_); !r)
-    return r;
-  if (auto r = through.at_host.record(copies_); !r) return r;
-  if (auto r = through.at_host.hold(ticks); !r) return r;
-  return model.queue_write(slot, through.canonical.data(), ticks);
 }
 
 std::size_t state_stages::bytes() const {

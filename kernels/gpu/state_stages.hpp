@@ -9,44 +9,47 @@
 
 namespace skein::kernels::gpu {
 
-/// Where states wait on their way between slots and the host. A stage is a state in canonical order in device memory,
-/// and the same with a sampler's position in pinned memory. Kernels run in the stream of the ticks, in their order;
-/// copies in one of their own, so that a tick never waits for a state that only leaves.
+/// Where states wait on their way between slots and the host. A stage is a state in canonical order with a sampler's
+/// position in device memory, and the same in pinned memory. Kernels run in the stream of the ticks, in their order;
+/// copies in streams of their own, so that a tick never waits for a state that only leaves.
 class state_stages {
  public:
   /// Throws device_failure.
-  state_stages(std::uint32_t count, std::size_t state_floats, std::uint32_t vocab);
+  /// Positions wait in `samplers`, from slot `first_aside` on.
+  state_stages(std::uint32_t count, std::size_t state_floats, std::uint32_t vocab, slot_id first_aside);
   ~state_stages();
 
   /// tick_runner's calls of these names; `ticks` is the stream that ticks run in.
   [[nodiscard]] result<void> begin_read(std::uint32_t stage, slot_id slot, const rwkv7_model& model,
-                                        const slot_samplers& samplers, stream_handle ticks);
+                                        slot_samplers& samplers, stream_handle ticks);
   [[nodiscard]] bool arrived(std::uint32_t stage) const { return stages_[stage].at_host.passed(); }
   [[nodiscard]] result<staged_state> end_read(std::uint32_t stage);
   [[nodiscard]] result<staged_state> begin_write(std::uint32_t stage);
+  [[nodiscard]] result<void> send(std::uint32_t stage);
   [[nodiscard]] result<void> end_write(std::uint32_t stage, slot_id slot, rwkv7_model& model, stream_handle ticks);
-  [[nodiscard]] result<void> end_restore(std::uint32_t stage, slot_id slot, rwkv7_model& model, slot_samplers& samplers,
-                                         const sampler_start& params, stream_handle ticks);
-  [[nodiscard]] result<void> settle() const { return copies_.synchronize(); }
+  /// In pinned memory; from begin_write to end_write.
+  [[nodiscard]] sampler_position position(std::uint32_t stage) const { return stages_[stage].view().position; }
+  [[nodiscard]] result<void> settle() const;
 
+  [[nodiscard]] std::uint32_t count() const { return static_cast<std::uint32_t>(stages_.size()); }
   [[nodiscard]] std::size_t bytes() const;
 
  private:
   struct stage {
-    stage(std::size_t state_floats, std::uint32_t vocab);
+    stage(std::size_t state_floats, std::uint32_t vocab, slot_id aside);
     [[nodiscard]] staged_state view() const;
 
+    const slot_id aside;  ///< of the samplers: a position that leaves
     device_buffer<float> canonical;
     pinned_buffer<float> state;
     pinned_buffer<slot_record> record;
     pinned_buffer<token_id> penalty_tokens;
     pinned_buffer<float> penalties;
     event at_slot;  ///< the ticks' stream is done with `canonical` and the position
-    event at_host;  ///< the copies' stream is done with `canonical` and `state`
+    event at_host;  ///< a stream of copies is done with `canonical`, `state` and the position
   };
-  [[nodiscard]] result<void> write_state(stage& through, slot_id slot, rwkv7_model& model, stream_handle ticks);
 
-  stream copies_;
+  stream leaving_, arriving_;
   std::deque<stage> stages_;  // a deque: stages do not move
 };
 

@@ -10,6 +10,7 @@
 
 #include "base/check.hpp"
 #include "kernels/gpu/rwkv7_model.hpp"
+#include "kernels/gpu/small_copy.hpp"
 #include "kernels/gpu/state_stages.hpp"
 #include "kernels/gpu/tick_upload.hpp"
 
@@ -51,12 +52,12 @@ class rwkv7_runner final : public tick_runner {
         upload_(room_, ticks_),
         model_(weights, options, {room_.tokens, room_.logit_rows, slots_ + 1}, ticks_),
         samplers_({.vocab = room_.vocab,
-                   .slots = slots_,
+                   .slots = slots_ + options.limits.state_stages,
                    .rows_max = room_.logit_rows,
                    .bias_max = options.limits.logit_bias_max,
                    .stop_ids_max = options.limits.stop_ids_max,
                    .penalties_max = 0}),
-        stages_(stages_of_states, model_.state_floats(), room_.vocab),
+        stages_(options.limits.state_stages, model_.state_floats(), room_.vocab, slots_),
         run_of_row_(room_.tokens, "plans of ticks"),
         wanted_rows_(room_.tokens, "plans of ticks"),
         runs_(room_.rows, "plans of ticks"),
@@ -103,8 +104,8 @@ class rwkv7_runner final : public tick_runner {
     if (shape.rows > 0) {
       note(upload_.send(turn, ticks_));
       note(queue_tick(shape, f));
-      const std::size_t bytes = drawn_at() + drawn_rows(shape, plan) * sizeof(drawn_token);
-      note(copy_to_host(f.results.data(), results_.data(), bytes, ticks_));
+      const std::size_t bytes = small_copy_bytes(drawn_at() + drawn_rows(shape, plan) * sizeof(drawn_token));
+      note(queue_small_copy(ticks_, f.results.data(), results_.data(), bytes));
     }
     return note(f.done.record(ticks_));
   }
@@ -142,9 +143,14 @@ class rwkv7_runner final : public tick_runner {
     enter();
     return note(stages_.end_write(stage, slot, model_, ticks_));
   }
-  result<void> end_restore(std::uint32_t stage, slot_id slot, const sampler_start& params) override {
+  result<void> send(std::uint32_t stage) override {
     enter();
-    return note(stages_.end_restore(stage, slot, model_, samplers_, params, ticks_));
+    return note(stages_.send(stage));
+  }
+  result<void> restore(std::uint32_t stage, slot_id slot, const sampler_start& params) override {
+    enter();
+    const sampler_position position = stages_.position(stage);
+    return note(samplers_.restore(ticks_, slot, params.settings, params.bias, params.stop_ids, position));
   }
 
   result<drawn_token> draw(slot_id slot, std::span<const float> logits,
@@ -206,8 +212,10 @@ class rwkv7_runner final : public tick_runner {
   }
 
   // Results: the status of each row, then the drawn tokens.
-  [[nodiscard]] std::size_t drawn_at() const { return (room_.rows * sizeof(std::uint32_t) + 15) / 16 * 16; }
-  [[nodiscard]] std::size_t results_bytes() const { return drawn_at() + room_.rows * sizeof(drawn_token); }
+  [[nodiscard]] std::size_t drawn_at() const { return small_copy_bytes(room_.rows * sizeof(std::uint32_t)); }
+  [[nodiscard]] std::size_t results_bytes() const {
+    return small_copy_bytes(drawn_at() + room_.rows * sizeof(drawn_token));
+  }
   [[nodiscard]] std::size_t single_draw_words() const { return mask_at + (room_.vocab + 31) / 32; }
   [[nodiscard]] std::uint32_t* status() const { return reinterpret_cast<std::uint32_t*>(results_.data()); }
   [[nodiscard]] drawn_token* drawn() const { return reinterpret_cast<drawn_token*>(results_.data() + drawn_at()); }
@@ -314,6 +322,7 @@ class rwkv7_runner final : public tick_runner {
 
   void describe() {
     sizes_.state_floats = model_.state_floats();
+    sizes_.state_stages = stages_.count();
     sizes_.weight_bytes = model_.weight_bytes();
     sizes_.activation_bytes = model_.activation_bytes();
     sizes_.slot_bytes = model_.slot_bytes() + samplers_.slot_bytes();

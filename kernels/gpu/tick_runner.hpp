@@ -67,6 +67,7 @@ struct staged_state {
 /// What was taken when it was made.
 struct runner_sizes {
   std::size_t state_floats = 0;
+  std::uint32_t state_stages = 0;
   std::size_t weight_bytes = 0;
   std::size_t activation_bytes = 0;
   std::size_t workspace_bytes = 0;  ///< blocks of ticks, logits' scratch, states on their way
@@ -104,19 +105,23 @@ class tick_runner {
   /// Waits for the oldest tick.
   [[nodiscard]] virtual result<tick_outcome> complete() = 0;
 
-  /// States travel through stages, numbered from 0. A stage is free, or between begin_read and end_read.
-  static constexpr std::uint32_t stages_of_states = 8;
+  /// States travel through stages, numbered from 0 to sizes().state_stages - 1. A stage is free, or between begin_read
+  /// and end_read, or between begin_write and end_write.
   [[nodiscard]] virtual result<void> begin_read(slot_id slot, std::uint32_t stage) = 0;
-  /// True when end_read() would not wait.
+  /// True when the state is at the other end: end_read() would not wait, and after send() nothing waits behind
+  /// end_write().
   [[nodiscard]] virtual bool arrived(std::uint32_t stage) = 0;
   /// Waits until the slot has arrived; the memory is the caller's until the stage is used again.
   [[nodiscard]] virtual result<staged_state> end_read(std::uint32_t stage) = 0;
-  /// Memory for a state to be written; waits until what was written through it before has left.
+  /// Memory for a state to be written; waits until what was written through it before has left. Until end_write the
+  /// stage is not free.
   [[nodiscard]] virtual result<staged_state> begin_write(std::uint32_t stage) = 0;
-  /// Writes the state alone.
+  /// Sends the state to the device; arrived() is true when it is there.
+  [[nodiscard]] virtual result<void> send(std::uint32_t stage) = 0;
+  /// Writes the state that was sent: what is queued behind waits for it.
   [[nodiscard]] virtual result<void> end_write(std::uint32_t stage, slot_id slot) = 0;
-  /// start with a state, and a position, that came from elsewhere.
-  [[nodiscard]] virtual result<void> end_restore(std::uint32_t stage, slot_id slot, const sampler_start& params) = 0;
+  /// Gives the slot's sampler the position that was put into the stage after begin_write; the state is another matter.
+  [[nodiscard]] virtual result<void> restore(std::uint32_t stage, slot_id slot, const sampler_start& params) = 0;
 
   /// Draws for a slot from given logits, `allowed` as in sampler::draw; waits. No tick is in flight.
   [[nodiscard]] virtual result<drawn_token> draw(slot_id slot, std::span<const float> logits,

@@ -3,13 +3,13 @@
 #include <algorithm>
 
 #include "base/check.hpp"
+#include "kernels/gpu/small_copy.hpp"
 
 namespace skein::kernels::gpu {
 
 namespace {
 
-constexpr std::size_t alignment = 16;
-constexpr std::size_t aligned(std::size_t bytes) { return (bytes + alignment - 1) / alignment * alignment; }
+constexpr std::size_t aligned(std::size_t bytes) { return small_copy_bytes(bytes); }
 constexpr std::uint32_t pieces(std::uint32_t count, std::uint32_t each) { return (count + each - 1) / each; }
 
 bool draws_alone(const tick_row& r) { return r.sample && !r.sync && r.group == 0; }
@@ -85,7 +85,7 @@ tick_shape tick_upload::write(const tick& plan, std::size_t block, std::vector<r
 }
 
 result<void> tick_upload::send(std::size_t block, stream_handle in) {
-  return copy_to_device(device_.data(), pinned_.data() + block * bytes_, used_, in);
+  return queue_small_copy(in, device_.data(), pinned_.data() + block * bytes_, aligned(used_));
 }
 
 void tick_upload::find_groups(std::span<const tick_row> rows) {

@@ -1,12 +1,8 @@
 #include "cli/old_spellings.hpp"
 
-#include <algorithm>
-#include <charconv>
 #include <cstdint>
 #include <optional>
 #include <utility>
-
-#include "config/config.hpp"
 
 namespace skein::cli {
 namespace {
@@ -76,19 +72,6 @@ result<void> pipeline(reader& from, modern_words& to) {
   return {};
 }
 
-/// Chunks that are larger than a tick would be refused.
-result<void> chunk_size(reader& from, const words& all, modern_words& to) {
-  const std::string text = from.value().value_or("");
-  std::uint32_t tokens = 0;
-  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), tokens);
-  if (code != std::errc() || end != text.data() + text.size()) return wrong(from.flag, "needs a number of tokens");
-  to.arguments.insert(to.arguments.end(), {"--prefill-chunk-tokens", text});
-  const bool roomy =
-      tokens <= config::engine_settings().max_tick_tokens || std::ranges::count(all, "--max-tick-tokens");
-  if (!roomy) to.arguments.insert(to.arguments.end(), {"--max-tick-tokens", text});
-  return {};
-}
-
 result<void> inference_engine(reader& from, modern_words& to) {
   const std::string name = from.value().value_or("");
   if (name != "fp16" && name != "gemlite" && name != "cutlass")
@@ -104,9 +87,8 @@ result<void> mixture_max(reader& from, modern_words& to) {
   return {};
 }
 
-result<void> take(reader& from, const words& all, modern_words& to) {
+result<void> take(reader& from, modern_words& to) {
   if (from.flag == "--pp-devices") return pipeline(from, to);
-  if (from.flag == "--chunk-size") return chunk_size(from, all, to);
   if (from.flag == "--inference-engine") return inference_engine(from, to);
   if (from.flag == "--mrssmax") return mixture_max(from, to);
   if (from.flag == "--debug") {
@@ -125,7 +107,7 @@ result<modern_words> modern_arguments(const std::vector<std::string>& arguments)
   modern_words made;
   reader from(arguments);
   while (from.next())
-    if (const auto ok = take(from, arguments, made); !ok) return ok.error();
+    if (const auto ok = take(from, made); !ok) return ok.error();
   return made;
 }
 

@@ -16,7 +16,6 @@ struct modern_words {
 ///   --pp-devices [0,1]      -> --device cuda:0, with a remark: the first one serves
 ///   --debug [True|False]    -> --log-level debug
 ///   --wkv32                 -> --state-dtype fp32
-///   --chunk-size N          -> --prefill-chunk-tokens N, and ticks that have room for it
 ///   --inference-engine E    -> --dtype: fp16; gemlite and cutlass are int8
 ///   --mrssmax N             -> --set limits.mixture_max=N
 ///   --chunk-load            -> nothing: a file is mapped and read in pieces anyway

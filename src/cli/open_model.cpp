@@ -73,6 +73,7 @@ result<std::unique_ptr<engine::engine>> open_on_gpu(const device_choice& device,
   engine::gpu_engine_options options;
   options.invariance = *invariance;
   options.logit_bias_max = wish.logit_bias_max;
+  options.moving_bytes_max = wish.moving_bytes_max;
   options.device = device.index;
   options.matrix_type = type;
   options.state_type = wish.state_dtype == "fp16" ? dtype::f16 : dtype::f32;

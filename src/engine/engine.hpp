@@ -23,7 +23,10 @@ struct engine_info {
   std::uint32_t max_tick_tokens = 0;  ///< rows of tokens that one tick may carry
   std::uint32_t max_tick_rows = 0;    ///< row entries, and sampled rows, that one tick may carry
   std::uint32_t ticks_in_flight_max = 2;
-  std::size_t state_floats = 0;  ///< of one sequence, canonical order (model/state_layout)
+  std::uint32_t leaving_max = ~0u;  ///< states that may be on their way out at a time: one more waits for the first of
+                                    ///< them, and with it what is queued behind
+  std::uint32_t coming_max = ~0u;   ///< states on their way into slots, likewise
+  std::size_t state_floats = 0;     ///< of one sequence, canonical order (model/state_layout)
   std::size_t weight_bytes = 0, activation_bytes = 0, workspace_bytes = 0, slot_bytes = 0 /*one, with its sampler*/;
 
   /// That it holds from its start to its end.
@@ -103,10 +106,15 @@ struct parked_sequence {
   bool frozen = false;
 };
 
+/// How many states have moved since the engine was made.
+struct moved_states {
+  std::uint64_t departed = 0;  ///< of those that park and read_state were called for, in the order of these calls
+  std::uint64_t arrived = 0;   ///< of those that unpark and write_state were called for, likewise
+};
+
 /// Calls come from one thread (the device actor's). Slot, token and size errors are our own mistakes (checked); a
 /// result error means that the device is lost, and every later call answers the same. Ticks done before the loss can be
-/// collected until a call has answered so; commands behind it are dropped, their outputs (park, read_state) not
-/// written.
+/// collected until a call has answered so; commands behind it are dropped, and states on their way out do not come.
 class engine {
  public:
   virtual ~engine() = default;
@@ -121,14 +129,20 @@ class engine {
   virtual void copy_state(slot_id from, slot_id to) = 0;
   /// Zeroes the slot's state and sampler (nothing of a tenant stays behind).
   virtual void clear(slot_id slot) = 0;
-  /// Copies a slot out. `out` stays untouched and alive until the command has run: after the next tick submitted is
-  /// collected, or finish().
+  /// Copies a slot out, as the commands before leave it. The copy leaves beside the ticks behind it, which do not wait
+  /// for it: `out` stays untouched and alive until moved() counts it, or finish(). Where there is no memory for an
+  /// `out` that came without any, it leaves without a state.
   virtual void park(slot_id slot, parked_sequence& out) = 0;
-  /// Brings a parked sequence into a slot: start(params) with its state, sampler and last token. `in` as in park.
+  /// Brings a parked sequence into a slot: start(params) with its state, sampler and last token. Ticks that do not name
+  /// the slot do not wait for it; what names the slot does, and who asks for a state that is still on its way out. `in`
+  /// stays alive until moved() counts it, or finish().
   virtual void unpark(slot_id slot, const sampling::sampling_params& params, const parked_sequence& in) = 0;
-  /// Writes a state only (initial states, tools); floats in canonical order, alive as in park.
+  /// Writes a state only (initial states, tools); floats in canonical order; all else as in unpark.
   virtual void write_state(slot_id slot, std::span<const float> state) = 0;
+  /// Copies a state out as park does.
   virtual void read_state(slot_id slot, std::span<float> state) = 0;
+  /// Does not wait. A loss is answered when no tick is left to collect.
+  [[nodiscard]] virtual result<moved_states> moved() = 0;
 
   /// Queues a tick; the plan is copied. At most ticks_in_flight_max may be uncollected. Returns the tick's number.
   [[nodiscard]] virtual result<std::uint64_t> submit(const tick_plan& plan) = 0;

@@ -42,23 +42,31 @@ void check_groups(const tick_plan& plan, const kernels::gpu::tick_outcome& done)
 
 gpu_backend::gpu_backend(std::unique_ptr<kernels::gpu::tick_runner> runner, std::uint32_t slots, std::uint32_t vocab,
                          std::uint32_t max_tick_rows)
-    : runner_(std::move(runner)), vocab_(vocab), kept_(slots) {
+    : runner_(std::move(runner)),
+      vocab_(vocab),
+      kept_(slots),
+      fetcher_(std::max(state_mover::usual_threads() / 2, 1u)) {
   rows_.reserve(max_tick_rows);
 }
 
 // The device keeps its first trouble: the next call that can answer does.
+constexpr const char* trouble_is_told = "the next tick says so";
+
 void gpu_backend::start(slot_id slot, const sampling::sampling_params& params) {
+  ignore(bring_in(slot), trouble_is_told);
   drop_logits(slot);
-  ignore(runner_->start(slot, start_of(params)), "the next tick says so");
+  ignore(runner_->start(slot, start_of(params)), trouble_is_told);
 }
 
 void gpu_backend::restart_sampler(slot_id slot, const sampling::sampling_params& params) {
-  ignore(runner_->restart_sampler(slot, start_of(params)), "the next tick says so");
+  ignore(bring_in(slot), trouble_is_told);
+  ignore(runner_->restart_sampler(slot, start_of(params)), trouble_is_told);
 }
 
 void gpu_backend::copy_state(slot_id from, slot_id to) {
+  for (const slot_id slot : {from, to}) ignore(bring_in(slot), trouble_is_told);
   drop_logits(to);
-  ignore(runner_->copy_slot(from, to), "the next tick says so");
+  ignore(runner_->copy_slot(from, to), trouble_is_told);
 }
 
 void gpu_backend::clear(slot_id slot) {
@@ -71,16 +79,16 @@ result<void> gpu_backend::park(slot_id slot, parked_sequence& out) { return depa
 
 result<void> gpu_backend::read_state(slot_id slot, std::span<float> state) { return depart(slot, nullptr, state); }
 
+// The sampler's part is small, and sent at once.
 result<void> gpu_backend::unpark(slot_id slot, const sampling::sampling_params& params, const parked_sequence& in) {
+  if (auto r = bring_in(slot); !r) return r;
   drop_logits(slot);
-  if (auto r = hand_over_all(); !r) return r;  // one may fill `in`
-  mover_.wait(last_copy_);
+  if (auto r = see_off_to(&in, nullptr); !r) return r;
   check(in.state.size() == runner_->sizes().state_floats, "a parked state of another size");
   const auto stage = free_stage();
   if (!stage) return stage.error();
   const auto to = runner_->begin_write(*stage);
   if (!to) return to.error();
-  std::ranges::copy(in.state, to->state.begin());
   const auto& penalties = in.sampler.penalties;
   check(penalties.size() <= to->position.room, "more penalties than the vocabulary has tokens");
   kernels::gpu::slot_record& record = *to->position.record;
@@ -93,25 +101,27 @@ result<void> gpu_backend::unpark(slot_id slot, const sampling::sampling_params& 
     to->position.tokens[i] = penalties[i].token;
     to->position.penalties[i] = penalties[i].penalty;
   }
-  return runner_->end_restore(*stage, slot, start_of(params));
+  if (auto r = runner_->restore(*stage, slot, start_of(params)); !r) return r;
+  return arrive(slot, in.state, *stage, *to);
 }
 
 result<void> gpu_backend::write_state(slot_id slot, std::span<const float> state) {
+  if (auto r = bring_in(slot); !r) return r;
   drop_logits(slot);
-  if (auto r = hand_over_all(); !r) return r;  // one may fill `state`
-  mover_.wait(last_copy_);
+  if (auto r = see_off_to(nullptr, state.data()); !r) return r;
   const auto stage = free_stage();
   if (!stage) return stage.error();
   const auto to = runner_->begin_write(*stage);
   if (!to) return to.error();
-  std::ranges::copy(state, to->state.begin());
-  return runner_->end_write(*stage, slot);
+  return arrive(slot, state, *stage, *to);
 }
 
 result<void> gpu_backend::launch(const tick_plan& plan, tick_result& out) {
   launched_ = out.tick;
   out.rows.resize(plan.rows.size());
   rows_.clear();
+  for (const row& r : plan.rows)
+    if (auto brought = bring_in(r.slot); !brought) return brought;
   for (std::size_t i = 0; i < plan.rows.size(); ++i) rows_.push_back(row_of(plan.rows[i], out.rows[i]));
   return runner_->launch({rows_, plan.tokens});
 }
@@ -134,21 +144,14 @@ tick_row gpu_backend::row_of(const row& r, row_result& out) const {
   return to;
 }
 
-// Asked again and again while a tick runs: states move on meanwhile, so that complete() finds them at their end.
-bool gpu_backend::ready() {
-  while (!departures_.empty() && runner_->arrived(departures_.front().stage))
-    if (!hand_over_first()) return true;
-  return runner_->ready() && mover_.made(last_copy_);
-}
+bool gpu_backend::ready() { return runner_->ready(); }
 
 result<void> gpu_backend::complete(const tick_plan& plan, tick_result& out) {
-  if (auto r = hand_over(out.tick); !r) return r;
   const auto done = runner_->complete();
   if (!done) return done.error();
   out.seconds = done->seconds;
   check_groups(plan, *done);
   for (std::size_t i = 0; i < plan.rows.size(); ++i) report(plan, i, done->rows[i], out.tick, out.rows[i]);
-  mover_.wait(last_copy_);
   return {};
 }
 
@@ -174,8 +177,9 @@ void gpu_backend::report(const tick_plan& plan, std::size_t index, const kernels
 }
 
 result<void> gpu_backend::settle() {
-  if (auto r = hand_over_all(); !r) return r;
-  mover_.wait(last_copy_);
+  if (auto r = see_off(departures_.size()); !r) return r;
+  while (!arrivals_.empty())
+    if (auto r = bring_in_first(); !r) return r;
   return runner_->settle();
 }
 
@@ -215,48 +219,106 @@ void gpu_backend::drop_logits(slot_id slot) {
 
 result<void> gpu_backend::depart(slot_id slot, parked_sequence* parked, std::span<float> state) {
   check(!parked || !kept_[slot].awaited, "a slot parked between its logits and the draw");
+  if (auto r = bring_in(slot); !r) return r;
+  const float* const memory = parked ? parked->state.data() : state.data();
+  if (auto r = see_off_to(parked, memory); !r) return r;  // two into the same memory come one after the other
   const auto stage = free_stage();
   if (!stage) return stage.error();
-  departures_.push_back({*stage, parked, state, launched_ + 1});
+  departures_.push_back({*stage, parked, state, memory});
   return runner_->begin_read(slot, *stage);
 }
 
-result<void> gpu_backend::hand_over(std::uint64_t tick) {
-  while (!departures_.empty() && departures_.front().tick <= tick)
-    if (auto r = hand_over_first(); !r) return r;
+result<void> gpu_backend::arrive(slot_id slot, std::span<const float> state, std::uint32_t stage,
+                                 const kernels::gpu::staged_state& to) {
+  arrivals_.push_back({stage, slot, fetcher_.copy(state, to.state)});
   return {};
 }
 
-result<void> gpu_backend::hand_over_all() { return hand_over(launched_ + 1); }
+result<states_on_way> gpu_backend::move_states() {
+  while (handed_over_ < departures_.size() && runner_->arrived(departures_[handed_over_].stage))
+    if (auto r = hand_over(); !r) return r.error();
+  for (; handed_over_ > 0 && mover_.made(departures_.front().copy); --handed_over_) departures_.pop_front();
 
-result<void> gpu_backend::hand_over_first() {
-  const departure first = departures_.front();
-  departures_.pop_front();
-  const auto from = runner_->end_read(first.stage);
+  for (arrival& next : arrivals_) {
+    if (next.sent) continue;
+    if (!fetcher_.made(next.copy)) break;
+    if (auto r = runner_->send(next.stage); !r) return r.error();
+    next.sent = true;
+  }
+  while (!arrivals_.empty() && arrivals_.front().sent && runner_->arrived(arrivals_.front().stage))
+    if (auto r = bring_in_first(); !r) return r.error();
+  return states_on_way{static_cast<std::uint32_t>(departures_.size()), static_cast<std::uint32_t>(arrivals_.size())};
+}
+
+result<void> gpu_backend::bring_in_first() {
+  const arrival first = arrivals_.front();
+  arrivals_.pop_front();
+  fetcher_.wait(first.copy);
+  if (!first.sent)
+    if (auto r = runner_->send(first.stage); !r) return r;
+  return runner_->end_write(first.stage, first.slot);
+}
+
+result<void> gpu_backend::bring_in(slot_id slot) {
+  while (std::ranges::find(arrivals_, slot, &arrival::slot) != arrivals_.end())
+    if (auto r = bring_in_first(); !r) return r;
+  return {};
+}
+
+result<void> gpu_backend::hand_over() {
+  departure& next = departures_[handed_over_];
+  const auto from = runner_->end_read(next.stage);
   if (!from) return from.error();
-  if (first.parked) {
-    const kernels::gpu::sampler_position& position = from->position;
-    first.parked->last_token = position.record->last_token;
-    first.parked->frozen = position.record->frozen != 0;
-    first.parked->sampler.generated = position.record->generated;
-    first.parked->sampler.penalties.resize(position.record->penalty_count);
-    for (std::uint32_t i = 0; i < position.record->penalty_count; ++i)
-      first.parked->sampler.penalties[i] = {position.tokens[i], position.penalties[i]};
+  ++handed_over_;
+  if (!next.parked) {
+    next.copy = mover_.copy(from->state, next.state);
+    return {};
   }
-  last_copy_ = first.parked ? mover_.copy(from->state, first.parked->state) : mover_.copy(from->state, first.state);
-  copies_[first.stage] = last_copy_;
+  const kernels::gpu::sampler_position& position = from->position;
+  next.parked->last_token = position.record->last_token;
+  next.parked->frozen = position.record->frozen != 0;
+  next.parked->sampler.generated = position.record->generated;
+  next.parked->sampler.penalties.resize(position.record->penalty_count);
+  for (std::uint32_t i = 0; i < position.record->penalty_count; ++i)
+    next.parked->sampler.penalties[i] = {position.tokens[i], position.penalties[i]};
+  next.copy = mover_.copy(from->state, next.parked->state);
   return {};
 }
 
-// In turn, so that the one that was used longest ago is taken; a slot that still departs through it is waited for.
-result<std::uint32_t> gpu_backend::free_stage() {
-  const std::uint32_t stage = next_stage_++ % kernels::gpu::tick_runner::stages_of_states;
-  const auto busy = std::ranges::find(departures_, stage, &departure::stage);
-  if (busy != departures_.end()) {
-    if (auto r = hand_over(busy->tick); !r) return r.error();
+result<void> gpu_backend::see_off(std::size_t count) {
+  for (; count > 0; --count) {
+    if (handed_over_ == 0)
+      if (auto r = hand_over(); !r) return r;
+    mover_.wait(departures_.front().copy);
+    departures_.pop_front();
+    --handed_over_;
   }
-  mover_.wait(copies_[stage]);
-  return stage;
+  return {};
+}
+
+// Whatever of it is on its way: nothing else is waited for.
+result<void> gpu_backend::see_off_to(const parked_sequence* parked, const float* memory) {
+  const auto comes_there = [&](const departure& d) {
+    return (parked && d.parked == parked) || (memory && d.memory == memory);
+  };
+  const auto last = std::find_if(departures_.rbegin(), departures_.rend(), comes_there);
+  return see_off(static_cast<std::size_t>(departures_.rend() - last));
+}
+
+bool gpu_backend::is_free(std::uint32_t stage) const {
+  return std::ranges::find(departures_, stage, &departure::stage) == departures_.end() &&
+         std::ranges::find(arrivals_, stage, &arrival::stage) == arrivals_.end();
+}
+
+// In turn, so that the one that was used longest ago is taken.
+result<std::uint32_t> gpu_backend::free_stage() {
+  const std::uint32_t stages = runner_->sizes().state_stages;
+  while (true) {
+    for (std::uint32_t i = 0; i < stages; ++i)
+      if (const std::uint32_t stage = next_stage_++ % stages; is_free(stage)) return stage;
+    const auto r = departures_.empty() ? bring_in_first() : see_off(1);
+    if (!r) return r.error();
+  }
 }
 
 }  // namespace skein::engine

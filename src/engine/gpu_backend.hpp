@@ -1,5 +1,4 @@
 #pragma once
-#include <array>
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -13,8 +12,9 @@
 namespace skein::engine {
 
 /// Ticks on a GPU: commands in the words of the engine become those of a tick_runner, and what its kernels left becomes
-/// results. States that leave a slot are copied to pinned memory by the device and from there by a thread of their own,
-/// while ticks go on.
+/// results. A state that leaves its slot is copied aside between two ticks; from there it goes to pinned memory in a
+/// stream of its own, and on to the caller's by threads of their own, and no tick waits for either. One that comes goes
+/// the same way back; what names its slot meanwhile waits.
 class gpu_backend final : public backend {
  public:
   gpu_backend(std::unique_ptr<kernels::gpu::tick_runner> runner, std::uint32_t slots, std::uint32_t vocab,
@@ -29,6 +29,7 @@ class gpu_backend final : public backend {
                                     const parked_sequence& in) override;
   [[nodiscard]] result<void> write_state(slot_id slot, std::span<const float> state) override;
   [[nodiscard]] result<void> read_state(slot_id slot, std::span<float> state) override;
+  [[nodiscard]] result<states_on_way> move_states() override;
   [[nodiscard]] result<void> launch(const tick_plan& plan, tick_result& out) override;
   [[nodiscard]] bool ready() override;
   [[nodiscard]] result<void> complete(const tick_plan& plan, tick_result& out) override;
@@ -36,12 +37,20 @@ class gpu_backend final : public backend {
   [[nodiscard]] result<row_result> draw(slot_id slot, std::span<const std::uint32_t> allowed) override;
 
  private:
-  // A slot on its way to the pinned memory of a stage, from where the mover takes it to the caller's.
+  // A state on its way: in the stage on the device, in the stage's pinned memory, with the mover.
   struct departure {
     std::uint32_t stage;
     parked_sequence* parked;  // or
     std::span<float> state;
-    std::uint64_t tick;  // the first that is launched behind it: who collects that finds the state
+    const float* memory;     // that it comes to, if that is known
+    std::uint64_t copy = 0;  // of the mover, once it has it
+  };
+  // A state on its way back: with the mover, then in the stage's pinned memory, then on the device.
+  struct arrival {
+    std::uint32_t stage;
+    slot_id slot;
+    std::uint64_t copy;  // of the fetcher
+    bool sent = false;   // from pinned memory
   };
   // The logits of a sync row that await their draw.
   struct kept_logits {
@@ -57,10 +66,18 @@ class gpu_backend final : public backend {
   void drop_logits(slot_id slot);
 
   [[nodiscard]] result<void> depart(slot_id slot, parked_sequence* parked, std::span<float> state);
-  /// Gives the mover what began before tick number `tick` was launched, once it is in pinned memory.
-  [[nodiscard]] result<void> hand_over(std::uint64_t tick);
-  [[nodiscard]] result<void> hand_over_all();
-  [[nodiscard]] result<void> hand_over_first();
+  /// Gives the mover the next state that leaves, once it is in pinned memory.
+  [[nodiscard]] result<void> hand_over();
+  /// Waits until so many of the departures have left.
+  [[nodiscard]] result<void> see_off(std::size_t count);
+  [[nodiscard]] result<void> see_off_to(const parked_sequence* parked, const float* memory);
+  [[nodiscard]] result<void> arrive(slot_id slot, std::span<const float> state, std::uint32_t stage,
+                                    const kernels::gpu::staged_state& to);
+  /// Puts the first state that comes into its slot; waits for it.
+  [[nodiscard]] result<void> bring_in_first();
+  /// The same with all up to the one for this slot, if there is one: the command at work names it.
+  [[nodiscard]] result<void> bring_in(slot_id slot);
+  [[nodiscard]] bool is_free(std::uint32_t stage) const;
   [[nodiscard]] result<std::uint32_t> free_stage();
 
   const std::unique_ptr<kernels::gpu::tick_runner> runner_;
@@ -68,15 +85,16 @@ class gpu_backend final : public backend {
   std::vector<kept_logits> kept_;  // of each slot
   std::uint64_t launched_ = 0;     // number of the newest tick
   std::deque<departure> departures_;
+  std::size_t handed_over_ = 0;  // so many of them are with the mover: the first
+  std::deque<arrival> arrivals_;
   std::uint32_t next_stage_ = 0;
-  std::uint64_t last_copy_ = 0;
-  std::array<std::uint64_t, kernels::gpu::tick_runner::stages_of_states> copies_{};  // by the mover, of each stage
 
   // Of the command at work; kept so that the next one takes no memory.
   std::vector<kernels::gpu::bias_entry> bias_;
   std::vector<kernels::gpu::tick_row> rows_;
 
-  state_mover mover_;
+  state_mover mover_;    // of states that leave
+  state_mover fetcher_;  // of states that come
 };
 
 }  // namespace skein::engine

@@ -25,6 +25,13 @@ result<kernels::gpu::element> element_of(dtype type, const char* what, const cha
                std::string("the GPU does not keep ") + what + " as " + std::string(to_string(type)), field};
 }
 
+/// Few sequences do not move many states at a time.
+std::uint32_t stages_for(const gpu_engine_options& options, std::size_t state_bytes) {
+  constexpr std::size_t least = 4;
+  return static_cast<std::uint32_t>(
+      std::clamp(options.moving_bytes_max / state_bytes, least, least + std::size_t{options.slots}));
+}
+
 void log_recording(const kernels::gpu::runner_sizes& sizes) {
   log::info("decode ticks recorded", {{"sizes", sizes.graphs}, {"seconds", sizes.graph_seconds}});
   if (!sizes.library.empty())
@@ -58,7 +65,8 @@ result<std::unique_ptr<engine>> make_gpu_engine(const kernels::gpu::plugin& plug
                 .max_tick_rows = options.max_tick_rows,
                 .max_logit_rows = max_logit_rows,
                 .logit_bias_max = options.logit_bias_max,
-                .stop_ids_max = options.stop_ids_max};
+                .stop_ids_max = options.stop_ids_max,
+                .state_stages = stages_for(options, info.state.bytes())};
   how.progress = options.progress;
   auto runner = plugin.make_rwkv7(*weights, how);
   if (!runner) return runner.error();
@@ -77,6 +85,8 @@ result<std::unique_ptr<engine>> make_gpu_engine(const kernels::gpu::plugin& plug
 std::unique_ptr<engine> make_runner_engine(std::unique_ptr<kernels::gpu::tick_runner> runner, engine_info info) {
   const kernels::gpu::runner_sizes& sizes = runner->sizes();
   info.state_floats = sizes.state_floats;
+  info.coming_max = std::max(sizes.state_stages / 4, 1u);
+  info.leaving_max = sizes.state_stages - info.coming_max;
   info.weight_bytes = sizes.weight_bytes;
   info.activation_bytes = sizes.activation_bytes;
   info.workspace_bytes = sizes.workspace_bytes;

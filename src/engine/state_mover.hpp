@@ -23,7 +23,7 @@ class state_mover {
   state_mover& operator=(const state_mover&) = delete;
 
   /// Both stay alive and untouched until the copy is made. With `grown`, `to` is not used: the vector takes the size of
-  /// `from` first. Returns the copy's number.
+  /// `from` first, and stays empty where there is no memory for it. Returns the copy's number.
   std::uint64_t copy(std::span<const float> from, std::span<float> to) { return post({from, to, nullptr}); }
   std::uint64_t copy(std::span<const float> from, std::vector<float>& grown) { return post({from, {}, &grown}); }
   /// Waits until that copy is made.
@@ -37,6 +37,7 @@ class state_mover {
     std::vector<float>* grown;
   };
   std::uint64_t post(const job& j);
+  static void make(const job& j);
   void work();
 
   std::mutex mutex_;

@@ -17,6 +17,7 @@ void write_model(json_writer& out, const model_card& model) {
   out.key("strategy").value(model.device + ' ' + model.weight_type).key("identity").value(model.identity);
   out.key("layers").value(model.layers).key("embd").value(model.embd).key("vocab").value(model.vocab);
   out.key("parameters").value(model.parameters).key("state_bytes").value(model.state_bytes);
+  if (!model.initial_state.empty()) out.key("initial_state").value(model.initial_state);
   out.end_object().end_object();
 }
 

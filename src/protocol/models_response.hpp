@@ -18,6 +18,7 @@ struct model_card {
   std::uint64_t parameters = 0;
   std::uint64_t state_bytes = 0;  ///< of one sequence, whatever its length
   std::string parent{};           ///< of a tuned state: the model that it is for
+  std::string initial_state{};    ///< its identity, as sessions that began with it have it; a mixture has none
   std::string_view status = "loaded";
 };
 

@@ -8,6 +8,7 @@
 #include "protocol/dialect_readers.hpp"
 #include "protocol/response_id.hpp"
 #include "protocol/response_writer.hpp"
+#include "protocol/shared_fields.hpp"
 
 namespace skein::protocol {
 namespace {
@@ -44,16 +45,19 @@ void refuse_what_is_not_done(const object_reader& body) {
   if (const auto include = body.array("include"))
     for (const auto what : include->elements())
       if (what.text() == "message.output_text.logprobs") body.refuse_unsupported("include");
-  for (const auto name : {"prompt", "context_management", "moderation", "session_id", "from_version", "continue"})
+  for (const auto name : {"prompt", "context_management", "moderation", "session_id", "continue"})
     if (body.value(name)) body.refuse_unsupported(name);
   if (body.integer("n", 1, 1'000'000).value_or(1) != 1) body.refuse_unsupported("n");
 }
 
-/// Which turn it continues, or which conversation it is added to; a new one where it names none.
+/// Which turn it continues, or which conversation it is added to, at its end or behind any version of it; a new one
+/// where it names none.
 void read_place(const object_reader& body, const response_facts& facts, generation_request& out) {
   session_fields session;
   session.appends = session.responds = session.store_on_disconnect = true;
   session.must_exist = !facts.previous_response_id.empty();
+  if (facts.conversation.empty() && body.value("from_version"))
+    return body.refuse("from_version", "needs a conversation");
   if (!facts.previous_response_id.empty()) {
     const auto conversation = conversation_of(facts.previous_response_id);
     if (!conversation) return body.refuse("previous_response_id", "is not the id of a response");
@@ -64,6 +68,7 @@ void read_place(const object_reader& body, const response_facts& facts, generati
   } else if (!facts.conversation.empty()) {
     if (!is_conversation_id(facts.conversation)) return body.refuse("conversation", "is not the id of a conversation");
     session.id = facts.conversation;
+    session.from_version = read_version(body, "from_version");
   } else if (!facts.store) {
     return;
   }

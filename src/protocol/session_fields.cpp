@@ -10,11 +10,6 @@ namespace {
 
 constexpr std::int64_t version_max = std::numeric_limits<std::uint32_t>::max();
 
-std::optional<std::uint32_t> read_version(const object_reader& body, std::string_view name) {
-  const auto version = body.integer(name, 0, version_max);
-  return version ? std::optional(static_cast<std::uint32_t>(*version)) : std::nullopt;
-}
-
 bool read_power(const object_reader& body) {
   const auto level = body.text("durability");
   if (level && *level != "power" && *level != "process") body.refuse("durability", "must be power or process");
@@ -33,6 +28,11 @@ void refuse_what_is_not_one_row(const object_reader& body, const generation_requ
 }
 
 }  // namespace
+
+std::optional<std::uint32_t> read_version(const object_reader& body, std::string_view name) {
+  const auto version = body.integer(name, 0, version_max);
+  return version ? std::optional(static_cast<std::uint32_t>(*version)) : std::nullopt;
+}
 
 bool goes_on(const object_reader& body, std::string_view text_field) {
   if (!body.boolean("continue").value_or(false)) return false;

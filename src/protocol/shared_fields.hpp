@@ -17,6 +17,9 @@ void read_stops(const object_reader& body, const std::vector<std::string>& turn_
 /// model, user, stream, stream_options, chunk_size, n, seed.
 void read_delivery(const object_reader& body, const reading& by, generation_request& out);
 
+/// The number of a version, 0 for the beginning.
+[[nodiscard]] std::optional<std::uint32_t> read_version(const object_reader& body, std::string_view name);
+
 /// Whether the request goes on with its session's broken answer (`continue`); it then brings no `text_field`
 /// (reported).
 [[nodiscard]] bool goes_on(const object_reader& body, std::string_view text_field);

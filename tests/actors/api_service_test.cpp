@@ -123,6 +123,9 @@ BOOST_AUTO_TEST_CASE(patterns) {
   BOOST_TEST(parts("/v1/sessions/{}/fork", "/v1/sessions/a%2Ffork") == "no");
   BOOST_TEST(parts("/v1/models/{*}", "/v1/models/org/name%20x") == "[org/name x]");
   BOOST_TEST(parts("/v1/models/{*}", "/v1/models/") == "no");
+  BOOST_TEST(parts("/", "/") == "");
+  BOOST_TEST(parts("/", "/v1") == "no");
+  BOOST_TEST(parts("/", "//") == "no");
   BOOST_TEST(query_field("a=1&b=x%20y+z&a=2", "b").value() == "x y z");
   BOOST_TEST(query_field("a=1&a=2", "a").value() == "1");
   BOOST_TEST(query_field("flag&b", "flag").value() == "");

@@ -17,7 +17,9 @@ using namespace skein::test;
 /// One seeded life of sessions among other requests.
 class random_life {
  public:
-  explicit random_life(std::uint64_t seed) : random_(seed), w_(options(random_)) {}
+  explicit random_life(std::uint64_t seed) : random_(seed), w_(options(random_)) {
+    if (random_() % 4) w_.engine.moves_at_once = [this, most = 1 + random_() % 3] { return random_() % (most + 1); };
+  }
 
   void live() {
     try {
@@ -51,6 +53,8 @@ class random_life {
     o.copies_max = static_cast<std::uint32_t>(random() % 5);
     o.vram_states_max = static_cast<std::uint32_t>(random() % 7);
     o.undo_bytes_max = random() % 4 * state_bytes;
+    if (random() % 2) o.leaving_max = 1 + static_cast<std::uint32_t>(random() % 4);
+    if (random() % 2) o.coming_max = 1 + static_cast<std::uint32_t>(random() % 3);
     return o;
   }
 

@@ -73,6 +73,54 @@ BOOST_AUTO_TEST_CASE(copies_above_their_ceiling_are_refused_at_once) {
   BOOST_TEST(w.schedule.counts().copies_taken == 4u);
 }
 
+BOOST_AUTO_TEST_CASE(nobody_waits_for_states_that_leave) {
+  scheduler_options o = small(6);
+  o.leaving_max = 2;
+  world w(o);
+  w.engine.leaving_max = 2;
+  std::size_t moves = 0;
+  w.engine.moves_at_once = [&] { return moves; };
+  std::vector<request_id> ids;
+  for (token_id i = 0; i < 4; ++i) ids.push_back(w.send({.prompt = {1, i}, .copies = {2}}));
+  const auto settles = w.send({.prompt = {9}, .settles = true});
+  for (int i = 0; i < 40; ++i) w.turn();
+  for (const auto id : ids) BOOST_TEST(w.clients[id].over());
+  BOOST_TEST(w.schedule.counts().copies_taken == 2u);
+  BOOST_TEST(w.schedule.counts().copies_refused == 2u);
+  w.settle(settles, static_cast<std::uint32_t>(w.clients[settles].rows[0].got.size()));
+  for (int i = 0; i < 40; ++i) w.turn();
+  BOOST_TEST(!w.settled(settles).answered);
+  BOOST_TEST(w.schedule.waits_for_states());
+  moves = 1;
+  w.run_dry();
+  w.judge();
+  w.judge_keys();
+  BOOST_TEST(w.settled(settles).state != nullptr);
+}
+
+BOOST_AUTO_TEST_CASE(nobody_waits_for_states_that_come) {
+  scheduler_options o = small(5);
+  o.coming_max = 1;
+  world w(o);
+  w.engine.coming_max = 1;
+  std::size_t moves = 0;
+  w.engine.moves_at_once = [&] { return moves; };
+  const auto runs = w.send({.prompt = endless_prompt(), .budget = endless});
+  run_until(w, runs, 2);
+  std::vector<request_id> ids;
+  for (std::uint64_t i = 1; i <= 3; ++i) ids.push_back(w.send({.prompt = {3}, .beginning = i, .from = begin_with(i)}));
+  const auto fresh = w.send({.prompt = {4}});
+  for (int i = 0; i < 40; ++i) w.turn();
+  BOOST_TEST(w.clients[fresh].over());
+  BOOST_TEST(w.clients[ids[0]].admitted);
+  BOOST_TEST(!w.clients[ids[1]].admitted);
+  BOOST_TEST(w.clients[ids[0]].rows[0].got.empty());
+  moves = 1;
+  for (int i = 0; i < 40; ++i) w.turn();
+  for (const auto id : ids) BOOST_TEST(w.clients[id].over());
+  w.judge();
+}
+
 BOOST_AUTO_TEST_CASE(a_position_outside_the_prompt_is_answered_with_nothing) {
   world w(small(1));
   submit s;

@@ -2,6 +2,8 @@
 #include <boost/test/unit_test.hpp>
 #include <cstring>
 #include <deque>
+#include <functional>
+#include <limits>
 #include <map>
 #include <optional>
 #include <random>
@@ -95,38 +97,57 @@ inline std::vector<token_id> expected_tokens(const std::vector<token_id>& prompt
 }
 
 /// An engine as the contract describes it. Commands and ticks run at once, but results come one tick late, and buffers
-/// are read and written as late as the contract allows: until then they must stay alive.
+/// are read and written when `moves_at_once` lets their states move: until then they must stay alive.
 class model_engine {
  public:
   explicit model_engine(std::uint32_t slots) : slots_(slots) {}
 
-  void operator()(const start_slot& c) { begin(slots_[c.slot] = {}, *c.params); }
+  void operator()(const start_slot& c) {
+    bring_in(c.slot);
+    begin(slots_[c.slot] = {}, *c.params);
+  }
   void operator()(const restart_slot& c) { begin(slots_[c.slot], *c.params); }
   void operator()(const write_slot& c) {
+    bring_in(c.slot);
     slots_[c.slot].state = from_floats(*c.state);
-    in_use_.push_back({ticks_ + 1, c.state, nullptr, 0});
+    coming_.push_back({c.state, c.slot});
   }
-  void operator()(const clear_slot& c) { slots_[c.slot] = {}; }
+  void operator()(const clear_slot& c) {
+    bring_in(c.slot);
+    slots_[c.slot] = {};
+  }
   void operator()(const copy_slot& c) {
     slots_[c.to].state = slots_[c.from].state;
     slots_[c.to].last = slots_[c.from].last;
     slots_[c.to].frozen = slots_[c.from].frozen;
   }
   void operator()(const park_slot& c) {
+    bring_in(c.slot);
     outside_[c.to.get()] = slots_[c.slot];
-    in_use_.push_back({ticks_ + 1, c.to, c.to.get(), slots_[c.slot].state});
+    leaving_.push_back({c.to, c.to.get(), slots_[c.slot].state});
+    BOOST_REQUIRE_LE(leaving_.size(), leaving_max);
   }
   void operator()(const unpark_slot& c) {
+    bring_in(c.slot);
+    for (const leaving_state& l : leaving_) BOOST_REQUIRE(l.filled != c.from.get());
     slots_[c.slot] = outside_.at(c.from.get());
     slots_[c.slot].row = c.params->row;
     slots_[c.slot].budget = c.params->max_tokens;
-    in_use_.push_back({ticks_ + 1, c.from, nullptr, 0});
+    coming_.push_back({c.from, c.slot});
+    BOOST_REQUIRE_LE(coming_.size(), coming_max);
   }
 
   void run(const engine::tick_plan& plan) {
     engine::tick_result result;
     result.tick = ++ticks_;
     std::set<slot_id> seen;
+    const auto comes = [this](const engine::row& row) { return is_coming(row.slot); };
+    if (std::ranges::any_of(plan.rows, comes)) {  // nobody else is held up
+      BOOST_REQUIRE(results_.empty());
+      for (const auto& row : plan.rows)
+        BOOST_REQUIRE(is_coming(row.slot) || row.group != 0 || row.kind != engine::row_kind::decode);
+    }
+    for (const auto& row : plan.rows) bring_in(row.slot);
     std::map<std::uint32_t, std::vector<std::size_t>> groups;  // rows that draw as one
     for (const auto& row : plan.rows) {
       BOOST_REQUIRE(seen.insert(row.slot).second);
@@ -160,21 +181,33 @@ class model_engine {
     }
     results_.push_back(std::move(result));
   }
-  /// The oldest result, with the buffers that were used until its tick.
   engine::tick_result collect() {
     engine::tick_result first = std::move(results_.front());
     results_.pop_front();
-    use_buffers(first.tick);
     return first;
   }
-  void finish() { use_buffers(ticks_ + 1); }
+  /// Moves as many states as may, and counts.
+  engine::moved_states moved() {
+    for (std::size_t i = moves_at_once(); i > 0 && !leaving_.empty(); --i) {
+      const leaving_state& first = leaving_.front();
+      BOOST_REQUIRE(!first.alive.expired());
+      to_floats(first.state, first.filled->state);
+      leaving_.pop_front();
+      ++moved_.departed;
+    }
+    for (std::size_t i = moves_at_once(); i > 0 && !coming_.empty(); --i) bring_in_first();
+    return moved_;
+  }
 
   [[nodiscard]] std::size_t ticks_in_flight() const { return results_.size(); }
   /// The device is gone: nothing comes any more, and no buffer is touched.
   void lose() {
     results_.clear();
-    in_use_.clear();
+    leaving_.clear();
+    coming_.clear();
   }
+  std::function<std::size_t()> moves_at_once = [] { return std::numeric_limits<std::size_t>::max(); };
+  std::size_t leaving_max = ~0u, coming_max = ~0u;
   [[nodiscard]] bool zeroed(slot_id i) const { return slots_[i].state == 0; }
 
  private:
@@ -184,11 +217,14 @@ class model_engine {
     token_id last = no_token;
     bool frozen = false;
   };
-  struct used_buffer {
-    std::uint64_t tick;  // until this one is done
+  struct leaving_state {
     std::weak_ptr<const void> alive;
-    engine::parked_sequence* filled;  // none: it is read
+    engine::parked_sequence* filled;
     std::uint64_t state;
+  };
+  struct coming_state {
+    std::weak_ptr<const void> alive;
+    slot_id slot;
   };
   static void draw(slot& s, std::uint64_t from, engine::row_result& out) {
     BOOST_REQUIRE(!s.frozen);
@@ -205,17 +241,23 @@ class model_engine {
   static void begin(slot& s, const sampling::sampling_params& params) {
     s = {s.state, params.row, 0, params.max_tokens, s.last, false};
   }
-  void use_buffers(std::uint64_t tick) {
-    for (; !in_use_.empty() && in_use_.front().tick <= tick; in_use_.pop_front()) {
-      const used_buffer& used = in_use_.front();
-      BOOST_REQUIRE(!used.alive.expired());
-      if (used.filled) to_floats(used.state, used.filled->state);
-    }
+  [[nodiscard]] bool is_coming(slot_id slot) const {
+    return std::ranges::find(coming_, slot, &coming_state::slot) != coming_.end();
+  }
+  void bring_in(slot_id slot) {
+    while (is_coming(slot)) bring_in_first();
+  }
+  void bring_in_first() {
+    BOOST_REQUIRE(!coming_.front().alive.expired());
+    coming_.pop_front();
+    ++moved_.arrived;
   }
 
   std::vector<slot> slots_;
   std::map<const void*, slot> outside_;
-  std::deque<used_buffer> in_use_;
+  std::deque<leaving_state> leaving_;
+  std::deque<coming_state> coming_;
+  engine::moved_states moved_;
   std::deque<engine::tick_result> results_;
   std::uint64_t ticks_ = 0;
 };
@@ -265,7 +307,10 @@ struct asked_state {
 
 /// Scheduler, engine model, clients and sink, with their own clock.
 struct world {
-  explicit world(const scheduler_options& o) : options(o), schedule(o), engine(o.slots) {}
+  explicit world(const scheduler_options& o) : options(o), schedule(o), engine(o.slots) {
+    if (o.leaving_max != ~0u) engine.leaving_max = o.leaving_max + o.mixture_max;  // one mixture may always leave
+    if (o.coming_max != ~0u) engine.coming_max = o.coming_max + o.mixture_max;
+  }
 
   request_id send(std::vector<token_id> prompt, std::uint32_t n, std::uint32_t budget, bool scored = false,
                   const std::string& who = "a", duration patience = 1h) {
@@ -329,6 +374,7 @@ struct world {
     const tick_work* planned_work = nullptr;
     call([&] {
       schedule.expire(time.now());
+      schedule.absorb(engine.moved());
       planned_work = &schedule.plan(time.now(), congested);
     });
     const tick_work& work = *planned_work;
@@ -345,10 +391,6 @@ struct world {
       call([&] { schedule.absorb(result, time.now()); });
       absorbed = true;
     }
-    if (!planned && !absorbed && schedule.waits_for_commands()) {
-      engine.finish();
-      schedule.commands_ran();
-    }
     schedule.self_check();
     BOOST_REQUIRE_LE(schedule.counts().parked_bytes, options.parked_bytes_max + state_bytes);
     BOOST_REQUIRE_LE(schedule.counts().undo_bytes, options.undo_bytes_max);
@@ -358,7 +400,7 @@ struct world {
   }
   /// Turns until nothing runs. The actor would sleep then: only a message or a deadline may bring new work.
   void run_dry() {
-    while (turn()) {
+    while (turn() || schedule.waits_for_states()) {
     }
     if (schedule.next_deadline() > time.now() + 1ms) BOOST_REQUIRE(!turn());
   }

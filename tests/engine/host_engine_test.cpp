@@ -19,6 +19,8 @@ using namespace skein::engine;
 struct watched_device {
   std::atomic<bool> done{false};
   std::atomic<std::uint64_t> launched{0}, settled{0};
+  std::atomic<std::uint32_t> leaving{0}, coming{0};  // states that stand still
+  std::atomic<bool> fails_to_move{false};
   std::array<std::atomic<std::uint64_t>, 8> launched_at_completion{};
   std::uint64_t fails_at_launch = 0, fails_at_completion = 0, throws_at_completion = 0;
 };
@@ -46,6 +48,10 @@ class watched_backend final : public backend {
     if (out.tick == device_.throws_at_completion) throw std::runtime_error("thrown");
     out.rows.clear();
     return {};
+  }
+  result<states_on_way> move_states() override {
+    if (device_.fails_to_move) return error{error_kind::unavailable, "move", {}};
+    return states_on_way{device_.leaving, device_.coming};
   }
   result<void> settle() override { return ++device_.settled, result<void>(); }
   result<row_result> draw(slot_id, std::span<const std::uint32_t>) override { return row_result{}; }
@@ -101,6 +107,49 @@ BOOST_AUTO_TEST_CASE(finish_waits_for_ticks_and_then_for_the_rest) {
   BOOST_TEST(device.settled == 1u);
   BOOST_TEST(e->ready());
   BOOST_TEST(e->ticks_in_flight() == 2u);
+}
+
+BOOST_AUTO_TEST_CASE(states_are_counted_when_they_have_moved) {
+  watched_device device;
+  device.leaving = 2, device.coming = 1;
+  const auto e = make_watched(device);
+  parked_sequence out;
+  for (int i = 0; i < 3; ++i) e->park(0, out);
+  e->unpark(1, test::greedy(1), out);
+  const auto has_moved = [&](std::uint64_t departed, std::uint64_t arrived) {
+    const auto now = e->moved();
+    BOOST_REQUIRE(now.has_value());
+    return now->departed == departed && now->arrived == arrived;
+  };
+  BOOST_TEST(e->finish().has_value());
+  BOOST_TEST(has_moved(1, 0));
+  device.done = true;
+  submit(*e, 1);  // no tick waits for them
+  BOOST_TEST(e->collect().has_value());
+  BOOST_TEST(has_moved(1, 0));
+  device.leaving = 1;
+  while (!has_moved(2, 0)) std::this_thread::yield();
+  device.leaving = 0, device.coming = 0;
+  while (!has_moved(3, 1)) std::this_thread::yield();
+}
+
+BOOST_AUTO_TEST_CASE(a_state_that_does_not_move_loses_the_device) {
+  watched_device device;
+  device.leaving = 1;
+  const auto e = make_watched(device);
+  parked_sequence out;
+  submit(*e, 1);
+  e->park(0, out);
+  while (device.launched < 1) std::this_thread::yield();
+  device.fails_to_move = true;
+  while (!e->ready()) std::this_thread::yield();  // what was launched before is completed
+  BOOST_TEST(e->moved().has_value());             // there is a tick to collect
+  BOOST_TEST(e->collect().has_value());
+  error why;
+  while (why.message.empty())
+    if (const auto moved = e->moved(); !moved) why = moved.error();
+  BOOST_TEST(why.message == "move");
+  BOOST_TEST(e->submit({}).error().message == "move");
 }
 
 BOOST_AUTO_TEST_CASE(a_loss_leaves_what_was_done_before_it) {

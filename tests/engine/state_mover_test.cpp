@@ -14,7 +14,9 @@ BOOST_AUTO_TEST_CASE(a_copy_counts_as_made_when_those_before_it_are) {
   state_mover mover(4);
   std::uint64_t last = 0;
   for (std::size_t i = 0; i < copies; ++i) {
-    from[i].resize(i % 7 == 0 ? 200'000 : 10);  // some take far longer than those behind them
+    from[i].resize(i % 100 == 0 ? 2'000'000
+                   : i % 7 == 0 ? 200'000
+                                : 10);  // some take far longer than those behind them
     std::iota(from[i].begin(), from[i].end(), static_cast<float>(i));
     if (i % 2 == 0) {
       last = mover.copy(from[i], to[i]);

@@ -140,6 +140,25 @@ test('a conversation goes on by its name', options, async () => {
   await assert.rejects(client.responses.retrieve(second.id), (e) => e.status === 404);
 });
 
+test('a conversation goes on from any of its versions', options, async () => {
+  const conversation = `conv_${'b'.repeat(24)}`;
+  const ask = (input, from_version, more) => client.responses.create({ ...greedy, conversation, input, from_version, ...more });
+  const first = await ask('One.', 0);
+  const second = await ask('Two.', 1);
+  const other = await ask('Two.', 1);
+  assert.equal(other.output_text, second.output_text);
+  assert.deepEqual(other.usage, second.usage);
+  const beginning = await ask('One.', 0);
+  assert.equal(beginning.output_text, first.output_text);
+  const { body } = await server.get(`/v1/sessions/${conversation}?tree=true`, { authorization: 'Bearer secret' });
+  assert.deepEqual(body.tree.map((v) => [v.version, v.parent, v.response_id]),
+    [[1, 0, first.id], [2, 1, second.id], [3, 1, other.id], [4, 0, beginning.id]]);
+  await assert.rejects(ask('Three.', 9), { status: 404, param: 'from_version' });
+  await assert.rejects(ask('Three.', -1), { status: 400, param: 'from_version' });
+  for (const place of [{ conversation: undefined }, { conversation: undefined, previous_response_id: first.id }])
+    await assert.rejects(ask('Three.', 1, place), { status: 400, param: 'from_version' });
+});
+
 test('the tokens of an input are counted', options, async () => {
   const input = { ...greedy, instructions: 'Be brief.' };
   const { usage } = await client.responses.create(input);

@@ -14,7 +14,7 @@ const long = process.env.SKEIN_LONG === '1';
 
 function folder() {
   const path = mkdtempSync(join(tmpdir(), 'skein-sessions-'));
-  after(() => rmSync(path, { recursive: true, force: true }));
+  process.on('exit', () => rmSync(path, { recursive: true, force: true }));  // when its server has stopped
   return path;
 }
 

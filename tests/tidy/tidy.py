@@ -6,16 +6,23 @@
 
 Rules: includes point one way (config, src/base <- kernels <- rest of src <- actors <- src/main.cpp); each outside
 library stays in its rooms; no file grows beyond 600 lines; no unfinished marks; headers are included once; files end
-with one newline.
+with one newline; the chat page makes no markup of text and asks nobody but its server.
 """
 import pathlib
 import re
 import sys
 
-FOLDERS = ("config", "src", "kernels", "actors", "tests", "bench")
+FOLDERS = ("config", "src", "kernels", "actors", "web", "tests", "bench")
 CODE = {".cpp", ".hpp", ".cu", ".cuh"}
 HEADERS = {".hpp", ".cuh"}
-OTHER_TEXT = {".py", ".txt", ".cmake", ".toml", ".mjs", ".js", ".ts", ".sh"}
+OTHER_TEXT = {".py", ".txt", ".cmake", ".toml", ".mjs", ".js", ".ts", ".sh", ".html", ".css", ".svg"}
+# The page shows what models and strangers wrote: text goes into text nodes, and nothing comes from elsewhere.
+PAGE = {".js", ".html", ".css", ".svg"}
+PAGE_RULES = (
+    (re.compile(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function|DOMParser"), "text is never markup"),
+    (re.compile(r"""(?:src|href|from|import|url)\s*[=(]?\s*["'(](?:https?:)?//"""), "the page asks nobody but its server"),
+    (re.compile(r"""\sstyle=|\son[a-z]+=["']"""), "the policy of the page forbids that"),
+)
 SKIPPED = {"node_modules", "build", "__pycache__"}
 LINES_MAX = 600
 
@@ -28,6 +35,7 @@ LAYERS = (
     ("config/", 0),
     ("src/base/", 0),
     ("kernels/", 1),
+    ("web/", 1),
     ("src/", 2),
     ("actors/", 3),
 )
@@ -76,20 +84,35 @@ def code_findings(path, text, files):
     # Highway's -inl headers are read once per target on purpose.
     if suffix in HEADERS and not path.endswith("-inl.hpp") and "#pragma once\n" not in text:
         yield f"{path}:1: has no #pragma once"
-    lines = text.split("\n")
-    if len(lines) - 1 > LINES_MAX:
-        yield f"{path}:{LINES_MAX}: has {len(lines) - 1} lines; which second idea moved in?"
-    for number, content in enumerate(lines, 1):
+    for number, content in enumerate(text.split("\n"), 1):
         match = INCLUDE.match(content)
         if match:
             yield from include_findings(path, number, match[1], files)
 
 
+def length_findings(path, text):
+    lines = text.count("\n")
+    if lines > LINES_MAX:
+        yield f"{path}:{LINES_MAX}: has {lines} lines; which second idea moved in?"
+
+
+def page_findings(path, text):
+    for number, content in enumerate(text.split("\n"), 1):
+        for rule, why in PAGE_RULES:
+            if rule.search(content):
+                yield f"{path}:{number}: {why}"
+
+
 def findings(files):
     """All findings for a repository given as {path: text}."""
     for path, text in sorted(files.items()):
-        if pathlib.PurePosixPath(path).suffix in CODE:
+        suffix = pathlib.PurePosixPath(path).suffix
+        if suffix in CODE:
             yield from code_findings(path, text, files)
+        if suffix in CODE or path.startswith("web/"):
+            yield from length_findings(path, text)
+        if path.startswith("web/") and suffix in PAGE:
+            yield from page_findings(path, text)
         if text and (not text.endswith("\n") or text.endswith("\n\n")):
             yield f"{path}:{text.count(chr(10)) + 1}: does not end with exactly one newline"
         for number, content in enumerate(text.split("\n"), 1):
@@ -137,6 +160,13 @@ def self_test():
         ("fibers elsewhere", {"src/base/b.cpp": "#include <boost/context/fiber.hpp>\n"}, "Boost.Context belongs"),
         ("a kernel above its layer", {"kernels/gpu/b.cu": '#include "model/a.hpp"\n'}, "wrong way"),
         ("Highway in the reference", {"kernels/reference/b.cpp": "#include <hwy/highway.h>\n"}, "Highway belongs"),
+        ("markup of text", {"web/js/a.js": "x.innerHTML = text;\n"}, "never markup"),
+        ("a script of others", {"web/index.html": '<script src="https://a.example/b.js"></script>\n'}, "asks nobody"),
+        ("a font of others", {"web/style.css": "@import url(//a.example/b.css);\n"}, "asks nobody"),
+        ("a style in a tag", {"web/index.html": '<p style="color: red">\n'}, "policy"),
+        ("a handler in a tag", {"web/index.html": '<p onclick="go()">\n'}, "policy"),
+        ("a page of its own", {"web/js/a.js": "import { b } from './b.js';\n", "web/style.css": "a { b: url(c.svg); }\n"}, None),
+        ("a long script", {"web/js/a.js": "x;\n" * (LINES_MAX + 1)}, "second idea"),
         ("a long file", {"src/base/b.cpp": "int x;\n" * (LINES_MAX + 1)}, "second idea"),
         ("a file of just the length", {"src/base/b.cpp": "int x;\n" * LINES_MAX}, None),
         ("a mark", {"tests/b.py": f"# {mark}: later\n"}, "unfinished"),

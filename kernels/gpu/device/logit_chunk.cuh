@@ -25,17 +25,22 @@ struct logit_row {
   template <unsigned count>
   __device__ void load(const std::uint32_t (&tokens)[count], const bool (&wanted)[count],
                        logit_packet (&out)[count]) const {
-    if (vocab % logit_packet::size == 0) {
+    if (vocab % logit_packet::size == 0) {  // a packet lies within the vocabulary or beyond it
       for (unsigned p = 0; p < count; ++p)
         if (wanted[p] && tokens[p] < vocab) out[p] = load_packet(logits + tokens[p]);
+      for (unsigned p = 0; p < count; ++p) {
+        const bool is_there = wanted[p] && tokens[p] < vocab;
+        for (unsigned i = 0; i < logit_packet::size; ++i)
+          out[p].values[i] = is_there ? finite_logit(out[p].values[i]) : no_logit();
+      }
     } else {
       for (unsigned p = 0; p < count; ++p)
         for (unsigned i = 0; i < logit_packet::size; ++i)
           if (wanted[p] && tokens[p] + i < vocab) out[p].values[i] = logits[tokens[p] + i];
+      for (unsigned p = 0; p < count; ++p)
+        for (unsigned i = 0; i < logit_packet::size; ++i)
+          out[p].values[i] = wanted[p] && tokens[p] + i < vocab ? finite_logit(out[p].values[i]) : no_logit();
     }
-    for (unsigned p = 0; p < count; ++p)
-      for (unsigned i = 0; i < logit_packet::size; ++i)
-        out[p].values[i] = wanted[p] && tokens[p] + i < vocab ? finite_logit(out[p].values[i]) : no_logit();
   }
   [[nodiscard]] __device__ logit_packet load(std::uint32_t token) const {
     logit_packet out[1];
@@ -75,9 +80,22 @@ struct logit_row {
   }
   return value;
 }
-[[nodiscard]] __device__ inline float sum_of_block(float value) {
-  for (unsigned mask = block_lanes / 2; mask > 0; mask /= 2) value += shuffle_xor(value, mask);
-  return value;
+
+/// Which packet's block a thread ends with in fold_blocks.
+[[nodiscard]] __device__ inline unsigned packet_of_thread() {
+  return threadIdx.x % block_lanes / (block_lanes / chunk_packets);
+}
+/// each[p] of the 16 threads that hold a block of packet p, folded by `fold`, for the block of packet_of_thread(). The
+/// first steps halve what a thread goes on with, so that four blocks cost five shuffles and not sixteen.
+template <typename Fold>
+[[nodiscard]] __device__ float fold_blocks(const float (&each)[chunk_packets], const Fold& fold) {
+  static_assert(chunk_packets == 4 && block_lanes == 16);
+  const bool upper = threadIdx.x & 8, odd = threadIdx.x & 4;
+  const float first = fold(upper ? each[2] : each[0], shuffle_xor(upper ? each[0] : each[2], 8));
+  const float second = fold(upper ? each[3] : each[1], shuffle_xor(upper ? each[1] : each[3], 8));
+  float own = fold(odd ? second : first, shuffle_xor(odd ? first : second, 4));
+  own = fold(own, shuffle_xor(own, 2));
+  return fold(own, shuffle_xor(own, 1));
 }
 
 /// The sum of exp((logit - reference) * scale) in powers of two; tokens that may not be drawn add nothing.

@@ -1,4 +1,5 @@
 #pragma once
+#include "kernels/gpu/runtime/runtime.hpp"
 
 /// Kernels that are launched with launch_shape::overlaps may begin while the kernel before them still runs
 /// (programmatic dependent launch of sm_90). Elsewhere these do nothing and kernels run one after another.

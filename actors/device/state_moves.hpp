@@ -48,44 +48,49 @@ class news_box {
   std::size_t told_ = 0;
 };
 
-/// Copies of states that are on their way out of the engine: first due, taken before the next tick's rows run, then
-/// promised to keys, and whole once a tick planned after them was absorbed.
-class state_copies {
+/// States on their way between slots and host memory. The engine counts what has moved in the order in which it was
+/// asked; so does this, and keeps every buffer alive until its state has moved. A state that leaves may be promised to
+/// keys, which are answered when it has left.
+class state_moves {
  public:
   using buffer = std::shared_ptr<engine::parked_sequence>;
 
+  /// This slot is copied as it is when the commands before have run.
+  void leave(std::vector<slot_command>& commands, slot_id slot, buffer to);
   /// This slot is copied as it is when the next plan begins, whatever becomes of its sequence until then.
-  void due(slot_id slot, const buffer& to) { due_.push_back({slot, to}); }
-  /// `key` gets what is in the buffer when the tick of that number was absorbed. Numbers never fall.
-  void promise(const state_key& key, const buffer& of, std::uint64_t tick, bool optional) {
-    promised_.push_back({key, of, tick, optional});
-    if (optional) ++optional_;
-  }
-
-  /// Moves what is due to the end of `commands`.
+  void leave_next(slot_id slot, buffer to);
+  /// Begins what was put off until this plan; before anything else leaves in it.
   void issue(std::vector<slot_command>& commands);
-  /// What is whole now: all ticks up to this one were absorbed.
-  void hand_over(std::uint64_t absorbed, news_box& to);
-  /// Every command has run.
-  void hand_over_all(news_box& to);
-  /// The engine is gone: none will come.
+  /// `key` gets what left last of what was asked for.
+  void promise(const state_key& key, bool optional);
+  /// A command reads the buffer; the number of this arrival, from 1.
+  std::uint64_t come(std::shared_ptr<const void> from);
+
+  /// So many have moved since the engine was made.
+  void moved(const engine::moved_states& count, news_box& to);
+  /// The engine is gone: none will move.
   void refuse_all(news_box& to);
 
-  [[nodiscard]] bool empty() const { return promised_.empty(); }
+  [[nodiscard]] std::size_t leaving() const { return leaving_.size(); }
+  [[nodiscard]] std::size_t coming() const { return coming_.size(); }
+  [[nodiscard]] bool promised() const { return !promised_.empty(); }
+  [[nodiscard]] bool has_left(const buffer& b) const;
+  [[nodiscard]] bool has_come(std::uint64_t arrival) const { return arrival <= moved_.arrived; }
   /// Copies promised as optional, of which there is a ceiling.
   [[nodiscard]] std::uint32_t optional() const { return optional_; }
 
  private:
-  struct promised_copy {
+  struct promised_state {
     state_key key;
-    buffer of;
-    std::uint64_t tick;
+    std::uint64_t number;  // of the departure
     bool optional;
   };
-  void hand_over_first(news_box& to);
 
-  std::vector<park_slot> due_;
-  std::deque<promised_copy> promised_;
+  std::deque<buffer> leaving_;                      // numbers from moved_.departed + 1
+  std::deque<std::shared_ptr<const void>> coming_;  // numbers from moved_.arrived + 1
+  std::deque<promised_state> promised_;
+  std::vector<park_slot> put_off_;  // the last of leaving_
+  engine::moved_states moved_;
   std::uint32_t optional_ = 0;
 };
 

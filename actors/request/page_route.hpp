@@ -1,0 +1,10 @@
+#pragma once
+#include "actors/connection/http.hpp"
+
+namespace skein::request {
+
+/// Answers "/" and "/web/..." with a file of the chat page, or with 304 who has it already; false: there is no such
+/// file, and nothing was answered.
+[[nodiscard]] bool answer_page(const connection::request_head& head, connection::response_writer& out);
+
+}  // namespace skein::request

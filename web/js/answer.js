@@ -1,0 +1,167 @@
+// One answer, from its request to its end, over as many connections and servers as that takes. It knows nothing of how
+// events travel: `line` does (see server.js), and tests have one of their own.
+//
+//   line.create(request, signal)     events of a new answer
+//   line.resume(id, after, signal)   events of a known one behind number `after`; all of them without a number
+//   line.find()                      the id under which the server has it already, if it does
+//   line.ready(signal)               waits until the server answers again
+
+/** What the server said no to; asking again would not help. */
+export class Refused extends Error {
+  constructor(message, status = 0, field = null) {
+    super(message);
+    this.status = status;
+    this.field = field;
+  }
+}
+
+const away = (status) => status >= 502 && status <= 504;
+
+export class Answer {
+  text = '';
+  reasoning = '';
+  status = 'waiting'; // streaming, reconnecting; then done, stopped or failed
+  reason = ''; // why an answer that is done is not whole: max_output_tokens, ...
+  error = '';
+  id = null;
+  last = -1; // number of the last event that was taken
+  tokens = 0;
+  usage = null;
+  version = null;
+  #began = 0;
+  #ended = 0;
+  #leave = new AbortController();
+
+  /** `request`: fields of response.create; or null and the `id` of an answer that is gone on with. */
+  constructor(line, request, { id = null, before = 0, changed = () => {}, now = () => performance.now() } = {}) {
+    this.line = line;
+    this.request = request;
+    this.id = id;
+    this.before = before; // tokens of the conversation so far, which its state has
+    this.changed = changed;
+    this.now = now;
+  }
+
+  get over() {
+    return ['done', 'stopped', 'failed'].includes(this.status);
+  }
+
+  /** Tokens a second since the first one; 0 where there is too little to tell. */
+  get speed() {
+    const seconds = ((this.#ended || this.now()) - this.#began) / 1000;
+    return this.tokens > 1 && seconds > 0.02 ? (this.tokens - 1) / seconds : 0;
+  }
+  /** How much of all that came before the answer was not read again: {cached, all}, once that is known. */
+  get memory() {
+    if (!this.usage) return null;
+    const { input_tokens, input_tokens_details } = this.usage;
+    return { cached: this.before + input_tokens_details.cached_tokens, all: this.before + input_tokens };
+  }
+
+  stop() {
+    this.#leave.abort();
+  }
+
+  /** Ends when the answer does; never throws. */
+  async run() {
+    const { signal } = this.#leave;
+    let asked = Boolean(this.id);
+    while (!this.over) {
+      try {
+        if (asked && !this.id) this.id = await this.line.find();
+        const events = this.#events(signal);
+        asked = true;
+        const before = this.last;
+        for await (const event of events) {
+          if (this.#take(event)) break;
+        }
+        // A server that was killed may have noted less than it told, and the answer then have ended sooner.
+        if (this.last === before) this.last = -1;
+      } catch (trouble) {
+        if (!signal.aborted) this.#judge(trouble);
+      }
+      if (signal.aborted && !this.over) this.#end('stopped');
+      if (this.over) break;
+      this.#set('reconnecting');
+      await this.line.ready(signal).catch(() => {});
+    }
+    return this;
+  }
+
+  #events(signal) {
+    if (!this.id) return this.line.create(this.request, signal);
+    if (this.last >= 0) return this.line.resume(this.id, this.last, signal);
+    this.#clear();
+    return this.line.resume(this.id, null, signal);
+  }
+
+  #clear() {
+    this.last = -1;
+    this.text = this.reasoning = '';
+    this.tokens = 0;
+  }
+
+  #judge(trouble) {
+    if (!(trouble instanceof Refused) || away(trouble.status)) return;
+    if (trouble.status === 409 && this.id) return; // whoever had it has not let go of it yet
+    if (trouble.status === 404 && this.id && this.request) {
+      this.id = null; // the server ended before it noted anything: the answer is asked for once more
+      return this.#clear();
+    }
+    this.error = trouble.message;
+    this.#end('failed');
+  }
+
+  /** Whether that was the last event of its stream. */
+  #take(event) {
+    if (event.type === 'error') {
+      throw new Refused(event.error?.message ?? event.message ?? 'the server refused', event.status, event.error?.param);
+    }
+    if (event.sequence_number <= this.last) return false;
+    this.last = event.sequence_number;
+    this.id ??= event.response?.id;
+    const { response } = event;
+    switch (event.type) {
+      case 'response.output_text.delta':
+      case 'response.reasoning_text.delta':
+        this.#began ||= this.now();
+        this.tokens += 1;
+        this[event.type === 'response.output_text.delta' ? 'text' : 'reasoning'] += event.delta;
+        this.#set('streaming');
+        return false;
+      case 'response.failed':
+        this.error = response.error?.message ?? 'the answer failed';
+        this.#end('failed');
+        return true;
+      case 'response.completed':
+      case 'response.incomplete':
+        this.reason = response.incomplete_details?.reason ?? '';
+        if (this.reason === 'drain') return true; // it goes on with the next server
+        this.#settle(response.output);
+        this.usage = response.usage;
+        this.tokens = response.usage?.output_tokens ?? this.tokens;
+        this.version = response.session?.version ?? null;
+        this.#end('done');
+        return true;
+      default:
+        return false;
+    }
+  }
+
+  /** What the server kept is the answer, whatever was told before a server was killed. */
+  #settle(output = []) {
+    const said = (type) => output.find((item) => item.type === type)?.content.map((part) => part.text).join('');
+    this.text = said('message') ?? this.text;
+    this.reasoning = said('reasoning') ?? this.reasoning;
+  }
+
+  #set(status) {
+    this.status = status;
+    this.changed(this);
+  }
+
+  #end(status) {
+    this.#ended = this.now();
+    this.#set(status);
+  }
+}

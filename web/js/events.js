@@ -1,0 +1,63 @@
+// Streams of events of the Responses API, as async iterables: over a WebSocket, or as server-sent events.
+
+/** A stream that ended before its answer did. */
+export class Broken extends Error {}
+
+/** The events of one request over a WebSocket of its own. Leaving the loop, or `signal`, closes it. */
+export async function* socketEvents(url, protocols, request, signal, Socket = globalThis.WebSocket) {
+  const socket = new Socket(url, protocols);
+  const arrived = [];
+  let over = null;
+  let wake = () => {};
+  const put = (event) => {
+    arrived.push(event);
+    wake();
+  };
+  const end = (why) => {
+    over ??= why;
+    wake();
+  };
+  socket.onopen = () => socket.send(JSON.stringify({ type: 'response.create', ...request }));
+  socket.onmessage = ({ data }) => put(JSON.parse(data));
+  socket.onclose = ({ code }) => end(new Broken(`the connection closed (${code})`));
+  const leave = () => end(new Broken('left'));
+  signal?.addEventListener('abort', leave);
+  if (signal?.aborted) leave();
+  try {
+    for (;;) {
+      while (arrived.length === 0 && !over) await new Promise((go) => (wake = go));
+      if (arrived.length === 0) throw over;
+      yield arrived.shift();
+    }
+  } finally {
+    signal?.removeEventListener('abort', leave);
+    socket.close();
+  }
+}
+
+/** The JSON of every event in a body of server-sent events. */
+export async function* bodyEvents(body) {
+  const decoder = new TextDecoder();
+  let rest = '';
+  for await (const bytes of chunks(body)) {
+    rest += decoder.decode(bytes, { stream: true });
+    for (let at; (at = rest.indexOf('\n')) >= 0; rest = rest.slice(at + 1)) {
+      const line = rest.slice(0, at).replace(/\r$/, '');
+      if (line.startsWith('data: ') && line !== 'data: [DONE]') yield JSON.parse(line.slice(6));
+    }
+  }
+}
+
+/** A stream's chunks; not every browser lets one loop over a stream itself. */
+async function* chunks(stream) {
+  const reader = stream.getReader();
+  try {
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) return;
+      yield value;
+    }
+  } finally {
+    reader.cancel().catch(() => {});
+  }
+}

@@ -1,0 +1,177 @@
+// Everything that the page says to its server.
+import { Refused } from './answer.js';
+import { bodyEvents, Broken, socketEvents } from './events.js';
+
+const keyName = 'skein.key';
+/** What a WebSocket's list of protocols can carry. */
+const isToken = (text) => /^[A-Za-z0-9!#$%&'*+.^_`|~-]*$/.test(text);
+
+const sleep = (ms, signal) =>
+  new Promise((done) => {
+    const timer = setTimeout(done, ms);
+    signal?.addEventListener('abort', () => (clearTimeout(timer), done()), { once: true });
+  });
+
+export const newConversationId = () => {
+  const digits = [...crypto.getRandomValues(new Uint8Array(12))].map((b) => b.toString(16).padStart(2, '0'));
+  return `conv_${digits.join('')}`;
+};
+/** Whether answers can be added to it: other clients give their sessions any names. */
+export const isConversation = (id) => /^conv_[0-9a-f]{24}$/.test(id);
+
+export class Server extends EventTarget {
+  #sockets = 'untried';
+  #key = sessionStorage.getItem(keyName) ?? localStorage.getItem(keyName) ?? '';
+
+  get key() {
+    return this.#key;
+  }
+  /** `keep`: also after the tab was closed. */
+  setKey(key, keep) {
+    this.#key = key;
+    sessionStorage.removeItem(keyName);
+    localStorage.removeItem(keyName);
+    if (key) (keep ? localStorage : sessionStorage).setItem(keyName, key);
+  }
+
+  /** A response with a good status, or Refused; a server that is away is waited for unless `patient` is false. */
+  async fetch(path, { patient = true, signal, headers = {}, ...options } = {}) {
+    for (;;) {
+      let response;
+      try {
+        const auth = this.#key ? { authorization: `Bearer ${this.#key}` } : {};
+        response = await fetch(path, { ...options, signal, headers: { ...auth, ...headers } });
+      } catch (trouble) {
+        if (!patient || signal?.aborted) throw new Broken(trouble.message);
+        await this.ready(signal);
+        continue;
+      }
+      if (response.ok) return response;
+      if (response.status === 401) {
+        if (!(await this.#askForKey())) throw new Refused('This server wants a key.', 401);
+        continue;
+      }
+      if (response.status === 503 && patient && !signal?.aborted) {
+        await this.ready(signal);
+        continue;
+      }
+      const body = await response.json().catch(() => ({}));
+      const why = body.error?.message ?? body.error ?? body.detail ?? `the server answered ${response.status}`;
+      throw new Refused(why, response.status, body.error?.param);
+    }
+  }
+
+  async json(path, options) {
+    return await (await this.fetch(path, options)).json();
+  }
+  post(path, body) {
+    return this.json(path, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) });
+  }
+
+  #asking = null;
+  /** Whoever listens to 'key' brings one; false: the person did not want to. */
+  #askForKey() {
+    this.#asking ??= new Promise((done) => {
+      this.dispatchEvent(new CustomEvent('key', { detail: done }));
+    }).finally(() => (this.#asking = null));
+    return this.#asking;
+  }
+
+  /** Waits until the server takes requests. Tells whoever listens ('away', 'back') how it is. */
+  async ready(signal) {
+    for (let tries = 0; !signal?.aborted; ++tries) {
+      await sleep(Math.min(100 + 100 * tries, 1500), signal);
+      const state = await fetch('/readyz', { signal })
+        .then(async (r) => ({ ok: r.ok, ...(await r.json().catch(() => ({}))) }))
+        .catch(() => ({ ok: false }));
+      if (state.ok) return void this.dispatchEvent(new CustomEvent('back'));
+      this.dispatchEvent(new CustomEvent('away', { detail: state }));
+    }
+  }
+
+  // ---- answers (see answer.js)
+
+  async *create(request, signal) {
+    if (this.#sockets === 'broken' || !isToken(this.#key)) return yield* this.#post(request, signal);
+    const url = new URL('/v1/responses', location.href);
+    url.protocol = url.protocol.replace('http', 'ws');
+    const protocols = this.#key ? [`openai-insecure-api-key.${this.#key}`] : [];
+    let opened = false;
+    try {
+      for await (const event of socketEvents(url.href, protocols, request, signal)) {
+        opened = true;
+        this.#sockets = 'fine';
+        yield event;
+      }
+    } catch (trouble) {
+      // Some proxies let no WebSocket through: then the same goes over plain HTTP.
+      if (!opened && !signal.aborted && this.#sockets !== 'fine')
+        this.#sockets = this.#sockets === 'untried' ? 'doubtful' : 'broken';
+      throw trouble;
+    }
+  }
+
+  async *#post(request, signal) {
+    const response = await this.fetch('/v1/responses', {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ ...request, stream: true }),
+      patient: false,
+      signal,
+    });
+    yield* bodyEvents(response.body);
+  }
+
+  async *resume(id, after, signal) {
+    const from = after === null ? '' : `&starting_after=${after}`;
+    const response = await this.fetch(`/v1/responses/${id}?stream=true${from}`, { patient: false, signal });
+    yield* bodyEvents(response.body);
+  }
+
+  // ---- sessions
+
+  /** All of them, newest first. */
+  async sessions() {
+    const all = [];
+    for (let after = ''; ; ) {
+      const page = await this.json(`/v1/sessions?limit=1000${after && `&after=${encodeURIComponent(after)}`}`);
+      all.push(...page.data);
+      if (!page.has_more || all.length >= 10000) break;
+      after = page.last_id;
+    }
+    return all.sort((a, b) => b.used_at - a.used_at);
+  }
+  #of(id, rest = '') {
+    return `/v1/sessions/${encodeURIComponent(id)}${rest}`;
+  }
+  tree(id) {
+    return this.json(this.#of(id, '?tree=true'));
+  }
+  async transcript(id, version) {
+    return (await this.json(this.#of(id, `?transcript=true&version=${version}`))).transcript;
+  }
+  fork(id, to, version) {
+    return this.post(this.#of(id, '/fork'), { to, version });
+  }
+  rollback(id, version) {
+    return this.post(this.#of(id, '/rollback'), { version });
+  }
+  remove(id) {
+    return this.json(this.#of(id), { method: 'DELETE' });
+  }
+  async exported(id) {
+    return await (await this.fetch(this.#of(id, '/export'))).blob();
+  }
+  imported(id, file) {
+    return this.json(this.#of(id), { method: 'PUT', body: file, headers: { 'content-type': 'application/octet-stream' } });
+  }
+
+  // ---- models
+
+  models() {
+    return this.json('/v1/models');
+  }
+  loadModel(id) {
+    return this.post('/v1/model/load', { model: id });
+  }
+}
