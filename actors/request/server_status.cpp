@@ -126,12 +126,12 @@ std::string status_body(const service_context& context, const caller& who, bool 
   auto last = context.requests->last();
   if (hidden(last)) last.reset();
   const auto models = context.models->resident();
+  const model_ref current = context.models->current();
   out.begin_object().key("status").value(context.draining ? "draining" : "running");
   out.key("api_version").value("v1").key("engine_version").value(context.settings.version);
   write_model(out, current, may_see_path);
   write_models(out, models);
   write_capabilities(out, context);
-  const model_ref current = context.models->current();
   out.key("prefill_chunk_size").value(current ? current->served.prefill_chunk_tokens : 0);
   write_queue(out, context, card);
   out.key("active_request");
