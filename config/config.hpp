@@ -175,6 +175,8 @@ struct model_settings {
   /// What a load does with the model that is there: beside, it serves until the new one is loaded; replace, it goes
   /// first, for where both do not fit. Default beside.
   std::string on_switch = "beside";
+  std::uint32_t resident_max = 1;       ///< models in memory at a time; above 1 a request's name has them loaded
+  std::uint32_t resting_max = 16;       ///< models that had to go, or that nobody used, and come back when named
   std::uint64_t idle_unload_s = 0;      ///< seconds after which an unused model is unloaded; 0: never
   std::uint64_t memory_bytes_max = 0;   ///< bytes of all models while one is loaded beside another; 0: what is free
   std::string states_dir;               ///< folder of the state-tuning files that clients may load; empty: none

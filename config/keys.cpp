@@ -401,6 +401,13 @@ std::vector<key> make_keys() {
           "A model that clients load: beside, the old one serves until it is there, which takes the memory of "
           "both; replace, the old one goes first, and requests wait.")
           .texts("beside, replace", is_switch),
+      model<&model_settings::resident_max>("resident_max",
+                                           "Models in memory at a time; above 1 a request has the model loaded that it "
+                                           "names, and the least used one goes.")
+          .range(1, limits::resident_models_max),
+      model<&model_settings::resting_max>(
+          "resting_max", "Models that left memory and come back when a request names them; one more is forgotten.")
+          .range(1, limits::resting_models_max),
       model<&model_settings::idle_unload_s>(
           "idle_unload_s", "Seconds after which a model that nobody uses is unloaded, until a request comes; 0: never.")
           .range(0, limits::age_s_max),

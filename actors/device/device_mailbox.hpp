@@ -1,4 +1,5 @@
 #pragma once
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <memory>
@@ -55,6 +56,8 @@ struct submit {
   steady_time queue_deadline{};                 ///< not admitted by then: rejected with timeout
   steady_time total_deadline{};                 ///< not finished by then: rows finish with cause timeout
   byte_budget::lease memory;                    ///< of what this holds; goes with the request
+  /// Where the prompt's tokens are counted as ticks take them; may be null.
+  std::shared_ptr<std::atomic<std::uint64_t>> fed;
   beginning from;                               ///< the prompt comes after it
   std::vector<wanted_copy> copies;              ///< ascending positions; each answered once to the state_sink
   state_key settles_as;  ///< if set (one row only): when the row is over, its slot waits for settle or cancel

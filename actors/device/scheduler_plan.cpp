@@ -347,6 +347,7 @@ std::uint32_t scheduler::plan_prefill_row(sequence& s, std::uint32_t budget) {
   row.tokens = count;
   work_.plan.tokens.insert(work_.plan.tokens.end(), first, first + count);
   s.fed = end;
+  if (r.message.fed && s.row == 0 && !s.over) r.message.fed->fetch_add(count, std::memory_order_relaxed);
   const bool last = s.fed == r.prompt_tokens();
   if (!last) row.score_next = r.message.prompt[s.fed];
   row.sample = last && !s.over && r.params(s).max_tokens > 0;

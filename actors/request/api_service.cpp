@@ -8,7 +8,6 @@
 #include "actors/request/admin_routes.hpp"
 #include "actors/request/answer_start.hpp"
 #include "actors/request/auth.hpp"
-#include "actors/request/awaited_model.hpp"
 #include "actors/request/cors.hpp"
 #include "actors/request/health.hpp"
 #include "actors/request/metrics_page.hpp"
@@ -16,6 +15,7 @@
 #include "actors/request/response_routes.hpp"
 #include "actors/request/route.hpp"
 #include "actors/request/server_control.hpp"
+#include "actors/request/server_status.hpp"
 #include "actors/request/watched_response.hpp"
 #include "protocol/http_error.hpp"
 #include "protocol/models_response.hpp"
@@ -39,15 +39,24 @@ bool has_method(std::string_view list, std::string_view method) {
   return false;
 }
 
-/// The model that is loaded, if one is that `who` may use, and the model with each of its tuned states.
-std::vector<protocol::model_card> cards_of(const model_ref& model, const caller& who) {
-  if (!model || !who.may_use(model->served.names.front())) return {};
-  std::vector<protocol::model_card> cards{model->served.card};
-  for (const auto& state : *model->tuned.all()) {
-    cards.push_back(model->served.card);
-    cards.back().parent = model->served.card.id;
-    cards.back().id += ' ' + state.name;
-    cards.back().initial_state = state.identity;
+/// The models that `who` may use, and each that is in memory with each of its tuned states. The current one comes
+/// first.
+std::vector<protocol::model_card> cards_of(const loaded_models& models, const caller& who, bool also_resting) {
+  std::vector<protocol::model_card> cards;
+  for (const auto& place : models.places()) {
+    const bool was_there = !place.card.device.empty();
+    if (!who.may_use(place.names.front()) || !(place.model || (also_resting && was_there))) continue;
+    cards.push_back(place.card);
+    if (!place.model) {
+      cards.back().status = place.why == loaded_models::absence::coming ? "loading" : "available";
+      continue;
+    }
+    for (const auto& state : *place.model->tuned.all()) {
+      cards.push_back(place.card);
+      cards.back().parent = place.card.id;
+      cards.back().id += ' ' + state.name;
+      cards.back().initial_state = state.identity;
+    }
   }
   return cards;
 }
@@ -322,30 +331,32 @@ api_service::made_call api_service::tell_page(exchange& x) {
 }
 
 api_service::made_call api_service::tell_models(exchange& x) {
-  auto available = context_->models->available();
+  const auto& models = *context_->models;
+  auto available = models.available();
   std::erase_if(available, [&](const std::string& id) { return !x.who->may_use(id); });
-  x.answer(200, protocol::models_list(cards_of(context_->models->current(), *x.who), available));
+  const auto current = models.current();
+  const std::string_view loaded = current && x.who->may_use(current->id()) ? current->id() : std::string_view();
+  x.answer(200, protocol::models_list(cards_of(models, *x.who, true), loaded, available));
   return nullptr;
 }
 
 api_service::made_call api_service::tell_models_array(exchange& x) {
-  x.answer(200, protocol::models_array(cards_of(context_->models->current(), *x.who)));
+  x.answer(200, protocol::models_array(cards_of(*context_->models, *x.who, false)));
   return nullptr;
 }
 
+/// By its id in the list, or by another name.
 api_service::made_call api_service::tell_model(exchange& x) {
   const std::string& id = x.path.front();
-  const model_ref model = context_->models->current();
-  const auto is_alias = [&](const protocol::model_card& card) {
-    const auto& names = model->served.names;
-    return card.id == names.front() && std::ranges::find(names, id) != names.end();
-  };
-  for (const auto& card : cards_of(model, *x.who))
-    if (card.id == id || is_alias(card)) {
-      x.answer(200, protocol::model_body(card));
-      return nullptr;
-    }
-  x.refuse({error_kind::not_found, "there is no model '" + id + "'", "model"});
+  const auto cards = cards_of(*context_->models, *x.who, true);
+  auto found = std::ranges::find(cards, id, &protocol::model_card::id);
+  for (const auto& place : context_->models->places())
+    if (found == cards.end() && std::ranges::find(place.names, id) != place.names.end())
+      found = std::ranges::find(cards, place.names.front(), &protocol::model_card::id);
+  if (found != cards.end())
+    x.answer(200, protocol::model_body(*found));
+  else
+    x.refuse({error_kind::not_found, "there is no model '" + id + "'", "model"});
   return nullptr;
 }
 
@@ -356,22 +367,7 @@ api_service::made_call api_service::refuse_embeddings(exchange& x) {
 
 template <text_task Task>
 api_service::made_call api_service::tokenize(exchange& x) {
-  model_ref model = model_for(x);
-  if (!model) return nullptr;
-  return std::make_unique<tokenize_call>(Task, x.plain(), std::move(model), context_, post_, std::move(x.out));
-}
-
-/// The model that answers; null: there is none, and that was said. For those that are too short to wait for one.
-model_ref api_service::model_for(exchange& x) const {
-  model_ref model = context_->models->current();
-  if (model) return model;
-  if (model_comes(*context_)) {
-    const error asleep{error_kind::unavailable, "the model is being loaded", ""};
-    x.refuse(protocol::to_http(asleep, std::chrono::seconds(5), x.errors()));
-  } else {
-    x.refuse(no_model(x.errors()));
-  }
-  return nullptr;
+  return std::make_unique<tokenize_call>(Task, x.plain(), context_, post_, std::move(x.out));
 }
 
 template <model_call::form Form>
@@ -380,8 +376,8 @@ api_service::made_call api_service::change_model(exchange& x) {
 }
 
 api_service::made_call api_service::tell_status(exchange& x) {
-  x.answer(200, server_status(*context_, *x.who, x.authenticated && x.who->admin && context_->guarded()));
-  return nullptr;
+  const bool may_see_path = x.authenticated && x.who->admin && context_->guarded();
+  return std::make_unique<status_call>(may_see_path, x.plain(), context_, post_, std::move(x.out));
 }
 
 template <order What>
@@ -395,8 +391,7 @@ api_service::made_call api_service::generate(exchange& x) {
     return nullptr;
   }
   x.watched->leave_line_to_call();
-  return std::make_unique<generation_call>(origin_of(x, context_->models->current()), context_, hub_, post_,
-                                           std::move(x.out));
+  return std::make_unique<generation_call>(origin_of(x), context_, hub_, post_, std::move(x.out));
 }
 
 api_service::made_call api_service::respond(exchange& x) {
@@ -405,7 +400,7 @@ api_service::made_call api_service::respond(exchange& x) {
     return nullptr;
   }
   x.watched->leave_line_to_call();
-  return responses_.start(origin_of(x, context_->models->current()), std::move(x.out));
+  return responses_.start(origin_of(x), std::move(x.out));
 }
 
 api_service::made_call api_service::begin_conversation(exchange& x) {
@@ -435,13 +430,12 @@ api_service::made_call api_service::open_socket(exchange& x) {
     headers.emplace_back("Sec-WebSocket-Protocol", chosen != offered.end() ? *chosen : offered.front());
   x.out->upgrade(std::move(headers));
 
-  call_origin origin = origin_of(x, nullptr);
+  call_origin origin = origin_of(x);
   origin.headers.clear();
   auto start = [this, origin, count = 0](std::shared_ptr<connection::response_writer> out) mutable -> made_call {
     call_origin of = origin;
     of.request_name += '-' + std::to_string(++count);
     of.received = context_->time->now();
-    of.model = context_->models->current();
     if (!context_->draining) return responses_.start(std::move(of), std::move(out));
     const auto away = protocol::to_http({error_kind::unavailable, "the server is shutting down", ""});
     out->respond(away.status, {}, away.body);
@@ -459,14 +453,13 @@ api_service::made_call api_service::ask_response(exchange& x) {
   }
   plain_origin plain = x.plain();
   x.headers = plain.headers;
-  call_origin origin = origin_of(x, context_->models->current());
+  call_origin origin = origin_of(x);
   return std::make_unique<response_call>(std::move(*question), std::move(plain), std::move(origin), context_, hub_,
                                          post_, responses_, std::move(x.out));
 }
 
-call_origin api_service::origin_of(exchange& x, model_ref model) const {
+call_origin api_service::origin_of(exchange& x) const {
   call_origin origin;
-  origin.model = std::move(model);
   if (x.way->dialect) origin.dialect = x.way->dialect;
   origin.errors = x.errors();
   origin.route = x.head.path;

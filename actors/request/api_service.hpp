@@ -61,10 +61,9 @@ class api_service final : public connection::http_service {
   made_call begin_conversation(exchange& x);
   template <response_question::task What>
   made_call ask_response(exchange& x);
-  [[nodiscard]] call_origin origin_of(exchange& x, model_ref model) const;
+  [[nodiscard]] call_origin origin_of(exchange& x) const;
   template <model_call::form Form>
   made_call change_model(exchange& x);
-  [[nodiscard]] model_ref model_for(exchange& x) const;
   template <session_question (*Question)(const session_routes::route_input&)>
   made_call ask_sessions(exchange& x);
   made_call tell_status(exchange& x);

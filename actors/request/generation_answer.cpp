@@ -71,6 +71,7 @@ bool generation_call::submit_prompt(std::uint32_t prompt) {
   }
   if (prefix_) prefix_->apply(message);
   message.memory = memory_;
+  message.fed = {listed_, &listed_->fed_tokens};
   message.score_prompt = call.score_prompt;
   message.score_top = call.request.sampling.top_logprobs;
   for (std::uint32_t row = 0; row < call.rows_per_prompt(); ++row) {

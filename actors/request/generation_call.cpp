@@ -12,7 +12,6 @@
 #include "actors/request/memory.hpp"
 #include "actors/request/new_name.hpp"
 #include "base/log.hpp"
-#include "protocol/body_password.hpp"
 #include "protocol/http_error.hpp"
 #include "protocol/response_id.hpp"
 
@@ -110,7 +109,12 @@ void generation_call::run(bool is_long, std::function<Result()> work, void (gene
   };
   const bool taken = run_long(
       *context_, {post_, origin_.request_name, over_.get_token()},
-      [work = std::move(work), memory = memory_] { return work(); }, std::move(back));
+      [work = std::move(work), memory = std::make_shared<byte_budget::lease>(memory_)] {
+        auto outcome = work();
+        memory->reset();  // before the next stage takes its own
+        return outcome;
+      },
+      std::move(back));
   if (!taken) refuse({error_kind::overloaded, "too many long requests are being read; try again soon", ""});
 }
 
@@ -121,29 +125,62 @@ void generation_call::body(std::string bytes) {
 void generation_call::receive(std::string bytes) {
   if (!hold(bytes.size())) return;
   auto text = std::make_shared<const std::string>(std::move(bytes));
-  if (origin_.authenticated) return parse(std::move(text));
-  const bool is_long = text->size() > context_->settings.inline_json_bytes_max;
-  auto find = [context = context_, text]() -> result<signed_body> {
-    return signed_body{text, protocol::body_password(*text, context->settings.limits)};
-  };
-  run<result<signed_body>>(is_long, std::move(find), &generation_call::log_in);
+  const bool needs_opening = !origin_.authenticated || context_->models->may_choose();
+  needs_opening ? open_body(std::move(text)) : find_model(std::move(text));
 }
 
-void generation_call::log_in(result<signed_body> body) {
+void generation_call::open_body(std::shared_ptr<const std::string> text) {
+  const bool is_long = text->size() > context_->settings.inline_json_bytes_max;
+  auto find = [context = context_, text]() -> result<opened_body> {
+    return opened_body{text, protocol::read_body_head(*text, context->settings.limits)};
+  };
+  run<result<opened_body>>(is_long, std::move(find), &generation_call::log_in);
+}
+
+void generation_call::log_in(result<opened_body> body) {
   if (ended_) return;
   if (!body) return refuse(body.error());
-  if (const auto no = judge_body_password(body->password, origin_.client, *context_, origin_.who))
-    return refuse(no->why, no->retry_after);
-  parse(std::move(body->text));
+  protocol::body_head& head = body->head;
+  if (!origin_.authenticated)
+    if (const auto no = judge_body_password(head.password, origin_.client, *context_, origin_.who))
+      return refuse(no->why, no->retry_after);
+  const bool resumes = origin_.dialect == &protocol::dialects::resume;
+  wanted_ = resumes ? context_->requests->model_of_paused(head.request_id) : std::move(head.model);
+  find_model(std::move(body->text));
 }
 
-/// Who asks is known: whether that one may, now.
+/// Where a name that nobody knows is read over, it has nothing loaded either.
+loaded_models::meant generation_call::meant() const {
+  return context_->models->find(wanted_, origin_.who->admin && !origin_.dialect->lenient);
+}
+
+/// Without a model there is nothing to read a body by; one that comes is waited for as long as for a slot. Nothing gets
+/// lost between two looks: whoever shows a model has the clock of all calls tick after that.
+void generation_call::find_model(std::shared_ptr<const std::string> text) {
+  const auto meant = this->meant();
+  if (auto no = may_not_use(*origin_.who, meant.id)) return refuse(*no);
+  if (meant.model) {
+    origin_.model = meant.model;
+    return parse(std::move(text));
+  }
+  if (!model_comes(*context_, meant)) return refuse(no_model(origin_.errors));
+  unread_ = std::move(text);
+}
+
+void generation_call::look_for_model(steady_time now) {
+  const auto refuse_for = [&](error_kind kind, const char* why) { refuse({kind, why, ""}, std::chrono::seconds(5)); };
+  if (context_->draining) return refuse_for(error_kind::unavailable, "the server is shutting down");
+  const auto meant = this->meant();
+  if (meant.model) return find_model(std::exchange(unread_, nullptr));
+  if (meant.why != loaded_models::absence::coming)
+    return refuse_for(error_kind::unavailable, "the model could not be loaded");
+  if (now - origin_.received > context_->settings.queue_timeout)
+    refuse_for(error_kind::timeout, "the model was not loaded in time");
+}
+
+/// Who asks is known, and whom: whether that one may, now.
 bool generation_call::enter() {
   const caller& who = *origin_.who;
-  if (!who.may_use(model().names.front())) {
-    refuse({error_kind::forbidden, "this key may not use the model '" + model().names.front() + "'", "model"});
-    return false;
-  }
   if (who.usage) {
     if (const auto no = who.usage->enter(who.limits, context_->time->now())) {
       refuse(no->why, no->retry_after);
@@ -155,26 +192,7 @@ bool generation_call::enter() {
   return true;
 }
 
-/// Without a model there is nothing to read a body by; one that comes is waited for as long as for a slot. Nothing gets
-/// lost between two looks: whoever shows a model has the clock of all calls tick after that.
-void generation_call::await_model(std::shared_ptr<const std::string> text) {
-  if (!model_comes(*context_)) return refuse(no_model(origin_.errors));
-  unread_ = std::move(text);
-}
-
-void generation_call::look_for_model(steady_time now) {
-  const auto refuse_for = [&](error_kind kind, const char* why) { refuse({kind, why, ""}, std::chrono::seconds(5)); };
-  if (context_->draining) return refuse_for(error_kind::unavailable, "the server is shutting down");
-  if (context_->models->current()) return parse(std::exchange(unread_, nullptr));
-  if (context_->models->why_none != loaded_models::absence::coming)
-    return refuse_for(error_kind::unavailable, "the model could not be loaded");
-  if (now - origin_.received > context_->settings.queue_timeout)
-    refuse_for(error_kind::timeout, "the model was not loaded in time");
-}
-
 void generation_call::parse(std::shared_ptr<const std::string> text) {
-  if (!origin_.model) origin_.model = context_->models->current();
-  if (!origin_.model) return await_model(std::move(text));
   if (!enter()) return;
   const bool is_long = text->size() > context_->settings.inline_json_bytes_max;
   auto work = [context = context_, origin = origin_, text = std::move(text)]() -> result<read_body> {

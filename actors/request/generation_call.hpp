@@ -14,6 +14,7 @@
 #include "actors/request/request_hub.hpp"
 #include "actors/request/service_context.hpp"
 #include "actors/request/session_turn.hpp"
+#include "protocol/body_head.hpp"
 #include "protocol/dialect.hpp"
 
 namespace skein::request {
@@ -30,7 +31,7 @@ struct call_origin {
   steady_time received{};
   protocol::error_style errors = protocol::error_style::openai;
   std::string if_match, request_key;  ///< header fields If-Match and Idempotency-Key, as sent
-  model_ref model;                    ///< that answers; null: there is none yet
+  model_ref model;                    ///< that answers; null: the body names it
   /// Hears the id of a response as soon as its turn is certain; may be empty.
   std::function<void(const std::string& id)> named{};
 };
@@ -72,10 +73,10 @@ class generation_call final : public connection::http_call, public device_client
   void on_reply(persistence::reply& r) override;
 
  private:
-  /// A body and the password in it, if there is one.
-  struct signed_body {
+  /// A body, and what had to be read of it first.
+  struct opened_body {
     std::shared_ptr<const std::string> text;
-    std::optional<std::string> password;
+    protocol::body_head head;
   };
 
   struct parsed_call {
@@ -99,10 +100,12 @@ class generation_call final : public connection::http_call, public device_client
   void guarded(const std::function<void()>& work);
   template <typename Result>
   void run(bool is_long, std::function<Result()> work, void (generation_call::*next)(Result));
-  void log_in(result<signed_body> body);
-  [[nodiscard]] bool enter();
-  void await_model(std::shared_ptr<const std::string> text);
+  void open_body(std::shared_ptr<const std::string> text);
+  void log_in(result<opened_body> body);
+  [[nodiscard]] loaded_models::meant meant() const;
+  void find_model(std::shared_ptr<const std::string> text);
   void look_for_model(steady_time now);
+  [[nodiscard]] bool enter();
   void parse(std::shared_ptr<const std::string> text);
   [[nodiscard]] bool hold(std::size_t bytes);
   [[nodiscard]] const protocol::answer_head& head(const protocol::generation_request& request);
@@ -173,7 +176,8 @@ class generation_call final : public connection::http_call, public device_client
   byte_budget::lease memory_;  // of the body, then of the texts to tokenise, then of what the device holds
   persistence::return_address ticket_;
   question asked_ = question::none;
-  std::shared_ptr<const std::string> unread_;            // waits for a model
+  std::string wanted_;                                   // the model that the body names
+  std::shared_ptr<const std::string> unread_;            // waits for it
   std::optional<protocol::generation_request> request_;  // until it is prepared
   std::optional<session_turn> turn_;
   std::optional<prefix_use> prefix_;

@@ -1,7 +1,9 @@
 #include "actors/request/health.hpp"
 
+#include <algorithm>
 #include <string_view>
 
+#include "actors/request/device_totals.hpp"
 #include "protocol/json_writer.hpp"
 
 namespace skein::request {
@@ -9,11 +11,13 @@ namespace {
 
 using protocol::json_writer;
 
-std::string_view obstacle(const service_context& c, const model_ref& model) {
-  if (model && model->counters->lost) return "the device is lost";
+bool is_lost(const model_ref& model) { return model->counters->lost; }
+
+std::string_view obstacle(const service_context& c) {
+  if (std::ranges::any_of(c.models->resident(), is_lost)) return "the device is lost";
   if (c.draining) return "draining";
   if (!c.ready) return "loading";
-  if (!model && c.models->why_none != loaded_models::absence::resting)
+  if (!c.models->current() && c.models->why_none() != loaded_models::absence::resting)
     return c.models->loading() ? "loading" : "no model is loaded";
   return {};
 }
@@ -83,20 +87,19 @@ void write_sessions(json_writer& out, const persistence::persistence_counters& p
 }  // namespace
 
 probe live(const service_context& c) {
-  const model_ref model = c.models->current();
-  if (!model) return status_only("");
-  if (model->counters->lost) return status_only("the device is lost");
-  const bool stalled = model->counters->busy && since_last_tick(c, *model->counters) > c.settings.stall_limit;
-  return status_only(stalled ? "the device has work and makes no progress" : "");
+  const auto models = c.models->resident();
+  const auto is_stalled = [&](const model_ref& m) {
+    return m->counters->busy && since_last_tick(c, *m->counters) > c.settings.stall_limit;
+  };
+  if (std::ranges::any_of(models, is_lost)) return status_only("the device is lost");
+  return status_only(std::ranges::any_of(models, is_stalled) ? "the device has work and makes no progress" : "");
 }
 
-probe ready(const service_context& c) { return status_only(obstacle(c, c.models->current()), &c); }
+probe ready(const service_context& c) { return status_only(obstacle(c), &c); }
 
 probe health(const service_context& c) {
-  static const device::device_counters none;
-  const model_ref model = c.models->current();
-  const device::device_counters& d = model ? *model->counters : none;
-  const std::string_view why = obstacle(c, model);
+  const device_totals d(*c.models);
+  const std::string_view why = obstacle(c);
   probe p;
   p.status = why.empty() ? 200 : 503;
   json_writer out(p.body);
@@ -106,24 +109,24 @@ probe health(const service_context& c) {
     out.key("code").value(503).key("message").value(why).key("type").value("unavailable_error");
     out.end_object();
   }
-  write_model(out, model);
+  write_model(out, c.models->current());
   write_loading(out, c);
   out.key("slots").begin_object();
-  out.key("total").value(d.slots.load()).key("used").value(d.slots_used.load());
+  out.key("total").value(d.slots).key("used").value(d.slots_used);
   out.end_object();
   out.key("requests").begin_object();
-  out.key("running").value(d.requests.load() - d.waiting.load()).key("waiting").value(d.waiting.load());
-  out.key("parked").value(d.parked.load());
-  out.key("finished").value(d.finished.load()).key("rejected").value(d.rejected.load());
-  out.key("cancelled").value(d.cancelled.load()).key("preempted").value(d.preemptions.load());
+  out.key("running").value(d.running()).key("waiting").value(d.waiting);
+  out.key("parked").value(d.parked);
+  out.key("finished").value(d.finished).key("rejected").value(d.rejected);
+  out.key("cancelled").value(d.cancelled).key("preempted").value(d.preemptions);
   out.end_object();
   out.key("tokens").begin_object();
-  out.key("prompt").value(d.prompt_tokens.load()).key("generated").value(d.generated_tokens.load());
+  out.key("prompt").value(d.prompt_tokens).key("generated").value(d.generated_tokens);
   out.end_object();
   out.key("memory").begin_object();
-  out.key("held_bytes").value(c.memory->held()).key("parked_bytes").value(d.parked_bytes.load());
+  out.key("held_bytes").value(c.memory->held()).key("parked_bytes").value(d.parked_bytes);
   out.end_object();
-  out.key("ticks").value(d.ticks.load());
+  out.key("ticks").value(d.ticks);
   if (c.persistence_counters) write_sessions(out, *c.persistence_counters);
   out.key("connections").begin_object();
   out.key("open").value(c.connections->open.load()).key("accepted").value(c.connections->accepted.load());
@@ -145,7 +148,7 @@ probe healthz(const service_context& c) {
 }
 
 probe healthcheck(const service_context& c) {
-  const std::string_view why = obstacle(c, c.models->current());
+  const std::string_view why = obstacle(c);
   probe p;
   p.status = why.empty() ? 200 : 503;
   json_writer out(p.body);

@@ -6,6 +6,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "actors/device/device_actor.hpp"
@@ -16,6 +17,11 @@
 #include "tokenizer/vocabulary.hpp"
 
 namespace skein::request {
+
+/// Of the card that a model is on.
+struct card_memory {
+  std::size_t total_bytes = 0, free_bytes = 0;
+};
 
 /// A model as requests need it.
 struct served_model {
@@ -29,6 +35,7 @@ struct served_model {
   std::uint32_t prefill_chunk_tokens = 64;  ///< of a tick in which others decode
   /// Reads a state-tuning file for this model; none where there can be none (the fake engine).
   std::function<result<std::vector<float>>(const std::string& path)> load_state;
+  std::function<result<card_memory>()> card_usage;  ///< asks the card, which may take a while; none on a CPU
 };
 
 /// A model in memory, with the device that runs it. A call that needs one takes a reference at its start and keeps it
@@ -41,6 +48,7 @@ struct loaded_model {
   tuned_states tuned;                ///< they fit no other model, and go with this one
   std::atomic<bool> cut_off{false};  ///< unloaded by force: what runs ends with an error
 
+  [[nodiscard]] const std::string& id() const { return served.names.front(); }
   /// What a request that leaves things open gets: as the model was loaded, or as the settings say since. Thread safe.
   [[nodiscard]] std::shared_ptr<const protocol::model_preset> preset() const;
   void change_preset(protocol::model_preset preset);
@@ -54,38 +62,71 @@ using model_ref = std::shared_ptr<loaded_model>;
 /// The mailbox of a model's device, which lives as long as this does.
 [[nodiscard]] inline std::shared_ptr<device::mailbox> door_of(const model_ref& model) { return {model, model->device}; }
 
-/// Which model new requests get, what else could be loaded, and how far a load is. Thread safe; the supervisor writes,
-/// all others read.
+/// Which models there are: those in memory, those that come, and those that rest until somebody names them. One of them
+/// is current: it answers requests that name none. Thread safe; the supervisor writes, all others read.
 class loaded_models {
  public:
+  /// Why a model is not in memory.
+  enum class absence : std::uint8_t {
+    unloaded,   ///< nobody wants it: requests are refused
+    available,  ///< it could be loaded: for who may load models, its name is enough
+    resting,    ///< nobody used it, or another one needed its room: the next request has it loaded again
+    coming,     ///< it is on its way: requests wait
+  };
+  struct place {
+    std::vector<std::string> names;  ///< the id first
+    model_ref model;                 ///< null: it is not in memory
+    absence why = absence::resting;  ///< then
+    protocol::model_card card{};     ///< as it was when it was in memory; else only its id
+  };
+
+  /// Null: the current model is not in memory, or there is none.
+  [[nodiscard]] model_ref current() const;
+  /// Of the current model where that is null.
+  [[nodiscard]] absence why_none() const;
+  /// The current one first.
+  [[nodiscard]] std::vector<place> places() const;
+  [[nodiscard]] std::optional<place> place_of(std::string_view id) const;
+  /// Of these, models in memory.
+  [[nodiscard]] std::vector<model_ref> resident() const;
+  /// Whether a request's field `model` may change who answers it.
+  [[nodiscard]] bool may_choose() const;
+
+  /// The model that a request means.
+  struct meant {
+    std::string id;                   ///< empty: there is none at all
+    model_ref model;                  ///< null: it is not in memory
+    absence why = absence::unloaded;  ///< then
+  };
+  /// By a name of it, also followed by that of a tuned state, or by a tuned state's bare name; `may_load`: also by an
+  /// id that could be loaded. The current one for all other names.
+  [[nodiscard]] meant find(std::string_view name, bool may_load) const;
+
+  /// A model that rests or is available comes; true: who calls this is the first, and has to tell the supervisor.
+  [[nodiscard]] bool call(const std::string& id);
+
+  /// In place of what had that id.
+  void put(place there, bool as_current);
+  void put(const model_ref& loaded, bool as_current);
+  void forget(std::string_view id);
+  void make_current(std::string_view id);
+
+  /// Ids that a load may name; `by_name`: requests may have them loaded.
+  [[nodiscard]] std::vector<std::string> available() const;
+  void set_available(std::vector<std::string> ids, bool by_name = false);
+
   struct load {
     std::string model;
     std::uint32_t percent = 0;
   };
-
-  /// Null: none is loaded.
-  [[nodiscard]] model_ref current() const;
-  void show(model_ref model);
-
-  /// Ids that a load may name.
-  [[nodiscard]] std::vector<std::string> available() const;
-  void set_available(std::vector<std::string> ids);
-
   [[nodiscard]] std::optional<load> loading() const;
   void set_loading(std::optional<load> load);
 
-  /// Why there is no current model.
-  enum class absence : std::uint8_t {
-    unloaded,  ///< somebody wanted it so: requests are refused
-    resting,   ///< nobody used it: the next request has it loaded again
-    coming,    ///< it is on its way: requests wait
-  };
-  std::atomic<absence> why_none{absence::unloaded};
-
  private:
   mutable std::mutex mutex_;
-  model_ref current_;
+  std::vector<place> places_;  // the current one first
   std::vector<std::string> available_;
+  bool by_name_ = false;
   std::optional<load> loading_;
 };
 
@@ -93,7 +134,7 @@ class loaded_models {
 struct model_change {
   enum class task : std::uint8_t { load, unload, wake };
   task what = task::load;
-  std::string file;  ///< a path, or an id where `by_id`
+  std::string file;  ///< a path, or an id where `by_id`; to unload: an id, or all where it is empty
   bool by_id = false;
   std::string name;      ///< the id in the API from now on; empty: the file's name without its ending
   std::string strategy;  ///< see model/strategy.hpp

@@ -100,59 +100,79 @@ void write_http(exposition& out, const service_context& c) {
   out.sample({}, c.connections->refused.load());
 }
 
-void write_device(exposition& out, const service_context& c, const loaded_model& model) {
-  const device::device_counters& d = *model.counters;
-  const std::string& name = model.served.names.front();
-  const auto gauge = [&](std::string_view family, std::string_view help, std::uint64_t value) {
+/// Each family of a device's numbers, with a sample for each model in memory.
+void write_devices(exposition& out, const service_context& c, std::span<const model_ref> models) {
+  using counters = device::device_counters;
+  const auto each = [&](auto value) {
+    for (const auto& model : models) out.sample({{"model", model->id()}}, value(*model->counters));
+  };
+  const auto gauge = [&](std::string_view family, std::string_view help, auto value) {
     out.gauge(family, help);
-    out.sample({{"model", name}}, value);
+    each(value);
   };
-  const auto counter = [&](std::string_view family, std::string_view help, std::uint64_t value) {
+  const auto counter = [&](std::string_view family, std::string_view help, auto member) {
     out.counter(family, help);
-    out.sample({{"model", name}}, value);
+    each([member](const counters& d) { return (d.*member).load(); });
   };
-  const std::uint32_t all = d.requests, waiting = d.waiting;
   gauge("skein_requests_running", "Requests that have a slot, or had one and wait for another turn.",
-        all - std::min(all, waiting));
-  gauge("skein_requests_waiting", "Requests that wait for their first slot.", waiting);
-  gauge("skein_sequences_parked", "Sequences that made room and wait for another turn.", d.parked);
-  gauge("skein_parked_bytes", "Bytes of their states.", d.parked_bytes);
-  gauge("skein_undo_bytes", "Bytes of states that are kept while an answer may be cut.", d.undo_bytes);
-  counter("skein_preemptions_total", "How often a sequence made room for another one.", d.preemptions);
-  counter("skein_steps_total", "Ticks of the device.", d.ticks);
-  counter("skein_state_settles_total", "States that became what their client saw.", d.settles);
-  counter("skein_state_settles_back_total", "Of these, states that had to go back first.", d.settles_back);
+        [](const counters& d) -> std::uint64_t {
+          const std::uint32_t all = d.requests;
+          return all - std::min(all, d.waiting.load());
+        });
+  gauge("skein_requests_waiting", "Requests that wait for their first slot.",
+        [](const counters& d) -> std::uint64_t { return d.waiting; });
+  gauge("skein_sequences_parked", "Sequences that made room and wait for another turn.",
+        [](const counters& d) -> std::uint64_t { return d.parked; });
+  gauge("skein_parked_bytes", "Bytes of their states.", [](const counters& d) { return d.parked_bytes.load(); });
+  gauge("skein_undo_bytes", "Bytes of states that are kept while an answer may be cut.",
+        [](const counters& d) { return d.undo_bytes.load(); });
+  counter("skein_preemptions_total", "How often a sequence made room for another one.", &counters::preemptions);
+  counter("skein_steps_total", "Ticks of the device.", &counters::ticks);
+  counter("skein_state_settles_total", "States that became what their client saw.", &counters::settles);
+  counter("skein_state_settles_back_total", "Of these, states that had to go back first.", &counters::settles_back);
   counter("skein_state_copies_refused_total", "States of prompts' beginnings that were wanted and not taken.",
-          d.copies_refused);
+          &counters::copies_refused);
   out.histogram("skein_batch_size", "Rows of a tick.");
-  histogram_sum rows;
-  out.sample({{"model", name}}, rows += d.batch_rows);
+  each([](const counters& d) {
+    histogram_sum rows;
+    return rows += d.batch_rows;
+  });
   out.histogram("skein_step_seconds", "Time of a tick, by what its rows did.");
-  for (const auto& [phase, seconds] : {std::pair("decode", &d.decode_seconds), std::pair("prefill", &d.prefill_seconds),
-                                       std::pair("mixed", &d.mixed_seconds)}) {
-    histogram_sum sum;
-    out.sample({{"model", name}, {"phase", phase}}, sum += *seconds);
+  for (const auto& model : models)
+    for (const auto& [phase, seconds] :
+         {std::pair("decode", &counters::decode_seconds), std::pair("prefill", &counters::prefill_seconds),
+          std::pair("mixed", &counters::mixed_seconds)}) {
+      histogram_sum sum;
+      out.sample({{"model", model->id()}, {"phase", phase}}, sum += (*model->counters).*seconds);
+    }
+  gauge("skein_last_step_age_seconds", "Time since the last tick while there is work; 0 when there is none.",
+        [&](const counters& d) {
+          const duration age = c.time->now().time_since_epoch() - duration(d.last_tick_at.load());
+          return d.busy ? std::chrono::duration<double>(age).count() : 0.0;
+        });
+  out.gauge("skein_model_info", "The models in memory.");
+  for (const auto& model : models) {
+    const auto& card = model->served.card;
+    out.sample({{"model", model->id()}, {"device", card.device}, {"dtype", card.weight_type}}, std::uint64_t{1});
   }
-  out.gauge("skein_last_step_age_seconds", "Time since the last tick while there is work; 0 when there is none.");
-  const duration age = c.time->now().time_since_epoch() - duration(d.last_tick_at.load());
-  out.sample({{"model", name}}, d.busy ? std::chrono::duration<double>(age).count() : 0.0);
-  out.gauge("skein_model_info", "The model that is loaded.");
-  const auto& card = model.served.card;
-  out.sample({{"model", name}, {"device", card.device}, {"dtype", card.weight_type}}, std::uint64_t{1});
 }
 
-/// States by kind: those of sequences that run, of sessions, and of prompts' beginnings.
-void write_states(exposition& out, const loaded_model* model, const persistence::persistence_counters* p) {
-  static const device::device_counters none;
-  const device::device_counters& d = model ? *model->counters : none;
-  const std::string name = model ? model->served.names.front() : "";
-  const std::uint64_t slot_bytes = model && model->actor ? model->actor->info().slot_bytes : 0;
-  const std::uint64_t used = d.slots_used, kept = d.slots_kept;
+std::uint64_t slot_bytes(const loaded_model& model) { return model.actor ? model.actor->info().slot_bytes : 0; }
 
+/// States by kind: those of sequences that run, of sessions, and of prompts' beginnings.
+void write_states(exposition& out, std::span<const model_ref> models, const persistence::persistence_counters* p) {
+  using d = device::device_counters;
+  const auto moved = [&](auto member) {
+    std::uint64_t all = 0;
+    for (const auto& model : models) all += (*model->counters).*member;
+    return all;
+  };
   out.gauge("skein_state_slots", "States in each tier, and room where it is counted in states.");
-  out.sample({{"model", name}, {"tier", "vram"}, {"state", "used"}}, used);
-  out.sample({{"model", name}, {"tier", "vram"}, {"state", "kept"}}, kept);
-  out.sample({{"model", name}, {"tier", "vram"}, {"state", "total"}}, std::uint64_t{d.slots});
+  for (const auto& model : models)
+    for (const auto& [state, member] :
+         {std::pair("used", &d::slots_used), std::pair("kept", &d::slots_kept), std::pair("total", &d::slots)})
+      out.sample({{"model", model->id()}, {"tier", "vram"}, {"state", state}},
+                 std::uint64_t{(*model->counters).*member});
   const auto sum = [&](auto member) -> std::uint64_t {
     return p ? std::uint64_t{p->sessions.*member} + std::uint64_t{p->prefixes.*member} : 0;
   };
@@ -161,8 +181,13 @@ void write_states(exposition& out, const loaded_model* model, const persistence:
   out.sample({{"tier", "disk"}, {"state", "used"}}, sum(&t::disk));
 
   out.gauge("skein_state_bytes", "Bytes of states in each tier.");
-  out.sample({{"model", name}, {"tier", "vram"}, {"kind", "sequence"}}, used * slot_bytes);
-  out.sample({{"model", name}, {"tier", "vram"}, {"kind", "session"}}, kept * slot_bytes);
+  for (const auto& model : models) {
+    const auto vram = [&](const char* kind, std::uint64_t slots) {
+      out.sample({{"model", model->id()}, {"tier", "vram"}, {"kind", kind}}, slots * slot_bytes(*model));
+    };
+    vram("sequence", model->counters->slots_used);
+    vram("session", model->counters->slots_kept);
+  }
   if (!p) return;
   const std::pair<const char*, const t*> kinds[] = {{"session", &p->sessions}, {"prefix", &p->prefixes}};
   for (const auto& [kind, tier] : kinds) {
@@ -184,10 +209,10 @@ void write_states(exposition& out, const loaded_model* model, const persistence:
   }
 
   out.counter("skein_state_moves_total", "States that went from one tier to another; none: they were dropped.");
-  out.sample({{"kind", "session"}, {"from", "vram"}, {"to", "vram"}}, d.kept_hits.load());
-  out.sample({{"kind", "session"}, {"from", "vram"}, {"to", "ram"}}, d.settles.load());
-  out.sample({{"kind", "prefix"}, {"from", "vram"}, {"to", "ram"}}, d.copies_taken.load());
-  out.sample({{"kind", "any"}, {"from", "ram"}, {"to", "vram"}}, d.states_written.load());
+  out.sample({{"kind", "session"}, {"from", "vram"}, {"to", "vram"}}, moved(&d::kept_hits));
+  out.sample({{"kind", "session"}, {"from", "vram"}, {"to", "ram"}}, moved(&d::settles));
+  out.sample({{"kind", "prefix"}, {"from", "vram"}, {"to", "ram"}}, moved(&d::copies_taken));
+  out.sample({{"kind", "any"}, {"from", "ram"}, {"to", "vram"}}, moved(&d::states_written));
   for (const auto& [kind, tier] : kinds) {
     out.sample({{"kind", kind}, {"from", "ram"}, {"to", "disk"}}, tier->writes.load());
     out.sample({{"kind", kind}, {"from", "disk"}, {"to", "ram"}}, tier->loads.load());
@@ -257,11 +282,11 @@ void write_process(exposition& out, const service_context& c) {
 std::string metrics_page(const service_context& context, exposition::dialect dialect) {
   std::string page;
   exposition out(page, dialect);
-  const model_ref model = context.models->current();
+  const auto models = context.models->resident();
   write_generations(out, *context.metrics);
   write_http(out, context);
-  if (model) write_device(out, context, *model);
-  write_states(out, model.get(), context.persistence_counters);
+  if (!models.empty()) write_devices(out, context, models);
+  write_states(out, models, context.persistence_counters);
   if (context.persistence_counters) write_sessions(out, *context.persistence_counters);
   write_process(out, context);
   out.finish();

@@ -29,10 +29,11 @@ result<model_change> model_call::parse(const std::string& body) const {
   const auto& limits = context().settings.limits;
   model_change change;
   if (form_ == form::remove) {
-    const auto force = protocol::parse_remove_model(body, limits);
-    if (!force) return force.error();
+    auto asked = protocol::parse_remove_model(body, limits);
+    if (!asked) return asked.error();
     change.what = model_change::task::unload;
-    change.force = force->force;
+    change.file = std::move(asked->model);
+    change.force = asked->force;
     return change;
   }
   auto asked = form_ == form::load_file ? protocol::parse_load_model_file(body, limits)

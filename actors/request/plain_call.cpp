@@ -6,7 +6,7 @@
 #include "actors/request/auth.hpp"
 #include "actors/request/body_login.hpp"
 #include "actors/request/memory.hpp"
-#include "protocol/body_password.hpp"
+#include "protocol/body_head.hpp"
 
 namespace skein::request {
 
@@ -26,7 +26,7 @@ void plain_call::body(std::string bytes) {
     if (!memory) return refuse(memory.error());
     memory_ = std::move(*memory);
     if (!origin_.authenticated) {
-      const auto password = protocol::body_password(bytes, context_->settings.limits);
+      const auto password = protocol::read_body_head(bytes, context_->settings.limits).password;
       if (const auto no = judge_body_password(password, origin_.client, *context_, origin_.who))
         return refuse(no->why, no->retry_after);
     }

@@ -28,6 +28,16 @@ result<void> check_vocabulary_fields(const generation_request& request, std::uin
   return {};
 }
 
+/// What lets a model close its thinking at once is banned from the second and third draw: the tokens that clients of
+/// rwkv_lightning_cuda rely on (n and </). A vocabulary without them needs nothing.
+void force_reasoning(const tokenizer::vocabulary& words, sampling::sampling_params& params) {
+  for (const char* text : {"n", "</"}) {
+    std::vector<token_id> tokens;
+    if (const auto read = words.encode(text, tokens); read && tokens.size() == 1)
+      params.logit_bias.push_back({tokens.front(), sampling::ban, 1, 3});
+  }
+}
+
 std::size_t prompt_count(const generation_request& request) { return request.chat ? 1 : request.prompts.size(); }
 
 /// The text of a call's one prompt where it is rendered, or new to a session.
@@ -157,6 +167,7 @@ result<prepared_call> prepare(generation_request request, const served_model& mo
     if (held > settings.held_bytes_max) return never_fits(held, settings.held_bytes_max);
     call.prompts.push_back(std::move(*tokens));
   }
+  if (request.force_reasoning) force_reasoning(*model.vocabulary, request.sampling);
   if (!request.ignore_eos && model.vocabulary->end() != no_token)
     request.sampling.stop_ids.push_back(model.vocabulary->end());
   call.answer_bytes_max = limits.response_bytes_max;

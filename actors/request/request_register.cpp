@@ -26,7 +26,7 @@ request_register::place request_register::place_of(const running_request& reques
   const std::lock_guard lock(mutex_);
   place p{request.ticket};
   for (const auto& r : running_) {
-    if (r->admitted_at != 0) continue;
+    if (r->admitted_at != 0 || r->what().model != request.what().model) continue;
     ++p.waiting;
     if (r.get() == &request) p.position = p.waiting;
   }
@@ -61,6 +61,12 @@ std::vector<std::shared_ptr<const running_request>> request_register::paused(ste
   std::vector<std::shared_ptr<const running_request>> all;
   for (const auto& p : paused_) all.push_back(p.was);
   return all;
+}
+
+std::string request_register::model_of_paused(std::string_view id) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = std::ranges::find_if(paused_, [&](const paused_request& p) { return p.was->what().id == id; });
+  return found == paused_.end() ? std::string() : found->was->what().model;
 }
 
 void request_register::forget_old(steady_time now) {

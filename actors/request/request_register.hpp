@@ -47,7 +47,7 @@ class running_request {
 
   // Ticks of steady_time since its epoch; 0: not yet.
   std::atomic<std::int64_t> admitted_at{0}, first_token_at{0}, last_token_at{0};
-  std::atomic<std::uint64_t> prompt_tokens{0}, cached_tokens{0}, generated_tokens{0};
+  std::atomic<std::uint64_t> prompt_tokens{0}, cached_tokens{0}, fed_tokens{0}, generated_tokens{0};
   std::atomic<bool> stop_requested{false}, pause_requested{false}, finished{false};
   std::atomic<std::uint64_t> ticket{0};  // of the register
 
@@ -101,6 +101,8 @@ class request_register {
   /// Each can be taken once; nothing when it is unknown or too old.
   [[nodiscard]] std::optional<paused_request> take(std::string_view id, steady_time now);
   [[nodiscard]] std::vector<std::shared_ptr<const running_request>> paused(steady_time now);
+  /// Empty when none has that id.
+  [[nodiscard]] std::string model_of_paused(std::string_view id) const;
 
  private:
   void forget_old(steady_time now);

@@ -4,6 +4,7 @@
 #include <ctime>
 #include <utility>
 
+#include "actors/request/awaited_model.hpp"
 #include "actors/request/memory.hpp"
 #include "actors/request/new_name.hpp"
 #include "actors/request/route.hpp"
@@ -146,7 +147,7 @@ void response_call::tell(const persistence::version_record& version) {
   const auto known = protocol::read_logged(logged);
   if (!known) return refuse(known.error());
   if (question_.what == task::stream) {
-    if (logged.unfinished) return go_on(logged);
+    if (logged.unfinished) return go_on(logged, known->facts.model);
     return stream(protocol::response_events(*known, question_.after, nullptr));
   }
   std::string body;
@@ -168,9 +169,11 @@ void response_call::stream(std::string events) {
 }
 
 /// It becomes the answer of this exchange.
-void response_call::go_on(const protocol::logged_response& logged) {
+void response_call::go_on(const protocol::logged_response& logged, std::string_view named) {
   if (context().draining) return refuse({error_kind::unavailable, "the server is shutting down", ""});
-  if (!origin_.model) return refuse({error_kind::unavailable, "no model is loaded", ""});
+  auto model = model_at_hand(context(), *origin().who, named, origin().errors);
+  if (!model) return refuse(model.error());
+  origin_.model = std::move(*model);
   auto request = protocol::go_on_with(logged, *origin_.model->preset(), context().settings.limits, question_.after);
   if (!request) return refuse(request.error());
   origin_.who = origin().who;

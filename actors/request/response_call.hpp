@@ -44,7 +44,7 @@ class response_call final : public plain_call, public persistence_client {
   void ask_log();
   void tell(const persistence::version_record& version);
   void stream(std::string events);
-  void go_on(const protocol::logged_response& logged);
+  void go_on(const protocol::logged_response& logged, std::string_view named);
 
   const response_question question_;
   call_origin origin_;

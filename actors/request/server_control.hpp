@@ -9,10 +9,6 @@
 
 namespace skein::request {
 
-/// The answer of /v1/server/status: the model, what it is busy with, and each request. The path of the model's file is
-/// only told to those who `may_see_path`. Requests are those that `who` sees.
-[[nodiscard]] std::string server_status(const service_context& context, const caller& who, bool may_see_path);
-
 /// POST /v1/server/stop and /pause: gives the order to the io threads of the requests that are meant, and answers when
 /// all have carried it out. /resume is a generation_call.
 class server_control_call final : public plain_call {

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "actors/request/attempt.hpp"
+#include "actors/request/awaited_model.hpp"
 #include "actors/request/long_work.hpp"
 #include "actors/request/memory.hpp"
 #include "protocol/chat_template.hpp"
@@ -107,13 +108,11 @@ void send(connection::response_writer& out, const plain_origin& origin, result<s
 
 }  // namespace
 
-tokenize_call::tokenize_call(text_task task, plain_origin origin, model_ref model,
-                             std::shared_ptr<const service_context> context,
+tokenize_call::tokenize_call(text_task task, plain_origin origin, std::shared_ptr<const service_context> context,
                              std::function<void(std::function<void()>)> post,
                              std::shared_ptr<connection::response_writer> out)
     : task_(task),
       origin_(std::move(origin)),
-      model_(std::move(model)),
       context_(std::move(context)),
       post_(std::move(post)),
       out_(std::move(out)) {}
@@ -123,8 +122,12 @@ void tokenize_call::body(std::string bytes) {
   auto tell = [out = out_, origin = origin_](result<std::string> answer) { send(*out, origin, std::move(answer)); };
   const auto memory = hold_memory(*context_, bytes.size());
   if (!memory) return tell(memory.error());
-  auto work = [task = task_, text = std::move(bytes), context = context_, model = model_, memory = *memory,
-               gone = over_.get_token()] { return work_of(task, text, *context, *model, gone); };
+  auto work = [task = task_, text = std::move(bytes), context = context_, who = origin_.who, errors = origin_.errors,
+               memory = *memory, gone = over_.get_token()]() -> result<std::string> {
+    const auto model = model_at_hand(*context, *who, named_in(text, *context), errors);
+    if (!model) return model.error();
+    return work_of(task, text, *context, **model, gone);
+  };
   if (!is_long) return tell(attempt(origin_.request_name, work));
   if (!run_long(*context_, {post_, origin_.request_name, over_.get_token()}, std::move(work), tell))
     tell(error{error_kind::overloaded, "too many long requests are being read; try again soon", ""});

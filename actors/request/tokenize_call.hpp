@@ -16,7 +16,7 @@ enum class text_task : std::uint8_t { tokenize, detokenize, count, count_input }
 /// long ones by the worker pool, whose answer goes to nobody when the client has left meanwhile.
 class tokenize_call final : public connection::http_call {
  public:
-  tokenize_call(text_task task, plain_origin origin, model_ref model, std::shared_ptr<const service_context> context,
+  tokenize_call(text_task task, plain_origin origin, std::shared_ptr<const service_context> context,
                 std::function<void(std::function<void()>)> post, std::shared_ptr<connection::response_writer> out);
 
   [[nodiscard]] connection::header_list headers() const override { return origin_.headers; }
@@ -27,7 +27,6 @@ class tokenize_call final : public connection::http_call {
  private:
   const text_task task_;
   const plain_origin origin_;
-  const model_ref model_;
   std::shared_ptr<const service_context> context_;
   std::function<void(std::function<void()>)> post_;
   std::shared_ptr<connection::response_writer> out_;

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "actors/request/awaited_model.hpp"
 #include "actors/request/load_tuned_state.hpp"
 #include "actors/request/long_work.hpp"
 
@@ -10,13 +11,12 @@ namespace skein::request {
 tuned_state_call::tuned_state_call(task what, plain_origin origin, std::shared_ptr<const service_context> context,
                                    std::function<void(std::function<void()>)> post,
                                    std::shared_ptr<connection::response_writer> out)
-    : plain_call(std::move(origin), std::move(context), std::move(out)),
-      task_(what),
-      model_(this->context().models->current()),
-      post_(std::move(post)) {}
+    : plain_call(std::move(origin), std::move(context), std::move(out)), task_(what), post_(std::move(post)) {}
 
 void tuned_state_call::read(std::string body) {
-  if (!model_) return refuse({error_kind::unavailable, "no model is loaded", ""});
+  auto model = model_at_hand(context(), *origin().who, named_in(body, context()), origin().errors);
+  if (!model) return refuse(model.error());
+  model_ = std::move(*model);
   if (!model_->served.load_state)
     return refuse({error_kind::unsupported, "this server's model takes no tuned states", ""});
   const auto& limits = context().settings.limits;

@@ -25,7 +25,7 @@ class tuned_state_call final : public plain_call {
   void done(const result<void>& outcome);
 
   const task task_;
-  const model_ref model_;  // null: none is loaded
+  model_ref model_;
   std::function<void(std::function<void()>)> post_;
   std::shared_ptr<tuned_state_call*> self_ = std::make_shared<tuned_state_call*>(this);  // for work that comes back
 };

@@ -45,6 +45,12 @@ result<opened_engine> open_or_say_why(const config::config& settings, const load
   }
 }
 
+request::loaded_models::place coming(const std::string& id) {
+  request::loaded_models::place place{{id}, nullptr, absence::coming};
+  place.card.id = id;
+  return place;
+}
+
 }  // namespace
 
 model_keeper::model_keeper(boost::asio::io_context& main, std::shared_ptr<const config::config> settings,
@@ -56,11 +62,7 @@ model_keeper::model_keeper(boost::asio::io_context& main, std::shared_ptr<const 
       ports_(std::move(reach)),
       catalogue_(*settings_),
       replaces_(settings_->model.on_switch == "replace"),
-      watch_timer_(main) {
-  last_load_.emplace();
-  last_load_->file = catalogue_.own_id();
-  last_load_->by_id = true;
-}
+      watch_timer_(main) {}
 
 model_keeper::~model_keeper() {
   if (loader_.joinable()) loader_.join();
@@ -75,8 +77,8 @@ void model_keeper::ask(model_change change, model_changed done) {
 void model_keeper::change(model_change change, model_changed done) {
   if (context_.draining) return done(error{error_kind::unavailable, "the server is shutting down", ""});
   switch (change.what) {
-    case model_change::task::unload: unload(change.force); return done(std::string());
-    case model_change::task::wake: return wake(std::move(done));
+    case model_change::task::unload: return done(unload(change.file, change.force));
+    case model_change::task::wake: wake(change.file); return done(std::string());
     case model_change::task::load: return load(std::move(change), std::move(done));
   }
 }
@@ -111,25 +113,29 @@ result<config::config> model_keeper::settings_of(const model_change& change) con
   return c;
 }
 
-/// A load that runs already brings a model too.
-void model_keeper::wake(model_changed done) {
-  if (running_ || models_.current() || !last_load_) return done(std::string());
-  model_change again = *last_load_;
+/// Requests wait for it. One that was forgotten meanwhile is not loaded.
+void model_keeper::wake(const std::string& id) {
+  if (running_) {
+    if (running_->name != id && std::ranges::find(called_, id) == called_.end()) called_.push_back(id);
+    return;
+  }
+  const auto known = known_.find(id);
+  if (resident(id) || (known == known_.end() && resident_max() == 1)) return;
+  model_change again;
+  again.file = id;
+  again.by_id = true;
+  if (known != known_.end()) again = known->second.how;
   again.what = model_change::task::wake;
   again.force = false;
-  load(std::move(again), std::move(done));
-  if (!running_) nothing_comes();
-}
-
-/// Of those who wait for a model, each hears so.
-void model_keeper::nothing_comes() {
-  models_.why_none = last_load_ ? absence::resting : absence::unloaded;
+  load(again, [](const result<std::string>&) {});
+  if (running_) return;
+  nothing_came({again, id, {}, false});
   ports_.changed();
 }
 
 void model_keeper::load(model_change change, model_changed done) {
   if (running_)
-    return done(error{error_kind::conflict, "the model '" + running_->file + "' is being loaded; try again later", ""});
+    return done(error{error_kind::conflict, "the model '" + running_->name + "' is being loaded; try again later", ""});
   const auto settings = settings_of(change);
   if (!settings) {
     log::warning("a model cannot be loaded", {{"model", change.file}, {"why", settings.error().message}});
@@ -138,14 +144,22 @@ void model_keeper::load(model_change change, model_changed done) {
   const std::string name = settings->model.name;
   log::info("loading", {{"model", name}, {"percent", 0u}});
   models_.set_loading(request::loaded_models::load{name, 0});
-  running_ = std::move(change);
+  running_ = running_load{std::move(change), name, {}, false};
   waiting_ = std::move(done);
-  if (replaces_ && models_.current()) {
-    remember(*models_.current());
-    models_.why_none = absence::coming;
-    replace(nullptr, running_->force);
-  }
+  if (replaces_) displace_for(name);
   if (!memory_comes()) begin_load();  // else when they have gone
+}
+
+/// Who has to go goes first, and requests wait for the new one.
+void model_keeper::displace_for(const std::string& name) {
+  request::model_ref old = resident(name);
+  if (!old && models_.resident().size() >= resident_max()) old = least_used(name, false);
+  if (!old) return;
+  running_->displaced = old->id();
+  running_->displaced_current = old == models_.current();
+  send_away(old, running_->change.force);
+  const bool was_asked = running_->change.what == model_change::task::load;
+  models_.put(coming(name), was_asked || running_->displaced_current);
 }
 
 /// Whether models are about to go whose memory the next one may need.
@@ -154,14 +168,9 @@ bool model_keeper::memory_comes() const {
                              [this](const retired& r) { return replaces_ || r.told || r.model.use_count() == 1; });
 }
 
-/// A model that comes back brings the tuned states that clients gave it.
-void model_keeper::remember(const request::loaded_model& model) {
-  remains_ = remains{model.served.card.identity, model.tuned.all()};
-}
-
 /// Now there is all the memory that there will be.
 void model_keeper::begin_load() {
-  const auto settings = settings_of(*running_);
+  const auto settings = settings_of(running_->change);
   if (!settings) return end_load(settings.error());
   const std::string name = settings->model.name;
   load_order order;
@@ -174,7 +183,7 @@ void model_keeper::begin_load() {
   };
   order.memory_taken = 0;
   each_device(
-      [&](request::loaded_model& m) { *order.memory_taken += m.counters->ended ? 0 : memory_of(m.actor->info()); });
+      [&](request::loaded_model& m) { *order.memory_taken += m.counters->ended ? 0 : m.actor->info().bytes(); });
   try {
     loader_ = std::thread([this, c = *settings, order = std::move(order)] {
       auto opened = std::make_shared<result<opened_engine>>(open_or_say_why(c, order));
@@ -187,37 +196,78 @@ void model_keeper::begin_load() {
 
 /// Whoever waits hears how it went, unless the server's end was told already.
 void model_keeper::end_load(const result<std::string>& outcome) {
-  if (!outcome) log::warning("a model cannot be loaded", {{"model", running_->file}, {"why", outcome.error().message}});
+  const running_load over = *std::exchange(running_, std::nullopt);
   models_.set_loading(std::nullopt);
-  const bool was_asked = std::exchange(running_, std::nullopt)->what == model_change::task::load;
-  if (const auto done = std::exchange(waiting_, nullptr)) done(outcome);
-  if (!models_.current() && models_.why_none == absence::coming) {  // this one failed, and the old one has gone
-    if (was_asked && last_load_) return wake([](const result<std::string>&) {});
-    return nothing_comes();
+  if (!outcome) {
+    log::warning("a model cannot be loaded", {{"model", over.name}, {"why", outcome.error().message}});
+    nothing_came(over);
   }
+  if (const auto done = std::exchange(waiting_, nullptr)) done(outcome);
   ports_.changed();
+  while (!running_ && !called_.empty() && !context_.draining) {
+    const std::string next = called_.front();
+    called_.pop_front();
+    wake(next);
+  }
+}
+
+/// A model that did not come is as it was before, and so is the one that went for it. Of those who wait, each hears so.
+void model_keeper::nothing_came(const running_load& load) {
+  const auto as_it_was = [&](const std::string& id, absence why, bool as_current) {
+    auto place = models_.place_of(id).value_or(coming(id));
+    place.why = why;
+    models_.put(std::move(place), as_current);
+  };
+  if (!resident(load.name) && load.name != load.displaced) {
+    if (known_.contains(load.name))
+      as_it_was(load.name, absence::resting, false);
+    else
+      models_.forget(load.name);
+  }
+  if (!load.displaced.empty() && known_.contains(load.displaced)) {
+    as_it_was(load.displaced, absence::coming, load.displaced_current);
+    called_.push_front(load.displaced);
+  }
 }
 
 void model_keeper::loaded(result<opened_engine> opened) {
   loader_.join();
-  if (!opened) return end_load(as_answer(opened.error()));
+  if (!opened) {
+    const error why = as_answer(opened.error());
+    if (why.kind != error_kind::no_memory || resident_max() == 1) return end_load(why);
+    const auto idle = least_used(running_->name, true);
+    if (!idle) return end_load(why);
+    send_away(idle, false);  // once more when its memory is back
+    return;
+  }
   if (context_.draining) return;  // whoever waited has heard it
   const std::string id = opened->model.names.front();
-  const auto left = std::exchange(remains_, std::nullopt);
-  if (left && left->identity == opened->model.card.identity && running_->what == model_change::task::wake)
-    opened->states = *left->states;
   try {
-    install(std::move(*opened), running_->force);
-  } catch (const std::exception& trouble) {  // as above
+    install(std::move(*opened), running_->change);
+  } catch (const std::exception& trouble) {  // no thread, or no memory
     return end_load(error{error_kind::internal, trouble.what(), ""});
   }
-  last_load_ = running_;
   end_load(id);
 }
 
-void model_keeper::install(opened_engine opened, bool force) {
+void model_keeper::install(opened_engine opened) {
+  model_change how;
+  how.file = catalogue_.own_id();
+  how.by_id = true;
+  install(std::move(opened), how);
+}
+
+/// A model that was asked for begins anew and is current; one that comes back brings the tuned states that clients gave
+/// it.
+void model_keeper::install(opened_engine opened, const model_change& how) {
   const auto& info = opened.engine->info();
   ports_.known.add(info.model_identity, {opened.layout, info.vocab});
+  const bool was_asked = how.what == model_change::task::load;
+  const std::string id = opened.model.names.front();
+  if (const auto it = known_.find(id); !was_asked && it != known_.end())
+    if (const known_model& was = it->second; was.states && was.identity == info.model_identity)
+      opened.states = *was.states;
+
   auto next = std::make_shared<request::loaded_model>();
   next->served = std::move(opened.model);
   auto options = device_options(*settings_);
@@ -228,7 +278,35 @@ void model_keeper::install(opened_engine opened, bool force) {
   next->counters = &next->actor->counters();
   for (auto& state : opened.states)
     ignore(next->tuned.put(std::move(state), settings_->model.tuned_states_max), "they were counted");
-  replace(std::move(next), force);
+  known_[id] = {how, context_.time->now(), {}, nullptr};
+  log::info("model ready", {{"model", id}});
+  const auto same = resident(id);
+  models_.put(next, was_asked);
+  if (same) retire(same, how.force);
+  while (models_.resident().size() > resident_max()) send_away(least_used(id, false), how.force);
+  if (resident_max() == 1) keep_only(id);
+  models_.set_available(catalogue_.ids(), resident_max() > 1);
+}
+
+/// Of several that rest, those go for good that nobody used for the longest time.
+void model_keeper::forget_resting() {
+  const auto rests = [this](const auto& k) {
+    const bool is_needed = running_ && (running_->name == k.first || running_->displaced == k.first);
+    return !is_needed && !resident(k.first);
+  };
+  while (std::ranges::count_if(known_, rests) > settings_->model.resting_max) {
+    auto oldest = known_.end();
+    for (auto it = known_.begin(); it != known_.end(); ++it)
+      if (rests(*it) && (oldest == known_.end() || it->second.used_at < oldest->second.used_at)) oldest = it;
+    models_.forget(oldest->first);
+    known_.erase(oldest);
+  }
+}
+
+void model_keeper::keep_only(const std::string& id) {
+  std::erase_if(known_, [&](const auto& k) { return k.first != id; });
+  for (const auto& place : models_.places())
+    if (place.names.front() != id) models_.forget(place.names.front());
 }
 
 void model_keeper::change(std::shared_ptr<const config::config> settings) {
@@ -239,37 +317,86 @@ void model_keeper::change(std::shared_ptr<const config::config> settings) {
                                                       options.turn_tokens, options.parked_max,
                                                       options.parked_bytes_max});  // closed: it ends anyway
   });
-  const auto model = models_.current();
-  if (!model) return;
-  const auto loaded = last_load_ ? settings_of(*last_load_) : result<config::config>(*settings_);
-  if (loaded) model->change_preset(model_preset(*loaded, model->served.names.front()));
-}
-
-// ---------------------------------------------------------------- one goes, another comes
-
-void model_keeper::unload(bool force) {
-  models_.why_none = absence::unloaded;
-  last_load_.reset();
-  remains_.reset();
-  if (force)
-    for (retired& r : retired_) cut_off(r);
-  replace(nullptr, force);
-}
-
-void model_keeper::replace(request::model_ref next, bool force) {
-  used_at_ = context_.time->now();
-  if (next) {
-    log::info("model ready", {{"model", next->served.names.front()}});
+  for (const auto& model : models_.resident()) {
+    const auto loaded = settings_of(known_.at(model->id()).how);
+    model->change_preset(model_preset(loaded ? *loaded : *settings_, model->id()));
   }
-  request::model_ref old = models_.current();
-  models_.show(std::move(next));
-  models_.set_available(catalogue_.ids());
-  if (!old) return;
-  log::info("model retires",
-            {{"model", old->served.names.front()}, {"requests", old->counters->requests.load()}, {"by_force", force}});
+}
+
+// ---------------------------------------------------------------- some go, others come
+
+request::model_ref model_keeper::resident(std::string_view id) const {
+  const auto all = models_.resident();
+  const auto found = std::ranges::find(all, id, &request::loaded_model::id);
+  return found == all.end() ? nullptr : *found;
+}
+
+/// Who holds a model uses it; so whoever asks this must hold none.
+std::vector<model_keeper::use> model_keeper::uses() {
+  constexpr long held_here_and_shown = 2;
+  std::vector<use> all;
+  for (auto& model : models_.resident()) {
+    steady_time& used_at = known_.at(model->id()).used_at;
+    const bool idle = model.use_count() <= held_here_and_shown && model->counters->requests == 0;
+    if (!idle) used_at = context_.time->now();
+    const steady_time worked_at{steady_time::duration(model->counters->last_tick_at.load())};
+    all.push_back({std::move(model), idle, std::max(used_at, worked_at)});
+  }
+  return all;
+}
+
+/// Null: there is no other one, or all others are in use. Who is idle goes before who is not.
+request::model_ref model_keeper::least_used(std::string_view but, bool idle_only) {
+  auto all = uses();
+  std::erase_if(all, [&](const use& u) { return u.model->id() == but || (idle_only && !u.idle); });
+  const auto least = std::ranges::min_element(all, {}, [](const use& u) { return std::pair(!u.idle, u.at); });
+  return least == all.end() ? nullptr : least->model;
+}
+
+/// Its requests end there. It rests, where several models have room; else nobody may call it.
+void model_keeper::send_away(const request::model_ref& model, bool force) {
+  rest(*model);
+  if (resident_max() == 1) models_.forget(model->id());
+  retire(model, force);
+}
+
+void model_keeper::rest(const request::loaded_model& model) {
+  known_model& known = known_.at(model.id());
+  known.identity = model.served.card.identity;
+  known.states = model.tuned.all();
+  models_.put({model.served.names, nullptr, absence::resting, model.served.card}, false);
+  forget_resting();
+}
+
+void model_keeper::retire(request::model_ref old, bool force) {
+  log::info("model retires", {{"model", old->id()}, {"requests", old->counters->requests.load()}, {"by_force", force}});
   retired_.push_back({std::move(old)});
   if (force) cut_off(retired_.back());
   watch();
+}
+
+/// One, or all where none is named; a load that runs goes on.
+result<std::string> model_keeper::unload(const std::string& id, bool force) {
+  bool any = id.empty(), was_current = false;
+  const std::string current = models_.find("", false).id;
+  for (const auto& place : models_.places()) {
+    const std::string& name = place.names.front();
+    if (!id.empty() && id != name) continue;
+    any = true;
+    was_current = was_current || name == current;
+    known_.erase(name);
+    std::erase(called_, name);
+    if (!running_ || running_->name != name || place.model) models_.forget(name);
+    if (place.model) retire(place.model, force);
+  }
+  if (!any) return error{error_kind::not_found, "there is no model '" + id + "'", "model"};
+  if (force && id.empty())
+    for (retired& r : retired_) cut_off(r);
+  if (running_ && (id.empty() || id == running_->displaced)) running_->displaced.clear();
+  if (was_current)  // then the one that was used last is
+    if (const auto all = uses(); !all.empty())
+      models_.make_current(std::ranges::max_element(all, {}, &use::at)->model->id());
+  return std::string();
 }
 
 void model_keeper::cut_off(retired& old) {
@@ -298,7 +425,7 @@ void model_keeper::look_after_retired() {
   }
   std::erase_if(retired_, [](const retired& r) {
     if (!r.told || !r.model->counters->ended) return false;
-    log::info("model unloaded", {{"model", r.model->served.names.front()}});
+    log::info("model unloaded", {{"model", r.model->id()}});
     return true;
   });
   if (running_ && !loading() && !context_.draining && !memory_comes()) begin_load();
@@ -306,24 +433,18 @@ void model_keeper::look_after_retired() {
 
 void model_keeper::tick() {
   if (settings_->model.idle_unload_s == 0 || running_) return;
-  request::model_ref model = models_.current();
-  if (!model) return;
-  constexpr long held_here_and_shown = 2;
-  const steady_time now = context_.time->now();
-  const steady_time worked_at{steady_time::duration(model->counters->last_tick_at.load())};
-  if (model.use_count() > held_here_and_shown) used_at_ = now;
-  if (now - std::max(used_at_, worked_at) < std::chrono::seconds(settings_->model.idle_unload_s)) return;
-  log::info("nobody uses the model", {{"model", model->served.names.front()}});
-  remember(*model);
-  model.reset();
-  models_.why_none = absence::resting;
-  replace(nullptr, false);
+  for (use& u : uses()) {
+    if (context_.time->now() - u.at < std::chrono::seconds(settings_->model.idle_unload_s)) continue;
+    log::info("nobody uses the model", {{"model", u.model->id()}});
+    rest(*u.model);
+    retire(std::move(u.model), false);
+  }
 }
 
 // ---------------------------------------------------------------- the end
 
 void model_keeper::each_device(const std::function<void(request::loaded_model&)>& visit) const {
-  if (const auto model = models_.current()) visit(*model);
+  for (const auto& model : models_.resident()) visit(*model);
   for (const retired& r : retired_) visit(*r.model);
 }
 
@@ -347,6 +468,12 @@ bool model_keeper::ended() const {
 std::uint32_t model_keeper::requests() const {
   std::uint32_t all = 0;
   each_device([&](request::loaded_model& m) { all += m.counters->requests; });
+  return all;
+}
+
+std::uint32_t model_keeper::waiting() const {
+  std::uint32_t all = 0;
+  each_device([&](request::loaded_model& m) { all += m.counters->waiting; });
   return all;
 }
 

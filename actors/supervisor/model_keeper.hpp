@@ -1,10 +1,13 @@
 #pragma once
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -20,14 +23,18 @@ namespace skein::supervisor {
 /// Loads, switches and unloads models while the server runs. It lives on the main thread; a thread of its own reads a
 /// model's file, one at a time.
 ///
-/// A new model is loaded beside the old one, which goes on serving until the new one is there: so a load that fails
-/// costs nothing, and nobody waits. From then on new requests get the new one. Whoever is on the old one, queued or
-/// running, holds it and finishes there; when nobody holds it any more its device ends, which gives its memory back. By
-/// force its device ends at once, and they get an error.
+/// model.resident_max models are in memory; one more makes the one go that nobody used for the longest time, at best
+/// one that nobody uses. It is loaded beside the one that has to go, which serves until the new one is there: so a load
+/// that fails costs nothing, and nobody waits. From then on new requests get the new one. Whoever is on the old one,
+/// queued or running, holds it and finishes there; when nobody holds it any more its device ends, which gives its
+/// memory back. By force its device ends at once, and they get an error.
 ///
-/// Where two models do not fit (model.switch = "replace") the old one goes first, and the load begins when its memory
-/// is back. New requests wait meanwhile, as they do while a model that rested is loaded again. When the load fails, the
-/// old model is brought back.
+/// Where one too many does not fit (model.switch = "replace") the old one goes first, and the load begins when its
+/// memory is back. New requests wait meanwhile, as they do while a model that rested is loaded again. When the load
+/// fails, the old model is brought back.
+///
+/// Where several may be in memory, the one that went rests: a request that names it has it loaded again. Where only one
+/// may, it is forgotten, since names would then fight for the one place.
 class model_keeper {
  public:
   /// What a device speaks with; all of it outlives the keeper.
@@ -44,13 +51,13 @@ class model_keeper {
   model_keeper(const model_keeper&) = delete;  // owns a thread
   model_keeper& operator=(const model_keeper&) = delete;
 
-  /// Puts a model in the place of the one that is loaded.
-  void install(opened_engine opened, bool force = false);
+  /// The first model.
+  void install(opened_engine opened);
   /// Thread safe. `done` is told on the main thread.
   void ask(request::model_change change, request::model_changed done);
   /// Live settings are others: limits of devices, and what models do where requests leave things open.
   void change(std::shared_ptr<const config::config> settings);
-  /// About once a second: unloads what nobody uses.
+  /// About once a second: models that nobody uses rest.
   void tick();
 
   /// Whether a thread reads a file.
@@ -61,6 +68,7 @@ class model_keeper {
   void shut_down(steady_time deadline);
   [[nodiscard]] bool ended() const;
   [[nodiscard]] std::uint32_t requests() const;
+  [[nodiscard]] std::uint32_t waiting() const;
   /// Ends all devices now and waits for their threads.
   void stop();
 
@@ -69,23 +77,50 @@ class model_keeper {
     request::model_ref model;
     bool told = false;  // its device, to end
   };
-  struct remains {
-    std::string identity;
+  /// A model that is in memory or rests.
+  struct known_model {
+    request::model_change how;  // it is loaded again
+    steady_time used_at{};      // as far as anybody looked
+    std::string identity;       // with the tuned states that it had, when it left memory
     std::shared_ptr<const request::tuned_states::list> states;
+  };
+  /// The load that runs, or waits for memory.
+  struct running_load {
+    request::model_change change;
+    std::string name;
+    std::string displaced;  // the model that went first; empty: none
+    bool displaced_current = false;
+  };
+
+  /// How a model in memory is used.
+  struct use {
+    request::model_ref model;
+    bool idle = false;  // right now
+    steady_time at{};   // the last time
   };
 
   void change(request::model_change change, request::model_changed done);
-  void unload(bool force);
-  void wake(request::model_changed done);
+  [[nodiscard]] result<std::string> unload(const std::string& id, bool force);
+  void wake(const std::string& id);
   void load(request::model_change change, request::model_changed done);
   [[nodiscard]] bool memory_comes() const;
   void begin_load();
-  void nothing_comes();
-  void remember(const request::loaded_model& model);
   [[nodiscard]] result<config::config> settings_of(const request::model_change& change) const;
   void loaded(result<opened_engine> opened);
   void end_load(const result<std::string>& outcome);
-  void replace(request::model_ref next, bool force);
+  void nothing_came(const running_load& load);
+  void install(opened_engine opened, const request::model_change& how);
+  void displace_for(const std::string& name);
+  void forget_resting();
+  void keep_only(const std::string& id);
+
+  [[nodiscard]] std::uint32_t resident_max() const { return settings_->model.resident_max; }
+  [[nodiscard]] request::model_ref resident(std::string_view id) const;
+  [[nodiscard]] std::vector<use> uses();
+  [[nodiscard]] request::model_ref least_used(std::string_view but, bool idle_only);
+  void send_away(const request::model_ref& model, bool force);
+  void rest(const request::loaded_model& model);
+  void retire(request::model_ref old, bool force);
   void cut_off(retired& old);
   void watch();
   void look_after_retired();
@@ -98,14 +133,13 @@ class model_keeper {
   const ports ports_;
   const model_catalogue catalogue_;
   const bool replaces_;
+  std::map<std::string, known_model> known_;  // by id
   std::vector<retired> retired_;
   boost::asio::steady_timer watch_timer_;
   bool watching_ = false;
-  steady_time used_at_{};                           // the current model, as far as tick() saw
-  std::optional<request::model_change> last_load_;  // of the current model, or of the one that rests
-  std::optional<request::model_change> running_;    // the load that runs, or waits for memory
-  request::model_changed waiting_;                  // for it
-  std::optional<remains> remains_;                  // of a model that may come back
+  std::optional<running_load> running_;
+  request::model_changed waiting_;  // for it
+  std::deque<std::string> called_;  // models that requests wait for, to be loaded one after another
   std::thread loader_;
 };
 

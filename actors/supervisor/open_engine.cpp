@@ -79,12 +79,15 @@ result<opened_engine> open_fake(const config::config& c) {
 std::size_t slot_bytes(const model::model_info& info) { return info.state.bytes() + std::size_t{info.vocab} * 9; }
 
 /// How many sequences are resident when nobody says so.
-std::uint32_t chosen_slots(const model::model_info& info, const cli::device_choice& device, bool is_fast) {
+std::uint32_t chosen_slots(const model::model_info& info, const cli::device_choice& device, bool is_fast,
+                           std::uint32_t models_max) {
   if (!device.gpu) return default_slots(slot_bytes(info));
   constexpr std::size_t weight_bytes = 2, activations = std::size_t{2} << 30, sampler_bytes_per_token = 12;
   const std::size_t turned = is_fast ? std::size_t{info.layers} * info.embd * info.ffn : 0;  // see sparse_value
-  return default_gpu_slots(info.state.bytes() + info.vocab * sampler_bytes_per_token, device.free_bytes,
-                           (info.parameters + turned) * weight_bytes + activations);
+  const std::uint32_t all =
+      default_gpu_slots(info.state.bytes() + info.vocab * sampler_bytes_per_token, device.free_bytes,
+                        (info.parameters + turned) * weight_bytes + activations);
+  return std::max(all / models_max, 1u);  // the next model needs room too
 }
 
 /// Weights, states and samplers; activations are small beside them.
@@ -117,10 +120,6 @@ void log_memory(const engine::engine_info& info) {
 
 }  // namespace
 
-std::size_t memory_of(const engine::engine_info& engine) {
-  return engine.weight_bytes + engine.activation_bytes + engine.workspace_bytes + engine.slots * engine.slot_bytes;
-}
-
 result<opened_engine> open_engine(const config::config& c, const load_order& order) {
   if (c.engine.device == "fake") {
     auto opened = open_fake(c);
@@ -141,10 +140,11 @@ result<opened_engine> open_engine(const config::config& c, const load_order& ord
   wish.dtype = c.engine.dtype;
   wish.state_dtype = c.engine.state_dtype;
   wish.invariance = c.engine.invariance;
-  wish.logit_bias_max = c.limits.logit_bias_max;
+  wish.logit_bias_max = c.limits.logit_bias_max + sampling::own_bias_max;
   wish.moving_bytes_max = c.engine.moving_bytes_max;
   wish.threads = c.engine.threads;
-  wish.slots = c.engine.slots ? c.engine.slots : chosen_slots(model->info, *device, c.engine.invariance == "fast");
+  wish.slots = c.engine.slots ? c.engine.slots
+                              : chosen_slots(model->info, *device, c.engine.invariance == "fast", c.model.resident_max);
   const tick_sizes ticks(c.engine, device->gpu != nullptr);
   wish.max_tick_tokens = std::max(ticks.tokens, wish.slots);
   wish.progress = order.progress;
@@ -162,6 +162,12 @@ result<opened_engine> open_engine(const config::config& c, const load_order& ord
   opened.model.load_state = [info = model->info](const std::string& path) {
     return model::load_tuned_state(path, info);
   };
+  if (device->gpu)
+    opened.model.card_usage = [gpu = device->gpu, index = device->index]() -> result<request::card_memory> {
+      const auto card = gpu->describe_device(index);
+      if (!card) return card.error();
+      return request::card_memory{card->memory_bytes, card->free_bytes};
+    };
   opened.layout = model->info.state;
   opened.model.card.version = to_string(model->info.version);
   opened.model.card.layers = model->info.layers;

@@ -31,7 +31,4 @@ struct load_order {
 /// Errors: those of cli/open_model; no_memory, naming bytes, for what does not fit beside them.
 [[nodiscard]] result<opened_engine> open_engine(const config::config& c, const load_order& order = {});
 
-/// Bytes that an engine holds.
-[[nodiscard]] std::size_t memory_of(const engine::engine_info& engine);
-
 }  // namespace skein::supervisor

@@ -266,8 +266,10 @@ void server::start_persistence(const opened_store& store) {
   persistence_ = std::make_unique<persistence::persistence_actor>(
       persistence_options(settings_), store.database, store.states, *replies_, real_clock(), unix_time_ms,
       [models = context_->models](persistence::session_uid gone) {  // a device that ends keeps nothing anyway
-        const auto model = models->current();
-        return !model || model->device->push_urgent(device::forget{gone});
+        bool all = true;
+        for (const auto& model : models->resident())
+          all = (model->device->push_urgent(device::forget{gone}) || model->device->closed()) && all;
+        return all;
       });
   states_ = std::make_unique<state_carrier>(persistence_->inbox());
   context_->persistence = &persistence_->inbox();
@@ -327,9 +329,7 @@ void server::report() {
   if (context_->draining) {
     manager_.status("draining");
   } else if (context_->ready) {
-    const auto model = context_->models->current();
-    const std::uint32_t all = model ? model->counters->requests.load() : 0;
-    const std::uint32_t waiting = model ? model->counters->waiting.load() : 0;
+    const std::uint32_t all = keeper_->requests(), waiting = keeper_->waiting();
     if (!load)
       manager_.status(std::to_string(all - std::min(all, waiting)) + " running, " + std::to_string(waiting) +
                       " waiting");

@@ -27,6 +27,7 @@ struct sampler_settings {
 struct bias_entry {
   token_id token;
   float bias;
+  std::uint16_t first = 0, end = 0;  ///< draws that it counts for, see sampling::logit_bias_entry
 };
 
 /// All that an engine knows of the sequence in one slot besides its recurrent state, in device memory. A draw writes

@@ -76,7 +76,7 @@ struct sampler_limits {
 
 /// Owner of what the samplers of all slots keep on the device. All work is queued in streams; launches of draws, scores
 /// and mixtures share scratch memory, so they belong to one stream. They read nothing on the host and may be recorded
-/// in a graph. Memory of a slot: 12 bytes for each of penalties_max, 12 for each of bias_max, 4 for each of
+/// in a graph. Memory of a slot: 12 bytes for each of penalties_max, 16 for each of bias_max, 4 for each of
 /// stop_ids_max. Constructors throw device_failure.
 class slot_samplers {
  public:

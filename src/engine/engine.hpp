@@ -28,6 +28,11 @@ struct engine_info {
   std::uint32_t coming_max = ~0u;   ///< states on their way into slots, likewise
   std::size_t state_floats = 0;     ///< of one sequence, canonical order (model/state_layout)
   std::size_t weight_bytes = 0, activation_bytes = 0, workspace_bytes = 0, slot_bytes = 0 /*one, with its sampler*/;
+
+  /// That it holds from its start to its end.
+  [[nodiscard]] std::size_t bytes() const {
+    return weight_bytes + activation_bytes + workspace_bytes + slots * slot_bytes;
+  }
 };
 
 enum class row_kind : std::uint8_t {

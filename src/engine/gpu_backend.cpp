@@ -198,7 +198,7 @@ result<row_result> gpu_backend::draw(slot_id slot, std::span<const std::uint32_t
 
 kernels::gpu::sampler_start gpu_backend::start_of(const sampling::sampling_params& params) {
   bias_.clear();
-  for (const auto& [token, bias] : params.logit_bias) bias_.push_back({token, bias});
+  for (const auto& b : params.logit_bias) bias_.push_back({b.token, b.bias, b.first, b.end});
   kernels::gpu::sampler_start to;
   kernels::gpu::sampler_settings& s = to.settings;
   s.temperature = params.temperature, s.top_p = params.top_p, s.min_p = params.min_p, s.top_k = params.top_k;

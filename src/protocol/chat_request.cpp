@@ -105,6 +105,7 @@ void read_chat_options(const object_reader& body, const reading& by, generation_
   refuse_unsupported_fields(body);
   read_logprobs(body, out.sampling);
   out.think = read_think(body, by.preset);
+  if (body.text("think_type")) out.force_reasoning = out.think != think_mode::off;
   out.reasoning_raw = read_reasoning_raw(body);
   read_tool_tags(body, out);
   out.style.opens_answer = body.boolean("add_generation_prompt").value_or(true);

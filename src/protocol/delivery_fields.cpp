@@ -9,6 +9,7 @@ void read_delivery(const object_reader& body, const reading& by, generation_requ
   out.model = body.text("model").value_or("");
   if (out.model.empty() && by.as.lenient) out.model = "rwkv7";
   out.user = body.text("user").value_or("");
+  out.force_reasoning = body.boolean("force_reasoning").value_or(false);
   out.queue_events = body.boolean("queue_events").value_or(false);
 
   out.stream = body.boolean("stream").value_or(by.as.streams);

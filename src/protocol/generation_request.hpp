@@ -109,6 +109,7 @@ struct generation_request {
   bool echo = false;
   think_mode think = think_mode::off;
   bool reasoning_raw = false;          ///< leave think text in the content
+  bool force_reasoning = false;        ///< the answer does not begin by closing its thinking, see prepare()
   sampling::sampling_params sampling;  ///< of row 0, with the stop ids that the request names; `row` and the
                                        ///< vocabulary's end_of_text are added by the request actor
   bool seed_given = false;             ///< else the request actor draws one

@@ -57,7 +57,8 @@ result<load_model_request> parse_switch_model(std::string_view text, const reque
 
 result<remove_model_request> parse_remove_model(std::string_view text, const request_limits& limits) {
   return read_body(or_empty_object(text), limits, [](const object_reader& body) {
-    return remove_model_request{lenient_flag(body, "force").value_or(false)};
+    const auto name = body.text("model").value_or(body.text("model_viewname").value_or(""));
+    return remove_model_request{std::string(name), lenient_flag(body, "force").value_or(false)};
   });
 }
 

@@ -30,8 +30,9 @@ struct load_model_request {
 /// POST /switch-model: model, strategy, force; tokenizer, customCuda and deploy mean nothing here.
 [[nodiscard]] result<load_model_request> parse_switch_model(std::string_view body, const request_limits& limits);
 
-/// POST /removemodel: an empty body, or {"force"?}.
+/// POST /removemodel: an empty body, or {"model"? (or model_viewname), "force"?}.
 struct remove_model_request {
+  std::string model;  ///< its id; empty: all
   bool force = false;
 };
 [[nodiscard]] result<remove_model_request> parse_remove_model(std::string_view body, const request_limits& limits);

@@ -10,7 +10,7 @@ void write_model(json_writer& out, const model_card& model) {
   out.key("created").value(model.created).key("owned_by").value("skein");
   out.key("root").value(model.parent.empty() ? model.id : model.parent).key("parent");
   model.parent.empty() ? out.null() : out.value(model.parent);
-  out.key("status").value("loaded");
+  out.key("status").value(model.status);
   out.key("rwkv").begin_object();
   out.key("version").value(model.version).key("device").value(model.device);
   out.key("weight_type").value(model.weight_type);
@@ -23,13 +23,14 @@ void write_model(json_writer& out, const model_card& model) {
 
 }  // namespace
 
-std::string models_list(std::span<const model_card> models, std::span<const std::string> available) {
+std::string models_list(std::span<const model_card> models, std::string_view loaded,
+                        std::span<const std::string> available) {
   std::string json;
   json_writer out(json);
   out.begin_object().key("object").value("list").key("data").begin_array();
   for (const auto& model : models) write_model(out, model);
   out.end_array().key("loaded");
-  models.empty() ? out.null() : out.value(models.front().id);
+  loaded.empty() ? out.null() : out.value(loaded);
   out.key("available").begin_array();
   for (const auto& id : available) out.value(id);
   out.end_array().end_object();

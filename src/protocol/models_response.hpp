@@ -2,6 +2,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 
 namespace skein::protocol {
 
@@ -18,11 +19,13 @@ struct model_card {
   std::uint64_t state_bytes = 0;  ///< of one sequence, whatever its length
   std::string parent{};           ///< of a tuned state: the model that it is for
   std::string initial_state{};    ///< its identity, as sessions that began with it have it; a mixture has none
+  std::string_view status = "loaded";
 };
 
-/// {"object":"list","data":[...],"loaded":id|null,"available":[ids]}: the first model is the one that is loaded, the
-/// others are its tuned states; `available` may be loaded in its place.
-[[nodiscard]] std::string models_list(std::span<const model_card> models, std::span<const std::string> available);
+/// {"object":"list","data":[...],"loaded":id|null,"available":[ids]}: `loaded` answers who names no model, empty: none
+/// does; `available` may be loaded.
+[[nodiscard]] std::string models_list(std::span<const model_card> models, std::string_view loaded,
+                                      std::span<const std::string> available);
 
 /// The bare array of the older servers: [{"object":"models","id":"..."}]
 [[nodiscard]] std::string models_array(std::span<const model_card> models);

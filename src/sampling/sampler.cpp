@@ -45,7 +45,8 @@ void sampler::penalise(std::span<float> logits) const {
     float& logit = logits[static_cast<std::size_t>(token)];
     logit = finite_logit(finite_logit(logit) + value);
   };
-  for (const auto& [token, bias] : params_.logit_bias) add(token, bias);
+  for (const auto& entry : params_.logit_bias)
+    if (entry.counts_for(generated_)) add(entry.token, entry.bias);
   for (const auto& [token, penalty] : penalties_.drawn()) add(token, -(penalty + params_.lasting_penalty));
 }
 

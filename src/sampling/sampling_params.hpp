@@ -1,4 +1,5 @@
 #pragma once
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <vector>
@@ -12,7 +13,21 @@ inline constexpr std::uint32_t top_logprobs_max = 20;
 struct logit_bias_entry {
   token_id token;
   float bias;  ///< added to the logit before penalties; -100 .. 100
+  /// The draws that it counts for, by number from 0: first .. end - 1; end 0: all from `first` on.
+  std::uint16_t first = 0, end = 0;
+
+  /// After so many draws, where these are counted from 0 again; fewer than `end`.
+  void move_by(std::size_t draws) {
+    first = static_cast<std::uint16_t>(first - std::min<std::size_t>(first, draws));
+    if (end > 0) end = static_cast<std::uint16_t>(end - draws);
+  }
+  [[nodiscard]] bool counts_for(std::uint32_t draw) const { return draw >= first && (end == 0 || draw < end); }
 };
+
+/// As good as -infinity, and finite.
+inline constexpr float ban = -1e30f;
+/// Entries that a request may have beside those of its logit_bias (force_reasoning).
+inline constexpr std::uint32_t own_bias_max = 2;
 
 /// How one row draws its tokens, after defaults, presets and dialects were applied (protocol does that). One step:
 ///   z[i] = (logit[i] + bias[i] - P[i] - lasting_penalty * drawn_before[i]) / temperature;  p = softmax(z)

@@ -27,7 +27,7 @@ struct service_bench {
     model->served.vocab = 256;
     model->device = &inbox;
     model->counters = &counters;
-    context->models->show(model);
+    context->models->put(model, true);
     context->connections = &connections;
     context->persistence = &questions;
     context->logins = &logins;
@@ -528,7 +528,7 @@ BOOST_AUTO_TEST_CASE(models_are_loaded_and_removed_in_the_forms_of_the_older_ser
 }
 
 BOOST_AUTO_TEST_CASE(without_a_model_everybody_hears_it_in_the_words_of_their_route) {
-  context->models->show(nullptr);
+  context->models->forget("tiny");
   context->models->set_available({"a", "b"});
   const std::string words = "no model is loaded; call POST /v1/model/load first";
   send("POST", "/state/chat/completions", R"({"contents":["x"]})");
@@ -558,7 +558,7 @@ BOOST_AUTO_TEST_CASE(without_a_model_everybody_hears_it_in_the_words_of_their_ro
   // One that rests is called by the first who asks, and waited for by those whose work takes time anyway.
   std::vector<model_change> asked;
   context->change_model = [&](model_change change, const model_changed&) { asked.push_back(std::move(change)); };
-  context->models->why_none = loaded_models::absence::resting;
+  context->models->put({{"tiny"}, nullptr, loaded_models::absence::resting}, true);
   context->models->set_loading(std::nullopt);
   send("GET", "/readyz");
   BOOST_TEST(out->status == 200u);

@@ -17,10 +17,10 @@ using task = model_change::task;
 
 struct bench : test::generation_bench {
   bench() {
-    context->models->show(nullptr);
-    context->models->why_none = absence::resting;
+    without_model(absence::resting);
     context->change_model = [this](model_change change, const model_changed&) { asked.push_back(change.what); };
   }
+  void without_model(absence why) { context->models->put({{"tiny"}, nullptr, why}, true); }
   void ask() { send(R"({"prompt":"x"})", protocol::dialects::completions); }
   void tick() {
     hub.tick(time.now());
@@ -43,7 +43,7 @@ BOOST_AUTO_TEST_CASE(a_model_that_rests_is_called_once_and_waited_for) {
   BOOST_TEST(b.submitted.empty());
   BOOST_TEST((answer->status == 0u && b.out->status == 0u));
 
-  b.context->models->show(b.model);
+  b.context->models->put(b.model, true);
   b.tick();
   BOOST_REQUIRE_EQUAL(b.submitted.size(), 2u);
   for (std::size_t i = 0; i < 2; ++i) {
@@ -57,7 +57,7 @@ BOOST_AUTO_TEST_CASE(a_model_that_rests_is_called_once_and_waited_for) {
 BOOST_AUTO_TEST_CASE(when_the_load_fails_whoever_waits_hears_it) {
   bench b;
   b.ask();
-  b.context->models->why_none = absence::resting;
+  b.without_model(absence::resting);
   b.tick();
   BOOST_TEST(b.out->status == 503u);
   BOOST_TEST(b.has("could not be loaded"));
@@ -68,7 +68,7 @@ BOOST_AUTO_TEST_CASE(when_the_load_fails_whoever_waits_hears_it) {
 BOOST_AUTO_TEST_CASE(nobody_waits_for_a_model_that_was_unloaded) {
   bench b;
   b.ask();
-  b.context->models->why_none = absence::unloaded;
+  b.context->models->forget("tiny");
   b.tick();
   BOOST_TEST(b.out->status == 503u);
   b.ask();
@@ -86,7 +86,7 @@ BOOST_AUTO_TEST_CASE(waiting_has_the_limit_of_the_queue) {
   b.time.advance(1ms);
   b.tick();
   BOOST_TEST(b.out->status == 504u);
-  b.context->models->show(b.model);
+  b.context->models->put(b.model, true);
   b.tick();
   BOOST_TEST(b.submitted.empty());
 }
@@ -98,7 +98,7 @@ BOOST_AUTO_TEST_CASE(who_leaves_waits_no_more) {
   b.call->gone("the client has left", 499);
   b.call.reset();
   BOOST_TEST(b.context->memory->held() == 0u);
-  b.context->models->show(b.model);
+  b.context->models->put(b.model, true);
   b.tick();
   BOOST_TEST(b.submitted.empty());
 }

@@ -27,7 +27,7 @@ struct generation_bench {
     model->served.vocab = 256;
     model->served.fingerprint = "skein-test";
     model->device = &inbox;
-    context->models->show(model);
+    context->models->put(model, true);
     context->logins = &logins;
     context->time = &time;
     context->ready = true;
@@ -44,7 +44,6 @@ struct generation_bench {
   }
   void send(const std::string& body, call_origin origin) {
     out = std::make_shared<response_recorder>();
-    origin.model = context->models->current();
     origin.request_name = "req-1";
     origin.client = "127.0.0.1";
     origin.headers = {{"X-Request-Id", "req-1"}};

@@ -60,6 +60,22 @@ BOOST_AUTO_TEST_CASE(a_streamed_chat_answer_has_its_events_in_order) {
   BOOST_TEST(b.out->text.ends_with("data: [DONE]\n\n"));
 }
 
+BOOST_AUTO_TEST_CASE(what_closes_a_thinking_at_once_is_banned_where_that_is_wanted) {
+  bench b;
+  b.send(R"({"contents":["x","y"],"force_reasoning":true})", protocol::dialects::batch);
+  BOOST_REQUIRE_EQUAL(b.submitted.size(), 2u);
+  for (const auto& s : b.submitted) {
+    const auto& bias = s.rows[0].logit_bias;
+    BOOST_REQUIRE_EQUAL(bias.size(), 1u);  // of bytes, only one of the two texts is a token
+    BOOST_TEST(bias[0].token == 'n');
+    BOOST_TEST(bias[0].bias == sampling::ban);
+    for (const std::uint32_t draw : {0u, 1u, 2u, 3u}) BOOST_TEST(bias[0].counts_for(draw) == (draw == 1 || draw == 2));
+  }
+  b.submitted.clear();
+  b.send(R"({"contents":["x"]})", protocol::dialects::batch);
+  BOOST_TEST(b.submitted.at(0).rows[0].logit_bias.empty());
+}
+
 BOOST_AUTO_TEST_CASE(a_stop_string_may_be_the_last_word) {
   bench b;
   b.send(R"({"prompt":"x","stream":true,"stop":["END"],"include_stop_str_in_output":true})",

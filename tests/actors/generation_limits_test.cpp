@@ -143,6 +143,18 @@ BOOST_AUTO_TEST_CASE(what_requests_hold_has_a_ceiling_in_bytes) {
   BOOST_TEST(b.context->memory->held() == 0u);
 }
 
+BOOST_AUTO_TEST_CASE(a_prompt_counts_once_while_it_is_prepared) {
+  bench b;
+  b.send(R"({"prompt":")" + std::string(100'000, 'x') + R"("})", protocol::dialects::completions);
+  BOOST_REQUIRE_EQUAL(b.pool.long_work.size(), 1u);
+  auto work = b.pool.long_work[0];  // the pool's thread still holds it while the call goes on
+  b.pool.run_one();
+  const std::size_t held = b.context->memory->held();
+  work = nullptr;
+  BOOST_TEST(held == b.context->memory->held());
+  BOOST_TEST(held > 400'000u);
+}
+
 BOOST_AUTO_TEST_CASE(a_suffix_counts_with_each_prompt) {
   bench b;
   const auto body = [](int prompts, std::size_t suffix_bytes) {

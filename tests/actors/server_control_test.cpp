@@ -82,6 +82,10 @@ BOOST_AUTO_TEST_CASE(the_status_tells_of_every_request) {
   in(s, R"("prefilled_tokens":0,"generated_tokens":0,"max_tokens":20,"stop_requested":false)");
 
   admit();
+  *submitted[0].fed += 9;  // of ticks
+  in(ask("GET", "/v1/server/status"), R"("prefilled_tokens":9,"generated_tokens":0,)");
+  in(ask("GET", "/v1/server/status"), R"("prefill_progress":0.25,)");
+  *submitted[0].fed += 27;
   time.advance(2s);
   say("a");
   time.advance(1s);

@@ -19,6 +19,8 @@ struct bench {
   bench() {
     model->served.vocabulary = tokenizer::vocabulary::bytes();
     model->served.vocab = 256;
+    model->served.names = {"tiny"};
+    context->models->put(model, true);
     context->run_long = [this](std::function<void()> work) { return pool.take(std::move(work)); };
   }
 
@@ -27,7 +29,7 @@ struct bench {
     out->failures = failures;
     call = std::make_unique<tokenize_call>(
         to_tokens ? text_task::tokenize : text_task::detokenize,
-        plain_origin{.request_name = "req-1", .headers = {{"X-Request-Id", "req-1"}}}, model, context,
+        plain_origin{.request_name = "req-1", .headers = {{"X-Request-Id", "req-1"}}}, context,
         [this](std::function<void()> w) { pool.posted.push_back(std::move(w)); }, out);
     call->body(body);
   }

@@ -121,7 +121,7 @@ class script {
     auto params = one_in(3) ? greedy(1000) : seeded(random_(), 1000);
     if (known.stops) params.max_tokens = below(5);
     if (known.stops && one_in(2)) params.stop_ids = {any_token(), any_token()};
-    if (one_in(3)) params.logit_bias = {{any_token(), 2.0f}, {any_token(), -3.0f}};
+    if (one_in(3)) params.logit_bias = {{any_token(), 2.0f}, {any_token(), -3.0f, 1, 3}};
     if (one_in(3)) params.top_k = 1 + static_cast<std::int32_t>(below(20));
     if (one_in(3)) params.top_p = 0.8f;
     params.row = below(3);

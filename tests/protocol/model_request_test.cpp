@@ -46,6 +46,9 @@ BOOST_AUTO_TEST_CASE(what_is_left_open_stays_open) {
   BOOST_TEST(!request->force);
   BOOST_TEST(!parse_remove_model("", limits).value().force);
   BOOST_TEST(parse_remove_model(R"({"force":true})", limits).value().force);
+  BOOST_TEST(parse_remove_model("", limits).value().model.empty());
+  BOOST_TEST(parse_remove_model(R"({"model":"a b"})", limits).value().model == "a b");
+  BOOST_TEST(parse_remove_model(R"({"model_viewname":"a"})", limits).value().model == "a");
 }
 
 BOOST_AUTO_TEST_CASE(faults_are_named) {

@@ -77,9 +77,9 @@ BOOST_AUTO_TEST_CASE(models) {
   BOOST_TEST(model_body(state).starts_with(
       R"({"id":"demo poet","object":"model","created":7,"owned_by":"skein","root":"demo","parent":"demo",)"));
   const std::vector<std::string> ids{"a", "b"};
-  BOOST_TEST(models_list({{card, card}}, ids) ==
+  BOOST_TEST(models_list({{card, card}}, "demo", ids) ==
              R"({"object":"list","data":[)" + json + "," + json + R"(],"loaded":"demo","available":["a","b"]})");
-  BOOST_TEST(models_list({}, {}) == R"({"object":"list","data":[],"loaded":null,"available":[]})");
+  BOOST_TEST(models_list({}, {}, {}) == R"({"object":"list","data":[],"loaded":null,"available":[]})");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

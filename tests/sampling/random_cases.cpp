@@ -71,7 +71,8 @@ sampling_case random_case(std::uint32_t seed, std::uint32_t vocab) {
   c.params.repeat_penalty = one_of(random, {0.0f, 0.1f, 5.0f});
   c.params.penalty_decay = one_of(random, {1.0f, 0.996f, 0.5f});
   for (unsigned n = chance(random, 3) ? random() % 5 : 0; n > 0; --n)
-    c.params.logit_bias.push_back({static_cast<token_id>(random() % vocab), one_of(random, {-100.0f, 100.0f, 0.5f})});
+    c.params.logit_bias.push_back({static_cast<token_id>(random() % vocab), one_of(random, {-100.0f, 100.0f, 0.5f}),
+                                   one_of<std::uint16_t>(random, {0, 0, 1}), one_of<std::uint16_t>(random, {0, 0, 2})});
   c.params.seed = (std::uint64_t{random()} << 32) | random();
   c.params.row = random() % 128;
   // All or nothing of a token hangs on a sum here: not where what is left is as small as the rounding of weights.

@@ -141,6 +141,21 @@ BOOST_AUTO_TEST_CASE(greedy_sees_penalties_bias_and_mask) {
   BOOST_TEST(s.draw(logits, std::vector<std::uint32_t>{0b1001}).token == 3);
 }
 
+BOOST_AUTO_TEST_CASE(a_bias_may_count_for_some_draws) {
+  sampling_params params;
+  params.temperature = 0;
+  params.logit_bias = {{0, ban, 1, 3}, {1, ban, 2, 0}};
+  sampler s(4);
+  s.start(params);
+  const std::vector<float> logits{4, 3, 2, 1};
+  for (const token_id expected : {0, 1, 2, 0}) BOOST_TEST(s.draw(logits).token == expected);
+  const auto there = s.save();
+  s.start(params);
+  BOOST_TEST(s.draw(logits).token == 0);
+  s.restore(there);
+  BOOST_TEST(s.draw({{1, 3, 2, 0}}).token == 2);  // the second one still counts
+}
+
 BOOST_AUTO_TEST_CASE(worked_example_of_two_draws) {
   sampling_params params;
   params.temperature = 0;

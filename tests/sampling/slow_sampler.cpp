@@ -45,8 +45,10 @@ void limit(std::vector<double>& p, double top_k, double top_p) {
 std::vector<double> slow_sampler::kept(std::span<const float> logits, std::span<const std::uint32_t> allowed) const {
   std::vector<float> penalised(logits.begin(), logits.end());
   for (float& x : penalised) x = cleaned(x);
-  for (const auto& [token, bias] : params_.logit_bias)
+  for (const auto& [token, bias, first, end] : params_.logit_bias) {
+    if (drawn_ < first || (end != 0 && drawn_ >= end)) continue;
     penalised[static_cast<std::size_t>(token)] = cleaned(penalised[static_cast<std::size_t>(token)] + bias);
+  }
   for (const auto& [token, penalty] : penalty_)
     penalised[static_cast<std::size_t>(token)] =
         cleaned(penalised[static_cast<std::size_t>(token)] - (penalty + params_.lasting_penalty));
@@ -81,6 +83,7 @@ std::vector<double> slow_sampler::kept(std::span<const float> logits, std::span<
 }
 
 void slow_sampler::record(token_id token) {
+  ++drawn_;
   for (auto& [known, penalty] : penalty_) penalty *= params_.penalty_decay;
   const auto [place, fresh] = penalty_.try_emplace(token, params_.first_penalty);
   if (!fresh) place->second += params_.repeat_penalty;

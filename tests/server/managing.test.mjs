@@ -39,6 +39,13 @@ const work = {
 const status = {
   status: is('running'), api_version: isText, engine_version: isText,
   model: { id: isText, name: isText, path: isText, device: isText, weight_type: isText },
+  models: (all) => {
+    for (const each of all)
+      hasShape(each, {
+        id: isText, device: isText, weight_type: isText, slots: isCount, slots_used: isCount, requests: isCount, waiting: isCount,
+        memory: { weight_bytes: isCount, activation_bytes: isCount, workspace_bytes: isCount, slot_bytes: isCount, total_bytes: isCount },
+      });
+  },
   capabilities: {
     chat_messages: isTruth, completion: isTruth, batch_completion: isTruth, stream: isTruth, stop: isTruth, token_count: isTruth,
     metrics: isTruth, think_type: isTruth, concurrent_generation: isTruth, chunk_prefill: isTruth, session_cache: isTruth, pause_resume: isTruth,

@@ -52,7 +52,9 @@ __device__ void for_each_change(const slot_lists& of, const slot_record& record,
     const token_id token = bias[i].token;
     const std::uint32_t place = static_cast<std::uint32_t>(token) - first;
     if (place >= chunk_tokens || (i > 0 && bias[i - 1].token == token)) continue;
-    for (std::uint32_t same = i; same < bias_count && bias[same].token == token; ++same) change(place, bias[same].bias);
+    for (std::uint32_t same = i; same < bias_count && bias[same].token == token; ++same)
+      if (record.generated >= bias[same].first && (bias[same].end == 0 || record.generated < bias[same].end))
+        change(place, bias[same].bias);
   }
   __syncthreads();
   of.for_each_penalty(record.penalty_count, [&](std::uint32_t i, token_id token) {

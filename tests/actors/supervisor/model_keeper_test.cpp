@@ -5,6 +5,8 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/test/unit_test.hpp>
 #include <chrono>
+#include <filesystem>
+#include <fstream>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -13,6 +15,7 @@
 
 #include "actors/request/awaited_model.hpp"
 #include "base/clock.hpp"
+#include "tests/support/oracle.hpp"
 
 namespace {
 
@@ -55,7 +58,7 @@ struct world {
   ~world() { keeper->stop(); }
 
   [[nodiscard]] request::model_ref current() const { return context.models->current(); }
-  [[nodiscard]] absence why_none() const { return context.models->why_none; }
+  [[nodiscard]] absence why_none() const { return context.models->why_none(); }
 
   /// Runs the main thread until `done`; the limit only ends a test that would hang.
   void run_until(const std::function<bool()>& done) {
@@ -84,6 +87,9 @@ struct world {
     keeper->ask(std::move(change), [heard](const result<std::string>& r) { heard->emplace(r); });
     return heard;
   }
+  [[nodiscard]] bool comes(const std::string& name = "") const {
+    return request::model_comes(context, context.models->find(name, true));
+  }
   void hear(const outcome& o) {
     run_until([&] { return o->has_value(); });
   }
@@ -101,6 +107,47 @@ struct world {
   storage::model_table known;
   int changes = 0;
   std::unique_ptr<model_keeper> keeper;
+};
+
+/// Several fake models, which are empty files.
+struct shelf : world {
+  explicit shelf(
+      std::uint32_t resident_max, const std::function<void(config::config&)>& change = [](config::config&) {})
+      : world([&](config::config& c) {
+          c.model.root = folder();
+          c.model.resident_max = resident_max;
+          change(c);
+        }) {
+    time.advance(24h * 365);  // beyond the clock of the devices, so that this one says who was used
+  }
+  static std::string folder() {
+    static const test::temporary_folder made;
+    for (const char* name : {"a", "b", "c"})
+      std::ofstream(std::filesystem::path(made.path()) / (std::string(name) + ".pth"));
+    return made.path();
+  }
+
+  [[nodiscard]] request::loaded_models::meant meant(const std::string& name) const {
+    return context.models->find(name, true);
+  }
+  /// Ids of the models in memory, the current one first.
+  [[nodiscard]] std::string resident() const {
+    std::string ids;
+    for (const auto& model : context.models->resident()) ids += (ids.empty() ? "" : " ") + model->id();
+    return ids;
+  }
+  void load(const std::string& id) {
+    time.advance(1s);
+    hear(ask(task::load, id));
+  }
+  /// What a request that names it does, and then has: the model.
+  request::model_ref use(const std::string& name) {
+    time.advance(1s);
+    BOOST_TEST((meant(name).model || comes(name)));
+    run_until([&] { return meant(name).model || !comes_now(name); });
+    return meant(name).model;
+  }
+  [[nodiscard]] bool comes_now(const std::string& name) const { return meant(name).why == absence::coming; }
 };
 
 constexpr const char* fails = "cuda:7 fp16";  // a strategy that can be spelled, on a device that is not there
@@ -156,7 +203,7 @@ BOOST_AUTO_TEST_CASE(the_old_model_goes_first_where_both_do_not_fit) {
   const auto heard = w.ask(task::load);
   BOOST_TEST(w.current() == nullptr);
   BOOST_TEST((w.why_none() == absence::coming));
-  BOOST_TEST(request::model_comes(w.context));
+  BOOST_TEST(w.comes());
   BOOST_TEST(w.context.models->loading()->percent == 0u);
   for (int i = 0; i < 20; ++i) w.main.run_one_for(10ms);
   BOOST_TEST(!w.keeper->loading());  // somebody runs on the old one
@@ -206,8 +253,8 @@ BOOST_AUTO_TEST_CASE(a_model_that_nobody_uses_rests_and_comes_back_with_its_stat
   BOOST_TEST(w.current() == nullptr);
   BOOST_TEST((w.why_none() == absence::resting));
 
-  BOOST_TEST(request::model_comes(w.context));
-  BOOST_TEST(request::model_comes(w.context));
+  BOOST_TEST(w.comes());
+  BOOST_TEST(w.comes());
   w.run_until([&] { return w.current() != nullptr; });
   BOOST_TEST(w.current()->tuned.all()->size() == 1u);
   w.run_until([&] { return w.changes == 1; });
@@ -215,11 +262,11 @@ BOOST_AUTO_TEST_CASE(a_model_that_nobody_uses_rests_and_comes_back_with_its_stat
 
 BOOST_AUTO_TEST_CASE(a_model_that_was_unloaded_stays_away) {
   world w;
-  const auto heard = w.ask(task::unload);
+  const auto heard = w.ask(task::unload, "");
   BOOST_TEST(heard->value().has_value());
   BOOST_TEST(w.current() == nullptr);
-  BOOST_TEST(!request::model_comes(w.context));
-  w.ask(task::wake);
+  BOOST_TEST(!w.comes());
+  w.ask(task::wake, "nobody");
   BOOST_TEST(!w.keeper->loading());
   BOOST_TEST(w.current() == nullptr);
 }
@@ -228,19 +275,19 @@ BOOST_AUTO_TEST_CASE(when_it_cannot_come_back_those_who_wait_hear_so_and_the_nex
   world w;
   w.settings->model.vocab = "no such file";
   w.idle();
-  BOOST_TEST(request::model_comes(w.context));
+  BOOST_TEST(w.comes());
   w.run_until([&] { return w.changes == 1; });
   BOOST_TEST(w.current() == nullptr);
   BOOST_TEST((w.why_none() == absence::resting));
   w.settings->model.vocab.clear();
-  BOOST_TEST(request::model_comes(w.context));
+  BOOST_TEST(w.comes());
   w.run_until([&] { return w.current() != nullptr; });
 }
 
 BOOST_AUTO_TEST_CASE(what_is_about_to_go_gives_its_memory_first) {
   world w;
   std::weak_ptr<request::loaded_model> old = w.current();
-  w.ask(task::unload);
+  w.ask(task::unload, "");
   const auto heard = w.ask(task::load);
   w.run_until([&] { return w.keeper->loading() || heard->has_value(); });
   BOOST_TEST(old.expired());
@@ -255,3 +302,137 @@ BOOST_AUTO_TEST_CASE(a_server_that_ends_changes_nothing_any_more) {
   w.keeper->shut_down(std::chrono::steady_clock::now());
   w.run_until([&] { return w.keeper->ended(); });
 }
+
+BOOST_AUTO_TEST_SUITE(several_in_memory)
+
+BOOST_AUTO_TEST_CASE(a_request_has_the_model_loaded_that_it_names_and_the_current_one_stays) {
+  shelf w(2);
+  BOOST_TEST(w.use("b")->id() == "b");
+  BOOST_TEST(w.resident() == "fake b");
+  BOOST_TEST(w.meant("").id == "fake");
+  BOOST_TEST(w.meant("rwkv7").id == "fake");  // a name of all
+  BOOST_TEST(w.meant("nobody").id == "fake");
+  BOOST_TEST(w.meant("b poet").id == "fake");
+  BOOST_REQUIRE(w.meant("b").model->tuned.put({"poet", "identity", nullptr, {}, {}}, 8).has_value());
+  BOOST_TEST(w.meant("b poet").id == "b");
+  BOOST_TEST(w.meant("poet").id == "b");
+  BOOST_TEST((w.context.models->find("c", true).why == absence::available));
+  BOOST_TEST(w.context.models->find("c", false).id == "fake");  // who may load none means the current one
+  w.load("c");
+  BOOST_TEST(w.meant("").id == "c");  // who has it loaded wants it current
+}
+
+BOOST_AUTO_TEST_CASE(the_one_that_nobody_used_for_the_longest_time_makes_room_and_comes_back_as_it_was) {
+  shelf w(2);
+  BOOST_TEST(w.use("b")->id() == "b");
+  BOOST_REQUIRE(w.meant("fake").model->tuned.put({"poet", "identity", nullptr, {}, {}}, 8).has_value());
+  BOOST_TEST(w.use("c")->id() == "c");
+  BOOST_TEST(w.resident() == "b c");
+  BOOST_TEST((w.meant("").id == "fake" && w.meant("").why == absence::resting));  // it stays the current one
+  BOOST_TEST((w.meant("fake poet").why == absence::resting));
+  BOOST_TEST(w.use("")->tuned.all()->size() == 1u);
+  BOOST_TEST(w.resident() == "fake c");
+  BOOST_TEST((w.meant("b").why == absence::resting));
+}
+
+BOOST_AUTO_TEST_CASE(who_is_idle_goes_before_who_is_not_and_that_one_ends_its_work) {
+  shelf w(2);
+  const auto held = w.meant("fake").model;
+  BOOST_TEST(w.use("b")->id() == "b");
+  BOOST_TEST(w.use("c")->id() == "c");
+  BOOST_TEST(w.resident() == "fake c");
+  auto also_held = w.meant("c").model;
+  BOOST_TEST(w.use("b")->id() == "b");  // both are in use: one has to
+  BOOST_TEST(w.resident() == "b c");
+  for (int i = 0; i < 20; ++i) w.main.run_one_for(10ms);
+  BOOST_TEST(!held->counters->ended);
+}
+
+BOOST_AUTO_TEST_CASE(those_who_wait_for_several_get_one_after_another) {
+  shelf w(3);
+  for (const char* id : {"a", "b", "a", "b"}) BOOST_TEST(w.comes(id));
+  w.run_until([&] { return w.meant("a").model && w.meant("b").model; });
+  BOOST_TEST(w.resident() == "fake a b");
+  BOOST_TEST(w.changes == 2);
+}
+
+BOOST_AUTO_TEST_CASE(a_name_whose_load_fails_is_forgotten_and_hurts_nobody) {
+  shelf w(2);
+  w.settings->model.vocab = "no such file";
+  BOOST_TEST(w.use("b") == nullptr);
+  BOOST_TEST(w.resident() == "fake");
+  BOOST_TEST((w.meant("b").why == absence::available));
+  w.settings->model.vocab.clear();
+  BOOST_TEST(w.use("b")->id() == "b");
+}
+
+BOOST_AUTO_TEST_CASE(where_one_too_many_does_not_fit_the_least_used_goes_first_and_comes_back_when_the_load_fails) {
+  shelf w(2, replace_first);
+  BOOST_TEST(w.use("b")->id() == "b");
+  BOOST_TEST(w.resident() == "fake b");  // there was room
+  const auto held = w.meant("fake").model;
+  const auto heard = w.ask(task::load, "c");
+  BOOST_TEST(w.resident() == "fake");
+  BOOST_TEST(w.comes_now("c"));
+  BOOST_TEST((w.meant("").id == "c"));  // who names none waits for what is to be current
+  w.hear(heard);
+  BOOST_TEST(w.resident() == "c fake");
+
+  w.time.advance(1s);
+  BOOST_TEST((w.meant("fake").model == held));
+  const auto broken = w.ask(task::load, "a", fails);
+  BOOST_TEST(w.resident() == "fake");
+  w.hear(broken);
+  BOOST_TEST(!broken->value());
+  w.run_until([&] { return w.meant("c").model != nullptr; });
+  BOOST_TEST(w.resident() == "c fake");
+  BOOST_TEST(w.meant("").id == "c");
+}
+
+BOOST_AUTO_TEST_CASE(one_or_all_are_unloaded) {
+  shelf w(3);
+  for (const char* id : {"a", "b"}) BOOST_TEST(w.use(id)->id() == id);
+  BOOST_TEST((w.ask(task::unload, "nobody")->value().error().kind == error_kind::not_found));
+  BOOST_TEST(w.ask(task::unload, "fake")->value().has_value());
+  BOOST_TEST(w.resident() == "b a");  // the one used last is current now
+  BOOST_TEST((w.meant("fake").why == absence::available));
+  BOOST_TEST(w.ask(task::unload, "")->value().has_value());
+  BOOST_TEST(w.resident().empty());
+  BOOST_TEST((w.meant("").why == absence::unloaded));
+  BOOST_TEST(!w.comes());
+  BOOST_TEST(w.use("a")->id() == "a");
+  BOOST_TEST(w.meant("").id == "a");
+}
+
+BOOST_AUTO_TEST_CASE(each_rests_when_nobody_uses_it) {
+  shelf w(2);
+  auto held = w.use("b");
+  w.idle();
+  BOOST_TEST(w.resident() == "b");
+  held.reset();
+  w.idle();
+  BOOST_TEST(w.resident().empty());
+  BOOST_TEST((w.meant("b").why == absence::resting));
+  BOOST_TEST(w.use("b")->id() == "b");
+  BOOST_TEST(w.resident() == "b");
+}
+
+BOOST_AUTO_TEST_CASE(only_some_of_those_that_rest_are_known) {
+  shelf w(2, [](config::config& c) { c.model.resting_max = 1; });
+  for (const char* id : {"a", "b", "c"}) w.load(id);
+  BOOST_TEST(w.resident() == "c b");
+  BOOST_TEST((w.meant("a").why == absence::resting));
+  BOOST_TEST((w.meant("fake").why == absence::available));
+  BOOST_TEST(w.context.models->find("fake", false).id == "c");
+}
+
+BOOST_AUTO_TEST_CASE(with_room_for_one_names_load_nothing) {
+  shelf w(1);
+  BOOST_TEST((w.meant("b").id == "fake" && w.meant("b").model));
+  w.load("b");
+  BOOST_TEST(w.resident() == "b");
+  BOOST_TEST(w.meant("fake").id == "b");
+  BOOST_TEST(!w.context.models->may_choose());
+}
+
+BOOST_AUTO_TEST_SUITE_END()

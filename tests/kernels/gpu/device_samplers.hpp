@@ -30,7 +30,7 @@ namespace gpu = kernels::gpu;
 }
 [[nodiscard]] inline std::vector<gpu::bias_entry> bias_of(const sampling::sampling_params& p) {
   std::vector<gpu::bias_entry> bias;
-  for (const auto& entry : p.logit_bias) bias.push_back({entry.token, entry.bias});
+  for (const auto& entry : p.logit_bias) bias.push_back({entry.token, entry.bias, entry.first, entry.end});
   return bias;
 }
 

@@ -41,7 +41,7 @@ sampling_params lively(std::uint32_t seed) {
   p.first_penalty = 0.7f;
   p.repeat_penalty = 0.3f;
   p.penalty_decay = 0.97f;
-  p.logit_bias = {{7, 1.5f}, {401, -2.0f}, {7, 0.25f}, {vocab, 100.0f}, {-1, 100.0f}};
+  p.logit_bias = {{7, 1.5f}, {401, -2.0f}, {7, 0.25f, 1, 4}, {33, 3.0f, 2, 0}, {vocab, 100.0f}, {-1, 100.0f}};
   p.seed = seed;
   p.logprobs = true;
   p.top_logprobs = 5;

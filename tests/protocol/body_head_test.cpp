@@ -1,0 +1,22 @@
+// What older clients put into the body and must be known before all else: found in any JSON object, and nowhere else.
+#include "protocol/body_head.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+using namespace skein::protocol;
+
+BOOST_AUTO_TEST_CASE(a_password_in_the_body_is_found) {
+  BOOST_TEST((read_body_head(R"({"prompt":"x","password":"secret"})", {}).password == "secret"));
+  BOOST_TEST((read_body_head(R"({"password":"","temperature":-7})", {}).password == ""));
+  for (const char* none : {"", "{", "[]", "{}", R"({"password":5})", R"({"password":null})",
+                           R"({"a":{"password":"x"}})", R"({"password":"a","password":"b"})"})
+    BOOST_TEST_CONTEXT(none) BOOST_TEST(!read_body_head(none, {}).password.has_value());
+}
+
+BOOST_AUTO_TEST_CASE(so_are_the_model_and_the_request_that_it_is_about) {
+  const auto head = read_body_head(R"({"model":"tiny poet","request_id":"a","session_id":"b"})", {});
+  BOOST_TEST(head.model == "tiny poet");
+  BOOST_TEST(head.request_id == "a");
+  BOOST_TEST(read_body_head(R"({"model":7,"session_id":"b"})", {}).model.empty());
+  BOOST_TEST(read_body_head(R"({"model":7,"session_id":"b"})", {}).request_id == "b");
+}
