@@ -46,8 +46,22 @@ bool is_single_user_message(const std::vector<protocol::chat_message>& messages)
   return users == 1 && !has_answer(messages);
 }
 
+/// What a request says of the end of its answer and of single tokens, for an answer that may go on later.
+void write_rules(protocol::json_writer& out, const protocol::generation_request& request, token_id end_of_text) {
+  out.key("stop").begin_array();
+  for (const std::string& stop : request.stop) out.value(stop);
+  out.end_array().key("stop_ids").begin_array();
+  for (const token_id id : request.sampling.stop_ids)
+    if (id != end_of_text) out.value(id);
+  out.end_array().key("ignore_eos").value(request.ignore_eos).key("logit_bias").begin_array();
+  for (const auto& entry : request.sampling.logit_bias)
+    if (entry.end == 0) out.begin_array().value(entry.token).value(entry.bias).end_array();
+  out.end_array();
+}
+
 /// `more`: of an answer whose dialect has more to remember, as JSON.
-std::string in_json(const sampling::sampling_params& p, const std::string& more) {
+std::string in_json(const protocol::generation_request& request, token_id end_of_text, const std::string& more) {
+  const sampling::sampling_params& p = request.sampling;
   std::string json;
   protocol::json_writer out(json);
   out.begin_object();
@@ -55,7 +69,10 @@ std::string in_json(const sampling::sampling_params& p, const std::string& more)
   out.key("min_p").value(p.min_p).key("first_penalty").value(p.first_penalty);
   out.key("repeat_penalty").value(p.repeat_penalty).key("penalty_decay").value(p.penalty_decay);
   out.key("max_tokens").value(p.max_tokens).key("seed").value(p.seed);
-  if (!more.empty()) out.key("response").json(more);
+  if (!more.empty()) {
+    write_rules(out, request, end_of_text);
+    out.key("response").json(more);
+  }
   out.end_object();
   return json;
 }
@@ -229,7 +246,7 @@ version_record session_turn::record(const answer_state& answer, std::size_t draw
   if (kept.end.administrative) v.stop_reason = kept.end.administrative->stop_reason;
   v.unfinished = protocol::is_parked(v.stop_reason);
   v.template_name = is_chat_ ? "chat" : "raw";
-  v.sampling = in_json(answer.call().request.sampling, answer.remembered());
+  v.sampling = in_json(answer.call().request, vocabulary.end(), answer.remembered());
   v.request_key = fields_.request_key;
   return v;
 }

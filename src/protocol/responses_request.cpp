@@ -113,6 +113,27 @@ known_response known(const logged_response& logged, const object_reader& respons
   return k;
 }
 
+/// The stop strings, stop ids and biases that the request named; those of the preset where the log has none.
+void read_rules(const object_reader& settings, const model_preset& preset, generation_request& out) {
+  out.stop = preset.stop;
+  out.ignore_eos = settings.boolean("ignore_eos").value_or(false);
+  if (const auto stop = settings.value("stop")) {
+    out.stop.clear();
+    for (const json_value each : stop->elements())
+      if (const auto text = each.text()) out.stop.emplace_back(*text);
+  }
+  if (const auto ids = settings.value("stop_ids"))
+    for (const json_value each : ids->elements())
+      if (const auto id = each.unsigned_integer()) out.sampling.stop_ids.push_back(static_cast<token_id>(*id));
+  if (const auto biases = settings.value("logit_bias"))
+    for (const json_value each : biases->elements()) {
+      std::vector<double> pair;
+      for (const json_value number : each.elements()) pair.push_back(number.number().value_or(0));
+      if (pair.size() == 2)
+        out.sampling.logit_bias.push_back({static_cast<token_id>(pair[0]), static_cast<float>(pair[1])});
+    }
+}
+
 sampling::sampling_params sampling_of(const object_reader& settings, std::uint64_t most, std::uint64_t drawn) {
   const auto number = [&](std::string_view name, double standard) {
     return static_cast<float>(settings.number(name, -1e9, 1e9).value_or(standard));
@@ -217,7 +238,7 @@ result<generation_request> go_on_with(const logged_response& logged, const model
     r.sampling = sampling_of(settings, k.facts.tokens_max, logged.tokens_drawn);
     r.sampling.max_tokens = std::min(r.sampling.max_tokens, limits.max_tokens_max);
     r.seed_given = r.temperature_named = r.top_p_named = true;
-    r.stop = preset.stop;
+    read_rules(settings, preset, r);
     r.stream = true;
     r.model = k.facts.model;
     session_fields session;

@@ -116,6 +116,19 @@ BOOST_AUTO_TEST_CASE(a_broken_answer_goes_on_behind_its_last_number) {
   const auto next = request->writer->delta_events(head(), {&more, 1});
   BOOST_TEST(next.find("\"sequence_number\":" + std::to_string(before.size() + 1) + ",") != std::string::npos);
 
+  BOOST_TEST(request->stop == model_preset{}.stop, boost::test_tools::per_element());  // the log has none
+
+  auto ruled = logged(writer, "drain");
+  ruled.settings.insert(1, R"("stop":["END"],"stop_ids":[7],"ignore_eos":true,"logit_bias":[[5,-2.5]],)");
+  const auto by_rules = go_on_with(ruled, {}, {}, before.size());
+  BOOST_REQUIRE(by_rules.has_value());
+  BOOST_TEST(by_rules->stop == std::vector<std::string>{"END"}, boost::test_tools::per_element());
+  BOOST_TEST(by_rules->sampling.stop_ids == std::vector<token_id>{7}, boost::test_tools::per_element());
+  BOOST_TEST(by_rules->ignore_eos);
+  BOOST_REQUIRE_EQUAL(by_rules->sampling.logit_bias.size(), 1u);
+  BOOST_TEST(by_rules->sampling.logit_bias[0].token == 5u);
+  BOOST_TEST(by_rules->sampling.logit_bias[0].bias == -2.5f);
+
   auto whole = logged(static_cast<const response_writer&>(*request->writer));
   whole.answer = "EFGH";
   const auto known = read_logged(whole);

@@ -51,7 +51,7 @@ test('a conversation of five turns recalls a fact, and is there when the page co
     assert.match(answers[4], /Clara/);
     const [, cached, all] = /^\d+ tokens .*\b(\d+) of (\d+) cached$/.exec(await p.turn(4).locator('.figures').innerText());
     assert.ok(Number(cached) > 50 && Number(all) - Number(cached) < 20, `${cached} of ${all}`);
-    assert.match(await page.locator('#facts').innerText(), /\d+ tokens · state [1-9]\d* KiB( in (VRAM|RAM|DISK))?$/);
+    assert.match(await page.locator('#facts').innerText(), /\d+ tokens · state [1-9]\d* KiB( on the device| in memory| on disk)?$/);
     await p.picture('five-turns');
     await accessible(p, 'five turns');
     await page.reload();

@@ -162,7 +162,7 @@ function bytes(n) {
 function showFacts() {
   const { session } = current;
   const size = session && (session.state_bytes || models.stateBytes(session));
-  const where = session?.tier === 'none' ? '' : ` in ${session?.tier.toUpperCase()}`; // none: it is on its way there
+  const where = { vram: ' on the device', ram: ' in memory', disk: ' on disk' }[session?.tier] ?? ''; // else on its way
   $('facts').textContent = session ? `${session.total_tokens} tokens · state ${bytes(size)}${where}` : '';
 }
 
