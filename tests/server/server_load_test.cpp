@@ -130,11 +130,11 @@ BOOST_AUTO_TEST_CASE(clients_that_hang_up_leave_nothing_behind) {
 }
 
 BOOST_AUTO_TEST_CASE(a_reader_that_pauses_gets_its_text_later_and_holds_nobody_up) {
-  // Some 1.4 MiB, twenty times what the kernel holds for it. The ticks leave a slow io thread half a second to ask for
-  // the pause, before the answer has run so far ahead that its reader is cut off.
+  // Some 1.4 MiB, ten times what kernel and server hold for it. The ticks leave a slow io thread half a second to ask
+  // for the pause, before the answer has run so far ahead that its reader is cut off.
   constexpr std::uint32_t long_answer = 6000;
-  server_process server(SKEIN_PROGRAM,
-                        fake({"engine.slots=2", "engine.fake_tick_us=200", "limits.outbound_bytes_max=65536"}));
+  server_process server(SKEIN_PROGRAM, fake({"engine.slots=2", "engine.fake_tick_us=200",
+                                             "limits.outbound_bytes_max=65536", "limits.unsent_bytes_max=16384"}));
   stream_client slow(server.port());
   const fake_wish wish = make_wish(1, 16, long_answer);
   slow.start({.request = wish.request(), .slow = true});
