@@ -22,8 +22,8 @@ class fair_queue {
  public:
   struct account {
     double served = 0;  // tokens, or the fair share when it came
-    std::uint32_t holders =
-        0;  // requests, and the line of those that wait; 0: the client left, with more than its share
+    std::uint32_t holders = 0;  // requests, and the line of those that wait; 0: the client left, above its share
+    std::uint32_t unbegun = 0;  // requests; counted by who begins them
   };
 
   /// The client has one more request. The account stays where it is until as many have left.
@@ -50,11 +50,10 @@ class fair_queue {
   [[nodiscard]] std::size_t size() const { return size_; }
   [[nodiscard]] bool empty() const { return size_ == 0; }
 
-  /// Items of one client that wait.
-  [[nodiscard]] std::size_t size_of(const std::string& client) const {
-    for (const auto& l : lines_)
-      if (l.client == client) return l.items.size();
-    return 0;
+  /// Requests of one client that have not begun; what began and waits to go on is not among them.
+  [[nodiscard]] std::uint32_t unbegun(const std::string& client) const {
+    const auto found = accounts_.find(client);
+    return found == accounts_.end() ? 0 : found->second.unbegun;
   }
 
   void push_back(const std::string& client, Item item) {

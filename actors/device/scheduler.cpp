@@ -39,7 +39,7 @@ void scheduler::handle(submit&& message, steady_time now) {
   const std::size_t room = free_slots_.free();
   if (waiting_requests_ >= options_.waiting_max + room)
     return reject(message, {error_kind::overloaded, "too many requests are waiting; try again soon", ""});
-  if (waiting_.size_of(message.client) >= options_.waiting_per_client_max + room)
+  if (waiting_.unbegun(message.client) >= options_.waiting_per_client_max + room)
     return reject(message, {error_kind::overloaded, "too many of your requests are waiting; try again soon", ""});
 
   // All that may throw comes before the message is taken, so that somebody can always answer it.
@@ -72,6 +72,7 @@ void scheduler::handle(submit&& message, steady_time now) {
   note_deadline(r.message.queue_deadline);
   note_deadline(r.message.total_deadline);
   ++waiting_requests_;
+  ++r.payer->unbegun;
 }
 
 void scheduler::handle(settle&& message, steady_time) {
@@ -343,6 +344,7 @@ void scheduler::erase(request& r) {
   settle_fork(r);
   if (!r.admitted) {
     --waiting_requests_;
+    --r.payer->unbegun;
     dequeue(r.rows[0]);
   }
   if (r.paused) --paused_;

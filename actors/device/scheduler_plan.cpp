@@ -141,6 +141,7 @@ void scheduler::place(sequence& s, steady_time now) {
   emit(r, admitted{r.message.id, std::chrono::duration_cast<std::chrono::microseconds>(now - r.arrived)});
   r.admitted = true;
   --waiting_requests_;
+  --r.payer->unbegun;
   if (!r.forked && !r.mixes()) {
     r.fork_to_come = true;
     ++forks_to_come_;

@@ -181,7 +181,7 @@ class cpu_rwkv7 final : public stages {
   void read_state(slot_id slot, std::span<float> out) const override {
     check(out.size() == state_floats());
     const std::size_t n = dims_.head_size;
-    for (std::uint32_t i = 0; i < dims_.layers; ++i) {
+    pool_.run(dims_.layers, [&](std::size_t i, std::uint32_t) {
       const auto canonical = out.subspan(i * slot_.canonical_layer_floats(), slot_.canonical_layer_floats());
       const float* state = states_[slot].data();
       std::copy_n(state + slot_part(i, 0), dims_.embd, canonical.data());
@@ -189,17 +189,17 @@ class cpu_rwkv7 final : public stages {
       for (std::size_t h = 0; h < dims_.heads; ++h)
         wkv7_state_out(n, state + slot_part(i, 2) + h * slot_.head_floats(),
                        canonical.subspan(2 * dims_.embd + h * n * n, n * n));
-    }
+    });
   }
 
   void write_state(slot_id slot, std::span<const float> in) override {
     check(in.size() == state_floats());
-    for (std::uint32_t i = 0; i < dims_.layers; ++i) {
+    pool_.run(dims_.layers, [&](std::size_t i, std::uint32_t) {
       const auto canonical = in.subspan(i * slot_.canonical_layer_floats(), slot_.canonical_layer_floats());
       std::copy_n(canonical.data(), dims_.embd, states_[slot].data() + slot_part(i, 0));
       std::copy_n(canonical.data() + dims_.embd, dims_.embd, states_[slot].data() + slot_part(i, 1));
       write_heads(slot, i, canonical.subspan(2 * dims_.embd));
-    }
+    });
   }
 
   void parallel_for(std::size_t count, range_body body, void* context) override {
@@ -268,7 +268,7 @@ class cpu_rwkv7 final : public stages {
   rwkv7_dims dims_;
   slot_layout slot_;
   std::size_t max_rows_, max_logit_rows_;
-  thread_pool pool_;
+  mutable thread_pool pool_;  // also for reading
   matmul matmul_;
 
   std::vector<vector> states_;

@@ -154,8 +154,9 @@ void wkv7(const wkv7_head& head, const wkv7_rows& rows, float* state) {
 
 void wkv7_state_in(std::size_t head_size, std::span<const float> canonical, float* state) {
   const std::size_t line = wkv7_line(head_size);
-  for (std::size_t value = 0; value < head_size; ++value)
-    for (std::size_t key = 0; key < head_size; ++key) state[key * line + value] = canonical[value * head_size + key];
+  for (std::size_t key = 0; key < head_size; ++key)  // writes side by side; what is read fits into the nearest cache
+    for (std::size_t value = 0; value < head_size; ++value)
+      state[key * line + value] = canonical[value * head_size + key];
 }
 
 void wkv7_state_out(std::size_t head_size, const float* state, std::span<float> canonical) {

@@ -92,6 +92,26 @@ BOOST_AUTO_TEST_CASE(one_client_cannot_fill_the_queue) {
   BOOST_TEST(!w.clients[other].refused);
 }
 
+BOOST_AUTO_TEST_CASE(what_gave_way_to_others_does_not_count_as_waiting) {
+  scheduler_options o = small(1);
+  o.waiting_per_client_max = 1;
+  o.turn_tokens = 1;
+  world w(o);
+  w.send({1, 2}, 1, 50, false, "many");
+  w.turn();
+  w.send({1, 2}, 1, 50, false, "many");
+  for (int i = 0; i < 10; ++i) w.turn();  // both have begun; one of them is parked
+  const auto third = w.send({1, 2}, 1, 3, false, "many");
+  w.read_events();
+  BOOST_TEST(w.schedule.counts().parked == 1u);
+  BOOST_TEST(!w.clients[third].refused);
+  const auto fourth = w.send({1, 2}, 1, 3, false, "many");
+  w.read_events();
+  BOOST_TEST((w.clients[fourth].refused == error_kind::overloaded));
+  w.run_dry();
+  w.judge();
+}
+
 BOOST_AUTO_TEST_CASE(waiting_too_long_is_a_timeout) {
   scheduler_options o = small(1);
   o.turn_tokens = 1000000;  // nobody gives way
