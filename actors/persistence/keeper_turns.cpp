@@ -291,19 +291,21 @@ void session_keeper::handle(release&& q) {
   advance(*entry);
 }
 
-/// Nothing of the turn stays.
+/// Nothing of the turn stays. A session that has no turn yet is in the log for the sake of notes alone.
 void session_keeper::fail_turn(open_entry& entry, const running_writer& w) {
   counters_.turns_failed.fetch_add(1, std::memory_order_relaxed);
   const version_id number = w.number;
   const bool noted = w.noted_tokens > 0;
   book_.end(entry, w.lease, false);
+  const auto is_noted = [](const auto& one) { return one.second.noted_tokens > 0; };
+  if (!entry.provisional || std::ranges::any_of(entry.writers, is_noted)) {
+    if (noted) log_.forget_running(entry.uid, number);
+  } else if (std::exchange(entry.in_log, false)) {
+    ignore(log_.remove(entry.tree->record(), ports_.time.now()), "what stays is a session with a broken answer");
+  }
   if (entry.provisional && !entry.busy()) {
-    if (entry.in_log)
-      ignore(log_.remove(entry.tree->record(), ports_.time.now()), "what stays is a session with a broken answer");
     log_.disown(entry.tree->record());
     forget_content(entry);
-  } else if (noted) {
-    log_.forget_running(entry.uid, number);
   }
 }
 

@@ -316,6 +316,15 @@ BOOST_AUTO_TEST_CASE(the_first_turns_of_a_session_make_it_together) {
     BOOST_TEST((b.versions() == numbers{3}));
     b.sound();
   }
+  {
+    bench b;
+    const auto turns = b.branches(0, 2);
+    b.note(turns[0]);
+    b.tell(release{turns[0].reply, turns[0].lease});
+    b.crash();  // while the other one, of which nothing is noted, runs
+    b.open();
+    BOOST_TEST(b.unknown("s"));
+  }
   bench b;
   for (const auto& o : b.branches(0, 3)) {
     b.note(o);
