@@ -221,6 +221,9 @@ std::vector<key> make_keys() {
       limit<&l::outbound_bytes_max>(
           "outbound_bytes_max", 4096, limits::outbound_bytes_max,
           "Bytes queued for one reader before its generation pauses; a streamed echo is no longer."),
+      limit<&l::unsent_bytes_max>("unsent_bytes_max", 4096, limits::unsent_bytes_max,
+                                  "Bytes for one reader that the system takes before it can send them, beside those "
+                                  "above; counts for connections that come later."),
       limit<&l::connections_max>("connections_max", 1, limits::connections_max,
                                  "Open connections of the whole server."),
       limit<&l::connections_per_address_max>(
@@ -433,7 +436,9 @@ std::vector<key> make_keys() {
       log<&log_settings::format>("format", "Shape of the lines; automatic looks at what stderr is.")
           .texts("automatic, text, json, systemd", is_format)
           .flag({"--log-format"}),
-      log<&log_settings::prompts>("prompts", "Log what is fed of each request too: of its first prompt the first 4096 bytes.").changes_live(),
+      log<&log_settings::prompts>("prompts",
+                                  "Log what is fed of each request too: of its first prompt the first 4096 bytes.")
+          .changes_live(),
 
       drain<&drain_settings::grace_ms>("grace_ms",
                                        "Milliseconds after SIGTERM in which new requests still get an answer, 503."),
