@@ -192,8 +192,7 @@ std::optional<std::string> session_book::self_check() const {
     version_id before = 0;
     for (const auto& [lease, w] : e.writers) {
       if (w.number <= before || w.number <= w.base) return "turns of '" + e.key.id + "' are not in order";
-      if (e.tree && e.tree->has(w.number))
-        return "a turn of '" + e.key.id + "' has a number that is taken";
+      if (e.tree && e.tree->has(w.number)) return "a turn of '" + e.key.id + "' has a number that is taken";
       if (e.tree && !e.tree->has(w.base)) return "a turn of '" + e.key.id + "' goes on from nothing";
       before = w.number;
     }

@@ -138,8 +138,8 @@ class session_book {
   std::unordered_map<session_uid, place_in_list> by_uid_;
   std::map<lease_id, place_in_list> by_lease_;
   std::map<session_key, place_in_list> crowded_;  // those where turns wait
-  // A turn that failed may have left a state on its way to us under its number, which another turn may get. So the upper
-  // half of a key's number counts the turns that failed before.
+  // A turn that failed may have left a state on its way to us under its number, which another turn may get. So the
+  // upper half of a key's number counts the turns that failed before.
   std::uint32_t failures_ = 0;
   lease_id last_lease_ = 0;
   std::size_t tree_bytes_ = 0;

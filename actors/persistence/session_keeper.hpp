@@ -102,7 +102,8 @@ class session_keeper {
   [[nodiscard]] result<void> erase(const session_record& session);
   void forget_shared(std::span<const state_key> gone);
   void resolve(open_entry& entry, running_writer& w);
-  void give_state(const open_entry& entry, running_writer& w, version_id from, const state_key& key, state_buffer state);
+  void give_state(const open_entry& entry, running_writer& w, version_id from, const state_key& key,
+                  state_buffer state);
   void put_state(const open_entry& entry, const state_key& key, state_buffer state, std::uint64_t tokens);
   void resolve_waiting(const state_key& key);
   void check_openings(steady_time now);
