@@ -106,20 +106,19 @@ result<std::vector<running_turn>> session_store::running(session_uid uid) {
   auto& db = db_->internals();
   const std::string first = keys::of_number(uid);
   std::vector<running_turn> all;
-  std::optional<unreadable> bad;
+  std::vector<unreadable> bad;
   const auto looked =
       db.scan(family::running, first, keys::after_all(first), [&](std::string_view key, std::string_view value) {
         auto turn = decode_running(value, uid);
         if (turn)
           all.push_back(std::move(*turn));
-        else
-          bad = unreadable{std::string(key), std::string(value), turn.error()};
-        return !bad;
+        else if (is_damage(turn.error()))
+          bad.push_back({std::string(key), std::string(value), turn.error()});
+        return true;
       });
   if (!looked) return looked.error();
-  if (bad && is_damage(bad->why))
-    return set_aside(db, family::running, bad->key, bad->record, "running turn of " + name_of(uid), bad->why);
-  if (bad) return bad->why;
+  for (const auto& one : bad)
+    (void)set_aside(db, family::running, one.key, one.record, "running turn of " + name_of(uid), one.why);
   std::ranges::sort(all, {}, [](const running_turn& turn) { return turn.so_far.id; });
   return all;
 }

@@ -33,7 +33,7 @@ class session_store {
   [[nodiscard]] result<std::optional<session_record>> find(const session_key& key);
   /// All versions of a session, by number.
   [[nodiscard]] result<std::vector<version_record>> versions(session_uid uid);
-  /// Its turns that were noted and not committed, by number. What cannot be read is set aside, one at a call.
+  /// Its turns that were noted and not committed, by number. Damaged notes are set aside and left out.
   [[nodiscard]] result<std::vector<running_turn>> running(session_uid uid);
 
   /// A page of a tenant's sessions in order of their ids, after `after` (empty: from the first), at most `count`.

@@ -100,6 +100,9 @@ BOOST_AUTO_TEST_CASE(running_turns_are_noted_each_by_itself) {
   // An older program had one note a session.
   overwrite(*db, family::running, keys::of_number(uid), encode_running(uid, beside));
   BOOST_TEST((noted() == numbers{3, 4}));
+  overwrite(*db, family::running, keys::of_version(uid, 3), "no note");
+  BOOST_TEST((noted() == numbers{4}));
+  BOOST_TEST(records_in(*db, family::quarantine) == 1u);
   succeed(store.forget_running(uid));
   BOOST_TEST(noted().empty());
   overwrite(*db, family::running, keys::of_number(uid), encode_running(uid, beside));
