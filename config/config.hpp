@@ -114,8 +114,9 @@ struct session_settings {
   std::uint64_t tree_bytes_max = 64ull << 20;     ///< bytes of sessions' texts that stay in memory
   std::uint64_t unsaved_bytes_max = 64ull << 20;  ///< bytes of turns that only memory has
   std::uint64_t file_bytes_max = 256ull << 20;    ///< bytes of an imported session
+  std::uint32_t writers_max = 8;                  ///< turns of one session that run at a time
   std::uint32_t waiters_max = 16;                 ///< turns that wait for one session
-  std::string busy = "wait";                      ///< what a second turn of a session does: wait, refuse
+  std::string busy = "wait";                      ///< what a turn does that cannot run yet: wait, refuse
   std::string state_dtype = "auto";               ///< type of stored states: auto (as in the engine), fp32, fp16
   std::string signature_key;                      ///< that exported sessions are signed with
   // of the database

@@ -318,9 +318,11 @@ std::vector<key> make_keys() {
           "Bytes of turns that only memory has: while the disk fails further turns are "
           "refused, and without a state_dir the sessions go that were not used for longest."),
       session<&n::file_bytes_max>("file_bytes_max", 1024, limits::memory_bytes_max, "Bytes of an imported session."),
+      session<&n::writers_max>("writers_max", 1, limits::waiting_max,
+                               "Turns of one session that run at a time, each from a version that it names."),
       session<&n::waiters_max>("waiters_max", 0, limits::waiting_max,
                                "Turns that wait for another one of the same session."),
-      session<&n::busy>("busy", "What a second turn of a session does while one runs.")
+      session<&n::busy>("busy", "What a turn does that cannot run beside those of its session that run.")
           .texts("wait, refuse", is_busy_rule),
       session<&n::state_dtype>("state_dtype", "Type of stored states; auto: as in the engine.")
           .texts("auto, fp32, fp16", is_stored_dtype),

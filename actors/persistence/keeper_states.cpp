@@ -76,15 +76,14 @@ void session_keeper::forget_shared(std::span<const state_key> gone) {
 }
 
 /// Answers an opened turn with the nearest state on the way to its base, or waits for that state.
-void session_keeper::resolve(open_entry& entry) {
-  running_writer& w = *entry.writer;
+void session_keeper::resolve(open_entry& entry, running_writer& w) {
   auto& cache = tiers_.cache();
   w.awaits = {};
   const auto path = entry.tree->path(w.base);
   for (auto at = path.rbegin(); at != path.rend(); ++at) {
     const version_id version = (*at)->id;
     if (const auto key = state_of(entry.uid, version)) {
-      if (auto state = cache.lend(*key, ports_.wall())) return give_state(entry, version, *key, std::move(state));
+      if (auto state = cache.lend(*key, ports_.wall())) return give_state(entry, w, version, *key, std::move(state));
       w.awaits = *key;
       w.patience = steady_time::max();
       tiers_.move(disk_works(), false);                        // so that there is room, if there can be
@@ -97,11 +96,11 @@ void session_keeper::resolve(open_entry& entry) {
       return;
     }
   }
-  give_state(entry, storage::beginning, {}, nullptr);
+  give_state(entry, w, storage::beginning, {}, nullptr);
 }
 
-void session_keeper::give_state(open_entry& entry, version_id from, const state_key& key, state_buffer state) {
-  running_writer& w = *entry.writer;
+void session_keeper::give_state(const open_entry& entry, running_writer& w, version_id from, const state_key& key,
+                                state_buffer state) {
   check(w.opening.has_value(), "a turn is opened once");
   resume_point& resume = w.opening->resume;
   resume.key = key;
@@ -127,16 +126,17 @@ void session_keeper::put_state(const open_entry& entry, const state_key& key, st
 
 /// Turns that waited for this state.
 void session_keeper::resolve_waiting(const state_key& key) {
-  for (open_entry* entry : book_.leased())
-    if (entry->writer->opening && entry->writer->awaits == key) resolve(*entry);
+  for (const lease_id lease : book_.running())
+    if (const auto [entry, w] = book_.find_lease(lease); w->opening && w->awaits == key) resolve(*entry, *w);
 }
 
 void session_keeper::handle(state_kept&& q) {
   open_entry* const entry = book_.find(q.key.owner);
   if (!entry) return;  // of a session that is gone
-  if (entry->writer && entry->writer->key == q.key) {
-    entry->writer->state_answered = true;
-    entry->writer->state = std::move(q.state);
+  for (auto& [lease, w] : entry->writers) {
+    if (w.key != q.key) continue;
+    w.state_answered = true;
+    w.state = std::move(q.state);
     return;
   }
   if (entry->expected.erase(q.key) == 0) return;  // of a turn that failed
@@ -150,16 +150,16 @@ void session_keeper::handle(slot_dropped&& q) { tiers_.cache().slot_dropped(q.ke
 
 /// Deadlines of turns that wait for a state.
 void session_keeper::check_openings(steady_time now) {
-  for (open_entry* entry : book_.leased()) {
-    running_writer& w = *entry->writer;
-    if (!w.opening) continue;
-    if (w.deadline <= now) {
-      refuse(w.owner, {error_kind::timeout, "the session's state was not there in time", "session_id"});
-      fail_turn(*entry);
+  for (const lease_id lease : book_.running()) {
+    const auto [entry, w] = book_.find_lease(lease);
+    if (!w->opening) continue;
+    if (w->deadline <= now) {
+      refuse(w->owner, {error_kind::timeout, "the session's state was not there in time", "session_id"});
+      fail_turn(*entry, *w);
       advance(*entry);
-    } else if (w.patience <= now) {
-      if (open_entry* const maker = book_.find(w.awaits.owner)) maker->expected.erase(w.awaits);
-      resolve(*entry);
+    } else if (w->patience <= now) {
+      if (open_entry* const maker = book_.find(w->awaits.owner)) maker->expected.erase(w->awaits);
+      resolve(*entry, *w);
     }
   }
 }

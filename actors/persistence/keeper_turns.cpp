@@ -64,30 +64,37 @@ result<void> session_keeper::restore(open_entry& entry) {
   return {};
 }
 
-/// An answer that a crash broke becomes an unfinished version; the head stays.
+/// Answers that a crash broke become unfinished versions; the head stays.
 void session_keeper::recover_running(open_entry& entry) {
   auto running = log_.store().running(entry.uid);
   if (!running) {
     log::warning("what a running answer had is lost", {{"why", running.error().message}});
     return;
   }
-  if (!*running) return;
-  version_record v = std::move((*running)->so_far);
-  if (v.tokens.empty() || !entry.tree->has(v.parent)) return log_.forget_running(entry.uid);
+  if (running->empty()) return;
+  for (auto& turn : *running)
+    if (!recover(entry, std::move(turn.so_far))) return;
+  log_.forget_running(entry.uid);  // those that are no versions, and those of an older program
+}
+
+/// False: neither disk nor memory takes it.
+bool session_keeper::recover(open_entry& entry, version_record v) {
+  const session_tree& tree = *entry.tree;
+  if (v.tokens.empty() || v.id <= v.parent || tree.has(v.id) || !tree.has(v.parent)) return true;
   const history_hash history = v.history;
   const std::uint64_t segment_bytes = v.segment_bytes;
-  v.id = entry.tree->record().last_version + 1;
   v.unfinished = true;
   v.finish_reason = "length";
   v.stop_reason = "crash";
-  entry.tree->place(v, {});
+  tree.place(v, {});
   v.history = history;
   v.segment_bytes = segment_bytes;
   const std::int64_t now_ms = ports_.wall();
-  if (!log_.commit(entry.tree->record_with(v, now_ms), {&v, 1}, durability::process, ports_.time.now())) return;
+  if (!log_.commit(tree.record_with(v, now_ms), {&v, 1}, durability::process, ports_.time.now())) return false;
   entry.unsaved = log_.has_unsaved(entry.uid);
   entry.tree->add(std::move(v), now_ms);
   book_.recount(entry);
+  return true;
 }
 
 /// The tree with which "a:1" begins: that of "a" up to version 1.
@@ -120,7 +127,7 @@ void session_keeper::handle(open_session&& q) {
   }
 }
 
-/// Turns that waited, until one of them runs.
+/// Turns that waited, as far as they may run now.
 void session_keeper::advance(open_entry& entry) {
   while (auto q = book_.next(entry)) {
     if (replay(entry, *q)) continue;
@@ -143,7 +150,7 @@ result<void> session_keeper::begin_turn(open_entry& entry, const open_session& q
   if (!known) make_provisional(entry, q);
   const auto start = check_turn(entry, q, known || !entry.tree->versions().empty());
   if (!start) {
-    if (entry.provisional) forget_content(entry);
+    if (!known) forget_content(entry);
     return start.error();
   }
   running_writer& w = book_.begin(entry, q, start->base);
@@ -159,7 +166,7 @@ result<void> session_keeper::begin_turn(open_entry& entry, const open_session& q
   answer.repeats_system = start->repeats_system;
   answer.unfinished = start->unfinished;
   w.opening = std::move(answer);
-  resolve(entry);
+  resolve(entry, w);
   return {};
 }
 
@@ -195,23 +202,21 @@ void session_keeper::make_provisional(open_entry& entry, const open_session& q) 
 // ---------------------------------------------------------------- a turn runs
 
 void session_keeper::handle(note_running&& q) {
-  open_entry* const entry = book_.find_lease(q.lease);
+  const auto [entry, w] = book_.find_lease(q.lease);
   if (!entry || !log_.on_disk()) return;
-  running_writer& w = *entry->writer;
   version_record v = std::move(q.so_far);
-  v.id = w.number;
-  v.parent = w.base;
+  v.id = w->number;
+  v.parent = w->base;
   entry->tree->place(v, q.segment);
-  w.note = std::move(v);
-  const std::uint64_t more = w.note->tokens.size() - std::min<std::uint64_t>(w.note->tokens.size(), w.noted_tokens);
-  if (more >= note_step(*w.note)) write_note(*entry);
+  w->note = std::move(v);
+  const std::uint64_t more = w->note->tokens.size() - std::min<std::uint64_t>(w->note->tokens.size(), w->noted_tokens);
+  if (more >= note_step(*w->note)) write_note(*entry, *w);
 }
 
-void session_keeper::write_note(open_entry& entry) {
-  running_writer& w = *entry.writer;
+void session_keeper::write_note(open_entry& entry, running_writer& w) {
   if (log_.failing() || entry.unsaved) return;
   if (!entry.in_log) {
-    // So that the answer is found after a crash. It goes again if the turn fails.
+    // So that the answer is found after a crash. It goes again if no turn comes of it.
     std::vector<version_record> path;
     for (const auto& [id, v] : entry.tree->versions()) path.push_back(v);
     if (!log_.commit_to_disk(entry.tree->record(), path, ports_.time.now())) return;
@@ -224,23 +229,22 @@ void session_keeper::write_note(open_entry& entry) {
 }
 
 void session_keeper::write_notes(steady_time now) {
-  for (open_entry* entry : book_.leased()) {
-    const running_writer& w = *entry->writer;
-    if (w.note && now >= w.noted_at + note_pause * (note_step(*w.note) / note_tokens)) write_note(*entry);
+  for (const lease_id lease : book_.running()) {
+    const auto [entry, w] = book_.find_lease(lease);
+    if (w->note && now >= w->noted_at + note_pause * (note_step(*w->note) / note_tokens)) write_note(*entry, *w);
   }
 }
 
 // ---------------------------------------------------------------- a turn ends
 
 void session_keeper::handle(commit_turn&& q) {
-  open_entry* const found = book_.find_lease(q.lease);
+  const auto [found, w] = book_.find_lease(q.lease);
   if (!found) return refuse(q.reply, {error_kind::conflict, "this turn is over", "session_id"});
   open_entry& entry = *found;
-  const running_writer& w = *entry.writer;
   const std::int64_t now_ms = ports_.wall();
   version_record v = std::move(q.version);
-  v.id = w.number;
-  v.parent = w.base;
+  v.id = w->number;
+  v.parent = w->base;
   if (v.created_ms == 0) v.created_ms = now_ms;
   entry.tree->place(v, q.segment);
   // A session that the log does not know yet comes with all that it has.
@@ -250,11 +254,8 @@ void session_keeper::handle(commit_turn&& q) {
   news.push_back(v);
   const auto how = log_.commit(entry.tree->record_with(v, now_ms), news, q.wanted, ports_.time.now());
   if (!how) {
-    if (entry.provisional)
-      log_.disown(entry.tree->record());
-    else
-      distrust(entry, false);
-    fail_turn(entry);
+    distrust(entry, !entry.in_log, v.id);
+    fail_turn(entry, *w);
     refuse(q.reply, how.error());
     return advance(entry);
   }
@@ -264,8 +265,8 @@ void session_keeper::handle(commit_turn&& q) {
   const version_id number = v.id;
   const std::uint64_t tokens = v.total_tokens;
   entry.tree->add(std::move(v), now_ms);
-  running_writer writer = *entry.writer;
-  book_.end(entry, true);
+  running_writer writer = std::move(*w);
+  book_.end(entry, writer.lease, true);
   book_.recount(entry);
   committed(entry, std::move(writer), tokens);
   deliver(turn_committed{q.reply, number, *how});
@@ -284,32 +285,36 @@ void session_keeper::committed(open_entry& entry, running_writer writer, std::ui
 }
 
 void session_keeper::handle(release&& q) {
-  open_entry* entry = q.lease != 0 ? book_.find_lease(q.lease) : book_.withdraw(q.reply);
+  const auto [entry, w] = q.lease != 0 ? book_.find_lease(q.lease) : book_.withdraw(q.reply);
   if (!entry) return;
-  fail_turn(*entry);
+  if (w) fail_turn(*entry, *w);
   advance(*entry);
 }
 
-/// Nothing of the turn stays.
-void session_keeper::fail_turn(open_entry& entry) {
+/// Nothing of the turn stays. A session that has no turn yet is in the log for the sake of notes alone.
+void session_keeper::fail_turn(open_entry& entry, const running_writer& w) {
   counters_.turns_failed.fetch_add(1, std::memory_order_relaxed);
-  const bool noted = entry.writer->noted_tokens > 0;
-  book_.end(entry, false);
-  if (entry.provisional) {
-    if (entry.in_log)
-      ignore(log_.remove(entry.tree->record(), ports_.time.now()), "what stays is a session with a broken answer");
+  const version_id number = w.number;
+  const bool noted = w.noted_tokens > 0;
+  book_.end(entry, w.lease, false);
+  const auto is_noted = [](const auto& one) { return one.second.noted_tokens > 0; };
+  if (!entry.provisional || std::ranges::any_of(entry.writers, is_noted)) {
+    if (noted) log_.forget_running(entry.uid, number);
+  } else if (std::exchange(entry.in_log, false)) {
+    ignore(log_.remove(entry.tree->record(), ports_.time.now()), "what stays is a session with a broken answer");
+  }
+  if (entry.provisional && !entry.busy()) {
+    log_.disown(entry.tree->record());
     forget_content(entry);
-  } else if (noted) {
-    log_.forget_running(entry.uid);
   }
 }
 
-/// The log may have more or less of this session than it should.
-void session_keeper::distrust(open_entry& entry, bool versions_too) {
+/// The log may have more or less of this session than it should; `refused`: a version that it should not have.
+void session_keeper::distrust(open_entry& entry, bool versions_too, version_id refused) {
   std::vector<version_record> all;
   if (versions_too)
     for (const auto& [id, v] : entry.tree->versions()) all.push_back(v);
-  log_.distrust(entry.tree->record(), all);
+  log_.distrust(entry.tree->record(), all, refused);
   entry.unsaved = log_.has_unsaved(entry.uid);
 }
 

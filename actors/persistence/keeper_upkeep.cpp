@@ -406,6 +406,7 @@ void session_keeper::tick() {
   next_check_ = now + check_pause;
   for (const auto& late : book_.expire(now))
     refuse(late.reply, {error_kind::timeout, "another turn held the session for too long", "session_id"});
+  for (open_entry* entry : book_.awaited()) advance(*entry);
   check_openings(now);
   write_notes(now);
   repeat_forget();
@@ -436,8 +437,8 @@ steady_time session_keeper::next_wake() const {
 }
 
 bool session_keeper::flush() {
-  for (open_entry* entry : book_.leased())
-    if (entry->writer->note) write_note(*entry);
+  for (const lease_id lease : book_.running())
+    if (const auto [entry, w] = book_.find_lease(lease); w->note) write_note(*entry, *w);
   for (const session_uid uid : log_.retry(ports_.time.now())) saved(uid);
   if (!disk_works()) return tiers_.settled();
   tiers_.move(true, true);

@@ -37,7 +37,8 @@ struct return_address {
   ticket number = 0;
 };
 
-/// The right to add one version to a session; one writer at a time holds it. Ends with commit_turn or release.
+/// The right to add one version to a session; who may hold one beside others, session_book says. Ends with commit_turn
+/// or release.
 using lease_id = std::uint64_t;
 
 /// A copy of a state that somebody wants from the device: after so many tokens of the prompt that is submitted.
@@ -64,8 +65,8 @@ enum class turn_text : std::uint8_t {
   raw_text,       ///< likewise for raw prompts: a history where it begins with one, else an increment
 };
 
-/// Wants to add a turn. Answered by session_opened, session_replayed or refused. Waits while another turn holds the
-/// lease (bounded; or refused with conflict where the configuration says so).
+/// Wants to add a turn. Answered by session_opened, session_replayed or refused. Waits for turns that it cannot run
+/// beside (bounded; or refused with conflict where the configuration says so).
 struct open_session {
   return_address reply;
   session_key session;

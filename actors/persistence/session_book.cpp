@@ -3,13 +3,12 @@
 #include <algorithm>
 #include <utility>
 
+#include "actors/persistence/turn_start.hpp"
 #include "base/check.hpp"
 
 namespace skein::persistence {
 namespace {
 
-// Sessions whose last turn failed are remembered up to so many; see attempts_.
-constexpr std::size_t attempts_max = 65536;
 // What an entry takes beside its tree.
 constexpr std::size_t entry_overhead = 512;
 
@@ -31,9 +30,10 @@ open_entry* session_book::find(session_uid uid) {
   return it == by_uid_.end() ? nullptr : &*it->second;
 }
 
-open_entry* session_book::find_lease(lease_id lease) {
+session_book::place_of_turn session_book::find_lease(lease_id lease) {
   const auto it = by_lease_.find(lease);
-  return it == by_lease_.end() ? nullptr : &*it->second;
+  if (it == by_lease_.end()) return {};
+  return {&*it->second, &it->second->writers.at(lease)};
 }
 
 void session_book::touch(place_in_list at) { recent_.splice(recent_.begin(), recent_, at); }
@@ -58,11 +58,8 @@ void session_book::recount(open_entry& entry) {
 }
 
 void session_book::forget_content(open_entry& entry) {
-  check(!entry.writer, "a session goes when no turn runs");
-  if (entry.uid != 0) {
-    by_uid_.erase(entry.uid);
-    attempts_.erase(entry.uid);
-  }
+  check(entry.writers.empty(), "a session goes when no turn runs");
+  if (entry.uid != 0) by_uid_.erase(entry.uid);
   entry.uid = 0;
   entry.tree.reset();
   entry.in_log = entry.unsaved = entry.provisional = false;
@@ -70,8 +67,17 @@ void session_book::forget_content(open_entry& entry) {
   recount(entry);
 }
 
+bool session_book::may_begin(const open_entry& entry, const open_session& question) const {
+  if (entry.removing) return false;
+  if (entry.writers.empty()) return true;
+  if (entry.writers.size() >= options_.writers_max || !names_its_place(*entry.tree, question)) return false;
+  return question.request_key.empty() || std::ranges::none_of(entry.writers, [&](const auto& one) {
+           return one.second.request_key == question.request_key;
+         });
+}
+
 session_book::place session_book::enter(open_entry& entry, open_session& question) {
-  if (!entry.busy() && entry.waiting.empty()) return place::free;
+  if (entry.waiting.empty() && may_begin(entry, question)) return place::free;
   if (!options_.wait_when_busy) return place::refused;
   if (entry.waiting.size() >= options_.waiters_max) return place::full;
   entry.waiting.push_back(std::move(question));
@@ -80,44 +86,31 @@ session_book::place session_book::enter(open_entry& entry, open_session& questio
   return place::waits;
 }
 
-state_key session_book::key_for(session_uid uid, version_id number) const {
-  const auto it = attempts_.find(uid);
-  const std::uint64_t attempt = it == attempts_.end() ? first_attempt_ : it->second;
-  return {uid, attempt << 32 | number};
-}
-
 running_writer& session_book::begin(open_entry& entry, const open_session& question, version_id base) {
-  check(!entry.busy(), "a session has one writer");
+  check(may_begin(entry, question), "a turn begins when it may");
   check(entry.uid != 0, "a session has its number before its first turn");
   running_writer w;
   w.lease = ++last_lease_;
   w.owner = question.reply;
+  w.request_key = question.request_key;
   w.base = base;
-  w.number = (entry.tree ? entry.tree->record().last_version : 0) + 1;
-  w.key = key_for(entry.uid, w.number);
+  w.number = entry.tree ? entry.tree->record().last_version : 0;
+  if (!entry.writers.empty()) w.number = std::max(w.number, entry.writers.rbegin()->second.number);
+  ++w.number;
+  w.key = {entry.uid, std::uint64_t{failures_} << 32 | w.number};
   w.deadline = question.deadline;
   by_lease_[w.lease] = by_key_.at(entry.key);
-  return entry.writer.emplace(std::move(w));
+  return entry.writers.emplace(w.lease, std::move(w)).first->second;
 }
 
-void session_book::end(open_entry& entry, bool committed) {
-  check(entry.writer.has_value(), "a lease ends once");
-  if (committed) {
-    attempts_.erase(entry.uid);
-  } else {
-    const auto failed = static_cast<std::uint32_t>(entry.writer->key.number >> 32);
-    attempts_[entry.uid] = failed + 1;
-    if (attempts_.size() > attempts_max) {
-      for (const auto& [uid, attempt] : attempts_) first_attempt_ = std::max(first_attempt_, attempt + 1);
-      attempts_.clear();
-    }
-  }
-  by_lease_.erase(entry.writer->lease);
-  entry.writer.reset();
+void session_book::end(open_entry& entry, lease_id lease, bool committed) {
+  check(entry.writers.erase(lease) == 1, "a lease ends once");
+  if (!committed) ++failures_;
+  by_lease_.erase(lease);
 }
 
 std::optional<open_session> session_book::next(open_entry& entry) {
-  if (entry.busy() || entry.waiting.empty()) return std::nullopt;
+  if (entry.waiting.empty() || !may_begin(entry, entry.waiting.front())) return std::nullopt;
   open_session question = std::move(entry.waiting.front());
   entry.waiting.pop_front();
   --waiters_;
@@ -125,18 +118,19 @@ std::optional<open_session> session_book::next(open_entry& entry) {
   return question;
 }
 
-open_entry* session_book::withdraw(const return_address& owner) {
+session_book::place_of_turn session_book::withdraw(const return_address& owner) {
   for (auto& [lease, at] : by_lease_)
-    if (same(at->writer->owner, owner)) return &*at;
+    if (running_writer& w = at->writers.at(lease); same(w.owner, owner)) return {&*at, &w};
   for (auto& [key, at] : crowded_) {
     const auto gone = std::ranges::find_if(at->waiting, [&](const auto& q) { return same(q.reply, owner); });
     if (gone == at->waiting.end()) continue;
-    at->waiting.erase(gone);
+    open_entry& entry = *at;
+    entry.waiting.erase(gone);
     --waiters_;
-    if (at->waiting.empty()) crowded_.erase(key);
-    return nullptr;
+    if (entry.waiting.empty()) crowded_.erase(key);
+    return {&entry, nullptr};
   }
-  return nullptr;
+  return {};
 }
 
 std::vector<open_session> session_book::expire(steady_time now) {
@@ -157,9 +151,15 @@ std::vector<open_session> session_book::expire(steady_time now) {
   return late;
 }
 
-std::vector<open_entry*> session_book::leased() {
+std::vector<lease_id> session_book::running() const {
+  std::vector<lease_id> all;
+  for (const auto& [lease, at] : by_lease_) all.push_back(lease);
+  return all;
+}
+
+std::vector<open_entry*> session_book::awaited() {
   std::vector<open_entry*> all;
-  for (auto& [lease, at] : by_lease_) all.push_back(&*at);
+  for (const auto& [key, at] : crowded_) all.push_back(&*at);
   return all;
 }
 
@@ -185,11 +185,17 @@ std::optional<std::string> session_book::self_check() const {
   for (const auto& e : recent_) {
     bytes += e.counted_bytes;
     waiters += e.waiting.size();
-    leases += e.writer ? 1 : 0;
+    leases += e.writers.size();
     if (e.waiting.empty() == crowded_.contains(e.key)) return "who waits for '" + e.key.id + "' is not known";
-    if (!e.waiting.empty() && !e.busy()) return "turns wait for '" + e.key.id + "', which is free";
-    if (e.writer && e.tree && e.writer->number != e.tree->record().last_version + 1)
-      return "a turn of '" + e.key.id + "' has a number that is taken";
+    if (!e.waiting.empty() && may_begin(e, e.waiting.front())) return "a turn waits for '" + e.key.id + "' in vain";
+    if (e.writers.size() > options_.writers_max) return "too many turns of '" + e.key.id + "' run";
+    version_id before = 0;
+    for (const auto& [lease, w] : e.writers) {
+      if (w.number <= before || w.number <= w.base) return "turns of '" + e.key.id + "' are not in order";
+      if (e.tree && e.tree->has(w.number)) return "a turn of '" + e.key.id + "' has a number that is taken";
+      if (e.tree && !e.tree->has(w.base)) return "a turn of '" + e.key.id + "' goes on from nothing";
+      before = w.number;
+    }
   }
   if (bytes != tree_bytes_) return "bytes of trees do not add up";
   if (waiters != waiters_) return "waiting turns do not add up";

@@ -17,14 +17,16 @@ using storage::session_uid;
 
 struct session_book_options {
   std::size_t tree_bytes_max = std::size_t{64} << 20;  ///< of trees that nobody needs at present
+  std::uint32_t writers_max = 8;                       ///< turns of one session that run at a time
   std::uint32_t waiters_max = 16;                      ///< turns that wait for one session
-  bool wait_when_busy = true;                          ///< false: a second turn is refused
+  bool wait_when_busy = true;                          ///< false: a turn that would have to wait is refused
 };
 
-/// A turn that holds its session's lease.
+/// A turn that runs: it holds a lease of its session.
 struct running_writer {
   lease_id lease = 0;
   return_address owner;
+  std::string request_key;
   version_id base = storage::beginning, number = 0;
   state_key key;                          ///< of the state that the turn leaves
   steady_time deadline{};                 ///< for the answer below
@@ -44,21 +46,32 @@ struct open_entry {
   session_uid uid = 0;               ///< 0: none yet
   std::optional<session_tree> tree;  ///< none: there is no such session
   bool in_log = false;               ///< the log has a record of it
-  bool provisional = false;          ///< the turn that runs is to make it; goes with that turn if it fails
+  bool provisional = false;          ///< the turns that run are to make it; goes with the last of them if all fail
   bool removing = false;             ///< it is about to go: turns wait
   bool unsaved = false;              ///< the log does not have all of it
-  std::optional<running_writer> writer;
+  std::map<lease_id, running_writer> writers;  ///< in the order in which they began, which is that of their numbers
   std::deque<open_session> waiting;
   std::map<state_key, steady_time> expected;  ///< states of committed versions that the device is about to send
   std::size_t counted_bytes = 0;              ///< of the tree, as the book last counted it
 
-  [[nodiscard]] bool busy() const { return writer || removing; }
+  [[nodiscard]] bool busy() const { return !writers.empty() || removing; }
   /// Whether it must stay in memory.
   [[nodiscard]] bool needed() const { return busy() || unsaved || !waiting.empty() || !expected.empty(); }
 };
 
-/// The sessions in memory: who may write to which, who waits, and which trees stay when memory is short. A tree that is
-/// needed is never dropped. Entries have fixed addresses until they are dropped.
+/// The sessions in memory: which turns run, who waits, and which trees stay when memory is short. A tree that is needed
+/// is never dropped. Entries have fixed addresses until they are dropped.
+///
+/// A turn runs beside others of its session, up to writers_max, when where it goes on hangs on none of them: it names a
+/// version that is there, or a turn by its key, and expects nothing of the head. All others run alone at their
+/// beginning, that is they wait until no turn runs: one that goes on at the head or looks for its history in the
+/// session; one that expects a head; one that names what is not there, which may be an answer that runs; and one with
+/// the request key of a turn that runs, whose answer it then gets. Once begun, any turn lets others run beside it.
+/// Nobody overtakes: turns begin in the order in which they came.
+///
+/// A turn has its version's number from its beginning, and a finished one is the head if its number is above the
+/// head's. So a session becomes what it would be if its turns had run one after another by their numbers, in whatever
+/// order they end; and who runs alone at its beginning sees what all before it have made.
 class session_book {
  public:
   explicit session_book(const session_book_options& options) : options_(options) {}
@@ -66,8 +79,12 @@ class session_book {
   /// Null: not in memory.
   [[nodiscard]] open_entry* find(const session_key& key);
   [[nodiscard]] open_entry* find(session_uid uid);
-  /// Of a turn that holds a lease.
-  [[nodiscard]] open_entry* find_lease(lease_id lease);
+  /// A turn and its session.
+  struct place_of_turn {
+    open_entry* entry = nullptr;       ///< null: there is no such turn
+    running_writer* writer = nullptr;  ///< null: it waited
+  };
+  [[nodiscard]] place_of_turn find_lease(lease_id lease);
   /// Adds what find() did not have.
   open_entry& add(open_entry entry);
   /// After `uid` was given to an entry that had none.
@@ -81,17 +98,19 @@ class session_book {
   /// Takes a turn in: free (it may begin now), or it waits, or not (then it is untouched).
   [[nodiscard]] place enter(open_entry& entry, open_session& question);
   running_writer& begin(open_entry& entry, const open_session& question, version_id base);
-  /// Ends a lease. `committed`: its number is used; else the next turn gets the number, but another key.
-  void end(open_entry& entry, bool committed);
-  /// The next turn that waits, if the session is free.
+  /// Ends a lease. `committed`: its number is used; else another turn may get the number, but with another key.
+  void end(open_entry& entry, lease_id lease, bool committed);
+  /// The next turn that waits, if it may begin now.
   [[nodiscard]] std::optional<open_session> next(open_entry& entry);
 
-  /// Takes back the turn of this address, waiting or opened but not committed. The entry of a lease that is to end.
-  open_entry* withdraw(const return_address& owner);
-  /// Takes out the turns that waited until their deadline.
+  /// Takes back the turn of this address: one that waited has gone, for one that runs the lease is to end.
+  place_of_turn withdraw(const return_address& owner);
+  /// Takes out the turns that waited until their deadline; those behind them may begin then.
   [[nodiscard]] std::vector<open_session> expire(steady_time now);
-  /// All entries with a turn that runs.
-  [[nodiscard]] std::vector<open_entry*> leased();
+  /// Of all turns that run.
+  [[nodiscard]] std::vector<lease_id> running() const;
+  /// Sessions for which turns wait.
+  [[nodiscard]] std::vector<open_entry*> awaited();
 
   /// Drops what nobody needs: entries without a session, and trees over the budget, least recently used first.
   void tidy();
@@ -111,18 +130,17 @@ class session_book {
   using place_in_list = std::list<open_entry>::iterator;
   void touch(place_in_list at);
   void drop(place_in_list at);
-  [[nodiscard]] state_key key_for(session_uid uid, version_id number) const;
+  [[nodiscard]] bool may_begin(const open_entry& entry, const open_session& question) const;
 
   session_book_options options_;
   std::list<open_entry> recent_;  // most recently used first
   std::map<session_key, place_in_list> by_key_;
   std::unordered_map<session_uid, place_in_list> by_uid_;
-  std::unordered_map<lease_id, place_in_list> by_lease_;
+  std::map<lease_id, place_in_list> by_lease_;
   std::map<session_key, place_in_list> crowded_;  // those where turns wait
-  // A turn that failed may have left a state on its way to us under its number. So the next turn with this number gets
-  // another key: the upper half of the key's number counts the attempts.
-  std::unordered_map<session_uid, std::uint32_t> attempts_;
-  std::uint32_t first_attempt_ = 0;
+  // A turn that failed may have left a state on its way to us under its number, which another turn may get. So the
+  // upper half of a key's number counts the turns that failed before.
+  std::uint32_t failures_ = 0;
   lease_id last_lease_ = 0;
   std::size_t tree_bytes_ = 0;
   std::uint32_t waiters_ = 0;

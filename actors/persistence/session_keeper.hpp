@@ -79,16 +79,17 @@ class session_keeper {
   [[nodiscard]] result<open_entry*> entry_of(const session_key& key);
   [[nodiscard]] result<void> restore(open_entry& entry);
   void recover_running(open_entry& entry);
+  [[nodiscard]] bool recover(open_entry& entry, version_record broken);
   [[nodiscard]] std::optional<session_tree> fork_by_name(const session_key& key);
   void advance(open_entry& entry);
   [[nodiscard]] result<void> begin_turn(open_entry& entry, const open_session& question);
   [[nodiscard]] result<turn_start> check_turn(const open_entry& entry, const open_session& q, bool known) const;
   [[nodiscard]] bool replay(const open_entry& entry, const open_session& question);
   void make_provisional(open_entry& entry, const open_session& question);
-  void write_note(open_entry& entry);
+  void write_note(open_entry& entry, running_writer& w);
   void write_notes(steady_time now);
-  void fail_turn(open_entry& entry);
-  void distrust(open_entry& entry, bool versions_too);
+  void fail_turn(open_entry& entry, const running_writer& w);
+  void distrust(open_entry& entry, bool versions_too, version_id refused = storage::beginning);
   void committed(open_entry& entry, running_writer writer, std::uint64_t tokens);
 
   // keeper_states.cpp
@@ -100,8 +101,9 @@ class session_keeper {
   void forget_states(session_uid owner);
   [[nodiscard]] result<void> erase(const session_record& session);
   void forget_shared(std::span<const state_key> gone);
-  void resolve(open_entry& entry);
-  void give_state(open_entry& entry, version_id from, const state_key& key, state_buffer state);
+  void resolve(open_entry& entry, running_writer& w);
+  void give_state(const open_entry& entry, running_writer& w, version_id from, const state_key& key,
+                  state_buffer state);
   void put_state(const open_entry& entry, const state_key& key, state_buffer state, std::uint64_t tokens);
   void resolve_waiting(const state_key& key);
   void check_openings(steady_time now);

@@ -11,6 +11,7 @@ namespace {
 constexpr auto retry_pause = std::chrono::seconds(2);
 // What a turn takes in memory beside its texts.
 constexpr std::size_t turn_overhead = sizeof(version_record) + 256;
+constexpr const char* unneeded_note = "what stays is an unfinished answer that nobody has to continue";
 
 /// For sessions that begin while the disk cannot count: no number that it gives out has this bit.
 session_uid number_by_chance() {
@@ -43,14 +44,21 @@ void session_log::keep(const session_record& session, std::span<const version_re
   unsaved_bytes_ += bytes;
 }
 
-void session_log::distrust(const session_record& session, std::span<const version_record> versions) {
+void session_log::distrust(const session_record& session, std::span<const version_record> versions,
+                           version_id refused) {
   if (doubtful_ != session.uid) return;
   doubtful_ = 0;
   keep(session, versions, bytes_of(versions));  // above the ceiling too: once for each time that the disk fails
+  if (refused != storage::beginning) unsaved_[session.uid].refused.push_back(refused);
 }
 
 void session_log::disown(const session_record& session, const session_record* named_so) {
-  if (doubtful_ != session.uid) return;
+  const auto kept = unsaved_.find(session.uid);
+  if (doubtful_ != session.uid && kept == unsaved_.end()) return;
+  if (kept != unsaved_.end()) {
+    unsaved_bytes_ -= kept->second.bytes;
+    unsaved_.erase(kept);
+  }
   doubtful_ = 0;
   disowned_.push_back(session);
   if (named_so) keep(*named_so, {}, bytes_of({}));
@@ -92,8 +100,12 @@ void session_log::note_running(session_uid uid, const version_record& so_far) {
   if (!failing_ && !unsaved_.contains(uid)) ignore(store_.note_running(uid, {so_far}), "a note is best effort");
 }
 
+void session_log::forget_running(session_uid uid, version_id number) {
+  if (!failing_) ignore(store_.forget_running(uid, number), unneeded_note);
+}
+
 void session_log::forget_running(session_uid uid) {
-  if (!failing_) ignore(store_.forget_running(uid), "what stays is an unfinished answer that nobody has to continue");
+  if (!failing_) ignore(store_.forget_running(uid), unneeded_note);
 }
 
 result<void> session_log::remove(const session_record& session, steady_time now) {
@@ -123,7 +135,7 @@ std::vector<session_uid> session_log::retry(steady_time now) {
   if (!db_->probe() || !failing_) return saved;
   while (!unsaved_.empty()) {
     const auto& [uid, kept] = *unsaved_.begin();
-    if (!store_.commit(kept.session, kept.versions, false)) return saved;
+    if (!store_.commit(kept.session, kept.versions, false, kept.refused)) return saved;
     saved.push_back(uid);
     unsaved_bytes_ -= kept.bytes;
     unsaved_.erase(unsaved_.begin());

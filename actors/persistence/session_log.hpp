@@ -41,6 +41,7 @@ class session_log {
   [[nodiscard]] result<void> commit_staged(const session_record& session, steady_time now);
   /// Best effort; nothing while the disk fails.
   void note_running(session_uid uid, const version_record& so_far);
+  void forget_running(session_uid uid, version_id number);
   void forget_running(session_uid uid);
   /// Of a session with all that belongs to it.
   [[nodiscard]] result<void> remove(const session_record& session, steady_time now);
@@ -48,10 +49,10 @@ class session_log {
   [[nodiscard]] result<void> remove_versions(const session_tree::removal& what, steady_time now);
   /// After a refusal: when the write failed, nobody knows whether the disk took it, and it may show when it is opened
   /// again. So what the session is, as far as the write may have changed it, is written again as soon as that is
-  /// possible. Nothing where the disk was not asked.
-  void distrust(const session_record& session, std::span<const version_record> versions);
+  /// possible, without the version that was refused (if any). Nothing where the disk was not asked.
+  void distrust(const session_record& session, std::span<const version_record> versions, version_id refused);
   /// Likewise for a session that was to be made, where its name was another's (else null): what there is of it is
-  /// removed.
+  /// removed, also what was only in memory.
   void disown(const session_record& session, const session_record* named_so = nullptr);
   [[nodiscard]] session_uid new_uid();
 
@@ -75,6 +76,7 @@ class session_log {
   struct unsaved {
     session_record session;
     std::vector<version_record> versions;
+    std::vector<version_id> refused;  // that the disk may have all the same
     std::size_t bytes = 0;
   };
   void fail(const error& why, session_uid whose, steady_time now);

@@ -112,11 +112,11 @@ void session_tree::place(version_record& v, std::string_view segment) const {
 
 session_record session_tree::record_with(const version_record& v, std::int64_t now_ms) const {
   session_record after = record_;
-  after.last_version = v.id;
+  after.last_version = std::max(after.last_version, v.id);
   after.versions += 1;
   after.log_bytes += content_bytes(v);
   after.used_ms = now_ms;
-  if (!v.unfinished) {
+  if (!v.unfinished && v.id > after.head) {
     after.head = v.id;
     after.total_tokens = v.total_tokens;
   }
@@ -124,7 +124,7 @@ session_record session_tree::record_with(const version_record& v, std::int64_t n
 }
 
 void session_tree::add(version_record v, std::int64_t now_ms) {
-  check(v.id > record_.last_version, "versions are numbered upwards");
+  check(!has(v.id) && v.id > v.parent, "a version has a number of its own, above its parent's");
   check(has(v.parent), "a version's parent is in its session");
   record_ = record_with(v, now_ms);
   link(v);

@@ -49,7 +49,8 @@ class session_tree {
   void place(version_record& v, std::string_view segment) const;
   /// The record as it is once a placed version is added.
   [[nodiscard]] session_record record_with(const version_record& v, std::int64_t now_ms) const;
-  /// Adds a placed version: the new head, unless it is unfinished. Its number is new and its parent is here.
+  /// Adds a placed version: the new head, unless it is unfinished or the head has a higher number. Its number is new
+  /// and its parent is here.
   void add(version_record v, std::int64_t now_ms);
   /// A version that is here, or the beginning.
   void set_head(version_id v, std::int64_t now_ms);

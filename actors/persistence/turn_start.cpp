@@ -90,4 +90,15 @@ result<turn_start> start_turn(const session_tree* tree, const open_session& ques
   return start;
 }
 
+bool names_its_place(const session_tree& tree, const open_session& question) {
+  if (question.expected_version) return false;
+  if (question.continue_unfinished) {
+    const version_record* broken = tree.with_request_key(question.request_key);
+    return broken && broken->unfinished;
+  }
+  if (!question.from_key.empty())
+    return question.kind == turn_text::increment && tree.with_request_key(question.from_key);
+  return question.from && tree.offers(*question.from);
+}
+
 }  // namespace skein::persistence

@@ -22,4 +22,8 @@ struct turn_start {
 /// session began with another tuned state).
 [[nodiscard]] result<turn_start> start_turn(const session_tree* tree, const open_session& question);
 
+/// Whether a question says by itself where it goes on, at something that the session has, and expects nothing of the
+/// head: then no other turn changes where it begins.
+[[nodiscard]] bool names_its_place(const session_tree& tree, const open_session& question);
+
 }  // namespace skein::persistence

@@ -112,6 +112,7 @@ persistence::persistence_options persistence_options(const config::config& c) {
   to.file_bytes_max = from.file_bytes_max;
 
   to.sessions.tree_bytes_max = from.tree_bytes_max;
+  to.sessions.writers_max = from.writers_max;
   to.sessions.waiters_max = from.waiters_max;
   to.sessions.wait_when_busy = from.busy == "wait";
 

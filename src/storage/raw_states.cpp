@@ -79,7 +79,7 @@ result<std::vector<state_entry>> entries(database::impl& db, const std::string& 
 
 std::string name_of(const state_key& key) {
   if (key.owner == 0) return "state of prefix " + std::to_string(key.number);
-  return "state of version " + std::to_string(key.number) + " of session number " + std::to_string(key.owner);
+  return "state of version " + std::to_string(version_of(key)) + " of session number " + std::to_string(key.owner);
 }
 
 result<std::optional<state_entry>> find_entry(database::impl& db, const state_key& key) {

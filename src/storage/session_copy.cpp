@@ -22,16 +22,17 @@ version_id version_of(const std::string& state) {
   return contents ? static_cast<version_id>(contents->label.key.number) : beginning;
 }
 
-/// The record of a stored state, as one of this session's.
+/// The record of a stored state, as one of this session's. A file has no turns that failed, so its keys have none.
 result<std::string> state_of(database& db, const session_record& session, const state_key& key) {
   const auto entry = find_entry(db.internals(), key);
   if (!entry) return entry.error();
   auto record = checked_raw_state(db.internals(), **entry);
-  if (!record || key.owner == session.uid) return record;
+  const state_key in_file{session.uid, version_of(key)};
+  if (!record || key == in_file) return record;
   const auto contents = read_state_record(*record);
   if (!contents) return contents.error();
   state_label label = contents->label;
-  label.key = {session.uid, version_of(key)};
+  label.key = in_file;
   return relabelled(*contents, label);
 }
 

@@ -101,17 +101,26 @@ result<std::vector<version_record>> session_store::versions(session_uid uid) {
   return set_aside(db, family::versions, bad->key, bad->record, name_of(uid, bad->key), bad->why);
 }
 
-result<std::optional<running_turn>> session_store::running(session_uid uid) {
+/// A note of an older program has the session's number alone as its key: it had one at a time.
+result<std::vector<running_turn>> session_store::running(session_uid uid) {
   auto& db = db_->internals();
-  const std::string at = keys::of_number(uid);
-  std::string bytes;
-  const auto found = db.read(family::running, at, [&](std::string_view value) { bytes = value; });
-  if (!found) return found.error();
-  if (!*found) return std::optional<running_turn>();
-  auto turn = decode_running(bytes, uid);
-  if (turn) return std::optional(std::move(*turn));
-  if (!is_damage(turn.error())) return turn.error();
-  return set_aside(db, family::running, at, bytes, "running turn of " + name_of(uid), turn.error());
+  const std::string first = keys::of_number(uid);
+  std::vector<running_turn> all;
+  std::vector<unreadable> bad;
+  const auto looked =
+      db.scan(family::running, first, keys::after_all(first), [&](std::string_view key, std::string_view value) {
+        auto turn = decode_running(value, uid);
+        if (turn)
+          all.push_back(std::move(*turn));
+        else if (is_damage(turn.error()))
+          bad.push_back({std::string(key), std::string(value), turn.error()});
+        return true;
+      });
+  if (!looked) return looked.error();
+  for (const auto& one : bad)
+    (void)set_aside(db, family::running, one.key, one.record, "running turn of " + name_of(uid), one.why);
+  std::ranges::sort(all, {}, [](const running_turn& turn) { return turn.so_far.id; });
+  return all;
 }
 
 result<std::vector<session_record>> session_store::list(const tenant_id& tenant, std::string_view after,
@@ -165,11 +174,15 @@ result<session_uid> session_store::new_uid() {
   return next_uid_++;
 }
 
-result<void> session_store::commit(const session_record& session, std::span<const version_record> versions, bool sync) {
+result<void> session_store::commit(const session_record& session, std::span<const version_record> versions, bool sync,
+                                   std::span<const version_id> refused) {
   return write_session(session, sync ? safety::synced : safety::logged, [&](change_list& changes) {
-    for (const auto& version : versions)
-      changes.put(family::versions, keys::of_version(session.uid, version.id), encode_version(session.uid, version));
-    changes.erase(family::running, keys::of_number(session.uid));
+    for (const version_id number : refused) changes.erase(family::versions, keys::of_version(session.uid, number));
+    for (const auto& version : versions) {  // also under a number that was refused to another turn
+      const std::string at = keys::of_version(session.uid, version.id);
+      changes.put(family::versions, at, encode_version(session.uid, version));
+      changes.erase(family::running, at);
+    }
   });
 }
 
@@ -231,13 +244,22 @@ result<void> unstage_versions(database& db, session_uid uid) {
 
 result<void> session_store::note_running(session_uid uid, const running_turn& turn) {
   return db_->internals().write(safety::logged, [&](change_list& changes) {
-    changes.put(family::running, keys::of_number(uid), encode_running(uid, turn));
+    changes.put(family::running, keys::of_version(uid, turn.so_far.id), encode_running(uid, turn));
   });
 }
 
+result<void> session_store::forget_running(session_uid uid, version_id number) {
+  return db_->internals().write(
+      safety::logged, [&](change_list& changes) { changes.erase(family::running, keys::of_version(uid, number)); });
+}
+
 result<void> session_store::forget_running(session_uid uid) {
-  return db_->internals().write(safety::logged,
-                                [&](change_list& changes) { changes.erase(family::running, keys::of_number(uid)); });
+  const auto notes = keys_below(db_->internals(), family::running, keys::of_number(uid));
+  if (!notes) return notes.error();
+  if (notes->empty()) return {};
+  return db_->internals().write(safety::logged, [&](change_list& changes) {
+    for (const auto& key : *notes) changes.erase(family::running, key);
+  });
 }
 
 result<void> session_store::remove(const session_record& session) { return remove(session, true); }
@@ -251,6 +273,8 @@ result<void> session_store::remove(const session_record& session, bool with_reco
   if (!states) return states.error();
   const auto versions = keys_below(db, family::versions, first);
   if (!versions) return versions.error();
+  const auto notes = keys_below(db, family::running, first);
+  if (!notes) return notes.error();
   result<std::vector<std::string>> set_aside = std::vector<std::string>(), parts = std::vector<std::string>();
   if (db.records_set_aside > 0) {
     set_aside = set_aside_of(db, session.uid);
@@ -263,7 +287,7 @@ result<void> session_store::remove(const session_record& session, bool with_reco
   }
   const auto removed = db.write(safety::logged, [&](change_list& changes) {
     if (with_record) changes.erase(family::sessions, keys::of_session(session.key));
-    changes.erase(family::running, first);
+    for (const auto& key : *notes) changes.erase(family::running, key);
     for (const auto& key : *versions) changes.erase(family::versions, key);
     for (const auto& entry : *states) erase_state(changes, entry);
     for (const auto& key : *parts) changes.erase(family::states, key);

@@ -33,7 +33,8 @@ class session_store {
   [[nodiscard]] result<std::optional<session_record>> find(const session_key& key);
   /// All versions of a session, by number.
   [[nodiscard]] result<std::vector<version_record>> versions(session_uid uid);
-  [[nodiscard]] result<std::optional<running_turn>> running(session_uid uid);
+  /// Its turns that were noted and not committed, by number. Damaged notes are set aside and left out.
+  [[nodiscard]] result<std::vector<running_turn>> running(session_uid uid);
 
   /// A page of a tenant's sessions in order of their ids, after `after` (empty: from the first), at most `count`.
   /// Damaged entries are set aside and left out. Reads no version and no state.
@@ -52,16 +53,20 @@ class session_store {
   [[nodiscard]] const state_shares& shares() const { return shares_; }
   /// Of these states of others, those that nobody needs without this session.
   [[nodiscard]] result<std::vector<state_key>> last_held(session_uid borrower, std::span<const state_key> states);
-  /// Writes the session and, if given, versions of it, and forgets its running turn: all or nothing.
-  [[nodiscard]] result<void> commit(const session_record& session, std::span<const version_record> versions, bool sync);
+  /// Writes the session and, if given, versions of it, and forgets the notes of these: all or nothing. `refused`: of
+  /// turns that are none, but whose write may have reached the disk; those go.
+  [[nodiscard]] result<void> commit(const session_record& session, std::span<const version_record> versions, bool sync,
+                                    std::span<const version_id> refused = {});
   /// As commit, for a session whose versions were staged.
   [[nodiscard]] result<void> commit_staged(const session_record& session);
   /// Removes what was staged by earlier processes and not committed.
   [[nodiscard]] result<void> drop_staged();
-  /// Notes how far a running turn has come. Replaces the note before.
+  /// Notes how far a running turn has come. Replaces the note before of the turn with this number.
   [[nodiscard]] result<void> note_running(session_uid uid, const running_turn& turn);
+  [[nodiscard]] result<void> forget_running(session_uid uid, version_id number);
+  /// All notes of a session.
   [[nodiscard]] result<void> forget_running(session_uid uid);
-  /// Removes the session, its versions, its running turn and its states, but for those that others share; and those
+  /// Removes the session, its versions, its running turns and its states, but for those that others share; and those
   /// of others that it was the last to share.
   [[nodiscard]] result<void> remove(const session_record& session);
   /// Likewise, but for the session's own record, where another session has taken its name.

@@ -19,7 +19,8 @@ namespace {
 
 const std::string secret = "kx7Q2vLm9ZpR4tWc8YbN3sHd6JfGa1Ue";  // does not shrink, so that it can be found in files
 
-/// A state directory with sessions s0, s1, ... of a few versions each, all of whose states are stored.
+/// A state directory with sessions s0, s1, ... of a few versions each, all of whose states are stored. Before the turns
+/// of s2 others had failed, which shows in its states' keys.
 struct state_folder {
   test::temporary_folder folder;
   std::vector<test::random_tree> trees;
@@ -34,8 +35,11 @@ struct state_folder {
       tree.session.model_identity = "model";
       tree.versions[1].answer = secret + std::to_string(i);
       BOOST_REQUIRE(store.commit(tree.session, tree.versions, false));
-      for (const auto& v : tree.versions)
-        BOOST_REQUIRE(states.put({"model", default_tenant, {tree.session.uid, v.id}, v.total_tokens}, state()));
+      for (const auto& v : tree.versions) {
+        const std::uint64_t failures = i == 2 ? v.id : 0;
+        const state_key key{tree.session.uid, failures << 32 | v.id};
+        BOOST_REQUIRE(states.put({"model", default_tenant, key, v.total_tokens}, state()));
+      }
       trees.push_back(std::move(tree));
     }
   }

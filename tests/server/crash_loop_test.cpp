@@ -1,7 +1,7 @@
-// Sessions and kill -9: many writers, each in a session of his own, on the fake engine, whose every answer is known
-// beforehand; the server is killed at a random moment and started again on the same directory, time after time. What
-// was acknowledged as durable must be there, whole and in order; what was not may be there, whole, or not at all. The
-// argument "full" (`crash_loop_test -- full`) kills fifty times as often.
+// Sessions and kill -9: many writers, each in a session of his own or in a branch of one that he shares, on the fake
+// engine, whose every answer is known beforehand; the server is killed at a random moment and started again on the same
+// directory, time after time. What was acknowledged as durable must be there, whole and in order; what was not may be
+// there, whole, or not at all. The argument "full" (`crash_loop_test -- full`) kills fifty times as often.
 #include <boost/test/unit_test.hpp>
 #include <chrono>
 #include <csignal>
@@ -22,6 +22,7 @@ namespace utf = boost::unit_test;
 namespace {
 
 constexpr std::size_t writers = 32;
+constexpr std::size_t in_branches = 8;  // of these, four to a session
 
 bool full() {
   const auto& suite = utf::framework::master_test_suite();
@@ -98,8 +99,13 @@ BOOST_AUTO_TEST_CASE(no_turn_that_was_reported_durable_is_lost_torn_reordered_or
     if (life % lives_of_a_session == 0) {
       found_before = found();
       sessions.clear();
-      for (std::size_t i = 0; i < writers; ++i)
-        sessions.emplace_back("writer-" + std::to_string(life) + "-" + std::to_string(i));
+      for (std::size_t i = 0; i < writers; ++i) {
+        const std::string of = "writer-" + std::to_string(life) + "-";
+        if (i < in_branches)
+          sessions.emplace_back(of + "branches-" + std::to_string(i / 4), "-" + std::to_string(i));
+        else
+          sessions.emplace_back(of + std::to_string(i));
+      }
     }
     server_process server(SKEIN_PROGRAM, {"--device", "fake", "--state-dir", directory.path().string(), "--set",
                                           "engine.slots=16", "--set", "engine.fake_tick_us=100"});

@@ -21,15 +21,18 @@ enum class turn_outcome : std::uint8_t {
   unknown,       ///< the connection broke after the request was sent: there, whole, or not there
 };
 
-/// Somebody who writes turns into one session of his own, and knows what must be in it whatever happened to the server.
+/// Somebody who writes turns into one session of his own, or into a branch of his own of a session that others write to
+/// at the same time, and knows what must be in it whatever happened to the server.
 class session_writer {
  public:
-  explicit session_writer(std::string session) : session_(std::move(session)) {}
+  /// `branch`: his name among the writers of the session; empty: there are no others.
+  explicit session_writer(std::string session, std::string branch = {})
+      : session_(std::move(session)), branch_(std::move(branch)) {}
 
   /// Sends one more turn and waits for its end. Every other turn is streamed; some end by a stop string that their
   /// answer holds. Throws std::runtime_error for an answer that is whole and wrong.
   turn_outcome write(std::uint16_t port);
-  /// Asks the server, which may be another process by now, for the whole session and compares: every acknowledged turn
+  /// Asks the server, which may be another process by now, for all of his turns and compares: every acknowledged one
   /// in its order, then at most the one of unknown outcome, each with exactly the text that it must have, and nothing
   /// else. Settles the unknown one. The text of the first difference; empty: none.
   [[nodiscard]] std::string compare(std::uint16_t port);
@@ -42,8 +45,10 @@ class session_writer {
  private:
   [[nodiscard]] known_turn next_turn() const;
   [[nodiscard]] std::string request_body(const known_turn& turn) const;
+  [[nodiscard]] std::uint32_t add_behind(std::uint16_t port, std::vector<known_turn>& there) const;
 
-  std::string session_;
+  std::string session_, branch_;
+  std::uint32_t end_ = 0;          ///< the version that the branch ends with
   std::vector<known_turn> turns_;  ///< that are in the session for certain
   std::optional<known_turn> unknown_;
   std::uint32_t sent_ = 0;

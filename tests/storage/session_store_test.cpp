@@ -69,20 +69,61 @@ BOOST_AUTO_TEST_CASE(sessions_and_versions_come_back) {
   BOOST_TEST(store.versions(12345678).value().empty());
 }
 
-BOOST_AUTO_TEST_CASE(a_running_turn_is_replaced_and_forgotten) {
+BOOST_AUTO_TEST_CASE(running_turns_are_noted_each_by_itself) {
+  random_cases random;
+  const test::temporary_folder folder;
+  const auto db = test::opened(folder.path());
+  session_store store(db);
+  const auto tree = test::random_tree_of(random, store.new_uid().value(), "s", 2);
+  const session_uid uid = tree.session.uid;
+  const auto noted = [&] {
+    std::vector<version_id> numbers;
+    for (const auto& turn : store.running(uid).value()) numbers.push_back(turn.so_far.id);
+    return numbers;
+  };
+  using numbers = std::vector<version_id>;
+  const running_turn first{test::random_version(random, 3, 2)}, second{test::random_version(random, 3, 2)},
+      beside{test::random_version(random, 4, 1)}, last{test::random_version(random, 300, 2)};
+  succeed(store.note_running(uid, first));
+  succeed(store.note_running(uid, second));
+  BOOST_TEST((store.running(uid).value() == std::vector{second}));
+  BOOST_TEST(store.running(uid + 1).value().empty());
+  succeed(store.note_running(uid, last));
+  succeed(store.note_running(uid, beside));
+  succeed(store.note_running(uid + 1, first));
+  BOOST_TEST((noted() == numbers{3, 4, 300}));
+  // A turn that becomes a version takes its own note along, and one that fails.
+  succeed(store.commit(tree.session, {{beside.so_far}}, false));
+  BOOST_TEST((noted() == numbers{3, 300}));
+  succeed(store.forget_running(uid, 300));
+  BOOST_TEST((noted() == numbers{3}));
+  // An older program had one note a session.
+  overwrite(*db, family::running, keys::of_number(uid), encode_running(uid, beside));
+  BOOST_TEST((noted() == numbers{3, 4}));
+  overwrite(*db, family::running, keys::of_version(uid, 3), "no note");
+  BOOST_TEST((noted() == numbers{4}));
+  BOOST_TEST(records_in(*db, family::quarantine) == 1u);
+  succeed(store.forget_running(uid));
+  BOOST_TEST(noted().empty());
+  overwrite(*db, family::running, keys::of_number(uid), encode_running(uid, beside));
+  succeed(store.note_running(uid, first));
+  succeed(store.remove(tree.session));
+  BOOST_TEST(noted().empty());
+  BOOST_TEST(records_in(*db, family::running) == 1u);  // of the other session
+}
+
+BOOST_AUTO_TEST_CASE(a_version_that_was_refused_goes_unless_its_number_was_given_to_another) {
   random_cases random;
   session_store store(test::opened());
-  const auto tree = test::random_tree_of(random, store.new_uid().value(), "s", 2);
-  const running_turn first{test::random_version(random, 3, 2)}, second{test::random_version(random, 3, 2)};
-  succeed(store.note_running(tree.session.uid, first));
-  succeed(store.note_running(tree.session.uid, second));
-  BOOST_TEST((store.running(tree.session.uid).value() == second));
-  BOOST_TEST(!store.running(tree.session.uid + 1).value());
-  succeed(store.commit(tree.session, tree.versions, false));
-  BOOST_TEST(!store.running(tree.session.uid).value());
-  succeed(store.note_running(tree.session.uid, first));
-  succeed(store.forget_running(tree.session.uid));
-  BOOST_TEST(!store.running(tree.session.uid).value());
+  auto session = test::random_tree_of(random, store.new_uid().value(), "s", 0).session;
+  const auto refused = test::random_version(random, 1, 0), other = test::random_version(random, 1, 0),
+             later = test::random_version(random, 2, 0);
+  succeed(store.commit(session, {{refused}}, false));
+  const std::vector<version_id> number{1};
+  succeed(store.commit(session, {{later}}, false, number));
+  BOOST_TEST((store.versions(session.uid).value() == std::vector{later}));
+  succeed(store.commit(session, {{other}}, false, number));
+  BOOST_TEST((store.versions(session.uid).value() == std::vector{other, later}));
 }
 
 BOOST_AUTO_TEST_CASE(names_of_tenants_and_sessions_do_not_run_together) {
@@ -144,13 +185,13 @@ BOOST_AUTO_TEST_CASE(removal_takes_everything_of_one_session_alone) {
   succeed(store.remove(trees[1].session));
   BOOST_TEST(!store.find(trees[1].session.key).value());
   BOOST_TEST(store.versions(trees[1].session.uid).value().empty());
-  BOOST_TEST(!store.running(trees[1].session.uid).value());
+  BOOST_TEST(store.running(trees[1].session.uid).value().empty());
   BOOST_TEST(!states.get({trees[1].session.uid, 1}).value());
   BOOST_TEST(states.list().value().size() == 2u);
   for (const int i : {0, 2}) {
     BOOST_TEST((store.find(trees[i].session.key).value() == trees[i].session));
     BOOST_TEST((store.versions(trees[i].session.uid).value() == trees[i].versions));
-    BOOST_TEST(store.running(trees[i].session.uid).value().has_value());
+    BOOST_TEST(store.running(trees[i].session.uid).value().size() == 1u);
     BOOST_TEST((states.get({trees[i].session.uid, 1}).value()->state == state));
   }
 }
