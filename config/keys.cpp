@@ -197,6 +197,10 @@ std::vector<key> make_keys() {
           .changes_live(),
       server<&s::open_metrics>("open_metrics", "Let anybody read /metrics, where all else needs the password.")
           .changes_live(),
+      server<&s::strict_model_names>(
+          "strict_model_names",
+          "Answer 404 to a model that nobody knows; else the current one answers, as the older servers have it.")
+          .changes_live(),
       server<&s::web_page>("web_page", "Serve the chat page at /.").changes_live(),
       server<&s::allow_unauthenticated>("allow_unauthenticated", "Serve beyond loopback without a password.")
           .flag({"--allow-unauthenticated"}),
@@ -431,7 +435,9 @@ std::vector<key> make_keys() {
       log<&log_settings::format>("format", "Shape of the lines; automatic looks at what stderr is.")
           .texts("automatic, text, json, systemd", is_format)
           .flag({"--log-format"}),
-      log<&log_settings::prompts>("prompts", "Log what is fed of each request too: of its first prompt the first 4096 bytes.").changes_live(),
+      log<&log_settings::prompts>("prompts",
+                                  "Log what is fed of each request too: of its first prompt the first 4096 bytes.")
+          .changes_live(),
 
       drain<&drain_settings::grace_ms>("grace_ms",
                                        "Milliseconds after SIGTERM in which new requests still get an answer, 503."),

@@ -24,7 +24,7 @@ void read_delivery(const object_reader& body, const reading& by, generation_requ
 /// (reported).
 [[nodiscard]] bool goes_on(const object_reader& body, std::string_view text_field);
 
-/// state_name, mrss_gatingweight, store, use_prefix_cache, cache_prompt.
+/// state_name, state, mrss_gatingweight, store, use_prefix_cache, cache_prompt.
 void read_beginning(const object_reader& body, const request_limits& limits, generation_request& out);
 
 /// session_id, from_version, expected_version, continue, durability, store_on_disconnect. Refuses what a session cannot

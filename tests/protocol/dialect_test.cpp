@@ -12,12 +12,12 @@ using namespace skein;
 using namespace skein::protocol;
 
 generation_request read(const dialect& as, const std::string& body) {
-  auto [by, request] = read_request(body, as, {}, {});
+  auto [by, request, refusal] = read_request(body, as, {}, {});
   BOOST_REQUIRE_MESSAGE(request, (request ? "" : request.error().message));
   return *request;
 }
 error refused(const dialect& as, const std::string& body, const request_limits& limits = {}) {
-  const auto [by, request] = read_request(body, as, {}, limits);
+  const auto [by, request, refusal] = read_request(body, as, {}, limits);
   BOOST_REQUIRE_MESSAGE(!request, body);
   return request.error();
 }
