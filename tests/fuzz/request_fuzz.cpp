@@ -21,6 +21,7 @@ const protocol::dialect* const all[] = {
     &dialects::fill_in,       &dialects::translate,
     &dialects::infer_chat,    &dialects::infer_completions,
     &dialects::ai_chat,       &dialects::ai_completions,
+    &dialects::ai_choices,    &dialects::spoken_chat,
 };
 
 void try_as(const protocol::dialect& spoken, std::string_view body) {
