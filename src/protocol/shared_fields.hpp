@@ -17,6 +17,10 @@ void read_stops(const object_reader& body, const std::vector<std::string>& turn_
 /// model, user, stream, stream_options, chunk_size, n, seed.
 void read_delivery(const object_reader& body, const reading& by, generation_request& out);
 
+/// Tokens collected before an event; below 1 is as good as 1.
+[[nodiscard]] std::uint32_t read_chunk_size(const object_reader& body, std::uint32_t otherwise,
+                                            const request_limits& limits);
+
 /// The number of a version, 0 for the beginning.
 [[nodiscard]] std::optional<std::uint32_t> read_version(const object_reader& body, std::string_view name);
 

@@ -424,7 +424,7 @@ describe('a tiny model', { skip: noOracle }, () => {
     const first = shown((await running).text);
     assert.deepEqual(first.at(-1).rwkv, { stop_reason: 'paused', request_id: 'pause-me' });
     assert.equal(first.at(-1).choices[0].finish_reason, 'stop');
-    const rest = shown((await send(server, '/v1/server/resume', { request_id: 'pause-me', max_tokens: 40 }, auth)).text);
+    const rest = shown((await send(server, '/v1/server/resume', { request_id: 'pause-me', max_tokens: 40, chunk_size: 0 }, auth)).text);
     assert.equal(rest.at(-1).choices[0].finish_reason, 'length');
     const whole = await post('/v1/chat/completions', { ...question, max_tokens: paused.active_request.generated_tokens + 40 });
     assert.equal(said(first) + said(rest), whole.choices[0].message.content);

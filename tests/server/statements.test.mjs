@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { anything, hasShape, is, isCount, isText, like } from './shapes.mjs';
-import { noOracle, oracle, serveTiny } from './support.mjs';
+import { noOracle, oracle, serve, serveTiny } from './support.mjs';
 
 const auth = { authorization: 'Bearer secret' };
 const folder = mkdtempSync(join(tmpdir(), 'skein-statements-'));
@@ -163,6 +163,24 @@ const said = [
   ['15', 'a state in numbers', ai, { messages: hi, state: { id: 'x', data: [0] } }, 400, object('state')],
   ['15', 'none of the three forms', v1, {}, 400, object('messages')],
 ];
+
+/** How the older servers are started, where there is no GPU; a port of 0 is any. */
+const starts = {
+  'rwkv_lightning': ['--model-path', 'models/tiny-7v0', '--port', '0', '--password', 'secret'],
+  'its CUDA port': ['--model-path', 'models/tiny-7v0.pth', '--vocab-path', 'bytes', '--host', '127.0.0.1', '--port', '0', '--chunk-size', '128', '--state-db-path', join(folder, 'states'), '--wkv32', '--chunk-load', '--enable-dynamic-loading', '--password', 'secret'],
+  'RWKV-Infer': ['--localhost', '0.0.0.0', '--port', '0', '--debug', 'False', '--workers', '64', '--dynamic_state_cache_size', '512', '--mrssmax', '4', '--password', 'secret', '--model', 'models/tiny-7v0.pth'],
+  'conRWKV': ['--model', 'models/tiny-7v0.pth', '--port', '0', '--password', 'secret'],
+};
+
+describe('2.1: start lines of older servers', { skip: noOracle }, () => {
+  for (const [name, flags] of Object.entries(starts))
+    test(name, async () => {
+      const server = await serve('--device', 'cpu', '--set', 'drain.grace_ms=0', ...flags.map((f) => (f.startsWith('models/') ? join(oracle, f) : f)));
+      const { body } = await server.get('/models', auth);
+      assert.deepEqual(body, [{ object: 'models', id: 'tiny-7v0' }]);
+      assert.equal((await server.stop()).code, 0);
+    });
+});
 
 describe('a tiny model', { skip: noOracle }, () => {
   let server;
