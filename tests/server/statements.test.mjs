@@ -16,6 +16,9 @@ after(() => rmSync(folder, { recursive: true, force: true }));
 
 const sure = { temperature: 0, max_tokens: 8, ignore_eos: true };
 const drawn = { temperature: 1, seed: 7, max_tokens: 8, ignore_eos: true };
+/** Far from greedy, so that whatever changes the weights of tokens changes the text. */
+const unsaid = { top_k: undefined, top_p: undefined, alpha_presence: undefined, alpha_frequency: undefined, alpha_decay: undefined };
+const free = { temperature: 1, top_k: 0, top_p: 1, alpha_presence: 0, alpha_frequency: 0, alpha_decay: 1, seed: 7, max_tokens: 32, ignore_eos: true };
 const [v1, v2, v3] = ['v1', 'v2', 'v3'].map((v) => `/${v}/chat/completions`);
 const [state, tree, openai] = ['/state', '/multi_state', '/openai/v1'].map((p) => `${p}/chat/completions`);
 const raw = '/v1/completions';
@@ -73,9 +76,33 @@ const equal = [
   ['15', 'contents where messages is empty', v1, { ...x, messages: [], ...sure }, v1, { ...x, ...sure }],
   ['15', 'prompt where there is nothing else', v1, { prompt: 'x', ...sure }, raw, { prompt: 'x', ...sure }],
   ['15', 'messages on the route of texts', raw, { messages: hi, ...sure }, v1, { messages: hi, ...sure }],
-  ['15', 'a state by the field of others', v1, { ...x, ...sure, state: 'poet' }, v1, { ...x, ...sure, state_name: 'poet' }],
-  ['15', 'or by its file', infer, { messages: hi, ...sure, state: poet.state_filename }, infer, { messages: hi, ...sure, model: 'tiny poet' }],
-  ['9.5', 'or by its bare name', raw, { prompt: 'x', ...sure, model: 'poet' }, raw, { prompt: 'x', ...sure, model: 'tiny poet' }],
+  ['15', 'a state by the field of others', v1, { ...x, ...free, state: 'poet' }, v1, { ...x, ...free, state_name: 'poet' }],
+  ['15', 'or by its file', infer, { messages: hi, ...free, state: poet.state_filename }, infer, { messages: hi, ...free, model: 'tiny poet' }],
+  ['9.5', 'or by its bare name', raw, { prompt: 'x', ...free, model: 'poet' }, raw, { prompt: 'x', ...free, model: 'tiny poet' }],
+];
+
+/** The same rows, of which the two must not come to the same: what is named there counts. */
+const unequal = [
+  ['3', 'top_k', v1, { ...x, ...free, top_k: 1 }, v1, { ...x, ...free }],
+  ['3', 'top_p', v1, { ...x, ...free, top_p: 0.1 }, v1, { ...x, ...free }],
+  ['3', 'alpha_presence', v1, { ...x, ...free, top_k: 1, alpha_presence: 5 }, v1, { ...x, ...free, top_k: 1 }],
+  ['3', 'alpha_frequency, alone', v1, { ...x, ...free, top_k: 1, alpha_frequency: 5 }, v1, { ...x, ...free, top_k: 1 }],
+  ['3', 'alpha_decay', v1, { ...x, ...free, top_k: 1, alpha_presence: 5 }, v1, { ...x, ...free, top_k: 1, alpha_presence: 5, alpha_decay: 0.1 }],
+  ['3', 'the seed', v1, { ...x, ...free }, v1, { ...x, ...free, seed: 8 }],
+  ['3', 'native defaults are not those of texts', v1, { ...x, ...free, ...unsaid }, raw, { prompt: 'x', ...free, ...unsaid }],
+  ['3', 'a big batch has a temperature alone', '/big_batch/completions', { ...x, ...free, ...unsaid, stream: false }, v1, { ...x, ...free, ...unsaid }],
+  ['4.2', 'a stop', v1, { ...x, ...free, stop_tokens: ['n'] }, v1, { ...x, ...free }],
+  ['5.2', 'pad_zero', v2, { ...x, ...free }, v2, { ...x, ...free, pad_zero: false }],
+  ['5.5', 'top_p comes first there', infer, { messages: hi, ...free, temperature: 1.5, top_p: 0.5 }, v1, { messages: hi, ...free, temperature: 1.5, top_p: 0.5 }],
+  ['6.3', 'enable_think', v3, { ...x, ...free, enable_think: true }, v3, { ...x, ...free }],
+  ['9.6', 'presence_penalty', infer, { messages: hi, ...free, ...unsaid, top_k: 1, presence_penalty: 2 }, infer, { messages: hi, ...free, ...unsaid, top_k: 1, presence_penalty: 0 }],
+  ['9.6', 'params', infer, { messages: hi, ...free, top_k: undefined, params: { top_k: 1 } }, infer, { messages: hi, ...free }],
+  ['12.1', 'frequency_penalty', raw, { prompt: 'x', ...free, ...unsaid, top_k: 1, frequency_penalty: 2 }, raw, { prompt: 'x', ...free, ...unsaid, top_k: 1 }],
+  ['12.1', 'include_stop_str_in_output', raw, { prompt: 'x', ...free, stop: 'n', include_stop_str_in_output: true }, raw, { prompt: 'x', ...free, stop: 'n' }],
+  ['12.3', 'sampler', ai, { messages: hi, ...free, sampler: { min_p: 0.5 } }, ai, { messages: hi, ...free }],
+  ['12.3', 'bias', ai, { messages: hi, ...free, bias: { 65: 100 } }, ai, { messages: hi, ...free }],
+  ['15', 'a state, by a field', v1, { ...x, ...free, state: 'poet' }, v1, { ...x, ...free }],
+  ['15', 'a state, by the model', infer, { messages: hi, ...free, model: 'poet' }, infer, { messages: hi, ...free }],
 ];
 
 /** [part, what, path, body, prompt]: the text that is fed, by its length and by what follows it. */
@@ -204,6 +231,8 @@ describe('a tiny model', { skip: noOracle }, () => {
   };
 
   test('two ways to say the same', () => each(equal, async ([, , path, body, other, its]) => assert.deepEqual(await ask(path, body), await ask(other, its))));
+
+  test('what counts', () => each(unequal, async ([, , path, body, other, its]) => assert.notDeepEqual(await ask(path, body), await ask(other, its))));
 
   test('what is fed', () => each(fed, async ([, , path, body, prompt]) => assert.equal((await ask(path, { ...sure, max_tokens: 1, ...body })).prompt, Buffer.byteLength(prompt))));
 
