@@ -39,6 +39,9 @@ struct server_settings {
   bool open_translation = false;
   /// Let anybody read /metrics. Live, default false.
   bool open_metrics = false;
+  /// Refuse a request of OpenAI's routes whose model nobody knows (404); else the current model answers, as the older
+  /// servers have it. Live, default true.
+  bool strict_model_names = true;
   /// Serve the chat page at /. Live, default true.
   bool web_page = true;
   /// Serve beyond loopback without a password. Default false.

@@ -197,6 +197,10 @@ std::vector<key> make_keys() {
           .changes_live(),
       server<&s::open_metrics>("open_metrics", "Let anybody read /metrics, where all else needs the password.")
           .changes_live(),
+      server<&s::strict_model_names>(
+          "strict_model_names",
+          "Answer 404 to a model that nobody knows; else the current one answers, as the older servers have it.")
+          .changes_live(),
       server<&s::web_page>("web_page", "Serve the chat page at /.").changes_live(),
       server<&s::allow_unauthenticated>("allow_unauthenticated", "Serve beyond loopback without a password.")
           .flag({"--allow-unauthenticated"}),

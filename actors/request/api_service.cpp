@@ -98,6 +98,7 @@ const std::vector<api_service::route>& api_service::routes() {
       {"/v1/health", get, &s::tell_probe<health>, openai, true},
       {"/healthz", get, &s::tell_probe<healthz>, flat, true},
       {"/healthcheck", get, &s::tell_probe<healthcheck>, flat, true},
+      {"/status", get, &s::tell_probe<runner_status>, detail},
       {"/version", get, &s::tell_version, openai, true},
       needs_admin({"/metrics", get, &s::tell_metrics}),
       {"/", get, &s::tell_page, openai, true},
@@ -112,7 +113,7 @@ const std::vector<api_service::route>& api_service::routes() {
       {"/openai/v1/models/{*}", get, &s::tell_model},
 
       speaks("/v1/chat/completions", dialects::chat_or_batch),
-      speaks("/openai/v1/chat/completions", dialects::chat),
+      speaks("/openai/v1/chat/completions", dialects::spoken_chat),
       speaks("/v1/completions", dialects::text_or_chat),
       speaks("/openai/v1/completions", dialects::completions),
 
@@ -133,6 +134,12 @@ const std::vector<api_service::route>& api_service::routes() {
       speaks("/api/oai/chat/completions", dialects::ai_chat),
       speaks("/api/oai/v1/completions", dialects::ai_completions),
       speaks("/api/oai/completions", dialects::ai_completions),
+      speaks("/api/oai/v1/chooses", dialects::ai_choices),
+      speaks("/api/oai/chooses", dialects::ai_choices),
+      {"/api/oai/v1/states", post, &s::refuse_states},
+      {"/api/oai/states", post, &s::refuse_states},
+      {"/api/oai/v1/embeds", post, &s::refuse_embeddings},
+      {"/api/oai/embeds", post, &s::refuse_embeddings},
       speaks("/v2/chat/completions", dialects::batch_v2),
       speaks("/v3/chat/completions", dialects::batch_v3),
       speaks("/big_batch/completions", dialects::big_batch),
@@ -176,6 +183,7 @@ const std::vector<api_service::route>& api_service::routes() {
       needs_admin({"/removemodel", post, &s::change_model<model_call::form::remove>, detail, false, true}),
       needs_admin({"/v1/model/load", post, &s::change_model<model_call::form::load_id>, flat, false, true}),
       needs_admin({"/switch-model", post, &s::change_model<model_call::form::switch_model>, detail, false, true}),
+      needs_admin({"/update-config", post, &s::change_model<model_call::form::set_defaults>, detail, false, true}),
   };
   return table;
 }
@@ -362,6 +370,11 @@ api_service::made_call api_service::tell_model(exchange& x) {
 
 api_service::made_call api_service::refuse_embeddings(exchange& x) {
   x.refuse({error_kind::unsupported, "this server makes no embeddings", ""});
+  return nullptr;
+}
+
+api_service::made_call api_service::refuse_states(exchange& x) {
+  x.refuse({error_kind::unsupported, "states are given as files of sessions: GET /v1/sessions/{id}/export", ""});
   return nullptr;
 }
 

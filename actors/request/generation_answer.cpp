@@ -231,7 +231,8 @@ void generation_call::finish() {
 void generation_call::refuse(const error& why, std::chrono::seconds retry_after) {
   if (ended_) return;
   if (!begun_) counts().count_rejection(origin_.model ? model().names.front() : "none", origin_.who->key, why.kind);
-  const protocol::http_error answer = protocol::to_http(why, retry_after, origin_.errors);
+  protocol::http_error answer = protocol::to_http(why, retry_after, origin_.errors);
+  if (!refusal_.empty()) answer.body = std::move(refusal_);
   if (streaming_) {
     write(answer_ ? answer_->failure(why, answer.body) : protocol::sse_event(answer.body).append(protocol::sse_done));
     out_->end();

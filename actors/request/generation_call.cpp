@@ -206,8 +206,8 @@ generation_call::read_body generation_call::read(const std::string& text, const 
   if (origin.dialect == &protocol::dialects::resume)
     return {origin.dialect, read_resumed(text, *origin.who, origin.model->served, context)};
   const auto preset = origin.model->preset();
-  auto [as, request] = protocol::read_request(text, *origin.dialect, *preset, context.settings.limits);
-  if (!request) return {as, request.error()};
+  auto [as, request, refusal] = protocol::read_request(text, *origin.dialect, *preset, context.settings.limits);
+  if (!request) return {as, request.error(), std::move(refusal)};
   parsed_call call{std::move(*request), std::nullopt, std::nullopt};
   if (!call.request.session) return {as, std::move(call)};
   if (auto ok = protocol::read_session_headers(origin.if_match, origin.request_key, *call.request.session); !ok)
@@ -233,6 +233,7 @@ void generation_call::understood(result<read_body> body) {
   if (ended_) return;
   if (!body) return refuse(body.error());
   origin_.errors = body->as->errors;
+  refusal_ = std::move(body->refusal);
   if (!body->call) return refuse(body->call.error());
   parsed(std::move(*body->call));
 }
@@ -263,10 +264,12 @@ bool generation_call::choose_beginning() {
   const auto states = origin_.model->tuned.all();
   auto chosen = choose_model(model().names, *states, request_->model, request_->state_name);
   if (!chosen) {
-    refuse(chosen.error());
+    error no = chosen.error();
+    no.field = request_->state_field;
+    refuse(no);
     return false;
   }
-  if (!chosen->known && !request_->lenient) {
+  if (!chosen->known && !request_->lenient && context_->settings.strict_model_names) {
     refuse({error_kind::not_found, "there is no model '" + request_->model + "'", "model"});
     return false;
   }

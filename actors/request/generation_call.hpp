@@ -88,6 +88,7 @@ class generation_call final : public connection::http_call, public device_client
   struct read_body {
     const protocol::dialect* as;
     result<parsed_call> call;
+    std::string refusal = {};  ///< see protocol::understood
   };
   /// A prompt on its way through the device.
   struct prompt_run {
@@ -183,6 +184,7 @@ class generation_call final : public connection::http_call, public device_client
   std::optional<prefix_use> prefix_;
   std::optional<tuned_state> tuned_;
   std::optional<paused_request> resumed_;    // what this call goes on with
+  std::string refusal_;                      // in place of the usual body, if the dialect has its own
   std::shared_ptr<running_request> listed_;  // in the register, while it runs
   std::string session_;                      // its name, for the log
   bool leased_ = false;                      // the session waits for this turn

@@ -1,5 +1,7 @@
 #include "actors/request/health.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <string_view>
 
@@ -153,6 +155,19 @@ probe healthcheck(const service_context& c) {
   p.status = why.empty() ? 200 : 503;
   json_writer out(p.body);
   out.begin_object().key("message").value(why.empty() ? "ok" : why).key("status_code").value(p.status).end_object();
+  return p;
+}
+
+probe runner_status(const service_context& c) {
+  constexpr int offline = 1, loading = 2, working = 3;
+  const model_ref model = c.models->current();
+  probe p;
+  p.status = 200;
+  json_writer out(p.body);
+  out.begin_object().key("status").value(c.models->loading() ? loading : model ? working : offline);
+  out.key("pid").value(getpid()).key("device_name");
+  model ? out.value(model->served.card.device) : out.null();
+  out.end_object();
   return p;
 }
 

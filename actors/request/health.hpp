@@ -20,6 +20,8 @@ struct probe {
 /// As ready, in the words of the older servers.
 [[nodiscard]] probe healthz(const service_context& context);
 [[nodiscard]] probe healthcheck(const service_context& context);
+/// GET /status of RWKV-Runner: 1 without a model, 2 while one loads, 3 when it serves; our process and its device.
+[[nodiscard]] probe runner_status(const service_context& c);
 [[nodiscard]] std::string version_body(const service_context& context);
 
 }  // namespace skein::request

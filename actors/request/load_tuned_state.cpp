@@ -32,7 +32,10 @@ result<tuned_state> load_tuned_state(const protocol::load_state_request& wanted,
     else
       made.values = std::move(shared);
   }
-  if (!wanted.mixture) return made;
+  if (!wanted.mixture) {
+    made.file = wanted.files.front();
+    return made;
+  }
   if (wanted.with_original) made.mixture.emplace_back();
   if (auto ok = set_weights(made, wanted.weights, "state_gatingweight"); !ok) return ok.error();
   return made;

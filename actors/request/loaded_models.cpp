@@ -28,9 +28,16 @@ std::shared_ptr<const protocol::model_preset> loaded_model::preset() const {
 }
 
 void loaded_model::change_preset(protocol::model_preset preset) {
-  auto next = std::make_shared<const protocol::model_preset>(std::move(preset));
   const std::lock_guard lock(mutex_);
-  preset_ = std::move(next);
+  if (preset_) preset.by_client = preset_->by_client;
+  preset_ = std::make_shared<const protocol::model_preset>(std::move(preset));
+}
+
+void loaded_model::change_defaults(const protocol::client_defaults& newer) {
+  const std::lock_guard lock(mutex_);
+  protocol::model_preset preset = preset_ ? *preset_ : served.preset;
+  preset.by_client.change(newer);
+  preset_ = std::make_shared<const protocol::model_preset>(std::move(preset));
 }
 
 model_ref loaded_models::current() const {

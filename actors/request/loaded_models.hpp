@@ -51,7 +51,9 @@ struct loaded_model {
   [[nodiscard]] const std::string& id() const { return served.names.front(); }
   /// What a request that leaves things open gets: as the model was loaded, or as the settings say since. Thread safe.
   [[nodiscard]] std::shared_ptr<const protocol::model_preset> preset() const;
+  /// What clients set stays.
   void change_preset(protocol::model_preset preset);
+  void change_defaults(const protocol::client_defaults& newer);
 
  private:
   mutable std::mutex mutex_;
@@ -136,11 +138,10 @@ struct model_change {
   task what = task::load;
   std::string file;  ///< a path, or an id where `by_id`; to unload: an id, or all where it is empty
   bool by_id = false;
-  std::string name;      ///< the id in the API from now on; empty: the file's name without its ending
-  std::string strategy;  ///< see model/strategy.hpp
-  std::optional<float> temperature, top_p;  ///< defaults from now on
-  std::optional<std::string> end_text;      ///< in place of the preset's stop strings
-  bool force = false;                       ///< what runs on the old model ends with an error, at once
+  std::string name;                    ///< the id in the API from now on; empty: the file's name without its ending
+  std::string strategy;                ///< see model/strategy.hpp
+  protocol::client_defaults defaults;  ///< from now on, until the model is loaded anew
+  bool force = false;                  ///< what runs on the old model ends with an error, at once
 };
 /// Told once, on any thread: the id of the model that is loaded now, or why not; then all is as it was.
 using model_changed = std::function<void(const result<std::string>&)>;

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "actors/request/awaited_model.hpp"
 #include "protocol/json_writer.hpp"
 #include "protocol/model_request.hpp"
 
@@ -12,7 +13,17 @@ model_call::model_call(form what, plain_origin origin, std::shared_ptr<const ser
                        std::shared_ptr<connection::response_writer> out)
     : plain_call(std::move(origin), std::move(context), std::move(out)), form_(what), post_(std::move(post)) {}
 
+void model_call::set_defaults(const std::string& body) {
+  const auto newer = protocol::parse_defaults(body, context().settings.limits);
+  if (!newer) return refuse(newer.error());
+  const model_ref model = context().models->current();
+  if (!model) return refuse(no_model(origin().errors));
+  model->change_defaults(*newer);
+  done(model->id());
+}
+
 void model_call::read(std::string body) {
+  if (form_ == form::set_defaults) return set_defaults(body);
   auto change = parse(body);
   if (!change) return refuse(change.error());
   if (context().draining) return refuse({error_kind::unavailable, "the server is shutting down", ""});
@@ -44,9 +55,7 @@ result<model_change> model_call::parse(const std::string& body) const {
   change.by_id = form_ == form::load_id;
   change.name = std::move(asked->name);
   change.strategy = std::move(asked->strategy);
-  change.temperature = asked->temperature;
-  change.top_p = asked->top_p;
-  change.end_text = std::move(asked->end_text);
+  change.defaults = std::move(asked->defaults);
   change.force = asked->force;
   return change;
 }
@@ -54,8 +63,8 @@ result<model_change> model_call::parse(const std::string& body) const {
 void model_call::done(const result<std::string>& outcome) {
   guarded([&] {
     if (!outcome) return refuse(outcome.error());
-    if (form_ != form::load_id && form_ != form::switch_model) return answer(200, R"({"status":"success"})");
-    if (form_ == form::switch_model) return answer(200, R"("success")");
+    if (form_ == form::load_file || form_ == form::remove) return answer(200, R"({"status":"success"})");
+    if (form_ != form::load_id) return answer(200, R"("success")");
     std::string body;
     protocol::json_writer(body)
         .begin_object()

@@ -16,12 +16,14 @@ class model_call final : public plain_call {
     load_id,       ///< POST /v1/model/load: one of the ids that /v1/models calls available
     switch_model,  ///< POST /switch-model
     remove,        ///< POST /removemodel
+    set_defaults,  ///< POST /update-config: of the current model
   };
   model_call(form what, plain_origin origin, std::shared_ptr<const service_context> context,
              std::function<void(std::function<void()>)> post, std::shared_ptr<connection::response_writer> out);
 
  private:
   void read(std::string body) override;
+  void set_defaults(const std::string& body);
   [[nodiscard]] result<model_change> parse(const std::string& body) const;
   void done(const result<std::string>& outcome);
 

@@ -24,12 +24,13 @@ namespace skein::request {
 
 struct service_settings {
   protocol::request_limits limits;
-  std::string password;           ///< empty: no authentication
-  bool json_password = true;      ///< also as the field `password` of a JSON body
-  bool open_translation = false;  ///< translation needs no password
-  bool open_metrics = false;      ///< neither does /metrics
-  bool log_prompts = false;       ///< what is fed of requests
-  bool web_page = true;           ///< the chat page is served
+  std::string password;            ///< empty: no authentication
+  bool json_password = true;       ///< also as the field `password` of a JSON body
+  bool open_translation = false;   ///< translation needs no password
+  bool open_metrics = false;       ///< neither does /metrics
+  bool strict_model_names = true;  ///< a model that nobody knows is a 404, on the routes of OpenAI
+  bool log_prompts = false;        ///< what is fed of requests
+  bool web_page = true;            ///< the chat page is served
   std::vector<std::string> cors_origins;
   std::uint64_t unauthenticated_body_bytes_max = 256 * 1024;  ///< of a body that may hold the password
   std::uint32_t outbound_bytes_max = 256 * 1024;

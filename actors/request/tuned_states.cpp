@@ -85,6 +85,9 @@ result<chosen_model> choose_model(const std::vector<std::string>& names, const t
   }
   if (state_name.empty()) return chosen;
   chosen.state = find(state_name);
+  if (const auto by_file = std::ranges::find(states, state_name, &tuned_state::file);
+      !chosen.state && by_file != states.end())
+    chosen.state = *by_file;
   if (!chosen.state)
     return error{error_kind::not_found, "there is no tuned state '" + std::string(state_name) + "'", "state_name"};
   return chosen;

@@ -25,6 +25,7 @@ struct tuned_state {
   storage::state_buffer values;
   std::optional<float> temperature, top_p;  ///< for requests that name none
   std::vector<mixed_state> mixture{};       ///< if not empty, it is these states, and there are no identity and values
+  std::string file{};                       ///< as it was named when it was loaded; requests may say it too
 };
 
 /// Gives the states of a mixture other weights, in order; those beyond the last weigh nothing. Errors: invalid_argument
@@ -59,7 +60,7 @@ struct chosen_model {
 };
 
 /// The state that a request means by `model` ("<model> <state>", or a state's bare name) or by `state_name`, which
-/// counts more. `names` are the model's own. Errors: not_found naming state_name.
+/// counts more and may also be its file. `names` are the model's own. Errors: not_found naming state_name.
 [[nodiscard]] result<chosen_model> choose_model(const std::vector<std::string>& names, const tuned_states::list& states,
                                                 std::string_view model, std::string_view state_name);
 

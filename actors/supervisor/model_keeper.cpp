@@ -101,15 +101,10 @@ result<config::config> model_keeper::settings_of(const model_change& change) con
   if (c.model.name != chosen->id) c.model.aliases.push_back(chosen->id);
   const auto own_words = chosen->path.parent_path() / (chosen->path.stem().string() + ".vocab.txt");
   if (!chosen->is_own && cli::is_file(own_words)) c.model.vocab = own_words.string();
-  // Defaults that come with the load hold for this model until it is loaded anew.
+  // A name of its own leaves it the settings of its file.
   auto preset = c.models.find(c.model.name);
   if (preset == c.models.end()) preset = c.models.find(chosen->id);
-  config::model_defaults defaults = preset == c.models.end() ? config::model_defaults{} : preset->second;
-  if (change.temperature) defaults.temperature = *change.temperature;
-  if (change.top_p) defaults.top_p = *change.top_p;
-  if (change.end_text)
-    defaults.stop = change.end_text->empty() ? std::vector<std::string>() : std::vector{*change.end_text};
-  c.models[c.model.name] = std::move(defaults);
+  if (preset != c.models.end()) c.models[c.model.name] = config::model_defaults(preset->second);
   return c;
 }
 
@@ -270,6 +265,7 @@ void model_keeper::install(opened_engine opened, const model_change& how) {
 
   auto next = std::make_shared<request::loaded_model>();
   next->served = std::move(opened.model);
+  next->change_defaults(how.defaults);
   auto options = device_options(*settings_);
   options.prefill_chunk_tokens = next->served.prefill_chunk_tokens;
   next->actor = std::make_unique<device::device_actor>(std::move(opened.engine), options, ports_.events, real_clock(),

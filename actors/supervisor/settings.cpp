@@ -57,6 +57,7 @@ request::service_settings service_settings(const config::config& c, std::string 
   to.json_password = c.server.json_password;
   to.open_translation = c.server.open_translation;
   to.open_metrics = c.server.open_metrics;
+  to.strict_model_names = c.server.strict_model_names;
   to.log_prompts = c.log.prompts;
   to.web_page = c.server.web_page;
   to.cors_origins = c.server.cors_origins;

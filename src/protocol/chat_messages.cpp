@@ -35,6 +35,7 @@ std::string_view read_part(json_value part, const std::string& path, first_fault
 
 std::string read_content(const object_reader& message) {
   const auto content = message.value("content");
+  if (message.is_null("content")) return "";
   if (content && content->is(json_kind::string)) return std::string(*content->text());
   std::string joined;
   if (!content || !content->is(json_kind::array)) {
@@ -84,7 +85,12 @@ void read_contents(const object_reader& body, std::vector<chat_message>& out) {
   for (const auto element : contents->elements()) {
     const auto text = element.text();
     if (!text) return body.refuse("contents", "must be a list of strings");
-    if (out.size() > before) return body.refuse("contents", "must have one entry where messages are given");
+    if (out.size() > before) {
+      const auto session = body.text("session_id");
+      if (!session || session->empty()) return body.refuse("contents", "must have one entry in a conversation");
+      return body.fault().report(error_kind::invalid_argument, "contents",
+                                 "State mode only supports a single contents item");
+    }
     out.push_back({"user", std::string(*text), ""});
   }
 }

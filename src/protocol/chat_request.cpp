@@ -15,13 +15,15 @@ struct named_mode {
   think_mode mode;
 };
 
-constexpr std::array<named_mode, 7> think_types{{{"fast", think_mode::off},
+constexpr std::array<named_mode, 9> think_types{{{"fast", think_mode::off},
                                                  {"free", think_mode::on},
                                                  {"preferChinese", think_mode::chinese_think},
                                                  {"prefer_chinese", think_mode::chinese_think},
                                                  {"en", think_mode::english_think},
                                                  {"enShort", think_mode::short_think},
-                                                 {"enLong", think_mode::long_think}}};
+                                                 {"enLong", think_mode::long_think},
+                                                 {"en_short", think_mode::short_think},
+                                                 {"en_long", think_mode::long_think}}};
 
 constexpr std::array<named_mode, 6> reasoning_efforts{{{"none", think_mode::off},
                                                        {"minimal", think_mode::short_think},
@@ -99,6 +101,18 @@ void read_tool_tags(const object_reader& body, generation_request& out) {
 void read_conversation(const object_reader& body, const reading& by, generation_request& out) {
   if (!goes_on(body, "messages")) out.messages = read_messages(body, by.as.lenient);
   out.style.no_think_opening = by.preset.no_think_opening;
+}
+
+void read_spoken_conversation(const object_reader& body, const reading& by, generation_request& out) {
+  const auto is_blank = [&](std::string_view name) {
+    const auto list = body.value(name);
+    return !list || list->is_empty_array();
+  };
+  const bool nothing_new = body.boolean("continue").value_or(false);
+  bool silent = !nothing_new && is_blank("messages") && is_blank("contents");
+  if (!silent) read_conversation(body, by, out);
+  silent = silent || std::ranges::all_of(out.messages, [](const chat_message& m) { return m.content.empty(); });
+  if (silent && !nothing_new) body.fault().report(error_kind::invalid_argument, "messages", "Empty prompt");
 }
 
 void read_chat_options(const object_reader& body, const reading& by, generation_request& out) {

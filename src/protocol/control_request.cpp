@@ -31,8 +31,7 @@ result<void> read_resume(std::string_view text, const request_limits& limits, ge
     if (body.value("logit_bias")) params.logit_bias.clear();
     read_sampling(body, rules, limits, params);
     if (!body.value("min_p")) params.min_p = was.min_p;
-    if (const auto chunk = body.integer("chunk_size", 1, limits.max_tokens_max))
-      request.chunk_size = static_cast<std::uint32_t>(*chunk);
+    request.chunk_size = read_chunk_size(body, request.chunk_size, limits);
     return true;
   });
   if (!read) return read.error();

@@ -5,6 +5,12 @@
 
 namespace skein::protocol {
 
+std::uint32_t read_chunk_size(const object_reader& body, std::uint32_t otherwise, const request_limits& limits) {
+  using int64 = std::numeric_limits<std::int64_t>;
+  const auto chunk = body.integer("chunk_size", int64::min(), int64::max()).value_or(otherwise);
+  return static_cast<std::uint32_t>(std::clamp<std::int64_t>(chunk, 1, limits.max_tokens_max));
+}
+
 void read_delivery(const object_reader& body, const reading& by, generation_request& out) {
   out.model = body.text("model").value_or("");
   if (out.model.empty() && by.as.lenient) out.model = "rwkv7";
@@ -17,10 +23,7 @@ void read_delivery(const object_reader& body, const reading& by, generation_requ
     out.include_usage = options->boolean("include_usage").value_or(false);
   out.temperature_named = body.value("temperature").has_value();
   out.top_p_named = body.value("top_p").has_value();
-  using int64 = std::numeric_limits<std::int64_t>;
-  const auto chunk = body.integer("chunk_size", int64::min(), int64::max()).value_or(by.as.chunk_size);
-  out.chunk_size = static_cast<std::uint32_t>(std::clamp<std::int64_t>(chunk, 1, by.limits.max_tokens_max));
-
+  out.chunk_size = read_chunk_size(body, by.as.chunk_size, by.limits);
   out.n = static_cast<std::uint32_t>(body.integer("n", 1, by.limits.n_max).value_or(1));
   out.best_of = out.n;
 

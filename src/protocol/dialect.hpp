@@ -23,6 +23,8 @@ struct sampling_rules {
   /// temperature, top_p and top_k makes the others neutral.
   bool stands_alone = false;
   bool temperature_only = false;  ///< top_p, top_k, min_p and penalties are not read
+  bool stop_replaces = false;     ///< a request's `stop` stands in place of turn_ends
+  std::string_view bias_field = "logit_bias";
   /// The classic order (sampling_params::filters_first); of the penalties presence lasts, and frequency counts and
   /// decays.
   bool classic = false;
@@ -64,6 +66,7 @@ struct dialect {
 struct understood {
   const dialect* as;
   result<generation_request> request;
+  std::string refusal;  ///< the body that says why there is none, where the dialect has one of its own
 };
 
 /// Parses and checks a body; all defaults are applied. Errors: invalid_argument or unsupported with `field` set to the
@@ -82,6 +85,7 @@ extern const dialect chat;           ///< OpenAI's conversations
 extern const dialect completions;    ///< OpenAI's raw texts
 extern const dialect responses;      ///< OpenAI's Responses API
 extern const dialect socket;         ///< the same on a WebSocket: events, whatever a message says of `stream`
+extern const dialect spoken_chat;    ///< /openai/v1: the same, refused where nobody says anything
 extern const dialect chat_or_batch;  ///< /v1/chat/completions: messages, contents or prompt
 extern const dialect text_or_chat;   ///< /v1/completions: prompt or messages
 extern const dialect state;          ///< one turn of a session, raw
@@ -97,7 +101,8 @@ extern const dialect infer_chat;     ///< RWKV-Infer and RWKV-Runner
 extern const dialect infer_completions;
 extern const dialect ai_chat;  ///< ai00: the same with its own defaults
 extern const dialect ai_completions;
-extern const dialect resume;  ///< a chat that goes on after a pause; its body is read by control_request
+extern const dialect ai_choices;  ///< texts that are scored, and none drawn
+extern const dialect resume;      ///< a chat that goes on after a pause; its body is read by control_request
 }  // namespace dialects
 
 }  // namespace skein::protocol

@@ -9,6 +9,8 @@ namespace skein::protocol {
 
 // OpenAI: messages; prompt
 void read_conversation(const object_reader& body, const reading& by, generation_request& out);
+void read_spoken_conversation(const object_reader& body, const reading& by,
+                              generation_request& out);  ///< it has a text
 void read_chat_options(const object_reader& body, const reading& by, generation_request& out);
 void read_prompt(const object_reader& body, const reading& by, generation_request& out);
 void read_text_options(const object_reader& body, const reading& by, generation_request& out);
@@ -20,6 +22,10 @@ void read_text_options(const object_reader& body, const reading& by, generation_
 void read_input(const object_reader& body, const reading& by, generation_request& out);
 void read_response_options(const object_reader& body, const reading& by, generation_request& out);
 void read_streamed_response(const object_reader& body, const reading& by, generation_request& out);
+
+// ai00: choices behind an input
+void read_choices(const object_reader& body, const reading& by, generation_request& out);
+void read_scoring(const object_reader& body, const reading& by, generation_request& out);
 
 // rwkv_lightning: contents, of which there is one or are many; prefix and suffix; questions to be put into a template
 void read_one_turn(const object_reader& body, const reading& by, generation_request& out);

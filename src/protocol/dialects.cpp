@@ -4,14 +4,29 @@
 #include <utility>
 
 #include "protocol/dialect_readers.hpp"
+#include "protocol/json_writer.hpp"
 #include "protocol/native_writer.hpp"
 #include "protocol/shared_fields.hpp"
 
 namespace skein::protocol {
 namespace {
 
+sampling_rules changed(sampling_rules rules, const client_defaults& by) {
+  rules.temperature = by.temperature.value_or(rules.temperature);
+  rules.top_p = by.top_p.value_or(rules.top_p);
+  rules.top_k = by.top_k.value_or(rules.top_k);
+  rules.alpha_presence = by.presence.value_or(rules.alpha_presence);
+  rules.alpha_frequency = by.frequency.value_or(rules.alpha_frequency);
+  rules.alpha_decay = by.decay.value_or(rules.alpha_decay);
+  rules.max_tokens = by.max_tokens.value_or(rules.max_tokens);
+  if (by.end_text) rules.turn_ends = by.end_text->empty() ? std::vector<std::string>() : std::vector{*by.end_text};
+  return rules;
+}
+
 sampling_rules chat_rules(const model_preset& p) {
-  return {p.temperature, p.top_p, p.top_k, p.alpha_presence, p.alpha_frequency, p.alpha_decay, p.max_tokens, p.stop};
+  return changed(
+      {p.temperature, p.top_p, p.top_k, p.alpha_presence, p.alpha_frequency, p.alpha_decay, p.max_tokens, p.stop},
+      p.by_client);
 }
 
 sampling_rules text_rules(const model_preset& p) {  // plain text has no turns to end
@@ -28,10 +43,10 @@ sampling_rules big_batch_rules(const model_preset&) {
   return rules;
 }
 
-sampling_rules infer_rules(const model_preset&) {
+sampling_rules infer_rules(const model_preset& p) {
   sampling_rules rules{1.0f, 0.3f, 0, 0.5f, 0.5f, 0.996f, 1024, {"\n\nUser:"}, true};
   rules.classic = true;
-  return rules;
+  return changed(std::move(rules), p.by_client);
 }
 
 sampling_rules infer_text_rules(const model_preset& p) {
@@ -43,11 +58,14 @@ sampling_rules infer_text_rules(const model_preset& p) {
 sampling_rules ai_rules(const model_preset&) {
   sampling_rules rules{1.0f, 0.5f, 128, 0.3f, 0.3f, 0.99654026f, 256, {"\n\n"}, true};
   rules.classic = true;
+  rules.stop_replaces = true;
+  rules.bias_field = "bias";
   return rules;
 }
 
-/// Other samplers than the one that there is would give other texts.
-void read_sampler_type(const object_reader& body) {
+/// Other samplers and templates than those that there are would give other texts.
+void refuse_foreign(const object_reader& body) {
+  if (body.value("template")) body.refuse_unsupported("template");
   if (const auto type = body.text("type"); type && *type != "Nucleus") body.refuse_unsupported("type");
 }
 
@@ -100,6 +118,7 @@ const dialect responses = like(chat, "responses", [](dialect& d) {
   d.sessions = false;  // read_response_options reads them
 });
 const dialect socket = like(responses, "socket", [](dialect& d) { d.read_more = read_streamed_response; });
+const dialect spoken_chat = like(chat, "chat", [](dialect& d) { d.read_prompts = read_spoken_conversation; });
 const dialect chat_or_batch = like(chat, "chat", [](dialect& d) { d.choose = by_member; });
 const dialect text_or_chat = like(completions, "completions", [](dialect& d) { d.choose = text_first; });
 
@@ -164,7 +183,7 @@ const dialect infer_completions = like(completions, "infer_completions", [](dial
 template <void (*Read)(const object_reader&, const reading&, generation_request&)>
 void as_ai00(dialect& d) {
   d.read_prompts = [](const object_reader& body, const reading& by, generation_request& out) {
-    read_sampler_type(body);
+    refuse_foreign(body);
     Read(body, by, out);
   };
   d.rules = ai_rules;
@@ -173,11 +192,42 @@ void as_ai00(dialect& d) {
 const dialect ai_chat = like(infer_chat, "ai_chat", as_ai00<read_named_conversation>);
 const dialect ai_completions = like(infer_completions, "ai_completions", as_ai00<read_prompt>);
 
+const dialect ai_choices = like(completions, "ai_choices", [](dialect& d) {
+  d.prompt_field = "choices";
+  d.read_prompts = read_choices;
+  d.read_more = read_scoring;
+  d.sessions = false;
+  d.lenient = true;
+});
+
 const dialect resume = like(chat, "resume", [](dialect& d) { d.errors = flat; });
 
 }  // namespace dialects
 
 namespace {
+
+/// Refuses a batch of more answers than a request may ask for; the older servers' clients get their word for it.
+void refuse_size(std::size_t answers, std::size_t most, understood& found) {
+  const auto& as = *found.as;
+  if (as.errors == error_style::openai) {
+    found.request =
+        error{error_kind::invalid_argument,
+              std::string(as.prompt_field) + " asks for more than " + std::to_string(most) + " answers in one request",
+              std::string(as.prompt_field)};
+    return;
+  }
+  found.request = error{error_kind::invalid_argument, "bsz overflow, Max bsz=" + std::to_string(most),
+                        std::string(as.prompt_field)};
+  json_writer(found.refusal)
+      .begin_object()
+      .key("error")
+      .value(found.request.error().message)
+      .key("request_bsz")
+      .value(answers)
+      .key("max_bsz")
+      .value(most)
+      .end_object();
+}
 
 void read(const object_reader& body, const reading& by, generation_request& out) {
   out.writer = lasting(*by.as.writer);
@@ -185,13 +235,11 @@ void read(const object_reader& body, const reading& by, generation_request& out)
   out.lenient = by.as.lenient;
   by.as.read_prompts(body, by, out);
   read_delivery(body, by, out);
-  const sampling_rules rules = by.as.rules(by.preset);
+  sampling_rules rules = by.as.rules(by.preset);
+  if (rules.stop_replaces && body.value("stop")) rules.turn_ends.clear();
   read_sampling(body, rules, by.limits, out.sampling);
   read_stops(body, rules.turn_ends, by.limits, out);
   if (by.as.read_more) by.as.read_more(body, by, out);
-  if (out.prompts.size() * out.best_of > by.limits.prompts_max)
-    body.refuse(by.as.prompt_field,
-                "asks for more than " + std::to_string(by.limits.prompts_max) + " answers in one request");
   read_beginning(body, by.limits, out);
   if (by.as.sessions) read_session(body, out);
 }
@@ -207,10 +255,12 @@ understood read_request(std::string_view text, const dialect& spoken, const mode
     read(as->loose_values_in.empty() ? plain : plain.loosely(as->loose_values_in), {*as, preset, limits}, out);
     return out;
   });
-  if (!request && request.error().field.empty() && request.error().kind == error_kind::invalid_argument &&
-      as->errors == error_style::flat)
-    request = error{error_kind::invalid_argument, "Invalid JSON: " + request.error().message, ""};
-  return {as, std::move(request)};
+  understood found{as, std::move(request), {}};
+  if (found.request)
+    if (const std::size_t answers = found.request->prompts.size() * found.request->best_of;
+        answers > limits.prompts_max)
+      refuse_size(answers, limits.prompts_max, found);
+  return found;
 }
 
 }  // namespace skein::protocol

@@ -42,6 +42,18 @@ struct prompt_input {
   bool is_tokens = false;
 };
 
+/// What a client made the defaults, when it loaded the model or since; they go before those of the older servers'
+/// dialects, and before the preset's on chat routes.
+struct client_defaults {
+  std::optional<float> temperature, top_p, presence, frequency, decay;
+  std::optional<std::int32_t> top_k;
+  std::optional<std::uint32_t> max_tokens;
+  std::optional<std::string> end_text;  ///< empty: nothing ends a turn
+
+  /// Takes what `newer` names.
+  void change(const client_defaults& newer);
+};
+
 /// Defaults of a model for requests that leave things open (configuration, section per model).
 struct model_preset {
   // chat: a request that names no sampler field
@@ -53,6 +65,7 @@ struct model_preset {
   std::vector<std::string> stop{"\nUser:"};
   std::string no_think_opening = "Assistant: <think>\n</think";  ///< how the template opens an answer without thinking
   bool default_think = false;
+  client_defaults by_client = {};
 };
 
 /// Limits on what a request may ask for.
@@ -125,7 +138,8 @@ struct generation_request {
   bool answers_at_once = false;  ///< whoever asked hears only that it was begun
   bool queue_events = false;     ///< a stream tells while it waits how many are before it
   std::string user;
-  std::string state_name;              ///< tuned state to begin with; empty: the one that `model` names, if any
+  std::string state_name;  ///< tuned state to begin with; empty: the one that `model` names, if any
+  std::string_view state_field = "state_name";  ///< that brought it
   std::vector<float> mixture_weights;  ///< in place of those of the mixture that it begins with; empty: its own
   bool temperature_named = false, top_p_named = false;  ///< else a tuned state's own defaults may count
   bool use_prefix_cache = true;

@@ -30,6 +30,11 @@ void read_named_conversation(const object_reader& body, const reading& by, gener
   read_name(body, "system_name", out.style.system);
   read_name(body, "user_name", out.style.user);
   read_name(body, "assistant_name", out.style.assistant);
+  const auto names = body.object("names");  // of ai00
+  if (!names) return;
+  for (const auto system : {"system", "System"}) read_name(*names, system, out.style.system);
+  for (const auto user : {"user", "User"}) read_name(*names, user, out.style.user);
+  for (const auto assistant : {"assistant", "Assistant"}) read_name(*names, assistant, out.style.assistant);
 }
 
 }  // namespace skein::protocol

@@ -76,8 +76,7 @@ error not_json(simdjson::error_code code, const json_limits& limits) {
     return {error_kind::invalid_argument,
             "the JSON body is nested deeper than " + std::to_string(limits.depth_max) + " levels", ""};
   if (code == simdjson::MEMALLOC) return {error_kind::unavailable, "not enough memory to read the body", ""};
-  return {error_kind::invalid_argument, std::string("the body is not valid JSON: ") + simdjson::error_message(code),
-          ""};
+  return {error_kind::invalid_argument, std::string("Invalid JSON: ") + simdjson::error_message(code), ""};
 }
 
 }  // namespace

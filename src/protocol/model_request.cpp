@@ -1,6 +1,8 @@
 #include "protocol/model_request.hpp"
 
+#include <algorithm>
 #include <charconv>
+#include <limits>
 
 #include "protocol/lenient_fields.hpp"
 #include "protocol/object_reader.hpp"
@@ -38,9 +40,9 @@ result<load_model_request> parse_load_model_file(std::string_view text, const re
     request.name = body.text("model_viewname").value_or("");
     if (request.name.size() > name_bytes_max)
       body.refuse("model_viewname", "must have at most " + std::to_string(name_bytes_max) + " bytes");
-    request.temperature = lenient_number(body, "default_temperature", 0, 1000);
-    request.top_p = lenient_number(body, "default_top_p", 0, 1);
-    if (const auto end = body.text("endtoken")) request.end_text = without_escapes(*end);
+    request.defaults.temperature = lenient_number(body, "default_temperature", 0, 1000);
+    request.defaults.top_p = lenient_number(body, "default_top_p", 0, 1);
+    if (const auto end = body.text("endtoken")) request.defaults.end_text = without_escapes(*end);
     refuse_foreign(body);
     return request;
   });
@@ -59,6 +61,23 @@ result<remove_model_request> parse_remove_model(std::string_view text, const req
   return read_body(or_empty_object(text), limits, [](const object_reader& body) {
     const auto name = body.text("model").value_or(body.text("model_viewname").value_or(""));
     return remove_model_request{std::string(name), lenient_flag(body, "force").value_or(false)};
+  });
+}
+
+result<client_defaults> parse_defaults(std::string_view text, const request_limits& limits) {
+  return read_body(or_empty_object(text), limits, [&](const object_reader& body) {
+    const auto loose = body.loosely("");
+    client_defaults made;
+    made.temperature = lenient_number(body, "temperature", 0, 1000);
+    made.top_p = lenient_number(body, "top_p", 0, 1);
+    made.presence = lenient_number(body, "presence_penalty", -2, 2);
+    made.frequency = lenient_number(body, "frequency_penalty", -2, 2);
+    made.decay = lenient_number(body, "penalty_decay", std::numeric_limits<float>::min(), 1);
+    if (const auto count = loose.integer("top_k", 0, std::numeric_limits<std::int32_t>::max()))
+      made.top_k = static_cast<std::int32_t>(*count);
+    if (const auto count = loose.integer("max_tokens", 0, std::numeric_limits<std::uint32_t>::max()))
+      made.max_tokens = std::min(static_cast<std::uint32_t>(*count), limits.max_tokens_max);
+    return made;
   });
 }
 

@@ -14,8 +14,7 @@ struct load_model_request {
   std::string file;      ///< a path, or an id
   std::string name;      ///< the id from now on; empty: the file's own
   std::string strategy;  ///< see model/strategy.hpp; empty: as configured
-  std::optional<float> temperature, top_p;
-  std::optional<std::string> end_text;
+  client_defaults defaults;
   bool force = false;
 };
 
@@ -36,6 +35,10 @@ struct remove_model_request {
   bool force = false;
 };
 [[nodiscard]] result<remove_model_request> parse_remove_model(std::string_view body, const request_limits& limits);
+
+/// POST /update-config of RWKV-Runner: temperature, top_p, top_k, presence_penalty, frequency_penalty, penalty_decay,
+/// max_tokens.
+[[nodiscard]] result<client_defaults> parse_defaults(std::string_view body, const request_limits& limits);
 
 /// Backslash and n become a newline; likewise \t, \r, \0, a backslash after a backslash, and \xHH. Others stay.
 [[nodiscard]] std::string without_escapes(std::string_view text);

@@ -60,6 +60,11 @@ std::optional<json_value> object_reader::value(std::string_view name) const {
   return more_ ? given(*more_, name) : std::nullopt;
 }
 
+bool object_reader::is_null(std::string_view name) const {
+  const auto found = object_.member(name);
+  return found && found->is(json_kind::null);
+}
+
 std::string object_reader::path_of(std::string_view name) const {
   const bool further = more_ && !given(object_, name) && given(*more_, name);
   return member_path(further ? more_path_ : path_, name);
@@ -156,7 +161,7 @@ std::vector<token_id> read_token_list(json_value list, const std::string& path, 
 result<json_document> parse_object(std::string_view text, const request_limits& limits) {
   auto document = json_document::parse(text, {limits.body_bytes_max, limits.json_depth_max});
   if (document && !document->root().is(json_kind::object))
-    return error{error_kind::invalid_argument, "the body must be a JSON object", ""};
+    return error{error_kind::invalid_argument, "Invalid JSON: the body must be an object", ""};
   return document;
 }
 

@@ -36,6 +36,8 @@ class object_reader {
   [[nodiscard]] object_reader loosely(std::string_view more) const;
 
   [[nodiscard]] std::optional<json_value> value(std::string_view name) const;
+  /// The member is there, and null.
+  [[nodiscard]] bool is_null(std::string_view name) const;
   [[nodiscard]] std::optional<bool> boolean(std::string_view name) const;
   [[nodiscard]] std::optional<std::int64_t> integer(std::string_view name, std::int64_t min, std::int64_t max) const;
   [[nodiscard]] std::optional<double> number(std::string_view name, double min, double max) const;

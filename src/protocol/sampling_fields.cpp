@@ -87,20 +87,21 @@ std::optional<token_id> token_of_key(std::string_view key) {
   return code == std::errc() && end == key.data() + key.size() ? std::optional(token) : std::nullopt;
 }
 
-void read_logit_bias(const object_reader& body, const request_limits& limits, sampling::sampling_params& out) {
-  const auto found = body.value("logit_bias");
+void read_logit_bias(const object_reader& body, std::string_view name, const request_limits& limits,
+                     sampling::sampling_params& out) {
+  const auto found = body.value(name);
   if (!found) return;
-  if (!found->is(json_kind::object)) return body.refuse("logit_bias", "must be an object of token ids and numbers");
-  const auto path = body.path_of("logit_bias");
+  if (!found->is(json_kind::object)) return body.refuse(name, "must be an object of token ids and numbers");
+  const auto path = body.path_of(name);
   const object_reader entries(*found, path, body.fault());
-  for (const auto [name, value] : found->members()) {
+  for (const auto [key, value] : found->members()) {
     if (value.is(json_kind::null)) continue;
     if (out.logit_bias.size() >= limits.logit_bias_max)
-      return body.refuse("logit_bias", "has more than " + std::to_string(limits.logit_bias_max) + " entries");
-    const auto token = token_of_key(name);
-    if (!token) return entries.refuse(name, "is not a token id");
+      return body.refuse(name, "has more than " + std::to_string(limits.logit_bias_max) + " entries");
+    const auto token = token_of_key(key);
+    if (!token) return entries.refuse(key, "is not a token id");
     const auto bias = value.number();
-    if (!bias || *bias < -100 || *bias > 100) return entries.refuse(name, "must be a number from -100 to 100");
+    if (!bias || *bias < -100 || *bias > 100) return entries.refuse(key, "must be a number from -100 to 100");
     out.logit_bias.push_back({*token, static_cast<float>(*bias)});
   }
 }
@@ -115,11 +116,25 @@ void read_max_tokens(const object_reader& body, const sampling_rules& rules, con
 
 }  // namespace
 
+void client_defaults::change(const client_defaults& newer) {
+  const auto take = [](auto& to, const auto& from) {
+    if (from) to = from;
+  };
+  take(temperature, newer.temperature);
+  take(top_p, newer.top_p);
+  take(presence, newer.presence);
+  take(frequency, newer.frequency);
+  take(decay, newer.decay);
+  take(top_k, newer.top_k);
+  take(max_tokens, newer.max_tokens);
+  take(end_text, newer.end_text);
+}
+
 void read_sampling(const object_reader& body, const sampling_rules& rules, const request_limits& limits,
                    sampling::sampling_params& out) {
   read_filters(body, rules, out);
   if (!rules.temperature_only) read_penalties(body, rules, out);
-  read_logit_bias(body, limits, out);
+  read_logit_bias(body, body.value("logit_bias") ? "logit_bias" : rules.bias_field, limits, out);
   read_max_tokens(body, rules, limits, out);
 }
 

@@ -16,6 +16,18 @@ bool read_power(const object_reader& body) {
   return level == "power";
 }
 
+/// As clients of RWKV-Runner and ai00 name a tuned state: by its file, or by an id, of which this one means none.
+void read_foreign_state(const object_reader& body, generation_request& out) {
+  constexpr std::string_view no_state = "00000000-0000-0000-0000-000000000000";
+  const auto state = body.value("state");
+  if (!state) return;
+  const auto name = state->text();
+  if (!name) return body.refuse("state", "must be the name or the file of a tuned state that is loaded");
+  if (*name == no_state) return;
+  out.state_name = *name;
+  out.state_field = "state";
+}
+
 /// A session is one line of text, so one row and prompts of text.
 void refuse_what_is_not_one_row(const object_reader& body, const generation_request& request) {
   if (request.n > 1) body.refuse("n", "must be 1 with a session");
@@ -45,6 +57,7 @@ bool goes_on(const object_reader& body, std::string_view text_field) {
 
 void read_beginning(const object_reader& body, const request_limits& limits, generation_request& out) {
   out.state_name = body.text("state_name").value_or("");
+  if (out.state_name.empty()) read_foreign_state(body, out);
   out.mixture_weights = read_weights(body, "mrss_gatingweight", limits.mixture_max).value_or(std::vector<float>());
   out.store = body.boolean("store").value_or(true);
   const bool use = body.boolean("use_prefix_cache").value_or(true);

@@ -17,6 +17,10 @@ void read_stops(const object_reader& body, const std::vector<std::string>& turn_
 /// model, user, stream, stream_options, chunk_size, n, seed.
 void read_delivery(const object_reader& body, const reading& by, generation_request& out);
 
+/// Tokens collected before an event; below 1 is as good as 1.
+[[nodiscard]] std::uint32_t read_chunk_size(const object_reader& body, std::uint32_t otherwise,
+                                            const request_limits& limits);
+
 /// The number of a version, 0 for the beginning.
 [[nodiscard]] std::optional<std::uint32_t> read_version(const object_reader& body, std::string_view name);
 
@@ -24,7 +28,7 @@ void read_delivery(const object_reader& body, const reading& by, generation_requ
 /// (reported).
 [[nodiscard]] bool goes_on(const object_reader& body, std::string_view text_field);
 
-/// state_name, mrss_gatingweight, store, use_prefix_cache, cache_prompt.
+/// state_name, state, mrss_gatingweight, store, use_prefix_cache, cache_prompt.
 void read_beginning(const object_reader& body, const request_limits& limits, generation_request& out);
 
 /// session_id, from_version, expected_version, continue, durability, store_on_disconnect. Refuses what a session cannot

@@ -502,9 +502,9 @@ BOOST_AUTO_TEST_CASE(models_are_loaded_and_removed_in_the_forms_of_the_older_ser
   BOOST_TEST(!asked[0].by_id);
   BOOST_TEST(asked[0].name == "My Model");
   BOOST_TEST(asked[0].strategy == "fp16");
-  BOOST_TEST(asked[0].temperature.value() == 0.5f);
-  BOOST_TEST(asked[0].top_p.value() == 0.25f);
-  BOOST_TEST(asked[0].end_text.value() == "\n\n");
+  BOOST_TEST(asked[0].defaults.temperature.value() == 0.5f);
+  BOOST_TEST(asked[0].defaults.top_p.value() == 0.25f);
+  BOOST_TEST(asked[0].defaults.end_text.value() == "\n\n");
   change("/v1/model/load", R"({"model":"x","force":true})");
   BOOST_TEST(out->text == R"({"object":"model","id":"new","loaded":true})");
   BOOST_TEST((asked[1].by_id && asked[1].force && asked[1].file == "x"));

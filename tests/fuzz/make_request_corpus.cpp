@@ -22,6 +22,8 @@ const char* const bodies[] = {
     R"({"prompt":[[1,2],[3]],"presence_penalty":-2,"frequency_penalty":2,"state_name":"poet","mrss_gatingweight":[1,2]})",
     R"({"messages":[{"role":"Rag","content":"R","raw":true},{"role":"user","content":"x"}],"max_tokens":"7","stream":"True",)"
     R"("presystem":"true","params":{"temperature":"2","user_name":"Bob","stop":"END"},"sampler":{"type":"Nucleus"}})",
+    R"({"messages":[{"role":"user","content":null}],"names":{"User":"Bob"},"bias":{"5":2},"state":"poet","template":null})",
+    R"({"input":["a","b"],"choices":["c","d"],"calibrate":true,"state":"00000000-0000-0000-0000-000000000000"})",
     R"({"messages":[],"contents":["x"],"system":"S","enable_tool_calls":true,"tool_call_parser":"tag","tools":[]})",
 };
 

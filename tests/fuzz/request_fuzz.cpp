@@ -21,11 +21,12 @@ const protocol::dialect* const all[] = {
     &dialects::fill_in,       &dialects::translate,
     &dialects::infer_chat,    &dialects::infer_completions,
     &dialects::ai_chat,       &dialects::ai_completions,
+    &dialects::ai_choices,    &dialects::spoken_chat,
 };
 
 void try_as(const protocol::dialect& spoken, std::string_view body) {
   const protocol::request_limits limits;
-  const auto [as, request] = protocol::read_request(body, spoken, {}, limits);
+  const auto [as, request, refusal] = protocol::read_request(body, spoken, {}, limits);
   check(as != nullptr, "a refusal has a style");
   if (!request) return check(!request.error().message.empty(), "a refusal has a reason");
   check(request->writer != nullptr);

@@ -12,12 +12,12 @@ using namespace skein;
 using namespace skein::protocol;
 
 generation_request read(const dialect& as, const std::string& body) {
-  auto [by, request] = read_request(body, as, {}, {});
+  auto [by, request, refusal] = read_request(body, as, {}, {});
   BOOST_REQUIRE_MESSAGE(request, (request ? "" : request.error().message));
   return *request;
 }
 error refused(const dialect& as, const std::string& body, const request_limits& limits = {}) {
-  const auto [by, request] = read_request(body, as, {}, limits);
+  const auto [by, request, refusal] = read_request(body, as, {}, limits);
   BOOST_REQUIRE_MESSAGE(!request, body);
   return request.error();
 }
@@ -69,7 +69,10 @@ BOOST_AUTO_TEST_CASE(lists_of_raw_prompts) {
   BOOST_TEST(refused(dialects::batch, "{").message.starts_with("Invalid JSON: "));
   request_limits limits;
   limits.prompts_max = 5;
-  BOOST_TEST(refused(dialects::batch, R"({"contents":["a","b","c"],"n":2})", limits).field == "contents");
+  const auto [as, many, refusal] = read_request(R"({"contents":["a","b","c"],"n":2})", dialects::batch, {}, limits);
+  BOOST_TEST(many.error().field == "contents");
+  BOOST_TEST(refusal == R"({"error":"bsz overflow, Max bsz=5","request_bsz":6,"max_bsz":5})");
+  BOOST_TEST(refused(dialects::completions, R"({"prompt":["a","b","c"],"n":2})", limits).field == "prompt");
 }
 
 BOOST_AUTO_TEST_CASE(big_batches_have_a_temperature_and_no_more) {
@@ -220,6 +223,102 @@ BOOST_AUTO_TEST_CASE(a_sampler_in_a_member_of_its_own) {
   BOOST_TEST((other.kind == error_kind::unsupported && other.field == "sampler.type"));
   BOOST_TEST(refused(dialects::ai_completions, R"({"prompt":"x","sampler":{"type":"Typical"}})").field ==
              "sampler.type");
+}
+
+BOOST_AUTO_TEST_CASE(names_biases_and_stops_of_ai00) {
+  const std::string chat = R"({"messages":[{"role":"user","content":"x"}],)";
+  const auto r = read(dialects::ai_chat, chat + R"("names":{"User":"Bob","assistant":"Alice"},"bias":{"5":2.5},)"
+                                                R"("stop":["\n\nBob:"]})");
+  BOOST_TEST((r.style.user == "Bob" && r.style.assistant == "Alice" && r.style.system == "System"));
+  BOOST_TEST(r.stop == strings{"\n\nBob:"}, boost::test_tools::per_element());  // in place of the blank line
+  BOOST_REQUIRE_EQUAL(r.sampling.logit_bias.size(), 1u);
+  BOOST_TEST(r.sampling.logit_bias[0].token == 5);
+  BOOST_TEST(r.sampling.logit_bias[0].bias == 2.5f);
+  BOOST_TEST(read(dialects::chat, chat + R"("bias":{"5":2.5}})").sampling.logit_bias.empty());
+  BOOST_TEST(refused(dialects::ai_chat, chat + R"("names":{"user":"a\nb"}})").field == "names.user");
+  BOOST_TEST(refused(dialects::ai_chat, chat + R"("bias":{"5":101}})").field == "bias.5");
+  BOOST_TEST(
+      (refused(dialects::ai_completions, R"({"prompt":"x","template":{"sep":"|"}})").kind == error_kind::unsupported));
+}
+
+BOOST_AUTO_TEST_CASE(choices_are_ranked_by_what_they_cost) {
+  const auto& as = dialects::ai_choices;
+  const auto plain = read(as, R"({"input":["In ","a"],"choices":[" b","cd"],"max_tokens":9,"stream":true})");
+  BOOST_TEST(texts(plain) == (strings{"In a b", "In acd"}), boost::test_tools::per_element());
+  BOOST_TEST((plain.echo && plain.sampling.logprobs && plain.sampling.max_tokens == 0 && !plain.stream));
+  BOOST_TEST(!plain.pad_zero);
+  const auto alone = read(as, R"({"input":"In","choices":["b","cd"],"calibrate":true})");
+  BOOST_TEST(texts(alone) == (strings{"Inb", "Incd", "b", "cd"}), boost::test_tools::per_element());
+  BOOST_TEST((alone.pad_zero && read(as, R"({"choices":["b"]})").pad_zero));
+
+  const auto row = [](std::vector<logprob_entry> scored) {
+    whole_row r;
+    r.logprobs = std::move(scored);
+    return r;
+  };
+  const auto ranked = [](const generation_request& request, std::vector<whole_row> rows) {
+    return request.writer->body({.model = "m"}, std::move(rows), {}, nullptr);
+  };
+  const auto told = ranked(plain, {row({{"In ", {}}, {"a", -9.0f}, {" b", -3.0f}}),
+                                   row({{"In ", {}}, {"a", -9.0f}, {"c", -1.0f}, {"d", -2.0f}})});
+  BOOST_TEST(told.starts_with(
+      R"({"object":"list","model":"m","data":[{"object":"choice","index":1,"rank":0,"choice":"cd","perplexity":1.5},)"
+      R"({"object":"choice","index":0,"rank":1,"choice":" b","perplexity":3}],"usage":{)"));
+  const auto fair =
+      ranked(alone, {row({{"b", -3.0f}}), row({{"cd", -2.0f}}), row({{"b", -8.0f}}), row({{"cd", -2.5f}})});
+  BOOST_TEST(fair.find(R"("index":0,"rank":0,"choice":"b","perplexity":-5)") != std::string::npos);
+
+  for (const char* body :
+       {R"({"input":"x"})", R"({"input":"x","choices":[]})", R"({"choices":["a",""]})", R"({"choices":["a",1]})"})
+    BOOST_TEST(refused(as, body).field == "choices");
+  BOOST_TEST(refused(as, R"({"input":[1],"choices":["a"]})").field == "input");
+}
+
+BOOST_AUTO_TEST_CASE(what_a_client_made_the_defaults) {
+  model_preset preset;
+  preset.by_client.temperature = 0.0f;
+  preset.by_client.top_p = 0.25f;
+  preset.by_client.frequency = 1.5f;
+  preset.by_client.max_tokens = 5;
+  preset.by_client.end_text = "END";
+  const auto made = [&](const dialect& as) {
+    const auto found = read_request(R"({"messages":[{"role":"user","content":"x"}],"contents":[]})", as, preset, {});
+    return *found.request;
+  };
+  for (const auto* as : {&dialects::chat, &dialects::infer_chat}) {
+    const auto r = made(*as);
+    BOOST_TEST((r.sampling.temperature == 0.0f && r.sampling.top_p == 0.25f && r.sampling.repeat_penalty == 1.5f));
+    BOOST_TEST(r.sampling.max_tokens == 5u);
+    BOOST_TEST(r.stop == strings{"END"}, boost::test_tools::per_element());
+  }
+  const auto native = read_request(R"({"contents":["x"]})", dialects::batch, preset, {});
+  BOOST_TEST(native.request->sampling.temperature == 1.0f);
+}
+
+BOOST_AUTO_TEST_CASE(tuned_states_in_the_words_of_others) {
+  const auto named = [](const std::string& members) {
+    const auto r = read(dialects::batch, R"({"contents":["x"],)" + members + "}");
+    return r.state_name + " by " + std::string(r.state_field);
+  };
+  BOOST_TEST(named(R"("state":"poet")") == "poet by state");
+  BOOST_TEST(named(R"("state":"a/poet.pth","state_name":"other")") == "other by state_name");
+  for (const char* none : {R"("state":"")", R"("state":null)", R"("state":"00000000-0000-0000-0000-000000000000")"})
+    BOOST_TEST(named(none).starts_with(" by "));
+  for (const char* wrong : {R"({"contents":["x"],"state":{"id":"x"}})", R"({"contents":["x"],"state":7})"})
+    BOOST_TEST(refused(dialects::batch, wrong).field == "state");
+}
+
+BOOST_AUTO_TEST_CASE(a_conversation_in_which_nobody_says_anything) {
+  const auto& as = dialects::spoken_chat;
+  for (const char* body : {"{}", R"({"messages":[]})", R"({"messages":[{"role":"user","content":""}]})",
+                           R"({"messages":[{"role":"user","content":null}]})", R"({"messages":[],"session_id":"s"})",
+                           R"({"contents":[""]})"})
+    BOOST_TEST(refused(as, body).message == "Empty prompt");
+  BOOST_TEST(read(as, R"({"contents":["x"]})").messages.size() == 1u);
+  BOOST_TEST(read(as, R"({"session_id":"s","continue":true})").session->go_on);
+  BOOST_TEST(refused(as, R"({"contents":["x","y"],"session_id":"s"})").message ==
+             "State mode only supports a single contents item");
+  BOOST_TEST(refused(as, R"({"contents":["x","y"]})").field == "contents");
 }
 
 BOOST_AUTO_TEST_CASE(no_opening_of_an_answer_and_stops_that_are_shown) {

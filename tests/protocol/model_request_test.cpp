@@ -30,9 +30,9 @@ BOOST_AUTO_TEST_CASE(a_whole_body_of_the_older_servers) {
   BOOST_REQUIRE_MESSAGE(request, (request ? "" : request.error().message));
   BOOST_TEST(request->file == "m/x.pth");
   BOOST_TEST(request->name == "A b");
-  BOOST_TEST(request->temperature.value() == 1.0f);
-  BOOST_TEST(request->top_p.value() == 0.3f);
-  BOOST_TEST(request->end_text.value() == "\n\nUser:");
+  BOOST_TEST(request->defaults.temperature.value() == 1.0f);
+  BOOST_TEST(request->defaults.top_p.value() == 0.3f);
+  BOOST_TEST(request->defaults.end_text.value() == "\n\nUser:");
   BOOST_TEST(request->force);
 }
 
@@ -41,8 +41,8 @@ BOOST_AUTO_TEST_CASE(what_is_left_open_stays_open) {
   BOOST_REQUIRE(request);
   BOOST_TEST(request->file == "x");
   BOOST_TEST(request->strategy.empty());
-  BOOST_TEST(!request->temperature.has_value());
-  BOOST_TEST(!request->end_text.has_value());
+  BOOST_TEST(!request->defaults.temperature.has_value());
+  BOOST_TEST(!request->defaults.end_text.has_value());
   BOOST_TEST(!request->force);
   BOOST_TEST(!parse_remove_model("", limits).value().force);
   BOOST_TEST(parse_remove_model(R"({"force":true})", limits).value().force);
@@ -69,6 +69,29 @@ BOOST_AUTO_TEST_CASE(escapes) {
   BOOST_TEST(without_escapes(R"(\x41\x4)") == R"(A\x4)");
   BOOST_TEST(without_escapes(R"(\q\xzz\)") == R"(\q\xzz\)");
   BOOST_TEST(without_escapes("\n") == "\n");
+}
+
+BOOST_AUTO_TEST_CASE(defaults_for_all_requests_from_now_on) {
+  const auto made =
+      parse_defaults(R"({"temperature":"0.5","top_p":0.25,"top_k":7,"presence_penalty":1,"frequency_penalty":null,)"
+                     R"("penalty_decay":0.99,"max_tokens":"9999999","global_penalty":false,"state":""})",
+                     {});
+  BOOST_REQUIRE(made);
+  BOOST_TEST(made->temperature.value() == 0.5f);
+  BOOST_TEST(made->top_k.value() == 7);
+  BOOST_TEST(made->presence.value() == 1.0f);
+  BOOST_TEST(!made->frequency);
+  BOOST_TEST(made->max_tokens.value() == request_limits{}.max_tokens_max);
+  client_defaults all;
+  all.frequency = 0.25f;
+  all.temperature = 2.0f;
+  all.change(*made);
+  BOOST_TEST(all.temperature.value() == 0.5f);
+  BOOST_TEST(all.frequency.value() == 0.25f);
+  for (const char* field : {"temperature", "top_p", "top_k", "presence_penalty", "penalty_decay", "max_tokens"}) {
+    const auto no = parse_defaults("{\"" + std::string(field) + "\":\"-3\"}", {});
+    BOOST_TEST_CONTEXT(field) BOOST_TEST(no.error().field == field);
+  }
 }
 
 BOOST_AUTO_TEST_SUITE_END()

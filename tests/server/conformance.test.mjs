@@ -1,8 +1,8 @@
 // The wire contract with clients of older servers, as a table: each of their documented requests, literally and in
 // variants, streamed and whole, to the demo model and to a tiny one whose tokens are bytes. Every answer is checked field
 // by field and every stream event by event; then what the contract asks for besides: conversations that are kept, two
-// writers, branches, hang-ups, tuned states, stop strings. (320 prompts, four ways to be greedy: batch.test.mjs;
-// penalties by hand: tests/sampling; tools and json_schema are not there yet.)
+// writers, branches, hang-ups, tuned states, stop strings. The contract's twelve least checks are listed at the end, each
+// with the tests that make it. (Single statements: statements.test.mjs; tools and json_schema are not there yet.)
 import assert from 'node:assert/strict';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -25,7 +25,7 @@ const session = { id: isText, version: isCount, durable: isText, 'stored?': anyt
 const native = (id, object = 'chat.completion') => ({
   head: { id: is(id), object: is(object), created: isCount, model: isText, 'system_fingerprint?': anything },
   choice: { index: isCount, message: { role: is('assistant'), content: isText }, finish_reason: isReason },
-  event: { 'id?': isText, object: is('chat.completion.chunk'), 'created?': isCount, 'model?': isText, 'system_fingerprint?': anything },
+  event: { id: isText, object: is('chat.completion.chunk'), created: isCount, model: isText, 'system_fingerprint?': anything },
   begins: false,
 });
 const chat = {
@@ -424,10 +424,45 @@ describe('a tiny model', { skip: noOracle }, () => {
     const first = shown((await running).text);
     assert.deepEqual(first.at(-1).rwkv, { stop_reason: 'paused', request_id: 'pause-me' });
     assert.equal(first.at(-1).choices[0].finish_reason, 'stop');
-    const rest = shown((await send(server, '/v1/server/resume', { request_id: 'pause-me', max_tokens: 40 }, auth)).text);
+    const rest = shown((await send(server, '/v1/server/resume', { request_id: 'pause-me', max_tokens: 40, chunk_size: 0 }, auth)).text);
     assert.equal(rest.at(-1).choices[0].finish_reason, 'length');
     const whole = await post('/v1/chat/completions', { ...question, max_tokens: paused.active_request.generated_tokens + 40 });
     assert.equal(said(first) + said(rest), whole.choices[0].message.content);
     assert.equal((await server.post('/v1/server/resume', { request_id: 'pause-me' }, auth)).status, 404);
   });
+});
+
+// ---------------------------------------------------------------- the twelve least checks
+
+/** By their numbers in the contract: what must be shown, and the tests of it, each behind its file. */
+const here = 'server/conformance.test.mjs';
+const checks = {
+  1: ['every documented request, byte for byte, streamed and whole', ['server/batch.test.mjs', 'request ${name}'], [here, 'as documented'], ['server/managing.test.mjs', 'each documented request and three others of its path']],
+  2: ['320 prompts in a stream', ['server/batch.test.mjs', '320 prompts in a stream: every index once and whole, as it is alone']],
+  3: ['all ways to be greedy are one', ['server/batch.test.mjs', 'all ways to ask for the best token']],
+  4: ['Chinese and emoji with chunk_size 1', [here, 'Chinese and emoji, token by token, are whole characters']],
+  5: ['two turns as one prompt, a restart, 49 sessions, delete', [here, 'two turns say what one prompt with both says, also after a restart'], [here, '49 conversations on three levels, counted right, and deleted once']],
+  6: ['two calls on one session', [here, 'two calls at once on one conversation follow each other']],
+  7: ['branches', [here, 'branches of one conversation']],
+  8: ['hanging up in prefill, in decode, in the queue', [here, 'who hangs up in prefill, in decode or in the queue leaves its place and no turn']],
+  9: ['a penalty of 2, then of 6', ['sampling/sampler_test.cpp', 'worked_example_of_two_draws']],
+  10: ['tuned states by name', [here, 'tuned states by name']],
+  11: ['the official client', [here, 'the official client on the older path'], ['server/openai.test.mjs', 'chat: whole and streamed answers agree']],
+  12: ['a stop text over several tokens', [here, 'a stop text that tokens cut is neither told nor kept, unless that is asked for']],
+};
+
+test('each of the twelve checks has its tests', () => {
+  assert.deepEqual(Object.keys(checks).map(Number), [...Array(12).keys()].map((i) => i + 1));
+  for (const [number, [what, ...tests]] of Object.entries(checks))
+    for (const [file, title] of tests) {
+      const text = readFileSync(join(root, 'tests', file), 'utf8');
+      const spellings = [`test('${title}'`, `test(\`${title}\``, `  '${title}': {`, `CASE(${title})`];
+      assert.ok(spellings.some((s) => text.includes(s)), `${number}, ${what}: ${file} has no test '${title}'`);
+    }
+});
+
+test('each documented request that makes text is in the table, with variants and refusals', () => {
+  assert.ok(Object.keys(variants).length >= 4 && Object.keys(refusals).length >= 4);
+  const elsewhere = /^\/(translate\/|state\/(status|delete)|loadmodel|loadstatemodel|removestatemodel|models)/;  // managing.test.mjs, and above
+  for (const { name, path } of requests) assert.ok(generating.some((r) => r.name === name) || elsewhere.test(path), name);
 });

@@ -78,7 +78,7 @@ const rows = [
   ['/models', 'the name that it was given', null, 200, is([{ object: 'models', id: 'RWKV tiny base' }])],
   ['/loadmodel', 'no quantisation, and no other precision in its place', quant, 400, detail(available)],
   ...notBuilt.map((s) => ['/loadmodel', `strategy ${s}`, { ...loadTiny, model_strategy: s }, 400, detail(available)]),
-  ...['None', 'fp16', 'cpu fp32', 'cpu bf16'].map((s) => ['/loadmodel', `strategy ${s}`, { ...loadTiny, model_strategy: s }, 200, success]),
+  ...['None', 'fp16', 'cpu fp32', 'cpu bf16', 'albatross workers=1 batch=32', 'chirrup'].map((s) => ['/loadmodel', `strategy ${s}`, { ...loadTiny, model_strategy: s }, 200, success]),
   ['/loadmodel', 'no name, its own', { model_filename: 'models/tiny-7v0' }, 200, success],
   ['/models', 'the name of the file', null, 200, is([{ object: 'models', id: 'tiny-7v0' }])],
   ['/loadmodel', 'all fields, as texts', { ...loadTiny, default_temperature: '0.5', default_top_p: '0.25', template: 'world', endtoken: '\\n\\n', adapter_filename: '', adapter_mode: '', adapter_scaling: '2.0', rope_theta: '1e6', rms_norm_eps: 1e-6 }, 200, success],
@@ -166,6 +166,10 @@ const rows = [
   ['/state/chat/completions', 'two prompts', { contents: ['x', 'y'], session_id: 'a' }, 500, is({ error: 'Server Error: Requst must be single prompt !' })],
   ['/v2/chat/completions', 'no prompts', { contents: [] }, 400, is({ error: 'Empty prompts list' })],
 
+  ['/status', 'as RWKV-Runner tells it', null, 200, (body) => hasShape(body, { status: is(3), pid: isCount, device_name: is('cpu') })],
+  ['/update-config', 'defaults of RWKV-Runner', { temperature: 1, top_p: '0.3', max_tokens: 100, presence_penalty: 0, frequency_penalty: 1, penalty_decay: 0.996, top_k: 0, global_penalty: false, state: '' }, 200, is('success')],
+  ['/update-config', 'nothing new', {}, 200, is('success')],
+  ['/update-config', 'a top_p that is none', { top_p: 2 }, 400, detail(/top_p/)],
   ['/v1/model/load', 'by its id', { model: 'second' }, 200, loaded('second')],
   ['/v1/model/load', 'the same again', { model: 'second' }, 200, loaded('second')],
   ['/v1/model/load', 'the one of the start', { model: 'tiny' }, 200, loaded('tiny')],
@@ -187,6 +191,8 @@ const rows = [
   ['/v1/batch/completions', 'no model', { contents: ['x'] }, 400, is({ error: 'no model is loaded; call POST /v1/model/load first' })],
   ['/v1/chat/completions', 'no model', { messages: [{ role: 'user', content: 'x' }] }, 503, (body) => assert.equal(body.error.type, 'service_unavailable')],
   ['/loadstatemodel', 'no model', loadState, 503, detail(/no model/)],
+  ['/status', 'no model', null, 200, (body) => assert.deepEqual([body.status, body.device_name], [1, null])],
+  ['/update-config', 'no model', { top_p: 0.5 }, 503, detail(/no model/)],
   ['/v1/server/status', 'no model', null, 200, (body) => assert.equal(body.model, null)],
   ['/v1/model/load', 'as at the start', { model: 'tiny' }, 200, loaded('tiny')],
 ];
@@ -199,7 +205,7 @@ describe('routes that make no text', { skip: noOracle }, () => {
     cpSync(join(oracle, 'models/quirk-base.safetensors'), join(folder, 'second.safetensors'));
     cpSync(join(oracle, 'models/tiny-7v0.safetensors'), join(folder, 'tiny.safetensors'));
     server = await serve('--device', 'cpu', '--model', join(folder, 'tiny.safetensors'), '--vocab', 'bytes', '--model-root', folder,
-                         '--states-dir', folder, '--password', 'secret', '--slots', '2', '--set', 'drain.grace_ms=0');
+                         '--states-dir', folder, '--password', 'secret', '--slots', '2', '--set', 'drain.grace_ms=0', '--set', 'limits.login_failures_max=100');
   });
   after(async () => assert.equal((await server.stop()).code, 0));
 
@@ -214,6 +220,14 @@ describe('routes that make no text', { skip: noOracle }, () => {
         e.message = `${where}\n${e.message}`;
         throw e;
       }
+    }
+  });
+
+  test('each documented request and three others of its path', () => {
+    for (const { name, path, body } of documented.filter((r) => !/completions|FIM|translate/.test(r.path))) {
+      const played = rows.filter(([there]) => there === path);
+      assert.ok(played.some(([, , sent]) => JSON.stringify(sent) === JSON.stringify(body)), `${name} itself`);
+      assert.ok(played.length >= 4, `${name}: ${played.length} rows`);
     }
   });
 
