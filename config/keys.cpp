@@ -267,7 +267,9 @@ std::vector<key> make_keys() {
           "Bytes of a response that is sent whole; generated text ends there, other answers are refused."),
 
       queue<&q::waiting_max>("waiting_max", 0, limits::waiting_max,
-                             "Requests that wait for a slot; further ones are refused at once."),
+                             "Requests that wait for a slot; further ones are refused at once. The last of them "
+                             "waits about waiting_max / slots answers long: 16 of them with 64 slots, and "
+                             "queue_timeout_ms at most."),
       queue<&q::waiting_per_client_max>("waiting_per_client_max", 0, limits::waiting_max,
                                         "Waiting requests of one client (its key or address)."),
       queue<&q::prompts_waiting_max>("prompts_waiting_max", 1, limits::waiting_max,
@@ -431,7 +433,9 @@ std::vector<key> make_keys() {
       log<&log_settings::format>("format", "Shape of the lines; automatic looks at what stderr is.")
           .texts("automatic, text, json, systemd", is_format)
           .flag({"--log-format"}),
-      log<&log_settings::prompts>("prompts", "Log what is fed of each request too: of its first prompt the first 4096 bytes.").changes_live(),
+      log<&log_settings::prompts>("prompts",
+                                  "Log what is fed of each request too: of its first prompt the first 4096 bytes.")
+          .changes_live(),
 
       drain<&drain_settings::grace_ms>("grace_ms",
                                        "Milliseconds after SIGTERM in which new requests still get an answer, 503."),

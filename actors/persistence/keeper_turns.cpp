@@ -131,7 +131,7 @@ void session_keeper::advance(open_entry& entry) {
 bool session_keeper::replay(const open_entry& entry, const open_session& q) {
   if (!entry.tree || entry.removing || q.request_key.empty()) return false;
   const version_record* const done = entry.tree->with_request_key(q.request_key);
-  if (!done || (done->unfinished && q.continue_unfinished)) return false;
+  if (!done || goes_on_with(*done, q)) return false;
   counters_.replays.fetch_add(1, std::memory_order_relaxed);
   const bool safe = log_.on_disk() && !log_.has_unsaved(entry.uid);
   deliver(session_replayed{q.reply, *done, safe ? durability::process : durability::memory});
@@ -139,9 +139,10 @@ bool session_keeper::replay(const open_entry& entry, const open_session& q) {
 }
 
 result<void> session_keeper::begin_turn(open_entry& entry, const open_session& q) {
-  const bool known = entry.tree.has_value();
-  if (!known) make_provisional(entry, q);
-  const auto start = check_turn(entry, q, known || !entry.tree->versions().empty());
+  if (!entry.tree) make_provisional(entry, q);
+  const bool known = !entry.tree->versions().empty();
+  if (!known) entry.tree->begin_with(q.model, q.initial_state);
+  const auto start = check_turn(entry, q, known);
   if (!start) {
     if (entry.provisional) forget_content(entry);
     return start.error();
@@ -181,8 +182,6 @@ void session_keeper::make_provisional(open_entry& entry, const open_session& q) 
     session_record record;
     record.uid = log_.new_uid();
     record.key = entry.key;
-    record.model_identity = q.model;
-    record.initial_state = q.initial_state;
     record.created_ms = record.used_ms = ports_.wall();
     entry.tree.emplace(std::move(record));
   }

@@ -57,6 +57,9 @@ class session_keeper {
   void handle(rollback_session&& q);
   void handle(remove_session&& q);
   void handle(tiers_status&& q);
+  // keeper_labels.cpp
+  void handle(label_session&& q);
+
   // keeper_files.cpp
   void handle(export_session&& q);
   void handle(import_session&& q);

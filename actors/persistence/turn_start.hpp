@@ -22,4 +22,7 @@ struct turn_start {
 /// session began with another tuned state).
 [[nodiscard]] result<turn_start> start_turn(const session_tree* tree, const open_session& question);
 
+/// Whether an answer is one that the question wants to go on with.
+[[nodiscard]] bool goes_on_with(const version_record& answer, const open_session& question);
+
 }  // namespace skein::persistence

@@ -457,7 +457,7 @@ std::optional<error> not_a_command(const CLI::App& app, const std::vector<std::s
   const auto near = config::nearest(arguments.front(), known);
   return error{error_kind::invalid_argument,
                "no command \"" + arguments.front() + "\"" +
-                   (near.empty() ? "" : "; did you mean " + std::string(near) + "?") + " See skein --help",
+                   (near.empty() ? "." : "; did you mean " + std::string(near) + "?") + " See skein --help",
                {}};
 }
 

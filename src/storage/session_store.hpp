@@ -54,6 +54,8 @@ class session_store {
   [[nodiscard]] result<std::vector<state_key>> last_held(session_uid borrower, std::span<const state_key> states);
   /// Writes the session and, if given, versions of it, and forgets its running turn: all or nothing.
   [[nodiscard]] result<void> commit(const session_record& session, std::span<const version_record> versions, bool sync);
+  /// Only the record of a session.
+  [[nodiscard]] result<void> rewrite(const session_record& session);
   /// As commit, for a session whose versions were staged.
   [[nodiscard]] result<void> commit_staged(const session_record& session);
   /// Removes what was staged by earlier processes and not committed.
