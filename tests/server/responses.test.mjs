@@ -280,7 +280,7 @@ test('one that ended at its limit goes on behind it, under its id', options, asy
 
 test('one that waits is cancelled, and stays cancelled', options, async () => {
   const folder = mkdtempSync(join(tmpdir(), 'skein-responses-'));
-  const start = () => serveTiny('--set', 'drain.grace_ms=0', '--set', 'device.slots=1', '--set', 'queue.turn_tokens=4000000000',
+  const start = () => serveTiny('--set', 'drain.grace_ms=0', '--set', 'engine.slots=1', '--set', 'queue.turn_tokens=4000000000',
     '--state-dir', folder);
   let single = await start();
   const ask = () => new OpenAI({ apiKey: 'secret', baseURL: `${single.url}/v1`, maxRetries: 0 }).responses;
