@@ -266,10 +266,10 @@ std::vector<key> make_keys() {
           "response_bytes_max", 65536, limits::response_bytes_max,
           "Bytes of a response that is sent whole; generated text ends there, other answers are refused."),
 
-      queue<&q::waiting_max>("waiting_max", 0, limits::waiting_max,
-                             "Requests that wait for a slot; further ones are refused at once. The last of them "
-                             "waits about waiting_max / slots answers long: 16 of them with 64 slots, and "
-                             "queue_timeout_ms at most."),
+      queue<&q::waiting_max>(
+          "waiting_max", 0, limits::waiting_max,
+          "Requests that wait for a slot; further ones are refused at once. The last of them waits about "
+          "waiting_max / slots answers long."),
       queue<&q::waiting_per_client_max>("waiting_per_client_max", 0, limits::waiting_max,
                                         "Waiting requests of one client (its key or address)."),
       queue<&q::prompts_waiting_max>("prompts_waiting_max", 1, limits::waiting_max,

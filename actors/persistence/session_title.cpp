@@ -18,14 +18,15 @@ std::string_view first_line(std::string_view text) {
   return text.substr(0, text.find_first_of("\r\n"));
 }
 
-/// How many bytes of a line fit.
+/// How many bytes of a line fit, in whole characters.
 std::size_t fitting(std::string_view line) {
-  std::size_t characters = 0;
-  for (std::size_t at = 0; at < line.size(); ++at) {
-    if (!begins_character(line[at])) continue;
-    if (++characters > characters_max || at > bytes_max) return at;
+  std::size_t fits = 0, characters = 0;
+  for (std::size_t at = 0; at <= std::min(line.size(), bytes_max); ++at) {
+    if (at < line.size() && !begins_character(line[at])) continue;
+    fits = at;
+    if (characters++ == characters_max) break;
   }
-  return std::min(line.size(), bytes_max);
+  return fits;
 }
 
 }  // namespace
