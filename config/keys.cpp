@@ -293,6 +293,8 @@ std::vector<key> make_keys() {
       queue<&q::queue_timeout_ms>("queue_timeout_ms", 1, duration_max, "Milliseconds that a request waits for a slot."),
       queue<&q::total_timeout_ms>("total_timeout_ms", 1, duration_max,
                                   "Milliseconds from a request's arrival to its forced end."),
+      queue<&q::full_unready_ms>("full_unready_ms", 1, duration_max,
+                                 "Milliseconds for which the queue may be full; then /readyz fails until it has room."),
 
       session<&n::ram_bytes_max>("ram_bytes_max", 0, limits::memory_bytes_max,
                                  "Bytes of sessions' states in RAM; 0: an eighth of the memory that is free at start."),

@@ -415,6 +415,7 @@ scheduler_counts scheduler::counts() const {
   c.slots_used = options_.slots - static_cast<std::uint32_t>(free_slots_.free());
   c.slots_kept = free_slots_.kept();
   c.waiting = waiting_requests_;
+  c.waiting_max = options_.waiting_max;
   c.parked = parked_;
   c.parked_bytes = states_outside_ * options_.state_floats * sizeof(float);
   c.undo_bytes = undo_states_ * options_.state_floats * sizeof(float);
