@@ -60,6 +60,7 @@ struct limit_settings {
   std::uint64_t request_wire_bytes_max = 16ull << 20;  ///< bytes of a body with framing and trailers
   std::uint32_t body_bytes_per_second_min = 1024;      ///< slower bodies are cut off
   std::uint32_t outbound_bytes_max = 256 * 1024;       ///< bytes queued for one reader before its generation pauses
+  std::uint32_t unsent_bytes_max = 128 * 1024;         ///< beside them, that the system takes before it sends
   std::uint32_t connections_max = 12000;               ///< open connections of the whole server
   std::uint32_t connections_per_address_max = 64;      ///< loopback and trusted proxies are spared
   std::uint32_t requests_per_connection_max = 10000;   ///< then the connection closes

@@ -221,6 +221,9 @@ std::vector<key> make_keys() {
       limit<&l::outbound_bytes_max>(
           "outbound_bytes_max", 4096, limits::outbound_bytes_max,
           "Bytes queued for one reader before its generation pauses; a streamed echo is no longer."),
+      limit<&l::unsent_bytes_max>("unsent_bytes_max", 4096, limits::unsent_bytes_max,
+                                  "Bytes for one reader that the system takes before it can send them, beside those "
+                                  "above; counts for connections that come later."),
       limit<&l::connections_max>("connections_max", 1, limits::connections_max,
                                  "Open connections of the whole server."),
       limit<&l::connections_per_address_max>(

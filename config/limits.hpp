@@ -19,6 +19,7 @@ inline constexpr std::uint32_t tuned_states_max = 4096;
 inline constexpr std::uint32_t resident_models_max = 64;
 inline constexpr std::uint32_t resting_models_max = 1024;
 inline constexpr std::uint32_t outbound_bytes_max = 64u << 20;
+inline constexpr std::uint32_t unsent_bytes_max = 64u << 20;
 inline constexpr std::uint32_t connections_max = 1'000'000;
 inline constexpr std::uint32_t json_depth_max = 256;
 inline constexpr std::uint32_t login_failures_max = 1'000'000;

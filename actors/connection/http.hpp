@@ -113,6 +113,7 @@ struct connection_limits {
   std::uint64_t request_wire_bytes_max = 16ull << 20;  ///< body with all framing, chunk extensions and trailers
   std::uint32_t body_bytes_per_second_min = 1024;
   std::uint32_t outbound_bytes_max = 256 * 1024;
+  std::uint32_t unsent_bytes_max = 128 * 1024;
   std::uint32_t connections_max = 12000;              ///< of the whole server
   std::uint32_t connections_per_address_max = 64;     ///< loopback and trusted proxies are spared
   std::uint32_t requests_per_connection_max = 10000;  ///< then Connection: close

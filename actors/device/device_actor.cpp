@@ -233,6 +233,7 @@ void device_actor::publish() {
   counters_.waiting = c.waiting;
   counters_.slots_kept = c.slots_kept;
   counters_.parked = c.parked;
+  counters_.paused = c.paused;
   counters_.parked_bytes = c.parked_bytes;
   counters_.undo_bytes = c.undo_bytes;
   counters_.requests = c.requests;

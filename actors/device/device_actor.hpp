@@ -30,7 +30,7 @@ struct device_actor_options {
 
 /// What other threads may read at any time, for health, metrics and tests.
 struct device_counters {
-  std::atomic<std::uint32_t> slots{0}, slots_used{0}, slots_kept{0}, waiting{0}, parked{0}, requests{0};
+  std::atomic<std::uint32_t> slots{0}, slots_used{0}, slots_kept{0}, waiting{0}, parked{0}, paused{0}, requests{0};
   std::atomic<std::uint64_t> parked_bytes{0}, undo_bytes{0};
   std::atomic<std::uint64_t> ticks{0}, prompt_tokens{0}, generated_tokens{0}, finished{0}, rejected{0}, cancelled{0},
       preemptions{0};

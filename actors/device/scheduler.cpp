@@ -105,13 +105,17 @@ void scheduler::handle(cancel_row&& message, steady_time) {
 }
 
 void scheduler::handle(pause&& message, steady_time) {
-  if (request* r = find(message.id)) r->paused = true;
+  request* r = find(message.id);
+  if (!r || r->paused) return;
+  r->paused = true;
+  ++paused_;
 }
 
 void scheduler::handle(resume&& message, steady_time) {
   request* r = find(message.id);
   if (!r || !r->paused) return;
   r->paused = false;
+  --paused_;
   for (auto& s : r->rows)
     if (!s.over && s.parked && !s.queued && r->answers(s)) enqueue(s);
 }
@@ -202,7 +206,7 @@ void scheduler::end_lost() {
   std::ranges::fill(slots_, nullptr);
   free_slots_.reset();
   forgotten_.clear();
-  waiting_requests_ = parked_ = forks_to_come_ = 0;
+  waiting_requests_ = parked_ = paused_ = forks_to_come_ = 0;
   work_.commands.clear();
   work_.plan.clear();
   in_flight_.clear();
@@ -341,6 +345,7 @@ void scheduler::erase(request& r) {
     --waiting_requests_;
     dequeue(r.rows[0]);
   }
+  if (r.paused) --paused_;
   waiting_.leave(r.message.client);
   ended_.emplace_back();
   ended_.back() = std::move(requests_.extract(r.message.id).mapped());
@@ -417,6 +422,7 @@ scheduler_counts scheduler::counts() const {
   c.waiting = waiting_requests_;
   c.waiting_max = options_.waiting_max;
   c.parked = parked_;
+  c.paused = paused_;
   c.parked_bytes = states_outside_ * options_.state_floats * sizeof(float);
   c.undo_bytes = undo_states_ * options_.state_floats * sizeof(float);
   c.requests = static_cast<std::uint32_t>(requests_.size());
@@ -424,7 +430,8 @@ scheduler_counts scheduler::counts() const {
 }
 
 void scheduler::self_check() const {
-  std::uint32_t used = 0, queued = 0, parked = 0, waiting = 0, forks = 0, undo = 0, in_flight = 0, rows_planned = 0;
+  std::uint32_t used = 0, queued = 0, parked = 0, paused = 0, waiting = 0, forks = 0, undo = 0, in_flight = 0,
+                rows_planned = 0;
   std::set<const outside_state*> outside;
   for (slot_id i = 0; i < slots_.size(); ++i) {
     if (!slots_[i]) continue;
@@ -435,6 +442,7 @@ void scheduler::self_check() const {
   for (const auto& [id, r] : requests_) {
     std::uint32_t left = 0;
     if (!r->admitted) ++waiting;
+    if (r->paused) ++paused;
     if (r->fork_to_come) ++forks;
     if (r->to_settle && r->to_settle->prompt_end) ++undo;
     for (const auto& s : r->rows) {
@@ -454,6 +462,7 @@ void scheduler::self_check() const {
   check(used + free_slots_.free() == slots_.size(), "slots are used or free");
   check(queued == waiting_.size(), "the queue holds who waits");
   check(parked == parked_, "parked sequences are counted");
+  check(paused == paused_, "paused requests are counted");
   check(waiting == waiting_requests_, "waiting requests are counted");
   check(forks == forks_to_come_, "forks to come are counted");
   check(undo == undo_states_, "states to go back to are counted");

@@ -70,6 +70,7 @@ struct scheduler_options {
 struct scheduler_counts {
   std::uint32_t slots_used = 0, slots_kept = 0, waiting = 0, parked = 0, requests = 0;
   std::uint32_t waiting_max = 0;  ///< that may wait, by the limits of now
+  std::uint32_t paused = 0;  ///< requests whose reader is slow
   std::size_t parked_bytes = 0, undo_bytes = 0;
   std::uint64_t prompt_tokens = 0, generated_tokens = 0, finished = 0, rejected = 0, cancelled = 0, preemptions = 0;
   std::uint64_t states_written = 0;                    ///< sequences that began with a state from host memory
@@ -220,7 +221,7 @@ class scheduler {
   std::uint32_t prefill_turn_ = 0;      // slot whose prompt goes first
   std::uint32_t decode_turn_ = 0;       // slot that decodes first, when not all fit into a tick
   std::uint32_t waiting_requests_ = 0;  // not admitted yet
-  std::uint32_t parked_ = 0;
+  std::uint32_t parked_ = 0, paused_ = 0;
   tick_work work_;
   bool waits_for_arrivals_ = false;  // rows of states that are on their way may be planned
   std::deque<std::vector<planned_row>> in_flight_;

@@ -41,14 +41,16 @@ using acceptor = asio::basic_socket_acceptor<stream_protocol, asio::io_context::
 /// connection.
 constexpr std::chrono::milliseconds accept_pause{50};
 
-/// Tokens leave as they come, and a client that vanished without a word is noticed within some minutes.
-void tune(int fd) {
+/// Tokens leave as they come, and a client that vanished without a word is noticed within some minutes. Who does not
+/// read is noticed too: the system's buffers grow to megabytes if they may.
+void tune(int fd, std::uint32_t unsent_bytes_max) {
   const auto set = [fd](int level, int name, int value) { ::setsockopt(fd, level, name, &value, sizeof(value)); };
   set(IPPROTO_TCP, TCP_NODELAY, 1);
   set(SOL_SOCKET, SO_KEEPALIVE, 1);
   set(IPPROTO_TCP, TCP_KEEPIDLE, 60);
   set(IPPROTO_TCP, TCP_KEEPINTVL, 20);
   set(IPPROTO_TCP, TCP_KEEPCNT, 4);
+  set(IPPROTO_TCP, TCP_NOTSENT_LOWAT, static_cast<int>(unsent_bytes_max));
 }
 
 /// What connections of one acceptor are.
@@ -151,7 +153,7 @@ class listener::desk : public std::enable_shared_from_this<listener::desk> {
     peer.admin = what.admin;
     if (!quota_.admit(peer)) return turn_away(std::move(socket), what.tls != nullptr);
     counts_.open.store(quota_.open(), std::memory_order_relaxed);
-    if (peer.text != "unix") tune(socket.native_handle());
+    if (peer.text != "unix") tune(socket.native_handle(), limits_.unsent_bytes_max);
     auto on_end = [self = shared_from_this(), peer] { self->post([self, peer] { self->release(peer); }); };
     asio::post(context_of(lane), [set = sets_[lane], socket = std::move(socket), peer, number, on_end,
                                   context = &context_of(lane), tls = what.tls]() mutable {

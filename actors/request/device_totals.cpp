@@ -13,6 +13,7 @@ device_totals::device_totals(const loaded_models& models) {
     requests += all;
     waiting += std::min(all, d.waiting.load());
     parked += d.parked;
+    paused += d.paused;
     parked_bytes += d.parked_bytes;
     ticks += d.ticks;
     prompt_tokens += d.prompt_tokens;

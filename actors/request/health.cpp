@@ -125,7 +125,7 @@ probe health(const service_context& c) {
   out.end_object();
   out.key("requests").begin_object();
   out.key("running").value(d.running()).key("waiting").value(d.waiting);
-  out.key("parked").value(d.parked);
+  out.key("parked").value(d.parked).key("paused").value(d.paused);
   out.key("finished").value(d.finished).key("rejected").value(d.rejected);
   out.key("cancelled").value(d.cancelled).key("preempted").value(d.preemptions);
   out.end_object();

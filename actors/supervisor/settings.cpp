@@ -25,6 +25,7 @@ connection::connection_limits connection_limits(const config::config& c) {
   to.upload_bytes_max = c.sessions.file_bytes_max;
   to.body_bytes_per_second_min = from.body_bytes_per_second_min;
   to.outbound_bytes_max = from.outbound_bytes_max;
+  to.unsent_bytes_max = from.unsent_bytes_max;
   to.connections_max = from.connections_max;
   to.connections_per_address_max = from.connections_per_address_max;
   to.requests_per_connection_max = from.requests_per_connection_max;

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "cli/bench_report.hpp"
+#include "cli/bench_states.hpp"
 #include "cli/commands.hpp"
 #include "cli/data_files.hpp"
 #include "cli/open_model.hpp"
@@ -212,6 +213,9 @@ result<void> bench_engine(const bench_engine_command& what) {
       tick_cost(model->info, (*engine)->info().weight_type, what.model.state_dtype),
       {}};
   if (const auto done = measure(batches, prefill, **engine, *machine, what, report); !done) return done;
+  auto states = bench_states(**engine, what.model.state_dtype == to_string(dtype::f16));
+  if (!states) return states.error();
+  report.states = std::move(*states);
   std::fputs(table_of(report).c_str(), stdout);
   return what.json.empty() ? result<void>() : write_small_file(what.json, json_of(report));
 }

@@ -11,8 +11,8 @@ namespace {
 
 double bytes_of(const std::string& type) { return type == to_string(dtype::f32) ? 4 : 2; }
 
-template <typename Figure>
-double median(const bench_case& of, const Figure& figure) {
+template <typename Case, typename Figure>
+double median(const Case& of, const Figure& figure) {
   std::vector<double> values;
   for (const auto& sample : of.samples) values.push_back(figure(sample));
   std::ranges::sort(values);
@@ -86,6 +86,18 @@ std::string line_of(const bench_case& of, const bench_report& in) {
                    percent(x.share_of_least).c_str());
 }
 
+state_rates rates_of(const state_moves_bench& of) {
+  using sample = state_move_sample;
+  const auto bytes = static_cast<double>(of.bytes);
+  return {median(of, [&](const sample& s) { return bytes / s.copy_s; }),
+          median(of, [&](const sample& s) { return bytes / s.in_s; }),
+          median(of, [&](const sample& s) { return bytes / s.out_s; }),
+          median(of, [](const sample& s) { return s.copy_s / s.in_s; }),
+          median(of, [](const sample& s) { return s.copy_s / s.out_s; }),
+          median(of, [](const sample& s) { return s.alone_in_s; }),
+          median(of, [](const sample& s) { return s.alone_out_s; })};
+}
+
 std::string table_of(const bench_report& r) {
   std::string text = "model    " + r.model + "\nengine   " + r.built.device + ", weights " + r.built.weight_type +
                      formatted(" (%.2f GB), states ", static_cast<double>(r.built.weight_bytes) * 1e-9) + r.state_type +
@@ -105,6 +117,17 @@ std::string table_of(const bench_report& r) {
       "        sequences                                                      share of             share of    share\n"
       "         x tokens   tokens/s       tick  (fastest  slowest)     bytes      read    operations  matrix  of all\n";
   for (const auto& each : r.cases) text += line_of(each, r) + '\n';
+  if (!r.states.samples.empty()) {
+    const state_rates x = rates_of(r.states);
+    const auto line = [&](const char* way, double speed, double of_copy, double alone_s) {
+      return formatted("  %s %8.2f GB/s %s of the copy; one alone %9.3f ms\n", way, speed * 1e-9,
+                       percent(of_copy).c_str(), alone_s * 1e3);
+    };
+    text += formatted("\nStates of %.2f MB, %u together; a copy within host memory: %.2f GB/s\n",
+                      static_cast<double>(r.states.bytes) * 1e-6, r.states.together, x.copy_bytes_per_s * 1e-9) +
+            line("into slots  ", x.in_bytes_per_s, x.share_in, x.alone_in_s) +
+            line("out of slots", x.out_bytes_per_s, x.share_out, x.alone_out_s);
+  }
   return text;
 }
 
@@ -146,7 +169,16 @@ std::string json_of(const bench_report& r) {
     known("share_of_least", x.share_of_least);
     json.end_object();
   }
-  json.end_array().end_object();
+  json.end_array();
+  if (!r.states.samples.empty()) {
+    const state_rates x = rates_of(r.states);
+    json.key("states").begin_object().key("bytes").value(r.states.bytes).key("together").value(r.states.together);
+    json.key("samples").value(r.states.samples.size()).key("copy_bytes_per_s").value(x.copy_bytes_per_s);
+    json.key("in_bytes_per_s").value(x.in_bytes_per_s).key("out_bytes_per_s").value(x.out_bytes_per_s);
+    json.key("share_in").value(x.share_in).key("share_out").value(x.share_out);
+    json.key("alone_in_s").value(x.alone_in_s).key("alone_out_s").value(x.alone_out_s).end_object();
+  }
+  json.end_object();
   return text + '\n';
 }
 

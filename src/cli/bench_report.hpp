@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/bench_states.hpp"
 #include "cli/machine_scale.hpp"
 #include "engine/engine.hpp"
 #include "model/model_info.hpp"
@@ -50,6 +51,7 @@ struct bench_report {
   double load_s;          ///< from the mapped file to an engine that can run
   tick_cost cost;
   std::vector<bench_case> cases;
+  state_moves_bench states{};
 };
 
 /// Medians over the samples of a case. Shares are medians of each sample's own share of the limit measured beside it,
@@ -64,6 +66,13 @@ struct bench_rates {
 [[nodiscard]] bench_rates rates_of(const bench_case& of, const tick_cost& cost);
 /// One line, without its end: for what has just been measured.
 [[nodiscard]] std::string line_of(const bench_case& of, const bench_report& in);
+/// Bytes per second, in and out of slots, of states that move together; medians.
+struct state_rates {
+  double copy_bytes_per_s, in_bytes_per_s, out_bytes_per_s;
+  double share_in, share_out;  ///< of the copy's speed, each sample of its own
+  double alone_in_s, alone_out_s;
+};
+[[nodiscard]] state_rates rates_of(const state_moves_bench& of);
 [[nodiscard]] std::string table_of(const bench_report& report);
 [[nodiscard]] std::string json_of(const bench_report& report);
 

@@ -8,6 +8,7 @@
 
 #include "base/log.hpp"
 #include "storage/log_damage.hpp"
+#include "storage/log_length.hpp"
 #include "storage/plain_errors.hpp"
 #include "storage/quarantine.hpp"
 #include "storage/record_codec.hpp"
@@ -107,6 +108,11 @@ result<void> database::impl::look_at_format() {
       why.message = directory + " is in use by another process (" + locked.ToString() + ")";
     // A read-only file system takes no locks, and nobody else writes there.
     if (!options.read_only || why.kind == error_kind::conflict) return why;
+  }
+  const auto lengths = check_log_lengths(*env, directory, !options.read_only);
+  if (!lengths) {
+    if (lock) env->UnlockFile(lock);
+    return lengths.error();
   }
   // With any damage in the log this fails.
   auto status = open_to_look(rocksdb::WALRecoveryMode::kAbsoluteConsistency, nullptr);

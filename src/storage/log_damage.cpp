@@ -5,24 +5,21 @@
 #include <algorithm>
 #include <utility>
 
+#include "storage/log_blocks.hpp"
 #include "storage/session_check.hpp"
 #include "storage/storage_keys.hpp"
 
 namespace skein::storage {
 namespace {
 
-// RocksDB's format of logs: blocks of 32 KiB; in them pieces of records, each behind a header of a checksum (4 bytes),
-// its length (2 bytes) and a type.
-constexpr std::size_t block_bytes = 32 << 10, header_bytes = 7;
-
 /// What records consist of, one after another. A header that points out of its block costs the rest of it.
 std::string pieces_of(std::string_view file) {
   std::string pieces;
-  for (std::size_t block = 0; block < file.size(); block += block_bytes) {
-    std::string_view rest = file.substr(block, block_bytes);
-    while (rest.size() > header_bytes) {
-      const std::size_t length = static_cast<std::uint8_t>(rest[4]) | static_cast<std::uint8_t>(rest[5]) << 8;
-      rest.remove_prefix(header_bytes);
+  for (std::size_t block = 0; block < file.size(); block += log_block_bytes) {
+    std::string_view rest = file.substr(block, log_block_bytes);
+    while (rest.size() > log_header_bytes) {
+      const std::size_t length = header_at(rest).length;
+      rest.remove_prefix(log_header_bytes);
       if (length == 0 || length > rest.size()) break;
       pieces.append(rest.substr(0, length));
       rest.remove_prefix(length);

@@ -62,6 +62,23 @@ BOOST_AUTO_TEST_CASE(the_least_time_hides_products_or_weights_and_adds_states) {
   BOOST_TEST(cost.least_s(many, {}) == 0.0);
 }
 
+BOOST_AUTO_TEST_CASE(moves_of_states_are_told_as_shares_of_a_copy) {
+  cli::bench_report report{"m", {}, "fp32", "default", "nothing", 0, 1.0, cli::tick_cost(large(), "fp16", "fp32"), {}};
+  BOOST_TEST(cli::json_of(report).find("states\"") == std::string::npos);
+  report.states = {
+      8'000'000, 4, {{1e-3, 2e-3, 4e-3, 5e-3, 6e-3}, {2e-3, 2e-3, 2e-3, 1e-3, 1e-3}, {1e-3, 4e-3, 5e-3, 7e-3, 7e-3}}};
+  const auto rates = cli::rates_of(report.states);
+  BOOST_TEST(rates.copy_bytes_per_s == 8e9, boost::test_tools::tolerance(1e-9));
+  BOOST_TEST(rates.in_bytes_per_s == 4e9, boost::test_tools::tolerance(1e-9));
+  BOOST_TEST(rates.share_in == 0.5, boost::test_tools::tolerance(1e-9));
+  BOOST_TEST(rates.share_out == 0.25, boost::test_tools::tolerance(1e-9));
+  BOOST_TEST(rates.alone_out_s == 6e-3);
+  const auto table = cli::table_of(report);
+  BOOST_TEST(table.find("8.00 MB, 4 together") != std::string::npos, table);
+  BOOST_TEST(table.find(" 50.0 % of the copy") != std::string::npos, table);
+  BOOST_TEST(cli::json_of(report).find("\"share_out\":0.25") != std::string::npos, cli::json_of(report));
+}
+
 BOOST_AUTO_TEST_CASE(what_is_not_known_is_not_told) {
   cli::bench_report report{"m", {}, "fp32", "default", "nothing", 0, 1.0, cli::tick_cost(large(), "fp16", "fp32"), {}};
   report.cases.push_back(made_up("decode", 1, 1, {0.5}));

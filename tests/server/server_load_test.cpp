@@ -130,11 +130,11 @@ BOOST_AUTO_TEST_CASE(clients_that_hang_up_leave_nothing_behind) {
 }
 
 BOOST_AUTO_TEST_CASE(a_reader_that_pauses_gets_its_text_later_and_holds_nobody_up) {
-  // Some 1.4 MiB, twenty times what the kernel holds for it. The ticks leave a slow io thread half a second to ask for
-  // the pause, before the answer has run so far ahead that its reader is cut off.
+  // Some 1.4 MiB, ten times what kernel and server hold for it. The ticks leave a slow io thread half a second to ask
+  // for the pause, before the answer has run so far ahead that its reader is cut off.
   constexpr std::uint32_t long_answer = 6000;
-  server_process server(SKEIN_PROGRAM,
-                        fake({"engine.slots=2", "engine.fake_tick_us=200", "limits.outbound_bytes_max=65536"}));
+  server_process server(SKEIN_PROGRAM, fake({"engine.slots=2", "engine.fake_tick_us=200",
+                                             "limits.outbound_bytes_max=65536", "limits.unsent_bytes_max=16384"}));
   stream_client slow(server.port());
   const fake_wish wish = make_wish(1, 16, long_answer);
   slow.start({.request = wish.request(), .slow = true});
@@ -145,15 +145,23 @@ BOOST_AUTO_TEST_CASE(a_reader_that_pauses_gets_its_text_later_and_holds_nobody_u
   fast.run();
   BOOST_TEST(fast.whole() == 100u);
   BOOST_TEST(fast.wrong_texts() == 0u);
+  // The kernel has taken all that it takes: until then a pause ends soon.
+  std::uint64_t generated = 0;
+  std::uint32_t unchanged = 0;
+  server.wait_for([&](const server_counters& c) {
+    unchanged = c.paused == 1 && c.generated == generated ? unchanged + 1 : 0;
+    generated = c.generated;
+    return unchanged == 50;
+  });
 
-  // Two who want both slots: the paused one's state must be out of the way.
-  fast.add(2, 6000);
+  // Some who want both slots, and for long: the paused one's state must be out of the way.
+  fast.add(6, 3000);
   fast.run();
-  BOOST_TEST(fast.whole() == 102u);
+  BOOST_TEST(fast.whole() == 106u);
   const server_counters paused =
       server.wait_for([](const server_counters& c) { return c.parked == 1 && c.slots_used == 0; });
   BOOST_TEST(paused.running == 1u);
-  BOOST_TEST(paused.generated < 100 * 200 + 2 * 6000 + long_answer);
+  BOOST_TEST(paused.generated < 100 * 200 + 6 * 3000 + long_answer);
   BOOST_TEST(server.counters().generated == paused.generated);
 
   slow.read_on(0);

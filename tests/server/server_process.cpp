@@ -117,6 +117,7 @@ server_counters server_process::counters() const {
   c.running = counter(json, "requests", "running");
   c.waiting = counter(json, "requests", "waiting");
   c.parked = counter(json, "requests", "parked");
+  c.paused = counter(json, "requests", "paused");
   c.finished = counter(json, "requests", "finished");
   c.rejected = counter(json, "requests", "rejected");
   c.cancelled = counter(json, "requests", "cancelled");
@@ -131,7 +132,8 @@ server_counters server_process::wait_for(const std::function<bool(const server_c
   if (!eventually(30s, [&] { return good(now = counters()); })) {
     std::ostringstream seen;
     seen << "the counters never got there: slots " << now.slots_used << ", running " << now.running << ", waiting "
-         << now.waiting << ", parked " << now.parked << ", connections " << now.connections_open;
+         << now.waiting << ", parked " << now.parked << ", paused " << now.paused << ", connections "
+         << now.connections_open;
     throw std::runtime_error(seen.str());
   }
   return now;

@@ -13,7 +13,7 @@ namespace skein::test {
 /// What /health counts.
 struct server_counters {
   std::uint64_t slots_used = 0;
-  std::uint64_t running = 0, waiting = 0, parked = 0;
+  std::uint64_t running = 0, waiting = 0, parked = 0, paused = 0;
   std::uint64_t finished = 0, rejected = 0, cancelled = 0, preempted = 0;
   std::uint64_t generated = 0;         ///< tokens
   std::uint64_t connections_open = 0;  ///< without the one that asked

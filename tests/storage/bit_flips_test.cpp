@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "storage/database.hpp"
+#include "storage/log_blocks.hpp"
 #include "tests/storage/commit_ledger.hpp"
 #include "tests/storage/fault_file_system.hpp"
 #include "tests/support/oracle.hpp"
@@ -34,13 +35,17 @@ std::vector<std::filesystem::path> files_of(const std::filesystem::path& folder,
   return all;
 }
 
-void flip_bit(const std::filesystem::path& path, test::random_cases& random) {
+void flip_bit_at(const std::filesystem::path& path, std::uint64_t at, unsigned bit) {
   std::fstream file(path, std::ios::binary | std::ios::in | std::ios::out);
-  const auto at = random.below(static_cast<std::uint32_t>(std::filesystem::file_size(path)));
-  file.seekg(at);
+  file.seekg(static_cast<std::streamoff>(at));
   const char byte = static_cast<char>(file.get());
-  file.seekp(at);
-  file.put(static_cast<char>(byte ^ 1 << random.below(8)));
+  file.seekp(static_cast<std::streamoff>(at));
+  file.put(static_cast<char>(byte ^ 1 << bit));
+}
+
+void flip_bit(const std::filesystem::path& path, test::random_cases& random) {
+  const auto at = random.below(static_cast<std::uint32_t>(std::filesystem::file_size(path)));
+  flip_bit_at(path, at, random.below(8));
 }
 
 /// A directory with files of every kind, and what was done to it: closed as by kill -9, so that a log is left.
@@ -88,6 +93,46 @@ BOOST_AUTO_TEST_CASE(a_flipped_bit_is_an_error_or_nothing) {
   }
   BOOST_TEST(refused > 0u);
   BOOST_TEST(harmless > 0u);
+}
+
+namespace {
+
+/// Where the headers of a log's last block begin.
+std::vector<std::uint64_t> last_headers(const std::filesystem::path& log) {
+  std::ifstream file(log, std::ios::binary);
+  const std::string all(std::istreambuf_iterator<char>(file), {});
+  std::vector<std::uint64_t> headers;
+  for (std::size_t at = (all.size() - 1) / log_block_bytes * log_block_bytes; at + log_header_bytes < all.size();
+       at += log_header_bytes + header_at(std::string_view(all).substr(at)).length)
+    headers.push_back(at);
+  return headers;
+}
+
+}  // namespace
+
+/// To RocksDB that is a torn write; all behind it would be gone without a word.
+BOOST_AUTO_TEST_CASE(a_length_that_points_behind_the_end_is_mended) {
+  written_directory original;
+  for (const std::string kind : {".log", "MANIFEST-"}) {
+    std::uint32_t tried = 0;
+    for (const auto& log : files_of(original.path(), kind))
+      for (const std::uint64_t at : last_headers(log)) {
+        const test::temporary_folder folder;
+        const auto copy = folder.path() / "db";
+        std::filesystem::copy(original.path(), copy);
+        flip_bit_at(copy / log.filename(), at + log_length_offset + 1, 7);  // 32 KiB more
+        const auto looked = database::open({.directory = copy, .read_only = true});
+        BOOST_REQUIRE(!looked);
+        BOOST_TEST((looked.error().kind == error_kind::damaged));
+        BOOST_TEST(looked.error().message.find(log.filename()) != std::string::npos, looked.error().message);
+        const auto db = database::open({.directory = copy});
+        BOOST_REQUIRE_MESSAGE(db, db.error().message);
+        const auto faults = original.ledger.faults_in(*db, test::crash::process);
+        BOOST_TEST(faults.empty(), log.filename() << " at " << at << ": " << (faults.empty() ? "" : faults.front()));
+        ++tried;
+      }
+    BOOST_TEST(tried > 3u, kind);
+  }
 }
 
 namespace {
