@@ -1,5 +1,7 @@
 # Debian packages by cpack: skein, and skein-cuda where the GPU back end was built. `./dev package` makes them of a release
 # build, whose target skein_packaged is all that goes into them. What stands in packaging goes into them as it is; manual pages and the completion are written by the program.
+set(SKEIN_MAINTAINER "The Skein project <skein@example.org>"
+    CACHE STRING "Name and address of who answers for packages of this build: NAME <ADDRESS>")
 set(doc ${CMAKE_INSTALL_DATADIR}/doc)
 set(man ${CMAKE_INSTALL_MANDIR})
 set(pages ${CMAKE_BINARY_DIR}/packaging)
@@ -15,8 +17,8 @@ function(skein_compressed file)
 endfunction()
 skein_compressed(skein.1.gz COMMAND $<TARGET_FILE:skein> manual skein.1 DEPENDS skein)
 skein_compressed(skein.toml.5.gz COMMAND $<TARGET_FILE:skein> manual skein.toml.5 DEPENDS skein)
-skein_compressed(changelog.gz COMMAND cat ${CMAKE_SOURCE_DIR}/packaging/changelog
-                 DEPENDS ${CMAKE_SOURCE_DIR}/packaging/changelog)
+configure_file(${CMAKE_SOURCE_DIR}/packaging/changelog.in ${pages}/changelog @ONLY)
+skein_compressed(changelog.gz COMMAND cat ${pages}/changelog DEPENDS ${pages}/changelog)
 add_custom_command(OUTPUT ${pages}/completion DEPENDS skein
   COMMAND sh -c "$<TARGET_FILE:skein> manual bash > ${pages}/completion" COMMENT "Writing the completion" VERBATIM)
 add_custom_target(skein_packaged ALL DEPENDS ${pages}/skein.1.gz ${pages}/skein.toml.5.gz ${pages}/changelog.gz
@@ -47,7 +49,7 @@ if(SKEIN_CUDA)
 endif()
 
 set(CPACK_GENERATOR DEB)
-set(CPACK_PACKAGE_CONTACT "The authors of Skein <skein@example.org>" CACHE STRING "Who answers for packages of this build")
+set(CPACK_PACKAGE_CONTACT "${SKEIN_MAINTAINER}")
 set(CPACK_PACKAGE_DIRECTORY ${CMAKE_BINARY_DIR}/package)
 set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
 set(CPACK_STRIP_FILES ON)

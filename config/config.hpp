@@ -103,6 +103,7 @@ struct queue_settings {
   std::uint64_t undo_bytes_max = 1ull << 30;    ///< bytes of states after prompts, kept for answers that may be cut
   std::uint64_t queue_timeout_ms = 120'000;     ///< longest wait for a slot
   std::uint64_t total_timeout_ms = 3'600'000;   ///< longest life of a request, waiting included
+  std::uint64_t full_unready_ms = 10'000;       ///< a queue that was full for so long makes /readyz fail
 };
 
 struct session_settings {

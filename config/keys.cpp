@@ -273,8 +273,10 @@ std::vector<key> make_keys() {
           "response_bytes_max", 65536, limits::response_bytes_max,
           "Bytes of a response that is sent whole; generated text ends there, other answers are refused."),
 
-      queue<&q::waiting_max>("waiting_max", 0, limits::waiting_max,
-                             "Requests that wait for a slot; further ones are refused at once."),
+      queue<&q::waiting_max>(
+          "waiting_max", 0, limits::waiting_max,
+          "Requests that wait for a slot; further ones are refused at once. The last of them waits about "
+          "waiting_max / slots answers long."),
       queue<&q::waiting_per_client_max>("waiting_per_client_max", 0, limits::waiting_max,
                                         "Waiting requests of one client (its key or address)."),
       queue<&q::prompts_waiting_max>("prompts_waiting_max", 1, limits::waiting_max,
@@ -298,6 +300,8 @@ std::vector<key> make_keys() {
       queue<&q::queue_timeout_ms>("queue_timeout_ms", 1, duration_max, "Milliseconds that a request waits for a slot."),
       queue<&q::total_timeout_ms>("total_timeout_ms", 1, duration_max,
                                   "Milliseconds from a request's arrival to its forced end."),
+      queue<&q::full_unready_ms>("full_unready_ms", 1, duration_max,
+                                 "Milliseconds for which the queue may be full; then /readyz fails until it has room."),
 
       session<&n::ram_bytes_max>("ram_bytes_max", 0, limits::memory_bytes_max,
                                  "Bytes of sessions' states in RAM; 0: an eighth of the memory that is free at start."),

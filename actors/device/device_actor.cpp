@@ -249,9 +249,15 @@ void device_actor::publish() {
   counters_.settles = c.settles;
   counters_.settles_back = c.settles_back;
   counters_.states_written = c.states_written;
+  constexpr std::uint32_t some_room = 16;  // of so many places, one
+  const std::int64_t now = time_.now().time_since_epoch().count();
+  if (c.waiting < c.waiting_max - c.waiting_max / some_room || c.waiting_max == 0)
+    counters_.queue_full_since = 0;
+  else if (c.waiting >= c.waiting_max && counters_.queue_full_since == 0)
+    counters_.queue_full_since = now;
   const bool busy = c.requests > 0;
   // An idle device owes no progress: what counts is the time since it has work.
-  if (busy && !counters_.busy) counters_.last_tick_at = time_.now().time_since_epoch().count();
+  if (busy && !counters_.busy) counters_.last_tick_at = now;
   counters_.busy = busy;
 }
 

@@ -44,6 +44,8 @@ struct device_counters {
   /// epoch; busy: there is work.
   std::atomic<std::int64_t> last_tick_at{0};
   std::atomic<bool> busy{false};
+  /// Likewise, since when the queue is full; 0: it is not. One that makes some room and is filled again stays full.
+  std::atomic<std::int64_t> queue_full_since{0};
   std::atomic<bool> lost{false};
   std::atomic<bool> ended{false};  ///< the thread has left its loop
 };

@@ -422,6 +422,7 @@ scheduler_counts scheduler::counts() const {
   c.slots_used = options_.slots - static_cast<std::uint32_t>(free_slots_.free());
   c.slots_kept = free_slots_.kept();
   c.waiting = waiting_requests_;
+  c.waiting_max = options_.waiting_max;
   c.parked = parked_;
   c.paused = paused_;
   c.parked_bytes = states_outside_ * options_.state_floats * sizeof(float);

@@ -69,7 +69,8 @@ struct scheduler_options {
 /// What the scheduler knows about itself, for logs, health and tests.
 struct scheduler_counts {
   std::uint32_t slots_used = 0, slots_kept = 0, waiting = 0, parked = 0, requests = 0;
-  std::uint32_t paused = 0;  ///< requests whose reader is slow
+  std::uint32_t waiting_max = 0;  ///< that may wait, by the limits of now
+  std::uint32_t paused = 0;       ///< requests whose reader is slow
   std::size_t parked_bytes = 0, undo_bytes = 0;
   std::uint64_t prompt_tokens = 0, generated_tokens = 0, finished = 0, rejected = 0, cancelled = 0, preemptions = 0;
   std::uint64_t states_written = 0;                    ///< sequences that began with a state from host memory

@@ -138,7 +138,7 @@ void session_keeper::advance(open_entry& entry) {
 bool session_keeper::replay(const open_entry& entry, const open_session& q) {
   if (!entry.tree || entry.removing || q.request_key.empty()) return false;
   const version_record* const done = entry.tree->with_request_key(q.request_key);
-  if (!done || (done->unfinished && q.continue_unfinished)) return false;
+  if (!done || goes_on_with(*done, q)) return false;
   counters_.replays.fetch_add(1, std::memory_order_relaxed);
   const bool safe = log_.on_disk() && !log_.has_unsaved(entry.uid);
   deliver(session_replayed{q.reply, *done, safe ? durability::process : durability::memory});
@@ -146,11 +146,14 @@ bool session_keeper::replay(const open_entry& entry, const open_session& q) {
 }
 
 result<void> session_keeper::begin_turn(open_entry& entry, const open_session& q) {
-  const bool known = entry.tree.has_value();
-  if (!known) make_provisional(entry, q);
-  const auto start = check_turn(entry, q, known || !entry.tree->versions().empty());
+  const bool made = !entry.tree;
+  if (made) make_provisional(entry);
+  // Nobody has said anything yet, and nobody is about to.
+  const bool first = entry.tree->versions().empty() && entry.writers.empty();
+  if (first) entry.tree->begin_with(q.model, q.initial_state);
+  const auto start = check_turn(entry, q, !first);
   if (!start) {
-    if (!known) forget_content(entry);
+    if (made) forget_content(entry);
     return start.error();
   }
   running_writer& w = book_.begin(entry, q, start->base);
@@ -181,15 +184,13 @@ result<turn_start> session_keeper::check_turn(const open_entry& entry, const ope
 }
 
 /// The session as it is while its first turn runs.
-void session_keeper::make_provisional(open_entry& entry, const open_session& q) {
+void session_keeper::make_provisional(open_entry& entry) {
   if (auto forked = fork_by_name(entry.key)) {
     entry.tree = std::move(forked);
   } else {
     session_record record;
     record.uid = log_.new_uid();
     record.key = entry.key;
-    record.model_identity = q.model;
-    record.initial_state = q.initial_state;
     record.created_ms = record.used_ms = ports_.wall();
     entry.tree.emplace(std::move(record));
   }

@@ -369,7 +369,10 @@ void session_keeper::age_out() {
 void session_keeper::shelve(const open_entry& entry) {
   if (log_.on_disk()) return;
   unshelve(entry.uid);
-  shelf_.push_back({entry.uid, entry.key, entry.tree->record().log_bytes});
+  const session_record& record = entry.tree->record();
+  std::uint64_t bytes = sizeof record + record.log_bytes + record.title.size();
+  for (const auto& [name, value] : record.metadata) bytes += name.size() + value.size();
+  shelf_.push_back({entry.uid, entry.key, bytes});
   on_shelf_[entry.uid] = std::prev(shelf_.end());
   shelf_bytes_ += shelf_.back().bytes;
 }

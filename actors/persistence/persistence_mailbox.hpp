@@ -85,6 +85,7 @@ struct open_session {
   std::string request_key;                     ///< Idempotency-Key; a turn that has it already is replayed
   bool continue_unfinished = false;            ///< say the answer that broke last (or that with the request key) once
                                                ///< more, as far as it had come, and go on with it; history is empty
+  bool beyond_limit = false;                   ///< with that: also the answer of `from_key` that ended at its limit
   bool must_exist = false;                     ///< not_found for an unknown session or version
   steady_time deadline{};                      ///< not open by then: refused with timeout
 };
@@ -201,6 +202,14 @@ struct fork_session {
   session_key from, to;
   std::optional<version_id> version;  ///< default: the head
 };
+/// Sets what clients call a session and keep beside it; what is absent stays.
+struct label_session {
+  return_address reply;
+  session_key session;
+  std::optional<std::string> title;
+  std::optional<storage::session_metadata> metadata;
+  bool make = false;  ///< one that is not there is made: its first turn decides of which model it is
+};
 struct rollback_session {
   return_address reply;
   session_key session;
@@ -286,8 +295,8 @@ struct work_done {};
 
 using message_in =
     std::variant<open_session, note_running, commit_turn, release, find_prefix, state_kept, slot_kept, slot_dropped,
-                 list_sessions, describe_session, fork_session, rollback_session, remove_session, export_session,
-                 import_session, tend_store, tiers_status, shutdown, work_done>;
+                 list_sessions, describe_session, fork_session, label_session, rollback_session, remove_session,
+                 export_session, import_session, tend_store, tiers_status, shutdown, work_done>;
 using mailbox = bounded_mailbox<message_in>;
 
 using reply = std::variant<session_opened, session_replayed, refused, turn_committed, prefix_found, answer>;

@@ -57,6 +57,9 @@ class session_keeper {
   void handle(rollback_session&& q);
   void handle(remove_session&& q);
   void handle(tiers_status&& q);
+  // keeper_labels.cpp
+  void handle(label_session&& q);
+
   // keeper_files.cpp
   void handle(export_session&& q);
   void handle(import_session&& q);
@@ -85,7 +88,7 @@ class session_keeper {
   [[nodiscard]] result<void> begin_turn(open_entry& entry, const open_session& question);
   [[nodiscard]] result<turn_start> check_turn(const open_entry& entry, const open_session& q, bool known) const;
   [[nodiscard]] bool replay(const open_entry& entry, const open_session& question);
-  void make_provisional(open_entry& entry, const open_session& question);
+  void make_provisional(open_entry& entry);
   void write_note(open_entry& entry, running_writer& w);
   void write_notes(steady_time now);
   void fail_turn(open_entry& entry, const running_writer& w);

@@ -96,6 +96,13 @@ result<void> session_log::commit_staged(const session_record& session, steady_ti
   return written;
 }
 
+result<void> session_log::rewrite(const session_record& session, steady_time now) {
+  if (failing_) return error{error_kind::no_space, "the disk takes no changes at present", ""};
+  auto written = store_.rewrite(session);
+  if (!written) fail(written.error(), session.uid, now);
+  return written;
+}
+
 void session_log::note_running(session_uid uid, const version_record& so_far) {
   if (!failing_ && !unsaved_.contains(uid)) ignore(store_.note_running(uid, {so_far}), "a note is best effort");
 }

@@ -39,6 +39,8 @@ class session_log {
                                             steady_time now);
   /// Likewise, for a session whose versions were staged.
   [[nodiscard]] result<void> commit_staged(const session_record& session, steady_time now);
+  /// The record alone: nothing of what was or is said changes. As commit_to_disk.
+  [[nodiscard]] result<void> rewrite(const session_record& session, steady_time now);
   /// Best effort; nothing while the disk fails.
   void note_running(session_uid uid, const version_record& so_far);
   void forget_running(session_uid uid, version_id number);

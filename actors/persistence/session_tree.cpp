@@ -5,6 +5,7 @@
 #include <tuple>
 #include <utility>
 
+#include "actors/persistence/session_title.hpp"
 #include "base/check.hpp"
 
 namespace skein::persistence {
@@ -40,6 +41,8 @@ session_tree forked(const session_tree& from, version_id version, session_name n
   record.model_identity = from.record().model_identity;
   record.initial_state = from.record().initial_state;
   record.created_ms = record.used_ms = now_ms;
+  record.title = from.record().title;
+  record.metadata = from.record().metadata;
   session_tree tree(std::move(record));
   for (const version_record* v : from.path(version)) tree.add(*v, now_ms);
   tree.set_head(version, now_ms);
@@ -116,6 +119,7 @@ session_record session_tree::record_with(const version_record& v, std::int64_t n
   after.versions += 1;
   after.log_bytes += content_bytes(v);
   after.used_ms = now_ms;
+  if (after.title.empty()) after.title = title_of(v);
   if (!v.unfinished && v.id > after.head) {
     after.head = v.id;
     after.total_tokens = v.total_tokens;
@@ -136,6 +140,17 @@ void session_tree::set_head(version_id v, std::int64_t now_ms) {
   record_.head = v;
   record_.total_tokens = total_tokens(v);
   record_.used_ms = now_ms;
+}
+
+void session_tree::label(std::string title, storage::session_metadata metadata) {
+  record_.title = std::move(title);
+  record_.metadata = std::move(metadata);
+}
+
+void session_tree::begin_with(std::string model_identity, std::string initial_state) {
+  check(versions_.empty(), "a session begins once");
+  record_.model_identity = std::move(model_identity);
+  record_.initial_state = std::move(initial_state);
 }
 
 session_tree::removal session_tree::removal_of(version_id v, std::int64_t now_ms) const {

@@ -52,6 +52,10 @@ class session_tree {
   /// Adds a placed version: the new head, unless it is unfinished or the head has a higher number. Its number is new
   /// and its parent is here.
   void add(version_record v, std::int64_t now_ms);
+  /// What clients call it and keep beside it.
+  void label(std::string title, storage::session_metadata metadata);
+  /// Whose a session becomes in which nothing was said yet.
+  void begin_with(std::string model_identity, std::string initial_state);
   /// A version that is here, or the beginning.
   void set_head(version_id v, std::int64_t now_ms);
 

@@ -8,9 +8,21 @@ namespace {
 
 std::string quoted(const session_key& key) { return "'" + key.id + "'"; }
 
+/// Whether its request wanted no more of it.
+bool is_cut(const version_record& v) { return v.finish_reason == "length" && v.stop_reason.empty() && !v.unfinished; }
+
+const version_record* broken_answer(const session_tree& tree, const open_session& question) {
+  const bool named = !question.from_key.empty();
+  const version_record* v = tree.with_request_key(named ? question.from_key : question.request_key);
+  if (v && goes_on_with(*v, question)) return v;
+  if (named) return nullptr;
+  if (const version_record* last = tree.unfinished()) return last;
+  const version_record* head = tree.find(tree.record().head);
+  return head && is_cut(*head) ? head : nullptr;
+}
+
 result<turn_start> continue_answer(const session_tree& tree, const open_session& question) {
-  const version_record* broken = tree.with_request_key(question.request_key);
-  if (!broken || !broken->unfinished) broken = tree.unfinished();
+  const version_record* broken = broken_answer(tree, question);
   if (!broken)
     return error{error_kind::not_found,
                  "the session " + quoted(tree.record().key) + " has no broken answer to go on with", ""};
@@ -48,6 +60,10 @@ bool repeats_system(const session_tree& tree, version_id base, const open_sessio
 }
 
 }  // namespace
+
+bool goes_on_with(const version_record& answer, const open_session& question) {
+  return question.continue_unfinished && (answer.unfinished || (question.beyond_limit && is_cut(answer)));
+}
 
 result<turn_start> start_turn(const session_tree* tree, const open_session& question) {
   if (!tree) {

@@ -25,5 +25,7 @@ struct turn_start {
 /// Whether a question says by itself where it goes on, at something that the session has, and expects nothing of the
 /// head: then no other turn changes where it begins.
 [[nodiscard]] bool names_its_place(const session_tree& tree, const open_session& question);
+/// Whether an answer is one that the question wants to go on with.
+[[nodiscard]] bool goes_on_with(const version_record& answer, const open_session& question);
 
 }  // namespace skein::persistence

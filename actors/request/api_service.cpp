@@ -122,9 +122,11 @@ const std::vector<api_service::route>& api_service::routes() {
       {"/v1/responses/{}", get, &s::ask_response<asked::tell>},
       {"/v1/responses/{}", "DELETE", &s::ask_sessions<response_routes::remove>},
       {"/v1/responses/input_tokens", post, &s::tokenize<text_task::count_input>},
+      {"/v1/responses/{}/continue", post, &s::ask_response<asked::go_on>},
       {"/v1/responses/{}/cancel", post, &s::ask_response<asked::cancel>},
-      {"/v1/conversations", post, &s::begin_conversation},
-      {"/v1/conversations/{}", "GET, HEAD, POST", &s::ask_sessions<response_routes::conversation>},
+      {"/v1/conversations", post, &s::ask_sessions<response_routes::make_conversation>},
+      {"/v1/conversations/{}", get, &s::ask_sessions<response_routes::conversation>},
+      {"/v1/conversations/{}", post, &s::ask_sessions<response_routes::change_conversation>},
       {"/v1/conversations/{}", "DELETE", &s::ask_sessions<response_routes::remove_conversation>},
       {"/v1/responses/{}/input_items", get, &s::ask_sessions<response_routes::input_items>},
 
@@ -162,6 +164,7 @@ const std::vector<api_service::route>& api_service::routes() {
 
       {"/v1/sessions", get, &s::ask_sessions<of::list>},
       {"/v1/sessions/{}", get, &s::ask_sessions<of::describe>},
+      {"/v1/sessions/{}", post, &s::ask_sessions<of::label>},
       {"/v1/sessions/{}", "PUT", &s::ask_sessions<of::import_file>},
       {"/v1/sessions/{}", "DELETE", &s::ask_sessions<of::remove>},
       {"/v1/sessions/{}/versions", get, &s::ask_sessions<of::versions>},
@@ -414,10 +417,6 @@ api_service::made_call api_service::respond(exchange& x) {
   }
   x.watched->leave_line_to_call();
   return responses_.start(origin_of(x), std::move(x.out));
-}
-
-api_service::made_call api_service::begin_conversation(exchange& x) {
-  return std::make_unique<conversation_call>(x.plain(), context_, std::move(x.out));
 }
 
 /// GET of this route becomes a WebSocket, or nothing.

@@ -59,7 +59,6 @@ class api_service final : public connection::http_service {
   made_call generate(exchange& x);
   made_call respond(exchange& x);
   made_call open_socket(exchange& x);
-  made_call begin_conversation(exchange& x);
   template <response_question::task What>
   made_call ask_response(exchange& x);
   [[nodiscard]] call_origin origin_of(exchange& x) const;

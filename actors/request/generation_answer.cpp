@@ -33,6 +33,7 @@ void generation_call::submit() {
   submit_more();
   if (ended_) return;
   if (answer_->over()) write_ready();  // nothing was asked
+  if (obeys_later_) obey(*obeys_later_);
   // What was wanted and did not go to the device will never come.
   if (prefix_)
     for (const auto& key : prefix_->unanswered()) hub_.tell(persistence::state_kept{key, nullptr});

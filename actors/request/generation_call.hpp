@@ -196,12 +196,13 @@ class generation_call final : public connection::http_call, public device_client
   std::uint32_t running_ = 0;         // prompts that the device has
   bool background_ = false;           // it goes on without a reader
   std::optional<protocol::answer_head> head_;
-  bool begun_ = false;            // one of them got its slot
-  bool crowded_ = false;          // the device sent a prompt back; the next tick of the clock tries again
-  bool streaming_ = false;        // status and headers are out
-  bool paused_ = false;           // the reader is slow
-  bool ended_ = false;            // the response is complete, or nobody is left to get it
-  std::optional<error> failure_;  // of the device, or of the model: it ends the call
+  bool begun_ = false;                // one of them got its slot
+  bool crowded_ = false;              // the device sent a prompt back; the next tick of the clock tries again
+  bool streaming_ = false;            // status and headers are out
+  bool paused_ = false;               // the reader is slow
+  std::optional<order> obeys_later_;  // when the device has the request
+  bool ended_ = false;                // the response is complete, or nobody is left to get it
+  std::optional<error> failure_;      // of the device, or of the model: it ends the call
   steady_time last_write_{};
   std::optional<steady_time> first_token_, last_token_;
   std::chrono::microseconds queued_{};

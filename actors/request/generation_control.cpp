@@ -41,12 +41,18 @@ void generation_call::delist() {
 }
 
 /// What has a slot ends as if its text had come to an end, and says why; what has none yet is refused. A session's turn
-/// is kept with the text that it has.
+/// is kept with the text that it has; and a response that others may ask for is kept also without any.
 bool generation_call::obey(order what) {
   if (ended_ || asked_ == question::commit || (answer_ && answer_->over())) return false;
   bool kept = false;
   guarded([&] {
-    if (listed_->admitted_at == 0) return refuse({error_kind::conflict, "Request cancelled", ""});
+    if (listed_->admitted_at == 0) {
+      const bool named = turn_ && turn_->responds() && turn_->stored() && leased_;
+      if (!named || what == order::pause) return refuse({error_kind::conflict, "Request cancelled", ""});
+      if (running_ == 0) return void(obeys_later_ = what);
+      answer_->on_admitted(0);
+      if (answer_->call().request.stream) begin_stream();
+    }
     kept = what == order::pause && answer_->call().pause_tokens_max > 0;
     answer_->stop(kept ? "paused" : what == order::park ? "client_gone" : "admin_stop");
     if (kept) keep_paused();

@@ -15,10 +15,19 @@ using protocol::json_writer;
 
 bool is_lost(const model_ref& model) { return model->counters->lost; }
 
+/// For too long.
+bool is_full(const service_context& c, const device::device_counters& device) {
+  const std::int64_t since = device.queue_full_since;
+  return since != 0 && c.time->now().time_since_epoch() - duration(since) > c.settings.full_limit;
+}
+
 std::string_view obstacle(const service_context& c) {
   if (std::ranges::any_of(c.models->resident(), is_lost)) return "the device is lost";
   if (c.draining) return "draining";
   if (!c.ready) return "loading";
+  const auto resident = c.models->resident();
+  if (!resident.empty() && std::ranges::all_of(resident, [&](const auto& m) { return is_full(c, *m->counters); }))
+    return "the queue is full";
   if (!c.models->current() && c.models->why_none() != loaded_models::absence::resting)
     return c.models->loading() ? "loading" : "no model is loaded";
   return {};

@@ -1,12 +1,10 @@
 #include "actors/request/response_call.hpp"
 
 #include <charconv>
-#include <ctime>
 #include <utility>
 
 #include "actors/request/awaited_model.hpp"
 #include "actors/request/memory.hpp"
-#include "actors/request/new_name.hpp"
 #include "actors/request/route.hpp"
 #include "protocol/response_id.hpp"
 
@@ -45,7 +43,7 @@ told_by_run ask(response_run* run, const caller& who, const response_question& q
     call.obey(order::park);
     return {};
   }
-  reader.post([out = reader.out, headers, so_far = call.told_again(question.after)] {
+  reader.post([out = reader.out, headers, so_far = call.told_again(question.how.after)] {
     out->begin_stream(200, stream_headers(headers));
     if (!so_far.empty()) out->write(so_far);
   });
@@ -56,7 +54,7 @@ told_by_run ask(response_run* run, const caller& who, const response_question& q
 }  // namespace
 
 result<response_question> response_question_of(task what, const std::string& id, std::string_view query) {
-  response_question q{what, id, std::nullopt};
+  response_question q{what, id, {}};
   if (what != task::tell) return q;
   const auto stream = query_field(query, "stream");
   if (stream && *stream != "true" && *stream != "false")
@@ -69,7 +67,7 @@ result<response_question> response_question_of(task what, const std::string& id,
       return error{error_kind::invalid_argument, "starting_after must be the number of an event", "starting_after"};
     if (q.what != task::stream)
       return error{error_kind::invalid_argument, "starting_after needs stream=true", "starting_after"};
-    q.after = number;
+    q.how.after = number;
   }
   return q;
 }
@@ -101,14 +99,19 @@ void response_call::gone(std::string_view why, unsigned status) {
   plain_call::gone(why, status);
 }
 
-void response_call::read(std::string) {
+void response_call::read(std::string body) {
   if (!protocol::conversation_of(question_.id)) return refuse(no_response(question_.id));
+  if (goes_on()) {
+    const auto how = protocol::parse_continuation(body, context().settings.limits);
+    if (!how) return refuse(how.error());
+    question_.how = *how;
+  }
   const auto run = context().responses->find(question_.id);
   run ? ask_run(run) : ask_log();
 }
 
 void response_call::ask_run(const response_table::visitor& run) {
-  run([question = question_, who = origin().who, reader = run_output::follower{out_, post_, question_.after},
+  run([question = question_, who = origin().who, reader = run_output::follower{out_, post_, question_.how.after},
        headers = origin().headers, self = std::weak_ptr(self_)](response_run* found) {
     auto told = ask(found, *who, question, reader, headers);
     reader.post([self, told = std::move(told)]() mutable {
@@ -146,19 +149,14 @@ void response_call::tell(const persistence::version_record& version) {
   const auto logged = logged_response_of(version);
   const auto known = protocol::read_logged(logged);
   if (!known) return refuse(known.error());
-  if (question_.what == task::stream) {
-    if (logged.unfinished) return go_on(logged, known->facts.model);
-    return stream(protocol::response_events(*known, question_.after, nullptr));
-  }
+  const protocol::response_outcome& end = known->outcome;
+  if (streams() && (end.parked || (goes_on() && end.reason == protocol::cut_at_limit)))
+    return go_on(logged, known->facts.model);
+  if (streams()) return stream(protocol::response_events(*known, question_.how.after, nullptr));
   std::string body;
   protocol::json_writer out(body);
   protocol::write_response(out, known->facts, known->text, known->outcome, &known->usage, nullptr);
   answer(200, std::move(body));
-}
-
-void conversation_call::read(std::string body) {
-  if (const auto ok = protocol::check_conversation(body, context().settings.limits); !ok) return refuse(ok.error());
-  answer(200, protocol::conversation_object(protocol::conversation_id(new_name()), std::time(nullptr)));
 }
 
 void response_call::stream(std::string events) {
@@ -174,7 +172,7 @@ void response_call::go_on(const protocol::logged_response& logged, std::string_v
   auto model = model_at_hand(context(), *origin().who, named, origin().errors);
   if (!model) return refuse(model.error());
   origin_.model = std::move(*model);
-  auto request = protocol::go_on_with(logged, *origin_.model->preset(), context().settings.limits, question_.after);
+  auto request = protocol::go_on_with(logged, *origin_.model->preset(), context().settings.limits, question_.how);
   if (!request) return refuse(request.error());
   origin_.who = origin().who;
   continued_ = runs_.go_on(std::move(origin_), out_, std::move(*request));

@@ -13,19 +13,19 @@ namespace skein::request {
 
 /// What somebody wants of a response that was asked for before.
 struct response_question {
-  enum class task : std::uint8_t { tell, stream, cancel };
+  enum class task : std::uint8_t { tell, stream, cancel, go_on };
   task what = task::tell;
   std::string id;
-  std::optional<std::uint64_t> after;  ///< stream: the number of the last event that the client has
+  protocol::continuation how{};  ///< stream, go_on: behind which event, and how much further
 };
 
 /// Of a path and a query. Errors: invalid_argument naming the field.
 [[nodiscard]] result<response_question> response_question_of(response_question::task what, const std::string& id,
                                                              std::string_view query);
 
-/// GET /v1/responses/{id} and POST .../cancel. A response that runs is asked on its own io thread; else the log has it.
-/// Who wants the stream of one that was broken off goes on with it (generation_call::begin); who wants that of one that
-/// another connection reads takes it over.
+/// GET /v1/responses/{id}, POST .../cancel and .../continue. A response that runs is asked on its own io thread; else
+/// the log has it. Who wants the stream of one that was broken off goes on with it (generation_call::begin); who wants
+/// that of one that another connection reads takes it over.
 class response_call final : public plain_call, public persistence_client {
  public:
   /// `origin`: for a response that is gone on with; without a model none can be.
@@ -45,8 +45,10 @@ class response_call final : public plain_call, public persistence_client {
   void tell(const persistence::version_record& version);
   void stream(std::string events);
   void go_on(const protocol::logged_response& logged, std::string_view named);
+  [[nodiscard]] bool streams() const { return question_.what == response_question::task::stream || goes_on(); }
+  [[nodiscard]] bool goes_on() const { return question_.what == response_question::task::go_on; }
 
-  const response_question question_;
+  response_question question_;
   call_origin origin_;
   request_hub& hub_;
   poster post_;
@@ -55,15 +57,6 @@ class response_call final : public plain_call, public persistence_client {
   persistence::return_address ticket_;
   std::unique_ptr<connection::http_call> continued_;
   std::shared_ptr<response_call*> self_ = std::make_shared<response_call*>(this);  // for what comes back
-};
-
-/// POST /v1/conversations: a name, under which the first response begins a session.
-class conversation_call final : public plain_call {
- public:
-  using plain_call::plain_call;
-
- private:
-  void read(std::string body) override;
 };
 
 /// A response as the log has it.

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <utility>
 
+#include "actors/request/new_name.hpp"
 #include "actors/request/response_call.hpp"
 #include "actors/request/route.hpp"
 #include "protocol/json_writer.hpp"
@@ -21,7 +22,7 @@ constexpr std::uint32_t items_max = 100, items_default = 20;
 error unknown(const std::string& id) { return {error_kind::not_found, "there is no response '" + id + "'", ""}; }
 
 error no_conversation(const std::string& id) {
-  return {error_kind::not_found, "there is no conversation '" + id + "'; it begins with its first response", ""};
+  return {error_kind::not_found, "there is no conversation '" + id + "'", ""};
 }
 
 /// A refusal in words of this route: its clients know nothing of sessions.
@@ -103,6 +104,11 @@ std::string item_list(const persistence::version_record& version, const page& p)
   return json;
 }
 
+plain_answer tell_conversation(const persistence::session_record& session) {
+  return {200, protocol::conversation_object(session.key.id, session.created_ms / 1000, session.metadata)};
+}
+plain_answer tell_done(answer_body& a) { return tell_conversation(std::get<persistence::done>(a).session); }
+
 }  // namespace
 
 session_question input_items(const route_input& in) {
@@ -143,23 +149,47 @@ session_question remove(const route_input& in) {
   return q;
 }
 
-session_question conversation(const route_input& in) {
-  const std::string id = in.path.front();
+session_question make_conversation(const route_input& in) {
   session_question q;
-  q.ask = [id, limits = in.limits](const std::string& body, return_address reply,
-                                   const tenant_id& whose) -> result<message_in> {
+  q.ask = [limits = in.limits](const std::string& body, return_address reply,
+                               const tenant_id& whose) -> result<message_in> {
+    auto metadata = protocol::parse_conversation(body, limits);
+    if (!metadata) return metadata.error();
+    return persistence::label_session{
+        reply, {whose, protocol::conversation_id(new_name())}, std::nullopt, std::move(*metadata), true};
+  };
+  q.tell = tell_done;
+  return q;
+}
+
+session_question conversation(const route_input& in) {
+  session_question q;
+  q.ask = [id = in.path.front()](const std::string&, return_address reply,
+                                 const tenant_id& whose) -> result<message_in> {
     if (!protocol::is_conversation_id(id)) return no_conversation(id);
-    if (auto ok = protocol::check_conversation(body, limits); !ok) return ok.error();
     persistence::describe_session ask;
     ask.reply = reply;
     ask.session = {whose, id};
     return ask;
   };
-  q.tell = [id](answer_body& a) -> plain_answer {
-    const auto& session = std::get<persistence::session_description>(a).session.record;
-    return {200, protocol::conversation_object(id, session.created_ms / 1000)};
+  q.tell = [](answer_body& a) -> plain_answer {
+    return tell_conversation(std::get<persistence::session_description>(a).session.record);
   };
-  q.refuse = [id](const error& why) { return in_own_words(why, no_conversation(id)); };
+  q.refuse = [id = in.path.front()](const error& why) { return in_own_words(why, no_conversation(id)); };
+  return q;
+}
+
+session_question change_conversation(const route_input& in) {
+  session_question q;
+  q.ask = [id = in.path.front(), limits = in.limits](const std::string& body, return_address reply,
+                                                     const tenant_id& whose) -> result<message_in> {
+    if (!protocol::is_conversation_id(id)) return no_conversation(id);
+    auto metadata = protocol::parse_conversation(body, limits);
+    if (!metadata) return metadata.error();
+    return persistence::label_session{reply, {whose, id}, std::nullopt, std::move(*metadata), false};
+  };
+  q.tell = tell_done;
+  q.refuse = [id = in.path.front()](const error& why) { return in_own_words(why, no_conversation(id)); };
   return q;
 }
 

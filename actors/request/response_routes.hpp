@@ -10,8 +10,11 @@ using session_routes::route_input;
 [[nodiscard]] session_question input_items(const route_input& in);
 /// DELETE /v1/responses/{id}
 [[nodiscard]] session_question remove(const route_input& in);
-/// GET and POST, DELETE /v1/conversations/{id}
+/// POST /v1/conversations: a session in which nothing was said yet.
+[[nodiscard]] session_question make_conversation(const route_input& in);
+/// GET, POST, DELETE /v1/conversations/{id}
 [[nodiscard]] session_question conversation(const route_input& in);
+[[nodiscard]] session_question change_conversation(const route_input& in);
 [[nodiscard]] session_question remove_conversation(const route_input& in);
 
 }  // namespace skein::request::response_routes

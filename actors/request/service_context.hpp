@@ -43,6 +43,7 @@ struct service_settings {
   std::chrono::milliseconds total_timeout{3'600'000};
   std::chrono::milliseconds keep_alive{15'000};   ///< silence after which a stream gets a comment
   std::chrono::milliseconds stall_limit{30'000};  ///< work without a finished tick for this long: not alive
+  std::chrono::milliseconds full_limit{10'000};   ///< a full queue for this long: not ready
   std::string version;                            ///< of this program
   std::string states_dir;                         ///< where state-tuning files lie; empty: none is loaded
   std::uint32_t tuned_states_max = 64;            ///< that are loaded at once

@@ -2,7 +2,7 @@
 
 #include <ctime>
 
-#include "protocol/json_writer.hpp"
+#include "protocol/metadata_fields.hpp"
 #include "protocol/response_id.hpp"
 
 namespace skein::request {
@@ -41,6 +41,9 @@ void write_members(json_writer& out, const persistence::session_record& s) {
   out.key("total_tokens").value(s.total_tokens).key("log_bytes").value(s.log_bytes);
   out.key("model_identity").value(s.model_identity).key("initial_state");
   s.initial_state.empty() ? out.null() : out.value(s.initial_state);
+  out.key("title");
+  s.title.empty() ? out.null() : out.value(s.title);
+  protocol::write_metadata(out.key("metadata"), s.metadata);
 }
 
 void write_members(json_writer& out, const persistence::listed_session& s) {

@@ -111,6 +111,17 @@ session_question versions(const route_input& in) {
           }};
 }
 
+session_question label(const route_input& in) {
+  const auto ask = [in](const std::string& body, return_address reply, const tenant_id& whose) -> result<message_in> {
+    const auto key = key_of(in, whose);
+    if (!key) return key.error();
+    auto request = protocol::parse_labels(body, in.limits);
+    if (!request) return request.error();
+    return persistence::label_session{reply, *key, std::move(request->title), std::move(request->metadata), false};
+  };
+  return {ask, tell_session};
+}
+
 session_question fork(const route_input& in) {
   const auto ask = [in](const std::string& body, return_address reply, const tenant_id& whose) -> result<message_in> {
     const auto key = key_of(in, whose);

@@ -18,6 +18,7 @@ struct route_input {
 [[nodiscard]] session_question list(const route_input& in);
 [[nodiscard]] session_question describe(const route_input& in);
 [[nodiscard]] session_question versions(const route_input& in);
+[[nodiscard]] session_question label(const route_input& in);
 [[nodiscard]] session_question fork(const route_input& in);
 [[nodiscard]] session_question rollback(const route_input& in);
 [[nodiscard]] session_question export_file(const route_input& in);

@@ -111,6 +111,7 @@ persistence::open_session session_turn::question(persistence::return_address rep
   q.expected_version = fields_.expected_version;
   q.request_key = fields_.request_key;
   q.continue_unfinished = fields_.go_on;
+  q.beyond_limit = fields_.beyond_limit;
   q.must_exist = fields_.must_exist || fields_.go_on || (fields_.from_version && *fields_.from_version > 0);
   q.deadline = deadline;
   return q;
@@ -244,7 +245,8 @@ version_record session_turn::record(const answer_state& answer, std::size_t draw
   v.answer = kept.content;
   v.finish_reason = kept.end.reason == protocol::finish_reason::stop ? "stop" : "length";
   if (kept.end.administrative) v.stop_reason = kept.end.administrative->stop_reason;
-  v.unfinished = protocol::is_parked(v.stop_reason);
+  // An answer that was ended before its first word is nothing to go on from either.
+  v.unfinished = protocol::is_parked(v.stop_reason) || (!v.stop_reason.empty() && kept.drawn.empty());
   v.template_name = is_chat_ ? "chat" : "raw";
   v.sampling = in_json(answer.call().request, vocabulary.end(), answer.remembered());
   v.request_key = fields_.request_key;

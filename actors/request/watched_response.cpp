@@ -30,8 +30,15 @@ watched_response::~watched_response() {
   }
 }
 
+/// As OpenAI's servers tell it, in whole milliseconds.
+void watched_response::add_time(connection::header_list& headers) const {
+  const auto took = std::chrono::duration_cast<std::chrono::milliseconds>(time_.now() - facts_.began);
+  headers.emplace_back("openai-processing-ms", std::to_string(took.count()));
+}
+
 void watched_response::respond(unsigned status, connection::header_list headers, std::string body) {
   status_ = status;
+  add_time(headers);
   out_->respond(status, std::move(headers), std::move(body));
 }
 
@@ -42,6 +49,7 @@ void watched_response::upgrade(connection::header_list headers) {
 
 void watched_response::begin_stream(unsigned status, connection::header_list headers) {
   status_ = status;
+  add_time(headers);
   if (!std::exchange(streams_now_, true) && streams_) ++*streams_;
   out_->begin_stream(status, std::move(headers));
 }

@@ -43,6 +43,8 @@ class watched_response final : public connection::response_writer {
   void leave_line_to_call() { has_line_ = true; }
 
  private:
+  void add_time(connection::header_list& headers) const;
+
   const std::shared_ptr<connection::response_writer> out_;
   exchange_facts facts_;
   metrics_shard& counts_;

@@ -68,6 +68,7 @@ request::service_settings service_settings(const config::config& c, std::string 
   to.queue_timeout = milliseconds(c.queue.queue_timeout_ms);
   to.total_timeout = milliseconds(c.queue.total_timeout_ms);
   to.stall_limit = milliseconds(c.server.stall_ms);
+  to.full_limit = milliseconds(c.queue.full_unready_ms);
   to.version = std::move(version);
   to.states_dir = c.model.states_dir;
   to.tuned_states_max = c.model.tuned_states_max;

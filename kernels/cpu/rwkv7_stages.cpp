@@ -254,11 +254,11 @@ class cpu_rwkv7 final : public stages {
   }
 
   /// Offset in a slot's state of a layer's att.x_prev (0), ffn.x_prev (1) or heads (2).
-  std::size_t slot_part(std::uint32_t layer, std::size_t part) const {
+  std::size_t slot_part(std::size_t layer, std::size_t part) const {
     return layer * slot_.layer_floats() + part * slot_.x_prev_floats();
   }
 
-  void write_heads(slot_id slot, std::uint32_t layer, std::span<const float> canonical) {
+  void write_heads(slot_id slot, std::size_t layer, std::span<const float> canonical) {
     const std::size_t n = dims_.head_size;
     for (std::size_t h = 0; h < dims_.heads; ++h)
       wkv7_state_in(n, canonical.subspan(h * n * n, n * n),

@@ -457,8 +457,31 @@ std::optional<error> not_a_command(const CLI::App& app, const std::vector<std::s
   const auto near = config::nearest(arguments.front(), known);
   return error{error_kind::invalid_argument,
                "no command \"" + arguments.front() + "\"" +
-                   (near.empty() ? "" : "; did you mean " + std::string(near) + "?") + " See skein --help",
+                   (near.empty() ? "." : "; did you mean " + std::string(near) + "?") + " See skein --help",
                {}};
+}
+
+/// What to say of words that the command does not take.
+error unexpected(const CLI::App& app) {
+  std::string called = "skein";
+  const CLI::App* command = &app;
+  for (auto below = app.get_subcommands(); !below.empty(); below = command->get_subcommands()) {
+    command = below.front();
+    called += ' ' + command->get_name();
+  }
+  const auto words = app.remaining(true);
+  const auto is_flag = [](const std::string& word) { return word.starts_with("--"); };
+  const auto flag = std::ranges::find_if(words, is_flag);
+  const std::string word = flag != words.end() ? *flag : words.empty() ? "" : words.front();
+  std::vector<std::string> flags;
+  for (const CLI::Option* option : command->get_options())
+    for (const auto& name : option->get_lnames()) flags.push_back("--" + name);
+  const std::vector<std::string_view> known(flags.begin(), flags.end());
+  const auto near = config::nearest(word, known);
+  return {error_kind::invalid_argument,
+          "\"" + word + "\" was not expected" + (near.empty() ? "." : "; did you mean " + std::string(near) + "?") +
+              " See " + called + " --help",
+          {}};
 }
 
 }  // namespace
@@ -482,6 +505,8 @@ result<command> parse_command_line(std::span<const std::string> arguments) {
     std::ostringstream text, unused;
     app.exit(wish, text, unused);
     return command(print_text{text.str()});
+  } catch (const CLI::ExtrasError&) {
+    return unexpected(app);
   } catch (const CLI::ParseError& wrong) {
     return error{error_kind::invalid_argument, wrong.what(), {}};
   }

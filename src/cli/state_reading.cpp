@@ -1,5 +1,6 @@
 #include "cli/state_reading.hpp"
 
+#include <utility>
 #include <vector>
 
 #include "cli/state_report.hpp"
@@ -25,6 +26,13 @@ result<void> list(const state_command& what, std::string& output) {
     if (page->size() < page_sessions) break;
   }
   output = what.json ? sessions_json(all) : sessions_text(all);
+  if (!all.empty() || what.json) return {};
+  const auto tenants = store.tenants();
+  if (!tenants) return tenants.error();
+  output = "no sessions of tenant '" + printable(what.tenant) + "'";
+  const char* before = "; --tenant names those who have some: ";
+  for (const auto& tenant : *tenants) output.append(std::exchange(before, ", ")).append(printable(tenant));
+  output += '\n';
   return {};
 }
 

@@ -16,11 +16,11 @@ namespace skein::protocol {
 
 /// What all parts of one answer share.
 struct answer_head {
-  std::string id;  ///< see answer_id
+  std::string id{};  ///< see answer_id
   std::string model;
-  std::string system_fingerprint;  ///< names model, weight type and build; empty: null
-  std::int64_t created = 0;        ///< Unix seconds
-  bool usage_follows = false;      ///< a usage event comes at the end of the stream
+  std::string system_fingerprint{};  ///< names model, weight type and build; empty: null
+  std::int64_t created = 0;          ///< Unix seconds
+  bool usage_follows = false;        ///< a usage event comes at the end of the stream
 };
 
 /// What an answer says of the session it was added to: the member `session` of a body and of a stream's last events.
@@ -74,7 +74,7 @@ struct answer_end {
 struct logprob_entry {
   std::string text;
   std::optional<float> logprob;  ///< none: the first token of an echoed prompt, which nothing precedes
-  std::vector<std::pair<std::string, float>> top;  ///< best first
+  std::vector<std::pair<std::string, float>> top{};  ///< best first
   std::uint64_t text_offset = 0;  ///< completions: characters of the choice's text before the token (utf8_length)
 };
 

@@ -90,6 +90,7 @@ struct session_fields {
   std::optional<std::uint32_t> from_version;      ///< continue this version in place of the newest; 0: the beginning
   std::optional<std::uint32_t> expected_version;  ///< the newest must be this one
   bool go_on = false;                             ///< `continue`: with the answer that broke last; nothing new is said
+  bool beyond_limit = false;                      ///< with go_on: `from_key` may have ended at its limit of tokens
   bool power = false;                             ///< `durability`: synced before the last event
   bool store_on_disconnect = false;
   bool branches = false;    ///< the route names versions by dialogue_idx, and tells it in the answer
@@ -149,6 +150,7 @@ struct generation_request {
 };
 
 inline constexpr std::size_t session_id_bytes_max = 256;
+inline constexpr std::size_t session_title_bytes_max = 256;
 inline constexpr std::size_t request_key_bytes_max = 256;
 
 /// Takes the header fields If-Match ("3", with or without quotes; "*" is any version) and Idempotency-Key into a

@@ -8,23 +8,7 @@
 namespace skein::protocol {
 namespace {
 
-constexpr std::size_t metadata_pairs_max = 16, metadata_name_max = 64, metadata_value_max = 512;  // as the standard has
-
 void write_or_null(json_writer& out, std::string_view text) { text.empty() ? out.null() : out.value(text); }
-
-void read_metadata(const object_reader& body, response_facts& out) {
-  const auto given = body.value("metadata");
-  if (!given) return;
-  if (!given->is(json_kind::object)) return body.refuse("metadata", "must be an object of strings");
-  for (const auto [name, value] : given->members()) {
-    const auto text = value.text();
-    if (!text) return body.refuse("metadata", "must be an object of strings");
-    if (name.size() > metadata_name_max || text->size() > metadata_value_max)
-      return body.refuse("metadata", "has a name above 64 bytes or a value above 512");
-    if (out.metadata.size() == metadata_pairs_max) return body.refuse("metadata", "has more than 16 members");
-    out.metadata.emplace_back(name, *text);
-  }
-}
 
 /// What was asked with; the members of a request have the same names.
 void write_facts(json_writer& out, const response_facts& f) {
@@ -33,9 +17,7 @@ void write_facts(json_writer& out, const response_facts& f) {
   f.instructions ? out.value(*f.instructions) : out.null();
   out.key("max_output_tokens");
   f.max_output_tokens ? out.value(*f.max_output_tokens) : out.null();
-  out.key("metadata").begin_object();
-  for (const auto& [name, value] : f.metadata) out.key(name).value(value);
-  out.end_object();
+  write_metadata(out.key("metadata"), f.metadata);
   write_or_null(out.key("previous_response_id"), f.previous_response_id);
   out.key("reasoning").begin_object().key("effort");
   write_or_null(out, f.effort);
@@ -104,21 +86,21 @@ response_outcome outcome_of(const answer_end& end) {
 
 response_outcome outcome_of(std::string_view finish_reason, std::string_view stop_reason, bool unfinished) {
   response_outcome o;
-  o.parked = unfinished;
   if (stop_reason == "admin_stop" || stop_reason == "cancelled") {
     o.status = response_status::cancelled;
   } else if (!stop_reason.empty() || finish_reason == "length") {
     o.status = response_status::incomplete;
-    o.reason = stop_reason.empty() ? "max_output_tokens" : stop_reason;
+    o.reason = stop_reason.empty() ? std::string(cut_at_limit) : std::string(stop_reason);
   } else {
     o.status = response_status::completed;
   }
+  o.parked = unfinished && o.status != response_status::cancelled;
   return o;
 }
 
 void read_facts(const object_reader& body, response_facts& out) {
   if (const auto text = body.text("instructions")) out.instructions = *text;
-  read_metadata(body, out);
+  out.metadata = read_metadata(body).value_or(metadata_fields());
   out.max_output_tokens = body.integer("max_output_tokens", 0, std::numeric_limits<std::int64_t>::max());
   out.previous_response_id = body.text("previous_response_id").value_or("");
   if (const auto reasoning = body.object("reasoning")) out.effort = reasoning->text("effort").value_or("");
@@ -188,11 +170,12 @@ void write_response(json_writer& out, const response_facts& f, const response_te
   out.end_object();
 }
 
-std::string conversation_object(std::string_view id, std::int64_t created) {
+std::string conversation_object(std::string_view id, std::int64_t created, const metadata_fields& metadata) {
   std::string json;
   json_writer out(json);
   out.begin_object().key("id").value(id).key("object").value("conversation").key("created_at").value(created);
-  out.key("metadata").begin_object().end_object().end_object();
+  write_metadata(out.key("metadata"), metadata);
+  out.end_object();
   return json;
 }
 

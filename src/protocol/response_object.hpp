@@ -7,8 +7,7 @@
 #include <vector>
 
 #include "protocol/answer.hpp"
-#include "protocol/json_writer.hpp"
-#include "protocol/object_reader.hpp"
+#include "protocol/metadata_fields.hpp"
 
 /// The object `response` of the Responses API: what it was asked with, what it has said, how it ended.
 namespace skein::protocol {
@@ -19,7 +18,7 @@ struct response_facts {
   std::string model;
   std::int64_t created = 0;  ///< Unix seconds
   std::optional<std::string> instructions;
-  std::vector<std::pair<std::string, std::string>> metadata;
+  metadata_fields metadata;
   std::string previous_response_id, conversation, effort, user;  ///< empty: not given
   std::optional<std::int64_t> max_output_tokens;
   bool store = true;
@@ -38,6 +37,9 @@ struct response_text {
 
 enum class response_status : std::uint8_t { queued, in_progress, completed, incomplete, cancelled, failed };
 [[nodiscard]] std::string_view to_string(response_status status);
+
+/// The reason of a response that ended at its limit of tokens.
+inline constexpr std::string_view cut_at_limit = "max_output_tokens";
 
 /// How a response ended. An answer that the server broke off, and that can be gone on with, is incomplete and parked.
 struct response_outcome {
@@ -58,8 +60,9 @@ void read_facts(const object_reader& body, response_facts& out);
 void write_response(json_writer& out, const response_facts& facts, const response_text& text,
                     const response_outcome& outcome, const token_usage* usage, const session_note* session);
 
-/// {"id","object":"conversation","created_at","metadata":{}}
-[[nodiscard]] std::string conversation_object(std::string_view id, std::int64_t created);
+/// {"id","object":"conversation","created_at","metadata"}
+[[nodiscard]] std::string conversation_object(std::string_view id, std::int64_t created,
+                                              const metadata_fields& metadata);
 
 // Items and parts, whole or as they begin.
 void write_reasoning_item(json_writer& out, std::string_view response, std::string_view text, response_status status);

@@ -243,8 +243,13 @@ std::string_view events_after(std::string_view events, std::uint64_t after) {
   return events;
 }
 
-void skip_number(response_text& text) {
-  (text.content.empty() ? text.reasoning_steps : text.content_steps).push_back(0);
+void skip_ending(response_text& text, bool parked) {
+  constexpr std::size_t last = 1, begins = 2, ends = 3;  // events: of the response; of an item
+  const bool spoke = !text.content.empty(), reasoned = !text.reasoning.empty();
+  std::size_t events = last;
+  if (!parked) events += ends + (spoke ? 0 : begins + (reasoned ? ends : 0));
+  auto& steps = spoke ? text.content_steps : text.reasoning_steps;
+  steps.insert(steps.end(), events, 0);
 }
 
 }  // namespace skein::protocol

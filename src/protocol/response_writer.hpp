@@ -49,7 +49,8 @@ class response_writer final : public answer_writer {
 /// What is left of some whole events without those, at the front, whose number is not above `after`.
 [[nodiscard]] std::string_view events_after(std::string_view events, std::uint64_t after);
 
-/// Notes that one number of the sequence was another event's: that which said that the answer is incomplete.
-void skip_number(response_text& text);
+/// Notes that numbers of the sequence were other events': those with which the answer ended before it goes on. A
+/// parked one had only one that said so.
+void skip_ending(response_text& text, bool parked);
 
 }  // namespace skein::protocol

@@ -1,6 +1,7 @@
 #include "protocol/responses_request.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <memory>
 #include <utility>
 
@@ -209,15 +210,25 @@ result<socket_message> read_socket_message(std::string_view text, const request_
   });
 }
 
-result<void> check_conversation(std::string_view text, const request_limits& limits) {
-  if (text.empty()) return {};
-  const auto read = read_body(text, limits, [](const object_reader& body) {
+result<std::optional<metadata_fields>> parse_conversation(std::string_view text, const request_limits& limits) {
+  if (text.empty()) return std::optional<metadata_fields>();
+  return read_body(text, limits, [](const object_reader& body) {
     if (const auto items = body.value("items"); items && !items->is_empty_array()) body.refuse_unsupported("items");
-    if (const auto metadata = body.object("metadata"))
-      for (const auto [name, value] : body.value("metadata")->members()) metadata->refuse_unsupported(name);
-    return true;
+    return read_metadata(body);
   });
-  return read ? result<void>() : read.error();
+}
+
+result<continuation> parse_continuation(std::string_view text, const request_limits& limits) {
+  continuation how;
+  how.beyond_limit = true;
+  if (text.empty()) return how;
+  return read_body(text, limits, [&](const object_reader& body) {
+    if (const auto more = body.integer("max_output_tokens", 1, limits.max_tokens_max))
+      how.more_tokens = static_cast<std::uint32_t>(*more);
+    if (const auto after = body.integer("starting_after", 0, std::numeric_limits<std::int64_t>::max()))
+      how.after = static_cast<std::uint64_t>(*after);
+    return how;
+  });
 }
 
 result<known_response> read_logged(const logged_response& logged) {
@@ -226,9 +237,15 @@ result<known_response> read_logged(const logged_response& logged) {
 }
 
 result<generation_request> go_on_with(const logged_response& logged, const model_preset& preset,
-                                      const request_limits& limits, std::optional<std::uint64_t> after) {
+                                      const request_limits& limits, const continuation& how) {
   return with_settings(logged, [&](const object_reader& settings, const object_reader& response) {
     known_response k = known(logged, response);
+    const bool beyond_limit = how.beyond_limit && !logged.unfinished;
+    if (beyond_limit) {
+      const std::uint64_t more = how.more_tokens.value_or(k.facts.tokens_max);
+      k.facts.tokens_max = static_cast<std::uint32_t>(std::min<std::uint64_t>(logged.tokens_drawn + more, 0xffffffff));
+      if (k.facts.max_output_tokens) k.facts.max_output_tokens = k.facts.tokens_max;
+    }
     generation_request r;
     r.think = preset.default_think ? think_mode::on : think_mode::off;
     if (const auto reasoning = response.object("reasoning"))
@@ -243,13 +260,14 @@ result<generation_request> go_on_with(const logged_response& logged, const model
     r.model = k.facts.model;
     session_fields session;
     session.id = conversation_of(logged.id).value_or("");
-    session.request_key = logged.id;
+    session.request_key = session.from_key = logged.id;
+    session.beyond_limit = beyond_limit;
     session.go_on = session.responds = session.store_on_disconnect = true;
     r.session = std::move(session);
-    skip_number(k.text);
+    skip_ending(k.text, !beyond_limit);
     k.facts.drawn_before = logged.tokens_drawn;
     k.facts.reasoned_before = k.usage.reasoning_tokens;
-    r.writer = std::make_shared<response_writer>(std::move(k.facts), std::move(k.text), after);
+    r.writer = std::make_shared<response_writer>(std::move(k.facts), std::move(k.text), how.after);
     return r;
   });
 }

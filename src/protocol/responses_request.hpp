@@ -18,9 +18,9 @@ struct socket_message {
 /// Errors: invalid_argument naming the field.
 [[nodiscard]] result<socket_message> read_socket_message(std::string_view text, const request_limits& limits);
 
-/// A body that makes or changes a conversation. Nothing is kept of one but its turns: errors name what was asked
-/// beside.
-[[nodiscard]] result<void> check_conversation(std::string_view body, const request_limits& limits);
+/// The metadata in a body that makes or changes a conversation, which may be empty; `items` are not taken.
+[[nodiscard]] result<std::optional<metadata_fields>> parse_conversation(std::string_view body,
+                                                                        const request_limits& limits);
 
 /// A turn of a session that was made by the Responses API.
 struct logged_response {
@@ -41,9 +41,18 @@ struct known_response {
 /// Errors: not_found where the turn is of another route.
 [[nodiscard]] result<known_response> read_logged(const logged_response& logged);
 
-/// What goes on with an answer that was broken off, drawn by the same rules. `after`: as in response_writer.
+/// How somebody wants to go on with an answer.
+struct continuation {
+  std::optional<std::uint64_t> after;        ///< as in response_writer
+  bool beyond_limit = false;                 ///< also with one that ended at its limit of tokens,
+  std::optional<std::uint32_t> more_tokens;  ///< by so many more; else as many as it was to have
+};
+/// {"max_output_tokens"?, "starting_after"?}; may be empty. It goes beyond limits.
+[[nodiscard]] result<continuation> parse_continuation(std::string_view body, const request_limits& limits);
+
+/// What goes on with an answer that was broken off, drawn by the same rules.
 [[nodiscard]] result<generation_request> go_on_with(const logged_response& logged, const model_preset& preset,
-                                                    const request_limits& limits, std::optional<std::uint64_t> after);
+                                                    const request_limits& limits, const continuation& how);
 
 /// The events of a response that is over, from the one behind number `after` on.
 [[nodiscard]] std::string response_events(const known_response& response, std::optional<std::uint64_t> after,

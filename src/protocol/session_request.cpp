@@ -2,19 +2,13 @@
 
 #include "protocol/lenient_fields.hpp"
 #include "protocol/object_reader.hpp"
+#include "protocol/shared_fields.hpp"
 
 namespace skein::protocol {
 namespace {
 
-constexpr std::int64_t version_max = 0xffffffff;
-
 std::string_view or_empty_object(std::string_view body) {
   return body.find_first_not_of(" \t\r\n") == std::string_view::npos ? "{}" : body;
-}
-
-std::optional<std::uint32_t> read_version(const object_reader& body, std::int64_t min) {
-  const auto version = body.integer("version", min, version_max);
-  return version ? std::optional(static_cast<std::uint32_t>(*version)) : std::nullopt;
 }
 
 /// What all bodies about tuned states have.
@@ -54,7 +48,7 @@ result<void> check_session_id(std::string_view id, const std::string& field) {
 
 result<fork_request> parse_fork(std::string_view text, const request_limits& limits) {
   auto request = read_body(or_empty_object(text), limits, [](const object_reader& body) {
-    return fork_request{std::string(body.text("to").value_or("")), read_version(body, 0)};
+    return fork_request{std::string(body.text("to").value_or("")), read_version(body, "version")};
   });
   if (!request) return request;
   if (auto ok = check_session_id(request->to, "to"); !ok) return ok.error();
@@ -63,9 +57,23 @@ result<fork_request> parse_fork(std::string_view text, const request_limits& lim
 
 result<std::uint32_t> parse_rollback(std::string_view text, const request_limits& limits) {
   return read_body(or_empty_object(text), limits, [](const object_reader& body) {
-    const auto version = read_version(body, 0);
+    const auto version = read_version(body, "version");
     if (!version) body.refuse("version", "must be the number of a version");
     return version.value_or(0);
+  });
+}
+
+result<label_request> parse_labels(std::string_view text, const request_limits& limits) {
+  return read_body(or_empty_object(text), limits, [](const object_reader& body) {
+    label_request request;
+    if (const auto title = body.text("title")) {
+      if (title->empty() || title->size() > session_title_bytes_max)
+        body.refuse("title", "must have 1 to " + std::to_string(session_title_bytes_max) + " bytes");
+      request.title = *title;
+    }
+    request.metadata = read_metadata(body);
+    if (!request.title && !request.metadata) body.refuse("title", "or metadata must be given");
+    return request;
   });
 }
 

@@ -7,6 +7,7 @@
 
 #include "base/result.hpp"
 #include "protocol/generation_request.hpp"
+#include "protocol/metadata_fields.hpp"
 
 /// Bodies of the routes that look after sessions and tuned states. Errors as parse_completion; an empty body is {}.
 namespace skein::protocol {
@@ -20,6 +21,13 @@ struct fork_request {
 
 /// The version in {"version": n}.
 [[nodiscard]] result<std::uint32_t> parse_rollback(std::string_view body, const request_limits& limits);
+
+/// {"title"?: text, "metadata"?: {}}: one of them at least.
+struct label_request {
+  std::optional<std::string> title;
+  std::optional<metadata_fields> metadata;
+};
+[[nodiscard]] result<label_request> parse_labels(std::string_view body, const request_limits& limits);
 
 /// {"session_id": id, "delete_prefix"?: bool} of the older servers.
 struct state_delete_request {

@@ -54,7 +54,9 @@ database::impl::impl(const database_options& wanted)
       memory(wanted.directory.empty() && !wanted.environment ? rocksdb::NewMemEnv(rocksdb::Env::Default()) : nullptr),
       env(wanted.environment ? wanted.environment
           : memory           ? memory.get()
-                             : rocksdb::Env::Default()) {}
+                             : rocksdb::Env::Default()) {
+  if (memory) (void)memory->CreateDirIfMissing(directory);  // RocksDB warns of one that it has to make
+}
 
 database::impl::~impl() { close(); }
 

@@ -49,7 +49,8 @@ std::string_view to_string(record_kind kind) {
 
 std::uint64_t checksum(std::string_view bytes) { return XXH3_64bits(bytes.data(), bytes.size()); }
 
-record_writer::record_writer(record_kind kind, std::uint32_t format, std::string memory) : bytes_(std::move(memory)) {
+record_writer::record_writer(record_kind kind, std::uint32_t format, std::string memory)
+    : bytes_(std::move(memory)), format_(format) {
   bytes_.assign(magic);
   bytes_.push_back(static_cast<char>(kind));
   put_fixed(bytes_, format);
@@ -86,13 +87,21 @@ result<record_reader> record_reader::open(std::string_view record, record_kind k
   if (!record.starts_with(magic) || record[magic.size()] != static_cast<char>(kind))
     return damaged(what, "it is a record of another kind");
   const auto format = get_fixed<std::uint32_t>(record.substr(4));
-  if (format != record_format)
+  if (format == 0 || format > format_of(kind))
     return error{error_kind::conflict,
                  std::string(what) + " has format " + std::to_string(format) + ", this program reads format " +
-                     std::to_string(record_format),
+                     std::to_string(format_of(kind)),
                  {}};
   record_reader reader(record.substr(header_bytes, end - header_bytes), what);
   reader.size_ = end;
+  reader.format_ = format;
+  return reader;
+}
+
+record_reader record_reader::unsealed(std::string_view record, record_kind kind) {
+  const bool headed = record.size() >= header_bytes;
+  record_reader reader(headed ? record.substr(header_bytes) : "", to_string(kind));
+  if (headed) reader.format_ = get_fixed<std::uint32_t>(record.substr(4));
   return reader;
 }
 

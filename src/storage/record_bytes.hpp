@@ -34,8 +34,12 @@ enum class record_kind : char {
 };
 [[nodiscard]] std::string_view to_string(record_kind kind);
 
-/// The format that this program writes. It reads no other, since there was none before.
+/// The format of a database as a whole, and of most records.
 inline constexpr std::uint32_t record_format = 1;
+/// The format that this program writes a kind of record in; it reads the ones before it too.
+[[nodiscard]] constexpr std::uint32_t format_of(record_kind kind) {
+  return kind == record_kind::session || kind == record_kind::session_file ? 2 : record_format;  // 2: title, metadata
+}
 
 /// XXH3-64.
 [[nodiscard]] std::uint64_t checksum(std::string_view bytes);
@@ -43,8 +47,9 @@ inline constexpr std::uint32_t record_format = 1;
 /// Appends to a record.
 class record_writer {
  public:
+  explicit record_writer(record_kind kind) : record_writer(kind, format_of(kind)) {}
   /// `memory`: is used for the record; what is in it goes.
-  explicit record_writer(record_kind kind, std::uint32_t format = record_format, std::string memory = {});
+  record_writer(record_kind kind, std::uint32_t format, std::string memory = {});
   /// For bytes that are no record by themselves.
   record_writer() = default;
 
@@ -64,6 +69,7 @@ class record_writer {
   }
   void tokens(const std::vector<token_id>& all);
 
+  [[nodiscard]] std::uint32_t format() const { return format_; }
   [[nodiscard]] std::string& bytes() { return bytes_; }
   /// The record with its checksum.
   [[nodiscard]] std::string sealed() &&;
@@ -71,14 +77,17 @@ class record_writer {
  private:
   void varint(std::uint64_t n);
   std::string bytes_;
+  std::uint32_t format_ = record_format;
 };
 
 /// Reads fields in the order in which they were written. After the first fault it reads zeros, so that callers look
 /// once, at the end. A list is never longer than the bytes that are left.
 class record_reader {
  public:
-  /// Checks the envelope. Errors: damaged (which check failed), conflict for another format (both versions named).
+  /// Checks the envelope. Errors: damaged (which check failed), conflict for a format of others (both versions named).
   [[nodiscard]] static result<record_reader> open(std::string_view record, record_kind kind);
+  /// For a record whose end is not known: nothing of it is checked.
+  [[nodiscard]] static record_reader unsealed(std::string_view record, record_kind kind);
   /// For fields without an envelope; `what` names them in errors.
   record_reader(std::string_view fields, std::string_view what) : rest_(fields), what_(what), size_(fields.size()) {}
 
@@ -111,6 +120,7 @@ class record_reader {
   /// The next bytes, without a copy.
   [[nodiscard]] std::string_view view(std::uint64_t bytes);
   [[nodiscard]] std::string_view rest() const { return rest_; }
+  [[nodiscard]] std::uint32_t format() const { return format_; }
   [[nodiscard]] bool faulty() const { return !fault_.empty(); }
   /// Notes that a field has a value that it cannot have.
   void fault(std::string_view why);
@@ -122,6 +132,7 @@ class record_reader {
   std::string_view rest_;
   std::string_view what_;
   std::size_t size_ = 0;  ///< with the envelope before the fields
+  std::uint32_t format_ = record_format;
   std::string fault_;
 };
 

@@ -21,6 +21,12 @@ void session_fields(Io& io, Record& r) {
   io.number(r.log_bytes);
   io.number(r.created_ms);
   io.number(r.used_ms);
+  if (io.format() < 2) return;
+  io.text(r.title);
+  io.list(r.metadata, [](auto& field, auto& entry) {
+    field.text(entry.first);
+    field.text(entry.second);
+  });
 }
 
 template <typename Io, typename Record>
@@ -82,10 +88,6 @@ result<Record> decode_owned(std::string_view bytes, record_kind kind, session_ui
   return record;
 }
 
-/// The fields of a record whose end is not known.
-record_reader unsealed(std::string_view bytes, record_kind kind) {
-  return {bytes.substr(std::min(mark_of(kind).size(), bytes.size())), to_string(kind)};
-}
 /// All of a record whose fields were read.
 std::string_view up_to(std::string_view bytes, const record_reader& fields) {
   return bytes.substr(0, bytes.size() - fields.rest().size() + sizeof(std::uint64_t));
@@ -102,6 +104,8 @@ void read_fields(record_reader& in, session_record& r) {
   if (r.key.id.empty() || r.key.id.size() > session_id_bytes_max) in.fault("the session has no proper name");
   if (r.head > r.last_version) in.fault("the head is beyond the last version");
   if (r.versions > r.last_version) in.fault("there are more versions than numbers were given out");
+  if (r.title.size() > session_title_bytes_max) in.fault("the title is too long");
+  if (r.metadata.size() > metadata_pairs_max) in.fault("there is too much metadata");
 }
 
 void read_fields(record_reader& in, version_record& r) {
@@ -128,10 +132,10 @@ result<session_record> decode_session(std::string_view bytes) {
   return record;
 }
 
-std::string mark_of(record_kind kind) { return record_writer(kind).bytes(); }
+std::string mark_of(record_kind kind) { return record_writer(kind).bytes().substr(0, 4); }
 
 std::optional<found_session> session_at(std::string_view bytes) {
-  auto in = unsealed(bytes, record_kind::session);
+  auto in = record_reader::unsealed(bytes, record_kind::session);
   found_session found;
   read_fields(in, found.session);
   if (in.faulty()) return {};
@@ -140,7 +144,7 @@ std::optional<found_session> session_at(std::string_view bytes) {
 }
 
 std::optional<found_version> version_at(std::string_view bytes) {
-  auto in = unsealed(bytes, record_kind::version);
+  auto in = record_reader::unsealed(bytes, record_kind::version);
   found_version found;
   in.number(found.owner);
   version_record skipped;

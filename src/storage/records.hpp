@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/ids.hpp"
@@ -78,6 +79,11 @@ struct version_record {
   bool operator==(const version_record&) const = default;
 };
 
+/// What clients keep beside a session: names and values. The limits are those of OpenAI's API.
+using session_metadata = std::vector<std::pair<std::string, std::string>>;
+inline constexpr std::size_t metadata_pairs_max = 16, metadata_name_bytes_max = 64, metadata_value_bytes_max = 512;
+inline constexpr std::size_t session_title_bytes_max = 256;
+
 /// What is known of a session without reading its versions.
 struct session_record {
   session_uid uid = 0;
@@ -90,6 +96,8 @@ struct session_record {
   std::uint64_t total_tokens = 0;       ///< of the head
   std::uint64_t log_bytes = 0;          ///< of all versions' tokens and texts
   std::int64_t created_ms = 0, used_ms = 0;
+  std::string title;  ///< how it begins, or what a client called it; at most session_title_bytes_max
+  session_metadata metadata;
   bool operator==(const session_record&) const = default;
 };
 

@@ -186,6 +186,10 @@ result<void> session_store::commit(const session_record& session, std::span<cons
   });
 }
 
+result<void> session_store::rewrite(const session_record& session) {
+  return write_session(session, safety::logged, [](change_list&) {});
+}
+
 result<void> session_store::commit_staged(const session_record& session) {
   return write_session(session, safety::logged,
                        [&](change_list& changes) { changes.erase(family::meta, keys::of_staged(session.uid)); });

@@ -57,6 +57,8 @@ class session_store {
   /// turns that are none, but whose write may have reached the disk; those go.
   [[nodiscard]] result<void> commit(const session_record& session, std::span<const version_record> versions, bool sync,
                                     std::span<const version_id> refused = {});
+  /// Only the record of a session.
+  [[nodiscard]] result<void> rewrite(const session_record& session);
   /// As commit, for a session whose versions were staged.
   [[nodiscard]] result<void> commit_staged(const session_record& session);
   /// Removes what was staged by earlier processes and not committed.

@@ -105,6 +105,9 @@ BOOST_AUTO_TEST_CASE(check_config_lists_all_faults_each_with_its_key) {
 BOOST_AUTO_TEST_CASE(words_that_are_no_command) {
   expect(run_skein({"serv"}), 64, "no command \"serv\"; did you mean serve?");
   expect(run_skein({"gibberish"}), 64, "See skein --help");
+  expect(run_skein({"serve", "--prot", "8"}), 64,
+         "\"--prot\" was not expected; did you mean --port? See skein serve --help");
+  expect(run_skein({"keys", "new", "alice", "bob"}), 64, "\"bob\" was not expected. See skein keys new --help");
   BOOST_TEST(run_skein({"help"}).out == run_skein({"--help"}).out);
   BOOST_TEST(run_skein({"version"}).out == run_skein({"--version"}).out);
 }

@@ -107,7 +107,8 @@ BOOST_AUTO_TEST_CASE(sessions_are_listed_and_described) {
   BOOST_TEST(all.size() == 3u);
   BOOST_TEST(std::string_view(all.at(1)["id"]) == "s1");
   BOOST_TEST(std::string_view(all.at(1)["model"]) == "model");
-  BOOST_TEST(in.succeed({"list", "--tenant", "nobody"}).empty());
+  BOOST_TEST(in.succeed({"list", "--tenant", "nobody"}) ==
+             "no sessions of tenant 'nobody'; --tenant names those who have some: default\n");
 
   const auto about = in.succeed({"info", "s1"});
   BOOST_TEST(about.find("version 3") != std::string::npos, about);

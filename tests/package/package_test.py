@@ -57,7 +57,7 @@ def program_faults(root: pathlib.Path, version: str):
         yield "the program looks for libraries beside itself"
     changelog = gzip.decompress((root / "usr/share/doc/skein/changelog.gz").read_bytes()).decode()
     if not changelog.startswith(f"skein ({version}) "):
-        yield f"packaging/changelog does not begin with version {version}"
+        yield f"packaging/changelog.in does not begin with version {version}"
     for page in ("man1/skein.1.gz", "man5/skein.toml.5.gz"):
         if b".SH SYNOPSIS" not in gzip.decompress((root / "usr/share/man" / page).read_bytes()):
             yield f"{page} is no manual page"

@@ -47,6 +47,8 @@ test('the numbers of a server', async (t) => {
       assert(all.has(name), name);
     assert(total(all, 'skein_state_slots', { tier: 'vram', state: 'total' }) > 0);
     assert.equal(total(all, 'skein_requests_running', model), 0);
+    const [, version, commit, backend] = /^skein (\S+) \(([^,]+?),.* (\S+)\)$/.exec((await server.get('/version')).body.version);
+    assert.equal(total(all, 'skein_build_info', { version, commit, backend }), 1);
   });
 
   await t.test('count what clients got', async () => {

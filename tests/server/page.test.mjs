@@ -61,6 +61,44 @@ test('a conversation of five turns recalls a fact, and is there when the page co
   });
 });
 
+test('an answer that was cut at the limit goes on, and is one answer', options, async () => {
+  await browser.with(server, async (p, page) => {
+    await set(p, { ...greedy, 'Tokens at most': '6' });
+    await p.say('Tell me a story about a dog.');
+    await page.getByText('Cut at the limit of tokens.').waitFor();
+    await p.picture('cut');
+    const cut = await p.lastAnswer();
+    await page.getByRole('button', { name: 'Continue' }).click();
+    await page.locator('.turn:not(.running) .figures', { hasText: /^12 tokens/ }).waitFor();
+    const longer = await p.lastAnswer();
+    assert.ok(longer.startsWith(cut) && longer.length > cut.length, `${cut} | ${longer}`);
+    await page.reload();
+    await p.turn(0).waitFor();
+    assert.equal(await p.lastAnswer(), longer);
+    assert.equal(await p.turns.count(), 1);
+    assert.equal(await page.getByText('2 / 2').count(), 0);
+    await page.getByRole('button', { name: 'New', exact: true }).click();
+    await set(p, { ...greedy, 'Tokens at most': '' });
+    await p.say('Tell me a story about a dog.');
+    assert.ok((await p.lastAnswer()).startsWith(longer));
+  });
+});
+
+test('a conversation is called by its beginning, or as one likes', options, async () => {
+  await browser.with(server, async (p, page) => {
+    await p.say('Where do geese sleep?');
+    await page.locator('#list [aria-current]', { hasText: 'Where do geese sleep?' }).waitFor();
+    await page.getByRole('button', { name: 'Rename this conversation' }).click();
+    await accessible(p, 'renaming');
+    await page.getByLabel('Title').fill('On <b>geese</b>');
+    await page.keyboard.press('Enter');
+    await page.locator('#title', { hasText: 'On <b>geese</b>' }).waitFor();
+    await page.reload();
+    await page.locator('#list [aria-current]', { hasText: 'On <b>geese</b>' }).waitFor();
+    assert.equal(await page.locator('#title').innerText(), 'On <b>geese</b>');
+  });
+});
+
 test('edits and new answers are branches, and the tree leads to each', options, async () => {
   await browser.with(server, async (p, page) => {
     await set(p, greedy);

@@ -1,5 +1,8 @@
 // The Responses API by the official client: answers, streams, turns that go on from a response, and what stays of them.
 import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import OpenAI from 'openai';
 import { noOracle, serveTiny } from './support.mjs';
@@ -121,7 +124,7 @@ test('a stream is told again from any number on', options, async () => {
 test('a conversation goes on by its name', options, async () => {
   const { id, object } = await client.conversations.create();
   assert.equal(object, 'conversation');
-  await assert.rejects(client.conversations.retrieve(id), (e) => e.status === 404);  // it begins with its first response
+  assert.deepEqual((await client.conversations.retrieve(id)).metadata, {});
   const first = await client.responses.create({ ...greedy, conversation: id });
   const second = await client.responses.create({ ...greedy, conversation: { id }, input: [
     { role: 'user', content: 'And?' }, { role: 'assistant', content: 'Well.' }, { role: 'user', content: 'Well what?' }] });
@@ -129,8 +132,6 @@ test('a conversation goes on by its name', options, async () => {
   assert.deepEqual([first.session.version, second.session.version], [1, 2]);
   assert.ok(second.usage.input_tokens < 100);
   assert.equal((await client.conversations.retrieve(id)).id, id);
-  await assert.rejects(client.conversations.create({ metadata: { a: 'b' } }), (e) => e.status === 400 && e.param === 'metadata.a');
-  await assert.rejects(client.conversations.update(id, { metadata: { a: 'b' } }), (e) => e.status === 400);
   await assert.rejects(client.conversations.create({ items: [{ role: 'user', content: 'x' }] }), (e) => e.param === 'items');
   assert.equal((await client.conversations.delete(id)).deleted, true);
   for (const gone of [id, 'conv_1']) {
@@ -138,6 +139,26 @@ test('a conversation goes on by its name', options, async () => {
     await assert.rejects(client.conversations.delete(gone), (e) => e.status === 404);
   }
   await assert.rejects(client.responses.retrieve(second.id), (e) => e.status === 404);
+});
+
+test('a conversation keeps metadata, from before its first response on', options, async () => {
+  const { id, metadata } = await client.conversations.create({ metadata: { topic: 'weather', who: 'Anna' } });
+  assert.deepEqual(metadata, { topic: 'weather', who: 'Anna' });
+  assert.deepEqual((await client.conversations.update(id, { metadata: { topic: 'rain' } })).metadata, { topic: 'rain' });
+  await client.responses.create({ ...greedy, conversation: id });
+  assert.deepEqual((await client.conversations.retrieve(id)).metadata, { topic: 'rain' });
+  const { data } = await (await server.fetch('/v1/sessions?limit=1000', { headers: { authorization: 'Bearer secret' } })).json();
+  const listed = data.find((s) => s.id === id);
+  assert.deepEqual([listed.title, listed.metadata], [greedy.input, { topic: 'rain' }]);
+
+  const fits = { ...Object.fromEntries([...Array(15)].map((_, i) => [`name ${i}`, 'x'])), ['n'.repeat(64)]: 'v'.repeat(512) };
+  assert.deepEqual((await client.conversations.update(id, { metadata: fits })).metadata, fits);
+  for (const wrong of [{ ...fits, more: 'x' }, { ['n'.repeat(65)]: 'x' }, { a: 'v'.repeat(513) }, { a: 1 }]) {
+    await assert.rejects(client.conversations.create({ metadata: wrong }), (e) => e.status === 400 && e.param === 'metadata');
+    await assert.rejects(client.conversations.update(id, { metadata: wrong }), (e) => e.status === 400 && e.param === 'metadata');
+  }
+  assert.deepEqual((await client.conversations.retrieve(id)).metadata, fits);
+  await assert.rejects(client.conversations.update(`conv_${'c'.repeat(24)}`, { metadata: {} }), (e) => e.status === 404);
 });
 
 test('a conversation goes on from any of its versions', options, async () => {
@@ -226,6 +247,66 @@ test('in the background: followed while it runs, by many, and cancelled', option
   assert.equal(ended.status, 'cancelled');
   assert.ok(ended.output[0].content[0].text.length > 0);
   assert.equal((await client.responses.retrieve(id)).status, 'cancelled');
+});
+
+test('one that ended at its limit goes on behind it, under its id', options, async () => {
+  const plain = long;
+  const whole = await client.responses.create({ ...plain, max_output_tokens: 30 });
+  const cut = await client.responses.create({ ...plain, max_output_tokens: 10, stream: true });
+  const before = await events(cut);
+  const { response } = before.at(-1);
+  assert.equal(response.incomplete_details.reason, 'max_output_tokens');
+  const more = async (body) => {
+    const answer = await server.fetch(`/v1/responses/${response.id}/continue`, {
+      method: 'POST', headers: { authorization: 'Bearer secret' }, body: JSON.stringify(body) });
+    assert.equal(answer.status, 200);
+    return (await answer.text()).split('\n').filter((l) => l.startsWith('data: {')).map((l) => JSON.parse(l.slice(6)));
+  };
+  const after = await more({ max_output_tokens: 20, starting_after: before.at(-1).sequence_number });
+  assert.deepEqual(after.filter((e, i) => i > 0 && e.sequence_number !== after[i - 1].sequence_number + 1), []);
+  assert.equal(after[0].sequence_number, before.at(-1).sequence_number + 1);
+  assert.equal(textOf(before) + textOf(after), whole.output_text);
+  const told = await client.responses.retrieve(response.id);
+  assert.equal(told.output_text, whole.output_text);
+  assert.deepEqual([told.usage.output_tokens, told.max_output_tokens], [30, 30]);
+  assert.equal(textOf(await events(await client.responses.retrieve(response.id, { stream: true }))), whole.output_text);
+
+  const ended = await client.responses.create({ ...plain, max_output_tokens: 30, stop: whole.output_text.slice(3, 6) });
+  assert.equal(ended.status, 'completed');
+  const same = await server.fetch(`/v1/responses/${ended.id}/continue`, { method: 'POST', headers: { authorization: 'Bearer secret' } });
+  assert.match(await same.text(), /response\.completed/);
+  assert.equal((await client.responses.retrieve(ended.id)).output_text, ended.output_text);
+});
+
+test('one that waits is cancelled, and stays cancelled', options, async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'skein-responses-'));
+  const start = () => serveTiny('--set', 'drain.grace_ms=0', '--set', 'engine.slots=1', '--set', 'queue.turn_tokens=4000000000',
+    '--state-dir', folder);
+  let single = await start();
+  const ask = () => new OpenAI({ apiKey: 'secret', baseURL: `${single.url}/v1`, maxRetries: 0 }).responses;
+  try {
+    const holder = await ask().create({ ...long, max_output_tokens: 1000000, background: true });
+    while ((await ask().retrieve(holder.id)).status !== 'in_progress') await new Promise((go) => setTimeout(go, 20));
+    const first = await ask().create({ ...long, background: true });
+    const waiting = await ask().create({ ...long, background: true });
+    const reader = events(await ask().retrieve(waiting.id, { stream: true }));
+    assert.equal((await ask().retrieve(waiting.id)).status, 'queued');
+    for (const { id } of [waiting, first]) {
+      assert.equal((await ask().cancel(id)).status, 'cancelled');
+      assert.equal((await ask().retrieve(id)).status, 'cancelled');
+    }
+    const last = (await reader).at(-1);
+    assert.deepEqual([last.type, last.response.status], ['response.incomplete', 'cancelled']);
+    assert.equal((await ask().cancel(holder.id)).status, 'cancelled');
+    assert.equal((await single.stop()).code, 0);
+    single = await start();
+    const told = await ask().retrieve(waiting.id);
+    assert.deepEqual([told.status, told.output_text, told.usage.output_tokens], ['cancelled', '', 0]);
+    assert.equal((await events(await ask().retrieve(waiting.id, { stream: true }))).at(-1).response.status, 'cancelled');
+  } finally {
+    await single.stop();
+    rmSync(folder, { recursive: true, force: true });
+  }
 });
 
 test('what is not done here is refused by name', options, async () => {

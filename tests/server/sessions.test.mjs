@@ -330,6 +330,41 @@ describe('sessions on the fake engine', () => {
     }
   });
 
+  test('an answer that ended at its limit can be continued', async () => {
+    const prompt = 'limited';
+    const first = await raw('limited', prompt, { max_tokens: 5 });
+    assert.equal(first.body.choices[0].finish_reason, 'length');
+    const more = { session_id: 'limited', continue: true, temperature: 0, max_tokens: 4 };
+    const rest = await server.post('/v1/completions', more);
+    assert.equal(answered(rest), await fresh(prompt + answered(first), { max_tokens: 4 }));
+    assert.equal(rest.body.session.version, 2);
+    const headers = { 'idempotency-key': 'once' };
+    const [a, b] = [await server.post('/v1/completions', more, headers), await server.post('/v1/completions', more, headers)];
+    assert.deepEqual([a.body.session.version, b.body.session.version], [3, 3]); // not once more
+    assert.equal(b.headers.get('idempotent-replayed'), 'true');
+    assert.equal(answered(await raw('limited', 'next')), await fresh(`${prompt}${answered(first)}${answered(rest)}${answered(a)}\n\nnext`));
+    assert.equal((await server.post('/v1/completions', { ...more, session_id: 'origin 2' })).status, 404);
+  });
+
+  test('titles and metadata are in the list, and survive restarts and forks', async () => {
+    await raw('titled', '  What a day!\nAnd more.');
+    const listed = async (id) => (await server.get('/v1/sessions?limit=1000')).body.data.find((s) => s.id === id);
+    assert.deepEqual([(await listed('titled')).title, (await listed('titled')).metadata], ['What a day!', {}]);
+    const named = await server.post(path('titled'), { title: 'A day', metadata: { colour: 'blue' } });
+    assert.deepEqual([named.status, named.body.title, named.body.metadata], [200, 'A day', { colour: 'blue' }]);
+    await raw('titled', 'Later.');
+    assert.equal((await server.post(path('titled'), { metadata: {} })).body.title, 'A day');
+    await server.post(path('titled'), { metadata: { colour: 'red' } });
+    assert.equal((await server.post(`${path('titled')}/fork`, { to: 'titled too' })).body.title, 'A day');
+    assert.equal((await server.stop()).code, 0);
+    server = await serve(...options);
+    for (const id of ['titled', 'titled too'])
+      assert.deepEqual([(await listed(id)).title, (await listed(id)).metadata], ['A day', { colour: 'red' }]);
+    for (const wrong of [{}, { title: '' }, { title: 5 }, { title: 'x'.repeat(257) }, { metadata: [] }])
+      assert.equal((await server.post(path('titled'), wrong)).status, 400, JSON.stringify(wrong));
+    assert.equal((await server.post(path('nobody'), { title: 'x' })).status, 404);
+  });
+
   test('an answer that a drain ends can be continued after it', async () => {
     await server.stop();
     server = await serve(...options, '--set', 'drain.timeout_ms=0');

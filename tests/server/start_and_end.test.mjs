@@ -192,3 +192,25 @@ test('after SIGTERM new work is refused for the time of grace', async () => {
   assert.deepEqual(await server.stop(), { code: 0, signal: null });  // the second one does not wait
   assert.match(await answer.rest, /"stop_reason":"drain"[^]*data: \[DONE\]\n\n$/);
 });
+
+test('a queue that stays full makes the server unready, until it has room', async () => {
+  const server = await serve(...fake, '--set', 'engine.slots=1', '--set', 'queue.waiting_max=2', '--set', 'queue.full_unready_ms=1',
+    '--set', 'queue.turn_tokens=1000000000', '--set', 'drain.timeout_ms=0');
+  const until = async (status) => {
+    for (;;) {
+      const told = await server.get('/readyz');
+      if (told.status === status) return told.body;
+    }
+  };
+  await stream(server, endless);
+  const going = new AbortController();
+  const waiting = [1, 2].map(() => server.fetch('/v1/completions', { method: 'POST', body: JSON.stringify(endless), signal: going.signal }));
+  assert.deepEqual(await until(503), { status: 'unavailable', reason: 'the queue is full' });
+  assert.equal((await server.get('/livez')).status, 200);
+  const refused = await server.post('/v1/completions', ask);
+  assert.deepEqual([refused.status, refused.headers.has('retry-after')], [429, true]);
+  going.abort();
+  await Promise.allSettled(waiting);
+  assert.deepEqual(await until(200), { status: 'ok' });
+  assert.deepEqual(await server.stop(), { code: 0, signal: null });
+});

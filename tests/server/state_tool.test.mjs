@@ -53,6 +53,7 @@ describe('a server that runs and one that was stopped', () => {
     };
     const running = await all('running');
     assert.match(running[0].out, /^a\t3 versions/);
+    assert.equal(running[2].out, "no sessions of tenant 'nobody'; --tenant names those who have some: default\n");
     assert.match(running[5].out, /^states +9$/m);
     assert.ok(!existsSync(at('one/looked-at')));
     assert.equal((await server.stop()).code, 0);

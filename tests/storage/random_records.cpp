@@ -63,6 +63,8 @@ session_record random_session(random_cases& random, session_uid uid, std::string
   r.log_bytes = any_number<std::uint64_t>(random);
   r.created_ms = any_number<std::int64_t>(random);
   r.used_ms = any_number<std::int64_t>(random);
+  r.title = any_text(random).substr(0, session_title_bytes_max);
+  for (std::uint32_t i = random.below(4); i > 0; --i) r.metadata.emplace_back(any_text(random), any_text(random));
   return r;
 }
 

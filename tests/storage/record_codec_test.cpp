@@ -86,6 +86,27 @@ BOOST_AUTO_TEST_CASE(another_format_is_named) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(a_session_of_the_first_format_has_no_title) {
+  const auto old = resealed(
+      record_kind::session,
+      [](record_writer& out) {
+        out.number(session_uid{3});
+        for (const char* text : {"tenant", "anna", "model", ""}) out.text(text);
+        for (const std::uint64_t n : {2, 2, 2, 40, 99}) out.number(n);
+        for (const std::int64_t ms : {5, 6}) out.number(ms);
+      },
+      1);
+  const auto session = decode_session(old);
+  BOOST_REQUIRE(session);
+  BOOST_TEST(session->key.id == "anna");
+  BOOST_TEST(session->used_ms == 6);
+  BOOST_TEST((session->title.empty() && session->metadata.empty()));
+  const auto found = session_at(old + "what follows");
+  BOOST_REQUIRE(found);
+  BOOST_TEST(found->whole);
+  BOOST_TEST((decode_session(encode_session(*session)).value() == *session));
+}
+
 BOOST_AUTO_TEST_CASE(fields_that_cannot_be_true_are_refused) {
   random_cases random;
   const auto refused_version = [&](const std::string& needle, const std::function<void(version_record&)>& spoil) {

@@ -265,7 +265,7 @@ BOOST_AUTO_TEST_CASE(a_record_of_another_session_is_seen) {
 BOOST_AUTO_TEST_CASE(a_record_of_a_newer_format_stays_where_it_is) {
   const auto db = test::opened();
   session_store store(db);
-  record_writer out(record_kind::session, record_format + 1);
+  record_writer out(record_kind::session, format_of(record_kind::session) + 1);
   overwrite(*db, family::sessions, keys::of_session({default_tenant, "new"}), std::move(out).sealed());
   const auto found = store.find({default_tenant, "new"});
   BOOST_REQUIRE(!found);

@@ -1,6 +1,6 @@
 // The page: what is on it, and what happens when a person does something.
 import { Conversation, inputOf, questionOf, titleOf } from './conversation.js';
-import { askForKey, confirmed, showKeys } from './dialogs.js';
+import { askForKey, askForTitle, confirmed, showKeys } from './dialogs.js';
 import { h, icon, iconButton } from './dom.js';
 import { ModelChoice } from './models.js';
 import { isConversation, newConversationId, Server } from './server.js';
@@ -23,8 +23,7 @@ const sidebar = new Sidebar($('list'), server, (id) => go(id));
 const thread = new ThreadView($('thread'), {
   edit: (version, text) => ask([...inputOf(version).filter((m) => m.role !== 'user'), said(text)], version.parent),
   again: (version) => ask(inputOf(version), version.parent),
-  more: (version) => ask([said('Continue.')], version.version),
-  goOn: (version) => attempt(() => run(current, () => current.goOn(version.version))),
+  goOn: (version) => attempt(() => run(current, () => current.goOn(version.version, requestFields(settings).max_output_tokens))),
   goTo: (version) => attempt(() => current.goTo(version)),
   fork: (version) => attempt(() => fork(version)),
   rollBack: (version) => attempt(() => current.rollBack(version)),
@@ -126,6 +125,14 @@ async function refreshSessions() {
   showSidebar();
 }
 
+async function renameCurrent() {
+  const title = await askForTitle(currentTitle() ?? '');
+  if (!title) return;
+  current.session = { ...current.session, ...(await server.rename(current.id, title)) };
+  await refreshSessions();
+  showAll();
+}
+
 async function removeCurrent() {
   if (!(await confirmed('Delete this conversation?', 'All its branches go with it.', 'Delete'))) return;
   await server.remove(current.id);
@@ -148,7 +155,7 @@ async function importFile(file) {
 
 // ---------------------------------------------------------------- showing
 
-const currentTitle = () => (current.path[0] ? titleOf(current.path[0]) : current.title);
+const currentTitle = () => current.session?.title ?? current.title;
 
 function showSidebar() {
   const fresh = [...running.values()].map((c) => ({ id: c.id, created_at: 0, used_at: Date.now() / 1000, title: c.title }));
@@ -175,7 +182,7 @@ function showAll() {
   showFacts();
   showSend();
   models.fit(current.session);
-  $('export').disabled = $('delete').disabled = !current.session;
+  for (const id of ['rename', 'export', 'delete']) $(id).disabled = !current.session;
   if (panel === 'tree') showTree($('panel-body'), current, (version) => attempt(() => current.goTo(version)));
 }
 function showMoved() {
@@ -281,6 +288,7 @@ function build() {
   $('bar-tools').append(
     iconButton('tree', 'Branches', () => openPanel('tree'), { id: 'open-tree', 'aria-expanded': 'false' }),
     iconButton('sliders', 'Settings', () => openPanel('settings'), { id: 'open-settings', 'aria-expanded': 'false' }),
+    iconButton('edit', 'Rename this conversation', () => attempt(renameCurrent), { id: 'rename', disabled: true }),
     iconButton('save', 'Export this conversation', () => attempt(exportCurrent), { id: 'export', disabled: true }),
     iconButton('bin', 'Delete this conversation', () => attempt(removeCurrent), { id: 'delete', disabled: true }));
   $('close-panel').append(iconButton('close', 'Close', () => openPanel(panel)));

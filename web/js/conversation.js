@@ -90,11 +90,13 @@ export class Conversation extends EventTarget {
     await this.#run({ base, input, answers });
   }
 
-  /** Goes on with an answer that broke off or was stopped. */
-  async goOn(version) {
+  /** Goes on with an answer that broke off, was stopped, or ended at its limit of tokens: then by `more` of them, or by
+   * as many as it was to have. */
+  async goOn(version, more) {
     if (this.running) return;
     const known = this.texts.get(version);
-    const answer = new Answer(this.#line(known.parent, version, []), null, {
+    const line = this.#line(known.parent, version, []);
+    const answer = new Answer(known.unfinished ? line : this.#beyond(line, more), null, {
       id: known.response_id,
       before: this.versions.get(known.parent)?.total_tokens ?? 0,
       changed: () => this.#moved(),
@@ -121,6 +123,21 @@ export class Conversation extends EventTarget {
         const taken = new Set(others.map((a) => a.id));
         return tree.find((v) => v.parent === base && v.version > known && v.response_id && !taken.has(v.response_id))
           ?.response_id ?? null;
+      },
+    };
+  }
+
+  /** The limit is lifted once: what breaks after that goes on like any answer. */
+  #beyond(line, more) {
+    const { server } = this;
+    let lifted = false;
+    return {
+      ...line,
+      async *resume(id, after, signal) {
+        for await (const event of lifted ? line.resume(id, after, signal) : server.goOn(id, more, signal)) {
+          lifted = true;
+          yield event;
+        }
       },
     };
   }

@@ -33,6 +33,14 @@ export async function askForKey() {
   return answer === 'yes' && input.value ? { key: input.value, keep: keep.checked } : null;
 }
 
+/** What a conversation is to be called, or null. */
+export async function askForTitle(title) {
+  const input = h('input', { type: 'text', id: 'new-title', maxlength: 80, value: title, required: true, autofocus: true });
+  const content = h('div', { class: 'field' }, h('label', { for: 'new-title' }, 'Title'), input);
+  const answer = await ask('Rename this conversation', content, [['Cancel', null], ['Rename', 'yes', true]]);
+  return answer === 'yes' ? input.value.trim() || null : null;
+}
+
 const keys = [
   ['Enter', 'Send'], ['Shift + Enter', 'New line'], ['Esc', 'Stop the answer, or close what is open'],
   ['↑ in an empty message', 'Edit the last message'], ['Alt + N', 'New conversation'], ['Alt + R', 'Answer again'],

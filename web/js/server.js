@@ -128,6 +128,18 @@ export class Server extends EventTarget {
     yield* bodyEvents(response.body);
   }
 
+  /** The events of an answer that ended at its limit of tokens, and of `more` beyond it. */
+  async *goOn(id, more, signal) {
+    const response = await this.fetch(`/v1/responses/${id}/continue`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ max_output_tokens: more }),
+      patient: false,
+      signal,
+    });
+    yield* bodyEvents(response.body);
+  }
+
   // ---- sessions
 
   /** All of them, newest first. */
@@ -149,6 +161,9 @@ export class Server extends EventTarget {
   }
   async transcript(id, version) {
     return (await this.json(this.#of(id, `?transcript=true&version=${version}`))).transcript;
+  }
+  rename(id, title) {
+    return this.post(this.#of(id), { title });
   }
   fork(id, to, version) {
     return this.post(this.#of(id, '/fork'), { to, version });

@@ -3,11 +3,6 @@ import { questionOf } from './conversation.js';
 import { framed, h, icon, iconButton } from './dom.js';
 import { copy, showMarkdown } from './render.js';
 
-const endings = {
-  max_output_tokens: 'Cut at the limit of tokens.',
-  length: 'Cut at the limit of tokens.',
-};
-
 /** "48 tokens · 310 tokens/s · 24 of 40 cached" */
 export function figuresOf(answer) {
   const told = [`${answer.tokens} ${answer.tokens === 1 ? 'token' : 'tokens'}`];
@@ -139,12 +134,10 @@ export class ThreadView {
   }
 
   #ending(version, last) {
-    if (version.unfinished)
-      return h('p', { class: 'ending' }, 'Broken off here. ', last && version.response_id
-        ? h('button', { type: 'button', class: 'plain', 'data-key': 'go-on', onclick: () => this.act.goOn(version) }, icon('on'), 'Continue') : null);
-    const why = endings[version.finish_reason];
-    return why && !version.stop_reason ? h('p', { class: 'ending' }, why, ' ', last && this.#conversation.canGoOn
-      ? h('button', { type: 'button', class: 'plain', 'data-key': 'more', onclick: () => this.act.more(version) }, icon('on'), 'Ask for more') : null) : null;
+    const cut = version.finish_reason === 'length' && !version.stop_reason;
+    if (!version.unfinished && !cut) return null;
+    return h('p', { class: 'ending' }, cut ? 'Cut at the limit of tokens. ' : 'Broken off here. ', last && version.response_id
+      ? h('button', { type: 'button', class: 'plain', 'data-key': 'go-on', onclick: () => this.act.goOn(version) }, icon('on'), 'Continue') : null);
   }
 
   #tools(version, index, last) {

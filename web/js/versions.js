@@ -2,9 +2,9 @@
 
 export class Versions {
   constructor(list = []) {
-    // An answer that broke off and went on later is there twice, and the later one has all of it.
+    // An answer that went on later is there twice, and the later one has all of it.
     const parents = new Set(list.map((v) => v.parent));
-    const went_on = (v) => v.unfinished && !parents.has(v.version) &&
+    const went_on = (v) => !parents.has(v.version) &&
       list.some((w) => w.version > v.version && w.response_id && w.response_id === v.response_id);
     this.all = new Map(list.filter((v) => !v.deleted && !went_on(v)).map((v) => [v.version, v]));
     this.below = new Map();

@@ -4,6 +4,7 @@
 
 #include <boost/test/unit_test.hpp>
 
+#include "actors/persistence/session_title.hpp"
 #include "actors/persistence/turn_start.hpp"
 #include "tests/support/random_cases.hpp"
 
@@ -166,7 +167,7 @@ BOOST_AUTO_TEST_CASE(a_stored_tree_comes_back_and_a_torn_one_is_refused) {
   refused([](auto&, auto& v) { v[3].id = v[4].id; });
   refused([](auto&, auto& v) { v[0].id = 0; });
   refused([](auto& r, auto&) { r.head = 21; });
-  refused([](auto& r, auto&) { r.last_version = 3; });  // the head is beyond it
+  refused([](auto& r, auto&) { r.last_version = 3; });          // the head is beyond it
   refused([](auto& r, auto& v) { r.head = 0, v.pop_back(); });  // nothing goes on from it, and yet it was there
   auto record = t.tree.record();
   record.last_version = record.versions = 3;
@@ -360,4 +361,41 @@ BOOST_AUTO_TEST_CASE(a_repeated_system_text_is_noticed) {
   BOOST_TEST(!start->repeats_system);
   q.system_bytes = 1000;  // more than there is
   BOOST_TEST(!start_turn(&t.tree, q)->repeats_system);
+}
+
+BOOST_AUTO_TEST_CASE(a_session_is_called_by_what_its_user_said_first) {
+  const auto title_of_chat = [](const std::string& said) {
+    version_record v;
+    v.messages = {{"system", "Be brief."}, {"user", said}, {"user", "And more."}};
+    return title_of(v);
+  };
+  BOOST_TEST(title_of_chat("Hello!") == "Hello!");
+  BOOST_TEST(title_of_chat("\n  \tTwo\twords \r\nnext line") == "Two words");
+  BOOST_TEST(title_of_chat(" \n") == "");
+  BOOST_TEST(title_of_chat(std::string(80, 'x')) == std::string(80, 'x'));
+  BOOST_TEST(title_of_chat(std::string(81, 'x')) == std::string(80, 'x') + "…");
+  BOOST_TEST(title_of_chat(std::string(70, 'x') + " " + std::string(70, 'y')) == std::string(70, 'x') + "…");
+  std::string chinese, four_bytes;
+  for (int i = 0; i < 100; ++i) chinese += "鹅", four_bytes += "🪿";
+  BOOST_TEST(title_of_chat(chinese) == chinese.substr(0, 240) + "…");
+  BOOST_TEST(title_of_chat(four_bytes) == four_bytes.substr(0, 240) + "…");
+
+  version_record raw;
+  raw.text = "Once upon a time";
+  raw.prompt_bytes = 9;
+  BOOST_TEST(title_of(raw) == "Once upon");
+
+  grown_tree t;
+  version_record v = raw;
+  v.id = 1;
+  t.tree.place(v, v.text);
+  t.tree.add(v, 1);
+  BOOST_TEST(t.tree.record().title == "Once upon");
+  v.id = v.parent + 2;
+  v.text = "Later";
+  BOOST_TEST(t.tree.record_with(v, 2).title == "Once upon");
+  t.tree.label("Mine", {{"a", "b"}});
+  const session_tree copy = forked(t.tree, 1, {8, {default_tenant, "copy"}}, 3);
+  BOOST_TEST(copy.record().title == "Mine");
+  BOOST_TEST((copy.record().metadata == storage::session_metadata{{"a", "b"}}));
 }
