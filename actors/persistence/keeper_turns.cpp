@@ -216,8 +216,8 @@ void session_keeper::handle(note_running&& q) {
 
 void session_keeper::write_note(open_entry& entry, running_writer& w) {
   if (log_.failing() || entry.unsaved) return;
-  if (!entry.in_log) {
-    // So that the answer is found after a crash. It goes again if no turn comes of it.
+  if (!entry.in_log || entry.tree->versions().empty()) {
+    // So that the answer is found after a crash, in a session of its model. It goes again if no turn comes of it.
     std::vector<version_record> path;
     for (const auto& [id, v] : entry.tree->versions()) path.push_back(v);
     if (!log_.commit_to_disk(entry.tree->record(), path, ports_.time.now())) return;

@@ -234,6 +234,30 @@ BOOST_AUTO_TEST_CASE(a_broken_answer_can_go_on_after_a_crash) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(a_session_that_was_made_before_its_first_turn_keeps_what_a_crash_left_of_it) {
+  disk_bench b;
+  label_session making{{0, 1}, named("s"), "a title", storage::session_metadata{{"topic", "weather"}}};
+  making.make = true;
+  BOOST_TEST(b.answered<done>(making).session.versions == 0u);
+  b.crash();
+  b.open();
+  const auto o = b.opened("s");
+  BOOST_TEST(o.number == 1u);
+  b.tell(note_running{o.lease, {.tokens = tokens_t(20, 5), .text = "half an answer"}, "segment"});
+  b.crash();
+  b.open();
+  auto q = b.question("s");
+  q.continue_unfinished = true;
+  const auto again = b.ask<session_opened>(q);  // its model is known
+  BOOST_REQUIRE(again.unfinished.has_value());
+  BOOST_TEST(again.unfinished->text == "half an answer");
+  (void)b.ask<turn_committed>(b.commit_of(again, {8}, "whole"));
+  const auto record = b.described("s").session.record;
+  BOOST_TEST(record.title == "a title");
+  BOOST_TEST(record.metadata.size() == 1u);
+  BOOST_TEST(record.model_identity == b.model);
+}
+
 BOOST_AUTO_TEST_CASE(a_drained_answer_is_a_version_and_not_the_head) {
   disk_bench b;
   b.turn("s", {1}, "a");
