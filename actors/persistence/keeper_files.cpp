@@ -24,7 +24,7 @@ result<imported_session> read_file(std::string_view bytes, bool trusted, const p
   auto file = storage::read_session_file(bytes, {"", key, options.file_bytes_max});
   if (!file) return file.error();
   const auto model = models.find(file->session.model_identity);
-  if (!model) return models.unknown("the session", file->session.model_identity);
+  if (!model && !file->versions.empty()) return models.unknown("the session", file->session.model_identity);
   for (const auto& v : file->versions)
     if (std::ranges::any_of(v.tokens, [&](token_id t) { return t < 0 || std::cmp_greater_equal(t, model->vocab); }))
       return error{error_kind::bad_file,

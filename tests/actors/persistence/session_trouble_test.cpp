@@ -27,6 +27,18 @@ struct disk_bench : keeper_bench {
 
 }  // namespace
 
+BOOST_AUTO_TEST_CASE(a_session_that_nobody_has_begun_travels_as_a_file) {
+  disk_bench b;
+  label_session making{{0, 1}, {default_tenant, "s"}, "a title", {}};
+  making.make = true;
+  (void)b.answered<done>(making);
+  const auto taken = b.answered<done>(b.import_of("t", b.exported("s"))).session;
+  BOOST_TEST(taken.title == "a title");
+  BOOST_TEST(taken.versions == 0u);
+  b.turn("t", {1}, "a");
+  BOOST_TEST(b.described("t").session.record.model_identity == b.model);
+}
+
 BOOST_AUTO_TEST_CASE(a_full_disk_means_memory_until_there_is_space) {
   disk_bench b;
   b.turn("s", {1}, "a");
