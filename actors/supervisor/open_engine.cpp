@@ -11,6 +11,7 @@
 #include "base/log.hpp"
 #include "cli/device_choice.hpp"
 #include "cli/open_model.hpp"
+#include "cli/version.hpp"
 #include "engine/fake_engine.hpp"
 #include "model/model_info.hpp"
 
@@ -41,11 +42,11 @@ request::served_model served(const config::config& c, std::string name, const en
   m.preset = model_preset(c, name);
   m.vocab = info.vocab;
   m.prefill_chunk_tokens = ticks.chunk_tokens;
-  m.fingerprint = "skein-" + info.model_identity.substr(0, 12) + "-" + info.weight_type;
+  m.fingerprint = "skein-" + info.model_identity.substr(0, 12) + "-" + info.weight_type + "-" + cli::build_name();
   m.card.id = std::move(name);
   m.card.created = std::time(nullptr);
   m.card.device = info.device;
-  m.card.weight_type = info.weight_type;
+  m.card.weight_type = info.weight_type + "-" + cli::build_name();
   m.card.identity = info.model_identity;
   m.card.vocab = info.vocab;
   m.card.state_bytes = info.state_floats * sizeof(float);

@@ -29,18 +29,18 @@ const native = (id, object = 'chat.completion') => ({
   begins: false,
 });
 const chat = {
-  head: { id: like(/^chatcmpl-[0-9a-f]{24}$/), object: is('chat.completion'), created: isCount, model: isText, system_fingerprint: isText },
+  head: { id: like(/^chatcmpl-[0-9a-f]{24}$/), object: is('chat.completion'), created: isCount, model: isText, system_fingerprint: like(/^skein-[0-9a-f]{12}-[a-z0-9]+-\d+\.\d+\.\d+\+[0-9a-z]+$/) },
   choice: {
     index: isCount, message: { role: is('assistant'), content: isText, 'reasoning_content?': isText },
     logprobs: is(null), finish_reason: isReason, 'stop_reason?': anything,
   },
-  event: { id: like(/^chatcmpl-[0-9a-f]{24}$/), object: is('chat.completion.chunk'), created: isCount, model: isText, system_fingerprint: isText },
+  event: { id: like(/^chatcmpl-[0-9a-f]{24}$/), object: is('chat.completion.chunk'), created: isCount, model: isText, system_fingerprint: like(/^skein-[0-9a-f]{12}-[a-z0-9]+-\d+\.\d+\.\d+\+[0-9a-z]+$/) },
   begins: true,
 };
 const text = {
-  head: { id: like(/^cmpl-[0-9a-f]+$/), object: is('text_completion'), created: isCount, model: isText, system_fingerprint: isText },
+  head: { id: like(/^cmpl-[0-9a-f]+$/), object: is('text_completion'), created: isCount, model: isText, system_fingerprint: like(/^skein-[0-9a-f]{12}-[a-z0-9]+-\d+\.\d+\.\d+\+[0-9a-z]+$/) },
   choice: { index: isCount, text: isText, logprobs: is(null), finish_reason: isReason, 'stop_reason?': anything },
-  event: { id: like(/^cmpl-[0-9a-f]+$/), object: is('text_completion'), created: isCount, model: isText, system_fingerprint: isText },
+  event: { id: like(/^cmpl-[0-9a-f]+$/), object: is('text_completion'), created: isCount, model: isText, system_fingerprint: like(/^skein-[0-9a-f]{12}-[a-z0-9]+-\d+\.\d+\.\d+\+[0-9a-z]+$/) },
   begins: false,
 };
 const shapes = {
