@@ -104,7 +104,8 @@ BOOST_AUTO_TEST_CASE(an_open_stream_costs_at_most_64_kib, *utf::precondition(pla
 }
 
 BOOST_AUTO_TEST_CASE(clients_that_hang_up_leave_nothing_behind) {
-  server_process server(SKEIN_PROGRAM, fake({"engine.slots=16", "engine.fake_tick_us=500"}));
+  server_process server(SKEIN_PROGRAM, fake({"engine.slots=16", "engine.fake_tick_us=500",
+                                             "prefix_cache.ram_bytes_max=1048576"}));  // full after the first round
   const std::size_t round = full() ? 1000 : 500;
   const auto settle = [&] { return server.wait_for([](const server_counters& c) { return c.idle(); }); };
   const std::size_t descriptors = server.descriptors();
