@@ -46,7 +46,7 @@ request::served_model served(const config::config& c, std::string name, const en
   m.card.id = std::move(name);
   m.card.created = std::time(nullptr);
   m.card.device = info.device;
-  m.card.weight_type = info.weight_type + "-" + cli::build_name();
+  m.card.weight_type = info.weight_type;
   m.card.identity = info.model_identity;
   m.card.vocab = info.vocab;
   m.card.state_bytes = info.state_floats * sizeof(float);
