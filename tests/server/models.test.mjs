@@ -259,7 +259,7 @@ describe('loads and ticks that last as long as they have to', () => {
     await vocabulary.finish(words);
     await server.says('ready');
     const first = load(server, 'fake');
-    await server.says('loading');
+    await server.counters((now) => now.loading !== undefined);
     assert.deepEqual((await server.get('/readyz')).body, { status: 'ok', loading: { model: 'fake', percent: 0 } });
     assert.equal((await server.post('/v1/completions', { prompt: 'x', max_tokens: 2 })).status, 200);
     const second = await load(server, 'fake');
