@@ -3,7 +3,7 @@
 
 #include "protocol/answer_parts.hpp"
 #include "protocol/dialect_readers.hpp"
-#include "protocol/sse.hpp"
+#include "protocol/whole_writer.hpp"
 
 /// Which of several texts follows best, as clients of ai00 ask: each is scored behind the input, and nothing is drawn.
 namespace skein::protocol {
@@ -23,11 +23,10 @@ float cost_of(std::string_view text, const whole_row& row) {
   return tokens > 0 ? sum / static_cast<float>(tokens) : 0;
 }
 
-class ranking_writer final : public answer_writer {
+class ranking_writer final : public whole_writer {
  public:
   std::vector<std::string> choices;  ///< of which the rows are; with as many more rows, these say what each costs alone
 
-  std::string id(const answer_names& names) const override { return std::string(names.request_name); }
   std::string body(const answer_head& head, std::vector<whole_row> rows, const token_usage& usage,
                    const session_note*) const override {
     std::vector<float> costs(choices.size());
@@ -51,14 +50,6 @@ class ranking_writer final : public answer_writer {
     write_usage(out, usage);
     out.end_object();
     return json;
-  }
-  // It is never streamed.
-  std::string delta_events(const answer_head&, std::span<const row_delta>) const override { return {}; }
-  std::string end_event(const answer_head&, std::uint32_t, const answer_end&, const session_note*) const override {
-    return {};
-  }
-  std::string last_events(const answer_head&, const token_usage&, const session_note*) const override {
-    return std::string(sse_done);
   }
 };
 

@@ -4,7 +4,7 @@
 #include "protocol/dialect_readers.hpp"
 #include "protocol/json_writer.hpp"
 #include "protocol/languages.hpp"
-#include "protocol/sse.hpp"
+#include "protocol/whole_writer.hpp"
 
 /// Translation, as an extension of browsers asks for it. A text is cut at its blank lines, since an answer ends where
 /// its paragraph does; the pieces are prompts of one batch, and the answer puts them together again.
@@ -34,7 +34,7 @@ std::vector<piece> pieces_of(std::string_view text) {
 }
 
 /// The translations of one call: which rows belong to which text.
-class translation_writer final : public answer_writer {
+class translation_writer final : public whole_writer {
  public:
   struct text {
     std::string source_lang;
@@ -43,7 +43,6 @@ class translation_writer final : public answer_writer {
 
   std::vector<text> texts;
 
-  std::string id(const answer_names& names) const override { return std::string(names.request_name); }
   std::string body(const answer_head&, std::vector<whole_row> rows, const token_usage&,
                    const session_note*) const override {
     std::string json;
@@ -58,14 +57,6 @@ class translation_writer final : public answer_writer {
     }
     out.end_array().end_object();
     return json;
-  }
-  // It is never streamed.
-  std::string delta_events(const answer_head&, std::span<const row_delta>) const override { return {}; }
-  std::string end_event(const answer_head&, std::uint32_t, const answer_end&, const session_note*) const override {
-    return {};
-  }
-  std::string last_events(const answer_head&, const token_usage&, const session_note*) const override {
-    return std::string(sse_done);
   }
 };
 

@@ -20,6 +20,13 @@ using crc32c = boost::crc_optimal<32, 0x1EDC6F41, 0xFFFFFFFF, 0xFFFFFFFF, true, 
 /// As RocksDB stores a checksum.
 std::uint32_t masked(std::uint32_t crc) { return (crc >> 15 | crc << 17) + 0xa282ead8u; }
 
+bool holds(const log_header& header, std::string_view payload) {
+  crc32c sum;
+  sum.process_byte(header.type);
+  sum.process_bytes(payload.data(), payload.size());
+  return masked(sum.checksum()) == header.checksum;
+}
+
 /// The length for which the record with which `rest` begins is whole, shorter than its header says. Another record or
 /// the end has to follow it: a checksum that holds somewhere by chance is not taken for a proof.
 std::optional<std::uint16_t> proven_length(std::string_view rest) {
@@ -35,11 +42,8 @@ std::optional<std::uint16_t> proven_length(std::string_view rest) {
     if (after.size() < log_header_bytes) return std::nullopt;
     const log_header next = header_at(after);
     if (next.length > after.size() - log_header_bytes) return std::nullopt;
-    crc32c of_next;
-    of_next.process_byte(next.type);
-    of_next.process_bytes(after.data() + log_header_bytes, next.length);
-    if (masked(of_next.checksum()) == next.checksum) return static_cast<std::uint16_t>(length + 1);
-    return std::nullopt;
+    if (!holds(next, after.substr(log_header_bytes, next.length))) return std::nullopt;
+    return static_cast<std::uint16_t>(length + 1);
   }
   return std::nullopt;
 }
