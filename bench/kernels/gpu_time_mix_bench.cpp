@@ -1,6 +1,8 @@
 // The time-mix kernels on the card: first whether they are right, then how fast they are.
 //
-//     time_mix_gpu_bench [--quick]      exit 1 when a result is wrong; --quick leaves the large sizes out
+//     time_mix_gpu_bench [--quick | --prefill]      exit 1 when a result is wrong
+//
+// --quick leaves the large sizes out, --prefill measures long runs alone, with token shift.
 //
 // Right: token after token against the primitives of kernels/reference, and against itself with the runs cut into
 // pieces, to the last bit; chunks against token after token, on the device.
@@ -15,6 +17,7 @@
 #include <string_view>
 
 #include "kernels/gpu/state.hpp"
+#include "kernels/gpu/token_shift.hpp"
 #include "kernels/gpu/wkv_chunks.hpp"
 #include "tests/kernels/gpu/batch_upload.hpp"
 #include "tests/kernels/gpu/time_mix_case.hpp"
@@ -229,6 +232,24 @@ void check_kernels(element type, element state_type, bool extreme) {
         std::max(of_states, 2e-3));
 }
 
+/// A long run with decays of all speeds: what roundings add up to in a state.
+void check_long_run(element type) {
+  const stream in;
+  constexpr std::uint32_t rows = 4096, period = 640;
+  random_numbers random(6);
+  time_mix_case given(random, type, 4, period, 1);
+  for (std::size_t i = 0; i < given.w0.size(); ++i) given.w0[i] = -9.0f * static_cast<float>(i % 64) / 63;
+  const tick all({rows}, in);
+  layer_on_device plain(given, type, element::f32, rows, 1, 1, in), chunked(given, type, element::f32, rows, 1, 1, in);
+  for (const layer_on_device* layer : {&plain, &chunked}) layer->write_states(given.states, in);
+  require(time_mix(in, all.batch(), type, element::f32, plain.of));
+  chunked_time_mix chunks(given.width, type, rows, 1);
+  require(chunks.plan(in, all.batch(), all.runs));
+  require(chunks.run(in, element::f32, chunked.of));
+  judge("chunks, a long run", type, element::f32, between(chunked.read_y(in), plain.read_y(in)),
+        between(chunked.read_states(in), plain.read_states(in)), std::max(of_type(type), 2e-3), 2e-3);
+}
+
 // ---- fast ----
 
 /// Microseconds of one of `count` steps in a graph; queue(i) queues the i-th.
@@ -270,36 +291,86 @@ void time_decode(element state_type, std::uint32_t heads, std::uint32_t batch) {
               batch, us, 2e8 * static_cast<double>(state_bytes) / (us * 1e-6) / bytes_a_second);
 }
 
-void time_prefill(std::uint32_t heads, std::uint32_t runs, std::uint32_t rows_each, double target_us) {
+void time_prefill(std::uint32_t heads, std::uint32_t runs, std::uint32_t rows_each, double target_us,
+                  bool token_by_token = true) {
   const stream in;
   random_numbers random(4);
   const time_mix_case given(random, element::f16, heads, 64, 1);
   const std::uint32_t rows = runs * rows_each;
   const layer_on_device layer(given, element::f16, element::f32, rows, runs, 1, in);
   const tick all(std::vector<std::uint32_t>(runs, rows_each), in);
-  const double plain = microseconds(
-      in, 4, [&](std::uint32_t) { return time_mix(in, all.batch(), element::f16, element::f32, layer.of); });
-  std::printf("prefill  %2u heads  %u x %u tokens   token by token %.1f us", heads, runs, rows_each, plain);
+  std::printf("prefill  %2u heads  %u x %u tokens", heads, runs, rows_each);
+  if (token_by_token)
+    std::printf("   token by token %.1f us", microseconds(in, 4, [&](std::uint32_t) {
+                  return time_mix(in, all.batch(), element::f16, element::f32, layer.of);
+                }));
   if (chunked_time_mix::available()) {
     chunked_time_mix chunks(given.width, element::f16, rows, runs);
     require(chunks.plan(in, all.batch(), all.runs));
     const auto time = [&](auto step) { return microseconds(in, 32, [&](std::uint32_t) { return step(); }); };
     const double whole = time([&] { return chunks.run(in, element::f32, layer.of); });
-    const double describe = time([&] { return chunks.describe(in, layer.of); });
-    const double carry = time([&] { return chunks.carry(in, element::f32, layer.of); });
-    const double finish = time([&] { return chunks.finish(in, layer.of); });
-    std::printf("   chunks %.1f us = describe %.1f + carry %.1f + finish %.1f", whole, describe, carry, finish);
+    std::printf("   chunks %.1f us", whole);
     if (target_us > 0) std::printf("   (wanted: %.0f)", target_us);
   }
   std::printf("\n");
 }
 
+/// Against the bytes that it must move: x in, the shifted rows out.
+void time_token_shift(std::uint32_t width, std::uint32_t rows, std::uint32_t shifts) {
+  const stream in;
+  random_numbers random(5);
+  const auto vector = [&](std::size_t count) {  // no two rows are the same
+    return repeated(random_values(random, width + 12), element::f32, count, in);
+  };
+  const std::size_t count = std::size_t{rows} * width;
+  const repeated x = vector(count), x_prev = vector(width), weight = vector(width), bias = vector(width);
+  std::vector<repeated> mixes, outs;
+  token_shift_parameters of;
+  of.from.x = x.floats(), of.norm = {weight.floats(), bias.floats()}, of.x_prev = x_prev.floats();
+  of.width = of.out_stride = width;
+  for (std::uint32_t s = 0; s < shifts; ++s) {
+    of.mix[s] = mixes.emplace_back(vector(width)).floats();
+    of.out[s] = outs.emplace_back(values{0}, element::f16, count, in).data();
+  }
+  of.shifts = shifts;
+  const tick all({rows}, in);
+  // In pieces so short that another kernel takes them: the same bits.
+  values whole, pieces;
+  require(copy_on_device(x_prev.data(), weight.data(), width * sizeof(float), in));
+  require(token_shift(in, all.batch(), element::f16, of));
+  for (const repeated& out : outs)
+    std::ranges::copy(read(out.data(), element::f16, count, in), std::back_inserter(whole));
+  require(copy_on_device(x_prev.data(), weight.data(), width * sizeof(float), in));
+  constexpr std::uint32_t piece = 256;
+  const tick part({piece}, in);
+  for (std::uint32_t first = 0; first < rows; first += piece) {
+    token_shift_parameters some = of;
+    some.from.x += std::size_t{first} * width;
+    for (std::uint32_t s = 0; s < shifts; ++s)
+      some.out[s] = static_cast<std::byte*>(of.out[s]) + std::size_t{first} * width * element_bytes(element::f16);
+    require(token_shift(in, part.batch(), element::f16, some));
+  }
+  for (const repeated& out : outs)
+    std::ranges::copy(read(out.data(), element::f16, count, in), std::back_inserter(pieces));
+  all_right = all_right && whole == pieces;
+  const double us = microseconds(in, 32, [&](std::uint32_t) { return token_shift(in, all.batch(), element::f16, of); });
+  std::printf("token shift  %u x %u, %u outputs   %.1f us, %.2f of its bytes at 4.3 TB/s   %s\n", rows, width, shifts,
+              us, us * 1e-6 * bytes_a_second / (static_cast<double>(count) * (4 + 2 * shifts)),
+              whole == pieces ? "right" : "WRONG");
+}
+
+void run_prefill() {
+  for (const element type : {element::f16, element::bf16})
+    for (const bool extreme : {false, true}) check_kernels(type, element::f32, extreme);
+  for (const element type : {element::f32, element::f16}) check_long_run(type);
+  time_prefill(64, 1, 4096, 300, false);
+  time_prefill(64, 1, 512, 0, false);
+  time_prefill(64, 32, 128, 0, false);
+  time_prefill(32, 1, 1024, 0, false);
+  for (const std::uint32_t shifts : {6u, 1u}) time_token_shift(4096, 4096, shifts);
+}
+
 void run_all(bool quick) {
-  require(use_device(0));
-  const auto device = describe_device(0);
-  if (!device) throw device_failure(device.error());
-  std::printf("device: %s; chunks on tensor cores: %s\n", device->name.c_str(),
-              chunked_time_mix::available() ? "yes" : "no");
   for (const element type : {element::f32, element::f16, element::bf16})
     for (const element state_type : {element::f32, element::f16})
       for (const bool extreme : {false, true}) check_kernels(type, state_type, extreme);
@@ -320,7 +391,16 @@ void run_all(bool quick) {
 
 int main(int count, char** arguments) {
   try {
-    run_all(count > 1 && std::string_view(arguments[1]) == "--quick");
+    require(use_device(0));
+    const auto device = describe_device(0);
+    if (!device) throw device_failure(device.error());
+    std::printf("device: %s; chunks on tensor cores: %s\n", device->name.c_str(),
+                chunked_time_mix::available() ? "yes" : "no");
+    const std::string_view how = count > 1 ? arguments[1] : "";
+    if (how == "--prefill")
+      run_prefill();
+    else
+      run_all(how == "--quick");
   } catch (const std::exception& failure) {
     std::printf("%s\n", failure.what());
     return 1;

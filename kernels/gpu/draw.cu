@@ -1,15 +1,18 @@
 // One draw of each row: the whole of sampling::sampler::draw in two launches that read the logits once from memory.
 //
-// A row is cut into chunks of 4096 tokens, a thread block each. A block applies the slot's bias and penalties to its
-// chunk, in shared memory and for the few changed tokens in the row itself, and leaves the chunk's maximum and, for
-// each 64 tokens, their maximum and the sum of their weights relative to the chunk's maximum. The second launch has a
-// block for each row: from those sums it knows where candidates can be (device/selection.cuh), reads only these again,
-// while they still lie in the level 2 cache, chooses the token and records it. It has a launch of its own because it
-// needs many registers, and the scan needs many threads.
+// A row is cut into chunks of 4096 tokens, and a thread block takes some neighbouring ones after each other: it reads
+// the next while it works on one, applies the slot's bias and penalties to it, in shared memory and for the few changed
+// tokens in the row itself, and leaves for each 64 tokens their maximum and the sum of their weights relative to it.
+// The second launch has a block for each row: from those sums it knows where candidates can be (device/selection.cuh),
+// reads only these again, while they still lie in the level 2 cache, chooses the token and records it. It has a launch
+// of its own because it needs many registers, and the scan needs many threads. What it needs of the slot and not of
+// the scan it does while the scan still runs.
 //
 // What has to be moved: 4 bytes a token and 8 bytes for each 64 tokens; 16 chunks of one row of 65536 tokens keep 16
 // multiprocessors busy for about as long as a launch takes, and 960 rows are 252 MB, 58 us at 4.3 TB/s.
 #include <string.h>
+
+#include <algorithm>
 
 #include "kernels/gpu/device/overlap.cuh"
 #include "kernels/gpu/device/selection.cuh"
@@ -21,7 +24,9 @@ namespace skein::kernels::gpu {
 namespace {
 
 // Blocks of the scan that a multiprocessor holds at a time.
-constexpr unsigned scan_blocks = 5;
+constexpr unsigned scan_blocks = 4;
+// Rows that find room in choose_kernel<3> at once, on the multiprocessors of an H200.
+constexpr std::uint32_t few_rows = 396;
 
 struct draw_work {
   device_draws draws;
@@ -32,45 +37,16 @@ struct draw_work {
   std::uint32_t vocab;
 };
 
-// Maximum of the chunk, maximum and sum of weights of each of its blocks. A scale of 0: nobody asks for weights.
-__device__ void scan_weights(const logit_packet (&values)[chunk_packets], std::uint32_t chunk, float scale,
-                             float* chunk_max, float* block_max_of_row, float* block_sum_of_row) {
-  const std::uint32_t own_block = chunk * chunk_blocks + place_in_chunk(packet_of_thread()) / block_tokens;
-  const bool stores = threadIdx.x % (block_lanes / chunk_packets) == 0;
-  float each[chunk_packets];
-  for (unsigned p = 0; p < chunk_packets; ++p) each[p] = packet_max(values[p]);
-  const float of_block = fold_blocks(each, [](float a, float b) { return b > a ? b : a; });
-  if (stores) block_max_of_row[own_block] = of_block;
-  const float max = block_max(of_block);
-  if (threadIdx.x == 0) chunk_max[chunk] = max;
-  if (scale == 0) return;
-  const float reference = max < lowest_logit ? 0 : max;  // a chunk of which nothing is allowed
-  for (unsigned p = 0; p < chunk_packets; ++p) each[p] = packet_sum(values[p], reference, scale * log2_e);
-  const float sum = fold_blocks(each, [](float a, float b) { return a + b; });
-  if (stores) block_sum_of_row[own_block] = sum;
-}
-
-// What the blocks of row i leave in the scratch memory.
+// What the scan leaves of row i.
 struct row_scratch {
-  float *chunk_max, *block_max, *block_sum, *raw_max, *raw_sum;
-  best_token* best;
+  float *block_max, *block_sum, *raw_max, *raw_sum;
 
-  __device__ row_scratch(const sampling_scratch& of, std::uint32_t i, std::size_t chunks)
-      : chunk_max(of.chunk_max + i * chunks),
-        block_max(of.block_max + i * chunks * chunk_blocks),
-        block_sum(of.block_sum + i * chunks * chunk_blocks),
-        raw_max(of.raw_max + i * chunks),
-        raw_sum(of.raw_sum + i * chunks),
-        best(of.best + i * chunks * top_logprobs_most) {}
+  __device__ row_scratch(const sampling_scratch& of, std::uint32_t i, std::size_t blocks)
+      : block_max(of.block_max + i * blocks),
+        block_sum(of.block_sum + i * blocks),
+        raw_max(of.raw_max + i * blocks),
+        raw_sum(of.raw_sum + i * blocks) {}
 };
-
-// Loads the chunk once more and has registers of its own: most draws do without.
-__attribute__((noinline)) __device__ void scan_raw_chunk(logit_row row, std::uint32_t chunk, std::uint32_t top,
-                                                         row_scratch to) {
-  logit_packet raw[chunk_packets];
-  row.load_chunk(chunk * chunk_tokens, raw);
-  scan_scores(raw, chunk, top, dynamic_shared<best_token>(), to.raw_max, to.raw_sum, to.best);
-}
 
 // The record as it is before the draw, in shared memory: its fields are read in many places. The read of this thread's
 // word is queued first; the words are stored once the logits are under way.
@@ -102,60 +78,118 @@ struct drawn_row {
             work.vocab},
         mixed_raw{work.from.raw + std::size_t{draw.logits_row} * work.vocab, nullptr, work.vocab},
         is_mixture(work.from.raw != nullptr),
-        scratch(work.scratch, i, chunks_of(work.vocab)) {}
+        scratch(work.scratch, i, blocks_of(work.vocab)) {}
+
+  [[nodiscard]] __device__ logit_row raw_row() const {
+    return is_mixture ? mixed_raw : logit_row{row.logits, nullptr, row.vocab};
+  }
 };
 
-__global__ void __launch_bounds__(mass_threads, scan_blocks) scan_kernel(draw_work work) {
-  let_next_kernel_begin();
+// The chunks first_chunk .. end_chunk - 1 of a row. `next`: the first of them, requested.
+template <bool has_noise>
+__device__ void scan_row(const drawn_row& of, const slot_record& record, float* logits, std::uint32_t first_chunk,
+                         std::uint32_t end_chunk, logit_packet (&next)[chunk_packets]) {
+  const sampler_settings& settings = record.settings;
+  const listed_tokens listed(of.lists, of.is_mixture ? 0 : record.penalty_count, 0);
+  const float scale = takes_largest(settings) ? 0 : 1 / scan_temperature(settings, of.row.vocab);
+  for (std::uint32_t chunk = first_chunk; chunk < end_chunk; ++chunk) {
+    const std::uint32_t first = chunk * chunk_tokens;
+    logit_packet values[chunk_packets];
+    for (unsigned p = 0; p < chunk_packets; ++p) values[p] = next[p];
+    if (chunk + 1 < end_chunk) of.row.request_chunk(first + chunk_tokens, next);
+    of.row.settle_chunk(first, values);
+    if (!of.is_mixture && settings.logprobs != 0) scan_chunk(values, chunk, 1, of.scratch.raw_max, of.scratch.raw_sum);
+    if (!of.is_mixture && (settings.bias_count != 0 || record.penalty_count != 0))
+      change_chunk(of.lists, record, listed, logits, chunk, dynamic_shared<float>(), values);
+    if constexpr (has_noise)
+      for (unsigned p = 0; p < chunk_packets; ++p)
+        noise_of(settings, record.generated).add(first + place_in_chunk(p), values[p]);
+    for (unsigned p = 0; p < chunk_packets; ++p) of.row.restrict(first + place_in_chunk(p), values[p]);
+    scan_chunk(values, chunk, scale, of.scratch.block_max, of.scratch.block_sum);
+  }
+}
+
+// What few draws need is not inlined, and has registers of its own.
+__attribute__((noinline)) __device__ void scan_noisy_row(draw_work work, draw_row draw, std::uint32_t i,
+                                                         const slot_record& record, std::uint32_t first_chunk,
+                                                         std::uint32_t end_chunk) {
+  const drawn_row of(work, draw, i);
+  logit_packet next[chunk_packets];
+  of.row.request_chunk(first_chunk * chunk_tokens, next);
+  scan_row<true>(of, record, work.from.logits + std::size_t{draw.logits_row} * work.vocab, first_chunk, end_chunk,
+                 next);
+}
+__attribute__((noinline)) __device__ void scan_raw_row(logit_row row, row_scratch to, std::uint32_t first_chunk,
+                                                       std::uint32_t end_chunk) {
+  for (std::uint32_t chunk = first_chunk; chunk < end_chunk; ++chunk) {
+    logit_packet raw[chunk_packets];
+    row.request_chunk(chunk * chunk_tokens, raw);
+    row.settle_chunk(chunk * chunk_tokens, raw);
+    scan_chunk(raw, chunk, 1, to.raw_max, to.raw_sum);
+  }
+}
+
+__global__ void __launch_bounds__(mass_threads, scan_blocks) scan_kernel(draw_work work, std::uint32_t chunks_each) {
   wait_for_kernels_before();
-  const std::uint32_t i = blockIdx.y, chunk = blockIdx.x;
+  let_next_kernel_begin();  // not before the wait: what the kernels before wrote, the next one reads without waiting
+  const std::uint32_t i = blockIdx.y;
   const draw_row draw = work.draws.rows[i];
   if (i >= *work.draws.count || draw.slot == no_slot) return;
 
   const drawn_row of(work, draw, i);
   const std::uint32_t record_word = load_record_word(of.lists.record());
-  logit_packet values[chunk_packets];
-  of.row.load_chunk(chunk * chunk_tokens, values);
+  const std::uint32_t first_chunk = blockIdx.x * chunks_each;
+  const std::uint32_t chunks = chunks_of(work.vocab);
+  const std::uint32_t end_chunk = first_chunk + chunks_each < chunks ? first_chunk + chunks_each : chunks;
+  logit_packet next[chunk_packets];
+  of.row.request_chunk(first_chunk * chunk_tokens, next);
   const slot_record& record = store_record_word(record_word);
-  const sampler_settings& settings = record.settings;
-  if (settings.logprobs != 0)
-    scan_raw_chunk(of.is_mixture ? of.mixed_raw : of.row, chunk, settings.top_logprobs, of.scratch);
-  if (!of.is_mixture && (settings.bias_count != 0 || record.penalty_count != 0))
-    change_chunk(of.lists, record, work.from.logits + std::size_t{draw.logits_row} * work.vocab, chunk,
-                 dynamic_shared<float>(), values);
-  for (unsigned p = 0; p < chunk_packets; ++p) of.row.restrict(chunk * chunk_tokens + place_in_chunk(p), values[p]);
-  const float scale = is_greedy(settings) ? 0 : 1 / scan_temperature(settings, work.vocab);
-  scan_weights(values, chunk, scale, of.scratch.chunk_max, of.scratch.block_max, of.scratch.block_sum);
+  if (noise_of(record.settings, record.generated).width != 0)
+    return scan_noisy_row(work, draw, i, record, first_chunk, end_chunk);
+  scan_row<false>(of, record, work.from.logits + std::size_t{draw.logits_row} * work.vocab, first_chunk, end_chunk,
+                  next);
+  if (of.is_mixture && record.settings.logprobs != 0) scan_raw_row(of.mixed_raw, of.scratch, first_chunk, end_chunk);
 }
 
-// A block is a row.
-__global__ void __launch_bounds__(mass_threads, 4) choose_kernel(draw_work work) {
-  wait_for_kernels_before();
-  const std::uint32_t i = blockIdx.x, chunks = chunks_of(work.vocab);
+// A block is a row. The last rows come first: theirs are the logits that are most likely still in the cache.
+// `blocks_each` of them share a multiprocessor: with many rows it is worth it to have fewer registers.
+template <unsigned blocks_each>
+__global__ void __launch_bounds__(mass_threads, blocks_each) choose_kernel(draw_work work) {
+  const std::uint32_t i = gridDim.x - 1 - blockIdx.x;
   const draw_row draw = work.draws.rows[i];
-  if (i >= *work.draws.count || draw.slot == no_slot) return;
-
+  if (i >= *work.draws.count || draw.slot == no_slot) {
+    wait_for_kernels_before();
+    return;
+  }
   const drawn_row of(work, draw, i);
   const slot_record& record = store_record_word(load_record_word(of.lists.record()));
   const sampler_settings& settings = record.settings;
+  const listed_tokens listed_before(of.lists, record.penalty_count, settings.stop_count);
+  __shared__ draw_rules rules;
+  if (threadIdx.x == 0) rules = rules_of(settings, record.generated, work.vocab);
   drawn_token& out = work.out[i];
-  const float max = block_max(threadIdx.x < chunks ? of.scratch.chunk_max[threadIdx.x] : no_logit());
+
+  wait_for_kernels_before();
+  const scanned_blocks blocks(of.scratch.block_max, of.scratch.block_sum, work.vocab);
+  const float max = blocks.max();
   if (max < lowest_logit) {  // nothing is allowed
     if (threadIdx.x == 0) out = {};
     return;
   }
-  const float scale = is_greedy(settings) ? 0 : 1 / scan_temperature(settings, work.vocab);
-  const scanned_row scanned = {{of.row, of.scratch.block_max, max, scale}, of.scratch.chunk_max, of.scratch.block_sum};
-  const token_id token = choose(scanned, settings, record.generated, dynamic_shared<candidate_list>());
-  const listed_token listed = decay_penalties(of.lists, record, token);
+  const token_id token = choose({of.row, blocks, max, rules.scale}, rules, dynamic_shared<candidate_list>());
+  const listed_token listed = decay_penalties(of.lists, record, listed_before, token);
   const draw_stop stopped = listed.is_stop                                ? draw_stop::stop_id
                             : record.generated + 1 >= settings.max_tokens ? draw_stop::budget
                                                                           : draw_stop::none;
   if (settings.logprobs != 0) {
+    const scanned_blocks raw_blocks_of_row(of.scratch.raw_max, of.scratch.raw_sum, work.vocab);
     const float raw =
         of.is_mixture ? of.mixed_raw.logits[token] : raw_logit(of.lists, record, token, listed, of.row.logits);
-    finish_scores(finite_logit(raw), settings.top_logprobs, work.vocab, of.scratch.raw_max, of.scratch.raw_sum,
-                  of.scratch.best, dynamic_shared<best_token>(), &out.scores);
+    const auto for_each_changed = [&](const auto& visit) {
+      if (!of.is_mixture) for_each_raw(of.lists, record, listed_before, visit);
+    };
+    finish_scores(raw_blocks_of_row, of.raw_row(), for_each_changed, finite_logit(raw), settings.top_logprobs,
+                  *dynamic_shared<raw_blocks>(), &out.scores);
   }
   if (threadIdx.x != 0) return;
   accept(of.lists, record, token, listed, stopped);
@@ -168,17 +202,23 @@ __global__ void __launch_bounds__(mass_threads, 4) choose_kernel(draw_work work)
   }
 }
 
+// With few rows a block takes one chunk, as there are not enough for all multiprocessors; with many some, so that the
+// next is under way while one is worked on.
+std::uint32_t chunks_of_a_block(std::uint32_t chunks) { return std::clamp(chunks / 1024, 1u, 4u); }
+
 }  // namespace
 
 result<void> launch_draws(stream_handle in, const device_draws& draws, const draw_logits& from, drawn_token* out,
                           const slot_memory& slots, const sampling_scratch& scratch, std::uint32_t vocab) {
-  static_assert(sizeof(candidate_list) >= chunks_max * top_logprobs_most * sizeof(best_token));
+  static_assert(sizeof(candidate_list) >= sizeof(raw_blocks));
   const draw_work work{draws, from, out, slots, scratch, vocab};
-  constexpr std::size_t scan_bytes = chunk_tokens * sizeof(best_token);
-  const launch_shape scan{"scan of a draw", {chunks_of(vocab), draws.room}, {mass_threads}, scan_bytes, in, true};
-  if (auto r = launch(scan, scan_kernel, work); !r) return r;
-  return launch({"choice of a draw", {draws.room}, {mass_threads}, sizeof(candidate_list), in, true}, choose_kernel,
-                work);
+  constexpr std::size_t scan_bytes = chunk_tokens * sizeof(float);
+  const std::uint32_t chunks = chunks_of(vocab), each = chunks_of_a_block(chunks * draws.room);
+  const launch_shape scan{
+      "scan of a draw", {(chunks + each - 1) / each, draws.room}, {mass_threads}, scan_bytes, in, true};
+  if (auto r = launch(scan, scan_kernel, work, each); !r) return r;
+  const launch_shape choice{"choice of a draw", {draws.room}, {mass_threads}, sizeof(candidate_list), in, true};
+  return launch(choice, draws.room <= few_rows ? choose_kernel<3> : choose_kernel<4>, work);
 }
 
 }  // namespace skein::kernels::gpu

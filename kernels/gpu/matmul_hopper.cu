@@ -1,109 +1,38 @@
-// The matrix product on the tensor cores of sm_90a. Weights stand on the 64-row side of the instruction, the rows of
-// the batch on the other, which may be as narrow as eight: few rows waste nothing.
+// The matrix product on the tensor cores of sm_90a, of more rows than matmul_few_rows takes. Weights stand on the
+// 64-row side of the instruction, the rows of the batch on the other.
 //
-// A block is one producer warp and one or two warpgroups of consumers. One thread of the producer lets the copy engine
-// fill a ring of stages, a tile of weights and one of inputs each, 64 inputs deep; the consumers multiply what has
-// arrived and give stages back. Weights do not depend on the kernel before, so the first ring of them is asked for
-// before that kernel has ended; and a kernel lets its successor begin while it works (few rows: as soon as it knows
-// that all before it are over; the ring of the next is then filled behind its own) or when it has asked for its last
-// tiles. Not before its own wait, since who comes next may read, without waiting, what the kernels before this one
-// wrote; but where it does not (next_may_begin).
+// A block is a producer and two warpgroups of consumers. One thread of the producer lets the copy engine fill a ring of
+// stages, a tile of weights and one of inputs each, 64 inputs deep; the consumers multiply what has arrived and give
+// stages back. Weights do not depend on the kernel before, so the first ring of them is asked for before that kernel
+// has ended; and a kernel lets its successor begin when it has asked for its last tiles, or at once where the successor
+// reads nothing before its wait that is still being written (next_may_begin).
 //
 // Floor: decode reads every weight once, so time >= bytes of weights / bandwidth up to about 180 rows, then
-// 2 * rows * weights / FLOP rate. Up to 128 rows run as one block a (64 or 128 outputs, segment), for which a matrix is
-// cut into as many segments as make blocks for all multiprocessors. More rows run on as many blocks as there are
-// multiprocessors, each of which takes tiles of 128 outputs by 128 rows in turn and adds up the segments itself. Both
-// give the same bits.
+// 2 * rows * weights / FLOP rate. Up to 64 rows run as one block a (128 outputs, segment), for which a matrix is cut
+// into as many segments as make blocks for all multiprocessors. More rows run on as many blocks as there are
+// multiprocessors, each of which takes tiles of 128 outputs by 128 to 256 rows in turn, and adds up the segments itself
+// where the rows alone make tiles enough. All give the same bits. Results of these leave by the copy engine
+// (product_results.cuh).
+//
+// Wide tiles need less of the shared memory's bandwidth: for 64 inputs, a tile of 128 by 128 reads and writes it for
+// 640 cycles and multiplies for 512, one of 128 by 256 for 1024 and 1024.
 #include <algorithm>
 #include <array>
-#include <initializer_list>
 
 #include "base/check.hpp"
-#include "kernels/gpu/device/convert.cuh"
+#include "kernels/gpu/device/finish.cuh"
 #include "kernels/gpu/device/overlap.cuh"
+#include "kernels/gpu/device/product_results.cuh"
+#include "kernels/gpu/device/product_tiles.cuh"
 #include "kernels/gpu/device/tile_copy.cuh"
-#include "kernels/gpu/device/vec.cuh"
 #include "kernels/gpu/device/wgmma.cuh"
+#include "kernels/gpu/matmul_few_rows.hpp"
 #include "kernels/gpu/matmul_hopper.hpp"
+#include "kernels/gpu/runtime/tensor_map.hpp"
 
 namespace skein::kernels::gpu {
 
 namespace {
-
-constexpr std::uint32_t group_outputs = 64;  // of one warpgroup
-constexpr unsigned warpgroup = 128;
-constexpr std::uint32_t row_bytes = matrix_tile * 2;  // of a tile, in either type
-constexpr std::uint32_t raster_tiles = 16;            // tiles of outputs whose weights should stay in the L2 cache
-
-/// How a block works: `groups_` warpgroups of 64 outputs each, by `columns_` rows of the batch. It takes tiles in turn
-/// and sums all segments of each when it is `whole_`; else it sums one segment of one tile. `blocks_each_` of them fit
-/// on a multiprocessor.
-template <int groups_, int columns_, int stages_, int blocks_each_, bool whole_, bool adds_up_ = whole_>
-struct tiling {
-  static constexpr int groups = groups_, columns = columns_, stages = stages_;
-  static constexpr int blocks_each = blocks_each_;
-  static constexpr bool adds_up = adds_up_;
-  static constexpr bool whole = whole_;
-  static constexpr std::uint32_t outputs = groups * group_outputs;
-  static constexpr std::uint32_t weight_bytes = outputs * row_bytes, input_bytes = columns * row_bytes;
-  static constexpr std::uint32_t stage_bytes = weight_bytes + input_bytes;
-  static constexpr int staged_columns =  // that lie in shared memory at once on their way out; whole sixteens
-      columns < 128 || columns % 128 == 0 ? std::min(columns, 128)
-      : columns % 96 == 0                 ? 96
-                                          : 80;
-  static_assert(!whole || columns % staged_columns == 0);
-  static constexpr std::uint32_t result_bytes = whole ? outputs * staged_columns * 2 : 0;  // in either type
-  static constexpr std::size_t shared_bytes =
-      1024 + std::size_t{stages} * (stage_bytes + 2 * sizeof(phase_barrier)) + result_bytes;
-  /// Wide tiles need more registers than an equal share: a warpgroup of producers leaves most of its own to the others.
-  static constexpr bool moves_registers = columns > 128;
-  static constexpr unsigned consumers = groups * warpgroup, threads = consumers + (moves_registers ? warpgroup : 32);
-};
-
-/// A product as blocks see it.
-struct placed_product {
-  CUtensorMap weights, inputs;
-  void* out;
-  std::size_t part_stride;
-  std::uint32_t outputs, out_stride;
-  std::uint32_t depth, segment_depth;  // in tiles of 64 inputs
-  std::uint32_t tiles;                 // of outputs, for each segment that has blocks of its own
-  std::uint32_t first_item;            // of the launch
-  finish how;
-};
-
-struct placed_products {
-  placed_product of[products_max];
-  std::uint32_t count, items, row_tiles, rows;  // items: tiles of outputs, times segments that have blocks of their own
-  bool next_may_begin;
-};
-
-/// A tile: whose it is, and its first output, row and 64 inputs.
-struct work_item {
-  const placed_product* product;
-  std::uint32_t output, row, segment, first, count;
-};
-
-template <typename t>
-__device__ work_item find_work(const placed_products& all, std::uint32_t item) {
-  std::uint32_t row_tile = 0;
-  if (all.row_tiles > 1) {  // neighbours share weights and inputs: some tiles of outputs, then the next rows
-    const std::uint32_t band = item / (raster_tiles * all.row_tiles), inside = item % (raster_tiles * all.row_tiles);
-    const std::uint32_t first = band * raster_tiles, height = min(raster_tiles, all.items - first);
-    item = first + inside % height;
-    row_tile = inside / height;
-  }
-  std::uint32_t which = all.count - 1;
-  while (item < all.of[which].first_item) --which;
-  const placed_product& p = all.of[which];
-  const std::uint32_t inside = item - p.first_item, segment = inside / p.tiles, first = segment * p.segment_depth;
-  return {&p,
-          inside % p.tiles * t::outputs,
-          row_tile * t::columns,
-          segment,
-          first,
-          t::whole ? p.depth : min(p.segment_depth, p.depth - first)};
-}
 
 struct block_memory {
   std::byte *stages, *result;
@@ -119,22 +48,13 @@ __device__ block_memory lay_out_memory() {
   return {stages, result, barriers, barriers + t::stages};
 }
 
-/// The stages of a block in turn, counted over all its tiles.
-template <typename t>
-struct stage_turn {
-  unsigned stage = 0, phase = 0;
-  __device__ void next() {
-    if (++stage == t::stages) stage = 0, ++phase;
-  }
-};
-
 template <typename t>
 __device__ void produce(const placed_products& all, const block_memory& memory) {
   const std::uint32_t tiles = all.items * all.row_tiles;
   const auto copy_weights = [&](const work_item& work, std::uint32_t i, unsigned stage) {
     memory.full[stage].arrive_expecting(t::stage_bytes);
     copy_tile(memory.stages + stage * t::stage_bytes, work.product->weights, (work.first + i) * matrix_tile,
-              work.output, memory.full[stage], t::whole ? cache_use::shared : cache_use::streamed);
+              work.output, memory.full[stage], all.row_tiles > 1 ? cache_use::shared : cache_use::streamed);
   };
   const auto copy_inputs = [&](const work_item& work, std::uint32_t i, unsigned stage) {
     copy_tile(memory.stages + stage * t::stage_bytes + t::weight_bytes, work.product->inputs,
@@ -145,7 +65,6 @@ __device__ void produce(const placed_products& all, const block_memory& memory) 
   for (std::uint32_t i = 0; i < early; ++i) copy_weights(work, i, i);
   if (all.next_may_begin) let_next_kernel_begin();
   wait_for_kernels_before();
-  if (t::columns <= 32) let_next_kernel_begin();
   for (std::uint32_t i = 0; i < early; ++i) copy_inputs(work, i, i);
   stage_turn<t> turn;
   std::uint32_t i = early;
@@ -160,19 +79,60 @@ __device__ void produce(const placed_products& all, const block_memory& memory) 
       copy_inputs(work, i, turn.stage);
     }
     tile += gridDim.x;
-    if (!t::whole || tile >= tiles) break;
+    if (!t::in_turn || tile >= tiles) break;
     work = find_work<t>(all, tile);
     i = 0;
   }
   let_next_kernel_begin();
 }
 
+/// The sums of the segments before, of one thread: what finds no room in registers lies in shared memory, where results
+/// leave from later.
+template <typename t>
+class sums_before {
+ public:
+  __device__ explicit sums_before(std::byte* result)
+      : laid_down_(reinterpret_cast<float4*>(result + threadIdx.x / warpgroup * (t::result_bytes / t::groups)) +
+                   threadIdx.x % warpgroup) {}
+
+  __device__ void add(const float (&sums)[t::columns / 2], bool is_first) {
+    if (t::laid_down > 0 && is_first) {  // the results of the tile before have to be out
+      if (speaks()) wait_until_sent<0>();
+      wait_for_warpgroup();
+    }
+#pragma unroll
+    for (int j = 0; j < kept; ++j) kept_[j] = is_first ? sums[j] : kept_[j] + sums[j];
+#pragma unroll
+    for (int j = kept; j < t::columns / 2; j += 4) {
+      const float4 before = at(j);
+      at(j) = {is_first ? sums[j] : before.x + sums[j], is_first ? sums[j + 1] : before.y + sums[j + 1],
+               is_first ? sums[j + 2] : before.z + sums[j + 2], is_first ? sums[j + 3] : before.w + sums[j + 3]};
+    }
+  }
+  __device__ void add_to(float (&sums)[t::columns / 2]) const {
+#pragma unroll
+    for (int j = 0; j < kept; ++j) sums[j] = kept_[j] + sums[j];
+#pragma unroll
+    for (int j = kept; j < t::columns / 2; j += 4) {
+      const float4 before = at(j);
+      sums[j] = before.x + sums[j], sums[j + 1] = before.y + sums[j + 1];
+      sums[j + 2] = before.z + sums[j + 2], sums[j + 3] = before.w + sums[j + 3];
+    }
+  }
+
+ private:
+  static constexpr int kept = t::columns / 2 - t::laid_down;
+  __device__ float4& at(int j) const { return laid_down_[(j - kept) / 4 * warpgroup]; }
+
+  float kept_[kept];
+  float4* laid_down_;
+};
+
 /// sums = sum over the tile's inputs, segment by segment.
 template <typename Element, typename t>
 __device__ void multiply(const work_item& work, const block_memory& memory, stage_turn<t>& turn,
                          float (&sums)[t::columns / 2]) {
-  constexpr int size = t::columns / 2;
-  [[maybe_unused]] float done[t::adds_up ? size : 1];
+  [[maybe_unused]] sums_before<t> before_these(memory.result);
   const unsigned group = threadIdx.x / warpgroup;
   const std::uint32_t segment_depth = work.product->segment_depth;
   std::uint32_t in_segment = 0;
@@ -181,9 +141,7 @@ __device__ void multiply(const work_item& work, const block_memory& memory, stag
     if constexpr (t::adds_up)
       if (in_segment == segment_depth) {
         wgmma_wait<0>();
-        const bool first = i == segment_depth;
-#pragma unroll
-        for (int j = 0; j < size; ++j) done[j] = first ? sums[j] : done[j] + sums[j];
+        before_these.add(sums, i == segment_depth);
         in_segment = 0;
       }
     memory.full[turn.stage].wait(turn.phase);
@@ -203,128 +161,12 @@ __device__ void multiply(const work_item& work, const block_memory& memory, stag
   wgmma_wait<0>();
   if (threadIdx.x % 32 == 0) memory.empty[before].arrive();
   if constexpr (t::adds_up)
-    if (work.count > segment_depth) {
-#pragma unroll
-      for (int j = 0; j < size; ++j) sums[j] = done[j] + sums[j];
-    }
-}
-
-template <int size, typename Make>
-__device__ __forceinline__ void replace_each(float (&sums)[size], Make make) {
-#pragma unroll
-  for (int j = 0; j < size; ++j) sums[j] = make(sums[j]);
-}
-
-template <int size>
-__device__ __forceinline__ void finish_each(finish how, float (&sums)[size]) {
-  if (how == finish::relu_squared) return replace_each(sums, [](float sum) { return sum > 0 ? sum * sum : 0; });
-  if (how != finish::sigmoid && how != finish::tanh) return;
-  const float scale = how == finish::tanh ? 2 : 1;  // tanh(x) = 2 sigmoid(2 x) - 1
-  replace_each(sums, [=](float sum) { return scale * __fdividef(1, 1 + __expf(-scale * sum)) + (1 - scale); });
-}
-
-/// The sums straight to memory: eight neighbouring outputs at a time.
-template <typename t, typename Put>
-__device__ void for_each_sum(const work_item& work, std::uint32_t rows, const float (&sums)[t::columns / 2], Put put) {
-  const unsigned warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-  const std::uint32_t first_output = work.output + warp * 16 + lane / 4, first_row = work.row + lane % 4 * 2;
-#pragma unroll
-  for (int j = 0; j < t::columns / 8; ++j)
-#pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      const std::uint32_t output = first_output + i / 2 * 8, row = first_row + 8 * j + i % 2;
-      if (output < work.product->outputs && row < rows)
-        put(std::size_t{row} * work.product->out_stride + output, sums[4 * j + i]);
-    }
-}
-
-template <typename Element>
-__device__ std::uint32_t pair(float low, float high) {
-  union {
-    Element elements[2];
-    std::uint32_t bits;
-  } as{{from_float<Element>(low), from_float<Element>(high)}};
-  return as.bits;
-}
-
-template <typename t>
-__device__ void wait_for_consumers() {
-  asm volatile("bar.sync 1, %0;" ::"n"(t::consumers) : "memory");
-}
-
-/// As elements, through shared memory: [row, output], the 16-byte pieces of a row exclusive-ored by the row modulo
-/// eight.
-template <typename Element, typename t>
-__device__ void store_tile(const work_item& work, std::uint32_t rows, std::byte* result,
-                           const float (&sums)[t::columns / 2]) {
-  constexpr unsigned pitch = t::outputs * sizeof(Element), pieces = pitch / 16;
-  const placed_product& p = *work.product;
-  const unsigned warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-  const bool in_packets = p.out_stride % packet<Element>::size == 0;
-#pragma unroll
-  for (int first = 0; first < t::columns; first += t::staged_columns) {
-    wait_for_consumers<t>();  // nobody still reads what lay there
-#pragma unroll
-    for (int column = 0; column < t::staged_columns; column += 16) {
-      // Four 8 x 8 matrices, transposed on the way: outputs 0-7 and 8-15 of the warp, for eight rows and the next
-      // eight.
-      const unsigned row = column + lane % 8 + lane / 16 * 8, piece = warp * 2 + lane / 8 % 2;
-      const std::uint32_t to = shared_address(result + row * pitch + (piece ^ row % 8) * 16);
-      const int j = (first + column) / 2;
-      asm volatile("stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(to),
-                   "r"(pair<Element>(sums[j], sums[j + 1])), "r"(pair<Element>(sums[j + 2], sums[j + 3])),
-                   "r"(pair<Element>(sums[j + 4], sums[j + 5])), "r"(pair<Element>(sums[j + 6], sums[j + 7]))
-                   : "memory");
-    }
-    wait_for_consumers<t>();
-    for (unsigned i = threadIdx.x; i < t::staged_columns * pieces; i += t::consumers) {
-      const unsigned staged = i / pieces, piece = i % pieces;
-      const std::uint32_t row = work.row + first + staged, output = work.output + piece * packet<Element>::size;
-      if (row >= rows || output >= p.outputs) continue;
-      const std::byte* const from = result + staged * pitch + (piece ^ staged % 8) * 16;
-      const auto values = load_packet(reinterpret_cast<const Element*>(from));
-      Element* const to = static_cast<Element*>(p.out) + std::size_t{row} * p.out_stride + output;
-      if (in_packets && output + packet<Element>::size <= p.outputs)
-        store_packet(to, values);
-      else
-        for (unsigned e = 0; e < packet<Element>::size && output + e < p.outputs; ++e) to[e] = values.values[e];
-    }
-  }
+    if (work.count > segment_depth) before_these.add_to(sums);
 }
 
 template <typename Element, typename t>
-__device__ void store_elements(const work_item& work, std::uint32_t rows, const block_memory& memory,
-                               const float (&sums)[t::columns / 2]) {
-  if constexpr (t::whole)
-    store_tile<Element, t>(work, rows, memory.result, sums);
-  else
-    for_each_sum<t>(work, rows, sums, [&](std::size_t at, float sum) {
-      static_cast<Element*>(work.product->out)[at] = from_float<Element>(sum);
-    });
-}
-
-template <typename Element, typename t>
-__device__ void store(const work_item& work, std::uint32_t rows, const block_memory& memory,
-                      const float (&sums)[t::columns / 2]) {
-  const placed_product& p = *work.product;
-  auto* const floats = static_cast<float*>(p.out) + work.segment * p.part_stride;
-  switch (p.how) {
-    case finish::add_f32:  // by the L2 cache, one addition an output: here it would be a wait for each
-      return for_each_sum<t>(work, rows, sums, [&](std::size_t at, float sum) { atomicAdd(floats + at, sum); });
-    case finish::store_f32:
-    case finish::store_parts:
-      return for_each_sum<t>(work, rows, sums, [&](std::size_t at, float sum) { floats[at] = sum; });
-    default: break;
-  }
-  if (p.how == finish::store_f16)
-    store_elements<half, t>(work, rows, memory, sums);
-  else
-    store_elements<Element, t>(work, rows, memory, sums);
-}
-
-template <typename Element, typename t>
-__global__ void __launch_bounds__(t::threads, t::blocks_each)
-    matmul_hopper_kernel(const __grid_constant__ placed_products all) {
+__global__ void __launch_bounds__(t::threads, 1)
+    matmul_hopper_kernel(const __grid_constant__ placed_products all, const __grid_constant__ ways_out<t> out) {
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
   const block_memory memory = lay_out_memory<t>();
   if (threadIdx.x == t::consumers) {
@@ -345,34 +187,49 @@ __global__ void __launch_bounds__(t::threads, t::blocks_each)
     float sums[t::columns / 2];
     multiply<Element, t>(work, memory, turn, sums);
     wait_for_kernels_before();  // over long since; but every thread that reads or writes has to ask
-    finish_each(work.product->how, sums);
-    store<Element, t>(work, all.rows, memory, sums);
+    finish_quickly(work.product->how, sums);
+    store<Element, t>(work, all.rows, out.of[t::in_turn ? work.which : 0], memory.result, sums);
   }
+  if (t::in_turn && speaks()) wait_until_written();
 #endif
 }
 
-/// Describes rows of `width` elements for the copy engine, which takes boxes of 64 by `box_rows`.
-CUtensorMap describe(element type, const void* data, std::uint32_t width, std::size_t stride, std::uint32_t rows,
-                     std::uint32_t box_rows) {
-  using encode_function = decltype(&cuTensorMapEncodeTiled);
-  static const auto encode = [] {
-    void* found = nullptr;
-    cudaDriverEntryPointQueryResult how;
-    check(cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &found, 12000, cudaEnableDefault, &how) ==
-                  cudaSuccess &&
-              found,
-          "a driver without tensor maps");
-    return reinterpret_cast<encode_function>(found);
-  }();
+/// Describes [rows, width], or [parts, rows, width], for the copy engine, which takes boxes of 128 bytes by `box_rows`.
+/// Strides are in elements.
+CUtensorMap describe(CUtensorMapDataType type, const void* data, std::uint32_t width, std::size_t stride,
+                     std::uint32_t rows, std::uint32_t box_rows, std::uint32_t parts = 0, std::size_t part_stride = 0) {
   CUtensorMap map;
-  const cuuint64_t sizes[] = {width, rows}, strides[] = {stride * 2};
-  const cuuint32_t box[] = {matrix_tile, box_rows}, steps[] = {1, 1};
-  const auto done =
-      encode(&map, type == element::f16 ? CU_TENSOR_MAP_DATA_TYPE_FLOAT16 : CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 2,
-             const_cast<void*>(data), sizes, strides, box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE,
-             CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+  const std::uint32_t bytes = type == CU_TENSOR_MAP_DATA_TYPE_FLOAT32 ? 4 : 2;
+  const cuuint64_t sizes[] = {width, rows, parts};
+  const cuuint64_t strides[] = {stride * bytes, part_stride * bytes};
+  const cuuint32_t box[] = {row_bytes / bytes, box_rows, 1}, steps[] = {1, 1, 1};
+  const auto done = tensor_map_encoder()(&map, type, parts > 0 ? 3 : 2, const_cast<void*>(data), sizes, strides, box,
+                                         steps, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
+                                         CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
   check(done == CUDA_SUCCESS, "a tensor map that the driver refuses");
   return map;
+}
+
+CUtensorMapDataType as_described(element type) {
+  return type == element::f16 ? CU_TENSOR_MAP_DATA_TYPE_FLOAT16 : CU_TENSOR_MAP_DATA_TYPE_BFLOAT16;
+}
+
+/// Whether the copy engine, which counts in 16 bytes, can write what the product gives.
+bool can_be_sent(const product& p) {
+  const std::size_t bytes = is_f32(p.how) ? 4 : 2;
+  return reinterpret_cast<std::uintptr_t>(p.out) % 16 == 0 && p.out_stride * bytes % 16 == 0 &&
+         p.part_stride * bytes % 16 == 0;
+}
+
+template <typename t>
+CUtensorMap describe_out(element type, const product& p, std::uint32_t rows) {
+  const std::uint32_t parts = p.how == finish::store_parts ? p.segments : 1;
+  const std::size_t part_stride = parts > 1 ? p.part_stride : std::size_t{rows} * p.out_stride;
+  if (is_f32(p.how))
+    return describe(CU_TENSOR_MAP_DATA_TYPE_FLOAT32, p.out, p.outputs, p.out_stride, rows, t::piece_columns / 2, parts,
+                    part_stride);
+  return describe(as_described(p.how == finish::store_f16 ? element::f16 : type), p.out, p.outputs, p.out_stride, rows,
+                  t::piece_columns, parts, part_stride);
 }
 
 template <typename t>
@@ -383,17 +240,21 @@ result<void> launch_tiles(stream_handle in, element type, std::span<const produc
   all.rows = rows;
   all.next_may_begin = products.front().next_may_begin;
   all.row_tiles = (rows + t::columns - 1) / t::columns;
+  ways_out<t> out{};
   for (const product& p : products) {
+    if (t::in_turn && can_be_sent(p))
+      all.of[all.count].is_sent = true, out.of[all.count] = describe_out<t>(type, p, rows);
     placed_product& to = all.of[all.count++];
     to.depth = padded(p.inputs) / matrix_tile;
     to.segment_depth = segment_tiles(p);
     to.tiles = (p.outputs + t::outputs - 1) / t::outputs;
-    to.weights = describe(type, p.matrix, to.depth * matrix_tile, padded(p.inputs), padded(p.outputs), t::outputs);
-    to.inputs = describe(type, p.in, to.depth * matrix_tile, p.in_stride, rows, t::columns);
+    to.weights =
+        describe(as_described(type), p.matrix, to.depth * matrix_tile, padded(p.inputs), padded(p.outputs), t::outputs);
+    to.inputs = describe(as_described(type), p.in, to.depth * matrix_tile, p.in_stride, rows, t::columns);
     to.out = p.out, to.part_stride = p.part_stride;
     to.outputs = p.outputs, to.out_stride = p.out_stride, to.how = p.how;
     to.first_item = all.items;
-    all.items += to.tiles * (t::whole ? 1 : p.segments);
+    all.items += to.tiles * (t::adds_up ? 1 : p.segments);
   }
   const auto start = [&](auto kernel) {
     if (const auto r = outcome(
@@ -403,15 +264,29 @@ result<void> launch_tiles(stream_handle in, element type, std::span<const produc
         !r)
       return r;
     const std::uint32_t tiles = all.items * all.row_tiles;
-    const std::uint32_t blocks = t::whole ? std::min(tiles, *multiprocessors) : tiles;
-    return launch({"matmul", {blocks}, {t::threads}, t::shared_bytes, in, true}, kernel, all);
+    const std::uint32_t blocks = t::in_turn ? std::min(tiles, *multiprocessors) : tiles;
+    return launch({"matmul", {blocks}, {t::threads}, t::shared_bytes, in, true}, kernel, all, out);
   };
   return type == element::f16 ? start(matmul_hopper_kernel<half, t>) : start(matmul_hopper_kernel<bf16, t>);
 }
 
-/// What a tile of 128 outputs takes, relative to others: measured were 547 TFLOP/s at 128 columns and 620 at 256; those
-/// between are on a line.
+constexpr std::uint32_t tile_columns[] = {128, 160, 192, 240, 256};
+
+/// What a tile of 128 outputs takes, relative to others: key of 7.2B at 4,096 rows took 0.50, 0.59, 0.66, 0.80 and
+/// 0.88 us for 64 inputs.
 constexpr std::uint32_t tile_time(std::uint32_t columns) { return 550 + 14 * columns; }
+
+template <takes work>
+result<void> launch_columns(std::uint32_t columns, stream_handle in, element type, std::span<const product> products,
+                            std::uint32_t rows) {
+  switch (columns) {
+    case 128: return launch_tiles<tiling<128, 6, work>>(in, type, products, rows);
+    case 160: return launch_tiles<tiling<160, 5, work>>(in, type, products, rows);
+    case 192: return launch_tiles<tiling<192, 4, work>>(in, type, products, rows);
+    case 240: return launch_tiles<tiling<240, 3, work>>(in, type, products, rows);
+    default: return launch_tiles<tiling<256, 3, work>>(in, type, products, rows);
+  }
+}
 
 }  // namespace
 
@@ -437,36 +312,19 @@ result<void> matmul_hopper(stream_handle in, element type, std::span<const produ
     tiles += (p.outputs + 127) / 128, split_tiles += (p.outputs + 127) / 128 * p.segments;
   }
   check(!segments || parts == hopper_splits(products, rows_room));
-  if (rows_room <= 8) return launch_tiles<tiling<1, 8, 12, 2, false>>(in, type, products, rows_room);
-  if (rows_room <= 16) return launch_tiles<tiling<1, 16, 10, 2, false>>(in, type, products, rows_room);
-  if (rows_room <= 32) return launch_tiles<tiling<1, 32, 9, 2, false>>(in, type, products, rows_room);
-  if (rows_room <= 64) return launch_tiles<tiling<2, 64, 8, 1, false>>(in, type, products, rows_room);
-  if (rows_room <= 128) return launch_tiles<tiling<2, 128, 6, 1, false>>(in, type, products, rows_room);
+  if (rows_room <= few_rows_max) return matmul_few_rows(in, type, products, rows_room);
+  if (rows_room <= 64) return launch_tiles<tiling<64, 8, takes::a_part>>(in, type, products, rows_room);
+  if (rows_room <= 128) return launch_columns<takes::parts>(128, in, type, products, rows_room);
   const auto multiprocessors = multiprocessor_count();
   if (!multiprocessors) return multiprocessors.error();
-  const auto fastest = [&](std::uint32_t blocks, std::initializer_list<std::uint32_t> choice) {
-    return *std::ranges::min_element(choice, {}, [&](std::uint32_t columns) {
-      const std::uint32_t all = blocks * ((rows_room + columns - 1) / columns);
-      return (all + *multiprocessors - 1) / *multiprocessors * tile_time(columns);
-    });
-  };
-  if (parts)
-    return fastest(split_tiles, {128, 160}) == 128
-               ? launch_tiles<tiling<2, 128, 6, 1, false>>(in, type, products, rows_room)
-               : launch_tiles<tiling<2, 160, 6, 1, false>>(in, type, products, rows_room);
-  if (segments)  // whose sums stand in registers as well: there is no room for those of wider tiles
-    switch (fastest(tiles, {128, 160, 192})) {
-      case 128: return launch_tiles<tiling<2, 128, 6, 1, true>>(in, type, products, rows_room);
-      case 160: return launch_tiles<tiling<2, 160, 5, 1, true>>(in, type, products, rows_room);
-      default: return launch_tiles<tiling<2, 192, 5, 1, true>>(in, type, products, rows_room);
-    }
-  switch (fastest(tiles, {128, 160, 192, 240, 256})) {
-    case 128: return launch_tiles<tiling<2, 128, 6, 1, true, false>>(in, type, products, rows_room);
-    case 160: return launch_tiles<tiling<2, 160, 5, 1, true, false>>(in, type, products, rows_room);
-    case 192: return launch_tiles<tiling<2, 192, 5, 1, true, false>>(in, type, products, rows_room);
-    case 240: return launch_tiles<tiling<2, 240, 4, 1, true, false>>(in, type, products, rows_room);
-    default: return launch_tiles<tiling<2, 256, 4, 1, true, false>>(in, type, products, rows_room);
-  }
+  const bool adds_up = segments && !parts;
+  const std::uint32_t blocks = adds_up ? tiles : split_tiles;
+  const std::uint32_t fastest = *std::ranges::min_element(tile_columns, {}, [&](std::uint32_t columns) {
+    const std::uint32_t all = blocks * ((rows_room + columns - 1) / columns);
+    return (all + *multiprocessors - 1) / *multiprocessors * tile_time(columns);
+  });
+  return adds_up ? launch_columns<takes::added_up_parts>(fastest, in, type, products, rows_room)
+                 : launch_columns<takes::parts>(fastest, in, type, products, rows_room);
 }
 
 #if defined(SKEIN_SM90A)

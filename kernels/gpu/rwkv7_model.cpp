@@ -3,6 +3,7 @@
 #include <chrono>
 
 #include "base/check.hpp"
+#include "kernels/gpu/matmul_few_rows.hpp"
 #include "kernels/gpu/time_mix.hpp"
 #include "kernels/gpu/token_shift.hpp"
 
@@ -150,7 +151,7 @@ void rwkv7_model::channel_mix_in(std::uint32_t layer, pass& tick) {
   const device_layer& p = weights_.layers[layer];
   shift(tick, p.ln2, layout_.ffn_x_prev(layer), {&p.ffn_x_k, 1});
   product key = product_of(p.ffn_key, mixed_[0], hidden_, finish::relu_squared);
-  key.next_may_begin = !is_sparse(tick);
+  key.next_may_begin = true;
   multiply_rows(tick, {&key, 1});
 }
 
@@ -264,6 +265,8 @@ void rwkv7_model::learn_products(stream_handle in) {
 void rwkv7_model::add_to_x(pass& tick, const device_matrix& matrix, const activation& in) {
   product change{matrix.data,   in.data(),   x_[now_].data(), matrix.outputs,
                  matrix.inputs, in.stride(), dims_.embd,      finish::add_f32};
+  // A tick of more rows would have the weights of products two launches ahead in its way.
+  change.next_may_begin = tick.rows.room.rows <= few_rows_max;
   if (cut_into_segments({&change, 1}, {&change, 1}, tick)) added_ = store_parts(change, parts_[0], tick);
   multiply_rows(tick, {&change, 1});
 }

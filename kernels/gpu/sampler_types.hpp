@@ -11,7 +11,7 @@ inline constexpr slot_id no_slot = 0xffffffff;
 
 /// sampling::sampling_params without its lists.
 struct sampler_settings {
-  float temperature = 1, top_p = 1, min_p = 0;
+  float temperature = 1, top_p = 1, min_p = 0, noise = 0;
   float first_penalty = 0, repeat_penalty = 0, lasting_penalty = 0, penalty_decay = 1;
   std::int32_t top_k = 0;
   std::uint32_t max_tokens = 0;

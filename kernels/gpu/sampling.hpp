@@ -96,6 +96,8 @@ class slot_samplers {
   [[nodiscard]] result<void> restore(stream_handle in, slot_id slot, const sampler_settings& settings,
                                      std::span<const bias_entry> bias, std::span<const token_id> stop_ids,
                                      const sampler_position& from);
+  /// The penalties of `from` in the place of those that the slot has.
+  [[nodiscard]] result<void> give_penalties(stream_handle in, slot_id slot, const sampler_position& from);
 
   /// [slots] for kernels that prepare ticks.
   [[nodiscard]] slot_record* records() const { return records_.data(); }

@@ -33,15 +33,14 @@ struct best_token {
   float logit;
 };
 
-/// What the blocks of a row leave for the one that ends last. [rows] of each, of as many as are named.
+/// What a scan leaves for the choice. [rows] of each, of as many as are named; arrays of floats begin at a multiple of
+/// 16 bytes.
 struct sampling_scratch {
   std::uint32_t* finished;  ///< [1] chunks that are done; 0 between launches
-  float* chunk_max;         ///< [chunks] of the penalised logits
-  float* block_max;         ///< [blocks]
-  float* block_sum;         ///< [blocks] of exp((logit - chunk_max) / temperature)
-  float* raw_max;           ///< [chunks] of the raw logits
-  float* raw_sum;           ///< [chunks] of exp(raw - raw_max)
-  best_token* best;         ///< [chunks, top_logprobs_most] the largest raw logits, in order
+  float* block_max;         ///< [blocks] of the penalised logits
+  float* block_sum;         ///< [blocks] of exp((logit - block_max) / temperature)
+  float* raw_max;           ///< [blocks] of the raw logits
+  float* raw_sum;           ///< [blocks] of exp(raw - raw_max)
 };
 
 [[nodiscard]] result<void> launch_draws(stream_handle in, const device_draws& draws, const draw_logits& from,

@@ -19,26 +19,26 @@ __global__ void __launch_bounds__(mass_threads) score_kernel(score_work work) {
   const std::uint32_t i = blockIdx.y, chunk = blockIdx.x;
   const score_row score = work.scores.rows[i];
   if (i >= *work.scores.count) return;
-  const std::uint32_t chunks = chunks_of(work.vocab);
   const logit_row row = {work.logits + std::size_t{score.logits_row} * work.vocab, nullptr, work.vocab};
-  float* const raw_max = work.scratch.raw_max + std::size_t{i} * chunks;
-  float* const raw_sum = work.scratch.raw_sum + std::size_t{i} * chunks;
-  best_token* const best = work.scratch.best + std::size_t{i} * chunks * top_logprobs_most;
+  float* const raw_max = work.scratch.raw_max + std::size_t{i} * blocks_of(work.vocab);
+  float* const raw_sum = work.scratch.raw_sum + std::size_t{i} * blocks_of(work.vocab);
 
   logit_packet raw[chunk_packets];
-  row.load_chunk(chunk * chunk_tokens, raw);
-  scan_scores(raw, chunk, score.top, dynamic_shared<best_token>(), raw_max, raw_sum, best);
-  if (!ends_last(work.scratch.finished + i, chunks)) return;
-  finish_scores(finite_logit(row.logits[score.token]), score.top, work.vocab, raw_max, raw_sum, best,
-                dynamic_shared<best_token>(), work.out + i);
+  row.request_chunk(chunk * chunk_tokens, raw);
+  row.settle_chunk(chunk * chunk_tokens, raw);
+  scan_chunk(raw, chunk, 1, raw_max, raw_sum);
+  if (!ends_last(work.scratch.finished + i, chunks_of(work.vocab))) return;
+  __shared__ raw_blocks best;
+  finish_scores(
+      {raw_max, raw_sum, work.vocab}, row, [](const auto&) {}, finite_logit(row.logits[score.token]), score.top, best,
+      work.out + i);
 }
 
 }  // namespace
 
 result<void> launch_scores(stream_handle in, const device_scores& scores, const float* logits, token_scores* out,
                            const sampling_scratch& scratch, std::uint32_t vocab) {
-  const launch_shape shape{
-      "score", {chunks_of(vocab), scores.room}, {mass_threads}, chunk_tokens * sizeof(best_token), in};
+  const launch_shape shape{"score", {chunks_of(vocab), scores.room}, {mass_threads}, 0, in};
   return launch(shape, score_kernel, {scores, logits, out, scratch, vocab});
 }
 

@@ -31,7 +31,8 @@ __global__ void __launch_bounds__(mass_threads)
     };
     if (member.slot != no_slot) {
       const slot_lists lists(slots, member.slot);
-      for_each_change(lists, lists.record(), first, change);
+      const slot_record& record = lists.record();
+      for_each_change(lists, record, {lists, record.penalty_count, 0}, first, change);
     }
     __syncthreads();
     for (std::uint32_t t = threadIdx.x; t < tokens; t += mass_threads)
@@ -51,8 +52,10 @@ __global__ void __launch_bounds__(mass_threads)
     if (threadIdx.x == 0) out[members[m].draw] = token;
     if (m == 0 || token.sampled == 0) continue;
     const slot_lists lists(slots, members[m].slot);
-    const listed_token listed = decay_penalties(lists, lists.record(), token.token);
-    if (threadIdx.x == 0) accept(lists, lists.record(), token.token, listed, token.stopped);
+    const slot_record& record = lists.record();
+    const listed_token listed =
+        decay_penalties(lists, record, {lists, record.penalty_count, record.settings.stop_count}, token.token);
+    if (threadIdx.x == 0) accept(lists, record, token.token, listed, token.stopped);
   }
 }
 

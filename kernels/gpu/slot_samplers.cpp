@@ -26,31 +26,23 @@ std::size_t in_all_slots(const sampler_limits& limits, std::uint32_t each) {
 
 // Where the parts of sampling_scratch begin, in bytes.
 struct scratch_layout {
-  std::size_t best, chunk_max, block_max, block_sum, raw_max, raw_sum, finished, bytes;
+  std::size_t block_max, block_sum, raw_max, raw_sum, finished, bytes;
 
   explicit scratch_layout(const sampler_limits& limits) {
-    const std::size_t chunks = std::size_t{limits.rows_max} * chunks_of(limits.vocab);
-    const std::size_t blocks = std::size_t{limits.rows_max} * blocks_of(limits.vocab);
-    best = 0;
-    chunk_max = best + chunks * top_logprobs_most * sizeof(best_token);
-    block_max = chunk_max + chunks * sizeof(float);
-    block_sum = block_max + blocks * sizeof(float);
-    raw_max = block_sum + blocks * sizeof(float);
-    raw_sum = raw_max + chunks * sizeof(float);
-    finished = raw_sum + chunks * sizeof(float);
+    const std::size_t of_blocks = std::size_t{limits.rows_max} * blocks_of(limits.vocab) * sizeof(float);
+    block_max = 0;
+    block_sum = block_max + of_blocks;
+    raw_max = block_sum + of_blocks;
+    raw_sum = raw_max + of_blocks;
+    finished = raw_sum + of_blocks;
     bytes = finished + limits.rows_max * sizeof(std::uint32_t);
   }
 };
 
 sampling_scratch scratch_at(std::byte* memory, const scratch_layout& layout) {
   const auto floats = [&](std::size_t offset) { return reinterpret_cast<float*>(memory + offset); };
-  return {reinterpret_cast<std::uint32_t*>(memory + layout.finished),
-          floats(layout.chunk_max),
-          floats(layout.block_max),
-          floats(layout.block_sum),
-          floats(layout.raw_max),
-          floats(layout.raw_sum),
-          reinterpret_cast<best_token*>(memory + layout.best)};
+  return {reinterpret_cast<std::uint32_t*>(memory + layout.finished), floats(layout.block_max),
+          floats(layout.block_sum), floats(layout.raw_max), floats(layout.raw_sum)};
 }
 
 // What one start sends: record, stop ids, bias.
@@ -121,19 +113,24 @@ result<void> slot_samplers::restore(stream_handle in, slot_id slot, const sample
                                     const sampler_position& from) {
   slot_record record = *from.record;
   record.settings = settings;
-  check(record.penalty_count <= from.room);
-  check(record.penalty_count <= limits_.penalties_max, "a position with more penalties than there is room for");
-  for (const token_id token : std::span(from.tokens, record.penalty_count)) {
+  if (auto r = upload(in, slot, record, bias, stop_ids, last_token_of_start::none); !r) return r;
+  return give_penalties(in, slot, from);
+}
+
+result<void> slot_samplers::give_penalties(stream_handle in, slot_id slot, const sampler_position& from) {
+  check(slot < limits_.slots);
+  const std::uint32_t& count = from.record->penalty_count;
+  check(count <= from.room);
+  check(count <= limits_.penalties_max, "a position with more penalties than there is room for");
+  for (const token_id token : std::span(from.tokens, count)) {
     check(token >= 0);
     check(static_cast<std::uint32_t>(token) < limits_.vocab);
   }
-  if (auto r = upload(in, slot, record, bias, stop_ids, last_token_of_start::none); !r) return r;
-  if (record.penalty_count == 0) return {};
+  if (auto r = copy_to_device(&(records_.data() + slot)->penalty_count, &count, sizeof count, in); !r) return r;
+  if (count == 0) return {};
   const std::size_t first = std::size_t{slot} * limits_.penalties_max;
-  if (auto r = copy_to_device(penalty_tokens_.data() + first, from.tokens, record.penalty_count * sizeof(token_id), in);
-      !r)
-    return r;
-  return copy_to_device(penalties_.data() + first, from.penalties, record.penalty_count * sizeof(float), in);
+  if (auto r = copy_to_device(penalty_tokens_.data() + first, from.tokens, count * sizeof(token_id), in); !r) return r;
+  return copy_to_device(penalties_.data() + first, from.penalties, count * sizeof(float), in);
 }
 
 result<void> slot_samplers::upload(stream_handle in, slot_id slot, slot_record record, std::span<const bias_entry> bias,

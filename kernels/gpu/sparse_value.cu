@@ -19,7 +19,7 @@ constexpr unsigned quarter_threads = threads / quarters;  // whole warps on ever
 constexpr unsigned quarter_inputs = 128;
 constexpr unsigned segment_inputs = quarters * quarter_inputs;
 constexpr unsigned passes = quarter_inputs / quarter_threads;  // over a quarter's inputs
-constexpr unsigned loads_at_once = 8;
+constexpr unsigned loads_at_once = 16;  // of weights, or of segments' sums: each round is a wait for the memory
 constexpr unsigned turned_tile = 64;
 
 template <typename Element>
@@ -119,9 +119,19 @@ __global__ void __launch_bounds__(threads) sparse_value_kernel(sparse_work<Eleme
   }
   if (!ends_last(work.finished + row * gridDim.x + tile, segments)) return;
   for (unsigned c = threadIdx.x; c < here && tile * columns + c < work.outputs; c += threads) {
+    float& x = work.x[std::size_t{row} * work.outputs + tile * columns + c];
+    const float before = x;
     float total = 0;
-    for (std::uint32_t s = 0; s < segments; ++s) total += parts[std::size_t{s} * work.columns + c];
-    work.x[std::size_t{row} * work.outputs + tile * columns + c] += total;
+    for (std::uint32_t first = 0; first < segments; first += loads_at_once) {
+      float of_segment[loads_at_once];
+#pragma unroll
+      for (unsigned i = 0; i < loads_at_once; ++i)
+        if (first + i < segments) of_segment[i] = parts[std::size_t{first + i} * work.columns + c];
+#pragma unroll
+      for (unsigned i = 0; i < loads_at_once; ++i)
+        if (first + i < segments) total += of_segment[i];
+    }
+    x = before + total;
   }
 }
 

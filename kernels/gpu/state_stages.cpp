@@ -62,6 +62,13 @@ result<void> state_stages::end_write(std::uint32_t stage, slot_id slot, rwkv7_mo
   return from.at_slot.record(ticks);
 }
 
+result<void> state_stages::give_penalties(std::uint32_t stage, slot_id slot, slot_samplers& samplers,
+                                          stream_handle ticks) {
+  auto& from = stages_[stage];
+  if (auto r = samplers.give_penalties(ticks, slot, from.view().position); !r) return r;
+  return from.at_slot.record(ticks);
+}
+
 std::size_t state_stages::bytes() const {
   std::size_t bytes = 0;
   for (const stage& s : stages_) bytes += s.canonical.bytes();

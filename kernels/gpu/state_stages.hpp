@@ -27,6 +27,8 @@ class state_stages {
   [[nodiscard]] result<staged_state> begin_write(std::uint32_t stage);
   [[nodiscard]] result<void> send(std::uint32_t stage);
   [[nodiscard]] result<void> end_write(std::uint32_t stage, slot_id slot, rwkv7_model& model, stream_handle ticks);
+  [[nodiscard]] result<void> give_penalties(std::uint32_t stage, slot_id slot, slot_samplers& samplers,
+                                            stream_handle ticks);
   /// In pinned memory; from begin_write to end_write.
   [[nodiscard]] sampler_position position(std::uint32_t stage) const { return stages_[stage].view().position; }
   [[nodiscard]] result<void> settle() const;

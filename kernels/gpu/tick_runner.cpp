@@ -153,6 +153,11 @@ class rwkv7_runner final : public tick_runner {
     return note(samplers_.restore(ticks_, slot, params.settings, params.bias, params.stop_ids, position));
   }
 
+  result<void> give_penalties(std::uint32_t stage, slot_id slot) override {
+    enter();
+    return note(stages_.give_penalties(stage, slot, samplers_, ticks_));
+  }
+
   result<drawn_token> draw(slot_id slot, std::span<const float> logits,
                            std::span<const std::uint32_t> allowed) override {
     check(completed_ == launched_);

@@ -122,6 +122,8 @@ class tick_runner {
   [[nodiscard]] virtual result<void> end_write(std::uint32_t stage, slot_id slot) = 0;
   /// Gives the slot's sampler the position that was put into the stage after begin_write; the state is another matter.
   [[nodiscard]] virtual result<void> restore(std::uint32_t stage, slot_id slot, const sampler_start& params) = 0;
+  /// Only the penalties, behind start or restart_sampler; the stage may be written again.
+  [[nodiscard]] virtual result<void> give_penalties(std::uint32_t stage, slot_id slot) = 0;
 
   /// Draws for a slot from given logits, `allowed` as in sampler::draw; waits. No tick is in flight.
   [[nodiscard]] virtual result<drawn_token> draw(slot_id slot, std::span<const float> logits,

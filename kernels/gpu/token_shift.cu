@@ -6,10 +6,8 @@
 // that no block overwrites what another still reads, the block of the first row does both: it normalises the last row a
 // second time. In decode, where a run is one row, that row is at hand.
 //
-// A block that takes one row has little but latencies. So it loads what the kernel before does not write (weights, the
-// batch, x_prev, and x where the sums of that kernel are yet to be added) before that kernel has ended. It may: that is
-// a product, which lets this kernel begin when all before it is over, or the embedding, which does so when the batch is
-// there.
+// A block that takes one row has little but latencies. So it loads what the kernels before do not write (weights, the
+// batch, x_prev) before those have ended. Counts and runs were there when the embedding let the next kernel begin.
 //
 // Many rows are shared out evenly, as many as stay on the multiprocessors at once: weights, eight times the size of a
 // row, are read once for all rows of a block, and the next row is on its way while one is at work.
@@ -78,49 +76,44 @@ __device__ void store_shifted(const token_shift_parameters& of, std::uint32_t s,
 }
 
 /// A thread's part of the mixes. In a short kernel they are all loaded before there is something to mix.
-template <unsigned packets>
+template <unsigned packets, unsigned shifts>
 struct mix_shares {
-  row_share<packets> of[token_shifts_max];
+  row_share<packets> of[shifts];
 
   __device__ explicit mix_shares(const token_shift_parameters& from) {
 #pragma unroll
-    for (std::uint32_t s = 0; s < token_shifts_max; ++s)
+    for (unsigned s = 0; s < shifts; ++s)
       if (s < from.shifts)
         for_each_packet<packets>(from.width,
                                  [&](unsigned i, std::uint32_t c) { load_floats(from.mix[s] + c, of[s].values[i]); });
   }
 };
 
-template <typename Element, unsigned packets>
+template <typename Element, unsigned packets, unsigned shifts>
 __global__ void __launch_bounds__(512) token_shift_kernel(device_batch rows, token_shift_parameters of) {
   let_next_kernel_begin();
   const norm_share<packets> norm(of.norm, of.width);
-  const mix_shares<packets> mixes(of);
+  const mix_shares<packets, shifts> mixes(of);
   const std::uint32_t t = blockIdx.x;
   if (t >= rows.counts->rows) return wait_for_kernels_before();
   const sequence_run run = rows.runs[rows.run_of_row[t]];
   const bool begins = t == run.first_row;
   row_share<packets> now, before;  // before: what the row is shifted with
   if (begins) before = load_x_prev<packets>(of, run);
-  if (of.sum) now = load_x<packets>(of.from, of.width, t);
   wait_for_kernels_before();
   if (!begins) before = load_normed(of, norm, t - 1);
-  if (of.sum) {
-    add_to_row(now, of.from, of.width, t);
-    store_sum(of, t, now);
-  } else {
-    now = load_x<packets>(of.from, of.width, t);
-  }
+  now = load_row<packets>(of.from, of.width, t);
+  if (of.sum) store_sum(of, t, now);
   normalise(now, of.width, norm, layer_norm_eps);
   if (begins && run.rows == 1) store_x_prev(of, run, now);
 #pragma unroll
-  for (std::uint32_t s = 0; s < token_shifts_max; ++s)
+  for (unsigned s = 0; s < shifts; ++s)
     if (s < of.shifts) store_shifted<Element>(of, s, t, now, before, mixes.of[s]);
   if (begins && run.rows > 1) store_x_prev(of, run, load_normed(of, norm, run.first_row + run.rows - 1));
 }
 
-/// The same for rows_each neighbours, one after the other.
-template <typename Element, unsigned shifts>
+/// The same for rows_each neighbours, two at a time. `adds`: there is something to be added to x.
+template <typename Element, unsigned shifts, bool adds>
 __global__ void __launch_bounds__(512)
     neighbours_kernel(device_batch rows, token_shift_parameters of, std::uint32_t rows_each) {
   constexpr unsigned packets = 2;
@@ -140,28 +133,49 @@ __global__ void __launch_bounds__(512)
   wait_for_kernels_before();
   __syncthreads();
 
-  share next = load_x<packets>(of.from, of.width, first), before{};
-  sequence_run begun{};  // the last run that begins here
-  if (runs[0].first_row == first)
-    before = load_x_prev<packets>(of, runs[0]);
-  else
-    before = load_normed(of, norm, first - 1);
-  for (std::uint32_t t = first; t < end; ++t) {
-    share now = next, x_prev{};
-    const bool has_next = t + 1 < end, next_begins = has_next && runs[t + 1 - first].first_row == t + 1;
-    if (has_next) next = load_x<packets>(of.from, of.width, t + 1);
-    if (next_begins) x_prev = load_x_prev<packets>(of, runs[t + 1 - first]);
-    add_to_row(now, of.from, of.width, t);
-    if (of.sum) store_sum(of, t, now);
-    normalise(now, of.width, norm, layer_norm_eps);
-    if (runs[t - first].first_row == t) begun = runs[t - first];
-    if (begun.rows > 0 && t == begun.first_row + begun.rows - 1) store_x_prev(of, begun, now);
+  const auto normed_row = [&](std::uint32_t t) {
+    share row = load_x<packets>(of.from, of.width, t);
+    if (adds) add_to_row(row, of.from, of.width, t);
+    normalise(row, of.width, norm, layer_norm_eps);
+    return row;
+  };
+  constexpr unsigned at_once =
+      shifts == 1 && !adds ? 4 : 2;  // rows that share the barriers of a norm, and are loaded together
+  share next[at_once], before{};
+  const auto load_next = [&](std::uint32_t t) {
 #pragma unroll
-    for (unsigned s = 0; s < shifts; ++s) store_shifted<Element>(of, s, t, now, before, mixes[s]);
-    before = next_begins ? x_prev : now;
+    for (unsigned i = 0; i < at_once; ++i) next[i] = load_x<packets>(of.from, of.width, t + i < end ? t + i : end - 1);
+  };
+  load_next(first);
+  sequence_run begun{};  // the last run that begins here
+  if (runs[0].first_row != first) before = normed_row(first - 1);
+  for (std::uint32_t t = first; t < end; t += at_once) {
+    share now[at_once];
+#pragma unroll
+    for (unsigned i = 0; i < at_once; ++i) {
+      now[i] = next[i];
+      if (!adds || t + i >= end) continue;
+      add_to_row(now[i], of.from, of.width, t + i);
+      store_sum(of, t + i, now[i]);
+    }
+    if (t + at_once < end) load_next(t + at_once);
+    normalise_together(now, of.width, norm, layer_norm_eps);
+#pragma unroll
+    for (unsigned i = 0; i < at_once; ++i) {
+      if (t + i >= end) break;
+      const sequence_run run = runs[t + i - first];
+      if (run.first_row == t + i) {
+        begun = run;
+        before = load_x_prev<packets>(of, run);
+      }
+#pragma unroll
+      for (unsigned s = 0; s < shifts; ++s) store_shifted<Element>(of, s, t + i, now[i], before, mixes[s]);
+      if (begun.rows > 0 && t + i == begun.first_row + begun.rows - 1) store_x_prev(of, begun, now[i]);
+      before = now[i];
+    }
   }
   if (begun.first_row + begun.rows <= end) return;
-  store_x_prev(of, begun, load_normed(of, norm, begun.first_row + begun.rows - 1));
+  store_x_prev(of, begun, normed_row(begun.first_row + begun.rows - 1));
 }
 
 }  // namespace
@@ -177,15 +191,20 @@ result<void> token_shift(stream_handle in, const device_batch& rows, element typ
     const std::uint32_t block = row_threads(of.width), at_once = *multiprocessors * (512 / block);
     const std::uint32_t each = std::min((rows.room.rows + at_once - 1) / at_once, std::min(block, rows_each_max));
     const launch_shape shape{"token_shift", {(rows.room.rows + each - 1) / each}, {block}, 0, in, true};
+    const auto with_shifts = [&]<typename Element, bool adds>() {
+      return of.shifts == 1 ? launch(shape, neighbours_kernel<Element, 1, adds>, rows, of, each)
+                            : launch(shape, neighbours_kernel<Element, token_shifts_max, adds>, rows, of, each);
+    };
     return with_element(type, [&]<typename Element>() {
-      return of.shifts == 1 ? launch(shape, neighbours_kernel<Element, 1>, rows, of, each)
-                            : launch(shape, neighbours_kernel<Element, token_shifts_max>, rows, of, each);
+      return of.sum ? with_shifts.template operator()<Element, true>()
+                    : with_shifts.template operator()<Element, false>();
     });
   }
   const launch_shape shape{"token_shift", {rows.room.rows}, {row_threads(of.width)}, 0, in, true};
   return with_element(type, [&]<typename Element>() {
-    return packets_of(of.width) == 2 ? launch(shape, token_shift_kernel<Element, 2>, rows, of)
-                                     : launch(shape, token_shift_kernel<Element, 3>, rows, of);
+    if (packets_of(of.width) != 2) return launch(shape, token_shift_kernel<Element, 3, token_shifts_max>, rows, of);
+    return of.shifts == 1 ? launch(shape, token_shift_kernel<Element, 2, 1>, rows, of)
+                          : launch(shape, token_shift_kernel<Element, 2, token_shifts_max>, rows, of);
   });
 }
 

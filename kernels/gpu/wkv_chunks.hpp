@@ -11,29 +11,17 @@ inline constexpr std::uint32_t chunk_tokens = 64;
 /// prompt is cut does.
 inline constexpr std::uint32_t chunked_rows_min = 32;
 
-/// A piece of a run, and a run of pieces; on the device.
-struct run_chunk {
-  std::uint32_t first_row, rows;
-};
-struct chunked_run {
+/// A piece of a run.
+struct alignas(16) run_chunk {
   slot_id slot;
-  std::uint32_t first_chunk, chunks;
+  std::uint32_t first_row, rows;
+  bool begins, ends;  ///< the run
 };
+/// The pieces of all runs, one run after another; on the device.
 struct chunk_list {
-  struct counts {
-    std::uint32_t chunks = 0, runs = 0;
-  };
-  counts* count = nullptr;
+  std::uint32_t* count = nullptr;
   run_chunk* chunks = nullptr;
-  chunked_run* runs = nullptr;
-  counts room;  ///< what launches have blocks for
-};
-
-/// What the steps of wkv_chunks.cu leave for each other, for each chunk and head: matrices by their names there.
-struct chunk_workspace {
-  half *p = nullptr, *q = nullptr;
-  float *d = nullptr, *y = nullptr, *decay = nullptr;
-  void* bonus = nullptr;
+  std::uint32_t* passed = nullptr;  ///< [chunk, head, ...]: states between chunks of a run
 };
 
 /// time_mix for long runs, 64 tokens at a time on tensor cores (the idea is in wkv_chunks.cu). It works on the same
@@ -51,24 +39,20 @@ class chunked_time_mix {
   /// Once a tick, after its rows were sent: lists the chunks of `rows`. `runs` are the same on the host, for the room.
   [[nodiscard]] result<void> plan(stream_handle in, const device_batch& rows, std::span<const sequence_run> runs);
   /// Whether the tick that was planned has such runs, and others.
-  [[nodiscard]] bool has_long_runs() const { return list_.room.runs > 0; }
+  [[nodiscard]] bool has_long_runs() const { return chunks_ > 0; }
   [[nodiscard]] bool has_short_runs() const { return short_runs_; }
 
-  /// One layer: the three steps below.
+  /// One layer.
   [[nodiscard]] result<void> run(stream_handle in, element state_type, const time_mix_parameters& of) const;
-  [[nodiscard]] result<void> describe(stream_handle in, const time_mix_parameters& of) const;
-  [[nodiscard]] result<void> carry(stream_handle in, element state_type, const time_mix_parameters& of) const;
-  [[nodiscard]] result<void> finish(stream_handle in, const time_mix_parameters& of) const;
 
   [[nodiscard]] std::size_t bytes() const { return memory_.bytes(); }
 
  private:
   std::uint32_t heads_;
   element type_;
-  chunk_list::counts max_;
+  std::uint32_t chunks_max_, chunks_ = 0;  ///< chunks_: of the tick that was planned
   device_buffer<std::byte> memory_;
   chunk_list list_;
-  chunk_workspace work_;
   bool short_runs_ = true;
 };
 

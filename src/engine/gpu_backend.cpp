@@ -28,6 +28,15 @@ void report_draw(row_result& out, const kernels::gpu::drawn_token& drawn) {
   out.logprobs = logprobs_of(drawn.scores);
 }
 
+void fill_penalties(const kernels::gpu::sampler_position& to, std::span<const sampling::token_penalty> penalties) {
+  check(penalties.size() <= to.room, "more penalties than the vocabulary has tokens");
+  to.record->penalty_count = static_cast<std::uint32_t>(penalties.size());
+  for (std::size_t i = 0; i < penalties.size(); ++i) {
+    to.tokens[i] = penalties[i].token;
+    to.penalties[i] = penalties[i].penalty;
+  }
+}
+
 // A group goes on or stops as one.
 void check_groups(const tick_plan& plan, const kernels::gpu::tick_outcome& done) {
   for (std::size_t i = 0; i < plan.rows.size(); ++i) {
@@ -56,11 +65,24 @@ void gpu_backend::start(slot_id slot, const sampling::sampling_params& params) {
   ignore(bring_in(slot), trouble_is_told);
   drop_logits(slot);
   ignore(runner_->start(slot, start_of(params)), trouble_is_told);
+  ignore(give_prior(slot, params), trouble_is_told);
 }
 
 void gpu_backend::restart_sampler(slot_id slot, const sampling::sampling_params& params) {
   ignore(bring_in(slot), trouble_is_told);
   ignore(runner_->restart_sampler(slot, start_of(params)), trouble_is_told);
+  ignore(give_prior(slot, params), trouble_is_told);
+}
+
+// By way of a stage, which another may have as soon as this is queued.
+result<void> gpu_backend::give_prior(slot_id slot, const sampling::sampling_params& params) {
+  if (params.prior.empty()) return {};
+  const auto stage = free_stage();
+  if (!stage) return stage.error();
+  const auto to = runner_->begin_write(*stage);
+  if (!to) return to.error();
+  fill_penalties(to->position, params.prior);
+  return runner_->give_penalties(*stage, slot);
 }
 
 void gpu_backend::copy_state(slot_id from, slot_id to) {
@@ -89,18 +111,12 @@ result<void> gpu_backend::unpark(slot_id slot, const sampling::sampling_params& 
   if (!stage) return stage.error();
   const auto to = runner_->begin_write(*stage);
   if (!to) return to.error();
-  const auto& penalties = in.sampler.penalties;
-  check(penalties.size() <= to->position.room, "more penalties than the vocabulary has tokens");
   kernels::gpu::slot_record& record = *to->position.record;
   record = {};
   record.last_token = in.last_token;
   record.generated = in.sampler.generated;
   record.frozen = in.frozen;
-  record.penalty_count = static_cast<std::uint32_t>(penalties.size());
-  for (std::size_t i = 0; i < penalties.size(); ++i) {
-    to->position.tokens[i] = penalties[i].token;
-    to->position.penalties[i] = penalties[i].penalty;
-  }
+  fill_penalties(to->position, in.sampler.penalties);
   if (auto r = runner_->restore(*stage, slot, start_of(params)); !r) return r;
   return arrive(slot, in.state, *stage, *to);
 }
@@ -204,7 +220,7 @@ kernels::gpu::sampler_start gpu_backend::start_of(const sampling::sampling_param
   s.temperature = params.temperature, s.top_p = params.top_p, s.min_p = params.min_p, s.top_k = params.top_k;
   s.first_penalty = params.first_penalty, s.repeat_penalty = params.repeat_penalty;
   s.lasting_penalty = params.lasting_penalty, s.penalty_decay = params.penalty_decay;
-  s.filters_first = params.filters_first;
+  s.filters_first = params.filters_first, s.noise = params.noise;
   s.max_tokens = params.max_tokens, s.seed = params.seed, s.row = params.row;
   s.logprobs = params.logprobs;
   s.top_logprobs = std::min(params.top_logprobs, sampling::top_logprobs_max);

@@ -59,6 +59,7 @@ class gpu_backend final : public backend {
     std::uint64_t dropped_after = 0;  // logits of ticks up to this one count no more
   };
 
+  [[nodiscard]] result<void> give_prior(slot_id slot, const sampling::sampling_params& params);
   [[nodiscard]] kernels::gpu::sampler_start start_of(const sampling::sampling_params& params);
   [[nodiscard]] kernels::gpu::tick_row row_of(const row& r, row_result& out) const;
   void report(const tick_plan& plan, std::size_t index, const kernels::gpu::row_outcome& done, std::uint64_t tick,

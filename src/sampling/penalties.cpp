@@ -1,5 +1,7 @@
 #include "sampling/penalties.hpp"
 
+#include <unordered_map>
+
 namespace skein::sampling {
 
 void penalties::record(token_id token, const sampling_params& params) {
@@ -12,6 +14,29 @@ void penalties::record(token_id token, const sampling_params& params) {
     known->penalty += params.repeat_penalty;
   else
     drawn_.push_back({token, params.first_penalty});
+}
+
+std::vector<token_penalty> penalties_of(std::span<const token_id> tokens, const sampling_params& params) {
+  struct sum {
+    double penalty = 0;     // if each had given repeat_penalty
+    double first_left = 0;  // of what the earliest gave
+  };
+  std::unordered_map<token_id, sum> sums;
+  std::vector<token_id> order;
+  double left = 1;  // of what the token here gave
+  for (std::size_t i = tokens.size(); i-- > 0; left *= double{params.penalty_decay}) {
+    const auto [known, fresh] = sums.try_emplace(tokens[i]);
+    if (fresh) order.push_back(tokens[i]);
+    known->second.penalty += left * double{params.repeat_penalty};
+    known->second.first_left = left;
+  }
+  std::vector<token_penalty> out;
+  for (const token_id token : order) {
+    const sum& of = sums[token];
+    const double first = of.first_left * (double{params.first_penalty} - double{params.repeat_penalty});
+    out.push_back({token, static_cast<float>(of.penalty + first)});
+  }
+  return out;
 }
 
 }  // namespace skein::sampling

@@ -7,13 +7,6 @@
 
 namespace skein::sampling {
 
-/// A token that was drawn and what is subtracted from its logit, P in sampling_params. P may have become 0: the token
-/// still counts as drawn before.
-struct token_penalty {
-  token_id token;
-  float penalty;
-};
-
 /// The penalties of one row. Only drawn tokens are stored: P of all others is 0 and stays 0.
 class penalties {
  public:
@@ -29,5 +22,9 @@ class penalties {
  private:
   std::vector<token_penalty> drawn_;  // in the order of their first draw
 };
+
+/// What the tokens of a prompt would leave if they had been drawn one after another, up to rounding; those that came
+/// last first.
+[[nodiscard]] std::vector<token_penalty> penalties_of(std::span<const token_id> tokens, const sampling_params& params);
 
 }  // namespace skein::sampling

@@ -22,4 +22,13 @@ double uniform(std::uint64_t seed, std::uint32_t row, std::uint32_t index) {
   return static_cast<double>(bits >> 11) * 0x1p-53;
 }
 
+std::array<float, 4> uniform_of_tokens(std::uint64_t seed, std::uint32_t row, std::uint32_t index,
+                                       std::uint32_t first) {
+  const auto words =
+      philox4x32({index, row, first, 1}, {static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)});
+  std::array<float, 4> numbers;
+  for (std::size_t i = 0; i < 4; ++i) numbers[i] = static_cast<float>(words[i] >> 8) * 0x1p-24f;
+  return numbers;
+}
+
 }  // namespace skein::sampling

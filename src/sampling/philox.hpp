@@ -12,4 +12,9 @@ namespace skein::sampling {
 /// Random number in [0, 1) for one draw: a function of its arguments only.
 [[nodiscard]] double uniform(std::uint64_t seed, std::uint32_t row, std::uint32_t index);
 
+/// Random numbers in [0, 1) for the tokens first .. first + 3 of one draw; `first` is a multiple of 4. Others than
+/// uniform's.
+[[nodiscard]] std::array<float, 4> uniform_of_tokens(std::uint64_t seed, std::uint32_t row, std::uint32_t index,
+                                                     std::uint32_t first);
+
 }  // namespace skein::sampling

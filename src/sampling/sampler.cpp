@@ -14,6 +14,8 @@ bool is_greedy(const sampling_params& params) {
   return params.top_k == 1 || params.top_p == 0 || !(params.temperature >= temperature_min);
 }
 
+bool has_noise(const sampling_params& params) { return params.noise > 0 && !is_greedy(params); }
+
 }  // namespace
 
 sampler::sampler(std::uint32_t vocab) : penalties_(vocab), row_(vocab) { candidates_.reserve(vocab); }
@@ -24,7 +26,7 @@ void sampler::start(const sampling_params& params) {
     return entry.token < 0 || static_cast<std::uint32_t>(entry.token) >= row_.vocab();
   });
   generated_ = 0;
-  penalties_.clear();
+  penalties_.restore(params.prior);
 }
 
 sampler::drawn sampler::draw(std::span<const float> logits, std::span<const std::uint32_t> allowed) {
@@ -59,10 +61,19 @@ sampler::drawn sampler::draw_loaded(std::span<const float> raw, std::span<const 
 }
 
 token_id sampler::choose(std::span<const std::uint32_t> allowed) {
+  if (has_noise(params_)) add_noise(row_.logits());
   row_.scan(allowed);
-  if (is_greedy(params_)) return row_.argmax();
+  if (is_greedy(params_) || has_noise(params_)) return row_.argmax();
   const kept_tokens kept = select(row_, params_, candidates_);
   return pick(row_, kept, uniform(params_.seed, params_.row, generated_));
+}
+
+void sampler::add_noise(std::span<float> logits) const {
+  for (std::size_t first = 0; first < logits.size(); first += 4) {
+    const auto numbers = uniform_of_tokens(params_.seed, params_.row, generated_, static_cast<std::uint32_t>(first));
+    for (std::size_t i = 0; i < 4 && first + i < logits.size(); ++i)
+      logits[first + i] = finite_logit(logits[first + i] / params_.temperature + params_.noise * numbers[i]);
+  }
 }
 
 void sampler::record(token_id token) {

@@ -54,6 +54,7 @@ class sampler {
  private:
   drawn draw_loaded(std::span<const float> raw, std::span<const std::uint32_t> allowed);
   token_id choose(std::span<const std::uint32_t> allowed);
+  void add_noise(std::span<float> logits) const;
 
   sampling_params params_;
   std::uint32_t generated_ = 0;

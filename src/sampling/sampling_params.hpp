@@ -24,6 +24,13 @@ struct logit_bias_entry {
   [[nodiscard]] bool counts_for(std::uint32_t draw) const { return draw >= first && (end == 0 || draw < end); }
 };
 
+/// A token that was drawn and what is subtracted from its logit, P in sampling_params. P may have become 0: the token
+/// still counts as drawn before.
+struct token_penalty {
+  token_id token;
+  float penalty;
+};
+
 /// As good as -infinity, and finite.
 inline constexpr float ban = -1e30f;
 /// Entries that a request may have beside those of its logit_bias (force_reasoning).
@@ -33,7 +40,7 @@ inline constexpr std::uint32_t own_bias_max = 2;
 ///   z[i] = (logit[i] + bias[i] - P[i] - lasting_penalty * drawn_before[i]) / temperature;  p = softmax(z)
 ///   min_p, then joint top_k and top_p choose the kept tokens; one is drawn
 ///   P *= penalty_decay; P[drawn] += first_penalty if it was never drawn before, else repeat_penalty
-/// P and "drawn before" start empty with each request and know generated tokens only.
+/// P and "drawn before" start empty with each request, but for `prior`, and know generated tokens only.
 /// The "rapid" dialect (alpha_*) maps presence -> first, frequency -> repeat; OpenAI's maps presence + frequency ->
 /// first, frequency -> repeat, with decay 1.
 struct sampling_params {
@@ -48,9 +55,13 @@ struct sampling_params {
   /// The classic order: min_p, top_k and top_p choose by softmax at temperature 1, all that they reach are kept whole
   /// (ties, and the token that passes top_p), and the temperature changes the weights of these.
   bool filters_first = false;
+  /// Above 0: no draw by weights, but the largest of logit / temperature + noise * u[i], where u is uniform in [0, 1)
+  /// and new for every token of every draw. Filters do not count; where the draw is greedy, noise does not.
+  float noise = 0.0f;
   std::vector<logit_bias_entry> logit_bias;
-  std::vector<token_id> stop_ids;   ///< sampled one of these: the row stops; the token has no text
-  std::uint32_t max_tokens = 4096;  ///< the row stops after that many generated tokens
+  std::vector<token_penalty> prior;  ///< no token twice; what counts as drawn before the first draw, see penalties_of
+  std::vector<token_id> stop_ids;    ///< sampled one of these: the row stops; the token has no text
+  std::uint32_t max_tokens = 4096;   ///< the row stops after that many generated tokens
   std::uint64_t seed = 0;
   std::uint32_t row = 0;  ///< row of `n`; random numbers are keyed by (seed, row, index of generated token)
   bool logprobs = false;

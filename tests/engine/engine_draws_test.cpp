@@ -85,6 +85,20 @@ BOOST_DATA_TEST_CASE(a_masked_draw_waits_for_its_mask, data::make(engines_under_
   BOOST_TEST(run_tick(*e, plan)[0].frozen);
 }
 
+BOOST_DATA_TEST_CASE(a_prior_penalises_from_the_first_draw_on, data::make(engines_under_test())) {
+  const auto e = sample.make({});
+  const auto free = generate_alone(*e, 0, prompt, greedy(3), prompt.size());
+  auto params = greedy(3);
+  params.prior = {{7, 0.0f}, {free.tokens[0], 1e6f}};
+  const auto held = generate_alone(*e, 1, prompt, params, prompt.size());
+  BOOST_TEST(held.tokens[0] != free.tokens[0]);
+  e->start(2, greedy(3));
+  e->restart_sampler(2, params);
+  BOOST_TEST(prefill(*e, 2, prompt, true).token == held.tokens[0]);
+  e->start(2, greedy(3));
+  BOOST_TEST(prefill(*e, 2, prompt, true).token == free.tokens[0]);
+}
+
 BOOST_DATA_TEST_CASE(logits_that_nobody_draws_from_are_dropped, data::make(engines_under_test())) {
   const auto e = sample.make({});
   const auto expected = generate_alone(*e, 0, prompt, greedy(3), prompt.size());

@@ -303,4 +303,31 @@ BOOST_AUTO_TEST_CASE(stop_ids) {
   BOOST_TEST(!s.is_stop(0));
 }
 
+BOOST_AUTO_TEST_CASE(a_prior_of_a_prompt_penalises_as_if_its_tokens_had_been_drawn) {
+  sampling_params params;
+  params.first_penalty = 2;
+  params.repeat_penalty = 0.5f;
+  params.lasting_penalty = 0.25f;
+  params.penalty_decay = 0.9f;
+  const std::vector<token_id> prompt{3, 1, 3, 3, 2, 1};
+  sampler drawn(8);
+  drawn.start(params);
+  for (const token_id token : prompt) drawn.record(token);
+
+  params.prior = penalties_of(prompt, params);
+  sampler started(8);
+  started.start(params);
+  BOOST_TEST(started.generated() == 0u);
+  std::vector<float> expected(8, 1.0f), penalised(8, 1.0f);
+  drawn.penalise(expected);
+  started.penalise(penalised);
+  for (std::size_t i = 0; i < 8; ++i) BOOST_TEST(std::abs(penalised[i] - expected[i]) < 1e-6f);
+  BOOST_TEST(penalised[4] == 1.0f);
+  BOOST_TEST(penalised[3] < penalised[2]);
+  started.record(3);  // not for the first time
+  drawn.record(3);
+  BOOST_TEST(std::abs(started.save().penalties.back().penalty - drawn.save().penalties.front().penalty) < 1e-6f);
+  BOOST_TEST(penalties_of({}, params).empty());
+}
+
 BOOST_AUTO_TEST_SUITE_END()

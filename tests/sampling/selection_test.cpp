@@ -53,6 +53,7 @@ sampling_params limits(float top_p, std::int32_t top_k = 0, float min_p = 0) {
 void compare(const sampling_case& c) {
   sampling_params params = c.params;
   params.logit_bias.clear();  // the sampler's work, not the selection's
+  params.noise = 0;           // likewise
   const auto expected = slow_sampler(params).kept(c.logits, c.allowed);
   const auto kept = kept_weights(c.logits, c.allowed, params);
   double worst = 0;

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <limits>
 
+#include "sampling/philox.hpp"
+
 namespace skein::sampling {
 namespace {
 
@@ -53,12 +55,22 @@ std::vector<double> slow_sampler::kept(std::span<const float> logits, std::span<
     penalised[static_cast<std::size_t>(token)] =
         cleaned(penalised[static_cast<std::size_t>(token)] - (penalty + params_.lasting_penalty));
 
+  const bool greedy = params_.temperature < 0.001f || params_.top_k == 1 || params_.top_p == 0;
+  const bool noisy = params_.noise > 0 && !greedy;
+  for (std::size_t i = 0; noisy && i < logits.size(); ++i) {
+    const auto words =
+        philox4x32({drawn_, params_.row, static_cast<std::uint32_t>(i / 4 * 4), 1},
+                   {static_cast<std::uint32_t>(params_.seed), static_cast<std::uint32_t>(params_.seed >> 32)});
+    const float number = static_cast<float>(words[i % 4] / 256) / 16777216.0f;
+    penalised[i] = cleaned(penalised[i] / params_.temperature + params_.noise * number);
+  }
+
   std::size_t best = logits.size();
   for (std::size_t i = 0; i < logits.size(); ++i)
     if (is_allowed(allowed, i) && (best == logits.size() || penalised[i] > penalised[best])) best = i;
 
   std::vector<double> p(logits.size(), 0.0);
-  if (params_.temperature < 0.001f || params_.top_k == 1 || params_.top_p == 0) {
+  if (greedy || noisy) {
     p[best] = 1;
     return p;
   }

@@ -37,19 +37,22 @@ inline constexpr std::uint64_t any_weight = ~std::uint64_t{0};
 __device__ inline std::uint32_t shuffle_xor_bits(std::uint32_t bits, unsigned mask) {
   return float_to_bits(shuffle_xor(bits_to_float(bits), mask));
 }
-__device__ inline mass shuffle_xor_mass(const mass& m, unsigned mask) {
-  const std::uint32_t count = shuffle_xor_bits(m.count, mask);
-  const std::uint64_t low = shuffle_xor_bits(static_cast<std::uint32_t>(m.weight), mask);
-  const std::uint64_t high = shuffle_xor_bits(static_cast<std::uint32_t>(m.weight >> 32), mask);
-  return {count, high << 32 | low};
+__device__ inline std::uint64_t shuffle_xor_bits(std::uint64_t bits, unsigned mask) {
+  const std::uint64_t low = shuffle_xor_bits(static_cast<std::uint32_t>(bits), mask);
+  const std::uint64_t high = shuffle_xor_bits(static_cast<std::uint32_t>(bits >> 32), mask);
+  return high << 32 | low;
+}
+__device__ inline mass shuffle_xor_sum(const mass& m, unsigned mask) {
+  return {shuffle_xor_bits(m.count, mask), shuffle_xor_bits(m.weight, mask)};
 }
 
 /// The sum over the threads before this one; `total`: over all.
-__device__ inline mass block_prefix(const mass& own, mass& total) {
-  __shared__ mass of_warp[1024 / 32];
-  mass before = {0, 0}, sum = own;
+template <typename Sum>
+__device__ Sum block_prefix(const Sum& own, Sum& total) {
+  __shared__ Sum of_warp[1024 / 32];
+  Sum before{}, sum = own;
   for (unsigned mask = 1; mask < warp_width; mask *= 2) {  // sum: of the mask lanes around this one
-    const mass other = shuffle_xor_mass(sum, mask);
+    const Sum other = shuffle_xor_sum(sum, mask);
     if (threadIdx.x & mask) before += other;
     sum += other;
   }
@@ -57,7 +60,7 @@ __device__ inline mass block_prefix(const mass& own, mass& total) {
   __syncthreads();  // nobody still reads the sums of the call before
   if (threadIdx.x % warp_width == 0) of_warp[own_warp] = sum;
   __syncthreads();
-  total = {0, 0};
+  total = Sum{};
   for (unsigned warp = 0; warp < blockDim.x / warp_width; ++warp) {
     if (warp == own_warp) before += total;
     total += of_warp[warp];
@@ -113,28 +116,44 @@ struct descent {
   mass above, here;
 };
 
-/// As descend(), where each of the first `entries` threads of the block has one, which it compares with all others.
+/// Entries of which there are no more than threads, in shared memory.
+struct few_entries {
+  struct entry {
+    std::uint64_t weight;
+    std::uint32_t key;
+  } of[mass_threads];
+};
+__device__ inline few_entries& few_of_block() {
+  __shared__ few_entries few;
+  return few;
+}
+
+/// As descend(), for the first `count` of few_of_block(), which threads may have stored without a barrier since; above
+/// them lie entries of the mass `above`. Each is compared with all others, by as many threads as there are to spare.
 /// What has the key 0 and weighs nothing is not there, if only the weight has a limit, and one that it reaches.
-__device__ inline descent descend_few(std::uint32_t key, std::uint64_t weight, std::uint32_t entries,
-                                      const mass& limit) {
-  mass_bins& all = bins_of_block();  // an entry in the place of a bin, its key in that of the count
+__device__ inline descent descend_few(std::uint32_t count, const mass& above, const mass& limit) {
+  const few_entries& few = few_of_block();
   __shared__ descent found;
-  __syncthreads();  // nobody still reads what lies there
-  all.count[threadIdx.x] = key;
-  all.low[threadIdx.x] = static_cast<std::uint32_t>(weight);
-  all.high[threadIdx.x] = static_cast<std::uint32_t>(weight >> 32);
+  unsigned threads = 1;  // for an entry
+  while (threads < 8 && count * threads * 2 <= mass_threads) threads *= 2;
   __syncthreads();
-  if (threadIdx.x < entries) {
-    mass above = {0, 0}, here = {0, 0};
-    for (std::uint32_t i = 0; i < entries; ++i) {
-      const std::uint32_t other = all.count[i];
-      const mass one = {1, all.of(i).weight};
-      if (other > key) above += one;
-      if (other == key) here += one;
-    }
-    const mass after = above + here;
-    if (after.reaches(limit) ? !above.reaches(limit) : after.count == entries) found = {key, above, here};
+  const std::uint32_t own = threadIdx.x / threads;
+  const std::uint32_t key = own < count ? few.of[own].key : 0;
+  mass before = {0, 0}, here = {0, 0};
+#pragma unroll 4
+  for (std::uint32_t i = threadIdx.x % threads; i < count; i += threads) {
+    const few_entries::entry other = few.of[i];
+    if (other.key > key) before += {1, other.weight};
+    if (other.key == key) here += {1, other.weight};
   }
+  for (unsigned mask = 1; mask < threads; mask *= 2) {
+    before += shuffle_xor_sum(before, mask);
+    here += shuffle_xor_sum(here, mask);
+  }
+  const bool is_last = before.count + here.count == count;
+  before += above;
+  const bool ends_here = (before + here).reaches(limit) ? !before.reaches(limit) : is_last;
+  if (own < count && ends_here) found = {key, before, here};
   __syncthreads();
   return found;
 }

@@ -49,9 +49,8 @@ __device__ inline float exp_of_negative(float z) {
   return e * bits_to_float((float_to_bits(shifted) + 127) << 23);
 }
 
-/// sampling::uniform: Philox4x32-10 with the key `seed` and the counter (index, row).
-__device__ inline double uniform(std::uint64_t seed, std::uint32_t row, std::uint32_t index) {
-  std::uint32_t counter[4] = {index, row, 0, 0};
+/// sampling::philox4x32 in place, with the key `seed`.
+__device__ inline void philox(std::uint32_t (&counter)[4], std::uint64_t seed) {
   std::uint32_t key[2] = {static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)};
   for (int round = 0; round < 10; ++round) {
     const std::uint64_t even = std::uint64_t{0xD2511F53} * counter[0];
@@ -63,6 +62,11 @@ __device__ inline double uniform(std::uint64_t seed, std::uint32_t row, std::uin
     key[0] += 0x9E3779B9;
     key[1] += 0xBB67AE85;
   }
+}
+/// sampling::uniform
+__device__ inline double uniform(std::uint64_t seed, std::uint32_t row, std::uint32_t index) {
+  std::uint32_t counter[4] = {index, row, 0, 0};
+  philox(counter, seed);
   const std::uint64_t bits = static_cast<std::uint64_t>(counter[1]) << 32 | counter[0];
   return static_cast<double>(bits >> 11) * 0x1p-53;
 }

@@ -47,14 +47,32 @@ struct logit_row {
     load<1>({token}, {true}, out);
     return out[0];
   }
-  __device__ void load_chunk(std::uint32_t first, logit_packet (&out)[chunk_packets]) const {
-    std::uint32_t tokens[chunk_packets];
-    bool wanted[chunk_packets];
+  /// Queues the reads of this thread's packets of a chunk. settle_chunk makes logits of them, once they are needed.
+  __device__ void request_chunk(std::uint32_t first, logit_packet (&out)[chunk_packets]) const {
     for (unsigned p = 0; p < chunk_packets; ++p) {
-      tokens[p] = first + place_in_chunk(p);
-      wanted[p] = true;
+      const std::uint32_t token = first + place_in_chunk(p);
+      if (vocab % logit_packet::size == 0) {
+        if (token < vocab) out[p] = load_packet(logits + token);
+      } else {
+        for (unsigned i = 0; i < logit_packet::size; ++i)
+          if (token + i < vocab) out[p].values[i] = logits[token + i];
+      }
     }
-    load(tokens, wanted, out);
+  }
+  /// Finite logits, and no_logit beyond the vocabulary; but 0 may have a sign.
+  __device__ void settle_chunk(std::uint32_t first, logit_packet (&values)[chunk_packets]) const {
+    if (first + chunk_tokens <= vocab) {
+      // One addition a logit shows that there is nothing to do; finite_logit takes five operations.
+      float sum = 0;
+      for (unsigned p = 0; p < chunk_packets; ++p) {
+        const auto& v = values[p].values;
+        sum += (fabsf(v[0]) + fabsf(v[1])) + (fabsf(v[2]) + fabsf(v[3]));
+      }
+      if (sum <= -lowest_logit) return;
+    }
+    for (unsigned p = 0; p < chunk_packets; ++p)
+      for (unsigned i = 0; i < logit_packet::size; ++i)
+        values[p].values[i] = first + place_in_chunk(p) + i < vocab ? finite_logit(values[p].values[i]) : no_logit();
   }
   /// Leaves what may be drawn. A packet begins at a multiple of its size, so its bits are of one word.
   __device__ void restrict(std::uint32_t token, logit_packet& values) const {
@@ -65,20 +83,38 @@ struct logit_row {
   }
 };
 
+/// sampling::uniform_of_tokens. Not inlined: few draws need it, and all would lack its registers.
+__attribute__((noinline)) __device__ inline packet<float> uniform_of_tokens(std::uint64_t seed, std::uint32_t row,
+                                                                            std::uint32_t index, std::uint32_t first) {
+  std::uint32_t words[4] = {index, row, first, 1};
+  philox(words, seed);
+  packet<float> numbers;
+  for (unsigned i = 0; i < 4; ++i) numbers.values[i] = static_cast<float>(words[i] >> 8) * 0x1p-24f;
+  return numbers;
+}
+
+/// The noise of one draw, see sampling_params::noise; a width of 0: none.
+struct draw_noise {
+  float width, temperature;
+  std::uint64_t seed;
+  std::uint32_t row, index;
+
+  /// To the logits of a packet that begins at `token`.
+  __device__ void add(std::uint32_t token, logit_packet& values) const {
+    if (width == 0) return;
+    const packet<float> numbers = uniform_of_tokens(seed, row, index, token);
+    for (unsigned i = 0; i < logit_packet::size; ++i) {
+      float& logit = values.values[i];
+      if (logit >= lowest_logit) logit = finite_logit(logit / temperature + width * numbers.values[i]);
+    }
+  }
+};
+
 [[nodiscard]] __device__ inline float packet_max(const logit_packet& of) {
   float max = of.values[0];
   for (unsigned i = 1; i < logit_packet::size; ++i)
     if (of.values[i] > max) max = of.values[i];
   return max;
-}
-
-/// Over the 16 threads that hold a block of 64 tokens.
-[[nodiscard]] __device__ inline float max_of_block(float value) {
-  for (unsigned mask = block_lanes / 2; mask > 0; mask /= 2) {
-    const float other = shuffle_xor(value, mask);
-    if (other > value) value = other;
-  }
-  return value;
 }
 
 /// Which packet's block a thread ends with in fold_blocks.
@@ -98,10 +134,22 @@ template <typename Fold>
   return fold(own, shuffle_xor(own, 1));
 }
 
+/// What fold_blocks gave to the threads of each packet's block, for all of them.
+__device__ inline void spread_blocks(float own, float (&each)[chunk_packets]) {
+  const bool upper = threadIdx.x & 8, odd = threadIdx.x & 4;
+  const float by_4 = shuffle_xor(own, 4), by_8 = shuffle_xor(own, 8), by_12 = shuffle_xor(by_4, 8);
+  const float even_here = odd ? by_4 : own, odd_here = odd ? own : by_4;
+  const float even_there = odd ? by_12 : by_8, odd_there = odd ? by_8 : by_12;
+  each[0] = upper ? even_there : even_here;
+  each[1] = upper ? odd_there : odd_here;
+  each[2] = upper ? even_here : even_there;
+  each[3] = upper ? odd_here : odd_there;
+}
+
 /// The sum of exp((logit - reference) * scale) in powers of two; tokens that may not be drawn add nothing.
 [[nodiscard]] __device__ inline float packet_sum(const logit_packet& of, float reference, float scale) {
   float sum = 0;
-  for (unsigned i = 0; i < logit_packet::size; ++i) sum += exp2f((of.values[i] - reference) * scale);
+  for (unsigned i = 0; i < logit_packet::size; ++i) sum += power_of_two((of.values[i] - reference) * scale);
   return sum;
 }
 inline constexpr float log2_e = 0x1.715476p0f;

@@ -6,98 +6,78 @@
 namespace skein::kernels::gpu {
 
 inline constexpr unsigned matrix_side = 64;
-inline constexpr unsigned tiles = matrix_side / 8, strips = matrix_side / 16;
-inline constexpr std::size_t matrix_floats = matrix_side * matrix_side;
+/// Tiles of 8 columns, and blocks of 16 rows or columns.
+inline constexpr unsigned tiles = matrix_side / 8, blocks = matrix_side / 16;
+inline constexpr std::size_t matrix_pairs = matrix_side * matrix_side / 2;
 
 /// Where a lane stands in a tile; see mma.cuh.
 struct lane_place {
   unsigned warp = threadIdx.x / warp_width, lane = threadIdx.x % warp_width, g = lane / 4, t = lane % 4;
 };
 
-/// In shared memory. Rows lie 72 floats apart: neither pairs along a row, for g and t, nor single floats
-/// along a column, for t and g, meet in a bank.
-inline constexpr unsigned matrix_pitch = 72;
-using matrix = float[matrix_side][matrix_pitch];
+/// In shared memory. Rows lie 72 numbers apart: rows of eight that are loaded together meet in no bank.
+struct alignas(16) matrix {
+  operand_pair pairs[matrix_side][36];
 
-/// 16 rows of a matrix as paired left operands.
-using operand_rows = tile_a[tiles];
-__device__ inline void load_paired(const matrix& from, unsigned first_row, const lane_place& at, operand_rows& a) {
-#pragma unroll
-  for (unsigned tile = 0; tile < tiles; ++tile)
-    for (unsigned i = 0; i < 2; ++i) {
-      const float* const pair = &from[first_row + at.g + 8 * i][8 * tile + 2 * at.t];
-      a[tile][i] = pair[0], a[tile][2 + i] = pair[1];
-    }
-}
-/// Rows `row` .. row + 8 and columns from `column` on as a paired right operand: its columns are the rows.
-__device__ inline void load_paired(const matrix& from, unsigned row, unsigned column, const lane_place& at, tile_b& b) {
-  load_floats(&from[row + at.g][column + 2 * at.t], b);
-}
-/// The transpose of 8 rows and 16 columns as a left operand, not paired.
-__device__ inline void load_transposed(const matrix& from, unsigned row, unsigned column, const lane_place& at,
-                                       tile_a& a) {
-  for (unsigned i = 0; i < 4; ++i) a[i] = from[row + at.t + i / 2 * 4][column + at.g + i % 2 * 8];
-}
-/// 8 rows and 8 columns as a right operand, not paired.
-__device__ inline void load_plain(const matrix& from, unsigned row, unsigned column, const lane_place& at, tile_b& b) {
-  b[0] = from[row + at.t][column + at.g], b[1] = from[row + at.t + 4][column + at.g];
-}
+  __device__ const operand_pair* at(unsigned row, unsigned column) const { return &pairs[row][column / 2]; }
+  __device__ operand_pair* at(unsigned row, unsigned column) { return &pairs[row][column / 2]; }
+};
 
-/// 16 channels by all tokens: c[0 .. 1] of tile i are channel g of tokens 8i + 2t and its successor, c[2 .. 3] channel
-/// g + 8.
-using token_columns = tile_c[tiles];
+/// 16 x 16 in shared memory. The halves of rows 4 .. 7 and 12 .. 15 change places, for the banks.
+struct alignas(16) matrix_block {
+  operand_pair pairs[16][8];
 
-__device__ inline void load_columns(const matrix& from, unsigned first, const lane_place& at, token_columns& x) {
-#pragma unroll
-  for (unsigned tile = 0; tile < tiles; ++tile)
-    for (unsigned i = 0; i < 4; ++i) x[tile][i] = from[8 * tile + 2 * at.t + i % 2][first + at.g + i / 2 * 8];
-}
-__device__ inline void store_columns(matrix& to, unsigned first, const lane_place& at, const token_columns& x) {
-#pragma unroll
-  for (unsigned tile = 0; tile < tiles; ++tile)
-    for (unsigned i = 0; i < 4; ++i) to[8 * tile + 2 * at.t + i % 2][first + at.g + i / 2 * 8] = as_tf32(x[tile][i]);
-}
+  __device__ static unsigned place(unsigned row, unsigned column) {
+    return (column / 8 ^ row / 4 % 2) * 4 + column % 8 / 2;
+  }
+  __device__ const operand_pair* at(unsigned row, unsigned column) const { return &pairs[row][place(row, column)]; }
+  __device__ operand_pair* at(unsigned row, unsigned column) { return &pairs[row][place(row, column)]; }
+};
+/// The blocks of a matrix on its diagonal and below.
+struct lower_blocks {
+  matrix_block diagonal[blocks], below[blocks * (blocks - 1) / 2];
 
-/// How tiles lie in global memory. Right operands in 16 bits, the tiles n of 8 columns one after another; of each in
-/// two pieces 4 tiles along k, which a lane reads at once. fp32 results by strips of 16 rows, then tiles of 8 columns.
-__device__ inline std::size_t right_operand_at(unsigned n, unsigned piece, unsigned lane) {
-  return ((n * 2 + piece) * 32 + lane) * 8;
+  __device__ static constexpr unsigned place_below(unsigned row, unsigned column) {
+    return row * (row - 1) / 2 + column;
+  }
+  __device__ const matrix_block& of(unsigned row, unsigned column) const {
+    return row == column ? diagonal[row] : below[place_below(row, column)];
+  }
+};
+
+/// 16 rows as results, and as left operands.
+using result_rows = tile_c[tiles];
+using operand_rows = tile_a[blocks];
+
+/// How tiles lie that warps leave for each other, a lane's 16 bytes together: left operands by blocks of 16 rows, then
+/// of 16 columns; right operands by blocks of 16 columns, then of 16 rows.
+__device__ inline std::size_t tile_at(unsigned major, unsigned minor, unsigned lane) {
+  return ((major * blocks + minor) * 32 + lane) * 4;
 }
-__device__ inline std::size_t result_at(unsigned strip, unsigned tile, unsigned lane) {
-  return ((strip * tiles + tile) * 32 + lane) * 4;
+__device__ inline void load_tile(const operand_pair* from, operand_pair (&to)[4]) {
+  const auto loaded = load_side_by_side<4>(from);
+  for (unsigned i = 0; i < 4; ++i) to[i] = loaded.values[i];
+}
+__device__ inline void store_tile(operand_pair* to, const operand_pair (&from)[4]) {
+  *reinterpret_cast<side_by_side<operand_pair, 4>*>(to) = {{from[0], from[1], from[2], from[3]}};
 }
 
-/// 16 rows of a right operand's transpose: rows g and g + 8 are columns of two tiles of it.
-__device__ inline void store_right_operand(half* to, unsigned strip, const lane_place& at, const tile_c (&c)[tiles]) {
-#pragma unroll
-  for (unsigned row = 0; row < 2; ++row)
-#pragma unroll
-    for (unsigned piece = 0; piece < 2; ++piece) {
-      packet<half> together;
-      for (unsigned i = 0; i < 8; ++i) together.values[i] = from_float<half>(c[4 * piece + i / 2][2 * row + i % 2]);
-      store_packet(to + right_operand_at(2 * strip + row, piece, at.lane), together);
-    }
+/// 16 rows and 16 columns of results as two right operands of 8 columns.
+__device__ inline void store_right(operand_pair* to, unsigned row_block, unsigned column_block, unsigned lane,
+                                   const tile_c& left, const tile_c& right) {
+  const operand_pair b[4] = {transpose(to_operands(left[0], left[1])), transpose(to_operands(left[2], left[3])),
+                             transpose(to_operands(right[0], right[1])), transpose(to_operands(right[2], right[3]))};
+  store_tile(to + tile_at(column_block, row_block, lane), b);
 }
-__device__ inline void store_result(float* to, unsigned strip, const lane_place& at, const tile_c (&c)[tiles]) {
+/// c += a times 16 columns of a right operand.
+__device__ inline void multiply_right(tile_c& left, tile_c& right, const operand_rows& a, const operand_pair* from,
+                                      unsigned column_block, unsigned lane) {
 #pragma unroll
-  for (unsigned tile = 0; tile < tiles; ++tile) store_floats(to + result_at(strip, tile, at.lane), c[tile]);
-}
-
-/// c += a times `count` tiles of a right operand, of which the first has the number `first`.
-template <unsigned count>
-__device__ void multiply_right(tile_c (&c)[count], const operand_rows& a, const half* right, unsigned first,
-                               unsigned lane) {
-#pragma unroll
-  for (unsigned piece = 0; piece < 2; ++piece) {
-    packet<half> together[count];
-    for (unsigned n = 0; n < count; ++n) together[n] = load_packet(right + right_operand_at(first + n, piece, lane));
-#pragma unroll
-    for (unsigned tile = 0; tile < tiles / 2; ++tile)
-#pragma unroll
-      for (unsigned n = 0; n < count; ++n) {
-        const tile_b b = {to_float(together[n].values[2 * tile]), to_float(together[n].values[2 * tile + 1])};
-        multiply_tiles(c[n], a[tiles / 2 * piece + tile], b);
-      }
+  for (unsigned i = 0; i < blocks; ++i) {
+    operand_pair b[4];
+    load_tile(from + tile_at(column_block, i, lane), b);
+    multiply_tiles(left, a[i], {b[0], b[1]});
+    multiply_tiles(right, a[i], {b[2], b[3]});
   }
 }
 

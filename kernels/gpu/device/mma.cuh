@@ -9,41 +9,153 @@
 /// for. Of CUDA from sm_80 on; the emulator has the same at a width of 32, so that kernels made of them are tested like
 /// others. What they are on other targets is never run.
 ///
-/// A lane's place in a tile is g = lane / 4 and t = lane % 4:
-///   A, 16 x 8 : a[0] = A[g, t]   a[1] = A[g + 8, t]   a[2] = A[g, t + 4]   a[3] = A[g + 8, t + 4]
-///   B, 8 x 8  : b[0] = B[t, g]   b[1] = B[t + 4, g]
-///   C, 16 x 8 : c[0] = C[g, 2t]  c[1] = C[g, 2t + 1]  c[2] = C[g + 8, 2t]  c[3] = C[g + 8, 2t + 1]
-/// A sum over k may take its terms in any order, as long as A and B agree. "Paired" says that slots t and t + 4 of k
-/// stand for 2t and 2t + 1: then a C is an A of the next product as it lies in the registers (see paired_operand).
+/// Operands are fp16, in pairs; sums are fp32. A lane's place in a tile is g = lane / 4 and t = lane % 4:
+///   A, 16 x 16 : a[0] = A[g, 2t ..]   a[1] = A[g + 8, 2t ..]   a[2] = A[g, 2t + 8 ..]   a[3] = A[g + 8, 2t + 8 ..]
+///   B, 16 x 8  : b[0] = B[2t .., g]   b[1] = B[2t + 8 .., g]
+///   C, 16 x 8  : c[0] = C[g, 2t]   c[1] = C[g, 2t + 1]   c[2] = C[g + 8, 2t]   c[3] = C[g + 8, 2t + 1]
+/// ("2t .." is 2t and its successor). So two C side by side are an A as they lie in the registers.
 namespace skein::kernels::gpu {
 
-using tile_a = float[4];
-using tile_b = float[2];
+/// Two operands side by side. In the emulator, where a test may want to see an algorithm without its rounding, they are
+/// fp32 that were rounded, or not.
+struct operand_pair {
+#if defined(SKEIN_GPU_EMULATOR)
+  float first, second;
+#else
+  std::uint32_t bits;
+#endif
+};
+using tile_a = operand_pair[4];
+using tile_b = operand_pair[2];
 using tile_c = float[4];
 
-/// Rounded to what a tensor core keeps of an fp32: 11 bits, and the whole range.
-__device__ inline float as_tf32(float value) {
+/// Rounded to nearest; what is beyond an fp16 becomes its largest value.
+__device__ inline operand_pair to_operands(float first, float second) {
 #if defined(SKEIN_GPU_EMULATOR)
-  return emulator::as_tf32(value);
+  return {emulator::as_operand(first), emulator::as_operand(second)};
 #elif defined(__CUDA_ARCH__)
-  std::uint32_t rounded;
-  asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(rounded) : "f"(value));
-  return bits_to_float(rounded);
+  operand_pair pair;
+  asm("cvt.rn.satfinite.f16x2.f32 %0, %1, %2;" : "=r"(pair.bits) : "f"(second), "f"(first));
+  return pair;
 #else
-  return value;
+  return {};
+#endif
+}
+__device__ inline void to_floats(const operand_pair& pair, float& first, float& second) {
+#if defined(SKEIN_GPU_EMULATOR)
+  first = pair.first, second = pair.second;
+#elif defined(__CUDA_ARCH__)
+  const float2 both = __half22float2(*reinterpret_cast<const __half2*>(&pair.bits));
+  first = both.x, second = both.y;
+#endif
+}
+/// a * b, each with each, rounded.
+__device__ inline operand_pair multiply_pairs(const operand_pair& a, const operand_pair& b) {
+#if defined(SKEIN_GPU_EMULATOR)
+  return to_operands(a.first * b.first, a.second * b.second);
+#elif defined(__CUDA_ARCH__)
+  operand_pair product;
+  asm("mul.rn.f16x2 %0, %1, %2;" : "=r"(product.bits) : "r"(a.bits), "r"(b.bits));
+  return product;
+#else
+  return {};
 #endif
 }
 
-/// c += a b, with operands that went through as_tf32; sums are fp32.
+/// c += a b
 __device__ inline void multiply_tiles(tile_c& c, const tile_a& a, const tile_b& b) {
 #if defined(SKEIN_GPU_EMULATOR)
-  emulator::multiply_tiles(c, a, b);
+  const float as[4][2] = {
+      {a[0].first, a[0].second}, {a[1].first, a[1].second}, {a[2].first, a[2].second}, {a[3].first, a[3].second}};
+  emulator::multiply_tiles(c, as, {{b[0].first, b[0].second}, {b[1].first, b[1].second}});
 #elif defined(__CUDA_ARCH__)
-  const auto bits = [](float value) { return __float_as_uint(value); };
-  asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+  asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
       : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
-      : "r"(bits(a[0])), "r"(bits(a[1])), "r"(bits(a[2])), "r"(bits(a[3])), "r"(bits(b[0])), "r"(bits(b[1])));
+      : "r"(a[0].bits), "r"(a[1].bits), "r"(a[2].bits), "r"(a[3].bits), "r"(b[0].bits), "r"(b[1].bits));
 #endif
+}
+
+/// The results of two products side by side as the left operand of another.
+__device__ inline void left_operand(const tile_c& left, const tile_c& right, tile_a& a) {
+  a[0] = to_operands(left[0], left[1]), a[1] = to_operands(left[2], left[3]);
+  a[2] = to_operands(right[0], right[1]), a[3] = to_operands(right[2], right[3]);
+}
+
+/// The transpose of 8 x 8 operands of which a lane has row g, columns 2t and its successor.
+__device__ inline operand_pair transpose(const operand_pair& pair) {
+#if defined(SKEIN_GPU_EMULATOR)
+  operand_pair turned;
+  emulator::transpose(pair.first, pair.second, turned.first, turned.second);
+  return turned;
+#elif defined(__CUDA_ARCH__)
+  operand_pair turned;
+  asm("movmatrix.sync.aligned.m8n8.trans.b16 %0, %1;" : "=r"(turned.bits) : "r"(pair.bits));
+  return turned;
+#else
+  return pair;
+#endif
+}
+
+/// Four times 8 x 8 operands from shared memory: `at(row, column)` is where a row of eight begins. Of 16 x 16 at (row,
+/// column) the second eight lie below the first (`down_first`) or to their right, the other two on the other side. Each
+/// as it is, or transposed.
+template <bool down_first, bool transposed, typename Matrix>
+__device__ void load_tiles(const Matrix& from, unsigned row, unsigned column, unsigned lane, operand_pair (&to)[4]) {
+#if defined(__CUDA_ARCH__)
+  const unsigned low = lane / 8 % 2 * 8, high = lane / 16 * 8;
+  const operand_pair* const own =
+      from.at(row + lane % 8 + (down_first ? low : high), column + (down_first ? high : low));
+  const auto address = static_cast<unsigned>(__cvta_generic_to_shared(own));
+  if constexpr (transposed)
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0,%1,%2,%3}, [%4];"
+                 : "=r"(to[0].bits), "=r"(to[1].bits), "=r"(to[2].bits), "=r"(to[3].bits)
+                 : "r"(address)
+                 : "memory");
+  else
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
+                 : "=r"(to[0].bits), "=r"(to[1].bits), "=r"(to[2].bits), "=r"(to[3].bits)
+                 : "r"(address)
+                 : "memory");
+#elif defined(SKEIN_GPU_EMULATOR)
+  const unsigned g = lane / 4, t = lane % 4;
+  for (unsigned i = 0; i < 4; ++i) {
+    const unsigned r = row + (down_first ? i % 2 : i / 2) * 8, c = column + (down_first ? i / 2 : i % 2) * 8;
+    if constexpr (transposed) {
+      const auto number = [&](unsigned down) {
+        const operand_pair& pair = from.at(r + down, c)[g / 2];
+        return g % 2 == 0 ? pair.first : pair.second;
+      };
+      to[i] = {number(2 * t), number(2 * t + 1)};
+    } else {
+      to[i] = from.at(r + g, c)[t];
+    }
+  }
+#endif
+}
+/// 16 x 16 as a left operand.
+template <typename Matrix>
+__device__ void load_left(const Matrix& from, unsigned row, unsigned column, unsigned lane, tile_a& a) {
+  load_tiles<true, false>(from, row, column, lane, a);
+}
+/// Their transpose as a left operand.
+template <typename Matrix>
+__device__ void load_left_transposed(const Matrix& from, unsigned row, unsigned column, unsigned lane, tile_a& a) {
+  load_tiles<false, true>(from, row, column, lane, a);
+}
+/// 16 x 16 as two right operands of 8 columns each: `ab` is of the first columns, then of the others.
+template <typename Matrix>
+__device__ void load_right(const Matrix& from, unsigned row, unsigned column, unsigned lane, tile_b (&b)[2]) {
+  operand_pair loaded[4];
+  load_tiles<true, true>(from, row, column, lane, loaded);
+  b[0][0] = loaded[0], b[0][1] = loaded[1], b[1][0] = loaded[2], b[1][1] = loaded[3];
+}
+/// Their transpose likewise.
+template <typename Matrix>
+__device__ void load_right_transposed(const Matrix& from, unsigned row, unsigned column, unsigned lane,
+                                      tile_b (&b)[2]) {
+  operand_pair loaded[4];
+  load_tiles<false, false>(from, row, column, lane, loaded);
+  b[0][0] = loaded[0], b[0][1] = loaded[1], b[1][0] = loaded[2], b[1][1] = loaded[3];
 }
 
 /// What lanes wrote to shared memory before it, other lanes of the warp see after it.
@@ -53,11 +165,6 @@ __device__ inline void warp_barrier() {
 #else
   static_cast<void>(ballot(true));
 #endif
-}
-
-/// The result of one product as the paired left operand of another.
-__device__ inline void paired_operand(const tile_c& c, tile_a& a) {
-  a[0] = as_tf32(c[0]), a[1] = as_tf32(c[2]), a[2] = as_tf32(c[1]), a[3] = as_tf32(c[3]);
 }
 
 /// Copies 16 bytes to shared memory; they are there after await_copies and a barrier.

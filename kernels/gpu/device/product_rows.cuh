@@ -6,17 +6,15 @@ namespace skein::kernels::gpu {
 
 /// Outputs `channel` .. `channel` + count of a product's row, asked for when this is made and waited for when they are
 /// read, so that several can be on their way together. `Element` is the type that the rows have or the sums are rounded
-/// to. `channel`, `stride` and `part_stride` are multiples of `count`. Not `in_parts`: who calls knows that they are
-/// whole.
-template <typename Element, unsigned count, bool in_parts = true>
+/// to. `channel`, `stride` and `part_stride` are multiples of `count`.
+template <typename Element, unsigned count>
 struct products_on_their_way {
   side_by_side<Element, count> rounded;
   side_by_side<float, count> addends[product_parts_max];
   std::uint32_t parts;
 
   products_on_their_way() = default;
-  __device__ products_on_their_way(const product_rows& of, std::uint32_t row, std::uint32_t channel)
-      : parts(in_parts ? of.parts : 0) {
+  __device__ products_on_their_way(const product_rows& of, std::uint32_t row, std::uint32_t channel) : parts(of.parts) {
     const std::size_t at = static_cast<std::size_t>(row) * of.stride + channel;
     if (parts == 0) rounded = load_side_by_side<count>(static_cast<const Element*>(of.data) + at);
 #pragma unroll

@@ -1,6 +1,6 @@
 #pragma once
-#include "kernels/gpu/device/block.cuh"
 #include "kernels/gpu/device/product_rows.cuh"
+#include "kernels/gpu/device/warp.cuh"
 #include "kernels/gpu/embed.hpp"
 
 /// One row of the residual stream in the registers of a block.
@@ -77,24 +77,76 @@ struct norm_share {
   }
 };
 
-/// row = (row - mean) / sqrt(variance + eps) * weight + bias; all threads take part.
+/// How many channels of a row the threads of this warp have.
+template <unsigned packets>
+__device__ float warp_channels(std::uint32_t width) {
+  const std::uint32_t first = threadIdx.x / warp_width * warp_width;
+  std::uint32_t count = 0;
+#pragma unroll
+  for (unsigned i = 0; i < packets; ++i) {
+    const std::uint32_t begin = first + i * blockDim.x, end = width / 4;
+    if (begin < end) count += end - begin < warp_width ? end - begin : warp_width;
+  }
+  return static_cast<float>(4 * count);
+}
+
+/// row = (row - mean) / sqrt(variance + eps) * weight + bias, for some rows at once; all threads take part. Each warp
+/// makes the mean and the squared distances from it of its own channels, which are then put together (Chan, Golub and
+/// LeVeque 1979): one wait for the other warps where a mean of all would take two. However many rows, a row has the
+/// same bits.
+template <unsigned packets, unsigned rows_each>
+__device__ void normalise_together(row_share<packets> (&rows)[rows_each], std::uint32_t width,
+                                   const norm_share<packets>& norm, float eps) {
+  struct share_of_warp {
+    float count, mean, squares;
+  };
+  constexpr unsigned warps_max = 512 / warp_width;
+  __shared__ share_of_warp of_warp[rows_each][warps_max];
+  const float count = warp_channels<packets>(width);
+  float means[rows_each], distances[rows_each];
+#pragma unroll
+  for (unsigned r = 0; r < rows_each; ++r) {
+    float sum = 0, squares = 0;
+    for_each_packet<packets>(width, [&](unsigned i, std::uint32_t) {
+      for (const float value : rows[r].values[i]) sum += value;
+    });
+    const float mean = warp_sum(sum) / fmaxf(count, 1);
+    for_each_packet<packets>(width, [&](unsigned i, std::uint32_t) {
+      for (const float value : rows[r].values[i]) squares = multiply_add(value - mean, value - mean, squares);
+    });
+    means[r] = mean, distances[r] = warp_sum(squares);
+  }
+  __syncthreads();  // nobody still reads what lay there
+  if (threadIdx.x % warp_width == 0)
+    for (unsigned r = 0; r < rows_each; ++r) of_warp[r][threadIdx.x / warp_width] = {count, means[r], distances[r]};
+  __syncthreads();
+  // Every lane takes one warp's; those that there are not have nothing.
+  const unsigned of_lane = threadIdx.x % warps_max;
+  const auto sum_of_warps = [](float value) {
+    for (unsigned mask = warps_max / 2; mask > 0; mask /= 2) value += shuffle_xor(value, mask);
+    return value;
+  };
+#pragma unroll
+  for (unsigned r = 0; r < rows_each; ++r) {
+    share_of_warp share{};
+    if (of_lane < blockDim.x / warp_width) share = of_warp[r][of_lane];
+    const float mean = sum_of_warps(share.count * share.mean) / static_cast<float>(width), off = share.mean - mean;
+    const float squares = sum_of_warps(multiply_add(share.count * off, off, share.squares));
+    const float scale = 1 / sqrtf(squares / static_cast<float>(width) + eps);
+    for_each_packet<packets>(width, [&](unsigned i, std::uint32_t) {
+      for (unsigned e = 0; e < 4; ++e)
+        rows[r].values[i][e] =
+            multiply_add((rows[r].values[i][e] - mean) * scale, norm.weight.values[i][e], norm.bias.values[i][e]);
+    });
+  }
+}
+
+/// The same for one row.
 template <unsigned packets>
 __device__ void normalise(row_share<packets>& row, std::uint32_t width, const norm_share<packets>& norm, float eps) {
-  float sum = 0;
-  for_each_packet<packets>(width, [&](unsigned i, std::uint32_t) {
-    for (const float value : row.values[i]) sum += value;
-  });
-  const float mean = block_sum(sum) / static_cast<float>(width);
-  float squares = 0;
-  for_each_packet<packets>(width, [&](unsigned i, std::uint32_t) {
-    for (const float value : row.values[i]) squares = multiply_add(value - mean, value - mean, squares);
-  });
-  const float scale = 1 / sqrtf(block_sum(squares) / static_cast<float>(width) + eps);
-  for_each_packet<packets>(width, [&](unsigned i, std::uint32_t) {
-    for (unsigned e = 0; e < 4; ++e)
-      row.values[i][e] =
-          multiply_add((row.values[i][e] - mean) * scale, norm.weight.values[i][e], norm.bias.values[i][e]);
-  });
+  row_share<packets> rows[] = {row};
+  normalise_together(rows, width, norm, eps);
+  row = rows[0];
 }
 
 }  // namespace skein::kernels::gpu

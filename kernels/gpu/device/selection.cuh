@@ -6,48 +6,90 @@
 /// min_p, top_k and top_p each give a floor under which no token is kept. That of min_p is exact. Those of the other
 /// two come from a histogram of the blocks of 64 tokens by their maxima, in steps of a quarter of a power of two of
 /// probability: above some step there are top_k blocks, and so as many tokens; and under some step all tokens together
-/// weigh less than 1 - top_p, because blocks below it weigh little and a token under it in another block weighs less
-/// than the step says. A peaked distribution leaves some dozens of candidates. From them a descent by logits finds the
-/// threshold and what the ties at it share, and a descent by ids the token at a place of the kept weights.
+/// weigh less than 1 - top_p. That is so when the largest tokens of the blocks above it weigh top_p by themselves, as
+/// they do where few tokens count; or because blocks below it weigh little and a token under it in another block
+/// weighs less than the step says. A peaked distribution leaves some dozens of candidates. From them the threshold is
+/// found, and what the ties at it share, and then the token at a place of the kept weights: twice the same search, by
+/// logits and by ids. It compares few entries with each other; many it first distributes over 256 bins, of which one
+/// is left; and what does not even fit in shared memory it goes down by eight bits a time.
 namespace skein::kernels::gpu {
 
-/// What the chunks of one row left.
-struct scanned_row {
-  weighed_row of;
-  const float* chunk_max;
-  const float* block_sum;
+[[nodiscard]] __device__ inline bool is_greedy(const sampler_settings& settings) {
+  constexpr float temperature_min = 0.001f;
+  return settings.top_k == 1 || settings.top_p == 0 || !(settings.temperature >= temperature_min);
+}
+[[nodiscard]] __device__ inline draw_noise noise_of(const sampler_settings& settings, std::uint32_t index) {
+  return {settings.noise > 0 && !is_greedy(settings) ? settings.noise : 0, settings.temperature, settings.seed,
+          settings.row, index};
+}
+/// No weights are asked for.
+[[nodiscard]] __device__ inline bool takes_largest(const sampler_settings& settings) {
+  return is_greedy(settings) || settings.noise > 0;
+}
 
-  /// The weight of a block's tokens, up to the rounding of its sum. `factors`: see chunk_factors.
-  [[nodiscard]] __device__ std::uint64_t block_weight(std::uint32_t block, const float* factors) const {
-    return to_weight(block_sum[block] * factors[block / chunk_blocks]);
-  }
+/// What the weights of a scanned row are relative to: the temperature of the filters, or, where there is none, the
+/// draw's.
+[[nodiscard]] __device__ inline float scan_temperature(const sampler_settings& settings, std::uint32_t vocab) {
+  const bool by_count = settings.top_k > 0 && static_cast<std::uint32_t>(settings.top_k) < vocab;
+  const bool filters = by_count || settings.top_p < 1 || settings.min_p > 0;
+  return settings.filters_first != 0 && filters ? 1.0f : settings.temperature;
+}
+
+/// The part of a choice that needs no logits.
+struct draw_rules {
+  double position;  ///< the random number
+  double top_p;
+  double temperature;     ///< of the filters
+  double floor_of_min_p;  ///< relative to the row's maximum
+  float scale, final_scale;
+  std::uint32_t top_k;
+  draw_noise noise;
+  bool largest, by_min_p, by_count, by_weight, filters_first;
+
+  [[nodiscard]] __device__ bool has_limits() const { return by_count || by_weight; }
 };
+__device__ inline draw_rules rules_of(const sampler_settings& settings, std::uint32_t index, std::uint32_t vocab) {
+  draw_rules rules{};
+  rules.noise = noise_of(settings, index);
+  rules.largest = takes_largest(settings);
+  if (rules.largest) return rules;
+  const float temperature = scan_temperature(settings, vocab);
+  rules.position = uniform(settings.seed, settings.row, index);
+  rules.top_p = static_cast<double>(settings.top_p);
+  rules.temperature = static_cast<double>(temperature);
+  rules.scale = 1 / temperature;
+  rules.final_scale = 1 / settings.temperature;
+  rules.top_k = static_cast<std::uint32_t>(settings.top_k);
+  rules.by_count = settings.top_k > 0 && rules.top_k < vocab;
+  rules.by_weight = settings.top_p > 0 && settings.top_p < 1;
+  rules.filters_first = settings.filters_first != 0;
+  rules.by_min_p = settings.min_p > 0;
+  if (rules.by_min_p)
+    rules.floor_of_min_p = rules.temperature * log(static_cast<double>(settings.min_p < 1 ? settings.min_p : 1.0f));
+  return rules;
+}
 
-/// In shared memory: what makes sums relative to a chunk's maximum relative to the row's.
-__device__ inline const float* chunk_factors(const scanned_row& row) {
-  __shared__ float factors[chunks_max];
-  if (threadIdx.x < chunks_of(row.of.row.vocab)) {
-    const float max = row.chunk_max[threadIdx.x];
-    factors[threadIdx.x] = max < lowest_logit ? 0 : exp_of_negative((max - row.of.max) * row.of.scale);
-  }
-  __syncthreads();
-  return factors;
+/// The weight of a block's tokens, up to the rounding of its sum.
+[[nodiscard]] __device__ inline std::uint64_t block_weight(const weighed_row& row, float max, float sum) {
+  return to_weight(sum * row.weight(max));
 }
 
 /// The lowest id among the tokens with the largest logit.
-__device__ inline token_id largest(const scanned_row& row) {
+__device__ inline token_id largest(const weighed_row& row, const draw_noise& noise) {
   __shared__ std::uint32_t block, token;
   if (threadIdx.x == 0) block = token = 0xffffffff;
   __syncthreads();
-  for (std::uint32_t b = threadIdx.x; b < row.of.blocks(); b += mass_threads)
-    if (row.of.block_max[b] == row.of.max) atomicMin(&block, b);
+  row.blocks.for_each([&](std::uint32_t b, float max, float) {
+    if (max == row.max) atomicMin(&block, b);
+  });
   __syncthreads();
   if (threadIdx.x < block_lanes) {
     const std::uint32_t first = block * block_tokens + threadIdx.x * logit_packet::size;
-    logit_packet values = row.of.row.load(first);
-    row.of.row.restrict(first, values);
+    logit_packet values = row.row.load(first);
+    noise.add(first, values);
+    row.row.restrict(first, values);
     for (unsigned i = 0; i < logit_packet::size; ++i)
-      if (values.values[i] == row.of.max) atomicMin(&token, first + i);
+      if (values.values[i] == row.max) atomicMin(&token, first + i);
   }
   __syncthreads();
   return static_cast<token_id>(token);
@@ -60,24 +102,23 @@ __device__ inline token_id largest(const scanned_row& row) {
 }
 
 /// The token at `position` of the weights of all tokens, laid end to end in the order of ids.
-__device__ inline token_id pick_of_all(const scanned_row& row, double position) {
+__device__ inline token_id pick_of_all(const weighed_row& row, double position) {
   __shared__ std::uint32_t block, token;
   __shared__ double place_in_block;  // 0 .. 1
-  const float* const factors = chunk_factors(row);
-  const std::uint32_t share = (row.of.blocks() + mass_threads - 1) / mass_threads;
-  const std::uint32_t first = threadIdx.x * share;
-  const std::uint32_t end = first + share < row.of.blocks() ? first + share : row.of.blocks();
   mass own = {0, 0}, total;
-  for (std::uint32_t b = first; b < end; ++b) own.weight += row.block_weight(b, factors);
+  row.blocks.for_each([&](std::uint32_t, float max, float sum) { own.weight += block_weight(row, max, sum); });
   const mass before = block_prefix(own, total);
   const std::uint64_t place = place_in(total.weight, position);
   if (before.weight < place && place <= before.weight + own.weight) {
     std::uint64_t passed = before.weight;
-    std::uint32_t b = first;
-    std::uint64_t here = row.block_weight(b, factors);
-    for (; passed + here < place; here = row.block_weight(++b, factors)) passed += here;
-    block = b;
-    place_in_block = static_cast<double>(place - passed - 1) / static_cast<double>(here);
+    row.blocks.for_each([&](std::uint32_t b, float max, float sum) {
+      const std::uint64_t here = block_weight(row, max, sum);
+      if (passed < place && place <= passed + here) {
+        block = b;
+        place_in_block = static_cast<double>(place - passed - 1) / static_cast<double>(here);
+      }
+      passed += here;
+    });
   }
   __syncthreads();
 
@@ -86,11 +127,10 @@ __device__ inline token_id pick_of_all(const scanned_row& row, double position) 
   own = {0, 0};
   if (threadIdx.x < block_tokens) {
     const std::uint32_t packet_start = id / logit_packet::size * logit_packet::size;
-    logit_packet values = row.of.row.load(packet_start);
-    row.of.row.restrict(packet_start, values);
+    logit_packet values = row.row.load(packet_start);
+    row.row.restrict(packet_start, values);
     const float logit = values.values[id % logit_packet::size];
-    if (logit >= lowest_logit)
-      own.weight = to_weight(exp_of_negative((logit - row.of.block_max[block]) * row.of.scale));
+    if (logit >= lowest_logit) own.weight = to_weight(exp_of_negative((logit - row.blocks.max_of(block)) * row.scale));
   }
   const mass before_token = block_prefix(own, total);
   const std::uint64_t rest = place_in(total.weight, place_in_block);
@@ -99,47 +139,68 @@ __device__ inline token_id pick_of_all(const scanned_row& row, double position) 
   return static_cast<token_id>(token);
 }
 
-struct selection_limits {
-  bool by_count, by_weight;
-  std::uint32_t top_k;
-  double top_p;
+/// Of the blocks of tokens above a step.
+struct step_sums {
+  std::uint32_t count;
+  std::uint32_t largest;  ///< weights of their largest tokens, of which each is rounded down to a multiple of 2^-18
+  std::uint64_t weight;
+
+  __device__ step_sums& operator+=(const step_sums& more) {
+    count += more.count;
+    largest += more.largest;
+    weight += more.weight;
+    return *this;
+  }
 };
+__device__ inline step_sums shuffle_xor_sum(const step_sums& s, unsigned mask) {
+  return {shuffle_xor_bits(s.count, mask), shuffle_xor_bits(s.largest, mask), shuffle_xor_bits(s.weight, mask)};
+}
 
 /// A floor for top_k and top_p; `total`: the weight of all tokens.
-__device__ inline float floor_of_limits(const scanned_row& row, const selection_limits& limits, double temperature,
-                                        std::uint64_t& total) {
+__device__ inline float floor_of_limits(const weighed_row& row, const draw_rules& rules, std::uint64_t& total) {
   constexpr double log_2 = 0.6931471805599453;
   constexpr float steps = 4;  // a power of two
-  const float inverse_step = row.of.scale * log2_e * steps;
-  const float* const factors = chunk_factors(row);
-  __shared__ std::uint32_t edge;
+  constexpr float largest_unit = 0x1p18f;
+  constexpr auto last = static_cast<float>(mass_threads - 1);
+  const float inverse_step = row.scale * log2_e * steps;
+  __shared__ std::uint32_t edge, largest[mass_threads];
   mass_bins& bins = bins_of_block();
   bins.clear();
+  largest[threadIdx.x] = 0;
   if (threadIdx.x == 0) edge = mass_threads - 1;
   __syncthreads();
-  for (std::uint32_t b = threadIdx.x; b < row.of.blocks(); b += mass_threads) {
-    const float max = row.of.block_max[b];
-    if (max < lowest_logit) continue;  // nothing is allowed
-    const float step = (row.of.max - max) * inverse_step;
-    constexpr auto last = static_cast<float>(mass_threads - 1);
-    bins.add(step < last ? static_cast<unsigned>(step) : mass_threads - 1, row.block_weight(b, factors));
-  }
+  row.blocks.for_each([&](std::uint32_t, float max, float sum) {
+    if (max < lowest_logit) return;  // nothing is allowed
+    const float step = (row.max - max) * inverse_step, weight = row.weight(max);
+    const unsigned bin = step < last ? static_cast<unsigned>(step) : mass_threads - 1;
+    bins.add(bin, to_weight(sum * weight));
+    const auto of_largest = static_cast<std::uint32_t>(weight * largest_unit);
+    if (of_largest != 0) atomicAdd(&largest[bin], of_largest);
+  });
   __syncthreads();
-  const mass own = bins.of(threadIdx.x);
-  mass all;
-  const mass above = block_prefix(own, all) + own;
+  const mass in_bin = bins.of(threadIdx.x);
+  const step_sums own = {in_bin.count, largest[threadIdx.x], in_bin.weight};
+  step_sums all;
+  step_sums above = block_prefix(own, all);
+  above += own;
   const std::uint64_t under_step = to_weight(exp2f(-static_cast<float>(threadIdx.x + 1) / steps));
-  const std::uint64_t under = all.weight - above.weight + above.count * (block_tokens - 1) * under_step;
+  const std::uint64_t of_others = all.weight - above.weight + above.count * (block_tokens - 1) * under_step;
+  const std::uint64_t of_largest = above.largest * static_cast<std::uint64_t>(weight_unit / largest_unit);
   constexpr double margin = 0.99;  // far more than the rounding of weights
-  const bool count_is_safe = limits.by_count && above.count >= limits.top_k;
+  const double weight_left = margin * (1.0 - rules.top_p) * static_cast<double>(all.weight);
+  const bool count_is_safe = rules.by_count && above.count >= rules.top_k;
   const bool weight_is_safe =
-      limits.by_weight && static_cast<double>(under) <= margin * (1.0 - limits.top_p) * static_cast<double>(all.weight);
-  if (count_is_safe || weight_is_safe) atomicMin(&edge, threadIdx.x);
+      rules.by_weight && (static_cast<double>(of_others) <= weight_left ||
+                          static_cast<double>(all.weight) - static_cast<double>(of_largest) <= weight_left);
+  const std::uint64_t safe = ballot(count_is_safe || weight_is_safe);
+  const unsigned lane = threadIdx.x % warp_width;
+  if (safe >> lane << lane == safe && (safe >> lane & 1) != 0) atomicMin(&edge, threadIdx.x);
   __syncthreads();
   total = all.weight;
   if (edge == mass_threads - 1) return lowest_logit;
   // A hundredth of a step further down than the edge, as the division into steps is rounded.
-  return round_up(static_cast<double>(row.of.max) - (edge + 1.01) * temperature * log_2 / static_cast<double>(steps));
+  return round_up(static_cast<double>(row.max) -
+                  (edge + 1.01) * rules.temperature * log_2 / static_cast<double>(steps));
 }
 
 /// What is kept, as keys of logits (to_key): all above `threshold`, with their weights; those that equal it with
@@ -161,37 +222,70 @@ struct candidates_by_logit {
   __device__ void focus(std::uint32_t lowest, std::uint32_t highest, std::uint32_t count) {
     of.focus_on_logits(from_key(lowest), from_key(highest), count);
   }
+  /// Which of mass_threads bins a key belongs to: an eighth of a power of two of probability each.
+  [[nodiscard]] __device__ unsigned bin(std::uint32_t key) const {
+    const float step = (of.row().max - from_key(key)) * (of.row().scale * log2_e * 8);
+    constexpr auto last = static_cast<float>(mass_threads - 1);
+    return mass_threads - 1 - (step < last ? static_cast<unsigned>(step) : mass_threads - 1);
+  }
 };
 
-/// A draw from a peaked distribution is over sooner when threads compare what few candidates there are.
+/// A descent through candidates. If they are listed, one distribution leaves those that lie where the limit is
+/// reached, and these are compared with each other.
 template <typename Entries>
 __device__ descent descend_candidates(std::uint32_t lowest, std::uint32_t highest, const mass& limit,
                                       const Entries& entries) {
-  if (entries.of.count() > mass_threads) return descend(lowest, highest, limit, entries);
-  std::uint32_t own_key = 0;
-  std::uint64_t own_weight = 0;
-  entries.for_each([&](std::uint32_t key, std::uint64_t weight) { own_key = key, own_weight = weight; });
-  return descend_few(own_key, own_weight, entries.of.count(), limit);
+  if (!entries.of.is_listed()) return descend(lowest, highest, limit, entries);
+  few_entries& few = few_of_block();
+  const std::uint32_t count = entries.of.count();
+  if (count <= mass_threads) {
+    few_entries::entry own = {0, 0};
+    entries.for_each([&](std::uint32_t key, std::uint64_t weight) { own = {weight, key}; });
+    few.of[threadIdx.x] = own;
+    return descend_few(count, {0, 0}, limit);
+  }
+  __shared__ descent found;
+  __shared__ std::uint32_t few_count;
+  mass_bins& bins = bins_of_block();
+  bins.clear();
+  if (threadIdx.x == 0) few_count = 0;
+  __syncthreads();
+  entries.for_each([&](std::uint32_t key, std::uint64_t weight) { bins.add(entries.bin(key), weight); });
+  __syncthreads();
+  const std::uint32_t own_bin = mass_threads - 1 - threadIdx.x;
+  const mass own = bins.of(own_bin);
+  mass all;
+  const mass before = block_prefix(own, all), after = before + own;
+  const bool ends_here = after.reaches(limit) ? !before.reaches(limit) : after.count == all.count;
+  if (own.count != 0 && ends_here) found = {own_bin, before, own};
+  __syncthreads();
+  const descent in = found;
+  if (in.here.count > mass_threads) return descend(lowest, highest, limit, entries);
+  entries.for_each([&](std::uint32_t key, std::uint64_t weight) {
+    if (entries.bin(key) == in.key) few.of[atomicAdd(&few_count, 1u)] = {weight, key};
+  });
+  return descend_few(in.here.count, in.above, limit);
 }
 
-__device__ inline kept narrow(const candidates& from, float max, const selection_limits& limits, std::uint64_t total) {
-  const double weight_limit = limits.top_p * static_cast<double>(total);
-  const mass limit = {limits.by_count ? limits.top_k : any_count,
-                      limits.by_weight ? static_cast<std::uint64_t>(ceil(weight_limit)) : any_weight};
-  const descent at = descend_candidates(to_key(from.floor()), to_key(max), limit, candidates_by_logit{from});
-  const auto ties = static_cast<double>(at.here.count);
-  double share = 1;
-  if (limits.by_weight)
-    share = (weight_limit - static_cast<double>(at.above.weight)) / static_cast<double>(at.here.weight);
-  if (limits.by_count) {
-    const double by_count = (static_cast<double>(limits.top_k) - static_cast<double>(at.above.count)) / ties;
-    if (by_count < share) share = by_count;
-  }
+__device__ inline kept narrow(const candidates& from, const draw_rules& rules, std::uint64_t total) {
+  const double weight_limit = rules.top_p * static_cast<double>(total);
+  const mass limit = {rules.by_count ? rules.top_k : any_count,
+                      rules.by_weight ? static_cast<std::uint64_t>(ceil(weight_limit)) : any_weight};
+  const descent at = descend_candidates(to_key(from.floor()), to_key(from.row().max), limit, candidates_by_logit{from});
   // Where nothing is above, the ties are all there is, and how much they weigh does not matter.
-  if (share > 1 || at.above.count == 0 || at.here.weight == 0) share = 1;
-  if (share < 0) share = 0;
-  const std::uint64_t each = at.here.weight / at.here.count;
-  const auto tie_weight = static_cast<std::uint64_t>(share * static_cast<double>(each));
+  std::uint64_t of_ties = at.here.weight;
+  if (at.above.count != 0 && rules.by_weight) {
+    const std::uint64_t left = limit.weight > at.above.weight ? limit.weight - at.above.weight : 0;
+    if (left < of_ties) of_ties = left;
+  }
+  std::uint64_t tie_weight = of_ties;
+  if (at.here.count > 1) {
+    tie_weight /= at.here.count;
+    if (at.above.count != 0 && rules.by_count && rules.top_k - at.above.count < at.here.count) {
+      const std::uint64_t by_count = at.here.weight / at.here.count * (rules.top_k - at.above.count) / at.here.count;
+      if (by_count < tie_weight) tie_weight = by_count;
+    }
+  }
   return {at.key, tie_weight, at.above.weight + at.here.count * tie_weight};
 }
 
@@ -208,6 +302,7 @@ struct kept_by_token {
   candidates of;
   std::uint32_t threshold;
   std::uint64_t tie_weight;
+  unsigned bin_bits;  ///< of an id, for bins in the order of ids
 
   template <typename Visit>
   __device__ void for_each(const Visit& visit) const {
@@ -220,57 +315,38 @@ struct kept_by_token {
   __device__ void focus(std::uint32_t lowest, std::uint32_t highest, std::uint32_t) {
     of.focus_on_tokens(~highest, ~lowest);
   }
+  [[nodiscard]] __device__ unsigned bin(std::uint32_t key) const { return mass_threads - 1 - (~key >> bin_bits); }
 };
 
-__device__ inline token_id pick(const candidates& from, const kept& of, std::uint32_t vocab, double position) {
-  const descent at = descend_candidates(~(vocab - 1), 0xffffffff, {any_count, place_in(of.total, position)},
-                                        kept_by_token{from, of.threshold, of.tie_weight});
+__device__ inline token_id pick(const candidates& from, const kept& of, double position) {
+  const std::uint32_t last = from.row().row.vocab - 1;
+  unsigned bin_bits = 0;
+  if (from.count() > mass_threads)
+    while (last >> bin_bits >= mass_threads) ++bin_bits;
+  const descent at = descend_candidates(~last, 0xffffffff, {any_count, place_in(of.total, position)},
+                                        kept_by_token{from, of.threshold, of.tie_weight, bin_bits});
   return static_cast<token_id>(~at.key);
 }
 
-[[nodiscard]] __device__ inline bool is_greedy(const sampler_settings& settings) {
-  constexpr float temperature_min = 0.001f;
-  return settings.top_k == 1 || settings.top_p == 0 || !(settings.temperature >= temperature_min);
-}
+/// The token that is drawn. `list`: in shared memory.
+__device__ __forceinline__ token_id choose(const weighed_row& row, const draw_rules& rules, candidate_list* list) {
+  if (rules.largest) return largest(row, rules.noise);
+  if (!rules.has_limits() && !rules.by_min_p) return pick_of_all(row, rules.position);
 
-/// What the weights of a scanned row are relative to: the temperature of the filters, or, where there is none, the
-/// draw's.
-[[nodiscard]] __device__ inline float scan_temperature(const sampler_settings& settings, std::uint32_t vocab) {
-  const bool by_count = settings.top_k > 0 && static_cast<std::uint32_t>(settings.top_k) < vocab;
-  const bool filters = by_count || settings.top_p < 1 || settings.min_p > 0;
-  return settings.filters_first != 0 && filters ? 1.0f : settings.temperature;
-}
-
-/// The token that is drawn as number `index` of its sequence. `list`: in shared memory.
-__device__ inline token_id choose(const scanned_row& row, const sampler_settings& settings, std::uint32_t index,
-                                  candidate_list* list) {
-  if (is_greedy(settings)) return largest(row);
-  const double position = uniform(settings.seed, settings.row, index);
-  const std::uint32_t vocab = row.of.row.vocab;
-  const auto temperature = static_cast<double>(scan_temperature(settings, vocab));
-  const selection_limits limits = {settings.top_k > 0 && static_cast<std::uint32_t>(settings.top_k) < vocab,
-                                   settings.top_p > 0 && settings.top_p < 1, static_cast<std::uint32_t>(settings.top_k),
-                                   static_cast<double>(settings.top_p)};
-  const bool has_limits = limits.by_count || limits.by_weight;
   float floor = lowest_logit;
-  if (settings.min_p > 0)
-    floor = round_up(static_cast<double>(row.of.max) +
-                     temperature * log(static_cast<double>(settings.min_p < 1 ? settings.min_p : 1.0f)));
-  if (!has_limits && !(settings.min_p > 0)) return pick_of_all(row, position);
-
+  if (rules.by_min_p) floor = round_up(static_cast<double>(row.max) + rules.floor_of_min_p);
   std::uint64_t total = 0;
-  if (has_limits) {
-    const float of_limits = floor_of_limits(row, limits, temperature, total);
+  if (rules.has_limits()) {
+    const float of_limits = floor_of_limits(row, rules, total);
     if (of_limits > floor) floor = of_limits;
   }
-  const candidates left(row.of, floor, list);
-  const kept chosen = has_limits ? narrow(left, row.of.max, limits, total) : keep_all(left);
-  if (settings.filters_first == 0) return pick(left, chosen, vocab, position);
-  if (has_limits) floor = from_key(chosen.threshold);
-  weighed_row again = row.of;
-  again.scale = 1 / settings.temperature;
+  const candidates left(row, floor, list);
+  const kept chosen = rules.has_limits() ? narrow(left, rules, total) : keep_all(left);
+  if (!rules.filters_first) return pick(left, chosen, rules.position);
+  if (rules.has_limits()) floor = from_key(chosen.threshold);
+  const weighed_row again = {row.row, row.blocks, row.max, rules.final_scale};
   const candidates whole(again, floor, list);
-  return pick(whole, keep_all(whole), vocab, position);
+  return pick(whole, keep_all(whole), rules.position);
 }
 
 }  // namespace skein::kernels::gpu

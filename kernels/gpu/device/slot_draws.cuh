@@ -22,30 +22,72 @@ class slot_lists {
   [[nodiscard]] __device__ float* raw_of_penalties() const { return of_.raw_of_penalties + first_penalty(); }
   [[nodiscard]] __device__ std::uint32_t penalties_max() const { return of_.penalties_max; }
 
-  /// Calls visit(index, token) for this thread's share of the first `count` penalties.
-  template <typename Visit>
-  __device__ void for_each_penalty(std::uint32_t count, const Visit& visit) const {
-    constexpr unsigned size = packet<token_id>::size;  // slots begin at multiples of it
-    for (std::uint32_t i = threadIdx.x * size; i < count; i += mass_threads * size) {
-      const packet<token_id> tokens = load_packet(penalty_tokens() + i);
-      for (unsigned t = 0; t < size; ++t)
-        if (i + t < count) visit(i + t, tokens.values[t]);
-    }
-  }
-
  private:
   [[nodiscard]] __device__ std::size_t first_penalty() const { return std::size_t{slot_} * of_.penalties_max; }
 
-  const slot_memory& of_;
+  const slot_memory of_;
   slot_id slot_;
+};
+
+/// This thread's share of a slot's penalties and stop ids. The first of them lie in registers, under way as soon as
+/// this is made.
+class listed_tokens {
+ public:
+  static constexpr unsigned size =
+      packet<token_id>::size;  // slots begin at multiples of it, and have room for multiples
+
+  __device__ listed_tokens(const slot_lists& of, std::uint32_t penalty_count, std::uint32_t stop_count)
+      : of_(of), count_(penalty_count), stop_count_(stop_count) {
+    if (first() < count_) {
+      tokens_ = load_packet(of_.penalty_tokens() + first());
+      penalties_ = load_packet(of_.penalties() + first());
+    }
+    if (threadIdx.x < stop_count_) stop_id_ = of_.stop_ids()[threadIdx.x];
+  }
+
+  [[nodiscard]] __device__ bool has_stop(token_id token) const {
+    if (threadIdx.x < stop_count_ && stop_id_ == token) return true;
+    for (std::uint32_t i = threadIdx.x + mass_threads; i < stop_count_; i += mass_threads)
+      if (of_.stop_ids()[i] == token) return true;
+    return false;
+  }
+
+  /// visit(index of the first, tokens, penalties, how many of the four there are)
+  template <typename Visit>
+  __device__ void for_each_packet(const Visit& visit) const {
+    for (std::uint32_t i = first(); i < count_; i += mass_threads * size) {
+      const bool held = i == first();
+      const packet<token_id> tokens = held ? tokens_ : load_packet(of_.penalty_tokens() + i);
+      const packet<float> penalties = held ? penalties_ : load_packet(of_.penalties() + i);
+      visit(i, tokens, penalties, count_ - i < size ? count_ - i : size);
+    }
+  }
+  /// visit(index, token, penalty)
+  template <typename Visit>
+  __device__ void for_each(const Visit& visit) const {
+    for_each_packet(
+        [&](std::uint32_t i, const packet<token_id>& tokens, const packet<float>& penalties, std::uint32_t count) {
+          for (unsigned t = 0; t < size; ++t)
+            if (t < count) visit(i + t, tokens.values[t], penalties.values[t]);
+        });
+  }
+
+ private:
+  [[nodiscard]] __device__ static std::uint32_t first() { return threadIdx.x * size; }
+
+  const slot_lists& of_;
+  std::uint32_t count_, stop_count_;
+  token_id stop_id_;
+  packet<token_id> tokens_;
+  packet<float> penalties_;
 };
 
 /// Calls change(place in the chunk, addend) for the slot's bias and penalties in tokens first .. first + chunk_tokens.
 /// Bias comes before penalties, equal bias entries one after another by one thread; all other tokens differ, so their
 /// order is free.
 template <typename Change>
-__device__ void for_each_change(const slot_lists& of, const slot_record& record, std::uint32_t first,
-                                const Change& change) {
+__device__ void for_each_change(const slot_lists& of, const slot_record& record, const listed_tokens& listed,
+                                std::uint32_t first, const Change& change) {
   const std::uint32_t bias_count = record.settings.bias_count;
   const bias_entry* const bias = of.bias();
   for (std::uint32_t i = threadIdx.x; i < bias_count; i += mass_threads) {
@@ -57,36 +99,46 @@ __device__ void for_each_change(const slot_lists& of, const slot_record& record,
         change(place, bias[same].bias);
   }
   __syncthreads();
-  of.for_each_penalty(record.penalty_count, [&](std::uint32_t i, token_id token) {
+  listed.for_each([&](std::uint32_t, token_id token, float penalty) {
     const std::uint32_t place = static_cast<std::uint32_t>(token) - first;
-    if (place < chunk_tokens) change(place, -(of.penalties()[i] + record.settings.lasting_penalty));
+    if (place < chunk_tokens) change(place, -(penalty + record.settings.lasting_penalty));
   });
 }
 
 /// Keeps the logits that bias and penalties will change, for log-probabilities. `chunk`: in shared memory.
-__device__ inline void keep_raw(const slot_lists& of, const slot_record& record, std::uint32_t first,
-                                const float* chunk) {
+__device__ inline void keep_raw(const slot_lists& of, const slot_record& record, const listed_tokens& listed,
+                                std::uint32_t first, const float* chunk) {
   for (std::uint32_t i = threadIdx.x; i < record.settings.bias_count; i += mass_threads) {
     const std::uint32_t place = static_cast<std::uint32_t>(of.bias()[i].token) - first;
     if (place < chunk_tokens) of.raw_of_bias()[i] = chunk[place];
   }
-  of.for_each_penalty(record.penalty_count, [&](std::uint32_t i, token_id token) {
+  listed.for_each([&](std::uint32_t i, token_id token, float) {
     const std::uint32_t place = static_cast<std::uint32_t>(token) - first;
     if (place < chunk_tokens) of.raw_of_penalties()[i] = chunk[place];
   });
 }
 
+/// Calls visit(token, where its raw logit is) for this thread's share of the tokens that keep_raw was there for.
+template <typename Visit>
+__device__ void for_each_raw(const slot_lists& of, const slot_record& record, const listed_tokens& listed,
+                             const Visit& visit) {
+  for (std::uint32_t i = threadIdx.x; i < record.settings.bias_count; i += mass_threads)
+    visit(of.bias()[i].token, of.raw_of_bias() + i);
+  listed.for_each([&](std::uint32_t i, token_id token, float) { visit(token, of.raw_of_penalties() + i); });
+}
+
 /// Adds bias and penalties to the chunk in `values`, by way of `shared`, and changes the row in memory alike.
-__device__ inline void change_chunk(const slot_lists& of, const slot_record& record, float* row, std::uint32_t chunk,
-                                    float* shared, logit_packet (&values)[chunk_packets]) {
+__device__ inline void change_chunk(const slot_lists& of, const slot_record& record, const listed_tokens& listed,
+                                    float* row, std::uint32_t chunk, float* shared,
+                                    logit_packet (&values)[chunk_packets]) {
   const std::uint32_t first = chunk * chunk_tokens;
   for (unsigned p = 0; p < chunk_packets; ++p) store_packet(shared + place_in_chunk(p), values[p]);
   __syncthreads();
   if (record.settings.logprobs != 0) {
-    keep_raw(of, record, first, shared);
+    keep_raw(of, record, listed, first, shared);
     __syncthreads();
   }
-  for_each_change(of, record, first, [&](std::uint32_t place, float addend) {
+  for_each_change(of, record, listed, first, [&](std::uint32_t place, float addend) {
     shared[place] = finite_logit(shared[place] + addend);
     row[first + place] = shared[place];
   });
@@ -103,21 +155,27 @@ struct listed_token {
 };
 
 /// penalties::record, but for a new entry (see accept).
-__device__ inline listed_token decay_penalties(const slot_lists& of, const slot_record& record, token_id token) {
-  __shared__ std::uint32_t penalty, stop_id;
+__device__ inline listed_token decay_penalties(const slot_lists& of, const slot_record& record,
+                                               const listed_tokens& listed, token_id token) {
+  __shared__ std::uint32_t penalty, is_stop;
   __syncthreads();  // nobody still reads those of the call before
-  if (threadIdx.x == 0) penalty = stop_id = not_listed;
+  if (threadIdx.x == 0) penalty = not_listed, is_stop = 0;
   __syncthreads();
   const sampler_settings& settings = record.settings;
-  for (std::uint32_t i = threadIdx.x; i < settings.stop_count; i += mass_threads)
-    if (of.stop_ids()[i] == token) stop_id = i;
-  of.for_each_penalty(record.penalty_count, [&](std::uint32_t i, token_id drawn) {
-    const float decayed = of.penalties()[i] * settings.penalty_decay;
-    of.penalties()[i] = drawn == token ? decayed + settings.repeat_penalty : decayed;
-    if (drawn == token) penalty = i;
-  });
+  if (listed.has_stop(token)) is_stop = 1;
+  listed.for_each_packet(
+      [&](std::uint32_t i, const packet<token_id>& tokens, packet<float> decayed, std::uint32_t count) {
+        for (unsigned t = 0; t < listed_tokens::size; ++t) {
+          decayed.values[t] *= settings.penalty_decay;
+          if (t < count && tokens.values[t] == token) {
+            decayed.values[t] += settings.repeat_penalty;
+            penalty = i + t;
+          }
+        }
+        store_packet(of.penalties() + i, decayed);
+      });
   __syncthreads();
-  return {penalty, stop_id != not_listed};
+  return {penalty, is_stop != 0};
 }
 
 /// What the logit was before bias and penalties.

@@ -37,10 +37,22 @@ struct phase_barrier {
   }
 };
 
+/// The stages of a ring in turn, counted over all that a block does; `t` says how many there are.
+template <typename t>
+struct stage_turn {
+  unsigned stage = 0, phase = 0;
+  __device__ void next() {
+    if (++stage == t::stages) stage = 0, ++phase;
+  }
+};
+
 /// Makes freshly initialised barriers known to the copy engine.
 __device__ inline void publish_barriers() {
   asm volatile("fence.mbarrier_init.release.cluster;\nfence.proxy.async.shared::cta;" ::: "memory");
 }
+
+/// Makes what this thread wrote to shared memory known to the copy engine and to matrix instructions.
+__device__ inline void publish_writes() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
 
 /// What a copy does to the L2 cache.
 enum class cache_use : std::uint64_t {
@@ -57,5 +69,39 @@ __device__ inline void copy_tile(void* to, const CUtensorMap& map, std::uint32_t
       "l"(&map), "r"(column), "r"(row), "r"(shared_address(&arrived.state)), "l"(static_cast<std::uint64_t>(use))
       : "memory");
 }
+
+/// The same with a map of describe_tiles: its box at row `row`, tile `tile` and those beside it.
+__device__ inline void copy_tiles(void* to, const CUtensorMap& map, std::uint32_t row, std::uint32_t tile,
+                                  phase_barrier& arrived, cache_use use) {
+  asm volatile(
+      "cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint"
+      " [%0], [%1, {%2, %3, %4}], [%5], %6;" ::"r"(shared_address(to)),
+      "l"(&map), "r"(0), "r"(row), "r"(tile), "r"(shared_address(&arrived.state)), "l"(static_cast<std::uint64_t>(use))
+      : "memory");
+}
+
+/// Copies a box of the map to (column, row, part), or adds it there in fp32. What reaches over the map's edge stays
+/// behind.
+__device__ inline void send_tile(const void* from, const CUtensorMap& map, std::uint32_t column, std::uint32_t row,
+                                 std::uint32_t part, bool adds) {
+  if (adds)
+    asm volatile(
+        "cp.reduce.async.bulk.tensor.3d.global.shared::cta.add.tile.bulk_group [%0, {%1, %2, %3}], [%4];" ::"l"(&map),
+        "r"(column), "r"(row), "r"(part), "r"(shared_address(from))
+        : "memory");
+  else
+    asm volatile("cp.async.bulk.tensor.3d.global.shared::cta.tile.bulk_group [%0, {%1, %2, %3}], [%4];" ::"l"(&map),
+                 "r"(column), "r"(row), "r"(part), "r"(shared_address(from))
+                 : "memory");
+}
+/// Ends a group of what this thread sends.
+__device__ inline void end_of_sending() { asm volatile("cp.async.bulk.commit_group;" ::: "memory"); }
+/// Waits until at most `left` groups of this thread are still read from shared memory.
+template <int left>
+__device__ void wait_until_sent() {
+  asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(left) : "memory");
+}
+/// Waits until all that this thread sent is there.
+__device__ inline void wait_until_written() { asm volatile("cp.async.bulk.wait_group 0;" ::: "memory"); }
 
 }  // namespace skein::kernels::gpu

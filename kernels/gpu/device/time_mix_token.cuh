@@ -22,10 +22,10 @@ struct token_inputs {
   of_lane r, k, v, w_out, a_out, v_out, g, v_first;
 };
 
-/// `channel` is the lane's first, of all heads. `in_parts`: r, k and v may be; without, a third of the instructions.
-template <typename Element, bool in_parts = true>
+/// `channel` is the lane's first, of all heads.
+template <typename Element>
 __device__ token_inputs load_inputs(const time_mix_parameters& of, std::uint32_t row, std::uint32_t channel) {
-  using rows = products_on_their_way<Element, lane_channels, in_parts>;
+  using rows = products_on_their_way<Element, lane_channels>;
   const auto gates = [&](const product_rows& of_gate) {  // never in parts
     const auto* const data = static_cast<const gate_type<Element>*>(of_gate.data);
     return load_side_by_side<lane_channels>(data + static_cast<std::size_t>(row) * of_gate.stride + channel);
@@ -70,26 +70,17 @@ struct token_vectors {
   of_lane log_w, k, v, kk, a_kk, bonus;
 };
 
-/// `quick`: within some 2^-20 instead of 2^-23, at a third of the instructions, where the compiler has such functions.
-template <bool quick>
-__device__ float logistic(float x) {
-#if defined(__CUDA_ARCH__)
-  if constexpr (quick) return __fdividef(1, 1 + __expf(-x));
-#endif
-  return 1 / (1 + expf(-x));
-}
+__device__ inline float logistic(float x) { return 1 / (1 + expf(-x)); }
 
-template <bool quick>
-__device__ token_vectors make_token(const token_inputs& in, const head_weights& weights, bool first_layer) {
+__device__ inline token_vectors make_token(const token_inputs& in, const head_weights& weights, bool first_layer) {
   token_vectors out;
   of_lane rate;
   float squares = 0;
   for (unsigned i = 0; i < lane_channels; ++i) {
-    out.log_w[i] = -0.60653066f * logistic<quick>(weights.w0[i] + in.w_out[i]);  // exp(-0.5)
-    rate[i] = logistic<quick>(weights.a0[i] + in.a_out[i]);
+    out.log_w[i] = -0.60653066f * logistic(weights.w0[i] + in.w_out[i]);  // exp(-0.5)
+    rate[i] = logistic(weights.a0[i] + in.a_out[i]);
     out.v[i] = in.v[i];
-    if (!first_layer)
-      out.v[i] = multiply_add(in.v_first[i] - in.v[i], logistic<quick>(weights.v0[i] + in.v_out[i]), in.v[i]);
+    if (!first_layer) out.v[i] = multiply_add(in.v_first[i] - in.v[i], logistic(weights.v0[i] + in.v_out[i]), in.v[i]);
     out.kk[i] = in.k[i] * weights.k_k[i];  // from k before the rate changes it
     squares = multiply_add(out.kk[i], out.kk[i], squares);
   }

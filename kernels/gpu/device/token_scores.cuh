@@ -1,124 +1,135 @@
 #pragma once
-#include "kernels/gpu/device/logit_chunk.cuh"
+#include "kernels/gpu/device/scanned_blocks.cuh"
 
-/// Log-probabilities under raw logits: sampling::log_probabilities in two parts, one for each chunk and one for the
-/// row.
+/// Log-probabilities under raw logits: sampling::log_probabilities, from what a scan at a temperature of 1 left of
+/// them. The best tokens lie in as many blocks: those with the largest maxima, lower ones first among equals.
 namespace skein::kernels::gpu {
 
 /// Entries of a descent by their logits, and those of one logit by their ids, lower ones first.
+template <typename Entries>
 struct best_by_logit {
-  const best_token* entries;
-  std::uint32_t count;
+  const Entries& entries;
 
   template <typename Visit>
   __device__ void for_each(const Visit& visit) const {
-    for (std::uint32_t i = threadIdx.x; i < count; i += mass_threads) visit(to_key(entries[i].logit), 0);
+    entries.for_each([&](const best_token& entry) { visit(to_key(entry.logit), 0); });
   }
   __device__ void focus(std::uint32_t, std::uint32_t, std::uint32_t) {}
 };
+template <typename Entries>
 struct best_by_token {
-  const best_token* entries;
-  std::uint32_t count, logit_key;
+  const Entries& entries;
+  std::uint32_t logit_key;
 
   template <typename Visit>
   __device__ void for_each(const Visit& visit) const {
-    for (std::uint32_t i = threadIdx.x; i < count; i += mass_threads)
-      if (to_key(entries[i].logit) == logit_key) visit(~static_cast<std::uint32_t>(entries[i].token), 0);
+    entries.for_each([&](const best_token& entry) {
+      if (to_key(entry.logit) == logit_key) visit(~static_cast<std::uint32_t>(entry.token), 0);
+    });
   }
   __device__ void focus(std::uint32_t, std::uint32_t, std::uint32_t) {}
 };
 
-/// Writes the best `top` of the `count` entries in falling order, lower ids first among equals; all, if fewer.
-__device__ inline void keep_best(const best_token* entries, std::uint32_t count, std::uint32_t top, best_token* out) {
+/// Writes the best `top` entries in falling order, lower ids first among equals, and returns how many they are: all, if
+/// there are fewer. `out` is shared memory; entries.for_each(visit) calls visit(entry) for this thread's share, and no
+/// logit is above `max`.
+template <typename Entries>
+__device__ std::uint32_t keep_best(const Entries& entries, float max, std::uint32_t top, best_token* out) {
+  __shared__ std::uint32_t bins[mass_threads], few_count, edge, until_edge;
   __shared__ best_token few[mass_threads];
-  __shared__ std::uint32_t few_count;
-  // Down to as few entries as there are threads: those above the logit at which `top` is reached, then the lowest ids.
-  std::uint32_t lowest_key = 0, highest_id = 0xffffffff;
-  if (count > mass_threads) {
-    const descent by_logit = descend(0, 0xffffffff, {top, any_weight}, best_by_logit{entries, count});
-    lowest_key = by_logit.key;
-    const mass rest = {top - by_logit.above.count, any_weight};
-    highest_id = ~descend(0, 0xffffffff, rest, best_by_token{entries, count, lowest_key}).key;
-  }
+  const auto bin_of = [&](float logit) {  // an eighth of a power of two of probability each
+    const float step = (max - logit) * (log2_e * 8);
+    return step < static_cast<float>(mass_threads - 1) ? static_cast<unsigned>(step) : mass_threads - 1;
+  };
+  bins[threadIdx.x] = 0;
   if (threadIdx.x == 0) few_count = 0;
   __syncthreads();
-  for (std::uint32_t i = threadIdx.x; i < count; i += mass_threads) {
-    const std::uint32_t key = to_key(entries[i].logit);
-    if (key > lowest_key || (key == lowest_key && static_cast<std::uint32_t>(entries[i].token) <= highest_id))
-      few[atomicAdd(&few_count, 1u)] = entries[i];
+  entries.for_each([&](const best_token& entry) { atomicAdd(&bins[bin_of(entry.logit)], 1u); });
+  __syncthreads();
+  const mass own = {bins[threadIdx.x], 0};
+  mass all;
+  const mass before = block_prefix(own, all), until = before + own;
+  if ((before.count < top && until.count >= top) || (threadIdx.x == mass_threads - 1 && all.count < top)) {
+    edge = threadIdx.x;
+    until_edge = until.count;
   }
   __syncthreads();
-  if (threadIdx.x < few_count) {
-    const best_token own = few[threadIdx.x];
+
+  // Where more than there are threads are left: those above the logit at which `top` is reached, then the lowest ids.
+  std::uint32_t lowest_key = 0, highest_id = 0xffffffff;
+  if (until_edge > mass_threads) {
+    const descent by_logit = descend(0, 0xffffffff, {top, any_weight}, best_by_logit<Entries>{entries});
+    lowest_key = by_logit.key;
+    const mass rest = {top - by_logit.above.count, any_weight};
+    highest_id = ~descend(0, 0xffffffff, rest, best_by_token<Entries>{entries, lowest_key}).key;
+  }
+  entries.for_each([&](const best_token& entry) {
+    const std::uint32_t key = to_key(entry.logit);
+    if (bin_of(entry.logit) <= edge &&
+        (key > lowest_key || (key == lowest_key && static_cast<std::uint32_t>(entry.token) <= highest_id)))
+      few[atomicAdd(&few_count, 1u)] = entry;
+  });
+  __syncthreads();
+  const std::uint32_t count = few_count;
+  if (threadIdx.x < count) {
+    const best_token mine = few[threadIdx.x];
     std::uint32_t rank = 0;
-    for (std::uint32_t i = 0; i < few_count; ++i)
-      rank += few[i].logit > own.logit || (few[i].logit == own.logit && few[i].token < own.token) ? 1 : 0;
-    if (rank < top) out[rank] = own;
+    for (std::uint32_t i = 0; i < count; ++i)
+      rank += few[i].logit > mine.logit || (few[i].logit == mine.logit && few[i].token < mine.token) ? 1 : 0;
+    if (rank < top) out[rank] = mine;
   }
   __syncthreads();
+  return count < top ? count : top;
 }
 
-/// The best of a chunk: only those at or above the top-th largest of its blocks' maxima are looked at.
-/// `list`: [chunk_tokens] of shared memory.
-__device__ inline void keep_best_of_chunk(const logit_packet (&raw)[chunk_packets], std::uint32_t first,
-                                          std::uint32_t top, best_token* list, best_token* out) {
-  __shared__ float maxima[chunk_blocks];
-  __shared__ float floor;
-  __shared__ std::uint32_t count;
-  for (unsigned p = 0; p < chunk_packets; ++p) {
-    const float max = max_of_block(packet_max(raw[p]));
-    if (threadIdx.x % block_lanes == 0) maxima[place_in_chunk(p) / block_tokens] = max;
+/// Blocks of tokens as entries, with their numbers in the place of ids.
+struct blocks_by_max {
+  const scanned_blocks& of;
+
+  template <typename Visit>
+  __device__ void for_each(const Visit& visit) const {
+    of.for_each([&](std::uint32_t block, float max, float) {
+      if (max >= lowest_logit) visit({static_cast<token_id>(block), max});
+    });
   }
-  if (threadIdx.x == 0) count = 0;
-  __syncthreads();
-  if (threadIdx.x < chunk_blocks) {
-    const float own = maxima[threadIdx.x];
-    std::uint32_t rank = 0;
-    for (unsigned b = 0; b < chunk_blocks; ++b)
-      rank += maxima[b] > own || (maxima[b] == own && b < threadIdx.x) ? 1 : 0;
-    if (rank + 1 == top) floor = own;
-  }
-  __syncthreads();
-  for (unsigned p = 0; p < chunk_packets; ++p)
-    for (unsigned i = 0; i < logit_packet::size; ++i) {
-      const float logit = raw[p].values[i];
-      if (logit >= floor && logit >= lowest_logit)
-        list[atomicAdd(&count, 1u)] = {static_cast<token_id>(first + place_in_chunk(p) + i), logit};
+};
+
+/// The raw logits of some blocks, in shared memory.
+struct raw_blocks {
+  alignas(16) float logits[top_logprobs_most][block_tokens];
+  best_token of[top_logprobs_most];  ///< the blocks
+  std::uint32_t count;
+  std::uint32_t is_here[chunks_max * chunk_blocks / 32];  ///< a bit for each block of a row
+
+  /// This thread's share of the logits.
+  template <typename Visit>
+  __device__ void for_each(const Visit& visit) const {
+    for (std::uint32_t i = threadIdx.x; i < count * block_tokens; i += mass_threads) {
+      const float logit = logits[i / block_tokens][i % block_tokens];
+      if (logit >= lowest_logit)
+        visit({static_cast<token_id>(of[i / block_tokens].token * block_tokens + i % block_tokens), logit});
     }
-  __syncthreads();
-  keep_best(list, count, top, out);
-}
-
-/// A chunk's part: its maximum, sum and best tokens. `list` as above.
-__device__ inline void scan_scores(const logit_packet (&raw)[chunk_packets], std::uint32_t chunk, std::uint32_t top,
-                                   best_token* list, float* raw_max, float* raw_sum, best_token* best) {
-  float max = no_logit();
-  for (unsigned p = 0; p < chunk_packets; ++p) {
-    const float here = packet_max(raw[p]);
-    if (here > max) max = here;
   }
-  max = block_max(max);
-  float sum = 0;
-  for (unsigned p = 0; p < chunk_packets; ++p) sum += packet_sum(raw[p], max, log2_e);
-  sum = block_sum(sum);
-  if (threadIdx.x == 0) {
-    raw_max[chunk] = max;
-    raw_sum[chunk] = sum;
+  /// The token's logit is not the row's but *logit.
+  __device__ void correct(token_id token, const float* logit) {
+    const std::uint32_t place = static_cast<std::uint32_t>(token), block = place / block_tokens;
+    if ((is_here[block / 32] >> block % 32 & 1) == 0) return;
+    for (std::uint32_t b = 0; b < count; ++b)
+      if (static_cast<std::uint32_t>(of[b].token) == block) logits[b][place % block_tokens] = *logit;
   }
-  if (top > 0) keep_best_of_chunk(raw, chunk * chunk_tokens, top, list, best + std::size_t{chunk} * top_logprobs_most);
-}
+};
 
-/// The row's part: the score of a token with raw logit `logit`. `list`: [chunks_max * top_logprobs_most] of shared
-/// memory.
-__device__ inline void finish_scores(float logit, std::uint32_t top, std::uint32_t vocab, const float* raw_max,
-                                     const float* raw_sum, const best_token* best, best_token* list,
-                                     token_scores* out) {
-  const std::uint32_t chunks = chunks_of(vocab);
-  const bool has_chunk = threadIdx.x < chunks;
-  const float max = block_max(has_chunk ? raw_max[threadIdx.x] : no_logit());
-  const mass own = {
-      0, has_chunk ? to_weight(raw_sum[threadIdx.x] * exp_of_negative(raw_max[threadIdx.x] - max)) : std::uint64_t{0}};
-  mass total;
+/// The row's part: the score of a token with the raw logit `logit`. `row`: its logits, but for those for which
+/// for_each_corrected(correct), called by all threads, calls correct(token, where its raw logit is).
+template <typename ForEachCorrected>
+__device__ void finish_scores(const scanned_blocks& blocks, const logit_row& row,
+                              const ForEachCorrected& for_each_corrected, float logit, std::uint32_t top,
+                              raw_blocks& best_blocks, token_scores* out) {
+  const float max = blocks.max();
+  mass own = {0, 0}, total;
+  blocks.for_each([&](std::uint32_t, float max_of_block, float sum) {
+    own.weight += to_weight(sum * exp_of_negative(max_of_block - max));
+  });
   block_prefix(own, total);
   const double log_total = log(static_cast<double>(total.weight) / static_cast<double>(weight_unit));
   const auto logprob = [&](float of) {
@@ -126,31 +137,27 @@ __device__ inline void finish_scores(float logit, std::uint32_t top, std::uint32
     return exact < static_cast<double>(lowest_logit) ? lowest_logit : static_cast<float>(exact);
   };
 
-  __shared__ std::uint32_t count;
-  __shared__ best_token best_of_row[top_logprobs_most];
+  std::uint32_t kept = 0;
   if (top > 0) {
-    // A chunk with `top` entries shows that its last one is a floor.
-    const auto entries_of = [&](std::uint32_t chunk) {
-      const std::uint32_t tokens = vocab - chunk * chunk_tokens;
-      return tokens < top ? tokens : top;
-    };
-    const bool is_full = has_chunk && entries_of(threadIdx.x) == top;
-    const float floor =
-        block_max(is_full ? best[std::size_t{threadIdx.x} * top_logprobs_most + top - 1].logit : no_logit());
-    if (threadIdx.x == 0) count = 0;
-    __syncthreads();
-    for (std::uint32_t i = threadIdx.x; i < chunks * top; i += mass_threads) {
-      const std::uint32_t chunk = i / top, rank = i % top;
-      if (rank >= entries_of(chunk)) continue;
-      const best_token entry = best[std::size_t{chunk} * top_logprobs_most + rank];
-      if (entry.logit >= floor) list[atomicAdd(&count, 1u)] = entry;
+    __shared__ best_token best[top_logprobs_most];
+    for (std::uint32_t i = threadIdx.x; i < blocks_of(row.vocab) / 32; i += mass_threads) best_blocks.is_here[i] = 0;
+    const std::uint32_t count = keep_best(blocks_by_max{blocks}, max, top, best_blocks.of);
+    if (threadIdx.x == 0) best_blocks.count = count;
+    if (threadIdx.x < count) {
+      const auto block = static_cast<std::uint32_t>(best_blocks.of[threadIdx.x].token);
+      atomicAdd(&best_blocks.is_here[block / 32], 1u << block % 32);
+    }
+    for (std::uint32_t i = threadIdx.x; i < count * block_lanes; i += mass_threads) {
+      const std::uint32_t first = i % block_lanes * logit_packet::size, b = i / block_lanes;
+      store_packet(&best_blocks.logits[b][first],
+                   row.load(static_cast<std::uint32_t>(best_blocks.of[b].token) * block_tokens + first));
     }
     __syncthreads();
-    keep_best(list, count, top, best_of_row);
+    for_each_corrected([&](token_id token, const float* raw) { best_blocks.correct(token, raw); });
+    __syncthreads();
+    kept = keep_best(best_blocks, max, top, best);
+    if (threadIdx.x < kept) out->top[threadIdx.x] = {best[threadIdx.x].token, logprob(best[threadIdx.x].logit)};
   }
-  const std::uint32_t kept = top < vocab ? top : vocab;
-  if (threadIdx.x < kept)
-    out->top[threadIdx.x] = {best_of_row[threadIdx.x].token, logprob(best_of_row[threadIdx.x].logit)};
   if (threadIdx.x == 0) {
     out->logprob = logprob(logit);
     out->top_count = kept;

@@ -70,4 +70,15 @@ __device__ inline float multiply_add(float a, float b, float c) {
 #endif
 }
 
+/// 2^x as the hardware has it, and 0 where that is below the smallest normal float.
+__device__ inline float power_of_two(float x) {
+#if defined(__CUDA_ARCH__)
+  float power;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(power) : "f"(x));
+  return power;
+#else
+  return exp2f(x);
+#endif
+}
+
 }  // namespace skein::kernels::gpu

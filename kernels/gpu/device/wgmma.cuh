@@ -49,10 +49,10 @@ __device__ void take_registers() {
   SKEIN_NAMES_5                                                                  \
   ",%96,%97,%98,%99,%100,%101,%102,%103,%104,%105,%106,%107,%108,%109,%110,%111" \
   ",%112,%113,%114,%115,%116,%117,%118,%119,%120,%121,%122,%123,%124,%125,%126,%127"
-#define SKEIN_NAMES_120                                                                                              \
-  SKEIN_NAMES_5                                                                                                      \
-      ",%96,%97,%98,%99,%100,%101,%102,%103,%104,%105,%106,%107,%108,%109,%110,%111,%112,%113,%114,%115,%116,%117,%" \
-      "118,%119"
+#define SKEIN_NAMES_120                                                                                          \
+  SKEIN_NAMES_5                                                                                                  \
+  ",%96,%97,%98,%99,%100,%101,%102,%103,%104,%105,%106,%107,%108,%109,%110,%111,%112,%113,%114,%115,%116,%117,%" \
+  "118,%119"
 #define SKEIN_SUMS_4(i) "+f"(sums[i]), "+f"(sums[i + 1]), "+f"(sums[i + 2]), "+f"(sums[i + 3])
 #define SKEIN_SUMS_8(i) SKEIN_SUMS_4(i), SKEIN_SUMS_4(i + 4)
 #define SKEIN_SUMS_16(i) SKEIN_SUMS_8(i), SKEIN_SUMS_8(i + 8)
@@ -101,6 +101,15 @@ __device__ void wgmma(float (&sums)[columns / 2], std::uint64_t weights, std::ui
   } else {
     SKEIN_WGMMA_OF_TYPE("bf16");
   }
+}
+
+/// Calls visit(output, column, sum) for each of a thread's sums.
+template <int columns, typename Visit>
+__device__ void for_each_sum(const float (&sums)[columns / 2], Visit visit) {
+  const unsigned warp = threadIdx.x / 32 % 4, lane = threadIdx.x % 32;
+#pragma unroll
+  for (unsigned j = 0; j < columns / 2; ++j)
+    visit(warp * 16 + lane / 4 + j % 4 / 2 * 8, j / 4 * 8 + lane % 4 * 2 + j % 2, sums[j]);
 }
 
 #undef SKEIN_NAMES_0

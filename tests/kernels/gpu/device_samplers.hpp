@@ -16,6 +16,7 @@ namespace gpu = kernels::gpu;
   return {.temperature = p.temperature,
           .top_p = p.top_p,
           .min_p = p.min_p,
+          .noise = p.noise,
           .first_penalty = p.first_penalty,
           .repeat_penalty = p.repeat_penalty,
           .lasting_penalty = p.lasting_penalty,

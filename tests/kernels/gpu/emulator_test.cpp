@@ -30,6 +30,18 @@ __global__ void swap_halves(int* out) {
   out[threadIdx.x] = passed[(threadIdx.x + threads / 2) % threads];
 }
 
+/// The sum over the threads: the same bits in each of them, and the same for every block of that many threads.
+__device__ float block_sum(float value) {
+  __shared__ float of_warp[1024 / 32];
+  value = warp_sum(value);
+  __syncthreads();  // nobody still reads the sums of the call before
+  if (threadIdx.x % warp_width == 0) of_warp[threadIdx.x / warp_width] = value;
+  __syncthreads();
+  float sum = 0;
+  for (unsigned warp = 0; warp < blockDim.x / warp_width; ++warp) sum += of_warp[warp];
+  return sum;
+}
+
 __global__ void sums(float* of_warp, float* of_block, std::uint64_t* odd) {
   const unsigned i = blockIdx.x * threads + threadIdx.x;
   of_warp[i] = warp_sum(static_cast<float>(i));

@@ -277,6 +277,48 @@ BOOST_AUTO_TEST_CASE(token_shift_does_so_for_many_rows) {
   });
 }
 
+// A run that many rows of one launch hold and the same run cut in two: other kernels, the same bits.
+BOOST_AUTO_TEST_CASE(token_shift_has_the_same_bits_in_any_company) {
+  for_seeds(4, [](random_numbers& random) {
+    const stream in;
+    const element type = pick(random);
+    const std::uint32_t rows = 512 + random.below(40), cut = 1 + random.below(rows - 1);
+    const std::uint32_t width = 64 * (9 + random.below(8));  // several warps share a row
+    const device_values x(random_values(random, rows * width, 3), element::f32);
+    const device_values weight(random_values(random, width), element::f32);
+    const device_values bias(random_values(random, width), element::f32);
+    const device_values mix(random_values(random, width), element::f32);
+    token_shift_parameters of;
+    of.norm = {weight.floats(), bias.floats()};
+    of.slot_bytes = width * sizeof(float), of.width = of.out_stride = width;
+    of.shifts = random.below(2) == 0 ? 1 : token_shifts_max;
+    const auto shifted = [&](std::initializer_list<std::uint32_t> lengths) {
+      const device_values x_prev(values(width), element::f32), out(values(rows * width), type);
+      const device_values others(values(rows * width), type);
+      std::uint32_t first = 0;
+      for (const std::uint32_t length : lengths) {
+        batch_upload upload(length, 1, length);
+        const std::vector<token_id> ids(length);
+        const std::vector<kernels::sequence_run> runs{{0, 0, length}};
+        require(upload.send_rows({ids, runs}, in));
+        of.from.x = x.floats() + first * width, of.x_prev = x_prev.floats();
+        for (std::uint32_t i = 0; i < of.shifts; ++i) {
+          of.mix[i] = mix.floats();
+          of.out[i] = static_cast<std::byte*>((i == 0 ? out : others).data()) + first * width * element_bytes(type);
+        }
+        require(token_shift(in, upload.on_device(), type, of));
+        require(wait_for(in));
+        first += length;
+      }
+      return std::pair(out.read(in), x_prev.read(in));
+    };
+    const auto [whole, prev] = shifted({rows});
+    const auto [in_two, prev_in_two] = shifted({cut, rows - cut});
+    BOOST_TEST(same_bits(whole, in_two));
+    BOOST_TEST(same_bits(prev, prev_in_two));
+  });
+}
+
 BOOST_AUTO_TEST_CASE(states_keep_their_numbers_in_both_orders) {
   for_seeds(6, [](random_numbers& random) {
     const stream in;

@@ -92,6 +92,27 @@ BOOST_AUTO_TEST_CASE(a_long_run_decays_and_repeats_its_penalties_as_on_the_host)
   }
 }
 
+// More than threads hold in registers.
+BOOST_AUTO_TEST_CASE(thousands_of_penalties_count_as_a_few_do) {
+  device_samplers device(limits);
+  const sampling_params p = lively(4);
+  sampling::sampler::saved before;
+  for (token_id t = 4500; t-- > 0;) before.penalties.push_back({t, static_cast<float>(t % 7) / 2});
+  pinned_position position(vocab);
+  position.fill(before);
+  gpu::require(device.samplers.restore(device.in, 1, settings_of(p), bias_of(p), p.stop_ids, position.view()));
+  sampling::sampler host(vocab);
+  host.start(p);
+  host.restore(before);
+  for (std::uint32_t n = 0; n < 10; ++n) {
+    const auto logits = normal_logits(n, 4);
+    const auto drawn = device.draw(std::vector<slot_id>{1}, logits).front();
+    const auto expected = host.draw(logits);
+    BOOST_REQUIRE_EQUAL(drawn.token, expected.token);
+    check_scores(drawn.scores, expected.logprobs);
+  }
+}
+
 BOOST_AUTO_TEST_CASE(penalties_beyond_their_room_are_left_out) {
   gpu::sampler_limits little = limits;
   little.penalties_max = 4;
@@ -179,6 +200,30 @@ BOOST_AUTO_TEST_CASE(a_saved_or_copied_position_goes_on_as_the_first) {
     BOOST_CHECK_EQUAL(drawn[0].token, expected);
     BOOST_CHECK_EQUAL(drawn[1].token, second_row.draw(logits).token);
     BOOST_CHECK(equal(drawn[0], drawn[2]));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(penalties_that_are_given_count_as_those_of_a_prior) {
+  device_samplers device(limits);
+  sampling_params p = lively(21);
+  device.start(0, p);
+  static_cast<void>(device.draw(std::vector<slot_id>{0}, peaked_logits(0)));
+  const token_id last = device.record(0).last_token;
+  p.prior = sampling::penalties_of(std::vector<token_id>{401, 7, 401, 0, 4999}, p);
+  pinned_position position(vocab);
+  position.fill({0, p.prior});
+  gpu::require(device.samplers.restart(device.in, 0, settings_of(p), bias_of(p), p.stop_ids));
+  gpu::require(device.samplers.give_penalties(device.in, 0, position.view()));
+  BOOST_CHECK_EQUAL(device.record(0).last_token, last);
+  BOOST_CHECK_EQUAL(device.record(0).penalty_count, 4u);
+  sampling::sampler host(vocab);
+  host.start(p);
+  for (std::uint32_t n = 0; n < 20; ++n) {
+    const auto logits = peaked_logits(n);
+    const auto drawn = device.draw(std::vector<slot_id>{0}, logits).front();
+    const auto expected = host.draw(logits);
+    BOOST_REQUIRE_EQUAL(drawn.token, expected.token);
+    check_scores(drawn.scores, expected.logprobs);
   }
 }
 

@@ -68,8 +68,8 @@ void compare(random_numbers& random, const what& how, std::uint32_t runs_max, st
 }
 
 struct unrounded_operands {
-  unrounded_operands() { emulator::tf32_rounds = false; }
-  ~unrounded_operands() { emulator::tf32_rounds = true; }
+  unrounded_operands() { emulator::operands_round = false; }
+  ~unrounded_operands() { emulator::operands_round = true; }
 };
 
 template <typename Body>
@@ -115,7 +115,7 @@ BOOST_AUTO_TEST_CASE(crowds_change_no_bit) {
   });
 }
 
-// Operands of 11 bits: measured are up to 7e-4 for y and 4e-4 for states, of the largest.
+// Operands of 11 bits: measured are up to 6e-4 for y and 8e-4 for states, of the largest.
 BOOST_AUTO_TEST_CASE(chunks_are_what_the_paper_says_but_for_their_rounding) {
   if (!chunked_time_mix::available()) return;  // warps of 64
   for_seeds(12, [](random_numbers& random, element type, element state_type, std::uint64_t seed) {
@@ -123,12 +123,11 @@ BOOST_AUTO_TEST_CASE(chunks_are_what_the_paper_says_but_for_their_rounding) {
   });
 }
 
-// Of the rounding only that of P and Q is left, which lie in memory in 16 bits.
 BOOST_AUTO_TEST_CASE(chunks_without_their_rounding_are_what_the_paper_says) {
   if (!chunked_time_mix::available()) return;
   const unrounded_operands unrounded;
   for_seeds(8, [](random_numbers& random, element, element state_type, std::uint64_t seed) {
-    compare(random, {element::f32, state_type, seed % 4 == 1, true, seed % 2 == 1, 1e-3f, 2e-4f}, 4, 300);
+    compare(random, {element::f32, state_type, seed % 4 == 1, true, seed % 2 == 1, 5e-6f, 5e-6f}, 4, 300);
   });
 }
 

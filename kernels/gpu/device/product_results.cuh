@@ -1,0 +1,140 @@
+#pragma once
+#include "kernels/gpu/device/convert.cuh"
+#include "kernels/gpu/device/product_tiles.cuh"
+#include "kernels/gpu/device/tile_copy.cuh"
+#include "kernels/gpu/device/wgmma.cuh"
+
+/// What becomes of the sums of a tile: see `finish`. CUDA only.
+namespace skein::kernels::gpu {
+
+__device__ inline void wait_for_warpgroup() {
+  asm volatile("bar.sync %0, %1;" ::"r"(1 + threadIdx.x / warpgroup), "n"(warpgroup) : "memory");
+}
+/// One thread of a warpgroup speaks to the copy engine.
+__device__ inline bool speaks() { return threadIdx.x % warpgroup == 0; }
+
+__host__ __device__ constexpr bool is_f32(finish how) {
+  return how == finish::add_f32 || how == finish::store_f32 || how == finish::store_parts;
+}
+
+/// The sums straight to memory: eight neighbouring outputs at a time.
+template <typename t, typename Put>
+__device__ void put_each(const work_item& work, std::uint32_t rows, const float (&sums)[t::columns / 2], Put put) {
+  const std::uint32_t first_output = work.output + threadIdx.x / warpgroup * group_outputs;
+  for_each_sum<t::columns>(sums, [&](unsigned output, unsigned column, float sum) {
+    output += first_output;
+    const std::uint32_t row = work.row + column;
+    if (output < work.product->outputs && row < rows) put(std::size_t{row} * work.product->out_stride + output, sum);
+  });
+}
+
+template <typename Element>
+__device__ std::uint32_t pair(float low, float high) {
+  union {
+    Element elements[2];
+    std::uint32_t bits;
+  } as{{from_float<Element>(low), from_float<Element>(high)}};
+  return as.bits;
+}
+
+/// A warpgroup sends a tile off piece by piece: it lays one down in shared memory, as the copy engine wants it (rows of
+/// 128 bytes, their 16 bytes exclusive-ored by the row modulo eight), while those before are on their way. What is left
+/// of the way the engine goes alone, under the next tile.
+template <typename t, int columns_each, typename Lay>
+__device__ void send_pieces(const work_item& work, const CUtensorMap& out, bool adds, std::byte* result, Lay lay) {
+  constexpr std::uint32_t width = group_outputs * columns_each / t::piece_columns;  // of a row of 128 bytes
+  const unsigned group = threadIdx.x / warpgroup;
+  result += group * (t::result_bytes / t::groups);
+#pragma unroll
+  for (int first = 0; first < t::columns; first += columns_each) {
+    const int number = first / columns_each;
+    std::byte* const piece = result + number % t::pieces * t::piece_bytes;
+    if (number == 0 || number >= t::pieces) {  // else its place is known to be free
+      if (speaks()) number == 0 ? wait_until_sent<0>() : wait_until_sent<t::pieces - 1>();
+      wait_for_warpgroup();
+    }
+    lay(piece, first);
+    publish_writes();
+    wait_for_warpgroup();
+    if (!speaks()) continue;
+#pragma unroll
+    for (std::uint32_t o = 0; o < group_outputs; o += width)
+      send_tile(piece + o * columns_each * row_bytes / width, out, work.output + group * group_outputs + o,
+                work.row + first, work.segment, adds);
+    end_of_sending();
+  }
+}
+
+template <typename Element, typename t>
+__device__ void send_elements(const work_item& work, const CUtensorMap& out, std::byte* result,
+                              const float (&sums)[t::columns / 2]) {
+  const unsigned warp = threadIdx.x % warpgroup / 32, lane = threadIdx.x % 32;
+  send_pieces<t, t::piece_columns>(work, out, false, result, [&](std::byte* piece, int first) {
+    // Four 8 x 8 matrices, transposed on the way: outputs 0-7 and 8-15 of the warp, for eight rows and the next eight.
+    const unsigned row = lane % 8 + lane / 16 * 8;
+    const std::uint32_t to = shared_address(piece + row * row_bytes + ((warp * 2 + lane / 8 % 2) ^ row % 8) * 16);
+#pragma unroll
+    for (int column = 0; column < t::piece_columns; column += 16) {
+      const int j = (first + column) / 2;
+      asm volatile(
+          "stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(to + column * row_bytes),
+          "r"(pair<Element>(sums[j], sums[j + 1])), "r"(pair<Element>(sums[j + 2], sums[j + 3])),
+          "r"(pair<Element>(sums[j + 4], sums[j + 5])), "r"(pair<Element>(sums[j + 6], sums[j + 7]))
+          : "memory");
+    }
+  });
+}
+
+/// Two boxes of 32 outputs lie side by side.
+template <typename t>
+__device__ void send_floats(const work_item& work, const CUtensorMap& out, std::byte* result,
+                            const float (&sums)[t::columns / 2]) {
+  constexpr int columns_each = t::piece_columns / 2;
+  const unsigned warp = threadIdx.x % warpgroup / 32, lane = threadIdx.x % 32;
+  send_pieces<t, columns_each>(
+      work, out, work.product->how == finish::add_f32, result, [&](std::byte* piece, int first) {
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+          const unsigned output = warp % 2 * 16 + lane / 4 + i / 2 * 8, row = lane % 4 * 2 + i % 2;
+          std::byte* const to = piece + warp / 2 * columns_each * row_bytes + row * row_bytes + (output / 4 ^ row) * 16;
+#pragma unroll
+          for (int column = 0; column < columns_each; column += 8)
+            reinterpret_cast<float*>(to + column * row_bytes)[output % 4] = sums[(first + column) / 2 + i];
+        }
+      });
+}
+
+template <typename Element, typename t>
+__device__ void store_elements(const work_item& work, std::uint32_t rows, const CUtensorMap& out, std::byte* result,
+                               const float (&sums)[t::columns / 2]) {
+  if constexpr (t::in_turn)
+    if (work.product->is_sent) return send_elements<Element, t>(work, out, result, sums);
+  put_each<t>(work, rows, sums, [&](std::size_t at, float sum) {
+    static_cast<Element*>(work.product->out)[at] = from_float<Element>(sum);
+  });
+}
+
+template <typename t>
+__device__ void store_floats(const work_item& work, std::uint32_t rows, const CUtensorMap& out, std::byte* result,
+                             const float (&sums)[t::columns / 2]) {
+  if constexpr (t::in_turn)
+    if (work.product->is_sent) return send_floats<t>(work, out, result, sums);
+  auto* const to = static_cast<float*>(work.product->out) + work.segment * work.product->part_stride;
+  if (work.product->how == finish::add_f32)  // by the L2 cache: here it would be a wait for each
+    put_each<t>(work, rows, sums, [&](std::size_t at, float sum) { atomicAdd(to + at, sum); });
+  else
+    put_each<t>(work, rows, sums, [&](std::size_t at, float sum) { to[at] = sum; });
+}
+
+template <typename Element, typename t>
+__device__ void store(const work_item& work, std::uint32_t rows, const CUtensorMap& out, std::byte* result,
+                      const float (&sums)[t::columns / 2]) {
+  if (is_f32(work.product->how))
+    store_floats<t>(work, rows, out, result, sums);
+  else if (work.product->how == finish::store_f16)
+    store_elements<half, t>(work, rows, out, result, sums);
+  else
+    store_elements<Element, t>(work, rows, out, result, sums);
+}
+
+}  // namespace skein::kernels::gpu

@@ -1,0 +1,98 @@
+#pragma once
+#include <cstdint>
+
+#include "kernels/gpu/device/tile_copy.cuh"
+#include "kernels/gpu/matmul.hpp"
+
+/// How the products of a launch are cut into tiles, and who takes which; see matmul_hopper.cu. CUDA only.
+namespace skein::kernels::gpu {
+
+inline constexpr std::uint32_t group_outputs = 64;  // of one warpgroup
+inline constexpr unsigned warpgroup = 128;
+inline constexpr std::uint32_t row_bytes = matrix_tile * 2;  // of a tile, in either type
+inline constexpr std::uint32_t raster_tiles = 16;  // tiles of outputs whose weights should stay in the L2 cache
+
+/// What a block takes.
+enum class takes {
+  a_part,         ///< one segment of one tile
+  parts,          ///< in turn
+  added_up_parts  ///< tiles in turn, each with all its segments
+};
+
+/// How a block works: two warpgroups of 64 outputs each, by `columns_` rows of the batch.
+template <int columns_, int stages_, takes work_>
+struct tiling {
+  static constexpr int groups = 2, columns = columns_, stages = stages_;
+  static constexpr bool in_turn = work_ != takes::a_part, adds_up = work_ == takes::added_up_parts;
+  static constexpr std::uint32_t outputs = groups * group_outputs;
+  static constexpr std::uint32_t weight_bytes = outputs * row_bytes, input_bytes = columns * row_bytes;
+  static constexpr std::uint32_t stage_bytes = weight_bytes + input_bytes;
+  /// Results leave through shared memory (see send_pieces), where a whole tile has room as elements, half of one as
+  /// floats. A piece is so many columns of a warpgroup, a multiple of 16, or as floats half as many.
+  static constexpr int pieces = columns == 240 ? 3 : 2, piece_columns = columns / pieces;
+  static constexpr std::uint32_t piece_bytes = piece_columns * row_bytes;
+  static constexpr std::uint32_t result_bytes = in_turn ? groups * pieces * piece_bytes : 0;
+  /// Sums of the segments before that find no room in a thread's registers and lie where results do.
+  static constexpr int laid_down = !adds_up ? 0 : columns == 240 ? 40 : columns == 256 ? 48 : 0;
+  static_assert(laid_down * warpgroup * sizeof(float) <= pieces * piece_bytes);
+  static constexpr std::size_t shared_bytes =
+      1024 + std::size_t{stages} * (stage_bytes + 2 * sizeof(phase_barrier)) + result_bytes;
+  /// Wide tiles need more registers than an equal share: a warpgroup of producers leaves most of its own to the others.
+  static constexpr bool moves_registers = columns > 128;
+  static constexpr unsigned consumers = groups * warpgroup, threads = consumers + (moves_registers ? warpgroup : 32);
+};
+
+/// A product as blocks see it.
+struct placed_product {
+  CUtensorMap weights, inputs;
+  void* out;
+  std::size_t part_stride;
+  bool is_sent;  // by the copy engine, which knows `out` (of blocks that take turns)
+  std::uint32_t outputs, out_stride;
+  std::uint32_t depth, segment_depth;  // in tiles of 64 inputs
+  std::uint32_t tiles;                 // of outputs, for each segment that has blocks of its own
+  std::uint32_t first_item;            // of the launch
+  finish how;
+};
+
+struct placed_products {
+  placed_product of[products_max];
+  std::uint32_t count, items, row_tiles, rows;  // items: tiles of outputs, times segments that have blocks of their own
+  bool next_may_begin;
+};
+
+/// Where results go, as the copy engine knows it: [segment, row, output].
+template <typename t>
+struct ways_out {
+  CUtensorMap of[t::in_turn ? products_max : 1];
+};
+
+/// A tile: whose it is, and its first output, row and 64 inputs.
+struct work_item {
+  const placed_product* product;
+  std::uint32_t which, output, row, segment, first, count;
+};
+
+template <typename t>
+__device__ work_item find_work(const placed_products& all, std::uint32_t item) {
+  std::uint32_t row_tile = 0;
+  if (all.row_tiles > 1) {  // neighbours share weights and inputs: some tiles of outputs, then the next rows
+    const std::uint32_t band = item / (raster_tiles * all.row_tiles), inside = item % (raster_tiles * all.row_tiles);
+    const std::uint32_t first = band * raster_tiles, height = min(raster_tiles, all.items - first);
+    item = first + inside % height;
+    row_tile = inside / height;
+  }
+  std::uint32_t which = all.count - 1;
+  while (item < all.of[which].first_item) --which;
+  const placed_product& p = all.of[which];
+  const std::uint32_t inside = item - p.first_item, segment = inside / p.tiles, first = segment * p.segment_depth;
+  return {&p,
+          which,
+          inside % p.tiles * t::outputs,
+          row_tile * t::columns,
+          segment,
+          first,
+          t::adds_up ? p.depth : min(p.segment_depth, p.depth - first)};
+}
+
+}  // namespace skein::kernels::gpu

@@ -1,0 +1,262 @@
+// The matrix product of decode ticks of up to 32 rows, on the tensor cores of sm_90a. It is a way to read weights once,
+// as fast as they come: a block sums one segment of 64 outputs, and a matrix is cut into as many segments as make
+// blocks for all multiprocessors, two on each.
+//
+// Weights stand on the 64-row side of the instruction and rows of the batch on the narrow one. A thread of one warp
+// lets the copy engine bring weights into a ring of stages, 128 inputs deep (a stage costs its producers some 200 ns,
+// so it should not be smaller); a thread of another brings the inputs; four warps multiply what has arrived.
+//
+// Weights do not depend on the kernel before and are asked for while it still works, but only a stage of a block at a
+// time: what is on its way fills the memory's queues, and the few bytes that the kernels before are waiting for would
+// wait behind it (a kernel's first load took 3 us in place of 0.7). When those kernels are over, as many stages are
+// asked for as keep the memory busy.
+//
+// A kernel lets its successor begin when it knows that all before it are over, or at once where the successor reads
+// nothing that they write (product::next_may_begin).
+//
+// Floor: bytes of weights / bandwidth.
+#include "kernels/gpu/matmul_few_rows.hpp"
+
+#include <algorithm>
+
+#include "base/check.hpp"
+#include "kernels/gpu/device/convert.cuh"
+#include "kernels/gpu/device/finish.cuh"
+#include "kernels/gpu/device/overlap.cuh"
+#include "kernels/gpu/device/tile_copy.cuh"
+#include "kernels/gpu/device/wgmma.cuh"
+#include "kernels/gpu/runtime/tensor_map.hpp"
+
+namespace skein::kernels::gpu {
+
+namespace {
+
+constexpr std::uint32_t group_outputs = 64;
+constexpr unsigned consumers = 128, threads = consumers + 2 * 32;
+constexpr std::uint32_t stage_tiles = 2;                 // of 64 inputs
+constexpr std::uint32_t bytes_on_their_way = 48 * 1024;  // to a multiprocessor: enough for the memory, measured
+
+template <int columns_, int stages_>
+struct tiling {
+  static constexpr int columns = columns_, stages = stages_;
+  static constexpr std::uint32_t weight_tile = group_outputs * matrix_tile * 2, input_tile = columns * matrix_tile * 2;
+  static constexpr std::uint32_t stage_bytes = stage_tiles * (weight_tile + input_tile);
+  static constexpr std::size_t shared_bytes =
+      1024 + std::size_t{stages} * (stage_bytes + 3 * sizeof(phase_barrier)) + input_tile + 16;
+  static_assert(2 * (shared_bytes + 1024) <= 228 * 1024);
+};
+
+/// A product as blocks see it.
+struct placed_product {
+  CUtensorMap weights, inputs;
+  void* out;
+  std::size_t part_stride;
+  std::uint32_t outputs, out_stride;
+  std::uint32_t depth, item_depth;  // in tiles of 64 inputs: of all, and of what a block sums
+  std::uint32_t stages_after;       // of a block that may be on their way when the kernels before are over
+  std::uint32_t groups;             // of 64 outputs
+  std::uint32_t first_item;         // of the launch
+  finish how;
+};
+
+struct placed_products {
+  placed_product of[products_max];
+  std::uint32_t count, rows;
+  std::uint32_t stages_before;  // of a block that may be on their way until the kernels before are over
+  bool next_may_begin;
+};
+
+/// What a block sums: 64 outputs, some tiles of inputs.
+struct work_item {
+  const placed_product* product;
+  std::uint32_t output, segment, first, end;
+};
+
+__device__ work_item find_work(const placed_products& all) {
+  std::uint32_t which = all.count - 1;
+  while (blockIdx.x < all.of[which].first_item) --which;
+  const placed_product& p = all.of[which];
+  const std::uint32_t inside = blockIdx.x - p.first_item, segment = inside / p.groups, first = segment * p.item_depth;
+  return {&p, inside % p.groups * group_outputs, segment, first, min(first + p.item_depth, p.depth)};
+}
+
+template <typename t>
+struct block_memory {
+  std::byte *stages, *zeros;  // zeros: a tile of inputs
+  phase_barrier *weights_there, *inputs_there, *empty;
+  volatile unsigned* released;  // the kernels before are over
+
+  __device__ block_memory() {
+    extern __shared__ std::byte memory_of_launch[];
+    stages = memory_of_launch + (1024 - shared_address(memory_of_launch) % 1024) % 1024;
+    zeros = stages + t::stages * t::stage_bytes;
+    weights_there = reinterpret_cast<phase_barrier*>(zeros + t::input_tile);
+    inputs_there = weights_there + t::stages, empty = inputs_there + t::stages;
+    released = reinterpret_cast<volatile unsigned*>(empty + t::stages);
+  }
+  [[nodiscard]] __device__ std::byte* weights(unsigned stage) const { return stages + stage * t::stage_bytes; }
+  [[nodiscard]] __device__ std::byte* inputs(unsigned stage) const {
+    return weights(stage) + stage_tiles * t::weight_tile;
+  }
+};
+
+template <typename t>
+__device__ void produce_weights(const placed_products& all, const block_memory<t>& memory) {
+  if (all.next_may_begin) let_next_kernel_begin();
+  const work_item work = find_work(all);
+  stage_turn<t> turn, arrived;
+  std::uint32_t on_their_way = 0;
+  for (std::uint32_t tile = work.first; tile < work.end; tile += stage_tiles, turn.next()) {
+    if (turn.phase > 0) memory.empty[turn.stage].wait(turn.phase - 1);
+    while (on_their_way >= (*memory.released != 0 ? work.product->stages_after : all.stages_before)) {
+      memory.weights_there[arrived.stage].wait(arrived.phase);
+      arrived.next(), --on_their_way;
+    }
+    phase_barrier& there = memory.weights_there[turn.stage];
+    there.arrive_expecting(stage_tiles * t::weight_tile);
+    copy_tiles(memory.weights(turn.stage), work.product->weights, work.output, tile, there, cache_use::streamed);
+    ++on_their_way;
+  }
+}
+
+template <typename t>
+__device__ void produce_inputs(const placed_products& all, const block_memory<t>& memory) {
+  const work_item work = find_work(all);
+  wait_for_kernels_before();
+  *memory.released = 1;
+  let_next_kernel_begin();
+  stage_turn<t> turn;
+  for (std::uint32_t tile = work.first; tile < work.end; tile += stage_tiles, turn.next()) {
+    if (turn.phase > 0) memory.empty[turn.stage].wait(turn.phase - 1);
+    phase_barrier& there = memory.inputs_there[turn.stage];
+    there.arrive_expecting(stage_tiles * t::input_tile);
+    copy_tiles(memory.inputs(turn.stage), work.product->inputs, 0, tile, there, cache_use::shared);
+  }
+}
+
+/// sums = sum over the block's inputs.
+template <typename Element, typename t>
+__device__ void multiply(const work_item& work, const block_memory<t>& memory, float (&sums)[t::columns / 2]) {
+  stage_turn<t> turn;
+  unsigned before = 0;
+  for (std::uint32_t tile = work.first; tile < work.end; tile += stage_tiles, turn.next()) {
+    memory.weights_there[turn.stage].wait(turn.phase);
+    memory.inputs_there[turn.stage].wait(turn.phase);
+    const std::uint64_t weights = tile_descriptor(memory.weights(turn.stage));
+    const std::uint64_t inputs = tile_descriptor(memory.inputs(turn.stage));
+    // Without a second tile: zeros. A branch here would make each instruction wait for the one before.
+    const std::uint64_t more = tile + 1 < work.end ? inputs + t::input_tile / 16 : tile_descriptor(memory.zeros);
+    wgmma_begin();
+#pragma unroll
+    for (int k = 0; k < 4; ++k)
+      wgmma<Element, t::columns>(sums, weights + 2 * k, inputs + 2 * k, k > 0 || tile > work.first);
+#pragma unroll
+    for (int k = 0; k < 4; ++k)
+      wgmma<Element, t::columns>(sums, weights + t::weight_tile / 16 + 2 * k, more + 2 * k, 1);
+    wgmma_commit();
+    wgmma_wait<1>();  // the stage before is used up
+    if (tile > work.first && threadIdx.x % 32 == 0) memory.empty[before].arrive();
+    before = turn.stage;
+  }
+  wgmma_wait<0>();
+}
+
+template <typename Element, typename t>
+__device__ void store(const work_item& work, std::uint32_t rows, float (&sums)[t::columns / 2]) {
+  const placed_product& p = *work.product;
+  finish_quickly(p.how, sums);
+  const auto each = [&](auto put) {
+    for_each_sum<t::columns>(sums, [&](unsigned output, unsigned row, float sum) {
+      if (work.output + output < p.outputs && row < rows)
+        put(std::size_t{row} * p.out_stride + work.output + output, sum);
+    });
+  };
+  auto* const floats = static_cast<float*>(p.out) + work.segment * p.part_stride;
+  switch (p.how) {
+    case finish::add_f32: return each([&](std::size_t at, float sum) { atomicAdd(floats + at, sum); });
+    case finish::store_f32:
+    case finish::store_parts: return each([&](std::size_t at, float sum) { floats[at] = sum; });
+    case finish::store_f16:
+      return each([&](std::size_t at, float sum) { static_cast<half*>(p.out)[at] = from_float<half>(sum); });
+    default:
+      return each([&](std::size_t at, float sum) { static_cast<Element*>(p.out)[at] = from_float<Element>(sum); });
+  }
+}
+
+template <typename Element, typename t>
+__global__ void __launch_bounds__(threads, 2) matmul_few_rows_kernel(const __grid_constant__ placed_products all) {
+#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
+  const block_memory<t> memory;
+  if (threadIdx.x == consumers) {
+    for (int stage = 0; stage < t::stages; ++stage) {
+      memory.weights_there[stage].init(1), memory.inputs_there[stage].init(1);
+      memory.empty[stage].init(consumers / 32);
+    }
+    *memory.released = 0;
+    publish_barriers();
+  }
+  for (unsigned i = threadIdx.x; i < t::input_tile / 16; i += threads) reinterpret_cast<uint4*>(memory.zeros)[i] = {};
+  publish_writes();
+  __syncthreads();
+  if (threadIdx.x >= consumers) {
+    if (threadIdx.x == consumers) produce_weights(all, memory);
+    if (threadIdx.x == consumers + 32) produce_inputs(all, memory);
+    return;
+  }
+  const work_item work = find_work(all);
+  float sums[t::columns / 2];
+  multiply<Element, t>(work, memory, sums);
+  wait_for_kernels_before();  // over long since; but every thread that writes has to ask
+  store<Element, t>(work, all.rows, sums);
+#endif
+}
+
+template <typename t>
+result<void> launch_tiles(stream_handle in, element type, std::span<const product> products, std::uint32_t rows) {
+  const auto found = multiprocessor_count();
+  if (!found) return found.error();
+  const std::uint32_t multiprocessors = *found;
+  placed_products all{};
+  all.rows = rows;
+  all.next_may_begin = products.front().next_may_begin;
+  std::uint32_t items = 0, tiles = 0;
+  for (const product& p : products) {
+    placed_product& to = all.of[all.count++];
+    to.depth = padded(p.inputs) / matrix_tile;
+    const bool in_parts = p.how == finish::store_parts;
+    check(in_parts || p.segments == 1);
+    to.item_depth = in_parts ? segment_tiles(p) : to.depth;
+    to.groups = (p.outputs + group_outputs - 1) / group_outputs;
+    to.weights = describe_tiles(type, p.matrix, padded(p.inputs), padded(p.inputs), padded(p.outputs), group_outputs,
+                                stage_tiles);
+    to.inputs = describe_tiles(type, p.in, padded(p.inputs), p.in_stride, rows, t::columns, stage_tiles);
+    to.out = p.out, to.part_stride = p.part_stride;
+    to.outputs = p.outputs, to.out_stride = p.out_stride, to.how = p.how;
+    to.first_item = items;
+    items += to.groups * (in_parts ? p.segments : 1);
+    tiles += to.groups * to.depth;
+  }
+  all.stages_before = items > multiprocessors ? 1 : 2;
+  for (placed_product& p : std::span(all.of).first(all.count)) {
+    const double share = double{bytes_on_their_way} * multiprocessors / (static_cast<double>(tiles) * t::weight_tile);
+    p.stages_after = std::clamp(static_cast<std::uint32_t>(p.item_depth * share / stage_tiles + 0.5), 2u,
+                                static_cast<std::uint32_t>(t::stages));
+  }
+  const auto start = [&](auto kernel) -> result<void> {
+    if (const auto r = allow_shared_bytes(kernel, t::shared_bytes); !r) return r;
+    return launch({"matmul", {items}, {threads}, t::shared_bytes, in, true}, kernel, all);
+  };
+  return type == element::f16 ? start(matmul_few_rows_kernel<half, t>) : start(matmul_few_rows_kernel<bf16, t>);
+}
+
+}  // namespace
+
+result<void> matmul_few_rows(stream_handle in, element type, std::span<const product> products,
+                             std::uint32_t rows_room) {
+  check(rows_room <= few_rows_max);
+  if (rows_room <= 8) return launch_tiles<tiling<8, 6>>(in, type, products, rows_room);
+  if (rows_room <= 16) return launch_tiles<tiling<16, 5>>(in, type, products, rows_room);
+  return launch_tiles<tiling<32, 4>>(in, type, products, rows_room);
+}
+
+}  // namespace skein::kernels::gpu
