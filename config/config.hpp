@@ -37,11 +37,14 @@ struct server_settings {
   /// Let anybody translate (/translate/v1/batch-translate), where all else needs the password: the extension of
   /// browsers that uses it sends none. Live, default false.
   bool open_translation = false;
+  /// Let /big_batch/completions draw by `noise` where a request sends it; else the field has no effect, as with the
+  /// newer of the servers that had it. Live, default false.
+  bool noise = false;
   /// Let anybody read /metrics. Live, default false.
   bool open_metrics = false;
   /// Refuse a request of OpenAI's routes whose model nobody knows (404); else the current model answers, as the older
   /// servers have it. Live, default true.
-  bool strict_model_names = true;
+  bool strict_model_names = false;
   /// Serve the chat page at /. Live, default true.
   bool web_page = true;
   /// Serve beyond loopback without a password. Default false.

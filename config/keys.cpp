@@ -195,11 +195,13 @@ std::vector<key> make_keys() {
           .changes_live(),
       server<&s::open_translation>("open_translation", "Let anybody translate, where all else needs the password.")
           .changes_live(),
+      server<&s::noise>("noise", "Let /big_batch/completions draw by the field noise where a request sends it.")
+          .changes_live(),
       server<&s::open_metrics>("open_metrics", "Let anybody read /metrics, where all else needs the password.")
           .changes_live(),
       server<&s::strict_model_names>(
           "strict_model_names",
-          "Answer 404 to a model that nobody knows; else the current one answers, as the older servers have it.")
+          "Answer 404 to a model that nobody knows, on the routes of OpenAI; else the current one answers.")
           .changes_live(),
       server<&s::web_page>("web_page", "Serve the chat page at /.").changes_live(),
       server<&s::allow_unauthenticated>("allow_unauthenticated", "Serve beyond loopback without a password.")

@@ -269,7 +269,9 @@ bool generation_call::choose_beginning() {
     refuse(no);
     return false;
   }
-  if (!chosen->known && !request_->lenient && context_->settings.strict_model_names) {
+  const bool answers_any_name =
+      !context_->settings.strict_model_names && !context_->models->is_available(request_->model);
+  if (!chosen->known && !request_->lenient && !answers_any_name) {
     refuse({error_kind::not_found, "there is no model '" + request_->model + "'", "model"});
     return false;
   }

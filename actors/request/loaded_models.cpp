@@ -128,6 +128,11 @@ void loaded_models::make_current(std::string_view id) {
   if (it != places_.end()) std::rotate(places_.begin(), it, it + 1);
 }
 
+bool loaded_models::is_available(std::string_view id) const {
+  const std::lock_guard lock(mutex_);
+  return std::ranges::find(available_, id) != available_.end();
+}
+
 std::vector<std::string> loaded_models::available() const {
   const std::lock_guard lock(mutex_);
   return available_;

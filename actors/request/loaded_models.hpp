@@ -115,6 +115,7 @@ class loaded_models {
 
   /// Ids that a load may name; `by_name`: requests may have them loaded.
   [[nodiscard]] std::vector<std::string> available() const;
+  [[nodiscard]] bool is_available(std::string_view id) const;
   void set_available(std::vector<std::string> ids, bool by_name = false);
 
   struct load {

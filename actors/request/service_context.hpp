@@ -28,7 +28,7 @@ struct service_settings {
   bool json_password = true;       ///< also as the field `password` of a JSON body
   bool open_translation = false;   ///< translation needs no password
   bool open_metrics = false;       ///< neither does /metrics
-  bool strict_model_names = true;  ///< a model that nobody knows is a 404, on the routes of OpenAI
+  bool strict_model_names = false;  ///< a model that nobody knows is a 404, on the routes of OpenAI
   bool log_prompts = false;        ///< what is fed of requests
   bool web_page = true;            ///< the chat page is served
   std::vector<std::string> cors_origins;

@@ -52,6 +52,7 @@ request::service_settings service_settings(const config::config& c, std::string 
   to.limits.json_depth_max = c.limits.json_depth_max;
   to.limits.mixture_max = c.limits.mixture_max;
   to.limits.response_bytes_max = c.limits.response_bytes_max;
+  to.limits.noise = c.server.noise;
   to.password = c.server.password;
   to.unauthenticated_body_bytes_max = c.limits.unauthenticated_body_bytes_max;
   to.json_password = c.server.json_password;

@@ -23,6 +23,8 @@ struct sampling_rules {
   /// temperature, top_p and top_k makes the others neutral.
   bool stands_alone = false;
   bool temperature_only = false;  ///< top_p, top_k, min_p and penalties are not read
+  bool penalises_prompt = false;  ///< global_penalty
+  bool noise = false;             ///< `noise` is, where limits.noise lets it
   bool stop_replaces = false;     ///< a request's `stop` stands in place of turn_ends
   std::string_view bias_field = "logit_bias";
   /// The classic order (sampling_params::filters_first); of the penalties presence lasts, and frequency counts and

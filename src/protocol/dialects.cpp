@@ -19,6 +19,7 @@ sampling_rules changed(sampling_rules rules, const client_defaults& by) {
   rules.alpha_frequency = by.frequency.value_or(rules.alpha_frequency);
   rules.alpha_decay = by.decay.value_or(rules.alpha_decay);
   rules.max_tokens = by.max_tokens.value_or(rules.max_tokens);
+  rules.penalises_prompt = by.penalises_prompt.value_or(false);
   if (by.end_text) rules.turn_ends = by.end_text->empty() ? std::vector<std::string>() : std::vector{*by.end_text};
   return rules;
 }
@@ -39,7 +40,7 @@ sampling_rules native_rules(const model_preset&) {
 
 sampling_rules big_batch_rules(const model_preset&) {
   sampling_rules rules{.max_tokens = 512, .turn_ends = {"\nUser:"}, .stands_alone = true};
-  rules.temperature_only = true;
+  rules.temperature_only = rules.noise = true;
   return rules;
 }
 
@@ -238,6 +239,7 @@ void read(const object_reader& body, const reading& by, generation_request& out)
   sampling_rules rules = by.as.rules(by.preset);
   if (rules.stop_replaces && body.value("stop")) rules.turn_ends.clear();
   read_sampling(body, rules, by.limits, out.sampling);
+  out.penalises_prompt = !rules.temperature_only && body.boolean("global_penalty").value_or(rules.penalises_prompt);
   read_stops(body, rules.turn_ends, by.limits, out);
   if (by.as.read_more) by.as.read_more(body, by, out);
   read_beginning(body, by.limits, out);

@@ -49,6 +49,7 @@ struct client_defaults {
   std::optional<std::int32_t> top_k;
   std::optional<std::uint32_t> max_tokens;
   std::optional<std::string> end_text;  ///< empty: nothing ends a turn
+  std::optional<bool> penalises_prompt;
 
   /// Takes what `newer` names.
   void change(const client_defaults& newer);
@@ -82,6 +83,7 @@ struct request_limits {
   std::uint32_t json_depth_max = 64;
   std::uint32_t mixture_max = 8;               ///< states of a mixture
   std::size_t response_bytes_max = 32u << 20;  ///< of an answer that is sent whole
+  bool noise = false;                          ///< `noise` counts where a dialect has it
 };
 
 /// What a request says of the session that it belongs to.
@@ -118,6 +120,7 @@ struct generation_request {
   std::vector<chat_message> messages;          ///< chat
   chat_style style;                            ///< chat
   std::vector<prompt_input> prompts;
+  bool penalises_prompt = false;      ///< its tokens count as drawn before (sampling_params::prior)
   bool pad_zero = false;              ///< end_of_text comes before every prompt
   std::optional<std::string> suffix;  ///< completions: fill in the middle
   bool echo = false;

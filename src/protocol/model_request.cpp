@@ -77,6 +77,7 @@ result<client_defaults> parse_defaults(std::string_view text, const request_limi
       made.top_k = static_cast<std::int32_t>(*count);
     if (const auto count = loose.integer("max_tokens", 0, std::numeric_limits<std::uint32_t>::max()))
       made.max_tokens = std::min(static_cast<std::uint32_t>(*count), limits.max_tokens_max);
+    made.penalises_prompt = loose.boolean("global_penalty");
     return made;
   });
 }

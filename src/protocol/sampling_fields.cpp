@@ -128,12 +128,14 @@ void client_defaults::change(const client_defaults& newer) {
   take(top_k, newer.top_k);
   take(max_tokens, newer.max_tokens);
   take(end_text, newer.end_text);
+  take(penalises_prompt, newer.penalises_prompt);
 }
 
 void read_sampling(const object_reader& body, const sampling_rules& rules, const request_limits& limits,
                    sampling::sampling_params& out) {
   read_filters(body, rules, out);
   if (!rules.temperature_only) read_penalties(body, rules, out);
+  if (rules.noise && limits.noise) out.noise = read_float(body, "noise", 0, 1000).value_or(0.0f);
   read_logit_bias(body, body.value("logit_bias") ? "logit_bias" : rules.bias_field, limits, out);
   read_max_tokens(body, rules, limits, out);
 }

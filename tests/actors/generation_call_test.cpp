@@ -76,6 +76,22 @@ BOOST_AUTO_TEST_CASE(what_closes_a_thinking_at_once_is_banned_where_that_is_want
   BOOST_TEST(b.submitted.at(0).rows[0].logit_bias.empty());
 }
 
+BOOST_AUTO_TEST_CASE(a_global_penalty_knows_each_prompt_of_a_call) {
+  bench b;
+  b.send(R"({"contents":["aba","c"],"global_penalty":true,"alpha_presence":2,"alpha_frequency":1,"alpha_decay":1})",
+         protocol::dialects::batch);
+  BOOST_REQUIRE_EQUAL(b.submitted.size(), 2u);
+  const auto& first = b.submitted[0].rows[0].prior;
+  BOOST_REQUIRE_EQUAL(first.size(), 2u);
+  BOOST_TEST(first[0].token == 'a');
+  BOOST_TEST(first[0].penalty == 3.0f);
+  BOOST_TEST(first[1].penalty == 2.0f);
+  BOOST_TEST(b.submitted[1].rows[0].prior.at(0).token == 'c');
+  b.submitted.clear();
+  b.send(R"({"contents":["aba"],"alpha_presence":2})", protocol::dialects::batch);
+  BOOST_TEST(b.submitted.at(0).rows[0].prior.empty());
+}
+
 BOOST_AUTO_TEST_CASE(a_stop_string_may_be_the_last_word) {
   bench b;
   b.send(R"({"prompt":"x","stream":true,"stop":["END"],"include_stop_str_in_output":true})",
@@ -177,6 +193,7 @@ BOOST_AUTO_TEST_CASE(refusals_have_their_status_and_field) {
   };
   for (const auto& [body, status] : cases) {
     bench b;
+    b.context->settings.strict_model_names = true;
     b.send(body);
     BOOST_TEST_CONTEXT(body) {
       BOOST_TEST(b.out->ended);

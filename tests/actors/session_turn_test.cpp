@@ -494,6 +494,7 @@ BOOST_AUTO_TEST_CASE(a_tuned_state_is_where_it_begins) {
   b.ask(R"({"messages":[)" + user("Hi") + R"(],"max_tokens":2,"state_name":"none"})");
   BOOST_TEST(b.out->status == 404u);
   BOOST_TEST(b.out->has(R"("param":"state_name")"));
+  b.context->settings.strict_model_names = true;
   b.ask(R"({"model":"tiny none","messages":[)" + user("Hi") + R"(]})");
   BOOST_TEST(b.out->status == 404u);
   BOOST_TEST(b.out->has("model_not_found"));

@@ -89,6 +89,41 @@ BOOST_AUTO_TEST_CASE(big_batches_have_a_temperature_and_no_more) {
   BOOST_TEST(read(dialects::big_batch, R"({"contents":["a"],"temperature":-3})").sampling.temperature == 0.0f);
 }
 
+BOOST_AUTO_TEST_CASE(noise_is_read_by_big_batches_alone_and_where_it_may_be) {
+  const char* const body = R"({"contents":["a"],"temperature":0.7,"noise":1.5})";
+  request_limits limits;
+  BOOST_TEST(read(dialects::big_batch, body).sampling.noise == 0.0f);
+  limits.noise = true;
+  BOOST_TEST(read_request(body, dialects::big_batch, {}, limits).request.value().sampling.noise == 1.5f);
+  BOOST_TEST(read_request(body, dialects::batch, {}, limits).request.value().sampling.noise == 0.0f);
+  BOOST_TEST(read_request(R"({"contents":["a"]})", dialects::big_batch, {}, limits).request.value().sampling.noise ==
+             0.0f);
+  for (const char* bad : {R"({"contents":["a"],"noise":-1})", R"({"contents":["a"],"noise":"much"})"})
+    BOOST_TEST(refused(dialects::big_batch, bad, limits).field == "noise");
+}
+
+BOOST_AUTO_TEST_CASE(global_penalty_is_read_where_penalties_are) {
+  const auto penalises = [](const dialect& as, const char* field) {
+    const std::string body =
+        std::string(R"({"messages":[{"role":"user","content":"a"}],"contents":["a"])") + field + "}";
+    return read(as, body.c_str()).penalises_prompt;
+  };
+  for (const auto* as : {&dialects::infer_chat, &dialects::chat, &dialects::batch}) {
+    BOOST_TEST(!penalises(*as, ""));
+    BOOST_TEST(!penalises(*as, R"(,"global_penalty":false)"));
+    BOOST_TEST(penalises(*as, R"(,"global_penalty":true)"));
+  }
+  BOOST_TEST(!penalises(dialects::big_batch, R"(,"global_penalty":true)"));
+
+  model_preset preset;  // as /update-config leaves it
+  preset.by_client.penalises_prompt = true;
+  const auto by_preset = [&](const char* body) {
+    return read_request(body, dialects::infer_chat, preset, {}).request.value().penalises_prompt;
+  };
+  BOOST_TEST(by_preset(R"({"messages":[{"role":"user","content":"a"}]})"));
+  BOOST_TEST(!by_preset(R"({"messages":[{"role":"user","content":"a"}],"global_penalty":false})"));
+}
+
 BOOST_AUTO_TEST_CASE(questions_are_put_into_the_template) {
   const auto plain = read(dialects::batch_v3, R"({"contents":["One","Two"]})");
   BOOST_TEST(texts(plain) ==

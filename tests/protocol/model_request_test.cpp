@@ -74,7 +74,7 @@ BOOST_AUTO_TEST_CASE(escapes) {
 BOOST_AUTO_TEST_CASE(defaults_for_all_requests_from_now_on) {
   const auto made =
       parse_defaults(R"({"temperature":"0.5","top_p":0.25,"top_k":7,"presence_penalty":1,"frequency_penalty":null,)"
-                     R"("penalty_decay":0.99,"max_tokens":"9999999","global_penalty":false,"state":""})",
+                     R"("penalty_decay":0.99,"max_tokens":"9999999","global_penalty":true,"state":""})",
                      {});
   BOOST_REQUIRE(made);
   BOOST_TEST(made->temperature.value() == 0.5f);
@@ -88,6 +88,7 @@ BOOST_AUTO_TEST_CASE(defaults_for_all_requests_from_now_on) {
   all.change(*made);
   BOOST_TEST(all.temperature.value() == 0.5f);
   BOOST_TEST(all.frequency.value() == 0.25f);
+  BOOST_TEST(all.penalises_prompt.value());
   for (const char* field : {"temperature", "top_p", "top_k", "presence_penalty", "penalty_decay", "max_tokens"}) {
     const auto no = parse_defaults("{\"" + std::string(field) + "\":\"-3\"}", {});
     BOOST_TEST_CONTEXT(field) BOOST_TEST(no.error().field == field);

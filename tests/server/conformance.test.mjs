@@ -231,7 +231,7 @@ function playTable(server, names = Object.keys(variants)) {
 describe('the demo model', () => {
   let server;
   before(async () => {
-    server = await serve('--device', 'cpu', '--password', 'secret', '--set', 'drain.grace_ms=0');
+    server = await serve('--device', 'cpu', '--password', 'secret', '--set', 'drain.grace_ms=0', '--set', 'server.strict_model_names=true');
   });
   after(async () => assert.equal((await server.stop()).code, 0));
   // Where tokens are dear, the rest is for the tiny one.

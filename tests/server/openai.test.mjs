@@ -11,7 +11,7 @@ let client;
 before(async () => {
   if (noOracle) return;
   process.env.SKEIN_SERVER_PASSWORD = 'secret';
-  server = await serveTiny();
+  server = await serveTiny('--set', 'server.strict_model_names=true');
   client = new OpenAI({ apiKey: 'secret', baseURL: `${server.url}/v1`, maxRetries: 0 });
 });
 after(async () => {
