@@ -78,7 +78,9 @@ BOOST_AUTO_TEST_CASE(a_thousand_streams_at_once_get_their_own_texts) {
 }
 
 BOOST_AUTO_TEST_CASE(more_streams_than_slots_take_turns_and_lose_nothing) {
-  server_process server(SKEIN_PROGRAM, fake({"engine.slots=64", "queue.waiting_per_client_max=1024"}));
+  // An answer takes 0.8 s at least, so that on any machine more than 64 of them live at a time.
+  server_process server(SKEIN_PROGRAM, fake({"engine.slots=64", "queue.waiting_per_client_max=1024",
+                                             "engine.fake_tick_us=2000", "queue.turn_tokens=32"}));
   open_streams streams(server.port());
   streams.add(500, full() ? 2000 : 400);
   streams.run();
