@@ -59,8 +59,6 @@ bool generation_call::submit_prompt(std::uint32_t prompt) {
   message.tenant = origin_.who->tenant;
   message.client = origin_.who->key.empty() ? origin_.client : "key " + origin_.who->key;
   message.prompt = answer_->give_prompt(prompt);
-  std::vector<sampling::token_penalty> prior;
-  if (call.request.penalises_prompt) prior = sampling::penalties_of(message.prompt, call.request.sampling);
   if (tuned_) {
     message.from.state = tuned_->values;
     for (const auto& part : tuned_->mixture) message.mixture.push_back({{part.values, {}}, part.weight});
@@ -79,7 +77,7 @@ bool generation_call::submit_prompt(std::uint32_t prompt) {
   message.score_top = call.request.sampling.top_logprobs;
   for (std::uint32_t row = 0; row < call.rows_per_prompt(); ++row) {
     sampling::sampling_params params = call.request.sampling;
-    params.prior = prior;
+    if (!call.priors.empty()) params.prior = call.priors[prompt];
     params.row = row;  // of its own prompt: a prompt draws the same in a list as alone
     params.logprobs = params.logprobs || call.request.best_of > call.request.n;
     message.rows.push_back(std::move(params));

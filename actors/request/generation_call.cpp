@@ -315,10 +315,7 @@ void generation_call::prepared(result<prepared_call> call) {
   if (!call) return refuse(call.error());
   log_prompt(*call);
   if (turn_) {
-    if (turn_->continues()) {
-      call->prompts.front() = turn_->opened().unfinished->tokens;
-      if (!call->request.reasoning_raw) call->form = turn_->continued_form();
-    }
+    if (turn_->continues() && !call->request.reasoning_raw) call->form = turn_->continued_form();
     turn_->set_prompt(call->prompts.front());
   }
   if (resumed_) call->form = resumed_->form;

@@ -54,6 +54,7 @@ void generation_call::on(persistence::session_opened& r) {
   if (!turn_->stored()) leave_session();
   if (turn_->responds() && turn_->stored()) announce();
   request_->to_feed = std::move(*text);
+  if (turn_->continues()) request_->goes_on_after = turn_->opened().unfinished->tokens;
   tokenise();
 }
 

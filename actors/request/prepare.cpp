@@ -6,6 +6,7 @@
 #include "protocol/chat_template.hpp"
 #include "protocol/json_writer.hpp"
 #include "protocol/tokenize_api.hpp"
+#include "sampling/penalties.hpp"
 #include "tokenizer/detokenizer.hpp"
 
 namespace skein::request {
@@ -93,6 +94,10 @@ std::size_t held_bytes(const std::vector<token_id>& prompt, const generation_req
   return prompt.size() * sizeof(token_id) * copies + row_bytes * rows_per_prompt(request);
 }
 
+std::size_t held_bytes(const sampling::shared_penalties& prior) {
+  return prior ? prior->size() * sizeof(sampling::token_penalty) : 0;
+}
+
 /// Bytes of JSON that a prompt takes where it is repeated; counted until they pass `bytes_max`, not to build a text
 /// that is far too long.
 std::size_t echo_bytes(const std::vector<token_id>& prompt, const generation_request& request,
@@ -130,6 +135,7 @@ result<void> make_room_for_echo(prepared_call& call, const served_model& model, 
 
 std::size_t text_bytes(const generation_request& request) {
   std::size_t bytes = 0;
+  if (!request.goes_on_after.empty()) return request.goes_on_after.size() * sizeof(token_id);
   if (request.to_feed) return request.to_feed->text.size();
   for (const auto& m : request.messages) bytes += m.content.size();
   const std::size_t suffix = request.suffix ? request.suffix->size() : 0;
@@ -140,6 +146,7 @@ std::size_t text_bytes(const generation_request& request) {
 std::size_t held_bytes(const prepared_call& call) {
   std::size_t bytes = 0;
   for (const auto& p : call.prompts) bytes += held_bytes(p, call.request);
+  for (const auto& p : call.priors) bytes += held_bytes(p);
   return bytes;
 }
 
@@ -156,14 +163,18 @@ result<prepared_call> prepare(generation_request request, const served_model& mo
   for (std::size_t i = 0; i < prompt_count(request); ++i) {  // one by one: a suffix stands in each of their texts
     if (gone.stop_requested()) return error{error_kind::cancelled, "the client has gone", ""};
     const auto fed = take_fed(request);
-    auto prompt = fed ? protocol::prompt_input{fed->text, {}, false} : take_prompt(request, i);
-    auto tokens = tokens_of(std::move(prompt), request.pad_zero, field, model, limits);
+    const auto input = [&] { return fed ? protocol::prompt_input{fed->text, {}, false} : take_prompt(request, i); };
+    auto tokens = request.goes_on_after.empty() ? tokens_of(input(), request.pad_zero, field, model, limits)
+                                                : std::exchange(request.goes_on_after, {});
     if (!tokens) return tokens.error();
     if (fed) {
       call.system_tokens = tokens_at(fed->system_bytes, *tokens, *model.vocabulary);
       call.turn_tokens = tokens_at(fed->turn_bytes, *tokens, *model.vocabulary);
     }
-    held += held_bytes(*tokens, request);
+    if (request.penalises_prompt)
+      call.priors.push_back(std::make_shared<const std::vector<sampling::token_penalty>>(
+          sampling::penalties_of(*tokens, request.sampling)));
+    held += held_bytes(*tokens, request) + (call.priors.empty() ? 0 : held_bytes(call.priors.back()));
     if (held > settings.held_bytes_max) return never_fits(held, settings.held_bytes_max);
     call.prompts.push_back(std::move(*tokens));
   }

@@ -22,6 +22,7 @@ namespace skein::request {
 struct prepared_call {
   protocol::generation_request request;
   std::vector<std::vector<token_id>> prompts;        ///< each at least one token, all below the vocabulary's size
+  std::vector<sampling::shared_penalties> priors;    ///< of each prompt; empty: prompts are not penalised
   std::uint32_t system_tokens = 0, turn_tokens = 0;  ///< of a single prompt: places as in protocol::fed_text; 0: none
   protocol::answer_form form = protocol::answer_form::raw;
   bool score_prompt = false;  ///< echo with logprobs
@@ -39,13 +40,14 @@ struct prepared_call {
   return sizeof(sampling::token_logprobs) + std::size_t{64} * (1 + top);
 }
 
-/// What the prompts and sampling parameters of a call take while it waits and runs.
+/// What the prompts, their penalties and the sampling parameters of a call take while it waits and runs.
 [[nodiscard]] std::size_t held_bytes(const prepared_call& call);
 
 /// Bytes of text and tokens that prepare() will have to read: a suffix counts with each prompt.
 [[nodiscard]] std::size_t text_bytes(const protocol::generation_request& request);
 
-/// Renders and tokenises the prompts and checks what needs the vocabulary. Pure; may take long for long texts.
+/// Renders and tokenises the prompts, sums up their penalties, and checks what needs the vocabulary. Pure; may take
+/// long for long texts.
 /// Errors: invalid_argument naming the field; too_large for prompts above the limit, or which together pass
 /// settings.held_bytes_max; invalid_argument (echo) where the echo alone passes
 /// limits.response_bytes_max or, in a stream, settings.outbound_bytes_max; cancelled once `gone` is asked to stop,

@@ -76,12 +76,12 @@ void gpu_backend::restart_sampler(slot_id slot, const sampling::sampling_params&
 
 // By way of a stage, which another may have as soon as this is queued.
 result<void> gpu_backend::give_prior(slot_id slot, const sampling::sampling_params& params) {
-  if (params.prior.empty()) return {};
+  if (!params.prior || params.prior->empty()) return {};
   const auto stage = free_stage();
   if (!stage) return stage.error();
   const auto to = runner_->begin_write(*stage);
   if (!to) return to.error();
-  fill_penalties(to->position, params.prior);
+  fill_penalties(to->position, *params.prior);
   return runner_->give_penalties(*stage, slot);
 }
 

@@ -149,7 +149,8 @@ struct generation_request {
   bool use_prefix_cache = true;
   bool store = true;  ///< false: nothing of this request is kept
   std::optional<session_fields> session;
-  std::optional<fed_text> to_feed;  ///< sessions: what is new to the state, in place of messages and prompts
+  std::optional<fed_text> to_feed;      ///< sessions: what is new to the state, in place of messages and prompts
+  std::vector<token_id> goes_on_after;  ///< sessions: a prompt and its answer so far, in place of all of these
 };
 
 inline constexpr std::size_t session_id_bytes_max = 256;

@@ -26,7 +26,8 @@ void sampler::start(const sampling_params& params) {
     return entry.token < 0 || static_cast<std::uint32_t>(entry.token) >= row_.vocab();
   });
   generated_ = 0;
-  penalties_.restore(params.prior);
+  penalties_.clear();
+  if (params.prior) penalties_.restore(*params.prior);
 }
 
 sampler::drawn sampler::draw(std::span<const float> logits, std::span<const std::uint32_t> allowed) {

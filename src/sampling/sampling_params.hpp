@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "base/ids.hpp"
@@ -31,6 +32,9 @@ struct token_penalty {
   float penalty;
 };
 
+/// Those of a prompt, which its rows share; no token twice. May be null: none.
+using shared_penalties = std::shared_ptr<const std::vector<token_penalty>>;
+
 /// As good as -infinity, and finite.
 inline constexpr float ban = -1e30f;
 /// Entries that a request may have beside those of its logit_bias (force_reasoning).
@@ -59,9 +63,9 @@ struct sampling_params {
   /// and new for every token of every draw. Filters do not count; where the draw is greedy, noise does not.
   float noise = 0.0f;
   std::vector<logit_bias_entry> logit_bias;
-  std::vector<token_penalty> prior;  ///< no token twice; what counts as drawn before the first draw, see penalties_of
-  std::vector<token_id> stop_ids;    ///< sampled one of these: the row stops; the token has no text
-  std::uint32_t max_tokens = 4096;   ///< the row stops after that many generated tokens
+  shared_penalties prior;           ///< what counts as drawn before the first draw, see penalties_of
+  std::vector<token_id> stop_ids;   ///< sampled one of these: the row stops; the token has no text
+  std::uint32_t max_tokens = 4096;  ///< the row stops after that many generated tokens
   std::uint64_t seed = 0;
   std::uint32_t row = 0;  ///< row of `n`; random numbers are keyed by (seed, row, index of generated token)
   bool logprobs = false;

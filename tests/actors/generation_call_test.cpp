@@ -81,15 +81,15 @@ BOOST_AUTO_TEST_CASE(a_global_penalty_knows_each_prompt_of_a_call) {
   b.send(R"({"contents":["aba","c"],"global_penalty":true,"alpha_presence":2,"alpha_frequency":1,"alpha_decay":1})",
          protocol::dialects::batch);
   BOOST_REQUIRE_EQUAL(b.submitted.size(), 2u);
-  const auto& first = b.submitted[0].rows[0].prior;
+  const auto& first = *b.submitted[0].rows[0].prior;
   BOOST_REQUIRE_EQUAL(first.size(), 2u);
   BOOST_TEST(first[0].token == 'a');
   BOOST_TEST(first[0].penalty == 3.0f);
   BOOST_TEST(first[1].penalty == 2.0f);
-  BOOST_TEST(b.submitted[1].rows[0].prior.at(0).token == 'c');
+  BOOST_TEST(b.submitted[1].rows[0].prior->at(0).token == 'c');
   b.submitted.clear();
   b.send(R"({"contents":["aba"],"alpha_presence":2})", protocol::dialects::batch);
-  BOOST_TEST(b.submitted.at(0).rows[0].prior.empty());
+  BOOST_TEST(!b.submitted.at(0).rows[0].prior);
 }
 
 BOOST_AUTO_TEST_CASE(a_stop_string_may_be_the_last_word) {

@@ -155,6 +155,43 @@ BOOST_AUTO_TEST_CASE(a_prompt_counts_once_while_it_is_prepared) {
   BOOST_TEST(held > 400'000u);
 }
 
+BOOST_AUTO_TEST_CASE(a_prompts_penalties_are_made_where_it_is_prepared_and_count_once_for_its_rows) {
+  bench b;
+  const auto held = [&](const std::string& text, bool penalised) {
+    b.submitted.clear();
+    b.send(R"({"prompt":")" + text + R"(","n":3,"presence_penalty":1,"global_penalty":)" +
+               (penalised ? "true}" : "false}"),
+           protocol::dialects::completions);
+    if (!b.pool.long_work.empty()) b.pool.run_one();
+    b.read_mailbox();
+    BOOST_REQUIRE_EQUAL(b.submitted.size(), 1u);
+    return b.context->memory->held();
+  };
+  const std::size_t alone = held("abcabc", false);
+  BOOST_TEST(held("abcabc", true) == alone + 3 * sizeof(sampling::token_penalty));
+  const auto& rows = b.submitted[0].rows;
+  BOOST_REQUIRE_EQUAL(rows.size(), 3u);
+  for (const auto& row : rows) BOOST_TEST(row.prior == rows[0].prior);  // not copied
+
+  protocol::generation_request request;
+  request.chat = false;
+  request.penalises_prompt = true;
+  request.prompts = {{"ab", {}, false}, {"aa", {}, false}};
+  const auto call = prepare(request, b.model->served, b.context->settings);
+  BOOST_REQUIRE(call.has_value());
+  BOOST_REQUIRE_EQUAL(call->priors.size(), 2u);
+  BOOST_TEST(call->priors[0]->size() == 2u);
+  BOOST_TEST(call->priors[1]->size() == 1u);
+
+  std::string all;  // some distinct bytes, which would fit without their penalties
+  for (char c = 'A'; c <= 'z'; ++c)
+    if (c != '\\') all += c;
+  b.context->settings.held_bytes_max = held(all, false) + all.size();
+  b.submitted.clear();
+  b.send(R"({"prompt":")" + all + R"(","n":3,"global_penalty":true})", protocol::dialects::completions);
+  BOOST_TEST(b.out->status == 413u);
+}
+
 BOOST_AUTO_TEST_CASE(a_suffix_counts_with_each_prompt) {
   bench b;
   const auto body = [](int prompts, std::size_t suffix_bytes) {

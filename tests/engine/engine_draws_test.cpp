@@ -89,7 +89,8 @@ BOOST_DATA_TEST_CASE(a_prior_penalises_from_the_first_draw_on, data::make(engine
   const auto e = sample.make({});
   const auto free = generate_alone(*e, 0, prompt, greedy(3), prompt.size());
   auto params = greedy(3);
-  params.prior = {{7, 0.0f}, {free.tokens[0], 1e6f}};
+  params.prior = std::make_shared<const std::vector<sampling::token_penalty>>(
+      std::vector<sampling::token_penalty>{{7, 0.0f}, {free.tokens[0], 1e6f}});
   const auto held = generate_alone(*e, 1, prompt, params, prompt.size());
   BOOST_TEST(held.tokens[0] != free.tokens[0]);
   e->start(2, greedy(3));

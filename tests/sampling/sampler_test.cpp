@@ -314,7 +314,7 @@ BOOST_AUTO_TEST_CASE(a_prior_of_a_prompt_penalises_as_if_its_tokens_had_been_dra
   drawn.start(params);
   for (const token_id token : prompt) drawn.record(token);
 
-  params.prior = penalties_of(prompt, params);
+  params.prior = std::make_shared<const std::vector<token_penalty>>(penalties_of(prompt, params));
   sampler started(8);
   started.start(params);
   BOOST_TEST(started.generated() == 0u);
