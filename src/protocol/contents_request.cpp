@@ -74,6 +74,9 @@ void read_contents(const object_reader& body, const reading& by, generation_requ
 
 void read_padding(const object_reader& body, const reading&, generation_request& out) {
   out.pad_zero = body.boolean("pad_zero").value_or(true);
+  // v2 would be that route's first one, which took each penalty twice and spared some tokens.
+  if (const auto mode = body.text("penalty_mode"); mode && *mode != "rapid")
+    body.refuse("penalty_mode", "must be rapid, the rules of all routes; there is no other mode");
 }
 
 void read_questions(const object_reader& body, const reading& by, generation_request& out) {

@@ -93,7 +93,7 @@ extern const dialect text_or_chat;   ///< /v1/completions: prompt or messages
 extern const dialect state;          ///< one turn of a session, raw
 extern const dialect multi_state;    ///< the same where the session is a tree
 extern const dialect batch;          ///< /v1, `contents`: many raw prompts
-extern const dialect batch_v2;       ///< the same with pad_zero
+extern const dialect batch_v2;       ///< the same with pad_zero and penalty_mode
 extern const dialect batch_v3;       ///< the same with a template
 extern const dialect big_batch;      ///< the same with nothing but a temperature
 extern const dialect single_events;  ///< the same with one choice an event

@@ -61,6 +61,11 @@ BOOST_AUTO_TEST_CASE(lists_of_raw_prompts) {
   BOOST_TEST(v2.lenient);
   BOOST_TEST(!read(dialects::batch_v2, R"({"contents":["a"],"pad_zero":false})").pad_zero);
   BOOST_TEST(!read(dialects::batch, R"({"contents":["a"],"pad_zero":true})").pad_zero);
+  BOOST_TEST(texts(read(dialects::batch_v2, R"({"contents":["a"],"penalty_mode":"rapid"})")).size() == 1u);
+  for (const char* mode : {R"("v2")", "2"}) {
+    const auto no = refused(dialects::batch_v2, R"({"contents":["a"],"penalty_mode":)" + std::string(mode) + '}');
+    BOOST_TEST(no.field == "penalty_mode");
+  }
   BOOST_TEST(!read(dialects::batch, R"({"contents":["a"],"session_id":"s"})").session);
   for (const auto* as : {&dialects::batch, &dialects::batch_v2, &dialects::batch_v3, &dialects::big_batch})
     for (const char* empty : {"{}", R"({"contents":[]})"})
