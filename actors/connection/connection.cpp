@@ -138,8 +138,10 @@ void connection::refuse(const refusal& why, const header_list& fields) {
   const bool begun = exchange_ && exchange_->call;
   header_list headers = begun ? exchange_->call->headers() : home_->service().refusal_headers(fields);
   headers.emplace_back("Content-Type", "application/json");
+  const std::string in_its_words = begun ? exchange_->call->error_body(why.status, why.message) : std::string();
   lose_call(why.message, why.status);
   std::string body = home_->service().error_body(why.status, why.message);
+  if (!in_its_words.empty()) body = in_its_words;
   const response_frame frame{.kind = response_frame::body::sized,
                              .content_length = body.size(),
                              .after = response_frame::persistence::close,

@@ -75,6 +75,9 @@ class http_call {
   [[nodiscard]] virtual std::uint64_t body_bytes_max() const { return std::numeric_limits<std::uint64_t>::max(); }
   /// What every answer of this exchange carries, also one that the connection gives in its place.
   [[nodiscard]] virtual header_list headers() const { return {}; }
+  /// The body of a refusal that the connection gives in this call's place, as http_service::error_body; empty: that
+  /// one.
+  [[nodiscard]] virtual std::string error_body(unsigned /*status*/, std::string_view /*message*/) const { return {}; }
   /// The whole body, once. Empty for requests without one.
   virtual void body(std::string bytes) = 0;
   /// A message of a WebSocket; there is no body then.

@@ -153,9 +153,9 @@ const std::vector<api_service::route>& api_service::routes() {
 
       {"/v1/embeddings", post, &s::refuse_embeddings},
       {"/openai/v1/embeddings", post, &s::refuse_embeddings},
-      {"/tokenize", post, &s::tokenize<text_task::tokenize>},
-      {"/detokenize", post, &s::tokenize<text_task::detokenize>},
-      {"/v1/tokens/count", post, &s::tokenize<text_task::count>, flat},
+      {"/tokenize", post, &s::tokenize<text_task::tokenize>, openai, false, true},
+      {"/detokenize", post, &s::tokenize<text_task::detokenize>, openai, false, true},
+      {"/v1/tokens/count", post, &s::tokenize<text_task::count>, flat, false, true},
 
       {"/v1/server/status", get, &s::tell_status, flat},
       {"/v1/server/stop", post, &s::control<order::stop>, flat, false, true},
@@ -201,20 +201,22 @@ struct api_service::exchange {
   caller_ref who = anybody();
   std::shared_ptr<watched_response> watched = nullptr;  // is `out`
   const route* way = nullptr;                           // none: the path is unknown, or its methods are others
+  const route* near = nullptr;                          // the first of this path, whatever its methods are
   std::vector<std::string> path;                        // the parts that the route leaves open
   std::string allow;                                    // methods of the path
 
-  [[nodiscard]] error_style errors() const { return way ? way->errors : error_style::openai; }
+  [[nodiscard]] error_style errors() const { return near ? near->errors : error_style::openai; }
 
   /// Takes the first row of the table that fits.
   void find_route() {
     for (const route& r : routes()) {
       auto parts = match_path(r.pattern, head.raw_path);
       if (!parts || (r.admin && !head.admin)) continue;
+      if (!near) near = &r;
       allow += allow.empty() ? "" : ", ";
       allow += r.methods;
       if (way || !has_method(r.methods, head.method)) continue;
-      way = &r;
+      way = near = &r;
       path = std::move(*parts);
     }
   }
@@ -267,7 +269,7 @@ api_service::made_call api_service::accept(const connection::request_head& head,
   if (x.allow.empty())
     x.refuse(no_route(head));
   else
-    x.refuse(protocol::method_not_allowed(x.allow + ", OPTIONS"));
+    x.refuse(protocol::method_not_allowed(x.allow + ", OPTIONS", x.errors()));
   return nullptr;
 }
 

@@ -1,10 +1,15 @@
 #include "actors/request/body_login.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "actors/request/auth.hpp"
 
 namespace skein::request {
+
+std::uint64_t login_body_bytes_max(const service_settings& settings) {
+  return std::min<std::uint64_t>(settings.unauthenticated_body_bytes_max, settings.inline_json_bytes_max);
+}
 
 std::optional<login_refusal> judge_body_password(const std::optional<std::string>& password, const std::string& client,
                                                  const service_context& context, caller_ref& who) {

@@ -1,5 +1,6 @@
 #pragma once
 #include <chrono>
+#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -13,6 +14,9 @@ struct login_refusal {
   error why;
   std::chrono::seconds retry_after{1};
 };
+
+/// The most bytes of a body that is looked through for its password on the io thread.
+[[nodiscard]] std::uint64_t login_body_bytes_max(const service_settings& settings);
 
 /// Judges the password that a body brought, or none, of a client whose header had no credentials. Nothing: it is right,
 /// and `who` is whose it is. A body without a password guesses nothing, so it is not counted.

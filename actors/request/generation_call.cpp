@@ -75,6 +75,13 @@ std::uint64_t generation_call::body_bytes_max() const {
   return origin_.authenticated ? http_call::body_bytes_max() : context_->settings.unauthenticated_body_bytes_max;
 }
 
+std::string generation_call::error_body(unsigned status, std::string_view message) const {
+  std::string text(message);
+  if (status == 413 && !origin_.authenticated)
+    text += "; longer ones need the password in their header (Authorization: Bearer)";
+  return protocol::error_body(status, text, origin_.errors);
+}
+
 const protocol::answer_head& generation_call::head(const protocol::generation_request& request) {
   if (head_) return *head_;
   const served_model& model = this->model();
@@ -131,8 +138,8 @@ void generation_call::receive(std::string bytes) {
 
 void generation_call::open_body(std::shared_ptr<const std::string> text) {
   const bool is_long = text->size() > context_->settings.inline_json_bytes_max;
-  auto find = [context = context_, text]() -> result<opened_body> {
-    return opened_body{text, protocol::read_body_head(*text, context->settings.limits)};
+  auto find = [context = context_, text, as = origin_.dialect]() -> result<opened_body> {
+    return opened_body{text, protocol::read_body_head(*text, context->settings.limits, as)};
   };
   run<result<opened_body>>(is_long, std::move(find), &generation_call::log_in);
 }
@@ -141,6 +148,7 @@ void generation_call::log_in(result<opened_body> body) {
   if (ended_) return;
   if (!body) return refuse(body.error());
   protocol::body_head& head = body->head;
+  if (head.errors) origin_.errors = *head.errors;
   if (!origin_.authenticated)
     if (const auto no = judge_body_password(head.password, origin_.client, *context_, origin_.who))
       return refuse(no->why, no->retry_after);

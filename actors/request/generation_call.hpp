@@ -6,6 +6,7 @@
 #include <optional>
 #include <stop_token>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "actors/connection/http.hpp"
@@ -51,6 +52,7 @@ class generation_call final : public connection::http_call, public device_client
 
   [[nodiscard]] std::uint64_t body_bytes_max() const override;
   [[nodiscard]] connection::header_list headers() const override { return origin_.headers; }
+  [[nodiscard]] std::string error_body(unsigned status, std::string_view message) const override;
   void body(std::string bytes) override;
   void writable() override;
   void gone(std::string_view why, unsigned status) override;

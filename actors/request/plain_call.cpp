@@ -15,9 +15,10 @@ plain_call::plain_call(plain_origin origin, std::shared_ptr<const service_contex
     : origin_(std::move(origin)), context_(std::move(context)), out_(std::move(out)) {}
 
 /// Bodies of these routes are a few fields, read on the io thread.
-std::uint64_t plain_call::body_bytes_max() const {
-  return std::min<std::uint64_t>(context_->settings.unauthenticated_body_bytes_max,
-                                 context_->settings.inline_json_bytes_max);
+std::uint64_t plain_call::body_bytes_max() const { return login_body_bytes_max(context_->settings); }
+
+std::string plain_call::error_body(unsigned status, std::string_view message) const {
+  return protocol::error_body(status, message, origin_.errors);
 }
 
 void plain_call::body(std::string bytes) {

@@ -3,6 +3,7 @@
 #include <memory>
 #include <stop_token>
 #include <string>
+#include <string_view>
 
 #include "actors/connection/http.hpp"
 #include "actors/request/service_context.hpp"
@@ -30,6 +31,7 @@ class plain_call : public connection::http_call {
 
   [[nodiscard]] std::uint64_t body_bytes_max() const override;
   [[nodiscard]] connection::header_list headers() const override { return origin_.headers; }
+  [[nodiscard]] std::string error_body(unsigned status, std::string_view message) const override;
   void body(std::string bytes) final;
   void writable() override {}
   void gone(std::string_view, unsigned) override { end(); }

@@ -86,6 +86,9 @@ class response_runs::exchange final : public connection::http_call {
 
   [[nodiscard]] std::uint64_t body_bytes_max() const override { return call().body_bytes_max(); }
   [[nodiscard]] connection::header_list headers() const override { return call().headers(); }
+  [[nodiscard]] std::string error_body(unsigned status, std::string_view message) const override {
+    return call().error_body(status, message);
+  }
   void body(std::string bytes) override { call().body(std::move(bytes)); }
   void writable() override { call().writable(); }
   void gone(std::string_view why, unsigned status) override {

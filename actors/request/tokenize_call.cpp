@@ -5,8 +5,10 @@
 
 #include "actors/request/attempt.hpp"
 #include "actors/request/awaited_model.hpp"
+#include "actors/request/body_login.hpp"
 #include "actors/request/long_work.hpp"
 #include "actors/request/memory.hpp"
+#include "protocol/body_head.hpp"
 #include "protocol/chat_template.hpp"
 #include "protocol/dialect.hpp"
 #include "protocol/http_error.hpp"
@@ -86,20 +88,22 @@ result<std::string> work_of(text_task task, const std::string& body, const servi
   return count(body, context, model, gone);
 }
 
-void respond(connection::response_writer& out, const plain_origin& origin, result<std::string> answer) {
+void respond(connection::response_writer& out, const plain_origin& origin, result<std::string> answer,
+             std::chrono::seconds retry_after) {
   connection::header_list headers = origin.headers;
   headers.emplace_back("Content-Type", "application/json");
   if (answer) return out.respond(200, std::move(headers), std::move(*answer));
-  const protocol::http_error refusal = protocol::to_http(answer.error(), std::chrono::seconds(1), origin.errors);
+  const protocol::http_error refusal = protocol::to_http(answer.error(), retry_after, origin.errors);
   headers.insert(headers.end(), refusal.headers.begin(), refusal.headers.end());
   out.respond(refusal.status, std::move(headers), refusal.body);
 }
 
 /// Whatever throws, the client hears of it: as a 500, or as the end of the connection.
-void send(connection::response_writer& out, const plain_origin& origin, result<std::string> answer) {
+void send(connection::response_writer& out, const plain_origin& origin, result<std::string> answer,
+          std::chrono::seconds retry_after = std::chrono::seconds(1)) {
   const auto sent = [&](result<std::string> what) {
     return attempt(origin.request_name, [&]() -> result<void> {
-      respond(out, origin, std::move(what));
+      respond(out, origin, std::move(what), retry_after);
       return {};
     });
   };
@@ -117,11 +121,24 @@ tokenize_call::tokenize_call(text_task task, plain_origin origin, std::shared_pt
       post_(std::move(post)),
       out_(std::move(out)) {}
 
+std::uint64_t tokenize_call::body_bytes_max() const {
+  return origin_.authenticated ? http_call::body_bytes_max() : login_body_bytes_max(context_->settings);
+}
+
+std::string tokenize_call::error_body(unsigned status, std::string_view message) const {
+  return protocol::error_body(status, message, origin_.errors);
+}
+
 void tokenize_call::body(std::string bytes) {
   const bool is_long = bytes.size() > context_->settings.inline_text_bytes_max;
   auto tell = [out = out_, origin = origin_](result<std::string> answer) { send(*out, origin, std::move(answer)); };
   const auto memory = hold_memory(*context_, bytes.size());
   if (!memory) return tell(memory.error());
+  if (!origin_.authenticated) {
+    const auto password = protocol::read_body_head(bytes, context_->settings.limits).password;
+    if (const auto no = judge_body_password(password, origin_.client, *context_, origin_.who))
+      return send(*out_, origin_, no->why, no->retry_after);
+  }
   auto work = [task = task_, text = std::move(bytes), context = context_, who = origin_.who, errors = origin_.errors,
                memory = *memory, gone = over_.get_token()]() -> result<std::string> {
     const auto model = model_at_hand(*context, *who, named_in(text, *context), errors);

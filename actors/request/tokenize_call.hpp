@@ -1,8 +1,10 @@
 #pragma once
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <stop_token>
 #include <string>
+#include <string_view>
 
 #include "actors/connection/http.hpp"
 #include "actors/request/plain_call.hpp"
@@ -19,14 +21,16 @@ class tokenize_call final : public connection::http_call {
   tokenize_call(text_task task, plain_origin origin, std::shared_ptr<const service_context> context,
                 std::function<void(std::function<void()>)> post, std::shared_ptr<connection::response_writer> out);
 
+  [[nodiscard]] std::uint64_t body_bytes_max() const override;
   [[nodiscard]] connection::header_list headers() const override { return origin_.headers; }
+  [[nodiscard]] std::string error_body(unsigned status, std::string_view message) const override;
   void body(std::string bytes) override;
   void writable() override {}
   void gone(std::string_view, unsigned) override { over_.request_stop(); }
 
  private:
   const text_task task_;
-  const plain_origin origin_;
+  plain_origin origin_;
   std::shared_ptr<const service_context> context_;
   std::function<void(std::function<void()>)> post_;
   std::shared_ptr<connection::response_writer> out_;

@@ -3,7 +3,9 @@
 #include <string>
 #include <string_view>
 
+#include "protocol/dialect.hpp"
 #include "protocol/generation_request.hpp"
+#include "protocol/http_error.hpp"
 
 namespace skein::protocol {
 
@@ -13,7 +15,10 @@ struct body_head {
   std::optional<std::string> password;  ///< as clients of the older servers send it
   std::string model;
   std::string request_id;  ///< or session_id, where a paused request goes on
+  /// How its refusal is written, where the path has several forms of bodies; also to who has not said who it is.
+  std::optional<error_style> errors;
 };
-[[nodiscard]] body_head read_body_head(std::string_view body, const request_limits& limits);
+[[nodiscard]] body_head read_body_head(std::string_view body, const request_limits& limits,
+                                       const dialect* spoken = nullptr);
 
 }  // namespace skein::protocol

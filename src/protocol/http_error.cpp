@@ -63,9 +63,9 @@ std::string body_of(const mapping& as, std::string_view message, std::string_vie
   return body;
 }
 
-std::string body_in(error_style style, const mapping& as, const error& e) {
-  if (style == error_style::openai) return body_of(as, e.message, e.field);
-  const std::string message = (as.status == 401 ? "Unauthorized: " : "") + e.message;
+std::string body_in(error_style style, const mapping& as, std::string_view text, std::string_view field) {
+  if (style == error_style::openai) return body_of(as, text, field);
+  const std::string message = (as.status == 401 ? "Unauthorized: " : "") + std::string(text);
   std::string body;
   json_writer out(body);
   out.begin_object();
@@ -78,7 +78,7 @@ std::string body_in(error_style style, const mapping& as, const error& e) {
 
 http_error to_http(const error& e, std::chrono::seconds retry_after, error_style style) {
   const auto as = map(e);
-  http_error answer{as.status, {}, body_in(style, as, e)};
+  http_error answer{as.status, {}, body_in(style, as, e.message, e.field)};
   if (as.code == "version_conflict" || as.code == "model_mismatch")
     answer.headers.emplace_back("x-should-retry", "false");  // the same call will meet the same end
   if (as.status == 401) answer.headers.emplace_back("WWW-Authenticate", "Bearer");
@@ -89,15 +89,17 @@ http_error to_http(const error& e, std::chrono::seconds retry_after, error_style
   return answer;
 }
 
-http_error method_not_allowed(std::string_view allow) {
+http_error method_not_allowed(std::string_view allow, error_style style) {
   const mapping as{405, "invalid_request_error", "method_not_allowed"};
-  return {as.status, {{"Allow", std::string(allow)}}, body_of(as, "this route allows " + std::string(allow), "")};
+  return {
+      as.status, {{"Allow", std::string(allow)}}, body_in(style, as, "this route allows " + std::string(allow), "")};
 }
 
-std::string error_body(unsigned status, std::string_view message) {
-  if (status == 413) return body_of({status, "invalid_request_error", "request_too_large"}, message, "");
-  if (status == 503) return body_of({status, "service_unavailable", ""}, message, "");
-  return body_of({status, status < 500 ? "invalid_request_error" : "server_error", ""}, message, "");
+std::string error_body(unsigned status, std::string_view message, error_style style) {
+  mapping as{status, status < 500 ? "invalid_request_error" : "server_error", ""};
+  if (status == 413) as.code = "request_too_large";
+  if (status == 503) as.type = "service_unavailable";
+  return body_in(style, as, message, "");
 }
 
 }  // namespace skein::protocol

@@ -49,9 +49,10 @@ inline constexpr std::chrono::seconds retry_after_max{30};
                                  error_style style = error_style::openai);
 
 /// 405: the route exists, with the methods of `allow` ("GET, HEAD").
-[[nodiscard]] http_error method_not_allowed(std::string_view allow);
+[[nodiscard]] http_error method_not_allowed(std::string_view allow, error_style style = error_style::openai);
 
 /// The body for a refusal that HTTP itself calls for (400 framing, 408, 413, 414, 417, 431, 501, 503).
-[[nodiscard]] std::string error_body(unsigned status, std::string_view message);
+[[nodiscard]] std::string error_body(unsigned status, std::string_view message,
+                                     error_style style = error_style::openai);
 
 }  // namespace skein::protocol

@@ -142,6 +142,9 @@ BOOST_AUTO_TEST_CASE(unknown_paths_and_wrong_methods) {
   send("PATCH", "/v1/sessions/x");
   BOOST_TEST(out->status == 405u);
   BOOST_TEST(out->header("Allow") == "GET, HEAD, POST, PUT, DELETE, OPTIONS");
+  send("GET", "/state/status");
+  BOOST_TEST(out->status == 405u);
+  BOOST_TEST(out->text == R"({"error":"this route allows POST, OPTIONS"})");
   send("HEAD", "/v1/models");
   BOOST_TEST(out->status == 200u);
 }

@@ -92,6 +92,34 @@ BOOST_AUTO_TEST_CASE(a_global_penalty_knows_each_prompt_of_a_call) {
   BOOST_TEST(!b.submitted.at(0).rows[0].prior);
 }
 
+BOOST_AUTO_TEST_CASE(what_the_connection_refuses_is_said_as_the_route_says_it) {
+  bench b;
+  for (const bool authenticated : {true, false}) {
+    call_origin origin;
+    origin.dialect = &protocol::dialects::batch;
+    origin.errors = protocol::error_style::flat;
+    origin.authenticated = authenticated;
+    b.send("{}", origin);
+    const std::string said = b.call->error_body(413, "the body is too long");
+    BOOST_TEST(said.starts_with(R"({"error":"the body is too long)"));
+    BOOST_TEST((said.find("Authorization: Bearer") != std::string::npos) == !authenticated);
+    BOOST_TEST(b.call->error_body(408, "late") == R"({"error":"late"})");
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_stranger_hears_no_in_the_form_of_its_body) {
+  bench b;
+  b.context->settings.password = "secret";
+  const auto told = [&](const char* body) {
+    b.send(body, protocol::dialects::chat_or_batch, false);
+    BOOST_TEST(b.out->status == 401u);
+    return b.out->text;
+  };
+  BOOST_TEST(told(R"({"contents":["x"]})") == R"({"error":"Unauthorized: invalid or missing password"})");
+  BOOST_TEST(told(R"({"messages":[{"role":"user","content":"x"}]})").starts_with(R"({"error":{"message":)"));
+  BOOST_TEST(told("{").starts_with(R"({"error":{"message":)"));
+}
+
 BOOST_AUTO_TEST_CASE(a_stop_string_may_be_the_last_word) {
   bench b;
   b.send(R"({"prompt":"x","stream":true,"stop":["END"],"include_stop_str_in_output":true})",

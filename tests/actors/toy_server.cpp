@@ -31,6 +31,10 @@ class toy_call final : public http_call {
     return path_ == "/small" ? 10 : http_call::body_bytes_max();
   }
 
+  [[nodiscard]] std::string error_body(unsigned, std::string_view message) const override {
+    return path_ == "/small" ? "small: " + std::string(message) : "";
+  }
+
   void body(std::string bytes) override {
     seen_.saw_body(bytes);
     if (path_ == "/small") out_->respond(200, text, std::move(bytes));

@@ -43,7 +43,7 @@ class ledger {
 /// A listener with io threads and a service of a few routes:
 ///   /hello      answers "hello"
 ///   /echo       answers the body
-///   /small      answers the body and wants at most 10 bytes of it
+///   /small      answers the body and wants at most 10 bytes of it, which it says in words of its own
 ///   /stream?N   streams N events with data 0 .. N-1
 ///   /wait       answers nothing, /wait-stream begins a stream and writes nothing more
 ///   /flood?N    streams N bytes, pausing while the queue is above its limit

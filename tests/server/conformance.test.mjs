@@ -195,6 +195,8 @@ function playTable(server, names = Object.keys(variants)) {
       const { password, ...open } = request.body;
       const stranger = await send(server(), request.path, open, {});
       assert.equal(stranger.status, 401);
+      if (Array.isArray(open.contents ?? open.prefix) && !request.path.startsWith('/openai'))
+        assert.deepEqual(JSON.parse(stranger.text), { error: 'Unauthorized: invalid or missing password' });
       const { status } = await server().get(request.path, auth);
       assert.equal(status, 405);
     });

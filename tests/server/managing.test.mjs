@@ -243,5 +243,9 @@ describe('routes that make no text', { skip: noOracle }, () => {
       assert.equal((await server.get(path, auth)).status, 405, path);
     }
     assert.deepEqual((await server.post('/removestatemodel', { dummy: 'dummy', password: 'secret' })).body, { status: 'success' });
+    for (const [path, body] of Object.entries({ '/v1/tokens/count': { text: 'x' }, '/tokenize': { content: 'x' }, '/detokenize': { tokens: [65] } })) {
+      assert.equal((await server.post(path, { ...body, password: 'secret' })).status, 200, path);
+      assert.equal((await server.post(path, { ...body, password: 'wrong' })).status, 401, path);
+    }
   });
 });

@@ -143,6 +143,8 @@ const said = [
   ...['/v2/chat/completions', '/state/chat/completions', '/state/status', '/state/delete', '/v1/tokens/count', '/v1/server/stop', '/v1/model/load', fim, '/translate/v1/batch-translate']
     .map((path) => ['2.5', 'no JSON', path, '{', 400, flat(/^Invalid JSON: /)]),
   ...['/loadmodel', '/removestatemodel', '/update-config'].map((path) => ['2.5', 'no JSON', path, '{', 400, both(/^Invalid JSON: /)]),
+  ['2.5', 'another method', v2, null, 405, flat('this route allows POST, OPTIONS')],
+  ['2.5', 'another method, for OpenAI', openai, null, 405, object(null, /allows POST/)],
   ['2.5', 'no JSON for OpenAI', openai, '{', 400, object(null, /^Invalid JSON: /)],
   ['2.5', 'nobody says anything', openai, { messages: [] }, 400, object('messages', 'Empty prompt')],
   ['2.5', 'nor by many words', openai, { messages: [{ role: 'user', content: '' }], session_id: 's' }, 400, object('messages', 'Empty prompt')],
