@@ -1,5 +1,6 @@
 #include "actors/request/model_call.hpp"
 
+#include <string_view>
 #include <utility>
 
 #include "actors/request/awaited_model.hpp"
@@ -7,6 +8,18 @@
 #include "protocol/model_request.hpp"
 
 namespace skein::request {
+namespace {
+
+/// What strategies are refused with names the field of /loadmodel.
+error in_words_of(model_call::form form, error why) {
+  constexpr std::string_view there = "model_", field = "model_strategy";
+  if (form == model_call::form::load_file || why.field != field) return why;
+  if (why.message.starts_with(field)) why.message.erase(0, there.size());
+  why.field.erase(0, there.size());
+  return why;
+}
+
+}  // namespace
 
 model_call::model_call(form what, plain_origin origin, std::shared_ptr<const service_context> context,
                        std::function<void(std::function<void()>)> post,
@@ -62,7 +75,7 @@ result<model_change> model_call::parse(const std::string& body) const {
 
 void model_call::done(const result<std::string>& outcome) {
   guarded([&] {
-    if (!outcome) return refuse(outcome.error());
+    if (!outcome) return refuse(in_words_of(form_, outcome.error()));
     if (form_ == form::load_file || form_ == form::remove) return answer(200, R"({"status":"success"})");
     if (form_ != form::load_id) return answer(200, R"("success")");
     std::string body;

@@ -153,7 +153,7 @@ std::size_t held_bytes(const prepared_call& call) {
 result<prepared_call> prepare(generation_request request, const served_model& model, const service_settings& settings,
                               const std::stop_token& gone) {
   const protocol::request_limits& limits = settings.limits;
-  if (request.lenient)
+  if (request.foreign_stop_ids)
     std::erase_if(request.sampling.stop_ids, [&](token_id id) { return !check_ids({id}, model.vocab, ""); });
   if (auto ok = check_vocabulary_fields(request, model.vocab); !ok) return ok.error();
   const std::string field(request.prompt_field);

@@ -27,11 +27,8 @@ void read_delivery(const object_reader& body, const reading& by, generation_requ
   out.n = static_cast<std::uint32_t>(body.integer("n", 1, by.limits.n_max).value_or(1));
   out.best_of = out.n;
 
-  if (const auto seed = body.value("seed")) {
-    const auto low = seed->integer();
-    const auto high = seed->unsigned_integer();
-    if (!low && !high) return body.refuse("seed", "must be a whole number of 64 bits");
-    out.sampling.seed = low ? static_cast<std::uint64_t>(*low) : *high;
+  if (const auto seed = body.bits("seed")) {
+    out.sampling.seed = *seed;
     out.seed_given = true;
   }
 }

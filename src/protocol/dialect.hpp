@@ -88,6 +88,7 @@ extern const dialect completions;    ///< OpenAI's raw texts
 extern const dialect responses;      ///< OpenAI's Responses API
 extern const dialect socket;         ///< the same on a WebSocket: events, whatever a message says of `stream`
 extern const dialect spoken_chat;    ///< /openai/v1: the same, refused where nobody says anything
+extern const dialect shared_chat;    ///< OpenAI's, with the names for who speaks that RWKV-Runner's clients send
 extern const dialect chat_or_batch;  ///< /v1/chat/completions: messages, contents or prompt
 extern const dialect text_or_chat;   ///< /v1/completions: prompt or messages
 extern const dialect state;          ///< one turn of a session, raw

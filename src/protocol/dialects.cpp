@@ -83,14 +83,14 @@ bool has(const object_reader& body, std::string_view name) {
 }
 
 const dialect* by_member(const object_reader& body) {
-  if (has(body, "messages")) return &dialects::chat;
+  if (has(body, "messages")) return &dialects::shared_chat;
   if (body.value("contents")) return &dialects::batch;
   if (body.value("prompt")) return &dialects::completions;
-  return &dialects::chat;
+  return &dialects::shared_chat;
 }
 
 const dialect* text_first(const object_reader& body) {
-  return !body.value("prompt") && has(body, "messages") ? &dialects::chat : &dialects::completions;
+  return !body.value("prompt") && has(body, "messages") ? &dialects::shared_chat : &dialects::completions;
 }
 
 }  // namespace
@@ -120,6 +120,7 @@ const dialect responses = like(chat, "responses", [](dialect& d) {
 });
 const dialect socket = like(responses, "socket", [](dialect& d) { d.read_more = read_streamed_response; });
 const dialect spoken_chat = like(chat, "chat", [](dialect& d) { d.read_prompts = read_spoken_conversation; });
+const dialect shared_chat = like(chat, "chat", [](dialect& d) { d.read_prompts = read_named_conversation; });
 const dialect chat_or_batch = like(chat, "chat", [](dialect& d) { d.choose = by_member; });
 const dialect text_or_chat = like(completions, "completions", [](dialect& d) { d.choose = text_first; });
 

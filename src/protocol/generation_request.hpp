@@ -114,11 +114,11 @@ struct fed_text {
 struct generation_request {
   std::shared_ptr<const answer_writer> writer;  ///< how the answer is written
   bool chat = true;                             ///< the prompt is the conversation, else `prompts`
-  bool lenient = false;  ///< an older client: its model is a label, its stop ids may be of another vocabulary
-  std::string_view prompt_field = "messages";  ///< what errors about prompts name
-  std::string model;                           ///< as sent; empty when absent
-  std::vector<chat_message> messages;          ///< chat
-  chat_style style;                            ///< chat
+  bool lenient = false;                         ///< an older client: its model is a label, an empty stop is none
+  std::string_view prompt_field = "messages";   ///< what errors about prompts name
+  std::string model;                            ///< as sent; empty when absent
+  std::vector<chat_message> messages;           ///< chat
+  chat_style style;                             ///< chat
   std::vector<prompt_input> prompts;
   bool penalises_prompt = false;      ///< its tokens count as drawn before (sampling_params::prior)
   bool pad_zero = false;              ///< end_of_text comes before every prompt
@@ -130,6 +130,7 @@ struct generation_request {
   sampling::sampling_params sampling;  ///< of row 0, with the stop ids that the request names; `row` and the
                                        ///< vocabulary's end_of_text are added by the request actor
   bool seed_given = false;             ///< else the request actor draws one
+  bool foreign_stop_ids = false;       ///< stop ids may be of another vocabulary: those are read over
   bool ignore_eos = false;
   bool shows_stop = false;        ///< a stop string that ends the answer is its last word
   std::vector<std::string> stop;  ///< all stop strings; see below where they come from

@@ -38,6 +38,7 @@ struct json_access {
 namespace {
 
 constexpr std::size_t path_name_bytes_max = 64;
+constexpr std::string_view byte_order_mark = "\xef\xbb\xbf";  // some editors and shells put it before a file's text
 
 bool has_repeated_name(dom::object object, std::string_view& repeated) {
   if (object.size() < 2) return false;
@@ -76,7 +77,12 @@ error not_json(simdjson::error_code code, const json_limits& limits) {
     return {error_kind::invalid_argument,
             "the JSON body is nested deeper than " + std::to_string(limits.depth_max) + " levels", ""};
   if (code == simdjson::MEMALLOC) return {error_kind::unavailable, "not enough memory to read the body", ""};
-  return {error_kind::invalid_argument, std::string("Invalid JSON: ") + simdjson::error_message(code), ""};
+  const auto why = [code]() -> const char* {
+    if (code == simdjson::NUMBER_ERROR) return "a number is none, or beyond 64 bits";
+    if (code == simdjson::STRING_ERROR) return "a string has an escape that is none, or half a surrogate pair";
+    return simdjson::error_message(code);
+  };
+  return {error_kind::invalid_argument, std::string("Invalid JSON: ") + why(), ""};
 }
 
 }  // namespace
@@ -162,6 +168,7 @@ result<json_document> json_document::parse(std::string_view text, const json_lim
     return error{
         error_kind::too_large,
         "the body has " + std::to_string(text.size()) + " bytes; the limit is " + std::to_string(limits.bytes_max), ""};
+  if (text.starts_with(byte_order_mark)) text.remove_prefix(byte_order_mark.size());
   if (text.empty()) return not_json(simdjson::EMPTY, limits);
   json_document document;
   // simdjson counts the document itself as one level, and takes its depth only here.

@@ -32,7 +32,7 @@ std::optional<float> lenient_number(const object_reader& body, std::string_view 
   const auto value = body.value(name);
   if (!value) return std::nullopt;
   const auto number = number_of(*value, min, max);
-  if (!number) body.refuse(name, "is not a number in its range");
+  if (!number) body.refuse(name, number_complaint(min, max));
   return number ? std::optional(static_cast<float>(*number)) : std::nullopt;
 }
 

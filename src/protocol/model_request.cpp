@@ -72,12 +72,15 @@ result<client_defaults> parse_defaults(std::string_view text, const request_limi
     made.top_p = lenient_number(body, "top_p", 0, 1);
     made.presence = lenient_number(body, "presence_penalty", -2, 2);
     made.frequency = lenient_number(body, "frequency_penalty", -2, 2);
-    made.decay = lenient_number(body, "penalty_decay", std::numeric_limits<float>::min(), 1);
+    made.decay = lenient_number(body, "penalty_decay", 0, 1);
+    if (made.decay == 0.0f) body.refuse("penalty_decay", "must be above 0 and at most 1");
     if (const auto count = loose.integer("top_k", 0, std::numeric_limits<std::int32_t>::max()))
       made.top_k = static_cast<std::int32_t>(*count);
     if (const auto count = loose.integer("max_tokens", 0, std::numeric_limits<std::uint32_t>::max()))
       made.max_tokens = std::min(static_cast<std::uint32_t>(*count), limits.max_tokens_max);
     made.penalises_prompt = loose.boolean("global_penalty");
+    if (const auto state = body.text("state"); state && !state->empty())
+      body.refuse("state", "is no default here: name it in each request, as state or with the model");
     return made;
   });
 }

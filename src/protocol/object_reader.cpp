@@ -19,6 +19,13 @@ std::optional<json_value> given(json_value object, std::string_view name) {
   return found && !found->is(json_kind::null) ? found : std::nullopt;
 }
 
+/// Behind "must be a number"; an empty end is no limit.
+std::string in_range(const std::string& min, const std::string& max) {
+  if (!min.empty() && !max.empty()) return " from " + min + " to " + max;
+  if (!min.empty()) return " of at least " + min;
+  return max.empty() ? "" : " of at most " + max;
+}
+
 /// The number that a text is, if all of it is one.
 template <typename Number>
 std::optional<Number> number_in(std::optional<std::string_view> text) {
@@ -87,13 +94,25 @@ std::optional<std::int64_t> object_reader::integer(std::string_view name, std::i
   return read_integer(*found, path_of(name), min, max, fault_);
 }
 
+std::optional<std::uint64_t> object_reader::bits(std::string_view name) const {
+  const auto found = value(name);
+  if (!found) return std::nullopt;
+  auto negative = found->integer();
+  if (!negative && loose_) negative = number_in<std::int64_t>(found->text());
+  if (negative) return static_cast<std::uint64_t>(*negative);
+  auto large = found->unsigned_integer();
+  if (!large && loose_) large = number_in<std::uint64_t>(found->text());
+  if (!large) refuse(name, "must be a whole number of 64 bits");
+  return large;
+}
+
 std::optional<double> object_reader::number(std::string_view name, double min, double max) const {
   const auto found = value(name);
   if (!found) return std::nullopt;
   auto read = found->number();
   if (!read && loose_) read = number_in<double>(found->text());
   if (read && *read >= min && *read <= max) return read;
-  refuse(name, "must be a number from " + in_words(min) + " to " + in_words(max));
+  refuse(name, number_complaint(min, max));
   return std::nullopt;
 }
 
@@ -130,12 +149,19 @@ void object_reader::refuse_unsupported(std::string_view name) const {
   fault_.report(error_kind::unsupported, path, path + " is not supported by this server");
 }
 
+std::string number_complaint(double min, double max) {
+  constexpr double float_max = std::numeric_limits<float>::max();
+  return "must be a number" + in_range(min > -float_max ? in_words(min) : "", max < float_max ? in_words(max) : "");
+}
+
 std::optional<std::int64_t> read_integer(json_value value, const std::string& path, std::int64_t min, std::int64_t max,
                                          first_fault& fault) {
   const auto read = value.integer();
   if (read && *read >= min && *read <= max) return read;
-  fault.report(error_kind::invalid_argument, path,
-               path + " must be a whole number from " + std::to_string(min) + " to " + std::to_string(max));
+  constexpr std::numeric_limits<std::int64_t> all;
+  std::string range = " from " + std::to_string(min) + " to " + std::to_string(max);
+  if (max == all.max()) range = " of 64 bits" + (min == all.min() ? "" : ", at least " + std::to_string(min));
+  fault.report(error_kind::invalid_argument, path, path + " must be a whole number" + range);
   return std::nullopt;
 }
 

@@ -40,6 +40,8 @@ class object_reader {
   [[nodiscard]] bool is_null(std::string_view name) const;
   [[nodiscard]] std::optional<bool> boolean(std::string_view name) const;
   [[nodiscard]] std::optional<std::int64_t> integer(std::string_view name, std::int64_t min, std::int64_t max) const;
+  /// A whole number of 64 bits, with a sign or without.
+  [[nodiscard]] std::optional<std::uint64_t> bits(std::string_view name) const;
   [[nodiscard]] std::optional<double> number(std::string_view name, double min, double max) const;
   [[nodiscard]] std::optional<std::string_view> text(std::string_view name) const;
   [[nodiscard]] std::optional<json_value> array(std::string_view name) const;
@@ -61,6 +63,9 @@ class object_reader {
   std::optional<json_value> more_;
   std::string more_path_;
 };
+
+/// What a number must be, as errors say it: "must be a number from 0 to 1". An end that is no limit is not named.
+[[nodiscard]] std::string number_complaint(double min, double max);
 
 /// A whole number from `min` to `max` at `path`, or nothing, reported.
 [[nodiscard]] std::optional<std::int64_t> read_integer(json_value value, const std::string& path, std::int64_t min,

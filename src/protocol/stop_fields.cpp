@@ -15,6 +15,7 @@ class stop_collector {
       : limits_(limits), fault_(fault), out_(out) {}
 
   void take_text(std::string_view stop, const std::string& path) {
+    if (stop.empty() && out_.lenient) return;  // as older clients say that there is none
     if (stop.empty() || stop.size() > limits_.stop_bytes_max)
       refuse(path, "must have 1 to " + std::to_string(limits_.stop_bytes_max) + " bytes");
     else if (named_ >= limits_.stops_max)
@@ -57,6 +58,7 @@ void for_one_or_each(json_value value, const std::string& path, const first_faul
 void read_stops(const object_reader& body, const std::vector<std::string>& turn_ends, const request_limits& limits,
                 generation_request& out) {
   const auto native = body.value("stop_tokens");
+  out.foreign_stop_ids = out.lenient || native;
   out.ignore_eos = body.boolean("ignore_eos").value_or(false);
   out.shows_stop = body.boolean("include_stop_str_in_output").value_or(false);
   if (!native && !out.ignore_eos) out.stop.insert(out.stop.end(), turn_ends.begin(), turn_ends.end());
@@ -65,7 +67,8 @@ void read_stops(const object_reader& body, const std::vector<std::string>& turn_
   const auto take_either = [&](json_value value, const std::string& path) {
     if (const auto text = value.text()) return stops.take_text(*text, path);
     if (value.is(json_kind::number)) return stops.take_id(value, path);
-    stops.refuse(path, "must be a string or a token id");
+    const bool alone = path == body.path_of("stop_tokens");
+    stops.refuse(path, alone ? "must be a string, a token id or a list of these" : "must be a string or a token id");
   };
   const auto take_text = [&](json_value value, const std::string& path) {
     if (const auto text = value.text()) return stops.take_text(*text, path);

@@ -80,7 +80,7 @@ result<count_request> parse_count(std::string_view text, const model_preset& pre
     return made;
   });
   if (!request || !chat) return request;
-  const auto conversation = read_request(text, dialects::chat, preset, limits).request;
+  const auto conversation = read_request(text, dialects::shared_chat, preset, limits).request;
   if (!conversation) return conversation.error();
   request->text = render_chat(conversation->messages, conversation->think, conversation->style);
   return request;

@@ -62,7 +62,8 @@ class translation_writer final : public whole_writer {
 
 std::string_view read_language(const object_reader& body, std::string_view field, std::string_view otherwise) {
   constexpr std::size_t bytes_max = 64;
-  const auto language = body.text(field).value_or(otherwise);
+  const auto named = body.text(field).value_or("");
+  const auto language = named.empty() ? otherwise : named;
   if (language.empty()) body.refuse(field, "is missing");
   if (language.size() > bytes_max || language.find('\n') != std::string_view::npos)
     body.refuse(field, "must be the code or the name of a language");

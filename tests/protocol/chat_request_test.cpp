@@ -207,8 +207,7 @@ BOOST_AUTO_TEST_CASE(bodies_that_are_no_request) {
                                   base + ",\"x\":\"\xed\xa0\x80\"}",
                                   base + ",\"x\":\"\xc0\x80\"}",
                                   base + ",\"x\":\"a\nb\"}",
-                                  base + std::string(",\"x\":\"a\0b\"}", 11),
-                                  std::string("\xef\xbb\xbf") + base + "}"}) {
+                                  base + std::string(",\"x\":\"a\0b\"}", 11)}) {
     const auto r = test::parse_chat_completion(body, {}, {});
     BOOST_TEST_CONTEXT(body) {
       BOOST_TEST(!r.has_value());

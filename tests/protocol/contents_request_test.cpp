@@ -55,6 +55,10 @@ BOOST_AUTO_TEST_CASE(old_clients_send_odd_numbers) {
   const auto stops = parsed(R"({"contents":["x"],"stop_tokens":[0,261,"END"]})");
   BOOST_TEST(stops.sampling.stop_ids == (std::vector<token_id>{0, 261}), boost::test_tools::per_element());
   BOOST_TEST(stops.stop == std::vector<std::string>{"END"}, boost::test_tools::per_element());
+  BOOST_TEST(stops.foreign_stop_ids);
+  const auto none = parsed(R"({"contents":["x"],"stop_tokens":["",0],"stop":""})");
+  BOOST_TEST(none.stop.empty());
+  BOOST_TEST(none.sampling.stop_ids.size() == 1u);
   BOOST_TEST(refused(R"({"contents":["x"],"alpha_decay":0})").field == "alpha_decay");
   BOOST_TEST(refused(R"({"contents":["x"],"temperature":1001})").field == "temperature");
 }

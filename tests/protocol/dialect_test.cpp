@@ -44,6 +44,8 @@ BOOST_AUTO_TEST_CASE(a_path_with_several_forms_looks_at_the_members) {
   BOOST_TEST(form(v1, R"({"contents":[],"messages":null})") == "batch");
   BOOST_TEST(form(v1, R"({"prompt":"x"})") == "completions");
   BOOST_TEST(form(v1, "{}") == "chat");
+  const auto of_runner = read(v1, R"({"messages":[{"role":"user","content":"x"}],"user_name":"Bob"})");
+  BOOST_TEST(of_runner.style.user == "Bob");
   BOOST_TEST(form(v1, "[") == "chat");
   BOOST_TEST(form(dialects::text_or_chat, R"({"prompt":"x"})") == "completions");
   BOOST_TEST(form(dialects::text_or_chat, R"({"messages":[{"role":"user","content":"x"}]})") == "chat");

@@ -96,6 +96,20 @@ BOOST_AUTO_TEST_CASE(nothing_is_no_document) {
   BOOST_TEST(!json_document::parse({}, {}).has_value());
   BOOST_TEST(!json_document::parse("", {}).has_value());
   BOOST_TEST(!json_document::parse(" \n", {}).has_value());
+  BOOST_TEST(!json_document::parse("\xef\xbb\xbf", {}).has_value());
+}
+
+BOOST_AUTO_TEST_CASE(a_byte_order_mark_may_come_first) {
+  const auto document = json_document::parse("\xef\xbb\xbf{\"a\":1}", {});
+  BOOST_REQUIRE(document.has_value());
+  BOOST_TEST(document->root().member("a")->integer().value() == 1);
+  BOOST_TEST(!json_document::parse("\xef\xbb\xbf\xef\xbb\xbf{}", {}).has_value());
+}
+
+BOOST_AUTO_TEST_CASE(a_refusal_says_what_is_wrong_with_a_value) {
+  const auto why = [](const char* text) { return json_document::parse(text, {}).error().message; };
+  BOOST_TEST(why(R"({"a":"\ud83d"})") == "Invalid JSON: a string has an escape that is none, or half a surrogate pair");
+  BOOST_TEST(why(R"({"a":18446744073709551616})") == "Invalid JSON: a number is none, or beyond 64 bits");
 }
 
 BOOST_AUTO_TEST_CASE(damage_is_found_where_nobody_looks) {

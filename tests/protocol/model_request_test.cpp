@@ -93,6 +93,10 @@ BOOST_AUTO_TEST_CASE(defaults_for_all_requests_from_now_on) {
     const auto no = parse_defaults("{\"" + std::string(field) + "\":\"-3\"}", {});
     BOOST_TEST_CONTEXT(field) BOOST_TEST(no.error().field == field);
   }
+  BOOST_TEST(parse_defaults(R"({"top_p":2})", {}).error().message == "top_p must be a number from 0 to 1");
+  BOOST_TEST(parse_defaults(R"({"penalty_decay":0})", {}).error().message ==
+             "penalty_decay must be above 0 and at most 1");
+  BOOST_TEST(parse_defaults(R"({"state":"poet"})", {}).error().field == "state");
 }
 
 BOOST_AUTO_TEST_SUITE_END()
