@@ -484,6 +484,7 @@ BOOST_AUTO_TEST_CASE(a_clock_that_was_set_removes_nothing_until_it_has_gone_on_l
   b.pass(1s);
   b.ms += year;
   for (int i = 0; i < 10; ++i) b.pass(61s);
+  BOOST_TEST(sessions() == 1u);
   b.ms -= year;  // somebody saw it
   for (int i = 0; i < 40; ++i) {
     b.turn("s", {2}, "b");
