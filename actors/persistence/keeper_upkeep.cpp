@@ -177,12 +177,10 @@ void session_keeper::handle(rollback_session&& q) {
   after.head = q.version;
   after.total_tokens = entry.tree->total_tokens(q.version);
   after.used_ms = ports_.wall();
-  const auto how = log_.commit(after, {}, durability::process, ports_.time.now());
-  if (!how) {
+  if (const auto written = log_.rewrite(after, ports_.time.now()); !written) {
     distrust(entry, false);
-    return refuse(q.reply, how.error());
+    return refuse(q.reply, written.error());
   }
-  entry.unsaved = log_.has_unsaved(entry.uid);
   entry.tree->set_head(q.version, after.used_ms);
   tiers_.cache().set_head(entry.uid, q.version);
   deliver(answer{q.reply, done{entry.tree->record()}});

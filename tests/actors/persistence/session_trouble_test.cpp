@@ -324,6 +324,21 @@ BOOST_AUTO_TEST_CASE(a_crash_behind_a_replacement_leaves_nothing_of_the_old_one_
   BOOST_TEST(storage::verify(*b.db).value().damaged_count == 0u);
 }
 
+BOOST_AUTO_TEST_CASE(a_full_disk_takes_no_other_head) {
+  disk_bench b;
+  b.turn("s", {1}, "a");
+  b.turn("s", {2}, "b");
+  b.fill_disk();
+  b.tell(rollback_session{{0, 1}, {default_tenant, "s"}, 1});
+  BOOST_TEST((b.refusal().kind == error_kind::no_space));
+  BOOST_TEST(b.described("s").session.record.head == 2u);
+  b.recover();
+  BOOST_TEST(b.answered<done>(rollback_session{{0, 1}, {default_tenant, "s"}, 1}).session.head == 1u);
+  b.crash();
+  b.open();
+  BOOST_TEST(b.described("s").session.record.head == 1u);
+}
+
 BOOST_AUTO_TEST_CASE(a_full_disk_takes_no_file) {
   disk_bench b;
   b.turn("s", {1}, "a");
