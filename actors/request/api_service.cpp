@@ -334,7 +334,7 @@ api_service::made_call api_service::tell_metrics(exchange& x) {
 }
 
 api_service::made_call api_service::tell_version(exchange& x) {
-  x.answer(200, version_body(*context_));
+  x.answer(200, version_body());
   return nullptr;
 }
 

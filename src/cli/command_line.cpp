@@ -8,11 +8,11 @@
 #include <optional>
 #include <sstream>
 
+#include "base/version.hpp"
 #include "cli/command_help.hpp"
 #include "cli/manual.hpp"
 #include "cli/old_spellings.hpp"
 #include "cli/token_list.hpp"
-#include "cli/version.hpp"
 #include "config/keys.hpp"
 #include "config/limits.hpp"
 #include "config/nearest.hpp"

@@ -3,19 +3,16 @@
 #include <string>
 
 #include "base/check.hpp"
+#include "base/version.hpp"
 #include "cli/exit_code.hpp"
 #include "cli/roff.hpp"
-#include "cli/version.hpp"
 #include "config/keys.hpp"
 
 namespace skein::cli {
 namespace {
 
 /// "skein 0.1.0"
-std::string program_version() {
-  const std::string line = version_line();
-  return line.substr(0, line.find(" ("));
-}
+std::string program_version() { return "skein " + std::string(this_build().version); }
 
 std::string joined(const std::vector<std::string>& words, std::string_view between) {
   std::string list;
