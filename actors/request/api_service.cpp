@@ -151,6 +151,7 @@ const std::vector<api_service::route>& api_service::routes() {
       speaks("/state/chat/completions", dialects::state),
       speaks("/multi_state/chat/completions", dialects::multi_state),
 
+      speaks("/infill", dialects::infill),
       {"/v1/embeddings", post, &s::refuse_embeddings},
       {"/openai/v1/embeddings", post, &s::refuse_embeddings},
       {"/tokenize", post, &s::tokenize<text_task::tokenize>, openai, false, true},
@@ -159,6 +160,7 @@ const std::vector<api_service::route>& api_service::routes() {
 
       {"/v1/server/status", get, &s::tell_status, flat},
       {"/v1/server/stop", post, &s::control<order::stop>, flat, false, true},
+      {"/apply-template", post, &s::tokenize<text_task::apply_template>},
       {"/v1/server/pause", post, &s::control<order::pause>, flat, false, true},
       speaks("/v1/server/resume", dialects::resume),
 

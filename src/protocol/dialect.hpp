@@ -100,6 +100,7 @@ extern const dialect big_batch;      ///< the same with nothing but a temperatur
 extern const dialect single_events;  ///< the same with one choice an event
 extern const dialect fill_in;        ///< prefix and suffix
 extern const dialect translate;      ///< text_list
+extern const dialect infill;         ///< llama-server: input_prefix and input_suffix
 extern const dialect infer_chat;     ///< RWKV-Infer and RWKV-Runner
 extern const dialect infer_completions;
 extern const dialect ai_chat;  ///< ai00: the same with its own defaults

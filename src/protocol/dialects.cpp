@@ -70,6 +70,10 @@ void refuse_foreign(const object_reader& body) {
   if (const auto type = body.text("type"); type && *type != "Nucleus") body.refuse_unsupported("type");
 }
 
+sampling_rules infill_rules(const model_preset& p) {
+  return {0.8f, 0.95f, 40, 0.0f, 0.0f, 1.0f, p.completion_max_tokens, {}, true};
+}
+
 sampling_rules greedy_rules(const model_preset&) { return {.top_k = 1, .max_tokens = 2048, .stands_alone = true}; }
 
 const native_writer batch_answers("rwkv7-batch"), v3_answers("rwkv7-batch-v3"), branch_answers("rwkv7-multi-state"),
@@ -161,6 +165,13 @@ const dialect fill_in = like(batch, "fill_in", [](dialect& d) {
   d.prompt_field = "prefix";
   d.read_prompts = read_pairs;
   d.writer = &fill_in_answers;
+});
+const dialect infill = like(completions, "infill", [](dialect& d) {
+  d.prompt_field = "input_prefix";
+  d.read_prompts = read_infill;
+  d.rules = infill_rules;
+  d.read_more = read_infill_options;
+  d.sessions = false;
 });
 const dialect translate = like(batch, "translate", [](dialect& d) {
   d.prompt_field = "text_list";

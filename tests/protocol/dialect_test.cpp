@@ -166,6 +166,51 @@ BOOST_AUTO_TEST_CASE(translations_are_cut_and_put_together_again) {
           (strings{"English: One.\n\nJapanese:", "English: Two\nlines.\n\nJapanese:", "English: Three.\n\nJapanese:"}),
       boost::test_tools::per_element());
   BOOST_TEST(r.stop == strings{"\n\nEnglish:"}, boost::test_tools::per_element());
+BOOST_AUTO_TEST_CASE(what_editors_want_filled_in) {
+  const auto r = read(dialects::infill, R"({"input_prefix":"int a = ","input_suffix":";\n","prompt":"4",)"
+                                        R"("input_extra":[{"filename":"b.c","text":"int b;"}],"id_slot":0})");
+  BOOST_TEST(texts(r) == (strings{"✿prefix✿✿suffix✿;\n✿middle✿int a = 4"}), boost::test_tools::per_element());
+  BOOST_TEST(r.sampling.temperature == 0.8f);
+  BOOST_TEST(r.sampling.top_k == 40);
+  BOOST_TEST(r.sampling.max_tokens == 256u);
+  BOOST_TEST(r.stop.empty());
+  const auto with = [](const std::string& member) {
+    return R"({"input_prefix":"a","input_suffix":"b",)" + member + '}';
+  };
+  BOOST_TEST(read(dialects::infill, with(R"("n_predict":7,"max_tokens":3)")).sampling.max_tokens == 7u);
+  BOOST_TEST(read(dialects::infill, with(R"("n_predict":0)")).sampling.max_tokens == 0u);
+  BOOST_TEST(read(dialects::infill, with(R"("n_predict":-1)")).sampling.max_tokens == request_limits{}.max_tokens_max);
+  BOOST_TEST(read(dialects::infill, with(R"("temperature":0.1)")).sampling.top_k == 40);
+  BOOST_TEST(refused(dialects::infill, R"({"input_suffix":"b"})").field == "input_prefix");
+  BOOST_TEST(refused(dialects::infill, R"({"input_prefix":"a"})").field == "input_suffix");
+  BOOST_TEST(refused(dialects::infill, R"({"input_prefix":"a","input_suffix":["b"]})").field == "input_suffix");
+  BOOST_TEST(refused(dialects::infill, with(R"("prompt":[1,2])")).field == "prompt");
+  BOOST_TEST(refused(dialects::infill, with(R"("n":2)")).field == "n");
+  BOOST_TEST(refused(dialects::infill, with(R"("grammar":"x")")).field == "grammar");
+}
+
+BOOST_AUTO_TEST_CASE(what_was_filled_in_is_told_as_editors_know_it) {
+  const auto r = read(dialects::infill, R"({"input_prefix":"a","input_suffix":"b"})");
+  answer_head head;
+  head.model = "m";
+  const token_usage usage{.prompt_tokens = 9, .completion_tokens = 2, .cached_tokens = 4};
+  const std::string numbers = R"("tokens_predicted":2,"tokens_evaluated":9,"tokens_cached":4,"truncated":false,)";
+  const answer_end word{finish_reason::stop, std::string(";"), {}};
+  BOOST_TEST(r.writer->body(head, {{.content = "x", .end = word}}, usage, nullptr) ==
+             R"({"index":0,"content":"x","stop":true,"model":"m",)" + numbers +
+                 R"("stop_type":"word","stopping_word":";"})");
+  const row_delta delta{0, "", "x"};
+  BOOST_TEST(r.writer->delta_events(head, {&delta, 1}) == "data: {\"index\":0,\"content\":\"x\",\"stop\":false}\n\n");
+  const auto end_of = [&](const answer_end& end) {
+    const auto before = r.writer->end_event(head, 0, end, nullptr);
+    return before + r.writer->last_events(head, usage, nullptr);
+  };
+  const std::string last = R"(data: {"index":0,"content":"","stop":true,"model":"m",)" + numbers;
+  BOOST_TEST(end_of({finish_reason::length, {}, {}}) == last + "\"stop_type\":\"limit\",\"stopping_word\":\"\"}\n\n");
+  BOOST_TEST(end_of({finish_reason::stop, token_id{0}, {}}) ==
+             last + "\"stop_type\":\"eos\",\"stopping_word\":\"\"}\n\n");
+}
+
   BOOST_TEST(r.sampling.top_k == 1);
   BOOST_TEST(r.sampling.max_tokens == 2048u);
   BOOST_TEST(!r.stream);
