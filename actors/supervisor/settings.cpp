@@ -53,6 +53,7 @@ request::service_settings service_settings(const config::config& c) {
   to.limits.mixture_max = c.limits.mixture_max;
   to.limits.response_bytes_max = c.limits.response_bytes_max;
   to.limits.noise = c.server.noise;
+  to.limits.tells_ignored = c.server.tell_ignored_fields;
   to.password = c.server.password;
   to.unauthenticated_body_bytes_max = c.limits.unauthenticated_body_bytes_max;
   to.json_password = c.server.json_password;

@@ -263,13 +263,18 @@ void read(const object_reader& body, const reading& by, generation_request& out)
 understood read_request(std::string_view text, const dialect& spoken, const model_preset& preset,
                         const request_limits& limits) {
   const dialect* as = &spoken;
+  std::vector<std::string> ignored;
   auto request = read_body(text, limits, [&](const object_reader& plain) {
     if (spoken.choose) as = spoken.choose(plain);
     generation_request out;
-    read(as->loose_values_in.empty() ? plain : plain.loosely(as->loose_values_in), {*as, preset, limits}, out);
+    asked_fields asked;
+    asked.note("password");  // whoever let this request in has read it
+    const object_reader body = limits.tells_ignored ? plain.noting(asked) : plain;
+    read(as->loose_values_in.empty() ? body : body.loosely(as->loose_values_in), {*as, preset, limits}, out);
+    if (limits.tells_ignored) ignored = plain.others(asked);
     return out;
   });
-  understood found{as, std::move(request), {}};
+  understood found{as, std::move(request), {}, std::move(ignored)};
   if (found.request)
     if (const std::size_t answers = found.request->prompts.size() * found.request->best_of;
         answers > limits.prompts_max)

@@ -26,7 +26,7 @@ const protocol::dialect* const all[] = {
 
 void try_as(const protocol::dialect& spoken, std::string_view body) {
   const protocol::request_limits limits;
-  const auto [as, request, refusal] = protocol::read_request(body, spoken, {}, limits);
+  const auto [as, request, refusal, ignored] = protocol::read_request(body, spoken, {}, limits);
   check(as != nullptr, "a refusal has a style");
   if (!request) return check(!request.error().message.empty(), "a refusal has a reason");
   check(request->writer != nullptr);
