@@ -388,7 +388,8 @@ void add_keys(CLI::App& app, command& chosen) {
 }
 
 void add_manual(CLI::App& app, command& chosen) {
-  auto [sub, made] = add_command<manual_command>(app, chosen, "manual", "Print a manual page or the completion");
+  auto [sub, made] =
+      add_command<manual_command>(app, chosen, "manual", "Print a manual page or the completion of a shell");
   auto& into = *made;
   sub->add_option("page", into.page, "Which one")->required()->check(CLI::IsMember(manual_pages()));
 }

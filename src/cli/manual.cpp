@@ -148,11 +148,13 @@ std::string settings_page() {
 
 }  // namespace
 
-std::vector<std::string> manual_pages() { return {"skein.1", "skein.toml.5", "bash"}; }
+std::vector<std::string> manual_pages() { return {"skein.1", "skein.toml.5", "bash", "zsh", "fish"}; }
 
 std::string manual(std::string_view page) {
   if (page == "skein.1") return program_page();
   if (page == "skein.toml.5") return settings_page();
+  if (page == "zsh") return zsh_completion(program_help());
+  if (page == "fish") return fish_completion(program_help());
   check(page == "bash");
   return bash_completion(program_help());
 }
