@@ -462,14 +462,19 @@ std::optional<error> not_a_command(const CLI::App& app, const std::vector<std::s
                {}};
 }
 
+/// The command that was called, and how.
+std::pair<const CLI::App*, std::string> called_command(const CLI::App& app) {
+  std::pair<const CLI::App*, std::string> found{&app, "skein"};
+  for (auto below = app.get_subcommands(); !below.empty(); below = found.first->get_subcommands()) {
+    found.first = below.front();
+    found.second += ' ' + found.first->get_name();
+  }
+  return found;
+}
+
 /// What to say of words that the command does not take.
 error unexpected(const CLI::App& app) {
-  std::string called = "skein";
-  const CLI::App* command = &app;
-  for (auto below = app.get_subcommands(); !below.empty(); below = command->get_subcommands()) {
-    command = below.front();
-    called += ' ' + command->get_name();
-  }
+  const auto [command, called] = called_command(app);
   const auto words = app.remaining(true);
   const auto is_flag = [](const std::string& word) { return word.starts_with("--"); };
   const auto flag = std::ranges::find_if(words, is_flag);
@@ -508,6 +513,10 @@ result<command> parse_command_line(std::span<const std::string> arguments) {
     return command(print_text{text.str()});
   } catch (const CLI::ExtrasError&) {
     return unexpected(app);
+  } catch (const CLI::RequiredError& wrong) {
+    return error{error_kind::invalid_argument,
+                 std::string(wrong.what()) + ". See " + called_command(app).second + " --help",
+                 {}};
   } catch (const CLI::ParseError& wrong) {
     return error{error_kind::invalid_argument, wrong.what(), {}};
   }

@@ -24,6 +24,21 @@ constexpr std::string_view format_key = "format", probe_key = "probe", uid_key =
 rocksdb::Slice slice(std::string_view bytes) { return {bytes.data(), bytes.size()}; }
 std::string_view view(const rocksdb::Slice& bytes) { return {bytes.data(), bytes.size()}; }
 
+/// Nobody but its owner is to read what people said.
+result<void> make_directory(const std::string& path) {
+  std::error_code failed;
+  if (std::filesystem::create_directories(path, failed))
+    std::filesystem::permissions(path, std::filesystem::perms::owner_all, failed);
+  if (!failed) return {};
+  const bool forbidden = failed == std::errc::permission_denied || failed == std::errc::operation_not_permitted ||
+                         failed == std::errc::read_only_file_system;
+  return error{forbidden                                 ? error_kind::forbidden
+               : failed == std::errc::no_space_on_device ? error_kind::no_space
+                                                         : error_kind::io,
+               "cannot make the directory " + path + ": " + failed.message(),
+               {}};
+}
+
 error closed() { return {error_kind::io, "the database could not be opened again after a failure", {}}; }
 
 }  // namespace
@@ -81,9 +96,7 @@ result<void> database::impl::open() {
   if (there) {
     if (const auto known = look_at_format(); !known) return known.error();
   } else if (memory == nullptr && !options.environment) {
-    std::error_code failed;
-    if (std::filesystem::create_directories(directory, failed))
-      std::filesystem::permissions(directory, std::filesystem::perms::owner_all, failed);
+    if (const auto made = make_directory(directory); !made) return made.error();
   }
   if (const auto opened = open_families(options.read_only); !opened) return opened.error();
   if (const auto known = check_format(); !known) {
