@@ -85,21 +85,19 @@ result<std::string> list_of(std::vector<item> items, const item_page& page) {
       return error{error_kind::invalid_argument, "after must be the id of an item of this list", "after"};
     items.erase(items.begin(), behind + 1);
   }
-  const bool more = items.size() > page.limit;
-  if (more) items.resize(page.limit);
-
   std::string json;
   json_writer out(json);
   out.begin_object().key("object").value("list").key("data").begin_array();
-  for (const auto& i : items) write_item(out, i);
+  std::size_t told = 0;
+  for (; told < items.size() && told < page.limit && json.size() < page.bytes_max; ++told) write_item(out, items[told]);
   out.end_array();
   const auto id_or_null = [&](std::string_view name, const item* i) {
     out.key(name);
     i ? out.value(i->id) : out.null();
   };
-  id_or_null("first_id", items.empty() ? nullptr : &items.front());
-  id_or_null("last_id", items.empty() ? nullptr : &items.back());
-  out.key("has_more").value(more).end_object();
+  id_or_null("first_id", told == 0 ? nullptr : &items.front());
+  id_or_null("last_id", told == 0 ? nullptr : &items[told - 1]);
+  out.key("has_more").value(told < items.size()).end_object();
   return json;
 }
 

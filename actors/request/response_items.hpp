@@ -1,4 +1,5 @@
 #pragma once
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -14,7 +15,8 @@ namespace skein::request {
 struct item_page {
   std::uint32_t limit = 20;
   bool ascending = false;
-  std::string after;  ///< the item before it; empty: from the list's beginning
+  std::string after;                              ///< the item before it; empty: from the list's beginning
+  std::size_t bytes_max = std::size_t{32} << 20;  ///< a longer page ends here, and at the earliest behind an item
 };
 
 /// What the client said in one turn. Errors: invalid_argument for an `after` that is none of these.

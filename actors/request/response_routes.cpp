@@ -43,6 +43,7 @@ std::string deleted(const std::string& id, std::string_view object) {
 
 result<item_page> page_of(const route_input& in) {
   item_page p;
+  p.bytes_max = in.limits.response_bytes_max;
   p.after = query_field(in.query, "after").value_or("");
   const std::string order = query_field(in.query, "order").value_or("desc");
   if (order != "asc" && order != "desc")
