@@ -33,23 +33,24 @@ std::string values(const command_help& command) {
   return lines;
 }
 
-/// What may come next in a command.
+/// What may come next in a command. Flags are told apart: zsh offers them where a '-' was typed.
 std::string next(const command_help& command) {
-  std::string lines = "    (\"" + command.name + "\")\n      next=(\n";
-  const auto add = [&](const std::string& word, const std::string& text) {
-    lines += "        " + described(word, text) + '\n';
+  std::string words, flags;
+  const auto add = [](std::string& to, const std::string& word, const std::string& text) {
+    to += "        " + described(word, text) + '\n';
   };
   bool takes_file = false;
-  for (const auto& each : command.commands) add(last_word(each.name), each.text);
+  for (const auto& each : command.commands) add(words, last_word(each.name), each.text);
   for (const auto& option : command.options) {
     if (!option.positional())
-      for (const auto& name : option.names) add(name, option.text);
+      for (const auto& name : option.names) add(flags, name, option.text);
     else if (option.choices.empty())
       takes_file = true;
     else
-      for (const auto& word : option.choices) add(word, "");
+      for (const auto& word : option.choices) add(words, word, "");
   }
-  return lines + "      )\n" + (takes_file ? "      _files\n" : "") + "      ;;\n";
+  return "    (\"" + command.name + "\")\n      next=(\n" + words + "      )\n      flags=(\n" + flags + "      )\n" +
+         (takes_file ? "      _files\n" : "") + "      ;;\n";
 }
 
 }  // namespace
@@ -65,7 +66,7 @@ std::string zsh_completion(const command_help& program) {
          "# zsh completion for skein: written by `skein manual zsh`\n"
          "_skein() {\n"
          "  local command=skein i\n"
-         "  local -a next\n"
+         "  local -a next flags\n"
          "  for ((i = 2; i < CURRENT; ++i)); do\n"
          "    case \"$command ${words[i]}\" in\n"
          "      (" +
@@ -79,7 +80,8 @@ std::string zsh_completion(const command_help& program) {
          "  case \"$command\" in\n" +
          nexts +
          "  esac\n"
-         "  _describe -o skein next\n"
+         "  _describe -t words word next\n"
+         "  _describe -o flag flags\n"
          "}\n"
          "_skein \"$@\"\n";
 }

@@ -78,8 +78,7 @@ void read_infill(const object_reader& body, const reading&, generation_request& 
 void read_infill_options(const object_reader& body, const reading& by, generation_request& out) {
   refuse_unsupported_fields(body);
   read_one_row(body, by, out);
-  using int64 = std::numeric_limits<std::int64_t>;
-  const auto wanted = body.integer("n_predict", int64::min(), int64::max());
+  const auto wanted = body.integer("n_predict", -2, std::numeric_limits<std::int64_t>::max());
   const std::int64_t most = by.limits.max_tokens_max;  // below 0: as many as may be
   if (wanted) out.sampling.max_tokens = static_cast<std::uint32_t>(*wanted < 0 ? most : std::min(*wanted, most));
 }

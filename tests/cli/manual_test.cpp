@@ -88,11 +88,12 @@ constexpr shell bash{"bash",
                      "compopt() { :; }; . $F; COMP_WORDS=($L); [[ $L != *' ' ]] || COMP_WORDS+=(''); "
                      "COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _skein; echo \"${COMPREPLY[*]}\""};
 // A shell without a terminal completes nothing, so what would take the words prints those that fit.
-constexpr shell zsh{"zsh",
-                    "offer() { for w; do [[ $w != ${words[CURRENT]}* ]] || print -rn -- \"$w \"; done }; "
-                    "compadd() { while [[ $1 != -- ]]; do shift; done; shift; offer \"$@\"; }; "
-                    "_describe() { offer \"${next[@]%%:*}\"; }; _files() { :; }; "
-                    "words=(${=L}); [[ $L != *' ' ]] || words+=(''); CURRENT=${#words}; . $F; echo"};
+constexpr shell zsh{
+    "zsh",
+    "offer() { for w; do [[ $w != ${words[CURRENT]}* ]] || print -rn -- \"$w \"; done }; "
+    "compadd() { while [[ $1 != -- ]]; do shift; done; shift; offer \"$@\"; }; "
+    "_describe() { [[ $1 == -o && ${words[CURRENT]} != -* ]] || offer \"${(@)${(P)@[-1]}%%:*}\"; }; _files() { :; }; "
+    "words=(${=L}); [[ $L != *' ' ]] || words+=(''); CURRENT=${#words}; . $F; echo"};
 constexpr shell fish{"fish", "source $F; complete -C \"$L\" | string replace -r '\\t.*' '' | string join ' '"};
 
 bool is_here(const shell& which) { return printed(std::string("command -v ") + which.name).size() > 1; }
