@@ -30,13 +30,8 @@ result<void> make_directory(const std::string& path) {
   if (std::filesystem::create_directories(path, failed))
     std::filesystem::permissions(path, std::filesystem::perms::owner_all, failed);
   if (!failed) return {};
-  const bool forbidden = failed == std::errc::permission_denied || failed == std::errc::operation_not_permitted ||
-                         failed == std::errc::read_only_file_system;
-  return error{forbidden                                 ? error_kind::forbidden
-               : failed == std::errc::no_space_on_device ? error_kind::no_space
-                                                         : error_kind::io,
-               "cannot make the directory " + path + ": " + failed.message(),
-               {}};
+  const auto kind = failed == std::errc::no_space_on_device ? error_kind::no_space : error_kind::io;
+  return error{kind, "cannot make the directory " + path + ": " + failed.message(), {}};
 }
 
 error closed() { return {error_kind::io, "the database could not be opened again after a failure", {}}; }
@@ -91,6 +86,9 @@ void database::impl::close() {
 
 result<void> database::impl::open() {
   const bool there = env->FileExists(directory + "/CURRENT").ok();
+  std::error_code unseen;
+  if (!there && !memory && !options.environment && !std::filesystem::exists(directory + "/CURRENT", unseen) && unseen)
+    return error{error_kind::io, "looking into " + directory + ": " + unseen.message(), {}};
   if (!there && (options.read_only || !options.create))
     return error{error_kind::missing_file, "there is no database in " + directory, {}};
   if (there) {

@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <memory>
 
 #include "tests/cli/run_skein.hpp"
@@ -130,11 +131,36 @@ BOOST_AUTO_TEST_CASE(what_a_server_cannot_begin_with) {
   expect(with({"--host", "here"}), 78, "server.host: \"here\" is neither an IP address nor localhost");
   expect(with({"--tls-certificate", file}), 78, "server.tls_key: is missing");
   expect(with({"--tls-key", file}), 78, "server.tls_key: needs server.tls_certificate");
-  const auto kept = folder.path() / "kept";
-  std::filesystem::create_directory(kept, folder.path());
-  std::filesystem::permissions(kept, std::filesystem::perms::owner_read | std::filesystem::perms::owner_exec);
-  if (::geteuid() != 0)  // who may write everywhere
-    expect(with({"--state-dir", kept / "state"}), 77, "Permission denied");
+}
+
+bool is_root(boost::unit_test::test_unit_id) { return ::geteuid() == 0; }
+
+/// By the same program as somebody else, who may run it and no more.
+BOOST_AUTO_TEST_CASE(what_is_not_permitted, *boost::unit_test::precondition(is_root)) {
+  const test::temporary_folder folder;
+  namespace fs = std::filesystem;
+  const auto for_all = fs::perms::owner_all | fs::perms::group_read | fs::perms::group_exec | fs::perms::others_read |
+                       fs::perms::others_exec;
+  const fs::path program = folder.path() / "skein", empty = folder.path() / "empty", closed = folder.path() / "closed";
+  fs::copy_file(SKEIN_PROGRAM, program);
+  fs::create_directory(empty);
+  fs::create_directories(closed / "sessions");
+  for (const auto& path : {folder.path(), program, empty}) fs::permissions(path, for_all);
+  fs::permissions(closed, fs::perms::owner_all);
+  const auto code = [&](const std::string& words, const std::string& why) {
+    const auto told = folder.path() / "told";
+    const int status = std::system(("setpriv --reuid=65534 --regid=65534 --clear-groups " + program.string() + ' ' +
+                                    words + " 2> " + told.string())
+                                       .c_str());
+    std::ifstream file(told);
+    const std::string text{std::istreambuf_iterator<char>(file), {}};
+    BOOST_TEST(text.find(why) != std::string::npos, text);
+    return WEXITSTATUS(status);
+  };
+  const std::string serve = "serve --device fake --port 0 --log-level off --state-dir ";
+  BOOST_TEST(code(serve + (empty / "state").string(), "cannot make the directory") == 77);
+  BOOST_TEST(code(serve + closed.string(), "looking into " + closed.string()) == 77);
+  BOOST_TEST(code("state list --state-dir " + closed.string(), "Permission denied") == 77);
 }
 
 BOOST_AUTO_TEST_CASE(check_config_lists_all_faults_each_with_its_key) {
