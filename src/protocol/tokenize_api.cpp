@@ -38,9 +38,8 @@ result<std::string> tokens_answer(std::span<const token_id> tokens, const char* 
 }
 
 /// The conversation of a body as text.
-result<std::string> rendered(std::string_view body, const dialect& as, const model_preset& preset,
-                             const request_limits& limits) {
-  const auto conversation = read_request(body, as, preset, limits).request;
+result<std::string> rendered(std::string_view body, const model_preset& preset, const request_limits& limits) {
+  const auto conversation = read_request(body, dialects::shared_chat, preset, limits).request;
   if (!conversation) return conversation.error();
   return render_chat(conversation->messages, conversation->think, conversation->style);
 }
@@ -88,14 +87,14 @@ result<count_request> parse_count(std::string_view text, const model_preset& pre
     return made;
   });
   if (!request || !chat) return request;
-  auto conversation = rendered(text, dialects::shared_chat, preset, limits);
+  auto conversation = rendered(text, preset, limits);
   if (!conversation) return conversation.error();
   request->text = std::move(*conversation);
   return request;
 }
 
 result<std::string> template_answer(std::string_view body, const model_preset& preset, const request_limits& limits) {
-  const auto prompt = rendered(body, dialects::chat, preset, limits);
+  const auto prompt = rendered(body, preset, limits);
   if (!prompt) return prompt.error();
   std::string json;
   json_writer(json).begin_object().key("prompt").value(*prompt).end_object();
