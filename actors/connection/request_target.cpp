@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "base/utf8.hpp"
+#include "base/path_text.hpp"
 
 namespace skein::connection {
 namespace {
@@ -31,20 +31,6 @@ std::optional<std::string> decode_percent(std::string_view text) {
     i += 2;
   }
   return decoded;
-}
-
-bool printable_utf8(std::string_view text) {
-  return is_utf8(text) && std::ranges::none_of(text, [](char c) { return (c >= 0 && c < 0x20) || c == 0x7f; });
-}
-
-bool has_dot_segment(std::string_view path) {
-  while (!path.empty()) {
-    path.remove_prefix(1);  // the '/'
-    const std::string_view segment = path.substr(0, path.find('/'));
-    if (segment == "." || segment == "..") return true;
-    path.remove_prefix(segment.size());
-  }
-  return false;
 }
 
 /// Cuts scheme and authority off an absolute-form target; nothing when it is none.
@@ -84,7 +70,7 @@ accepted<request_target> parse_target(std::string_view method, std::string_view 
 
   auto decoded = decode_percent(path.empty() ? "/" : path);
   if (!decoded) return refusal{400, "the request target has an invalid % escape"};
-  if (!printable_utf8(*decoded)) return refusal{400, "the path is not printable UTF-8"};
+  if (!is_printable_utf8(*decoded)) return refusal{400, "the path is not printable UTF-8"};
   if (has_dot_segment(*decoded)) return refusal{400, "the path has a dot segment"};
   parts.path = std::move(*decoded);
   parts.raw_path = path;

@@ -58,8 +58,8 @@ struct submit {
   byte_budget::lease memory;                    ///< of what this holds; goes with the request
   /// Where the prompt's tokens are counted as ticks take them; may be null.
   std::shared_ptr<std::atomic<std::uint64_t>> fed;
-  beginning from;                               ///< the prompt comes after it
-  std::vector<wanted_copy> copies;              ///< ascending positions; each answered once to the state_sink
+  beginning from;                   ///< the prompt comes after it
+  std::vector<wanted_copy> copies;  ///< ascending positions; each answered once to the state_sink
   state_key settles_as;  ///< if set (one row only): when the row is over, its slot waits for settle or cancel
   bool may_cut = false;  ///< with settles_as: fewer tokens than were drawn may be settled (stop strings), so that a
                          ///< copy of the state after the prompt is worth its memory
@@ -177,6 +177,7 @@ struct events {
 class event_sink {
  public:
   virtual ~event_sink() = default;
+  /// What it leaves in `batch` is forgotten, and its memory used again.
   virtual void deliver(std::uint32_t to, events&& batch) = 0;
   /// Sets entry i to 1 where io thread i is behind with its events (limits.events_max); its requests then rest. The
   /// vector keeps its size between calls.

@@ -226,7 +226,7 @@ void scheduler::drop_kept() {
 void scheduler::absorb(const engine::tick_result& result, steady_time) {
   check(!in_flight_.empty(), "a result belongs to a plan");
   std::vector<planned_row> planned = std::move(in_flight_.front());
-  in_flight_.pop_front();
+  in_flight_.erase(in_flight_.begin());
   check(planned.size() == result.rows.size(), "a result has one row per planned row");
 
   for (std::size_t i = 0; i < planned.size(); ++i) {

@@ -1,6 +1,5 @@
 #pragma once
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <span>
 #include <unordered_map>
@@ -116,11 +115,17 @@ class scheduler {
   /// have left half done. Where memory lacks it throws, and goes on from there when called again.
   void end_lost();
 
-  /// Calls deliver(reply_to, events&&) for each io thread that has some, and forgets them.
+  /// Calls deliver(reply_to, events&&) for each io thread that has some, and forgets them. What memory it leaves in the
+  /// events is used again.
   template <typename Deliver>
   void take_events(Deliver deliver) {
-    for (std::uint32_t i = 0; i < outbox_.size(); ++i)
-      if (!outbox_[i].items.empty()) deliver(i, std::exchange(outbox_[i], {}));
+    for (std::uint32_t i = 0; i < outbox_.size(); ++i) {
+      if (outbox_[i].items.empty()) continue;
+      events batch = std::exchange(outbox_[i], {});
+      deliver(i, std::move(batch));
+      batch.items.clear();
+      outbox_[i].items.swap(batch.items);
+    }
   }
 
   /// Calls tell(state_news) for everything that the state_sink is to know. Where that throws, the rest comes next time.
@@ -223,8 +228,8 @@ class scheduler {
   std::uint32_t waiting_requests_ = 0;  // not admitted yet
   std::uint32_t parked_ = 0, paused_ = 0;
   tick_work work_;
-  bool waits_for_arrivals_ = false;  // rows of states that are on their way may be planned
-  std::deque<std::vector<planned_row>> in_flight_;
+  bool waits_for_arrivals_ = false;                  // rows of states that are on their way may be planned
+  std::vector<std::vector<planned_row>> in_flight_;  // oldest first; two at most
   std::vector<std::vector<planned_row>> spare_plans_;
   state_moves moves_;
   news_box news_;

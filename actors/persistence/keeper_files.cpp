@@ -48,18 +48,8 @@ result<imported_session> read_file(std::string_view bytes, bool trusted, const p
 /// Its versions go ahead of it, from here, so that the log's thread has only its record to write.
 result<imported_session> staged(result<imported_session> in, storage::database& db) {
   if (!in) return in;
-  if (auto ok = storage::stage_versions(db, in->tree.record().uid, in->tree.versions()); !ok) return ok.error();
+  if (auto ok = storage::stage_versions(db, in->tree.record().uid, in->tree.all()); !ok) return ok.error();
   return in;
-}
-
-/// Also that there is no memory for a file is an answer.
-template <typename Work>
-auto guarded(Work work) -> decltype(work()) {
-  try {
-    return work();
-  } catch (const std::exception& trouble) {
-    return error{error_kind::overloaded, trouble.what(), ""};
-  }
 }
 
 }  // namespace
@@ -72,7 +62,6 @@ void session_keeper::handle(export_session&& q) {
   const session_tree& tree = *(*found)->tree;
   auto file = std::make_shared<storage::session_file>();
   file->session = tree.record();
-  for (const auto& [id, v] : tree.versions()) file->versions.push_back(v);
   std::optional<state_key> key;
   const auto model = ports_.states->models().find(tree.record().model_identity);
   if (q.with_state && model) key = state_of(tree.record().uid, tree.record().head);
@@ -81,8 +70,10 @@ void session_keeper::handle(export_session&& q) {
                                    q.session.tenant,
                                    {tree.record().uid, tree.record().head},
                                    tree.record().total_tokens};
-  ports_.runner.run([this, file, key, held, label, model, reply = q.reply, states = ports_.states]() -> aftermath {
-    auto bytes = std::make_shared<result<std::string>>(guarded([&]() -> result<std::string> {
+  ports_.runner.run([this, file, all = tree.all(), key, held, label, model, reply = q.reply,
+                     states = ports_.states]() -> aftermath {
+    auto bytes = std::make_shared<result<std::string>>(guarded(error_kind::overloaded, [&]() -> result<std::string> {
+      for (const auto& v : all) file->versions.push_back(*v);
       if (held) {
         file->states.push_back(storage::encode_state(label, model->layout, *held, options_.file_type));
       } else if (key) {
@@ -103,7 +94,7 @@ void session_keeper::handle(import_session&& q) {
   auto question = std::make_shared<import_session>(std::move(q));
   const session_name as{log_.new_uid(), question->as};
   ports_.runner.run([this, question, as, db = ports_.db, now_ms = ports_.wall()]() -> aftermath {
-    auto in = std::make_shared<result<imported_session>>(guarded([&] {
+    auto in = std::make_shared<result<imported_session>>(guarded(error_kind::overloaded, [&] {
       const auto& models = ports_.states->models();
       return staged(read_file(question->file, question->trusted, options_, models, as, now_ms), *db);
     }));
@@ -125,9 +116,13 @@ result<void> session_keeper::take_in(const import_session& q, imported_session&&
   if (entry.tree && !q.replace)
     return error{error_kind::conflict, "there is a session '" + q.as.id + "' already", "as"};
   const session_record& record = in.tree.record();
-  if (auto ok = log_.commit_staged(record, ports_.time.now()); !ok) {
-    log_.disown(record, entry.tree ? &entry.tree->record() : nullptr);
-    entry.unsaved = entry.tree && log_.has_unsaved(entry.uid);
+  const session_record* const replaced = entry.tree ? &entry.tree->record() : nullptr;
+  if (auto ok = log_.commit_staged(record, replaced, ports_.time.now()); !ok) {
+    if (replaced)
+      log_.disown(record, replaced, entry.tree->all());
+    else
+      log_.disown(record);
+    entry.unsaved = replaced && log_.has_unsaved(entry.uid);
     return ok;
   }
   if (entry.tree) replace_content(entry);

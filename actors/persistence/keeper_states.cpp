@@ -38,7 +38,7 @@ session_tree session_keeper::fork_of(const open_entry& origin, version_id versio
   session_tree tree = forked(*origin.tree, version, {log_.new_uid(), as}, ports_.wall());
   std::vector<state_key> states;
   for (const auto& [id, v] : tree.versions()) {
-    auto key = v.deleted ? std::nullopt : state_of(origin.uid, id);
+    auto key = v->deleted ? std::nullopt : state_of(origin.uid, id);
     if (!key) key = expected_of(origin, id);
     if (key) states.push_back(*key);
   }
@@ -48,8 +48,22 @@ session_tree session_keeper::fork_of(const open_entry& origin, version_id versio
 
 /// A session goes from memory, or did not come to be.
 void session_keeper::forget_content(open_entry& entry) {
-  log_.store().unshare(entry.uid);
+  unshare(entry.uid);
   book_.forget_content(entry);
+}
+
+/// One that did not come to be leaves the states that it shared to those who have them; nobody may be left, where its
+/// origin was deleted meanwhile.
+void session_keeper::unshare(session_uid borrower) {
+  const auto last = log_.store().last_held(borrower, log_.store().shares().of(borrower));
+  log_.store().unshare(borrower);
+  if (!last) return;
+  for (const auto& key : *last) {
+    const open_entry* const maker = book_.find(key.owner);
+    if (maker && maker->tree && maker->tree->offers(version_of(key))) continue;  // the disk does not have it yet
+    tiers_.erase(key);
+    forget_slots(key.owner);
+  }
 }
 
 /// Its states go from memory at once, so that none is written any more, but for those that others share.
@@ -132,7 +146,7 @@ void session_keeper::resolve_waiting(const state_key& key) {
 
 void session_keeper::handle(state_kept&& q) {
   open_entry* const entry = book_.find(q.key.owner);
-  if (!entry) return;  // of a session that is gone
+  if (!entry) return resolve_waiting(q.key);  // of a session that is gone; one that was forked from it need not wait
   for (auto& [lease, w] : entry->writers) {
     if (w.key != q.key) continue;
     w.state_answered = true;

@@ -90,9 +90,10 @@ bool session_keeper::recover(open_entry& entry, version_record v) {
   v.history = history;
   v.segment_bytes = segment_bytes;
   const std::int64_t now_ms = ports_.wall();
-  if (!log_.commit(tree.record_with(v, now_ms), {&v, 1}, durability::process, ports_.time.now())) return false;
+  const auto whole = std::make_shared<const version_record>(std::move(v));
+  if (!log_.commit(tree.record_with(*whole, now_ms), {&whole, 1}, durability::process, ports_.time.now())) return false;
   entry.unsaved = log_.has_unsaved(entry.uid);
-  entry.tree->add(std::move(v), now_ms);
+  entry.tree->add(whole, now_ms);
   book_.recount(entry);
   return true;
 }
@@ -137,7 +138,7 @@ void session_keeper::advance(open_entry& entry) {
 
 bool session_keeper::replay(const open_entry& entry, const open_session& q) {
   if (!entry.tree || entry.removing || q.request_key.empty()) return false;
-  const version_record* const done = entry.tree->with_request_key(q.request_key);
+  const auto done = entry.tree->with_request_key(q.request_key);
   if (!done || goes_on_with(*done, q)) return false;
   counters_.replays.fetch_add(1, std::memory_order_relaxed);
   const bool safe = log_.on_disk() && !log_.has_unsaved(entry.uid);
@@ -218,9 +219,7 @@ void session_keeper::write_note(open_entry& entry, running_writer& w) {
   if (log_.failing() || entry.unsaved) return;
   if (!entry.in_log || entry.tree->versions().empty()) {
     // So that the answer is found after a crash, in a session of its model. It goes again if no turn comes of it.
-    std::vector<version_record> path;
-    for (const auto& [id, v] : entry.tree->versions()) path.push_back(v);
-    if (!log_.commit_to_disk(entry.tree->record(), path, ports_.time.now())) return;
+    if (!log_.commit_to_disk(entry.tree->record(), entry.tree->all(), ports_.time.now())) return;
     entry.in_log = true;
   }
   log_.note_running(entry.uid, *w.note);
@@ -249,13 +248,14 @@ void session_keeper::handle(commit_turn&& q) {
   if (v.created_ms == 0) v.created_ms = now_ms;
   entry.tree->place(v, q.segment);
   // A session that the log does not know yet comes with all that it has.
-  std::vector<version_record> news;
-  if (!entry.in_log && !entry.unsaved)
-    for (const auto& [id, before] : entry.tree->versions()) news.push_back(before);
-  news.push_back(v);
-  const auto how = log_.commit(entry.tree->record_with(v, now_ms), news, q.wanted, ports_.time.now());
+  std::vector<shared_version> news;
+  if (!entry.in_log && !entry.unsaved) news = entry.tree->all();
+  const auto number = v.id;
+  const auto tokens = v.total_tokens;
+  const auto& whole = news.emplace_back(std::make_shared<const version_record>(std::move(v)));
+  const auto how = log_.commit(entry.tree->record_with(*whole, now_ms), news, q.wanted, ports_.time.now());
   if (!how) {
-    distrust(entry, !entry.in_log, v.id);
+    distrust(entry, !entry.in_log, number);
     fail_turn(entry, *w);
     refuse(q.reply, how.error());
     return advance(entry);
@@ -263,9 +263,7 @@ void session_keeper::handle(commit_turn&& q) {
   entry.provisional = false;
   entry.unsaved = log_.has_unsaved(entry.uid);
   entry.in_log = entry.in_log || !entry.unsaved;
-  const version_id number = v.id;
-  const std::uint64_t tokens = v.total_tokens;
-  entry.tree->add(std::move(v), now_ms);
+  entry.tree->add(whole, now_ms);
   running_writer writer = std::move(*w);
   book_.end(entry, writer.lease, true);
   book_.recount(entry);
@@ -302,7 +300,7 @@ void session_keeper::fail_turn(open_entry& entry, const running_writer& w) {
   if (!entry.provisional || std::ranges::any_of(entry.writers, is_noted)) {
     if (noted) log_.forget_running(entry.uid, number);
   } else if (std::exchange(entry.in_log, false)) {
-    ignore(log_.remove(entry.tree->record(), ports_.time.now()), "what stays is a session with a broken answer");
+    if (!log_.remove(entry.tree->record(), ports_.time.now())) log_.remove_later(entry.tree->record());
   }
   if (entry.provisional && !entry.busy()) {
     log_.disown(entry.tree->record());
@@ -312,9 +310,8 @@ void session_keeper::fail_turn(open_entry& entry, const running_writer& w) {
 
 /// The log may have more or less of this session than it should; `refused`: a version that it should not have.
 void session_keeper::distrust(open_entry& entry, bool versions_too, version_id refused) {
-  std::vector<version_record> all;
-  if (versions_too)
-    for (const auto& [id, v] : entry.tree->versions()) all.push_back(v);
+  std::vector<shared_version> all;
+  if (versions_too) all = entry.tree->all();
   log_.distrust(entry.tree->record(), all, refused);
   entry.unsaved = log_.has_unsaved(entry.uid);
 }

@@ -17,6 +17,10 @@ constexpr std::uint32_t report_max = 10'000;            // sessions of one repor
 constexpr std::uint64_t fork_at_once_bytes = 1u << 20;  // of its log; what has more is written by the other thread
 constexpr auto check_pause = 20ms;                      // between looks at deadlines, while somebody waits
 constexpr auto age_check_pause = 60s;
+constexpr std::uint32_t age_page = 200;                       // sessions that are looked at at once for their age,
+constexpr std::uint64_t age_bytes = 16u << 20;                // and of these, in memory to be removed
+constexpr auto clock_slack = std::chrono::milliseconds(60s);  // between wall clock and steady clock, from look to look
+constexpr auto clock_patience = 1h;
 
 error unknown(const session_key& key) {
   return {error_kind::not_found, "there is no session '" + key.id + "'", "session_id"};
@@ -26,18 +30,6 @@ error unknown(const session_key& key, version_id version) {
 }
 error unknown_turn(const std::string& key) { return {error_kind::not_found, "there is no turn '" + key + "'", ""}; }
 error busy() { return {error_kind::conflict, "session busy", "session_id"}; }
-
-/// A version without what only its own transcript shows. Tokens stay here in any case.
-version_record outline(const version_record& v, bool texts) {
-  version_record out = v;
-  out.tokens.clear();
-  if (texts) return out;
-  out.text.clear();
-  out.messages.clear();
-  out.reasoning.clear();
-  out.answer.clear();
-  return out;
-}
 
 }  // namespace
 
@@ -57,7 +49,7 @@ listed_session session_keeper::listed(const session_record& record) const {
 /// Sessions by id: those of the log, as far as they are not newer in memory, and those that only memory has.
 result<std::vector<session_record>> session_keeper::all_sessions(const tenant_id& tenant, std::string_view after,
                                                                  std::uint32_t count) {
-  auto page = log_.store().list(tenant, after, count);
+  auto page = log_.store().list(tenant, after, count + book_.leases());  // so many may be left out below
   if (!page) return page.error();
   for (auto& record : *page)
     if (const open_entry* entry = book_.find(record.uid); entry && entry->tree) record = entry->tree->record();
@@ -108,13 +100,11 @@ void session_keeper::handle(describe_session&& q) {
   if (!tree.offers(version)) return refuse(q.reply, unknown(q.session, version));
   session_description description{listed(tree.record()), {}};
   if (!q.turn.empty()) {
-    const version_record* v = tree.with_request_key(q.turn);
+    auto v = tree.with_request_key(q.turn);
     if (!v) return refuse(q.reply, unknown_turn(q.turn));
-    description.versions.push_back(*v);
-  } else if (q.transcript) {
-    for (const version_record* v : tree.path(version)) description.versions.push_back(outline(*v, true));
+    description.versions.push_back(std::move(v));
   } else {
-    for (const auto& [id, v] : tree.versions()) description.versions.push_back(outline(v, false));
+    description.versions = q.transcript ? tree.path(version) : tree.all();
   }
   deliver(answer{q.reply, std::move(description)});
 }
@@ -132,10 +122,11 @@ void session_keeper::handle(fork_session&& q) {
   auto tree = std::make_shared<session_tree>(fork_of(**from, version, q.to));
   if (tree->record().log_bytes <= fork_at_once_bytes) return finish_fork(q, std::move(*tree), false);
   ports_.runner.run([this, q = std::move(q), tree, db = ports_.db]() -> aftermath {
-    const auto ahead = storage::stage_versions(*db, tree->record().uid, tree->versions());
+    const auto ahead =
+        guarded(error_kind::overloaded, [&] { return storage::stage_versions(*db, tree->record().uid, tree->all()); });
     return [this, q, tree, ahead] {
       if (ahead) return finish_fork(q, std::move(*tree), true);
-      log_.store().unshare(tree->record().uid);
+      unshare(tree->record().uid);
       refuse(q.reply, ahead.error());
     };
   });
@@ -153,14 +144,13 @@ result<open_entry*> session_keeper::free_for_fork(const session_key& name) {
 void session_keeper::finish_fork(const fork_session& q, session_tree tree, bool staged) {
   const session_record record = tree.record();
   const auto target = free_for_fork(q.to);
-  std::vector<version_record> versions;
-  if (!staged)
-    for (const auto& [id, v] : tree.versions()) versions.push_back(v);
+  std::vector<shared_version> versions;
+  if (!staged) versions = tree.all();
   auto ok = !target  ? result<void>(target.error())
-            : staged ? log_.commit_staged(record, ports_.time.now())
+            : staged ? log_.commit_staged(record, nullptr, ports_.time.now())
                      : log_.commit_to_disk(record, versions, ports_.time.now());
   if (!ok) {
-    log_.store().unshare(record.uid);
+    unshare(record.uid);
     log_.disown(record);
     if (staged) unstage(record.uid);
     return refuse(q.reply, ok.error());
@@ -210,7 +200,7 @@ struct session_keeper::removal {
 void session_keeper::handle(remove_session&& q) {
   if (!q.turn.empty()) {
     const auto entry = entry_of(q.session);
-    const version_record* v = entry && (*entry)->tree ? (*entry)->tree->with_request_key(q.turn) : nullptr;
+    const auto v = entry && (*entry)->tree ? (*entry)->tree->with_request_key(q.turn) : nullptr;
     return v ? remove_branch(q, **entry, v->id) : refuse(q.reply, unknown_turn(q.turn));
   }
   removal r{q.reply, {}, 0, true};
@@ -237,7 +227,7 @@ void session_keeper::handle(remove_session&& q) {
   for (const auto& key : keys) {
     auto entry = entry_of(key);
     if (!entry && entry.error().kind == error_kind::damaged) {
-      if (auto ok = log_.store().forget_damaged(key); !ok) return refuse(q.reply, ok.error());
+      if (auto ok = erase_damaged(key); !ok) return refuse(q.reply, ok.error());
       ++r.freed;
       continue;
     }
@@ -247,6 +237,15 @@ void session_keeper::handle(remove_session&& q) {
   }
   if (r.gone.empty() && r.freed == 0 && !q.with_prefix) return refuse(q.reply, unknown(q.session));
   begin_removal(std::move(r));
+}
+
+/// A session that cannot be read, as far as it can be told what belongs to it.
+result<void> session_keeper::erase_damaged(const session_key& key) {
+  const auto record = log_.store().find(key);
+  if (!record && record.error().kind != error_kind::damaged) return record.error();
+  if (!record || !*record) return log_.store().forget_damaged(key);
+  forget_states((*record)->uid);  // what cannot be read are its versions
+  return erase(**record);
 }
 
 /// "a:1" where no session has that name: version 1 of "a". What goes on from it keeps its texts. With the last version
@@ -296,6 +295,7 @@ void session_keeper::begin_removal(removal r) {
     open_entry& entry = *book_.find(key);
     entry.removing = true;
     forget_states(entry.uid);
+    std::erase_if(entry.expected, [&](const auto& one) { return !log_.store().shares().borrowed(one.first); });
   }
   ports_.runner.run([this, r = std::move(r)]() -> aftermath { return [this, r] { finish_removal(r); }; });
 }
@@ -340,23 +340,40 @@ void session_keeper::give_back_space() {
   });
 }
 
-/// Sessions that nobody used for too long go.
+/// A clock that was set is believed when it has gone on like that for a while: what is removed does not come back.
+bool session_keeper::clock_is_sound(steady_time now) {
+  const std::int64_t ms = ports_.wall();
+  const auto passed = std::chrono::duration_cast<std::chrono::milliseconds>(now - last_look_.at).count();
+  const std::int64_t off = ms - (last_look_.ms + passed);
+  if (last_look_.ms != 0 && std::abs(off) > clock_slack.count()) clock_sound_from_ = now + clock_patience;
+  last_look_ = {now, ms};
+  return now >= clock_sound_from_;
+}
+
+/// Sessions that nobody used for too long go: some of them, from where the last look ended.
 void session_keeper::age_out() {
-  if (options_.session_age_max_ms == 0 || log_.failing()) return;
   const std::int64_t oldest = ports_.wall() - options_.session_age_max_ms;
   removal r;
   r.answered = false;
-  for (const auto& tenant : tenants_) {
-    for (std::string after;;) {
-      auto page = all_sessions(tenant, after, page_max);
-      if (!page || page->empty()) break;
-      for (const auto& record : *page) {
-        if (record.used_ms > oldest) continue;
-        const auto entry = entry_of(record.key);
-        if (entry && (*entry)->tree && !(*entry)->needed()) r.gone.push_back(record.key);
-      }
-      if (r.gone.size() >= page_max) break;
-      after = page->back().key.id;
+  std::uint32_t left = age_page;
+  std::uint64_t bytes = 0;
+  while (aging_ && left > 0 && bytes < age_bytes) {
+    const auto tenant = tenants_.lower_bound(aging_->tenant);
+    if (tenant == tenants_.end() || log_.failing()) {
+      aging_.reset();
+      break;
+    }
+    if (*tenant != aging_->tenant) aging_ = session_key{*tenant, {}};
+    const auto page = all_sessions(*tenant, aging_->id, left);
+    if (!page) return aging_.reset();
+    left -= static_cast<std::uint32_t>(page->size());
+    if (page->empty()) aging_ = session_key{*tenant + '\0', {}};  // the next one
+    for (auto record = page->begin(); record != page->end() && bytes < age_bytes; ++record) {
+      aging_ = record->key;
+      if (record->used_ms > oldest) continue;
+      bytes += record->log_bytes;  // it comes into memory to be removed
+      const auto entry = entry_of(record->key);
+      if (entry && (*entry)->tree && !(*entry)->needed()) r.gone.push_back(record->key);
     }
   }
   if (r.gone.empty()) return;
@@ -417,9 +434,10 @@ void session_keeper::tick() {
   if (now >= next_age_check_) {
     next_age_check_ = now + age_check_pause;
     forget_expected(now);
-    age_out();
     give_back_space();
+    if (options_.session_age_max_ms > 0 && clock_is_sound(now)) aging_.emplace(session_key{tenant_id(), {}});
   }
+  if (aging_) age_out();
 }
 
 /// The log has all of a session again: its states may be written too.
@@ -434,9 +452,11 @@ void session_keeper::saved(session_uid uid) {
 }
 
 steady_time session_keeper::next_wake() const {
-  const bool hurry = book_.waiters() + book_.leases() > 0 || !unforgotten_.empty();
+  const bool hurry = book_.waiters() + book_.leases() > 0 || !unforgotten_.empty() || aging_;
   const steady_time soon = hurry ? next_check_ : next_age_check_;
-  return std::min({soon, log_.next_retry(), tiers_.cache().next_write()});
+  const steady_time write =
+      disk_works() ? tiers_.cache().next_write() : steady_time::max();  // else it is due all along
+  return std::min({soon, log_.next_retry(), write});
 }
 
 bool session_keeper::flush() {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <exception>
+#include <type_traits>
 #include <utility>
 #include <variant>
 
@@ -75,8 +76,8 @@ void persistence_actor::turn() {
   if (received_.empty() && inbox_.closed()) finished_ = true;
   for (auto& m : received_) std::visit([this](auto&& one) { take(std::move(one)); }, std::move(m));
   received_.clear();
-  for (const auto& after : worker_.take()) after();
-  for (const auto& after : caretaker_.take()) after();
+  for (const auto& after : worker_.take()) attempt("what a job leaves to be done failed", after);
+  for (const auto& after : caretaker_.take()) attempt("what a job leaves to be done failed", after);
   sessions_.tick();
   prefixes_.tick(sessions_.disk_works());
   sessions_.publish();
@@ -85,15 +86,30 @@ void persistence_actor::turn() {
   end_if_done();
 }
 
-/// What throws in one message ends that one, and no other.
+/// What throws, for want of memory, ends this work and no other.
+template <typename Work>
+void persistence_actor::attempt(const char* what, Work work) {
+  try {
+    work();
+  } catch (const std::exception& trouble) {
+    log::error(what, {{"why", trouble.what()}});
+  }
+}
+
+/// A turn that could not be taken or ended is over: nobody waits for it.
 template <typename Message>
 void persistence_actor::take(Message&& m) {
+  using message_type = std::remove_cvref_t<Message>;
+  constexpr bool is_turn = std::is_same_v<message_type, open_session> || std::is_same_v<message_type, commit_turn>;
   return_address reply;
   if constexpr (requires { m.reply; }) reply = m.reply;
+  lease_id lease = 0;
+  if constexpr (requires { m.lease; }) lease = m.lease;
   try {
     dispatch(std::move(m));
   } catch (const std::exception& trouble) {
     log::error("a message to the persistence thread failed", {{"why", trouble.what()}});
+    if constexpr (is_turn) attempt("a turn could not be ended", [&] { sessions_.handle(release{reply, lease}); });
     if constexpr (requires { m.reply; }) replies_.deliver(refused{reply, {error_kind::internal, trouble.what(), ""}});
   }
 }

@@ -40,6 +40,8 @@ class persistence_actor {
   void turn();
   template <typename Message>
   void take(Message&& m);
+  template <typename Work>
+  void attempt(const char* what, Work work);
   void dispatch(state_kept&& m);
   void dispatch(find_prefix&& m) { prefixes_.handle(std::move(m)); }
   void dispatch(tend_store&& m);

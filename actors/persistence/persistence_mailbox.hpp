@@ -25,6 +25,7 @@ using storage::durability;
 using storage::message;
 using storage::session_key;
 using storage::session_record;
+using storage::shared_version;
 using storage::state_buffer;
 using storage::state_key;
 using storage::version_id;
@@ -193,7 +194,7 @@ struct list_sessions {
 struct describe_session {  ///< with the tree of its versions
   return_address reply;
   session_key session;
-  bool transcript = false;  ///< texts and messages too, of the path to `version`
+  bool transcript = false;  ///< only the path to `version`
   std::optional<version_id> version;
   std::string turn{};  ///< only the version with this request key, whole
 };
@@ -264,7 +265,7 @@ struct session_list {
 };
 struct session_description {
   listed_session session;
-  std::vector<version_record> versions;  ///< texts left out unless asked for
+  std::vector<shared_version> versions;  ///< whole, whatever was asked for
 };
 struct tiers_report {
   std::vector<listed_session> sessions;       ///< newest use first

@@ -29,13 +29,14 @@ tier_mover::write session_keeper::writer_of(const state_key& key, state_buffer s
 void session_keeper::begin() {
   counters_.on_disk = log_.on_disk();
   if (!log_.on_disk()) return;
+  ignore(ports_.states->drop_incomplete(), "nobody finds it");
+  ignore(log_.store().drop_staged(), "nobody finds it");
   auto stored = ports_.states->list();
   if (!stored) {
     log::error("stored states cannot be listed; they are made again from the tokens",
                {{"why", stored.error().message}});
     return;
   }
-  ignore(log_.store().drop_staged(), "nobody finds it");
   if (auto tenants = log_.store().tenants(); tenants)  // whose sessions may have to go for their age
     tenants_.insert(tenants->begin(), tenants->end());
   std::ranges::sort(*stored, {}, &storage::stored_state::used_ms);

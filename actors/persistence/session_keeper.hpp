@@ -4,6 +4,7 @@
 #include <list>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
@@ -101,6 +102,7 @@ class session_keeper {
   [[nodiscard]] std::optional<state_key> expected_of(const open_entry& entry, version_id version);
   [[nodiscard]] session_tree fork_of(const open_entry& origin, version_id version, const session_key& as);
   void forget_content(open_entry& entry);
+  void unshare(session_uid borrower);
   void forget_states(session_uid owner);
   [[nodiscard]] result<void> erase(const session_record& session);
   void forget_shared(std::span<const state_key> gone);
@@ -123,10 +125,12 @@ class session_keeper {
                                                                  std::uint32_t count);
   [[nodiscard]] result<open_entry*> free_for_fork(const session_key& name);
   void finish_fork(const fork_session& q, session_tree tree, bool staged);
+  [[nodiscard]] result<void> erase_damaged(const session_key& key);
   void remove_branch(const remove_session& q, open_entry& entry, version_id version);
   void finish_branch(answer_to to, session_uid owner, version_id version);
   void begin_removal(removal r);
   void finish_removal(const removal& r);
+  [[nodiscard]] bool clock_is_sound(steady_time now);
   void age_out();
   void forget_slots(session_uid gone);
   void repeat_forget();
@@ -158,6 +162,12 @@ class session_keeper {
   std::map<session_uid, std::list<shelved>::iterator> on_shelf_;
   std::uint64_t shelf_bytes_ = 0;
   steady_time next_check_{}, next_age_check_{};
+  std::optional<session_key> aging_;  // the last session that was looked at for its age, while some are left
+  struct {
+    steady_time at{};
+    std::int64_t ms = 0;
+  } last_look_;  // at both clocks
+  steady_time clock_sound_from_{};
 };
 
 /// As the last look at a clock showed it.

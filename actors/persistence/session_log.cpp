@@ -19,9 +19,9 @@ session_uid number_by_chance() {
   return random() | session_uid{1} << 63;
 }
 
-std::size_t bytes_of(std::span<const version_record> versions) {
+std::size_t bytes_of(std::span<const shared_version> versions) {
   std::size_t bytes = turn_overhead;
-  for (const auto& v : versions) bytes += turn_overhead + content_bytes(v);
+  for (const auto& v : versions) bytes += turn_overhead + content_bytes(*v);
   return bytes;
 }
 
@@ -36,7 +36,7 @@ void session_log::fail(const error& why, session_uid whose, steady_time now) {
   next_retry_ = now + retry_pause;
 }
 
-void session_log::keep(const session_record& session, std::span<const version_record> versions, std::size_t bytes) {
+void session_log::keep(const session_record& session, std::span<const shared_version> versions, std::size_t bytes) {
   auto& kept = unsaved_[session.uid];
   kept.session = session;
   kept.versions.insert(kept.versions.end(), versions.begin(), versions.end());
@@ -44,7 +44,7 @@ void session_log::keep(const session_record& session, std::span<const version_re
   unsaved_bytes_ += bytes;
 }
 
-void session_log::distrust(const session_record& session, std::span<const version_record> versions,
+void session_log::distrust(const session_record& session, std::span<const shared_version> versions,
                            version_id refused) {
   if (doubtful_ != session.uid) return;
   doubtful_ = 0;
@@ -52,7 +52,8 @@ void session_log::distrust(const session_record& session, std::span<const versio
   if (refused != storage::beginning) unsaved_[session.uid].refused.push_back(refused);
 }
 
-void session_log::disown(const session_record& session, const session_record* named_so) {
+void session_log::disown(const session_record& session, const session_record* named_so,
+                         std::span<const shared_version> versions) {
   const auto kept = unsaved_.find(session.uid);
   if (doubtful_ != session.uid && kept == unsaved_.end()) return;
   if (kept != unsaved_.end()) {
@@ -61,13 +62,13 @@ void session_log::disown(const session_record& session, const session_record* na
   }
   doubtful_ = 0;
   disowned_.push_back(session);
-  if (named_so) keep(*named_so, {}, bytes_of({}));
+  if (named_so) keep(*named_so, versions, bytes_of(versions));
 }
 
-result<durability> session_log::commit(const session_record& session, std::span<const version_record> versions,
+result<durability> session_log::commit(const session_record& session, std::span<const shared_version> versions,
                                        durability wanted, steady_time now) {
   if (!failing_) {
-    const auto written = store_.commit(session, versions, wanted == durability::power);
+    const auto written = store_.commit_shared(session, versions, wanted == durability::power);
     if (written) return !on_disk() ? durability::memory : wanted == durability::power ? wanted : durability::process;
     fail(written.error(), session.uid, now);
   }
@@ -81,17 +82,18 @@ result<durability> session_log::commit(const session_record& session, std::span<
       "the disk takes no turns at present, and memory has no room for more of them (sessions.unsaved_bytes_max)", ""};
 }
 
-result<void> session_log::commit_to_disk(const session_record& session, std::span<const version_record> versions,
+result<void> session_log::commit_to_disk(const session_record& session, std::span<const shared_version> versions,
                                          steady_time now) {
   if (failing_) return error{error_kind::no_space, "the disk takes no sessions at present", ""};
-  auto written = store_.commit(session, versions, false);
+  auto written = store_.commit_shared(session, versions, false);
   if (!written) fail(written.error(), session.uid, now);
   return written;
 }
 
-result<void> session_log::commit_staged(const session_record& session, steady_time now) {
+result<void> session_log::commit_staged(const session_record& session, const session_record* replaced,
+                                        steady_time now) {
   if (failing_) return error{error_kind::no_space, "the disk takes no sessions at present", ""};
-  auto written = store_.commit_staged(session);
+  auto written = store_.commit_staged(session, replaced ? replaced->uid : 0);
   if (!written) fail(written.error(), session.uid, now);
   return written;
 }
@@ -142,7 +144,7 @@ std::vector<session_uid> session_log::retry(steady_time now) {
   if (!db_->probe() || !failing_) return saved;
   while (!unsaved_.empty()) {
     const auto& [uid, kept] = *unsaved_.begin();
-    if (!store_.commit(kept.session, kept.versions, false, kept.refused)) return saved;
+    if (!store_.commit_shared(kept.session, kept.versions, false, kept.refused)) return saved;
     saved.push_back(uid);
     unsaved_bytes_ -= kept.bytes;
     unsaved_.erase(unsaved_.begin());

@@ -19,6 +19,7 @@ using storage::durability;
 using storage::session_key;
 using storage::session_record;
 using storage::session_uid;
+using storage::shared_version;
 using storage::version_id;
 using storage::version_record;
 
@@ -32,13 +33,14 @@ class session_log {
 
   /// The session as it is now, and versions that are new. How safe they are; no_space: neither disk nor memory takes
   /// them, and nothing has changed.
-  [[nodiscard]] result<durability> commit(const session_record& session, std::span<const version_record> versions,
+  [[nodiscard]] result<durability> commit(const session_record& session, std::span<const shared_version> versions,
                                           durability wanted, steady_time now);
   /// As commit, but for what cannot wait in memory: the disk takes it, or its error is answered.
-  [[nodiscard]] result<void> commit_to_disk(const session_record& session, std::span<const version_record> versions,
+  [[nodiscard]] result<void> commit_to_disk(const session_record& session, std::span<const shared_version> versions,
                                             steady_time now);
-  /// Likewise, for a session whose versions were staged.
-  [[nodiscard]] result<void> commit_staged(const session_record& session, steady_time now);
+  /// Likewise, for a session whose versions were staged; `replaced`: the one that had its name and goes with that.
+  [[nodiscard]] result<void> commit_staged(const session_record& session, const session_record* replaced,
+                                           steady_time now);
   /// The record alone: nothing of what was or is said changes. As commit_to_disk.
   [[nodiscard]] result<void> rewrite(const session_record& session, steady_time now);
   /// Best effort; nothing while the disk fails.
@@ -52,10 +54,13 @@ class session_log {
   /// After a refusal: when the write failed, nobody knows whether the disk took it, and it may show when it is opened
   /// again. So what the session is, as far as the write may have changed it, is written again as soon as that is
   /// possible, without the version that was refused (if any). Nothing where the disk was not asked.
-  void distrust(const session_record& session, std::span<const version_record> versions, version_id refused);
-  /// Likewise for a session that was to be made, where its name was another's (else null): what there is of it is
-  /// removed, also what was only in memory.
-  void disown(const session_record& session, const session_record* named_so = nullptr);
+  void distrust(const session_record& session, std::span<const shared_version> versions, version_id refused);
+  /// Likewise for a session that was to be made, where its name was another's (else null) with these versions: what
+  /// there is of it is removed, also what was only in memory.
+  void disown(const session_record& session, const session_record* named_so = nullptr,
+              std::span<const shared_version> versions = {});
+  /// The log has this session, and could not remove it: it does when it can.
+  void remove_later(const session_record& session) { disowned_.push_back(session); }
   [[nodiscard]] session_uid new_uid();
 
   /// Whether writes fail at present; then reads still work.
@@ -77,12 +82,12 @@ class session_log {
  private:
   struct unsaved {
     session_record session;
-    std::vector<version_record> versions;
+    std::vector<shared_version> versions;
     std::vector<version_id> refused;  // that the disk may have all the same
     std::size_t bytes = 0;
   };
   void fail(const error& why, session_uid whose, steady_time now);
-  void keep(const session_record& session, std::span<const version_record> versions, std::size_t bytes);
+  void keep(const session_record& session, std::span<const shared_version> versions, std::size_t bytes);
 
   std::shared_ptr<storage::database> db_;
   storage::session_store store_;

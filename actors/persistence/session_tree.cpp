@@ -27,13 +27,6 @@ bool may_end(std::string_view text, std::uint64_t at, const history_rules& rules
 
 }  // namespace
 
-std::uint64_t content_bytes(const version_record& v) {
-  std::uint64_t bytes = v.tokens.size() * sizeof(token_id) + v.text.size() + v.reasoning.size() + v.answer.size() +
-                        v.sampling.size() + v.request_key.size();
-  for (const auto& m : v.messages) bytes += m.role.size() + m.content.size();
-  return bytes;
-}
-
 session_tree forked(const session_tree& from, version_id version, session_name name, std::int64_t now_ms) {
   session_record record;
   record.uid = name.uid;
@@ -44,7 +37,7 @@ session_tree forked(const session_tree& from, version_id version, session_name n
   record.title = from.record().title;
   record.metadata = from.record().metadata;
   session_tree tree(std::move(record));
-  for (const version_record* v : from.path(version)) tree.add(*v, now_ms);
+  for (const auto& v : from.path(version)) tree.add(v, now_ms);
   tree.set_head(version, now_ms);
   return tree;
 }
@@ -58,7 +51,7 @@ result<session_tree> session_tree::restore(session_record record, std::vector<ve
     if (v.id == storage::beginning || tree.has(v.id) || v.parent >= v.id || !tree.has(v.parent))
       return damaged(tree.record_, "version " + std::to_string(v.id) + " has no place in it");
     tree.link(v);
-    tree.versions_.emplace(v.id, std::move(v));
+    tree.versions_.emplace(v.id, std::make_shared<const version_record>(std::move(v)));
   }
   if (tree.versions_.size() != tree.record_.versions)
     return damaged(tree.record_, "it should have " + std::to_string(tree.record_.versions) + " versions and has " +
@@ -75,7 +68,7 @@ void session_tree::link(const version_record& v) {
 
 const version_record* session_tree::find(version_id v) const {
   const auto it = versions_.find(v);
-  return it == versions_.end() ? nullptr : &it->second;
+  return it == versions_.end() ? nullptr : it->second.get();
 }
 
 bool session_tree::offers(version_id v) const {
@@ -83,24 +76,31 @@ bool session_tree::offers(version_id v) const {
   return at ? !at->deleted : v == storage::beginning;
 }
 
-const version_record* session_tree::with_request_key(const std::string& key) const {
+std::vector<shared_version> session_tree::all() const {
+  std::vector<shared_version> all;
+  all.reserve(versions_.size());
+  for (const auto& [id, v] : versions_) all.push_back(v);
+  return all;
+}
+
+shared_version session_tree::with_request_key(const std::string& key) const {
   const auto it = by_request_key_.find(key);
-  return it == by_request_key_.end() ? nullptr : find(it->second);
+  return it == by_request_key_.end() ? nullptr : versions_.at(it->second);
 }
 
 const version_record* session_tree::unfinished() const {
   for (auto it = versions_.rbegin(); it != versions_.rend(); ++it) {
-    const version_record* v = &it->second;
+    const version_record* v = it->second.get();
     if (!v->unfinished || children_.contains(v->id)) continue;
     while (v && v->unfinished) v = find(v->parent);
-    if ((v ? v->id : storage::beginning) == record_.head) return &it->second;
+    if ((v ? v->id : storage::beginning) == record_.head) return it->second.get();
   }
   return nullptr;
 }
 
 const history_hash* session_tree::history_of(version_id v) const {
   if (v == storage::beginning) return &no_history;
-  const history_hash& h = versions_.at(v).history;
+  const history_hash& h = versions_.at(v)->history;
   return h == no_history ? nullptr : &h;
 }
 
@@ -127,12 +127,12 @@ session_record session_tree::record_with(const version_record& v, std::int64_t n
   return after;
 }
 
-void session_tree::add(version_record v, std::int64_t now_ms) {
-  check(!has(v.id) && v.id > v.parent, "a version has a number of its own, above its parent's");
-  check(has(v.parent), "a version's parent is in its session");
-  record_ = record_with(v, now_ms);
-  link(v);
-  versions_.emplace(v.id, std::move(v));
+void session_tree::add(shared_version v, std::int64_t now_ms) {
+  check(!has(v->id) && v->id > v->parent, "a version has a number of its own, above its parent's");
+  check(has(v->parent), "a version's parent is in its session");
+  record_ = record_with(*v, now_ms);
+  link(*v);
+  versions_.emplace(v->id, std::move(v));
 }
 
 void session_tree::set_head(version_id v, std::int64_t now_ms) {
@@ -156,7 +156,7 @@ void session_tree::begin_with(std::string model_identity, std::string initial_st
 session_tree::removal session_tree::removal_of(version_id v, std::int64_t now_ms) const {
   removal r{record_, {}, {}};
   if (children_.contains(v)) {
-    r.marked.push_back(versions_.at(v));
+    r.marked.push_back(*versions_.at(v));
     r.marked.front().deleted = true;
   } else {
     const version_record* at = find(v);
@@ -164,11 +164,11 @@ session_tree::removal session_tree::removal_of(version_id v, std::int64_t now_ms
     while (at && at->deleted && children_.count(at->id) == 1);
   }
   const auto stays = [&](version_id id) { return id != v && offers(id); };
-  while (!stays(r.record.head)) r.record.head = versions_.at(r.record.head).parent;
+  while (!stays(r.record.head)) r.record.head = versions_.at(r.record.head)->parent;
   r.record.total_tokens = total_tokens(r.record.head);
   r.record.versions -= static_cast<std::uint32_t>(r.gone.size());
   for (const version_id id : r.gone)
-    r.record.log_bytes -= std::min(r.record.log_bytes, content_bytes(versions_.at(id)));
+    r.record.log_bytes -= std::min(r.record.log_bytes, content_bytes(*versions_.at(id)));
   r.record.used_ms = now_ms;
   return r;
 }
@@ -180,11 +180,11 @@ void session_tree::remove(const removal& r) {
   };
   record_ = r.record;
   for (const auto& v : r.marked) {
-    versions_.at(v.id).deleted = true;
+    versions_.at(v.id) = std::make_shared<const version_record>(v);  // another may share the one that is not marked
     forget_key(v);
   }
   for (const version_id id : r.gone) {
-    const version_record& v = versions_.at(id);
+    const version_record& v = *versions_.at(id);
     check(!children_.contains(id), "no version goes on from one that is removed");
     for (auto [it, end] = children_.equal_range(v.parent); it != end; ++it)
       if (it->second == id) {
@@ -197,9 +197,10 @@ void session_tree::remove(const removal& r) {
   }
 }
 
-std::vector<const version_record*> session_tree::path(version_id v) const {
-  std::vector<const version_record*> way;
-  for (const version_record* at = find(v); at; at = find(at->parent)) way.push_back(at);
+std::vector<shared_version> session_tree::path(version_id v) const {
+  std::vector<shared_version> way;
+  for (auto at = versions_.find(v); at != versions_.end(); at = versions_.find(at->second->parent))
+    way.push_back(at->second);
   std::ranges::reverse(way);
   return way;
 }
@@ -207,7 +208,7 @@ std::vector<const version_record*> session_tree::path(version_id v) const {
 std::vector<token_id> session_tree::tokens_between(version_id ancestor, version_id v) const {
   std::vector<token_id> tokens;
   bool beyond = ancestor == storage::beginning;
-  for (const version_record* at : path(v)) {
+  for (const auto& at : path(v)) {
     if (beyond) tokens.insert(tokens.end(), at->tokens.begin(), at->tokens.end());
     beyond = beyond || at->id == ancestor;
   }
@@ -241,7 +242,7 @@ session_tree::recognised session_tree::recognise(std::string_view text, const hi
       std::map<std::uint64_t, std::vector<const version_record*>> candidates;  // by length
       for (const version_id parent : f.versions)
         for (auto [it, end] = children_.equal_range(parent); it != end; ++it)
-          if (const auto& child = versions_.at(it->second);
+          if (const auto& child = *versions_.at(it->second);
               child.history != no_history && child.segment_bytes <= text.size() - at)
             candidates[child.segment_bytes].push_back(&child);
       chained_hash hash(f.hash);
@@ -271,7 +272,7 @@ std::optional<std::uint64_t> session_tree::held_by(version_id v, std::string_vie
                                                    const history_rules& rules) const {
   std::uint64_t at = 0;
   history_hash before = no_history;
-  for (const version_record* step : path(v)) {
+  for (const auto& step : path(v)) {
     if (step->history == no_history || step->segment_bytes > text.size() - at) return std::nullopt;
     before = chained(before, text.substr(at, step->segment_bytes));
     if (before != step->history) return std::nullopt;

@@ -2,9 +2,11 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "actors/persistence/history_hash.hpp"
@@ -13,7 +15,9 @@
 
 namespace skein::persistence {
 
+using storage::content_bytes;
 using storage::session_record;
+using storage::shared_version;
 using storage::version_id;
 using storage::version_record;
 
@@ -23,8 +27,8 @@ struct history_rules {
   bool leave_some = false;      ///< not at the text's end
 };
 
-/// One session in memory: its record and all its versions, tokens and texts included. Plain state: it decides nothing
-/// about disks or leases.
+/// One session in memory: its record and all its versions, tokens and texts included. Versions are shared with the
+/// sessions that were forked from it. Plain state: it decides nothing about disks or leases.
 class session_tree {
  public:
   /// A session without versions.
@@ -34,13 +38,15 @@ class session_tree {
   [[nodiscard]] static result<session_tree> restore(session_record record, std::vector<version_record> versions);
 
   [[nodiscard]] const session_record& record() const { return record_; }
-  [[nodiscard]] const std::map<version_id, version_record>& versions() const { return versions_; }
+  [[nodiscard]] const std::map<version_id, shared_version>& versions() const { return versions_; }
   [[nodiscard]] bool has(version_id v) const { return v == storage::beginning || versions_.contains(v); }
   [[nodiscard]] const version_record* find(version_id v) const;
   /// Whether a turn may go on from it: it is here and was not deleted.
   [[nodiscard]] bool offers(version_id v) const;
+  /// In order of their numbers.
+  [[nodiscard]] std::vector<shared_version> all() const;
   /// By Idempotency-Key; null for none and for an empty key.
-  [[nodiscard]] const version_record* with_request_key(const std::string& key) const;
+  [[nodiscard]] shared_version with_request_key(const std::string& key) const;
   /// The answer that broke last and that nothing has continued since, if the head is where it began.
   [[nodiscard]] const version_record* unfinished() const;
 
@@ -51,7 +57,8 @@ class session_tree {
   [[nodiscard]] session_record record_with(const version_record& v, std::int64_t now_ms) const;
   /// Adds a placed version: the new head, unless it is unfinished or the head has a higher number. Its number is new
   /// and its parent is here.
-  void add(version_record v, std::int64_t now_ms);
+  void add(shared_version v, std::int64_t now_ms);
+  void add(version_record v, std::int64_t now_ms) { add(std::make_shared<const version_record>(std::move(v)), now_ms); }
   /// What clients call it and keep beside it.
   void label(std::string title, storage::session_metadata metadata);
   /// Whose a session becomes in which nothing was said yet.
@@ -70,7 +77,7 @@ class session_tree {
   void remove(const removal& r);
 
   /// From the first version to `v`; empty for the beginning.
-  [[nodiscard]] std::vector<const version_record*> path(version_id v) const;
+  [[nodiscard]] std::vector<shared_version> path(version_id v) const;
   /// What a state after `ancestor`, which lies on the way to `v`, has to swallow to be one after `v`.
   [[nodiscard]] std::vector<token_id> tokens_between(version_id ancestor, version_id v) const;
   [[nodiscard]] std::uint64_t total_tokens(version_id v) const;
@@ -86,7 +93,7 @@ class session_tree {
   [[nodiscard]] std::optional<std::uint64_t> held_by(version_id v, std::string_view text,
                                                      const history_rules& rules) const;
 
-  /// About what it takes in memory.
+  /// About what it takes in memory; what it shares counts in full.
   [[nodiscard]] std::size_t bytes() const { return bytes_; }
 
  private:
@@ -94,7 +101,7 @@ class session_tree {
   [[nodiscard]] const history_hash* history_of(version_id v) const;
 
   session_record record_;
-  std::map<version_id, version_record> versions_;
+  std::map<version_id, shared_version> versions_;
   std::multimap<version_id, version_id> children_;  // by parent
   std::map<std::string, version_id, std::less<>> by_request_key_;
   std::size_t bytes_ = sizeof(session_record);
@@ -110,8 +117,5 @@ struct session_name {
 
 /// "a:1" as session "a" and version 1, where a name is of that form.
 [[nodiscard]] std::optional<std::pair<storage::session_key, version_id>> branch_named(const storage::session_key& key);
-
-/// Bytes of a version's tokens and texts.
-[[nodiscard]] std::uint64_t content_bytes(const version_record& v);
 
 }  // namespace skein::persistence

@@ -2,7 +2,10 @@
 
 #include <pthread.h>
 
+#include <exception>
 #include <utility>
+
+#include "base/log.hpp"
 
 namespace skein::persistence {
 
@@ -45,7 +48,12 @@ void state_worker::work() {
       next = std::move(queue_.front());
       queue_.pop_front();
     }
-    aftermath after = next();
+    aftermath after = [] {};
+    try {
+      after = next();
+    } catch (const std::exception& trouble) {
+      log::error("work on states or sessions failed", {{"why", trouble.what()}});
+    }
     next = nullptr;  // what it held goes before somebody hears of the result
     {
       const std::lock_guard lock(mutex_);

@@ -1,10 +1,13 @@
 #pragma once
 #include <condition_variable>
 #include <deque>
+#include <exception>
 #include <functional>
 #include <mutex>
 #include <thread>
 #include <vector>
+
+#include "base/error.hpp"
 
 namespace skein::persistence {
 
@@ -14,6 +17,16 @@ using aftermath = std::function<void()>;
 /// actor; what it returns does.
 using job = std::function<aftermath()>;
 
+/// States and sessions are large; also that there is no memory for one is an answer.
+template <typename Work>
+auto guarded(error_kind kind, Work work) -> decltype(work()) {
+  try {
+    return work();
+  } catch (const std::exception& trouble) {
+    return error{kind, trouble.what(), ""};
+  }
+}
+
 /// Runs jobs one after another, in order. What is queued is bounded by those who ask: a write or two of each tier, a
 /// load for each turn that is about to be opened, a job for each question.
 class job_runner {
@@ -22,7 +35,7 @@ class job_runner {
   virtual void run(job work) = 0;
 };
 
-/// A thread of its own, so that the log never waits behind a blob.
+/// A thread of its own, so that the log never waits behind a blob. A job that throws leaves nothing to be done.
 class state_worker final : public job_runner {
  public:
   /// `wake` is called on the worker's thread, which has this name, when an aftermath waits.

@@ -1,7 +1,6 @@
 #include "actors/persistence/tier_mover.hpp"
 
 #include <chrono>
-#include <exception>
 #include <utility>
 
 #include "base/log.hpp"
@@ -12,16 +11,6 @@ namespace {
 std::uint64_t microseconds_since(steady_time from) {
   return static_cast<std::uint64_t>(
       std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::steady_clock::now() - from).count());
-}
-
-/// A state is large; also that there is no memory for it is an answer.
-template <typename Work>
-auto guarded(Work work) -> decltype(work()) {
-  try {
-    return work();
-  } catch (const std::exception& trouble) {
-    return error{error_kind::io, trouble.what(), ""};
-  }
 }
 
 }  // namespace
@@ -50,8 +39,8 @@ bool tier_mover::load(const state_key& key) {
   loading_.insert(key);
   runner_.run([this, key, states = states_]() -> aftermath {
     const auto began = std::chrono::steady_clock::now();
-    auto got =
-        std::make_shared<result<std::optional<storage::decoded_state>>>(guarded([&] { return states->get(key); }));
+    auto got = std::make_shared<result<std::optional<storage::decoded_state>>>(
+        guarded(error_kind::io, [&] { return states->get(key); }));
     const std::uint64_t took = microseconds_since(began);
     return [this, key, got, took] {
       loading_.erase(key);
@@ -82,7 +71,7 @@ void tier_mover::begin_write(const state_key& key) {
   auto write = told_.writer(key, cache_.buffer(key));
   runner_.run([this, key, write = std::move(write), states = states_]() -> aftermath {
     const auto began = std::chrono::steady_clock::now();
-    const auto outcome = guarded([&] { return write(*states); });
+    const auto outcome = guarded(error_kind::io, [&] { return write(*states); });
     const std::uint64_t took = microseconds_since(began);
     const std::string why = outcome ? std::string() : outcome.error().message;
     return [this, key, took, why, well = static_cast<bool>(outcome)] {
@@ -100,7 +89,8 @@ void tier_mover::remove_from_disk(std::vector<state_key> keys) {
   moves_.removals += keys.size();
   runner_.run([keys = std::move(keys), states = states_]() -> aftermath {
     for (const auto& key : keys)
-      ignore(guarded([&] { return states->remove(key); }), "what stays counts again after the next start");
+      ignore(guarded(error_kind::io, [&] { return states->remove(key); }),
+             "what stays counts again after the next start");
     return [] {};
   });
 }

@@ -13,8 +13,8 @@ bool is_cut(const version_record& v) { return v.finish_reason == "length" && v.s
 
 const version_record* broken_answer(const session_tree& tree, const open_session& question) {
   const bool named = !question.from_key.empty();
-  const version_record* v = tree.with_request_key(named ? question.from_key : question.request_key);
-  if (v && goes_on_with(*v, question)) return v;
+  const auto v = tree.with_request_key(named ? question.from_key : question.request_key);
+  if (v && goes_on_with(*v, question)) return v.get();
   if (named) return nullptr;
   if (const version_record* last = tree.unfinished()) return last;
   const version_record* head = tree.find(tree.record().head);
@@ -82,7 +82,7 @@ result<turn_start> start_turn(const session_tree* tree, const open_session& ques
   start.state = session_state::continued;
   start.base = question.from.value_or(tree->record().head);
   if (!question.from_key.empty()) {
-    const version_record* named = tree->with_request_key(question.from_key);
+    const auto named = tree->with_request_key(question.from_key);
     if (!named) return error{error_kind::not_found, "there is no turn '" + question.from_key + "'", "session_id"};
     start.base = named->id;
   }
@@ -109,11 +109,11 @@ result<turn_start> start_turn(const session_tree* tree, const open_session& ques
 bool names_its_place(const session_tree& tree, const open_session& question) {
   if (question.expected_version) return false;
   if (question.continue_unfinished) {
-    const version_record* broken = tree.with_request_key(question.request_key);
+    const auto broken = tree.with_request_key(question.request_key);
     return broken && broken->unfinished;
   }
   if (!question.from_key.empty())
-    return question.kind == turn_text::increment && tree.with_request_key(question.from_key);
+    return question.kind == turn_text::increment && tree.with_request_key(question.from_key) != nullptr;
   return question.from && tree.offers(*question.from);
 }
 

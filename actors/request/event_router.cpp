@@ -17,7 +17,7 @@ void event_router::deliver(std::uint32_t to, device::events&& batch) {
     const std::lock_guard lock(b.mutex);
     was_empty = b.items.empty();
     if (was_empty)
-      b.items = std::move(batch.items);
+      b.items.swap(batch.items);
     else
       b.items.insert(b.items.end(), std::move_iterator(batch.items.begin()), std::move_iterator(batch.items.end()));
   }
@@ -35,7 +35,14 @@ void event_router::congestion(std::vector<std::uint8_t>& by_io_thread) const {
 std::vector<device::event> event_router::take(std::uint32_t index) {
   box& b = *boxes_[index];
   const std::lock_guard lock(b.mutex);
-  return std::exchange(b.items, {});
+  return std::exchange(b.items, std::exchange(b.spare, {}));
+}
+
+void event_router::give_back(std::uint32_t index, std::vector<device::event> taken) {
+  taken.clear();
+  box& b = *boxes_[index];
+  const std::lock_guard lock(b.mutex);
+  b.spare = std::move(taken);
 }
 
 }  // namespace skein::request

@@ -22,11 +22,14 @@ class event_router final : public device::event_sink {
 
   /// Everything that came for io thread `index` since the last call; called on that thread.
   [[nodiscard]] std::vector<device::event> take(std::uint32_t index);
+  /// The memory of what was taken, for later ticks.
+  void give_back(std::uint32_t index, std::vector<device::event> taken);
 
  private:
   struct box {
     mutable std::mutex mutex;
     std::vector<device::event> items;
+    std::vector<device::event> spare;  // empty, with memory
   };
   std::vector<std::unique_ptr<box>> boxes_;
   std::size_t events_max_;

@@ -141,10 +141,10 @@ void generation_call::settle_turn() {
   prompt_over(0);  // a cancel would undo it
   tell_device(device::settle{id, ending->drawn, std::move(ending->more)});
   unfinished_ = ending->version.unfinished;
-  leased_ = false;
-  asked_ = question::commit;
   hub_.tell(persistence::commit_turn{ticket_, turn_->opened().lease, std::move(ending->version),
                                      std::move(ending->segment), turn_->wanted()});
+  leased_ = false;  // only now: what throws before gives the lease back
+  asked_ = question::commit;
 }
 
 /// The session need not wait for this call any longer.

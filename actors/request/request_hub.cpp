@@ -72,11 +72,15 @@ void request_hub::dispatch(std::vector<persistence::reply> replies) {
   send_untold();
   for (auto& r : replies) {
     const auto it = by_ticket_.find(std::visit([](const auto& one) { return one.reply.number; }, r));
-    if (it != by_ticket_.end()) it->second->on_reply(r);
+    if (it != by_ticket_.end()) {
+      it->second->on_reply(r);
+    } else if (const auto* late = std::get_if<persistence::prefix_found>(&r)) {
+      for (const auto& wanted : late->keep) tell(persistence::state_kept{wanted.key, nullptr});  // nobody makes them
+    }
   }
 }
 
-void request_hub::dispatch(std::vector<device::event> events) {
+std::vector<device::event> request_hub::dispatch(std::vector<device::event> events) {
   send_untold();
   touched_.clear();
   for (auto& e : events) {
@@ -92,6 +96,7 @@ void request_hub::dispatch(std::vector<device::event> events) {
   for (std::size_t i = 0; i < touched_.size(); ++i)
     if (touched_[i]) touched_[i]->on_events_done();
   touched_.clear();
+  return events;
 }
 
 void request_hub::tick(steady_time now) {

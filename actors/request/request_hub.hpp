@@ -68,7 +68,8 @@ class request_hub {
   /// Sends what must not be lost (commit_turn, release), as the other `tell`. Nothing where there is no actor.
   void tell(persistence::message_in message);
 
-  void dispatch(std::vector<device::event> events);
+  /// Gives the vector back, whose memory may be used again.
+  std::vector<device::event> dispatch(std::vector<device::event> events);
   void dispatch(std::vector<persistence::reply> replies);
   void tick(steady_time now);
 

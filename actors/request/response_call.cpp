@@ -139,7 +139,7 @@ void response_call::on_reply(persistence::reply& r) {
   if (ended()) return;
   guarded([&] {
     if (const auto* a = std::get_if<persistence::answer>(&r))
-      return tell(std::get<persistence::session_description>(a->body).versions.front());
+      return tell(*std::get<persistence::session_description>(a->body).versions.front());
     if (const auto* no = std::get_if<persistence::refused>(&r))
       refuse(no->why.kind == error_kind::not_found ? no_response(question_.id) : no->why);
   });

@@ -57,11 +57,11 @@ void add_answered(const version_record& turn, std::vector<item>& items) {
   items.push_back({item::kind::answered, protocol::item_id("msg_", name), name, "", turn.answer, status});
 }
 
-std::vector<item> all_of(std::span<const version_record> turns) {
+std::vector<item> all_of(std::span<const persistence::shared_version> turns) {
   std::vector<item> items;
   for (const auto& turn : turns) {
-    add_said(turn, items);
-    add_answered(turn, items);
+    add_said(*turn, items);
+    add_answered(*turn, items);
   }
   return items;
 }
@@ -109,11 +109,12 @@ result<std::string> input_item_list(const version_record& turn, const item_page&
   return list_of(std::move(items), page);
 }
 
-result<std::string> conversation_item_list(std::span<const version_record> turns, const item_page& page) {
+result<std::string> conversation_item_list(std::span<const persistence::shared_version> turns, const item_page& page) {
   return list_of(all_of(turns), page);
 }
 
-std::optional<std::string> conversation_item(std::span<const version_record> turns, const std::string& id) {
+std::optional<std::string> conversation_item(std::span<const persistence::shared_version> turns,
+                                             const std::string& id) {
   const auto items = all_of(turns);
   const auto found = std::ranges::find(items, id, &item::id);
   if (found == items.end()) return std::nullopt;

@@ -23,11 +23,11 @@ struct item_page {
 [[nodiscard]] result<std::string> input_item_list(const persistence::version_record& turn, const item_page& page);
 
 /// All that a conversation has, in the turns from its beginning to its end. Errors as above.
-[[nodiscard]] result<std::string> conversation_item_list(std::span<const persistence::version_record> turns,
+[[nodiscard]] result<std::string> conversation_item_list(std::span<const persistence::shared_version> turns,
                                                          const item_page& page);
 
 /// One of them; nothing where none has that id.
-[[nodiscard]] std::optional<std::string> conversation_item(std::span<const persistence::version_record> turns,
+[[nodiscard]] std::optional<std::string> conversation_item(std::span<const persistence::shared_version> turns,
                                                            const std::string& id);
 
 }  // namespace skein::request

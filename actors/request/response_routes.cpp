@@ -91,7 +91,7 @@ session_question input_items(const route_input& in) {
     return ask;
   };
   q.tell = [wanted](answer_body& a) {
-    return told(input_item_list(std::get<persistence::session_description>(a).versions.front(), *wanted));
+    return told(input_item_list(*std::get<persistence::session_description>(a).versions.front(), *wanted));
   };
   q.refuse = [id](const error& why) { return in_own_words(why, unknown(id)); };
   return q;

@@ -72,9 +72,9 @@ void write_version(json_writer& out, const persistence::version_record& v, bool 
   out.end_object();
 }
 
-void write_versions(json_writer& out, const std::vector<persistence::version_record>& versions, bool texts) {
+void write_versions(json_writer& out, const std::vector<persistence::shared_version>& versions, bool texts) {
   out.begin_array();
-  for (const auto& v : versions) write_version(out, v, texts);
+  for (const auto& v : versions) write_version(out, *v, texts);
   out.end_array();
 }
 
@@ -132,7 +132,7 @@ std::string session_details_body(const persistence::session_description& d, bool
   return json;
 }
 
-std::string version_list_body(const std::vector<persistence::version_record>& versions) {
+std::string version_list_body(const std::vector<persistence::shared_version>& versions) {
   std::string json;
   json_writer out(json);
   out.begin_object().key("object").value("list");

@@ -17,7 +17,7 @@ namespace skein::request {
 [[nodiscard]] std::string session_details_body(const persistence::session_description& description, bool transcript,
                                                bool tree);
 /// {"object":"list","data":[versions]}
-[[nodiscard]] std::string version_list_body(const std::vector<persistence::version_record>& versions);
+[[nodiscard]] std::string version_list_body(const std::vector<persistence::shared_version>& versions);
 /// The answer of /state/status.
 [[nodiscard]] std::string state_status_body(const persistence::tiers_report& report);
 

@@ -278,8 +278,9 @@ void server::start_persistence(const opened_store& store) {
 void server::start_actors(opened_parts parts) {
   start_persistence(parts.store);
   router_ = std::make_unique<request::event_router>(
-      static_cast<std::uint32_t>(lanes_.size()), events_max,
-      [this](std::uint32_t i) { lanes_[i].thread->post([this, i] { lanes_[i].hub->dispatch(router_->take(i)); }); });
+      static_cast<std::uint32_t>(lanes_.size()), events_max, [this](std::uint32_t i) {
+        lanes_[i].thread->post([this, i] { router_->give_back(i, lanes_[i].hub->dispatch(router_->take(i))); });
+      });
   context_->requests = std::make_shared<request::request_register>(pause_limits(settings_));
   context_->run_long = [this](std::function<void()> work) { return workers_.run(std::move(work)); };
 

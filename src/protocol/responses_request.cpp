@@ -1,6 +1,7 @@
 #include "protocol/responses_request.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <memory>
 #include <utility>
@@ -114,8 +115,10 @@ known_response known(const logged_response& logged, const object_reader& respons
   return k;
 }
 
-/// The stop strings, stop ids and biases that the request named; those of the preset where the log has none.
-void read_rules(const object_reader& settings, const model_preset& preset, generation_request& out) {
+/// The stop strings, stop ids and biases that the request named; those of the preset where the log has none. What a
+/// file brought may say more of them than a request can, and engines have room for that.
+void read_rules(const object_reader& settings, const model_preset& preset, const request_limits& limits,
+                generation_request& out) {
   out.stop = preset.stop;
   out.ignore_eos = settings.boolean("ignore_eos").value_or(false);
   if (const auto stop = settings.value("stop")) {
@@ -125,12 +128,13 @@ void read_rules(const object_reader& settings, const model_preset& preset, gener
   }
   if (const auto ids = settings.value("stop_ids"))
     for (const json_value each : ids->elements())
-      if (const auto id = each.unsigned_integer()) out.sampling.stop_ids.push_back(static_cast<token_id>(*id));
+      if (const auto id = each.unsigned_integer(); id && out.sampling.stop_ids.size() < limits.stop_ids_max)
+        out.sampling.stop_ids.push_back(static_cast<token_id>(*id));
   if (const auto biases = settings.value("logit_bias"))
     for (const json_value each : biases->elements()) {
       std::vector<double> pair;
       for (const json_value number : each.elements()) pair.push_back(number.number().value_or(0));
-      if (pair.size() == 2)
+      if (pair.size() == 2 && std::abs(pair[0]) < 1e9 && out.sampling.logit_bias.size() < limits.logit_bias_max)
         out.sampling.logit_bias.push_back({static_cast<token_id>(pair[0]), static_cast<float>(pair[1])});
     }
 }
@@ -255,7 +259,7 @@ result<generation_request> go_on_with(const logged_response& logged, const model
     r.sampling = sampling_of(settings, k.facts.tokens_max, logged.tokens_drawn);
     r.sampling.max_tokens = std::min(r.sampling.max_tokens, limits.max_tokens_max);
     r.seed_given = r.temperature_named = r.top_p_named = true;
-    read_rules(settings, preset, r);
+    read_rules(settings, preset, limits, r);
     r.stream = true;
     r.model = k.facts.model;
     session_fields session;

@@ -2,6 +2,7 @@
 #include <limits>
 #include <string>
 
+#include "base/path_text.hpp"
 #include "protocol/lenient_fields.hpp"
 #include "protocol/shared_fields.hpp"
 
@@ -41,6 +42,10 @@ void refuse_what_is_not_one_row(const object_reader& body, const generation_requ
 
 }  // namespace
 
+bool fits_in_path(std::string_view session_id) {
+  return is_printable_utf8(session_id) && !has_dot_segment("/" + std::string(session_id));
+}
+
 std::optional<std::uint32_t> read_version(const object_reader& body, std::string_view name) {
   const auto version = body.integer(name, 0, version_max);
   return version ? std::optional(static_cast<std::uint32_t>(*version)) : std::nullopt;
@@ -69,6 +74,7 @@ void read_session(const object_reader& body, generation_request& out) {
   if (!id || id->empty()) return;  // old clients send "" for none
   if (id->size() > session_id_bytes_max)
     body.refuse("session_id", "must have at most " + std::to_string(session_id_bytes_max) + " bytes");
+  if (!fits_in_path(*id)) body.refuse("session_id", no_path);
   session_fields session;
   session.id = *id;
   session.from_version = read_version(body, "from_version");

@@ -52,6 +52,7 @@ result<fork_request> parse_fork(std::string_view text, const request_limits& lim
   });
   if (!request) return request;
   if (auto ok = check_session_id(request->to, "to"); !ok) return ok.error();
+  if (!fits_in_path(request->to)) return error{error_kind::invalid_argument, std::string("to ") + no_path, "to"};
   return request;
 }
 

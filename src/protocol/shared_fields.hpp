@@ -34,6 +34,9 @@ void read_beginning(const object_reader& body, const request_limits& limits, gen
 /// session_id, from_version, expected_version, continue, durability, store_on_disconnect. Refuses what a session cannot
 /// have: several rows or prompts, prompts of tokens, echo with logprobs, a suffix. After the fields above.
 void read_session(const object_reader& body, generation_request& out);
+/// Whether a path can name a session that is called so; others could be made and never be looked after.
+[[nodiscard]] bool fits_in_path(std::string_view session_id);
+inline constexpr const char* no_path = "must not have control characters or segments . and ..: no path can name it";
 
 /// Refuses what would change the answer's meaning and is not done here: tools, structured output, audio and the like.
 void refuse_unsupported_fields(const object_reader& body);

@@ -1,6 +1,7 @@
 #include "storage/database_impl.hpp"
 
 #include <rocksdb/options.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -32,6 +33,16 @@ result<void> make_directory(const std::string& path) {
   if (!failed) return {};
   const auto kind = failed == std::errc::no_space_on_device ? error_kind::no_space : error_kind::io;
   return error{kind, "cannot make the directory " + path + ": " + failed.message(), {}};
+}
+
+/// Which file this is. No file, or a failure that says nothing of whether there is one.
+enum class looked_for { found, missing, unknown };
+looked_for identity_of(const std::string& path, std::pair<std::uint64_t, std::uint64_t>& identity) {
+  struct stat found {};
+  if (::stat(path.c_str(), &found) != 0)
+    return errno == ENOENT || errno == ENOTDIR ? looked_for::missing : looked_for::unknown;
+  identity = {found.st_dev, found.st_ino};
+  return looked_for::found;
 }
 
 error closed() { return {error_kind::io, "the database could not be opened again after a failure", {}}; }
@@ -96,7 +107,7 @@ result<void> database::impl::open() {
   } else if (memory == nullptr && !options.environment) {
     if (const auto made = make_directory(directory); !made) return made.error();
   }
-  if (const auto opened = open_families(options.read_only); !opened) return opened.error();
+  if (const auto opened = open_families(options.read_only, options.create); !opened) return opened.error();
   if (const auto known = check_format(); !known) {
     close();
     return known.error();
@@ -256,8 +267,10 @@ result<void> database::impl::start_format() {
   });
 }
 
-result<void> database::impl::open_families(bool read_only) {
+/// `create`: one that is not there is made. Never while it is in use: what was in it is still asked for.
+result<void> database::impl::open_families(bool read_only, bool create) {
   auto settings = options_of_database(options, env, [this](const rocksdb::Status& why) { fail(why); });
+  settings.create_if_missing = settings.create_missing_column_families = create;
   settings.wal_recovery_mode = recovery_mode();
   const auto descriptors = options_of_families(options);
   rocksdb::DB* opened = nullptr;
@@ -273,7 +286,18 @@ result<void> database::impl::open_families(bool read_only) {
   db.reset(opened);
   std::ranges::copy(all, handles.begin());
   writable = !read_only;
+  std::pair<std::uint64_t, std::uint64_t> identity;
+  if (writable && !memory && identity_of(directory + "/LOCK", identity) == looked_for::found) lock_file_ = identity;
   return {};
+}
+
+/// Whether what is written can be found again: a directory that was removed, or another one in its place, takes writes
+/// to files that have no name, without a word.
+bool database::impl::is_there() const {
+  if (!lock_file_) return true;
+  std::pair<std::uint64_t, std::uint64_t> identity;
+  const auto looked = identity_of(directory + "/LOCK", identity);
+  return looked == looked_for::unknown || (looked == looked_for::found && identity == *lock_file_);
 }
 
 void database::impl::fail(const rocksdb::Status& why) {
@@ -302,6 +326,8 @@ result<void> database::impl::write(safety how, const std::function<void(change_l
   const std::shared_lock entered(gate);
   const std::lock_guard alone(writing_);
   if (const auto may = may_write(); !may) return may.error();
+  if (how != safety::buffered && !is_there())
+    return noted(rocksdb::Status::IOError("the directory was removed or replaced"), "writing to " + directory).error();
   change_list list(handles);
   changes(list);
   rocksdb::WriteOptions wish;
@@ -369,6 +395,7 @@ bool database::impl::probe() {
 }
 
 bool database::impl::disk_takes_writes() {
+  if (!is_there()) return false;  // what is still open can be read
   const std::string name = directory + "/probe.tmp", bytes(1 << 20, 'x');
   const bool taken = rocksdb::WriteStringToFile(env, bytes, name, true).ok();
   return env->DeleteFile(name).ok() && taken;
@@ -379,10 +406,10 @@ bool database::impl::open_again() {
   if (options.read_only) return false;
   close();
   failing = false;
-  const auto opened = open_families(false);
+  const auto opened = open_families(false, false);
   if (opened && !failing) return true;
   failing = true;
-  if (!opened) ignore(open_families(true), "reading goes on, if it can");
+  if (!opened) ignore(open_families(true, false), "reading goes on, if it can");
   return false;
 }
 

@@ -14,6 +14,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "storage/database.hpp"
@@ -111,7 +112,7 @@ struct database::impl {
   bool writable = false;
 
  private:
-  [[nodiscard]] result<void> open_families(bool read_only);
+  [[nodiscard]] result<void> open_families(bool read_only, bool create);
   [[nodiscard]] result<void> check_format();
   [[nodiscard]] result<void> look_at_format();
   [[nodiscard]] rocksdb::Status open_to_look(rocksdb::WALRecoveryMode how, rocksdb::WalFilter* watcher);
@@ -120,6 +121,7 @@ struct database::impl {
   [[nodiscard]] result<void> answer_for_losses();
   [[nodiscard]] result<void> start_format();
   void close();
+  [[nodiscard]] bool is_there() const;
   void fail(const rocksdb::Status& why);
   [[nodiscard]] bool disk_takes_writes();
   [[nodiscard]] bool open_again();
@@ -129,6 +131,7 @@ struct database::impl {
   std::mutex writing_;          ///< one write after the other, so that none follows one that fails
   mutable std::mutex failure_;  ///< guards why_failing_
   error why_failing_;
+  std::optional<std::pair<std::uint64_t, std::uint64_t>> lock_file_;  ///< device and inode of LOCK, where it was opened
   rocksdb::FileLock* lock_ = nullptr;  ///< of read-only users: RocksDB itself locks for writers alone
 };
 

@@ -34,11 +34,13 @@ error set_aside(database::impl& db, family where, std::string_view key, std::str
   return told;
 }
 
-result<void> none_set_aside(database::impl& db, family where, std::string_view key, const std::string& name) {
+result<void> none_set_aside(database::impl& db, family where, std::string_view key, const std::string& name,
+                            keys_meant which) {
   if (db.records_set_aside == 0) return {};
   const std::string first = quarantine_key(where, key);
+  const std::string end = which == keys_meant::exactly ? first + '\0' : keys::after_all(first);
   std::string reason;
-  const auto looked = db.scan(family::quarantine, first, keys::after_all(first), [&](auto, std::string_view value) {
+  const auto looked = db.scan(family::quarantine, first, end, [&](auto, std::string_view value) {
     const auto record = decode_set_aside(value);
     reason = record ? record->reason : record.error().message;
     return false;

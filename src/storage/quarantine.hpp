@@ -17,9 +17,10 @@ inline constexpr std::uint32_t set_aside_max = 4096;
                               const std::string& name, const error& why,
                               const std::function<void(change_list&)>& also = {});
 
-/// Why a record whose key begins so was set aside; ok when none was.
+/// Why a record with this key, or with one that begins so, was set aside; ok when none was.
+enum class keys_meant : std::uint8_t { exactly, beginning };
 [[nodiscard]] result<void> none_set_aside(database::impl& db, family where, std::string_view key,
-                                          const std::string& name);
+                                          const std::string& name, keys_meant which);
 
 /// Key in the quarantine.
 [[nodiscard]] std::string quarantine_key(family where, std::string_view key);

@@ -30,6 +30,8 @@ using session_uid = std::uint64_t;
 /// A version of a session: 1, 2, ... in order of creation, in all branches. 0 is the beginning, where nothing was said.
 using version_id = std::uint32_t;
 inline constexpr version_id beginning = 0;
+/// So much a file may say; no session gets there by its turns, and none runs out of numbers behind it.
+inline constexpr version_id version_in_file_max = version_id{1} << 31;
 
 /// Names a state for ever: what is stored under a key is never replaced by something else. So a state moves between
 /// tiers as a copy or goes away, and no copy can be stale.
@@ -78,6 +80,18 @@ struct version_record {
   bool unfinished = false;  ///< cut by a crash or a drain: may be continued, is never the head by itself
   bool operator==(const version_record&) const = default;
 };
+
+/// A version as all who have it share it: sessions that were forked from each other, answers on their way. Never
+/// changed, so it is read on any thread.
+using shared_version = std::shared_ptr<const version_record>;
+
+/// Bytes of a version's tokens and texts.
+[[nodiscard]] inline std::uint64_t content_bytes(const version_record& v) {
+  std::uint64_t bytes = v.tokens.size() * sizeof(token_id) + v.text.size() + v.reasoning.size() + v.answer.size() +
+                        v.sampling.size() + v.request_key.size();
+  for (const auto& m : v.messages) bytes += m.role.size() + m.content.size();
+  return bytes;
+}
 
 /// What clients keep beside a session: names and values. The limits are those of OpenAI's API.
 using session_metadata = std::vector<std::pair<std::string, std::string>>;

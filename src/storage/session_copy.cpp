@@ -11,12 +11,6 @@ namespace {
 
 std::string quoted(const session_key& key) { return "session '" + key.id + "' of tenant '" + key.tenant + "'"; }
 
-std::uint64_t bytes_of(const version_record& v) {
-  std::uint64_t bytes = v.tokens.size() * sizeof(token_id) + v.text.size() + v.reasoning.size() + v.answer.size();
-  for (const auto& m : v.messages) bytes += m.role.size() + m.content.size();
-  return bytes;
-}
-
 version_id version_of(const std::string& state) {
   const auto contents = read_state_record(state);
   return contents ? static_cast<version_id>(contents->label.key.number) : beginning;
@@ -87,7 +81,7 @@ std::optional<session_file> branch(const session_file& from, version_id version)
   s.versions = static_cast<std::uint32_t>(way.versions.size());
   s.total_tokens = way.versions.empty() ? 0 : way.versions.back().total_tokens;
   s.log_bytes = 0;
-  for (const auto& v : way.versions) s.log_bytes += bytes_of(v);
+  for (const auto& v : way.versions) s.log_bytes += content_bytes(v);
   return way;
 }
 

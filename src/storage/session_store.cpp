@@ -71,7 +71,8 @@ result<std::optional<session_record>> session_store::find(const session_key& key
   const auto found = db.read(family::sessions, at, [&](std::string_view value) { bytes = value; });
   if (!found) return found.error();
   if (!*found) {
-    if (const auto whole = none_set_aside(db, family::sessions, at, name_of(key)); !whole) return whole.error();
+    if (const auto whole = none_set_aside(db, family::sessions, at, name_of(key), keys_meant::exactly); !whole)
+      return whole.error();
     return std::optional<session_record>();
   }
   auto session = decode_found(bytes, at);
@@ -83,7 +84,8 @@ result<std::optional<session_record>> session_store::find(const session_key& key
 result<std::vector<version_record>> session_store::versions(session_uid uid) {
   auto& db = db_->internals();
   const std::string first = keys::of_number(uid);
-  if (const auto whole = none_set_aside(db, family::versions, first, name_of(uid)); !whole) return whole.error();
+  if (const auto whole = none_set_aside(db, family::versions, first, name_of(uid), keys_meant::beginning); !whole)
+    return whole.error();
   std::vector<version_record> all;
   std::optional<unreadable> bad;
   const auto looked =
@@ -176,13 +178,27 @@ result<session_uid> session_store::new_uid() {
 
 result<void> session_store::commit(const session_record& session, std::span<const version_record> versions, bool sync,
                                    std::span<const version_id> refused) {
+  return commit_each(
+      session, [&](const auto& use) { std::ranges::for_each(versions, use); }, sync, refused);
+}
+
+result<void> session_store::commit_shared(const session_record& session, std::span<const shared_version> versions,
+                                          bool sync, std::span<const version_id> refused) {
+  const auto each = [&](const auto& use) {
+    for (const auto& version : versions) use(*version);
+  };
+  return commit_each(session, each, sync, refused);
+}
+
+result<void> session_store::commit_each(const session_record& session, const each_version& versions, bool sync,
+                                        std::span<const version_id> refused) {
   return write_session(session, sync ? safety::synced : safety::logged, [&](change_list& changes) {
     for (const version_id number : refused) changes.erase(family::versions, keys::of_version(session.uid, number));
-    for (const auto& version : versions) {  // also under a number that was refused to another turn
+    versions([&](const version_record& version) {  // also under a number that was refused to another turn
       const std::string at = keys::of_version(session.uid, version.id);
       changes.put(family::versions, at, encode_version(session.uid, version));
       changes.erase(family::running, at);
-    }
+    });
   });
 }
 
@@ -190,9 +206,19 @@ result<void> session_store::rewrite(const session_record& session) {
   return write_session(session, safety::logged, [](change_list&) {});
 }
 
-result<void> session_store::commit_staged(const session_record& session) {
-  return write_session(session, safety::logged,
-                       [&](change_list& changes) { changes.erase(family::meta, keys::of_staged(session.uid)); });
+result<void> session_store::commit_staged(const session_record& session, session_uid replaced) {
+  result<std::vector<std::string>> versions = std::vector<std::string>(), notes = versions;
+  if (replaced != 0) {
+    versions = keys_below(db_->internals(), family::versions, keys::of_number(replaced));
+    if (!versions) return versions.error();
+    notes = keys_below(db_->internals(), family::running, keys::of_number(replaced));
+    if (!notes) return notes.error();
+  }
+  return write_session(session, safety::logged, [&](change_list& changes) {
+    changes.erase(family::meta, keys::of_staged(session.uid));
+    for (const auto& key : *versions) changes.erase(family::versions, key);
+    for (const auto& key : *notes) changes.erase(family::running, key);
+  });
 }
 
 result<void> session_store::write_session(const session_record& session, safety how,
@@ -217,7 +243,7 @@ result<void> session_store::drop_staged() {
   return {};
 }
 
-result<void> stage_versions(database& db, session_uid uid, const std::map<version_id, version_record>& versions) {
+result<void> stage_versions(database& db, session_uid uid, std::span<const shared_version> versions) {
   constexpr std::size_t piece_bytes = 256 << 10;  // some ms
   auto& inside = db.internals();
   if (auto marked = inside.write(safety::logged,
@@ -227,8 +253,8 @@ result<void> stage_versions(database& db, session_uid uid, const std::map<versio
   for (auto at = versions.begin(); at != versions.end();) {
     const auto written = inside.write(safety::logged, [&](change_list& changes) {
       for (std::size_t bytes = 0; at != versions.end() && bytes < piece_bytes; ++at) {
-        const std::string record = encode_version(uid, at->second);
-        changes.put(family::versions, keys::of_version(uid, at->first), record);
+        const std::string record = encode_version(uid, **at);
+        changes.put(family::versions, keys::of_version(uid, (*at)->id), record);
         bytes += record.size();
       }
     });

@@ -57,10 +57,13 @@ class session_store {
   /// turns that are none, but whose write may have reached the disk; those go.
   [[nodiscard]] result<void> commit(const session_record& session, std::span<const version_record> versions, bool sync,
                                     std::span<const version_id> refused = {});
+  [[nodiscard]] result<void> commit_shared(const session_record& session, std::span<const shared_version> versions,
+                                           bool sync, std::span<const version_id> refused = {});
   /// Only the record of a session.
   [[nodiscard]] result<void> rewrite(const session_record& session);
-  /// As commit, for a session whose versions were staged.
-  [[nodiscard]] result<void> commit_staged(const session_record& session);
+  /// As commit, for a session whose versions were staged. What a session that it replaces has in the log goes with
+  /// that; its states are left to remove_contents. `replaced`: 0 for none.
+  [[nodiscard]] result<void> commit_staged(const session_record& session, session_uid replaced = 0);
   /// Removes what was staged by earlier processes and not committed.
   [[nodiscard]] result<void> drop_staged();
   /// Notes how far a running turn has come. Replaces the note before of the turn with this number.
@@ -80,6 +83,9 @@ class session_store {
   [[nodiscard]] result<void> forget_damaged(const session_key& key);
 
  private:
+  using each_version = std::function<void(const std::function<void(const version_record&)>&)>;
+  [[nodiscard]] result<void> commit_each(const session_record& session, const each_version& versions, bool sync,
+                                         std::span<const version_id> refused);
   [[nodiscard]] result<void> write_session(const session_record& session, safety how,
                                            const std::function<void(change_list&)>& more);
   [[nodiscard]] result<void> remove(const session_record& session, bool with_record);
@@ -95,8 +101,7 @@ class session_store {
 
 /// Writes versions of a session that nobody knows yet, so that its commit is short. In pieces, between which other
 /// writes have their turn; on any thread.
-[[nodiscard]] result<void> stage_versions(database& db, session_uid uid,
-                                          const std::map<version_id, version_record>& versions);
+[[nodiscard]] result<void> stage_versions(database& db, session_uid uid, std::span<const shared_version> versions);
 /// Takes them back.
 [[nodiscard]] result<void> unstage_versions(database& db, session_uid uid);
 

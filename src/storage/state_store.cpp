@@ -78,6 +78,21 @@ result<std::vector<stored_state>> state_store::list() {
   return states;
 }
 
+result<void> state_store::drop_incomplete() {
+  auto& db = db_->internals();
+  for (const auto entries : {entries_of_sessions, entries_of_prefixes}) {
+    auto all = entries(db);
+    if (!all) return all.error();
+    std::erase_if(*all, [](const state_entry& entry) { return entry.complete; });
+    if (all->empty()) continue;
+    const auto dropped = db.write(safety::logged, [&](change_list& changes) {
+      for (const auto& entry : *all) erase_state(changes, entry);
+    });
+    if (!dropped) return dropped;
+  }
+  return {};
+}
+
 result<std::vector<state_store::stored_prefix>> state_store::list_prefixes() {
   auto all = entries_of_prefixes(db_->internals());
   if (!all) return all.error();

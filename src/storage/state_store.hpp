@@ -66,6 +66,8 @@ class state_store {
   [[nodiscard]] result<void> remove(const state_key& key);
   /// Keys, sizes and times of all states of sessions; read once at start. The small index is apart from the blobs.
   [[nodiscard]] result<std::vector<stored_state>> list();
+  /// Removes what a process that died had not written in full: nobody finds it. At start.
+  [[nodiscard]] result<void> drop_incomplete();
   /// A prefix's tokens are kept beside its state, so that the tree of prefixes can be built again.
   [[nodiscard]] result<void> put_prefix(const state_label& label, std::span<const token_id> tokens,
                                         std::string_view initial_state, std::span<const float> state);

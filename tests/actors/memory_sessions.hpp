@@ -70,7 +70,7 @@ class memory_sessions {
     const auto* tree = find(q.session.id);
     if (refuses_open) return replies.emplace_back(persistence::refused{q.reply, *refuses_open}), void();
     if (tree)
-      if (const auto* known = tree->with_request_key(q.request_key))
+      if (const auto known = tree->with_request_key(q.request_key))
         return replies.emplace_back(persistence::session_replayed{q.reply, *known, durable}), void();
     auto start = persistence::start_turn(tree, q);
     if (!start) return replies.emplace_back(persistence::refused{q.reply, start.error()}), void();

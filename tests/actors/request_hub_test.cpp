@@ -1,9 +1,11 @@
-// Shows how replies of the persistence actor find the call that asked, by ticket, and that what must not be lost is
-// kept while the mailbox is full.
+// Shows how replies of the persistence actor find the call that asked, by ticket, that what must not be lost is kept
+// while the mailbox is full, and that events of the device travel in the same memory again and again.
 #include "actors/request/request_hub.hpp"
 
 #include <boost/test/unit_test.hpp>
+#include <set>
 
+#include "actors/request/event_router.hpp"
 #include "actors/request/reply_router.hpp"
 
 using namespace skein;
@@ -69,6 +71,23 @@ BOOST_AUTO_TEST_CASE(a_full_mailbox_refuses_questions_and_keeps_what_must_not_be
   BOOST_TEST(b.hub.ask(persistence::tiers_status{reply, "d"}));
 }
 
+BOOST_AUTO_TEST_CASE(prefixes_that_were_wanted_of_who_has_left_are_given_up) {
+  hub_bench b;
+  asking_call call;
+  const auto reply = b.hub.open_ticket(call);
+  b.hub.close_ticket(reply.number);
+  persistence::prefix_found found;
+  found.reply = reply;
+  found.keep = {{{0, 7}, 3}, {{0, 8}, 5}};
+  std::vector<persistence::reply> replies;
+  replies.emplace_back(found);
+  b.hub.dispatch(std::move(replies));
+  const auto got = b.arrived();
+  BOOST_REQUIRE(got.size() == 2u);
+  BOOST_TEST(std::get<persistence::state_kept>(got[0]).key.number == 7u);
+  BOOST_TEST(!std::get<persistence::state_kept>(got[1]).state);
+}
+
 BOOST_AUTO_TEST_CASE(without_the_actor_nobody_is_asked_and_nothing_is_kept) {
   request::request_hub hub(0);
   asking_call call;
@@ -90,6 +109,25 @@ BOOST_AUTO_TEST_CASE(messages_wait_for_a_full_device_and_not_for_one_that_has_en
   hub.tick(steady_time());
   BOOST_TEST(first.use_count() == 1);
   BOOST_TEST(second->size() == 1u);
+}
+
+BOOST_AUTO_TEST_CASE(events_travel_in_memory_that_is_used_again) {
+  request::request_hub hub(0);
+  request::event_router router(1, 100, [](std::uint32_t) {});
+  device::events batch;
+  std::set<const void*> places;
+  for (request_id tick = 1; tick <= 50; ++tick) {
+    for (std::uint32_t row = 0; row < 20; ++row) batch.items.push_back(device::row_finished{tick, row});
+    router.deliver(0, std::move(batch));
+    batch.items.clear();
+    if (tick % 3 == 0) continue;  // an io thread that is behind
+    auto taken = router.take(0);
+    BOOST_TEST(std::get<device::row_finished>(taken.back()).id == tick);
+    places.insert(taken.data());
+    router.give_back(0, hub.dispatch(std::move(taken)));
+  }
+  BOOST_TEST(places.size() <= 5u);  // three vectors go round, two of which grew once
+  BOOST_TEST(router.take(0).empty());
 }
 
 BOOST_AUTO_TEST_CASE(the_router_wakes_an_io_thread_once_and_keeps_the_order) {

@@ -11,7 +11,7 @@ namespace {
 using persistence::version_record;
 
 /// Turns of other routes: "Q1" and "A1", "Q2" and "A2", ...; the last is raw text, cut short by its limit.
-std::vector<version_record> turns() {
+std::vector<persistence::shared_version> turns() {
   std::vector<version_record> all(3);
   for (std::uint32_t i = 0; i < 3; ++i) {
     const std::string number = std::to_string(i + 1);
@@ -25,7 +25,9 @@ std::vector<version_record> turns() {
   all[2].text = "Q3A3";
   all[2].prompt_bytes = 2;
   all[2].finish_reason = "length";
-  return all;
+  std::vector<persistence::shared_version> shared;
+  for (auto& turn : all) shared.push_back(std::make_shared<const version_record>(std::move(turn)));
+  return shared;
 }
 
 std::string member(const std::string& json, const std::string& name) {

@@ -42,8 +42,8 @@ void check_states(const bench& b, const std::string& id) {
     if (kept != b.sessions.states.end())
       BOOST_TEST(std::vector<token_id>(kept->second->begin(), kept->second->end()) == tokens,
                  boost::test_tools::per_element());
-    BOOST_TEST(version.text == b.text_of(version.tokens));
-    BOOST_TEST(version.total_tokens == tokens.size());
+    BOOST_TEST(version->text == b.text_of(version->tokens));
+    BOOST_TEST(version->total_tokens == tokens.size());
   }
 }
 

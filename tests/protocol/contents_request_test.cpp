@@ -131,6 +131,13 @@ BOOST_AUTO_TEST_CASE(bodies_about_sessions_and_states) {
   const request_limits limits;
   BOOST_TEST(parse_fork(R"({"to":"b"})", limits)->to == "b");
   BOOST_TEST(parse_fork("{}", limits).error().field == "to");
+  for (const char* id : {".", "..", "a/../b", "/.", "a\\tb", "a\\u0000b", "\\u007f"}) {
+    const std::string named = std::string("\"") + id + '"';
+    BOOST_TEST(parse_fork(R"({"to":)" + named + "}", limits).error().field == "to", id);
+    BOOST_TEST(refused(R"({"contents":["x"],"session_id":)" + named + "}").field == "session_id", id);
+  }
+  for (const char* id : {"...", "a/b", ".a", "a..b", "/", "漢字 🙂?#%2F"})
+    BOOST_TEST(parse_fork(R"({"to":")" + std::string(id) + "\"}", limits)->to == id);
   BOOST_TEST(parse_rollback(R"({"version":3})", limits).value() == 3u);
   BOOST_TEST(parse_rollback("", limits).error().field == "version");
   BOOST_TEST(parse_state_delete(" \n", limits).error().message == "Missing session_id parameter");

@@ -129,6 +129,16 @@ BOOST_AUTO_TEST_CASE(a_broken_answer_goes_on_behind_its_last_number) {
   BOOST_TEST(by_rules->sampling.logit_bias[0].token == 5u);
   BOOST_TEST(by_rules->sampling.logit_bias[0].bias == -2.5f);
 
+  auto much = logged(writer, "drain");  // as no request can say it
+  std::string ids = "1", biases = "[1,1]";
+  for (int i = 0; i < 2000; ++i) ids += ",2", biases += ",[2,1]";
+  much.settings.insert(1, "\"stop_ids\":[" + ids + "],\"logit_bias\":[[1e300,1]," + biases + "],");
+  const auto by_much = go_on_with(much, {}, {}, {before.size()});
+  BOOST_REQUIRE(by_much.has_value());
+  BOOST_TEST(by_much->sampling.stop_ids.size() == request_limits{}.stop_ids_max);
+  BOOST_TEST(by_much->sampling.logit_bias.size() == request_limits{}.logit_bias_max);
+  BOOST_TEST(by_much->sampling.logit_bias[0].token == 1);
+
   auto whole = logged(static_cast<const response_writer&>(*request->writer));
   whole.answer = "EFGH";
   const auto known = read_logged(whole);

@@ -99,6 +99,30 @@ BOOST_AUTO_TEST_CASE(nothing_is_made_where_that_was_not_asked) {
   BOOST_TEST(!database::open({.directory = folder.path() / "file" / "below"}));
 }
 
+BOOST_AUTO_TEST_CASE(a_directory_that_goes_while_it_is_in_use_takes_nothing_until_it_comes_back) {
+  const test::temporary_folder folder;
+  const auto path = folder.path() / "db";
+  const auto db = test::opened(path);
+  session_store store(db);
+  session_record session;
+  session.uid = 1;
+  session.key.id = "a";
+  BOOST_REQUIRE(store.commit(session, {}, false));
+  const auto away = folder.path() / "away";
+  std::filesystem::rename(path, away);
+  BOOST_TEST(!store.commit(session, {}, true));  // the file takes it, and nobody would find it
+  BOOST_TEST(db->failing());
+  for (int i = 0; i < 3; ++i) BOOST_TEST(!db->probe());
+  std::filesystem::create_directory(path);
+  for (int i = 0; i < 3; ++i) BOOST_TEST(!db->probe());
+  BOOST_TEST(std::filesystem::is_empty(path));
+  BOOST_TEST(store.find(session.key).value().has_value());
+  std::filesystem::remove(path);
+  std::filesystem::rename(away, path);
+  BOOST_TEST(db->probe());
+  BOOST_TEST(store.commit(session, {}, true).has_value());
+}
+
 BOOST_AUTO_TEST_CASE(readers_change_no_file) {
   const test::temporary_folder folder;
   session_record session;

@@ -18,6 +18,8 @@ namespace {
 session_file random_file(random_cases& random, std::uint32_t versions) {
   auto tree = test::random_tree_of(random, 1 + random.below(1000), "session", versions);
   tree.session.model_identity = "model";
+  tree.session.log_bytes = 0;  // as it is counted when a file is read
+  for (const auto& version : tree.versions) tree.session.log_bytes += content_bytes(version);
   session_file file{tree.session, tree.versions, {}};
   for (const auto& version : tree.versions)
     if (random.below(2) == 0)

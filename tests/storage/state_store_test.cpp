@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "storage/database_impl.hpp"
+#include "storage/raw_states.hpp"
 #include "storage/state_record.hpp"
 #include "storage/storage_keys.hpp"
 #include "tests/storage/random_records.hpp"
@@ -87,6 +88,42 @@ BOOST_AUTO_TEST_CASE(prefixes_keep_their_tokens_and_are_apart_from_sessions) {
   succeed(states.remove({0, 3}));
   BOOST_TEST(states.list_prefixes().value().empty());
   BOOST_TEST(!states.get({0, 3}).value());
+}
+
+BOOST_AUTO_TEST_CASE(what_was_not_written_in_full_goes_at_the_next_start) {
+  const test::temporary_folder folder;
+  const auto layout = large_layout();
+  const state_key whole{1, 1}, half{1, 2}, prefix{0, 3};
+  {
+    const auto db = test::opened(folder.path());
+    state_store store(db, layout, "model", state_type::fp32);
+    const std::vector<float> state(layout.floats(), 1.0f);
+    succeed(store.put(label_of(whole), state));
+    for (const state_key& key : {half, prefix}) {  // as far as a process got that died in the middle of it
+      succeed(db->internals().write(safety::logged, [&](change_list& changes) {
+        state_entry entry;
+        entry.key = key;
+        entry.bytes = 2 * state_part_bytes;
+        entry.complete = false;
+        changes.put(family::state_index, keys::of_state(key), encode_entry(entry));
+        std::string part = keys::of_state(key);
+        keys::append(part, std::uint32_t{0});
+        changes.put(key.owner == 0 ? family::prefixes : family::states, part, std::string(state_part_bytes, 'x'));
+      }));
+    }
+  }
+  const auto db = test::opened(folder.path());
+  state_store store(db, layout, "model", state_type::fp32);
+  succeed(store.drop_incomplete());
+  BOOST_TEST(store.get(whole).value().has_value());
+  const auto count = [&](family where) {
+    std::size_t records = 0;
+    succeed(db->internals().scan(where, {}, {}, [&](auto, auto) { return ++records > 0; }));
+    return records;
+  };
+  BOOST_TEST(count(family::state_index) == 1u);
+  BOOST_TEST(count(family::states) == 2u);
+  BOOST_TEST(count(family::prefixes) == 0u);
 }
 
 BOOST_AUTO_TEST_CASE(half_floats_round_to_nearest_and_stay_finite) {

@@ -50,9 +50,9 @@ BOOST_AUTO_TEST_CASE(a_turn_is_found_whole_by_its_key) {
   named_turn(b, "b");
   const auto found = b.answered<session_description>(look("a"));
   BOOST_REQUIRE_EQUAL(found.versions.size(), 1u);
-  BOOST_TEST(found.versions[0].id == 1u);
-  BOOST_TEST(found.versions[0].tokens.size() == 3u);
-  BOOST_TEST(found.versions[0].answer == "answer");
+  BOOST_TEST(found.versions[0]->id == 1u);
+  BOOST_TEST(found.versions[0]->tokens.size() == 3u);
+  BOOST_TEST(found.versions[0]->answer == "answer");
   b.tell(look("c"));
   BOOST_TEST((b.refusal().kind == error_kind::not_found));
 }
@@ -62,7 +62,7 @@ BOOST_AUTO_TEST_CASE(a_turn_goes_on_from_the_one_that_is_named) {
   named_turn(b, "a");
   named_turn(b, "b");
   BOOST_TEST(named_turn(b, "c", "a") == 3u);
-  BOOST_TEST(b.answered<session_description>(look("c")).versions[0].parent == 1u);
+  BOOST_TEST(b.answered<session_description>(look("c")).versions[0]->parent == 1u);
   auto q = b.question("s", "more");
   q.from_key = "nobody";
   b.tell(std::move(q));
@@ -83,8 +83,8 @@ BOOST_AUTO_TEST_CASE(the_broken_turn_that_is_named_goes_on_and_keeps_its_name) {
   c.version.request_key = "a";
   BOOST_TEST(b.ask<turn_committed>(std::move(c)).version == 3u);
   const auto now = b.answered<session_description>(look("a")).versions[0];
-  BOOST_TEST(now.id == 3u);
-  BOOST_TEST(!now.unfinished);
+  BOOST_TEST(now->id == 3u);
+  BOOST_TEST(!now->unfinished);
   q.reply.number = ++b.tickets;
   BOOST_TEST(b.ask<session_replayed>(q).version.id == 3u);  // it is whole: nothing is left to go on with
 }

@@ -49,7 +49,7 @@ struct bench : keeper_bench {
   numbers versions(const std::string& id = "s", bool unfinished = false) {
     numbers all;
     for (const auto& v : described(id).versions)
-      if (v.unfinished == unfinished) all.push_back(v.id);
+      if (v->unfinished == unfinished) all.push_back(v->id);
     return all;
   }
   version_id head(const std::string& id = "s") { return described(id).session.record.head; }
@@ -97,7 +97,7 @@ BOOST_AUTO_TEST_CASE(answers_to_one_prompt_begin_at_one_state_and_end_in_any_ord
     BOOST_TEST(b.head() == (i == 2 || i == 0 ? 7u : 9u));  // the one that began last, whenever it ended
   }
   BOOST_TEST((b.versions() == numbers{1, 2, 3, 4, 5, 6, 7, 8, 9}));
-  for (const auto& v : b.described("s").versions) BOOST_TEST(v.parent == (v.id == 1 ? 0u : 1u));
+  for (const auto& v : b.described("s").versions) BOOST_TEST(v->parent == (v->id == 1 ? 0u : 1u));
   b.crash();
   b.open();
   BOOST_TEST((b.versions() == numbers{1, 2, 3, 4, 5, 6, 7, 8, 9}));
@@ -232,7 +232,7 @@ BOOST_AUTO_TEST_CASE(a_crash_leaves_each_as_far_as_it_was_noted_and_once) {
       BOOST_TEST((b.versions("s", true) == broken));
       BOOST_TEST(b.head() == (first_turns ? 0u : 4u));
       for (const auto& v : b.described("s", true).versions)
-        if (v.unfinished) BOOST_TEST(v.text == "half of " + std::to_string(v.id));
+        if (v->unfinished) BOOST_TEST(v->text == "half of " + std::to_string(v->id));
       BOOST_TEST(b.notes() == 0u);
       b.sound();
       b.crash();

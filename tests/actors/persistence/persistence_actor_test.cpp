@@ -21,7 +21,10 @@ using tokens_t = std::vector<token_id>;
 /// Replies by ticket, for threads that wait for theirs.
 class mailed_replies final : public reply_sink {
  public:
+  std::function<bool(const reply&)> fails;  ///< for want of memory
+
   void deliver(reply&& r) override {
+    if (fails && fails(r)) throw std::bad_alloc();
     const std::lock_guard lock(mutex_);
     const ticket number = std::visit([](const auto& one) { return one.reply.number; }, r);
     by_ticket_.emplace(number, std::move(r));
@@ -126,6 +129,26 @@ BOOST_AUTO_TEST_CASE(everything_acknowledged_is_there_after_a_crash) {
     b.actor.reset();  // as a kill: nothing is written any more
     b.start();
   }
+}
+
+BOOST_AUTO_TEST_CASE(a_turn_that_memory_lacks_for_holds_up_nobody) {
+  actor_bench b;
+  tokens_t all;
+  BOOST_TEST(b.turn(1, "s", {1}, all) == 1u);
+  for (const bool at_its_end : {false, true}) {
+    bool once = true;
+    b.replies.fails = [&, at_its_end](const reply& r) {
+      const bool meant =
+          at_its_end ? std::holds_alternative<turn_committed>(r) : std::holds_alternative<session_opened>(r);
+      return meant && std::exchange(once, false);
+    };
+    tokens_t lost = all;
+    BOOST_TEST(b.turn(2, "s", {9}, lost) == 0u);
+    if (at_its_end) all = lost;                 // it was written: nobody knows, and then it is there
+    BOOST_TEST(b.turn(3, "s", {2}, all) > 1u);  // waits for nobody
+  }
+  BOOST_TEST(b.actor->counters().leases == 0u);
+  b.end();
 }
 
 BOOST_AUTO_TEST_CASE(an_orderly_end_writes_all_states) {

@@ -153,6 +153,39 @@ BOOST_AUTO_TEST_CASE(a_fork_waits_for_a_state_that_its_origin_is_about_to_get) {
   BOOST_TEST((*b.take<session_opened>().resume.state == *state_after(tokens_t{1})));
 }
 
+BOOST_AUTO_TEST_CASE(a_fork_that_did_not_come_to_be_is_the_last_to_have_states_of_an_origin_that_went) {
+  disk_bench b;
+  b.three_turns("a");
+  const auto o = b.opened("a:2");
+  b.answered<removed>(removal_of("a"));
+  BOOST_TEST(b.on_disk() == 2u);  // those on the way of the fork
+  b.tell(release{o.reply, o.lease});
+  BOOST_TEST(b.on_disk() == 0u);
+  b.sessions->publish();
+  BOOST_TEST(b.counters.sessions.ram == 0u);
+}
+
+BOOST_AUTO_TEST_CASE(a_fork_that_did_not_come_to_be_leaves_its_origin_what_only_memory_has) {
+  disk_bench b;
+  b.files->plan({.kind = fault_kind::no_space, .first = 1, .count = 1'000'000});
+  b.turn("a", {1}, "a");
+  const auto o = b.opened("a:1");
+  b.tell(release{o.reply, o.lease});
+  b.goes_on_after("a", {1});
+}
+
+BOOST_AUTO_TEST_CASE(a_fork_does_not_wait_for_a_state_of_an_origin_that_went) {
+  disk_bench b;
+  const auto o = b.opened("s");
+  (void)b.ask<turn_committed>(b.commit_of(o, {1}, "a"));
+  (void)b.answered<done>(fork_of("s", "t"));
+  b.tell(b.question("t"));
+  BOOST_TEST(b.silent());
+  b.answered<removed>(removal_of("s"));
+  b.tell(state_kept{o.key, state_after(tokens_t{1})});
+  BOOST_TEST(b.take<session_opened>().resume.feed == tokens_t{1}, boost::test_tools::per_element());
+}
+
 BOOST_AUTO_TEST_CASE(a_fork_does_not_wait_for_ever) {
   disk_bench b;
   const auto o = b.opened("s");
@@ -308,7 +341,7 @@ BOOST_AUTO_TEST_CASE(a_deleted_version_stays_for_what_goes_on_from_it_and_for_no
   BOOST_TEST(b.answered<removed>(removal_of("a:1")).sessions == 1u);
   BOOST_TEST(b.on_disk() == 3u);
   b.again();
-  for (const auto& v : b.described("a").versions) BOOST_TEST(v.deleted == (v.id == 1u));
+  for (const auto& v : b.described("a").versions) BOOST_TEST(v->deleted == (v->id == 1u));
   b.tell(removal_of("a:1"));
   BOOST_TEST((b.refusal().kind == error_kind::not_found));
   auto from = b.question("a");
@@ -321,7 +354,7 @@ BOOST_AUTO_TEST_CASE(a_deleted_version_stays_for_what_goes_on_from_it_and_for_no
   BOOST_TEST(b.refusal().field == "version");
   BOOST_TEST((b.opened("a:1").state == session_state::fresh));
   b.goes_on_after("a", {1, 4});
-  BOOST_TEST(b.described("a", true).versions.front().text == "a");  // the text is theirs too
+  BOOST_TEST(b.described("a", true).versions.front()->text == "a");  // the text is theirs too
   // Its own state is gone, so it is made again where it is needed.
   (void)b.answered<done>(rollback_session{{0, 1}, named("a"), 2});
   b.goes_on_after("a", {1, 2});

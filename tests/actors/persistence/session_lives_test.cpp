@@ -255,7 +255,7 @@ struct life : keeper_bench {
         const auto& description = std::get<session_description>(a->body);
         record = description.session.record;
         for (const auto& v : description.versions)
-          if (!v.unfinished) there[v.id] = v;
+          if (!v->unfinished) there[v->id] = *v;
       } else {
         const error& why = std::get<refused>(r).why;
         BOOST_REQUIRE_MESSAGE((why.kind == error_kind::not_found), why.message);
