@@ -262,7 +262,8 @@ BOOST_AUTO_TEST_CASE(what_a_session_is) {
   raw.answer = " and answer";
   raw.unfinished = true;
   raw.stop_reason = "drain";
-  d.versions = {chat, raw};
+  d.versions = {std::make_shared<const persistence::version_record>(chat),
+                std::make_shared<const persistence::version_record>(raw)};
   send("GET", "/v1/sessions/x?transcript=true&version=2");
   const auto with_texts = asked<persistence::describe_session>();
   BOOST_TEST(with_texts.transcript);
