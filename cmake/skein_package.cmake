@@ -1,5 +1,5 @@
 # Debian packages by cpack: skein, and skein-cuda where the GPU back end was built. `./dev package` makes them of a release
-# build, whose target skein_packaged is all that goes into them. What stands in packaging goes into them as it is; manual pages and the completion are written by the program.
+# build, whose target skein_packaged is all that goes into them. What stands in packaging goes into them as it is; manual pages and completions are written by the program.
 set(SKEIN_MAINTAINER "The Skein project <skein@example.org>"
     CACHE STRING "Name and address of who answers for packages of this build: NAME <ADDRESS>")
 set(doc ${CMAKE_INSTALL_DATADIR}/doc)
@@ -19,15 +19,22 @@ skein_compressed(skein.1.gz COMMAND $<TARGET_FILE:skein> manual skein.1 DEPENDS 
 skein_compressed(skein.toml.5.gz COMMAND $<TARGET_FILE:skein> manual skein.toml.5 DEPENDS skein)
 configure_file(${CMAKE_SOURCE_DIR}/packaging/changelog.in ${pages}/changelog @ONLY)
 skein_compressed(changelog.gz COMMAND cat ${pages}/changelog DEPENDS ${pages}/changelog)
-add_custom_command(OUTPUT ${pages}/completion DEPENDS skein
-  COMMAND sh -c "$<TARGET_FILE:skein> manual bash > ${pages}/completion" COMMENT "Writing the completion" VERBATIM)
+
+# skein_completion(shell folder name): a completion and where that shell looks for it.
+function(skein_completion shell folder name)
+  add_custom_command(OUTPUT ${pages}/${shell} DEPENDS skein
+    COMMAND sh -c "$<TARGET_FILE:skein> manual ${shell} > ${pages}/${shell}"
+    COMMENT "Writing the completion of ${shell}" VERBATIM)
+  install(FILES ${pages}/${shell} DESTINATION ${CMAKE_INSTALL_DATADIR}/${folder} RENAME ${name} COMPONENT program)
+endfunction()
+skein_completion(bash bash-completion/completions skein)
+skein_completion(zsh zsh/vendor-completions _skein)
+skein_completion(fish fish/vendor_completions.d skein.fish)
 add_custom_target(skein_packaged ALL DEPENDS ${pages}/skein.1.gz ${pages}/skein.toml.5.gz ${pages}/changelog.gz
-                                             ${pages}/completion)
+                                             ${pages}/bash ${pages}/zsh ${pages}/fish)
 
 install(FILES ${pages}/skein.1.gz DESTINATION ${man}/man1 COMPONENT program)
 install(FILES ${pages}/skein.toml.5.gz DESTINATION ${man}/man5 COMPONENT program)
-install(FILES ${pages}/completion DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME skein
-        COMPONENT program)
 
 # What belongs to packages alone: nobody wants it in /usr/local.
 function(skein_for_packages component)

@@ -43,16 +43,19 @@ struct server_settings {
   /// Let anybody read /metrics. Live, default false.
   bool open_metrics = false;
   /// Refuse a request of OpenAI's routes whose model nobody knows (404); else the current model answers, as the older
-  /// servers have it. Live, default true.
+  /// servers have it. Live, default false.
   bool strict_model_names = false;
+  /// Name the fields of a request for text that were not read, in a header of its answer. Live, default false.
+  bool tell_ignored_fields = false;
   /// Serve the chat page at /. Live, default true.
   bool web_page = true;
   /// Serve beyond loopback without a password. Default false.
   bool allow_unauthenticated = false;
   /// Folder for what outlives the process: sessions and states. Default: none, all of it is in memory.
   std::string state_dir;
-  /// Origins whose pages may call the server; "*" is every origin. Live, default: same origin only.
+  /// Work without progress of the device, after which /livez fails. Default 30 s.
   std::uint32_t stall_ms = 30'000;
+  /// Origins whose pages may call the server; "*" is every origin. Live, default: same origin only.
   std::vector<std::string> cors_origins;
   /// Addresses of proxies whose X-Forwarded-For is believed. Default: none.
   std::vector<std::string> trusted_proxies;

@@ -203,6 +203,10 @@ std::vector<key> make_keys() {
           "strict_model_names",
           "Answer 404 to a model that nobody knows, on the routes of OpenAI; else the current one answers.")
           .changes_live(),
+      server<&s::tell_ignored_fields>("tell_ignored_fields",
+                                      "Name the fields of a request for text that were not read, in the header "
+                                      "X-Skein-Ignored-Fields of its answer.")
+          .changes_live(),
       server<&s::web_page>("web_page", "Serve the chat page at /.").changes_live(),
       server<&s::allow_unauthenticated>("allow_unauthenticated", "Serve beyond loopback without a password.")
           .flag({"--allow-unauthenticated"}),

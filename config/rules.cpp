@@ -1,6 +1,7 @@
 #include "config/rules.hpp"
 
 #include <arpa/inet.h>
+#include <sys/un.h>
 
 namespace skein::config {
 namespace {
@@ -33,15 +34,21 @@ bool is_loopback(std::string_view host) {
 void check_rules(loaded& merged) {
   const config& c = merged.settings;
   const bool guarded = !c.server.password.empty() || !c.server.password_file.empty() || !c.server.keys_file.empty();
-  demand(merged, is_address(c.server.host) || c.server.host == "localhost", "server.host",
-         "\"" + c.server.host + "\" is neither an IP address nor localhost");
-  demand(merged, is_loopback(c.server.host) || guarded || c.server.allow_unauthenticated, "server.host",
+  const bool known_host = is_address(c.server.host) || c.server.host == "localhost";
+  demand(merged, known_host, "server.host", "\"" + c.server.host + "\" is neither an IP address nor localhost");
+  demand(merged, !known_host || is_loopback(c.server.host) || guarded || c.server.allow_unauthenticated, "server.host",
          "is beyond loopback, so it needs server.password_file (--password-file), server.keys_file (--keys-file) or, "
          "for a server that everybody may use, server.allow_unauthenticated (--allow-unauthenticated)");
   demand(merged, c.server.password.empty() || c.server.password_file.empty(), "server.password_file",
          "is given beside server.password; one of them is enough");
   demand(merged, c.server.tls_certificate.empty() == c.server.tls_key.empty(), "server.tls_key",
-         "and server.tls_certificate go together");
+         c.server.tls_key.empty() ? "is missing: server.tls_certificate is given, and they go together"
+                                  : "needs server.tls_certificate beside it");
+  constexpr std::size_t path_bytes_max = sizeof(sockaddr_un::sun_path) - 1;
+  for (const auto& [key, path] : {std::pair{"server.unix_socket", &c.server.unix_socket},
+                                  std::pair{"server.admin_socket", &c.server.admin_socket}})
+    demand(merged, path->size() <= path_bytes_max, key,
+           "has more than " + std::to_string(path_bytes_max) + " bytes, as much as the path of a socket may have");
   for (const auto& proxy : c.server.trusted_proxies)
     demand(merged, is_address(proxy), "server.trusted_proxies", "\"" + proxy + "\" is not an IP address");
   for (const auto& named : c.model.tuned_states)

@@ -19,7 +19,8 @@ namespace {
 constexpr int backlog = 4096;  // the kernel cuts it to net.core.somaxconn
 
 error system_error(const std::string& what, const char* field) {
-  return {error_kind::io, what + ": " + std::strerror(errno), field};
+  const auto kind = errno == EACCES || errno == EPERM ? error_kind::forbidden : error_kind::io;
+  return {kind, what + ": " + std::strerror(errno), field};
 }
 
 sockaddr_storage local_address(int fd) {

@@ -128,6 +128,10 @@ const std::vector<api_service::route>& api_service::routes() {
       {"/v1/conversations/{}", get, &s::ask_sessions<response_routes::conversation>},
       {"/v1/conversations/{}", post, &s::ask_sessions<response_routes::change_conversation>},
       {"/v1/conversations/{}", "DELETE", &s::ask_sessions<response_routes::remove_conversation>},
+      {"/v1/conversations/{}/items", get, &s::ask_sessions<response_routes::conversation_items>},
+      {"/v1/conversations/{}/items", post, &s::refuse_new_items},
+      {"/v1/conversations/{}/items/{}", get, &s::ask_sessions<response_routes::conversation_item>},
+      {"/v1/conversations/{}/items/{}", "DELETE", &s::refuse_item_removal},
       {"/v1/responses/{}/input_items", get, &s::ask_sessions<response_routes::input_items>},
 
       speaks("/chat/completions", dialects::infer_chat),
@@ -147,6 +151,7 @@ const std::vector<api_service::route>& api_service::routes() {
       speaks("/big_batch/completions", dialects::big_batch),
       speaks("/v1/batch/completions", dialects::single_events),
       speaks("/FIM/v1/batch-FIM", dialects::fill_in),
+      speaks("/infill", dialects::infill),
       speaks("/translate/v1/batch-translate", dialects::translate),
       speaks("/state/chat/completions", dialects::state),
       speaks("/multi_state/chat/completions", dialects::multi_state),
@@ -155,6 +160,7 @@ const std::vector<api_service::route>& api_service::routes() {
       {"/openai/v1/embeddings", post, &s::refuse_embeddings},
       {"/tokenize", post, &s::tokenize<text_task::tokenize>, openai, false, true},
       {"/detokenize", post, &s::tokenize<text_task::detokenize>, openai, false, true},
+      {"/apply-template", post, &s::tokenize<text_task::apply_template>, openai, false, true},
       {"/v1/tokens/count", post, &s::tokenize<text_task::count>, flat, false, true},
 
       {"/v1/server/status", get, &s::tell_status, flat},
@@ -334,7 +340,7 @@ api_service::made_call api_service::tell_metrics(exchange& x) {
 }
 
 api_service::made_call api_service::tell_version(exchange& x) {
-  x.answer(200, version_body(*context_));
+  x.answer(200, version_body());
   return nullptr;
 }
 
@@ -380,6 +386,21 @@ api_service::made_call api_service::refuse_embeddings(exchange& x) {
 
 api_service::made_call api_service::refuse_states(exchange& x) {
   x.refuse({error_kind::unsupported, "states are given as files of sessions: GET /v1/sessions/{id}/export", ""});
+  return nullptr;
+}
+
+/// What is said in a conversation is fed with the answer to it.
+api_service::made_call api_service::refuse_new_items(exchange& x) {
+  x.refuse({error_kind::unsupported,
+            "items come into a conversation with a response: POST /v1/responses with `conversation` and `input`",
+            "items"});
+  return nullptr;
+}
+
+/// The state after a turn is that of all of its items.
+api_service::made_call api_service::refuse_item_removal(exchange& x) {
+  x.refuse({error_kind::unsupported,
+            "items go with their turn: DELETE /v1/responses/{id} for one, DELETE /v1/conversations/{id} for all", ""});
   return nullptr;
 }
 

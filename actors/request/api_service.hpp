@@ -54,6 +54,8 @@ class api_service final : public connection::http_service {
   made_call tell_model(exchange& x);
   made_call refuse_embeddings(exchange& x);
   made_call refuse_states(exchange& x);
+  made_call refuse_new_items(exchange& x);
+  made_call refuse_item_removal(exchange& x);
   template <text_task Task>
   made_call tokenize(exchange& x);
   made_call generate(exchange& x);

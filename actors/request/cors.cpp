@@ -4,7 +4,7 @@
 
 namespace skein::request {
 
-constexpr const char* readable = "X-Request-Id, X-Session-State, Idempotent-Replayed";
+constexpr const char* readable = "X-Request-Id, X-Session-State, Idempotent-Replayed, X-Skein-Ignored-Fields";
 
 connection::header_list cors_headers(const connection::request_head& head, std::span<const std::string> origins,
                                      bool has_password) {

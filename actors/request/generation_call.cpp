@@ -13,6 +13,7 @@
 #include "actors/request/new_name.hpp"
 #include "base/log.hpp"
 #include "protocol/http_error.hpp"
+#include "protocol/ignored_fields.hpp"
 #include "protocol/response_id.hpp"
 
 namespace skein::request {
@@ -214,15 +215,16 @@ generation_call::read_body generation_call::read(const std::string& text, const 
   if (origin.dialect == &protocol::dialects::resume)
     return {origin.dialect, read_resumed(text, *origin.who, origin.model->served, context)};
   const auto preset = origin.model->preset();
-  auto [as, request, refusal] = protocol::read_request(text, *origin.dialect, *preset, context.settings.limits);
-  if (!request) return {as, request.error(), std::move(refusal)};
+  auto [as, request, refusal, ignored] =
+      protocol::read_request(text, *origin.dialect, *preset, context.settings.limits);
+  if (!request) return {as, request.error(), std::move(refusal), std::move(ignored)};
   parsed_call call{std::move(*request), std::nullopt, std::nullopt};
-  if (!call.request.session) return {as, std::move(call)};
+  if (!call.request.session) return {as, std::move(call), {}, std::move(ignored)};
   if (auto ok = protocol::read_session_headers(origin.if_match, origin.request_key, *call.request.session); !ok)
     return {as, ok.error()};
   if (call.request.session->responds) name_response(*call.request.session);
   call.turn.emplace(call.request);
-  return {as, std::move(call)};
+  return {as, std::move(call), {}, std::move(ignored)};
 }
 
 /// Counts what the next stage takes in place of what the last one took; refuses where there is no room for it.
@@ -242,6 +244,8 @@ void generation_call::understood(result<read_body> body) {
   if (!body) return refuse(body.error());
   origin_.errors = body->as->errors;
   refusal_ = std::move(body->refusal);
+  if (!body->ignored.empty())
+    origin_.headers.emplace_back("X-Skein-Ignored-Fields", protocol::ignored_fields_header(body->ignored));
   if (!body->call) return refuse(body->call.error());
   parsed(std::move(*body->call));
 }

@@ -90,7 +90,8 @@ class generation_call final : public connection::http_call, public device_client
   struct read_body {
     const protocol::dialect* as;
     result<parsed_call> call;
-    std::string refusal = {};  ///< see protocol::understood
+    std::string refusal = {};               ///< see protocol::understood
+    std::vector<std::string> ignored = {};  ///< likewise
   };
   /// A prompt on its way through the device.
   struct prompt_run {

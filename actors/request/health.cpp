@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "actors/request/device_totals.hpp"
+#include "base/version.hpp"
 #include "protocol/json_writer.hpp"
 
 namespace skein::request {
@@ -180,10 +181,10 @@ probe runner_status(const service_context& c) {
   return p;
 }
 
-std::string version_body(const service_context& c) {
+std::string version_body() {
   std::string body;
   json_writer out(body);
-  out.begin_object().key("version").value(c.settings.version).end_object();
+  out.begin_object().key("version").value(version_line()).end_object();
   return body;
 }
 

@@ -22,6 +22,6 @@ struct probe {
 [[nodiscard]] probe healthcheck(const service_context& context);
 /// GET /status of RWKV-Runner: 1 without a model, 2 while one loads, 3 when it serves; our process and its device.
 [[nodiscard]] probe runner_status(const service_context& c);
-[[nodiscard]] std::string version_body(const service_context& context);
+[[nodiscard]] std::string version_body();
 
 }  // namespace skein::request

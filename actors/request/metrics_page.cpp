@@ -8,23 +8,13 @@
 
 #include "base/log.hpp"
 #include "base/process_usage.hpp"
+#include "base/version.hpp"
 
 namespace skein::request {
 namespace {
 
 using metrics::exposition;
 using metrics::histogram_sum;
-
-/// The parts of a line "skein 0.1.0 (1a2b3c4, 2025-01-31, gcc 12.2.0, cpu)".
-struct build_parts {
-  std::string_view version, commit, backend;
-};
-build_parts build_of(std::string_view line) {
-  const auto word = [line](std::size_t from) { return line.substr(from, line.find_first_of(" ,)", from) - from); };
-  const auto number = line.find(' '), commit = line.find('('), backend = line.rfind(' ');
-  if (number == line.npos || commit == line.npos) return {line, "", ""};
-  return {word(number + 1), word(commit + 1), word(backend + 1)};
-}
 
 /// The series of one model and key, of all io threads.
 struct generation_sums {
@@ -285,7 +275,7 @@ void write_process(exposition& out, const service_context& c) {
   out.counter("skein_log_lines_dropped_total", "Lines of the log that nobody took in time.", log::dropped_lines());
   out.gauge("skein_draining", "1 while the server ends.", c.draining ? 1 : 0);
   out.gauge("skein_build_info", "The program.");
-  const auto build = build_of(c.settings.version);
+  const auto build = this_build();
   out.sample({{"version", build.version}, {"commit", build.commit}, {"backend", build.backend}}, std::uint64_t{1});
 }
 

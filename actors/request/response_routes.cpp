@@ -5,10 +5,12 @@
 #include <utility>
 
 #include "actors/request/new_name.hpp"
-#include "actors/request/response_call.hpp"
+#include "actors/request/response_items.hpp"
 #include "actors/request/route.hpp"
 #include "protocol/json_writer.hpp"
 #include "protocol/response_id.hpp"
+#include "protocol/response_object.hpp"
+#include "protocol/responses_request.hpp"
 
 namespace skein::request::response_routes {
 namespace {
@@ -17,7 +19,7 @@ using persistence::answer_body;
 using persistence::message_in;
 using persistence::return_address;
 
-constexpr std::uint32_t items_max = 100, items_default = 20;
+constexpr std::uint32_t items_max = 100;
 
 error unknown(const std::string& id) { return {error_kind::not_found, "there is no response '" + id + "'", ""}; }
 
@@ -39,14 +41,9 @@ std::string deleted(const std::string& id, std::string_view object) {
   return json;
 }
 
-struct page {
-  std::uint32_t limit = items_default;
-  bool ascending = false;
-  std::string after;
-};
-
-result<page> page_of(const route_input& in) {
-  page p;
+result<item_page> page_of(const route_input& in) {
+  item_page p;
+  p.bytes_max = in.limits.response_bytes_max;
   p.after = query_field(in.query, "after").value_or("");
   const std::string order = query_field(in.query, "order").value_or("desc");
   if (order != "asc" && order != "desc")
@@ -60,48 +57,16 @@ result<page> page_of(const route_input& in) {
   return p;
 }
 
-struct item {
-  std::string id;
-  const persistence::message* said;
-};
+plain_answer told(result<std::string> body) {
+  if (body) return {200, std::move(*body)};
+  const auto no = protocol::to_http(body.error());
+  return {no.status, no.body};
+}
 
-std::string item_list(const persistence::version_record& version, const page& p) {
-  std::vector<item> items;
-  std::size_t number = 0;
-  const auto known = protocol::read_logged(logged_response_of(version));
-  const bool instructed = known && !known->facts.instructions.value_or("").empty();
-  for (const auto& message : version.messages) {
-    if (instructed && &message == version.messages.data() && message.role == "system" &&
-        message.content == known->facts.instructions)
-      continue;  // what was instructed is no item
-    items.push_back({protocol::item_id("msg_", version.request_key) + "_" + std::to_string(number++), &message});
-  }
-  if (!p.ascending) std::ranges::reverse(items);
-  const auto behind = std::ranges::find(items, p.after, &item::id);
-  if (behind != items.end()) items.erase(items.begin(), behind + 1);
-  const bool more = items.size() > p.limit;
-  if (more) items.resize(p.limit);
-
-  std::string json;
-  protocol::json_writer out(json);
-  out.begin_object().key("object").value("list").key("data").begin_array();
-  for (const auto& [id, said] : items) {
-    const bool answer = said->role == "assistant";
-    out.begin_object().key("id").value(id).key("type").value("message").key("status").value("completed");
-    out.key("role").value(said->role).key("content").begin_array().begin_object();
-    out.key("type").value(answer ? "output_text" : "input_text").key("text").value(said->content);
-    if (answer) out.key("annotations").begin_array().end_array();
-    out.end_object().end_array().end_object();
-  }
-  out.end_array();
-  const auto id_or_null = [&](std::string_view name, const item* i) {
-    out.key(name);
-    i ? out.value(i->id) : out.null();
-  };
-  id_or_null("first_id", items.empty() ? nullptr : &items.front());
-  id_or_null("last_id", items.empty() ? nullptr : &items.back());
-  out.key("has_more").value(more).end_object();
-  return json;
+/// Asks for all turns of a conversation, with their texts.
+result<message_in> ask_for_turns(const std::string& id, return_address reply, const tenant_id& whose) {
+  if (!protocol::is_conversation_id(id)) return no_conversation(id);
+  return persistence::describe_session{reply, {whose, id}, true, std::nullopt};
 }
 
 plain_answer tell_conversation(const persistence::session_record& session) {
@@ -125,8 +90,8 @@ session_question input_items(const route_input& in) {
     ask.turn = id;
     return ask;
   };
-  q.tell = [wanted](answer_body& a) -> plain_answer {
-    return {200, item_list(*std::get<persistence::session_description>(a).versions.front(), *wanted)};
+  q.tell = [wanted](answer_body& a) {
+    return told(input_item_list(*std::get<persistence::session_description>(a).versions.front(), *wanted));
   };
   q.refuse = [id](const error& why) { return in_own_words(why, unknown(id)); };
   return q;
@@ -174,6 +139,34 @@ session_question conversation(const route_input& in) {
   };
   q.tell = [](answer_body& a) -> plain_answer {
     return tell_conversation(std::get<persistence::session_description>(a).session.record);
+  };
+  q.refuse = [id = in.path.front()](const error& why) { return in_own_words(why, no_conversation(id)); };
+  return q;
+}
+
+session_question conversation_items(const route_input& in) {
+  session_question q;
+  q.ask = [id = in.path.front(), wanted = page_of(in)](const std::string&, return_address reply,
+                                                       const tenant_id& whose) -> result<message_in> {
+    if (!wanted) return wanted.error();
+    return ask_for_turns(id, reply, whose);
+  };
+  q.tell = [wanted = page_of(in)](answer_body& a) {
+    return told(conversation_item_list(std::get<persistence::session_description>(a).versions, *wanted));
+  };
+  q.refuse = [id = in.path.front()](const error& why) { return in_own_words(why, no_conversation(id)); };
+  return q;
+}
+
+session_question conversation_item(const route_input& in) {
+  session_question q;
+  q.ask = [id = in.path.front()](const std::string&, return_address reply, const tenant_id& whose) {
+    return ask_for_turns(id, reply, whose);
+  };
+  q.tell = [id = in.path.front(), item = in.path.back()](answer_body& a) {
+    auto found = request::conversation_item(std::get<persistence::session_description>(a).versions, item);
+    if (found) return told(std::move(*found));
+    return told(error{error_kind::not_found, "there is no item '" + item + "' in conversation '" + id + "'", ""});
   };
   q.refuse = [id = in.path.front()](const error& why) { return in_own_words(why, no_conversation(id)); };
   return q;

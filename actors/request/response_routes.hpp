@@ -16,5 +16,8 @@ using session_routes::route_input;
 [[nodiscard]] session_question conversation(const route_input& in);
 [[nodiscard]] session_question change_conversation(const route_input& in);
 [[nodiscard]] session_question remove_conversation(const route_input& in);
+/// GET /v1/conversations/{id}/items and .../items/{item}
+[[nodiscard]] session_question conversation_items(const route_input& in);
+[[nodiscard]] session_question conversation_item(const route_input& in);
 
 }  // namespace skein::request::response_routes

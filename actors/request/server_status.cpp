@@ -5,6 +5,7 @@
 
 #include "actors/request/device_totals.hpp"
 #include "actors/request/long_work.hpp"
+#include "base/version.hpp"
 #include "protocol/json_writer.hpp"
 
 namespace skein::request {
@@ -128,7 +129,7 @@ std::string status_body(const service_context& context, const caller& who, bool 
   const auto models = context.models->resident();
   const model_ref current = context.models->current();
   out.begin_object().key("status").value(context.draining ? "draining" : "running");
-  out.key("api_version").value("v1").key("engine_version").value(context.settings.version);
+  out.key("api_version").value("v1").key("engine_version").value(version_line());
   write_model(out, current, may_see_path);
   write_models(out, models);
   write_capabilities(out, context);

@@ -24,13 +24,13 @@ namespace skein::request {
 
 struct service_settings {
   protocol::request_limits limits;
-  std::string password;            ///< empty: no authentication
-  bool json_password = true;       ///< also as the field `password` of a JSON body
-  bool open_translation = false;   ///< translation needs no password
-  bool open_metrics = false;       ///< neither does /metrics
+  std::string password;             ///< empty: no authentication
+  bool json_password = true;        ///< also as the field `password` of a JSON body
+  bool open_translation = false;    ///< translation needs no password
+  bool open_metrics = false;        ///< neither does /metrics
   bool strict_model_names = false;  ///< a model that nobody knows is a 404, on the routes of OpenAI
-  bool log_prompts = false;        ///< what is fed of requests
-  bool web_page = true;            ///< the chat page is served
+  bool log_prompts = false;         ///< what is fed of requests
+  bool web_page = true;             ///< the chat page is served
   std::vector<std::string> cors_origins;
   std::uint64_t unauthenticated_body_bytes_max = 256 * 1024;  ///< of a body that may hold the password
   std::uint32_t outbound_bytes_max = 256 * 1024;
@@ -44,7 +44,6 @@ struct service_settings {
   std::chrono::milliseconds keep_alive{15'000};   ///< silence after which a stream gets a comment
   std::chrono::milliseconds stall_limit{30'000};  ///< work without a finished tick for this long: not alive
   std::chrono::milliseconds full_limit{10'000};   ///< a full queue for this long: not ready
-  std::string version;                            ///< of this program
   std::string states_dir;                         ///< where state-tuning files lie; empty: none is loaded
   std::uint32_t tuned_states_max = 64;            ///< that are loaded at once
 };

@@ -83,6 +83,7 @@ result<std::string> work_of(text_task task, const std::string& body, const servi
     case text_task::tokenize: return tokenize(body, context, model.served, gone);
     case text_task::detokenize: return detokenize(body, context, model.served, gone);
     case text_task::count_input: return count_input(body, context, model, gone);
+    case text_task::apply_template: return protocol::template_answer(body, *model.preset(), context.settings.limits);
     case text_task::count: break;
   }
   return count(body, context, model, gone);

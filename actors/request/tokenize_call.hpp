@@ -12,10 +12,10 @@
 
 namespace skein::request {
 
-enum class text_task : std::uint8_t { tokenize, detokenize, count, count_input };
+enum class text_task : std::uint8_t { tokenize, detokenize, count, count_input, apply_template };
 
-/// POST /tokenize, /detokenize, /v1/tokens/count and /v1/responses/input_tokens. Short bodies are answered at once;
-/// long ones by the worker pool, whose answer goes to nobody when the client has left meanwhile.
+/// POST /tokenize, /detokenize, /apply-template, /v1/tokens/count and /v1/responses/input_tokens. Short bodies are
+/// answered at once; long ones by the worker pool, whose answer goes to nobody when the client has left meanwhile.
 class tokenize_call final : public connection::http_call {
  public:
   tokenize_call(text_task task, plain_origin origin, std::shared_ptr<const service_context> context,

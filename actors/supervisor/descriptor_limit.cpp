@@ -14,15 +14,17 @@ constexpr rlim_t other_descriptors = 128;
 
 }  // namespace
 
-void allow_connections(std::uint32_t connections_max) {
-  const rlim_t wanted = rlim_t{connections_max} + other_descriptors;
+void allow_connections(std::uint32_t connections_max, std::uint32_t each) {
+  const rlim_t wanted = rlim_t{connections_max} * each + other_descriptors;
   rlimit limit{};
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= wanted) return;
   limit.rlim_cur = std::min(wanted, limit.rlim_max);
   setrlimit(RLIMIT_NOFILE, &limit);
   if (limit.rlim_cur < wanted)
     log::warning("fewer descriptors than limits.connections_max needs",
-                 {{"descriptors", static_cast<std::uint64_t>(limit.rlim_cur)}, {"connections_max", connections_max}});
+                 {{"descriptors", static_cast<std::uint64_t>(limit.rlim_cur)},
+                  {"needed", static_cast<std::uint64_t>(wanted)},
+                  {"connections_max", connections_max}});
 }
 
 }  // namespace skein::supervisor

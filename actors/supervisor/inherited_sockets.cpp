@@ -44,8 +44,8 @@ result<std::vector<inherited_socket>> inherited_sockets(std::string_view listen_
   if (listen_fds.empty() || listen_pid.empty()) return found;
   const auto pid = number(listen_pid), count = number(listen_fds);
   if (!pid) return no_number("LISTEN_PID", listen_pid);
+  if (*pid != ::getpid()) return found;  // a word to another process, whatever it says
   if (!count) return no_number("LISTEN_FDS", listen_fds);
-  if (*pid != ::getpid()) return found;
   for (int fd = first_fd; fd - first_fd < *count; ++fd) {
     if (option(fd, SO_TYPE) != SOCK_STREAM || option(fd, SO_ACCEPTCONN) != 1)
       return error{error_kind::invalid_argument,

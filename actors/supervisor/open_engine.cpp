@@ -9,9 +9,9 @@
 #include "actors/supervisor/settings.hpp"
 #include "base/check.hpp"
 #include "base/log.hpp"
+#include "base/version.hpp"
 #include "cli/device_choice.hpp"
 #include "cli/open_model.hpp"
-#include "cli/version.hpp"
 #include "engine/fake_engine.hpp"
 #include "model/model_info.hpp"
 
@@ -42,7 +42,7 @@ request::served_model served(const config::config& c, std::string name, const en
   m.preset = model_preset(c, name);
   m.vocab = info.vocab;
   m.prefill_chunk_tokens = ticks.chunk_tokens;
-  m.fingerprint = "skein-" + info.model_identity.substr(0, 12) + "-" + info.weight_type + "-" + cli::build_name();
+  m.fingerprint = "skein-" + info.model_identity.substr(0, 12) + "-" + info.weight_type + "-" + build_name();
   m.card.id = std::move(name);
   m.card.created = std::time(nullptr);
   m.card.device = info.device;

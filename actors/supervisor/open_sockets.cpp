@@ -9,7 +9,7 @@ namespace skein::supervisor {
 
 void make_room(const config::config& c) {
   const std::uint32_t each = c.server.tls_certificate.empty() ? 1 : 3;  // descriptors of a connection with TLS
-  allow_connections(c.limits.connections_max * each);
+  allow_connections(c.limits.connections_max, each);
 }
 
 result<void> open_sockets::open(const config::config& c) {

@@ -39,7 +39,7 @@ connection::connection_limits connection_limits(const config::config& c) {
   return to;
 }
 
-request::service_settings service_settings(const config::config& c, std::string version) {
+request::service_settings service_settings(const config::config& c) {
   request::service_settings to;
   to.limits.body_bytes_max = c.limits.body_bytes_max;
   to.limits.n_max = c.limits.n_max;
@@ -53,6 +53,7 @@ request::service_settings service_settings(const config::config& c, std::string 
   to.limits.mixture_max = c.limits.mixture_max;
   to.limits.response_bytes_max = c.limits.response_bytes_max;
   to.limits.noise = c.server.noise;
+  to.limits.tells_ignored = c.server.tell_ignored_fields;
   to.password = c.server.password;
   to.unauthenticated_body_bytes_max = c.limits.unauthenticated_body_bytes_max;
   to.json_password = c.server.json_password;
@@ -70,7 +71,6 @@ request::service_settings service_settings(const config::config& c, std::string 
   to.total_timeout = milliseconds(c.queue.total_timeout_ms);
   to.stall_limit = milliseconds(c.server.stall_ms);
   to.full_limit = milliseconds(c.queue.full_unready_ms);
-  to.version = std::move(version);
   to.states_dir = c.model.states_dir;
   to.tuned_states_max = c.model.tuned_states_max;
   return to;

@@ -13,7 +13,7 @@
 namespace skein::supervisor {
 
 [[nodiscard]] connection::connection_limits connection_limits(const config::config& c);
-[[nodiscard]] request::service_settings service_settings(const config::config& c, std::string version);
+[[nodiscard]] request::service_settings service_settings(const config::config& c);
 [[nodiscard]] request::pause_limits pause_limits(const config::config& c);
 [[nodiscard]] request::login_limits login_limits(const config::config& c);
 [[nodiscard]] device::device_actor_options device_options(const config::config& c);

@@ -40,7 +40,6 @@
 #include "base/result.hpp"
 #include "cli/exit_code.hpp"
 #include "cli/load_settings.hpp"
-#include "cli/version.hpp"
 #include "config/reload.hpp"
 
 namespace skein::supervisor {
@@ -207,7 +206,7 @@ result<void> server::listen() {
     lanes_.push_back(std::move(l));
   }
   listener_ = std::make_unique<listener::listener>(doors, connection_limits(settings_));
-  context_->settings = service_settings(settings_, cli::version_line());
+  context_->settings = service_settings(settings_);
   context_->time = &real_clock();
   context_->connections = &listener_->counts();
   context_->logins = &logins_;
@@ -412,7 +411,7 @@ void server::take_settings(config::config fresh) {
   listener_->change(connection_limits(*live_));
   keeper_->change(live_);
   auto context = std::make_shared<request::service_context>(*context_);
-  context->settings = service_settings(*live_, cli::version_line());
+  context->settings = service_settings(*live_);
   for (lane& l : lanes_) l.thread->post([service = l.service.get(), context] { service->use(context); });
 }
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "cli/version.hpp"
+#include "base/version.hpp"
 #include "protocol/json_writer.hpp"
 
 namespace skein::cli {

@@ -8,11 +8,11 @@
 #include <optional>
 #include <sstream>
 
+#include "base/version.hpp"
 #include "cli/command_help.hpp"
 #include "cli/manual.hpp"
 #include "cli/old_spellings.hpp"
 #include "cli/token_list.hpp"
-#include "cli/version.hpp"
 #include "config/keys.hpp"
 #include "config/limits.hpp"
 #include "config/nearest.hpp"
@@ -388,7 +388,8 @@ void add_keys(CLI::App& app, command& chosen) {
 }
 
 void add_manual(CLI::App& app, command& chosen) {
-  auto [sub, made] = add_command<manual_command>(app, chosen, "manual", "Print a manual page or the completion");
+  auto [sub, made] =
+      add_command<manual_command>(app, chosen, "manual", "Print a manual page or the completion of a shell");
   auto& into = *made;
   sub->add_option("page", into.page, "Which one")->required()->check(CLI::IsMember(manual_pages()));
 }
@@ -461,14 +462,19 @@ std::optional<error> not_a_command(const CLI::App& app, const std::vector<std::s
                {}};
 }
 
+/// The command that was called, and how.
+std::pair<const CLI::App*, std::string> called_command(const CLI::App& app) {
+  std::pair<const CLI::App*, std::string> found{&app, "skein"};
+  for (auto below = app.get_subcommands(); !below.empty(); below = found.first->get_subcommands()) {
+    found.first = below.front();
+    found.second += ' ' + found.first->get_name();
+  }
+  return found;
+}
+
 /// What to say of words that the command does not take.
 error unexpected(const CLI::App& app) {
-  std::string called = "skein";
-  const CLI::App* command = &app;
-  for (auto below = app.get_subcommands(); !below.empty(); below = command->get_subcommands()) {
-    command = below.front();
-    called += ' ' + command->get_name();
-  }
+  const auto [command, called] = called_command(app);
   const auto words = app.remaining(true);
   const auto is_flag = [](const std::string& word) { return word.starts_with("--"); };
   const auto flag = std::ranges::find_if(words, is_flag);
@@ -507,6 +513,10 @@ result<command> parse_command_line(std::span<const std::string> arguments) {
     return command(print_text{text.str()});
   } catch (const CLI::ExtrasError&) {
     return unexpected(app);
+  } catch (const CLI::RequiredError& wrong) {
+    return error{error_kind::invalid_argument,
+                 std::string(wrong.what()) + ". See " + called_command(app).second + " --help",
+                 {}};
   } catch (const CLI::ParseError& wrong) {
     return error{error_kind::invalid_argument, wrong.what(), {}};
   }

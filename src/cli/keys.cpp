@@ -1,7 +1,9 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <iostream>
 #include <iterator>
 #include <string>
@@ -24,12 +26,19 @@ result<std::vector<api_key>> read_keys(const std::filesystem::path& file) {
 
 /// At the file's end, in one write; a new file is its owner's alone.
 result<void> append_line(const std::filesystem::path& file, std::string line) {
-  const auto trouble = [&] { return error{error_kind::io, "cannot write to " + file.string(), ""}; };
+  const auto trouble = [&] {
+    const auto kind = errno == EACCES || errno == EPERM || errno == EROFS ? error_kind::forbidden : error_kind::io;
+    return error{kind, "cannot write to " + file.string() + ": " + std::strerror(errno), ""};
+  };
   const int fd = ::open(file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
   if (fd < 0) return trouble();
   line.insert(0, "\n").append("\n");  // the last line may lack its end
-  const bool whole = ::write(fd, line.data(), line.size()) == static_cast<ssize_t>(line.size());
-  return ::close(fd) == 0 && whole ? result<void>() : trouble();
+  const auto written = ::write(fd, line.data(), line.size());
+  const bool whole = written == static_cast<ssize_t>(line.size());
+  if (!whole && written >= 0) errno = ENOSPC;
+  result<void> outcome = whole ? result<void>() : trouble();
+  if (::close(fd) != 0 && outcome) outcome = trouble();
+  return outcome;
 }
 
 result<api_key> finished(const keys_command& what, const std::string& secret) {

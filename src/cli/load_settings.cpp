@@ -8,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include "cli/complaint.hpp"
 #include "cli/data_files.hpp"
 #include "cli/exit_code.hpp"
 #include "config/dump.hpp"
@@ -43,7 +44,7 @@ config::loaded load_settings(config::sources from) {
 }
 
 int report_faults(const config::loaded& merged) {
-  for (const auto& fault : merged.faults) std::fprintf(stderr, "skein: %s\n", config::to_string(fault).c_str());
+  for (const auto& fault : merged.faults) complain(config::to_string(fault));
   return static_cast<int>(exit_code_of(merged.faults));
 }
 

@@ -3,19 +3,16 @@
 #include <string>
 
 #include "base/check.hpp"
+#include "base/version.hpp"
 #include "cli/exit_code.hpp"
 #include "cli/roff.hpp"
-#include "cli/version.hpp"
 #include "config/keys.hpp"
 
 namespace skein::cli {
 namespace {
 
 /// "skein 0.1.0"
-std::string program_version() {
-  const std::string line = version_line();
-  return line.substr(0, line.find(" ("));
-}
+std::string program_version() { return "skein " + std::string(this_build().version); }
 
 std::string joined(const std::vector<std::string>& words, std::string_view between) {
   std::string list;
@@ -151,11 +148,13 @@ std::string settings_page() {
 
 }  // namespace
 
-std::vector<std::string> manual_pages() { return {"skein.1", "skein.toml.5", "bash"}; }
+std::vector<std::string> manual_pages() { return {"skein.1", "skein.toml.5", "bash", "zsh", "fish"}; }
 
 std::string manual(std::string_view page) {
   if (page == "skein.1") return program_page();
   if (page == "skein.toml.5") return settings_page();
+  if (page == "zsh") return zsh_completion(program_help());
+  if (page == "fish") return fish_completion(program_help());
   check(page == "bash");
   return bash_completion(program_help());
 }

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "base/log.hpp"
+#include "cli/complaint.hpp"
 #include "cli/exit_code.hpp"
 #include "cli/load_settings.hpp"
 #include "cli/manual.hpp"
@@ -57,7 +58,7 @@ int run(const command& what, serve_function serve) {
 }
 
 int fail(const error& why) {
-  std::fprintf(stderr, "skein: %s\n", why.message.c_str());
+  complain(why.message);
   return static_cast<int>(exit_code_of(why.kind));
 }
 

@@ -107,6 +107,8 @@ class load_run {
     request_outcome& outcome = outcomes_[i];
     try {
       co_await exchange(i, outcome);
+    } catch (const boost::system::system_error& broken) {
+      outcome.failure = broken.code().message();  // what() names a line of Asio too
     } catch (const std::exception& broken) {
       outcome.failure = broken.what();
     }

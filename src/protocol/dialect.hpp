@@ -69,6 +69,7 @@ struct understood {
   const dialect* as;
   result<generation_request> request;
   std::string refusal;  ///< the body that says why there is none, where the dialect has one of its own
+  std::vector<std::string> ignored = {};  ///< members that were not read, where limits.tells_ignored wants them
 };
 
 /// Parses and checks a body; all defaults are applied. Errors: invalid_argument or unsupported with `field` set to the
@@ -99,6 +100,7 @@ extern const dialect batch_v3;       ///< the same with a template
 extern const dialect big_batch;      ///< the same with nothing but a temperature
 extern const dialect single_events;  ///< the same with one choice an event
 extern const dialect fill_in;        ///< prefix and suffix
+extern const dialect infill;         ///< llama-server: input_prefix and input_suffix
 extern const dialect translate;      ///< text_list
 extern const dialect infer_chat;     ///< RWKV-Infer and RWKV-Runner
 extern const dialect infer_completions;

@@ -36,6 +36,10 @@ void read_padding(const object_reader& body, const reading& by, generation_reque
 void read_questions(const object_reader& body, const reading& by, generation_request& out);
 void read_pairs(const object_reader& body, const reading& by, generation_request& out);
 
+// llama-server: input_prefix and input_suffix
+void read_infill(const object_reader& body, const reading& by, generation_request& out);
+void read_infill_options(const object_reader& body, const reading& by, generation_request& out);
+
 // Translation: text_list, source_lang, target_lang; never streamed
 void read_texts_to_translate(const object_reader& body, const reading& by, generation_request& out);
 void read_whole_answer(const object_reader& body, const reading& by, generation_request& out);

@@ -70,6 +70,10 @@ void refuse_foreign(const object_reader& body) {
   if (const auto type = body.text("type"); type && *type != "Nucleus") body.refuse_unsupported("type");
 }
 
+sampling_rules infill_rules(const model_preset& p) {
+  return {0.8f, 0.95f, 40, 0.0f, 0.0f, 1.0f, p.completion_max_tokens, {}, true};
+}
+
 sampling_rules greedy_rules(const model_preset&) { return {.top_k = 1, .max_tokens = 2048, .stands_alone = true}; }
 
 const native_writer batch_answers("rwkv7-batch"), v3_answers("rwkv7-batch-v3"), branch_answers("rwkv7-multi-state"),
@@ -162,6 +166,13 @@ const dialect fill_in = like(batch, "fill_in", [](dialect& d) {
   d.read_prompts = read_pairs;
   d.writer = &fill_in_answers;
 });
+const dialect infill = like(completions, "infill", [](dialect& d) {
+  d.prompt_field = "input_prefix";
+  d.read_prompts = read_infill;
+  d.rules = infill_rules;
+  d.read_more = read_infill_options;
+  d.sessions = false;
+});
 const dialect translate = like(batch, "translate", [](dialect& d) {
   d.prompt_field = "text_list";
   d.read_prompts = read_texts_to_translate;
@@ -252,13 +263,18 @@ void read(const object_reader& body, const reading& by, generation_request& out)
 understood read_request(std::string_view text, const dialect& spoken, const model_preset& preset,
                         const request_limits& limits) {
   const dialect* as = &spoken;
+  std::vector<std::string> ignored;
   auto request = read_body(text, limits, [&](const object_reader& plain) {
     if (spoken.choose) as = spoken.choose(plain);
     generation_request out;
-    read(as->loose_values_in.empty() ? plain : plain.loosely(as->loose_values_in), {*as, preset, limits}, out);
+    asked_fields asked;
+    asked.note("password");  // whoever let this request in has read it
+    const object_reader body = limits.tells_ignored ? plain.noting(asked) : plain;
+    read(as->loose_values_in.empty() ? body : body.loosely(as->loose_values_in), {*as, preset, limits}, out);
+    if (limits.tells_ignored) ignored = plain.others(asked);
     return out;
   });
-  understood found{as, std::move(request), {}};
+  understood found{as, std::move(request), {}, std::move(ignored)};
   if (found.request)
     if (const std::size_t answers = found.request->prompts.size() * found.request->best_of;
         answers > limits.prompts_max)

@@ -83,6 +83,7 @@ struct request_limits {
   std::uint32_t json_depth_max = 64;
   std::uint32_t mixture_max = 8;               ///< states of a mixture
   std::size_t response_bytes_max = 32u << 20;  ///< of an answer that is sent whole
+  bool tells_ignored = false;                  ///< the members of a body that are not read are listed
   bool noise = false;                          ///< `noise` counts where a dialect has it
 };
 

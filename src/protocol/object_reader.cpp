@@ -53,7 +53,7 @@ object_reader::object_reader(json_value object, std::string path, first_fault& f
 }
 
 object_reader object_reader::loosely(std::string_view more) const {
-  object_reader loose(object_, path_, fault_);
+  object_reader loose(*this);
   loose.loose_ = true;
   const auto found = value(more);
   if (!found || !found->is(json_kind::object)) return loose;
@@ -62,12 +62,20 @@ object_reader object_reader::loosely(std::string_view more) const {
   return loose;
 }
 
+object_reader object_reader::noting(asked_fields& asked) const {
+  object_reader noting(*this);
+  noting.asked_ = &asked;
+  return noting;
+}
+
 std::optional<json_value> object_reader::value(std::string_view name) const {
+  if (asked_) asked_->note(name);
   if (const auto found = given(object_, name)) return found;
   return more_ ? given(*more_, name) : std::nullopt;
 }
 
 bool object_reader::is_null(std::string_view name) const {
+  if (asked_) asked_->note(name);
   const auto found = object_.member(name);
   return found && found->is(json_kind::null);
 }

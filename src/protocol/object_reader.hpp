@@ -9,6 +9,7 @@
 #include "base/ids.hpp"
 #include "base/result.hpp"
 #include "protocol/generation_request.hpp"
+#include "protocol/ignored_fields.hpp"
 #include "protocol/json.hpp"
 
 namespace skein::protocol {
@@ -35,6 +36,9 @@ class object_reader {
   /// is looked for in its member `more`, where that is an object.
   [[nodiscard]] object_reader loosely(std::string_view more) const;
 
+  /// The same object; what is asked of it, and of readers made of it by loosely(), is noted.
+  [[nodiscard]] object_reader noting(asked_fields& asked) const;
+
   [[nodiscard]] std::optional<json_value> value(std::string_view name) const;
   /// The member is there, and null.
   [[nodiscard]] bool is_null(std::string_view name) const;
@@ -46,6 +50,9 @@ class object_reader {
   [[nodiscard]] std::optional<std::string_view> text(std::string_view name) const;
   [[nodiscard]] std::optional<json_value> array(std::string_view name) const;
   [[nodiscard]] std::optional<object_reader> object(std::string_view name) const;
+
+  /// The members that `asked` has not.
+  [[nodiscard]] std::vector<std::string> others(const asked_fields& asked) const { return asked.others_of(object_); }
 
   [[nodiscard]] std::string path_of(std::string_view name) const;
   [[nodiscard]] first_fault& fault() const { return fault_; }
@@ -59,6 +66,7 @@ class object_reader {
   json_value object_;
   std::string path_;
   first_fault& fault_;
+  asked_fields* asked_ = nullptr;  // null: nobody wants to know
   bool loose_ = false;
   std::optional<json_value> more_;
   std::string more_path_;

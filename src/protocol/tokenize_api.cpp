@@ -37,6 +37,13 @@ result<std::string> tokens_answer(std::span<const token_id> tokens, const char* 
   return json;
 }
 
+/// The conversation of a body as text.
+result<std::string> rendered(std::string_view body, const model_preset& preset, const request_limits& limits) {
+  const auto conversation = read_request(body, dialects::shared_chat, preset, limits).request;
+  if (!conversation) return conversation.error();
+  return render_chat(conversation->messages, conversation->think, conversation->style);
+}
+
 }  // namespace
 
 result<tokenize_request> parse_tokenize(std::string_view text, const request_limits& limits) {
@@ -80,10 +87,19 @@ result<count_request> parse_count(std::string_view text, const model_preset& pre
     return made;
   });
   if (!request || !chat) return request;
-  const auto conversation = read_request(text, dialects::shared_chat, preset, limits).request;
+  auto conversation = rendered(text, preset, limits);
   if (!conversation) return conversation.error();
-  request->text = render_chat(conversation->messages, conversation->think, conversation->style);
+  request->text = std::move(*conversation);
   return request;
+}
+
+result<std::string> template_answer(std::string_view body, const model_preset& preset, const request_limits& limits) {
+  const auto prompt = rendered(body, preset, limits);
+  if (!prompt) return prompt.error();
+  std::string json;
+  json_writer(json).begin_object().key("prompt").value(*prompt).end_object();
+  if (json.size() > limits.response_bytes_max) return response_too_long("messages", limits);
+  return json;
 }
 
 result<std::string> count_answer(std::span<const token_id> tokens, bool with_ids, const request_limits& limits) {

@@ -9,7 +9,7 @@
 #include "base/result.hpp"
 #include "protocol/generation_request.hpp"
 
-/// POST /tokenize and POST /detokenize, with the field names of llama-server.
+/// POST /tokenize, /detokenize and /apply-template, with the field names of llama-server.
 namespace skein::protocol {
 
 /// {"content": text, "add_special"?: bool, "with_pieces"?: bool}
@@ -42,6 +42,11 @@ struct count_request {
 /// {"tokens":2}, and "token_ids":[1,2] where they are wanted.
 [[nodiscard]] result<std::string> count_answer(std::span<const token_id> tokens, bool with_ids,
                                                const request_limits& limits);
+
+/// {"prompt":"..."}: the text that a chat request with this body would feed. Errors as read_request; also
+/// invalid_argument when the answer would pass limits.response_bytes_max.
+[[nodiscard]] result<std::string> template_answer(std::string_view body, const model_preset& preset,
+                                                  const request_limits& limits);
 
 /// The ids of {"tokens":[1,2]}. Errors as parse_completion; ids are not compared with a vocabulary.
 [[nodiscard]] result<std::vector<token_id>> parse_detokenize(std::string_view body, const request_limits& limits);

@@ -3,6 +3,16 @@
 #include "storage/database_impl.hpp"
 
 namespace skein::storage {
+namespace {
+
+/// Who opens is told that it is not permitted; to RocksDB that is input and output like all else.
+error in_its_kind(error why) {
+  for (const auto* text : {"Permission denied", "Operation not permitted", "Read-only file system"})
+    if (why.kind == error_kind::io && why.message.ends_with(text)) why.kind = error_kind::forbidden;
+  return why;
+}
+
+}  // namespace
 
 std::filesystem::path database_directory(const std::filesystem::path& state_directory) {
   return state_directory / "sessions";
@@ -13,7 +23,7 @@ database::~database() = default;
 
 result<std::shared_ptr<database>> database::open(const database_options& options) {
   auto inside = std::make_unique<impl>(options);
-  if (const auto opened = inside->open(); !opened) return opened.error();
+  if (const auto opened = inside->open(); !opened) return in_its_kind(opened.error());
   return std::shared_ptr<database>(new database(std::move(inside)));
 }
 

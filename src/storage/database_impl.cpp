@@ -25,6 +25,16 @@ constexpr std::string_view format_key = "format", probe_key = "probe", uid_key =
 rocksdb::Slice slice(std::string_view bytes) { return {bytes.data(), bytes.size()}; }
 std::string_view view(const rocksdb::Slice& bytes) { return {bytes.data(), bytes.size()}; }
 
+/// Nobody but its owner is to read what people said.
+result<void> make_directory(const std::string& path) {
+  std::error_code failed;
+  if (std::filesystem::create_directories(path, failed))
+    std::filesystem::permissions(path, std::filesystem::perms::owner_all, failed);
+  if (!failed) return {};
+  const auto kind = failed == std::errc::no_space_on_device ? error_kind::no_space : error_kind::io;
+  return error{kind, "cannot make the directory " + path + ": " + failed.message(), {}};
+}
+
 /// Which file this is. No file, or a failure that says nothing of whether there is one.
 enum class looked_for { found, missing, unknown };
 looked_for identity_of(const std::string& path, std::pair<std::uint64_t, std::uint64_t>& identity) {
@@ -87,14 +97,15 @@ void database::impl::close() {
 
 result<void> database::impl::open() {
   const bool there = env->FileExists(directory + "/CURRENT").ok();
+  std::error_code unseen;
+  if (!there && !memory && !options.environment && !std::filesystem::exists(directory + "/CURRENT", unseen) && unseen)
+    return error{error_kind::io, "looking into " + directory + ": " + unseen.message(), {}};
   if (!there && (options.read_only || !options.create))
     return error{error_kind::missing_file, "there is no database in " + directory, {}};
   if (there) {
     if (const auto known = look_at_format(); !known) return known.error();
   } else if (memory == nullptr && !options.environment) {
-    std::error_code failed;
-    if (std::filesystem::create_directories(directory, failed))
-      std::filesystem::permissions(directory, std::filesystem::perms::owner_all, failed);
+    if (const auto made = make_directory(directory); !made) return made.error();
   }
   if (const auto opened = open_families(options.read_only, options.create); !opened) return opened.error();
   if (const auto known = check_format(); !known) {

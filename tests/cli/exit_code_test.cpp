@@ -1,10 +1,16 @@
 // Shows how the program ends for each kind of trouble, and that it says so on stderr; by running the built program.
 #include "cli/exit_code.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
+#include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
+#include <iterator>
+#include <memory>
 
 #include "tests/cli/run_skein.hpp"
 #include "tests/support/oracle.hpp"
@@ -44,7 +50,8 @@ BOOST_AUTO_TEST_CASE(every_kind_of_error_has_a_code_of_sysexits) {
 }
 
 BOOST_AUTO_TEST_CASE(usage) {
-  expect(run_skein({}), 64, "subcommand");
+  expect(run_skein({}), 64, "A subcommand is required. See skein --help");
+  expect(run_skein({"keys", "list"}), 64, "--keys-file is required. See skein keys list --help");
   expect(run_skein({"serve", "--bogus"}), 64, "--bogus");
   expect(run_skein({"serve", "--port", "high"}), 64, "server.port");
   expect(run_skein({"serve", "--set", "server.prot=1"}), 64, "server.port");
@@ -64,11 +71,31 @@ BOOST_AUTO_TEST_CASE(unusable_files) {
   expect(run_skein({"tokenize", "--vocab", garbage}, "a"), 65, "garbage.pth");
 }
 
+BOOST_AUTO_TEST_CASE(the_journal_has_the_reason_as_an_error) {
+  const auto first_line = [](const std::string& environment) {
+    const std::string script = "sh -c 'export JOURNAL_STREAM=" + environment + "; exec " SKEIN_PROGRAM " serv' 2>&1";
+    const std::unique_ptr<std::FILE, int (*)(std::FILE*)> pipe(popen(script.c_str(), "r"), pclose);
+    std::string line;
+    for (int c = std::fgetc(pipe.get()); c != EOF; c = std::fgetc(pipe.get())) line += static_cast<char>(c);
+    return line;
+  };
+  BOOST_TEST(first_line("$(stat -L -c %d:%i /proc/self/fd/2)").starts_with("<3>skein: no command"));
+  BOOST_TEST(first_line("1:1").starts_with("skein: no command"));
+}
+
 BOOST_AUTO_TEST_CASE(output_that_nobody_takes) {
   for (const char* wish : {" serve --dump-config", " --help", " --version"}) {
     const int status = std::system((SKEIN_PROGRAM + std::string(wish) + " > /dev/full 2> /dev/null").c_str());
     BOOST_TEST(WEXITSTATUS(status) == 74, wish);
   }
+}
+
+BOOST_AUTO_TEST_CASE(why_a_system_call_failed) {
+  expect(run_skein({"keys", "new", "bob", "--keys-file", "/nonexistent/keys"}), 74,
+         "cannot write to /nonexistent/keys: No such file or directory");
+  const auto nobody = run_skein({"bench", "serve", "--url", "http://127.0.0.1:1", "--num-prompts", "2"});
+  BOOST_TEST(nobody.exit_code == 69);
+  BOOST_TEST(nobody.err == "skein: no request succeeded: Connection refused\n");
 }
 
 BOOST_AUTO_TEST_CASE(missing_files) {
@@ -87,6 +114,53 @@ BOOST_AUTO_TEST_CASE(wrong_configuration) {
   expect(run_skein({"serve", "--host", "0.0.0.0"}), 78, "--allow-unauthenticated");
   expect(run_skein({"serve", "--localhost", "0.0.0.0"}), 78, "--allow-unauthenticated");
   expect(run_skein({"check-config", "--config", "/nonexistent.toml"}), 78, "/nonexistent.toml");
+}
+
+BOOST_AUTO_TEST_CASE(what_a_server_cannot_begin_with) {
+  const test::temporary_folder folder;
+  const auto file = write(folder, "file", "");
+  const std::vector<std::string> serve{"serve", "--device", "fake", "--port", "0", "--log-level", "off"};
+  const auto with = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), serve.begin(), serve.end());
+    return run_skein(more);
+  };
+  expect(with({"--state-dir", file}), 74, "cannot make the directory " + file + "/sessions: Not a directory");
+  expect(with({"--unix-socket", "/tmp/" + std::string(120, 'x')}), 78, "server.unix_socket: has more than 107 bytes");
+  expect(with({"--set", "server.admin_socket=/tmp/" + std::string(120, 'x')}), 78,
+         "server.admin_socket: has more than");
+  expect(with({"--host", "here"}), 78, "server.host: \"here\" is neither an IP address nor localhost");
+  expect(with({"--tls-certificate", file}), 78, "server.tls_key: is missing");
+  expect(with({"--tls-key", file}), 78, "server.tls_key: needs server.tls_certificate");
+}
+
+bool is_root(boost::unit_test::test_unit_id) { return ::geteuid() == 0; }
+
+/// By the same program as somebody else, who may run it and no more.
+BOOST_AUTO_TEST_CASE(what_is_not_permitted, *boost::unit_test::precondition(is_root)) {
+  const test::temporary_folder folder;
+  namespace fs = std::filesystem;
+  const auto for_all = fs::perms::owner_all | fs::perms::group_read | fs::perms::group_exec | fs::perms::others_read |
+                       fs::perms::others_exec;
+  const fs::path program = folder.path() / "skein", empty = folder.path() / "empty", closed = folder.path() / "closed";
+  fs::copy_file(SKEIN_PROGRAM, program);
+  fs::create_directory(empty);
+  fs::create_directories(closed / "sessions");
+  for (const auto& path : {folder.path(), program, empty}) fs::permissions(path, for_all);
+  fs::permissions(closed, fs::perms::owner_all);
+  const auto code = [&](const std::string& words, const std::string& why) {
+    const auto told = folder.path() / "told";
+    const int status = std::system(("setpriv --reuid=65534 --regid=65534 --clear-groups " + program.string() + ' ' +
+                                    words + " 2> " + told.string())
+                                       .c_str());
+    std::ifstream file(told);
+    const std::string text{std::istreambuf_iterator<char>(file), {}};
+    BOOST_TEST(text.find(why) != std::string::npos, text);
+    return WEXITSTATUS(status);
+  };
+  const std::string serve = "serve --device fake --port 0 --log-level off --state-dir ";
+  BOOST_TEST(code(serve + (empty / "state").string(), "cannot make the directory") == 77);
+  BOOST_TEST(code(serve + closed.string(), "looking into " + closed.string()) == 77);
+  BOOST_TEST(code("state list --state-dir " + closed.string(), "Permission denied") == 77);
 }
 
 BOOST_AUTO_TEST_CASE(check_config_lists_all_faults_each_with_its_key) {

@@ -1,5 +1,5 @@
-// Shows that both manual pages and the completion say what the program reads: every flag that --help names, every key
-// with its meaning; and that a real bash completes with it.
+// Shows that both manual pages and the completions say what the program reads: every flag that --help names, every key
+// with its meaning; and that a real bash, zsh and fish complete with them.
 #include "cli/manual.hpp"
 
 #include <boost/test/unit_test.hpp>
@@ -70,25 +70,44 @@ void expect_flags(const cli::command_help& command, const std::string& page) {
     if (flag != "--help") BOOST_TEST(here.find(flag) != std::string::npos, command.name << " lacks " << flag);
 }
 
-/// What bash offers for the last word of a line.
-std::string offered(const std::string& line, const std::filesystem::path& completion) {
-  const std::string script = "exec bash -c \"compopt() { :; }; . " + completion.string() +
-                             "\"'; COMP_WORDS=($0); [[ $0 != *\" \" ]] || COMP_WORDS+=(\"\"); "
-                             "COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _skein; echo \" ${COMPREPLY[*]} \"' '" +
-                             line + '\'';
-  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> bash(popen(script.c_str(), "r"), pclose);
-  BOOST_REQUIRE(bash);
-  std::string words;
-  for (int c = std::fgetc(bash.get()); c != EOF; c = std::fgetc(bash.get())) words += static_cast<char>(c);
-  BOOST_REQUIRE_MESSAGE(words.ends_with(" \n"), line + ": " + words);
-  return words;
+std::string printed(const std::string& command) {
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> pipe(popen(command.c_str(), "r"), pclose);
+  BOOST_REQUIRE(pipe);
+  std::string text;
+  for (int c = std::fgetc(pipe.get()); c != EOF; c = std::fgetc(pipe.get())) text += static_cast<char>(c);
+  return text;
 }
 
-struct completed {
-  std::string line;      ///< the last word is the one that is completed
-  std::string expected;  ///< one of the words that are offered
-  std::string never;     ///< one that is not
+/// A shell, and the script in which it says what it offers for the last word of a line: the completion's file is $F,
+/// the line $L.
+struct shell {
+  const char* name;
+  const char* script;
 };
+constexpr shell bash{"bash",
+                     "compopt() { :; }; . $F; COMP_WORDS=($L); [[ $L != *' ' ]] || COMP_WORDS+=(''); "
+                     "COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _skein; echo \"${COMPREPLY[*]}\""};
+// A shell without a terminal completes nothing, so what would take the words prints those that fit.
+constexpr shell zsh{
+    "zsh",
+    "offer() { for w; do [[ $w != ${words[CURRENT]}* ]] || print -rn -- \"$w \"; done }; "
+    "compadd() { while [[ $1 != -- ]]; do shift; done; shift; offer \"$@\"; }; "
+    "_describe() { [[ $1 == -o && ${words[CURRENT]} != -* ]] || offer \"${(@)${(P)@[-1]}%%:*}\"; }; _files() { :; }; "
+    "words=(${=L}); [[ $L != *' ' ]] || words+=(''); CURRENT=${#words}; . $F; echo"};
+constexpr shell fish{"fish", "source $F; complete -C \"$L\" | string replace -r '\\t.*' '' | string join ' '"};
+
+bool is_here(const shell& which) { return printed(std::string("command -v ") + which.name).size() > 1; }
+
+/// What it offers, with a blank before and after every word.
+std::string offered(const shell& by, const std::string& line, const std::filesystem::path& completion) {
+  const test::temporary_folder folder;
+  const auto script = folder.path() / "script";
+  std::ofstream(script) << by.script << '\n';
+  return ' ' +
+         printed("F='" + completion.string() + "' L='" + line + "' HOME='" + folder.path().string() + "' " + by.name +
+                 ' ' + script.string() + " | tr '\\n' ' '") +
+         ' ';
+}
 
 }  // namespace
 
@@ -111,24 +130,49 @@ BOOST_AUTO_TEST_CASE(the_settings_page_has_every_key_with_its_meaning_and_defaul
   for (const auto& key : config::model_keys("name")) expect(key, ".SS \"[models.NAME]\"");
 }
 
-BOOST_AUTO_TEST_CASE(bash_completes_commands_flags_values_and_keys) {
+namespace {
+
+struct completed {
+  std::string line;      ///< the last word is the one that is completed
+  std::string expected;  ///< one of the words that are offered
+  std::string never;     ///< one that is not
+};
+const completed rows[] = {
+    {"skein s", "serve", "bench"},
+    {"skein serve --dt", "--dtype", "--device"},
+    {"skein serve --dtype ", "bf16", "--port"},
+    {"skein serve --port ", "", "--dtype"},
+    {"skein state --", "--help", "--dtype"},
+    {"skein state ", "fork", "serve"},
+    {"skein state fork --state", "--state-dir", "--host"},
+    {"skein check-config --set limits.n", "limits.n_max=", "limits.stops_max="},
+    {"skein manual ", "skein.toml.5", "serve"},
+};
+
+void expect_completion(const shell& by) {
   const test::temporary_folder folder;
   const auto file = folder.path() / "skein";
-  std::ofstream(file) << cli::manual("bash");
-  const completed rows[] = {
-      {"skein s", "serve", "bench"},
-      {"skein serve --dt", "--dtype", "--device"},
-      {"skein serve --dtype ", "bf16", "--port"},
-      {"skein serve --port ", "", "--dtype"},
-      {"skein state --", "--help", "--dtype"},
-      {"skein state ", "fork", "serve"},
-      {"skein state fork --state", "--state-dir", "--host"},
-      {"skein check-config --set limits.n", "limits.n_max=", "limits.stops_max="},
-      {"skein manual ", "skein.toml.5", "serve"},
-  };
+  std::ofstream(file) << cli::manual(by.name);
   for (const auto& row : rows) {
-    const std::string words = offered(row.line, file);
-    BOOST_TEST(words.find(' ' + row.expected + ' ') != std::string::npos, row.line << ":" << words);
-    BOOST_TEST(words.find(' ' + row.never + ' ') == std::string::npos, row.line << ":" << words);
+    const std::string words = offered(by, row.line, file);
+    BOOST_TEST(words.find(' ' + row.expected + ' ') != std::string::npos, by.name << ", " << row.line << ":" << words);
+    BOOST_TEST(words.find(' ' + row.never + ' ') == std::string::npos, by.name << ", " << row.line << ":" << words);
   }
+}
+
+template <const shell& By>
+boost::test_tools::assertion_result have(boost::unit_test::test_unit_id) {
+  return is_here(By);
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(bash_completes_commands_flags_values_and_keys) { expect_completion(bash); }
+
+BOOST_AUTO_TEST_CASE(zsh_completes_commands_flags_values_and_keys, *boost::unit_test::precondition(have<zsh>)) {
+  expect_completion(zsh);
+}
+
+BOOST_AUTO_TEST_CASE(fish_completes_commands_flags_values_and_keys, *boost::unit_test::precondition(have<fish>)) {
+  expect_completion(fish);
 }

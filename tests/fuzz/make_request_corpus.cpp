@@ -16,6 +16,7 @@ const char* const bodies[] = {
     R"({"contents":["User: x\n\nAssistant:","y"],"stop_tokens":[0,"\nUser:",261],"alpha_presence":1,"alpha_frequency":0.2,)"
     R"("alpha_decay":0.996,"chunk_size":8,"pad_zero":true,"noise":1.5,"enable_think":true,"password":"secret"})",
     R"({"contents":["x"],"session_id":"tree","dialogue_idx":2,"store":false,"use_prefix_cache":false})",
+    R"({"input_prefix":"a","input_suffix":"b","prompt":"c","n_predict":3,"un\r\nknown":1})",
     R"({"prefix":["a","b"],"suffix":["c","d"],"max_tokens":3})",
     R"({"source_lang":"auto","target_lang":"zh-CN","text_list":["a\n\nb","","语"],"placeholders":null})",
     R"({"prompt":["x",[1,2,3]],"echo":true,"best_of":3,"suffix":null,"logprobs":5,"ignore_eos":true,"min_p":0.1})",

@@ -22,12 +22,15 @@ const protocol::dialect* const all[] = {
     &dialects::infer_chat,    &dialects::infer_completions,
     &dialects::ai_chat,       &dialects::ai_completions,
     &dialects::ai_choices,    &dialects::spoken_chat,
+    &dialects::infill,        &dialects::responses,
 };
 
 void try_as(const protocol::dialect& spoken, std::string_view body) {
-  const protocol::request_limits limits;
-  const auto [as, request, refusal] = protocol::read_request(body, spoken, {}, limits);
+  protocol::request_limits limits;
+  limits.tells_ignored = true;
+  const auto [as, request, refusal, ignored] = protocol::read_request(body, spoken, {}, limits);
   check(as != nullptr, "a refusal has a style");
+  for (const char c : protocol::ignored_fields_header(ignored)) check(c >= ' ' && c < 0x7f, "a header is printable");
   if (!request) return check(!request.error().message.empty(), "a refusal has a reason");
   check(request->writer != nullptr);
   check(request->n >= 1 && request->n <= limits.n_max);

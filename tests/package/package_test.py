@@ -26,11 +26,13 @@ EXPECTED = {
         "usr/share/bash-completion/completions/skein": 0o644,
         "usr/share/doc/skein/changelog.gz": 0o644,
         "usr/share/doc/skein/copyright": 0o644,
+        "usr/share/fish/vendor_completions.d/skein.fish": 0o644,
         "usr/share/man/man1/skein.1.gz": 0o644,
         "usr/share/man/man5/skein.toml.5.gz": 0o644,
         "usr/share/skein/demo/README.md": 0o644,
         "usr/share/skein/demo/skein-demo.safetensors": 0o644,
         "usr/share/skein/demo/skein-demo.vocab.txt": 0o644,
+        "usr/share/zsh/vendor-completions/_skein": 0o644,
     },
     "skein-cuda": {
         "usr/lib/skein/libskein_cuda.so": 0o644,
@@ -61,7 +63,10 @@ def program_faults(root: pathlib.Path, version: str):
     for page in ("man1/skein.1.gz", "man5/skein.toml.5.gz"):
         if b".SH SYNOPSIS" not in gzip.decompress((root / "usr/share/man" / page).read_bytes()):
             yield f"{page} is no manual page"
-    subprocess.run(["bash", "-n", root / "usr/share/bash-completion/completions/skein"], check=True)
+    for shell, path in (("bash", "bash-completion/completions/skein"), ("zsh", "zsh/vendor-completions/_skein"),
+                        ("fish", "fish/vendor_completions.d/skein.fish")):
+        if shutil.which(shell):
+            subprocess.run([shell, "-n", root / "usr/share" / path], check=True)
     text = output(program, "generate", "--device", "cpu", "--prompt", "User: Hi", "--max-tokens", "3")
     if not text:
         yield "the program writes nothing with the demo model beside it"

@@ -12,12 +12,12 @@ using namespace skein;
 using namespace skein::protocol;
 
 generation_request read(const dialect& as, const std::string& body) {
-  auto [by, request, refusal] = read_request(body, as, {}, {});
+  auto [by, request, refusal, ignored] = read_request(body, as, {}, {});
   BOOST_REQUIRE_MESSAGE(request, (request ? "" : request.error().message));
   return *request;
 }
 error refused(const dialect& as, const std::string& body, const request_limits& limits = {}) {
-  const auto [by, request, refusal] = read_request(body, as, {}, limits);
+  const auto [by, request, refusal, ignored] = read_request(body, as, {}, limits);
   BOOST_REQUIRE_MESSAGE(!request, body);
   return request.error();
 }
@@ -76,7 +76,8 @@ BOOST_AUTO_TEST_CASE(lists_of_raw_prompts) {
   BOOST_TEST(refused(dialects::batch, "{").message.starts_with("Invalid JSON: "));
   request_limits limits;
   limits.prompts_max = 5;
-  const auto [as, many, refusal] = read_request(R"({"contents":["a","b","c"],"n":2})", dialects::batch, {}, limits);
+  const auto [as, many, refusal, ignored] =
+      read_request(R"({"contents":["a","b","c"],"n":2})", dialects::batch, {}, limits);
   BOOST_TEST(many.error().field == "contents");
   BOOST_TEST(refusal == R"({"error":"bsz overflow, Max bsz=5","request_bsz":6,"max_bsz":5})");
   BOOST_TEST(refused(dialects::completions, R"({"prompt":["a","b","c"],"n":2})", limits).field == "prompt");
@@ -107,6 +108,25 @@ BOOST_AUTO_TEST_CASE(noise_is_read_by_big_batches_alone_and_where_it_may_be) {
              0.0f);
   for (const char* bad : {R"({"contents":["a"],"noise":-1})", R"({"contents":["a"],"noise":"much"})"})
     BOOST_TEST(refused(dialects::big_batch, bad, limits).field == "noise");
+}
+
+BOOST_AUTO_TEST_CASE(what_is_not_read_of_a_body_is_named_where_that_is_wanted) {
+  request_limits limits;
+  limits.tells_ignored = true;
+  const auto ignored = [&](const dialect& as, const std::string& body) {
+    return read_request(body, as, {}, limits).ignored;
+  };
+  const char* const chat = R"({"messages":[],"temprature":1,"stream":false,"prompt":null,"password":"x","a\nb":0})";
+  BOOST_TEST(ignored(dialects::chat_or_batch, chat) == (strings{"temprature", "prompt", "a\nb"}),
+             boost::test_tools::per_element());
+  BOOST_TEST(read_request(chat, dialects::chat_or_batch, {}, {}).ignored.empty());
+  BOOST_TEST(ignored(dialects::big_batch, R"({"contents":["a"],"top_k":1})") == strings{"top_k"},
+             boost::test_tools::per_element());
+  BOOST_TEST(ignored(dialects::infer_chat, R"({"messages":[],"params":{"top_p":"1"},"x":1})") == strings{"x"},
+             boost::test_tools::per_element());
+  BOOST_TEST(ignored_fields_header(strings{"temprature", "a\r\nb: c", "é"}) == "temprature, a%0D%0Ab%3A%20c, %C3%A9");
+  BOOST_TEST(ignored_fields_header(strings{std::string(70, 'x')}) == std::string(64, 'x'));
+  BOOST_TEST(ignored_fields_header(strings(33, "y")).ends_with("y, y, ..."));
 }
 
 BOOST_AUTO_TEST_CASE(global_penalty_is_read_where_penalties_are) {
@@ -144,6 +164,51 @@ BOOST_AUTO_TEST_CASE(questions_are_put_into_the_template) {
   BOOST_TEST(chat.style.no_think_opening == "Assistant: <think>\n</think>");
   BOOST_TEST(chat.reasoning_raw);
   BOOST_TEST(chat.writer->id({}) == "rwkv7-batch-v3");
+}
+
+BOOST_AUTO_TEST_CASE(what_editors_want_filled_in) {
+  const auto r = read(dialects::infill, R"({"input_prefix":"int a = ","input_suffix":";\n","prompt":"4",)"
+                                        R"("input_extra":[{"filename":"b.c","text":"int b;"}],"id_slot":0})");
+  BOOST_TEST(texts(r) == (strings{"✿prefix✿✿suffix✿;\n✿middle✿int a = 4"}), boost::test_tools::per_element());
+  BOOST_TEST(r.sampling.temperature == 0.8f);
+  BOOST_TEST(r.sampling.top_k == 40);
+  BOOST_TEST(r.sampling.max_tokens == 256u);
+  BOOST_TEST(r.stop.empty());
+  const auto with = [](const std::string& member) {
+    return R"({"input_prefix":"a","input_suffix":"b",)" + member + '}';
+  };
+  BOOST_TEST(read(dialects::infill, with(R"("n_predict":7,"max_tokens":3)")).sampling.max_tokens == 7u);
+  BOOST_TEST(read(dialects::infill, with(R"("n_predict":0)")).sampling.max_tokens == 0u);
+  BOOST_TEST(read(dialects::infill, with(R"("n_predict":-1)")).sampling.max_tokens == request_limits{}.max_tokens_max);
+  BOOST_TEST(read(dialects::infill, with(R"("temperature":0.1)")).sampling.top_k == 40);
+  BOOST_TEST(refused(dialects::infill, R"({"input_suffix":"b"})").field == "input_prefix");
+  BOOST_TEST(refused(dialects::infill, R"({"input_prefix":"a"})").field == "input_suffix");
+  BOOST_TEST(refused(dialects::infill, R"({"input_prefix":"a","input_suffix":["b"]})").field == "input_suffix");
+  BOOST_TEST(refused(dialects::infill, with(R"("prompt":[1,2])")).field == "prompt");
+  BOOST_TEST(refused(dialects::infill, with(R"("n":2)")).field == "n");
+  BOOST_TEST(refused(dialects::infill, with(R"("grammar":"x")")).field == "grammar");
+}
+
+BOOST_AUTO_TEST_CASE(what_was_filled_in_is_told_as_editors_know_it) {
+  const auto r = read(dialects::infill, R"({"input_prefix":"a","input_suffix":"b"})");
+  answer_head head;
+  head.model = "m";
+  const token_usage usage{.prompt_tokens = 9, .completion_tokens = 2, .cached_tokens = 4};
+  const std::string numbers = R"("tokens_predicted":2,"tokens_evaluated":9,"tokens_cached":4,"truncated":false,)";
+  const answer_end word{finish_reason::stop, std::string(";"), {}};
+  BOOST_TEST(r.writer->body(head, {{.content = "x", .end = word}}, usage, nullptr) ==
+             R"({"index":0,"content":"x","stop":true,"model":"m",)" + numbers +
+                 R"("stop_type":"word","stopping_word":";"})");
+  const row_delta delta{0, "", "x"};
+  BOOST_TEST(r.writer->delta_events(head, {&delta, 1}) == "data: {\"index\":0,\"content\":\"x\",\"stop\":false}\n\n");
+  const auto end_of = [&](const answer_end& end) {
+    const auto before = r.writer->end_event(head, 0, end, nullptr);
+    return before + r.writer->last_events(head, usage, nullptr);
+  };
+  const std::string last = R"(data: {"index":0,"content":"","stop":true,"model":"m",)" + numbers;
+  BOOST_TEST(end_of({finish_reason::length, {}, {}}) == last + "\"stop_type\":\"limit\",\"stopping_word\":\"\"}\n\n");
+  BOOST_TEST(end_of({finish_reason::stop, token_id{0}, {}}) ==
+             last + "\"stop_type\":\"eos\",\"stopping_word\":\"\"}\n\n");
 }
 
 BOOST_AUTO_TEST_CASE(pairs_to_fill_in) {

@@ -25,6 +25,19 @@ BOOST_AUTO_TEST_CASE(tokenize_bodies) {
   BOOST_TEST(!parse_tokenize("[]", {}).has_value());
 }
 
+BOOST_AUTO_TEST_CASE(a_conversation_as_the_template_has_it) {
+  const std::string said = R"({"messages":[{"role":"system","content":"Be brief."},{"role":"user","content":"Hi"}])";
+  BOOST_TEST(template_answer(said + "}", {}, {}).value() ==
+             R"({"prompt":"System: Be brief.\n\nUser: Hi\n\nAssistant: <think>\n</think"})");
+  BOOST_TEST(template_answer(said + R"(,"chat_template_kwargs":{"enable_thinking":true}})", {}, {})
+                 .value()
+                 .ends_with("Assistant: <think\"}"));
+  BOOST_TEST(template_answer("{}", {}, {}).error().field == "messages");
+  request_limits limits;
+  limits.response_bytes_max = 40;
+  BOOST_TEST(template_answer(said + "}", {}, limits).error().field == "messages");
+}
+
 BOOST_AUTO_TEST_CASE(detokenize_bodies) {
   BOOST_TEST(parse_detokenize(R"({"tokens":[1,0,65535]})", {}).value() == (std::vector<token_id>{1, 0, 65535}));
   BOOST_TEST(parse_detokenize(R"({"tokens":[]})", {}).value().empty());

@@ -110,6 +110,42 @@ test('it translates and fills in the middle', async () => {
   assert.match(middle, /^[A-Z].*\.$/);
 });
 
+test('editors of llama-server have what stands between two texts', async () => {
+  const before = 'Tom lives in Bern. It began to rain. ';
+  const after = ' So Tom stayed dry.';
+  const body = { input_prefix: before.slice(0, 20), input_suffix: after, prompt: before.slice(20), n_predict: 64, temperature: 0, input_extra: [] };
+  const whole = await server.post('/infill', body);
+  assert.equal(whole.status, 200);
+  const { content, ...rest } = whole.body;
+  assert.equal(content, await complete(before, { suffix: after, max_tokens: 64 }));
+  assert.equal(rest.stop, true);
+  assert.equal(rest.stop_type, 'eos');
+  assert.ok(rest.tokens_predicted > 0 && rest.tokens_evaluated > 20);
+  const stream = await server.fetch('/infill', { method: 'POST', body: JSON.stringify({ ...body, stream: true }) });
+  const events = (await stream.text()).split('\n\n').filter((e) => e !== '').map((e) => JSON.parse(e.replace(/^data: /, '')));
+  assert.equal(events.map((e) => e.content).join(''), content);
+  assert.deepEqual(events.map((e) => e.stop), events.map((_, i) => i === events.length - 1));
+  assert.equal(events.at(-1).tokens_predicted, rest.tokens_predicted);
+  const none = await server.post('/infill', { ...body, n_predict: 0 });
+  assert.deepEqual([none.body.content, none.body.stop_type, none.body.tokens_predicted], ['', 'limit', 0]);
+  const bad = await server.post('/infill', { input_prefix: 'a' });
+  assert.deepEqual([bad.status, bad.body.error.param], [400, 'input_suffix']);
+});
+
+test('a conversation as its template has it, is the prompt that is fed', async () => {
+  const messages = [said('system', 'Be brief.'), said('user', 'What is Skein?')];
+  const { status, body } = await server.post('/apply-template', { messages });
+  assert.equal(status, 200);
+  assert.deepEqual(Object.keys(body), ['prompt']);
+  assert.match(body.prompt, /^System: Be brief\.\n\nUser: What is Skein\?\n\nAssistant:/);
+  const options = { ...greedy, max_tokens: 12 };
+  const [of_chat, of_text] = await Promise.all([
+    server.post('/v1/chat/completions', { ...options, messages }), server.post('/v1/completions', { ...options, prompt: body.prompt })]);
+  assert.equal(of_text.body.usage.prompt_tokens, of_chat.body.usage.prompt_tokens);
+  const bad = await server.post('/apply-template', { messages: 'Hello' });
+  assert.deepEqual([bad.status, bad.body.error.param], [400, 'messages']);
+});
+
 test('it comes with an installed program', async () => {
   const prefix = join(folder, 'usr');
   const build = process.env.SKEIN_BUILD_DIR ?? join(binary, '..');

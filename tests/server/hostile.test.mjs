@@ -88,7 +88,7 @@ test('trailers are no header fields', async () => {
 test('credentials', async () => {
   const ask = { prompt: 'x', max_tokens: 1 };
   for (const [method, path] of [['GET', '/v1/models'], ['GET', '/openai/v1/models'], ['GET', '/v1/models/fake'], ['POST', '/tokenize'],
-    ['POST', '/detokenize'], ['POST', '/v1/completions'], ['POST', '/v1/chat/completions'], ['POST', '/v1/embeddings'], ['GET', '/nowhere']]) {
+    ['POST', '/detokenize'], ['POST', '/infill'], ['POST', '/apply-template'], ['GET', '/v1/conversations/x/items'], ['DELETE', '/v1/conversations/x/items/y'], ['POST', '/v1/completions'], ['POST', '/v1/chat/completions'], ['POST', '/v1/embeddings'], ['GET', '/nowhere']]) {
     for (const headers of [{}, { authorization: 'Bearer wrong' }, { authorization: 'Bearer' }, { authorization: 'Basic secret' }, { 'x-api-key': 'secre' }]) {
       const body = method === 'POST' ? JSON.stringify(ask) : undefined;
       const response = await fetch(server.url + path, { method, headers, body });

@@ -11,7 +11,7 @@ let client;
 before(async () => {
   if (noOracle) return;
   process.env.SKEIN_SERVER_PASSWORD = 'secret';
-  server = await serveTiny('--set', 'server.strict_model_names=true');
+  server = await serveTiny('--set', 'server.strict_model_names=true', '--set', 'server.tell_ignored_fields=true');
   client = new OpenAI({ apiKey: 'secret', baseURL: `${server.url}/v1`, maxRetries: 0 });
 });
 after(async () => {
@@ -55,6 +55,18 @@ test('chat: whole and streamed answers agree', options, async () => {
   assert.equal(finish, whole.choices[0].finish_reason);
   assert.deepEqual(usage, whole.usage);
   assert.equal(ids.size, 1);
+});
+
+test('fields that nobody reads are named', options, async () => {
+  const odd = { ...greedy, temprature: 1, 'a b\n': 2, service_tier: 'auto' };
+  const header = async (request) => (await request.asResponse()).headers.get('x-skein-ignored-fields');
+  for (const stream of [false, true]) {
+    assert.equal(await header(client.chat.completions.create({ ...odd, stream })), 'temprature, a%20b%0A, service_tier');
+    assert.equal(await header(client.chat.completions.create({ ...greedy, stream })), null);
+  }
+  const spoken = client.responses.create({ model: 'tiny', input: 'Hello', max_output_tokens: 4, foo: 1 });
+  assert.equal(await header(spoken), 'foo');
+  await assert.rejects(client.chat.completions.create({ ...odd, top_p: 'x' }), (e) => e.headers.get('x-skein-ignored-fields') === 'temprature, a%20b%0A, service_tier');
 });
 
 test('the stream helper puts a message together', options, async () => {

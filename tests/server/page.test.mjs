@@ -177,7 +177,7 @@ test('several answers side by side, to go on from one', options, async () => {
     await page.locator('.answer.chosen', { has: page.getByText('Answer 4') }).waitFor();
     await p.picture('side-by-side');
     await accessible(p, 'side by side');
-    await page.getByLabel('Answers').selectOption('1');
+    assert.equal(await page.getByLabel('Answers').inputValue(), '1'); // eight were wished for that prompt alone
     await p.say('What is my name?');
     assert.deepEqual((await p.answers()).slice(0, 2), [answers[0], answers[4]]);
     assert.match(await p.turn(1).innerText(), /[1-8] \/ 8/); // they began in any order

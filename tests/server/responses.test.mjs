@@ -95,6 +95,7 @@ test('what was stored is told, listed and deleted', options, async () => {
   const pages = [];
   for await (const item of client.responses.inputItems.list(made.id, { limit: 1 })) pages.push(item.content[0].text);
   assert.deepEqual(pages, ['Three.', 'Two.', 'One.']);
+  await assert.rejects(client.responses.inputItems.list(made.id, { after: 'msg_1' }), (e) => e.status === 400 && e.param === 'after');
 
   const next = await client.responses.create({ ...greedy, previous_response_id: made.id });
   await client.responses.delete(made.id);
@@ -139,6 +140,43 @@ test('a conversation goes on by its name', options, async () => {
     await assert.rejects(client.conversations.delete(gone), (e) => e.status === 404);
   }
   await assert.rejects(client.responses.retrieve(second.id), (e) => e.status === 404);
+});
+
+test('a conversation tells its items', options, async () => {
+  const { id } = await client.conversations.create();
+  const list = (query) => client.conversations.items.list(id, query);
+  const empty = await list();
+  assert.deepEqual([empty.data, empty.has_more], [[], false]);
+  const first = await client.responses.create({ ...greedy, conversation: id, instructions: 'Be brief.', input: 'Hello.' });
+  const second = await client.responses.create({ ...greedy, conversation: id, input: [
+    { role: 'user', content: 'And?' }, { role: 'assistant', content: 'Well.' }, { role: 'user', content: 'Well what?' }] });
+  const all = (await list({ order: 'asc' })).data;
+  const text = (i) => [i.role, i.content[0].text];
+  assert.deepEqual(all.map(text), [['user', 'Hello.'], ['assistant', first.output_text], ['user', 'And?'], ['assistant', 'Well.'],
+    ['user', 'Well what?'], ['assistant', second.output_text]]);
+  assert.deepEqual([all[1], all[5]], [first.output[0], second.output[0]].map((i) => ({ ...i })));
+  assert.equal(all[0].content[0].type, 'input_text');
+  const pages = [];
+  for await (const item of client.conversations.items.list(id, { limit: 2 })) pages.push(item);
+  assert.deepEqual(pages, all.toReversed());
+  for (const item of all) assert.deepEqual({ ...(await client.conversations.items.retrieve(item.id, { conversation_id: id })) }, item);
+
+  // A turn of another route, and one that thought.
+  await server.post('/v1/chat/completions', { session_id: id, messages: [{ role: 'user', content: 'More.' }], max_tokens: 4 },
+    { authorization: 'Bearer secret' });
+  const more = (await list({ order: 'asc' })).data.slice(6);
+  assert.deepEqual(more.map((i) => i.role), ['user', 'assistant']);
+  assert.deepEqual(text(more[0]), ['user', 'More.']);
+  assert.equal(new Set([...all, ...more].map((i) => i.id)).size, 8);
+
+  await assert.rejects(list({ limit: 0 }), (e) => e.status === 400 && e.param === 'limit');
+  await assert.rejects(list({ after: 'msg_1' }), (e) => e.status === 400 && e.param === 'after');
+  await assert.rejects(client.conversations.items.retrieve('msg_1', { conversation_id: id }), (e) => e.status === 404);
+  await assert.rejects(client.conversations.items.list('conv_1'), (e) => e.status === 404);
+  await assert.rejects(client.conversations.items.create(id, { items: [{ role: 'user', content: 'x' }] }),
+    (e) => e.status === 400 && /POST \/v1\/responses/.test(e.message));
+  await assert.rejects(client.conversations.items.delete(all[0].id, { conversation_id: id }),
+    (e) => e.status === 400 && /DELETE \/v1\/responses/.test(e.message));
 });
 
 test('a conversation keeps metadata, from before its first response on', options, async () => {

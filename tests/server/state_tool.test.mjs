@@ -87,6 +87,7 @@ describe('a server that runs and one that was stopped', () => {
     const turns = Promise.all(Array.from({ length: 40 }, (_, i) => say(server, `m${i % 8}`, `turn ${i}`)));
     await Promise.all([prints('one', 'backup', at('copy')), prints('one', 'verify'), prints('one', 'verify')]);
     assert.ok((await turns).every(({ status }) => status === 200));
+    assert.deepEqual(server.lines.filter((l) => l.includes('"msg":"rocksdb"')), [], 'a copy is nothing to warn of');
     assert.match(await prints('copy', 'verify'), /^damaged +0$/m);
     assert.match(await prints('copy', 'list'), /^a3\t/m);
     assert.notEqual((await state('one', 'backup', at('copy'))).code, 0);

@@ -232,9 +232,11 @@ function send() {
   if (current.running) return current.stop();
   const text = $('message').value.trim();
   if (!text) return;
+  const count = Number($('count').value);
   $('message').value = '';
+  $('count').value = '1'; // several answers are a wish for one prompt
   fitMessage();
-  ask([said(text)], current.here, Number($('count').value));
+  ask([said(text)], current.here, count);
 }
 
 function nextTheme() {

@@ -160,6 +160,7 @@ BOOST_AUTO_TEST_CASE(sockets_are_taken_over_with_their_names) {
 BOOST_AUTO_TEST_CASE(what_is_for_others_is_left_alone_and_what_is_no_socket_refused) {
   BOOST_TEST(inherited_sockets("", "", "")->empty());
   BOOST_TEST(inherited_sockets("1", "2", "")->empty());
+  BOOST_TEST(inherited_sockets("1", "two", "")->empty());
   BOOST_TEST(inherited_sockets(own_pid(), "0", "")->empty());
   for (const char* count : {"two", "-1", "99999999999"}) {
     const auto refused = inherited_sockets(own_pid(), count, "");

@@ -1,34 +1,8 @@
-#include <algorithm>
-
+#include "cli/completion_words.hpp"
 #include "cli/manual.hpp"
-#include "config/keys.hpp"
 
 namespace skein::cli {
 namespace {
-
-/// The command with all below it.
-std::vector<const command_help*> all_commands(const command_help& of) {
-  std::vector<const command_help*> list{&of};
-  for (const auto& each : of.commands) {
-    const auto below = all_commands(each);
-    list.insert(list.end(), below.begin(), below.end());
-  }
-  return list;
-}
-
-std::string last_word(const std::string& name) { return name.substr(name.rfind(' ') + 1); }
-
-std::string words(const std::vector<std::string>& list) {
-  std::string text;
-  for (const auto& word : list) text.append(text.empty() ? "" : " ").append(word);
-  return text;
-}
-
-std::vector<std::string> setting_names() {
-  std::vector<std::string> list;
-  for (const auto& key : config::keys()) list.push_back(key.path + '=');
-  return list;
-}
 
 /// What may come next in a command: its commands, the words of its first positional, its flags.
 std::string next_words(const command_help& command) {
@@ -38,12 +12,7 @@ std::string next_words(const command_help& command) {
     const auto& from = option.positional() ? option.choices : option.names;
     list.insert(list.end(), from.begin(), from.end());
   }
-  return words(list);
-}
-
-/// What may stand behind a flag; nothing where that is anything.
-std::vector<std::string> values_of(const option_help& option) {
-  return option.names.front() == "--set" ? setting_names() : option.choices;
+  return in_one(list);
 }
 
 /// Flags with a value, as patterns of a case: `"skein serve --host" | "skein serve --localhost"`.
@@ -58,9 +27,8 @@ std::string flags_with_words(const command_help& command) {
   std::string lines;
   for (const auto& option : command.options) {
     if (option.positional() || values_of(option).empty()) continue;
-    const bool goes_on = option.names.front() == "--set";
-    lines += "    " + patterns(command, option) + ")\n      words=\"" + words(values_of(option)) + "\"\n" +
-             (goes_on ? "      compopt -o nospace\n" : "") + "      ;;\n";
+    lines += "    " + patterns(command, option) + ")\n      words=\"" + in_one(values_of(option)) + "\"\n" +
+             (goes_on(option) ? "      compopt -o nospace\n" : "") + "      ;;\n";
   }
   return lines;
 }
