@@ -1,6 +1,7 @@
 #include "actors/request/session_json.hpp"
 
 #include <ctime>
+#include <span>
 
 #include "protocol/metadata_fields.hpp"
 #include "protocol/response_id.hpp"
@@ -72,7 +73,25 @@ void write_version(json_writer& out, const persistence::version_record& v, bool 
   out.end_object();
 }
 
-void write_versions(json_writer& out, const std::vector<persistence::shared_version>& versions, bool texts) {
+std::size_t text_bytes(const persistence::version_record& v) {
+  std::size_t bytes = v.prompt_bytes + v.reasoning.size() + v.answer.size();
+  for (const auto& m : v.messages) bytes += m.content.size();
+  return bytes;
+}
+
+/// The last of them that go into so many bytes of text; one does in any case.
+std::span<const persistence::shared_version> last_of(std::span<const persistence::shared_version> versions,
+                                                     std::size_t bytes_max) {
+  std::size_t first = versions.size(), bytes = 0;
+  while (first > 0) {
+    bytes += text_bytes(*versions[first - 1]);
+    if (bytes > bytes_max && first < versions.size()) break;
+    --first;
+  }
+  return versions.subspan(first);
+}
+
+void write_versions(json_writer& out, std::span<const persistence::shared_version> versions, bool texts) {
   out.begin_array();
   for (const auto& v : versions) write_version(out, *v, texts);
   out.end_array();
@@ -121,13 +140,17 @@ std::string session_list_body(const persistence::session_list& list) {
   return json;
 }
 
-std::string session_details_body(const persistence::session_description& d, bool transcript, bool tree) {
+std::string session_details_body(const persistence::session_description& d, const told_details& details) {
   std::string json;
   json_writer out(json);
   out.begin_object();
   write_members(out, d.session);
-  if (transcript) write_versions(out.key("transcript"), d.versions, true);
-  if (tree) write_versions(out.key("tree"), d.versions, false);
+  if (details.transcript) {
+    const auto last = last_of(d.versions, details.transcript_bytes);
+    write_versions(out.key("transcript"), last, true);
+    out.key("has_more").value(last.size() < d.versions.size());
+  }
+  if (details.tree) write_versions(out.key("tree"), d.versions, false);
   out.end_object();
   return json;
 }

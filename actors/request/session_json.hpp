@@ -1,4 +1,5 @@
 #pragma once
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -12,10 +13,16 @@ namespace skein::request {
 [[nodiscard]] std::string session_body(const persistence::session_record& session);
 /// A page of them, as OpenAI's lists: {"object":"list","data":[...],"first_id","last_id","has_more"}.
 [[nodiscard]] std::string session_list_body(const persistence::session_list& list);
-/// As session_body, with the member `transcript` (what was said on the way to a version, in order) or `tree` (all
-/// versions with their parents), where wanted.
-[[nodiscard]] std::string session_details_body(const persistence::session_description& description, bool transcript,
-                                               bool tree);
+/// What session_details_body tells beside the members of session_body.
+struct told_details {
+  bool transcript = false;           ///< what was said on the way to a version, in order
+  bool tree = false;                 ///< all versions with their parents
+  std::size_t transcript_bytes = 0;  ///< of texts; what was said first stays out, but for the last version
+};
+/// With a transcript goes `has_more`: whether something was said before it, which a transcript of the parent of its
+/// first version has.
+[[nodiscard]] std::string session_details_body(const persistence::session_description& description,
+                                               const told_details& details);
 /// {"object":"list","data":[versions]}
 [[nodiscard]] std::string version_list_body(const std::vector<persistence::shared_version>& versions);
 /// The answer of /state/status.

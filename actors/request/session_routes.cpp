@@ -95,9 +95,10 @@ session_question describe(const route_input& in) {
     if (*version && !*transcript) return wrong("version", "needs transcript=true");
     return persistence::describe_session{reply, *key, *transcript, *version};
   };
-  return {ask, [transcript, tree](answer_body& a) -> plain_answer {
-            return {200, session_details_body(as<persistence::session_description>(a), *transcript, *tree)};
-          }};
+  return {
+      ask, [transcript, tree, bytes_max = in.limits.response_bytes_max](answer_body& a) -> plain_answer {
+        return {200, session_details_body(as<persistence::session_description>(a), {*transcript, *tree, bytes_max})};
+      }};
 }
 
 session_question versions(const route_input& in) {

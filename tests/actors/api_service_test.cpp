@@ -273,6 +273,18 @@ BOOST_AUTO_TEST_CASE(what_a_session_is) {
   BOOST_TEST(
       out->has(R"("messages":[{"role":"user","content":"Hi \"x\""}],"reasoning_content":"hm","answer":"Hello"})"));
   BOOST_TEST(out->has(R"("prompt":"prompt","answer":" and answer")"));
+  BOOST_TEST(out->has(R"("has_more":false})"));
+
+  const auto bytes_max = std::exchange(context->settings.limits.response_bytes_max, 20);  // of text: 17, and 13 more
+  send("GET", "/v1/sessions/x?transcript=true&version=2");
+  answer(asked<persistence::describe_session>().reply, d);
+  BOOST_TEST(out->has(R"("transcript":[{"version":2,"object":"session.version","parent":1,)"));
+  BOOST_TEST(out->has(R"("has_more":true})"));
+  context->settings.limits.response_bytes_max = 1;  // one is told in any case
+  send("GET", "/v1/sessions/x?transcript=true&version=2");
+  answer(asked<persistence::describe_session>().reply, d);
+  BOOST_TEST(out->has(R"("transcript":[{"version":2,)"));
+  context->settings.limits.response_bytes_max = bytes_max;
 
   send("GET", "/v1/sessions/x?tree=1");
   answer(asked<persistence::describe_session>().reply, d);

@@ -159,8 +159,14 @@ export class Server extends EventTarget {
   tree(id) {
     return this.json(this.#of(id, '?tree=true'));
   }
+  /** What was said up to a version, in order; a long one comes in several answers, the last words first. */
   async transcript(id, version) {
-    return (await this.json(this.#of(id, `?transcript=true&version=${version}`))).transcript;
+    const said = [];
+    for (let upTo = version; ; upTo = said[0].parent) {
+      const page = await this.json(this.#of(id, `?transcript=true&version=${upTo}`));
+      said.unshift(...page.transcript);
+      if (!page.has_more) return said;
+    }
   }
   rename(id, title) {
     return this.post(this.#of(id), { title });
