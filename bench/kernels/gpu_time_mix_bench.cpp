@@ -1,8 +1,9 @@
 // The time-mix kernels on the card: first whether they are right, then how fast they are.
 //
-//     time_mix_gpu_bench [--quick | --prefill]      exit 1 when a result is wrong
+//     time_mix_gpu_bench [--quick | --prefill | --decode]      exit 1 when a result is wrong
 //
-// --quick leaves the large sizes out, --prefill measures long runs alone, with token shift.
+// --quick leaves the large sizes out, --prefill measures long runs alone, with token shift, --decode a token each of
+// many sequences alone.
 //
 // Right: token after token against the primitives of kernels/reference, and against itself with the runs cut into
 // pieces, to the last bit; chunks against token after token, on the device.
@@ -370,6 +371,12 @@ void run_prefill() {
   for (const std::uint32_t shifts : {6u, 1u}) time_token_shift(4096, 4096, shifts);
 }
 
+void run_decode() {
+  for (const std::uint32_t heads : {64u, 32u})
+    for (const element state_type : {element::f16, element::f32})
+      for (const std::uint32_t batch : {32u, 128u, 960u}) time_decode(state_type, heads, batch);
+}
+
 void run_all(bool quick) {
   for (const element type : {element::f32, element::f16, element::bf16})
     for (const element state_type : {element::f32, element::f16})
@@ -399,6 +406,8 @@ int main(int count, char** arguments) {
     const std::string_view how = count > 1 ? arguments[1] : "";
     if (how == "--prefill")
       run_prefill();
+    else if (how == "--decode")
+      run_decode();
     else
       run_all(how == "--quick");
   } catch (const std::exception& failure) {

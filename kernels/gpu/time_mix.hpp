@@ -39,5 +39,9 @@ struct time_mix_parameters {
 };
 [[nodiscard]] result<void> time_mix(stream_handle in, const device_batch& rows, element type, element state_type,
                                     const time_mix_parameters& of);
+/// The same, with the same bits, for a token each of so many runs that they keep the memory busy; runs[i] is row i.
+/// Errors: unsupported, where a multiprocessor has too little shared memory for it.
+[[nodiscard]] result<void> time_mix_many(stream_handle in, const device_batch& rows, element type, element state_type,
+                                         const time_mix_parameters& of);
 
 }  // namespace skein::kernels::gpu

@@ -1,5 +1,7 @@
 #pragma once
 #include <cstdint>
+#include <cstring>
+#include <type_traits>
 
 #include "kernels/gpu/elements.hpp"
 #include "kernels/gpu/runtime/runtime.hpp"
@@ -50,6 +52,43 @@ __device__ inline bf16 from_float<bf16>(float value) {
   const std::uint32_t bits = float_to_bits(value);
   if (value != value) return {static_cast<std::uint16_t>(bits >> 16 | 0x40)};
   return {static_cast<std::uint16_t>((bits + 0x7fff + (bits >> 16 & 1)) >> 16)};
+}
+
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+/// Two of them as they lie in memory. What is beyond an fp16 is infinite after the first step, and its largest value
+/// after the second.
+template <typename Element>
+__device__ std::uint32_t rounded_pair(float first, float second) {
+  std::uint32_t bits;
+  if constexpr (std::is_same_v<Element, half>) {
+    asm("{\n.reg .b32 pair;\ncvt.rn.f16x2.f32 pair, %2, %1;\nmin.NaN.f16x2 pair, pair, %3;\n"
+        "max.NaN.f16x2 %0, pair, %4;\n}"
+        : "=r"(bits)
+        : "f"(first), "f"(second), "r"(0x7bff7bffu), "r"(0xfbfffbffu));
+  } else {
+    asm("cvt.rn.bf16x2.f32 %0, %2, %1;" : "=r"(bits) : "f"(first), "f"(second));
+  }
+  return bits;
+}
+#endif
+
+/// to[i] = from_float(values[i]), with the same bits but for those of what is no number; an instruction for two where
+/// the hardware has one.
+template <typename Element, unsigned count>
+__device__ void from_floats(const float (&values)[count], Element (&to)[count]) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+  if constexpr (sizeof(Element) == 2 && count % 2 == 0) {
+#pragma unroll
+    for (unsigned i = 0; i < count; i += 2) {
+      const std::uint32_t bits = rounded_pair<Element>(values[i], values[i + 1]);
+      memcpy(&to[i], &bits, sizeof bits);
+    }
+  } else
+#endif
+  {
+#pragma unroll
+    for (unsigned i = 0; i < count; ++i) to[i] = from_float<Element>(values[i]);
+  }
 }
 
 /// For launchers: calls `body.template operator()<Element>()` with the type that `e` names.

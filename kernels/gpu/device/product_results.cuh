@@ -28,15 +28,6 @@ __device__ void put_each(const work_item& work, std::uint32_t rows, const float 
   });
 }
 
-template <typename Element>
-__device__ std::uint32_t pair(float low, float high) {
-  union {
-    Element elements[2];
-    std::uint32_t bits;
-  } as{{from_float<Element>(low), from_float<Element>(high)}};
-  return as.bits;
-}
-
 /// A warpgroup sends a tile off piece by piece: it lays one down in shared memory, as the copy engine wants it (rows of
 /// 128 bytes, their 16 bytes exclusive-ored by the row modulo eight), while those before are on their way. What is left
 /// of the way the engine goes alone, under the next tile.
@@ -78,8 +69,8 @@ __device__ void send_elements(const work_item& work, const CUtensorMap& out, std
       const int j = (first + column) / 2;
       asm volatile(
           "stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(to + column * row_bytes),
-          "r"(pair<Element>(sums[j], sums[j + 1])), "r"(pair<Element>(sums[j + 2], sums[j + 3])),
-          "r"(pair<Element>(sums[j + 4], sums[j + 5])), "r"(pair<Element>(sums[j + 6], sums[j + 7]))
+          "r"(rounded_pair<Element>(sums[j], sums[j + 1])), "r"(rounded_pair<Element>(sums[j + 2], sums[j + 3])),
+          "r"(rounded_pair<Element>(sums[j + 4], sums[j + 5])), "r"(rounded_pair<Element>(sums[j + 6], sums[j + 7]))
           : "memory");
     }
   });

@@ -110,14 +110,16 @@ struct row_part {
     for (unsigned row = 0; row < lane_rows; ++row) y[row] = sum_of_row(y[row]);
   }
 
+  /// Of the lanes that share a row.
+  __device__ static float sum_of_row(float value) {
+    for (unsigned mask = 1; mask < row_lanes; mask *= 2) value += shuffle_xor(value, mask);
+    return value;
+  }
+
  private:
   /// Of a vector, those of the lane's keys 4i .. 4i + 4.
   __device__ packet<float> four(const float* vector, unsigned i) const {
     return load_packet(vector + (i * row_lanes + lane) * 4);
-  }
-  __device__ static float sum_of_row(float value) {
-    for (unsigned mask = 1; mask < row_lanes; mask *= 2) value += shuffle_xor(value, mask);
-    return value;
   }
 };
 

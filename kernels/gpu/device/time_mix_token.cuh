@@ -50,6 +50,35 @@ __device__ token_inputs load_inputs(const time_mix_parameters& of, std::uint32_t
   return in;
 }
 
+/// The same where no product is in parts, asked for when they are loaded and waited for when they are read.
+template <typename Element>
+struct inputs_on_their_way {
+  side_by_side<Element, lane_channels> r, k, v, v_first;
+  side_by_side<gate_type<Element>, lane_channels> w_out, a_out, v_out, g_out;
+
+  __device__ void load(const time_mix_parameters& of, std::uint32_t row, std::uint32_t channel) {
+    const auto some = [&](const product_rows& from, auto& to) {
+      const auto* const data = static_cast<const std::remove_reference_t<decltype(to.values[0])>*>(from.data);
+      to = load_side_by_side<lane_channels>(data + static_cast<std::size_t>(row) * from.stride + channel);
+    };
+    some(of.r, r), some(of.k, k), some(of.v, v);
+    some(of.w_out, w_out), some(of.a_out, a_out), some(of.g_out, g_out);
+    if (of.first_layer) return;
+    some(of.v_out, v_out), some({of.v_first, of.width}, v_first);
+  }
+  __device__ token_inputs read(bool first_layer) const {
+    token_inputs in;
+    for (unsigned i = 0; i < lane_channels; ++i) {
+      in.r[i] = to_float(r.values[i]), in.k[i] = to_float(k.values[i]), in.v[i] = to_float(v.values[i]);
+      in.w_out[i] = to_float(w_out.values[i]), in.a_out[i] = to_float(a_out.values[i]);
+      in.g[i] = to_float(g_out.values[i]);
+      if (first_layer) continue;
+      in.v_out[i] = to_float(v_out.values[i]), in.v_first[i] = to_float(v_first.values[i]);
+    }
+    return in;
+  }
+};
+
 /// The weights of a lane's channels.
 struct head_weights {
   of_lane w0, a0, v0, k_k, k_a, r_k;

@@ -56,7 +56,7 @@ __device__ void load_floats(const Element* at, float (&values)[count]) {
 template <typename Element, unsigned count>
 __device__ void store_floats(Element* at, const float (&values)[count]) {
   side_by_side<Element, count> stored;
-  for (unsigned i = 0; i < count; ++i) stored.values[i] = from_float<Element>(values[i]);
+  from_floats(values, stored.values);
   *reinterpret_cast<side_by_side<Element, count>*>(at) = stored;
 }
 

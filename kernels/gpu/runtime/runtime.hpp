@@ -34,6 +34,11 @@
 namespace skein::kernels::gpu {
 
 inline constexpr const char* runtime_name = SKEIN_GPU_NAME;
+#if defined(SKEIN_GPU_EMULATOR)
+inline constexpr bool runtime_is_emulated = true;  ///< kernels never run at the same time
+#else
+inline constexpr bool runtime_is_emulated = false;
+#endif
 
 using stream_handle = SKEIN_GPU(Stream_t);
 using event_handle = SKEIN_GPU(Event_t);

@@ -184,6 +184,32 @@ BOOST_AUTO_TEST_CASE(few_rows_with_sparse_values_stay_near_the_reference) {
   BOOST_TEST(difference(state_of(gpu, 1), state_of(**made, 1)) < tolerance(element::f16));
 }
 
+// So many decode rows that other kernels take them: the same bits as in ticks of a few rows.
+BOOST_AUTO_TEST_CASE(crowds_of_decode_rows_change_no_bit) {
+  constexpr std::uint32_t crowd = 256, few = 64;
+  for (const auto& [dims, type, state_type] :
+       {std::tuple{base_dims, element::bf16, element::f32}, std::tuple{wide_dims, element::f16, element::f16}}) {
+    const random_rwkv7 model(dims, stored_as(type), 61, true);
+    kernels::gpu::gpu_options options;
+    options.matrix_type = type, options.state_type = state_type;
+    const kernels::gpu::model_room many{.rows = crowd, .logit_rows = crowd, .slots = crowd};
+    model_stages whole(model.weights(), options, many), pieces(model.weights(), options, many);
+    for (std::uint32_t turn = 0; turn < 2; ++turn) {
+      std::vector<piece> rows;
+      for (slot_id s = 0; s < crowd; ++s)
+        rows.push_back({(s * 5) % crowd, {static_cast<token_id>((s * 11 + turn) % dims.vocab)}});
+      const auto together = tick(whole, dims, rows);
+      std::vector<float> apart;
+      for (std::uint32_t first = 0; first < crowd; first += few) {
+        const auto some = tick(pieces, dims, {rows.begin() + first, rows.begin() + first + few});
+        apart.insert(apart.end(), some.begin(), some.end());
+      }
+      BOOST_TEST(same_bits(together, apart));
+    }
+    for (slot_id s = 0; s < crowd; s += 17) BOOST_TEST(same_bits(state_of(whole, s), state_of(pieces, s)));
+  }
+}
+
 BOOST_AUTO_TEST_CASE(states_move_between_slots_and_back_ends) {
   const random_rwkv7 model(wide_dims, dtype::f32, 8);
   const auto gpu = make_gpu(model, element::f32), reference = make_reference(model);

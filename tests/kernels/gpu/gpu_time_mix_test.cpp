@@ -115,6 +115,30 @@ BOOST_AUTO_TEST_CASE(crowds_change_no_bit) {
   });
 }
 
+// The kernel for many runs, with room for more rows than there are.
+BOOST_AUTO_TEST_CASE(many_runs_of_one_token_have_the_same_bits) {
+  constexpr std::uint32_t heads = 5, crowd = 46, room = 50;
+  for_seeds(6, [](random_numbers& random, element type, element state_type, std::uint64_t seed) {
+    const stream in;
+    time_mix_case given(random, type, heads, crowd, crowd);
+    const bool first_layer = seed % 2 == 1;
+    const time_mix_on_device plain(given, random, type, state_type, first_layer, crowd, in);
+    const time_mix_on_device many(given, random, type, state_type, first_layer, crowd, in);
+    std::vector<kernels::sequence_run> runs;
+    for (std::uint32_t i = 0; i < crowd; ++i) runs.push_back({(i * 7) % crowd, i, 1});
+    const std::vector<token_id> ids(crowd, 0);
+    batch_upload upload(room, room, 1);
+    require(upload.send_rows({ids, runs}, in));
+    device_batch batch = upload.on_device();
+    require(time_mix(in, batch, type, state_type, plain.of));
+    batch.room.rows = batch.room.runs = room;
+    require(time_mix_many(in, batch, type, state_type, many.of));
+    BOOST_TEST(same_bits(plain.y(in), many.y(in)));
+    if (first_layer) BOOST_TEST(same_bits(plain.v_first(in), many.v_first(in)));
+    for (slot_id s = 0; s < crowd; ++s) BOOST_TEST(same_bits(plain.state_of(s, in), many.state_of(s, in)));
+  });
+}
+
 // Operands of 11 bits: measured are up to 6e-4 for y and 8e-4 for states, of the largest.
 BOOST_AUTO_TEST_CASE(chunks_are_what_the_paper_says_but_for_their_rounding) {
   if (!chunked_time_mix::available()) return;  // warps of 64

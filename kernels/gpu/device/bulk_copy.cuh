@@ -1,0 +1,92 @@
+#pragma once
+#include "kernels/gpu/device/vec.cuh"
+#if defined(__CUDACC__)
+#include "kernels/gpu/device/tile_copy.cuh"
+#endif
+
+/// Runs of bytes between global and shared memory, in both directions by the copy engine of sm_90; where there is none,
+/// by the thread that asks, at once. Addresses and sizes are multiples of 16.
+namespace skein::kernels::gpu {
+
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+#define SKEIN_COPY_ENGINE 1
+#endif
+
+/// In shared memory: tells who waits that what was fetched is there. Its phases are numbered from 0.
+class bulk_arrival {
+ public:
+  /// By one thread, before anybody else uses it.
+  __device__ void init() {
+#if defined(SKEIN_COPY_ENGINE)
+    reinterpret_cast<phase_barrier*>(&state_)->init(1);
+    publish_barriers();
+#endif
+  }
+  /// Begins a phase, which ends when so many bytes have been fetched.
+  __device__ void expect([[maybe_unused]] unsigned bytes) {
+#if defined(SKEIN_COPY_ENGINE)
+    reinterpret_cast<phase_barrier*>(&state_)->arrive_expecting(bytes);
+#endif
+  }
+  __device__ void wait([[maybe_unused]] unsigned phase) {
+#if defined(SKEIN_COPY_ENGINE)
+    reinterpret_cast<phase_barrier*>(&state_)->wait(phase);
+#endif
+  }
+
+  __device__ void fetch(void* shared, const void* from, unsigned bytes) {
+#if defined(SKEIN_COPY_ENGINE)
+    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
+                     shared_address(shared)),
+                 "l"(from), "r"(bytes), "r"(shared_address(&state_))
+                 : "memory");
+#else
+    copy_now(shared, from, bytes);
+#endif
+  }
+
+  __device__ static void copy_now(void* to, const void* from, unsigned bytes) {
+    for (unsigned i = 0; i < bytes / sizeof(packet<float>); ++i)
+      static_cast<packet<float>*>(to)[i] = static_cast<const packet<float>*>(from)[i];
+  }
+
+ private:
+  [[maybe_unused]] std::uint64_t state_;
+};
+
+/// What this thread wrote to shared memory may be sent, and what it read there may be overwritten by a fetch, by a
+/// thread that is told so by a barrier.
+__device__ inline void publish_for_engine() {
+#if defined(SKEIN_COPY_ENGINE)
+  publish_writes();
+#endif
+}
+__device__ inline void send_bytes(void* to, const void* shared, unsigned bytes) {
+#if defined(SKEIN_COPY_ENGINE)
+  asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(to), "r"(shared_address(shared)),
+               "r"(bytes)
+               : "memory");
+#else
+  bulk_arrival::copy_now(to, shared, bytes);
+#endif
+}
+/// Ends a group of what this thread sends.
+__device__ inline void end_sent_bytes() {
+#if defined(SKEIN_COPY_ENGINE)
+  end_of_sending();
+#endif
+}
+/// Waits until the shared memory of all that this thread sent may be written again.
+__device__ inline void await_sent_bytes() {
+#if defined(SKEIN_COPY_ENGINE)
+  wait_until_sent<0>();
+#endif
+}
+/// Waits until all that this thread sent is there.
+__device__ inline void await_written_bytes() {
+#if defined(SKEIN_COPY_ENGINE)
+  wait_until_written();
+#endif
+}
+
+}  // namespace skein::kernels::gpu

@@ -1,0 +1,214 @@
+// A token each of many sequences. A block fills a multiprocessor.
+//
+// A warp takes one head of one token after another. The copy engine brings its state to shared memory, while the one
+// before is at work, and takes it back from there. Eight lanes share a row, eight keys each, so a lane needs eight
+// numbers of each vector, which it loads once a token. All this is for the pipe between shared memory and registers: it
+// is the limit when states pass it as well, or when every lane has whole rows and loads whole vectors (800 to 1,100
+// cycles of a multiprocessor a head). The bits are those of the other kernels: sums over keys are a lane's eight in
+// order, then three additions over lanes.
+//
+// Floor: the bytes of the states, read and written. The instructions of a head, some 1,900 of a warp, take a
+// multiprocessor 0.3 us, its share of the bytes with fp16 states 0.5.
+#include "base/check.hpp"
+#include "kernels/gpu/device/block.cuh"
+#include "kernels/gpu/device/bulk_copy.cuh"
+#include "kernels/gpu/device/mma.cuh"
+#include "kernels/gpu/device/overlap.cuh"
+#include "kernels/gpu/device/time_mix_rows.cuh"
+#include "kernels/gpu/time_mix.hpp"
+
+namespace skein::kernels::gpu {
+
+namespace {
+
+constexpr unsigned warps_max = 12;
+constexpr slot_id nobody = ~slot_id{0};
+constexpr unsigned groups = warp_width / row_lanes;  // of lanes that share a row
+constexpr unsigned rows_at_once = 4;                 // of a lane
+
+/// A head comes in one part of 16-bit numbers or two of 32 bits, into two places in turn. Packets of a row lie apart by
+/// one more than its values, so that lanes that share a row meet in no bank. Twelve warps fill the shared memory.
+template <typename Stored>
+struct warp_memory {
+  static constexpr unsigned warps = warps_max, threads = warps * warp_width;
+  static constexpr unsigned packets = head_size / packet<Stored>::size, parts = sizeof(Stored) / 2;
+  static constexpr unsigned values = head_size / parts, column_bytes = values * sizeof(packet<Stored>);
+  packet<Stored> state[2][packets][values + 1];
+  shared_tile<1> tile;
+  bulk_arrival arrived[2];
+};
+
+/// A lane's keys of a token's vectors.
+template <typename Stored>
+struct key_share {
+  float w[lane_keys], k[lane_keys], kk[lane_keys], a_kk[lane_keys], r[lane_keys];
+
+  __device__ key_share(const shared_tile<1>& tile, unsigned lane) {
+    const auto load = [&](const float* vector, float(&to)[lane_keys]) {
+#pragma unroll
+      for (unsigned i = 0; i < lane_keys / 4; ++i) {
+        const auto four = load_packet(vector + (i * row_lanes + lane) * 4);
+        for (unsigned j = 0; j < 4; ++j) to[4 * i + j] = four.values[j];
+      }
+    };
+    load(tile.w[0], w), load(tile.k[0], k), load(tile.kk[0], kk), load(tile.a_kk[0], a_kk), load(tile.r[0], r);
+  }
+};
+
+/// Updates a lane's part of the rows of `first_value` and every next group's; y of the rows in all lanes that share
+/// them.
+template <typename Stored, unsigned columns>
+__device__ void take_rows(packet<Stored> (&state)[columns][head_size / (sizeof(Stored) / 2) + 1], const float* v,
+                          const key_share<Stored>& keys, std::uint32_t first_value, unsigned lane,
+                          float (&y)[rows_at_once]) {
+  constexpr unsigned size = packet<Stored>::size;
+  float s[rows_at_once][lane_keys], removed[rows_at_once], v_of[rows_at_once];
+#pragma unroll
+  for (unsigned r = 0; r < rows_at_once; ++r) {
+    v_of[r] = v[first_value + r * groups];
+#pragma unroll
+    for (unsigned i = 0; i < lane_keys / size; ++i) {
+      const packet<Stored> loaded = state[i * row_lanes + lane][first_value + r * groups];
+      for (unsigned j = 0; j < size; ++j) s[r][i * size + j] = to_float(loaded.values[j]);
+    }
+  }
+#pragma unroll
+  for (unsigned r = 0; r < rows_at_once; ++r) {
+    removed[r] = y[r] = 0;
+    for (unsigned j = 0; j < lane_keys; ++j) removed[r] = multiply_add(s[r][j], keys.kk[j], removed[r]);
+  }
+#pragma unroll
+  for (unsigned r = 0; r < rows_at_once; ++r) removed[r] = row_part<Stored>::sum_of_row(removed[r]);
+#pragma unroll
+  for (unsigned r = 0; r < rows_at_once; ++r) {
+    for (unsigned j = 0; j < lane_keys; ++j) {
+      s[r][j] = update(s[r][j], removed[r], v_of[r], keys.w[j], keys.a_kk[j], keys.k[j]);
+      y[r] = multiply_add(s[r][j], keys.r[j], y[r]);
+    }
+#pragma unroll
+    for (unsigned i = 0; i < lane_keys / size; ++i) {
+      float some[size];
+      for (unsigned j = 0; j < size; ++j) some[j] = s[r][i * size + j];
+      packet<Stored> stored;
+      from_floats(some, stored.values);
+      state[i * row_lanes + lane][first_value + r * groups] = stored;
+    }
+  }
+#pragma unroll
+  for (unsigned r = 0; r < rows_at_once; ++r) y[r] = row_part<Stored>::sum_of_row(y[r]);
+}
+
+/// `in_parts`: r, k and v are, and are not asked for ahead, which would take too many registers.
+template <typename Element, typename Stored, bool in_parts>
+__global__ void __launch_bounds__(warp_memory<Stored>::threads, 1)
+    time_mix_many_kernel(device_batch rows, time_mix_parameters of) {
+  using memory = warp_memory<Stored>;
+  constexpr unsigned warps = memory::warps, packets = memory::packets;
+  let_next_kernel_begin();
+  memory& mine = dynamic_shared<memory>()[threadIdx.x / warp_width];
+  const unsigned lane = threadIdx.x % warp_width;
+  // Neighbouring blocks take neighbouring heads of a token, a warp always the same head.
+  const std::uint32_t heads = of.width / head_size, number = threadIdx.x / warp_width * gridDim.x + blockIdx.x;
+  const std::uint32_t tokens_at_once = gridDim.x * warps / heads, head = number % heads;
+  const std::uint32_t end = rows.counts->rows;
+  std::uint32_t row = number / heads;
+  if (number >= tokens_at_once * heads || row >= end) return wait_for_kernels_before();
+  const std::uint32_t channel = head * head_size + lane * lane_channels;
+
+  const auto head_of = [&](slot_id slot) {
+    return reinterpret_cast<Stored*>(static_cast<char*>(of.state) + slot * of.slot_bytes) +
+           static_cast<std::size_t>(head) * head_size * head_size;
+  };
+  const auto slot_of = [&](std::uint32_t of_row) { return of_row < end ? rows.runs[of_row].slot : nobody; };
+  const auto column_of = [&](slot_id slot, unsigned part, unsigned p) {
+    return head_of(slot) + head_state_index<Stored>(part * memory::values, p * packet<Stored>::size);
+  };
+  std::uint32_t turn = 0;  // of the two places, by parts of heads
+  const auto fetch = [&](slot_id slot, unsigned part, std::uint32_t at_turn) {
+    if (slot == nobody) return;
+    bulk_arrival& arrived = mine.arrived[at_turn % 2];
+    arrived.expect(packets * memory::column_bytes);
+    for (unsigned p = 0; p < packets; ++p)
+      arrived.fetch(mine.state[at_turn % 2][p], column_of(slot, part, p), memory::column_bytes);
+  };
+  slot_id slot = slot_of(row), next_slot = slot_of(row + tokens_at_once);
+  if (lane == 0) {
+    for (bulk_arrival& arrived : mine.arrived) arrived.init();
+    fetch(slot, 0, turn);
+  }
+  warp_barrier();
+  const head_weights weights = load_weights(of, channel);
+  const norm_weights_of_lane norm(of, channel);
+  wait_for_kernels_before();
+  inputs_on_their_way<Element> inputs;
+  if (!in_parts) inputs.load(of, row, channel);
+  for (; row < end; row += tokens_at_once) {
+    fill_tile<Element, Stored>(of, row, channel,
+                               in_parts ? load_inputs<Element>(of, row, channel) : inputs.read(of.first_layer), weights,
+                               mine.tile, 0);
+    warp_barrier();
+    const std::uint32_t next_row = row + tokens_at_once;
+    if (!in_parts && next_row < end) inputs.load(of, next_row, channel);
+    const key_share<Stored> keys(mine.tile, lane % row_lanes);
+    for (unsigned part = 0; part < memory::parts; ++part, ++turn) {
+      const bool is_last = part + 1 == memory::parts;
+      if (lane == 0) {
+        await_sent_bytes();  // from where the next part comes to
+        fetch(is_last ? next_slot : slot, is_last ? 0 : part + 1, turn + 1);
+      }
+      mine.arrived[turn % 2].wait(turn / 2);
+      warp_barrier();
+#pragma unroll 1
+      for (unsigned i = lane / row_lanes; i < memory::values; i += rows_at_once * groups) {
+        float y[rows_at_once];
+        take_rows<Stored>(mine.state[turn % 2], &mine.tile.v[0][part * memory::values], keys, i, lane % row_lanes, y);
+        if (lane % row_lanes < rows_at_once) {
+          float of_lane = y[0];
+#pragma unroll
+          for (unsigned r = 1; r < rows_at_once; ++r)
+            if (lane % row_lanes == r) of_lane = y[r];
+          mine.tile.y[0][part * memory::values + i + lane % row_lanes * groups] = of_lane;
+        }
+      }
+      publish_for_engine();
+      warp_barrier();
+      if (lane == 0) {
+        for (unsigned p = 0; p < packets; ++p)
+          send_bytes(column_of(slot, part, p), mine.state[turn % 2][p], memory::column_bytes);
+        end_sent_bytes();
+      }
+    }
+    read_tile<Element>(of, row, channel, norm, mine.tile, 0);
+    slot = next_slot, next_slot = slot_of(next_row + tokens_at_once);
+  }
+  if (lane == 0) await_written_bytes();
+}
+
+}  // namespace
+
+result<void> time_mix_many(stream_handle in, const device_batch& rows, element type, element state_type,
+                           const time_mix_parameters& of) {
+  check(of.width % head_size == 0);
+  check(state_type != element::bf16);
+  check(rows.room.runs == rows.room.rows);
+  for (const product_rows* gate : {&of.w_out, &of.a_out, &of.g_out, &of.v_out}) check(gate->parts == 0);
+  const bool in_parts = of.r.parts > 0 || of.k.parts > 0 || of.v.parts > 0;
+  const auto multiprocessors = multiprocessor_count();
+  if (!multiprocessors) return multiprocessors.error();
+  if (of.width / head_size > *multiprocessors * warps_max)
+    return error{error_kind::unsupported, "more heads than the device has warps for", ""};
+  return with_element(type, [&]<typename Element>() -> result<void> {
+    const auto start = [&]<typename Stored>(Stored) -> result<void> {
+      using memory = warp_memory<Stored>;
+      const std::size_t bytes = memory::warps * sizeof(memory);
+      const auto kernel =
+          in_parts ? time_mix_many_kernel<Element, Stored, true> : time_mix_many_kernel<Element, Stored, false>;
+      if (const auto r = allow_shared_bytes(kernel, bytes); !r)
+        return error{error_kind::unsupported, r.error().message, ""};
+      return launch({"time_mix_many", {*multiprocessors}, {memory::threads}, bytes, in, true}, kernel, rows, of);
+    };
+    return state_type == element::f32 ? start(float{}) : start(half{});
+  });
+}
+
+}  // namespace skein::kernels::gpu
