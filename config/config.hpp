@@ -141,6 +141,7 @@ struct prefix_cache_settings {
   std::uint64_t disk_bytes_max = 8ull << 30;  ///< bytes of them on disk; 0: none
   std::uint32_t min_tokens = 32;              ///< of a prefix that is worth a state
   std::uint32_t every_tokens = 512;           ///< a state after every so many tokens of a prompt; 0: none of these
+  std::uint32_t wait_tokens_min = 0;          ///< that make a prompt wait for a state on disk; 0: by the device
 };
 
 struct engine_settings {

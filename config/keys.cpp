@@ -360,6 +360,11 @@ std::vector<key> make_keys() {
       prefix<&p::every_tokens>("every_tokens",
                                "A state is kept after every so many tokens of a prompt; 0: none of these.")
           .range(0, u32_max),
+      prefix<&p::wait_tokens_min>(
+          "wait_tokens_min",
+          "Tokens that a state on disk must save a prompt for it to wait for the disk; for fewer "
+          "it is read for prompts to come. 0: 2048 on a GPU, 1 else.")
+          .range(0, u32_max),
 
       engine<&e::device>("device", "Where the model runs; cuda:0,cuda:1 are replicas, cuda:0+1 shards of one engine.")
           .texts("auto, cpu, cuda, fake, cuda:N, hip:N, joined by , or +", is_device)

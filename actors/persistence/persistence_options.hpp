@@ -16,6 +16,7 @@ struct persistence_options {
   session_book_options sessions;
   tier_limits session_states;
   bool cache_prefixes = true;
+  std::uint32_t prefix_wait_tokens = 1;  ///< that a state on disk must save a prompt for it to wait
   prefix_tree_options prefixes;
   tier_limits prefix_states;
   std::size_t unsaved_bytes_max = std::size_t{64} << 20;  ///< of turns that only memory holds

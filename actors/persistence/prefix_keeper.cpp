@@ -72,9 +72,13 @@ void prefix_keeper::look_up(find_prefix&& q) {
   while (!known.empty() && !answer.state) {
     const auto [position, key] = known.back();
     answer.state = tiers_.cache().lend(key, now_ms);
-    if (!answer.state && tiers_.load(key)) return waiting_[key].push_back(std::move(q));
+    if (!answer.state && pays_to_wait(known)) {
+      if (tiers_.load(key)) return waiting_[key].push_back(std::move(q));
+    } else if (!answer.state) {
+      read_ahead(key);
+    }
     known.pop_back();
-    if (!answer.state) continue;  // no room in RAM: a shorter one may be there
+    if (!answer.state) continue;  // a shorter one may be there
     answer.position = position;
     answer.key = key;
     // What others share with this prompt is used too, and more recently, so that leaves go first.
@@ -91,8 +95,22 @@ void prefix_keeper::look_up(find_prefix&& q) {
   ports_.replies.deliver(std::move(answer));
 }
 
+bool prefix_keeper::pays_to_wait(std::span<const prefix_tree::found> known) const {
+  const auto shorter = known.first(known.size() - 1);
+  const auto in_ram = std::find_if(shorter.rbegin(), shorter.rend(), [&](const prefix_tree::found& f) {
+    return tiers_.cache().fastest(f.key) <= tier::ram;
+  });
+  const std::uint32_t without = in_ram == shorter.rend() ? 0 : in_ram->position;
+  return known.back().position - without >= options_.prefix_wait_tokens;
+}
+
+void prefix_keeper::read_ahead(const state_key& key) {
+  if (!read_ahead_ && tiers_.load(key)) read_ahead_ = key;
+}
+
 /// A state was read, or cannot be.
 void prefix_keeper::arrived(const state_key& key) {
+  if (read_ahead_ == key) read_ahead_.reset();
   const auto it = waiting_.find(key);
   if (it == waiting_.end()) return;
   auto questions = std::move(it->second);

@@ -3,6 +3,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -35,6 +36,10 @@ class prefix_keeper {
  private:
   [[nodiscard]] tier_mover::write writer_of(const state_key& key, state_buffer state) const;
   void look_up(find_prefix&& q);
+  /// Whether a prompt had better wait for the last of the prefixes, which is not in RAM.
+  [[nodiscard]] bool pays_to_wait(std::span<const prefix_tree::found> known) const;
+  /// Reads a state for prompts to come, one at a time.
+  void read_ahead(const state_key& key);
   void arrived(const state_key& key);
   void trim();
 
@@ -44,6 +49,7 @@ class prefix_keeper {
   prefix_tree tree_;
   tier_mover tiers_;
   std::map<state_key, std::vector<find_prefix>> waiting_;  // for a state that is being read
+  std::optional<state_key> read_ahead_;                    // and nobody waits for
   steady_time next_expiry_{};
 };
 

@@ -130,7 +130,7 @@ class server {
   void load();
   void loaded(result<opened_parts> opened);
   void start_actors(opened_parts opened);
-  void start_persistence(const opened_store& store);
+  void start_persistence(const opened_parts& parts);
   void await_signal();
   void on_signal(int number);
   void on_lost(const error& why);
@@ -258,12 +258,14 @@ void server::loaded(result<opened_parts> opened) {
   if (reload_wanted_) reload();
 }
 
-void server::start_persistence(const opened_store& store) {
+void server::start_persistence(const opened_parts& parts) {
+  const bool on_gpu = parts.engine.model.card_usage != nullptr;
+  const opened_store& store = parts.store;
   replies_ = std::make_unique<request::reply_router>(
       static_cast<std::uint32_t>(lanes_.size()),
       [this](std::uint32_t i) { lanes_[i].thread->post([this, i] { lanes_[i].hub->dispatch(replies_->take(i)); }); });
   persistence_ = std::make_unique<persistence::persistence_actor>(
-      persistence_options(settings_), store.database, store.states, *replies_, real_clock(), unix_time_ms,
+      persistence_options(settings_, on_gpu), store.database, store.states, *replies_, real_clock(), unix_time_ms,
       [models = context_->models](persistence::session_uid gone) {  // a device that ends keeps nothing anyway
         bool all = true;
         for (const auto& model : models->resident())
@@ -276,7 +278,7 @@ void server::start_persistence(const opened_store& store) {
 }
 
 void server::start_actors(opened_parts parts) {
-  start_persistence(parts.store);
+  start_persistence(parts);
   router_ = std::make_unique<request::event_router>(
       static_cast<std::uint32_t>(lanes_.size()), events_max, [this](std::uint32_t i) {
         lanes_[i].thread->post([this, i] { router_->give_back(i, lanes_[i].hub->dispatch(router_->take(i))); });

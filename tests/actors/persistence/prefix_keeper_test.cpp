@@ -102,6 +102,27 @@ BOOST_AUTO_TEST_CASE(prefixes_survive_an_orderly_end_and_are_read_when_they_are_
   BOOST_TEST(b.find(prompt).position == 24u);
 }
 
+BOOST_AUTO_TEST_CASE(a_prompt_does_not_wait_for_the_disk_where_that_saves_it_little) {
+  prefix_bench b;
+  const tokens_t prompt = count_to(30);
+  b.run(prompt, b.find(prompt));
+  b.end();
+  b.options.prefix_wait_tokens = 25;
+  b.open();
+  BOOST_TEST(b.find(prompt).position == 0u);   // 24 would be there
+  BOOST_TEST(b.find(prompt).position == 24u);  // it was read for prompts to come
+  b.prefixes->publish();
+  BOOST_TEST(b.counters.prefixes.loads == 1u);
+  tokens_t longer = prompt;  // 30 is on disk, 24 in RAM
+  longer.push_back(999);
+  BOOST_TEST(b.find(longer).position == 24u);
+  BOOST_TEST(b.find(longer).position == 30u);
+  b.end();
+  b.options.prefix_wait_tokens = 24;
+  b.open();
+  BOOST_TEST(b.find(prompt).position == 24u);  // that is worth it
+}
+
 BOOST_AUTO_TEST_CASE(a_state_that_does_not_come_is_wanted_again) {
   prefix_bench b;
   const tokens_t prompt = count_to(7);
