@@ -21,7 +21,7 @@ namespace skein::kernels::gpu {
 
 namespace {
 
-constexpr unsigned warps_max = 12;
+constexpr unsigned warps = 12, threads = warps * warp_width;
 constexpr slot_id nobody = ~slot_id{0};
 constexpr unsigned groups = warp_width / row_lanes;  // of lanes that share a row
 constexpr unsigned rows_at_once = 4;                 // of a lane
@@ -30,7 +30,6 @@ constexpr unsigned rows_at_once = 4;                 // of a lane
 /// one more than its values, so that lanes that share a row meet in no bank. Twelve warps fill the shared memory.
 template <typename Stored>
 struct warp_memory {
-  static constexpr unsigned warps = warps_max, threads = warps * warp_width;
   static constexpr unsigned packets = head_size / packet<Stored>::size, parts = sizeof(Stored) / 2;
   static constexpr unsigned values = head_size / parts, column_bytes = values * sizeof(packet<Stored>);
   packet<Stored> state[2][packets][values + 1];
@@ -39,7 +38,6 @@ struct warp_memory {
 };
 
 /// A lane's keys of a token's vectors.
-template <typename Stored>
 struct key_share {
   float w[lane_keys], k[lane_keys], kk[lane_keys], a_kk[lane_keys], r[lane_keys];
 
@@ -59,8 +57,7 @@ struct key_share {
 /// them.
 template <typename Stored, unsigned columns>
 __device__ void take_rows(packet<Stored> (&state)[columns][head_size / (sizeof(Stored) / 2) + 1], const float* v,
-                          const key_share<Stored>& keys, std::uint32_t first_value, unsigned lane,
-                          float (&y)[rows_at_once]) {
+                          const key_share& keys, std::uint32_t first_value, unsigned lane, float (&y)[rows_at_once]) {
   constexpr unsigned size = packet<Stored>::size;
   float s[rows_at_once][lane_keys], removed[rows_at_once], v_of[rows_at_once];
 #pragma unroll
@@ -100,10 +97,9 @@ __device__ void take_rows(packet<Stored> (&state)[columns][head_size / (sizeof(S
 
 /// `in_parts`: r, k and v are, and are not asked for ahead, which would take too many registers.
 template <typename Element, typename Stored, bool in_parts>
-__global__ void __launch_bounds__(warp_memory<Stored>::threads, 1)
-    time_mix_many_kernel(device_batch rows, time_mix_parameters of) {
+__global__ void __launch_bounds__(threads, 1) time_mix_many_kernel(device_batch rows, time_mix_parameters of) {
   using memory = warp_memory<Stored>;
-  constexpr unsigned warps = memory::warps, packets = memory::packets;
+  constexpr unsigned packets = memory::packets;
   let_next_kernel_begin();
   memory& mine = dynamic_shared<memory>()[threadIdx.x / warp_width];
   const unsigned lane = threadIdx.x % warp_width;
@@ -149,7 +145,7 @@ __global__ void __launch_bounds__(warp_memory<Stored>::threads, 1)
     warp_barrier();
     const std::uint32_t next_row = row + tokens_at_once;
     if (!in_parts && next_row < end) inputs.load(of, next_row, channel);
-    const key_share<Stored> keys(mine.tile, lane % row_lanes);
+    const key_share keys(mine.tile, lane % row_lanes);
     for (unsigned part = 0; part < memory::parts; ++part, ++turn) {
       const bool is_last = part + 1 == memory::parts;
       if (lane == 0) {
@@ -195,17 +191,16 @@ result<void> time_mix_many(stream_handle in, const device_batch& rows, element t
   const bool in_parts = of.r.parts > 0 || of.k.parts > 0 || of.v.parts > 0;
   const auto multiprocessors = multiprocessor_count();
   if (!multiprocessors) return multiprocessors.error();
-  if (of.width / head_size > *multiprocessors * warps_max)
+  if (of.width / head_size > *multiprocessors * warps)
     return error{error_kind::unsupported, "more heads than the device has warps for", ""};
   return with_element(type, [&]<typename Element>() -> result<void> {
     const auto start = [&]<typename Stored>(Stored) -> result<void> {
-      using memory = warp_memory<Stored>;
-      const std::size_t bytes = memory::warps * sizeof(memory);
+      const std::size_t bytes = warps * sizeof(warp_memory<Stored>);
       const auto kernel =
           in_parts ? time_mix_many_kernel<Element, Stored, true> : time_mix_many_kernel<Element, Stored, false>;
       if (const auto r = allow_shared_bytes(kernel, bytes); !r)
         return error{error_kind::unsupported, r.error().message, ""};
-      return launch({"time_mix_many", {*multiprocessors}, {memory::threads}, bytes, in, true}, kernel, rows, of);
+      return launch({"time_mix_many", {*multiprocessors}, {threads}, bytes, in, true}, kernel, rows, of);
     };
     return state_type == element::f32 ? start(float{}) : start(half{});
   });

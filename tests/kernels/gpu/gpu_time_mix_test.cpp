@@ -91,6 +91,13 @@ BOOST_AUTO_TEST_CASE(time_mix_is_what_the_paper_says) {
   });
 }
 
+/// A token each for so many slots in a scattered order; the count has no divisor 7.
+static std::vector<kernels::sequence_run> one_token_runs(std::uint32_t count) {
+  std::vector<kernels::sequence_run> runs;
+  for (std::uint32_t i = 0; i < count; ++i) runs.push_back({(i * 7) % count, i, 1});
+  return runs;
+}
+
 // A tick of so many one-token runs that blocks take several heads: the same bits as in ticks of a few.
 BOOST_AUTO_TEST_CASE(crowds_change_no_bit) {
   constexpr std::uint32_t heads = 9, crowd = 260, piece = 26;  // heads: one more than such a block takes
@@ -99,8 +106,7 @@ BOOST_AUTO_TEST_CASE(crowds_change_no_bit) {
     time_mix_case given(random, type, heads, crowd, crowd);
     const time_mix_on_device together(given, random, type, state_type, false, crowd, in);
     const time_mix_on_device apart(given, random, type, state_type, false, crowd, in);
-    std::vector<kernels::sequence_run> runs;
-    for (std::uint32_t i = 0; i < crowd; ++i) runs.push_back({(i * 7) % crowd, i, 1});
+    const auto runs = one_token_runs(crowd);
     const std::vector<token_id> ids(crowd, 0);
     batch_upload upload(crowd, crowd, 1);
     require(upload.send_rows({ids, runs}, in));
@@ -124,8 +130,7 @@ BOOST_AUTO_TEST_CASE(many_runs_of_one_token_have_the_same_bits) {
     const bool first_layer = seed % 2 == 1;
     const time_mix_on_device plain(given, random, type, state_type, first_layer, crowd, in);
     const time_mix_on_device many(given, random, type, state_type, first_layer, crowd, in);
-    std::vector<kernels::sequence_run> runs;
-    for (std::uint32_t i = 0; i < crowd; ++i) runs.push_back({(i * 7) % crowd, i, 1});
+    const auto runs = one_token_runs(crowd);
     const std::vector<token_id> ids(crowd, 0);
     batch_upload upload(room, room, 1);
     require(upload.send_rows({ids, runs}, in));
