@@ -35,6 +35,16 @@ struct phase_barrier {
         "r"(phase & 1)
         : "memory");
   }
+  /// Whether wait() would return at once.
+  [[nodiscard]] __device__ bool is_over(unsigned phase) {
+    std::uint32_t over;
+    asm volatile(
+        "{\n.reg .pred done;\nmbarrier.test_wait.parity.shared::cta.b64 done, [%1], %2;\nselp.u32 %0, 1, 0, done;\n}\n"
+        : "=r"(over)
+        : "r"(shared_address(&state)), "r"(phase & 1)
+        : "memory");
+    return over != 0;
+  }
 };
 
 /// The stages of a ring in turn, counted over all that a block does; `t` says how many there are.
@@ -53,6 +63,11 @@ __device__ inline void publish_barriers() {
 
 /// Makes what this thread wrote to shared memory known to the copy engine and to matrix instructions.
 __device__ inline void publish_writes() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
+
+/// Brings a map that a kernel was given to where the copy engine looks for it.
+__device__ inline void bring_map(const CUtensorMap& map) {
+  asm volatile("prefetch.tensormap [%0];" ::"l"(&map) : "memory");
+}
 
 /// What a copy does to the L2 cache.
 enum class cache_use : std::uint64_t {

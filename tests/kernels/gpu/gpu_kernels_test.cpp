@@ -201,7 +201,9 @@ namespace {
 void check_token_shift(random_numbers& random, const random_batch& tick, std::uint32_t room, std::uint32_t slots,
                        std::uint32_t width, std::uint32_t shifts, const stream& in) {
   device_batch batch = tick.on_device();
+  const bool decodes = batch.room.runs == batch.room.rows;
   batch.room.rows = std::max(batch.room.rows, room);
+  if (decodes) batch.room.runs = batch.room.rows;
   const element type = pick(random);
   const values x = random_values(random, tick.rows() * width, 3), x_prev = random_values(random, slots * width);
   const values weight = random_values(random, width), bias = random_values(random, width);
@@ -274,6 +276,16 @@ BOOST_AUTO_TEST_CASE(token_shift_does_so_for_many_rows) {
     constexpr std::uint32_t slots = 80;
     const random_batch tick(random, 70, 40, slots, 5, in);
     check_token_shift(random, tick, 512, slots, 64 * (1 + random.below(3)), shifts, in);
+  });
+}
+
+BOOST_AUTO_TEST_CASE(token_shift_does_so_for_a_row_each_of_many_sequences) {
+  for_seeds(4, [](random_numbers& random) {
+    const stream in;
+    const std::uint32_t shifts = random.below(2) == 0 ? 1 : token_shifts_max;
+    constexpr std::uint32_t slots = 40, more_than_fit = 1200;
+    const std::uint32_t width = 64 * (1 + random.below(9));
+    check_token_shift(random, {random, slots, 1, slots, 5, in}, more_than_fit, slots, width, shifts, in);
   });
 }
 
