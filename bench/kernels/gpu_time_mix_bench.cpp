@@ -289,7 +289,7 @@ void time_decode(element state_type, std::uint32_t heads, std::uint32_t batch) {
     return time_mix(in, one_each.batch(), element::f16, state_type, layer.of);
   });
   std::printf("decode   %2u heads  state %s  batch %4u   %9.2f us   %5.1f %% of 4.3 TB/s\n", heads, name_of(state_type),
-              batch, us, 2e8 * static_cast<double>(state_bytes) / (us * 1e-6) / bytes_a_second);
+              batch, us, 200 * static_cast<double>(state_bytes) / (us * 1e-6) / bytes_a_second);
 }
 
 void time_prefill(std::uint32_t heads, std::uint32_t runs, std::uint32_t rows_each, double target_us,
