@@ -26,11 +26,14 @@ struct runner {
     const auto merged = load_settings(what.configuration);
     if (!merged.faults.empty()) return report_faults(merged);
     if (what.dump_config) return print_settings(merged);
-    log::start(log_options(merged.settings.log));
+    const log::options how = log_options(merged.settings.log);
+    log::start(how);
     for (const auto& remark : what.remarks) log::warning("an old flag", {{"remark", remark}});
     const auto ended = serve(merged.settings, [&what] { return load_settings(what.configuration); });
+    const bool in_record = !ended && how.shape == log::format::json;  // who reads records gets no line that is none
+    if (in_record) log::error("ended", {{"why", ended.error().message}});
     log::stop();
-    return done(ended);
+    return in_record ? static_cast<int>(exit_code_of(ended.error().kind)) : done(ended);
   }
   int operator()(const check_config_command& what) const {
     const auto merged = load_settings(what.configuration);
