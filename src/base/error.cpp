@@ -10,6 +10,7 @@ std::string_view to_string(error_kind kind) {
     case error_kind::forbidden: return "forbidden";
     case error_kind::not_found: return "not_found";
     case error_kind::conflict: return "conflict";
+    case error_kind::in_use: return "in_use";
     case error_kind::too_large: return "too_large";
     case error_kind::overloaded: return "overloaded";
     case error_kind::unavailable: return "unavailable";

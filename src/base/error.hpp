@@ -13,6 +13,7 @@ enum class error_kind {
   forbidden,         ///< known, but not allowed
   not_found,         ///< no such model, route, file or session
   conflict,          ///< the thing is busy or belongs to another model
+  in_use,            ///< another process has it; free again when that one ends
   too_large,         ///< above a configured limit
   overloaded,        ///< a queue is full; try again soon
   unavailable,       ///< the server, device or model cannot serve now (loading, draining, gone)

@@ -16,6 +16,7 @@ exit_code exit_code_of(error_kind kind) {
     case error_kind::missing_file: return exit_code::no_input;
     case error_kind::no_memory:
     case error_kind::unavailable: return exit_code::unavailable;
+    case error_kind::in_use:
     case error_kind::overloaded:
     case error_kind::timeout:
     case error_kind::cancelled: return exit_code::try_again;

@@ -144,11 +144,6 @@ result<void> on_server(state_command what, const std::string& key, std::string& 
   return ask_server(what, body, output);
 }
 
-bool server_runs(const result<void>& outcome) {
-  return !outcome && outcome.error().kind == error_kind::conflict &&
-         outcome.error().message.find("in use by another process") != std::string::npos;
-}
-
 }  // namespace
 
 result<void> state(const state_command& what) {
@@ -156,7 +151,7 @@ result<void> state(const state_command& what) {
   if (!key) return key.error();
   std::string output;
   auto outcome = on_directory(what, *key, output);
-  if (server_runs(outcome)) outcome = on_server(what, *key, output);
+  if (!outcome && outcome.error().kind == error_kind::in_use) outcome = on_server(what, *key, output);
   if (what.action == state_action::export_session) return outcome ? write_file(what.file, output) : outcome;
   std::fwrite(output.data(), 1, output.size(), stdout);
   return outcome;

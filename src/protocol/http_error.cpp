@@ -30,6 +30,7 @@ mapping map(const error& e) {
     case error_kind::not_found:
       return {404, "invalid_request_error", e.field == "model" ? "model_not_found" : "not_found"};
     case error_kind::missing_file: return {404, "invalid_request_error", "not_found"};
+    case error_kind::in_use:
     case error_kind::conflict: return {409, "conflict", conflict_code(e.field)};
     case error_kind::damaged: return {410, "invalid_request_error", "state_corrupt"};
     case error_kind::no_space: return {507, "server_error", "insufficient_storage"};

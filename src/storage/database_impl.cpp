@@ -126,10 +126,10 @@ result<void> database::impl::look_at_format() {
   const auto locked = env->LockFile(directory + "/LOCK", &lock);
   if (!locked.ok()) {
     auto why = from_status(locked, "opening " + directory);
-    if (why.kind == error_kind::conflict)
+    if (why.kind == error_kind::in_use)
       why.message = directory + " is in use by another process (" + locked.ToString() + ")";
     // A read-only file system takes no locks, and nobody else writes there.
-    if (!options.read_only || why.kind == error_kind::conflict) return why;
+    if (!options.read_only || why.kind == error_kind::in_use) return why;
   }
   const auto lengths = check_log_lengths(*env, directory, !options.read_only);
   if (!lengths) {

@@ -14,7 +14,7 @@ bool is_lock(const rocksdb::Status& status, std::string_view text) {
 }
 
 error_kind kind_of(const rocksdb::Status& status, std::string_view text) {
-  if (is_lock(status, text)) return error_kind::conflict;
+  if (is_lock(status, text)) return error_kind::in_use;
   if (status.IsNoSpace() || text.find("No space left on device") != text.npos ||
       text.find("Disk quota exceeded") != text.npos)
     return error_kind::no_space;

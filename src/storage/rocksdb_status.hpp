@@ -9,7 +9,7 @@ class Status;
 
 namespace skein::storage {
 
-/// What a status that is not ok means to us, with RocksDB's own text after `doing`. Kinds: no_space, damaged, conflict
+/// What a status that is not ok means to us, with RocksDB's own text after `doing`. Kinds: no_space, damaged, in_use
 /// (the directory is locked), missing_file, io.
 [[nodiscard]] error from_status(const rocksdb::Status& status, std::string_view doing);
 

@@ -43,6 +43,7 @@ BOOST_AUTO_TEST_CASE(every_kind_of_error_has_a_code_of_sysexits) {
   BOOST_TEST(static_cast<int>(cli::exit_code_of(error_kind::missing_file)) == 66);
   BOOST_TEST(static_cast<int>(cli::exit_code_of(error_kind::unavailable)) == 69);
   BOOST_TEST(static_cast<int>(cli::exit_code_of(error_kind::internal)) == 70);
+  BOOST_TEST(static_cast<int>(cli::exit_code_of(error_kind::in_use)) == 75);
   BOOST_TEST(static_cast<int>(cli::exit_code_of(error_kind::io)) == 74);
   BOOST_TEST(static_cast<int>(cli::exit_code_of(error_kind::overloaded)) == 75);
   BOOST_TEST(static_cast<int>(cli::exit_code_of(error_kind::forbidden)) == 77);

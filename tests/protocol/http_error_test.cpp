@@ -46,6 +46,7 @@ BOOST_AUTO_TEST_CASE(every_kind) {
       {error_kind::not_found, "model", 404, invalid, "model_not_found", {}},
       {error_kind::missing_file, "", 404, invalid, "not_found", {}},
       {error_kind::conflict, "", 409, "conflict", "", {}},
+      {error_kind::in_use, "", 409, "conflict", "", {}},
       {error_kind::conflict, "session_id", 409, "conflict", "session_busy", {}},
       {error_kind::conflict, "expected_version", 409, "conflict", "version_conflict", {{"x-should-retry", "false"}}},
       {error_kind::conflict, "model", 409, "conflict", "model_mismatch", {{"x-should-retry", "false"}}},

@@ -3,7 +3,10 @@
 // decides when loading is over.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import { binary, serve, startServer } from './support.mjs';
 import { unfinished } from './unfinished.mjs';
@@ -99,6 +102,18 @@ test('a port in use ends the start before the model is read', async (t) => {
   const second = spawnSync(binary, ['serve', '--device', 'fake', '--vocab', vocabulary.path, '--port', String(first.port)], { encoding: 'utf8', timeout: 60000 });
   assert.equal(second.status, 74, second.stderr);
   assert.match(second.stderr, new RegExp(`cannot listen on 127.0.0.1 port ${first.port}: Address already in use`));
+});
+
+test('a state directory that another server has ends the start with 75, so that it is tried again', async (t) => {
+  const directory = mkdtempSync(join(tmpdir(), 'skein-in-use-'));
+  t.after(() => rmSync(directory, { recursive: true }));
+  const first = await serve(...fake, '--state-dir', directory);
+  const second = spawnSync(binary, ['serve', ...fake, '--port', '0', '--state-dir', directory], { encoding: 'utf8', timeout: 60000 });
+  assert.equal(second.status, 75, second.stderr);
+  assert.match(second.stderr, new RegExp(`skein: ${directory}.* is in use by another process`));
+  assert.deepEqual(await first.stop(), { code: 0, signal: null });
+  const third = await serve(...fake, '--state-dir', directory);
+  assert.deepEqual(await third.stop(), { code: 0, signal: null });
 });
 
 test('a model that cannot be read ends the start with the code for it', async (t) => {

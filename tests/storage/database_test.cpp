@@ -42,12 +42,12 @@ BOOST_AUTO_TEST_CASE(a_directory_is_opened_once_at_a_time) {
   {
     const auto first = test::opened(folder.path());
     BOOST_TEST(first->on_disk());
-    refused(database::open({.directory = folder.path()}), error_kind::conflict, "in use by another process");
-    refused(database::open({.directory = folder.path(), .read_only = true}), error_kind::conflict, "in use");
+    refused(database::open({.directory = folder.path()}), error_kind::in_use, "in use by another process");
+    refused(database::open({.directory = folder.path(), .read_only = true}), error_kind::in_use, "in use");
   }
   const auto reader = database::open({.directory = folder.path(), .read_only = true});
   BOOST_REQUIRE(reader);
-  refused(database::open({.directory = folder.path()}), error_kind::conflict, "in use");
+  refused(database::open({.directory = folder.path()}), error_kind::in_use, "in use");
 }
 
 BOOST_AUTO_TEST_CASE(in_memory_there_are_as_many_as_one_likes) {
