@@ -179,7 +179,8 @@ __device__ void multiply(const work_item& work, const block_memory<t>& memory, f
   wgmma_wait<0>();
 }
 
-/// Where a thread puts its sums: outputs `output` and the eighth behind it, of two neighbouring rows in every eight.
+/// for_each_sum by adding to a pointer, which takes less arithmetic: a thread has output `output` and the eighth behind
+/// it, of two neighbouring rows in every eight.
 template <typename t, typename Stored, typename Take>
 __device__ void put_each(const work_item& work, std::uint32_t rows, Stored* out, Take take) {
   const placed_product& p = *work.product;

@@ -14,12 +14,14 @@ after(() => servers.forEach((server) => server.process.kill('SIGKILL')));  // ha
 
 const ask = (server, body) =>
   fetch(`${server.url}/v1/completions`, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) });
+
 // Why it ended, from a log in which every line is a record.
 function lastWords(server) {
   const last = server.lines.map((line) => JSON.parse(line)).at(-1);
   assert.equal(last.msg, 'ended');
   return last.why;
 }
+
 const endless = { prompt: 'x', max_tokens: 100000, ignore_eos: true };
 
 test('an exception in a tick answers who waits and ends the process with 70', async () => {
