@@ -164,6 +164,63 @@ void check_additions(stream& in) {
     }
 }
 
+/// Products that read what others of their launch make have the bits that they have in a launch of their own, time
+/// after time.
+void check_turns(stream& in) {
+  constexpr std::uint32_t width = 4096, rows_max = 64, repeats = 50;
+  constexpr std::array<std::uint32_t, 2> ranks{96, 256};
+  std::vector<device_buffer<half>> down, up, inner, out;
+  device_buffer<half> square(width * width), x(rows_max * width), projected(rows_max * width);
+  device_buffer<std::uint32_t> done(2);
+  fill<<<512, 256, 0, in>>>(square.data(), width, width, width, 20, 0.05f);
+  fill<<<512, 256, 0, in>>>(x.data(), rows_max, width, width, 21, 1.0f);
+  for (const std::uint32_t rank : ranks) {
+    down.emplace_back(std::size_t{padded(rank)} * width), up.emplace_back(std::size_t{width} * padded(rank));
+    inner.emplace_back(std::size_t{rows_max} * padded(rank)), out.emplace_back(std::size_t{rows_max} * width);
+    fill<<<512, 256, 0, in>>>(down.back().data(), rank, width, width, 22 + rank, 0.05f);
+    fill<<<512, 256, 0, in>>>(up.back().data(), width, padded(rank), rank, 23 + rank, 0.1f);
+  }
+  require(fill_with_zeros(done.data(), done.bytes(), in));
+  std::vector<product> products;
+  for (std::size_t i = 0; i < ranks.size(); ++i)
+    products.push_back({down[i].data(), x.data(), inner[i].data(), ranks[i], width, width, padded(ranks[i]),
+                        i == 0 ? finish::tanh : finish::sigmoid});
+  products.push_back({square.data(), x.data(), projected.data(), width, width, width, width});
+  for (std::size_t i = 0; i < ranks.size(); ++i)
+    products.push_back({up[i].data(), inner[i].data(), out[i].data(), width, ranks[i], padded(ranks[i]), width});
+  const auto run = [&](std::uint32_t rows, bool together) {
+    for (const auto* buffers : {&inner, &out})
+      for (const auto& buffer : *buffers) require(fill_with_zeros(buffer.data(), buffer.bytes(), in));
+    require(fill_with_zeros(projected.data(), projected.bytes(), in));
+    for (std::size_t i = 0; i < products.size(); ++i) {
+      product& p = products[i];
+      p.when = !together ? turn::any : i < 2 ? turn::first : i > 2 ? turn::second : turn::any;
+      p.done = p.when == turn::second ? done.data() : nullptr;
+    }
+    if (together) {
+      require(matmul_hopper(in, element::f16, products, nullptr, rows));
+    } else {
+      require(matmul_hopper(in, element::f16, std::span(products).first(3), nullptr, rows));
+      require(matmul_hopper(in, element::f16, std::span(products).last(2), nullptr, rows));
+    }
+    std::vector<half> all = fetch<half>(projected.data(), projected.size(), in);
+    for (const auto& buffer : out) {
+      const auto more = fetch<half>(buffer.data(), buffer.size(), in);
+      all.insert(all.end(), more.begin(), more.end());
+    }
+    return all;
+  };
+  for (const std::uint32_t rows : {1u, 3u, 8u, 16u, 32u, 50u}) {
+    const auto apart = run(rows, false);
+    for (std::uint32_t i = 0; i < repeats; ++i) {
+      const auto together = run(rows, true);
+      expect(std::memcmp(apart.data(), together.data(), apart.size() * sizeof(half)) == 0,
+             "products in turn, " + std::to_string(rows) + " rows: other bits than one launch after another");
+    }
+    expect(fetch<std::uint32_t>(done.data(), 2, in) == std::vector<std::uint32_t>{0, 0}, "counts are left behind");
+  }
+}
+
 /// One matrix of a layer, in copies that together are larger than any cache.
 struct matrix_set {
   static constexpr std::uint32_t copies = 6;
@@ -218,28 +275,29 @@ class layer_products {
         made_(std::size_t{7} * rows_max * width),
         hidden_(std::size_t{rows_max} * 4 * width),
         x_(std::size_t{rows_max} * width),
-        parts_(std::size_t{3 * 4} * split_rows_max * width) {
+        parts_(std::size_t{3 * 4} * split_rows_max * width),
+        done_(2) {
     fill<<<1024, 256, 0, in>>>(mixed_.data(), std::size_t{7} * rows_max, width, width, 3, 1.0f);
     fill<<<1024, 256, 0, in>>>(x_.data(), rows_max, width, width, 4, 1.0f);
     require(fill_with_zeros(made_.data(), made_.bytes(), in));
+    require(fill_with_zeros(done_.data(), done_.bytes(), in));
   }
 
   result<void> r_k_v(int n, std::uint32_t rows) {
     const finish hows[] = {finish::store, finish::sigmoid, finish::tanh, finish::store};
-    std::array<product, 7> all;
-    for (unsigned i = 0; i < 4; ++i) all[i] = of(down_[i], n, mixed(i), made(i), hows[i]);
+    std::array<product, 11> all;
+    for (unsigned i = 0; i < 4; ++i) all[i] = of(down_[i], n, mixed(i), made(i), hows[i]), all[i].when = turn::first;
     for (unsigned i = 0; i < 3; ++i) all[4 + i] = of(squares_[i], n, mixed(4 + i), made(4 + i));
-    return run(all, 4, rows);
-  }
-  result<void> rank_out(int n, std::uint32_t rows) {
-    std::array<product, 4> all;
-    for (unsigned i = 0; i < 4; ++i) all[i] = of(up_[i], n, made(i), mixed(i));
-    return run(all, 4, rows);
+    for (unsigned i = 0; i < 4; ++i) {
+      all[7 + i] = of(up_[i], n, made(i), mixed(i));
+      all[7 + i].when = turn::second, all[7 + i].done = done_.data();
+    }
+    return run(all, 4, 3, rows);
   }
   result<void> output(int n, std::uint32_t rows) { return add(squares_[3], n, mixed(6), rows); }
   result<void> key(int n, std::uint32_t rows) {
     product p = of(key_, n, mixed(5), hidden_.data(), finish::relu_squared);
-    return run({&p, 1}, 1, rows);
+    return run({&p, 1}, 0, 0, rows);
   }
   result<void> value(int n, std::uint32_t rows) { return add(value_, n, hidden_.data(), rows); }
 
@@ -248,11 +306,10 @@ class layer_products {
     result<void> (layer_products::*queue)(int n, std::uint32_t rows);
     double weights;
   };
-  [[nodiscard]] std::array<launch_of, 5> launches() const {
+  [[nodiscard]] std::array<launch_of, 4> launches() const {
     double ranks = 0, width = value_.outputs;
     for (const matrix_set& m : down_) ranks += m.outputs;
-    return {{{"r k v", &layer_products::r_k_v, (3 * width + ranks) * width},
-             {"rank-out", &layer_products::rank_out, ranks * width},
+    return {{{"r k v", &layer_products::r_k_v, (3 * width + 2 * ranks) * width},
              {"output", &layer_products::output, width * width},
              {"key", &layer_products::key, 4 * width * width},
              {"value", &layer_products::value, 4 * width * width}}};
@@ -268,16 +325,16 @@ class layer_products {
   }
   result<void> add(const matrix_set& m, int n, const half* from, std::uint32_t rows) {
     product p = of(m, n, from, x_.data(), finish::add_f32);
-    return run({&p, 1}, 0, rows);
+    return run({&p, 1}, 0, 1, rows);
   }
-  /// Those from `cut` on are cut into segments.
-  result<void> run(std::span<product> all, std::size_t cut, std::uint32_t rows) {
+  /// `cut` of them from `first` on are cut into segments.
+  result<void> run(std::span<product> all, std::size_t first, std::size_t cut, std::uint32_t rows) {
     std::uint32_t tiles = 0;
-    for (const product& p : all.subspan(cut)) tiles += padded(p.outputs) / matrix_tile;
+    for (const product& p : all.subspan(first, cut)) tiles += padded(p.outputs) / matrix_tile;
     float* parts = parts_.data();
-    for (product& p : all.subspan(cut)) {
+    for (product& p : all.subspan(first, cut)) {
       p.segments = segments_of(p.inputs, tiles);
-      if (p.segments == 1 || !hopper_splits(all, rows)) continue;
+      if (p.segments == 1 || !hopper_splits(all.first(before_second(all)), rows)) continue;
       p.how = finish::store_parts, p.out = parts, p.part_stride = std::size_t{rows} * p.outputs;
       parts += p.segments * p.part_stride;
     }
@@ -289,6 +346,7 @@ class layer_products {
   matrix_set key_, value_;
   device_buffer<half> mixed_, made_, hidden_;
   device_buffer<float> x_, parts_;
+  device_buffer<std::uint32_t> done_;
 };
 
 void time_model(stream& in, const char* name, std::uint32_t width, std::array<std::uint32_t, 4> ranks,
@@ -344,6 +402,7 @@ int main(int count, char** arguments) {
     }
     check_finishes(in);
     check_additions(in);
+    check_turns(in);
     std::printf("%s\n", failures ? "matmul: WRONG" : "matmul: right, and the same bits for any number of rows");
     if (failures) return 1;
   }

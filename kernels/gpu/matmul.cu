@@ -18,8 +18,8 @@ constexpr unsigned pitch = matrix_tile + 1;  // odd: a column of a tile lies in 
 
 /// The products of a launch side by side: block x belongs to the last product whose first_block is not above x.
 struct product_list {
-  product of[products_max];
-  std::uint32_t first_block[products_max];
+  product of[products_max_of_turn];
+  std::uint32_t first_block[products_max_of_turn];
   std::uint32_t count;
 };
 
@@ -105,7 +105,9 @@ __global__ void __launch_bounds__(threads) matmul_kernel(product_list products, 
 result<void> matmul(stream_handle in, element type, std::span<const product> products, const std::uint32_t* row_count,
                     std::uint32_t rows_room) {
   check(!products.empty());
-  check(products.size() <= products_max);
+  if (has_turns(products))
+    return in_two_launches(products, [&](auto some) { return matmul(in, type, some, row_count, rows_room); });
+  check(products.size() <= products_max_of_turn);
   product_list list{};
   std::uint32_t blocks = 0;
   for (const product& p : products) {

@@ -19,6 +19,13 @@ enum class finish : std::uint8_t {
   store_parts,   ///< out[p] = the sum of segment p, not added up; out is fp32
 };
 
+/// A launch may hold products that read what others of it write.
+enum class turn : std::uint8_t {
+  any,
+  first,   ///< read by the second ones; the first of a launch
+  second,  ///< the last of a launch, with as many outputs each, and not in segments
+};
+
 /// Both sides of a matrix in memory are multiples of this, filled up with zeros; so are the rows of its input.
 inline constexpr std::uint32_t matrix_tile = 64;
 [[nodiscard]] constexpr std::uint32_t padded(std::uint32_t size) {
@@ -43,6 +50,9 @@ struct product {
   /// Of a launch's first product: the next kernel may begin while the kernels before this launch still run, as it reads
   /// nothing that they write before it waits for this one.
   bool next_may_begin = false;
+  turn when = turn::any;
+  /// Of the second ones: two numbers on the device that are 0 between launches, to count what is done.
+  std::uint32_t* done = nullptr;
 };
 
 /// Tiles of inputs in a segment.
@@ -58,11 +68,29 @@ struct product {
   return (tiles + each - 1) / each;
 }
 
-inline constexpr std::size_t products_max = 8;
+inline constexpr std::size_t products_max = 11, products_max_of_turn = 8;
 
-/// Up to eight products over the same rows in one launch: *row_count of them, a device address; `rows_room` is what
-/// blocks are launched for. The order of a sum is the same for any number of rows: no bit of a row depends on the rows
-/// beside it.
+/// How many products of a launch come before the second ones.
+[[nodiscard]] constexpr std::size_t before_second(std::span<const product> products) {
+  std::size_t count = 0;
+  while (count < products.size() && products[count].when != turn::second) ++count;
+  return count;
+}
+/// Whether a launch holds products that wait for others of it.
+[[nodiscard]] constexpr bool has_turns(std::span<const product> products) {
+  return products.front().when != turn::second && products.back().when == turn::second;
+}
+/// run(products) for those before the second ones, then for those.
+template <typename Run>
+[[nodiscard]] result<void> in_two_launches(std::span<const product> products, Run run) {
+  const std::size_t before = before_second(products);
+  if (result<void> done = run(products.first(before)); !done) return done;
+  return run(products.subspan(before));
+}
+
+/// Up to eight products over the same rows in one launch, and as many second ones, eleven in all: *row_count rows, a
+/// device address; `rows_room` is what blocks are launched for. The order of a sum is the same for any number of rows:
+/// no bit of a row depends on the rows beside it.
 [[nodiscard]] result<void> matmul(stream_handle in, element type, std::span<const product> products,
                                   const std::uint32_t* row_count, std::uint32_t rows_room);
 

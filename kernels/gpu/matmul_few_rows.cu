@@ -11,6 +11,10 @@
 // wait behind it (a kernel's first load took 3 us in place of 0.7). When those kernels are over, as many stages are
 // asked for as keep the memory busy.
 //
+// Second products (`turn`) are blocks at the end of the launch, each with 64 outputs of all of them. They wait, weights
+// at hand, for the first ones, which get as much of the memory as their rings hold: so both are done while the large
+// products of the launch still stream.
+//
 // A kernel lets its successor begin when it knows that all before it are over, or at once where the successor reads
 // nothing that they write (product::next_may_begin).
 //
@@ -21,6 +25,7 @@
 
 #include "base/check.hpp"
 #include "kernels/gpu/device/convert.cuh"
+#include "kernels/gpu/device/done_count.cuh"
 #include "kernels/gpu/device/finish.cuh"
 #include "kernels/gpu/device/overlap.cuh"
 #include "kernels/gpu/device/tile_copy.cuh"
@@ -53,17 +58,21 @@ struct placed_product {
   std::size_t part_stride;
   std::uint32_t outputs, out_stride;
   std::uint32_t depth, item_depth;  // in tiles of 64 inputs: of all, and of what a block sums
-  std::uint32_t stages_after;       // of a block that may be on their way when the kernels before are over
-  std::uint32_t groups;             // of 64 outputs
-  std::uint32_t first_item;         // of the launch
+  // Of a block that may be on their way until the kernels before are over, and from then on.
+  std::uint32_t stages_before, stages_after;
+  std::uint32_t groups;      // of 64 outputs
+  std::uint32_t first_item;  // of the launch; the second ones have the same
   finish how;
 };
 
+/// `in_turn`: with second ones.
+template <bool in_turn>
 struct placed_products {
-  placed_product of[products_max];
+  placed_product of[in_turn ? products_max : products_max_of_turn];
   std::uint32_t count, rows;
-  std::uint32_t stages_before;  // of a block that may be on their way until the kernels before are over
   bool next_may_begin;
+  std::uint32_t firsts, before_second;  // of `count`: as many at the beginning are first ones, the last are second ones
+  done_count done;                      // with the first ones
 };
 
 /// What a block sums: 64 outputs, some tiles of inputs.
@@ -72,13 +81,36 @@ struct work_item {
   std::uint32_t output, segment, first, end;
 };
 
-__device__ work_item find_work(const placed_products& all) {
-  std::uint32_t which = all.count - 1;
-  while (blockIdx.x < all.of[which].first_item) --which;
-  const placed_product& p = all.of[which];
+__device__ work_item item_of(const placed_product& p) {
   const std::uint32_t inside = blockIdx.x - p.first_item, segment = inside / p.groups, first = segment * p.item_depth;
   return {&p, inside % p.groups * group_outputs, segment, first, min(first + p.item_depth, p.depth)};
 }
+
+/// What this block sums: an item of one product, or 64 outputs of all second ones. Made before a wait: it takes a
+/// while.
+template <bool in_turn>
+class block_work {
+ public:
+  __device__ explicit block_work(const placed_products<in_turn>& all) : all_(all) {
+    which_ = in_turn ? all.before_second : all.count - 1;
+    while (blockIdx.x < all.of[which_].first_item) --which_;
+    first_ = item_of(all.of[which_]);
+  }
+  [[nodiscard]] __device__ const work_item& first() const { return first_; }
+  [[nodiscard]] __device__ bool is_awaited() const { return in_turn && which_ < all_.firsts; }
+  [[nodiscard]] __device__ bool is_second() const { return in_turn && which_ == all_.before_second; }
+  template <typename Visit>
+  __device__ void for_each(Visit visit) const {
+    visit(first_);
+    if (!is_second()) return;
+    for (std::uint32_t which = which_ + 1; which < all_.count; ++which) visit(item_of(all_.of[which]));
+  }
+
+ private:
+  const placed_products<in_turn>& all_;
+  std::uint32_t which_;
+  work_item first_;
+};
 
 template <typename t>
 struct block_memory {
@@ -105,46 +137,52 @@ struct block_memory {
   }
 };
 
-template <typename t>
-__device__ void produce_weights(const placed_products& all, const block_memory<t>& memory) {
+template <typename t, bool in_turn>
+__device__ void produce_weights(const placed_products<in_turn>& all, const block_memory<t>& memory) {
   if (all.next_may_begin) let_next_kernel_begin();
-  const work_item work = find_work(all);
+  const block_work work_of_block(all);
   stage_turn<t> turn, arrived;
   std::uint32_t on_their_way = 0;
-  for (std::uint32_t tile = work.first; tile < work.end; tile += stage_tiles, turn.next()) {
-    if (turn.phase > 0) memory.empty[turn.stage].wait(turn.phase - 1);
-    while (on_their_way >= (*memory.released != 0 ? work.product->stages_after : all.stages_before)) {
-      memory.weights_there[arrived.stage].wait(arrived.phase);
-      arrived.next(), --on_their_way;
+  work_of_block.for_each([&](const work_item& work) {
+    for (std::uint32_t tile = work.first; tile < work.end; tile += stage_tiles, turn.next()) {
+      if (turn.phase > 0) memory.empty[turn.stage].wait(turn.phase - 1);
+      while (on_their_way >= (*memory.released != 0 ? work.product->stages_after : work.product->stages_before)) {
+        memory.weights_there[arrived.stage].wait(arrived.phase);
+        arrived.next(), --on_their_way;
+      }
+      phase_barrier& there = memory.weights_there[turn.stage];
+      there.arrive_expecting(stage_tiles * t::weight_tile);
+      copy_tiles(memory.weights(turn.stage), work.product->weights, work.output, tile, there, cache_use::streamed);
+      ++on_their_way;
     }
-    phase_barrier& there = memory.weights_there[turn.stage];
-    there.arrive_expecting(stage_tiles * t::weight_tile);
-    copy_tiles(memory.weights(turn.stage), work.product->weights, work.output, tile, there, cache_use::streamed);
-    ++on_their_way;
-  }
+  });
 }
 
-template <typename t>
-__device__ void produce_inputs(const placed_products& all, const block_memory<t>& memory) {
-  const work_item work = find_work(all);
-  bring_map(work.product->inputs);
+template <typename t, bool in_turn>
+__device__ void produce_inputs(const placed_products<in_turn>& all, const block_memory<t>& memory) {
+  const block_work work_of_block(all);
+  bring_map(work_of_block.first().product->inputs);
   wait_for_kernels_before();
   *memory.released = 1;
   let_next_kernel_begin();
+  if (work_of_block.is_second()) all.done.await_writers();
   stage_turn<t> turn;
-  for (std::uint32_t tile = work.first; tile < work.end; tile += stage_tiles, turn.next()) {
-    if (turn.phase > 0) memory.empty[turn.stage].wait(turn.phase - 1);
-    phase_barrier& there = memory.inputs_there[turn.stage];
-    there.arrive_expecting(stage_tiles * t::input_tile);
-    copy_tiles(memory.inputs(turn.stage), work.product->inputs, 0, tile, there, cache_use::shared);
-  }
+  work_of_block.for_each([&](const work_item& work) {
+    for (std::uint32_t tile = work.first; tile < work.end; tile += stage_tiles, turn.next()) {
+      if (turn.phase > 0) memory.empty[turn.stage].wait(turn.phase - 1);
+      phase_barrier& there = memory.inputs_there[turn.stage];
+      there.arrive_expecting(stage_tiles * t::input_tile);
+      copy_tiles(memory.inputs(turn.stage), work.product->inputs, 0, tile, there, cache_use::shared);
+    }
+  });
+  if (work_of_block.is_second()) all.done.count_reader();
 }
 
-/// sums = sum over the block's inputs. A stage is given back when its instructions are over: behind those of the next,
-/// which they need not wait for, or at once while the next is still on its way.
-template <typename Element, typename t>
-__device__ void multiply(const work_item& work, const block_memory<t>& memory, float (&sums)[t::columns / 2]) {
-  stage_turn<t> turn;
+/// sums = sum over an item's inputs. A stage is given back when its instructions are over: behind those of the next,
+/// which they need not wait for, or at once while the next is still on its way. `goes_on`: the last of all too.
+template <typename Element, typename t, bool goes_on>
+__device__ void multiply(const work_item& work, const block_memory<t>& memory, stage_turn<t>& turn,
+                         float (&sums)[t::columns / 2]) {
   unsigned before = 0;
   const auto give_back = [&] {
     if (threadIdx.x % 32 == 0) memory.empty[before].arrive();
@@ -177,6 +215,7 @@ __device__ void multiply(const work_item& work, const block_memory<t>& memory, f
     before = turn.stage;
   }
   wgmma_wait<0>();
+  if (goes_on) give_back();
 }
 
 /// for_each_sum by adding to a pointer, which takes less arithmetic: a thread has output `output` and the eighth behind
@@ -221,8 +260,9 @@ __device__ void store(const work_item& work, std::uint32_t rows, float (&sums)[t
   }
 }
 
-template <typename Element, typename t>
-__global__ void __launch_bounds__(threads, 2) matmul_few_rows_kernel(const __grid_constant__ placed_products all) {
+template <typename Element, typename t, bool in_turn>
+__global__ void __launch_bounds__(threads, 2)
+    matmul_few_rows_kernel(const __grid_constant__ placed_products<in_turn> all) {
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
   const block_memory<t> memory;
   if (threadIdx.x == consumers) {
@@ -241,22 +281,31 @@ __global__ void __launch_bounds__(threads, 2) matmul_few_rows_kernel(const __gri
     if (threadIdx.x == consumers + 32) produce_inputs(all, memory);
     return;
   }
-  const work_item work = find_work(all);
-  float sums[t::columns / 2];
-  multiply<Element, t>(work, memory, sums);
-  wait_for_kernels_before();  // over long since; but every thread that writes has to ask
-  store<Element, t>(work, all.rows, sums);
+  const block_work work_of_block(all);
+  stage_turn<t> turn;
+  work_of_block.for_each([&](const work_item& work) {
+    float sums[t::columns / 2];
+    multiply<Element, t, in_turn>(work, memory, turn, sums);
+    wait_for_kernels_before();  // over long since; but every thread that writes has to ask
+    store<Element, t>(work, all.rows, sums);
+  });
+  if (work_of_block.is_awaited()) {
+    asm volatile("bar.sync 1, %0;" ::"n"(consumers) : "memory");
+    if (threadIdx.x == 0) all.done.count_writer();
+  }
 #endif
 }
 
-template <typename t>
-result<void> launch_tiles(stream_handle in, element type, std::span<const product> products, std::uint32_t rows) {
+template <typename t, bool in_turn>
+result<void> launch_as(stream_handle in, element type, std::span<const product> products, std::uint32_t rows) {
   const auto found = multiprocessor_count();
   if (!found) return found.error();
   const std::uint32_t multiprocessors = *found;
-  placed_products all{};
+  placed_products<in_turn> all{};
+  check(products.size() <= std::size(all.of));
   all.rows = rows;
   all.next_may_begin = products.front().next_may_begin;
+  all.before_second = static_cast<std::uint32_t>(before_second(products));
   std::uint32_t items = 0, tiles = 0;
   for (const product& p : products) {
     placed_product& to = all.of[all.count++];
@@ -271,20 +320,39 @@ result<void> launch_tiles(stream_handle in, element type, std::span<const produc
     to.out = p.out, to.part_stride = p.part_stride;
     to.outputs = p.outputs, to.out_stride = p.out_stride, to.how = p.how;
     to.first_item = items;
-    items += to.groups * (in_parts ? p.segments : 1);
     tiles += to.groups * to.depth;
+    if (in_turn && p.when == turn::first) {
+      ++all.firsts, all.done.writers += to.groups;
+      check(all.firsts == all.count);
+    }
+    if (in_turn && p.when == turn::second) {
+      check(p.segments == 1 && p.done && (all.done.readers == 0 || all.done.readers == to.groups));
+      all.done.at = p.done, all.done.readers = to.groups;
+    } else {
+      items += to.groups * (in_parts ? p.segments : 1);
+    }
   }
-  all.stages_before = items > multiprocessors ? 1 : 2;
+  items += all.done.readers;
   for (placed_product& p : std::span(all.of).first(all.count)) {
+    p.stages_before = items > multiprocessors ? 1 : 2;
     const double share = double{bytes_on_their_way} * multiprocessors / (static_cast<double>(tiles) * t::weight_tile);
     p.stages_after = std::clamp(static_cast<std::uint32_t>(p.item_depth * share / stage_tiles + 0.5), 2u,
                                 static_cast<std::uint32_t>(t::stages));
   }
+  // The first ones are waited for.
+  for (placed_product& p : std::span(all.of).first(all.firsts)) p.stages_before = p.stages_after = t::stages;
   const auto start = [&](auto kernel) -> result<void> {
     if (const auto r = allow_shared_bytes(kernel, t::shared_bytes); !r) return r;
     return launch({"matmul", {items}, {threads}, t::shared_bytes, in, true}, kernel, all);
   };
-  return type == element::f16 ? start(matmul_few_rows_kernel<half, t>) : start(matmul_few_rows_kernel<bf16, t>);
+  return type == element::f16 ? start(matmul_few_rows_kernel<half, t, in_turn>)
+                              : start(matmul_few_rows_kernel<bf16, t, in_turn>);
+}
+
+template <typename t>
+result<void> launch_tiles(stream_handle in, element type, std::span<const product> products, std::uint32_t rows) {
+  return has_turns(products) ? launch_as<t, true>(in, type, products, rows)
+                             : launch_as<t, false>(in, type, products, rows);
 }
 
 /// Stages for everything that a block of a launch reads.

@@ -51,6 +51,7 @@ rwkv7_model::rwkv7_model(const rwkv7_weights& weights, const gpu_options& option
       r_(room.rows, dims_.embd, type_),
       k_(room.rows, dims_.embd, type_),
       v_(room.rows, dims_.embd, type_),
+      v_out_(room.rows, dims_.embd, type_),
       v_first_(room.rows, dims_.embd, type_),
       inner_w_(room.rows, dims_.rank_w, type_),
       inner_a_(room.rows, dims_.rank_a, type_),
@@ -65,6 +66,7 @@ rwkv7_model::rwkv7_model(const rwkv7_weights& weights, const gpu_options& option
   if (options.invariance == invariance::fast && type_ != element::f32) make_sparse(in);
   learn_products(in);
   for (const activation* a : activations()) require(fill_with_zeros(a->data(), a->bytes(), in));
+  require(fill_with_zeros(done_.data(), done_.bytes(), in));
   set_initial_state(weights, in);
   for (slot_id slot = 0; slot < room.slots; ++slot) require(queue_clear(slot, in));
   require(wait_for(in));  // should what is made next fail, this memory goes before the stream
@@ -99,8 +101,9 @@ void rwkv7_model::time_mix_in(std::uint32_t layer, pass& tick) {
   const std::array<const float*, 6> mixes = {p.x_r, p.x_k, p.x_v, p.x_w, p.x_a, p.x_g};
   shift(tick, p.ln1, layout_.att_x_prev(layer), mixes);
   const auto& [for_r, for_k, for_v, for_w, for_a, for_g] = mixed_;
-  // First those that are not cut into segments: a block of theirs takes the longest, and should not be the last.
-  std::array<product, 7> products = {
+  const finish as_gate = type_ == element::bf16 ? finish::store_f16 : finish::store;
+  // w_out, a_out and g_out take the place of inputs that only the first of their pairs reads.
+  std::array<product, products_max> products = {
       product_of(p.v1, for_v, inner_v_),
       product_of(p.g1, for_g, inner_g_, finish::sigmoid),
       product_of(p.w1, for_w, inner_w_, finish::tanh),
@@ -108,30 +111,33 @@ void rwkv7_model::time_mix_in(std::uint32_t layer, pass& tick) {
       product_of(p.receptance, for_r, r_),
       product_of(p.key, for_k, k_),
       product_of(p.value, for_v, v_),
+      product_of(p.g2, inner_g_, for_g, as_gate),
+      product_of(p.w2, inner_w_, for_w, as_gate),
+      product_of(p.a2, inner_a_, for_a, as_gate),
+      product_of(p.v2, inner_v_, v_out_, as_gate),
   };
-  const auto in_this_layer = std::span(products).subspan(layer == 0 ? 1 : 0);  // the first has no v1
-  const bool split = cut_into_segments(std::span(products).last(3), in_this_layer, tick);
-  for (unsigned i = 0; i < 3; ++i) {
-    product& projection = products[4 + i];
-    projections_[i] = {projection.out, projection.out_stride, 0, 0};
-    if (split) projections_[i] = store_parts(projection, parts_[i], tick);
+  constexpr std::size_t low_rank = 4, projections = 3, second = low_rank + projections;
+  for (product& inner : std::span(products).first(low_rank)) inner.when = turn::first;
+  for (product& outer : std::span(products).subspan(second)) outer.when = turn::second, outer.done = done_.data();
+  const std::size_t skipped = layer == 0 ? 1 : 0;  // the first layer has no v1 and v2
+  const auto in_this_layer = std::span(products).subspan(skipped, products.size() - 2 * skipped);
+  const auto cut = std::span(products).subspan(low_rank, projections);
+  const bool split = cut_into_segments(cut, in_this_layer.first(second - skipped), tick);
+  for (std::size_t i = 0; i < projections; ++i) {
+    projections_[i] = {cut[i].out, cut[i].out_stride, 0, 0};
+    if (split) projections_[i] = store_parts(cut[i], parts_[i], tick);
   }
-  in_this_layer.front().next_may_begin = true;
+  in_this_layer.front().next_may_begin = products[second].next_may_begin = true;
   multiply_rows(tick, in_this_layer);
 }
 
 void rwkv7_model::time_mix_state(std::uint32_t layer, pass& tick) {
-  const device_layer& p = weights_.layers[layer];
-  const auto& [y, w_out, a_out, g_out, v_out, unused] = mixed_;  // the shifted inputs are used up
-  const finish how = type_ == element::bf16 ? finish::store_f16 : finish::store;
-  std::array<product, 4> products = {product_of(p.w2, inner_w_, w_out, how), product_of(p.a2, inner_a_, a_out, how),
-                                     product_of(p.g2, inner_g_, g_out, how), product_of(p.v2, inner_v_, v_out, how)};
-  products[0].next_may_begin = true;
-  multiply_rows(tick, std::span(products).first(layer == 0 ? 3 : 4));
   if (tick.learns) return;
+  const device_layer& p = weights_.layers[layer];
+  const auto& [y, unused, unused_too, w_out, a_out, g_out] = mixed_;
   time_mix_parameters of;
   of.r = projections_[0], of.k = projections_[1], of.v = projections_[2];
-  of.w_out = rows_of(w_out), of.a_out = rows_of(a_out), of.g_out = rows_of(g_out), of.v_out = rows_of(v_out);
+  of.w_out = rows_of(w_out), of.a_out = rows_of(a_out), of.g_out = rows_of(g_out), of.v_out = rows_of(v_out_);
   of.v_first = v_first_.data(), of.y = y.data();
   of.w0 = p.w0, of.a0 = p.a0, of.v0 = p.v0, of.k_k = p.k_k, of.k_a = p.k_a, of.r_k = p.r_k;
   of.ln_x_weight = p.ln_x_weight, of.ln_x_bias = p.ln_x_bias;
@@ -191,9 +197,9 @@ std::size_t rwkv7_model::activation_bytes() const {
   return bytes + matmul_.bytes() + (chunks_ ? chunks_->bytes() : 0);
 }
 
-std::array<const activation*, 15> rwkv7_model::activations() const {
-  return {&mixed_[0], &mixed_[1], &mixed_[2], &mixed_[3], &mixed_[4], &mixed_[5], &r_,     &k_,
-          &v_,        &v_first_,  &inner_w_,  &inner_a_,  &inner_v_,  &inner_g_,  &hidden_};
+std::array<const activation*, 16> rwkv7_model::activations() const {
+  return {&mixed_[0], &mixed_[1], &mixed_[2], &mixed_[3], &mixed_[4], &mixed_[5], &r_,       &k_,
+          &v_,        &v_out_,    &v_first_,  &inner_w_,  &inner_a_,  &inner_v_,  &inner_g_, &hidden_};
 }
 
 void rwkv7_model::shift(pass& tick, const norm_weights& norm, std::size_t x_prev, std::span<const float* const> mixes) {

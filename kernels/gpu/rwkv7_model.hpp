@@ -116,7 +116,7 @@ class rwkv7_model {
   }
   [[nodiscard]] std::size_t parts_rows() const { return 4 * std::size_t{std::min(room_.rows, split_rows_max)}; }
 
-  [[nodiscard]] std::array<const activation*, 15> activations() const;
+  [[nodiscard]] std::array<const activation*, 16> activations() const;
   /// Slot number room_.slots holds the model's initial state.
   [[nodiscard]] std::byte* slot_memory(slot_id slot) const { return states_.data() + slot * layout_.bytes(); }
   void set_initial_state(const rwkv7_weights& weights, stream_handle in);
@@ -136,9 +136,10 @@ class rwkv7_model {
   const std::array<device_buffer<float>, 3> parts_;
   unsigned now_ = 0;
   product_rows added_;
-  std::array<product_rows, 3> projections_;  ///< r k v of the layer at work
+  std::array<product_rows, 3> projections_;     ///< r k v of the layer at work
+  const device_buffer<std::uint32_t> done_{2};  ///< of products that others of their launch wait for
   const std::array<activation, 6> mixed_;
-  const activation r_, k_, v_, v_first_, inner_w_, inner_a_, inner_v_, inner_g_, hidden_;
+  const activation r_, k_, v_, v_out_, v_first_, inner_w_, inner_a_, inner_v_, inner_g_, hidden_;
   std::optional<chunked_time_mix> chunks_;  ///< where long runs may take another way than short ones
   device_buffer<float> logits_;
   device_buffer<std::byte> states_;

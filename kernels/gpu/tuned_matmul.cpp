@@ -97,6 +97,7 @@ const tuned_matmul::launch_ways* tuned_matmul::find_launch(const bucket& b, std:
 result<void> tuned_matmul::learn(stream_handle in, std::span<const product> launch, const std::uint32_t* row_count,
                                  std::uint32_t rows) {
   check(takes(rows));
+  if (has_turns(launch)) return in_two_launches(launch, [&](auto some) { return learn(in, some, row_count, rows); });
   const auto found = std::ranges::find_if(buckets_, [&](const bucket& b) { return rows <= b.rows_max; });
   check(found != buckets_.end());
   if (find_launch(*found, launch)) return {};
@@ -172,6 +173,7 @@ result<tuned_matmul::way> tuned_matmul::fastest(stream_handle in, bucket& b, con
 result<void> tuned_matmul::run(stream_handle in, std::span<const product> launch, const std::uint32_t* row_count,
                                std::uint32_t rows_room) const {
   if (!takes(rows_room)) return ours_.run(in, type_, launch, row_count, rows_room);
+  if (has_turns(launch)) return in_two_launches(launch, [&](auto some) { return run(in, some, row_count, rows_room); });
   const bucket* const b = find_bucket(rows_room);
   const launch_ways* const ways = b ? find_launch(*b, launch) : nullptr;
   return run_as(in, ways ? std::span<const way>(ways->of) : std::span<const way>(), launch, row_count, rows_room);

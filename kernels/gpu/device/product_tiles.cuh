@@ -56,7 +56,7 @@ struct placed_product {
 };
 
 struct placed_products {
-  placed_product of[products_max];
+  placed_product of[products_max_of_turn];
   std::uint32_t count, items, row_tiles, rows;  // items: tiles of outputs, times segments that have blocks of their own
   bool next_may_begin;
 };
@@ -64,7 +64,7 @@ struct placed_products {
 /// Where results go, as the copy engine knows it: [segment, row, output].
 template <typename t>
 struct ways_out {
-  CUtensorMap of[t::in_turn ? products_max : 1];
+  CUtensorMap of[t::in_turn ? products_max_of_turn : 1];
 };
 
 /// A tile: whose it is, and its first output, row and 64 inputs.

@@ -162,6 +162,44 @@ BOOST_AUTO_TEST_CASE(parts_of_a_product_add_up_to_the_bits_of_the_whole) {
   });
 }
 
+BOOST_AUTO_TEST_CASE(second_products_read_what_the_first_of_their_launch_write) {
+  for_seeds(6, [](random_numbers& random) {
+    const stream in;
+    const element type = pick(random);
+    const std::uint32_t rows = 1 + random.below(40), inner = 1 + random.below(100), width = 64 * (1 + random.below(4));
+    batch_upload upload(rows, 1, 1);
+    const std::vector<token_id> ids(rows, 0);
+    const std::vector<kernels::sequence_run> runs{{0, 0, rows}};
+    require(upload.send_rows({ids, runs}, in));
+    const device_values down(tiled(random_values(random, inner * width), inner, width), type);
+    const device_values up(tiled(random_values(random, width * inner), width, inner), type);
+    const device_values x(random_values(random, std::size_t{rows} * width), type);
+    const device_buffer<std::uint32_t> done(2);
+    require(fill_with_zeros(done.data(), done.bytes(), in));
+    const auto outcome = [&](bool together) {
+      const device_values between(values(std::size_t{rows} * padded(inner)), type);
+      const device_values out(values(std::size_t{rows} * width), element::f32);
+      std::array<product, 2> both = {
+          product{down.data(), x.data(), between.data(), inner, width, width, padded(inner), finish::tanh},
+          product{up.data(), between.data(), out.data(), width, inner, padded(inner), width, finish::store_f32}};
+      const auto multiply = [&](std::span<const product> some) {
+        return matmul(in, type, some, &upload.on_device().counts->rows, rows);
+      };
+      if (together) {
+        both[0].when = turn::first, both[1].when = turn::second, both[1].done = done.data();
+        require(multiply(both));
+      } else {
+        require(multiply(std::span(both).first(1)));
+        require(multiply(std::span(both).last(1)));
+      }
+      return out.read(in);
+    };
+    const values apart = outcome(false);
+    BOOST_TEST(std::ranges::any_of(apart, [](float value) { return value != 0; }));
+    BOOST_TEST(same_bits(outcome(true), apart));
+  });
+}
+
 BOOST_AUTO_TEST_CASE(embed_and_norm_wanted_are_layer_norms) {
   for_seeds(10, [](random_numbers& random) {
     const stream in;
