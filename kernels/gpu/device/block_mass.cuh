@@ -140,20 +140,26 @@ __device__ inline descent descend_few(std::uint32_t count, const mass& above, co
   const std::uint32_t own = threadIdx.x / threads;
   const std::uint32_t key = own < count ? few.of[own].key : 0;
   mass before = {0, 0}, here = {0, 0};
+  std::uint32_t equal_before = 0;  // of entries with the same key one speaks for all
 #pragma unroll 4
   for (std::uint32_t i = threadIdx.x % threads; i < count; i += threads) {
     const few_entries::entry other = few.of[i];
     if (other.key > key) before += {1, other.weight};
-    if (other.key == key) here += {1, other.weight};
+    if (other.key == key) {
+      here += {1, other.weight};
+      equal_before += i < own;
+    }
   }
   for (unsigned mask = 1; mask < threads; mask *= 2) {
     before += shuffle_xor_sum(before, mask);
     here += shuffle_xor_sum(here, mask);
+    equal_before += shuffle_xor_bits(equal_before, mask);
   }
+  const bool speaks = own < count && equal_before == 0 && threadIdx.x % threads == 0;
   const bool is_last = before.count + here.count == count;
   before += above;
   const bool ends_here = (before + here).reaches(limit) ? !before.reaches(limit) : is_last;
-  if (own < count && ends_here) found = {key, before, here};
+  if (speaks && ends_here) found = {key, before, here};
   __syncthreads();
   return found;
 }
