@@ -112,8 +112,9 @@ std::string table_of(const bench_report& r) {
             known(limits.flop_per_s * 1e-12, "TFLOP/s") + " (" + r.flop_source + ')';
   }
   text +=
-      "\n\nMedians. Bytes: weights once a tick, states read and written. Shares: of the limits measured in this run; "
-      "last: of the\nleast time, in which products and weights hide behind each other and states come on top.\n\n"
+      "\n\nMedians. Bytes: weights once a tick (where invariance is fast, also those that a zero input spares), states "
+      "read\nand written. Shares: of the limits measured in this run; last: of the least time, in which products and "
+      "weights\nhide behind each other and states come on top.\n\n"
       "        sequences                                                      share of             share of    share\n"
       "         x tokens   tokens/s       tick  (fastest  slowest)     bytes      read    operations  matrix  of all\n";
   for (const auto& each : r.cases) text += line_of(each, r) + '\n';
