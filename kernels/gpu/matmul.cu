@@ -3,6 +3,8 @@
 // tested against and what runs where there are none.
 #include "kernels/gpu/matmul.hpp"
 
+#include <algorithm>
+
 #include "base/check.hpp"
 #include "kernels/gpu/device/finish.cuh"
 #include "kernels/gpu/device/vec.cuh"
@@ -105,9 +107,9 @@ __global__ void __launch_bounds__(threads) matmul_kernel(product_list products, 
 result<void> matmul(stream_handle in, element type, std::span<const product> products, const std::uint32_t* row_count,
                     std::uint32_t rows_room) {
   check(!products.empty());
+  check(is_in_turn(products));
   if (has_turns(products))
     return in_two_launches(products, [&](auto some) { return matmul(in, type, some, row_count, rows_room); });
-  check(products.size() <= products_max_of_turn);
   product_list list{};
   std::uint32_t blocks = 0;
   for (const product& p : products) {
@@ -126,6 +128,21 @@ result<void> matmul(stream_handle in, element type, std::span<const product> pro
     return rows_room <= lanes ? launch_tiles(matmul_kernel<Element, 1>, lanes)
                               : launch_tiles(matmul_kernel<Element, 4>, 4 * lanes);
   });
+}
+
+bool is_in_turn(std::span<const product> products) {
+  const auto independent_of = independent(products), second = products.subspan(independent_of.size());
+  if (independent_of.size() > products_max_of_turn || second.size() > products_max_of_turn) return false;
+  if (second.empty()) return true;
+  const auto is_first = [](const product& p) { return p.when == turn::first; };
+  const auto firsts = std::ranges::find_if_not(independent_of, is_first) - independent_of.begin();
+  return std::ranges::none_of(independent_of.subspan(static_cast<std::size_t>(firsts)), is_first) &&
+         std::ranges::none_of(independent_of.first(static_cast<std::size_t>(firsts)),
+                              [](const product& p) { return p.how == finish::store_parts; }) &&
+         std::ranges::all_of(second, [&](const product& p) {
+           return p.when == turn::second && p.segments == 1 && p.outputs == second.front().outputs && p.done &&
+                  p.done == second.front().done;
+         });
 }
 
 matmul_functions plain_matmul() {

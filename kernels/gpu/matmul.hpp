@@ -19,11 +19,12 @@ enum class finish : std::uint8_t {
   store_parts,   ///< out[p] = the sum of segment p, not added up; out is fp32
 };
 
-/// A launch may hold products that read what others of it write.
+/// A launch may hold products that read what others of it write. In its list the first ones come first and the second
+/// ones last.
 enum class turn : std::uint8_t {
   any,
-  first,   ///< read by the second ones; the first of a launch
-  second,  ///< the last of a launch, with as many outputs each, and not in segments
+  first,   ///< read by the second ones; not stored in parts
+  second,  ///< all of them have the same number of outputs, and no segments
 };
 
 /// Both sides of a matrix in memory are multiples of this, filled up with zeros; so are the rows of its input.
@@ -47,11 +48,12 @@ struct product {
   finish how = finish::store;
   std::uint32_t segments = 1;
   std::size_t part_stride = 0;
-  /// Of a launch's first product: the next kernel may begin while the kernels before this launch still run, as it reads
+  /// Of the product at the front of a launch, or of the second ones, should those get a launch of their own: the next
+  /// kernel may begin while the kernels before this launch still run, as it reads
   /// nothing that they write before it waits for this one.
   bool next_may_begin = false;
   turn when = turn::any;
-  /// Of the second ones: two numbers on the device that are 0 between launches, to count what is done.
+  /// Of the second ones, the same for all: two numbers on the device, 0 between launches, to count what is done.
   std::uint32_t* done = nullptr;
 };
 
@@ -68,7 +70,8 @@ struct product {
   return (tiles + each - 1) / each;
 }
 
-inline constexpr std::size_t products_max = 11, products_max_of_turn = 8;
+inline constexpr std::size_t products_max = 11;         // of a launch
+inline constexpr std::size_t products_max_of_turn = 8;  // of its second ones, and of the others
 
 /// How many products of a launch come before the second ones.
 [[nodiscard]] constexpr std::size_t before_second(std::span<const product> products) {
@@ -78,8 +81,15 @@ inline constexpr std::size_t products_max = 11, products_max_of_turn = 8;
 }
 /// Whether a launch holds products that wait for others of it.
 [[nodiscard]] constexpr bool has_turns(std::span<const product> products) {
-  return products.front().when != turn::second && products.back().when == turn::second;
+  const std::size_t before = before_second(products);
+  return before > 0 && before < products.size();
 }
+/// Those of a launch that wait for no others of it.
+[[nodiscard]] constexpr std::span<const product> independent(std::span<const product> products) {
+  return has_turns(products) ? products.first(before_second(products)) : products;
+}
+/// Whether a list of products is what `turn` says.
+[[nodiscard]] bool is_in_turn(std::span<const product> products);
 /// run(products) for those before the second ones, then for those.
 template <typename Run>
 [[nodiscard]] result<void> in_two_launches(std::span<const product> products, Run run) {
@@ -103,7 +113,7 @@ struct matmul_functions {
   result<void> (*run)(stream_handle in, element type, std::span<const product> products, const std::uint32_t* row_count,
                       std::uint32_t rows_room);
   /// Whether the products of several segments in that launch are stored in parts (finish::store_parts) for so many
-  /// rows.
+  /// rows. Its second ones do not count.
   bool (*splits)(std::span<const product> products, std::uint32_t rows_room);
 };
 /// The plain ones split for up to eight rows, so that tests meet both.

@@ -65,14 +65,15 @@ struct placed_product {
   finish how;
 };
 
-/// `in_turn`: with second ones.
-template <bool in_turn>
+/// `has_second`: there are second products (`turn`), at the end.
+template <bool has_second>
 struct placed_products {
-  placed_product of[in_turn ? products_max : products_max_of_turn];
+  placed_product of[has_second ? products_max : products_max_of_turn];
   std::uint32_t count, rows;
   bool next_may_begin;
-  std::uint32_t firsts, before_second;  // of `count`: as many at the beginning are first ones, the last are second ones
-  done_count done;                      // with the first ones
+  std::uint32_t firsts;         // how many first ones, at the beginning
+  std::uint32_t before_second;  // the number of the first of the second ones
+  done_count done;              // how many blocks of first ones are done
 };
 
 /// What a block sums: 64 outputs, some tiles of inputs.
@@ -88,17 +89,17 @@ __device__ work_item item_of(const placed_product& p) {
 
 /// What this block sums: an item of one product, or 64 outputs of all second ones. Made before a wait: it takes a
 /// while.
-template <bool in_turn>
+template <bool has_second>
 class block_work {
  public:
-  __device__ explicit block_work(const placed_products<in_turn>& all) : all_(all) {
-    which_ = in_turn ? all.before_second : all.count - 1;
+  __device__ explicit block_work(const placed_products<has_second>& all) : all_(all) {
+    which_ = has_second ? all.before_second : all.count - 1;
     while (blockIdx.x < all.of[which_].first_item) --which_;
     first_ = item_of(all.of[which_]);
   }
   [[nodiscard]] __device__ const work_item& first() const { return first_; }
-  [[nodiscard]] __device__ bool is_awaited() const { return in_turn && which_ < all_.firsts; }
-  [[nodiscard]] __device__ bool is_second() const { return in_turn && which_ == all_.before_second; }
+  [[nodiscard]] __device__ bool is_awaited() const { return has_second && which_ < all_.firsts; }
+  [[nodiscard]] __device__ bool is_second() const { return has_second && which_ == all_.before_second; }
   template <typename Visit>
   __device__ void for_each(Visit visit) const {
     visit(first_);
@@ -107,7 +108,7 @@ class block_work {
   }
 
  private:
-  const placed_products<in_turn>& all_;
+  const placed_products<has_second>& all_;
   std::uint32_t which_;
   work_item first_;
 };
@@ -137,8 +138,8 @@ struct block_memory {
   }
 };
 
-template <typename t, bool in_turn>
-__device__ void produce_weights(const placed_products<in_turn>& all, const block_memory<t>& memory) {
+template <typename t, bool has_second>
+__device__ void produce_weights(const placed_products<has_second>& all, const block_memory<t>& memory) {
   if (all.next_may_begin) let_next_kernel_begin();
   const block_work work_of_block(all);
   stage_turn<t> turn, arrived;
@@ -158,8 +159,8 @@ __device__ void produce_weights(const placed_products<in_turn>& all, const block
   });
 }
 
-template <typename t, bool in_turn>
-__device__ void produce_inputs(const placed_products<in_turn>& all, const block_memory<t>& memory) {
+template <typename t, bool has_second>
+__device__ void produce_inputs(const placed_products<has_second>& all, const block_memory<t>& memory) {
   const block_work work_of_block(all);
   bring_map(work_of_block.first().product->inputs);
   wait_for_kernels_before();
@@ -179,8 +180,9 @@ __device__ void produce_inputs(const placed_products<in_turn>& all, const block_
 }
 
 /// sums = sum over an item's inputs. A stage is given back when its instructions are over: behind those of the next,
-/// which they need not wait for, or at once while the next is still on its way. `goes_on`: the last of all too.
-template <typename Element, typename t, bool goes_on>
+/// which they need not wait for, or at once while the next is still on its way. `gives_all_back`: also the item's last,
+/// which another item of the block may need.
+template <typename Element, typename t, bool gives_all_back>
 __device__ void multiply(const work_item& work, const block_memory<t>& memory, stage_turn<t>& turn,
                          float (&sums)[t::columns / 2]) {
   unsigned before = 0;
@@ -215,7 +217,7 @@ __device__ void multiply(const work_item& work, const block_memory<t>& memory, s
     before = turn.stage;
   }
   wgmma_wait<0>();
-  if (goes_on) give_back();
+  if (gives_all_back) give_back();
 }
 
 /// for_each_sum by adding to a pointer, which takes less arithmetic: a thread has output `output` and the eighth behind
@@ -260,9 +262,9 @@ __device__ void store(const work_item& work, std::uint32_t rows, float (&sums)[t
   }
 }
 
-template <typename Element, typename t, bool in_turn>
+template <typename Element, typename t, bool has_second>
 __global__ void __launch_bounds__(threads, 2)
-    matmul_few_rows_kernel(const __grid_constant__ placed_products<in_turn> all) {
+    matmul_few_rows_kernel(const __grid_constant__ placed_products<has_second> all) {
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
   const block_memory<t> memory;
   if (threadIdx.x == consumers) {
@@ -285,7 +287,7 @@ __global__ void __launch_bounds__(threads, 2)
   stage_turn<t> turn;
   work_of_block.for_each([&](const work_item& work) {
     float sums[t::columns / 2];
-    multiply<Element, t, in_turn>(work, memory, turn, sums);
+    multiply<Element, t, has_second>(work, memory, turn, sums);
     wait_for_kernels_before();  // over long since; but every thread that writes has to ask
     store<Element, t>(work, all.rows, sums);
   });
@@ -296,12 +298,12 @@ __global__ void __launch_bounds__(threads, 2)
 #endif
 }
 
-template <typename t, bool in_turn>
+template <typename t, bool has_second>
 result<void> launch_as(stream_handle in, element type, std::span<const product> products, std::uint32_t rows) {
   const auto found = multiprocessor_count();
   if (!found) return found.error();
   const std::uint32_t multiprocessors = *found;
-  placed_products<in_turn> all{};
+  placed_products<has_second> all{};
   check(products.size() <= std::size(all.of));
   all.rows = rows;
   all.next_may_begin = products.front().next_may_begin;
@@ -321,12 +323,10 @@ result<void> launch_as(stream_handle in, element type, std::span<const product> 
     to.outputs = p.outputs, to.out_stride = p.out_stride, to.how = p.how;
     to.first_item = items;
     tiles += to.groups * to.depth;
-    if (in_turn && p.when == turn::first) {
+    if (has_second && p.when == turn::first) {
       ++all.firsts, all.done.writers += to.groups;
-      check(all.firsts == all.count);
     }
-    if (in_turn && p.when == turn::second) {
-      check(p.segments == 1 && p.done && (all.done.readers == 0 || all.done.readers == to.groups));
+    if (has_second && p.when == turn::second) {
       all.done.at = p.done, all.done.readers = to.groups;
     } else {
       items += to.groups * (in_parts ? p.segments : 1);
@@ -345,8 +345,8 @@ result<void> launch_as(stream_handle in, element type, std::span<const product> 
     if (const auto r = allow_shared_bytes(kernel, t::shared_bytes); !r) return r;
     return launch({"matmul", {items}, {threads}, t::shared_bytes, in, true}, kernel, all);
   };
-  return type == element::f16 ? start(matmul_few_rows_kernel<half, t, in_turn>)
-                              : start(matmul_few_rows_kernel<bf16, t, in_turn>);
+  return type == element::f16 ? start(matmul_few_rows_kernel<half, t, has_second>)
+                              : start(matmul_few_rows_kernel<bf16, t, has_second>);
 }
 
 template <typename t>
@@ -355,11 +355,15 @@ result<void> launch_tiles(stream_handle in, element type, std::span<const produc
                              : launch_as<t, false>(in, type, products, rows);
 }
 
-/// Stages for everything that a block of a launch reads.
+/// Stages for everything that a block of a launch reads, which may be all second products.
 std::uint32_t stages_wanted(std::span<const product> products) {
-  std::uint32_t tiles = 0;
-  for (const product& p : products) tiles = std::max(tiles, segment_tiles(p));
-  return (tiles + stage_tiles - 1) / stage_tiles;
+  std::uint32_t most = 0, second = 0;
+  for (const product& p : products) {
+    const std::uint32_t stages = (segment_tiles(p) + stage_tiles - 1) / stage_tiles;
+    most = std::max(most, stages);
+    if (has_turns(products) && p.when == turn::second) second += stages;
+  }
+  return std::max(most, second);
 }
 
 /// Of up to eight rows. Rings no deeper than needed leave room for kernels that come later, which then begin to fetch

@@ -290,8 +290,8 @@ result<void> launch_columns(std::uint32_t columns, stream_handle in, element typ
 
 /// Whether second products are done sooner in one launch with the first than in their own. The first take some 0.3 us
 /// for 128 inputs and the second ones 3 us more, so the others of the launch must take longer than both: a tick of 7.2B
-/// with 1, 8 and 32 rows is 2.6, 2.2 and 1.7 % shorter, one of 1.5B 5 to 9 % longer. More rows, in tiles, gained
-/// nothing.
+/// with 1, 8 and 32 rows is 2.5, 2.0 and 1.6 % shorter, one of 1.5B 5 to 10 % longer
+/// (bench/results/2026-11-23-h200-sixth.md). More rows, in tiles, gained nothing.
 constexpr bool is_worth_turns(std::span<const product> products, std::uint32_t rows) {
   return rows <= few_rows_max && products.front().inputs >= 4096;
 }
@@ -301,7 +301,7 @@ constexpr bool is_worth_turns(std::span<const product> products, std::uint32_t r
 bool hopper_splits(std::span<const product> products, std::uint32_t rows) {
   if (rows <= 128 || rows > split_rows_max) return rows <= 128;
   std::uint32_t tiles = 0;
-  for (const product& p : products) tiles += (p.outputs + 127) / 128 * ((rows + 127) / 128);
+  for (const product& p : independent(products)) tiles += (p.outputs + 127) / 128 * ((rows + 127) / 128);
   return tiles < 100;  // too few for the multiprocessors of any card with these tensor cores
 }
 
@@ -309,16 +309,16 @@ result<void> matmul_hopper(stream_handle in, element type, std::span<const produ
                            std::uint32_t rows_room) {
   check(!products.empty());
   check(type != element::f32);
-  if (has_turns(products)) {
-    if (is_worth_turns(products, rows_room)) return matmul_few_rows(in, type, products, rows_room);
-    return in_two_launches(products, [&](auto some) { return matmul_hopper(in, type, some, nullptr, rows_room); });
-  }
-  check(products.size() <= products_max_of_turn);
-  bool segments = false, parts = false;
-  std::uint32_t tiles = 0, split_tiles = 0;
+  check(is_in_turn(products));
   for (const product& p : products) {
     check(p.in_stride >= padded(p.inputs));
     check((p.segments - 1) * segment_tiles(p) * matrix_tile < padded(p.inputs));
+  }
+  if (has_turns(products) && !is_worth_turns(products, rows_room))
+    return in_two_launches(products, [&](auto some) { return matmul_hopper(in, type, some, nullptr, rows_room); });
+  bool segments = false, parts = false;
+  std::uint32_t tiles = 0, split_tiles = 0;
+  for (const product& p : independent(products)) {
     segments |= p.segments > 1;
     parts |= p.how == finish::store_parts;
     tiles += (p.outputs + 127) / 128, split_tiles += (p.outputs + 127) / 128 * p.segments;

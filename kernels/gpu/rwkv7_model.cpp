@@ -122,7 +122,7 @@ void rwkv7_model::time_mix_in(std::uint32_t layer, pass& tick) {
   const std::size_t skipped = layer == 0 ? 1 : 0;  // the first layer has no v1 and v2
   const auto in_this_layer = std::span(products).subspan(skipped, products.size() - 2 * skipped);
   const auto cut = std::span(products).subspan(low_rank, projections);
-  const bool split = cut_into_segments(cut, in_this_layer.first(second - skipped), tick);
+  const bool split = cut_into_segments(cut, in_this_layer, tick);
   for (std::size_t i = 0; i < projections; ++i) {
     projections_[i] = {cut[i].out, cut[i].out_stride, 0, 0};
     if (split) projections_[i] = store_parts(cut[i], parts_[i], tick);
@@ -132,7 +132,6 @@ void rwkv7_model::time_mix_in(std::uint32_t layer, pass& tick) {
 }
 
 void rwkv7_model::time_mix_state(std::uint32_t layer, pass& tick) {
-  if (tick.learns) return;
   const device_layer& p = weights_.layers[layer];
   const auto& [y, unused, unused_too, w_out, a_out, g_out] = mixed_;
   time_mix_parameters of;
@@ -254,7 +253,6 @@ void rwkv7_model::learn_products(stream_handle in) {
     pass tick{batch, in, false, false, {}, true};
     for (std::uint32_t layer = 0; layer < std::min(dims_.layers, 2u); ++layer) {
       time_mix_in(layer, tick);
-      time_mix_state(layer, tick);
       time_mix_out(layer, tick);
       channel_mix_in(layer, tick);
       channel_mix_out(layer, tick);

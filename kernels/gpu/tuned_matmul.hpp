@@ -34,7 +34,8 @@ class tuned_matmul {
   /// The most rows of each bucket, rising; none without a library.
   [[nodiscard]] std::vector<std::uint32_t> bucket_rows() const;
   /// Measures that launch and launches of those shapes, unless they are known, for the bucket of `rows`; writes to
-  /// their outputs and waits. *row_count is `rows`. What was never measured is multiplied by ours.
+  /// their outputs and waits. *row_count is `rows`. What was never measured is multiplied by ours. Second products are
+  /// measured, and where there is a library also run, in a launch of their own.
   [[nodiscard]] result<void> learn(stream_handle in, std::span<const product> launch, const std::uint32_t* row_count,
                                    std::uint32_t rows);
 
@@ -43,7 +44,7 @@ class tuned_matmul {
   [[nodiscard]] result<void> run(stream_handle in, std::span<const product> launch, const std::uint32_t* row_count,
                                  std::uint32_t rows_room) const;
   [[nodiscard]] bool splits(std::span<const product> launch, std::uint32_t rows_room) const {
-    return ours_.splits(launch, rows_room) && (!takes(rows_room) || is_better_in_parts(launch, rows_room));
+    return ours_.splits(launch, rows_room) && (!takes(rows_room) || is_better_in_parts(independent(launch), rows_room));
   }
 
   [[nodiscard]] std::size_t bytes() const { return workspace_.bytes(); }

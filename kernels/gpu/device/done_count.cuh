@@ -8,8 +8,9 @@
 /// have. CUDA only.
 namespace skein::kernels::gpu {
 
-/// Orders what a thread, or who a barrier made it wait for, did itself in global memory and what copy engines do there.
-__device__ inline void order_engines() { asm volatile("fence.proxy.async.global;" ::: "memory"); }
+/// Between accesses of threads to global memory and those of copy engines (PTX ISA, "proxies"): both who wrote and who
+/// lets an engine read have to ask for it.
+__device__ inline void fence_between_proxies() { asm volatile("fence.proxy.async.global;" ::: "memory"); }
 
 struct done_count {
   std::uint32_t* at;               ///< two numbers: how many are done, how many have seen it; 0 between launches
@@ -17,7 +18,7 @@ struct done_count {
 
   /// By one thread, when a barrier has told that all have written.
   __device__ void count_writer() const {
-    order_engines();
+    fence_between_proxies();
     asm volatile("red.release.gpu.global.add.u32 [%0], 1;" ::"l"(at) : "memory");
   }
   /// Until all writers are done; what they wrote may then be fetched by this thread.
@@ -25,7 +26,7 @@ struct done_count {
     std::uint32_t done;
     do asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(done) : "l"(at) : "memory");
     while (done < writers);
-    order_engines();
+    fence_between_proxies();
   }
   /// By each reader once, after that: the last leaves zeros.
   __device__ void count_reader() const {

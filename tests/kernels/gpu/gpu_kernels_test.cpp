@@ -162,42 +162,87 @@ BOOST_AUTO_TEST_CASE(parts_of_a_product_add_up_to_the_bits_of_the_whole) {
   });
 }
 
+// Two pairs, each with an input of its own, which its second half overwrites, and a product beside them.
 BOOST_AUTO_TEST_CASE(second_products_read_what_the_first_of_their_launch_write) {
   for_seeds(6, [](random_numbers& random) {
     const stream in;
     const element type = pick(random);
-    const std::uint32_t rows = 1 + random.below(40), inner = 1 + random.below(100), width = 64 * (1 + random.below(4));
+    const std::uint32_t rows = 1 + random.below(90), width = 64 * (1 + random.below(4));
+    const std::array<std::uint32_t, 2> inner = {1 + random.below(100), 1 + random.below(200)};
     batch_upload upload(rows, 1, 1);
     const std::vector<token_id> ids(rows, 0);
     const std::vector<kernels::sequence_run> runs{{0, 0, rows}};
     require(upload.send_rows({ids, runs}, in));
-    const device_values down(tiled(random_values(random, inner * width), inner, width), type);
-    const device_values up(tiled(random_values(random, width * inner), width, inner), type);
-    const device_values x(random_values(random, std::size_t{rows} * width), type);
+    const std::size_t size = std::size_t{rows} * width;
+    std::vector<device_values> down, up;
+    std::vector<values> x;
+    for (const std::uint32_t rank : inner) {
+      down.emplace_back(tiled(random_values(random, rank * width), rank, width), type);
+      up.emplace_back(tiled(random_values(random, width * rank), width, rank), type);
+      x.push_back(random_values(random, size));
+    }
+    const device_values square(tiled(random_values(random, width * width), width, width), type);
+    const device_values other_x(random_values(random, size), type);
     const device_buffer<std::uint32_t> done(2);
     require(fill_with_zeros(done.data(), done.bytes(), in));
     const auto outcome = [&](bool together) {
-      const device_values between(values(std::size_t{rows} * padded(inner)), type);
-      const device_values out(values(std::size_t{rows} * width), element::f32);
-      std::array<product, 2> both = {
-          product{down.data(), x.data(), between.data(), inner, width, width, padded(inner), finish::tanh},
-          product{up.data(), between.data(), out.data(), width, inner, padded(inner), width, finish::store_f32}};
+      const device_values projected(values(size), type);
+      std::vector<device_values> between, mixed;
+      std::vector<product> first, second;
+      between.reserve(2), mixed.reserve(2);
+      for (unsigned i = 0; i < 2; ++i) {
+        between.emplace_back(values(std::size_t{rows} * padded(inner[i])), type);
+        mixed.emplace_back(x[i], type);
+        first.push_back({down[i].data(), mixed[i].data(), between[i].data(), inner[i], width, width, padded(inner[i]),
+                         i == 0 ? finish::tanh : finish::store});
+        second.push_back({up[i].data(), between[i].data(), mixed[i].data(), width, inner[i], padded(inner[i]), width});
+      }
+      first.push_back({square.data(), other_x.data(), projected.data(), width, width, width, width});
       const auto multiply = [&](std::span<const product> some) {
-        return matmul(in, type, some, &upload.on_device().counts->rows, rows);
+        require(matmul(in, type, some, &upload.on_device().counts->rows, rows));
       };
       if (together) {
-        both[0].when = turn::first, both[1].when = turn::second, both[1].done = done.data();
-        require(multiply(both));
+        first[0].when = first[1].when = turn::first;
+        for (product& p : second) p.when = turn::second, p.done = done.data();
+        first.insert(first.end(), second.begin(), second.end());
+        multiply(first);
       } else {
-        require(multiply(std::span(both).first(1)));
-        require(multiply(std::span(both).last(1)));
+        multiply(first);
+        multiply(second);
       }
-      return out.read(in);
+      values all = projected.read(in);
+      for (const device_values& m : mixed) {
+        const values more = m.read(in);
+        all.insert(all.end(), more.begin(), more.end());
+      }
+      return all;
     };
     const values apart = outcome(false);
     BOOST_TEST(std::ranges::any_of(apart, [](float value) { return value != 0; }));
     BOOST_TEST(same_bits(outcome(true), apart));
   });
+}
+
+BOOST_AUTO_TEST_CASE(what_is_not_in_turn_is_told) {
+  std::uint32_t done[2] = {};
+  product first, any, second;
+  first.when = turn::first, second.when = turn::second, second.done = done;
+  const auto is_right = [](const std::vector<product>& list) { return is_in_turn(list); };
+  BOOST_TEST(is_right({any, any}));
+  BOOST_TEST(is_right({first, any, second, second}));
+  BOOST_TEST(is_right({second, second}));  // what is left of a launch in two
+  BOOST_TEST(!is_right({any, first, second}));
+  BOOST_TEST(!is_right({first, second, any}));
+  product other = second;
+  other.outputs = 64;
+  BOOST_TEST(!is_right({first, second, other}));
+  other = second, other.done = nullptr;
+  BOOST_TEST(!is_right({first, second, other}));
+  other = second, other.segments = 2;
+  BOOST_TEST(!is_right({first, other}));
+  other = first, other.how = finish::store_parts;
+  BOOST_TEST(!is_right({other, second}));
+  BOOST_TEST(!is_right(std::vector<product>(products_max_of_turn + 1, any)));
 }
 
 BOOST_AUTO_TEST_CASE(embed_and_norm_wanted_are_layer_norms) {

@@ -99,6 +99,24 @@ BOOST_AUTO_TEST_CASE(neither_cuts_nor_company_change_a_bit) {
   }
 }
 
+#if !defined(SKEIN_GPU_EMULATOR)  // where it would take hours
+// Few rows of a model as wide as 7.2B take other launches than many.
+BOOST_AUTO_TEST_CASE(few_rows_of_a_wide_model_have_the_bits_of_many) {
+  constexpr kernels::rwkv7_dims dims{2, 4096, 64, 64, 256, 100, 96, 96, 64, 480};
+  const random_rwkv7 model(dims, dtype::f16, 6, true);
+  for (const element type : {element::f16, element::bf16}) {
+    const auto gpu = make_gpu(model, type, element::f32, kernels::gpu::invariance::strict);
+    const tokens ids = random_tokens(70, dims.vocab, 7);
+    const auto whole = feed(*gpu, dims, 1, ids, 70);
+    const auto state = state_of(*gpu, 1);
+    for (const std::size_t chunk : {1, 8, 14, 32}) {
+      BOOST_TEST(same_bits(feed(*gpu, dims, 2, ids, chunk), whole));
+      BOOST_TEST(same_bits(state_of(*gpu, 2), state));
+    }
+  }
+}
+#endif
+
 // Long runs in chunks, short ones token after token, in one tick and on the same states.
 BOOST_AUTO_TEST_CASE(chunked_prefill_stays_near_the_reference) {
   const random_rwkv7 model(wide_dims, dtype::f16, 31);

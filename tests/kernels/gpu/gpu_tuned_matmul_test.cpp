@@ -155,6 +155,21 @@ BOOST_AUTO_TEST_CASE(whoever_multiplies_the_products_are_right) {
     }
 }
 
+BOOST_AUTO_TEST_CASE(second_products_are_learned_and_run_in_a_launch_of_their_own) {
+  multiplier by(element::f16, many, many, faster);
+  product_case first = small_case(many, 1), any = small_case(many, 2), second = small_case(many, 3);
+  const device_buffer<std::uint32_t> done(2);
+  first.p.when = turn::first;
+  second.p.when = turn::second, second.p.done = done.data();
+  const std::array launch = {first.p, any.p, second.p};
+  by.learn(launch);
+  BOOST_TEST(by.run(launch) == 3u);
+  for (const product_case* each : {&first, &any, &second}) each->check_result(by.in);
+  const std::uint32_t queued = by.log.queued;
+  by.learn(launch);
+  BOOST_TEST(by.log.queued == queued);
+}
+
 BOOST_AUTO_TEST_CASE(the_library_multiplies_where_it_was_faster) {
   const product_case c = small_case(many + 1);
   multiplier good(element::f16, many + 1, 600, faster), bad(element::f16, many + 1, 600, slower);
