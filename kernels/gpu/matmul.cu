@@ -135,10 +135,9 @@ bool is_in_turn(std::span<const product> products) {
   if (independent_of.size() > products_max_of_turn || second.size() > products_max_of_turn) return false;
   if (second.empty()) return true;
   const auto is_first = [](const product& p) { return p.when == turn::first; };
-  const auto firsts = std::ranges::find_if_not(independent_of, is_first) - independent_of.begin();
-  return std::ranges::none_of(independent_of.subspan(static_cast<std::size_t>(firsts)), is_first) &&
-         std::ranges::none_of(independent_of.first(static_cast<std::size_t>(firsts)),
-                              [](const product& p) { return p.how == finish::store_parts; }) &&
+  const auto is_awaited_in_parts = [&](const product& p) { return is_first(p) && p.how == finish::store_parts; };
+  return std::ranges::is_partitioned(independent_of, is_first) &&
+         std::ranges::none_of(independent_of, is_awaited_in_parts) &&
          std::ranges::all_of(second, [&](const product& p) {
            return p.when == turn::second && p.segments == 1 && p.outputs == second.front().outputs && p.done &&
                   p.done == second.front().done;

@@ -49,8 +49,8 @@ struct product {
   std::uint32_t segments = 1;
   std::size_t part_stride = 0;
   /// Of the product at the front of a launch, or of the second ones, should those get a launch of their own: the next
-  /// kernel may begin while the kernels before this launch still run, as it reads
-  /// nothing that they write before it waits for this one.
+  /// kernel may begin while the kernels before this launch still run, as it reads nothing that they write before it
+  /// waits for this one.
   bool next_may_begin = false;
   turn when = turn::any;
   /// Of the second ones, the same for all: two numbers on the device, 0 between launches, to count what is done.

@@ -133,7 +133,7 @@ void rwkv7_model::time_mix_in(std::uint32_t layer, pass& tick) {
 
 void rwkv7_model::time_mix_state(std::uint32_t layer, pass& tick) {
   const device_layer& p = weights_.layers[layer];
-  const auto& [y, unused, unused_too, w_out, a_out, g_out] = mixed_;
+  const activation &y = mixed_[0], &w_out = mixed_[3], &a_out = mixed_[4], &g_out = mixed_[5];  // see time_mix_in
   time_mix_parameters of;
   of.r = projections_[0], of.k = projections_[1], of.v = projections_[2];
   of.w_out = rows_of(w_out), of.a_out = rows_of(a_out), of.g_out = rows_of(g_out), of.v_out = rows_of(v_out_);
