@@ -24,6 +24,7 @@
 #include <algorithm>
 
 #include "base/check.hpp"
+#include "kernels/gpu/device/block.cuh"
 #include "kernels/gpu/device/convert.cuh"
 #include "kernels/gpu/device/done_count.cuh"
 #include "kernels/gpu/device/finish.cuh"
@@ -120,7 +121,7 @@ struct block_memory {
   volatile unsigned* released;  // the kernels before are over
 
   __device__ block_memory() {
-    extern __shared__ std::byte memory_of_launch[];
+    std::byte* const memory_of_launch = dynamic_shared<std::byte>();
     stages = memory_of_launch + (1024 - shared_address(memory_of_launch) % 1024) % 1024;
     zeros = stages + t::stages * t::stage_bytes;
     weights_there = reinterpret_cast<phase_barrier*>(zeros + t::input_tile);
@@ -133,8 +134,7 @@ struct block_memory {
   }
   /// Of a warp as a whole: whether a stage has come.
   [[nodiscard]] __device__ bool is_there(const stage_turn<t>& turn) const {
-    return __all_sync(~0u,
-                      weights_there[turn.stage].is_over(turn.phase) && inputs_there[turn.stage].is_over(turn.phase));
+    return all_lanes(weights_there[turn.stage].is_over(turn.phase) && inputs_there[turn.stage].is_over(turn.phase));
   }
 };
 
@@ -265,7 +265,7 @@ __device__ void store(const work_item& work, std::uint32_t rows, float (&sums)[t
 template <typename Element, typename t, bool has_second>
 __global__ void __launch_bounds__(threads, 2)
     matmul_few_rows_kernel(const __grid_constant__ placed_products<has_second> all) {
-#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
+#if defined(SKEIN_HAS_WGMMA)
   const block_memory<t> memory;
   if (threadIdx.x == consumers) {
     for (int stage = 0; stage < t::stages; ++stage) {
@@ -292,7 +292,7 @@ __global__ void __launch_bounds__(threads, 2)
     store<Element, t>(work, all.rows, sums);
   });
   if (work_of_block.is_awaited()) {
-    asm volatile("bar.sync 1, %0;" ::"n"(consumers) : "memory");
+    barrier_of<consumers>(1);
     if (threadIdx.x == 0) all.done.count_writer();
   }
 #endif

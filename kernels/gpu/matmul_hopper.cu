@@ -20,6 +20,7 @@
 #include <array>
 
 #include "base/check.hpp"
+#include "kernels/gpu/device/block.cuh"
 #include "kernels/gpu/device/finish.cuh"
 #include "kernels/gpu/device/overlap.cuh"
 #include "kernels/gpu/device/product_results.cuh"
@@ -41,7 +42,7 @@ struct block_memory {
 
 template <typename t>
 __device__ block_memory lay_out_memory() {
-  extern __shared__ std::byte memory_of_launch[];
+  std::byte* const memory_of_launch = dynamic_shared<std::byte>();
   std::byte* const stages = memory_of_launch + (1024 - shared_address(memory_of_launch) % 1024) % 1024;
   std::byte* const result = stages + t::stages * t::stage_bytes;
   auto* const barriers = reinterpret_cast<phase_barrier*>(result + t::result_bytes);
@@ -167,7 +168,7 @@ __device__ void multiply(const work_item& work, const block_memory& memory, stag
 template <typename Element, typename t>
 __global__ void __launch_bounds__(t::threads, 1)
     matmul_hopper_kernel(const __grid_constant__ placed_products all, const __grid_constant__ ways_out<t> out) {
-#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
+#if defined(SKEIN_HAS_WGMMA)
   const block_memory memory = lay_out_memory<t>();
   if (threadIdx.x == t::consumers) {
     for (int stage = 0; stage < t::stages; ++stage) memory.full[stage].init(1), memory.empty[stage].init(4 * t::groups);
@@ -194,26 +195,6 @@ __global__ void __launch_bounds__(t::threads, 1)
 #endif
 }
 
-/// Describes [rows, width], or [parts, rows, width], for the copy engine, which takes boxes of 128 bytes by `box_rows`.
-/// Strides are in elements.
-CUtensorMap describe(CUtensorMapDataType type, const void* data, std::uint32_t width, std::size_t stride,
-                     std::uint32_t rows, std::uint32_t box_rows, std::uint32_t parts = 0, std::size_t part_stride = 0) {
-  CUtensorMap map;
-  const std::uint32_t bytes = type == CU_TENSOR_MAP_DATA_TYPE_FLOAT32 ? 4 : 2;
-  const cuuint64_t sizes[] = {width, rows, parts};
-  const cuuint64_t strides[] = {stride * bytes, part_stride * bytes};
-  const cuuint32_t box[] = {row_bytes / bytes, box_rows, 1}, steps[] = {1, 1, 1};
-  const auto done = tensor_map_encoder()(&map, type, parts > 0 ? 3 : 2, const_cast<void*>(data), sizes, strides, box,
-                                         steps, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
-                                         CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
-  check(done == CUDA_SUCCESS, "a tensor map that the driver refuses");
-  return map;
-}
-
-CUtensorMapDataType as_described(element type) {
-  return type == element::f16 ? CU_TENSOR_MAP_DATA_TYPE_FLOAT16 : CU_TENSOR_MAP_DATA_TYPE_BFLOAT16;
-}
-
 /// Whether the copy engine, which counts in 16 bytes, can write what the product gives.
 bool can_be_sent(const product& p) {
   const std::size_t bytes = is_f32(p.how) ? 4 : 2;
@@ -221,15 +202,24 @@ bool can_be_sent(const product& p) {
          p.part_stride * bytes % 16 == 0;
 }
 
+/// Where results go: boxes of 128 bytes of outputs by a piece's rows.
 template <typename t>
 CUtensorMap describe_out(element type, const product& p, std::uint32_t rows) {
   const std::uint32_t parts = p.how == finish::store_parts ? p.segments : 1;
   const std::size_t part_stride = parts > 1 ? p.part_stride : std::size_t{rows} * p.out_stride;
-  if (is_f32(p.how))
-    return describe(CU_TENSOR_MAP_DATA_TYPE_FLOAT32, p.out, p.outputs, p.out_stride, rows, t::piece_columns / 2, parts,
-                    part_stride);
-  return describe(as_described(p.how == finish::store_f16 ? element::f16 : type), p.out, p.outputs, p.out_stride, rows,
-                  t::piece_columns, parts, part_stride);
+  const element stored = is_f32(p.how) ? element::f32 : p.how == finish::store_f16 ? element::f16 : type;
+  const std::uint32_t box_rows = is_f32(p.how) ? t::piece_columns / 2 : t::piece_columns;
+  return make_map(stored, p.out,
+                  {3,
+                   {p.outputs, rows, parts},
+                   {p.out_stride, part_stride},
+                   {row_bytes / static_cast<std::uint32_t>(element_bytes(stored)), box_rows, 1}});
+}
+
+/// A tile's part of a matrix of `depth` tiles of 64 inputs by `rows` rows: 64 inputs by `box_rows` rows.
+CUtensorMap describe_in(element type, const void* data, std::uint32_t depth, std::size_t stride, std::uint32_t rows,
+                        std::uint32_t box_rows) {
+  return make_map(type, data, {2, {depth * matrix_tile, rows, 1}, {stride, 0}, {matrix_tile, box_rows, 1}});
 }
 
 template <typename t>
@@ -248,21 +238,15 @@ result<void> launch_tiles(stream_handle in, element type, std::span<const produc
     to.depth = padded(p.inputs) / matrix_tile;
     to.segment_depth = segment_tiles(p);
     to.tiles = (p.outputs + t::outputs - 1) / t::outputs;
-    to.weights =
-        describe(as_described(type), p.matrix, to.depth * matrix_tile, padded(p.inputs), padded(p.outputs), t::outputs);
-    to.inputs = describe(as_described(type), p.in, to.depth * matrix_tile, p.in_stride, rows, t::columns);
+    to.weights = describe_in(type, p.matrix, to.depth, padded(p.inputs), padded(p.outputs), t::outputs);
+    to.inputs = describe_in(type, p.in, to.depth, p.in_stride, rows, t::columns);
     to.out = p.out, to.part_stride = p.part_stride;
     to.outputs = p.outputs, to.out_stride = p.out_stride, to.how = p.how;
     to.first_item = all.items;
     all.items += to.tiles * (t::adds_up ? 1 : p.segments);
   }
-  const auto start = [&](auto kernel) {
-    if (const auto r = outcome(
-            cudaFuncSetAttribute(reinterpret_cast<const void*>(kernel), cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                 static_cast<int>(t::shared_bytes)),
-            "matmul's shared memory");
-        !r)
-      return r;
+  const auto start = [&](auto kernel) -> result<void> {
+    if (const auto r = allow_shared_bytes(kernel, t::shared_bytes); !r) return r;
     const std::uint32_t tiles = all.items * all.row_tiles;
     const std::uint32_t blocks = t::in_turn ? std::min(tiles, *multiprocessors) : tiles;
     return launch({"matmul", {blocks}, {t::threads}, t::shared_bytes, in, true}, kernel, all, out);
@@ -339,7 +323,7 @@ result<void> matmul_hopper(stream_handle in, element type, std::span<const produ
                  : launch_columns<takes::parts>(fastest, in, type, products, rows_room);
 }
 
-#if defined(SKEIN_SM90A)
+#if defined(SKEIN_SM90A) || defined(SKEIN_GPU_EMULATOR)
 constexpr bool has_code = true;
 #else
 constexpr bool has_code = false;  // the build names no sm_90a among its targets
@@ -348,7 +332,7 @@ constexpr bool has_code = false;  // the build names no sm_90a among its targets
 result<matmul_functions> choose_matmul(int device, element type) {
   int major = 0;
   if (const auto r =
-          outcome(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device), "asking for it");
+          outcome(SKEIN_GPU(DeviceGetAttribute)(&major, SKEIN_GPU(DevAttrComputeCapabilityMajor), device), "asking it");
       !r)
     return r.error();
   if (!has_code || major != 9 || type == element::f32) return plain_matmul();

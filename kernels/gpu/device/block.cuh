@@ -15,4 +15,15 @@ __device__ T* dynamic_shared() {
 #endif
 }
 
+/// A barrier of `count` threads of a block, whole warps; barriers of other numbers (1 .. 15) are others. CUDA and the
+/// emulator.
+template <unsigned count>
+__device__ void barrier_of(unsigned number) {
+#if defined(SKEIN_GPU_EMULATOR)
+  emulator::block_runner::of_this_thread().named_barrier(number, count, std::source_location::current());
+#elif defined(__CUDA_ARCH__)
+  asm volatile("bar.sync %0, %1;" ::"r"(number), "n"(count) : "memory");
+#endif
+}
+
 }  // namespace skein::kernels::gpu

@@ -1,6 +1,6 @@
 #pragma once
 #include "kernels/gpu/device/vec.cuh"
-#if defined(__CUDACC__)
+#if defined(__CUDACC__) || defined(SKEIN_GPU_EMULATOR)
 #include "kernels/gpu/device/tile_copy.cuh"
 #endif
 
@@ -8,7 +8,7 @@
 /// by the thread that asks, at once. Addresses and sizes are multiples of 16.
 namespace skein::kernels::gpu {
 
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+#if (defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900) || defined(SKEIN_GPU_EMULATOR)
 #define SKEIN_COPY_ENGINE 1
 #endif
 
@@ -18,27 +18,29 @@ class bulk_arrival {
   /// By one thread, before anybody else uses it.
   __device__ void init() {
 #if defined(SKEIN_COPY_ENGINE)
-    reinterpret_cast<phase_barrier*>(&state_)->init(1);
+    state_.init(1);
     publish_barriers();
 #endif
   }
   /// Begins a phase, which ends when so many bytes have been fetched.
   __device__ void expect([[maybe_unused]] unsigned bytes) {
 #if defined(SKEIN_COPY_ENGINE)
-    reinterpret_cast<phase_barrier*>(&state_)->arrive_expecting(bytes);
+    state_.arrive_expecting(bytes);
 #endif
   }
   __device__ void wait([[maybe_unused]] unsigned phase) {
 #if defined(SKEIN_COPY_ENGINE)
-    reinterpret_cast<phase_barrier*>(&state_)->wait(phase);
+    state_.wait(phase);
 #endif
   }
 
   __device__ void fetch(void* shared, const void* from, unsigned bytes) {
-#if defined(SKEIN_COPY_ENGINE)
+#if defined(SKEIN_GPU_EMULATOR)
+    emulator::fetch_bytes(shared, from, bytes, state_.state);
+#elif defined(SKEIN_COPY_ENGINE)
     asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
                      shared_address(shared)),
-                 "l"(from), "r"(bytes), "r"(shared_address(&state_))
+                 "l"(from), "r"(bytes), "r"(shared_address(&state_.state))
                  : "memory");
 #else
     copy_now(shared, from, bytes);
@@ -51,7 +53,11 @@ class bulk_arrival {
   }
 
  private:
+#if defined(__CUDACC__) || defined(SKEIN_GPU_EMULATOR)
+  phase_barrier state_;
+#else
   [[maybe_unused]] std::uint64_t state_;
+#endif
 };
 
 /// What this thread wrote to shared memory may be sent, and what it read there may be overwritten by a fetch, by a
@@ -62,7 +68,9 @@ __device__ inline void publish_for_engine() {
 #endif
 }
 __device__ inline void send_bytes(void* to, const void* shared, unsigned bytes) {
-#if defined(SKEIN_COPY_ENGINE)
+#if defined(SKEIN_GPU_EMULATOR)
+  emulator::send_bytes(to, shared, bytes);
+#elif defined(SKEIN_COPY_ENGINE)
   asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(to), "r"(shared_address(shared)),
                "r"(bytes)
                : "memory");

@@ -54,12 +54,12 @@ __device__ inline bf16 from_float<bf16>(float value) {
   return {static_cast<std::uint16_t>((bits + 0x7fff + (bits >> 16 & 1)) >> 16)};
 }
 
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
 /// Two of them as they lie in memory. What is beyond an fp16 is infinite after the first step, and its largest value
 /// after the second.
 template <typename Element>
 __device__ std::uint32_t rounded_pair(float first, float second) {
   std::uint32_t bits;
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
   if constexpr (std::is_same_v<Element, half>) {
     asm("{\n.reg .b32 pair;\ncvt.rn.f16x2.f32 pair, %2, %1;\nmin.NaN.f16x2 pair, pair, %3;\n"
         "max.NaN.f16x2 %0, pair, %4;\n}"
@@ -68,9 +68,12 @@ __device__ std::uint32_t rounded_pair(float first, float second) {
   } else {
     asm("cvt.rn.bf16x2.f32 %0, %2, %1;" : "=r"(bits) : "f"(first), "f"(second));
   }
+#else
+  const Element both[2] = {from_float<Element>(first), from_float<Element>(second)};
+  memcpy(&bits, both, sizeof bits);
+#endif
   return bits;
 }
-#endif
 
 /// to[i] = from_float(values[i]), with the same bits but for those of what is no number; an instruction for two where
 /// the hardware has one.

@@ -158,6 +158,19 @@ __device__ void load_right_transposed(const Matrix& from, unsigned row, unsigned
   b[0][0] = loaded[0], b[0][1] = loaded[1], b[1][0] = loaded[2], b[1][1] = loaded[3];
 }
 
+/// Four 8 x 8 matrices of elements of 16 bits to shared memory: of each a lane has column g, rows 2t and its successor.
+/// Row r of matrix i goes to where lane 8 i + r says, and `beyond` bytes further. Of sm_90.
+__device__ inline void store_turned(std::byte* row, unsigned beyond, const std::uint32_t (&pairs)[4]) {
+#if defined(SKEIN_GPU_EMULATOR)
+  emulator::store_turned(row + beyond, pairs);
+#elif defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+  asm volatile("stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(
+                   static_cast<unsigned>(__cvta_generic_to_shared(row)) + beyond),
+               "r"(pairs[0]), "r"(pairs[1]), "r"(pairs[2]), "r"(pairs[3])
+               : "memory");
+#endif
+}
+
 /// What lanes wrote to shared memory before it, other lanes of the warp see after it.
 __device__ inline void warp_barrier() {
 #if defined(__CUDA_ARCH__)

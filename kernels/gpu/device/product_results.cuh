@@ -1,15 +1,15 @@
 #pragma once
+#include "kernels/gpu/device/block.cuh"
 #include "kernels/gpu/device/convert.cuh"
+#include "kernels/gpu/device/mma.cuh"
 #include "kernels/gpu/device/product_tiles.cuh"
 #include "kernels/gpu/device/tile_copy.cuh"
 #include "kernels/gpu/device/wgmma.cuh"
 
-/// What becomes of the sums of a tile: see `finish`. CUDA only.
+/// What becomes of the sums of a tile: see `finish`. CUDA and the emulator.
 namespace skein::kernels::gpu {
 
-__device__ inline void wait_for_warpgroup() {
-  asm volatile("bar.sync %0, %1;" ::"r"(1 + threadIdx.x / warpgroup), "n"(warpgroup) : "memory");
-}
+__device__ inline void wait_for_warpgroup() { barrier_of<warpgroup>(1 + threadIdx.x / warpgroup); }
 /// One thread of a warpgroup speaks to the copy engine.
 __device__ inline bool speaks() { return threadIdx.x % warpgroup == 0; }
 
@@ -63,15 +63,13 @@ __device__ void send_elements(const work_item& work, const CUtensorMap& out, std
   send_pieces<t, t::piece_columns>(work, out, false, result, [&](std::byte* piece, int first) {
     // Four 8 x 8 matrices, transposed on the way: outputs 0-7 and 8-15 of the warp, for eight rows and the next eight.
     const unsigned row = lane % 8 + lane / 16 * 8;
-    const std::uint32_t to = shared_address(piece + row * row_bytes + ((warp * 2 + lane / 8 % 2) ^ row % 8) * 16);
+    std::byte* const to = piece + row * row_bytes + ((warp * 2 + lane / 8 % 2) ^ row % 8) * 16;
 #pragma unroll
     for (int column = 0; column < t::piece_columns; column += 16) {
       const int j = (first + column) / 2;
-      asm volatile(
-          "stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(to + column * row_bytes),
-          "r"(rounded_pair<Element>(sums[j], sums[j + 1])), "r"(rounded_pair<Element>(sums[j + 2], sums[j + 3])),
-          "r"(rounded_pair<Element>(sums[j + 4], sums[j + 5])), "r"(rounded_pair<Element>(sums[j + 6], sums[j + 7]))
-          : "memory");
+      store_turned(to, column * row_bytes,
+                   {rounded_pair<Element>(sums[j], sums[j + 1]), rounded_pair<Element>(sums[j + 2], sums[j + 3]),
+                    rounded_pair<Element>(sums[j + 4], sums[j + 5]), rounded_pair<Element>(sums[j + 6], sums[j + 7])});
     }
   });
 }

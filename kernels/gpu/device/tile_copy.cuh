@@ -3,14 +3,38 @@
 #include <cstdint>
 
 #include "kernels/gpu/runtime/runtime.hpp"
+#if defined(SKEIN_GPU_EMULATOR)
+#include "kernels/gpu/runtime/emulator/copy_engine.hpp"
+#endif
 
 /// The copy engine of sm_90 and the barriers in shared memory that tell when a copy has arrived (PTX ISA, "mbarrier"
-/// and "cp.async.bulk.tensor"). CUDA only.
+/// and "cp.async.bulk.tensor"). Of CUDA; the emulator has the same.
 namespace skein::kernels::gpu {
 
 __device__ inline std::uint32_t shared_address(const void* at) {
+#if defined(SKEIN_GPU_EMULATOR)
+  return static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(at));  // its lower bits, for alignment
+#else
   return static_cast<std::uint32_t>(__cvta_generic_to_shared(at));
+#endif
 }
+
+/// The stages of a ring in turn, counted over all that a block does; `t` says how many there are.
+template <typename t>
+struct stage_turn {
+  unsigned stage = 0, phase = 0;
+  __device__ void next() {
+    if (++stage == t::stages) stage = 0, ++phase;
+  }
+};
+
+/// What a copy does to the L2 cache.
+enum class cache_use : std::uint64_t {
+  streamed = 0x12F0000000000000,  ///< read once: goes first
+  shared = 0x14F0000000000000,    ///< read by many blocks: goes last
+};
+
+#if !defined(SKEIN_GPU_EMULATOR)
 
 /// A barrier whose phases are numbered from 0: phase i is over when `arrivals` threads have arrived and all bytes that
 /// were announced are there.
@@ -47,15 +71,6 @@ struct phase_barrier {
   }
 };
 
-/// The stages of a ring in turn, counted over all that a block does; `t` says how many there are.
-template <typename t>
-struct stage_turn {
-  unsigned stage = 0, phase = 0;
-  __device__ void next() {
-    if (++stage == t::stages) stage = 0, ++phase;
-  }
-};
-
 /// Makes freshly initialised barriers known to the copy engine.
 __device__ inline void publish_barriers() {
   asm volatile("fence.mbarrier_init.release.cluster;\nfence.proxy.async.shared::cta;" ::: "memory");
@@ -68,12 +83,6 @@ __device__ inline void publish_writes() { asm volatile("fence.proxy.async.shared
 __device__ inline void bring_map(const CUtensorMap& map) {
   asm volatile("prefetch.tensormap [%0];" ::"l"(&map) : "memory");
 }
-
-/// What a copy does to the L2 cache.
-enum class cache_use : std::uint64_t {
-  streamed = 0x12F0000000000000,  ///< read once: goes first
-  shared = 0x14F0000000000000,    ///< read by many blocks: goes last
-};
 
 /// Copies the map's box at (column, row) to `to` and reports its bytes to `arrived`.
 __device__ inline void copy_tile(void* to, const CUtensorMap& map, std::uint32_t column, std::uint32_t row,
@@ -118,5 +127,46 @@ __device__ void wait_until_sent() {
 }
 /// Waits until all that this thread sent is there.
 __device__ inline void wait_until_written() { asm volatile("cp.async.bulk.wait_group 0;" ::: "memory"); }
+
+#else
+
+struct phase_barrier {
+  emulator::counting_barrier state;
+
+  void init(unsigned arrivals) { state.init(arrivals); }
+  void arrive() { state.arrive(0); }
+  void arrive_expecting(unsigned bytes) { state.arrive(bytes); }
+  void wait(unsigned phase, const std::source_location& where = std::source_location::current()) {
+    state.wait(phase, where);
+  }
+  [[nodiscard]] bool is_over(unsigned phase) const { return state.is_over(phase); }
+};
+static_assert(sizeof(phase_barrier) == sizeof(std::uint64_t));
+
+inline void publish_barriers() {}
+inline void publish_writes() {}
+inline void bring_map(const CUtensorMap&) {}
+inline void copy_tile(void* to, const CUtensorMap& map, std::uint32_t column, std::uint32_t row,
+                      phase_barrier& arrived, cache_use) {
+  emulator::fetch_box(to, map, column, row, 0, arrived.state);
+}
+inline void copy_tiles(void* to, const CUtensorMap& map, std::uint32_t row, std::uint32_t tile, phase_barrier& arrived,
+                       cache_use) {
+  emulator::fetch_box(to, map, 0, row, tile, arrived.state);
+}
+inline void send_tile(const void* from, const CUtensorMap& map, std::uint32_t column, std::uint32_t row,
+                      std::uint32_t part, bool adds) {
+  emulator::send_box(from, map, column, row, part, adds);
+}
+inline void end_of_sending() { emulator::sent_groups::of_this_thread().end_group(); }
+template <int left>
+void wait_until_sent(const std::source_location& where = std::source_location::current()) {
+  emulator::sent_groups::of_this_thread().wait(left, where);
+}
+inline void wait_until_written(const std::source_location& where = std::source_location::current()) {
+  emulator::sent_groups::of_this_thread().wait(0, where);
+}
+
+#endif
 
 }  // namespace skein::kernels::gpu

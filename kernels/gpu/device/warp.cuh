@@ -27,6 +27,15 @@ __device__ inline float shuffle_xor(float value, unsigned mask) {
 __device__ inline std::uint64_t ballot(bool predicate) { return __ballot_sync(0xffffffffu, predicate); }
 #endif
 
+/// Whether it is true for all lanes.
+__device__ inline bool all_lanes(bool predicate) {
+#if defined(__CUDA_ARCH__)
+  return __all_sync(0xffffffffu, predicate) != 0;
+#else
+  return ballot(predicate) == ~std::uint64_t{0} >> (64 - warp_width);
+#endif
+}
+
 /// How many bits are set.
 __device__ inline unsigned count_bits(std::uint64_t bits) {
 #if defined(SKEIN_GPU_EMULATOR)

@@ -2,18 +2,48 @@
 #include <cstdint>
 
 #include "kernels/gpu/device/convert.cuh"
+#if defined(SKEIN_GPU_EMULATOR)
+#include "kernels/gpu/runtime/emulator/tensor_core.hpp"
+#endif
 
 /// The matrix instructions of sm_90a (PTX ISA, "wgmma"): the four warps of a warpgroup multiply tiles that lie in
-/// shared memory, 64 x 16 by 16 x `columns`, while they go on. CUDA only.
+/// shared memory, 64 x 16 by 16 x `columns`, while they go on. Of CUDA; the emulator has the same at a width of 32.
 namespace skein::kernels::gpu {
+
+#if defined(__CUDA_ARCH_FEAT_SM90_ALL) || SKEIN_GPU_EMULATOR == 32
+#define SKEIN_HAS_WGMMA 1
+#endif
 
 /// What an instruction knows of a tile in shared memory: rows of 64 elements, 128 bytes, with the 16-byte pieces of a
 /// row exclusive-ored by the row's number modulo eight (the 128-byte swizzle of the copy engine); the tile begins at a
 /// multiple of 1024 bytes. Adding 2 moves 16 elements along the row.
 __device__ inline std::uint64_t tile_descriptor(const void* tile) {
+#if defined(SKEIN_GPU_EMULATOR)
+  return reinterpret_cast<std::uintptr_t>(tile) >> 4;
+#else
   constexpr std::uint64_t eight_rows = 1024 >> 4, swizzle_128 = std::uint64_t{1} << 62;
   return (__cvta_generic_to_shared(tile) & 0x3ffff) >> 4 | std::uint64_t{1} << 16 | eight_rows << 32 | swizzle_128;
+#endif
 }
+
+#if defined(SKEIN_GPU_EMULATOR)
+
+inline void wgmma_begin() {}
+inline void wgmma_commit() { emulator::warpgroup_products::of_this_thread().end_group(); }
+template <int left>
+void wgmma_wait() {
+  emulator::warpgroup_products::of_this_thread().wait(left);
+}
+template <int>
+void keep_registers() {}
+template <int>
+void take_registers() {}
+template <typename Element, int columns>
+void wgmma(float (&sums)[columns / 2], std::uint64_t weights, std::uint64_t inputs, int keep_sums) {
+  emulator::begin_products<Element, columns>(sums, weights, inputs, keep_sums != 0);
+}
+
+#else
 
 /// Orders what the warpgroup did with registers before the instructions that follow.
 __device__ inline void wgmma_begin() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
@@ -103,15 +133,6 @@ __device__ void wgmma(float (&sums)[columns / 2], std::uint64_t weights, std::ui
   }
 }
 
-/// Calls visit(output, column, sum) for each of a thread's sums.
-template <int columns, typename Visit>
-__device__ void for_each_sum(const float (&sums)[columns / 2], Visit visit) {
-  const unsigned warp = threadIdx.x / 32 % 4, lane = threadIdx.x % 32;
-#pragma unroll
-  for (unsigned j = 0; j < columns / 2; ++j)
-    visit(warp * 16 + lane / 4 + j % 4 / 2 * 8, j / 4 * 8 + lane % 4 * 2 + j % 2, sums[j]);
-}
-
 #undef SKEIN_NAMES_0
 #undef SKEIN_NAMES_1
 #undef SKEIN_NAMES_3
@@ -130,5 +151,16 @@ __device__ void for_each_sum(const float (&sums)[columns / 2], Visit visit) {
 #undef SKEIN_SUMS_120
 #undef SKEIN_WGMMA
 #undef SKEIN_WGMMA_OF_TYPE
+
+#endif
+
+/// Calls visit(output, column, sum) for each of a thread's sums.
+template <int columns, typename Visit>
+__device__ void for_each_sum(const float (&sums)[columns / 2], Visit visit) {
+  const unsigned warp = threadIdx.x / 32 % 4, lane = threadIdx.x % 32;
+#pragma unroll
+  for (unsigned j = 0; j < columns / 2; ++j)
+    visit(warp * 16 + lane / 4 + j % 4 / 2 * 8, j / 4 * 8 + lane % 4 * 2 + j % 2, sums[j]);
+}
 
 }  // namespace skein::kernels::gpu

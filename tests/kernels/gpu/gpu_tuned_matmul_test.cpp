@@ -8,11 +8,8 @@
 #include <deque>
 
 #include "kernels/gpu/finish_rows.hpp"
-#include "kernels/ops.hpp"
-#include "tests/kernels/gpu/device_values.hpp"
-#include "tests/kernels/gpu/finished.hpp"
 #include "tests/kernels/gpu/plain_library.hpp"
-#include "tests/kernels/stage_runs.hpp"
+#include "tests/kernels/gpu/product_case.hpp"
 #include "tests/support/random_cases.hpp"
 
 using namespace skein;
@@ -23,67 +20,6 @@ using values = std::vector<float>;
 namespace {
 
 constexpr std::uint32_t many = tuned_matmul::library_rows_min;
-
-/// Of sums that are rounded to the element type before they are finished.
-constexpr float tolerance(element type) { return type == element::f16 ? 2e-3f : 1.6e-2f; }
-
-element stored_type(finish how, element type) {
-  return how == finish::store_f16 ? element::f16 : how >= finish::add_f32 ? element::f32 : type;
-}
-
-/// A random product with its memory, and what it makes of that.
-struct product_case {
-  product_case(random_numbers& random, element t, std::uint32_t rows, std::uint32_t outputs, std::uint32_t inputs,
-               finish how)
-      : type(t),
-        matrix(rounded(random_values(random, outputs * inputs, 2 / std::sqrt(static_cast<float>(inputs))), type)),
-        x(rounded(random_values(random, rows * inputs), type)),
-        out_stride(outputs + 8 * random.below(2)),
-        out(rounded(random_values(random, rows * out_stride), stored_type(how, type))),
-        matrix_memory(tiled(matrix, outputs, inputs, padded(outputs)), type),
-        x_memory(tiled(x, rows, inputs, rows), type),
-        out_memory(out, stored_type(how, type)) {
-    p.matrix = matrix_memory.data(), p.in = x_memory.data(), p.out = out_memory.data();
-    p.outputs = outputs, p.inputs = inputs, p.in_stride = padded(inputs), p.out_stride = out_stride, p.how = how;
-    expect(rows);
-  }
-
-  void expect(std::uint32_t rows) {
-    const kernels::dense_matrix dense{p.outputs, p.inputs, matrix};
-    values sums(p.outputs);
-    for (std::uint32_t r = 0; r < rows; ++r) {
-      kernels::linear(dense, std::span(x).subspan(std::size_t{r} * p.inputs, p.inputs), sums);
-      for (std::uint32_t o = 0; o < p.outputs; ++o) {
-        float& to = out[std::size_t{r} * out_stride + o];
-        to = finished(p.how, sums[o], to);
-      }
-    }
-  }
-  /// Learning writes outputs: as they were before.
-  void forget(const values& before) {
-    out_memory = device_values(before, stored_type(p.how, type));
-    p.out = out_memory.data();
-  }
-
-  void check_result(const stream& in) const {
-    const element of_store = p.how == finish::store_f16 && type == element::bf16 ? element::bf16 : type;
-    BOOST_TEST(difference(out_memory.read(in), out) < tolerance(of_store));
-  }
-
-  static values tiled(const values& from, std::uint32_t rows, std::uint32_t width, std::uint32_t height) {
-    values all(std::size_t{height} * padded(width), 0.0f);
-    for (std::uint32_t r = 0; r < rows; ++r)
-      std::copy_n(from.begin() + r * width, width, all.begin() + r * padded(width));
-    return all;
-  }
-
-  element type;
-  values matrix, x;
-  std::uint32_t out_stride;
-  values out;
-  device_values matrix_memory, x_memory, out_memory;
-  product p;
-};
 
 /// Our products, some rows, a library, and a watch that finds what it is told. `seconds(n)`: of work in which the
 /// library was asked n times; ours take one second.
@@ -309,7 +245,7 @@ BOOST_AUTO_TEST_CASE(finish_rows_finishes_what_is_there) {
             value = finished(how, value, 0);
           }
         const values got = memory.read(in);
-        BOOST_TEST(difference(got, expected) < (type == element::f32 ? 3e-6f : tolerance(type)));
+        BOOST_TEST(difference(got, expected) < (type == element::f32 ? 3e-6f : product_tolerance(type)));
         for (std::uint32_t r = 0; r < rows; ++r)  // between the rows
           for (std::uint32_t o = p.outputs; o < p.out_stride; ++o)
             BOOST_TEST(got[r * p.out_stride + o] == expected[r * p.out_stride + o]);

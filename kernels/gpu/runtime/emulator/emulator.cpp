@@ -85,18 +85,18 @@ emuError_t emuGetDeviceCount(int* count) { return *count = 1, emuSuccess; }
 emuError_t emuSetDevice(int device) { return device == 0 ? emuSuccess : emuErrorInvalidDevice; }
 emuError_t emuGetDeviceProperties(emuDeviceProp* out, int device) {
   if (device != 0) return emuErrorInvalidDevice;
-  *out = {"emulator", memory_bytes, 1, static_cast<int>(emulator::warp_width)};
+  *out = {"emulator", memory_bytes, emulator::traits.multiprocessors, static_cast<int>(emulator::warp_width)};
   return emuSuccess;
 }
 emuError_t emuGetDevice(int* device) {
   *device = 0;
   return emuSuccess;
 }
-emuError_t emuDeviceGetAttribute(int* out, emuDeviceAttr, int device) {
-  emuDeviceProp properties;
-  const emuError_t code = emuGetDeviceProperties(&properties, device);
-  if (code == emuSuccess) *out = properties.multiProcessorCount;
-  return code;
+emuError_t emuDeviceGetAttribute(int* out, emuDeviceAttr what, int device) {
+  if (device != 0) return emuErrorInvalidDevice;
+  *out = what == emuDevAttrMultiProcessorCount ? emulator::traits.multiprocessors
+                                               : emulator::traits.compute_capability_major;
+  return emuSuccess;
 }
 emuError_t emuMemGetInfo(std::size_t* free_bytes, std::size_t* total_bytes) {
   *free_bytes = *total_bytes = memory_bytes;

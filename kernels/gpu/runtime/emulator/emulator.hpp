@@ -9,6 +9,7 @@
 #include <memory>
 #include <tuple>
 #include <type_traits>
+#include <utility>
 
 #include "base/tensor.hpp"
 #include "kernels/gpu/runtime/emulator/fibers.hpp"
@@ -49,7 +50,7 @@ enum emuMemcpyKind { emuMemcpyHostToDevice, emuMemcpyDeviceToHost, emuMemcpyDevi
 emuError_t emuGetDeviceCount(int* count);
 emuError_t emuSetDevice(int device);
 emuError_t emuGetDeviceProperties(emuDeviceProp* out, int device);
-enum emuDeviceAttr { emuDevAttrMultiProcessorCount };
+enum emuDeviceAttr { emuDevAttrMultiProcessorCount, emuDevAttrComputeCapabilityMajor };
 emuError_t emuGetDevice(int* device);
 emuError_t emuDeviceGetAttribute(int* out, emuDeviceAttr what, int device);
 emuError_t emuMemGetInfo(std::size_t* free_bytes, std::size_t* total_bytes);
@@ -100,6 +101,21 @@ struct own_memory {
   own_memory& operator=(const own_memory&) = delete;
   static thread_local int depth;
 };
+/// What the device says of itself to this host thread.
+struct device_traits {
+  int multiprocessors = 1;
+  int compute_capability_major = 0;  ///< 9, at a width of 32: it has what sm_90a has
+};
+inline thread_local device_traits traits;
+/// While one of these lives, the device is another.
+struct other_device {
+  explicit other_device(const device_traits& other) : before(std::exchange(traits, other)) {}
+  ~other_device() { traits = before; }
+  other_device(const other_device&) = delete;  // it marks a scope
+  other_device& operator=(const other_device&) = delete;
+  device_traits before;
+};
+
 /// Allocations of device and pinned memory so far, by all threads.
 std::uint64_t device_allocations();
 
@@ -130,6 +146,7 @@ inline std::uint64_t ballot(bool predicate, const std::source_location& where = 
 #define __host__
 #define __forceinline__ inline
 #define __launch_bounds__(...)
+#define __grid_constant__
 #define __shared__ static thread_local  // blocks run one after another, all threads of one on this host thread
 
 using dim3 = emulator::extent;
@@ -160,6 +177,13 @@ T atomicMin(T* at, T value) {
 }
 inline void __threadfence() {}
 
+struct alignas(16) float4 {
+  float x, y, z, w;
+};
+struct alignas(16) uint4 {
+  std::uint32_t x, y, z, w;
+};
+
 using std::max;
 using std::min;
 
@@ -167,10 +191,6 @@ using std::min;
 struct half {
   std::uint16_t bits;
 };
-template <typename Number>
-constexpr Number min(Number a, Number b) {
-  return b < a ? b : a;
-}
 inline float half_to_float(half value) { return f16_to_f32(value.bits); }
 inline half float_to_half(float value) { return {f32_to_f16(value)}; }
 

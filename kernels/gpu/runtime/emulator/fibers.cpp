@@ -70,10 +70,11 @@ std::string block_runner::run(extent grid, extent block, std::size_t shared_byte
         now.block_index = {x, y, z};
         std::ranges::fill(shared_, stale);
         run_block(threads);
-        if (all_done(threads)) continue;
-        auto trouble = describe_deadlock(threads);
+        if (failure_.empty() && all_done(threads) && later_.empty()) continue;
+        if (failure_.empty())
+          failure_ = all_done(threads) ? "a block ended before its copies" : describe_deadlock(threads);
         abandon(threads);
-        return trouble;
+        return std::exchange(failure_, {});
       }
   return {};
 }
@@ -102,6 +103,7 @@ void block_runner::live() {
   while (!ending_) {
     try {
       body_(context_);
+      if (owed() > 0) fail("a thread ended before what it had begun");
     } catch (const abandoned&) {
     }
     wait(state::done, {});
@@ -140,16 +142,42 @@ void block_runner::abandon(std::size_t threads) {
   for (std::size_t i = 0; i < threads; ++i)
     if (threads_[i].at != state::done) enter(i);
   abandoning_ = false;
+  later_.clear();
 }
 
 void block_runner::run_block(std::size_t threads) {
-  for (std::size_t i = 0; i < threads; ++i) threads_[i].at = state::ready, threads_[i].exchanges = 0;
+  ++blocks_begun_;
+  waits_for_need_ = any_below(2) == 0;
+  for (named& n : named_) n = {};
+  for (std::size_t i = 0; i < threads; ++i)
+    threads_[i].at = state::ready, threads_[i].exchanges = 0, threads_[i].owed = 0;
   const std::size_t warps = (threads + warp_width - 1) / warp_width;
+  const auto is_waited_for = [&] {
+    return std::any_of(threads_.begin(), threads_.begin() + static_cast<std::ptrdiff_t>(threads),
+                       [](const thread& t) { return t.at == state::at_condition; });
+  };
+  something_ran_ = true;
   do {
+    const bool is_needed = !something_ran_;
+    something_ran_ = false;
+    if (is_needed) work_beside_threads(1);
     shuffle(warp_order_, warps);
-    for (const unsigned warp : warp_order_)
+    for (const unsigned warp : warp_order_) {
+      if (!waits_for_need_) work_beside_threads(any_below(3));
       run_warp(warp * warp_width, std::min<std::size_t>((warp + 1) * warp_width, threads));
-  } while (meet(0, threads, state::at_barrier));
+    }
+  } while (failure_.empty() && (meet(0, threads, state::at_barrier) || (something_ran_ && is_waited_for()) ||
+                                (!later_.empty() && !all_done(threads))));
+}
+
+void block_runner::work_beside_threads(unsigned count) {
+  for (; count > 0 && !later_.empty(); --count) {
+    std::swap(later_[any_below(static_cast<unsigned>(later_.size()))], later_.back());
+    const std::function<void()> work = std::move(later_.back());
+    later_.pop_back();
+    work();
+    something_ran_ = true;
+  }
 }
 
 // As far as it comes without the other warps: no kernel may rely on how far they are.
@@ -159,9 +187,12 @@ void block_runner::run_warp(std::size_t begin, std::size_t end) {
     shuffle(lane_order_, end - begin);
     for (const unsigned lane : lane_order_) {
       const std::size_t i = begin + lane;
-      if (threads_[i].at != state::ready) continue;
+      thread& t = threads_[i];
+      if (t.at == state::at_condition && t.over(t.context)) t.at = state::ready;
+      if (t.at != state::ready) continue;
       const auto index = static_cast<unsigned>(i);
       now.thread_index = {index % block.x, index / block.x % block.y, index / (block.x * block.y)};
+      something_ran_ = true;
       enter(i);
     }
   } while (meet(begin, end, state::at_exchange));
@@ -185,7 +216,8 @@ std::string block_runner::describe_deadlock(std::size_t threads) const {
     text += ' ' + std::to_string(std::count_if(begin, end, same));
     text += t.at == state::done         ? " finished"
             : t.at == state::at_barrier ? " at the barrier "
-                                        : " at the warp operation ";
+            : t.at == state::at_condition ? " waiting "
+                                          : " at the warp operation ";
     if (t.at != state::done) text += place(t.where);
     text += ';';
   }
@@ -193,17 +225,53 @@ std::string block_runner::describe_deadlock(std::size_t threads) const {
   return text;
 }
 
+unsigned block_runner::any_below(unsigned bound) {
+  random_ = random_ * 6364136223846793005u + 1442695040888963407u;
+  return static_cast<unsigned>((random_ >> 32) * bound >> 32);
+}
+
 void block_runner::shuffle(std::vector<unsigned>& order, std::size_t count) {
   order.resize(count);
   for (unsigned i = 0; i < count; ++i) {
-    random_ = random_ * 6364136223846793005u + 1442695040888963407u;
-    const auto other = static_cast<unsigned>((random_ >> 32) * (i + 1) >> 32);
+    const unsigned other = any_below(i + 1);
     order[i] = order[other];
     order[other] = i;
   }
 }
 
 void block_runner::barrier(const std::source_location& where) { wait(state::at_barrier, where); }
+
+void block_runner::wait_until(condition over, const void* context, const std::source_location& where) {
+  if (over(context)) return;
+  thread& self = threads_[running_];
+  self.over = over, self.context = context;
+  wait(state::at_condition, where);
+}
+
+void block_runner::named_barrier(unsigned number, unsigned threads, const std::source_location& where) {
+  named& n = named_[number];
+  if (++n.arrived == threads) {
+    n.arrived = 0, ++n.opened;
+    return;
+  }
+  struct opening {
+    const named& of;
+    std::uint64_t before;
+  } const awaited{n, n.opened};
+  wait_until(
+      [](const void* context) {
+        const auto& o = *static_cast<const opening*>(context);
+        return o.of.opened != o.before;
+      },
+      &awaited, where);
+}
+
+void block_runner::fail(const char* why) {
+  if (failure_.empty())
+    failure_ = std::string(why) + "; block (" + std::to_string(now.block_index.x) + ", " +
+               std::to_string(now.block_index.y) + "), thread " + std::to_string(running_);
+  throw abandoned();
+}
 
 const std::uint64_t* block_runner::exchange(std::uint64_t value, const std::source_location& where) {
   thread& self = threads_[running_];

@@ -3,8 +3,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <source_location>
 #include <string>
+#include <utility>
 #include <vector>
 
 /// Runs a GPU kernel on the CPU, so that tests without a GPU execute the very sources that nvcc and hipcc compile.
@@ -15,8 +17,11 @@
 /// from a seed: so a kernel that needs a barrier which is not there soon gives wrong numbers. A barrier that only some
 /// threads reach is reported.
 ///
-/// It shows what a kernel computes. It does not show races inside a warp, rounding of a GPU's own functions, occupancy or
-/// memory coalescing.
+/// What goes on beside the threads (the copy engine's transfers) happens at some later time in any order, in half of the
+/// blocks as late as can be.
+///
+/// It shows what a kernel computes. It does not show races inside a warp, rounding of a GPU's own functions, fences that
+/// are missing, occupancy or memory coalescing.
 namespace skein::kernels::gpu::emulator {
 
 /// Lanes that run in step: 32 as on NVIDIA and RDNA, 64 as on CDNA; chosen when this is compiled.
@@ -55,26 +60,50 @@ class block_runner {
   /// From within a kernel: gives `value` to the other lanes of the warp, and waits until all have given theirs.
   /// Returns the values of all lanes; they stay until the warp's next exchange is complete.
   [[nodiscard]] const std::uint64_t* exchange(std::uint64_t value, const std::source_location& where);
+  /// From within a kernel: waits for so many threads of the block, counted by a number of 0 .. 15.
+  void named_barrier(unsigned number, unsigned threads, const std::source_location& where);
+  /// From within a kernel: waits until over(context), which is asked again and again.
+  using condition = bool (*)(const void* context);
+  void wait_until(condition over, const void* context, const std::source_location& where);
+  /// From within a kernel: `work` is done later, beside the threads, and before the block may end.
+  void do_later(std::function<void()> work) { later_.push_back(std::move(work)); }
+  /// From within a kernel: it ends here, and the launch with these words.
+  [[noreturn]] void fail(const char* why);
 
-  /// The place in its warp of the thread that runs now.
+  /// The place in its warp of the thread that runs now, and in its block.
   [[nodiscard]] unsigned lane() const { return static_cast<unsigned>(running_ % warp_width); }
+  [[nodiscard]] std::size_t thread_number() const { return running_; }
+  /// What the thread that runs now has begun and must see the end of.
+  [[nodiscard]] unsigned& owed() { return threads_[running_].owed; }
+  /// How many blocks have begun so far.
+  [[nodiscard]] std::uint64_t blocks_begun() const { return blocks_begun_; }
+  /// Below `bound`.
+  [[nodiscard]] unsigned any_below(unsigned bound);
 
   /// That of the calling host thread.
   [[nodiscard]] static block_runner& of_this_thread();
 
  private:
-  enum class state : std::uint8_t { ready, at_barrier, at_exchange, done };
+  enum class state : std::uint8_t { ready, at_barrier, at_exchange, at_condition, done };
   struct thread {
     boost::context::fiber self;       ///< while it waits
     boost::context::fiber scheduler;  ///< while it runs
     state at = state::done;
     std::source_location where;
     unsigned exchanges = 0;  ///< so far in this block
+    unsigned owed = 0;
+    condition over = nullptr;  ///< of what it waits for
+    const void* context = nullptr;
     const void* stack_bottom = nullptr;
     std::size_t stack_bytes = 0;
   };
   struct warp {
     std::uint64_t values[2][warp_width];  ///< of the last two exchanges: a slow lane may still read the one before
+  };
+
+  struct named {
+    unsigned arrived = 0;
+    std::uint64_t opened = 0;  ///< how often
   };
 
   void grow(std::size_t threads);
@@ -84,6 +113,7 @@ class block_runner {
   [[nodiscard]] bool all_done(std::size_t threads) const;
   void abandon(std::size_t threads);
   void run_warp(std::size_t begin, std::size_t end);
+  void work_beside_threads(unsigned count);
   [[nodiscard]] bool meet(std::size_t begin, std::size_t end, state at);
   [[nodiscard]] std::string describe_deadlock(std::size_t threads) const;
   void shuffle(std::vector<unsigned>& order, std::size_t count);
@@ -91,12 +121,16 @@ class block_runner {
 
   std::deque<thread> threads_;  ///< a deque: fibers hold references to theirs
   std::vector<warp> warps_;
+  named named_[16];
+  std::vector<std::function<void()>> later_;
   std::vector<unsigned> warp_order_, lane_order_;
   std::vector<std::byte> shared_;
   std::size_t running_ = 0;  ///< index of the thread that runs
   function body_ = nullptr;
   void* context_ = nullptr;
-  std::uint64_t random_ = 1;
+  std::uint64_t random_ = 1, blocks_begun_ = 0;
+  std::string failure_;
+  bool something_ran_ = false, waits_for_need_ = false;  ///< of a block: what is done later only when nobody goes on
   bool abandoning_ = false, ending_ = false;
   const void* scheduler_bottom_ = nullptr;  ///< the stack that fibers are entered from
   std::size_t scheduler_bytes_ = 0;

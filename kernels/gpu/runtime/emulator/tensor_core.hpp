@@ -1,11 +1,13 @@
 #pragma once
 #include <algorithm>
 #include <bit>
+#include <deque>
 
+#include "kernels/gpu/runtime/emulator/copy_engine.hpp"
 #include "kernels/gpu/runtime/emulator/emulator.hpp"
 #include "kernels/gpu/runtime/emulator/fibers.hpp"
 
-/// What device/mma.cuh is made of in the emulator.
+/// What device/mma.cuh and device/wgmma.cuh are made of in the emulator.
 namespace skein::kernels::gpu::emulator {
 
 /// Whether operands are rounded. A test that wants to see an algorithm without its rounding switches it off.
@@ -51,6 +53,89 @@ inline void transpose(float first, float second, float& first_turned, float& sec
   const std::uint64_t* const all = runner.exchange(both({first, second}), where);
   first_turned = one_of(all[4 * (2 * t) + g / 2], g % 2);
   second_turned = one_of(all[4 * (2 * t + 1) + g / 2], g % 2);
+}
+
+/// 8 x 8 elements of 16 bits of which a lane has column g, rows 2t and 2t + 1, `count` times: row r of matrix i goes to
+/// where lane 8 i + r says.
+template <unsigned count>
+void store_turned(void* row, const std::uint32_t (&pairs)[count],
+                  const std::source_location& where = std::source_location::current()) {
+  auto& runner = block_runner::of_this_thread();
+  const unsigned lane = runner.lane(), g = lane / 4, t = lane % 4;
+  const std::uint64_t* const rows = runner.exchange(reinterpret_cast<std::uintptr_t>(row), where);
+  for (unsigned i = 0; i < count; ++i)
+    for (unsigned e = 0; e < 2; ++e)
+      reinterpret_cast<std::uint16_t*>(rows[8 * i + 2 * t + e])[g] = static_cast<std::uint16_t>(pairs[i] >> 16 * e);
+}
+
+/// What a thread's warpgroup multiplies beside it. Each instruction is done at once, or when it is waited for.
+class warpgroup_products {
+ public:
+  [[nodiscard]] static warpgroup_products& of_this_thread() {
+    thread_local std::vector<warpgroup_products> of_block(1024);
+    const auto& runner = block_runner::of_this_thread();
+    warpgroup_products& mine = of_block[runner.thread_number()];
+    if (mine.block_ != runner.blocks_begun()) mine = {};
+    mine.block_ = runner.blocks_begun();
+    return mine;
+  }
+
+  void begin(std::function<void()> instruction) {
+    auto& runner = block_runner::of_this_thread();
+    ++runner.owed();
+    begun_.push_back({ended_groups_, std::move(instruction)});
+    if (runner.any_below(2) == 0) finish(~std::uint64_t{0});
+  }
+  void end_group() { ++ended_groups_; }
+  /// All groups but the last `left`.
+  void wait(unsigned left) {
+    if (ended_groups_ > left) finish(ended_groups_ - left);
+    block_runner::of_this_thread().owed() = static_cast<unsigned>(begun_.size());
+  }
+
+ private:
+  struct pending {
+    std::uint64_t group;
+    std::function<void()> instruction;
+  };
+  // In order: sums follow each other.
+  void finish(std::uint64_t before_group) {
+    while (!begun_.empty() && begun_.front().group < before_group) begun_.front().instruction(), begun_.pop_front();
+  }
+
+  std::uint64_t block_ = 0, ended_groups_ = 0;
+  std::deque<pending> begun_;
+};
+
+/// Element `k` of a row of a tile in shared memory, which a descriptor names by its address / 16.
+template <typename Element>
+float tile_element(std::uint64_t descriptor, unsigned row, unsigned k) {
+  auto* const at = reinterpret_cast<std::byte*>((descriptor << 4) + row * 128 + k * sizeof(Element));
+  return to_float(*reinterpret_cast<const Element*>(swizzled(at)));
+}
+
+/// Begins sums = (keep_sums ? sums : 0) + weights [64, 16] * inputs [columns, 16]^T, in the layout of device/wgmma.cuh.
+/// The 16 products and what they are added to are rounded once.
+template <typename Element, int columns>
+void begin_products(float (&sums)[columns / 2], std::uint64_t weights, std::uint64_t inputs, bool keep_sums) {
+  const unsigned thread = now.thread_index.x % 128, warp = thread / 32, lane = thread % 32;
+  warpgroup_products::of_this_thread().begin([=, sums = &sums[0]] {
+    float a[2][16];
+    for (unsigned h = 0; h < 2; ++h)
+      for (unsigned k = 0; k < 16; ++k) a[h][k] = tile_element<Element>(weights, 16 * warp + lane / 4 + 8 * h, k);
+    for (unsigned j = 0; j < columns / 4; ++j) {
+      const unsigned column = j / 2 * 8 + 2 * (lane % 4) + j % 2;
+      double of_column[2] = {};
+      for (unsigned k = 0; k < 16; ++k) {
+        const double b = tile_element<Element>(inputs, column, k);
+        for (unsigned h = 0; h < 2; ++h) of_column[h] += a[h][k] * b;
+      }
+      for (unsigned h = 0; h < 2; ++h) {
+        float& sum = sums[j / 2 * 4 + 2 * h + j % 2];
+        sum = static_cast<float>((keep_sums ? sum : 0.0) + of_column[h]);
+      }
+    }
+  });
 }
 
 }  // namespace skein::kernels::gpu::emulator

@@ -1,0 +1,170 @@
+#pragma once
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+#include "kernels/gpu/runtime/emulator/emulator.hpp"
+
+/// What device/tile_copy.cuh is made of in the emulator: the copy engine of sm_90 and its barriers. A copy happens at
+/// some time between the one at which it is asked for and the one at which somebody has to know of it.
+namespace skein::kernels::gpu {
+
+/// What a tensor map tells the engine: up to three dimensions, the innermost first, and the box that a copy takes of
+/// each. Strides in bytes; a box is 128 bytes wide.
+struct CUtensorMap {
+  std::byte* data = nullptr;
+  std::uint32_t element_bytes = 0;
+  std::uint64_t sizes[3] = {1, 1, 1}, strides[3] = {};
+  std::uint32_t box[3] = {1, 1, 1};
+};
+
+namespace emulator {
+
+/// A barrier in shared memory that counts threads and bytes; it is as large as the hardware's.
+struct counting_barrier {
+  static constexpr std::uint8_t mark = 0xb5;
+  std::uint8_t made, expected, missing, parity;  ///< parity: of the phase at work
+  std::int32_t bytes;
+
+  void init(unsigned arrivals) {
+    *this = {mark, static_cast<std::uint8_t>(arrivals), static_cast<std::uint8_t>(arrivals), 0, 0};
+  }
+  void require_made() const {
+    if (made != mark) block_runner::of_this_thread().fail("a barrier was used before it was initialised");
+  }
+  void arrive(unsigned announced_bytes) {
+    require_made();
+    if (missing == 0) block_runner::of_this_thread().fail("more threads arrive at a barrier than it expects");
+    --missing, bytes += static_cast<std::int32_t>(announced_bytes);
+    settle();
+  }
+  void receive(unsigned count) { bytes -= static_cast<std::int32_t>(count), settle(); }
+  [[nodiscard]] bool is_over(unsigned phase) const { return parity != (phase & 1); }
+  void wait(unsigned phase, const std::source_location& where) const {
+    require_made();
+    struct awaited {
+      const counting_barrier& barrier;
+      unsigned phase;
+    } const what{*this, phase};
+    block_runner::of_this_thread().wait_until(
+        [](const void* context) {
+          const auto& w = *static_cast<const awaited*>(context);
+          return w.barrier.is_over(w.phase);
+        },
+        &what, where);
+  }
+
+ private:
+  void settle() {
+    if (missing == 0 && bytes == 0) parity ^= 1, missing = expected;
+  }
+};
+
+/// Where the engine keeps the byte that belongs at `at`: the 16-byte pieces of a row of 128 are exclusive-ored by the
+/// row's number modulo eight.
+inline std::byte* swizzled(std::byte* at) {
+  const auto address = reinterpret_cast<std::uintptr_t>(at);
+  return reinterpret_cast<std::byte*>(address ^ ((address >> 7 & 7) << 4));
+}
+
+/// Calls visit(shared, global) for every element of a box at (x, y, z); global: nullptr beyond the map's edge.
+template <typename Visit>
+void for_box(const CUtensorMap& map, std::byte* shared, const std::uint32_t (&from)[3], Visit visit) {
+  for (std::uint32_t z = 0; z < map.box[2]; ++z)
+    for (std::uint32_t y = 0; y < map.box[1]; ++y)
+      for (std::uint32_t x = 0; x < map.box[0]; ++x, shared += map.element_bytes) {
+        const std::uint64_t at[3] = {from[0] + x, from[1] + y, from[2] + z};
+        const bool inside = at[0] < map.sizes[0] && at[1] < map.sizes[1] && at[2] < map.sizes[2];
+        std::byte* const global =
+            map.data + at[0] * map.strides[0] + at[1] * map.strides[1] + at[2] * map.strides[2];
+        visit(swizzled(shared), inside ? global : nullptr);
+      }
+}
+
+inline void require_aligned(const void* shared, std::size_t bytes) {
+  if (reinterpret_cast<std::uintptr_t>(shared) % bytes != 0)
+    block_runner::of_this_thread().fail("a copy's place in shared memory is not aligned");
+}
+
+inline void fetch_box(void* to, const CUtensorMap& map, std::uint32_t x, std::uint32_t y, std::uint32_t z,
+                      counting_barrier& arrived) {
+  require_aligned(to, 1024);
+  block_runner::of_this_thread().do_later([=, &arrived] {
+    for_box(map, static_cast<std::byte*>(to), {x, y, z}, [&](std::byte* shared, const std::byte* global) {
+      if (global)
+        std::memcpy(shared, global, map.element_bytes);
+      else
+        std::memset(shared, 0, map.element_bytes);
+    });
+    arrived.receive(map.box[0] * map.box[1] * map.box[2] * map.element_bytes);
+  });
+}
+
+inline void fetch_bytes(void* to, const void* from, unsigned bytes, counting_barrier& arrived) {
+  require_aligned(to, 16);
+  block_runner::of_this_thread().do_later([=, &arrived] {
+    std::memcpy(to, from, bytes);
+    arrived.receive(bytes);
+  });
+}
+
+/// Groups of what a thread sends, in order; a group is over when all that was sent in it and before it is there.
+struct sent_groups {
+  std::uint64_t block = 0;
+  std::vector<unsigned> open;  ///< by group: what is not there yet. The last is not ended.
+
+  [[nodiscard]] static sent_groups& of_this_thread() {
+    thread_local std::vector<sent_groups> of_block(1024);
+    const auto& runner = block_runner::of_this_thread();
+    sent_groups& mine = of_block[runner.thread_number()];
+    if (mine.block != runner.blocks_begun()) mine = {runner.blocks_begun(), {0}};
+    return mine;
+  }
+  void send(std::function<void()> work) {
+    const std::size_t group = open.size() - 1;
+    ++open[group];
+    block_runner::of_this_thread().do_later([this, group, work = std::move(work)] { work(), --open[group]; });
+  }
+  void end_group() { open.push_back(0); }
+  void wait(unsigned left, const std::source_location& where) const {
+    struct awaited {
+      const sent_groups& groups;
+      unsigned left;
+    } const what{*this, left};
+    block_runner::of_this_thread().wait_until(
+        [](const void* context) {
+          const auto& w = *static_cast<const awaited*>(context);
+          const auto& open = w.groups.open;
+          return std::all_of(open.begin(), open.end() - std::min<std::ptrdiff_t>(w.left + 1, std::ssize(open)),
+                             [](unsigned missing) { return missing == 0; });
+        },
+        &what, where);
+  }
+};
+
+inline void send_box(const void* from, const CUtensorMap& map, std::uint32_t x, std::uint32_t y, std::uint32_t z,
+                     bool adds) {
+  require_aligned(from, 1024);
+  sent_groups::of_this_thread().send([=] {
+    auto* const shared = static_cast<std::byte*>(const_cast<void*>(from));
+    for_box(map, shared, {x, y, z}, [&](const std::byte* own, std::byte* global) {
+      if (!global) return;
+      if (adds) {
+        float sum, addend;
+        std::memcpy(&sum, global, sizeof sum), std::memcpy(&addend, own, sizeof addend);
+        sum += addend;
+        std::memcpy(global, &sum, sizeof sum);
+      } else {
+        std::memcpy(global, own, map.element_bytes);
+      }
+    });
+  });
+}
+
+inline void send_bytes(void* to, const void* from, unsigned bytes) {
+  require_aligned(from, 16);
+  sent_groups::of_this_thread().send([=] { std::memcpy(to, from, bytes); });
+}
+
+}  // namespace emulator
+}  // namespace skein::kernels::gpu
