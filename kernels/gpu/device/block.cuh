@@ -18,7 +18,7 @@ __device__ T* dynamic_shared() {
 /// A barrier of `count` threads of a block, whole warps; barriers of other numbers (1 .. 15) are others. CUDA and the
 /// emulator.
 template <unsigned count>
-__device__ void barrier_of(unsigned number) {
+__device__ void barrier_of([[maybe_unused]] unsigned number) {
 #if defined(SKEIN_GPU_EMULATOR)
   emulator::block_runner::of_this_thread().named_barrier(number, count, std::source_location::current());
 #elif defined(__CUDA_ARCH__)

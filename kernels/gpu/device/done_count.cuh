@@ -5,8 +5,7 @@
 
 /// Products of one launch that follow each other (see `turn`): who writes counts itself done, who reads what they wrote
 /// by the copy engine waits for the count. Blocks begin in the order of their numbers, so those that are waited for
-/// have. Of CUDA; the
-/// emulator runs one block after the other.
+/// have. Of CUDA; the emulator runs one block after the other.
 namespace skein::kernels::gpu {
 
 /// Between accesses of threads to global memory and those of copy engines (PTX ISA, "proxies"): both who wrote and who

@@ -4,8 +4,7 @@
 #include "kernels/gpu/device/tile_copy.cuh"
 #include "kernels/gpu/matmul.hpp"
 
-/// How the products of a launch are cut into tiles, and who takes which; see matmul_hopper.cu. CUDA and the
-/// emulator.
+/// How the products of a launch are cut into tiles, and who takes which; see matmul_hopper.cu. CUDA and emulator.
 namespace skein::kernels::gpu {
 
 inline constexpr std::uint32_t group_outputs = 64;  // of one warpgroup

@@ -146,8 +146,8 @@ static_assert(sizeof(phase_barrier) == sizeof(std::uint64_t));
 inline void publish_barriers() {}
 inline void publish_writes() {}
 inline void bring_map(const CUtensorMap&) {}
-inline void copy_tile(void* to, const CUtensorMap& map, std::uint32_t column, std::uint32_t row,
-                      phase_barrier& arrived, cache_use) {
+inline void copy_tile(void* to, const CUtensorMap& map, std::uint32_t column, std::uint32_t row, phase_barrier& arrived,
+                      cache_use) {
   emulator::fetch_box(to, map, column, row, 0, arrived.state);
 }
 inline void copy_tiles(void* to, const CUtensorMap& map, std::uint32_t row, std::uint32_t tile, phase_barrier& arrived,

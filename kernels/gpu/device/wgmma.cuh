@@ -26,24 +26,7 @@ __device__ inline std::uint64_t tile_descriptor(const void* tile) {
 #endif
 }
 
-#if defined(SKEIN_GPU_EMULATOR)
-
-inline void wgmma_begin() {}
-inline void wgmma_commit() { emulator::warpgroup_products::of_this_thread().end_group(); }
-template <int left>
-void wgmma_wait() {
-  emulator::warpgroup_products::of_this_thread().wait(left);
-}
-template <int>
-void keep_registers() {}
-template <int>
-void take_registers() {}
-template <typename Element, int columns>
-void wgmma(float (&sums)[columns / 2], std::uint64_t weights, std::uint64_t inputs, int keep_sums) {
-  emulator::begin_products<Element, columns>(sums, weights, inputs, keep_sums != 0);
-}
-
-#else
+#if !defined(SKEIN_GPU_EMULATOR)
 
 /// Orders what the warpgroup did with registers before the instructions that follow.
 __device__ inline void wgmma_begin() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
@@ -151,6 +134,23 @@ __device__ void wgmma(float (&sums)[columns / 2], std::uint64_t weights, std::ui
 #undef SKEIN_SUMS_120
 #undef SKEIN_WGMMA
 #undef SKEIN_WGMMA_OF_TYPE
+
+#else
+
+inline void wgmma_begin() {}
+inline void wgmma_commit() { emulator::warpgroup_products::of_this_thread().end_group(); }
+template <int left>
+void wgmma_wait() {
+  emulator::warpgroup_products::of_this_thread().wait(left);
+}
+template <int>
+void keep_registers() {}
+template <int>
+void take_registers() {}
+template <typename Element, int columns>
+void wgmma(float (&sums)[columns / 2], std::uint64_t weights, std::uint64_t inputs, int keep_sums) {
+  emulator::begin_products<Element, columns>(sums, weights, inputs, keep_sums != 0);
+}
 
 #endif
 

@@ -10,8 +10,8 @@
 
 namespace skein::kernels::gpu {
 
-/// Memory as the copy engine sees it: two or three dimensions, the innermost first. Sizes and strides in elements; a box,
-/// what a copy takes, is 128 bytes wide and lies in shared memory in the pattern of tile_descriptor.
+/// Memory as the copy engine sees it: two or three dimensions, the innermost first. Sizes and strides in elements; a
+/// box, what a copy takes, is 128 bytes wide and lies in shared memory in the pattern of tile_descriptor.
 struct map_shape {
   unsigned dimensions;
   std::array<std::uint32_t, 3> sizes;
@@ -60,10 +60,10 @@ inline CUtensorMap make_map(element type, const void* data, const map_shape& sha
   const cuuint64_t strides[] = {shape.strides[0] * bytes, shape.strides[1] * bytes};
   const cuuint32_t steps[] = {1, 1, 1};
   CUtensorMap map;
-  const auto done = tensor_map_encoder()(
-      &map, types[static_cast<unsigned>(type)], shape.dimensions, const_cast<void*>(data), sizes, strides,
-      shape.box.data(), steps, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
-      CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+  const auto done =
+      tensor_map_encoder()(&map, types[static_cast<unsigned>(type)], shape.dimensions, const_cast<void*>(data), sizes,
+                           strides, shape.box.data(), steps, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
+                           CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
   check(done == CUDA_SUCCESS, "a tensor map that the driver refuses");
   return map;
 }
@@ -73,11 +73,9 @@ inline CUtensorMap make_map(element type, const void* data, const map_shape& sha
 /// `box_tiles` tiles of `box_rows` rows each, one after another.
 inline CUtensorMap describe_tiles(element type, const void* data, std::uint32_t width, std::size_t stride,
                                   std::uint32_t rows, std::uint32_t box_rows, std::uint32_t box_tiles) {
-  return make_map(type, data,
-                  {3,
-                   {matrix_tile, rows, width / matrix_tile},
-                   {stride, matrix_tile},
-                   {matrix_tile, box_rows, box_tiles}});
+  return make_map(
+      type, data,
+      {3, {matrix_tile, rows, width / matrix_tile}, {stride, matrix_tile}, {matrix_tile, box_rows, box_tiles}});
 }
 
 }  // namespace skein::kernels::gpu

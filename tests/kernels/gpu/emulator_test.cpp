@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "kernels/gpu/device/block.cuh"
+#include "kernels/gpu/device/bulk_copy.cuh"
 #include "kernels/gpu/runtime/memory.hpp"
 #include "kernels/gpu/runtime/stream.hpp"
 #include "tests/support/random_cases.hpp"
@@ -66,6 +67,59 @@ __global__ void reverse(int* values) {
   kept[threadIdx.x] = values[threadIdx.x];
   __syncthreads();
   values[threadIdx.x] = kept[threads - 1 - threadIdx.x];
+}
+
+/// Brings numbers to shared memory and from there to `out`, by copies; who does not wait for them finds others.
+template <bool waits>
+__global__ void pass_on_by_copies(const int* values, int* out) {
+  int* const kept = dynamic_shared<int>();
+  __shared__ bulk_arrival arrived;
+  if (threadIdx.x == 0) {
+    arrived.init();
+    arrived.expect(threads * sizeof(int));
+    arrived.fetch(kept, values, threads * sizeof(int));
+  }
+  __syncthreads();
+  if (waits) arrived.wait(0);
+  const int mine = kept[threadIdx.x];
+  __syncthreads();
+  kept[threadIdx.x] = mine + 1;
+  __syncthreads();
+  if (threadIdx.x > 0) return;
+  arrived.wait(0);
+  send_bytes(out, kept, threads * sizeof(int));
+  end_sent_bytes();
+  await_written_bytes();
+}
+
+__global__ void leave_a_copy(const int* values) {
+  int* const kept = dynamic_shared<int>();
+  __shared__ bulk_arrival arrived;
+  if (threadIdx.x > 0) return;
+  arrived.init();
+  arrived.expect(threads * sizeof(int));
+  arrived.fetch(kept, values, threads * sizeof(int));
+}
+
+__global__ void wait_for_no_bytes(const int*) {
+  __shared__ bulk_arrival arrived;
+  arrived.init();
+  arrived.wait(0);
+}
+
+__global__ void arrive_too_often(const int*) {
+  __shared__ bulk_arrival arrived;
+  arrived.init();
+  arrived.expect(16), arrived.expect(16);
+}
+
+/// Each half of a block waits for its own.
+__global__ void meet_by_halves(int* values) {
+  __shared__ int passed[threads];
+  const unsigned half = threadIdx.x / (threads / 2);
+  passed[threadIdx.x] = values[threadIdx.x];
+  barrier_of<threads / 2>(1 + half);
+  values[threadIdx.x] = passed[half * threads / 2 + (threadIdx.x + 1) % (threads / 2)];
 }
 
 __global__ void add_one(int* values) { values[threadIdx.x] += 1; }
@@ -132,6 +186,53 @@ BOOST_AUTO_TEST_CASE(lanes_and_threads_add_up_in_any_order) {
       BOOST_TEST(whole[i] == static_cast<float>(block * threads + threads * (threads - 1) / 2));
       BOOST_TEST(votes[i] == (warp_width == 64 ? 0xaaaaaaaaaaaaaaaa : 0xaaaaaaaa));
     }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_copy_is_there_when_it_was_waited_for_and_often_not_before) {
+  int wrong = 0;
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    emulator::block_runner::of_this_thread().reseed(seed);
+    const stream in;
+    const device_buffer<int> values = numbers(in), out(threads);
+    const auto passed_on = [&](auto kernel) {
+      BOOST_REQUIRE(launch({"pass_on", {1}, {threads}, threads * sizeof(int), in}, kernel, values.data(), out.data())
+                        .has_value());
+      const auto got = content(out, in);
+      for (unsigned i = 0; i < threads; ++i)
+        if (got[i] != static_cast<int>(i) + 1) return false;
+      return true;
+    };
+    BOOST_TEST(passed_on(pass_on_by_copies<true>));
+    wrong += !passed_on(pass_on_by_copies<false>);
+  }
+  BOOST_TEST(wrong > 5);
+}
+
+BOOST_AUTO_TEST_CASE(what_is_wrong_with_copies_is_told) {
+  const auto told = [](auto kernel) {
+    const forget_trouble after;
+    const stream in;
+    const device_buffer<int> values = numbers(in);
+    BOOST_REQUIRE(launch({"copying", {1}, {threads}, threads * sizeof(int), in}, kernel, values.data()).has_value());
+    const auto done = in.synchronize();
+    BOOST_REQUIRE(!done.has_value());
+    return done.error().message;
+  };
+  BOOST_TEST(told(leave_a_copy).find("copying: a block ended before its copies") != std::string::npos);
+  BOOST_TEST(told(wait_for_no_bytes).find("128 waiting bulk_copy.cuh") != std::string::npos);
+  BOOST_TEST(told(arrive_too_often).find("more threads arrive at a barrier than it expects") != std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(halves_of_a_block_meet_alone) {
+  for (std::uint64_t seed = 1; seed <= 5; ++seed) {
+    emulator::block_runner::of_this_thread().reseed(seed);
+    const stream in;
+    const device_buffer<int> values = numbers(in);
+    BOOST_REQUIRE(launch({"meet", {1}, {threads}, 0, in}, meet_by_halves, values.data()).has_value());
+    const auto got = content(values, in);
+    constexpr unsigned half = threads / 2;
+    for (unsigned i = 0; i < threads; ++i) BOOST_TEST(got[i] == static_cast<int>(i / half * half + (i + 1) % half));
   }
 }
 

@@ -67,17 +67,17 @@ inline std::byte* swizzled(std::byte* at) {
   return reinterpret_cast<std::byte*>(address ^ ((address >> 7 & 7) << 4));
 }
 
-/// Calls visit(shared, global) for every element of a box at (x, y, z); global: nullptr beyond the map's edge.
+/// Calls visit(shared, global, bytes) for the 16-byte pieces of a box at (x, y, z): so many of them lie inside the map.
 template <typename Visit>
 void for_box(const CUtensorMap& map, std::byte* shared, const std::uint32_t (&from)[3], Visit visit) {
-  for (std::uint32_t z = 0; z < map.box[2]; ++z)
-    for (std::uint32_t y = 0; y < map.box[1]; ++y)
-      for (std::uint32_t x = 0; x < map.box[0]; ++x, shared += map.element_bytes) {
-        const std::uint64_t at[3] = {from[0] + x, from[1] + y, from[2] + z};
-        const bool inside = at[0] < map.sizes[0] && at[1] < map.sizes[1] && at[2] < map.sizes[2];
-        std::byte* const global =
-            map.data + at[0] * map.strides[0] + at[1] * map.strides[1] + at[2] * map.strides[2];
-        visit(swizzled(shared), inside ? global : nullptr);
+  const std::uint32_t piece = 16 / map.element_bytes;
+  for (std::uint32_t z = from[2]; z < from[2] + map.box[2]; ++z)
+    for (std::uint32_t y = from[1]; y < from[1] + map.box[1]; ++y)
+      for (std::uint32_t x = from[0]; x < from[0] + map.box[0]; x += piece, shared += 16) {
+        const bool inside = x < map.sizes[0] && y < map.sizes[1] && z < map.sizes[2];
+        const std::size_t elements = inside ? std::min<std::size_t>(piece, map.sizes[0] - x) : 0;
+        visit(swizzled(shared), map.data + x * map.strides[0] + y * map.strides[1] + z * map.strides[2],
+              elements * map.element_bytes);
       }
 }
 
@@ -90,11 +90,9 @@ inline void fetch_box(void* to, const CUtensorMap& map, std::uint32_t x, std::ui
                       counting_barrier& arrived) {
   require_aligned(to, 1024);
   block_runner::of_this_thread().do_later([=, &arrived] {
-    for_box(map, static_cast<std::byte*>(to), {x, y, z}, [&](std::byte* shared, const std::byte* global) {
-      if (global)
-        std::memcpy(shared, global, map.element_bytes);
-      else
-        std::memset(shared, 0, map.element_bytes);
+    for_box(map, static_cast<std::byte*>(to), {x, y, z}, [](std::byte* shared, const std::byte* global, auto bytes) {
+      std::memcpy(shared, global, bytes);
+      std::memset(shared + bytes, 0, 16 - bytes);
     });
     arrived.receive(map.box[0] * map.box[1] * map.box[2] * map.element_bytes);
   });
@@ -147,15 +145,16 @@ inline void send_box(const void* from, const CUtensorMap& map, std::uint32_t x, 
   require_aligned(from, 1024);
   sent_groups::of_this_thread().send([=] {
     auto* const shared = static_cast<std::byte*>(const_cast<void*>(from));
-    for_box(map, shared, {x, y, z}, [&](const std::byte* own, std::byte* global) {
-      if (!global) return;
-      if (adds) {
+    for_box(map, shared, {x, y, z}, [&](const std::byte* own, std::byte* global, std::size_t bytes) {
+      if (!adds) {
+        std::memcpy(global, own, bytes);
+        return;
+      }
+      for (std::size_t i = 0; i < bytes; i += sizeof(float)) {
         float sum, addend;
-        std::memcpy(&sum, global, sizeof sum), std::memcpy(&addend, own, sizeof addend);
+        std::memcpy(&sum, global + i, sizeof sum), std::memcpy(&addend, own + i, sizeof addend);
         sum += addend;
-        std::memcpy(global, &sum, sizeof sum);
-      } else {
-        std::memcpy(global, own, map.element_bytes);
+        std::memcpy(global + i, &sum, sizeof sum);
       }
     });
   });

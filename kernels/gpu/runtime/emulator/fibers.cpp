@@ -214,8 +214,8 @@ std::string block_runner::describe_deadlock(std::size_t threads) const {
     const auto begin = threads_.begin(), end = begin + static_cast<std::ptrdiff_t>(threads);
     if (std::any_of(begin, begin + static_cast<std::ptrdiff_t>(i), same)) continue;
     text += ' ' + std::to_string(std::count_if(begin, end, same));
-    text += t.at == state::done         ? " finished"
-            : t.at == state::at_barrier ? " at the barrier "
+    text += t.at == state::done           ? " finished"
+            : t.at == state::at_barrier   ? " at the barrier "
             : t.at == state::at_condition ? " waiting "
                                           : " at the warp operation ";
     if (t.at != state::done) text += place(t.where);

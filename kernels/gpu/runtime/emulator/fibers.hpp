@@ -17,11 +17,11 @@
 /// from a seed: so a kernel that needs a barrier which is not there soon gives wrong numbers. A barrier that only some
 /// threads reach is reported.
 ///
-/// What goes on beside the threads (the copy engine's transfers) happens at some later time in any order, in half of the
-/// blocks as late as can be.
+/// What goes on beside the threads (the copy engine's transfers) happens at some later time in any order, in half of
+/// the blocks as late as can be.
 ///
-/// It shows what a kernel computes. It does not show races inside a warp, rounding of a GPU's own functions, fences that
-/// are missing, occupancy or memory coalescing.
+/// It shows what a kernel computes. It does not show races inside a warp, rounding of a GPU's own functions, fences
+/// that are missing, occupancy or memory coalescing.
 namespace skein::kernels::gpu::emulator {
 
 /// Lanes that run in step: 32 as on NVIDIA and RDNA, 64 as on CDNA; chosen when this is compiled.

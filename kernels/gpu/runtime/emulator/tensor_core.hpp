@@ -107,33 +107,33 @@ class warpgroup_products {
   std::deque<pending> begun_;
 };
 
-/// Element `k` of a row of a tile in shared memory, which a descriptor names by its address / 16.
+/// Elements of a row of a tile in shared memory, which a descriptor names by its address / 16.
 template <typename Element>
-float tile_element(std::uint64_t descriptor, unsigned row, unsigned k) {
-  auto* const at = reinterpret_cast<std::byte*>((descriptor << 4) + row * 128 + k * sizeof(Element));
-  return to_float(*reinterpret_cast<const Element*>(swizzled(at)));
+void load_tile_row(std::uint64_t descriptor, unsigned row, float (&to)[16]) {
+  static_assert(sizeof(Element) == 2);
+  for (unsigned k = 0; k < 16; k += 8) {
+    auto* const at = reinterpret_cast<std::byte*>((descriptor << 4) + row * 128 + k * sizeof(Element));
+    const auto* const piece = reinterpret_cast<const Element*>(swizzled(at));
+    for (unsigned i = 0; i < 8; ++i) to[k + i] = to_float(piece[i]);
+  }
 }
 
 /// Begins sums = (keep_sums ? sums : 0) + weights [64, 16] * inputs [columns, 16]^T, in the layout of device/wgmma.cuh.
-/// The 16 products and what they are added to are rounded once.
+/// The 16 products are summed in order and then added.
 template <typename Element, int columns>
 void begin_products(float (&sums)[columns / 2], std::uint64_t weights, std::uint64_t inputs, bool keep_sums) {
   const unsigned thread = now.thread_index.x % 128, warp = thread / 32, lane = thread % 32;
   warpgroup_products::of_this_thread().begin([=, sums = &sums[0]] {
-    float a[2][16];
-    for (unsigned h = 0; h < 2; ++h)
-      for (unsigned k = 0; k < 16; ++k) a[h][k] = tile_element<Element>(weights, 16 * warp + lane / 4 + 8 * h, k);
-    for (unsigned j = 0; j < columns / 4; ++j) {
-      const unsigned column = j / 2 * 8 + 2 * (lane % 4) + j % 2;
-      double of_column[2] = {};
-      for (unsigned k = 0; k < 16; ++k) {
-        const double b = tile_element<Element>(inputs, column, k);
-        for (unsigned h = 0; h < 2; ++h) of_column[h] += a[h][k] * b;
-      }
-      for (unsigned h = 0; h < 2; ++h) {
-        float& sum = sums[j / 2 * 4 + 2 * h + j % 2];
-        sum = static_cast<float>((keep_sums ? sum : 0.0) + of_column[h]);
-      }
+    using four = float __attribute__((vector_size(16)));  // of two outputs and two columns
+    float both[2][16];
+    four a[16];
+    for (unsigned h = 0; h < 2; ++h) load_tile_row<Element>(weights, 16 * warp + lane / 4 + 8 * h, both[h]);
+    for (unsigned k = 0; k < 16; ++k) a[k] = four{both[0][k], both[0][k], both[1][k], both[1][k]};
+    for (unsigned j = 0; j < columns / 4; j += 2) {
+      for (unsigned e = 0; e < 2; ++e) load_tile_row<Element>(inputs, 4 * j + 2 * (lane % 4) + e, both[e]);
+      four products = {};
+      for (unsigned k = 0; k < 16; ++k) products += a[k] * four{both[0][k], both[1][k], both[0][k], both[1][k]};
+      for (unsigned i = 0; i < 4; ++i) sums[2 * j + i] = (keep_sums ? sums[2 * j + i] : 0) + products[i];
     }
   });
 }
