@@ -5,6 +5,7 @@
 #include <cstring>
 #include <deque>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -27,6 +28,13 @@ thread_local emuError_t last_error = emuSuccess;
 
 thread_local int emulator::own_memory::depth = 0;
 std::uint64_t emulator::device_allocations() { return allocations; }
+
+emulator::device_traits emulator::usual_traits() {
+  constexpr std::string_view hopper = "sm_90a:";
+  const char* const given = std::getenv("SKEIN_EMULATED_DEVICE");
+  if (!given || !std::string_view(given).starts_with(hopper)) return {};
+  return {std::max(1, std::atoi(given + hopper.size())), 9};
+}
 
 struct emuGraph {
   std::vector<work> nodes;

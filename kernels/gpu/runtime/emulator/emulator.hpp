@@ -106,7 +106,9 @@ struct device_traits {
   int multiprocessors = 1;
   int compute_capability_major = 0;  ///< 9, at a width of 32: it has what sm_90a has
 };
-inline thread_local device_traits traits;
+/// One multiprocessor of no capability; where $SKEIN_EMULATED_DEVICE is "sm_90a:N", N of that one.
+[[nodiscard]] device_traits usual_traits();
+inline thread_local device_traits traits = usual_traits();
 /// While one of these lives, the device is another.
 struct other_device {
   explicit other_device(const device_traits& other) : before(std::exchange(traits, other)) {}
