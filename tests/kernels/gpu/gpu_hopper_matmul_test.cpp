@@ -5,6 +5,7 @@
 #include <deque>
 
 #include "kernels/gpu/matmul_hopper.hpp"
+#include "tests/kernels/gpu/for_seeds.hpp"
 #include "tests/kernels/gpu/product_case.hpp"
 
 using namespace skein;
@@ -16,15 +17,6 @@ namespace {
 
 emulator::other_device hopper(int multiprocessors = 4) {
   return emulator::other_device({.multiprocessors = multiprocessors, .compute_capability_major = 9});
-}
-
-template <typename Body>
-void for_seeds(std::uint64_t count, const Body& body) {
-  for (std::uint64_t seed = random_cases::seed(); seed < random_cases::seed() + count; ++seed) {
-    emulator::block_runner::of_this_thread().reseed(seed);
-    random_numbers random(seed);
-    BOOST_TEST_CONTEXT("SKEIN_SEED=" << seed) { body(random); }
-  }
 }
 
 element pick(random_numbers& random) { return random.below(2) == 0 ? element::f16 : element::bf16; }

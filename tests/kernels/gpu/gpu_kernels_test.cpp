@@ -13,6 +13,7 @@
 #include "kernels/ops.hpp"
 #include "tests/kernels/gpu/device_values.hpp"
 #include "tests/kernels/gpu/finished.hpp"
+#include "tests/kernels/gpu/for_seeds.hpp"
 #include "tests/kernels/stage_runs.hpp"
 #include "tests/support/random_cases.hpp"
 
@@ -27,16 +28,6 @@ constexpr element elements[] = {element::f32, element::f16, element::bf16};
 
 /// Of one kernel: the sums are fp32 in another order, and results are rounded to the element type once.
 constexpr float tolerance(element type) { return type == element::f32 ? 3e-6f : type == element::f16 ? 1e-3f : 8e-3f; }
-
-/// Runs body(random) for several seeds; a failure names the seed.
-template <typename Body>
-void for_seeds(std::uint64_t count, const Body& body) {
-  for (std::uint64_t seed = random_cases::seed(); seed < random_cases::seed() + count; ++seed) {
-    emulator::block_runner::of_this_thread().reseed(seed);
-    random_numbers random(seed);
-    BOOST_TEST_CONTEXT("SKEIN_SEED=" << seed) { body(random); }
-  }
-}
 
 element pick(random_numbers& random) { return elements[random.below(3)]; }
 
