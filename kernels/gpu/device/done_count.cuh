@@ -32,12 +32,8 @@ struct done_count {
   /// Until all writers are done; what they wrote may then be fetched by this thread.
   __device__ void await_writers() const {
 #if defined(SKEIN_GPU_EMULATOR)
-    emulator::block_runner::of_this_thread().wait_until(
-        [](const void* count) {
-          const auto& c = *static_cast<const done_count*>(count);
-          return c.at[0] >= c.writers;
-        },
-        this, std::source_location::current());
+    emulator::block_runner::of_this_thread().wait_until([this] { return at[0] >= writers; },
+                                                        std::source_location::current());
 #else
     std::uint32_t done;
     do asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(done) : "l"(at) : "memory");

@@ -42,16 +42,7 @@ struct counting_barrier {
   [[nodiscard]] bool is_over(unsigned phase) const { return parity != (phase & 1); }
   void wait(unsigned phase, const std::source_location& where) const {
     require_made();
-    struct awaited {
-      const counting_barrier& barrier;
-      unsigned phase;
-    } const what{*this, phase};
-    block_runner::of_this_thread().wait_until(
-        [](const void* context) {
-          const auto& w = *static_cast<const awaited*>(context);
-          return w.barrier.is_over(w.phase);
-        },
-        &what, where);
+    block_runner::of_this_thread().wait_until([this, phase] { return is_over(phase); }, where);
   }
 
  private:
@@ -125,18 +116,11 @@ struct sent_groups {
   }
   void end_group() { open.push_back(0); }
   void wait(unsigned left, const std::source_location& where) const {
-    struct awaited {
-      const sent_groups& groups;
-      unsigned left;
-    } const what{*this, left};
-    block_runner::of_this_thread().wait_until(
-        [](const void* context) {
-          const auto& w = *static_cast<const awaited*>(context);
-          const auto& open = w.groups.open;
-          return std::all_of(open.begin(), open.end() - std::min<std::ptrdiff_t>(w.left + 1, std::ssize(open)),
-                             [](unsigned missing) { return missing == 0; });
-        },
-        &what, where);
+    const auto over = [this, left] {
+      return std::all_of(open.begin(), open.end() - std::min<std::ptrdiff_t>(left + 1, std::ssize(open)),
+                         [](unsigned missing) { return missing == 0; });
+    };
+    block_runner::of_this_thread().wait_until(over, where);
   }
 };
 

@@ -254,16 +254,7 @@ void block_runner::named_barrier(unsigned number, unsigned threads, const std::s
     n.arrived = 0, ++n.opened;
     return;
   }
-  struct opening {
-    const named& of;
-    std::uint64_t before;
-  } const awaited{n, n.opened};
-  wait_until(
-      [](const void* context) {
-        const auto& o = *static_cast<const opening*>(context);
-        return o.of.opened != o.before;
-      },
-      &awaited, where);
+  wait_until([&n, before = n.opened] { return n.opened != before; }, where);
 }
 
 void block_runner::fail(const char* why) {

@@ -62,9 +62,11 @@ class block_runner {
   [[nodiscard]] const std::uint64_t* exchange(std::uint64_t value, const std::source_location& where);
   /// From within a kernel: waits for so many threads of the block, counted by a number of 0 .. 15.
   void named_barrier(unsigned number, unsigned threads, const std::source_location& where);
-  /// From within a kernel: waits until over(context), which is asked again and again.
-  using condition = bool (*)(const void* context);
-  void wait_until(condition over, const void* context, const std::source_location& where);
+  /// From within a kernel: waits until over(), which is asked again and again.
+  template <typename Over>
+  void wait_until(const Over& over, const std::source_location& where) {
+    wait_until([](const void* context) { return (*static_cast<const Over*>(context))(); }, &over, where);
+  }
   /// From within a kernel: `work` is done later, beside the threads, and before the block may end.
   void do_later(std::function<void()> work) { later_.push_back(std::move(work)); }
   /// From within a kernel: it ends here, and the launch with these words.
@@ -92,7 +94,7 @@ class block_runner {
     std::source_location where;
     unsigned exchanges = 0;  ///< so far in this block
     unsigned owed = 0;
-    condition over = nullptr;  ///< of what it waits for
+    bool (*over)(const void* context) = nullptr;  ///< of what it waits for
     const void* context = nullptr;
     const void* stack_bottom = nullptr;
     std::size_t stack_bytes = 0;
@@ -106,6 +108,8 @@ class block_runner {
     std::uint64_t opened = 0;  ///< how often
   };
 
+  using condition = bool (*)(const void* context);
+  void wait_until(condition over, const void* context, const std::source_location& where);
   void grow(std::size_t threads);
   void live();
   void enter(std::size_t i);
