@@ -48,7 +48,7 @@ struct tiling {
   static constexpr std::uint32_t weight_tile = group_outputs * matrix_tile * 2, input_tile = columns * matrix_tile * 2;
   static constexpr std::uint32_t stage_bytes = stage_tiles * (weight_tile + input_tile);
   static constexpr std::size_t shared_bytes =
-      1024 + std::size_t{stages} * (stage_bytes + 3 * sizeof(phase_barrier)) + input_tile + 16;
+      1024 + std::size_t{stages} * stage_bytes + input_tile + (3 * std::size_t{stages} + 1) * sizeof(phase_barrier);
   static_assert(2 * (shared_bytes + 1024) <= 228 * 1024);
 };
 
@@ -118,7 +118,7 @@ template <typename t>
 struct block_memory {
   std::byte *stages, *zeros;  // zeros: a tile of inputs
   phase_barrier *weights_there, *inputs_there, *empty;
-  volatile unsigned* released;  // the kernels before are over
+  phase_barrier* released;  // over when the kernels before are
 
   __device__ block_memory() {
     std::byte* const memory_of_launch = dynamic_shared<std::byte>();
@@ -126,7 +126,7 @@ struct block_memory {
     zeros = stages + t::stages * t::stage_bytes;
     weights_there = reinterpret_cast<phase_barrier*>(zeros + t::input_tile);
     inputs_there = weights_there + t::stages, empty = inputs_there + t::stages;
-    released = reinterpret_cast<volatile unsigned*>(empty + t::stages);
+    released = empty + t::stages;
   }
   [[nodiscard]] __device__ std::byte* weights(unsigned stage) const { return stages + stage * t::stage_bytes; }
   [[nodiscard]] __device__ std::byte* inputs(unsigned stage) const {
@@ -147,7 +147,7 @@ __device__ void produce_weights(const placed_products<has_second>& all, const bl
   work_of_block.for_each([&](const work_item& work) {
     for (std::uint32_t tile = work.first; tile < work.end; tile += stage_tiles, turn.next()) {
       if (turn.phase > 0) memory.empty[turn.stage].wait(turn.phase - 1);
-      while (on_their_way >= (*memory.released != 0 ? work.product->stages_after : work.product->stages_before)) {
+      while (on_their_way >= (memory.released->is_over(0) ? work.product->stages_after : work.product->stages_before)) {
         memory.weights_there[arrived.stage].wait(arrived.phase);
         arrived.next(), --on_their_way;
       }
@@ -164,7 +164,7 @@ __device__ void produce_inputs(const placed_products<has_second>& all, const blo
   const block_work work_of_block(all);
   bring_map(work_of_block.first().product->inputs);
   wait_for_kernels_before();
-  *memory.released = 1;
+  memory.released->arrive();
   let_next_kernel_begin();
   if (work_of_block.is_second()) all.done.await_writers();
   stage_turn<t> turn;
@@ -272,7 +272,7 @@ __global__ void __launch_bounds__(threads, 2)
       memory.weights_there[stage].init(1), memory.inputs_there[stage].init(1);
       memory.empty[stage].init(consumers / 32);
     }
-    *memory.released = 0;
+    memory.released->init(1);
     publish_barriers();
   }
   for (unsigned i = threadIdx.x; i < t::input_tile / 16; i += threads) reinterpret_cast<uint4*>(memory.zeros)[i] = {};
