@@ -73,7 +73,7 @@ class layer_on_device {
  public:
   layer_on_device(const time_mix_case& given, element type, element state_type, std::uint32_t rows, std::uint32_t slots,
                   std::uint32_t layers, const stream& in)
-      : layout_{layers, given.width, state_type}, slots_(slots), type_(type), rows_(rows) {
+      : layout_{layers, slots, given.width, state_type}, slots_(slots), type_(type), rows_(rows) {
     kept_.reserve(32);
     const std::size_t count = std::size_t{rows} * given.width;
     const auto rows_of = [&](const values& all, element as) {
@@ -91,8 +91,8 @@ class layer_on_device {
     of.w0 = vector(given.w0), of.a0 = vector(given.a0), of.v0 = vector(given.v0);
     of.k_k = vector(given.k_k), of.k_a = vector(given.k_a), of.r_k = vector(given.r_k);
     of.ln_x_weight = vector(given.ln_x_weight), of.ln_x_bias = vector(given.ln_x_bias);
-    states_ = kept_.emplace_back(values{0}, element::f32, slots * layout_.bytes() / sizeof(float), in).data();
-    of.slot_bytes = layout_.bytes(), of.width = given.width;
+    states_ = kept_.emplace_back(values{0}, element::f32, layout_.bytes() / sizeof(float), in).data();
+    of.slot_bytes = layout_.wkv_bytes(), of.width = given.width;
     choose_layer(0);
   }
 
@@ -104,7 +104,7 @@ class layer_on_device {
       const auto from = states.begin() + static_cast<std::ptrdiff_t>(s * layout_.wkv_floats());
       canonical.insert(canonical.end(), from, from + static_cast<std::ptrdiff_t>(layout_.wkv_floats()));
       const repeated on_device(canonical, element::f32, canonical.size(), in);
-      require(state_from_canonical(in, layout_, on_device.floats(), slot(s)));
+      require(state_from_canonical(in, layout_, on_device.floats(), states_, s));
       require(in.synchronize());
     }
   }
@@ -112,7 +112,7 @@ class layer_on_device {
     values all;
     for (slot_id s = 0; s < slots_; ++s) {
       const device_buffer<float> canonical(layout_.canonical_floats());
-      require(state_to_canonical(in, layout_, slot(s), canonical.data()));
+      require(state_to_canonical(in, layout_, states_, s, canonical.data()));
       const values one = read(canonical.data(), element::f32, canonical.size(), in);
       all.insert(all.end(), one.begin() + 2 * of.width, one.end());
     }
@@ -123,8 +123,6 @@ class layer_on_device {
   time_mix_parameters of;
 
  private:
-  [[nodiscard]] char* slot(slot_id s) const { return static_cast<char*>(states_) + s * layout_.bytes(); }
-
   slot_layout layout_;
   std::uint32_t slots_;
   element type_;

@@ -38,7 +38,7 @@ rwkv7_model::rwkv7_model(const rwkv7_weights& weights, const gpu_options& option
     : dims_(weights.dims),
       type_(options.matrix_type),
       room_(room),
-      layout_{dims_.layers, dims_.embd, options.state_type},
+      layout_{dims_.layers, room.slots + 1, dims_.embd, options.state_type},
       matmul_(choose_products(options, room.rows, open_library, library_)),
       x_{{rows_buffer(room.rows), rows_buffer(room.rows)}},
       parts_{{rows_buffer(parts_rows()), rows_buffer(parts_rows()), rows_buffer(parts_rows())}},
@@ -59,7 +59,7 @@ rwkv7_model::rwkv7_model(const rwkv7_weights& weights, const gpu_options& option
       inner_g_(room.rows, dims_.rank_g, type_),
       hidden_(room.rows, dims_.ffn, type_),
       logits_(std::size_t{room.logit_rows} * dims_.vocab, "logits"),
-      states_((std::size_t{room.slots} + 1) * layout_.bytes(), "the states of the slots"),
+      states_(layout_.bytes(), "the states of the slots"),
       weights_(upload(weights, type_, options.progress)) {
   if (options.invariance != invariance::strict && type_ != element::f32 && chunked_time_mix::available())
     chunks_.emplace(dims_.embd, type_, room.rows, std::min(room.slots, room.rows));
@@ -140,7 +140,7 @@ void rwkv7_model::time_mix_state(std::uint32_t layer, pass& tick) {
   of.v_first = v_first_.data(), of.y = y.data();
   of.w0 = p.w0, of.a0 = p.a0, of.v0 = p.v0, of.k_k = p.k_k, of.k_a = p.k_a, of.r_k = p.r_k;
   of.ln_x_weight = p.ln_x_weight, of.ln_x_bias = p.ln_x_bias;
-  of.state = states_.data() + layout_.wkv(layer), of.slot_bytes = layout_.bytes();
+  of.state = states_.data() + layout_.wkv(layer), of.slot_bytes = layout_.wkv_bytes();
   of.width = dims_.embd, of.first_layer = layer == 0;
   if (tick.long_runs) tick.note(chunks_->run(tick.in, layout_.type, of));
   if (!tick.short_runs) return;
@@ -178,15 +178,15 @@ result<void> rwkv7_model::queue_head(const device_batch& rows, stream_handle in)
 }
 
 result<void> rwkv7_model::queue_copy(slot_id from, slot_id to, stream_handle in) {
-  return copy_on_device(slot_memory(to), slot_memory(from), layout_.bytes(), in);
+  return copy_state(in, layout_, states_.data(), from, to);
 }
 
 result<void> rwkv7_model::queue_read(slot_id slot, float* canonical, stream_handle in) const {
-  return state_to_canonical(in, layout_, slot_memory(slot), canonical);
+  return state_to_canonical(in, layout_, states_.data(), slot, canonical);
 }
 
 result<void> rwkv7_model::queue_write(slot_id slot, const float* canonical, stream_handle in) {
-  return state_from_canonical(in, layout_, canonical, slot_memory(slot));
+  return state_from_canonical(in, layout_, canonical, states_.data(), slot);
 }
 
 std::size_t rwkv7_model::activation_bytes() const {
@@ -206,7 +206,7 @@ void rwkv7_model::shift(pass& tick, const norm_weights& norm, std::size_t x_prev
   token_shift_parameters of;
   of.from = {x_[now_].data(), added_}, of.norm = norm;
   if (added_.parts > 0) of.sum = x_[now_ ^= 1].data(), added_ = {};
-  of.x_prev = reinterpret_cast<float*>(states_.data() + x_prev), of.slot_bytes = layout_.bytes();
+  of.x_prev = reinterpret_cast<float*>(states_.data() + x_prev), of.slot_bytes = layout_.x_prev_bytes();
   of.width = dims_.embd, of.out_stride = mixed_[0].stride();
   for (const float* mix : mixes) {
     of.mix[of.shifts] = mix;

@@ -68,7 +68,7 @@ class rwkv7_model {
 
   [[nodiscard]] std::uint32_t vocab() const { return dims_.vocab; }
   [[nodiscard]] std::size_t state_floats() const { return layout_.canonical_floats(); }
-  [[nodiscard]] std::size_t slot_bytes() const { return layout_.bytes(); }
+  [[nodiscard]] std::size_t slot_bytes() const { return layout_.slot_bytes(); }
   [[nodiscard]] std::size_t weight_bytes() const { return weights_.memory.bytes() + (sparse_ ? sparse_->bytes() : 0); }
   [[nodiscard]] std::size_t activation_bytes() const;
   /// For people: what a library multiplies, or why none does; empty when none was wished for.
@@ -118,7 +118,6 @@ class rwkv7_model {
 
   [[nodiscard]] std::array<const activation*, 16> activations() const;
   /// Slot number room_.slots holds the model's initial state.
-  [[nodiscard]] std::byte* slot_memory(slot_id slot) const { return states_.data() + slot * layout_.bytes(); }
   void set_initial_state(const rwkv7_weights& weights, stream_handle in);
   void make_sparse(stream_handle in);
 

@@ -1,37 +1,48 @@
 #pragma once
+#include "kernels/gpu/batch.hpp"
 #include "kernels/gpu/elements.hpp"
 #include "kernels/gpu/runtime/runtime.hpp"
 
 namespace skein::kernels::gpu {
 
-/// How the state of one slot lies in device memory: layer by layer att.x_prev and ffn.x_prev, fp32 [width] each, then
-/// the heads of the wkv state in `type`, 64 x 64 each in the order of device/head_state.cuh. All parts begin at
-/// multiples of 256 bytes.
+/// How the states of all slots lie in device memory. Layer by layer, since a kernel takes one layer of many slots:
+///   att.x_prev : fp32 [slots, width];  ffn.x_prev : the same
+///   wkv        : `type` [slots, width / 64, 64 * 64], heads in the order of device/head_state.cuh
+/// All parts begin at multiples of 256 bytes.
 struct slot_layout {
-  std::uint32_t layers = 0, width = 0;
+  std::uint32_t layers = 0, slots = 0, width = 0;
   element type = element::f32;
 
-  [[nodiscard]] constexpr std::size_t x_prev_bytes() const { return width * sizeof(float); }
   [[nodiscard]] constexpr std::size_t wkv_floats() const { return std::size_t{width} * 64; }
-  [[nodiscard]] constexpr std::size_t layer_bytes() const {
-    return 2 * x_prev_bytes() + wkv_floats() * element_bytes(type);
-  }
-  [[nodiscard]] constexpr std::size_t bytes() const { return layers * layer_bytes(); }
-  [[nodiscard]] constexpr std::size_t att_x_prev(std::uint32_t layer) const { return layer * layer_bytes(); }
-  [[nodiscard]] constexpr std::size_t ffn_x_prev(std::uint32_t layer) const {
-    return att_x_prev(layer) + x_prev_bytes();
-  }
-  [[nodiscard]] constexpr std::size_t wkv(std::uint32_t layer) const { return att_x_prev(layer) + 2 * x_prev_bytes(); }
+  /// From one slot to the next.
+  [[nodiscard]] constexpr std::size_t x_prev_bytes() const { return width * sizeof(float); }
+  [[nodiscard]] constexpr std::size_t wkv_bytes() const { return wkv_floats() * element_bytes(type); }
 
-  /// The canonical order of model/state_layout: the same parts as fp32, heads as [value, key].
+  /// Of one slot, and of all.
+  [[nodiscard]] constexpr std::size_t slot_bytes() const { return layers * (2 * x_prev_bytes() + wkv_bytes()); }
+  [[nodiscard]] constexpr std::size_t bytes() const { return slots * slot_bytes(); }
+
+  /// Where a layer's parts begin, of slot 0.
+  [[nodiscard]] constexpr std::size_t att_x_prev(std::uint32_t layer) const { return layer * (bytes() / layers); }
+  [[nodiscard]] constexpr std::size_t ffn_x_prev(std::uint32_t layer) const {
+    return att_x_prev(layer) + slots * x_prev_bytes();
+  }
+  [[nodiscard]] constexpr std::size_t wkv(std::uint32_t layer) const {
+    return ffn_x_prev(layer) + slots * x_prev_bytes();
+  }
+
+  /// The canonical order of model/state_layout: slot by slot the same parts as fp32, heads as [value, key].
   [[nodiscard]] constexpr std::size_t canonical_layer_floats() const { return 2 * std::size_t{width} + wkv_floats(); }
   [[nodiscard]] constexpr std::size_t canonical_floats() const { return layers * canonical_layer_floats(); }
 };
 
-/// Between a slot's memory and the canonical order; both on the device.
-[[nodiscard]] result<void> state_to_canonical(stream_handle in, const slot_layout& layout, const void* slot,
-                                              float* canonical);
+/// Between a slot of `states` and the canonical order; both on the device.
+[[nodiscard]] result<void> state_to_canonical(stream_handle in, const slot_layout& layout, const void* states,
+                                              slot_id slot, float* canonical);
 [[nodiscard]] result<void> state_from_canonical(stream_handle in, const slot_layout& layout, const float* canonical,
-                                                void* slot);
+                                                void* states, slot_id slot);
+/// From one slot to another.
+[[nodiscard]] result<void> copy_state(stream_handle in, const slot_layout& layout, void* states, slot_id from,
+                                      slot_id to);
 
 }  // namespace skein::kernels::gpu

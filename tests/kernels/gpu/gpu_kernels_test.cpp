@@ -409,7 +409,7 @@ BOOST_AUTO_TEST_CASE(states_keep_their_numbers_in_both_orders) {
   for_seeds(6, [](random_numbers& random) {
     const stream in;
     const element type = random.below(2) == 0 ? element::f32 : element::f16;
-    const slot_layout layout{1 + random.below(3), 64 * (1 + random.below(4)), type};
+    const slot_layout layout{1 + random.below(3), 2 + random.below(3), 64 * (1 + random.below(4)), type};
     values canonical = random_values(random, layout.canonical_floats());
     if (type == element::f16) {
       for (std::uint32_t l = 0; l < layout.layers; ++l) {
@@ -419,9 +419,19 @@ BOOST_AUTO_TEST_CASE(states_keep_their_numbers_in_both_orders) {
       }
     }
     const device_values from(canonical, element::f32), to(values(canonical.size()), element::f32);
-    const device_values slot(values(layout.bytes() / sizeof(float)), element::f32);
-    require(state_from_canonical(in, layout, from.floats(), slot.data()));
-    require(state_to_canonical(in, layout, slot.data(), to.floats()));
-    BOOST_TEST(same_bits(to.read(in), canonical));
+    const device_values states(values(layout.bytes() / sizeof(float), 7.0f), element::f32);
+    const slot_id slot = random.below(layout.slots), other = (slot + 1) % layout.slots;
+    require(state_from_canonical(in, layout, from.floats(), states.data(), slot));
+    const auto changed = [&] {
+      const values all = states.read(in);
+      return std::ranges::count_if(all, [](float value) { return value != 7; }) * sizeof(float);
+    };
+    BOOST_TEST(changed() == layout.slot_bytes());
+    require(copy_state(in, layout, states.data(), slot, other));
+    BOOST_TEST(changed() == 2 * layout.slot_bytes());
+    for (const slot_id of : {slot, other}) {
+      require(state_to_canonical(in, layout, states.data(), of, to.floats()));
+      BOOST_TEST(same_bits(to.read(in), canonical));
+    }
   });
 }

@@ -14,8 +14,8 @@ class time_mix_on_device {
   time_mix_on_device(time_mix_case& given, random_numbers& random, element type, element state_type, bool first_layer,
                      std::uint32_t slots, const kernels::gpu::stream& in)
       : width_(given.width),
-        layout_{1, given.width, state_type},
-        memory_(std::vector<float>(slots * layout_.bytes() / sizeof(float)), element::f32),
+        layout_{1, slots, given.width, state_type},
+        memory_(std::vector<float>(layout_.bytes() / sizeof(float)), element::f32),
         y_(std::vector<float>(given.r.size()), type),
         v_first_(given.v_first, type) {
     const std::size_t state_floats = layout_.wkv_floats();
@@ -24,7 +24,7 @@ class time_mix_on_device {
       const auto state = std::span(given.states).subspan(s * state_floats, state_floats);
       canonical.insert(canonical.end(), state.begin(), state.end());
       const device_values on_device(canonical, element::f32);
-      require(kernels::gpu::state_from_canonical(in, layout_, on_device.floats(), slot(s)));
+      require(kernels::gpu::state_from_canonical(in, layout_, on_device.floats(), memory_.data(), s));
       std::ranges::copy(state_of(s, in), state.begin());
     }
 
@@ -57,7 +57,7 @@ class time_mix_on_device {
     of.w0 = vector(given.w0), of.a0 = vector(given.a0), of.v0 = vector(given.v0);
     of.k_k = vector(given.k_k), of.k_a = vector(given.k_a), of.r_k = vector(given.r_k);
     of.ln_x_weight = vector(given.ln_x_weight), of.ln_x_bias = vector(given.ln_x_bias);
-    of.state = static_cast<char*>(memory_.data()) + layout_.wkv(0), of.slot_bytes = layout_.bytes();
+    of.state = static_cast<char*>(memory_.data()) + layout_.wkv(0), of.slot_bytes = layout_.wkv_bytes();
     of.width = width_, of.first_layer = first_layer;
   }
 
@@ -66,7 +66,7 @@ class time_mix_on_device {
   /// [head, value, key]
   [[nodiscard]] std::vector<float> state_of(slot_id s, const kernels::gpu::stream& in) const {
     const device_values canonical(std::vector<float>(layout_.canonical_floats()), element::f32);
-    require(kernels::gpu::state_to_canonical(in, layout_, slot(s), canonical.floats()));
+    require(kernels::gpu::state_to_canonical(in, layout_, memory_.data(), s, canonical.floats()));
     const auto all = canonical.read(in);
     return {all.begin() + 2 * width_, all.end()};
   }
@@ -74,8 +74,6 @@ class time_mix_on_device {
   kernels::gpu::time_mix_parameters of;
 
  private:
-  [[nodiscard]] char* slot(slot_id s) const { return static_cast<char*>(memory_.data()) + s * layout_.bytes(); }
-
   std::uint32_t width_;
   kernels::gpu::slot_layout layout_;
   device_values memory_, y_, v_first_;
