@@ -1,17 +1,25 @@
 // The tensor-core product on a card: first that it is right, against sums in fp64, and that no bit hangs on the number
 // of rows or on how segments are spread; then how fast the products of a layer run, weights streamed from memory.
-// gpu_matmul_bench [check|speed]
+// gpu_matmul_bench [check|speed [LEAST MOST]|power ROWS ..]
+// power: what 7.2B's key gives and takes when it runs for seconds, ours and the library's.
 #include <algorithm>
+#include <array>
+#include <atomic>
+#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <cstring>
+#include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "kernels/gpu/device/convert.cuh"
 #include "kernels/gpu/matmul_hopper.hpp"
+#include "kernels/gpu/matmul_library.hpp"
 #include "kernels/gpu/runtime/memory.hpp"
 #include "kernels/gpu/runtime/stream.hpp"
+#include "kernels/gpu/tuned_matmul.hpp"
 
 using namespace skein::kernels::gpu;
 using skein::result;
@@ -391,11 +399,95 @@ void time_model(stream& in, const char* name, std::uint32_t width, std::array<st
   }
 }
 
+/// What nvidia-smi says of the clock (MHz) and the power (W), in the mean of some looks.
+std::array<double, 2> clock_and_power(int looks) {
+  std::array<double, 2> mean{};
+  for (int i = 0; i < looks; ++i) {
+    const std::unique_ptr<std::FILE, int (*)(std::FILE*)> told(
+        popen("nvidia-smi --query-gpu=clocks.sm,power.draw.instant --format=csv,noheader,nounits -i 0", "r"), pclose);
+    double clock = 0, power = 0;
+    if (!told || std::fscanf(told.get(), "%lf, %lf", &clock, &power) != 2) return {};
+    mean[0] += clock / looks, mean[1] += power / looks;
+  }
+  return mean;
+}
+
+/// Runs `work(i)` for some seconds and tells how it went.
+template <typename Work>
+void sustain(stream& in, const char* name, double operations, const Work& work) {
+  using clock = std::chrono::steady_clock;
+  constexpr int repeats = 24;
+  auto recorded = graph::record(in, [&]() -> result<void> {
+    for (int i = 0; i < repeats; ++i)
+      if (auto r = work(i); !r) return r;
+    return {};
+  });
+  if (!recorded) return expect(false, recorded.error().message);
+  std::atomic<bool> over = false;
+  std::array<double, 2> seen{};
+  std::jthread watcher([&] {
+    std::this_thread::sleep_for(std::chrono::seconds(1));  // until clock and power have settled
+    seen = clock_and_power(8);
+    over = true;
+  });
+  std::uint64_t done = 0;
+  clock::time_point begin;
+  for (bool settled = false; !over;) {
+    for (int i = 0; i < 8; ++i) require(recorded->launch(in));
+    require(in.synchronize());
+    if (settled)
+      done += 8 * repeats;
+    else
+      settled = true, begin = clock::now();
+  }
+  const double seconds = std::chrono::duration<double>(clock::now() - begin).count();
+  const double teraflops = operations * static_cast<double>(done) / seconds / 1e12;
+  std::printf(" | %s %.0f TF/s, %.0f MHz, %.0f W, %.2f pJ a FLOP", name, teraflops, seen[0], seen[1],
+              seen[1] / teraflops);
+  std::fflush(stdout);
+}
+
+void show_power(stream& in, std::uint32_t rows) {
+  const matrix_set key(16384, 4096, in);
+  const device_buffer<half> x(std::size_t{rows} * key.inputs), out(std::size_t{rows} * key.outputs);
+  fill<<<1024, 256, 0, in>>>(x.data(), rows, key.inputs, key.inputs, 3, 1.0f);
+  const auto of = [&](int n) {
+    return product{key.copy(n), x.data(), out.data(), key.outputs, key.inputs, key.inputs, key.outputs};
+  };
+  const double operations = 2.0 * key.outputs * key.inputs * rows;
+  std::printf("7.2B key %u rows", rows);
+  sustain(in, "ours", operations, [&](int i) {
+    const product p = of(i);
+    return matmul_hopper(in, element::f16, {&p, 1}, nullptr, rows);
+  });
+  const auto library = open_matmul_library();
+  if (!library) return static_cast<void>(std::printf(" | %s\n", library.error().message.c_str()));
+  const device_buffer<std::byte> workspace(tuned_matmul::workspace_bytes);
+  const auto prepared = (*library)->prepare(
+      {element::f16, element::f16, false, key.outputs, key.inputs, key.inputs, key.outputs}, rows, workspace.bytes());
+  if (!prepared) return static_cast<void>(std::printf(" | %s\n", prepared.error().message.c_str()));
+  const auto by_library = [&](std::size_t algorithm) {
+    return [&, algorithm](int i) { return (*prepared)->queue(in, algorithm, of(i), rows, workspace); };
+  };
+  std::size_t best = 0;
+  double fastest = 1e9;
+  for (std::size_t a = 0; a < std::min<std::size_t>((*prepared)->algorithms(), 8); ++a) {
+    if (!by_library(a)(0) || !in.synchronize()) continue;
+    if (const double us = microseconds(in, 24, by_library(a)); us < fastest) fastest = us, best = a;
+  }
+  sustain(in, (*library)->name().c_str(), operations, by_library(best));
+  std::printf("\n");
+}
+
 }  // namespace
 
 int main(int count, char** arguments) {
   const std::string what = count > 1 ? arguments[1] : "";
   stream in;
+  if (what == "power") {
+    for (int i = 2; i < count; ++i) show_power(in, static_cast<std::uint32_t>(std::stoul(arguments[i])));
+    return failures ? 1 : 0;
+  }
   if (what != "speed") {
     for (const auto [outputs, inputs, segments] : {std::array{64u, 64u, 1u},
                                                    {96u, 128u, 1u},
