@@ -58,8 +58,10 @@ __device__ void produce(const placed_products& all, const block_memory& memory) 
               work.output, memory.full[stage], all.row_tiles > 1 ? cache_use::shared : cache_use::streamed);
   };
   const auto copy_inputs = [&](const work_item& work, std::uint32_t i, unsigned stage) {
-    copy_tile(memory.stages + stage * t::stage_bytes + t::weight_bytes, work.product->inputs,
-              (work.first + i) * matrix_tile, work.row, memory.full[stage], cache_use::shared);
+#pragma unroll
+    for (std::uint32_t row = 0; row < t::columns; row += t::columns_at_once)
+      copy_tile(memory.stages + stage * t::stage_bytes + t::weight_bytes + row * row_bytes, work.product->inputs,
+                (work.first + i) * matrix_tile, work.row + row, memory.full[stage], cache_use::shared);
   };
   work_item work = find_work<t>(all, blockIdx.x);
   const std::uint32_t early = min(work.count, static_cast<std::uint32_t>(t::stages));
@@ -129,6 +131,20 @@ class sums_before {
   float4* laid_down_;
 };
 
+/// sums = (keep_sums ? sums : 0) + 16 inputs of a tile, begun.
+template <typename Element, typename t>
+__device__ void begin_products(float (&sums)[t::columns / 2], std::uint64_t weights, std::uint64_t inputs,
+                               int keep_sums) {
+  if constexpr (t::columns == t::columns_at_once) {
+    wgmma<Element, t::columns>(sums, weights, inputs, keep_sums);
+  } else {
+    constexpr int half_columns = t::columns_at_once;
+    wgmma<Element, half_columns>(reinterpret_cast<float(&)[half_columns / 2]>(sums[0]), weights, inputs, keep_sums);
+    wgmma<Element, half_columns>(reinterpret_cast<float(&)[half_columns / 2]>(sums[half_columns / 2]), weights,
+                                 inputs + half_columns * row_bytes / 16, keep_sums);
+  }
+}
+
 /// sums = sum over the tile's inputs, segment by segment.
 template <typename Element, typename t>
 __device__ void multiply(const work_item& work, const block_memory& memory, stage_turn<t>& turn,
@@ -152,7 +168,7 @@ __device__ void multiply(const work_item& work, const block_memory& memory, stag
     wgmma_begin();
 #pragma unroll
     for (int k = 0; k < 4; ++k)
-      wgmma<Element, t::columns>(sums, weights + 2 * k, inputs + 2 * k, k > 0 || in_segment > 0);
+      begin_products<Element, t>(sums, weights + 2 * k, inputs + 2 * k, k > 0 || in_segment > 0);
     wgmma_commit();
     wgmma_wait<1>();  // the tile before is used up
     if (i > 0 && threadIdx.x % 32 == 0) memory.empty[before].arrive();
@@ -239,7 +255,7 @@ result<void> launch_tiles(stream_handle in, element type, std::span<const produc
     to.segment_depth = segment_tiles(p);
     to.tiles = (p.outputs + t::outputs - 1) / t::outputs;
     to.weights = describe_in(type, p.matrix, to.depth, padded(p.inputs), padded(p.outputs), t::outputs);
-    to.inputs = describe_in(type, p.in, to.depth, p.in_stride, rows, t::columns);
+    to.inputs = describe_in(type, p.in, to.depth, p.in_stride, rows, t::columns_at_once);
     to.out = p.out, to.part_stride = p.part_stride;
     to.outputs = p.outputs, to.out_stride = p.out_stride, to.how = p.how;
     to.first_item = all.items;
@@ -254,7 +270,7 @@ result<void> launch_tiles(stream_handle in, element type, std::span<const produc
   return type == element::f16 ? start(matmul_hopper_kernel<half, t>) : start(matmul_hopper_kernel<bf16, t>);
 }
 
-constexpr std::uint32_t tile_columns[] = {128, 160, 192, 240, 256};
+constexpr std::uint32_t tile_columns[] = {128, 160, 192, 240, 256, 320};  // the last not where sums are added up
 
 /// What a tile of 128 outputs takes, relative to others: key of 7.2B at 4,096 rows took 0.50, 0.59, 0.66, 0.80 and
 /// 0.88 us for 64 inputs.
@@ -268,8 +284,12 @@ result<void> launch_columns(std::uint32_t columns, stream_handle in, element typ
     case 160: return launch_tiles<tiling<160, 5, work>>(in, type, products, rows);
     case 192: return launch_tiles<tiling<192, 4, work>>(in, type, products, rows);
     case 240: return launch_tiles<tiling<240, 3, work>>(in, type, products, rows);
-    default: return launch_tiles<tiling<256, 3, work>>(in, type, products, rows);
+    case 256: return launch_tiles<tiling<256, 3, work>>(in, type, products, rows);
+    default: break;
   }
+  check(columns == 320 && work == takes::parts);
+  if constexpr (work == takes::parts) return launch_tiles<tiling<320, 3, work>>(in, type, products, rows);
+  return {};
 }
 
 /// Whether second products are done sooner in one launch with the first than in their own. The first take some 0.3 us
@@ -315,10 +335,11 @@ result<void> matmul_hopper(stream_handle in, element type, std::span<const produ
   if (!multiprocessors) return multiprocessors.error();
   const bool adds_up = segments && !parts;
   const std::uint32_t blocks = adds_up ? tiles : split_tiles;
-  const std::uint32_t fastest = *std::ranges::min_element(tile_columns, {}, [&](std::uint32_t columns) {
-    const std::uint32_t all = blocks * ((rows_room + columns - 1) / columns);
-    return (all + *multiprocessors - 1) / *multiprocessors * tile_time(columns);
-  });
+  const std::uint32_t fastest =
+      *std::ranges::min_element(std::span(tile_columns).first(adds_up ? 5 : 6), {}, [&](std::uint32_t columns) {
+        const std::uint32_t all = blocks * ((rows_room + columns - 1) / columns);
+        return (all + *multiprocessors - 1) / *multiprocessors * tile_time(columns);
+      });
   return adds_up ? launch_columns<takes::added_up_parts>(fastest, in, type, products, rows_room)
                  : launch_columns<takes::parts>(fastest, in, type, products, rows_room);
 }

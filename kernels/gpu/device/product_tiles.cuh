@@ -25,11 +25,14 @@ struct tiling {
   static constexpr int groups = 2, columns = columns_, stages = stages_;
   static constexpr bool in_turn = work_ != takes::a_part, adds_up = work_ == takes::added_up_parts;
   static constexpr std::uint32_t outputs = groups * group_outputs;
+  /// Of an instruction, and of a copy, which takes 256 at most.
+  static constexpr int columns_at_once = columns > 256 ? columns / 2 : columns;
   static constexpr std::uint32_t weight_bytes = outputs * row_bytes, input_bytes = columns * row_bytes;
   static constexpr std::uint32_t stage_bytes = weight_bytes + input_bytes;
-  /// Results leave through shared memory (see send_pieces), where a whole tile has room as elements, half of one as
-  /// floats. A piece is so many columns of a warpgroup, a multiple of 16, or as floats half as many.
-  static constexpr int pieces = columns == 240 ? 3 : 2, piece_columns = columns / pieces;
+  /// Results leave through shared memory (see send_pieces), where a whole tile has room as elements (half of the
+  /// widest), half of one as floats. A piece is so many columns of a warpgroup, a multiple of 16, or as floats half as
+  /// many.
+  static constexpr int pieces = columns == 240 ? 3 : 2, piece_columns = columns == 320 ? 80 : columns / pieces;
   static constexpr std::uint32_t piece_bytes = piece_columns * row_bytes;
   static constexpr std::uint32_t result_bytes = in_turn ? groups * pieces * piece_bytes : 0;
   /// Sums of the segments before that find no room in a thread's registers and lie where results do.
