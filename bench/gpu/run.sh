@@ -5,12 +5,13 @@
 # Writes OUT/gpu.json and OUT/gpu.md, which belong in bench/results, and the logs they were made from. Speed is measured
 # only where everything was right. Exit code: 0 all ran and was right, 1 something was wrong, 64 usage, 69 no GPU.
 #   SKEIN_SIZES="7.2b 1.5b"      random models to measure
+#   SKEIN_DTYPE=fp16             type of their weights; released checkpoints have bf16
 #   SKEIN_INVARIANCE=default     what speed is measured with: default, strict, fast
 #   SKEIN_SANITIZER=1            the kernel tests also under compute-sanitizer, memcheck and racecheck (minutes)
 #   SKEIN_MODELS=/dev/shm        where the random models are written (14.4 GB for 7.2b)
 set -euo pipefail
 if (($# < 4 || $# > 5)) || [[ ${5:-all} != @(all|correctness|bench) ]]; then
-  sed -n '2,12s/^# \?//p' "$0" >&2
+  sed -n '2,13s/^# \?//p' "$0" >&2
   exit 64
 fi
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -33,7 +34,7 @@ fi
 if [[ $part != correctness && $status == 0 ]]; then
   for size in ${SKEIN_SIZES:-7.2b 1.5b}; do
     for state in fp32 fp16; do
-      "$bundle/skein" bench engine --json "$out/bench-$size-$state.json" --device cuda --dtype fp16 \
+      "$bundle/skein" bench engine --json "$out/bench-$size-$state.json" --device cuda --dtype "${SKEIN_DTYPE:-fp16}" \
         --state-dtype "$state" --invariance "${SKEIN_INVARIANCE:-default}" --random "$size" --random-file "$models/skein-random-$size.$$.safetensors" |
         tee "$out/bench-$size-$state.txt" || status=1
     done
