@@ -44,27 +44,38 @@ __device__ inline float from_float<float>(float value) {
 }
 template <>
 __device__ inline half from_float<half>(float value) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+  union {
+    std::uint16_t bits;
+    half value;
+  } as;
+  asm("cvt.rn.satfinite.f16.f32 %0, %1;" : "=h"(as.bits) : "f"(value));
+  return as.value;
+#else
   constexpr float largest = 65504;
   return float_to_half(value > largest ? largest : value < -largest ? -largest : value);
+#endif
 }
 template <>
 __device__ inline bf16 from_float<bf16>(float value) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+  bf16 rounded;
+  asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(rounded.bits) : "f"(value));
+  return rounded;
+#else
   const std::uint32_t bits = float_to_bits(value);
   if (value != value) return {static_cast<std::uint16_t>(bits >> 16 | 0x40)};
   return {static_cast<std::uint16_t>((bits + 0x7fff + (bits >> 16 & 1)) >> 16)};
+#endif
 }
 
-/// Two of them as they lie in memory. What is beyond an fp16 is infinite after the first step, and its largest value
-/// after the second.
+/// Two of them as they lie in memory.
 template <typename Element>
 __device__ std::uint32_t rounded_pair(float first, float second) {
   std::uint32_t bits;
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
   if constexpr (std::is_same_v<Element, half>) {
-    asm("{\n.reg .b32 pair;\ncvt.rn.f16x2.f32 pair, %2, %1;\nmin.NaN.f16x2 pair, pair, %3;\n"
-        "max.NaN.f16x2 %0, pair, %4;\n}"
-        : "=r"(bits)
-        : "f"(first), "f"(second), "r"(0x7bff7bffu), "r"(0xfbfffbffu));
+    asm("cvt.rn.satfinite.f16x2.f32 %0, %2, %1;" : "=r"(bits) : "f"(first), "f"(second));
   } else {
     asm("cvt.rn.bf16x2.f32 %0, %2, %1;" : "=r"(bits) : "f"(first), "f"(second));
   }
