@@ -134,7 +134,13 @@ struct block_memory {
   }
   /// Of a warp as a whole: whether a stage has come.
   [[nodiscard]] __device__ bool is_there(const stage_turn<t>& turn) const {
-    return all_lanes(weights_there[turn.stage].is_over(turn.phase) && inputs_there[turn.stage].is_over(turn.phase));
+    const bool have_weights = weights_there[turn.stage].is_over(turn.phase);
+    const bool have_inputs = inputs_there[turn.stage].is_over(turn.phase);
+    return all_lanes(have_weights & have_inputs);
+  }
+  __device__ void wait_for(const stage_turn<t>& turn) const {
+    weights_there[turn.stage].wait(turn.phase);
+    inputs_there[turn.stage].wait(turn.phase);
   }
 };
 
@@ -182,39 +188,48 @@ __device__ void produce_inputs(const placed_products<has_second>& all, const blo
 /// sums = sum over an item's inputs. A stage is given back when its instructions are over: behind those of the next,
 /// which they need not wait for, or at once while the next is still on its way. `gives_all_back`: also the item's last,
 /// which another item of the block may need.
+///
+/// With every stage there, a block is as fast as one warp comes round, so what is not a matrix instruction hides behind
+/// those: whether the next stage has come is asked while they are at work. And what counts stages is uniform, for
+/// descriptors that are made in vector registers take as long as the instructions that they are for.
 template <typename Element, typename t, bool gives_all_back>
 __device__ void multiply(const work_item& work, const block_memory<t>& memory, stage_turn<t>& turn,
                          float (&sums)[t::columns / 2]) {
+  const std::uint32_t tiles = uniform(work.end - work.first), count = (tiles + stage_tiles - 1) / stage_tiles;
+  const descriptor stages = tile_descriptor(memory.stages), zeros = tile_descriptor(memory.zeros);
   unsigned before = 0;
   const auto give_back = [&] {
     if (threadIdx.x % 32 == 0) memory.empty[before].arrive();
   };
-  for (std::uint32_t tile = work.first; tile < work.end; tile += stage_tiles, turn.next()) {
-    bool gives_back = tile > work.first;
-    if (!memory.is_there(turn)) {
+  bool is_there = memory.is_there(turn);
+  for (std::uint32_t i = 0; i < count; ++i) {
+    bool gives_back = i > 0;
+    if (!is_there) {
       wgmma_wait<0>();
       if (gives_back) give_back();
       gives_back = false;
-      memory.weights_there[turn.stage].wait(turn.phase);
-      memory.inputs_there[turn.stage].wait(turn.phase);
+      memory.wait_for(turn);
     }
-    const std::uint64_t weights = tile_descriptor(memory.weights(turn.stage));
-    const std::uint64_t inputs = tile_descriptor(memory.inputs(turn.stage));
+    const descriptor weights = stages + turn.stage * (t::stage_bytes / 16);
+    const descriptor inputs = weights + stage_tiles * t::weight_tile / 16;
     // Without a second tile: zeros. A branch here would make each instruction wait for the one before.
-    const std::uint64_t more = tile + 1 < work.end ? inputs + t::input_tile / 16 : tile_descriptor(memory.zeros);
+    const descriptor more = stage_tiles * i + 1 < tiles ? inputs + t::input_tile / 16 : zeros;
     wgmma_begin();
 #pragma unroll
     for (int k = 0; k < 4; ++k)
-      wgmma<Element, t::columns>(sums, weights + 2 * k, inputs + 2 * k, k > 0 || tile > work.first);
+      wgmma<Element, t::columns>(sums, weights + 2 * k, inputs + 2 * k, k > 0 || i > 0);
 #pragma unroll
     for (int k = 0; k < 4; ++k)
       wgmma<Element, t::columns>(sums, weights + t::weight_tile / 16 + 2 * k, more + 2 * k, 1);
     wgmma_commit();
+    const unsigned now = turn.stage;
+    turn.next();
+    is_there = memory.is_there(turn);
     if (gives_back) {
       wgmma_wait<1>();
       give_back();
     }
-    before = turn.stage;
+    before = now;
   }
   wgmma_wait<0>();
   if (gives_all_back) give_back();

@@ -133,7 +133,7 @@ class sums_before {
 
 /// sums = (keep_sums ? sums : 0) + 16 inputs of a tile, begun.
 template <typename Element, typename t>
-__device__ void begin_products(float (&sums)[t::columns / 2], std::uint64_t weights, std::uint64_t inputs,
+__device__ void begin_products(float (&sums)[t::columns / 2], descriptor weights, descriptor inputs,
                                int keep_sums) {
   if constexpr (t::columns == t::columns_at_once) {
     wgmma<Element, t::columns>(sums, weights, inputs, keep_sums);
@@ -163,8 +163,8 @@ __device__ void multiply(const work_item& work, const block_memory& memory, stag
       }
     memory.full[turn.stage].wait(turn.phase);
     const std::byte* const tiles = memory.stages + turn.stage * t::stage_bytes;
-    const std::uint64_t weights = tile_descriptor(tiles + group * group_outputs * row_bytes);
-    const std::uint64_t inputs = tile_descriptor(tiles + t::weight_bytes);
+    const descriptor weights = tile_descriptor(tiles + group * group_outputs * row_bytes);
+    const descriptor inputs = tile_descriptor(tiles + t::weight_bytes);
     wgmma_begin();
 #pragma unroll
     for (int k = 0; k < 4; ++k)

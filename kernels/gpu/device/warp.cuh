@@ -36,6 +36,15 @@ __device__ inline bool all_lanes(bool predicate) {
 #endif
 }
 
+/// What is the same in all lanes, so that the compiler knows it.
+__device__ inline std::uint32_t uniform(std::uint32_t value) {
+#if defined(__CUDA_ARCH__)
+  return __shfl_sync(0xffffffffu, value, 0);
+#else
+  return value;
+#endif
+}
+
 /// How many bits are set.
 __device__ inline unsigned count_bits(std::uint64_t bits) {
 #if defined(SKEIN_GPU_EMULATOR)

@@ -16,15 +16,19 @@ namespace skein::kernels::gpu {
 
 /// What an instruction knows of a tile in shared memory: rows of 64 elements, 128 bytes, with the 16-byte pieces of a
 /// row exclusive-ored by the row's number modulo eight (the 128-byte swizzle of the copy engine); the tile begins at a
-/// multiple of 1024 bytes. Adding 2 moves 16 elements along the row.
-__device__ inline std::uint64_t tile_descriptor(const void* tile) {
+/// multiple of 1024 bytes. Adding 2 moves 16 elements along the row. Of the 64 bits that the instruction takes these are
+/// the lower ones; the upper ones are the same for all tiles, and to count them along would take instructions between
+/// those of a short product.
 #if defined(SKEIN_GPU_EMULATOR)
-  return reinterpret_cast<std::uintptr_t>(tile) >> 4;
+using descriptor = std::uint64_t;
+inline descriptor tile_descriptor(const void* tile) { return reinterpret_cast<std::uintptr_t>(tile) >> 4; }
 #else
-  constexpr std::uint64_t eight_rows = 1024 >> 4, swizzle_128 = std::uint64_t{1} << 62;
-  return (__cvta_generic_to_shared(tile) & 0x3ffff) >> 4 | std::uint64_t{1} << 16 | eight_rows << 32 | swizzle_128;
-#endif
+using descriptor = std::uint32_t;
+__device__ inline descriptor tile_descriptor(const void* tile) {
+  return (static_cast<std::uint32_t>(__cvta_generic_to_shared(tile)) & 0x3ffff) >> 4 | 1u << 16;
 }
+#define SKEIN_UPPER_DESCRIPTOR "0x40000040"  // eight rows are 1024 bytes; the 128-byte swizzle
+#endif
 
 #if !defined(SKEIN_GPU_EMULATOR)
 
@@ -77,12 +81,12 @@ __device__ void take_registers() {
 #define SKEIN_SUMS_120 SKEIN_SUMS_96, SKEIN_SUMS_16(96), SKEIN_SUMS_8(112)
 // `a`, `b` and `keep` are the numbers of the operands after the sums.
 #define SKEIN_WGMMA(columns, type, names, a, b, keep, sums_list)                                                 \
-  asm volatile("{\n.reg .pred keeps;\nsetp.ne.b32 keeps, %" keep                                                 \
-               ", 0;\n"                                                                                          \
-               "wgmma.mma_async.sync.aligned.m64n" columns "k16.f32." type "." type "\n{" names "}, %" a ", %" b \
-               ", keeps, 1, 1, 0, 0;\n}\n"                                                                       \
+  asm volatile("{\n.reg .pred keeps;\n.reg .b32 upper;\n.reg .b64 a, b;\nsetp.ne.b32 keeps, %" keep              \
+               ", 0;\nmov.b32 upper, " SKEIN_UPPER_DESCRIPTOR ";\nmov.b64 a, {%" a ", upper};\nmov.b64 b, {%" b \
+               ", upper};\nwgmma.mma_async.sync.aligned.m64n" columns "k16.f32." type "." type "\n{" names       \
+               "}, a, b, keeps, 1, 1, 0, 0;\n}\n"                                                                \
                : sums_list                                                                                       \
-               : "l"(weights), "l"(inputs), "r"(keep_sums))
+               : "r"(weights), "r"(inputs), "r"(keep_sums))
 #define SKEIN_WGMMA_OF_TYPE(type)                                                        \
   if constexpr (columns == 8)                                                            \
     SKEIN_WGMMA("8", type, "%0,%1,%2,%3", "4", "5", "6", SKEIN_SUMS_4(0));               \
@@ -106,7 +110,7 @@ __device__ void take_registers() {
 /// sums = (keep_sums ? sums : 0) + weights [64, 16] * inputs [columns, 16]^T. In sums[4 j + 2 h + e] lies output
 /// 16 * warp + lane / 4 + 8 h of column 8 j + 2 * (lane % 4) + e. Only begun: wgmma_wait ends it.
 template <typename Element, int columns>
-__device__ void wgmma(float (&sums)[columns / 2], std::uint64_t weights, std::uint64_t inputs, int keep_sums) {
+__device__ void wgmma(float (&sums)[columns / 2], descriptor weights, descriptor inputs, int keep_sums) {
   static_assert(columns == 8 || columns == 16 || columns == 32 || columns == 64 || columns == 128 || columns == 160 ||
                 columns == 192 || columns == 240 || columns == 256);
   if constexpr (std::is_same_v<Element, half>) {
@@ -148,7 +152,7 @@ void keep_registers() {}
 template <int>
 void take_registers() {}
 template <typename Element, int columns>
-void wgmma(float (&sums)[columns / 2], std::uint64_t weights, std::uint64_t inputs, int keep_sums) {
+void wgmma(float (&sums)[columns / 2], descriptor weights, descriptor inputs, int keep_sums) {
   emulator::begin_products<Element, columns>(sums, weights, inputs, keep_sums != 0);
 }
 
