@@ -9,14 +9,14 @@ namespace skein::kernels::gpu {
 /// to. `channel`, `stride` and `part_stride` are multiples of `count`.
 template <typename Element, unsigned count>
 struct products_on_their_way {
-  side_by_side<Element, count> rounded;
+  on_their_way<Element, count> rounded;
   side_by_side<float, count> addends[product_parts_max];
   std::uint32_t parts;
 
   products_on_their_way() = default;
   __device__ products_on_their_way(const product_rows& of, std::uint32_t row, std::uint32_t channel) : parts(of.parts) {
     const std::size_t at = static_cast<std::size_t>(row) * of.stride + channel;
-    if (parts == 0) rounded = load_side_by_side<count>(static_cast<const Element*>(of.data) + at);
+    if (parts == 0) rounded = on_their_way<Element, count>(static_cast<const Element*>(of.data) + at);
 #pragma unroll
     for (std::uint32_t p = 0; p < product_parts_max; ++p)
       if (p < parts)
@@ -24,10 +24,7 @@ struct products_on_their_way {
   }
 
   __device__ void read(float (&values)[count]) const {
-    if (parts == 0) {
-      for (unsigned i = 0; i < count; ++i) values[i] = to_float(rounded.values[i]);
-      return;
-    }
+    if (parts == 0) return rounded.read(values);
     for (unsigned i = 0; i < count; ++i) values[i] = addends[0].values[i];
 #pragma unroll
     for (std::uint32_t p = 1; p < product_parts_max; ++p)

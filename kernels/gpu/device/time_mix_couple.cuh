@@ -136,25 +136,4 @@ struct couple_inputs {
   }
 };
 
-/// The hardware's own functions, good for some 2^-21: exact ones take several times the instructions.
-__device__ inline float inverse_root(float x) {
-#if defined(__CUDA_ARCH__)
-  float root;
-  asm("rsqrt.approx.ftz.f32 %0, %1;" : "=f"(root) : "f"(x));
-  return root;
-#else
-  return 1 / sqrtf(x);
-#endif
-}
-/// The logistic function of x, of which it gets -log2(e) x.
-__device__ inline float quick_logistic(float x) {
-#if defined(__CUDA_ARCH__)
-  float result;
-  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(1 + power_of_two(x)));
-  return result;
-#else
-  return 1 / (1 + exp2f(x));
-#endif
-}
-
 }  // namespace skein::kernels::gpu

@@ -22,59 +22,63 @@ struct token_inputs {
   of_lane r, k, v, w_out, a_out, v_out, g, v_first;
 };
 
-/// `channel` is the lane's first, of all heads.
+template <typename Element>
+using lane_on_its_way = on_their_way<Element, lane_channels>;
+
+/// Of row `row` of what lies in no parts; `channel` is the lane's first, of all heads.
+template <typename Element>
+__device__ lane_on_its_way<Element> ask_for(const product_rows& from, std::uint32_t row, std::uint32_t channel) {
+  return lane_on_its_way<Element>(static_cast<const Element*>(from.data) +
+                                        static_cast<std::size_t>(row) * from.stride + channel);
+}
+
+/// What products left beside r, k and v.
+template <typename Element>
+struct gates_on_their_way {
+  lane_on_its_way<gate_type<Element>> w_out, a_out, v_out, g_out;
+  lane_on_its_way<Element> v_first;
+
+  __device__ void ask(const time_mix_parameters& of, std::uint32_t row, std::uint32_t channel) {
+    using gate = gate_type<Element>;
+    w_out = ask_for<gate>(of.w_out, row, channel), a_out = ask_for<gate>(of.a_out, row, channel);
+    g_out = ask_for<gate>(of.g_out, row, channel);
+    if (of.first_layer) return;
+    v_out = ask_for<gate>(of.v_out, row, channel);
+    v_first = ask_for<Element>({of.v_first, of.width}, row, channel);
+  }
+  __device__ void read(bool first_layer, token_inputs& in) const {
+    w_out.read(in.w_out), a_out.read(in.a_out), g_out.read(in.g);
+    if (!first_layer) v_out.read(in.v_out), v_first.read(in.v_first);
+  }
+};
+
 template <typename Element>
 __device__ token_inputs load_inputs(const time_mix_parameters& of, std::uint32_t row, std::uint32_t channel) {
-  using rows = products_on_their_way<Element, lane_channels>;
-  const auto gates = [&](const product_rows& of_gate) {  // never in parts
-    const auto* const data = static_cast<const gate_type<Element>*>(of_gate.data);
-    return load_side_by_side<lane_channels>(data + static_cast<std::size_t>(row) * of_gate.stride + channel);
-  };
-  const rows r(of.r, row, channel), k(of.k, row, channel), v(of.v, row, channel);
-  const auto w_out = gates(of.w_out), a_out = gates(of.a_out), g_out = gates(of.g_out);
-  side_by_side<gate_type<Element>, lane_channels> v_out;
-  side_by_side<Element, lane_channels> v_first;
-  if (!of.first_layer) {
-    v_out = gates(of.v_out);
-    v_first = load_side_by_side<lane_channels>(static_cast<const Element*>(of.v_first) +
-                                               static_cast<std::size_t>(row) * of.width + channel);
-  }
+  using products = products_on_their_way<Element, lane_channels>;
+  const products r(of.r, row, channel), k(of.k, row, channel), v(of.v, row, channel);
+  gates_on_their_way<Element> gates;
+  gates.ask(of, row, channel);
   token_inputs in;
   r.read(in.r), k.read(in.k), v.read(in.v);
-  for (unsigned i = 0; i < lane_channels; ++i) {
-    in.w_out[i] = to_float(w_out.values[i]), in.a_out[i] = to_float(a_out.values[i]);
-    in.g[i] = to_float(g_out.values[i]);
-    if (of.first_layer) continue;
-    in.v_out[i] = to_float(v_out.values[i]), in.v_first[i] = to_float(v_first.values[i]);
-  }
+  gates.read(of.first_layer, in);
   return in;
 }
 
 /// The same where no product is in parts, asked for when they are loaded and waited for when they are read.
 template <typename Element>
 struct inputs_on_their_way {
-  side_by_side<Element, lane_channels> r, k, v, v_first;
-  side_by_side<gate_type<Element>, lane_channels> w_out, a_out, v_out, g_out;
+  lane_on_its_way<Element> r, k, v;
+  gates_on_their_way<Element> gates;
 
   __device__ void load(const time_mix_parameters& of, std::uint32_t row, std::uint32_t channel) {
-    const auto some = [&](const product_rows& from, auto& to) {
-      const auto* const data = static_cast<const std::remove_reference_t<decltype(to.values[0])>*>(from.data);
-      to = load_side_by_side<lane_channels>(data + static_cast<std::size_t>(row) * from.stride + channel);
-    };
-    some(of.r, r), some(of.k, k), some(of.v, v);
-    some(of.w_out, w_out), some(of.a_out, a_out), some(of.g_out, g_out);
-    if (of.first_layer) return;
-    some(of.v_out, v_out), some({of.v_first, of.width}, v_first);
+    r = ask_for<Element>(of.r, row, channel), k = ask_for<Element>(of.k, row, channel);
+    v = ask_for<Element>(of.v, row, channel);
+    gates.ask(of, row, channel);
   }
   __device__ token_inputs read(bool first_layer) const {
     token_inputs in;
-    for (unsigned i = 0; i < lane_channels; ++i) {
-      in.r[i] = to_float(r.values[i]), in.k[i] = to_float(k.values[i]), in.v[i] = to_float(v.values[i]);
-      in.w_out[i] = to_float(w_out.values[i]), in.a_out[i] = to_float(a_out.values[i]);
-      in.g[i] = to_float(g_out.values[i]);
-      if (first_layer) continue;
-      in.v_out[i] = to_float(v_out.values[i]), in.v_first[i] = to_float(v_first.values[i]);
-    }
+    r.read(in.r), k.read(in.k), v.read(in.v);
+    gates.read(first_layer, in);
     return in;
   }
 };

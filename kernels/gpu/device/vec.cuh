@@ -46,6 +46,29 @@ __device__ side_by_side<Element, count> load_side_by_side(const Element* at) {
   return *reinterpret_cast<const side_by_side<Element, count>*>(at);
 }
 
+/// Elements that are asked for now and waited for when they are read: until then they stay the words that they come as.
+/// Taken apart at once, which is what a compiler does to an array of them, they would be waited for at once.
+template <typename Element, unsigned count>
+class on_their_way {
+ public:
+  on_their_way() = default;
+  /// `at` is aligned to all of them.
+  __device__ explicit on_their_way(const Element* at) : words_(*reinterpret_cast<const words*>(at)) {}
+
+  __device__ void read(float (&values)[count]) const {
+    Element elements[count];
+    memcpy(elements, &words_, sizeof elements);
+    for (unsigned i = 0; i < count; ++i) values[i] = to_float(elements[i]);
+  }
+
+ private:
+  using word = std::conditional_t<count * sizeof(Element) % 4 == 0, std::uint32_t, std::uint16_t>;
+  struct alignas(count * sizeof(Element)) words {
+    word of[count * sizeof(Element) / sizeof(word)];
+  };
+  words words_;
+};
+
 /// values[i] = at[i], in one access; `at` is aligned to all of them.
 template <typename Element, unsigned count>
 __device__ void load_floats(const Element* at, float (&values)[count]) {
@@ -78,6 +101,27 @@ __device__ inline float power_of_two(float x) {
   return power;
 #else
   return exp2f(x);
+#endif
+}
+
+/// The hardware's own functions, good for some 2^-21: exact ones take several times the instructions.
+__device__ inline float inverse_root(float x) {
+#if defined(__CUDA_ARCH__)
+  float root;
+  asm("rsqrt.approx.ftz.f32 %0, %1;" : "=f"(root) : "f"(x));
+  return root;
+#else
+  return 1 / sqrtf(x);
+#endif
+}
+/// The logistic function of x, of which it gets -log2(e) x.
+__device__ inline float quick_logistic(float x) {
+#if defined(__CUDA_ARCH__)
+  float result;
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(1 + power_of_two(x)));
+  return result;
+#else
+  return 1 / (1 + exp2f(x));
 #endif
 }
 
