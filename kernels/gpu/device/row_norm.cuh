@@ -132,7 +132,7 @@ __device__ void normalise_together(row_share<packets> (&rows)[rows_each], std::u
     if (of_lane < blockDim.x / warp_width) share = of_warp[r][of_lane];
     const float mean = sum_of_warps(share.count * share.mean) / static_cast<float>(width), off = share.mean - mean;
     const float squares = sum_of_warps(multiply_add(share.count * off, off, share.squares));
-    const float scale = 1 / sqrtf(squares / static_cast<float>(width) + eps);
+    const float scale = inverse_root(squares / static_cast<float>(width) + eps);
     for_each_packet<packets>(width, [&](unsigned i, std::uint32_t) {
       for (unsigned e = 0; e < 4; ++e)
         rows[r].values[i][e] =

@@ -103,7 +103,7 @@ struct token_vectors {
   of_lane log_w, k, v, kk, a_kk, bonus;
 };
 
-__device__ inline float logistic(float x) { return 1 / (1 + expf(-x)); }
+__device__ inline float logistic(float x) { return quick_logistic(-1.44269504f * x); }
 
 __device__ inline token_vectors make_token(const token_inputs& in, const head_weights& weights, bool first_layer) {
   token_vectors out;
@@ -117,10 +117,10 @@ __device__ inline token_vectors make_token(const token_inputs& in, const head_we
     out.kk[i] = in.k[i] * weights.k_k[i];  // from k before the rate changes it
     squares = multiply_add(out.kk[i], out.kk[i], squares);
   }
-  const float length = fmaxf(sqrtf(warp_sum(squares)), 1e-12f);
+  const float by_length = inverse_root(fmaxf(warp_sum(squares), 1e-24f));
   float bonus = 0;
   for (unsigned i = 0; i < lane_channels; ++i) {
-    out.kk[i] = out.kk[i] / length;
+    out.kk[i] *= by_length;
     out.a_kk[i] = rate[i] * out.kk[i];
     out.k[i] = in.k[i] * multiply_add(rate[i] - 1, weights.k_a[i], 1);
     bonus = multiply_add(in.r[i] * out.k[i], weights.r_k[i], bonus);
@@ -147,7 +147,7 @@ __device__ void finish_token(const time_mix_parameters& of, std::uint32_t row, s
   for (unsigned i = 0; i < lane_channels; ++i) sum += y[i];
   const float mean = warp_sum(sum) / head_size;
   for (unsigned i = 0; i < lane_channels; ++i) squares = multiply_add(y[i] - mean, y[i] - mean, squares);
-  const float scale = 1 / sqrtf(warp_sum(squares) / head_size + group_norm_eps);
+  const float scale = inverse_root(warp_sum(squares) / head_size + group_norm_eps);
   for (unsigned i = 0; i < lane_channels; ++i)
     y[i] = (multiply_add((y[i] - mean) * scale, weight[i], bias[i]) + bonus[i]) * g[i];
   store_floats(static_cast<Element*>(of.y) + static_cast<std::size_t>(row) * of.width + channel, y);
