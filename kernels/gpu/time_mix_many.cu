@@ -7,7 +7,7 @@
 // cycles of a multiprocessor a head). The bits are those of the other kernels: sums over keys are a lane's eight in
 // order, then three additions over lanes.
 //
-// Floor: the bytes of the states, read and written. The instructions of a head, some 1,900 of a warp, take a
+// Floor: the bytes of the states, read and written. The instructions of a head, some 1,500 of a warp, take a
 // multiprocessor 0.3 us, its share of the bytes with fp16 states 0.5.
 #include "base/check.hpp"
 #include "kernels/gpu/device/block.cuh"
@@ -26,13 +26,13 @@ constexpr slot_id nobody = ~slot_id{0};
 constexpr unsigned groups = warp_width / row_lanes;  // of lanes that share a row
 constexpr unsigned rows_at_once = 4;                 // of a lane
 
-/// A head comes in one part of 16-bit numbers or two of 32 bits, into two places in turn. Packets of a row lie apart by
-/// one more than its values, so that lanes that share a row meet in no bank. Twelve warps fill the shared memory.
+/// A head comes in one part of 16-bit numbers or two of 32 bits, into two places in turn. Twelve warps fill the shared
+/// memory.
 template <typename Stored>
 struct warp_memory {
-  static constexpr unsigned packets = head_size / packet<Stored>::size, parts = sizeof(Stored) / 2;
-  static constexpr unsigned values = head_size / parts, column_bytes = values * sizeof(packet<Stored>);
-  packet<Stored> state[2][packets][values + 1];
+  static constexpr unsigned values = values_of_part<Stored>, parts = head_size / values;
+  static constexpr unsigned packets = values * head_size / packet<Stored>::size;
+  packet<Stored> state[2][packets];
   shared_tile<1> tile;
   bulk_arrival arrived[2];
 };
@@ -55,17 +55,20 @@ struct key_share {
 
 /// Updates a lane's part of the rows of `first_value` and every next group's; y of the rows in all lanes that share
 /// them.
-template <typename Stored, unsigned columns>
-__device__ void take_rows(packet<Stored> (&state)[columns][head_size / (sizeof(Stored) / 2) + 1], const float* v,
-                          const key_share& keys, std::uint32_t first_value, unsigned lane, float (&y)[rows_at_once]) {
+template <typename Stored>
+__device__ void take_rows(packet<Stored>* state, const float* v, const key_share& keys, std::uint32_t first_value,
+                          unsigned lane, float (&y)[rows_at_once]) {
   constexpr unsigned size = packet<Stored>::size;
+  const auto at = [&](unsigned r, unsigned i) -> packet<Stored>& {
+    return state[head_state_index<Stored>(first_value + r * groups, (i * row_lanes + lane) * size) / size];
+  };
   float s[rows_at_once][lane_keys], removed[rows_at_once], v_of[rows_at_once];
 #pragma unroll
   for (unsigned r = 0; r < rows_at_once; ++r) {
     v_of[r] = v[first_value + r * groups];
 #pragma unroll
     for (unsigned i = 0; i < lane_keys / size; ++i) {
-      const packet<Stored> loaded = state[i * row_lanes + lane][first_value + r * groups];
+      const packet<Stored> loaded = at(r, i);
       for (unsigned j = 0; j < size; ++j) s[r][i * size + j] = to_float(loaded.values[j]);
     }
   }
@@ -88,7 +91,7 @@ __device__ void take_rows(packet<Stored> (&state)[columns][head_size / (sizeof(S
       for (unsigned j = 0; j < size; ++j) some[j] = s[r][i * size + j];
       packet<Stored> stored;
       from_floats(some, stored.values);
-      state[i * row_lanes + lane][first_value + r * groups] = stored;
+      at(r, i) = stored;
     }
   }
 #pragma unroll
@@ -99,7 +102,6 @@ __device__ void take_rows(packet<Stored> (&state)[columns][head_size / (sizeof(S
 template <typename Element, typename Stored, bool in_parts>
 __global__ void __launch_bounds__(threads, 1) time_mix_many_kernel(device_batch rows, time_mix_parameters of) {
   using memory = warp_memory<Stored>;
-  constexpr unsigned packets = memory::packets;
   let_next_kernel_begin();
   memory& mine = dynamic_shared<memory>()[threadIdx.x / warp_width];
   const unsigned lane = threadIdx.x % warp_width;
@@ -116,16 +118,16 @@ __global__ void __launch_bounds__(threads, 1) time_mix_many_kernel(device_batch 
            static_cast<std::size_t>(head) * head_size * head_size;
   };
   const auto slot_of = [&](std::uint32_t of_row) { return of_row < end ? rows.runs[of_row].slot : nobody; };
-  const auto column_of = [&](slot_id slot, unsigned part, unsigned p) {
-    return head_of(slot) + head_state_index<Stored>(part * memory::values, p * packet<Stored>::size);
+  constexpr unsigned part_bytes = sizeof mine.state[0];
+  const auto part_of = [&](slot_id slot, unsigned part) {
+    return head_of(slot) + part * (part_bytes / sizeof(Stored));
   };
   std::uint32_t turn = 0;  // of the two places, by parts of heads
   const auto fetch = [&](slot_id slot, unsigned part, std::uint32_t at_turn) {
     if (slot == nobody) return;
     bulk_arrival& arrived = mine.arrived[at_turn % 2];
-    arrived.expect(packets * memory::column_bytes);
-    for (unsigned p = 0; p < packets; ++p)
-      arrived.fetch(mine.state[at_turn % 2][p], column_of(slot, part, p), memory::column_bytes);
+    arrived.expect(part_bytes);
+    arrived.fetch(mine.state[at_turn % 2], part_of(slot, part), part_bytes);
   };
   slot_id slot = slot_of(row), next_slot = slot_of(row + tokens_at_once);
   if (lane == 0) {
@@ -169,8 +171,7 @@ __global__ void __launch_bounds__(threads, 1) time_mix_many_kernel(device_batch 
       publish_for_engine();
       warp_barrier();
       if (lane == 0) {
-        for (unsigned p = 0; p < packets; ++p)
-          send_bytes(column_of(slot, part, p), mine.state[turn % 2][p], memory::column_bytes);
+        send_bytes(part_of(slot, part), mine.state[turn % 2], part_bytes);
         end_sent_bytes();
       }
     }

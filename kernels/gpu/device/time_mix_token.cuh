@@ -28,8 +28,8 @@ using lane_on_its_way = on_their_way<Element, lane_channels>;
 /// Of row `row` of what lies in no parts; `channel` is the lane's first, of all heads.
 template <typename Element>
 __device__ lane_on_its_way<Element> ask_for(const product_rows& from, std::uint32_t row, std::uint32_t channel) {
-  return lane_on_its_way<Element>(static_cast<const Element*>(from.data) +
-                                        static_cast<std::size_t>(row) * from.stride + channel);
+  return lane_on_its_way<Element>(static_cast<const Element*>(from.data) + static_cast<std::size_t>(row) * from.stride +
+                                  channel);
 }
 
 /// What products left beside r, k and v.
