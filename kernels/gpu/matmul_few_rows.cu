@@ -216,8 +216,7 @@ __device__ void multiply(const work_item& work, const block_memory<t>& memory, s
     const descriptor more = stage_tiles * i + 1 < tiles ? inputs + t::input_tile / 16 : zeros;
     wgmma_begin();
 #pragma unroll
-    for (int k = 0; k < 4; ++k)
-      wgmma<Element, t::columns>(sums, weights + 2 * k, inputs + 2 * k, k > 0 || i > 0);
+    for (int k = 0; k < 4; ++k) wgmma<Element, t::columns>(sums, weights + 2 * k, inputs + 2 * k, k > 0 || i > 0);
 #pragma unroll
     for (int k = 0; k < 4; ++k)
       wgmma<Element, t::columns>(sums, weights + t::weight_tile / 16 + 2 * k, more + 2 * k, 1);

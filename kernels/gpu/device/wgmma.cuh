@@ -16,9 +16,9 @@ namespace skein::kernels::gpu {
 
 /// What an instruction knows of a tile in shared memory: rows of 64 elements, 128 bytes, with the 16-byte pieces of a
 /// row exclusive-ored by the row's number modulo eight (the 128-byte swizzle of the copy engine); the tile begins at a
-/// multiple of 1024 bytes. Adding 2 moves 16 elements along the row. Of the 64 bits that the instruction takes these are
-/// the lower ones; the upper ones are the same for all tiles, and to count them along would take instructions between
-/// those of a short product.
+/// multiple of 1024 bytes. Adding 2 moves 16 elements along the row. Of the 64 bits that the instruction takes these
+/// are the lower ones; the upper ones are the same for all tiles, and to count them along would take instructions
+/// between those of a short product.
 #if defined(SKEIN_GPU_EMULATOR)
 using descriptor = std::uint64_t;
 inline descriptor tile_descriptor(const void* tile) { return reinterpret_cast<std::uintptr_t>(tile) >> 4; }
@@ -80,12 +80,12 @@ __device__ void take_registers() {
 #define SKEIN_SUMS_96 SKEIN_SUMS_64(0), SKEIN_SUMS_32(64)
 #define SKEIN_SUMS_120 SKEIN_SUMS_96, SKEIN_SUMS_16(96), SKEIN_SUMS_8(112)
 // `a`, `b` and `keep` are the numbers of the operands after the sums.
-#define SKEIN_WGMMA(columns, type, names, a, b, keep, sums_list)                                                 \
-  asm volatile("{\n.reg .pred keeps;\n.reg .b32 upper;\n.reg .b64 a, b;\nsetp.ne.b32 keeps, %" keep              \
+#define SKEIN_WGMMA(columns, type, names, a, b, keep, sums_list)                                                \
+  asm volatile("{\n.reg .pred keeps;\n.reg .b32 upper;\n.reg .b64 a, b;\nsetp.ne.b32 keeps, %" keep             \
                ", 0;\nmov.b32 upper, " SKEIN_UPPER_DESCRIPTOR ";\nmov.b64 a, {%" a ", upper};\nmov.b64 b, {%" b \
-               ", upper};\nwgmma.mma_async.sync.aligned.m64n" columns "k16.f32." type "." type "\n{" names       \
-               "}, a, b, keeps, 1, 1, 0, 0;\n}\n"                                                                \
-               : sums_list                                                                                       \
+               ", upper};\nwgmma.mma_async.sync.aligned.m64n" columns "k16.f32." type "." type "\n{" names      \
+               "}, a, b, keeps, 1, 1, 0, 0;\n}\n"                                                               \
+               : sums_list                                                                                      \
                : "r"(weights), "r"(inputs), "r"(keep_sums))
 #define SKEIN_WGMMA_OF_TYPE(type)                                                        \
   if constexpr (columns == 8)                                                            \
