@@ -39,14 +39,16 @@ namespace {
 
 constexpr std::uint32_t group_outputs = 64;
 constexpr unsigned consumers = 128, threads = consumers + 2 * 32;
-constexpr std::uint32_t stage_tiles = 2;                 // of 64 inputs
-constexpr std::uint32_t bytes_on_their_way = 48 * 1024;  // to a multiprocessor: enough for the memory, measured
+constexpr std::uint32_t stage_tiles = 2;  // of 64 inputs
 
 template <int columns_, int stages_>
 struct tiling {
   static constexpr int columns = columns_, stages = stages_;
   static constexpr std::uint32_t weight_tile = group_outputs * matrix_tile * 2, input_tile = columns * matrix_tile * 2;
   static constexpr std::uint32_t stage_bytes = stage_tiles * (weight_tile + input_tile);
+  // Of weights, to a multiprocessor: enough for the memory, measured. More rows have more inputs beside them.
+  static constexpr std::uint32_t bytes_on_their_way = (columns <= 8 ? 60 : 48) * 1024;
+  static constexpr std::uint32_t stages_before = columns <= 16 ? 2 : 1;  // of a block that has a multiprocessor alone
   static constexpr std::size_t shared_bytes =
       1024 + std::size_t{stages} * stage_bytes + input_tile + (3 * std::size_t{stages} + 1) * sizeof(phase_barrier);
   static_assert(2 * (shared_bytes + 1024) <= 228 * 1024);
@@ -348,8 +350,9 @@ result<void> launch_as(stream_handle in, element type, std::span<const product> 
   }
   items += all.done.readers;
   for (placed_product& p : std::span(all.of).first(all.count)) {
-    p.stages_before = items > multiprocessors ? 1 : 2;
-    const double share = double{bytes_on_their_way} * multiprocessors / (static_cast<double>(tiles) * t::weight_tile);
+    p.stages_before = items > multiprocessors ? 1 : t::stages_before;
+    const double share =
+        double{t::bytes_on_their_way} * multiprocessors / (static_cast<double>(tiles) * t::weight_tile);
     p.stages_after = std::clamp(static_cast<std::uint32_t>(p.item_depth * share / stage_tiles + 0.5), 2u,
                                 static_cast<std::uint32_t>(t::stages));
   }
