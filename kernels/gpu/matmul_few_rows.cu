@@ -197,7 +197,7 @@ __device__ void produce_inputs(const placed_products<has_second>& all, const blo
 template <typename Element, typename t, bool gives_all_back>
 __device__ void multiply(const work_item& work, const block_memory<t>& memory, stage_turn<t>& turn,
                          float (&sums)[t::columns / 2]) {
-  const std::uint32_t tiles = uniform(work.end - work.first), count = (tiles + stage_tiles - 1) / stage_tiles;
+  const std::uint32_t tiles = same_in_all_lanes(work.end - work.first), count = (tiles + stage_tiles - 1) / stage_tiles;
   const descriptor stages = tile_descriptor(memory.stages), zeros = tile_descriptor(memory.zeros);
   unsigned before = 0;
   const auto give_back = [&] {

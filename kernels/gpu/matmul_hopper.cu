@@ -133,8 +133,7 @@ class sums_before {
 
 /// sums = (keep_sums ? sums : 0) + 16 inputs of a tile, begun.
 template <typename Element, typename t>
-__device__ void begin_products(float (&sums)[t::columns / 2], descriptor weights, descriptor inputs,
-                               int keep_sums) {
+__device__ void begin_products(float (&sums)[t::columns / 2], descriptor weights, descriptor inputs, int keep_sums) {
   if constexpr (t::columns == t::columns_at_once) {
     wgmma<Element, t::columns>(sums, weights, inputs, keep_sums);
   } else {

@@ -52,6 +52,7 @@ struct gates_on_their_way {
   }
 };
 
+/// What products left of row `row`.
 template <typename Element>
 __device__ token_inputs load_inputs(const time_mix_parameters& of, std::uint32_t row, std::uint32_t channel) {
   using products = products_on_their_way<Element, lane_channels>;

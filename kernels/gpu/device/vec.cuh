@@ -63,7 +63,7 @@ class on_their_way {
 
  private:
   using word = std::conditional_t<count * sizeof(Element) % 4 == 0, std::uint32_t, std::uint16_t>;
-  struct alignas(count * sizeof(Element)) words {
+  struct alignas(count * sizeof(Element)) [[gnu::may_alias]] words {
     word of[count * sizeof(Element) / sizeof(word)];
   };
   words words_;
@@ -104,7 +104,7 @@ __device__ inline float power_of_two(float x) {
 #endif
 }
 
-/// The hardware's own functions, good for some 2^-21: exact ones take several times the instructions.
+/// The hardware's own functions, good for some 2^-20: exact ones take several times the instructions.
 __device__ inline float inverse_root(float x) {
 #if defined(__CUDA_ARCH__)
   float root;

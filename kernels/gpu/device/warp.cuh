@@ -37,7 +37,7 @@ __device__ inline bool all_lanes(bool predicate) {
 }
 
 /// What is the same in all lanes, so that the compiler knows it.
-__device__ inline std::uint32_t uniform(std::uint32_t value) {
+__device__ inline std::uint32_t same_in_all_lanes(std::uint32_t value) {
 #if defined(__CUDA_ARCH__)
   return __shfl_sync(0xffffffffu, value, 0);
 #else

@@ -137,6 +137,7 @@ __device__ void wgmma(float (&sums)[columns / 2], descriptor weights, descriptor
 #undef SKEIN_SUMS_96
 #undef SKEIN_SUMS_120
 #undef SKEIN_WGMMA
+#undef SKEIN_UPPER_DESCRIPTOR
 #undef SKEIN_WGMMA_OF_TYPE
 
 #else
