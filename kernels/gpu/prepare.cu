@@ -1,8 +1,10 @@
 // Rows as planned become rows as run: whether a slot is frozen, and what it has drawn last, is known here and not when
-// the host writes the plan, because the tick before may still be drawing then. A block is one row.
+// the host writes the plan, because the tick before may still be drawing then. A block is one row. All that it reads of
+// the plan is asked for at once: the way to the host's memory takes longer than anything else here.
 #include "kernels/gpu/prepare.hpp"
 
 #include "kernels/gpu/device/block.cuh"
+#include "kernels/gpu/device/overlap.cuh"
 
 namespace skein::kernels::gpu {
 
@@ -21,8 +23,7 @@ __device__ std::uint32_t admit(const planned_row& row, slot_record& record, cons
   return status;
 }
 
-__device__ void place(const preparation& of, std::uint32_t i) {
-  const planned_row row = of.rows[i];
+__device__ void place(const preparation& of, std::uint32_t i, const planned_row& row) {
   slot_record& record = of.records[row.slot];
   std::uint32_t status = admit(row, record, of.records[row.deciding]);
   const bool idle = row.decodes && (status & (was_frozen | budget_spent)) != 0;
@@ -45,10 +46,20 @@ __device__ void place(const preparation& of, std::uint32_t i) {
 }
 
 __global__ void __launch_bounds__(threads) prepare_kernel(preparation of) {
+  constexpr unsigned row_words = sizeof(planned_row) / sizeof(std::uint32_t);
+  static_assert(row_words <= threads);
+  __shared__ planned_row row;
+  let_next_kernel_begin();
   const std::uint32_t i = blockIdx.x;
-  if (i >= *of.count) return;
-  if (threadIdx.x == 0) place(of, i);
-  const planned_row& row = of.rows[i];
+  const std::uint32_t count = of.planned_counts[0];
+  std::uint32_t word = 0;
+  if (threadIdx.x < row_words) word = reinterpret_cast<const std::uint32_t*>(of.rows + i)[threadIdx.x];
+  if (i == 0)
+    for (std::uint32_t c = threadIdx.x; c < of.count_words; c += threads) of.counts[c] = of.planned_counts[c];
+  if (threadIdx.x < row_words) reinterpret_cast<std::uint32_t*>(&row)[threadIdx.x] = word;
+  __syncthreads();
+  if (i >= count) return;
+  if (threadIdx.x == 0) place(of, i, row);
   for (std::uint32_t t = threadIdx.x; t < row.rows; t += threads) of.run_of_row[row.first_row + t] = i;
   for (std::uint32_t t = threadIdx.x; t < row.positions; t += threads)
     of.wanted_rows[row.wanted + t] = row.first_row + row.position + t;

@@ -22,14 +22,17 @@ struct planned_row {
   std::uint32_t decodes : 1, samples : 1, draws_alone : 1;
 };
 
-/// The first kernel of a tick turns planned rows into what the others read. All arrays are on the device.
+/// The first kernel of a tick turns planned rows into what the others read. What the host plans comes from its pinned
+/// memory and the status of rows goes there; all else is on the device.
 struct preparation {
-  const std::uint32_t* count = nullptr;  ///< of planned rows
-  const planned_row* rows = nullptr;
+  const std::uint32_t* planned_counts = nullptr;  ///< pinned; the first is that of planned rows
+  const planned_row* rows = nullptr;              ///< pinned
+  std::uint32_t count_words = 0;
   slot_record* records = nullptr;  ///< of all slots; budgets freeze, last tokens are taken
   slot_id spare = 0;               ///< a slot of nobody: where decode rows of frozen slots run, to no effect
   std::uint32_t mixtures_at_once = 1;
   // Written, except for the tokens of other rows than decodes, and members but for their slot.
+  std::uint32_t* counts = nullptr;  ///< [count_words] as planned
   token_id* tokens = nullptr;
   sequence_run* runs = nullptr;
   std::uint32_t* run_of_row = nullptr;
@@ -37,7 +40,7 @@ struct preparation {
   draw_row* draws = nullptr;          ///< of rows that draw alone; no_slot where nothing is drawn
   mixture_member* members = nullptr;  ///< no_slot likewise
   draw_row* mixture_draws = nullptr;  ///< likewise; mixtures are drawn `mixtures_at_once` at a time
-  std::uint32_t* status = nullptr;    ///< row_status of each row
+  std::uint32_t* status = nullptr;    ///< pinned; row_status of each row
 };
 /// `room`: rows that blocks are launched for.
 [[nodiscard]] result<void> prepare(stream_handle in, const preparation& of, std::uint32_t room);

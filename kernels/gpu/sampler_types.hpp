@@ -53,7 +53,7 @@ struct token_scores {
   } top[top_logprobs_most] = {};
 };
 
-/// What a draw gave; in device memory, and the host copies it.
+/// What a draw gave; in pinned memory of the host, or the device's.
 struct drawn_token {
   token_id token = no_token;
   std::uint32_t sampled = 0;  ///< 1, but 0 where a mask allowed no token

@@ -12,7 +12,7 @@ inline constexpr std::size_t small_copy_unit = 16;
 }
 
 /// to[0 .. bytes) = from[0 .. bytes); one of the two is pinned memory of the host, the other the device's. A kernel
-/// does it, and no copy engine: there a tick's plan and its results would stand behind whole states that leave or come.
+/// does it, and no copy engine: there a tick's plan would stand behind whole states that leave or come.
 [[nodiscard]] result<void> queue_small_copy(stream_handle in, void* to, const void* from, std::size_t bytes);
 
 }  // namespace skein::kernels::gpu

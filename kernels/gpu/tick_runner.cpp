@@ -1,5 +1,6 @@
-// Ticks of RWKV-7 on a GPU. One stream runs them one after another: the block of the plan, then kernels only, then one
-// copy of what was drawn. Nothing in between comes from the host, so a tick is queued while the one before still runs.
+// Ticks of RWKV-7 on a GPU. One stream runs them one after another. A tick is kernels and nothing else, of which the
+// first reads the host's plan and the last writes what was drawn to where the host reads it. Nothing in between comes
+// from the host, so a tick is queued while the one before still runs.
 #include "kernels/gpu/tick_runner.hpp"
 
 #include <algorithm>
@@ -10,7 +11,6 @@
 
 #include "base/check.hpp"
 #include "kernels/gpu/rwkv7_model.hpp"
-#include "kernels/gpu/small_copy.hpp"
 #include "kernels/gpu/state_stages.hpp"
 #include "kernels/gpu/tick_upload.hpp"
 
@@ -63,13 +63,13 @@ class rwkv7_runner final : public tick_runner {
         runs_(room_.rows, "plans of ticks"),
         draws_(room_.rows, "plans of ticks"),
         mixture_draws_(room_.rows, "plans of ticks"),
-        results_(results_bytes(), "results of ticks"),
         scores_(room_.logit_rows, "results of ticks"),
         drawn_mixtures_(room_.mixtures_at_once, "results of ticks"),
         mixed_(2 * mixed_floats(room_), "mixtures"),
         single_draw_(single_draw_words(), "single draws"),
         single_draw_pinned_(single_draw_words()),
-        flights_{flight(results_bytes(), room_.tokens), flight(results_bytes(), room_.tokens)} {
+        single_drawn_(1),
+        flights_{flight(room_), flight(room_)} {
     for (slot_id slot = 0; slot < slots_; ++slot) require(samplers_.start(ticks_, slot, {}, {}, {}));
     record_decodes();
     describe();
@@ -100,36 +100,30 @@ class rwkv7_runner final : public tick_runner {
     const std::size_t turn = launched_++ % flights_.size();
     flight& f = flights_[turn];
     const tick_shape shape = upload_.write(plan, turn, f.places);
-    note(f.begun.record(ticks_));
     if (shape.rows > 0) {
       note(upload_.send(turn, ticks_));
-      note(queue_tick(shape, f));
-      const std::size_t bytes = small_copy_bytes(drawn_at() + drawn_rows(shape, plan) * sizeof(drawn_token));
-      note(queue_small_copy(ticks_, f.results.data(), results_.data(), bytes));
+      note(queue_tick(shape, turn));
     }
     return note(f.done.record(ticks_));
   }
 
   bool ready() override { return flights_[completed_ % flights_.size()].done.passed(); }
 
-  result<tick_outcome> complete() override {
+  result<std::span<const row_outcome>> complete() override {
     check(completed_ < launched_);
     enter();
     flight& f = flights_[completed_++ % flights_.size()];
     if (auto r = note(f.done.synchronize()); !r) return r.error();
-    const auto seconds = f.done.seconds_since(f.begun);
-    if (!seconds) return note(seconds.error()).error();
-    const auto status = reinterpret_cast<const std::uint32_t*>(f.results.data());
-    const auto drawn = reinterpret_cast<const drawn_token*>(f.results.data() + drawn_at());
+    const std::uint32_t* const status = f.status.data();
     f.outcomes.resize(f.places.size());
     for (std::size_t i = 0; i < f.places.size(); ++i) {
       const row_place& place = f.places[i];
       const bool has_drawn = (status[i] & draws) != 0 && place.draw != no_place;
-      f.outcomes[i] = {status[i], has_drawn ? drawn + place.draw : nullptr,
+      f.outcomes[i] = {status[i], has_drawn ? f.drawn.data() + place.draw : nullptr,
                        f.scores.all().subspan(place.first_score, place.scores),
                        place.last_score == no_place ? nullptr : f.scores.data() + place.last_score};
     }
-    return tick_outcome{f.outcomes, *seconds};
+    return std::span<const row_outcome>(f.outcomes);
   }
 
   result<void> begin_read(slot_id slot, std::uint32_t stage) override {
@@ -163,7 +157,7 @@ class rwkv7_runner final : public tick_runner {
     check(completed_ == launched_);
     check(logits.size() == room_.vocab);
     enter();
-    // Words: how many draws, the draw, its mask. The results' place is free between ticks, and so are the logits.
+    // Words: how many draws, the draw, its mask. The logits' place is free between ticks.
     std::uint32_t* const words = single_draw_pinned_.data();
     words[0] = 1, words[1] = 0, words[2] = slot;
     std::ranges::copy(allowed, words + mask_at);
@@ -171,11 +165,10 @@ class rwkv7_runner final : public tick_runner {
     note(copy_to_device(single_draw_.data(), words, (mask_at + allowed.size()) * sizeof *words, ticks_));
     note(copy_to_device(model_.logits(), logits.data(), logits.size_bytes(), ticks_));
     note(samplers_.queue_draws(ticks_, {sent, reinterpret_cast<const draw_row*>(sent + 1), 1},
-                               {model_.logits(), nullptr, allowed.empty() ? nullptr : sent + mask_at}, drawn()));
-    const std::span<std::byte> out = flights_[0].results.all().first(sizeof(drawn_token));
-    note(copy_to_host(out.data(), drawn(), out.size(), ticks_));
+                               {model_.logits(), nullptr, allowed.empty() ? nullptr : sent + mask_at},
+                               single_drawn_.data()));
     if (auto r = note(ticks_.synchronize()); !r) return r.error();
-    return *reinterpret_cast<const drawn_token*>(out.data());
+    return *single_drawn_.data();
   }
 
   result<void> settle() override {
@@ -187,17 +180,21 @@ class rwkv7_runner final : public tick_runner {
  private:
   /// A tick from its launch to its completion.
   struct flight {
-    flight(std::size_t results_bytes, std::uint32_t scores_max)
-        : results(results_bytes, "results of ticks"), scores(scores_max, "results of ticks") {}
-    timed_event begun, done;
-    pinned_buffer<std::byte> results;
+    explicit flight(const tick_room& room)
+        : status(room.rows, "results of ticks"),
+          drawn(room.rows, "results of ticks"),
+          scores(room.tokens, "results of ticks") {}
+    event done;
+    pinned_buffer<std::uint32_t> status;
+    pinned_buffer<drawn_token> drawn;
     pinned_buffer<token_scores> scores;
     std::vector<row_place> places;
     std::vector<row_outcome> outcomes;
   };
-  struct decode_graph {
+  /// For each flight, as a recording holds where its plan and results lie.
+  struct decode_graphs {
     std::uint32_t rows;
-    graph replay;
+    std::array<graph, ticks_in_flight_max> of_flight;
   };
   static constexpr std::size_t mask_at = 3;
 
@@ -216,52 +213,43 @@ class rwkv7_runner final : public tick_runner {
     return made;
   }
 
-  // Results: the status of each row, then the drawn tokens.
-  [[nodiscard]] std::size_t drawn_at() const { return small_copy_bytes(room_.rows * sizeof(std::uint32_t)); }
-  [[nodiscard]] std::size_t results_bytes() const {
-    return small_copy_bytes(drawn_at() + room_.rows * sizeof(drawn_token));
-  }
   [[nodiscard]] std::size_t single_draw_words() const { return mask_at + (room_.vocab + 31) / 32; }
-  [[nodiscard]] std::uint32_t* status() const { return reinterpret_cast<std::uint32_t*>(results_.data()); }
-  [[nodiscard]] drawn_token* drawn() const { return reinterpret_cast<drawn_token*>(results_.data() + drawn_at()); }
-  [[nodiscard]] static std::size_t drawn_rows(const tick_shape& shape, const tick& plan) {
-    return shape.mixtures == 0 ? shape.draws_alone : plan.rows.size();
-  }
 
-  result<void> queue_tick(const tick_shape& shape, flight& f) {
+  result<void> queue_tick(const tick_shape& shape, std::size_t turn) {
     if (shape.only_decodes)
-      for (const decode_graph& g : graphs_)
-        if (shape.rows <= g.rows) return g.replay.launch(ticks_);
-    return queue_kernels(shape, &f);
+      for (const decode_graphs& g : graphs_)
+        if (shape.rows <= g.rows) return g.of_flight[turn].launch(ticks_);
+    return queue_kernels(shape, turn);
   }
 
-  /// All kernels of a tick, by its shape alone. Without a flight nothing goes to the host.
-  result<void> queue_kernels(const tick_shape& shape, flight* f) {
-    if (auto r = prepare(ticks_, preparation(), shape.rows); !r) return r;
+  /// All kernels of a tick, by its shape and flight alone.
+  result<void> queue_kernels(const tick_shape& shape, std::size_t turn) {
+    flight& f = flights_[turn];
+    if (auto r = prepare(ticks_, preparation(turn), shape.rows); !r) return r;
     if (auto r = model_.queue_forward(piece(shape, 0), shape.runs, ticks_); !r) return r;
     std::size_t scored = 0, copied = 0;
     for (std::uint32_t p = 0; p * room_.logit_rows < shape.wanted; ++p) {
       if (auto r = model_.queue_head(piece(shape, p), ticks_); !r) return r;
-      if (f) {
-        if (auto r = hand_out(shape, p, *f, scored, copied); !r) return r;
-      }
+      if (auto r = hand_out(shape, p, f, scored, copied); !r) return r;
       if (p > 0) continue;  // the first holds all rows that are drawn from
-      if (auto r = queue_mixtures(shape); !r) return r;
+      if (auto r = queue_mixtures(shape, f); !r) return r;
       if (shape.draws_alone == 0) continue;
       const device_draws alone{upload_.draw_count(), draws_.data(), shape.draws_alone};
-      if (auto r = samplers_.queue_draws(ticks_, alone, {.logits = model_.logits()}, drawn()); !r) return r;
+      if (auto r = samplers_.queue_draws(ticks_, alone, {.logits = model_.logits()}, f.drawn.data()); !r) return r;
     }
     return {};
   }
 
-  [[nodiscard]] gpu::preparation preparation() const {
+  [[nodiscard]] gpu::preparation preparation(std::size_t turn) const {
     gpu::preparation of;
-    of.count = upload_.row_count(), of.rows = upload_.rows(), of.records = samplers_.records();
+    of.planned_counts = upload_.planned_counts(turn), of.rows = upload_.planned_rows(turn);
+    of.count_words = upload_.count_words(), of.counts = upload_.counts();
+    of.records = samplers_.records();
     of.spare = slots_, of.mixtures_at_once = room_.mixtures_at_once;
     of.tokens = upload_.tokens(), of.runs = runs_.data();
     of.run_of_row = run_of_row_.data(), of.wanted_rows = wanted_rows_.data();
     of.draws = draws_.data(), of.members = upload_.members(), of.mixture_draws = mixture_draws_.data();
-    of.status = status();
+    of.status = flights_[turn].status.data();
     return of;
   }
 
@@ -282,7 +270,7 @@ class rwkv7_runner final : public tick_runner {
       const float* const from = model_.logits() + std::size_t{c.wanted % room_.logit_rows} * room_.vocab;
       if (auto r = copy_to_host(c.to, from, room_.vocab * sizeof(float), ticks_); !r) return r;
     }
-    const std::uint32_t count = shape.scores[p];
+    const std::uint32_t count = shape.scores.empty() ? 0 : shape.scores[p];
     if (count == 0) return {};
     const device_scores scores{upload_.score_count(p), upload_.scores() + scored, count};
     if (auto r = samplers_.queue_scores(ticks_, scores, model_.logits(), scores_.data()); !r) return r;
@@ -291,7 +279,7 @@ class rwkv7_runner final : public tick_runner {
     return copy_to_host(to, scores_.data(), count * sizeof(token_scores), ticks_);
   }
 
-  result<void> queue_mixtures(const tick_shape& shape) {
+  result<void> queue_mixtures(const tick_shape& shape, flight& f) {
     float* const raw = mixed_.data() + mixed_floats(room_);
     for (std::uint32_t begin = 0, group = 0; begin < shape.mixtures; begin += room_.mixtures_at_once, ++group) {
       const std::uint32_t room = std::min(room_.mixtures_at_once, shape.mixtures - begin);
@@ -301,7 +289,7 @@ class rwkv7_runner final : public tick_runner {
       if (auto r = samplers_.queue_mixtures(ticks_, mixtures, model_.logits(), mixed_.data(), raw); !r) return r;
       if (auto r = samplers_.queue_draws(ticks_, draws, {mixed_.data(), raw, nullptr}, drawn_mixtures_.data()); !r)
         return r;
-      if (auto r = samplers_.spread_draws(ticks_, mixtures, drawn_mixtures_.data(), drawn()); !r) return r;
+      if (auto r = samplers_.spread_draws(ticks_, mixtures, drawn_mixtures_.data(), f.drawn.data()); !r) return r;
     }
     return {};
   }
@@ -314,15 +302,19 @@ class rwkv7_runner final : public tick_runner {
       const std::uint32_t rows = std::min(size, room_.rows);
       tick_shape shape;
       shape.rows = shape.tokens = shape.wanted = shape.draws_alone = rows;
-      require(queue_kernels(shape, nullptr));
+      require(queue_kernels(shape, 0));
       require(ticks_.synchronize());
-      auto replay = graph::record(ticks_, [&] { return queue_kernels(shape, nullptr); });
-      if (!replay) throw device_failure(replay.error());
-      require(replay->launch(ticks_));  // the first replay carries the graph to the device
-      graphs_.push_back({rows, std::move(*replay)});
+      graphs_.push_back({rows, {record(shape, 0), record(shape, 1)}});
       if (rows == room_.rows) break;
     }
     sizes_.graph_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  }
+
+  graph record(const tick_shape& shape, std::size_t turn) {
+    auto replay = graph::record(ticks_, [&] { return queue_kernels(shape, turn); });
+    if (!replay) throw device_failure(replay.error());
+    require(replay->launch(ticks_));  // the first replay carries the graph to the device
+    return std::move(*replay);
   }
 
   void describe() {
@@ -333,8 +325,8 @@ class rwkv7_runner final : public tick_runner {
     sizes_.slot_bytes = model_.slot_bytes() + samplers_.slot_bytes();
     sizes_.workspace_bytes = upload_.bytes() + samplers_.bytes() - slots_ * samplers_.slot_bytes() + stages_.bytes() +
                              run_of_row_.bytes() + wanted_rows_.bytes() + runs_.bytes() + draws_.bytes() +
-                             mixture_draws_.bytes() + results_.bytes() + scores_.bytes() + drawn_mixtures_.bytes() +
-                             mixed_.bytes() + single_draw_.bytes();
+                             mixture_draws_.bytes() + scores_.bytes() + drawn_mixtures_.bytes() + mixed_.bytes() +
+                             single_draw_.bytes();
     sizes_.library = model_.library();
     sizes_.library_seconds = model_.library_seconds();
     sizes_.graphs = static_cast<std::uint32_t>(graphs_.size());
@@ -356,16 +348,16 @@ class rwkv7_runner final : public tick_runner {
   device_buffer<std::uint32_t> run_of_row_, wanted_rows_;
   device_buffer<sequence_run> runs_;
   device_buffer<draw_row> draws_, mixture_draws_;
-  device_buffer<std::byte> results_;
   device_buffer<token_scores> scores_;
   device_buffer<drawn_token> drawn_mixtures_;
   device_buffer<float> mixed_;
   device_buffer<std::uint32_t> single_draw_;
   pinned_buffer<std::uint32_t> single_draw_pinned_;
+  pinned_buffer<drawn_token> single_drawn_;
 
   std::array<flight, ticks_in_flight_max> flights_;
   std::uint64_t launched_ = 0, completed_ = 0;
-  std::vector<decode_graph> graphs_;  ///< by rising size
+  std::vector<decode_graphs> graphs_;  ///< by rising size
 };
 
 }  // namespace

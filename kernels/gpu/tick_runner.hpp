@@ -46,10 +46,6 @@ struct row_outcome {
   std::span<const token_scores> scores;      ///< of the row's tokens from the second on, and of score_next
   const token_scores* last_score = nullptr;  ///< that of score_next, where it lies apart
 };
-struct tick_outcome {
-  std::span<const row_outcome> rows;
-  double seconds = 0;  ///< of the device
-};
 
 /// A sampler's parameters with their lists.
 struct sampler_start {
@@ -102,8 +98,8 @@ class tick_runner {
   [[nodiscard]] virtual result<void> launch(const tick& plan) = 0;
   /// True when complete() would not wait.
   [[nodiscard]] virtual bool ready() = 0;
-  /// Waits for the oldest tick.
-  [[nodiscard]] virtual result<tick_outcome> complete() = 0;
+  /// Waits for the oldest tick. What became of its rows, in the order of the plan.
+  [[nodiscard]] virtual result<std::span<const row_outcome>> complete() = 0;
 
   /// States travel through stages, numbered from 0 to sizes().state_stages - 1. A stage is free, or between begin_read
   /// and end_read, or between begin_write and end_write.

@@ -23,14 +23,14 @@ tick_upload::tick_upload(const tick_room& room, stream_handle in)
       scores_at_(2),
       mixture_counts_at_(scores_at_ + pieces_max_),
       batches_at_(mixture_counts_at_ + pieces(room.rows, room.mixtures_at_once)),
-      rows_at_(aligned((batches_at_ + 3 * pieces_max_) * sizeof(std::uint32_t))),
-      tokens_at_(aligned(rows_at_ + room.rows * sizeof(planned_row))),
+      tokens_at_(aligned((batches_at_ + 3 * pieces_max_) * sizeof(std::uint32_t))),
       mixtures_at_(aligned(tokens_at_ + room.tokens * sizeof(token_id))),
       members_at_(aligned(mixtures_at_ + room.rows * sizeof(mixture))),
       score_rows_at_(aligned(members_at_ + room.rows * sizeof(mixture_member))),
-      bytes_(aligned(score_rows_at_ + room.tokens * sizeof(score_row))),
-      pinned_(blocks * bytes_, "plans of ticks"),
-      device_(bytes_, "plans of ticks") {
+      rows_at_(aligned(score_rows_at_ + room.tokens * sizeof(score_row))),
+      block_bytes_(aligned(rows_at_ + room.rows * sizeof(planned_row))),
+      pinned_(blocks * block_bytes_, "plans of ticks"),
+      device_(rows_at_, "plans of ticks") {
   static_assert(sizeof(batch_counts) == 3 * sizeof(std::uint32_t));
   check(room.logit_rows >= room.rows);
   groups_.reserve(room.rows);
@@ -38,14 +38,15 @@ tick_upload::tick_upload(const tick_room& room, stream_handle in)
   scores_of_piece_.reserve(pieces_max_);
   runs_.reserve(room.rows);
   copies_.reserve(room.rows);
-  require(fill_with_zeros(device_.data(), bytes_, in));  // what is launched before the first tick finds no rows
+  // What is launched before the first tick finds no rows.
+  require(fill_with_zeros(device_.data(), device_.bytes(), in));
   require(wait_for(in));  // should what is made next fail, this memory goes before the stream
 }
 
 tick_shape tick_upload::write(const tick& plan, std::size_t block, std::vector<row_place>& places) {
   check(plan.rows.size() <= room_.rows);
-  block_ = pinned_.data() + block * bytes_;
-  used_ = rows_at_ + plan.rows.size() * sizeof(planned_row);
+  block_ = pinned_.data() + block * block_bytes_;
+  used_ = tokens_at_;
   shape_ = {};
   shape_.rows = static_cast<std::uint32_t>(plan.rows.size());
   shape_.only_decodes = true;
@@ -85,7 +86,8 @@ tick_shape tick_upload::write(const tick& plan, std::size_t block, std::vector<r
 }
 
 result<void> tick_upload::send(std::size_t block, stream_handle in) {
-  return queue_small_copy(in, device_.data(), pinned_.data() + block * bytes_, aligned(used_));
+  const std::byte* const from = pinned_.data() + block * block_bytes_;
+  return queue_small_copy(in, device_.data() + tokens_at_, from + tokens_at_, aligned(used_ - tokens_at_));
 }
 
 void tick_upload::find_groups(std::span<const tick_row> rows) {

@@ -41,9 +41,11 @@ struct tick_shape {
   std::span<const std::uint32_t> scores;  ///< of each piece of the head
 };
 
-/// Carries plans of ticks to fixed places on the device: one pinned block a tick, one copy. Of the tick's wanted rows
-/// those come first that are drawn from: draws of rows that draw alone, then the members of mixtures side by side. What
-/// follows are the positions whose logits somebody else wants. The head takes them piece by piece.
+/// Plans of ticks, one pinned block each. Counts and rows are read where they are, by the first kernel of the tick (see
+/// preparation); what only few ticks have (tokens of prompts, mixtures, scores) is copied to fixed places on the
+/// device. Of the tick's wanted rows those come first that are drawn from: draws of rows that draw alone, then the
+/// members of mixtures side by side. What follows are the positions whose logits somebody else wants. The head takes
+/// them piece by piece.
 class tick_upload {
  public:
   static constexpr std::size_t blocks = tick_runner::ticks_in_flight_max;  ///< written in turn
@@ -53,11 +55,22 @@ class tick_upload {
 
   /// Writes a block and the places of the rows' results. What lay there is no longer in use.
   [[nodiscard]] tick_shape write(const tick& plan, std::size_t block, std::vector<row_place>& places);
-  /// Queues the copy of what was written last.
+  /// Queues the copy of what was written last, if the device needs more than counts and rows.
   [[nodiscard]] result<void> send(std::size_t block, stream_handle in);
 
+  // In a block.
+  [[nodiscard]] const std::uint32_t* planned_counts(std::size_t block) const {
+    return reinterpret_cast<const std::uint32_t*>(pinned_.data() + block * block_bytes_);
+  }
+  [[nodiscard]] const planned_row* planned_rows(std::size_t block) const {
+    return reinterpret_cast<const planned_row*>(pinned_.data() + block * block_bytes_ + rows_at_);
+  }
+  [[nodiscard]] std::uint32_t count_words() const {
+    return static_cast<std::uint32_t>(tokens_at_ / sizeof(std::uint32_t));
+  }
+
   // On the device, at addresses that stay.
-  [[nodiscard]] const std::uint32_t* row_count() const { return counts() + 0; }
+  [[nodiscard]] std::uint32_t* counts() const { return at<std::uint32_t>(0); }
   [[nodiscard]] const std::uint32_t* draw_count() const { return counts() + 1; }
   [[nodiscard]] const std::uint32_t* score_count(std::uint32_t piece) const { return counts() + scores_at_ + piece; }
   [[nodiscard]] const std::uint32_t* mixture_count(std::uint32_t group) const {
@@ -67,7 +80,6 @@ class tick_upload {
   [[nodiscard]] const batch_counts* batch(std::uint32_t piece) const {
     return reinterpret_cast<const batch_counts*>(counts() + batches_at_) + piece;
   }
-  [[nodiscard]] const planned_row* rows() const { return at<planned_row>(rows_at_); }
   [[nodiscard]] token_id* tokens() const { return at<token_id>(tokens_at_); }
   [[nodiscard]] mixture* mixtures() const { return at<mixture>(mixtures_at_); }
   [[nodiscard]] mixture_member* members() const { return at<mixture_member>(members_at_); }
@@ -85,7 +97,6 @@ class tick_upload {
   [[nodiscard]] T* at(std::size_t bytes) const {
     return reinterpret_cast<T*>(device_.data() + bytes);
   }
-  [[nodiscard]] const std::uint32_t* counts() const { return at<std::uint32_t>(0); }
 
   void find_groups(std::span<const tick_row> rows);
   void place_draws(const tick& plan, std::vector<row_place>& places);
@@ -95,15 +106,15 @@ class tick_upload {
 
   const tick_room room_;
   const std::uint32_t pieces_max_;
-  // Where each part begins: counts in words, the others in bytes. What only few ticks have comes last and is left out.
+  // Where each part begins: counts in words, the others in bytes. Rows, which stay in the block, come last.
   std::size_t scores_at_, mixture_counts_at_, batches_at_;
-  std::size_t rows_at_, tokens_at_, mixtures_at_, members_at_, score_rows_at_, bytes_;
-  pinned_buffer<std::byte> pinned_;  // [blocks] of bytes_
+  std::size_t tokens_at_, mixtures_at_, members_at_, score_rows_at_, rows_at_, block_bytes_;
+  pinned_buffer<std::byte> pinned_;  // [blocks] of block_bytes_
   device_buffer<std::byte> device_;
 
   // The block that is being written.
   std::byte* block_ = nullptr;
-  std::size_t used_ = 0;
+  std::size_t used_ = 0;  // bytes, of what is copied and the counts before it
   tick_shape shape_;
   std::uint32_t drawn_rows_ = 0, score_total_ = 0;
   std::vector<group> groups_;

@@ -40,7 +40,7 @@ class backend {
   [[nodiscard]] virtual result<void> launch(const tick_plan& plan, tick_result& out) = 0;
   /// True when complete() would not wait for the device.
   [[nodiscard]] virtual bool ready() { return true; }
-  /// Ends the oldest tick that was launched: `out` leaves with one entry per row of the plan, and its seconds.
+  /// Ends the oldest tick that was launched: `out` leaves with one entry per row of the plan.
   [[nodiscard]] virtual result<void> complete(const tick_plan& plan, tick_result& out) = 0;
   /// Waits until every command outside of ticks has run, and every state has moved. No tick is in flight.
   [[nodiscard]] virtual result<void> settle() { return {}; }

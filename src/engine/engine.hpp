@@ -95,7 +95,6 @@ struct row_result {
 struct tick_result {
   std::uint64_t tick = 0;        ///< number given by submit, from 1
   std::vector<row_result> rows;  ///< one per row of the plan, same order
-  double seconds = 0;            ///< the device's time for this tick
 };
 
 /// All that a parked sequence needs to go on, on any engine of the same model.

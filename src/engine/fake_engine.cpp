@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "base/check.hpp"
-#include "base/clock.hpp"
 #include "engine/fake_stages.hpp"
 #include "engine/host_engine.hpp"
 #include "engine/stage_backend.hpp"
@@ -36,16 +35,13 @@ class fake_backend final : public stage_backend {
   }
 
   [[nodiscard]] result<void> launch(const tick_plan& plan, tick_result& out) override {
-    const steady_time begin = real_clock().now();
     const auto jitter = sampling::uniform(0, 0, static_cast<std::uint32_t>(out.tick)) * options_.tick_jitter;
     std::this_thread::sleep_for(options_.tick_latency + jitter);
     if (out.tick == options_.lost_at_tick)
       return error{error_kind::unavailable, "fake device lost in tick " + std::to_string(out.tick), {}};
     if (out.tick == options_.throws_at_tick)
       throw std::runtime_error("tick " + std::to_string(out.tick) + " was told to");
-    auto outcome = stage_backend::launch(plan, out);
-    out.seconds = std::chrono::duration<double>(real_clock().now() - begin).count();
-    return outcome;
+    return stage_backend::launch(plan, out);
   }
 
  private:

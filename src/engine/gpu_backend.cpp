@@ -38,11 +38,11 @@ void fill_penalties(const kernels::gpu::sampler_position& to, std::span<const sa
 }
 
 // A group goes on or stops as one.
-void check_groups(const tick_plan& plan, const kernels::gpu::tick_outcome& done) {
+void check_groups(const tick_plan& plan, std::span<const kernels::gpu::row_outcome> done) {
   for (std::size_t i = 0; i < plan.rows.size(); ++i) {
     if (plan.rows[i].group == 0) continue;
     const auto first = std::ranges::find(plan.rows, plan.rows[i].group, &row::group) - plan.rows.begin();
-    const auto draws = [&](std::size_t row) { return done.rows[row].status & kernels::gpu::draws; };
+    const auto draws = [&](std::size_t row) { return done[row].status & kernels::gpu::draws; };
     check(draws(i) == draws(static_cast<std::size_t>(first)), "a group with some slots frozen and others not");
   }
 }
@@ -165,9 +165,8 @@ bool gpu_backend::ready() { return runner_->ready(); }
 result<void> gpu_backend::complete(const tick_plan& plan, tick_result& out) {
   const auto done = runner_->complete();
   if (!done) return done.error();
-  out.seconds = done->seconds;
   check_groups(plan, *done);
-  for (std::size_t i = 0; i < plan.rows.size(); ++i) report(plan, i, done->rows[i], out.tick, out.rows[i]);
+  for (std::size_t i = 0; i < plan.rows.size(); ++i) report(plan, i, (*done)[i], out.tick, out.rows[i]);
   return {};
 }
 

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "base/check.hpp"
-#include "base/clock.hpp"
 #include "engine/row_results.hpp"
 #include "model/rwkv7.hpp"
 
@@ -82,10 +81,7 @@ result<void> stage_backend::read_state(slot_id slot, std::span<float> state) {
 }
 
 result<void> stage_backend::launch(const tick_plan& plan, tick_result& out) {
-  const steady_time begin = real_clock().now();
-  auto outcome = run(plan, out.rows);
-  out.seconds = std::chrono::duration<double>(real_clock().now() - begin).count();
-  return outcome;
+  return run(plan, out.rows);
 }
 
 result<void> stage_backend::run(const tick_plan& plan, std::vector<row_result>& results) {

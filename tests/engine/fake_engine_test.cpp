@@ -178,15 +178,15 @@ BOOST_AUTO_TEST_CASE(what_was_done_before_a_loss_can_be_collected) {
   BOOST_TEST(!e->collect().has_value());
 }
 
-BOOST_AUTO_TEST_CASE(a_slow_device_reports_its_time) {
+BOOST_AUTO_TEST_CASE(a_slow_device_takes_its_time) {
   fake_engine_options options;
   options.tick_latency = std::chrono::microseconds(300);
   options.tick_jitter = std::chrono::microseconds(100);
   const auto e = make_fake_engine(options);
+  const auto begin = std::chrono::steady_clock::now();
   BOOST_REQUIRE(e->submit({}).has_value());
-  const auto done = e->collect();
-  BOOST_REQUIRE(done.has_value());
-  BOOST_TEST((*done)->seconds >= 300e-6);
+  BOOST_REQUIRE(e->collect().has_value());
+  BOOST_TEST(std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count() >= 300e-6);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -39,7 +39,7 @@ class halted_runner final : public tick_runner {
   result<void> copy_slot(slot_id from, slot_id to) override { return runner_->copy_slot(from, to); }
   result<void> launch(const kernels::gpu::tick& plan) override { return runner_->launch(plan); }
   bool ready() override { return runner_->ready(); }
-  result<kernels::gpu::tick_outcome> complete() override { return runner_->complete(); }
+  result<std::span<const kernels::gpu::row_outcome>> complete() override { return runner_->complete(); }
   result<void> begin_read(slot_id slot, std::uint32_t stage) override { return runner_->begin_read(slot, stage); }
   bool arrived(std::uint32_t stage) override { return copies_.moves && runner_->arrived(stage); }
   result<kernels::gpu::staged_state> end_read(std::uint32_t stage) override {

@@ -68,8 +68,6 @@ class timed_event {
   [[nodiscard]] result<void> synchronize() const {
     return outcome(SKEIN_GPU(EventSynchronize)(handle_), "waiting for the device");
   }
-  /// True when the device has passed it, or will not any more: the wait that follows says which.
-  [[nodiscard]] bool passed() const { return SKEIN_GPU(EventQuery)(handle_) != SKEIN_GPU(ErrorNotReady); }
   /// Between two marks that were passed.
   [[nodiscard]] result<double> seconds_since(const timed_event& begin) const {
     float milliseconds = 0;
