@@ -3,7 +3,8 @@
 
     compare.py BUNDLE OUT.json LABEL=LIBRARY... [--rounds N] -- CASE...
 
-BUNDLE: what ./dev bundle made. A CASE is the arguments of `skein bench engine` as one word, as
+BUNDLE: what ./dev bundle made. A LIBRARY may be a bundle too, whose own program then runs: for builds between which
+the way from the program to the library changed. A CASE is the arguments of `skein bench engine` as one word, as
 "--random 1.5b --random-file /dev/shm/m15.safetensors --dtype bf16 --seconds 0.1 --batches 1,8,32 --prefill 1x512".
 Every round runs all libraries in turn, every other one backwards. Prints tokens a second of each, the median of its
 rounds, and what that is of the first library's; beside it how far apart the rounds were. Exit code 1 when a run failed.
@@ -36,7 +37,13 @@ def run(bundle: pathlib.Path, library: str, case: str) -> dict:
     """Tokens a second by case of the bench: {"decode 32x1": 22410.0}."""
     with tempfile.TemporaryDirectory() as folder:
         out = pathlib.Path(folder) / "bench.json"
-        environment = {**os.environ, "SKEIN_CUDA_LIBRARY": str(pathlib.Path(library).resolve())}
+        environment = {**os.environ}
+        chosen = pathlib.Path(library).resolve()
+        if chosen.is_dir():
+            bundle = chosen
+            environment.pop("SKEIN_CUDA_LIBRARY", None)
+        else:
+            environment["SKEIN_CUDA_LIBRARY"] = str(chosen)
         done = subprocess.run([bundle / "skein", "bench", "engine", "--device", "cuda", "--json", out,
                                *shlex.split(case)], env=environment, capture_output=True, text=True)
         if done.returncode != 0:
