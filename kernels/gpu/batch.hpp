@@ -10,8 +10,8 @@ struct batch_counts {
   std::uint32_t rows = 0, runs = 0, wanted = 0;
 };
 
-/// The rows of one tick as kernels find them: everything lies in device memory at addresses that never change, so a
-/// graph that was recorded once serves every later tick. `room` is what the launches have blocks for and is part of a
+/// The rows of one tick as kernels find them: everything lies in device memory at addresses that never change, so what
+/// was recorded once serves every later tick. `room` is what the launches have blocks for and is part of a
 /// recording; blocks beyond `counts` do nothing.
 struct device_batch {
   const batch_counts* counts = nullptr;

@@ -1,10 +1,13 @@
 // Rows as planned become rows as run: whether a slot is frozen, and what it has drawn last, is known here and not when
-// the host writes the plan, because the tick before may still be drawing then. A block is one row. All that it reads of
-// the plan is asked for at once: the way to the host's memory takes longer than anything else here.
+// the host writes the plan, because the tick before may still be drawing then. A block is one row, and one more takes
+// the counts to the device. What a block reads of the plan is asked for at once: the way to the host's memory takes
+// longer than anything else here.
 #include "kernels/gpu/prepare.hpp"
 
+#include "base/check.hpp"
 #include "kernels/gpu/device/block.cuh"
 #include "kernels/gpu/device/overlap.cuh"
+#include "kernels/gpu/device/vec.cuh"
 
 namespace skein::kernels::gpu {
 
@@ -45,18 +48,23 @@ __device__ void place(const preparation& of, std::uint32_t i, const planned_row&
   if (row.mixture != no_place) of.mixture_draws[row.mixture] = {row.mixture % of.mixtures_at_once, drawing};
 }
 
+__device__ void copy_counts(const preparation& of) {
+  constexpr unsigned size = packet<std::uint32_t>::size;
+  for (std::uint32_t c = threadIdx.x * size; c < of.count_words; c += threads * size)
+    store_packet(of.counts + c, load_packet(of.planned_counts + c));
+}
+
 __global__ void __launch_bounds__(threads) prepare_kernel(preparation of) {
   constexpr unsigned row_words = sizeof(planned_row) / sizeof(std::uint32_t);
   static_assert(row_words <= threads);
   __shared__ planned_row row;
   let_next_kernel_begin();
   const std::uint32_t i = blockIdx.x;
+  if (i == gridDim.x - 1) return copy_counts(of);
   const std::uint32_t count = of.planned_counts[0];
-  std::uint32_t word = 0;
-  if (threadIdx.x < row_words) word = reinterpret_cast<const std::uint32_t*>(of.rows + i)[threadIdx.x];
-  if (i == 0)
-    for (std::uint32_t c = threadIdx.x; c < of.count_words; c += threads) of.counts[c] = of.planned_counts[c];
-  if (threadIdx.x < row_words) reinterpret_cast<std::uint32_t*>(&row)[threadIdx.x] = word;
+  if (threadIdx.x < row_words)
+    reinterpret_cast<std::uint32_t*>(&row)[threadIdx.x] =
+        reinterpret_cast<const std::uint32_t*>(of.rows + i)[threadIdx.x];
   __syncthreads();
   if (i >= count) return;
   if (threadIdx.x == 0) place(of, i, row);
@@ -68,7 +76,9 @@ __global__ void __launch_bounds__(threads) prepare_kernel(preparation of) {
 }  // namespace
 
 result<void> prepare(stream_handle in, const preparation& of, std::uint32_t room) {
-  return launch({"prepare", {room}, {threads}, 0, in}, prepare_kernel, of);
+  static_assert(sizeof(packet<std::uint32_t>) == 16);
+  check(of.count_words % packet<std::uint32_t>::size == 0);
+  return launch({"prepare", {room + 1}, {threads}, 0, in}, prepare_kernel, of);
 }
 
 }  // namespace skein::kernels::gpu

@@ -27,7 +27,7 @@ struct planned_row {
 struct preparation {
   const std::uint32_t* planned_counts = nullptr;  ///< pinned; the first is that of planned rows
   const planned_row* rows = nullptr;              ///< pinned
-  std::uint32_t count_words = 0;
+  std::uint32_t count_words = 0;  ///< a multiple of 4
   slot_record* records = nullptr;  ///< of all slots; budgets freeze, last tokens are taken
   slot_id spare = 0;               ///< a slot of nobody: where decode rows of frozen slots run, to no effect
   std::uint32_t mixtures_at_once = 1;

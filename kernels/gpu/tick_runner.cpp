@@ -1,6 +1,6 @@
-// Ticks of RWKV-7 on a GPU. One stream runs them one after another. A tick is kernels and nothing else, of which the
-// first reads the host's plan and the last writes what was drawn to where the host reads it. Nothing in between comes
-// from the host, so a tick is queued while the one before still runs.
+// Ticks of RWKV-7 on a GPU. One stream runs them one after another. Of a tick's kernels the first reads the host's plan
+// and the last writes what was drawn to where the host reads it; prompts come, and scores and logits leave, by copies.
+// Nothing in between comes from the host, so a tick is queued while the one before still runs.
 #include "kernels/gpu/tick_runner.hpp"
 
 #include <algorithm>

@@ -76,7 +76,7 @@ struct runner_sizes {
 
 /// One model on one GPU, tick by tick. Everything is queued and runs in the order of the calls; a tick needs nothing
 /// from the host once it is launched: decode rows find their tokens, and whether they have stopped, on the device.
-/// Decode ticks, in which all rows only draw, are replayed from a graph recorded per size.
+/// Decode ticks, in which all rows only draw, are replayed from graphs recorded per size.
 ///
 /// Calls come from one thread at a time. A failed call means that the device is lost; every later one gives the same
 /// first error.

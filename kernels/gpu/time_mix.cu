@@ -9,8 +9,7 @@
 //
 // Nothing but addresses comes before the loads of the state, which take longest; and nothing touches what they bring
 // before the vectors of the first tile are made. Nor do they wait for the kernels before: counts and runs were there
-// when the first kernel of the tick to overlap another one began, and the states of its layer were when that of the
-// tick before ended.
+// when the embedding let the next kernel begin, and the states of its layer were when that of the tick before ended.
 //
 // When there are many one-token runs, a thread takes a whole row instead, and a block is two warps: what counts then is
 // how many bytes are on their way. When there are very many, time_mix_many takes them where it can.
