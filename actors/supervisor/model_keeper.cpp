@@ -145,16 +145,22 @@ void model_keeper::load(model_change change, model_changed done) {
   if (!memory_comes()) begin_load();  // else when they have gone
 }
 
-/// Who has to go goes first, and requests wait for the new one.
+/// Who has to go goes first, and requests wait for the new one. Requests look while this writes, so there is always a
+/// model that they can wait for.
 void model_keeper::displace_for(const std::string& name) {
   request::model_ref old = resident(name);
   if (!old && models_.resident().size() >= resident_max()) old = least_used(name, false);
   if (!old) return;
   running_->displaced = old->id();
   running_->displaced_current = old == models_.current();
-  send_away(old, running_->change.force);
   const bool was_asked = running_->change.what == model_change::task::load;
   models_.put(coming(name), was_asked || running_->displaced_current);
+  if (old->id() == name) {
+    remember(*old);
+    retire(old, running_->change.force);
+  } else {
+    send_away(old, running_->change.force);
+  }
 }
 
 /// Whether models are about to go whose memory the next one may need.
@@ -213,15 +219,16 @@ void model_keeper::nothing_came(const running_load& load) {
     place.why = why;
     models_.put(std::move(place), as_current);
   };
+  // First: requests look meanwhile, and there has to be one that they can wait for.
+  if (!load.displaced.empty() && known_.contains(load.displaced)) {
+    as_it_was(load.displaced, absence::coming, load.displaced_current);
+    called_.push_front(load.displaced);
+  }
   if (!resident(load.name) && load.name != load.displaced) {
     if (known_.contains(load.name))
       as_it_was(load.name, absence::resting, false);
     else
       models_.forget(load.name);
-  }
-  if (!load.displaced.empty() && known_.contains(load.displaced)) {
-    as_it_was(load.displaced, absence::coming, load.displaced_current);
-    called_.push_front(load.displaced);
   }
 }
 
@@ -356,10 +363,14 @@ void model_keeper::send_away(const request::model_ref& model, bool force) {
   retire(model, force);
 }
 
-void model_keeper::rest(const request::loaded_model& model) {
+void model_keeper::remember(const request::loaded_model& model) {
   known_model& known = known_.at(model.id());
   known.identity = model.served.card.identity;
   known.states = model.tuned.all();
+}
+
+void model_keeper::rest(const request::loaded_model& model) {
+  remember(model);
   models_.put({model.served.names, nullptr, absence::resting, model.served.card}, false);
   forget_resting();
 }

@@ -119,6 +119,7 @@ class model_keeper {
   [[nodiscard]] std::vector<use> uses();
   [[nodiscard]] request::model_ref least_used(std::string_view but, bool idle_only);
   void send_away(const request::model_ref& model, bool force);
+  void remember(const request::loaded_model& model);
   void rest(const request::loaded_model& model);
   void retire(request::model_ref old, bool force);
   void cut_off(retired& old);

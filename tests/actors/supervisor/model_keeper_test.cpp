@@ -2,6 +2,7 @@
 // what a failure leaves behind, and what those who wait are told. The clock of idleness is turned by hand.
 #include "actors/supervisor/model_keeper.hpp"
 
+#include <atomic>
 #include <boost/asio/io_context.hpp>
 #include <boost/test/unit_test.hpp>
 #include <chrono>
@@ -11,6 +12,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "actors/request/awaited_model.hpp"
@@ -238,6 +240,29 @@ BOOST_AUTO_TEST_CASE(a_load_that_fails_brings_the_old_model_back_as_it_was) {
   BOOST_TEST(w.changes > 0);
   w.hear(w.ask(task::load));  // a model that was asked for begins anew
   BOOST_TEST(w.current()->tuned.all()->empty());
+}
+
+BOOST_AUTO_TEST_CASE(while_models_take_turns_a_request_always_finds_one_or_one_that_comes) {
+  for (const bool others : {false, true}) {
+    shelf w(1, replace_first);
+    std::atomic<bool> ends{false};
+    std::uint64_t looks = 0, in_vain = 0;
+    std::thread requests([&] {
+      for (; !ends; ++looks) {
+        const auto meant = w.context.models->find("", false);
+        if (!meant.model && meant.why != absence::coming) ++in_vain;
+      }
+    });
+    for (int i = 0; i < 40; ++i) {
+      const char* const id = !others ? "fake" : i % 2 == 0 ? "a" : "b";
+      w.hear(w.ask(task::load, id, i % 4 == 3 ? fails : ""));
+      w.run_until([&] { return w.context.models->resident().size() == 1; });
+    }
+    ends = true;
+    requests.join();
+    BOOST_TEST(looks > 0u);
+    BOOST_TEST(in_vain == 0u);
+  }
 }
 
 BOOST_AUTO_TEST_CASE(a_model_that_nobody_uses_rests_and_comes_back_with_its_states) {
