@@ -1,10 +1,13 @@
 // The matrix product of decode ticks of up to 32 rows, on the tensor cores of sm_90a. It is a way to read weights once,
 // as fast as they come: a block sums one segment of 64 outputs, and a matrix is cut into as many segments as make
-// blocks for all multiprocessors, two on each.
+// blocks for all multiprocessors, two on each. Where blocks are few and long they are narrow, of 32 outputs, and half
+// of each instruction is for nothing: with half the bytes, and stages twice as deep, a block takes half as long.
 //
 // Weights stand on the 64-row side of the instruction and rows of the batch on the narrow one. A thread of one warp
-// lets the copy engine bring weights into a ring of stages, 128 inputs deep (a stage costs its producers some 200 ns,
-// so it should not be smaller); a thread of another brings the inputs; four warps multiply what has arrived.
+// lets the copy engine bring weights into a ring of stages of 16 KB (a stage costs its producers some 200 ns, so it
+// should not be smaller); a thread of another brings the inputs; four warps multiply what has arrived. Rings take what
+// there is of shared memory: in room that they left the next kernels would begin to fetch weights, in the way of those
+// that are needed now.
 //
 // Weights do not depend on the kernel before and are asked for while it still works, but only a stage of a block at a
 // time: what is on its way fills the memory's queues, and the few bytes that the kernels before are waiting for would
@@ -37,22 +40,31 @@ namespace skein::kernels::gpu {
 
 namespace {
 
-constexpr std::uint32_t group_outputs = 64;
+constexpr std::uint32_t instruction_outputs = 64;
 constexpr unsigned consumers = 128, threads = consumers + 2 * 32;
-constexpr std::uint32_t stage_tiles = 2;  // of 64 inputs
 
-template <int columns_, int stages_>
+/// `outputs`: of a block.
+template <int columns_, int stages_, std::uint32_t outputs_ = instruction_outputs>
 struct tiling {
   static constexpr int columns = columns_, stages = stages_;
-  static constexpr std::uint32_t weight_tile = group_outputs * matrix_tile * 2, input_tile = columns * matrix_tile * 2;
+  static constexpr std::uint32_t outputs = outputs_;
+  static constexpr std::uint32_t stage_tiles = 128 / outputs;  // of 64 inputs
+  static constexpr std::uint32_t weight_tile = outputs * matrix_tile * 2, input_tile = columns * matrix_tile * 2;
   static constexpr std::uint32_t stage_bytes = stage_tiles * (weight_tile + input_tile);
-  // Of weights, to a multiprocessor: enough for the memory, measured. More rows have more inputs beside them.
-  static constexpr std::uint32_t bytes_on_their_way = (columns <= 8 ? 60 : 48) * 1024;
   static constexpr std::uint32_t stages_before = columns <= 16 ? 2 : 1;  // of a block that has a multiprocessor alone
   static constexpr std::size_t shared_bytes =
       1024 + std::size_t{stages} * stage_bytes + input_tile + (3 * std::size_t{stages} + 1) * sizeof(phase_barrier);
   static_assert(2 * (shared_bytes + 1024) <= 228 * 1024);
 };
+
+constexpr std::uint32_t narrow_outputs = 32;
+/// Narrow blocks in the memory that the others of a launch have.
+template <typename t>
+using narrow =
+    tiling<t::columns, t::stages * t::stage_bytes / tiling<t::columns, 1, narrow_outputs>::stage_bytes, narrow_outputs>;
+
+/// Of weights, to a multiprocessor: enough for the memory, measured.
+constexpr std::uint32_t bytes_on_their_way = 48 * 1024;
 
 /// A product as blocks see it.
 struct placed_product {
@@ -63,9 +75,10 @@ struct placed_product {
   std::uint32_t depth, item_depth;  // in tiles of 64 inputs: of all, and of what a block sums
   // Of a block that may be on their way until the kernels before are over, and from then on.
   std::uint32_t stages_before, stages_after;
-  std::uint32_t groups;      // of 64 outputs
+  std::uint32_t groups;      // of a block's outputs
   std::uint32_t first_item;  // of the launch; the second ones have the same
   finish how;
+  bool is_narrow;
 };
 
 /// `has_second`: there are second products (`turn`), at the end.
@@ -79,7 +92,7 @@ struct placed_products {
   done_count done;              // how many blocks of first ones are done
 };
 
-/// What a block sums: 64 outputs, some tiles of inputs.
+/// What a block sums: 64 or 32 outputs, some tiles of inputs.
 struct work_item {
   const placed_product* product;
   std::uint32_t output, segment, first, end;
@@ -87,7 +100,8 @@ struct work_item {
 
 __device__ work_item item_of(const placed_product& p) {
   const std::uint32_t inside = blockIdx.x - p.first_item, segment = inside / p.groups, first = segment * p.item_depth;
-  return {&p, inside % p.groups * group_outputs, segment, first, min(first + p.item_depth, p.depth)};
+  const std::uint32_t outputs = p.is_narrow ? narrow_outputs : instruction_outputs;
+  return {&p, inside % p.groups * outputs, segment, first, min(first + p.item_depth, p.depth)};
 }
 
 /// What this block sums: an item of one product, or 64 outputs of all second ones. Made before a wait: it takes a
@@ -132,7 +146,7 @@ struct block_memory {
   }
   [[nodiscard]] __device__ std::byte* weights(unsigned stage) const { return stages + stage * t::stage_bytes; }
   [[nodiscard]] __device__ std::byte* inputs(unsigned stage) const {
-    return weights(stage) + stage_tiles * t::weight_tile;
+    return weights(stage) + t::stage_tiles * t::weight_tile;
   }
   /// Of a warp as a whole: whether a stage has come.
   [[nodiscard]] __device__ bool is_there(const stage_turn<t>& turn) const {
@@ -147,20 +161,20 @@ struct block_memory {
 };
 
 template <typename t, bool has_second>
-__device__ void produce_weights(const placed_products<has_second>& all, const block_memory<t>& memory) {
+__device__ void produce_weights(const placed_products<has_second>& all, const block_work<has_second>& work_of_block,
+                                const block_memory<t>& memory) {
   if (all.next_may_begin) let_next_kernel_begin();
-  const block_work work_of_block(all);
   stage_turn<t> turn, arrived;
   std::uint32_t on_their_way = 0;
   work_of_block.for_each([&](const work_item& work) {
-    for (std::uint32_t tile = work.first; tile < work.end; tile += stage_tiles, turn.next()) {
+    for (std::uint32_t tile = work.first; tile < work.end; tile += t::stage_tiles, turn.next()) {
       if (turn.phase > 0) memory.empty[turn.stage].wait(turn.phase - 1);
       while (on_their_way >= (memory.released->is_over(0) ? work.product->stages_after : work.product->stages_before)) {
         memory.weights_there[arrived.stage].wait(arrived.phase);
         arrived.next(), --on_their_way;
       }
       phase_barrier& there = memory.weights_there[turn.stage];
-      there.arrive_expecting(stage_tiles * t::weight_tile);
+      there.arrive_expecting(t::stage_tiles * t::weight_tile);
       copy_tiles(memory.weights(turn.stage), work.product->weights, work.output, tile, there, cache_use::streamed);
       ++on_their_way;
     }
@@ -168,8 +182,8 @@ __device__ void produce_weights(const placed_products<has_second>& all, const bl
 }
 
 template <typename t, bool has_second>
-__device__ void produce_inputs(const placed_products<has_second>& all, const block_memory<t>& memory) {
-  const block_work work_of_block(all);
+__device__ void produce_inputs(const placed_products<has_second>& all, const block_work<has_second>& work_of_block,
+                               const block_memory<t>& memory) {
   bring_map(work_of_block.first().product->inputs);
   wait_for_kernels_before();
   memory.released->arrive();
@@ -177,10 +191,10 @@ __device__ void produce_inputs(const placed_products<has_second>& all, const blo
   if (work_of_block.is_second()) all.done.await_writers();
   stage_turn<t> turn;
   work_of_block.for_each([&](const work_item& work) {
-    for (std::uint32_t tile = work.first; tile < work.end; tile += stage_tiles, turn.next()) {
+    for (std::uint32_t tile = work.first; tile < work.end; tile += t::stage_tiles, turn.next()) {
       if (turn.phase > 0) memory.empty[turn.stage].wait(turn.phase - 1);
       phase_barrier& there = memory.inputs_there[turn.stage];
-      there.arrive_expecting(stage_tiles * t::input_tile);
+      there.arrive_expecting(t::stage_tiles * t::input_tile);
       copy_tiles(memory.inputs(turn.stage), work.product->inputs, 0, tile, there, cache_use::shared);
     }
   });
@@ -197,7 +211,8 @@ __device__ void produce_inputs(const placed_products<has_second>& all, const blo
 template <typename Element, typename t, bool gives_all_back>
 __device__ void multiply(const work_item& work, const block_memory<t>& memory, stage_turn<t>& turn,
                          float (&sums)[t::columns / 2]) {
-  const std::uint32_t tiles = same_in_all_lanes(work.end - work.first), count = (tiles + stage_tiles - 1) / stage_tiles;
+  const std::uint32_t tiles = same_in_all_lanes(work.end - work.first);
+  const std::uint32_t count = (tiles + t::stage_tiles - 1) / t::stage_tiles;
   const descriptor stages = tile_descriptor(memory.stages), zeros = tile_descriptor(memory.zeros);
   unsigned before = 0;
   const auto give_back = [&] {
@@ -213,15 +228,17 @@ __device__ void multiply(const work_item& work, const block_memory<t>& memory, s
       memory.wait_for(turn);
     }
     const descriptor weights = stages + turn.stage * (t::stage_bytes / 16);
-    const descriptor inputs = weights + stage_tiles * t::weight_tile / 16;
-    // Without a second tile: zeros. A branch here would make each instruction wait for the one before.
-    const descriptor more = stage_tiles * i + 1 < tiles ? inputs + t::input_tile / 16 : zeros;
+    const descriptor inputs = weights + t::stage_tiles * t::weight_tile / 16;
+    // Without a tile: zeros. A branch here would make each instruction wait for the one before.
+    descriptor of_tile[t::stage_tiles];
+#pragma unroll
+    for (unsigned j = 0; j < t::stage_tiles; ++j)
+      of_tile[j] = j == 0 || t::stage_tiles * i + j < tiles ? inputs + j * (t::input_tile / 16) : zeros;
     wgmma_begin();
 #pragma unroll
-    for (int k = 0; k < 4; ++k) wgmma<Element, t::columns>(sums, weights + 2 * k, inputs + 2 * k, k > 0 || i > 0);
-#pragma unroll
-    for (int k = 0; k < 4; ++k)
-      wgmma<Element, t::columns>(sums, weights + t::weight_tile / 16 + 2 * k, more + 2 * k, 1);
+    for (int k = 0; k < 4 * static_cast<int>(t::stage_tiles); ++k)
+      wgmma<Element, t::columns>(sums, weights + k / 4 * (t::weight_tile / 16) + k % 4 * 2, of_tile[k / 4] + k % 4 * 2,
+                                 k > 0 || i > 0);
     wgmma_commit();
     const unsigned now = turn.stage;
     turn.next();
@@ -242,6 +259,7 @@ template <typename t, typename Stored, typename Take>
 __device__ void put_each(const work_item& work, std::uint32_t rows, Stored* out, Take take) {
   const placed_product& p = *work.product;
   const unsigned warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+  if (warp >= t::outputs / 16) return;
   const std::uint32_t output = work.output + warp * 16 + lane / 4;
   const std::size_t stride = p.out_stride;
   const bool has_output = output < p.outputs, has_eighth = output + 8 < p.outputs;
@@ -279,9 +297,7 @@ __device__ void store(const work_item& work, std::uint32_t rows, float (&sums)[t
 }
 
 template <typename Element, typename t, bool has_second>
-__global__ void __launch_bounds__(threads, 2)
-    matmul_few_rows_kernel(const __grid_constant__ placed_products<has_second> all) {
-#if defined(SKEIN_HAS_WGMMA)
+__device__ void run_block(const placed_products<has_second>& all, const block_work<has_second>& work_of_block) {
   const block_memory<t> memory;
   if (threadIdx.x == consumers) {
     for (int stage = 0; stage < t::stages; ++stage) {
@@ -295,11 +311,10 @@ __global__ void __launch_bounds__(threads, 2)
   publish_writes();
   __syncthreads();
   if (threadIdx.x >= consumers) {
-    if (threadIdx.x == consumers) produce_weights(all, memory);
-    if (threadIdx.x == consumers + 32) produce_inputs(all, memory);
+    if (threadIdx.x == consumers) produce_weights(all, work_of_block, memory);
+    if (threadIdx.x == consumers + 32) produce_inputs(all, work_of_block, memory);
     return;
   }
-  const block_work work_of_block(all);
   stage_turn<t> turn;
   work_of_block.for_each([&](const work_item& work) {
     float sums[t::columns / 2];
@@ -311,7 +326,26 @@ __global__ void __launch_bounds__(threads, 2)
     barrier_of<consumers>(1);
     if (threadIdx.x == 0) all.done.count_writer();
   }
+}
+
+template <typename Element, typename t, bool has_second>
+__global__ void __launch_bounds__(threads, 2)
+    matmul_few_rows_kernel(const __grid_constant__ placed_products<has_second> all) {
+#if defined(SKEIN_HAS_WGMMA)
+  const block_work work(all);
+  if (work.first().product->is_narrow)
+    run_block<Element, narrow<t>>(all, work);
+  else
+    run_block<Element, t>(all, work);
 #endif
+}
+
+/// Whether blocks would be few and long: products that others wait for, and one that has its launch alone but no more
+/// than a block for a multiprocessor, unless that is over in 4 stages (bench/results/2026-11-24-h200-ninth.md).
+bool is_narrow(const product& p, std::span<const product> launch, std::uint32_t multiprocessors) {
+  if (p.when == turn::first) return true;
+  const std::uint32_t blocks = padded(p.outputs) / instruction_outputs * p.segments;
+  return launch.size() == 1 && blocks <= multiprocessors && segment_tiles(p) > 8;
 }
 
 template <typename t, bool has_second>
@@ -331,14 +365,17 @@ result<void> launch_as(stream_handle in, element type, std::span<const product> 
     const bool in_parts = p.how == finish::store_parts;
     check(in_parts || p.segments == 1);
     to.item_depth = in_parts ? segment_tiles(p) : to.depth;
-    to.groups = (p.outputs + group_outputs - 1) / group_outputs;
-    to.weights = describe_tiles(type, p.matrix, padded(p.inputs), padded(p.inputs), padded(p.outputs), group_outputs,
-                                stage_tiles);
+    to.is_narrow = is_narrow(p, products, multiprocessors);
+    const std::uint32_t outputs = to.is_narrow ? narrow_outputs : instruction_outputs;
+    const std::uint32_t stage_tiles = to.is_narrow ? narrow<t>::stage_tiles : t::stage_tiles;
+    to.groups = (p.outputs + outputs - 1) / outputs;
+    to.weights =
+        describe_tiles(type, p.matrix, padded(p.inputs), padded(p.inputs), padded(p.outputs), outputs, stage_tiles);
     to.inputs = describe_tiles(type, p.in, padded(p.inputs), p.in_stride, rows, t::columns, stage_tiles);
     to.out = p.out, to.part_stride = p.part_stride;
     to.outputs = p.outputs, to.out_stride = p.out_stride, to.how = p.how;
     to.first_item = items;
-    tiles += to.groups * to.depth;
+    tiles += padded(p.outputs) / matrix_tile * to.depth;
     if (has_second && p.when == turn::first) {
       ++all.firsts, all.done.writers += to.groups;
     }
@@ -349,15 +386,15 @@ result<void> launch_as(stream_handle in, element type, std::span<const product> 
     }
   }
   items += all.done.readers;
+  // A narrow block has as much on its way as a wide one of its depth would have.
+  const double share = double{bytes_on_their_way} * multiprocessors / (static_cast<double>(tiles) * t::weight_tile);
   for (placed_product& p : std::span(all.of).first(all.count)) {
+    const std::uint32_t stages = p.is_narrow ? narrow<t>::stages : t::stages;
     p.stages_before = items > multiprocessors ? 1 : t::stages_before;
-    const double share =
-        double{t::bytes_on_their_way} * multiprocessors / (static_cast<double>(tiles) * t::weight_tile);
-    p.stages_after = std::clamp(static_cast<std::uint32_t>(p.item_depth * share / stage_tiles + 0.5), 2u,
-                                static_cast<std::uint32_t>(t::stages));
+    p.stages_after = std::clamp(static_cast<std::uint32_t>(p.item_depth * share / t::stage_tiles + 0.5), 2u, stages);
   }
   // The first ones are waited for.
-  for (placed_product& p : std::span(all.of).first(all.firsts)) p.stages_before = p.stages_after = t::stages;
+  for (placed_product& p : std::span(all.of).first(all.firsts)) p.stages_before = p.stages_after = narrow<t>::stages;
   const auto start = [&](auto kernel) -> result<void> {
     if (const auto r = allow_shared_bytes(kernel, t::shared_bytes); !r) return r;
     return launch({"matmul", {items}, {threads}, t::shared_bytes, in, true}, kernel, all);
@@ -372,33 +409,12 @@ result<void> launch_tiles(stream_handle in, element type, std::span<const produc
                              : launch_as<t, false>(in, type, products, rows);
 }
 
-/// Stages for everything that a block of a launch reads, which may be all second products.
-std::uint32_t stages_wanted(std::span<const product> products) {
-  std::uint32_t most = 0, second = 0;
-  for (const product& p : products) {
-    const std::uint32_t stages = (segment_tiles(p) + stage_tiles - 1) / stage_tiles;
-    most = std::max(most, stages);
-    if (has_turns(products) && p.when == turn::second) second += stages;
-  }
-  return std::max(most, second);
-}
-
-/// Of up to eight rows. Rings no deeper than needed leave room for kernels that come later, which then begin to fetch
-/// their weights: 4 % of 1.5B's time at four rows, 1 % at eight. At one row, where what is fetched early is in the way
-/// of what is needed now, it costs 6 %.
-result<void> launch_eight(stream_handle in, element type, std::span<const product> products, std::uint32_t rows) {
-  const std::uint32_t wanted = rows > 2 ? stages_wanted(products) : ~0u;
-  if (wanted <= 2) return launch_tiles<tiling<8, 2>>(in, type, products, rows);
-  if (wanted <= 4) return launch_tiles<tiling<8, 4>>(in, type, products, rows);
-  return launch_tiles<tiling<8, 6>>(in, type, products, rows);
-}
-
 }  // namespace
 
 result<void> matmul_few_rows(stream_handle in, element type, std::span<const product> products,
                              std::uint32_t rows_room) {
   check(rows_room <= few_rows_max);
-  if (rows_room <= 8) return launch_eight(in, type, products, rows_room);
+  if (rows_room <= 8) return launch_tiles<tiling<8, 6>>(in, type, products, rows_room);
   if (rows_room <= 16) return launch_tiles<tiling<16, 5>>(in, type, products, rows_room);
   return launch_tiles<tiling<32, 4>>(in, type, products, rows_room);
 }
