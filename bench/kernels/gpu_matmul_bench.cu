@@ -117,7 +117,7 @@ void check_shape(stream& in, std::uint32_t outputs, std::uint32_t inputs, std::u
 }
 
 void check_finishes(stream& in) {
-  constexpr std::uint32_t outputs = 96, inputs = 320, stride = 128;
+  constexpr std::uint32_t outputs = 96, inputs = 704, stride = 128;
   device_buffer<half> matrix(std::size_t{128} * inputs), x(std::size_t{256} * inputs), out(std::size_t{256} * stride);
   device_buffer<float> sums(std::size_t{256} * stride);
   fill<<<64, 256, 0, in>>>(matrix.data(), 96, inputs, inputs, 5, 0.5f);
@@ -497,6 +497,8 @@ int main(int count, char** arguments) {
                                                    {2048u, 2048u, 4u},
                                                    {320u, 832u, 4u},
                                                    {4012u, 256u, 1u},
+                                                   {136u, 1500u, 1u},  // few and long, also in segments
+                                                   {136u, 2700u, 2u},
                                                    {4096u, 4096u, 2u},
                                                    {16384u, 512u, 1u},  // enough for tiles of every width
                                                    {16384u, 512u, 2u},

@@ -4,7 +4,7 @@
 // of each instruction is for nothing: with half the bytes, and stages twice as deep, a block takes half as long.
 //
 // Weights stand on the 64-row side of the instruction and rows of the batch on the narrow one. A thread of one warp
-// lets the copy engine bring weights into a ring of stages of 16 KB (a stage costs its producers some 200 ns, so it
+// lets the copy engine bring weights into a ring, 16 KB a stage (a stage costs its producers some 200 ns, so it
 // should not be smaller); a thread of another brings the inputs; four warps multiply what has arrived. Rings take what
 // there is of shared memory: in room that they left the next kernels would begin to fetch weights, in the way of those
 // that are needed now.
@@ -63,7 +63,7 @@ template <typename t>
 using narrow =
     tiling<t::columns, t::stages * t::stage_bytes / tiling<t::columns, 1, narrow_outputs>::stage_bytes, narrow_outputs>;
 
-/// Of weights, to a multiprocessor: enough for the memory, measured.
+/// Of weights, to a multiprocessor with wide blocks, and twice that with narrow ones: enough for the memory, measured.
 constexpr std::uint32_t bytes_on_their_way = 48 * 1024;
 
 /// A product as blocks see it.
@@ -340,8 +340,9 @@ __global__ void __launch_bounds__(threads, 2)
 #endif
 }
 
-/// Whether blocks would be few and long: products that others wait for, and one that has its launch alone but no more
-/// than a block for a multiprocessor, unless that is over in 4 stages (bench/results/2026-11-24-h200-ninth.md).
+/// Always of products that others wait for, which are not cut; else where a product has its launch alone and blocks
+/// would be few and long: no more than one to a multiprocessor, and of more than 4 stages
+/// (bench/results/2026-11-24-h200-ninth.md).
 bool is_narrow(const product& p, std::span<const product> launch, std::uint32_t multiprocessors) {
   if (p.when == turn::first) return true;
   const std::uint32_t blocks = padded(p.outputs) / instruction_outputs * p.segments;
@@ -386,15 +387,15 @@ result<void> launch_as(stream_handle in, element type, std::span<const product> 
     }
   }
   items += all.done.readers;
-  // A narrow block has as much on its way as a wide one of its depth would have.
+  // A narrow block has as much on its way as a wide one of its depth would have, though it needs half.
   const double share = double{bytes_on_their_way} * multiprocessors / (static_cast<double>(tiles) * t::weight_tile);
-  for (placed_product& p : std::span(all.of).first(all.count)) {
+  for (std::uint32_t i = 0; i < all.count; ++i) {
+    placed_product& p = all.of[i];
     const std::uint32_t stages = p.is_narrow ? narrow<t>::stages : t::stages;
     p.stages_before = items > multiprocessors ? 1 : t::stages_before;
     p.stages_after = std::clamp(static_cast<std::uint32_t>(p.item_depth * share / t::stage_tiles + 0.5), 2u, stages);
+    if (i < all.firsts) p.stages_before = p.stages_after = stages;  // they are waited for
   }
-  // The first ones are waited for.
-  for (placed_product& p : std::span(all.of).first(all.firsts)) p.stages_before = p.stages_after = narrow<t>::stages;
   const auto start = [&](auto kernel) -> result<void> {
     if (const auto r = allow_shared_bytes(kernel, t::shared_bytes); !r) return r;
     return launch({"matmul", {items}, {threads}, t::shared_bytes, in, true}, kernel, all);

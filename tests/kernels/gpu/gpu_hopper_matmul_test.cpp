@@ -77,7 +77,7 @@ BOOST_AUTO_TEST_CASE(a_row_of_a_hopper_product_has_the_bits_that_it_has_alone) {
     random_numbers random(segments);
     const element type = pick(random);
     constexpr std::uint32_t rows_max = 1024, outputs = 136;
-    product_case c(random, type, rows_max, outputs, segments == 1 ? 700 : 1300, finish::store_f32);
+    product_case c(random, type, rows_max, outputs, segments == 1 ? 1500 : 2700, finish::store_f32);
     c.p.segments = segments;
     const auto one_device = hopper(1);  // four tiles of 256 rows
     const values all = sums_of(c.p, type, rows_max, in);
