@@ -70,6 +70,22 @@ BOOST_AUTO_TEST_CASE(hopper_products_are_the_products_of_each_of_their_matrices)
   });
 }
 
+// Blocks of few rows that are few and long have half the outputs of a matrix instruction, whose other half is
+// anybody's: where results are added, also what a later block would overwrite shows.
+BOOST_AUTO_TEST_CASE(a_narrow_block_writes_its_own_outputs_alone) {
+  const auto device = hopper(3);
+  const stream in;
+  random_numbers random(1);
+  for (const finish how : {finish::store, finish::sigmoid, finish::tanh, finish::relu_squared, finish::add_f32,
+                           finish::store_f32, finish::store_f16})
+    for (const std::uint32_t rows : {1u, 7u, 14u, 30u})
+      BOOST_TEST_CONTEXT(rows << " rows, finish " << static_cast<int>(how)) {
+        const product_case c(random, pick(random), rows, 136, 600, how);
+        require(matmul_hopper(in, c.type, {&c.p, 1}, nullptr, rows));
+        c.check_result(in);
+      }
+}
+
 // However many rows, in tiles of whatever width, in parts or added up.
 BOOST_AUTO_TEST_CASE(a_row_of_a_hopper_product_has_the_bits_that_it_has_alone) {
   for (const std::uint32_t segments : {1u, 2u, 4u}) {
@@ -81,9 +97,9 @@ BOOST_AUTO_TEST_CASE(a_row_of_a_hopper_product_has_the_bits_that_it_has_alone) {
     c.p.segments = segments;
     const auto one_device = hopper(1);  // four tiles of 256 rows
     const values all = sums_of(c.p, type, rows_max, in);
-    for (const std::uint32_t rows : {1u, 3u, 8u, 13u, 32u, 40u, 100u, 130u, 192u, 300u, 520u, 960u})
+    for (const std::uint32_t rows : {1u, 3u, 5u, 8u, 13u, 15u, 25u, 32u, 40u, 100u, 130u, 192u, 300u, 520u, 960u})
       BOOST_TEST_CONTEXT(rows << " rows in " << segments << " segments") {
-        const auto device = hopper(1 + static_cast<int>(rows % 5) * 3);  // 960 on one: four tiles of 240
+        const auto device = hopper(1 + static_cast<int>(rows % 5) * 3);  // one: wide blocks; tiles of 240 for 960
         BOOST_TEST(same_bits(sums_of(c.p, type, rows, in),
                              values(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(rows * outputs))));
       }
