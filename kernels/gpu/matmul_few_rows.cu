@@ -51,7 +51,6 @@ struct tiling {
   static constexpr std::uint32_t stage_tiles = 128 / outputs;  // of 64 inputs
   static constexpr std::uint32_t weight_tile = outputs * matrix_tile * 2, input_tile = columns * matrix_tile * 2;
   static constexpr std::uint32_t stage_bytes = stage_tiles * (weight_tile + input_tile);
-  static constexpr std::uint32_t stages_before = columns <= 16 ? 2 : 1;  // of a block that has a multiprocessor alone
   static constexpr std::size_t shared_bytes =
       1024 + std::size_t{stages} * stage_bytes + input_tile + (3 * std::size_t{stages} + 1) * sizeof(phase_barrier);
   static_assert(2 * (shared_bytes + 1024) <= 228 * 1024);
@@ -392,7 +391,7 @@ result<void> launch_as(stream_handle in, element type, std::span<const product> 
   for (std::uint32_t i = 0; i < all.count; ++i) {
     placed_product& p = all.of[i];
     const std::uint32_t stages = p.is_narrow ? narrow<t>::stages : t::stages;
-    p.stages_before = items > multiprocessors ? 1 : t::stages_before;
+    p.stages_before = items <= multiprocessors && t::columns <= 16 ? 2 : 1;  // 2: of a block that is alone there
     p.stages_after = std::clamp(static_cast<std::uint32_t>(p.item_depth * share / t::stage_tiles + 0.5), 2u, stages);
     if (i < all.firsts) p.stages_before = p.stages_after = stages;  // they are waited for
   }
