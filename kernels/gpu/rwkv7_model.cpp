@@ -206,7 +206,7 @@ void rwkv7_model::shift(pass& tick, const norm_weights& norm, std::size_t x_prev
   token_shift_parameters of;
   of.from = {x_[now_].data(), added_}, of.norm = norm;
   if (added_.parts > 0) of.sum = x_[now_ ^= 1].data(), added_ = {};
-  of.x_prev = reinterpret_cast<float*>(states_.data() + x_prev), of.slot_bytes = layout_.x_prev_bytes();
+  of.x_prev = states_.data() + x_prev, of.slot_bytes = layout_.x_prev_bytes(), of.kept_type = layout_.type;
   of.width = dims_.embd, of.out_stride = mixed_[0].stride();
   for (const float* mix : mixes) {
     of.mix[of.shifts] = mix;

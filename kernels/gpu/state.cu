@@ -36,7 +36,7 @@ __global__ void __launch_bounds__(threads)
   for (std::size_t i = blockIdx.x * threads + threadIdx.x; i < layout.canonical_layer_floats();
        i += blocks_a_layer * threads) {
     if (i < 2 * layout.width) {
-      auto* const x_prev = reinterpret_cast<float*>(i < layout.width ? parts.att_x_prev : parts.ffn_x_prev);
+      auto* const x_prev = reinterpret_cast<Stored*>(i < layout.width ? parts.att_x_prev : parts.ffn_x_prev);
       move(x_prev[i % layout.width], outside[i]);
       continue;
     }

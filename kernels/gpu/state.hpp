@@ -6,16 +6,16 @@
 namespace skein::kernels::gpu {
 
 /// How the states of all slots lie in device memory. Layer by layer, since a kernel takes one layer of many slots:
-///   att.x_prev : fp32 [slots, width];  ffn.x_prev : the same
-///   wkv        : `type` [slots, width / 64, 64 * 64], heads in the order of device/head_state.cuh
-/// All parts begin at multiples of 256 bytes.
+///   att.x_prev : [slots, width];  ffn.x_prev : the same
+///   wkv        : [slots, width / 64, 64 * 64], heads in the order of device/head_state.cuh
+/// All of `type`. All parts begin at multiples of 128 bytes.
 struct slot_layout {
   std::uint32_t layers = 0, slots = 0, width = 0;
   element type = element::f32;
 
   [[nodiscard]] constexpr std::size_t wkv_floats() const { return std::size_t{width} * 64; }
   /// From one slot to the next.
-  [[nodiscard]] constexpr std::size_t x_prev_bytes() const { return width * sizeof(float); }
+  [[nodiscard]] constexpr std::size_t x_prev_bytes() const { return width * element_bytes(type); }
   [[nodiscard]] constexpr std::size_t wkv_bytes() const { return wkv_floats() * element_bytes(type); }
 
   /// Of one slot, and of all.

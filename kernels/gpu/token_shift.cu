@@ -41,21 +41,41 @@ __device__ row_share<packets> load_normed(const token_shift_parameters& of, cons
   return row;
 }
 
-__device__ float* x_prev_of(const token_shift_parameters& of, const sequence_run& run) {
-  return reinterpret_cast<float*>(reinterpret_cast<char*>(of.x_prev) + run.slot * of.slot_bytes);
+template <typename Kept>
+__device__ Kept* x_prev_of(const token_shift_parameters& of, const sequence_run& run) {
+  return reinterpret_cast<Kept*>(static_cast<char*>(of.x_prev) + run.slot * of.slot_bytes);
 }
 
-template <unsigned packets>
-__device__ row_share<packets> load_x_prev(const token_shift_parameters& of, const sequence_run& run) {
-  row_share<packets> row;
-  for_each_packet<packets>(of.width,
-                           [&](unsigned i, std::uint32_t c) { load_floats(x_prev_of(of, run) + c, row.values[i]); });
-  return row;
-}
-template <unsigned packets>
+/// What the state of a run keeps of the row before it.
+template <typename Kept, unsigned packets>
+class x_prev_on_its_way {
+ public:
+  __device__ void ask(const token_shift_parameters& of, const sequence_run& run) {
+    for_each_packet<packets>(of.width, [&](unsigned i, std::uint32_t c) {
+      packets_[i] = on_their_way<Kept, 4>(x_prev_of<Kept>(of, run) + c);
+    });
+  }
+  __device__ row_share<packets> read(std::uint32_t width) const {
+    row_share<packets> row;
+    for_each_packet<packets>(width, [&](unsigned i, std::uint32_t) { packets_[i].read(row.values[i]); });
+    return row;
+  }
+
+ private:
+  on_their_way<Kept, 4> packets_[packets];
+};
+template <typename Kept, unsigned packets>
 __device__ void store_x_prev(const token_shift_parameters& of, const sequence_run& run, const row_share<packets>& row) {
-  for_each_packet<packets>(of.width,
-                           [&](unsigned i, std::uint32_t c) { store_floats(x_prev_of(of, run) + c, row.values[i]); });
+  for_each_packet<packets>(of.width, [&](unsigned i, std::uint32_t c) {
+    store_floats(x_prev_of<Kept>(of, run) + c, row.values[i]);
+  });
+}
+/// A row as the next one of its run finds it.
+template <typename Kept, unsigned packets>
+__device__ row_share<packets> as_kept(row_share<packets> row) {
+  for (auto& four : row.values)
+    for (float& value : four) value = to_float(from_float<Kept>(value));
+  return row;
 }
 
 template <unsigned packets>
@@ -92,7 +112,7 @@ struct mix_shares {
   }
 };
 
-template <typename Element, unsigned packets, unsigned shifts>
+template <typename Element, typename Kept, unsigned packets, unsigned shifts>
 __global__ void __launch_bounds__(512) token_shift_kernel(device_batch rows, token_shift_parameters of) {
   let_next_kernel_begin();
   const norm_share<packets> norm(of.norm, of.width);
@@ -101,35 +121,39 @@ __global__ void __launch_bounds__(512) token_shift_kernel(device_batch rows, tok
   if (t >= rows.counts->rows) return wait_for_kernels_before();
   const sequence_run run = rows.runs[rows.run_of_row[t]];
   const bool begins = t == run.first_row;
-  row_share<packets> now, before;  // before: what the row is shifted with
-  if (begins) before = load_x_prev<packets>(of, run);
+  x_prev_on_its_way<Kept, packets> x_prev;
+  if (begins) x_prev.ask(of, run);
   wait_for_kernels_before();
-  if (!begins) before = load_normed(of, norm, t - 1);
+  row_share<packets> now, before;  // before: what the row is shifted with
+  if (!begins) before = as_kept<Kept>(load_normed(of, norm, t - 1));
   now = load_row<packets>(of.from, of.width, t);
   if (of.sum) store_sum(of, t, now);
   normalise(now, of.width, norm, layer_norm_eps);
-  if (begins && run.rows == 1) store_x_prev(of, run, now);
+  if (begins) before = x_prev.read(of.width);
+  if (begins && run.rows == 1) store_x_prev<Kept>(of, run, now);
 #pragma unroll
   for (unsigned s = 0; s < shifts; ++s)
     if (s < of.shifts) store_shifted<Element>(of, s, t, now, before, mixes.of[s]);
-  if (begins && run.rows > 1) store_x_prev(of, run, load_normed(of, norm, run.first_row + run.rows - 1));
+  if (begins && run.rows > 1) store_x_prev<Kept>(of, run, load_normed(of, norm, run.first_row + run.rows - 1));
 }
 
 /// The same for runs of one row each, with registers for twice as many blocks at once: a row waits for little but its
 /// own way, and others take turns with it.
-template <typename Element, unsigned shifts>
+template <typename Element, typename Kept, unsigned shifts>
 __global__ void __launch_bounds__(512, 2) single_rows_kernel(device_batch rows, token_shift_parameters of) {
   constexpr unsigned packets = 2;
   let_next_kernel_begin();
   const std::uint32_t t = blockIdx.x;
   if (t >= rows.counts->rows) return wait_for_kernels_before();
   const sequence_run run = rows.runs[t];
-  const row_share<packets> before = load_x_prev<packets>(of, run);
+  x_prev_on_its_way<Kept, packets> x_prev;
+  x_prev.ask(of, run);
   wait_for_kernels_before();
   row_share<packets> now = load_row<packets>(of.from, of.width, t);
   if (of.sum) store_sum(of, t, now);
   normalise(now, of.width, norm_share<packets>(of.norm, of.width), layer_norm_eps);
-  store_x_prev(of, run, now);
+  const row_share<packets> before = x_prev.read(of.width);
+  store_x_prev<Kept>(of, run, now);
 #pragma unroll 1
   for (unsigned s = 0; s < shifts; ++s) {
     row_share<packets> mix;
@@ -139,7 +163,7 @@ __global__ void __launch_bounds__(512, 2) single_rows_kernel(device_batch rows, 
 }
 
 /// The same for rows_each neighbours, two at a time. `adds`: there is something to be added to x.
-template <typename Element, unsigned shifts, bool adds>
+template <typename Element, typename Kept, unsigned shifts, bool adds>
 __global__ void __launch_bounds__(512)
     neighbours_kernel(device_batch rows, token_shift_parameters of, std::uint32_t rows_each) {
   constexpr unsigned packets = 2;
@@ -174,7 +198,7 @@ __global__ void __launch_bounds__(512)
   };
   load_next(first);
   sequence_run begun{};  // the last run that begins here
-  if (runs[0].first_row != first) before = normed_row(first - 1);
+  if (runs[0].first_row != first) before = as_kept<Kept>(normed_row(first - 1));
   for (std::uint32_t t = first; t < end; t += at_once) {
     share now[at_once];
 #pragma unroll
@@ -192,16 +216,18 @@ __global__ void __launch_bounds__(512)
       const sequence_run run = runs[t + i - first];
       if (run.first_row == t + i) {
         begun = run;
-        before = load_x_prev<packets>(of, run);
+        x_prev_on_its_way<Kept, packets> x_prev;
+        x_prev.ask(of, run);
+        before = x_prev.read(of.width);
       }
 #pragma unroll
       for (unsigned s = 0; s < shifts; ++s) store_shifted<Element>(of, s, t + i, now[i], before, mixes[s]);
-      if (begun.rows > 0 && t + i == begun.first_row + begun.rows - 1) store_x_prev(of, begun, now[i]);
-      before = now[i];
+      if (begun.rows > 0 && t + i == begun.first_row + begun.rows - 1) store_x_prev<Kept>(of, begun, now[i]);
+      before = as_kept<Kept>(now[i]);
     }
   }
   if (begun.first_row + begun.rows <= end) return;
-  store_x_prev(of, begun, normed_row(begun.first_row + begun.rows - 1));
+  store_x_prev<Kept>(of, begun, normed_row(begun.first_row + begun.rows - 1));
 }
 
 }  // namespace
@@ -211,6 +237,7 @@ result<void> token_shift(stream_handle in, const device_batch& rows, element typ
   check(of.width <= width_max && of.width % 64 == 0);
   check(of.sum != of.from.x);
   check((of.sum != nullptr) == (of.from.added.parts > 0));
+  check(of.kept_type != element::bf16);
   const auto multiprocessors = multiprocessor_count();
   if (!multiprocessors) return multiprocessors.error();
   const std::uint32_t block = row_threads(of.width), at_once = *multiprocessors * (512 / block);
@@ -218,28 +245,27 @@ result<void> token_shift(stream_handle in, const device_batch& rows, element typ
   const auto shape_of = [&](std::uint32_t rows_each) {
     return launch_shape{"token_shift", {(rows.room.rows + rows_each - 1) / rows_each}, {block}, 0, in, true};
   };
-  if (is_usual && rows.room.runs == rows.room.rows && rows.room.rows > at_once)
-    return with_element(type, [&]<typename Element>() {
-      return of.shifts == 1 ? launch(shape_of(1), single_rows_kernel<Element, 1>, rows, of)
-                            : launch(shape_of(1), single_rows_kernel<Element, token_shifts_max>, rows, of);
-    });
-  if (is_usual && rows.room.rows >= many_rows) {
-    const std::uint32_t each = std::min((rows.room.rows + at_once - 1) / at_once, std::min(block, rows_each_max));
-    const auto with_shifts = [&]<typename Element, bool adds>() {
-      return of.shifts == 1
-                 ? launch(shape_of(each), neighbours_kernel<Element, 1, adds>, rows, of, each)
-                 : launch(shape_of(each), neighbours_kernel<Element, token_shifts_max, adds>, rows, of, each);
-    };
-    return with_element(type, [&]<typename Element>() {
-      return of.sum ? with_shifts.template operator()<Element, true>()
-                    : with_shifts.template operator()<Element, false>();
-    });
-  }
-  return with_element(type, [&]<typename Element>() {
+  const auto start = [&]<typename Element, typename Kept>() {
+    const bool is_one = of.shifts == 1;
+    if (is_usual && rows.room.runs == rows.room.rows && rows.room.rows > at_once)
+      return is_one ? launch(shape_of(1), single_rows_kernel<Element, Kept, 1>, rows, of)
+                    : launch(shape_of(1), single_rows_kernel<Element, Kept, token_shifts_max>, rows, of);
+    if (is_usual && rows.room.rows >= many_rows) {
+      const std::uint32_t each = std::min((rows.room.rows + at_once - 1) / at_once, std::min(block, rows_each_max));
+      const auto with_shifts = [&]<bool adds>() {
+        return is_one ? launch(shape_of(each), neighbours_kernel<Element, Kept, 1, adds>, rows, of, each)
+                      : launch(shape_of(each), neighbours_kernel<Element, Kept, token_shifts_max, adds>, rows, of, each);
+      };
+      return of.sum ? with_shifts.template operator()<true>() : with_shifts.template operator()<false>();
+    }
     if (packets_of(of.width) != 2)
-      return launch(shape_of(1), token_shift_kernel<Element, 3, token_shifts_max>, rows, of);
-    return of.shifts == 1 ? launch(shape_of(1), token_shift_kernel<Element, 2, 1>, rows, of)
-                          : launch(shape_of(1), token_shift_kernel<Element, 2, token_shifts_max>, rows, of);
+      return launch(shape_of(1), token_shift_kernel<Element, Kept, 3, token_shifts_max>, rows, of);
+    return is_one ? launch(shape_of(1), token_shift_kernel<Element, Kept, 2, 1>, rows, of)
+                  : launch(shape_of(1), token_shift_kernel<Element, Kept, 2, token_shifts_max>, rows, of);
+  };
+  return with_element(type, [&]<typename Element>() {
+    return of.kept_type == element::f32 ? start.template operator()<Element, float>()
+                                        : start.template operator()<Element, half>();
   });
 }
 

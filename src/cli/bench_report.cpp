@@ -37,9 +37,8 @@ std::string percent(double share_or_unknown) {
 tick_cost::tick_cost(const model::model_info& info, const std::string& weight_type, const std::string& state_type)
     : table_(static_cast<double>(info.vocab) * info.embd), element_bytes_(bytes_of(weight_type)), embd_(info.embd) {
   layers_ = static_cast<double>(info.parameters) - 2 * table_;
-  const double heads = static_cast<double>(info.layers) * info.embd * info.head_size;
-  const double shifts = 2.0 * info.layers * info.embd;  // kept in fp32 whatever the heads are
-  bytes_of_state_ = heads * bytes_of(state_type) + shifts * sizeof(float);
+  const double heads_and_shifts = static_cast<double>(info.layers) * info.embd * (info.head_size + 2);
+  bytes_of_state_ = heads_and_shifts * bytes_of(state_type);
 }
 
 double tick_cost::weight_bytes(const bench_case& of) const {
