@@ -55,7 +55,7 @@ __device__ void produce(const placed_products& all, const block_memory& memory) 
   const auto copy_weights = [&](const work_item& work, std::uint32_t i, unsigned stage) {
     memory.full[stage].arrive_expecting(t::stage_bytes);
     copy_tile(memory.stages + stage * t::stage_bytes, work.product->weights, (work.first + i) * matrix_tile,
-              work.output, memory.full[stage], all.row_tiles > 1 ? cache_use::shared : cache_use::streamed);
+              work.output, memory.full[stage], cache_use::streamed);
   };
   const auto copy_inputs = [&](const work_item& work, std::uint32_t i, unsigned stage) {
 #pragma unroll

@@ -10,7 +10,7 @@ namespace skein::kernels::gpu {
 inline constexpr std::uint32_t group_outputs = 64;  // of one warpgroup
 inline constexpr unsigned warpgroup = 128;
 inline constexpr std::uint32_t row_bytes = matrix_tile * 2;  // of a tile, in either type
-inline constexpr std::uint32_t raster_tiles = 16;  // tiles of outputs whose weights should stay in the L2 cache
+inline constexpr std::uint32_t band_tiles = 8;  // of rows
 
 /// What a block takes.
 enum class takes {
@@ -79,11 +79,11 @@ struct work_item {
 template <typename t>
 __device__ work_item find_work(const placed_products& all, std::uint32_t item) {
   std::uint32_t row_tile = 0;
-  if (all.row_tiles > 1) {  // neighbours share weights and inputs: some tiles of outputs, then the next rows
-    const std::uint32_t band = item / (raster_tiles * all.row_tiles), inside = item % (raster_tiles * all.row_tiles);
-    const std::uint32_t first = band * raster_tiles, height = min(raster_tiles, all.items - first);
-    item = first + inside % height;
-    row_tile = inside / height;
+  if (all.row_tiles > 1) {  // bands of rows, one under the other; in a band, neighbours share weights
+    const std::uint32_t band = item / (all.items * band_tiles), inside = item % (all.items * band_tiles);
+    const std::uint32_t tiles_of_band = min(band_tiles, all.row_tiles - band * band_tiles);
+    item = inside / tiles_of_band;
+    row_tile = band * band_tiles + inside % tiles_of_band;
   }
   std::uint32_t which = all.count - 1;
   while (item < all.of[which].first_item) --which;
