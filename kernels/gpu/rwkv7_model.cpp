@@ -205,7 +205,12 @@ void rwkv7_model::shift(pass& tick, const norm_weights& norm, std::size_t x_prev
   if (tick.learns) return;
   token_shift_parameters of;
   of.from = {x_[now_].data(), added_}, of.norm = norm;
-  if (added_.parts > 0) of.sum = x_[now_ ^= 1].data(), added_ = {};
+  if (added_.parts > 0) {
+    of.sum = x_[now_ ^= 1].data(), of.forgets = true, added_ = {};
+    // Before time mixing, what channel mixing left; unless its rows end in zeros that have to stay.
+    if (mixes.size() > 1 && hidden_.stride() == dims_.ffn)
+      of.spent = hidden_.data(), of.spent_bytes = hidden_.stride() * element_bytes(type_);
+  }
   of.x_prev = states_.data() + x_prev, of.slot_bytes = layout_.x_prev_bytes(), of.kept_type = layout_.type;
   of.width = dims_.embd, of.out_stride = mixed_[0].stride();
   for (const float* mix : mixes) {

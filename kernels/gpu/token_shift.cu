@@ -21,6 +21,7 @@
 #include <algorithm>
 
 #include "base/check.hpp"
+#include "kernels/gpu/device/forget.cuh"
 #include "kernels/gpu/device/overlap.cuh"
 #include "kernels/gpu/device/row_norm.cuh"
 #include "kernels/ops.hpp"
@@ -137,6 +138,21 @@ __global__ void __launch_bounds__(512) token_shift_kernel(device_batch rows, tok
   if (begins && run.rows > 1) store_x_prev<Kept>(of, run, load_normed(of, norm, run.first_row + run.rows - 1));
 }
 
+/// Row t of all that nobody else of the launch reads.
+template <unsigned packets>
+__device__ void forget_row(const token_shift_parameters& of, std::uint32_t t) {
+  const product_rows& added = of.from.added;
+  for_each_packet<packets>(of.width, [&](unsigned, std::uint32_t c) {
+    if (c % (line_bytes / sizeof(float)) != 0) return;
+    forget_line(of.from.x + static_cast<std::size_t>(t) * of.width + c);
+    for (std::uint32_t p = 0; p < added.parts; ++p)
+      forget_line(static_cast<const float*>(added.data) + p * added.part_stride +
+                  static_cast<std::size_t>(t) * added.stride + c);
+  });
+  for (std::size_t at = threadIdx.x * line_bytes; at < of.spent_bytes; at += blockDim.x * line_bytes)
+    forget_line(static_cast<const char*>(of.spent) + t * of.spent_bytes + at);
+}
+
 /// The same for runs of one row each, with registers for twice as many blocks at once: a row waits for little but its
 /// own way, and others take turns with it.
 template <typename Element, typename Kept, unsigned shifts>
@@ -154,6 +170,7 @@ __global__ void __launch_bounds__(512, 2) single_rows_kernel(device_batch rows, 
   normalise(now, of.width, norm_share<packets>(of.norm, of.width), layer_norm_eps);
   const row_share<packets> before = x_prev.read(of.width);
   store_x_prev<Kept>(of, run, now);
+  if (of.forgets) forget_row<packets>(of, t);  // the norm's barriers are behind
 #pragma unroll 1
   for (unsigned s = 0; s < shifts; ++s) {
     row_share<packets> mix;
@@ -230,6 +247,14 @@ __global__ void __launch_bounds__(512)
   store_x_prev<Kept>(of, begun, normed_row(begun.first_row + begun.rows - 1));
 }
 
+bool has_whole_lines(const token_shift_parameters& of) {
+  const auto is_whole = [](auto... bytes) { return ((bytes % line_bytes == 0) && ...); };
+  const auto at = [](const void* address) { return reinterpret_cast<std::uintptr_t>(address); };
+  const product_rows& added = of.from.added;
+  return is_whole(at(of.from.x), at(added.data), at(of.spent), of.width * sizeof(float), added.stride * sizeof(float),
+                  added.part_stride * sizeof(float), of.spent_bytes);
+}
+
 }  // namespace
 
 result<void> token_shift(stream_handle in, const device_batch& rows, element type, const token_shift_parameters& of) {
@@ -238,6 +263,7 @@ result<void> token_shift(stream_handle in, const device_batch& rows, element typ
   check(of.sum != of.from.x);
   check((of.sum != nullptr) == (of.from.added.parts > 0));
   check(of.kept_type != element::bf16);
+  check(!of.forgets || has_whole_lines(of));
   const auto multiprocessors = multiprocessor_count();
   if (!multiprocessors) return multiprocessors.error();
   const std::uint32_t block = row_threads(of.width), at_once = *multiprocessors * (512 / block);

@@ -11,6 +11,8 @@ inline constexpr std::uint32_t token_shifts_max = 6;  ///< r w k v a g of time m
 /// sum    : [rows, width] fp32, other memory than x; null when nothing is added
 /// x_prev : of `kept_type`, f32 or f16, of slot 0; the next slot's lies `slot_bytes` further
 /// mix[i] : [width] fp32;  out[i] : [rows, out_stride] of `type`
+/// forgets : nobody reads x, added and `spent` ([rows, spent_bytes], anything) afterwards; what they hold may be lost
+/// (device/forget.cuh). Their rows and parts begin at multiples of 128 bytes.
 /// Each row's numbers hang on its own run only, and not on where the run was cut: `before` is rounded as x_prev is.
 struct token_shift_parameters {
   residual from;
@@ -22,6 +24,9 @@ struct token_shift_parameters {
   std::uint32_t width = 0, out_stride = 0, shifts = 0;
   const float* mix[token_shifts_max] = {};
   void* out[token_shifts_max] = {};
+  bool forgets = false;
+  const void* spent = nullptr;
+  std::size_t spent_bytes = 0;
 };
 [[nodiscard]] result<void> token_shift(stream_handle in, const device_batch& rows, element type,
                                        const token_shift_parameters& of);
