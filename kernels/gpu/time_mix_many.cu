@@ -53,11 +53,31 @@ struct key_share {
   }
 };
 
+/// Of the lanes that share rows: each gets the sum of row lane % 4.
+__device__ inline float one_sum(const float (&of)[rows_at_once], unsigned lane) {
+  const bool odd = lane % 2 != 0, high = lane % 4 >= 2;
+  float two[2];
+#pragma unroll
+  for (unsigned i = 0; i < 2; ++i)
+    two[i] = (odd ? of[2 * i + 1] : of[2 * i]) + shuffle_xor(odd ? of[2 * i] : of[2 * i + 1], 1);
+  const float one = (high ? two[1] : two[0]) + shuffle_xor(high ? two[0] : two[1], 2);
+  return one + shuffle_xor(one, 4);
+}
+__device__ inline void all_sums(float (&of)[rows_at_once], unsigned lane) {
+  const bool odd = lane % 2 != 0, high = lane % 4 >= 2;
+  const float own = one_sum(of, lane), beside = shuffle_xor(own, 1);
+  const float first = odd ? beside : own, second = odd ? own : beside;
+  const float far_first = shuffle_xor(first, 2), far_second = shuffle_xor(second, 2);
+  of[0] = high ? far_first : first, of[1] = high ? far_second : second;
+  of[2] = high ? first : far_first, of[3] = high ? second : far_second;
+}
+
 /// Updates a lane's part of the rows of `first_value` and every next group's; y of the rows in all lanes that share
 /// them.
 template <typename Stored>
-__device__ void take_rows(packet<Stored>* state, const float* v, const key_share& keys, std::uint32_t first_value,
-                          unsigned lane, float (&y)[rows_at_once]) {
+__device__ float take_rows(packet<Stored>* state, const float* v, const key_share& keys, std::uint32_t first_value,
+                          unsigned lane) {
+  float y[rows_at_once];
   constexpr unsigned size = packet<Stored>::size;
   const auto at = [&](unsigned r, unsigned i) -> packet<Stored>& {
     return state[head_state_index<Stored>(first_value + r * groups, (i * row_lanes + lane) * size) / size];
@@ -77,8 +97,7 @@ __device__ void take_rows(packet<Stored>* state, const float* v, const key_share
     removed[r] = y[r] = 0;
     for (unsigned j = 0; j < lane_keys; ++j) removed[r] = multiply_add(s[r][j], keys.kk[j], removed[r]);
   }
-#pragma unroll
-  for (unsigned r = 0; r < rows_at_once; ++r) removed[r] = row_part<Stored>::sum_of_row(removed[r]);
+  all_sums(removed, lane);
 #pragma unroll
   for (unsigned r = 0; r < rows_at_once; ++r) {
     for (unsigned j = 0; j < lane_keys; ++j) {
@@ -94,8 +113,7 @@ __device__ void take_rows(packet<Stored>* state, const float* v, const key_share
       at(r, i) = stored;
     }
   }
-#pragma unroll
-  for (unsigned r = 0; r < rows_at_once; ++r) y[r] = row_part<Stored>::sum_of_row(y[r]);
+  return one_sum(y, lane);
 }
 
 /// `in_parts`: r, k and v are, and are not asked for ahead, which would take too many registers.
@@ -158,14 +176,9 @@ __global__ void __launch_bounds__(threads, 1) time_mix_many_kernel(device_batch 
       warp_barrier();
 #pragma unroll 1
       for (unsigned i = lane / row_lanes; i < memory::values; i += rows_at_once * groups) {
-        float y[rows_at_once];
-        take_rows<Stored>(mine.state[turn % 2], &mine.tile.v[0][part * memory::values], keys, i, lane % row_lanes, y);
+        const float y = take_rows<Stored>(mine.state[turn % 2], &mine.tile.v[0][part * memory::values], keys, i, lane % row_lanes);
         if (lane % row_lanes < rows_at_once) {
-          float of_lane = y[0];
-#pragma unroll
-          for (unsigned r = 1; r < rows_at_once; ++r)
-            if (lane % row_lanes == r) of_lane = y[r];
-          mine.tile.y[0][part * memory::values + i + lane % row_lanes * groups] = of_lane;
+          mine.tile.y[0][part * memory::values + i + lane % row_lanes * groups] = y;
         }
       }
       publish_for_engine();
