@@ -11,7 +11,8 @@
 // 2 * rows * weights / FLOP rate. Up to 64 rows run as one block a (128 outputs, segment), for which a matrix is cut
 // into as many segments as make blocks for all multiprocessors. More rows run on as many blocks as there are
 // multiprocessors, each of which takes tiles of 128 outputs by 128 to 256 rows in turn, and adds up the segments itself
-// where the rows alone make tiles enough. All give the same bits. Results of these leave by the copy engine
+// where the rows alone make tiles enough. Where they make half as many, two blocks share a wide tile and pass each other
+// the sums of their segments (segment_sums.cuh). All give the same bits. Results of these leave by the copy engine
 // (product_results.cuh).
 //
 // Wide tiles need less of the shared memory's bandwidth: for 64 inputs, a tile of 128 by 128 reads and writes it for
@@ -25,6 +26,7 @@
 #include "kernels/gpu/device/overlap.cuh"
 #include "kernels/gpu/device/product_results.cuh"
 #include "kernels/gpu/device/product_tiles.cuh"
+#include "kernels/gpu/device/segment_sums.cuh"
 #include "kernels/gpu/device/tile_copy.cuh"
 #include "kernels/gpu/device/wgmma.cuh"
 #include "kernels/gpu/matmul_few_rows.hpp"
@@ -63,7 +65,7 @@ __device__ void produce(const placed_products& all, const block_memory& memory) 
       copy_tile(memory.stages + stage * t::stage_bytes + t::weight_bytes + row * row_bytes, work.product->inputs,
                 (work.first + i) * matrix_tile, work.row + row, memory.full[stage], cache_use::shared);
   };
-  work_item work = find_work<t>(all, blockIdx.x);
+  work_item work = find_work<t>(all, blockIdx.x / t::blocks_each);
   const std::uint32_t early = min(work.count, static_cast<std::uint32_t>(t::stages));
   for (std::uint32_t i = 0; i < early; ++i) copy_weights(work, i, i);
   if (all.next_may_begin) let_next_kernel_begin();
@@ -75,7 +77,7 @@ __device__ void produce(const placed_products& all, const block_memory& memory) 
     turn.phase = 1;
   else
     turn.stage = early;
-  for (std::uint32_t tile = blockIdx.x;;) {
+  for (std::uint32_t tile = blockIdx.x / t::blocks_each;;) {
     for (; i < work.count; ++i, turn.next()) {
       if (turn.phase > 0) memory.empty[turn.stage].wait(turn.phase - 1);
       copy_weights(work, i, turn.stage);
@@ -88,48 +90,6 @@ __device__ void produce(const placed_products& all, const block_memory& memory) 
   }
   let_next_kernel_begin();
 }
-
-/// The sums of the segments before, of one thread: what finds no room in registers lies in shared memory, where results
-/// leave from later.
-template <typename t>
-class sums_before {
- public:
-  __device__ explicit sums_before(std::byte* result)
-      : laid_down_(reinterpret_cast<float4*>(result + threadIdx.x / warpgroup * (t::result_bytes / t::groups)) +
-                   threadIdx.x % warpgroup) {}
-
-  __device__ void add(const float (&sums)[t::columns / 2], bool is_first) {
-    if (t::laid_down > 0 && is_first) {  // the results of the tile before have to be out
-      if (speaks()) wait_until_sent<0>();
-      wait_for_warpgroup();
-    }
-#pragma unroll
-    for (int j = 0; j < kept; ++j) kept_[j] = is_first ? sums[j] : kept_[j] + sums[j];
-#pragma unroll
-    for (int j = kept; j < t::columns / 2; j += 4) {
-      const float4 before = at(j);
-      at(j) = {is_first ? sums[j] : before.x + sums[j], is_first ? sums[j + 1] : before.y + sums[j + 1],
-               is_first ? sums[j + 2] : before.z + sums[j + 2], is_first ? sums[j + 3] : before.w + sums[j + 3]};
-    }
-  }
-  __device__ void add_to(float (&sums)[t::columns / 2]) const {
-#pragma unroll
-    for (int j = 0; j < kept; ++j) sums[j] = kept_[j] + sums[j];
-#pragma unroll
-    for (int j = kept; j < t::columns / 2; j += 4) {
-      const float4 before = at(j);
-      sums[j] = before.x + sums[j], sums[j + 1] = before.y + sums[j + 1];
-      sums[j + 2] = before.z + sums[j + 2], sums[j + 3] = before.w + sums[j + 3];
-    }
-  }
-
- private:
-  static constexpr int kept = t::columns / 2 - t::laid_down;
-  __device__ float4& at(int j) const { return laid_down_[(j - kept) / 4 * warpgroup]; }
-
-  float kept_[kept];
-  float4* laid_down_;
-};
 
 /// sums = (keep_sums ? sums : 0) + 16 inputs of a tile, begun.
 template <typename Element, typename t>
@@ -144,7 +104,7 @@ __device__ void begin_products(float (&sums)[t::columns / 2], descriptor weights
   }
 }
 
-/// sums = sum over the tile's inputs, segment by segment.
+/// sums = sum over the tile's inputs, segment by segment; of a pair, what add_up_in_pair says.
 template <typename Element, typename t>
 __device__ void multiply(const work_item& work, const block_memory& memory, stage_turn<t>& turn,
                          float (&sums)[t::columns / 2]) {
@@ -176,7 +136,9 @@ __device__ void multiply(const work_item& work, const block_memory& memory, stag
   }
   wgmma_wait<0>();
   if (threadIdx.x % 32 == 0) memory.empty[before].arrive();
-  if constexpr (t::adds_up)
+  if constexpr (t::in_pairs)
+    add_up_in_pair<t>(before_these, memory.stages, sums);
+  else if constexpr (t::adds_up)
     if (work.count > segment_depth) before_these.add_to(sums);
 }
 
@@ -198,13 +160,17 @@ __global__ void __launch_bounds__(t::threads, 1)
   if constexpr (t::moves_registers) take_registers<240>();
   const std::uint32_t tiles = all.items * all.row_tiles;
   stage_turn<t> turn;
-  for (std::uint32_t tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
+  for (std::uint32_t tile = blockIdx.x / t::blocks_each; tile < tiles; tile += gridDim.x) {
     const work_item work = find_work<t>(all, tile);
     float sums[t::columns / 2];
     multiply<Element, t>(work, memory, turn, sums);
     wait_for_kernels_before();  // over long since; but every thread that reads or writes has to ask
-    finish_quickly(work.product->how, sums);
-    store<Element, t>(work, all.rows, out.of[t::in_turn ? work.which : 0], memory.result, sums);
+    if constexpr (t::in_pairs) {
+      store_half<t>(work, all.rows, out.of[work.which], memory.result, sums);
+    } else {
+      finish_quickly(work.product->how, sums);
+      store<Element, t>(work, all.rows, out.of[t::in_turn ? work.which : 0], memory.result, sums);
+    }
   }
   if (t::in_turn && speaks()) wait_until_written();
 #endif
@@ -263,17 +229,34 @@ result<void> launch_tiles(stream_handle in, element type, std::span<const produc
   const auto start = [&](auto kernel) -> result<void> {
     if (const auto r = allow_shared_bytes(kernel, t::shared_bytes); !r) return r;
     const std::uint32_t tiles = all.items * all.row_tiles;
-    const std::uint32_t blocks = t::in_turn ? std::min(tiles, *multiprocessors) : tiles;
-    return launch({"matmul", {blocks}, {t::threads}, t::shared_bytes, in, true}, kernel, all, out);
+    const std::uint32_t blocks =
+        t::in_turn && !t::in_pairs ? std::min(tiles, *multiprocessors) : tiles * t::blocks_each;
+    return launch({"matmul", {blocks}, {t::threads}, t::shared_bytes, in, true, t::blocks_each}, kernel, all, out);
   };
   return type == element::f16 ? start(matmul_hopper_kernel<half, t>) : start(matmul_hopper_kernel<bf16, t>);
 }
 
 constexpr std::uint32_t tile_columns[] = {128, 160, 192, 240, 256, 320};  // the last not where sums are added up
 
-/// What a tile of 128 outputs takes, relative to others: key of 7.2B at 4,096 rows took 0.50, 0.59, 0.66, 0.80 and
-/// 0.88 us for 64 inputs.
+/// What a tile of 128 outputs takes for 64 inputs, in some 0.21 ns: key of 7.2B at 4,096 rows took 0.50, 0.59, 0.66,
+/// 0.80 and 0.88 us.
 constexpr std::uint32_t tile_time(std::uint32_t columns) { return 550 + 14 * columns; }
+
+/// What `tiles` of 128 outputs by `rows` rows take on so many multiprocessors for 64 inputs.
+constexpr std::uint32_t time_in_turn(std::uint32_t tiles, std::uint32_t rows, std::uint32_t columns,
+                                     std::uint32_t multiprocessors) {
+  const std::uint32_t all = tiles * ((rows + columns - 1) / columns);
+  return (all + multiprocessors - 1) / multiprocessors * tile_time(columns);
+}
+
+std::uint32_t fastest_columns(std::uint32_t tiles, std::uint32_t rows, bool adds_up, std::uint32_t multiprocessors) {
+  return *std::ranges::min_element(std::span(tile_columns).first(adds_up ? 5 : 6), {}, [&](std::uint32_t columns) {
+    return time_in_turn(tiles, rows, columns, multiprocessors);
+  });
+}
+
+/// Of pairs.
+constexpr std::uint32_t pair_columns = 240, exchange_time = 19'000;
 
 template <takes work>
 result<void> launch_columns(std::uint32_t columns, stream_handle in, element type, std::span<const product> products,
@@ -308,6 +291,18 @@ bool hopper_splits(std::span<const product> products, std::uint32_t rows) {
   return tiles < 100;  // too few for the multiprocessors of any card with these tensor cores
 }
 
+bool hopper_pairs(std::span<const product> products, std::uint32_t rows, std::uint32_t multiprocessors) {
+  const product& p = products.front();
+  if (products.size() != 1 || rows <= 128 || p.segments != 4 ||
+      !(p.how == finish::add_f32 || p.how == finish::store_f32))
+    return false;
+  const std::uint32_t tiles = (p.outputs + 127) / 128, depth = padded(p.inputs) / matrix_tile;
+  if (2 * tiles * ((rows + pair_columns - 1) / pair_columns) > multiprocessors) return false;
+  const std::uint32_t columns = fastest_columns(tiles, rows, true, multiprocessors);
+  const std::uint64_t alone = std::uint64_t{depth} * time_in_turn(tiles, rows, columns, multiprocessors);
+  return std::uint64_t{depth} * tile_time(pair_columns) / 2 + exchange_time < alone;
+}
+
 result<void> matmul_hopper(stream_handle in, element type, std::span<const product> products, const std::uint32_t*,
                            std::uint32_t rows_room) {
   check(!products.empty());
@@ -332,13 +327,10 @@ result<void> matmul_hopper(stream_handle in, element type, std::span<const produ
   if (rows_room <= 128) return launch_columns<takes::parts>(128, in, type, products, rows_room);
   const auto multiprocessors = multiprocessor_count();
   if (!multiprocessors) return multiprocessors.error();
+  if (hopper_pairs(products, rows_room, *multiprocessors))
+    return launch_tiles<tiling<pair_columns, 3, takes::halves>>(in, type, products, rows_room);
   const bool adds_up = segments && !parts;
-  const std::uint32_t blocks = adds_up ? tiles : split_tiles;
-  const std::uint32_t fastest =
-      *std::ranges::min_element(std::span(tile_columns).first(adds_up ? 5 : 6), {}, [&](std::uint32_t columns) {
-        const std::uint32_t all = blocks * ((rows_room + columns - 1) / columns);
-        return (all + *multiprocessors - 1) / *multiprocessors * tile_time(columns);
-      });
+  const std::uint32_t fastest = fastest_columns(adds_up ? tiles : split_tiles, rows_room, adds_up, *multiprocessors);
   return adds_up ? launch_columns<takes::added_up_parts>(fastest, in, type, products, rows_room)
                  : launch_columns<takes::parts>(fastest, in, type, products, rows_room);
 }

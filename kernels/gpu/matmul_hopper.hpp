@@ -12,4 +12,9 @@ namespace skein::kernels::gpu {
 /// As matmul_functions::splits: as long as there would be too few blocks if each summed all segments.
 [[nodiscard]] bool hopper_splits(std::span<const product> products, std::uint32_t rows_room);
 
+/// Whether pairs of blocks share that launch's tiles, half of the segments each: where one block a tile would leave
+/// multiprocessors idle or have to take narrow tiles, and the exchange of sums takes less time than that.
+[[nodiscard]] bool hopper_pairs(std::span<const product> products, std::uint32_t rows_room,
+                                std::uint32_t multiprocessors);
+
 }  // namespace skein::kernels::gpu

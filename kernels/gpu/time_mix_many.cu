@@ -76,7 +76,7 @@ __device__ inline void all_sums(float (&of)[rows_at_once], unsigned lane) {
 /// them.
 template <typename Stored>
 __device__ float take_rows(packet<Stored>* state, const float* v, const key_share& keys, std::uint32_t first_value,
-                          unsigned lane) {
+                           unsigned lane) {
   float y[rows_at_once];
   constexpr unsigned size = packet<Stored>::size;
   const auto at = [&](unsigned r, unsigned i) -> packet<Stored>& {
@@ -176,7 +176,8 @@ __global__ void __launch_bounds__(threads, 1) time_mix_many_kernel(device_batch 
       warp_barrier();
 #pragma unroll 1
       for (unsigned i = lane / row_lanes; i < memory::values; i += rows_at_once * groups) {
-        const float y = take_rows<Stored>(mine.state[turn % 2], &mine.tile.v[0][part * memory::values], keys, i, lane % row_lanes);
+        const float y =
+            take_rows<Stored>(mine.state[turn % 2], &mine.tile.v[0][part * memory::values], keys, i, lane % row_lanes);
         if (lane % row_lanes < rows_at_once) {
           mine.tile.y[0][part * memory::values + i + lane % row_lanes * groups] = y;
         }

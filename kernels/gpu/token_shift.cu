@@ -67,9 +67,8 @@ class x_prev_on_its_way {
 };
 template <typename Kept, unsigned packets>
 __device__ void store_x_prev(const token_shift_parameters& of, const sequence_run& run, const row_share<packets>& row) {
-  for_each_packet<packets>(of.width, [&](unsigned i, std::uint32_t c) {
-    store_floats(x_prev_of<Kept>(of, run) + c, row.values[i]);
-  });
+  for_each_packet<packets>(
+      of.width, [&](unsigned i, std::uint32_t c) { store_floats(x_prev_of<Kept>(of, run) + c, row.values[i]); });
 }
 /// A row as the next one of its run finds it.
 template <typename Kept, unsigned packets>
@@ -279,8 +278,9 @@ result<void> token_shift(stream_handle in, const device_batch& rows, element typ
     if (is_usual && rows.room.rows >= many_rows) {
       const std::uint32_t each = std::min((rows.room.rows + at_once - 1) / at_once, std::min(block, rows_each_max));
       const auto with_shifts = [&]<bool adds>() {
-        return is_one ? launch(shape_of(each), neighbours_kernel<Element, Kept, 1, adds>, rows, of, each)
-                      : launch(shape_of(each), neighbours_kernel<Element, Kept, token_shifts_max, adds>, rows, of, each);
+        return is_one
+                   ? launch(shape_of(each), neighbours_kernel<Element, Kept, 1, adds>, rows, of, each)
+                   : launch(shape_of(each), neighbours_kernel<Element, Kept, token_shifts_max, adds>, rows, of, each);
       };
       return of.sum ? with_shifts.template operator()<true>() : with_shifts.template operator()<false>();
     }

@@ -1,5 +1,6 @@
 #pragma once
 #include "kernels/gpu/device/block.cuh"
+#include "kernels/gpu/device/block_pair.cuh"
 #include "kernels/gpu/device/convert.cuh"
 #include "kernels/gpu/device/mma.cuh"
 #include "kernels/gpu/device/product_tiles.cuh"
@@ -113,6 +114,15 @@ __device__ void store_floats(const work_item& work, std::uint32_t rows, const CU
     put_each<t>(work, rows, sums, [&](std::size_t at, float sum) { atomicAdd(to + at, sum); });
   else
     put_each<t>(work, rows, sums, [&](std::size_t at, float sum) { to[at] = sum; });
+}
+
+/// Of a pair's block, the half of the tile's columns that `sums` begins with the sums of (add_up_in_pair), as floats.
+template <typename t>
+__device__ void store_half(work_item work, std::uint32_t rows, const CUtensorMap& out, std::byte* result,
+                           const float (&sums)[t::columns / 2]) {
+  using half = half_tile<t>;
+  work.row += rank_in_pair() * half::columns;
+  store_floats<half>(work, rows, out, result, reinterpret_cast<const float(&)[half::columns / 2]>(sums));
 }
 
 template <typename Element, typename t>

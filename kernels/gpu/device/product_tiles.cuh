@@ -10,20 +10,23 @@ namespace skein::kernels::gpu {
 inline constexpr std::uint32_t group_outputs = 64;  // of one warpgroup
 inline constexpr unsigned warpgroup = 128;
 inline constexpr std::uint32_t row_bytes = matrix_tile * 2;  // of a tile, in either type
-inline constexpr std::uint32_t band_tiles = 8;  // of rows
+inline constexpr std::uint32_t band_tiles = 8;               // of rows
 
 /// What a block takes.
 enum class takes {
-  a_part,         ///< one segment of one tile
-  parts,          ///< in turn
-  added_up_parts  ///< tiles in turn, each with all its segments
+  a_part,          ///< one segment of one tile
+  parts,           ///< in turn
+  added_up_parts,  ///< tiles in turn, each with all its segments
+  halves  ///< half of a tile's four segments, a pair of blocks each tile (block_pair.cuh), then half of its rows
 };
 
 /// How a block works: two warpgroups of 64 outputs each, by `columns_` rows of the batch.
 template <int columns_, int stages_, takes work_>
 struct tiling {
   static constexpr int groups = 2, columns = columns_, stages = stages_;
-  static constexpr bool in_turn = work_ != takes::a_part, adds_up = work_ == takes::added_up_parts;
+  static constexpr bool in_pairs = work_ == takes::halves;
+  static constexpr unsigned blocks_each = in_pairs ? 2 : 1;
+  static constexpr bool in_turn = work_ != takes::a_part, adds_up = work_ == takes::added_up_parts || in_pairs;
   static constexpr std::uint32_t outputs = groups * group_outputs;
   /// Of an instruction, and of a copy, which takes 256 at most.
   static constexpr int columns_at_once = columns > 256 ? columns / 2 : columns;
@@ -43,6 +46,12 @@ struct tiling {
   /// Wide tiles need more registers than an equal share: a warpgroup of producers leaves most of its own to the others.
   static constexpr bool moves_registers = columns > 128;
   static constexpr unsigned consumers = groups * warpgroup, threads = consumers + (moves_registers ? warpgroup : 32);
+};
+
+/// What a block of a pair stores.
+template <typename t>
+struct half_tile : t {
+  static constexpr int columns = t::columns / 2;
 };
 
 /// A product as blocks see it.
@@ -88,14 +97,18 @@ __device__ work_item find_work(const placed_products& all, std::uint32_t item) {
   std::uint32_t which = all.count - 1;
   while (item < all.of[which].first_item) --which;
   const placed_product& p = all.of[which];
-  const std::uint32_t inside = item - p.first_item, segment = inside / p.tiles, first = segment * p.segment_depth;
+  const std::uint32_t inside = item - p.first_item, segment = inside / p.tiles;
+  const std::uint32_t half = 2 * p.segment_depth, rank = blockIdx.x % t::blocks_each;
+  const std::uint32_t first = t::in_pairs ? rank * half : segment * p.segment_depth;
   return {&p,
           which,
           inside % p.tiles * t::outputs,
           row_tile * t::columns,
           segment,
           first,
-          t::adds_up ? p.depth : min(p.segment_depth, p.depth - first)};
+          t::in_pairs  ? min(half, p.depth - first)
+          : t::adds_up ? p.depth
+                       : min(p.segment_depth, p.depth - first)};
 }
 
 }  // namespace skein::kernels::gpu

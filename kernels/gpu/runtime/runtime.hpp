@@ -104,6 +104,7 @@ struct launch_shape {
   std::size_t shared_bytes = 0;  ///< dynamic shared memory, see dynamic_shared() in device/block.cuh
   stream_handle stream;
   bool overlaps = false;  ///< the kernel keeps the rules of device/overlap.cuh
+  unsigned cluster = 1;   ///< of so many neighbouring blocks, see device/block_pair.cuh; of kernels that overlap
 };
 
 #if defined(SKEIN_GPU_EMULATOR)
@@ -111,7 +112,7 @@ template <typename... Parameters>
 result<void> launch(const launch_shape& shape, void (*kernel)(Parameters...),
                     std::type_identity_t<Parameters>... arguments) {
   const emulator::own_memory mine;
-  emulator::enqueue(shape.stream, shape.name, shape.grid, shape.block, shape.shared_bytes,
+  emulator::enqueue(shape.stream, shape.name, shape.grid, shape.block, shape.shared_bytes, shape.cluster,
                     [=] { kernel(arguments...); });
   return {};
 }
@@ -122,10 +123,13 @@ result<void> launch(const launch_shape& shape, void (*kernel)(Parameters...),
   void* addresses[] = {&arguments..., nullptr};
 #if defined(__CUDACC__)
   if (shape.overlaps) {
-    cudaLaunchAttribute overlap{};
-    overlap.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-    overlap.val.programmaticStreamSerializationAllowed = 1;
-    const cudaLaunchConfig_t config{shape.grid, shape.block, shape.shared_bytes, shape.stream, &overlap, 1};
+    cudaLaunchAttribute attributes[2]{};
+    attributes[0].id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    attributes[0].val.programmaticStreamSerializationAllowed = 1;
+    attributes[1].id = cudaLaunchAttributeClusterDimension;
+    attributes[1].val.clusterDim = {shape.cluster, 1, 1};
+    const unsigned count = shape.cluster > 1 ? 2 : 1;
+    const cudaLaunchConfig_t config{shape.grid, shape.block, shape.shared_bytes, shape.stream, attributes, count};
     return outcome(cudaLaunchKernelExC(&config, reinterpret_cast<const void*>(kernel), addresses), shape.name);
   }
 #endif

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "kernels/gpu/device/block.cuh"
+#include "kernels/gpu/device/block_pair.cuh"
 #include "kernels/gpu/device/bulk_copy.cuh"
 #include "kernels/gpu/runtime/memory.hpp"
 #include "kernels/gpu/runtime/stream.hpp"
@@ -90,6 +91,17 @@ __global__ void pass_on_by_copies(const int* values, int* out) {
   send_bytes(out, kept, threads * sizeof(int));
   end_sent_bytes();
   await_written_bytes();
+}
+
+/// Each thread gives its number to that of the other block. Half of them have no number to give, and end.
+template <bool waits>
+__global__ void swap_in_pair(float* out) {
+  float4* const kept = dynamic_shared<float4>() + threadIdx.x;
+  if (threadIdx.x >= threads / 2) return;
+  const unsigned number = blockIdx.x * threads + threadIdx.x;
+  put_beside(kept, {static_cast<float>(number), 0, 0, 0});
+  if (waits) wait_for_pair();
+  out[number] = kept->x;
 }
 
 __global__ void leave_a_copy(const int* values) {
@@ -234,6 +246,27 @@ BOOST_AUTO_TEST_CASE(halves_of_a_block_meet_alone) {
     constexpr unsigned half = threads / 2;
     for (unsigned i = 0; i < threads; ++i) BOOST_TEST(got[i] == static_cast<int>(i / half * half + (i + 1) % half));
   }
+}
+
+BOOST_AUTO_TEST_CASE(blocks_of_a_pair_see_each_other_s_memory_once_they_have_met) {
+  const stream in;
+  constexpr unsigned blocks = 6, half = threads / 2;
+  for (const bool waits : {true, false}) {
+    const device_buffer<float> out(blocks * threads);
+    require(fill_with_zeros(out.data(), out.bytes(), in));
+    const launch_shape shape{"swap", {blocks}, {threads}, threads * sizeof(float4), in, true, 2};
+    require(launch(shape, waits ? swap_in_pair<true> : swap_in_pair<false>, out.data()));
+    const auto got = content(out, in);
+    unsigned wrong = 0;
+    for (unsigned block = 0; block < blocks; ++block)
+      for (unsigned i = 0; i < half; ++i)
+        if (got[block * threads + i] != static_cast<float>((block ^ 1) * threads + i)) ++wrong;
+    BOOST_TEST((wrong == 0) == waits);
+  }
+  const launch_shape odd{"swap", {3}, {threads}, threads * sizeof(float4), in, true, 2};
+  const forget_trouble after;
+  BOOST_REQUIRE(launch(odd, swap_in_pair<true>, static_cast<float*>(nullptr)).has_value());
+  BOOST_TEST(!in.synchronize().has_value());
 }
 
 BOOST_AUTO_TEST_CASE(a_divergent_barrier_is_an_error_with_the_kernel_s_name) {

@@ -106,6 +106,33 @@ BOOST_AUTO_TEST_CASE(a_row_of_a_hopper_product_has_the_bits_that_it_has_alone) {
   }
 }
 
+// As the value matrix of 1.5B with 960 rows: two blocks a tile pass each other sums of segments.
+BOOST_AUTO_TEST_CASE(a_pair_of_blocks_gives_the_bits_of_one) {
+  constexpr std::uint32_t outputs = 136, multiprocessors = 12;
+  for (const std::uint32_t inputs : {3328u, 3250u})  // segments of 13 tiles of 64 inputs; the last of 12
+    for (const std::uint32_t rows : {520u, 700u}) BOOST_TEST_CONTEXT(inputs << " inputs, " << rows << " rows") {
+        const stream in;
+        random_numbers random(rows);
+        const element type = pick(random);
+        product_case c(random, type, rows, outputs, inputs, finish::store_f32);
+        c.p.segments = 4;
+        values alone = [&] {
+          const auto device = hopper(3);
+          BOOST_TEST(!hopper_pairs({&c.p, 1}, rows, 3));
+          return sums_of(c.p, type, rows, in);
+        }();
+        const auto device = hopper(multiprocessors);
+        BOOST_TEST(hopper_pairs({&c.p, 1}, rows, multiprocessors));
+        BOOST_TEST(same_bits(sums_of(c.p, type, rows, in), alone));
+        const values x = random_values(random, rows * outputs);
+        const device_values added(x, element::f32);
+        c.p.how = finish::add_f32, c.p.out = added.data(), c.p.out_stride = outputs;
+        require(matmul_hopper(in, type, {&c.p, 1}, nullptr, rows));
+        for (std::size_t i = 0; i < x.size(); ++i) alone[i] += x[i];
+        BOOST_TEST(same_bits(added.read(in), alone));
+      }
+}
+
 // As in a wide model: pairs whose first halves' inputs the second halves overwrite, and a product beside them.
 BOOST_AUTO_TEST_CASE(second_hopper_products_wait_for_the_first) {
   for_seeds(4, [](random_numbers& random) {

@@ -205,12 +205,12 @@ emuError_t emuGraphExecDestroy(emuGraphExec_t graph) { return emuGraphDestroy(gr
 void emulator::forget_trouble() { last_error = emuSuccess; }
 
 void emulator::enqueue(emuStream_t stream, const char* name, extent grid, extent block, std::size_t shared_bytes,
-                       std::function<void()> kernel) {
+                       unsigned cluster, std::function<void()> kernel) {
   stream->push([=, kernel = std::move(kernel)] {
     if (last_error != emuSuccess) return;
     const auto call = [](void* context) { (*static_cast<const std::function<void()>*>(context))(); };
     auto trouble = block_runner::of_this_thread().run(grid, block, shared_bytes, call,
-                                                      const_cast<std::function<void()>*>(&kernel));
+                                                      const_cast<std::function<void()>*>(&kernel), cluster);
     if (trouble.empty()) return;
     last_error = emuErrorLaunchFailure;
     last_trouble = std::string("kernel ") + name + ": " + trouble;

@@ -92,7 +92,7 @@ namespace emulator {
 
 /// Queues a kernel. `name` is for what goes wrong in it.
 void enqueue(emuStream_t stream, const char* name, extent grid, extent block, std::size_t shared_bytes,
-             std::function<void()> kernel);
+             unsigned cluster, std::function<void()> kernel);
 
 /// While one of these lives, what this host thread takes from the heap is the emulator's: a device would take nothing.
 struct own_memory {

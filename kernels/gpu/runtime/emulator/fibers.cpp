@@ -57,23 +57,27 @@ block_runner::~block_runner() {
   }
 }
 
-std::string block_runner::run(extent grid, extent block, std::size_t shared_bytes, function body, void* context) {
-  const std::size_t threads = block.count();
-  grow(threads);
-  shared_.resize(shared_bytes);
+std::string block_runner::run(extent grid, extent block, std::size_t shared_bytes, function body, void* context,
+                              unsigned cluster) {
+  constexpr std::size_t alignment = 1024;  // a place has the same in every block of a cluster
+  block_threads_ = block.count(), running_threads_ = cluster * block_threads_;
+  block_shared_ = (shared_bytes + alignment - 1) / alignment * alignment;
+  if (cluster > 1 && (grid.x % cluster != 0 || block_threads_ % warp_width != 0)) return "a cluster that is not whole";
+  grow(running_threads_);
+  shared_.resize(cluster == 1 ? shared_bytes : cluster * block_shared_);
   body_ = body, context_ = context;
   now.grid = grid, now.block = block;
-  now.dynamic_shared = shared_.data();
   for (unsigned z = 0; z < grid.z; ++z)
     for (unsigned y = 0; y < grid.y; ++y)
-      for (unsigned x = 0; x < grid.x; ++x) {
-        now.block_index = {x, y, z};
+      for (unsigned x = 0; x < grid.x; x += cluster) {
+        first_block_ = {x, y, z};
         std::ranges::fill(shared_, stale);
-        run_block(threads);
-        if (failure_.empty() && all_done(threads) && later_.empty()) continue;
+        run_blocks(running_threads_);
+        if (failure_.empty() && all_done(running_threads_) && later_.empty()) continue;
         if (failure_.empty())
-          failure_ = all_done(threads) ? "a block ended before its copies" : describe_deadlock(threads);
-        abandon(threads);
+          failure_ =
+              all_done(running_threads_) ? "a block ended before its copies" : describe_deadlock(running_threads_);
+        abandon(running_threads_);
         return std::exchange(failure_, {});
       }
   return {};
@@ -145,16 +149,22 @@ void block_runner::abandon(std::size_t threads) {
   later_.clear();
 }
 
-void block_runner::run_block(std::size_t threads) {
+void block_runner::run_blocks(std::size_t threads) {
   ++blocks_begun_;
   waits_for_need_ = any_below(2) == 0;
-  for (named& n : named_) n = {};
+  named_.assign(threads / block_threads_ * named_of_block, {});
+  cluster_ = {};
   for (std::size_t i = 0; i < threads; ++i)
     threads_[i].at = state::ready, threads_[i].exchanges = 0, threads_[i].owed = 0;
   const std::size_t warps = (threads + warp_width - 1) / warp_width;
   const auto is_waited_for = [&] {
     return std::any_of(threads_.begin(), threads_.begin() + static_cast<std::ptrdiff_t>(threads),
                        [](const thread& t) { return t.at == state::at_condition; });
+  };
+  const auto a_block_meets = [&] {
+    bool meets = false;
+    for (std::size_t i = 0; i < threads; i += block_threads_) meets |= meet(i, i + block_threads_, state::at_barrier);
+    return meets;
   };
   something_ran_ = true;
   do {
@@ -166,8 +176,8 @@ void block_runner::run_block(std::size_t threads) {
       if (!waits_for_need_) work_beside_threads(any_below(3));
       run_warp(warp * warp_width, std::min<std::size_t>((warp + 1) * warp_width, threads));
     }
-  } while (failure_.empty() && (meet(0, threads, state::at_barrier) || (something_ran_ && is_waited_for()) ||
-                                (!later_.empty() && !all_done(threads))));
+  } while (failure_.empty() &&
+           (a_block_meets() || (something_ran_ && is_waited_for()) || (!later_.empty() && !all_done(threads))));
 }
 
 void block_runner::work_beside_threads(unsigned count) {
@@ -190,7 +200,9 @@ void block_runner::run_warp(std::size_t begin, std::size_t end) {
       thread& t = threads_[i];
       if (t.at == state::at_condition && t.over(t.context)) t.at = state::ready;
       if (t.at != state::ready) continue;
-      const auto index = static_cast<unsigned>(i);
+      const auto index = static_cast<unsigned>(i % block_threads_), rank = static_cast<unsigned>(i / block_threads_);
+      now.block_index = {first_block_.x + rank, first_block_.y, first_block_.z};
+      now.dynamic_shared = shared_.data() + rank * block_shared_;
       now.thread_index = {index % block.x, index / block.x % block.y, index / (block.x * block.y)};
       something_ran_ = true;
       enter(i);
@@ -249,12 +261,32 @@ void block_runner::wait_until(condition over, const void* context, const std::so
 }
 
 void block_runner::named_barrier(unsigned number, unsigned threads, const std::source_location& where) {
-  named& n = named_[number];
+  named& n = named_[running_ / block_threads_ * named_of_block + number];
   if (++n.arrived == threads) {
     n.arrived = 0, ++n.opened;
     return;
   }
   wait_until([&n, before = n.opened] { return n.opened != before; }, where);
+}
+
+void block_runner::cluster_barrier(const std::source_location& where) {
+  ++cluster_.arrived;
+  wait_until(
+      [this, before = cluster_.opened] {
+        if (cluster_.opened != before) return true;
+        const auto ended =
+            std::count_if(threads_.begin(), threads_.begin() + static_cast<std::ptrdiff_t>(running_threads_),
+                          [](const thread& t) { return t.at == state::done; });
+        if (cluster_.arrived + static_cast<std::size_t>(ended) < running_threads_) return false;
+        cluster_.arrived = 0, ++cluster_.opened;
+        return true;
+      },
+      where);
+}
+
+std::byte* block_runner::of_other_block(void* own, unsigned rank) const {
+  const auto at = static_cast<std::size_t>(static_cast<std::byte*>(own) - now.dynamic_shared);
+  return const_cast<std::byte*>(shared_.data()) + rank * block_shared_ + at;
 }
 
 void block_runner::fail(const char* why) {

@@ -11,11 +11,11 @@
 
 /// Runs a GPU kernel on the CPU, so that tests without a GPU execute the very sources that nvcc and hipcc compile.
 ///
-/// Every thread of a block is a fiber; the blocks of a grid run one after another. A fiber runs until it meets a
-/// barrier or an operation of its warp (a shuffle, a vote), which lets the others run until all who must take part have
-/// arrived. A warp runs as far as it can before another gets its turn, and the order of warps and lanes is shuffled
-/// from a seed: so a kernel that needs a barrier which is not there soon gives wrong numbers. A barrier that only some
-/// threads reach is reported.
+/// Every thread of a block is a fiber; the blocks of a grid run one after another, those of a cluster together. A fiber
+/// runs until it meets a barrier or an operation of its warp (a shuffle, a vote), which lets the others run until all
+/// who must take part have arrived. A warp runs as far as it can before another gets its turn, and the order of warps
+/// and lanes is shuffled from a seed: so a kernel that needs a barrier which is not there soon gives wrong numbers. A
+/// barrier that only some threads reach is reported.
 ///
 /// What goes on beside the threads (the copy engine's transfers) happens at some later time in any order, in half of
 /// the blocks as late as can be.
@@ -50,7 +50,9 @@ class block_runner {
 
   /// Runs a grid; body() is the kernel with its arguments. Returns what went wrong, or an empty text.
   using function = void (*)(void* context);
-  [[nodiscard]] std::string run(extent grid, extent block, std::size_t shared_bytes, function body, void* context);
+  /// `cluster`: so many blocks, neighbours in x, run together; they may not have __shared__ variables.
+  [[nodiscard]] std::string run(extent grid, extent block, std::size_t shared_bytes, function body, void* context,
+                                unsigned cluster = 1);
 
   /// The seed of the order of the fibers, from now on.
   void reseed(std::uint64_t seed) { random_ = seed * 2 + 1; }
@@ -62,6 +64,11 @@ class block_runner {
   [[nodiscard]] const std::uint64_t* exchange(std::uint64_t value, const std::source_location& where);
   /// From within a kernel: waits for so many threads of the block, counted by a number of 0 .. 15.
   void named_barrier(unsigned number, unsigned threads, const std::source_location& where);
+  /// From within a kernel: waits for all threads of the cluster that have not ended.
+  void cluster_barrier(const std::source_location& where);
+  /// From within a kernel: what has the place of `own`, in this block's dynamic shared memory, in that of another block
+  /// of the cluster.
+  [[nodiscard]] std::byte* of_other_block(void* own, unsigned rank) const;
   /// From within a kernel: waits until over(), which is asked again and again.
   template <typename Over>
   void wait_until(const Over& over, const std::source_location& where) {
@@ -72,7 +79,7 @@ class block_runner {
   /// From within a kernel: it ends here, and the launch with these words.
   [[noreturn]] void fail(const char* why);
 
-  /// The place in its warp of the thread that runs now, and in its block.
+  /// The place in its warp of the thread that runs now, and among all threads of the blocks that run.
   [[nodiscard]] unsigned lane() const { return static_cast<unsigned>(running_ % warp_width); }
   [[nodiscard]] std::size_t thread_number() const { return running_; }
   /// What the thread that runs now has begun and must see the end of.
@@ -113,7 +120,7 @@ class block_runner {
   void grow(std::size_t threads);
   void live();
   void enter(std::size_t i);
-  void run_block(std::size_t threads);
+  void run_blocks(std::size_t threads);
   [[nodiscard]] bool all_done(std::size_t threads) const;
   void abandon(std::size_t threads);
   void run_warp(std::size_t begin, std::size_t end);
@@ -125,7 +132,11 @@ class block_runner {
 
   std::deque<thread> threads_;  ///< a deque: fibers hold references to theirs
   std::vector<warp> warps_;
-  named named_[16];
+  static constexpr std::size_t named_of_block = 16;
+  std::vector<named> named_;  ///< of each block that runs
+  named cluster_;
+  std::size_t running_threads_ = 0, block_threads_ = 1, block_shared_ = 0;  ///< of all blocks that run, and of one
+  extent first_block_;
   std::vector<std::function<void()>> later_;
   std::vector<unsigned> warp_order_, lane_order_;
   std::vector<std::byte> shared_;
