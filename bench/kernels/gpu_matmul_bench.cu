@@ -1,6 +1,6 @@
 // The tensor-core product on a card: first that it is right, against sums in fp64, and that no bit hangs on the number
 // of rows or on how segments are spread; then how fast the products of a layer run, weights streamed from memory.
-// gpu_matmul_bench [check|speed [LEAST MOST]|power ROWS ..]
+// gpu_matmul_bench [check [OUTPUTS INPUTS SEGMENTS]|speed [LEAST MOST]|power ROWS ..]
 // power: what 7.2B's key gives and takes when it runs for seconds, ours and the library's.
 #include <algorithm>
 #include <array>
@@ -484,11 +484,16 @@ void show_power(stream& in, std::uint32_t rows) {
 int main(int count, char** arguments) {
   const std::string what = count > 1 ? arguments[1] : "";
   stream in;
+  const auto number = [&](int i) { return static_cast<std::uint32_t>(std::stoul(arguments[i])); };
   if (what == "power") {
-    for (int i = 2; i < count; ++i) show_power(in, static_cast<std::uint32_t>(std::stoul(arguments[i])));
+    for (int i = 2; i < count; ++i) show_power(in, number(i));
     return failures ? 1 : 0;
   }
-  if (what != "speed") {
+  const auto check_shapes = [&](auto... of) { check_shape<half>(in, of...), check_shape<bf16>(in, of...); };
+  if (what == "check" && count == 5) {
+    check_shapes(number(2), number(3), number(4));
+    std::printf("%s\n", failures ? "matmul: WRONG" : "matmul: that shape is right");
+  } else if (what != "speed") {
     for (const auto [outputs, inputs, segments] : {std::array{64u, 64u, 1u},
                                                    {96u, 128u, 1u},
                                                    {480u, 256u, 1u},
@@ -502,10 +507,9 @@ int main(int count, char** arguments) {
                                                    {4096u, 4096u, 2u},
                                                    {16384u, 512u, 1u},  // enough for tiles of every width
                                                    {16384u, 512u, 2u},
-                                                   {2048u, 8192u, 4u}}) {
-      check_shape<half>(in, outputs, inputs, segments);
-      check_shape<bf16>(in, outputs, inputs, segments);
-    }
+                                                   {136u, 3328u, 4u},  // by pairs of blocks from 520 rows on
+                                                   {2048u, 8192u, 4u}})
+      check_shapes(outputs, inputs, segments);
     check_finishes(in);
     check_additions(in);
     check_turns<half>(in);

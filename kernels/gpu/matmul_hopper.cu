@@ -11,9 +11,9 @@
 // 2 * rows * weights / FLOP rate. Up to 64 rows run as one block a (128 outputs, segment), for which a matrix is cut
 // into as many segments as make blocks for all multiprocessors. More rows run on as many blocks as there are
 // multiprocessors, each of which takes tiles of 128 outputs by 128 to 256 rows in turn, and adds up the segments itself
-// where the rows alone make tiles enough. Where they make half as many, two blocks share a wide tile and pass each other
-// the sums of their segments (segment_sums.cuh). All give the same bits. Results of these leave by the copy engine
-// (product_results.cuh).
+// where the rows alone make tiles enough. Where wide tiles are half as many, two blocks share one and pass each other
+// the sums of their segments (segment_sums.cuh). All give the same bits. Results leave by the copy engine
+// (product_results.cuh) where more than 64 rows do.
 //
 // Wide tiles need less of the shared memory's bandwidth: for 64 inputs, a tile of 128 by 128 reads and writes it for
 // 640 cycles and multiplies for 512, one of 128 by 256 for 1024 and 1024.
