@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "base/check.hpp"
+#include "kernels/gpu/retype.hpp"
 #include "kernels/gpu/runtime/memory.hpp"
 #include "kernels/gpu/runtime/stream.hpp"
 
@@ -16,9 +17,18 @@ namespace skein::kernels::gpu {
 namespace {
 
 constexpr std::uint32_t threads_max = 8;  // more than keep a bus busy
+constexpr float f16_largest = 65504;
 
 constexpr dtype stored_as(element e) {
   return e == element::f32 ? dtype::f32 : e == element::f16 ? dtype::f16 : dtype::bf16;
+}
+
+/// What a tensor of `from` goes to the device as, where it becomes `type`: of two types of 16 bits the device makes one
+/// the other while the next piece is on its way. Eight threads needed four times as long as the bus
+/// (bench/results/2026-11-24-h200-tenth.md).
+constexpr element sent_as(dtype from, element type) {
+  if (type == element::f32) return type;
+  return from == dtype::f16 ? element::f16 : from == dtype::bf16 ? element::bf16 : type;
 }
 
 tensor_view row_of(const tensor_view& matrix, std::int64_t row) {
@@ -51,7 +61,7 @@ void encode(std::span<const float> values, element type, std::byte* to) {
   };
   switch (type) {
     case element::f32: return put([](float v) { return v; });
-    case element::f16: return put(f32_to_f16);
+    case element::f16: return put([](float v) { return f32_to_f16(std::clamp(v, -f16_largest, f16_largest)); });
     case element::bf16: return put(f32_to_bf16);
   }
 }
@@ -81,14 +91,15 @@ class weight_upload::pieces {
     of(job).filled = true;
     changed_.notify_all();
   }
-  /// Waits until the job is in its piece, and queues its way to the device.
-  void send(std::size_t job, std::byte* to, std::size_t bytes) {
+  /// Waits until the job is in its piece, and queues its way to the device, where `sent` becomes `type`.
+  void send(std::size_t job, std::byte* to, std::size_t bytes, element sent, element type) {
     {
       std::unique_lock lock(mutex_);
       changed_.wait(lock, [&] { return of(job).filled; });
       of(job).filled = false;
     }
     require(copy_to_device(to, of(job).memory.data(), bytes, stream_));
+    if (sent != type) require(queue_retype(stream_, to, bytes / element_bytes(type), sent, type));
     require(of(job).copied.record(stream_));
   }
   /// Waits until the job has gone over; jobs in order.
@@ -155,7 +166,7 @@ void weight_upload::fill(std::byte* piece, const job& which, std::vector<float>&
   const std::int64_t present = std::clamp<std::int64_t>(from.shape[0] - which.first_row, 0, which.rows);
   const auto columns = static_cast<std::size_t>(from.shape[1]);
   const std::size_t bytes = columns * element_bytes(type), row_bytes = width * element_bytes(type);
-  const bool as_it_is = from.type == stored_as(type);
+  const bool as_it_is = from.type == stored_as(sent_as(from.type, type));
   if (present < which.rows || bytes < row_bytes) std::memset(piece, 0, bytes_of(which));
   if (!as_it_is) scratch.resize(columns);
   for (std::int64_t r = 0; r < present; ++r, piece += row_bytes) {
@@ -191,8 +202,10 @@ void weight_upload::run() {
   const std::size_t on_the_way = std::max<std::size_t>(ring.count() / 2, 1);
   std::uint64_t done_bytes = 0;
   for (std::size_t sent = 0, gone = 0; gone < jobs_.size(); ++gone) {
-    for (; sent < jobs_.size() && sent < gone + on_the_way; ++sent)
-      ring.send(sent, jobs_[sent].to, bytes_of(jobs_[sent]));
+    for (; sent < jobs_.size() && sent < gone + on_the_way; ++sent) {
+      const tensor& of = tensors_[jobs_[sent].tensor];
+      ring.send(sent, jobs_[sent].to, bytes_of(jobs_[sent]), sent_as(of.from.type, of.type), of.type);
+    }
     ring.free(gone);
     done_bytes += jobs_[gone].source_bytes;
     if (progress_.report) progress_.report(progress_.context, done_bytes, total_bytes_);

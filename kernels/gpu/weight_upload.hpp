@@ -10,8 +10,9 @@
 namespace skein::kernels::gpu {
 
 /// Brings tensors from mapped files to the device: threads convert pieces of them into pinned memory, the caller's
-/// sends what is ready, so that reading, converting and copying all go on at once. The pinned memory is bounded,
-/// whatever the tensors' sizes: two pieces a thread.
+/// sends what is ready, so that reading, converting and copying all go on at once. What is bf16 there and fp16 here, or
+/// the other way round, is converted where it arrives. What is beyond an fp16 becomes its largest value. The pinned
+/// memory is bounded, whatever the tensors' sizes: two pieces a thread.
 class weight_upload {
  public:
   struct options {
