@@ -147,8 +147,8 @@ void check_finishes(stream& in) {
 }
 
 /// x + the sum, as one addition in fp32, for tiles of every width.
-void check_additions(stream& in) {
-  constexpr std::uint32_t outputs = 4032, inputs = 512, rows_max = 1024;
+void check_additions(stream& in, std::uint32_t outputs, std::uint32_t inputs) {
+  constexpr std::uint32_t rows_max = 1024;
   device_buffer<half> matrix(std::size_t{outputs} * inputs), in_rows(std::size_t{rows_max} * inputs);
   device_buffer<float> sums(std::size_t{rows_max} * outputs), x(std::size_t{rows_max} * outputs);
   fill<<<512, 256, 0, in>>>(matrix.data(), outputs, inputs, inputs, 8, 0.1f);
@@ -170,6 +170,16 @@ void check_additions(stream& in) {
           break;
         }
     }
+}
+
+/// Shapes that are checked because pairs of blocks take them still are such.
+void check_who_pairs() {
+  const std::uint32_t multiprocessors = *multiprocessor_count();
+  for (const auto [outputs, inputs, rows] : {std::array{136u, 3328u, 520u}, std::array{2048u, 8192u, 960u}}) {
+    product p{};
+    p.outputs = outputs, p.inputs = inputs, p.how = finish::store_f32, p.segments = 4;
+    expect(hopper_pairs({&p, 1}, rows, multiprocessors), "pairs for " + std::to_string(outputs) + " outputs");
+  }
 }
 
 /// Products that read what others of their launch make have the bits that they have in a launch of their own, time
@@ -511,7 +521,9 @@ int main(int count, char** arguments) {
                                                    {2048u, 8192u, 4u}})
       check_shapes(outputs, inputs, segments);
     check_finishes(in);
-    check_additions(in);
+    check_additions(in, 4032, 512);
+    check_additions(in, 2048, 8192);  // value of 1.5B, of whose tiles pairs of blocks take one each
+    check_who_pairs();
     check_turns<half>(in);
     check_turns<bf16>(in);
     std::printf("%s\n", failures ? "matmul: WRONG" : "matmul: right, and the same bits for any number of rows");

@@ -40,9 +40,9 @@ struct model_room {
 
 /// RWKV-7 on a GPU, or in the emulator: which kernel runs over which buffers. Weights, activations and the states of
 /// all slots, taken when it is made. Everything is queued in the stream that is given, nothing waits, nothing reads a
-/// batch on the host, and all addresses stay: a call may be recorded in a graph. The residual stream x, sums, norms and
-/// token-shift states are fp32; matrices and what their products exchange are of the chosen element type, but for the
-/// outputs of the low-rank pairs (gate_element).
+/// batch on the host, and all addresses stay: a call may be recorded in a graph. The residual stream x, sums and norms
+/// are fp32; states, those of token shift too, are of the type that is chosen for them; matrices and what their
+/// products exchange are of the chosen element type, but for the outputs of the low-rank pairs (gate_element).
 ///
 /// What a row and its state become depends on the tokens of its own sequence only, as stages.hpp promises.
 class rwkv7_model {

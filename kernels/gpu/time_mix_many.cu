@@ -72,8 +72,7 @@ __device__ inline void all_sums(float (&of)[rows_at_once], unsigned lane) {
   of[2] = high ? first : far_first, of[3] = high ? second : far_second;
 }
 
-/// Updates a lane's part of the rows of `first_value` and every next group's; y of the rows in all lanes that share
-/// them.
+/// Updates a lane's part of the rows of `first_value` and every next group's; y of row lane % 4 of these.
 template <typename Stored>
 __device__ float take_rows(packet<Stored>* state, const float* v, const key_share& keys, std::uint32_t first_value,
                            unsigned lane) {
@@ -178,9 +177,7 @@ __global__ void __launch_bounds__(threads, 1) time_mix_many_kernel(device_batch 
       for (unsigned i = lane / row_lanes; i < memory::values; i += rows_at_once * groups) {
         const float y =
             take_rows<Stored>(mine.state[turn % 2], &mine.tile.v[0][part * memory::values], keys, i, lane % row_lanes);
-        if (lane % row_lanes < rows_at_once) {
-          mine.tile.y[0][part * memory::values + i + lane % row_lanes * groups] = y;
-        }
+        if (lane % row_lanes < rows_at_once) mine.tile.y[0][part * memory::values + i + lane % row_lanes * groups] = y;
       }
       publish_for_engine();
       warp_barrier();

@@ -4,13 +4,15 @@
 //
 // x_prev is read by the block of a run's first row and must then become the last row, which may be another block's. So
 // that no block overwrites what another still reads, the block of the first row does both: it normalises the last row a
-// second time. In decode, where a run is one row, that row is at hand.
+// second time. In decode, where a run is one row, that row is at hand. Inside a run the row before is rounded as x_prev
+// would be, so that no bit shows where a run was cut.
 //
 // A block that takes one row has little but latencies. So it loads what the kernels before do not write (weights, the
 // batch, x_prev) before those have ended. Counts and runs were there when the embedding let the next kernel begin.
 //
 // Rows of many sequences, one of each, take turns: with weights that are loaded when they are needed, twice as many
-// blocks have room, and one works while another waits (7.2B, 320 rows, six outputs: 24 us to 22).
+// blocks have room, and one works while another waits (7.2B, 320 rows, six outputs: 24 us to 22). Such ticks write more
+// than the L2 cache keeps, and what a row has read for the last time need not be written back: it is forgotten.
 //
 // Many rows of few sequences are shared out evenly, as many as stay on the multiprocessors at once: weights, eight
 // times the size of a row, are read once for all rows of a block, and the next row is on its way while one is at work.

@@ -59,7 +59,7 @@ __device__ inline float4 sum_of(const float4& a, const float4& b) {
 
 /// The first of a pair has segments 0 and 1 (`before` and `sums`), the second 2 and 3. Each gets the whole sums of half
 /// of the tile's columns, the first half of its `sums`. They pass each other what they need in the memory of the
-/// stages, which nobody may need any more: of a thread to the same thread, four floats each.
+/// stages, which nobody may need any more: of a thread to the same thread, four floats each. So a pair takes one tile.
 template <typename t>
 __device__ void add_up_in_pair(const sums_before<t>& before, std::byte* stages, float (&sums)[t::columns / 2]) {
   constexpr int half = t::columns / 4;  // of a thread's sums

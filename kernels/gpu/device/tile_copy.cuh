@@ -30,7 +30,7 @@ struct stage_turn {
 
 /// What a copy does to the L2 cache.
 enum class cache_use : std::uint64_t {
-  streamed = 0x12F0000000000000,  ///< read once: goes first
+  streamed = 0x12F0000000000000,  ///< read once, or by all who want it at about the same time: goes first
   shared = 0x14F0000000000000,    ///< read by many blocks: goes last
 };
 

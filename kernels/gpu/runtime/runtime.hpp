@@ -3,6 +3,7 @@
 #include <string>
 #include <type_traits>
 
+#include "base/check.hpp"
 #include "base/result.hpp"
 #include "kernels/gpu/device_properties.hpp"
 
@@ -121,6 +122,7 @@ template <typename... Parameters>
 result<void> launch(const launch_shape& shape, void (*kernel)(Parameters...),
                     std::type_identity_t<Parameters>... arguments) {
   void* addresses[] = {&arguments..., nullptr};
+  check(shape.cluster == 1 || shape.overlaps);
 #if defined(__CUDACC__)
   if (shape.overlaps) {
     cudaLaunchAttribute attributes[2]{};

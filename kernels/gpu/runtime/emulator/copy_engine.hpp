@@ -1,6 +1,7 @@
 #pragma once
 #include <algorithm>
 #include <cstring>
+#include <deque>
 #include <vector>
 
 #include "kernels/gpu/runtime/emulator/emulator.hpp"
@@ -103,9 +104,10 @@ struct sent_groups {
   std::vector<unsigned> open;  ///< by group: what is not there yet. The last is not ended.
 
   [[nodiscard]] static sent_groups& of_this_thread() {
-    thread_local std::vector<sent_groups> of_block(1024);
+    thread_local std::deque<sent_groups> of_blocks;  // of a cluster's, and all stay where they are
     const auto& runner = block_runner::of_this_thread();
-    sent_groups& mine = of_block[runner.thread_number()];
+    if (of_blocks.size() <= runner.thread_number()) of_blocks.resize(runner.thread_number() + 1);
+    sent_groups& mine = of_blocks[runner.thread_number()];
     if (mine.block != runner.blocks_begun()) mine = {runner.blocks_begun(), {0}};
     return mine;
   }

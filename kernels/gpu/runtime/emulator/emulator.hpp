@@ -150,7 +150,7 @@ inline std::uint64_t ballot(bool predicate, const std::source_location& where = 
 #define __forceinline__ inline
 #define __launch_bounds__(...)
 #define __grid_constant__
-#define __shared__ static thread_local  // blocks run one after another, all threads of one on this host thread
+#define __shared__ static thread_local  // blocks run one after another (a cluster's have none), on this host thread
 
 using dim3 = emulator::extent;
 
