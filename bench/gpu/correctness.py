@@ -3,13 +3,13 @@
 
     correctness.py BUNDLE ORACLE OUT.json
 
-kernels   the kernel tests compiled for the card, with SKEIN_SANITIZER set also under compute-sanitizer; and what the
-          kernels' benches check before they measure
+kernels   the kernel tests compiled for the card, and what the kernels' benches check before they measure
 goldens   every RWKV-7 golden of the reference in fp16 and bf16, fed in chunks of 512 and of 7: logits, best tokens
           where the margin lets them be judged, states
 engines   the CUDA engine against the CPU engine over 200 tokens of 64 sequences, alone and in company (engine_check);
           and over 320 sequences of 17 to 700 tokens that come in random pieces
 score     bits per byte of the demo model by types of weights and state
+sanitizers  with SKEIN_SANITIZER set: what sanitize.py does
 
 Exit code 1 when anything was wrong or could not be run; OUT.json then says what.
 """
@@ -18,11 +18,12 @@ import datetime
 import json
 import os
 import pathlib
-import shutil
 import subprocess
 import sys
 import tempfile
 import traceback
+
+import sanitize
 
 SEQUENCES, TOKENS, CROWD = 64, 200, 320
 CHUNKS = (512, 7)
@@ -55,14 +56,11 @@ class Results:
 
 
 def test_kernels(bundle: pathlib.Path) -> list:
-    """One row for each program that checks kernels on the card, and for each tool that watches the tests."""
+    """One row for each program that checks kernels on the card."""
     tests = [bundle / "tests/gpu_test_cuda", "--log_level=error", "--report_level=short", "--color_output=no"]
     runs = [("tests", tests), ("matmul", [bundle / "tests/gpu_matmul_bench", "check"]),
             ("time mix", [bundle / "tests/gpu_time_mix_bench", "--quick"]),
             ("sampling", [bundle / "tests/gpu_sampling_bench", "1", "32"])]
-    if os.environ.get("SKEIN_SANITIZER"):
-        tool = shutil.which("compute-sanitizer") or "/usr/local/cuda/bin/compute-sanitizer"
-        runs += [(name, [tool, "--tool", name, "--error-exitcode", "9", *tests]) for name in ("memcheck", "racecheck")]
     rows = []
     for name, command in runs:
         ended = subprocess.run(command, capture_output=True, text=True)
@@ -191,6 +189,8 @@ def main(arguments: list) -> int:
                   "demo": bundle / "share/skein/demo/skein-demo.safetensors"}
         results.run("engines", lambda: engine_rows(bundle, models, oracle, np))
         results.run("score", lambda: score_rows(bundle))
+        if os.environ.get("SKEIN_SANITIZER"):
+            results.run("sanitizers", lambda: sanitize.sanitizer_rows(bundle))
     out.write_text(json.dumps({"ok": results.ok, "parts": results.parts}, indent=1) + "\n")
     return 0 if results.ok else 1
 

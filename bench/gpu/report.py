@@ -23,7 +23,7 @@ def told_correctness(parts: dict) -> list:
         verdict = "right" if part["ok"] else "**wrong**" + (f": {part['trouble']}" if "trouble" in part else "")
         lines += [f"### {name}: {verdict}, {part['seconds']} s", ""]
         rows = part["rows"]
-        if name == "kernels":
+        if name in ("kernels", "sanitizers"):
             lines += table(["run", "ok", "said"],
                            [(row["check"], row["ok"], row["said"].split("\n")[-1]) for row in rows])
         if name == "goldens":

@@ -7,7 +7,7 @@
 #   SKEIN_SIZES="7.2b 1.5b"      random models to measure
 #   SKEIN_DTYPE=fp16             type of their weights; released checkpoints have bf16
 #   SKEIN_INVARIANCE=default     what speed is measured with: default, strict, fast
-#   SKEIN_SANITIZER=1            the kernel tests also under compute-sanitizer, memcheck and racecheck (minutes)
+#   SKEIN_SANITIZER=1            the kernel tests also under memcheck and racecheck (sanitize.py; nine minutes at most)
 #   SKEIN_MODELS=/dev/shm        where the random models are written (14.4 GB for 7.2b)
 set -euo pipefail
 if (($# < 4 || $# > 5)) || [[ ${5:-all} != @(all|correctness|bench) ]]; then

@@ -1,6 +1,6 @@
 // The tensor-core product on a card: first that it is right, against sums in fp64, and that no bit hangs on the number
 // of rows or on how segments are spread; then how fast the products of a layer run, weights streamed from memory.
-// gpu_matmul_bench [check [OUTPUTS INPUTS SEGMENTS]|speed [LEAST MOST]|power ROWS ..]
+// gpu_matmul_bench [check [OUTPUTS INPUTS SEGMENTS|turns]|speed [LEAST MOST]|power ROWS ..]
 // power: what 7.2B's key gives and takes when it runs for seconds, ours and the library's.
 #include <algorithm>
 #include <array>
@@ -503,6 +503,9 @@ int main(int count, char** arguments) {
   if (what == "check" && count == 5) {
     check_shapes(number(2), number(3), number(4));
     std::printf("%s\n", failures ? "matmul: WRONG" : "matmul: that shape is right");
+  } else if (what == "check" && count == 3 && std::string(arguments[2]) == "turns") {
+    check_turns<half>(in);
+    std::printf("%s\n", failures ? "matmul: WRONG" : "matmul: products in turn are right");
   } else if (what != "speed") {
     for (const auto [outputs, inputs, segments] : {std::array{64u, 64u, 1u},
                                                    {96u, 128u, 1u},

@@ -1,0 +1,90 @@
+#!/usr/bin/env python3
+"""Runs the kernel tests of a bundle under compute-sanitizer, several at a time:
+
+    sanitize.py BUNDLE OUT.json [MINUTES]
+
+memcheck  over all tests in one program
+racecheck over each test in a program of its own, and over products that the tests do not have on a card: of wide
+          models, by pairs of blocks, and those that wait for others of their launch. In one program it takes longer
+          than anybody waits.
+
+What is not over after MINUTES (9 unless told) is stopped, and told as not over: neither clean nor at fault. Exit code 0
+when all is over and clean, 1 else; OUT.json says what of each.
+"""
+import concurrent.futures
+import json
+import os
+import pathlib
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+AT_ONCE = min(12, os.cpu_count() or 1)
+PLAIN = ["--log_level=error", "--report_level=short", "--color_output=no"]
+PRODUCTS = (["64", "64", "1"], ["512", "512", "4"], ["136", "1500", "1"], ["136", "3328", "4"], ["4096", "512", "1"],
+            ["2048", "8192", "4"], ["turns"])
+
+
+def test_names(program: pathlib.Path) -> list:
+    """Of all tests, with their suite: what --list_content shows by indentation."""
+    said = subprocess.run([program, "--list_content"], capture_output=True, text=True, check=True)
+    lines = [(len(line) - len(line.lstrip()), line.strip().rstrip("*"))
+             for line in (said.stdout + said.stderr).split("\n") if line.strip()]
+    names, suite = [], ""
+    for (depth, name), (next_depth, _) in zip(lines, lines[1:] + [(0, "")]):
+        if depth == 0:
+            suite = ""
+        if next_depth > depth:
+            suite = name + "/"
+        else:
+            names.append(suite + name)
+    return names
+
+
+def run(check: str, command: list, until: float) -> dict:
+    begin = time.monotonic()
+    started = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True)
+    try:
+        said, code = started.communicate(timeout=max(until - begin, 1))[0].strip(), started.returncode
+    except subprocess.TimeoutExpired:
+        os.killpg(started.pid, signal.SIGKILL)  # the tool, and the program that it watches
+        started.communicate()
+        said, code = "not over", None
+    summary = re.findall(r"(?:ERROR|RACECHECK) SUMMARY: (.*)", said)
+    seconds = round(time.monotonic() - begin, 1)
+    row = {"check": check, "ok": code == 0 and bool(summary) and summary[-1].startswith("0 "), "seconds": seconds,
+           "said": summary[-1] if summary else said[-400:]}
+    print(f"{check}: {row['said']}, {seconds} s", flush=True)
+    return row if row["ok"] or code is None else {**row, "all": said[-4000:]}
+
+
+def sanitizer_rows(bundle: pathlib.Path, minutes: float = 9) -> list:
+    tool = shutil.which("compute-sanitizer") or "/usr/local/cuda/bin/compute-sanitizer"
+    tests, products = bundle / "tests/gpu_test_cuda", bundle / "tests/gpu_matmul_bench"
+    watched = lambda name: [tool, "--tool", name, "--error-exitcode", "9"]
+    jobs = [("memcheck, all tests", [*watched("memcheck"), tests, *PLAIN])]
+    jobs += [(f"racecheck, product {' '.join(shape)}", [*watched("racecheck"), products, "check", *shape])
+             for shape in PRODUCTS]
+    jobs += [(f"racecheck, {name}", [*watched("racecheck"), tests, *PLAIN, f"--run_test={name}"])
+             for name in test_names(tests)]
+    until = time.monotonic() + 60 * minutes
+    with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
+        return list(pool.map(lambda job: run(*job, until), jobs))
+
+
+def main(arguments: list) -> int:
+    if len(arguments) not in (2, 3):
+        print(__doc__, file=sys.stderr)
+        return 64
+    rows = sanitizer_rows(pathlib.Path(arguments[0]).resolve(), *map(float, arguments[2:]))
+    pathlib.Path(arguments[1]).write_text(json.dumps(rows, indent=1) + "\n")
+    clean = sum(row["ok"] for row in rows)
+    print(f"{clean} of {len(rows)} over and clean")
+    return 0 if clean == len(rows) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
