@@ -97,7 +97,7 @@ struct work_item {
   std::uint32_t output, segment, first, end;
 };
 
-__device__ work_item item_of(const placed_product& p) {
+[[maybe_unused]] __device__ work_item item_of(const placed_product& p) {
   const std::uint32_t inside = blockIdx.x - p.first_item, segment = inside / p.groups, first = segment * p.item_depth;
   const std::uint32_t outputs = p.is_narrow ? narrow_outputs : instruction_outputs;
   return {&p, inside % p.groups * outputs, segment, first, min(first + p.item_depth, p.depth)};
