@@ -46,7 +46,8 @@ def test_names(program: pathlib.Path) -> list:
 
 def run(check: str, command: list, until: float) -> dict:
     begin = time.monotonic()
-    started = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True)
+    started = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                               start_new_session=True)
     try:
         said, code = started.communicate(timeout=max(until - begin, 1))[0].strip(), started.returncode
     except subprocess.TimeoutExpired:

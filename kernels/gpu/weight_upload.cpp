@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "base/check.hpp"
+#include "base/finite_half.hpp"
 #include "kernels/gpu/retype.hpp"
 #include "kernels/gpu/runtime/memory.hpp"
 #include "kernels/gpu/runtime/stream.hpp"
@@ -17,7 +18,6 @@ namespace skein::kernels::gpu {
 namespace {
 
 constexpr std::uint32_t threads_max = 8;  // more than keep a bus busy
-constexpr float f16_largest = 65504;
 
 constexpr dtype stored_as(element e) {
   return e == element::f32 ? dtype::f32 : e == element::f16 ? dtype::f16 : dtype::bf16;
@@ -61,7 +61,7 @@ void encode(std::span<const float> values, element type, std::byte* to) {
   };
   switch (type) {
     case element::f32: return put([](float v) { return v; });
-    case element::f16: return put([](float v) { return f32_to_f16(std::clamp(v, -f16_largest, f16_largest)); });
+    case element::f16: return put(f32_to_finite_f16);
     case element::bf16: return put(f32_to_bf16);
   }
 }

@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "base/check.hpp"
+#include "base/finite_half.hpp"
 #include "base/tensor.hpp"
 #include "storage/record_bytes.hpp"
 
@@ -65,17 +66,11 @@ std::uint64_t count_floats(record_reader& in, const std::vector<state_contents::
   return all;
 }
 
-/// As f32_to_f16, but what rounds to an infinity becomes the largest number: an infinity would poison all that follows.
-std::uint16_t to_f16(float value) {
-  const std::uint16_t bits = f32_to_f16(value);
-  return (bits & 0x7fffu) == 0x7c00u ? static_cast<std::uint16_t>(bits - 1) : bits;
-}
-
 void append_f16(std::string& out, std::span<const float> floats) {
   std::array<std::uint16_t, 4096> block;
   while (!floats.empty()) {
     const std::size_t count = std::min(floats.size(), block.size());
-    std::ranges::transform(floats.first(count), block.begin(), to_f16);
+    std::ranges::transform(floats.first(count), block.begin(), f32_to_finite_f16);
     out.append(reinterpret_cast<const char*>(block.data()), count * sizeof block[0]);
     floats = floats.subspan(count);
   }

@@ -105,10 +105,11 @@ void change_a_crowd(const kernels::rwkv7_dims& dims, element type, element state
   options.matrix_type = type, options.state_type = state_type;
   const kernels::gpu::model_room many{.rows = of.rows, .logit_rows = of.rows, .slots = of.rows};
   model_stages whole(model.weights(), options, many), pieces(model.weights(), options, many);
-  for (const std::uint32_t count : {of.rows, of.rows, of.few}) {
+  for (std::uint32_t turn = 0; turn < 3; ++turn) {
+    const std::uint32_t count = turn < 2 ? of.rows : of.few;
     std::vector<piece> rows;
     for (slot_id s = 0; s < count; ++s)
-      rows.push_back({(s * 7) % count, {static_cast<token_id>((s * 11 + count) % dims.vocab)}});
+      rows.push_back({(s * 7) % count, {static_cast<token_id>((s * 11 + turn) % dims.vocab)}});
     const auto together = tick(whole, dims, rows);
     std::vector<float> apart;
     for (std::uint32_t first = 0; first < count; first += of.few) {

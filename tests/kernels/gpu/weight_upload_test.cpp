@@ -85,6 +85,20 @@ BOOST_AUTO_TEST_CASE(what_arrives_is_what_was_sent) {
   }
 }
 
+// By the threads, and by the device.
+BOOST_AUTO_TEST_CASE(what_is_beyond_an_fp16_becomes_its_largest_value) {
+  const std::vector<float> values{65536, -1e9f, 1, -65536};
+  for (const dtype source : {dtype::f32, dtype::bf16}) {
+    const auto bytes = encode(values, source);
+    const device_values place(std::vector<float>(values.size()), element::f16);
+    weight_upload upload({}, bytes.size());
+    upload.add(static_cast<std::byte*>(place.data()), view_of(bytes, source, {2, 2}), element::f16, 2, 2);
+    upload.run();
+    const kernels::gpu::stream in;
+    BOOST_TEST((place.read(in) == std::vector<float>{65504, -65504, 1, -65504}));
+  }
+}
+
 BOOST_AUTO_TEST_CASE(nothing_to_send_is_nothing_to_wait_for) {
   weight_upload upload({}, 0);
   upload.run();
