@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """Runs the kernel tests of a bundle under compute-sanitizer, several at a time:
 
-    sanitize.py BUNDLE OUT.json [MINUTES]
+    sanitize.py BUNDLE OUT.json [MINUTES [PART]]
 
+PART: of the names of the checks that are wanted; all unless told.
 memcheck  over all tests in one program
 racecheck over each test in a program of its own, and over products that the tests do not have on a card: of wide
           models, by pairs of blocks, and those that wait for others of their launch. In one program it takes longer
-          than anybody waits.
+          than anybody waits; nor does it come to the end of the vendor's kernels, so it looks at ours alone.
 
 What is not over after MINUTES (9 unless told) is stopped, and told as not over: neither clean nor at fault. Exit code 0
 when all is over and clean, 1 else; OUT.json says what of each.
@@ -56,35 +57,40 @@ def run(check: str, command: list, until: float) -> dict:
         said, code = "not over", None
     summary = re.findall(r"(?:ERROR|RACECHECK) SUMMARY: (.*)", said)
     seconds = round(time.monotonic() - begin, 1)
-    row = {"check": check, "ok": code == 0 and bool(summary) and summary[-1].startswith("0 "), "seconds": seconds,
-           "said": summary[-1] if summary else said[-400:]}
+    if "terminated before first instrumented API call" in said and "has passed" in said:
+        row = {"check": check, "ok": True, "seconds": seconds, "said": "passed, and asked nothing of the device"}
+    else:
+        row = {"check": check, "ok": code == 0 and bool(summary) and summary[-1].startswith("0 "), "seconds": seconds,
+               "said": summary[-1] if summary else said[-400:]}
     print(f"{check}: {row['said']}, {seconds} s", flush=True)
     return row if row["ok"] or code is None else {**row, "all": said[-4000:]}
 
 
-def sanitizer_rows(bundle: pathlib.Path, minutes: float = 9) -> list:
+def sanitizer_rows(bundle: pathlib.Path, minutes: float = 9, part: str = "") -> list:
     tool = shutil.which("compute-sanitizer") or "/usr/local/cuda/bin/compute-sanitizer"
     tests, products = bundle / "tests/gpu_test_cuda", bundle / "tests/gpu_matmul_bench"
-    watched = lambda name: [tool, "--tool", name, "--error-exitcode", "9"]
+    watched = lambda name: [tool, "--tool", name, "--error-exitcode", "9",
+                            *(["--kernel-name", "kns=skein"] if name == "racecheck" else [])]
     jobs = [("memcheck, all tests", [*watched("memcheck"), tests, *PLAIN])]
     jobs += [(f"racecheck, product {' '.join(shape)}", [*watched("racecheck"), products, "check", *shape])
              for shape in PRODUCTS]
     jobs += [(f"racecheck, {name}", [*watched("racecheck"), tests, *PLAIN, f"--run_test={name}"])
              for name in test_names(tests)]
+    jobs = [job for job in jobs if part in job[0]]
     until = time.monotonic() + 60 * minutes
     with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
         return list(pool.map(lambda job: run(*job, until), jobs))
 
 
 def main(arguments: list) -> int:
-    if len(arguments) not in (2, 3):
+    if len(arguments) not in (2, 3, 4):
         print(__doc__, file=sys.stderr)
         return 64
-    rows = sanitizer_rows(pathlib.Path(arguments[0]).resolve(), *map(float, arguments[2:]))
+    rows = sanitizer_rows(pathlib.Path(arguments[0]).resolve(), *map(float, arguments[2:3]), *arguments[3:])
     pathlib.Path(arguments[1]).write_text(json.dumps(rows, indent=1) + "\n")
     clean = sum(row["ok"] for row in rows)
     print(f"{clean} of {len(rows)} over and clean")
-    return 0 if clean == len(rows) else 1
+    return 0 if rows and clean == len(rows) else 1
 
 
 if __name__ == "__main__":

@@ -82,6 +82,15 @@ class listed_tokens {
   packet<float> penalties_;
 };
 
+/// Calls visit(index) for this thread's share of the slot's bias entries, but of neighbours with the same token for the
+/// first alone: no two threads answer for one token.
+template <typename Visit>
+__device__ void for_each_biased_token(const slot_lists& of, const slot_record& record, const Visit& visit) {
+  const bias_entry* const bias = of.bias();
+  for (std::uint32_t i = threadIdx.x; i < record.settings.bias_count; i += mass_threads)
+    if (i == 0 || bias[i - 1].token != bias[i].token) visit(i);
+}
+
 /// Calls change(place in the chunk, addend) for the slot's bias and penalties in tokens first .. first + chunk_tokens.
 /// Bias comes before penalties, equal bias entries one after another by one thread; all other tokens differ, so their
 /// order is free.
@@ -90,14 +99,14 @@ __device__ void for_each_change(const slot_lists& of, const slot_record& record,
                                 std::uint32_t first, const Change& change) {
   const std::uint32_t bias_count = record.settings.bias_count;
   const bias_entry* const bias = of.bias();
-  for (std::uint32_t i = threadIdx.x; i < bias_count; i += mass_threads) {
+  for_each_biased_token(of, record, [&](std::uint32_t i) {
     const token_id token = bias[i].token;
     const std::uint32_t place = static_cast<std::uint32_t>(token) - first;
-    if (place >= chunk_tokens || (i > 0 && bias[i - 1].token == token)) continue;
+    if (place >= chunk_tokens) return;
     for (std::uint32_t same = i; same < bias_count && bias[same].token == token; ++same)
       if (record.generated >= bias[same].first && (bias[same].end == 0 || record.generated < bias[same].end))
         change(place, bias[same].bias);
-  }
+  });
   __syncthreads();
   listed.for_each([&](std::uint32_t, token_id token, float penalty) {
     const std::uint32_t place = static_cast<std::uint32_t>(token) - first;
@@ -108,10 +117,10 @@ __device__ void for_each_change(const slot_lists& of, const slot_record& record,
 /// Keeps the logits that bias and penalties will change, for log-probabilities. `chunk`: in shared memory.
 __device__ inline void keep_raw(const slot_lists& of, const slot_record& record, const listed_tokens& listed,
                                 std::uint32_t first, const float* chunk) {
-  for (std::uint32_t i = threadIdx.x; i < record.settings.bias_count; i += mass_threads) {
+  for_each_biased_token(of, record, [&](std::uint32_t i) {
     const std::uint32_t place = static_cast<std::uint32_t>(of.bias()[i].token) - first;
     if (place < chunk_tokens) of.raw_of_bias()[i] = chunk[place];
-  }
+  });
   listed.for_each([&](std::uint32_t i, token_id token, float) {
     const std::uint32_t place = static_cast<std::uint32_t>(token) - first;
     if (place < chunk_tokens) of.raw_of_penalties()[i] = chunk[place];
@@ -122,8 +131,7 @@ __device__ inline void keep_raw(const slot_lists& of, const slot_record& record,
 template <typename Visit>
 __device__ void for_each_raw(const slot_lists& of, const slot_record& record, const listed_tokens& listed,
                              const Visit& visit) {
-  for (std::uint32_t i = threadIdx.x; i < record.settings.bias_count; i += mass_threads)
-    visit(of.bias()[i].token, of.raw_of_bias() + i);
+  for_each_biased_token(of, record, [&](std::uint32_t i) { visit(of.bias()[i].token, of.raw_of_bias() + i); });
   listed.for_each([&](std::uint32_t i, token_id token, float) { visit(token, of.raw_of_penalties() + i); });
 }
 
@@ -185,8 +193,9 @@ __device__ inline float raw_logit(const slot_lists& of, const slot_record& recor
   __shared__ std::uint32_t entry;
   if (threadIdx.x == 0) entry = not_listed;
   __syncthreads();
-  for (std::uint32_t i = threadIdx.x; i < record.settings.bias_count; i += mass_threads)
+  for_each_biased_token(of, record, [&](std::uint32_t i) {
     if (of.bias()[i].token == token) entry = i;
+  });
   __syncthreads();
   return entry == not_listed ? row[token] : of.raw_of_bias()[entry];
 }
