@@ -6,8 +6,9 @@
 kernels   the kernel tests compiled for the card, and what the kernels' benches check before they measure
 goldens   every RWKV-7 golden of the reference in fp16 and bf16, fed in chunks of 512 and of 7: logits, best tokens
           where the margin lets them be judged, states
-engines   the CUDA engine against the CPU engine over 200 tokens of 64 sequences, alone and in company (engine_check);
-          and over 320 sequences of 17 to 700 tokens that come in random pieces
+engines   the CUDA engine against the CPU engine over 200 tokens of 64 sequences, alone and in company (engine_check),
+          also of models with other heads than of 64; and over 320 sequences of 17 to 700 tokens that come in random
+          pieces
 score     bits per byte of the demo model by types of weights and state
 sanitizers  with SKEIN_SANITIZER set: what sanitize.py does
 
@@ -132,6 +133,13 @@ def sequences_of(name: str, oracle: pathlib.Path, bundle: pathlib.Path, np) -> l
     return np.random.RandomState(5).randint(0, 512, (SEQUENCES, TOKENS)).tolist()
 
 
+def model_with_heads(oracle: pathlib.Path, folder: pathlib.Path, size: int) -> pathlib.Path:
+    path = folder / f"heads-{size}.safetensors"
+    subprocess.run([sys.executable, oracle / "make_random_model.py", path, "--n-layer", "3", "--n-embd", "256",
+                    "--n-vocab", "512", "--head-size", str(size), "--seed", "14"], check=True, stdout=subprocess.DEVNULL)
+    return path
+
+
 def engine_rows(bundle: pathlib.Path, models: dict, oracle: pathlib.Path, np) -> list:
     """The rows of engine_check for each model, and for many sequences of the generated one."""
     rows = []
@@ -186,7 +194,8 @@ def main(arguments: list) -> int:
         import program
         results.run("goldens", lambda: golden_rows(golden_data, program, np))
         models = {"tiny": golden_data.TINY.path, "gen": golden_data.GEN_7.path,
-                  "demo": bundle / "share/skein/demo/skein-demo.safetensors"}
+                  "demo": bundle / "share/skein/demo/skein-demo.safetensors",
+                  **{f"heads of {size}": model_with_heads(oracle, pathlib.Path(made), size) for size in (32, 128)}}
         results.run("engines", lambda: engine_rows(bundle, models, oracle, np))
         results.run("score", lambda: score_rows(bundle))
         if os.environ.get("SKEIN_SANITIZER"):

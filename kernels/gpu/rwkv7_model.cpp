@@ -38,7 +38,7 @@ rwkv7_model::rwkv7_model(const rwkv7_weights& weights, const gpu_options& option
     : dims_(weights.dims),
       type_(options.matrix_type),
       room_(room),
-      layout_{dims_.layers, room.slots + 1, dims_.embd, options.state_type},
+      layout_{dims_.layers, room.slots + 1, dims_.embd, options.state_type, dims_.head_size},
       matmul_(choose_products(options, room.rows, open_library, library_)),
       x_{{rows_buffer(room.rows), rows_buffer(room.rows)}},
       parts_{{rows_buffer(parts_rows()), rows_buffer(parts_rows()), rows_buffer(parts_rows())}},
@@ -61,7 +61,8 @@ rwkv7_model::rwkv7_model(const rwkv7_weights& weights, const gpu_options& option
       logits_(std::size_t{room.logit_rows} * dims_.vocab, "logits"),
       states_(layout_.bytes(), "the states of the slots"),
       weights_(upload(weights, type_, options.progress)) {
-  if (options.invariance != invariance::strict && type_ != element::f32 && chunked_time_mix::available())
+  const bool may_chunk = options.invariance != invariance::strict && type_ != element::f32;
+  if (may_chunk && dims_.head_size == head_size && chunked_time_mix::available())
     chunks_.emplace(dims_.embd, type_, room.rows, std::min(room.slots, room.rows));
   if (options.invariance == invariance::fast && type_ != element::f32) make_sparse(in);
   learn_products(in);
@@ -142,6 +143,8 @@ void rwkv7_model::time_mix_state(std::uint32_t layer, pass& tick) {
   of.ln_x_weight = p.ln_x_weight, of.ln_x_bias = p.ln_x_bias;
   of.state = states_.data() + layout_.wkv(layer), of.slot_bytes = layout_.wkv_bytes();
   of.width = dims_.embd, of.first_layer = layer == 0;
+  if (dims_.head_size != head_size)
+    return tick.note(time_mix_any_head(tick.in, tick.rows, type_, layout_.type, of, dims_.head_size));
   if (tick.long_runs) tick.note(chunks_->run(tick.in, layout_.type, of));
   if (!tick.short_runs) return;
   if (tick.long_runs) of.rows_max = chunked_rows_min - 1;
@@ -319,16 +322,18 @@ void rwkv7_model::set_initial_state(const rwkv7_weights& weights, stream_handle 
 
 namespace {
 
-// The kernels know one head size, and keep rows in registers.
+// Kernels keep rows in registers, and what a head needs of a token in shared memory.
 result<void> check_sizes(const rwkv7_dims& dims) {
   const auto refuse = [](const char* what, std::uint32_t is, const char* limit) {
     return error{error_kind::unsupported, std::string(what) + ' ' + std::to_string(is) + limit, ""};
   };
-  if (dims.head_size != head_size)
-    return refuse("head size", dims.head_size, " is not 64, the one that the GPU engine handles");
-  static_assert(width_max == 6144, "the words below say so");
+  static_assert(head_size_max == 256 && width_max == 6144, "the words below say so");
+  if (dims.head_size > head_size_max)
+    return refuse("head size", dims.head_size, " is above 256, the largest that the GPU engine handles");
   if (dims.embd > width_max)
     return refuse("width", dims.embd, " is above 6144, the largest that the GPU engine handles");
+  if (dims.embd % head_size != 0)
+    return refuse("width", dims.embd, " is not a multiple of 64, as the GPU engine needs it");
   return {};
 }
 

@@ -146,7 +146,8 @@ class rwkv7_model {
   std::optional<sparse_values> sparse_;  ///< where invariance is fast and memory is left
 };
 
-/// What the kernels cannot do: unsupported (a head size other than 64, too wide), bad_file (element types).
+/// What the kernels cannot do: unsupported (heads or a width too large, a width that is no multiple of 64), bad_file
+/// (element types).
 [[nodiscard]] result<void> check_model(const rwkv7_weights& weights);
 
 }  // namespace skein::kernels::gpu

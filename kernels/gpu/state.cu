@@ -33,18 +33,18 @@ __global__ void __launch_bounds__(threads)
     else
       inside = from_float<std::remove_reference_t<decltype(inside)>>(out);
   };
-  for (std::size_t i = blockIdx.x * threads + threadIdx.x; i < layout.canonical_layer_floats();
+  const std::uint32_t n = layout.head_size;
+  for (std::uint32_t i = blockIdx.x * threads + threadIdx.x; i < layout.canonical_layer_floats();
        i += blocks_a_layer * threads) {
     if (i < 2 * layout.width) {
       auto* const x_prev = reinterpret_cast<Stored*>(i < layout.width ? parts.att_x_prev : parts.ffn_x_prev);
       move(x_prev[i % layout.width], outside[i]);
       continue;
     }
-    const std::size_t of_heads = i - 2 * layout.width, head = of_heads / (head_size * head_size);
-    const auto value = static_cast<std::uint32_t>(of_heads / head_size % head_size);
-    const auto key = static_cast<std::uint32_t>(of_heads % head_size);
-    move(reinterpret_cast<Stored*>(parts.wkv)[head * head_size * head_size + head_state_index<Stored>(value, key)],
-         outside[i]);
+    const std::uint32_t of_heads = i - 2 * layout.width, head = of_heads / (n * n);
+    const std::uint32_t value = of_heads / n % n, key = of_heads % n;
+    const std::uint32_t in_head = n == head_size ? head_state_index<Stored>(value, key) : key * n + value;
+    move(reinterpret_cast<Stored*>(parts.wkv)[head * n * n + in_head], outside[i]);
   }
 }
 

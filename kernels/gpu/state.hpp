@@ -7,13 +7,14 @@ namespace skein::kernels::gpu {
 
 /// How the states of all slots lie in device memory. Layer by layer, since a kernel takes one layer of many slots:
 ///   att.x_prev : [slots, width];  ffn.x_prev : the same
-///   wkv        : [slots, width / 64, 64 * 64], heads in the order of device/head_state.cuh
-/// All of `type`. All parts begin at multiples of 128 bytes.
+///   wkv        : [slots, width / N, N * N]; heads of 64 in the order of device/head_state.cuh, others as [key, value]
+/// All of `type`. Where width is a multiple of 64, all parts begin at multiples of 128 bytes.
 struct slot_layout {
   std::uint32_t layers = 0, slots = 0, width = 0;
   element type = element::f32;
+  std::uint32_t head_size = 64;  ///< N
 
-  [[nodiscard]] constexpr std::size_t wkv_floats() const { return std::size_t{width} * 64; }
+  [[nodiscard]] constexpr std::size_t wkv_floats() const { return std::size_t{width} * head_size; }
   /// From one slot to the next.
   [[nodiscard]] constexpr std::size_t x_prev_bytes() const { return width * element_bytes(type); }
   [[nodiscard]] constexpr std::size_t wkv_bytes() const { return wkv_floats() * element_bytes(type); }

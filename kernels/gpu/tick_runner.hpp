@@ -129,8 +129,8 @@ class tick_runner {
 };
 
 /// RWKV-7 on a GPU, or in the emulator. All memory is taken here; the views may be dropped when this returns.
-/// Errors: unsupported (a head size other than 64), bad_file (element types), unavailable (device, memory: how much was
-/// asked for, what for, what was free).
+/// Errors: unsupported (sizes that check_model refuses), bad_file (element types), unavailable (device, memory: how
+/// much was asked for, what for, what was free).
 [[nodiscard]] result<std::unique_ptr<tick_runner>> make_gpu_rwkv7(const rwkv7_weights& weights,
                                                                   const gpu_options& options);
 

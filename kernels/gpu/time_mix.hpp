@@ -6,7 +6,8 @@
 
 namespace skein::kernels::gpu {
 
-inline constexpr std::uint32_t head_size = 64;  ///< N; the one that these kernels know
+inline constexpr std::uint32_t head_size = 64;       ///< N of all released models, which most kernels are made for
+inline constexpr std::uint32_t head_size_max = 256;  ///< of time_mix_any_head
 
 /// What the outputs of the low-rank pairs are stored as. They are worth 11 bits: a decay near 1 is taken to the power
 /// of a sequence's length.
@@ -43,5 +44,8 @@ struct time_mix_parameters {
 /// Errors: unsupported, where a multiprocessor has too little shared memory for it.
 [[nodiscard]] result<void> time_mix_many(stream_handle in, const device_batch& rows, element type, element state_type,
                                          const time_mix_parameters& of);
+/// The same equations for runs of any length, where heads have `size` channels, up to head_size_max.
+[[nodiscard]] result<void> time_mix_any_head(stream_handle in, const device_batch& rows, element type,
+                                             element state_type, const time_mix_parameters& of, std::uint32_t size);
 
 }  // namespace skein::kernels::gpu

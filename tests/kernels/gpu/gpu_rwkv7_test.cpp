@@ -24,6 +24,8 @@ using stages_ptr = std::unique_ptr<kernels::stages>;
 //                                 layers embd heads size ffn vocab  ranks w a v g
 constexpr kernels::rwkv7_dims base_dims{2, 64, 1, 64, 256, 100, 16, 16, 8, 24};
 constexpr kernels::rwkv7_dims wide_dims{2, 192, 3, 64, 500, 67, 13, 7, 5, 31};
+constexpr kernels::rwkv7_dims small_heads{2, 192, 6, 32, 500, 67, 13, 7, 5, 31};
+constexpr kernels::rwkv7_dims large_heads{2, 192, 2, 96, 500, 67, 13, 7, 5, 31};
 [[maybe_unused]] constexpr kernels::rwkv7_dims as_wide_as_7b{2, 4096, 64, 64, 256, 100, 96, 96, 64, 480};
 
 constexpr kernels::stage_limits limits{.slots = 5, .max_rows = 80, .max_logit_rows = 80};
@@ -65,7 +67,7 @@ void compare_with_the_reference(const kernels::rwkv7_dims& dims, element type) {
   const auto gpu = make_gpu(model, type), reference = make_reference(model);
   const tokens ids = random_tokens(40, dims.vocab, 2);
   const auto got = feed(*gpu, dims, 1, ids, 16), expected = feed(*reference, dims, 1, ids, 40);
-  BOOST_TEST_CONTEXT("width " << dims.embd << ", type " << static_cast<int>(type)) {
+  BOOST_TEST_CONTEXT("width " << dims.embd << ", heads of " << dims.head_size << ", type " << static_cast<int>(type)) {
     BOOST_REQUIRE(gpu->status().has_value());
     BOOST_TEST(difference(got, expected) < tolerance(type));
     BOOST_TEST(difference(state_of(*gpu, 1), state_of(*reference, 1)) < tolerance(type));
@@ -126,6 +128,8 @@ void change_a_crowd(const kernels::rwkv7_dims& dims, element type, element state
 BOOST_AUTO_TEST_CASE(gpu_equals_the_reference) {
   for (const auto& dims : {base_dims, wide_dims})
     for (const element type : {element::f32, element::f16, element::bf16}) compare_with_the_reference(dims, type);
+  for (const auto& dims : {small_heads, large_heads})
+    for (const element type : {element::f32, element::bf16}) compare_with_the_reference(dims, type);
 }
 
 // With strict invariance: however a prompt is cut and whatever else is in the tick, a sequence gets the same bits:
@@ -133,6 +137,7 @@ BOOST_AUTO_TEST_CASE(gpu_equals_the_reference) {
 BOOST_AUTO_TEST_CASE(neither_cuts_nor_company_change_a_bit) {
   change_cuts_and_company(base_dims, element::bf16, element::f32);
   change_cuts_and_company(wide_dims, element::f16, element::f16);
+  change_cuts_and_company(small_heads, element::f16, element::f16);
 }
 
 #if SKEIN_GPU_EMULATOR == 32
@@ -285,25 +290,27 @@ BOOST_AUTO_TEST_CASE(crowds_of_decode_rows_change_no_bit_where_rows_are_forgotte
 #endif
 
 BOOST_AUTO_TEST_CASE(states_move_between_slots_and_back_ends) {
-  const random_rwkv7 model(wide_dims, dtype::f32, 8);
-  const auto gpu = make_gpu(model, element::f32), reference = make_reference(model);
-  const tokens ids = random_tokens(20, wide_dims.vocab, 9), more = random_tokens(5, wide_dims.vocab, 10);
-  feed(*gpu, wide_dims, 0, ids, 20);
-  const auto state = state_of(*gpu, 0);
-  const model::state_layout layout{wide_dims.layers, wide_dims.embd, wide_dims.heads, wide_dims.head_size};
-  BOOST_TEST(state.size() == layout.floats());
+  for (const auto& dims : {wide_dims, large_heads}) {
+    const random_rwkv7 model(dims, dtype::f32, 8);
+    const auto gpu = make_gpu(model, element::f32), reference = make_reference(model);
+    const tokens ids = random_tokens(20, dims.vocab, 9), more = random_tokens(5, dims.vocab, 10);
+    feed(*gpu, dims, 0, ids, 20);
+    const auto state = state_of(*gpu, 0);
+    const model::state_layout layout{dims.layers, dims.embd, dims.heads, dims.head_size};
+    BOOST_TEST(state.size() == layout.floats());
 
-  gpu->copy_state(0, 3);
-  BOOST_TEST(same_bits(state_of(*gpu, 3), state));
-  gpu->write_state(4, state);
-  gpu->write_state(1, std::vector<float>(state.size(), 1.0f));  // at once: the first may still be on its way
-  BOOST_TEST(same_bits(state_of(*gpu, 4), state));
-  reference->write_state(2, state);
+    gpu->copy_state(0, 3);
+    BOOST_TEST(same_bits(state_of(*gpu, 3), state));
+    gpu->write_state(4, state);
+    gpu->write_state(1, std::vector<float>(state.size(), 1.0f));  // at once: the first may still be on its way
+    BOOST_TEST(same_bits(state_of(*gpu, 4), state));
+    reference->write_state(2, state);
 
-  const auto expected = tick(*gpu, wide_dims, {{0, more}});
-  BOOST_TEST(same_bits(tick(*gpu, wide_dims, {{3, more}}), expected));
-  BOOST_TEST(same_bits(tick(*gpu, wide_dims, {{4, more}}), expected));
-  BOOST_TEST(difference(tick(*reference, wide_dims, {{2, more}}), expected) < tolerance(element::f32));
+    const auto expected = tick(*gpu, dims, {{0, more}});
+    BOOST_TEST(same_bits(tick(*gpu, dims, {{3, more}}), expected));
+    BOOST_TEST(same_bits(tick(*gpu, dims, {{4, more}}), expected));
+    BOOST_TEST(difference(tick(*reference, dims, {{2, more}}), expected) < tolerance(element::f32));
+  }
 }
 
 BOOST_AUTO_TEST_CASE(states_in_16_bits_stay_near_those_in_32) {
@@ -377,9 +384,18 @@ BOOST_AUTO_TEST_CASE(progress_ends_at_the_total) {
 BOOST_AUTO_TEST_CASE(what_the_kernels_cannot_do_is_refused) {
   const random_rwkv7 model(base_dims, dtype::f32, 16);
   BOOST_TEST(kernels::gpu::check_model(model.weights()).has_value());
-  auto other_heads = model.weights();
-  other_heads.dims.head_size = 32;
-  BOOST_CHECK(kernels::gpu::check_model(other_heads).error().kind == error_kind::unsupported);
+  const auto refused = [&](std::uint32_t width, std::uint32_t head_size) -> std::string {
+    auto other = model.weights();
+    other.dims.embd = width, other.dims.heads = width / head_size, other.dims.head_size = head_size;
+    const auto checked = kernels::gpu::check_model(other);
+    if (checked) return "";
+    BOOST_CHECK(checked.error().kind == error_kind::unsupported);
+    return checked.error().message;
+  };
+  BOOST_TEST(refused(6144, 256).empty());
+  BOOST_TEST(refused(320, 320).starts_with("head size 320 is above 256"));
+  BOOST_TEST(refused(6208, 64).starts_with("width 6208 is above 6144"));
+  BOOST_TEST(refused(96, 32).starts_with("width 96 is not a multiple of 64"));
 
   auto whole_numbers = model.weights();
   whole_numbers.layers[1].ffn_key.type = dtype::i32;

@@ -24,12 +24,14 @@ struct what {
   element type, state_type;
   bool first_layer, chunked, extreme;
   float of_y, of_state;  ///< tolerances in fp32; what storing costs comes on top: y once, a state up to once a token
+  std::uint32_t heads_max = 3, head_size = kernels::gpu::head_size;
 };
 
 void compare(random_numbers& random, const what& how, std::uint32_t runs_max, std::uint32_t rows_each_max) {
   const stream in;
   random_batch tick(random, runs_max, rows_each_max, slots, 5, in);
-  time_mix_case given(random, how.type, 1 + random.below(3), tick.rows(), slots, how.extreme);
+  time_mix_case given(random, how.type, 1 + random.below(how.heads_max), tick.rows(), slots, how.extreme,
+                      how.head_size);
   time_mix_on_device device(given, random, how.type, how.state_type, how.first_layer, slots, in);
   const values states_before = given.states;
 
@@ -40,7 +42,10 @@ void compare(random_numbers& random, const what& how, std::uint32_t runs_max, st
     require(chunks->run(in, how.state_type, device.of));
     device.of.rows_max = chunked_rows_min - 1;
   }
-  require(time_mix(in, tick.on_device(), how.type, how.state_type, device.of));
+  if (how.head_size == head_size)
+    require(time_mix(in, tick.on_device(), how.type, how.state_type, device.of));
+  else
+    require(time_mix_any_head(in, tick.on_device(), how.type, how.state_type, device.of, how.head_size));
 
   values expected(given.r.size());
   std::vector<bool> touched(slots, false);
@@ -88,6 +93,15 @@ void for_seeds(std::uint64_t count, const Body& body) {
 BOOST_AUTO_TEST_CASE(time_mix_is_what_the_paper_says) {
   for_seeds(12, [](random_numbers& random, element type, element state_type, std::uint64_t seed) {
     compare(random, {type, state_type, seed % 4 == 1, false, seed % 5 == 4, 1e-5f, 1e-5f}, 5, 70);
+  });
+}
+
+BOOST_AUTO_TEST_CASE(time_mix_is_so_for_heads_of_any_size) {
+  constexpr std::uint32_t sizes[] = {1, 8, 24, 32, 63, 65, 100, 128, 256};
+  for_seeds(2 * std::size(sizes), [&](random_numbers& random, element type, element state_type, std::uint64_t seed) {
+    compare(random,
+            {type, state_type, seed % 4 == 1, false, seed % 5 == 4, 1e-5f, 1e-5f, 3, sizes[seed % std::size(sizes)]}, 5,
+            20);
   });
 }
 

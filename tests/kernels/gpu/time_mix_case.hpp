@@ -10,12 +10,11 @@ namespace skein::test {
 /// Inputs on the host, rounded as the device stores them. `extreme` makes a third of the decays 1 and a third the
 /// smallest there is, and some keys and values large.
 struct time_mix_case {
-  static constexpr std::uint32_t n = kernels::gpu::head_size;
   using values = std::vector<float>;
 
   time_mix_case(random_numbers& random, element type, std::uint32_t heads, std::uint32_t rows, std::uint32_t slots,
-                bool extreme = false)
-      : width(heads * n) {
+                bool extreme = false, std::uint32_t head_size = kernels::gpu::head_size)
+      : n(head_size), width(heads * n) {
     const auto activations = [&] { return rounded(random_values(random, rows * width), type); };
     r = activations(), k = activations(), v = activations(), v_first = activations();
     for (values* out : {&w_out, &a_out, &v_out, &g_out})
@@ -58,7 +57,7 @@ struct time_mix_case {
     for (std::uint32_t c = 0; c < width; ++c) y[t * width + c] = out[c] * of_token(g_out)[c];
   }
 
-  std::uint32_t width;
+  std::uint32_t n, width;
   values r, k, v, v_first, w_out, a_out, v_out, g_out;
   values w0, a0, v0, k_k, k_a, r_k, ln_x_weight, ln_x_bias, states;
 };

@@ -14,7 +14,7 @@ class time_mix_on_device {
   time_mix_on_device(time_mix_case& given, random_numbers& random, element type, element state_type, bool first_layer,
                      std::uint32_t slots, const kernels::gpu::stream& in)
       : width_(given.width),
-        layout_{1, slots, given.width, state_type},
+        layout_{1, slots, given.width, state_type, given.n},
         memory_(std::vector<float>(layout_.bytes() / sizeof(float)), element::f32),
         y_(std::vector<float>(given.r.size()), type),
         v_first_(given.v_first, type) {
