@@ -1,6 +1,6 @@
 // The tensor-core product on a card: first that it is right, against sums in fp64, and that no bit hangs on the number
 // of rows or on how segments are spread; then how fast the products of a layer run, weights streamed from memory.
-// gpu_matmul_bench [check [OUTPUTS INPUTS SEGMENTS|turns]|speed [LEAST MOST]|power ROWS ..]
+// gpu_matmul_bench [check [OUTPUTS INPUTS SEGMENTS|turns REPEATS]|speed [LEAST MOST]|power ROWS ..]
 // power: what 7.2B's key gives and takes when it runs for seconds, ours and the library's.
 #include <algorithm>
 #include <array>
@@ -186,8 +186,8 @@ void check_who_pairs() {
 /// after time and one launch right after another. As in the model, second ones overwrite what only the first ones of
 /// their pair read, and a block takes more stages than its ring has.
 template <typename Element>
-void check_turns(stream& in) {
-  constexpr std::uint32_t width = 4096, rows_max = 64, repeats = 60;
+void check_turns(stream& in, std::uint32_t repeats = 60) {
+  constexpr std::uint32_t width = 4096, rows_max = 64;
   constexpr std::array<std::uint32_t, 4> ranks{96, 480, 64, 160};
   constexpr std::size_t pairs = ranks.size();
   std::vector<device_buffer<Element>> down, up, inner, mixed;
@@ -503,8 +503,8 @@ int main(int count, char** arguments) {
   if (what == "check" && count == 5) {
     check_shapes(number(2), number(3), number(4));
     std::printf("%s\n", failures ? "matmul: WRONG" : "matmul: that shape is right");
-  } else if (what == "check" && count == 3 && std::string(arguments[2]) == "turns") {
-    check_turns<half>(in);
+  } else if (what == "check" && count == 4 && std::string(arguments[2]) == "turns") {
+    check_turns<half>(in, number(3));
     std::printf("%s\n", failures ? "matmul: WRONG" : "matmul: products in turn are right");
   } else if (what != "speed") {
     for (const auto [outputs, inputs, segments] : {std::array{64u, 64u, 1u},

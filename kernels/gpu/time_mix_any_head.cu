@@ -42,15 +42,25 @@ struct token_of_head {
 /// S <- S diag(w) - (S kk) (a * kk)^T + v k^T for one value; its y.
 template <typename Stored>
 __device__ float take_token(Stored* of_value, std::uint32_t size, const token_of_head& token, float v) {
+  const auto for_each_key = [&](const auto& visit) {
+    constexpr unsigned together = 16;  // on their way
+    for (std::uint32_t first = 0; first < size; first += together) {
+      Stored loaded[together];
+#pragma unroll
+      for (unsigned i = 0; i < together; ++i)
+        if (first + i < size) loaded[i] = of_value[(first + i) * size];
+#pragma unroll
+      for (unsigned i = 0; i < together; ++i)
+        if (first + i < size) visit(first + i, to_float(loaded[i]));
+    }
+  };
   float removed = 0, y = 0;
-  for (std::uint32_t key = 0; key < size; ++key)
-    removed = multiply_add(to_float(of_value[key * size]), token.kk[key], removed);
-  for (std::uint32_t key = 0; key < size; ++key) {
-    const float updated =
-        update(to_float(of_value[key * size]), removed, v, token.w[key], token.a_kk[key], token.k[key]);
+  for_each_key([&](std::uint32_t key, float state) { removed = multiply_add(state, token.kk[key], removed); });
+  for_each_key([&](std::uint32_t key, float state) {
+    const float updated = update(state, removed, v, token.w[key], token.a_kk[key], token.k[key]);
     of_value[key * size] = from_float<Stored>(updated);
     y = multiply_add(updated, token.r[key], y);
-  }
+  });
   return y;
 }
 

@@ -253,6 +253,7 @@ BOOST_AUTO_TEST_CASE(finish_rows_finishes_what_is_there) {
 }
 
 #if !defined(SKEIN_GPU_EMULATOR)
+// Every finish and every size with each type, but not all with all: racecheck has to come to the end of it.
 BOOST_AUTO_TEST_CASE(the_library_of_the_vendor_multiplies_as_ours) {
   if (const auto library = open_matmul_library(); !library) {
     BOOST_TEST_MESSAGE("skipped: " << library.error().message);
@@ -265,23 +266,24 @@ BOOST_AUTO_TEST_CASE(the_library_of_the_vendor_multiplies_as_ours) {
     return falling *= 0.9;
   };
   const stream in;
+  std::uint32_t how = 0;
   for (const element type : {element::f16, element::bf16})
     for (const std::uint32_t rows : {256u, 300u, 1000u})
-      for (std::uint32_t how = 0; how < 7; ++how)
-        for (const std::uint32_t outputs : {8u, 96u, 1032u}) {
-          random_numbers random(how + rows);
-          product_case c(random, type, rows, outputs, 700, static_cast<finish>(how));
-          const values before = c.out_memory.read(in);
-          tuned_matmul tuned(plain_matmul(), type, std::move(*open_matmul_library()), 1024, by_library_alone);
-          const row_count count(rows);
-          require(tuned.learn(in, {&c.p, 1}, count.data(), rows));
-          c.forget(before);
-          BOOST_TEST_CONTEXT("finish " << how << ", " << rows << " rows, " << outputs << " outputs") {
-            const bool refused = type == element::bf16 && c.p.how == finish::store_f16;
-            BOOST_TEST((tuned.description().find(" of ") == std::string::npos) == refused);
-            require(tuned.run(in, {&c.p, 1}, count.data(), rows));
-            c.check_result(in);
-          }
+      for (const std::uint32_t outputs : {8u, 96u, 1032u}) {
+        how = (how + 1) % 7;
+        random_numbers random(how + rows);
+        product_case c(random, type, rows, outputs, 700, static_cast<finish>(how));
+        const values before = c.out_memory.read(in);
+        tuned_matmul tuned(plain_matmul(), type, std::move(*open_matmul_library()), 1024, by_library_alone);
+        const row_count count(rows);
+        require(tuned.learn(in, {&c.p, 1}, count.data(), rows));
+        c.forget(before);
+        BOOST_TEST_CONTEXT("finish " << how << ", " << rows << " rows, " << outputs << " outputs") {
+          const bool refused = type == element::bf16 && c.p.how == finish::store_f16;
+          BOOST_TEST((tuned.description().find(" of ") == std::string::npos) == refused);
+          require(tuned.run(in, {&c.p, 1}, count.data(), rows));
+          c.check_result(in);
         }
+      }
 }
 #endif
