@@ -135,7 +135,7 @@ def sequences_of(name: str, oracle: pathlib.Path, bundle: pathlib.Path, np) -> l
 
 def model_with_heads(oracle: pathlib.Path, folder: pathlib.Path, size: int) -> pathlib.Path:
     path = folder / f"heads-{size}.safetensors"
-    subprocess.run([sys.executable, oracle / "make_random_model.py", path, "--n-layer", "3", "--n-embd", "256",
+    subprocess.run([sys.executable, oracle / "make_random_model.py", path, "--n-layer", "3", "--n-embd", "384",
                     "--n-vocab", "512", "--head-size", str(size), "--seed", "14"], check=True, stdout=subprocess.DEVNULL)
     return path
 
@@ -193,10 +193,10 @@ def main(arguments: list) -> int:
         import numpy as np
         import program
         results.run("goldens", lambda: golden_rows(golden_data, program, np))
-        models = {"tiny": golden_data.TINY.path, "gen": golden_data.GEN_7.path,
-                  "demo": bundle / "share/skein/demo/skein-demo.safetensors",
-                  **{f"heads of {size}": model_with_heads(oracle, pathlib.Path(made), size) for size in (32, 128)}}
-        results.run("engines", lambda: engine_rows(bundle, models, oracle, np))
+        models = lambda: {"tiny": golden_data.TINY.path, "gen": golden_data.GEN_7.path,
+                          "demo": bundle / "share/skein/demo/skein-demo.safetensors",
+                          **{f"heads of {size}": model_with_heads(oracle, pathlib.Path(made), size) for size in (24, 128)}}
+        results.run("engines", lambda: engine_rows(bundle, models(), oracle, np))
         results.run("score", lambda: score_rows(bundle))
         if os.environ.get("SKEIN_SANITIZER"):
             results.run("sanitizers", lambda: sanitize.sanitizer_rows(bundle))

@@ -66,7 +66,8 @@ def run(check: str, command: list, until: float) -> dict:
     at_fault = collections.Counter(re.findall(r"(?:Read|Write) access at (.*)\+0x", said))
     if at_fault:
         row["accesses"] = dict(at_fault)
-    if "has passed" in said and at_fault and all(OF_VENDOR.match(kernel) for kernel in at_fault):
+    all_are_told = code == 9 and bool(summary) and sum(at_fault.values()) == 2 * int(summary[-1].split()[0])
+    if "has passed" in said and all_are_told and all(OF_VENDOR.match(kernel) for kernel in at_fault):
         row |= {"ok": True, "said": row["said"] + ", all inside the vendor's kernels"}
     print(f"{check}: {row['said']}, {seconds} s", flush=True)
     return row if row["ok"] or code is None else {**row, "all": said[-4000:]}

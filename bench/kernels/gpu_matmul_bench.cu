@@ -1,6 +1,6 @@
 // The tensor-core product on a card: first that it is right, against sums in fp64, and that no bit hangs on the number
 // of rows or on how segments are spread; then how fast the products of a layer run, weights streamed from memory.
-// gpu_matmul_bench [check [OUTPUTS INPUTS SEGMENTS|turns REPEATS]|speed [LEAST MOST]|power ROWS ..]
+// gpu_matmul_bench [check [OUTPUTS INPUTS SEGMENTS|turns [REPEATS]]|speed [LEAST MOST]|power ROWS ..]
 // power: what 7.2B's key gives and takes when it runs for seconds, ours and the library's.
 #include <algorithm>
 #include <array>
@@ -182,11 +182,13 @@ void check_who_pairs() {
   }
 }
 
+constexpr std::uint32_t turn_repeats = 60;
+
 /// Products that read what others of their launch make have the bits that they have in a launch of their own, time
 /// after time and one launch right after another. As in the model, second ones overwrite what only the first ones of
 /// their pair read, and a block takes more stages than its ring has.
 template <typename Element>
-void check_turns(stream& in, std::uint32_t repeats = 60) {
+void check_turns(stream& in, std::uint32_t repeats = turn_repeats) {
   constexpr std::uint32_t width = 4096, rows_max = 64;
   constexpr std::array<std::uint32_t, 4> ranks{96, 480, 64, 160};
   constexpr std::size_t pairs = ranks.size();
@@ -503,8 +505,8 @@ int main(int count, char** arguments) {
   if (what == "check" && count == 5) {
     check_shapes(number(2), number(3), number(4));
     std::printf("%s\n", failures ? "matmul: WRONG" : "matmul: that shape is right");
-  } else if (what == "check" && count == 4 && std::string(arguments[2]) == "turns") {
-    check_turns<half>(in, number(3));
+  } else if (what == "check" && count > 2 && std::string(arguments[2]) == "turns") {
+    check_turns<half>(in, count > 3 ? number(3) : turn_repeats);
     std::printf("%s\n", failures ? "matmul: WRONG" : "matmul: products in turn are right");
   } else if (what != "speed") {
     for (const auto [outputs, inputs, segments] : {std::array{64u, 64u, 1u},

@@ -2,6 +2,7 @@
 // threads of its blocks x walk over what a slot has there.
 #include "kernels/gpu/state.hpp"
 
+#include "base/check.hpp"
 #include "kernels/gpu/device/head_state.cuh"
 
 namespace skein::kernels::gpu {
@@ -83,6 +84,7 @@ result<void> state_from_canonical(stream_handle in, const slot_layout& layout, c
 }
 
 result<void> copy_state(stream_handle in, const slot_layout& layout, void* states, slot_id from, slot_id to) {
+  check(layout.width % 64 == 0);  // whole packets
   return launch({"copy_state", {blocks_a_layer, layout.layers}, {threads}, 0, in}, copy_kernel, layout,
                 static_cast<char*>(states), from, to);
 }

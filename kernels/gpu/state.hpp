@@ -12,7 +12,7 @@ namespace skein::kernels::gpu {
 struct slot_layout {
   std::uint32_t layers = 0, slots = 0, width = 0;
   element type = element::f32;
-  std::uint32_t head_size = 64;  ///< N
+  std::uint32_t head_size = 64;  ///< N; all but copy_state take any, and any width
 
   [[nodiscard]] constexpr std::size_t wkv_floats() const { return std::size_t{width} * head_size; }
   /// From one slot to the next.

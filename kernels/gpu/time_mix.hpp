@@ -44,7 +44,8 @@ struct time_mix_parameters {
 /// Errors: unsupported, where a multiprocessor has too little shared memory for it.
 [[nodiscard]] result<void> time_mix_many(stream_handle in, const device_batch& rows, element type, element state_type,
                                          const time_mix_parameters& of);
-/// The same equations for runs of any length, where heads have `size` channels, up to head_size_max.
+/// The same equations for all runs, whatever rows_max says, where heads have `size` channels: a divisor of the width up
+/// to head_size_max, not 64, since their states lie in another order (state.hpp).
 [[nodiscard]] result<void> time_mix_any_head(stream_handle in, const device_batch& rows, element type,
                                              element state_type, const time_mix_parameters& of, std::uint32_t size);
 

@@ -14,7 +14,7 @@ namespace skein::kernels::gpu {
 
 namespace {
 
-/// Of all threads, the same bits in each.
+/// The sum over the block's threads, the same bits in each.
 __device__ float sum_of_block(float value) {
   __shared__ float of_warp[head_size_max / warp_width];
   value = warp_sum(value);
@@ -26,7 +26,7 @@ __device__ float sum_of_block(float value) {
   return sum;
 }
 
-/// Of channel `channel` of a row; whole, whether it lies in parts or not.
+/// A product's output for one channel; parts are added up.
 template <typename Element>
 __device__ float load_channel(const product_rows& from, std::uint32_t row, std::uint32_t channel) {
   float value[1];
@@ -43,7 +43,9 @@ struct token_of_head {
 template <typename Stored>
 __device__ float take_token(Stored* of_value, std::uint32_t size, const token_of_head& token, float v) {
   const auto for_each_key = [&](const auto& visit) {
-    constexpr unsigned together = 16;  // on their way
+    // Asked for before the first is used: some 40 % more tokens with 32 rows and more than one key after the other, and
+    // 6 % fewer with one (bench/results/2026-11-25-h200-eleventh.md).
+    constexpr unsigned together = 16;
     for (std::uint32_t first = 0; first < size; first += together) {
       Stored loaded[together];
 #pragma unroll
@@ -114,7 +116,7 @@ __global__ void __launch_bounds__(head_size_max)
 
 result<void> time_mix_any_head(stream_handle in, const device_batch& rows, element type, element state_type,
                                const time_mix_parameters& of, std::uint32_t size) {
-  check(size >= 1 && size <= head_size_max && of.width % size == 0);
+  check(size >= 1 && size <= head_size_max && size != head_size && of.width % size == 0);
   check(state_type != element::bf16);
   const launch_shape shape{
       "time_mix of any head", {of.width / size, rows.room.runs}, {(size + 63) / 64 * 64}, 0, in, true};

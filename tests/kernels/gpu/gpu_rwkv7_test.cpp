@@ -24,8 +24,8 @@ using stages_ptr = std::unique_ptr<kernels::stages>;
 //                                 layers embd heads size ffn vocab  ranks w a v g
 constexpr kernels::rwkv7_dims base_dims{2, 64, 1, 64, 256, 100, 16, 16, 8, 24};
 constexpr kernels::rwkv7_dims wide_dims{2, 192, 3, 64, 500, 67, 13, 7, 5, 31};
-constexpr kernels::rwkv7_dims small_heads{2, 192, 6, 32, 500, 67, 13, 7, 5, 31};
-constexpr kernels::rwkv7_dims large_heads{2, 192, 2, 96, 500, 67, 13, 7, 5, 31};
+constexpr kernels::rwkv7_dims small_heads{2, 192, 8, 24, 500, 67, 13, 7, 5, 31};
+constexpr kernels::rwkv7_dims large_heads{2, 256, 1, 256, 500, 67, 13, 7, 5, 31};
 [[maybe_unused]] constexpr kernels::rwkv7_dims as_wide_as_7b{2, 4096, 64, 64, 256, 100, 96, 96, 64, 480};
 
 constexpr kernels::stage_limits limits{.slots = 5, .max_rows = 80, .max_logit_rows = 80};

@@ -15,7 +15,7 @@ class time_mix_on_device {
                      std::uint32_t slots, const kernels::gpu::stream& in)
       : width_(given.width),
         layout_{1, slots, given.width, state_type, given.n},
-        memory_(std::vector<float>(layout_.bytes() / sizeof(float)), element::f32),
+        memory_(std::vector<float>((layout_.bytes() + sizeof(float) - 1) / sizeof(float)), element::f32),
         y_(std::vector<float>(given.r.size()), type),
         v_first_(given.v_first, type) {
     const std::size_t state_floats = layout_.wkv_floats();
