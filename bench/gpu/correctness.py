@@ -193,10 +193,11 @@ def main(arguments: list) -> int:
         import numpy as np
         import program
         results.run("goldens", lambda: golden_rows(golden_data, program, np))
-        models = lambda: {"tiny": golden_data.TINY.path, "gen": golden_data.GEN_7.path,
-                          "demo": bundle / "share/skein/demo/skein-demo.safetensors",
-                          **{f"heads of {size}": model_with_heads(oracle, pathlib.Path(made), size) for size in (24, 128)}}
-        results.run("engines", lambda: engine_rows(bundle, models(), oracle, np))
+        models = {"tiny": golden_data.TINY.path, "gen": golden_data.GEN_7.path,
+                  "demo": bundle / "share/skein/demo/skein-demo.safetensors"}
+        other_heads = lambda: {f"heads of {size}": model_with_heads(oracle, pathlib.Path(made), size)
+                               for size in (24, 128)}
+        results.run("engines", lambda: engine_rows(bundle, models | other_heads(), oracle, np))
         results.run("score", lambda: score_rows(bundle))
         if os.environ.get("SKEIN_SANITIZER"):
             results.run("sanitizers", lambda: sanitize.sanitizer_rows(bundle))

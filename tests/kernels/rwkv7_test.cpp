@@ -8,6 +8,7 @@
 #include "tests/kernels/every_target.hpp"
 #include "tests/kernels/random_rwkv7.hpp"
 #include "tests/kernels/stage_runs.hpp"
+#include "tests/kernels/states_move.hpp"
 
 using namespace skein;
 using namespace skein::test;
@@ -107,25 +108,7 @@ BOOST_AUTO_TEST_CASE(company_does_not_matter) {
 
 BOOST_AUTO_TEST_CASE(states_move_between_slots_and_back_ends) {
   const test::random_rwkv7 model(odd_dims, dtype::f32, 8);
-  const auto cpu = make_cpu(model, dtype::f32), reference = make_reference(model);
-  const tokens ids = random_tokens(20, odd_dims.vocab, 9), more = random_tokens(5, odd_dims.vocab, 10);
-  feed(*cpu, odd_dims, 0, ids, 20);
-  const auto state = state_of(*cpu, 0);
-  const model::state_layout layout{odd_dims.layers, odd_dims.embd, odd_dims.heads, odd_dims.head_size};
-  BOOST_TEST(state.size() == layout.floats());
-  BOOST_TEST(reference->state_floats() == layout.floats());
-
-  cpu->copy_state(0, 3);
-  BOOST_TEST(same_bits(state_of(*cpu, 3), state));
-  cpu->write_state(4, state);
-  BOOST_TEST(same_bits(state_of(*cpu, 4), state));
-  reference->write_state(2, state);
-  BOOST_TEST(same_bits(state_of(*reference, 2), state));
-
-  const auto expected = tick(*cpu, odd_dims, {{0, more}});
-  BOOST_TEST(same_bits(tick(*cpu, odd_dims, {{3, more}}), expected));
-  BOOST_TEST(same_bits(tick(*cpu, odd_dims, {{4, more}}), expected));
-  BOOST_TEST(difference(tick(*reference, odd_dims, {{2, more}}), expected) < 1e-5f);
+  test::check_states_move(*make_cpu(model, dtype::f32), *make_reference(model), odd_dims, 1e-5f);
 }
 
 BOOST_AUTO_TEST_CASE(a_clear_state_is_the_models_own) {

@@ -8,11 +8,11 @@
 #include <cstring>
 #include <tuple>
 
-#include "model/state_layout.hpp"
 #include "tests/kernels/gpu/device_values.hpp"
 #include "tests/kernels/gpu/model_stages.hpp"
 #include "tests/kernels/gpu/plain_library.hpp"
 #include "tests/kernels/stage_runs.hpp"
+#include "tests/kernels/states_move.hpp"
 
 using namespace skein;
 using namespace skein::test;
@@ -292,24 +292,7 @@ BOOST_AUTO_TEST_CASE(crowds_of_decode_rows_change_no_bit_where_rows_are_forgotte
 BOOST_AUTO_TEST_CASE(states_move_between_slots_and_back_ends) {
   for (const auto& dims : {wide_dims, large_heads}) {
     const random_rwkv7 model(dims, dtype::f32, 8);
-    const auto gpu = make_gpu(model, element::f32), reference = make_reference(model);
-    const tokens ids = random_tokens(20, dims.vocab, 9), more = random_tokens(5, dims.vocab, 10);
-    feed(*gpu, dims, 0, ids, 20);
-    const auto state = state_of(*gpu, 0);
-    const model::state_layout layout{dims.layers, dims.embd, dims.heads, dims.head_size};
-    BOOST_TEST(state.size() == layout.floats());
-
-    gpu->copy_state(0, 3);
-    BOOST_TEST(same_bits(state_of(*gpu, 3), state));
-    gpu->write_state(4, state);
-    gpu->write_state(1, std::vector<float>(state.size(), 1.0f));  // at once: the first may still be on its way
-    BOOST_TEST(same_bits(state_of(*gpu, 4), state));
-    reference->write_state(2, state);
-
-    const auto expected = tick(*gpu, dims, {{0, more}});
-    BOOST_TEST(same_bits(tick(*gpu, dims, {{3, more}}), expected));
-    BOOST_TEST(same_bits(tick(*gpu, dims, {{4, more}}), expected));
-    BOOST_TEST(difference(tick(*reference, dims, {{2, more}}), expected) < tolerance(element::f32));
+    check_states_move(*make_gpu(model, element::f32), *make_reference(model), dims, tolerance(element::f32));
   }
 }
 
