@@ -57,6 +57,9 @@ struct server_settings {
   std::uint32_t stall_ms = 30'000;
   /// Origins whose pages may call the server; "*" is every origin. Live, default: same origin only.
   std::vector<std::string> cors_origins;
+  /// Names under which clients may address a server without a password, beside localhost and IP addresses; a request
+  /// for another `Host` gets 403. Live. Default: none.
+  std::vector<std::string> host_names;
   /// Addresses of proxies whose X-Forwarded-For is believed. Default: none.
   std::vector<std::string> trusted_proxies;
 };

@@ -218,6 +218,10 @@ std::vector<key> make_keys() {
           .range(100, static_cast<double>(limits::duration_ms_max)),
       server<&s::cors_origins>("cors_origins", "Origins whose pages may call the server; \"*\" is every origin.")
           .changes_live(),
+      server<&s::host_names>("host_names",
+                             "Names of this server in Host, beside localhost and IP addresses, where it has no "
+                             "password.")
+          .changes_live(),
       server<&s::trusted_proxies>("trusted_proxies", "Addresses of proxies whose X-Forwarded-For is believed."),
 
       limit<&l::header_bytes_max>("header_bytes_max", 512, limits::header_bytes_max,

@@ -29,6 +29,7 @@ struct request_head {
   header_list fields;          ///< in order, names in lower case
   std::string remote_address;  ///< "127.0.0.1"; the forwarded one when the peer is a trusted proxy
   bool loopback = false;       ///< the peer itself
+  bool unix_socket = false;    ///< likewise
   bool admin = false;          ///< it came through the admin socket, and may do everything
   std::uint64_t connection_number = 0;
   steady_time received{};

@@ -8,6 +8,7 @@
 #include "actors/request/admin_routes.hpp"
 #include "actors/request/answer_start.hpp"
 #include "actors/request/auth.hpp"
+#include "actors/request/browser_guard.hpp"
 #include "actors/request/cors.hpp"
 #include "actors/request/health.hpp"
 #include "actors/request/metrics_page.hpp"
@@ -74,6 +75,7 @@ struct api_service::route {
   const protocol::dialect* dialect = nullptr;  ///< of generating routes
   bool admin = false;                          ///< for the admin socket alone
   bool needs_admin = false;                    ///< a key must have the admin right
+  bool while_loading = false;                  ///< answers before the first model is there
 };
 
 const std::vector<api_service::route>& api_service::routes() {
@@ -91,18 +93,22 @@ const std::vector<api_service::route>& api_service::routes() {
     r.needs_admin = true;
     return r;
   };
+  const auto early = [](route r) {
+    r.while_loading = true;
+    return r;
+  };
   static const std::vector<route> table{
-      {"/livez", get, &s::tell_probe<live>, openai, true},
-      {"/readyz", get, &s::tell_probe<ready>, openai, true},
-      {"/health", get, &s::tell_probe<health>, openai, true},
-      {"/v1/health", get, &s::tell_probe<health>, openai, true},
-      {"/healthz", get, &s::tell_probe<healthz>, flat, true},
-      {"/healthcheck", get, &s::tell_probe<healthcheck>, flat, true},
-      {"/status", get, &s::tell_probe<runner_status>, detail},
-      {"/version", get, &s::tell_version, openai, true},
-      needs_admin({"/metrics", get, &s::tell_metrics}),
-      {"/", get, &s::tell_page, openai, true},
-      {"/web/{*}", get, &s::tell_page, openai, true},
+      early({"/livez", get, &s::tell_probe<live>, openai, true}),
+      early({"/readyz", get, &s::tell_probe<ready>, openai, true}),
+      early({"/health", get, &s::tell_probe<health>, openai, true}),
+      early({"/v1/health", get, &s::tell_probe<health>, openai, true}),
+      early({"/healthz", get, &s::tell_probe<healthz>, flat, true}),
+      early({"/healthcheck", get, &s::tell_probe<healthcheck>, flat, true}),
+      early({"/status", get, &s::tell_probe<runner_status>, detail}),
+      early({"/version", get, &s::tell_version, openai, true}),
+      early(needs_admin({"/metrics", get, &s::tell_metrics})),
+      early({"/", get, &s::tell_page, openai, true}),
+      early({"/web/{*}", get, &s::tell_page, openai, true}),
 
       {"/v1/models", get, &s::tell_models},
       {"/openai/v1/models", get, &s::tell_models},
@@ -264,13 +270,17 @@ api_service::made_call api_service::accept(const connection::request_head& head,
              .name = std::move(start.name),
              .path = {},
              .allow = {}};
-  if (head.method == "OPTIONS") {
+  if (head.method == "OPTIONS" && may_ask_first(x)) {
     x.out->respond(204, std::move(x.headers), "");
     return nullptr;
   }
   x.find_route();
   watch(x);
   if (!admit(x)) return nullptr;
+  if (context_->loading && !(x.way && x.way->while_loading)) {
+    x.refuse({error_kind::unavailable, "the model is loading", ""});
+    return nullptr;
+  }
   if (x.way) return (this->*x.way->handler)(x);
   if (x.allow.empty())
     x.refuse(no_route(head));
@@ -294,13 +304,41 @@ void api_service::watch(exchange& x) {
   x.out = x.watched;
 }
 
-/// Whether who asks may come in, or may still bring the password in the body.
+/// Whether the name under which the client knows this server is one of ours; only asked where no secret protects it.
+bool api_service::is_addressed_here(const exchange& x) const {
+  return context_->guarded() || request::is_addressed_here(x.head, context_->settings.host_names);
+}
+
+/// Whether a preflight is answered. With a password every page may ask, since it then needs the key.
+bool api_service::may_ask_first(const exchange& x) const {
+  return context_->guarded() ||
+         (is_addressed_here(x) && !is_from_foreign_page(x.head, context_->settings.cors_origins));
+}
+
+/// Whether the route serves pages of other origins too: the chat page's files, which other pages may link to but not
+/// read, and translation where the operator opened it.
+bool api_service::serves_foreign_pages(const exchange& x) const {
+  if (!x.way) return false;
+  const bool is_link = x.way->handler == &api_service::tell_page && x.head.field("origin").empty();
+  return is_link || (x.way->dialect && x.way->dialect->may_be_open && context_->settings.open_translation);
+}
+
+/// Whether the client may use the route, or may still present the password in the body. Refuses it otherwise.
 bool api_service::admit(exchange& x) {
   const auto& settings = context_->settings;
   const bool translates = x.way && x.way->dialect && x.way->dialect->may_be_open && settings.open_translation;
   const bool looks = x.way && x.way->handler == &api_service::tell_metrics && settings.open_metrics;
+  const bool foreign = is_from_foreign_page(x.head, settings.cors_origins) && !serves_foreign_pages(x);
   x.authenticated = !context_->guarded() || x.head.admin;
-  if (x.authenticated || (x.way && x.way->open) || looks) return true;
+  if (!is_addressed_here(x)) {
+    x.refuse(foreign_host(x.head));
+    return false;
+  }
+  if (foreign && (!context_->guarded() || !presented_secret(x.head))) {
+    x.refuse(foreign_page());
+    return false;
+  }
+  if (!foreign && (x.authenticated || (x.way && x.way->open) || looks)) return true;
   if (translates) {
     x.authenticated = true;
     x.who = guest();
@@ -327,6 +365,7 @@ bool api_service::admit(exchange& x) {
 template <probe (*Probe)(const service_context&)>
 api_service::made_call api_service::tell_probe(exchange& x) {
   const probe p = Probe(*context_);
+  if (p.status == 503) x.headers.emplace_back("Retry-After", "1");
   x.answer(p.status, p.body);
   return nullptr;
 }
@@ -446,8 +485,6 @@ api_service::made_call api_service::respond(exchange& x) {
 api_service::made_call api_service::open_socket(exchange& x) {
   auto no = connection::judge_handshake(x.head);
   if (!connection::asks_for_socket(x.head)) no = connection::refusal{426, "this route speaks WebSocket; or use POST"};
-  if (!no && !may_open_socket(x.head, context_->settings.cors_origins))
-    no = connection::refusal{403, "this page may not open a WebSocket here (server.cors_origins)"};
   if (!no && context_->draining) no = connection::refusal{503, "the server is shutting down"};
   if (no) {
     if (no->status == 426) {

@@ -42,6 +42,9 @@ class api_service final : public connection::http_service {
   [[nodiscard]] static const std::vector<route>& routes();
 
   void watch(exchange& x);
+  [[nodiscard]] bool is_addressed_here(const exchange& x) const;
+  [[nodiscard]] bool may_ask_first(const exchange& x) const;
+  [[nodiscard]] bool serves_foreign_pages(const exchange& x) const;
   [[nodiscard]] bool admit(exchange& x);
   // Handlers: answer at once and return null, or return the call that will answer.
   template <probe (*Probe)(const service_context&)>

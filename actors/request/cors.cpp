@@ -18,14 +18,6 @@ connection::header_list cors_headers(const connection::request_head& head, std::
           {"Vary", "Origin"}};
 }
 
-bool may_open_socket(const connection::request_head& head, std::span<const std::string> origins) {
-  const std::string_view origin = head.field("origin");
-  if (origin.empty()) return true;
-  const std::size_t scheme = origin.find("://");
-  if (scheme != std::string_view::npos && origin.substr(scheme + 3) == head.field("host")) return true;
-  return std::ranges::find(origins, "*") != origins.end() || std::ranges::find(origins, origin) != origins.end();
-}
-
 connection::header_list preflight_headers(const connection::request_head& head) {
   const std::string_view asked = head.field("access-control-request-headers");
   return {{"Access-Control-Allow-Methods", "GET, POST, PUT, DELETE, OPTIONS"},

@@ -15,8 +15,4 @@ namespace skein::request {
 /// The further headers of the answer to a preflight (OPTIONS).
 [[nodiscard]] connection::header_list preflight_headers(const connection::request_head& head);
 
-/// Whether a page may open a WebSocket here: one of ours, one of the list, or what is no page. Browsers ask nobody
-/// before they open one, and send it whatever the user of the page is known by.
-[[nodiscard]] bool may_open_socket(const connection::request_head& head, std::span<const std::string> origins);
-
 }  // namespace skein::request

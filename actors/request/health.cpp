@@ -174,7 +174,7 @@ probe runner_status(const service_context& c) {
   probe p;
   p.status = 200;
   json_writer out(p.body);
-  out.begin_object().key("status").value(c.models->loading() ? loading : model ? working : offline);
+  out.begin_object().key("status").value(c.loading || c.models->loading() ? loading : model ? working : offline);
   out.key("pid").value(getpid()).key("device_name");
   model ? out.value(model->served.card.device) : out.null();
   out.end_object();

@@ -32,6 +32,7 @@ struct service_settings {
   bool log_prompts = false;         ///< what is fed of requests
   bool web_page = true;             ///< the chat page is served
   std::vector<std::string> cors_origins;
+  std::vector<std::string> host_names;  ///< accepted in Host without a password; see browser_guard
   std::uint64_t unauthenticated_body_bytes_max = 256 * 1024;  ///< of a body that may hold the password
   std::uint32_t outbound_bytes_max = 256 * 1024;
   std::size_t held_bytes_max = std::size_t{256} << 20;  ///< of all bodies that are being read and all prompts
@@ -72,6 +73,7 @@ struct service_context {
   /// Runs work on the worker pool; false when its queue is full.
   std::function<bool(std::function<void()>)> run_long;
   shared_flag draining, ready;
+  bool loading = false;  ///< of the start: only routes that answer while the first model loads
 
   /// Whether clients must say who they are.
   [[nodiscard]] bool guarded() const { return !settings.password.empty() || !keys->empty(); }

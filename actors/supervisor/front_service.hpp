@@ -1,34 +1,42 @@
 #pragma once
+#include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 
 #include "actors/connection/http.hpp"
-#include "actors/request/service_context.hpp"
+#include "actors/request/api_service.hpp"
 
 namespace skein::supervisor {
 
-/// What answers on one io thread from the moment the server listens: while the model loads, the probes say so, /metrics
-/// has what there is, and all else is a 503 that asks to come back; once opened, the service behind it answers
-/// everything. Lives on its io thread.
+/// What answers on one io thread from the moment the server listens. While the first model loads, a service of its own
+/// serves the routes that are marked so in the route table and answers 503 to the others; once opened, the service
+/// behind it answers everything. Lives on its io thread.
 class front_service final : public connection::http_service {
  public:
-  /// `loading` is a context that is not ready and has no model; the probes read it.
-  explicit front_service(std::shared_ptr<const request::service_context> loading) : loading_(std::move(loading)) {}
+  /// `loading` is a context without a model, with `loading` set.
+  front_service(std::shared_ptr<const request::service_context> loading, std::uint32_t io_thread,
+                std::function<void(std::function<void()>)> post)
+      : hub_(io_thread), early_(std::move(loading), hub_, std::move(post)) {}
 
   /// From now on `service` answers; it outlives every request.
   void open(connection::http_service& service) { behind_ = &service; }
 
   std::unique_ptr<connection::http_call> accept(const connection::request_head& head,
-                                                std::shared_ptr<connection::response_writer> out) override;
-  connection::header_list refusal_headers(const connection::header_list& fields) override;
-  std::string error_body(unsigned status, std::string_view message) override;
+                                                std::shared_ptr<connection::response_writer> out) override {
+    return behind_->accept(head, std::move(out));
+  }
+  connection::header_list refusal_headers(const connection::header_list& fields) override {
+    return behind_->refusal_headers(fields);
+  }
+  std::string error_body(unsigned status, std::string_view message) override {
+    return behind_->error_body(status, message);
+  }
 
  private:
-  void tell_metrics(const connection::request_head& head, connection::header_list headers,
-                    connection::response_writer& out);
-
-  std::shared_ptr<const request::service_context> loading_;
-  connection::http_service* behind_ = nullptr;
+  request::request_hub hub_;
+  request::api_service early_;
+  connection::http_service* behind_ = &early_;
 };
 
 }  // namespace skein::supervisor

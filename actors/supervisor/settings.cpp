@@ -63,6 +63,7 @@ request::service_settings service_settings(const config::config& c) {
   to.log_prompts = c.log.prompts;
   to.web_page = c.server.web_page;
   to.cors_origins = c.server.cors_origins;
+  to.host_names = c.server.host_names;
   to.outbound_bytes_max = c.limits.outbound_bytes_max;
   to.held_bytes_max = c.queue.bytes_max;
   to.prompts_waiting_max = c.queue.prompts_waiting_max;

@@ -201,7 +201,8 @@ result<void> server::listen() {
   for (std::uint32_t i = 0; i < io_threads(settings_); ++i) {
     lane l;
     l.thread = std::make_unique<connection::io_thread>("io" + std::to_string(i));
-    l.front = std::make_unique<front_service>(loading_context_);
+    l.front = std::make_unique<front_service>(
+        loading_context_, i, [thread = l.thread.get()](std::function<void()> work) { thread->post(std::move(work)); });
     doors.push_back({*l.thread, *l.front});
     lanes_.push_back(std::move(l));
   }
@@ -213,6 +214,7 @@ result<void> server::listen() {
   context_->metrics = std::make_shared<request::request_metrics>(static_cast<std::uint32_t>(lanes_.size()));
   *loading_context_ = *context_;
   loading_context_->ready = shared_flag();
+  loading_context_->loading = true;
   sockets_ = std::make_unique<open_sockets>(*listener_);
   if (auto ok = sockets_->open(settings_); !ok) return ok;
   log::info("listening", {{"address", sockets_->inherited() ? "inherited" : settings_.server.host},

@@ -197,8 +197,8 @@ test('translation for an extension of browsers', async () => {
   assert.match(wrong.body.error, /target_lang/);
 });
 
-test('a page of an origin that nobody listed may not read a translation', { skip: noOracle }, async () => {
+test('a page of an origin that is not listed may not translate', { skip: noOracle }, async () => {
   const { status, headers } = await tiny.post('/translate/v1/batch-translate', { target_lang: 'zh', text_list: [''] }, { origin: extension });
-  assert.equal(status, 200);
+  assert.equal(status, 403);
   assert.equal(headers.get('access-control-allow-origin'), null);
 });

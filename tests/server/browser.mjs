@@ -15,9 +15,9 @@ const pictures = process.env.SKEIN_PICTURES ?? join(dirname(binary), 'pictures')
 const patience_ms = 60000;
 
 export class Browser {
-  static async start() {
+  static async start(...flags) {
     const browser = new Browser();
-    browser.chromium = await chromium.launch({ executablePath: program, args: ['--no-sandbox', '--disable-gpu'] });
+    browser.chromium = await chromium.launch({ executablePath: program, args: ['--no-sandbox', '--disable-gpu', ...flags] });
     return browser;
   }
 

@@ -37,11 +37,14 @@ test('while the model loads the server answers, and says that it loads', async (
   const vocabulary = unfinished(t);
   const server = await startServer(...fake, '--vocab', vocabulary.path, '--set', 'server.cors_origins=http://page.example');
   assert.equal((await server.get('/livez')).status, 200);
-  for (const path of ['/readyz', '/health', '/v1/models', '/version', '/nowhere']) {
+  assert.equal(typeof (await server.get('/version')).body.version, 'string');
+  assert.equal((await server.get('/status')).body.status, 2);
+  for (const path of ['/readyz', '/health', '/healthz', '/healthcheck', '/v1/models', '/nowhere']) {
     const answer = await server.get(path);
     assert.equal(answer.status, 503, path);
     assert.equal(answer.headers.get('retry-after'), '1', path);
   }
+  assert.match(JSON.stringify((await server.get('/healthz')).body), /loading/);
   const { status, reason } = (await server.get('/readyz')).body;
   assert.deepEqual({ status, reason }, { status: 'unavailable', reason: 'loading' });
   const refused = await server.post('/v1/completions', ask);
@@ -149,7 +152,7 @@ for (const signal of ['SIGTERM', 'SIGINT']) {
     const body = JSON.stringify(endless);
     const stuck = connect(server.port, '127.0.0.1', () => {
       stuck.pause();
-      stuck.write(`POST /v1/completions HTTP/1.1\r\nHost: a\r\nContent-Length: ${body.length}\r\n\r\n${body}`);
+      stuck.write(`POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: ${body.length}\r\n\r\n${body}`);
     });
     stuck.on('error', () => {});
     t.after(() => stuck.destroy());

@@ -76,9 +76,11 @@ shakes('a wrong password as a protocol', 401,
   () => ({ Authorization: undefined, 'Sec-WebSocket-Protocol': 'openai-insecure-api-key.wrong' }));
 shakes('a page of our own', 101, () => ({ Origin: `http://127.0.0.1:${server.port}` }));
 shakes('a page of the list', 101, () => ({ Origin: 'https://page.example' }));
-shakes('a page of another place', 403, () => ({ Origin: 'https://other.example' }));
-shakes('a page whose name begins like ours', 403, () => ({ Origin: `http://127.0.0.1:${server.port}.evil.example` }));
-shakes('a page without a place', 403, () => ({ Origin: 'null' }));
+const stranger = { Authorization: undefined };
+shakes('a page of another place', 403, () => ({ ...stranger, Origin: 'https://other.example' }));
+shakes('a page of another place that knows the password', 101, () => ({ Origin: 'https://other.example' }));
+shakes('a page whose name begins like ours', 403, () => ({ ...stranger, Origin: `http://127.0.0.1:${server.port}.evil.example` }));
+shakes('a page without a place', 403, () => ({ ...stranger, Origin: 'null' }));
 
 // ---- frames that are none: closed with a code, then the connection ends
 

@@ -98,7 +98,7 @@ bool http_client::send(std::string_view bytes) {
 
 bool http_client::request(std::string_view method, std::string_view target, std::string_view body,
                           std::string_view more_headers) {
-  std::string bytes = std::string(method) + " " + std::string(target) + " HTTP/1.1\r\nHost: test\r\n";
+  std::string bytes = std::string(method) + " " + std::string(target) + " HTTP/1.1\r\nHost: localhost\r\n";
   bytes += more_headers;
   if (!body.empty()) bytes += "Content-Length: " + std::to_string(body.size()) + "\r\n";
   return send(bytes + "\r\n" + std::string(body));
