@@ -30,8 +30,6 @@ void scheduler::handle(submit&& message, steady_time now) {
   if (message.reply_to >= outbox_.size()) outbox_.resize(message.reply_to + 1);
   if (!options_.keeps_states) message.copies.clear();
   if (lost_) return reject(message, lost_why_);
-  check(!message.prompt.empty(), "a prompt holds at least one token");
-  check(!message.rows.empty(), "a request has at least one row");
   check(!requests_.contains(message.id), "a request id is used once");
   if (shutting_down_) return reject(message, {error_kind::unavailable, "the server is shutting down", ""});
   if (auto why = objection(message)) return reject(message, std::move(*why));
@@ -366,6 +364,7 @@ std::optional<error> scheduler::objection(submit& message) const {
     return !from.state || from.state->size() == options_.state_floats;
   };
   if (!fits(message.from)) return error{error_kind::internal, "the state to begin with is of another size", ""};
+  if (auto no = beyond(options_.limits, message)) return no;
   if (message.mixture.empty()) return {};
 
   float weights = 0;

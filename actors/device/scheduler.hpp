@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "actors/device/device_mailbox.hpp"
+#include "actors/device/engine_limits.hpp"
 #include "actors/device/fair_queue.hpp"
 #include "actors/device/kept_slots.hpp"
 #include "actors/device/slot_command.hpp"
@@ -49,6 +50,7 @@ struct scheduler_options {
   std::uint32_t slots = 1;                     ///< of the engine
   std::uint32_t max_tick_tokens = 512;         ///< of the engine
   std::uint32_t max_tick_rows = 64;            ///< of the engine
+  engine_limits limits;                        ///< of the engine
   std::size_t state_floats = 0;                ///< of the engine
   std::uint32_t leaving_max = ~0u;             ///< of the engine: states on their way out at a time
   std::uint32_t coming_max = ~0u;              ///< of the engine: states on their way into slots

@@ -59,8 +59,7 @@ bool answer_state::on_token(std::uint32_t prompt, std::uint32_t row, token_id to
                             const sampling::token_logprobs* logprobs) {
   row_state& r = at(prompt, row);
   if (r.over) return false;  // drawn before the device knew of the stop
-  const auto& stops = call_.request.sampling.stop_ids;
-  if (std::ranges::find(stops, token) != stops.end()) {
+  if (call_.stops_at(token)) {
     r.text.count_stop_token();
     if (token != model_.vocabulary->end()) r.end.stop_reason = token;
     return false;  // row_finished follows

@@ -75,13 +75,7 @@ bool generation_call::submit_prompt(std::uint32_t prompt) {
   message.fed = {listed_, &listed_->fed_tokens};
   message.score_prompt = call.score_prompt;
   message.score_top = call.request.sampling.top_logprobs;
-  for (std::uint32_t row = 0; row < call.rows_per_prompt(); ++row) {
-    sampling::sampling_params params = call.request.sampling;
-    if (!call.priors.empty()) params.prior = call.priors[prompt];
-    params.row = row;  // of its own prompt: a prompt draws the same in a list as alone
-    params.logprobs = params.logprobs || call.request.best_of > call.request.n;
-    message.rows.push_back(std::move(params));
-  }
+  for (std::uint32_t row = 0; row < call.rows_per_prompt(); ++row) message.rows.push_back(call.row_params(prompt, row));
   message.total_deadline = origin_.received + context_->settings.total_timeout;
   // Who waits behind prompts of its own does not wait for others.
   message.queue_deadline =

@@ -76,10 +76,7 @@ void generation_call::keep_paused() {
   paused.request = call.request;
   auto& params = paused.request.sampling;
   params.max_tokens -= static_cast<std::uint32_t>(drawn.size());
-  std::erase_if(params.logit_bias, [&](const auto& b) { return b.end > 0 && b.end <= drawn.size(); });
-  for (auto& b : params.logit_bias) b.move_by(drawn.size());  // draws are counted anew too
-  params.seed += drawn.size();  // numbers are counted from the first token again: others than those used up
-  if (!call.request.ignore_eos && model().vocabulary->end() != no_token) params.stop_ids.pop_back();
+  params.drawn_before += static_cast<std::uint32_t>(drawn.size());
   paused.tokens = call.prompts.front();
   paused.tokens.insert(paused.tokens.end(), drawn.begin(), drawn.end());
   if (resumed_) paused.answered = resumed_->answered;

@@ -1,5 +1,7 @@
 #include "actors/request/prepare.hpp"
 
+#include <algorithm>
+#include <span>
 #include <utility>
 
 #include "actors/request/memory.hpp"
@@ -31,12 +33,14 @@ result<void> check_vocabulary_fields(const generation_request& request, std::uin
 
 /// What lets a model close its thinking at once is banned from the second and third draw: the tokens that clients of
 /// rwkv_lightning_cuda rely on (n and </). A vocabulary without them needs nothing.
-void force_reasoning(const tokenizer::vocabulary& words, sampling::sampling_params& params) {
+std::vector<sampling::logit_bias_entry> bans_of_reasoning(const tokenizer::vocabulary& words) {
+  std::vector<sampling::logit_bias_entry> bans;
   for (const char* text : {"n", "</"}) {
     std::vector<token_id> tokens;
     if (const auto read = words.encode(text, tokens); read && tokens.size() == 1)
-      params.logit_bias.push_back({tokens.front(), sampling::ban, 1, 3});
+      bans.push_back({tokens.front(), sampling::ban, 1, 3});
   }
+  return bans;
 }
 
 std::size_t prompt_count(const generation_request& request) { return request.chat ? 1 : request.prompts.size(); }
@@ -82,6 +86,12 @@ result<std::vector<token_id>> tokens_of(protocol::prompt_input prompt, bool pad_
                      std::to_string(limits.prompt_tokens_max) + " are allowed",
                  field};
   return tokens;
+}
+
+/// The part of a prompt whose tokens count as drawn: all of it, or what an earlier run of the same answer drew.
+std::span<const token_id> drawn_before(const std::vector<token_id>& tokens, const generation_request& request) {
+  if (request.penalises_prompt) return tokens;
+  return std::span(tokens).last(std::min<std::size_t>(tokens.size(), request.sampling.drawn_before));
 }
 
 /// What one prompt and its rows take while they wait and run.
@@ -133,6 +143,21 @@ result<void> make_room_for_echo(prepared_call& call, const served_model& model, 
 
 }  // namespace
 
+sampling::sampling_params prepared_call::row_params(std::uint32_t prompt, std::uint32_t row) const {
+  sampling::sampling_params params = request.sampling;
+  params.logit_bias.insert(params.logit_bias.end(), own_bias.begin(), own_bias.end());
+  params.stop_ids.insert(params.stop_ids.end(), own_stop_ids.begin(), own_stop_ids.end());
+  if (!priors.empty()) params.prior = priors[prompt];
+  params.row = row;  // of its own prompt: a prompt draws the same in a list as alone
+  params.logprobs = params.logprobs || request.best_of > request.n;
+  return params;
+}
+
+bool prepared_call::stops_at(token_id token) const {
+  const auto has = [token](const std::vector<token_id>& ids) { return std::ranges::find(ids, token) != ids.end(); };
+  return has(request.sampling.stop_ids) || has(own_stop_ids);
+}
+
 std::size_t text_bytes(const generation_request& request) {
   std::size_t bytes = 0;
   if (!request.goes_on_after.empty()) return request.goes_on_after.size() * sizeof(token_id);
@@ -171,16 +196,15 @@ result<prepared_call> prepare(generation_request request, const served_model& mo
       call.system_tokens = tokens_at(fed->system_bytes, *tokens, *model.vocabulary);
       call.turn_tokens = tokens_at(fed->turn_bytes, *tokens, *model.vocabulary);
     }
-    if (request.penalises_prompt)
+    if (const auto drawn = drawn_before(*tokens, request); !drawn.empty())
       call.priors.push_back(std::make_shared<const std::vector<sampling::token_penalty>>(
-          sampling::penalties_of(*tokens, request.sampling)));
+          sampling::penalties_of(drawn, request.sampling)));
     held += held_bytes(*tokens, request) + (call.priors.empty() ? 0 : held_bytes(call.priors.back()));
     if (held > settings.held_bytes_max) return never_fits(held, settings.held_bytes_max);
     call.prompts.push_back(std::move(*tokens));
   }
-  if (request.force_reasoning) force_reasoning(*model.vocabulary, request.sampling);
-  if (!request.ignore_eos && model.vocabulary->end() != no_token)
-    request.sampling.stop_ids.push_back(model.vocabulary->end());
+  if (request.force_reasoning) call.own_bias = bans_of_reasoning(*model.vocabulary);
+  if (!request.ignore_eos && model.vocabulary->end() != no_token) call.own_stop_ids = {model.vocabulary->end()};
   call.answer_bytes_max = limits.response_bytes_max;
   call.form = protocol::form_of(request);
   call.score_prompt = request.echo && request.sampling.logprobs;

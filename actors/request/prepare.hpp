@@ -25,7 +25,11 @@ struct prepared_call {
   std::vector<sampling::shared_penalties> priors;    ///< of each prompt; empty: prompts are not penalised
   std::uint32_t system_tokens = 0, turn_tokens = 0;  ///< of a single prompt: places as in protocol::fed_text; 0: none
   protocol::answer_form form = protocol::answer_form::raw;
-  bool score_prompt = false;  ///< echo with logprobs
+  /// What the server adds to the parameters of every row. `request` stays as the client sent it, so that it can be
+  /// prepared again.
+  std::vector<sampling::logit_bias_entry> own_bias;  ///< at most sampling::own_bias_max
+  std::vector<token_id> own_stop_ids;                ///< at most sampling::own_stop_ids_max
+  bool score_prompt = false;                         ///< echo with logprobs
   /// Prompt and answer are kept up to so many tokens, so that the call can be interrupted and go on later; 0: not.
   std::size_t pause_tokens_max = 0;
   /// What the generated part may take, as JSON, of an answer that is sent whole: limits.response_bytes_max without the
@@ -33,6 +37,9 @@ struct prepared_call {
   std::size_t answer_bytes_max = 0;
 
   [[nodiscard]] std::uint32_t rows_per_prompt() const { return request::rows_per_prompt(request); }
+  /// What the device draws one row of one prompt with.
+  [[nodiscard]] sampling::sampling_params row_params(std::uint32_t prompt, std::uint32_t row) const;
+  [[nodiscard]] bool stops_at(token_id token) const;
 };
 
 /// About what a token with `top` alternatives takes in an answer, in memory and as JSON.

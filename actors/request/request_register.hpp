@@ -60,7 +60,7 @@ class running_request {
 /// as after every loss of a state.
 struct paused_request {
   std::shared_ptr<const running_request> was;
-  protocol::generation_request request;  ///< without its texts; max_tokens: what is left
+  protocol::generation_request request;  ///< without its texts; of max_tokens what is left
   std::vector<token_id> tokens;          ///< prompt and answer so far
   std::vector<token_id> answered;        ///< the end of `tokens` that the client has as text
   protocol::answer_form form = protocol::answer_form::raw;

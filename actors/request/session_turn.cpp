@@ -47,20 +47,19 @@ bool is_single_user_message(const std::vector<protocol::chat_message>& messages)
 }
 
 /// What a request says of the end of its answer and of single tokens, for an answer that may go on later.
-void write_rules(protocol::json_writer& out, const protocol::generation_request& request, token_id end_of_text) {
+void write_rules(protocol::json_writer& out, const protocol::generation_request& request) {
   out.key("stop").begin_array();
   for (const std::string& stop : request.stop) out.value(stop);
   out.end_array().key("stop_ids").begin_array();
-  for (const token_id id : request.sampling.stop_ids)
-    if (id != end_of_text) out.value(id);
+  for (const token_id id : request.sampling.stop_ids) out.value(id);
   out.end_array().key("ignore_eos").value(request.ignore_eos).key("logit_bias").begin_array();
   for (const auto& entry : request.sampling.logit_bias)
-    if (entry.end == 0) out.begin_array().value(entry.token).value(entry.bias).end_array();
+    out.begin_array().value(entry.token).value(entry.bias).end_array();
   out.end_array();
 }
 
 /// `more`: of an answer whose dialect has more to remember, as JSON.
-std::string in_json(const protocol::generation_request& request, token_id end_of_text, const std::string& more) {
+std::string in_json(const protocol::generation_request& request, const std::string& more) {
   const sampling::sampling_params& p = request.sampling;
   std::string json;
   protocol::json_writer out(json);
@@ -70,7 +69,7 @@ std::string in_json(const protocol::generation_request& request, token_id end_of
   out.key("repeat_penalty").value(p.repeat_penalty).key("penalty_decay").value(p.penalty_decay);
   out.key("max_tokens").value(p.max_tokens).key("seed").value(p.seed);
   if (!more.empty()) {
-    write_rules(out, request, end_of_text);
+    write_rules(out, request);
     out.key("response").json(more);
   }
   out.end_object();
@@ -248,7 +247,7 @@ version_record session_turn::record(const answer_state& answer, std::size_t draw
   // An answer that was ended before its first word is nothing to go on from either.
   v.unfinished = protocol::is_parked(v.stop_reason) || (!v.stop_reason.empty() && kept.drawn.empty());
   v.template_name = is_chat_ ? "chat" : "raw";
-  v.sampling = in_json(answer.call().request, vocabulary.end(), answer.remembered());
+  v.sampling = in_json(answer.call().request, answer.remembered());
   v.request_key = fields_.request_key;
   return v;
 }

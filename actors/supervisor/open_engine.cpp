@@ -141,7 +141,7 @@ result<opened_engine> open_engine(const config::config& c, const load_order& ord
   wish.dtype = c.engine.dtype;
   wish.state_dtype = c.engine.state_dtype;
   wish.invariance = c.engine.invariance;
-  wish.logit_bias_max = c.limits.logit_bias_max + sampling::own_bias_max;
+  wish.row_max = row_limits(c);
   wish.moving_bytes_max = c.engine.moving_bytes_max;
   wish.threads = c.engine.threads;
   wish.slots = c.engine.slots ? c.engine.slots

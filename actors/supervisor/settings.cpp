@@ -39,6 +39,12 @@ connection::connection_limits connection_limits(const config::config& c) {
   return to;
 }
 
+sampling::row_limits row_limits(const config::config& c) {
+  const protocol::request_limits asked = service_settings(c).limits;
+  return {.logit_bias_max = asked.logit_bias_max + sampling::own_bias_max,
+          .stop_ids_max = asked.stop_ids_max + sampling::own_stop_ids_max};
+}
+
 request::service_settings service_settings(const config::config& c) {
   request::service_settings to;
   to.limits.body_bytes_max = c.limits.body_bytes_max;

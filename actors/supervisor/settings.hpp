@@ -16,6 +16,8 @@ namespace skein::supervisor {
 [[nodiscard]] request::service_settings service_settings(const config::config& c);
 [[nodiscard]] request::pause_limits pause_limits(const config::config& c);
 [[nodiscard]] request::login_limits login_limits(const config::config& c);
+/// What requests within the limits may have, with what the server adds to them.
+[[nodiscard]] sampling::row_limits row_limits(const config::config& c);
 [[nodiscard]] device::device_actor_options device_options(const config::config& c);
 [[nodiscard]] persistence::persistence_options persistence_options(const config::config& c, bool on_gpu);
 [[nodiscard]] protocol::model_preset model_preset(const config::config& c, const std::string& model_name);

@@ -16,11 +16,11 @@ enum class invariance : std::uint8_t {
 struct gpu_limits {
   std::uint32_t slots = 1;  ///< sequences resident at once
   std::uint32_t max_tick_tokens = 512;
-  std::uint32_t max_tick_rows = 64;     ///< row entries of a tick; no more than slots are used
-  std::uint32_t max_logit_rows = 64;    ///< rows of one piece of the head, made larger where a tick may draw more
-  std::uint32_t logit_bias_max = 1024;  ///< entries of one sequence
-  std::uint32_t stop_ids_max = 129;     ///< of one sequence: those of a request, and the vocabulary's end
-  std::uint32_t state_stages = 8;       ///< states on their way at a time: each once on the device, once pinned
+  std::uint32_t max_tick_rows = 64;   ///< row entries of a tick; no more than slots are used
+  std::uint32_t max_logit_rows = 64;  ///< rows of one piece of the head, made larger where a tick may draw more
+  std::uint32_t logit_bias_max = 0;   ///< entries of one sequence
+  std::uint32_t stop_ids_max = 0;     ///< of one sequence
+  std::uint32_t state_stages = 8;     ///< states on their way at a time: each once on the device, once pinned
 };
 
 struct gpu_options {

@@ -14,12 +14,13 @@ struct sampler_settings {
   float temperature = 1, top_p = 1, min_p = 0, noise = 0;
   float first_penalty = 0, repeat_penalty = 0, lasting_penalty = 0, penalty_decay = 1;
   std::int32_t top_k = 0;
-  std::uint32_t max_tokens = 0;
+  std::uint32_t max_tokens = 0;  ///< with drawn_before
   std::uint64_t seed = 0;
   std::uint32_t row = 0;
   std::uint32_t filters_first = 0;               ///< 0 or 1
   std::uint32_t logprobs = 0;                    ///< 0 or 1
   std::uint32_t top_logprobs = 0;                ///< 0 .. top_logprobs_most
+  std::uint32_t drawn_before = 0;                ///< slot_record::generated at the start
   std::uint32_t bias_count = 0, stop_count = 0;  ///< entries in the slot's lists; filled in by slot_samplers
 };
 

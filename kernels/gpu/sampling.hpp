@@ -82,6 +82,8 @@ class slot_samplers {
  public:
   explicit slot_samplers(const sampler_limits& limits);
 
+  [[nodiscard]] const sampler_limits& limits() const { return limits_; }
+
   /// A fresh sequence: nothing drawn, not frozen, no last token. Bias entries outside the vocabulary have no effect;
   /// more entries than the limits are our own mistake (checked). The arguments may go when this returns.
   [[nodiscard]] result<void> start(stream_handle in, slot_id slot, const sampler_settings& settings,

@@ -98,6 +98,7 @@ result<void> slot_samplers::start(stream_handle in, slot_id slot, const sampler_
                                   std::span<const bias_entry> bias, std::span<const token_id> stop_ids) {
   slot_record record;
   record.settings = settings;
+  record.generated = settings.drawn_before;
   return upload(in, slot, record, bias, stop_ids, last_token_of_start::none);
 }
 
@@ -105,6 +106,7 @@ result<void> slot_samplers::restart(stream_handle in, slot_id slot, const sample
                                     std::span<const bias_entry> bias, std::span<const token_id> stop_ids) {
   slot_record record;
   record.settings = settings;
+  record.generated = settings.drawn_before;
   return upload(in, slot, record, bias, stop_ids, last_token_of_start::stays);
 }
 

@@ -64,6 +64,8 @@ struct staged_state {
 struct runner_sizes {
   std::size_t state_floats = 0;
   std::uint32_t state_stages = 0;
+  std::uint32_t logit_bias_max = 0;  ///< entries of one sequence, as are the next
+  std::uint32_t stop_ids_max = 0;
   std::size_t weight_bytes = 0;
   std::size_t activation_bytes = 0;
   std::size_t workspace_bytes = 0;  ///< blocks of ticks, logits' scratch, states on their way

@@ -72,7 +72,7 @@ result<std::unique_ptr<engine::engine>> open_on_gpu(const device_choice& device,
   if (!invariance) return invariance.error();
   engine::gpu_engine_options options;
   options.invariance = *invariance;
-  options.logit_bias_max = wish.logit_bias_max;
+  options.row_max = wish.row_max;
   options.moving_bytes_max = wish.moving_bytes_max;
   options.device = device.index;
   options.matrix_type = type;

@@ -41,7 +41,7 @@ struct engine_wish {
   std::string invariance = "default";
   std::uint32_t slots = 1;
   std::uint32_t max_tick_tokens = 512;
-  std::uint32_t logit_bias_max = 1024;            ///< entries that a sequence may bring
+  sampling::row_limits row_max = {};
   std::uint64_t moving_bytes_max = 256ull << 20;  ///< of states on their way between a GPU and the host
   std::string model_identity = {};                ///< for states that leave the process; empty: unknown
   std::function<void(std::uint64_t done, std::uint64_t total)> progress = {};  ///< also told how far the weights are

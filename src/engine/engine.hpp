@@ -26,7 +26,10 @@ struct engine_info {
   std::uint32_t leaving_max = ~0u;  ///< states that may be on their way out at a time: one more waits for the first of
                                     ///< them, and with it what is queued behind
   std::uint32_t coming_max = ~0u;   ///< states on their way into slots, likewise
-  std::size_t state_floats = 0;     ///< of one sequence, canonical order (model/state_layout)
+  sampling::row_limits row_max;     ///< of the parameters that start, restart_sampler and unpark take
+  std::uint32_t top_logprobs_max = sampling::top_logprobs_max;  ///< of a row's parameters, and row::score_top
+  std::uint32_t prompt_tokens_max = 1u << 30;                   ///< of one sequence: counts of tokens have 32 bits
+  std::size_t state_floats = 0;  ///< of one sequence, canonical order (model/state_layout)
   std::size_t weight_bytes = 0, activation_bytes = 0, workspace_bytes = 0, slot_bytes = 0 /*one, with its sampler*/;
 
   /// That it holds from its start to its end.

@@ -220,7 +220,9 @@ kernels::gpu::sampler_start gpu_backend::start_of(const sampling::sampling_param
   s.first_penalty = params.first_penalty, s.repeat_penalty = params.repeat_penalty;
   s.lasting_penalty = params.lasting_penalty, s.penalty_decay = params.penalty_decay;
   s.filters_first = params.filters_first, s.noise = params.noise;
-  s.max_tokens = params.max_tokens, s.seed = params.seed, s.row = params.row;
+  s.drawn_before = params.drawn_before;
+  s.max_tokens = params.drawn_before + std::min(params.max_tokens, ~0u - params.drawn_before);
+  s.seed = params.seed, s.row = params.row;
   s.logprobs = params.logprobs;
   s.top_logprobs = std::min(params.top_logprobs, sampling::top_logprobs_max);
   to.bias = bias_, to.stop_ids = params.stop_ids;

@@ -64,8 +64,8 @@ result<std::unique_ptr<engine>> make_gpu_engine(const kernels::gpu::plugin& plug
                 .max_tick_tokens = options.max_tick_tokens,
                 .max_tick_rows = options.max_tick_rows,
                 .max_logit_rows = max_logit_rows,
-                .logit_bias_max = options.logit_bias_max,
-                .stop_ids_max = options.stop_ids_max,
+                .logit_bias_max = options.row_max.logit_bias_max,
+                .stop_ids_max = options.row_max.stop_ids_max,
                 .state_stages = stages_for(options, info.state.bytes())};
   how.progress = options.progress;
   auto runner = plugin.make_rwkv7(*weights, how);
@@ -84,6 +84,8 @@ result<std::unique_ptr<engine>> make_gpu_engine(const kernels::gpu::plugin& plug
 
 std::unique_ptr<engine> make_runner_engine(std::unique_ptr<kernels::gpu::tick_runner> runner, engine_info info) {
   const kernels::gpu::runner_sizes& sizes = runner->sizes();
+  info.row_max = {.logit_bias_max = sizes.logit_bias_max, .stop_ids_max = sizes.stop_ids_max};
+  info.top_logprobs_max = kernels::gpu::top_logprobs_most;
   info.state_floats = sizes.state_floats;
   info.coming_max = std::max(sizes.state_stages / 4, 1u);
   info.leaving_max = sizes.state_stages - info.coming_max;

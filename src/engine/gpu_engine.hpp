@@ -18,8 +18,7 @@ struct gpu_engine_options {
   std::uint32_t slots = 16;
   std::uint32_t max_tick_tokens = 512;
   std::uint32_t max_tick_rows = 64;
-  std::uint32_t logit_bias_max = 1024;  ///< entries of one sequence
-  std::uint32_t stop_ids_max = 129;     ///< of one sequence: those of a request, and the vocabulary's end
+  sampling::row_limits row_max;
   std::size_t moving_bytes_max = std::size_t{256} << 20;  ///< of states on their way, on the device and again pinned
   kernels::gpu::invariance invariance = kernels::gpu::invariance::standard;
   kernels::load_progress progress;

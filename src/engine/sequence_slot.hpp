@@ -26,7 +26,7 @@ class sequence_slot {
   [[nodiscard]] sampling::sampler& sampler() { return sampler_; }
   [[nodiscard]] const sampling::sampler& sampler() const { return sampler_; }
   [[nodiscard]] bool frozen() const { return frozen_; }
-  [[nodiscard]] bool budget_spent() const { return sampler_.generated() >= sampler_.params().max_tokens; }
+  [[nodiscard]] bool budget_spent() const { return sampler_.budget_spent(); }
   void freeze() { frozen_ = true; }
 
   /// The token to feed next (no_token if none), which is the last one no longer.

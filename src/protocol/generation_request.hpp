@@ -78,8 +78,8 @@ struct request_limits {
   std::uint32_t prompts_max = 4096;    ///< prompts times the larger of n and best_of in one request
   std::uint32_t stops_max = 16;        ///< stop strings that the request names
   std::uint32_t stop_bytes_max = 256;  ///< of one stop string
-  std::uint32_t stop_ids_max = 128;
-  std::uint32_t logit_bias_max = 1024;
+  std::uint32_t stop_ids_max = sampling::request_stop_ids_max;
+  std::uint32_t logit_bias_max = sampling::request_bias_max;
   std::uint32_t json_depth_max = 64;
   std::uint32_t mixture_max = 8;               ///< states of a mixture
   std::size_t response_bytes_max = 32u << 20;  ///< of an answer that is sent whole
@@ -128,8 +128,7 @@ struct generation_request {
   think_mode think = think_mode::off;
   bool reasoning_raw = false;          ///< leave think text in the content
   bool force_reasoning = false;        ///< the answer does not begin by closing its thinking, see prepare()
-  sampling::sampling_params sampling;  ///< of row 0, with the stop ids that the request names; `row` and the
-                                       ///< vocabulary's end_of_text are added by the request actor
+  sampling::sampling_params sampling;  ///< of row 0, as the client sent it; see prepared_call for what is added
   bool seed_given = false;             ///< else the request actor draws one
   bool foreign_stop_ids = false;       ///< stop ids may be of another vocabulary: those are read over
   bool ignore_eos = false;

@@ -25,7 +25,7 @@ void sampler::start(const sampling_params& params) {
   std::erase_if(params_.logit_bias, [this](const logit_bias_entry& entry) {
     return entry.token < 0 || static_cast<std::uint32_t>(entry.token) >= row_.vocab();
   });
-  generated_ = 0;
+  generated_ = params_.drawn_before;
   penalties_.clear();
   if (params.prior) penalties_.restore(*params.prior);
 }

@@ -18,7 +18,7 @@ class sampler {
  public:
   explicit sampler(std::uint32_t vocab);
 
-  /// Begins a row: forgets all penalties; generated() becomes 0. Bias entries outside the vocabulary have no effect.
+  /// Begins a row: forgets all penalties; generated() becomes drawn_before. Bias outside the vocabulary has no effect.
   void start(const sampling_params& params);
 
   /// Draws from `logits` (vocab raw values) and records the draw. `allowed`: empty, or one bit per token (bit i%32 of
@@ -40,7 +40,9 @@ class sampler {
   void record(token_id token);
 
   [[nodiscard]] const sampling_params& params() const { return params_; }
+  /// Tokens drawn, with those before start().
   [[nodiscard]] std::uint32_t generated() const { return generated_; }
+  [[nodiscard]] bool budget_spent() const { return generated_ - params_.drawn_before >= params_.max_tokens; }
   [[nodiscard]] bool is_stop(token_id token) const;
 
   /// What must travel with a parked sequence: penalties and position. Restoring needs start(params) first.

@@ -1,5 +1,4 @@
 #pragma once
-#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <memory>
@@ -17,11 +16,6 @@ struct logit_bias_entry {
   /// The draws that it counts for, by number from 0: first .. end - 1; end 0: all from `first` on.
   std::uint16_t first = 0, end = 0;
 
-  /// After so many draws, where these are counted from 0 again; fewer than `end`.
-  void move_by(std::size_t draws) {
-    first = static_cast<std::uint16_t>(first - std::min<std::size_t>(first, draws));
-    if (end > 0) end = static_cast<std::uint16_t>(end - draws);
-  }
   [[nodiscard]] bool counts_for(std::uint32_t draw) const { return draw >= first && (end == 0 || draw < end); }
 };
 
@@ -37,8 +31,16 @@ using shared_penalties = std::shared_ptr<const std::vector<token_penalty>>;
 
 /// As good as -infinity, and finite.
 inline constexpr float ban = -1e30f;
-/// Entries that a request may have beside those of its logit_bias (force_reasoning).
-inline constexpr std::uint32_t own_bias_max = 2;
+/// What a request may bring where the configuration does not say otherwise.
+inline constexpr std::uint32_t request_bias_max = 1024, request_stop_ids_max = 128;
+/// What the server adds to a request: two bans (force_reasoning), and the end of text.
+inline constexpr std::uint32_t own_bias_max = 2, own_stop_ids_max = 1;
+
+/// Entries that the parameters of one row may have. An engine reserves memory for them in each slot.
+struct row_limits {
+  std::uint32_t logit_bias_max = request_bias_max + own_bias_max;
+  std::uint32_t stop_ids_max = request_stop_ids_max + own_stop_ids_max;
+};
 
 /// How one row draws its tokens, after defaults, presets and dialects were applied (protocol does that). One step:
 ///   z[i] = (logit[i] + bias[i] - P[i] - lasting_penalty * drawn_before[i]) / temperature;  p = softmax(z)
@@ -66,6 +68,9 @@ struct sampling_params {
   shared_penalties prior;           ///< what counts as drawn before the first draw, see penalties_of
   std::vector<token_id> stop_ids;   ///< sampled one of these: the row stops; the token has no text
   std::uint32_t max_tokens = 4096;  ///< the row stops after that many generated tokens
+  /// Tokens of the same answer that an earlier run drew. Draws are numbered from here on: random numbers and
+  /// logit_bias_entry::first count them, max_tokens does not. Their penalties are in `prior`.
+  std::uint32_t drawn_before = 0;
   std::uint64_t seed = 0;
   std::uint32_t row = 0;  ///< row of `n`; random numbers are keyed by (seed, row, index of generated token)
   bool logprobs = false;

@@ -356,3 +356,57 @@ BOOST_AUTO_TEST_CASE(random_lives_give_every_row_its_own_text) {
     }
   }
 }
+
+BOOST_AUTO_TEST_CASE(what_the_engine_does_not_take_is_refused) {
+  scheduler_options o = small(2);
+  o.limits = {
+      .vocab = 50, .row_max = {.logit_bias_max = 3, .stop_ids_max = 2}, .top_logprobs_max = 4, .prompt_tokens_max = 8};
+  struct excess {
+    const char* field;  // empty: within the limits
+    std::function<void(submit&)> change;
+  };
+  const std::vector<excess> table = {
+      {"", [](submit&) {}},
+      {"",
+       [](submit& s) {
+         s.rows[1].logit_bias.resize(3, {1, 0.0f});
+       }},
+      {"logit_bias",
+       [](submit& s) {
+         s.rows[1].logit_bias.resize(4, {1, 0.0f});
+       }},
+      {"",
+       [](submit& s) {
+         s.rows[0].stop_ids = {1, 2};
+       }},
+      {"stop_token_ids",
+       [](submit& s) {
+         s.rows[0].stop_ids = {1, 2, 3};
+       }},
+      {"", [](submit& s) { s.rows[0].top_logprobs = s.score_top = 4; }},
+      {"top_logprobs", [](submit& s) { s.rows[0].top_logprobs = 5; }},
+      {"top_logprobs", [](submit& s) { s.score_top = 5; }},
+      {"", [](submit& s) { s.prompt.assign(8, 49); }},
+      {"prompt", [](submit& s) { s.prompt.assign(9, 1); }},
+      {"prompt",
+       [](submit& s) {
+         s.prompt = {1, 50};
+       }},
+      {"prompt", [](submit& s) { s.prompt = {-1}; }},
+      {"prompt", [](submit& s) { s.prompt.clear(); }},
+  };
+  for (std::size_t i = 0; i < table.size(); ++i) {
+    scheduler schedule(o);
+    submit s;
+    s.id = 1;
+    s.prompt = {1, 2};
+    s.rows.resize(2);
+    table[i].change(s);
+    schedule.handle(std::move(s), {});
+    std::string field;
+    schedule.take_events([&](std::uint32_t, events&& batch) {
+      for (const auto& e : batch.items) field = std::get<rejected>(e).why.field;
+    });
+    BOOST_TEST(field == table[i].field, "case " << i << " names '" << field << "'");
+  }
+}

@@ -1,0 +1,197 @@
+#pragma once
+#include <algorithm>
+#include <boost/test/unit_test.hpp>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "actors/device/scheduler.hpp"
+#include "actors/request/api_service.hpp"
+#include "engine/engine.hpp"
+#include "tests/actors/generation_bench.hpp"
+
+namespace skein::test {
+
+/// An engine that the routes can be tried on. Its vocabulary has an end of text, all bytes and `</`.
+struct byte_engine {
+  static constexpr std::uint32_t vocab = 1200;
+  [[nodiscard]] static std::shared_ptr<const tokenizer::vocabulary> words();
+
+  const char* name;
+  std::function<std::unique_ptr<engine::engine>(std::uint32_t slots)> make;
+};
+/// The fake engine, the CPU's and, where it is built, the emulated GPU's. All with room for sampling::row_limits.
+[[nodiscard]] const std::vector<byte_engine>& byte_engines();
+inline std::ostream& operator<<(std::ostream& out, const byte_engine& line) { return out << line.name; }
+
+/// All routes over a scheduler and a real engine, stepped by hand: a turn is one round of a device thread.
+class engine_bench : public generation_bench {
+ public:
+  struct client {
+    std::shared_ptr<response_recorder> out;
+    std::unique_ptr<connection::http_call> call;
+  };
+
+  explicit engine_bench(const byte_engine& with, std::uint32_t slots = 3)
+      : engine_(with.make(slots)), schedule_(options(engine_->info())) {
+    model->served.vocabulary = byte_engine::words();
+    model->served.vocab = byte_engine::vocab;
+    model->counters = &counters_;
+    counters_.slots = slots;
+  }
+  ~engine_bench() {
+    clients.clear();
+    read();
+  }
+  engine_bench(const engine_bench&) = delete;  // sequences point into it
+  engine_bench& operator=(const engine_bench&) = delete;
+
+  /// Sends a request and keeps its connection open under `name`, which is its X-Request-Id.
+  client& open(const std::string& name, const std::string& path, const std::string& body) {
+    client& c = clients[name];
+    c = {};
+    c.out = std::make_shared<response_recorder>();
+    connection::request_head head;
+    head.method = "POST";
+    head.raw_path = head.path = path;
+    head.fields = {{"x-request-id", name}};
+    head.remote_address = "127.0.0.1";
+    c.call = service.accept(head, c.out);
+    if (c.call) c.call->body(body);
+    run_posted();
+    return c;
+  }
+  /// What another connection is answered meanwhile: status and body.
+  std::string ask(const std::string& path, const std::string& body) {
+    const client& c = open("operator", path, body);
+    BOOST_TEST(c.out->ended, path);
+    const std::string answer = std::to_string(c.out->status) + ' ' + c.out->text;
+    clients.erase("operator");
+    return answer;
+  }
+  /// The client hangs up.
+  void hang_up(const std::string& name) {
+    const auto c = clients.find(name);
+    if (c == clients.end()) return;
+    if (c->second.call && !c->second.out->ended) c->second.call->gone("client_gone", 499);
+    clients.erase(c);
+    run_posted();
+  }
+
+  /// One round of the device thread, and what it brings the io thread.
+  void turn() {
+    read();
+    schedule_.expire(time.now());
+    auto moved = engine_->moved();
+    BOOST_REQUIRE(moved.has_value());
+    schedule_.absorb(*moved);
+    const device::tick_work& work = schedule_.plan(time.now());
+    for (const auto& command : work.commands) std::visit([this](const auto& c) { run(c); }, command);
+    const bool idle = work.plan.rows.empty();
+    if (!idle) BOOST_REQUIRE(engine_->submit(work.plan).has_value());
+    while (engine_->ticks_in_flight() > (idle ? 0u : 1u)) {
+      const auto done = engine_->collect();
+      BOOST_REQUIRE(done.has_value());
+      schedule_.absorb(**done, time.now());
+    }
+    schedule_.take_events([this](std::uint32_t, device::events&& batch) { hub.dispatch(std::move(batch.items)); });
+    schedule_.take_news([](const auto&) {});
+    run_posted();
+    time.advance(1ms);
+  }
+  /// Turns until `holds`, or the server has nothing to do.
+  template <typename Holds>
+  void turn_until(Holds holds) {
+    for (int left = 20'000; !holds(); --left) {
+      BOOST_REQUIRE(left > 0);
+      turn();
+    }
+  }
+  void turn_until_ended(const std::string& name) {
+    turn_until([&] { return clients.at(name).out->ended; });
+  }
+  [[nodiscard]] std::uint64_t drawn(const std::string& name) const {
+    for (const auto& each : context->requests->running())
+      if (each->what().id == name) return each->generated_tokens;
+    return 0;
+  }
+  [[nodiscard]] std::uint64_t fed(const std::string& name) const {
+    for (const auto& each : context->requests->running())
+      if (each->what().id == name) return each->fed_tokens;
+    return 0;
+  }
+  void change_limits(device::change_limits limits) { schedule_.handle(std::move(limits), time.now()); }
+  /// Nothing runs: everything was given back.
+  void expect_idle() {
+    schedule_.self_check();
+    BOOST_TEST(schedule_.counts().requests == 0u);
+    BOOST_TEST(schedule_.counts().slots_used == 0u);
+    BOOST_TEST(schedule_.counts().parked == 0u);
+    BOOST_TEST(context->requests->running().empty());
+  }
+  [[nodiscard]] const device::scheduler& schedule() const { return schedule_; }
+
+  /// The text that a stream's deltas make: thinking and content.
+  [[nodiscard]] static std::string text_of(const response_recorder& out) {
+    std::string all;
+    for (std::size_t at = 0; at < out.text.size();) {
+      const auto next = std::min(out.text.find("\"content\":\"", at), out.text.find("\"reasoning_content\":\"", at));
+      if (next == std::string::npos) break;
+      at = out.text.find(":\"", next) + 2;
+      auto end = at;
+      while (out.text[end] != '"') end += out.text[end] == '\\' ? 2 : 1;
+      all += out.text.substr(at, end - at);
+      at = end;
+    }
+    return all;
+  }
+
+  std::map<std::string, client> clients;
+  request::api_service service{context, hub, [this](std::function<void()> w) { pool.posted.push_back(std::move(w)); }};
+
+ private:
+  static device::scheduler_options options(const engine::engine_info& info) {
+    device::scheduler_options o;
+    o.slots = info.slots;
+    o.max_tick_tokens = info.max_tick_tokens;
+    o.max_tick_rows = info.max_tick_rows;
+    o.limits = device::limits_of(info);
+    o.state_floats = info.state_floats;
+    o.leaving_max = info.leaving_max;
+    o.coming_max = info.coming_max;
+    o.prefill_chunk_tokens = 8;
+    o.turn_tokens = 6;
+    return o;
+  }
+
+  void run(const device::start_slot& c) { engine_->start(c.slot, *c.params); }
+  void run(const device::restart_slot& c) { engine_->restart_sampler(c.slot, *c.params); }
+  void run(const device::write_slot& c) { engine_->write_state(c.slot, *c.state); }
+  void run(const device::clear_slot& c) { engine_->clear(c.slot); }
+  void run(const device::copy_slot& c) { engine_->copy_state(c.from, c.to); }
+  void run(const device::park_slot& c) { engine_->park(c.slot, *c.to); }
+  void run(const device::unpark_slot& c) { engine_->unpark(c.slot, *c.params, *c.from); }
+
+  void read() {
+    std::vector<device::message> messages;
+    inbox.drain(messages);
+    for (auto& m : messages)
+      std::visit([this](auto&& one) { schedule_.handle(std::move(one), time.now()); }, std::move(m));
+  }
+  void run_posted() {
+    while (!pool.posted.empty() || !pool.long_work.empty()) {
+      for (const auto& each : std::exchange(pool.long_work, {})) each();
+      for (const auto& each : std::exchange(pool.posted, {})) each();
+    }
+  }
+
+  device::device_counters counters_;
+  std::unique_ptr<engine::engine> engine_;
+  device::scheduler schedule_;
+};
+
+}  // namespace skein::test
