@@ -11,10 +11,10 @@ std::optional<key_usage::refusal> key_usage::enter(const limits& most, steady_ti
     const auto full = static_cast<double>(most.tokens_per_minute);
     const double a_second = full / 60;
     const auto passed = std::chrono::duration<double>(now - counted_at_).count();
-    tokens_ = begun_ ? std::min(full, tokens_ + passed * a_second) : full;
+    const auto spent = static_cast<double>(unpaid_.exchange(0));
+    tokens_ = begun_ ? std::min(full, tokens_ + passed * a_second) - spent : full;
     begun_ = true;
     counted_at_ = now;
-    tokens_ -= static_cast<double>(unpaid_.exchange(0));
     if (tokens_ <= 0)
       return refusal{{error_kind::overloaded, "this key has used its tokens of this minute; try again soon", ""},
                      std::chrono::seconds(static_cast<std::int64_t>(std::floor(-tokens_ / a_second)) + 1)};
@@ -23,6 +23,11 @@ std::optional<key_usage::refusal> key_usage::enter(const limits& most, steady_ti
     return refusal{{error_kind::overloaded, "too many requests of this key are running; try again soon", ""}};
   ++running_;
   return std::nullopt;
+}
+
+void key_usage::begin_limit() {
+  const std::lock_guard lock(mutex_);
+  begun_ = false;
 }
 
 bool caller::may_use(std::string_view model) const {
@@ -41,16 +46,16 @@ const caller_ref& guest() {
 
 void key_ring::replace(const std::vector<access::api_key>& keys) {
   auto made = std::make_shared<list>();
-  std::map<std::string, std::shared_ptr<key_usage>> usages;
+  std::map<std::string, known_key> usages;
   const std::lock_guard lock(mutex_);
   for (const auto& key : keys) {
-    auto& usage = usages[key.name];
-    if (const auto known = usages_.find(key.name); known != usages_.end()) usage = known->second;
-    if (!usage) usage = std::make_shared<key_usage>();
-    made->emplace_back(
-        key.hash,
-        std::make_shared<caller>(
-            caller{key.name, key.tenant, key.admin, key.models, {key.concurrent_max, key.tokens_per_minute}, usage}));
+    const key_usage::limits limits{key.concurrent_max, key.tokens_per_minute};
+    const auto known = usages_.find(key.name);
+    const auto usage = known == usages_.end() ? std::make_shared<key_usage>() : known->second.usage;
+    if (known != usages_.end() && known->second.limits.tokens_per_minute == 0) usage->begin_limit();
+    usages[key.name] = {usage, limits};
+    made->emplace_back(key.hash,
+                       std::make_shared<caller>(caller{key.name, key.tenant, key.admin, key.models, limits, usage}));
   }
   usages_ = std::move(usages);
   keys_ = std::move(made);

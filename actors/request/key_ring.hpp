@@ -33,6 +33,8 @@ class key_usage {
   };
   [[nodiscard]] std::optional<refusal> enter(const limits& most, steady_time now);
   void leave() { --running_; }
+  /// A limit of tokens is new: the next enter() under one finds a full minute, whatever was spent before.
+  void begin_limit();
   /// Tokens are paid when they are there, so that a minute's tokens may be overdrawn by what runs; the next request
   /// then waits for longer.
   void spend(std::uint64_t tokens) { unpaid_.fetch_add(tokens, std::memory_order_relaxed); }
@@ -104,7 +106,11 @@ class key_ring {
 
   mutable std::mutex mutex_;
   std::shared_ptr<const list> keys_ = std::make_shared<list>();
-  std::map<std::string, std::shared_ptr<key_usage>> usages_;
+  struct known_key {
+    std::shared_ptr<key_usage> usage;
+    key_usage::limits limits;
+  };
+  std::map<std::string, known_key> usages_;  // by name
 };
 
 }  // namespace skein::request

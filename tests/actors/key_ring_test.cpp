@@ -97,6 +97,48 @@ BOOST_AUTO_TEST_CASE(tokens_of_a_minute_come_back_in_a_minute) {
   BOOST_TEST(no->retry_after.count() == 1);
 }
 
+BOOST_AUTO_TEST_CASE(a_new_limit_counts_from_now_on) {
+  fake_clock time;
+  key_ring ring;
+  auto alice = key("alice", "one");
+  ring.replace({alice});
+  const auto enter = [&] {
+    const caller_ref who = ring.find("one");
+    return who->usage->enter(who->limits, time.now());
+  };
+  BOOST_TEST(!enter());
+  ring.find("one")->usage->spend(10'000'000);
+  for (int change = 0; change < 2; ++change) {  // the second time, after a limit that was lifted
+    alice.tokens_per_minute = 600;
+    ring.replace({alice});
+    BOOST_TEST(!enter());
+    ring.find("one")->usage->spend(700);
+    BOOST_TEST(enter().has_value());
+    ring.replace({alice});  // the same limit forgives nothing
+    BOOST_TEST(enter().has_value());
+    alice.tokens_per_minute = 0;
+    ring.replace({alice});
+    BOOST_TEST(!enter());
+    ring.find("one")->usage->spend(10'000'000);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_change_between_two_limits_forgives_nothing) {
+  fake_clock time;
+  key_ring ring;
+  auto alice = key("alice", "one");
+  alice.tokens_per_minute = 600;
+  ring.replace({alice});
+  const auto usage = ring.find("one")->usage;
+  BOOST_TEST(!usage->enter({0, 600}, time.now()));
+  usage->spend(1300);
+  alice.tokens_per_minute = 1200;
+  ring.replace({alice});
+  const auto no = usage->enter({0, 1200}, time.now());
+  BOOST_REQUIRE(no);
+  BOOST_TEST(no->retry_after.count() == 36);  // 700 tokens that lack, at 20 a second, and one to spend
+}
+
 BOOST_AUTO_TEST_CASE(over_an_hour_a_key_gets_what_it_may_have) {
   key_usage usage;
   fake_clock time;
