@@ -36,16 +36,16 @@ device_client* request_hub::find(std::uint64_t serial) const {
 }
 
 void request_hub::tell(std::shared_ptr<device::mailbox> to, device::message message) {
-  untold_.emplace_back(std::move(to), std::move(message));
+  auto queue = std::ranges::find(untold_, to, &untold::to);
+  if (queue == untold_.end()) queue = untold_.insert(queue, {std::move(to), {}});
+  queue->messages.push_back(std::move(message));
   send_untold();
 }
 
 void request_hub::send_untold() {
-  while (!untold_.empty()) {
-    auto& [to, message] = untold_.front();
-    if (!to->push_urgent(std::move(message)) && !to->closed()) break;
-    untold_.pop_front();
-  }
+  for (auto& [to, messages] : untold_)
+    while (!messages.empty() && (to->push_urgent(std::move(messages.front())) || to->closed())) messages.pop_front();
+  std::erase_if(untold_, [](const untold& u) { return u.messages.empty(); });
   while (!untold_sessions_.empty() && persistence_->push_urgent(std::move(untold_sessions_.front())))
     untold_sessions_.pop_front();
 }

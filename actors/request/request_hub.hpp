@@ -55,7 +55,8 @@ class request_hub {
   [[nodiscard]] device_client* find(std::uint64_t serial) const;
 
   /// Sends a message that must not be lost (cancel, pause, resume); kept and sent later when the mailbox is full. What
-  /// is kept is bounded by the calls that live on this thread. A closed mailbox needs no message.
+  /// is kept is bounded by the calls that live on this thread. A closed mailbox needs no message. Messages to one
+  /// mailbox stay in order; a full one delays no message to others.
   void tell(std::shared_ptr<device::mailbox> to, device::message message);
 
   /// An address for questions, unique in the process, whose replies go to `client`. One ticket serves a whole
@@ -78,6 +79,11 @@ class request_hub {
     device_client* client;
     std::uint32_t prompt;
   };
+  /// Messages to one device, in order.
+  struct untold {
+    std::shared_ptr<device::mailbox> to;
+    std::deque<device::message> messages;
+  };
   void send_untold();
 
   const std::uint32_t io_thread_;
@@ -86,7 +92,7 @@ class request_hub {
   std::unordered_map<request_id, address> by_id_;
   std::unordered_map<std::uint64_t, device_client*> by_serial_;
   std::unordered_map<persistence::ticket, persistence_client*> by_ticket_;
-  std::deque<std::pair<std::shared_ptr<device::mailbox>, device::message>> untold_;
+  std::vector<untold> untold_;  // by device
   std::deque<persistence::message_in> untold_sessions_;
   std::vector<device_client*> touched_;  // by the delivery that runs
 };

@@ -103,12 +103,35 @@ BOOST_AUTO_TEST_CASE(messages_wait_for_a_full_device_and_not_for_one_that_has_en
   for (request_id id = 1; id <= 3; ++id) hub.tell(first, device::cancel{id});
   hub.tell(second, device::cancel{4});
   BOOST_TEST(first->size() == 1u);
-  BOOST_TEST(second->size() == 0u);
-  BOOST_TEST(first.use_count() == 3);  // what waits keeps the mailbox
+  BOOST_TEST(second->size() == 1u);
+  BOOST_TEST(first.use_count() == 2);  // what waits keeps the mailbox
+  BOOST_TEST(second.use_count() == 1);
   first->close();
   hub.tick(steady_time());
   BOOST_TEST(first.use_count() == 1);
-  BOOST_TEST(second->size() == 1u);
+}
+
+BOOST_AUTO_TEST_CASE(a_hung_device_delays_no_message_to_another_and_each_gets_its_own_in_order) {
+  request::request_hub hub(0);
+  const auto hung = std::make_shared<device::mailbox>(0, 1), other = std::make_shared<device::mailbox>(0, 2);
+  for (request_id id = 1; id <= 3; ++id) hub.tell(hung, device::cancel{id});
+  const auto ids_of = [](device::mailbox& inbox) {
+    std::vector<device::message> got;
+    inbox.drain(got);
+    std::vector<request_id> ids;
+    for (const auto& m : got) ids.push_back(std::get<device::cancel>(m).id);
+    return ids;
+  };
+  hub.tell(other, device::cancel{4});
+  hub.tell(other, device::cancel{5});
+  hub.tell(other, device::cancel{6});  // full too
+  BOOST_TEST(ids_of(*other) == (std::vector<request_id>{4, 5}), boost::test_tools::per_element());
+  hub.tick(steady_time());
+  BOOST_TEST(ids_of(*other) == (std::vector<request_id>{6}), boost::test_tools::per_element());
+  for (request_id id = 1; id <= 3; ++id) {
+    BOOST_TEST(ids_of(*hung) == (std::vector<request_id>{id}), boost::test_tools::per_element());
+    hub.tick(steady_time());
+  }
 }
 
 BOOST_AUTO_TEST_CASE(events_travel_in_memory_that_is_used_again) {
