@@ -20,7 +20,26 @@ using namespace std::chrono_literals;
 // The thread wakes up this often when nothing happens; nothing depends on it.
 constexpr auto idle_wait_max = 10s;
 constexpr auto self_check_pause = 10s;
+// While replies lack memory, the thread tries again after this long.
+constexpr auto retry_pause = 10ms;
 constexpr std::uint32_t care_waits_max = 4;  // of the caretaker, the one that runs included
+
+/// Logging needs memory too, which may be the trouble.
+void say(const char* what, const std::exception& trouble) noexcept {
+  try {
+    log::error(what, {{"why", trouble.what()}});
+  } catch (const std::exception&) {
+    // The client still gets its answer.
+  }
+}
+
+error as_error(const std::exception& trouble) noexcept {
+  try {
+    return {error_kind::internal, trouble.what(), ""};
+  } catch (const std::exception&) {
+    return {error_kind::internal, "out of memory", ""};  // short enough to need none
+  }
+}
 
 }  // namespace
 
@@ -33,8 +52,8 @@ persistence_actor::persistence_actor(const persistence_options& options, std::sh
       database_(db),
       worker_("states", [this] { (void)inbox_.push_urgent(work_done{}); }),  // full: then the actor is awake
       caretaker_("caretaker", [this] { (void)inbox_.push_urgent(work_done{}); }),
-      sessions_(options, {db, states, worker_, replies, time, wall, std::move(forget_slots)}, counters_),
-      prefixes_(options, {db, states, worker_, replies, time, wall, {}}, counters_) {
+      sessions_(options, {db, states, worker_, replies_, time, wall, std::move(forget_slots)}, counters_),
+      prefixes_(options, {db, states, worker_, replies_, time, wall, {}}, counters_) {
   thread_ = std::thread([this] { run(); });
   pthread_setname_np(thread_.native_handle(), "persistence");
 }
@@ -56,13 +75,13 @@ void persistence_actor::run() {
     sessions_.begin();
     prefixes_.begin();
   } catch (const std::exception& trouble) {
-    log::error("stored states cannot be listed", {{"why", trouble.what()}});
+    say("stored states cannot be listed", trouble);
   }
   while (!finished_) {
     try {
       turn();
     } catch (const std::exception& trouble) {  // for want of memory; what was asked is answered by take()
-      log::error("the persistence thread failed", {{"why", trouble.what()}});
+      say("the persistence thread failed", trouble);
     }
   }
   inbox_.close();
@@ -70,12 +89,11 @@ void persistence_actor::run() {
 }
 
 void persistence_actor::turn() {
-  const steady_time now = time_.now();
-  const steady_time wake = end_by_ ? now + 10ms : std::min(sessions_.next_wake(), now + idle_wait_max);
-  inbox_.wait_and_drain(received_, wake);
-  if (received_.empty() && inbox_.closed()) finished_ = true;
-  for (auto& m : received_) std::visit([this](auto&& one) { take(std::move(one)); }, std::move(m));
-  received_.clear();
+  replies_.send();
+  receive();
+  while (handled_ < received_.size() && replies_.has_room())
+    std::visit([this](auto&& one) { take(std::move(one)); }, std::move(received_[handled_++]));
+  if (handled_ == received_.size()) received_.clear();
   for (const auto& after : worker_.take()) attempt("what a job leaves to be done failed", after);
   for (const auto& after : caretaker_.take()) attempt("what a job leaves to be done failed", after);
   sessions_.tick();
@@ -86,13 +104,24 @@ void persistence_actor::turn() {
   end_if_done();
 }
 
+/// Waits for messages once all that came before are handled.
+void persistence_actor::receive() {
+  const steady_time now = time_.now();
+  if (!received_.empty()) return std::this_thread::sleep_for(retry_pause);  // for memory of their replies
+  steady_time wake = end_by_ ? now + 10ms : std::min(sessions_.next_wake(), now + idle_wait_max);
+  if (replies_.keeps_any()) wake = std::min(wake, now + retry_pause);
+  handled_ = 0;
+  inbox_.wait_and_drain(received_, wake);
+  if (received_.empty() && inbox_.closed()) finished_ = true;
+}
+
 /// What throws, for want of memory, ends this work and no other.
 template <typename Work>
-void persistence_actor::attempt(const char* what, Work work) {
+void persistence_actor::attempt(const char* what, Work work) noexcept {
   try {
     work();
   } catch (const std::exception& trouble) {
-    log::error(what, {{"why", trouble.what()}});
+    say(what, trouble);
   }
 }
 
@@ -108,9 +137,9 @@ void persistence_actor::take(Message&& m) {
   try {
     dispatch(std::move(m));
   } catch (const std::exception& trouble) {
-    log::error("a message to the persistence thread failed", {{"why", trouble.what()}});
+    say("a message to the persistence thread failed", trouble);
     if constexpr (is_turn) attempt("a turn could not be ended", [&] { sessions_.handle(release{reply, lease}); });
-    if constexpr (requires { m.reply; }) replies_.deliver(refused{reply, {error_kind::internal, trouble.what(), ""}});
+    if constexpr (requires { m.reply; }) replies_.deliver(refused{reply, as_error(trouble)});
   }
 }
 

@@ -10,6 +10,7 @@
 #include "actors/persistence/persistence_mailbox.hpp"
 #include "actors/persistence/persistence_options.hpp"
 #include "actors/persistence/prefix_keeper.hpp"
+#include "actors/persistence/reply_outbox.hpp"
 #include "actors/persistence/session_keeper.hpp"
 #include "actors/persistence/state_worker.hpp"
 
@@ -17,9 +18,10 @@ namespace skein::persistence {
 
 /// The persistence actor: one thread that owns the log, the tiers below the device's memory and their policy, one more
 /// that reads and writes states for it, and one for work on the store as a whole. It alone uses the database.
-/// End: `shutdown` writes what is dirty until its deadline and says in the log what could not be written; then the
-/// thread returns. The destructor without it ends at once, as a crash would: what was answered is in the log, states
-/// that were not written are made again from tokens.
+/// Every question is answered, also where memory is short: a handler that throws is answered with `refused`, and a
+/// reply that the sink has no memory for is sent again. End: `shutdown` writes what is dirty until its deadline and
+/// says in the log what could not be written; then the thread returns. The destructor without it ends at once, as a
+/// crash would: what was answered is in the log, states that were not written are made again from tokens.
 class persistence_actor {
  public:
   /// `replies` and `time` outlive the actor. `forget_slots` is called on the persistence thread.
@@ -38,10 +40,11 @@ class persistence_actor {
  private:
   void run();
   void turn();
+  void receive();
   template <typename Message>
   void take(Message&& m);
   template <typename Work>
-  void attempt(const char* what, Work work);
+  void attempt(const char* what, Work work) noexcept;
   void dispatch(state_kept&& m);
   void dispatch(find_prefix&& m) { prefixes_.handle(std::move(m)); }
   void dispatch(tend_store&& m);
@@ -54,7 +57,7 @@ class persistence_actor {
   void end_if_done();
   void check_self();
 
-  reply_sink& replies_;
+  reply_outbox replies_;
   const clock& time_;
   mailbox inbox_;
   persistence_counters counters_;
@@ -66,6 +69,7 @@ class persistence_actor {
   session_keeper sessions_;
   prefix_keeper prefixes_;
   std::vector<message_in> received_;
+  std::size_t handled_ = 0;  // of received_
   std::optional<steady_time> end_by_;
   steady_time next_self_check_{};
   bool finished_ = false;

@@ -2,12 +2,19 @@
 
 #include <pthread.h>
 
+#include <chrono>
 #include <exception>
 #include <utility>
 
 #include "base/log.hpp"
 
 namespace skein::persistence {
+namespace {
+
+// An owner that could not be woken for want of memory is woken again after this long.
+constexpr auto wake_pause = std::chrono::milliseconds(10);
+
+}  // namespace
 
 state_worker::state_worker(const char* name, std::function<void()> wake) : wake_(std::move(wake)) {
   thread_ = std::thread([this] { work(); });
@@ -26,40 +33,66 @@ void state_worker::stop() {
 }
 
 void state_worker::run(job work) {
+  std::list<task> one;
+  one.push_back({std::move(work), {}});
+  one.back().after.emplace_back();
   {
     const std::lock_guard lock(mutex_);
-    queue_.push_back(std::move(work));
+    queue_.splice(queue_.end(), one);
   }
   arrived_.notify_one();
 }
 
-std::vector<aftermath> state_worker::take() {
+std::list<aftermath> state_worker::take() {
   const std::lock_guard lock(mutex_);
   return std::exchange(done_, {});
 }
 
+/// False: it left nothing to be done.
+bool state_worker::perform(task& now) noexcept {
+  const auto say = [](const char* why) {
+    try {
+      log::error("work on states or sessions failed", {{"why", why}});
+    } catch (const std::exception&) {
+      // No memory to say so.
+    }
+  };
+  bool well = false;
+  try {
+    now.after.front() = now.work();
+    well = true;
+  } catch (const std::exception& trouble) {
+    say(trouble.what());
+  }
+  now.work = nullptr;  // what it held goes before its owner hears of the result
+  return well;
+}
+
+bool state_worker::wake_owner() noexcept {
+  try {
+    wake_();
+    return true;
+  } catch (const std::exception&) {
+    return false;
+  }
+}
+
 void state_worker::work() {
+  bool owner_knows = true;
   for (;;) {
-    job next;
+    std::list<task> now;
     {
       std::unique_lock lock(mutex_);
-      arrived_.wait(lock, [this] { return stopping_ || !queue_.empty(); });
+      const auto ready = [this] { return stopping_ || !queue_.empty(); };
+      owner_knows ? arrived_.wait(lock, ready) : (void)arrived_.wait_for(lock, wake_pause, ready);
       if (stopping_) return;
-      next = std::move(queue_.front());
-      queue_.pop_front();
+      if (!queue_.empty()) now.splice(now.begin(), queue_, queue_.begin());
     }
-    aftermath after = [] {};
-    try {
-      after = next();
-    } catch (const std::exception& trouble) {
-      log::error("work on states or sessions failed", {{"why", trouble.what()}});
-    }
-    next = nullptr;  // what it held goes before somebody hears of the result
-    {
+    if (!now.empty() && perform(now.front())) {
       const std::lock_guard lock(mutex_);
-      done_.push_back(std::move(after));
+      done_.splice(done_.end(), now.front().after);
     }
-    wake_();
+    owner_knows = wake_owner();
   }
 }
 

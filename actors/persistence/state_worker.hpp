@@ -1,11 +1,10 @@
 #pragma once
 #include <condition_variable>
-#include <deque>
 #include <exception>
 #include <functional>
+#include <list>
 #include <mutex>
 #include <thread>
-#include <vector>
 
 #include "base/error.hpp"
 
@@ -35,7 +34,8 @@ class job_runner {
   virtual void run(job work) = 0;
 };
 
-/// A thread of its own, so that the log never waits behind a blob. A job that throws leaves nothing to be done.
+/// A thread of its own, so that the log never waits behind a blob. A job that throws leaves nothing to be done. The
+/// thread needs no memory but what its jobs take: run() allocates the place of the job and of its aftermath.
 class state_worker final : public job_runner {
  public:
   /// `wake` is called on the worker's thread, which has this name, when an aftermath waits.
@@ -48,16 +48,23 @@ class state_worker final : public job_runner {
   /// Waits for the job that runs; the others are dropped. For an owner whose jobs use what goes before this does.
   void stop();
   /// What was done since the last call, in order; for the persistence thread.
-  [[nodiscard]] std::vector<aftermath> take();
+  [[nodiscard]] std::list<aftermath> take();
 
  private:
+  /// A job and the place for what it leaves to be done.
+  struct task {
+    job work;
+    std::list<aftermath> after;  // one
+  };
   void work();
+  [[nodiscard]] static bool perform(task& now) noexcept;
+  [[nodiscard]] bool wake_owner() noexcept;
 
   std::function<void()> wake_;
   std::mutex mutex_;
   std::condition_variable arrived_;
-  std::deque<job> queue_;
-  std::vector<aftermath> done_;
+  std::list<task> queue_;
+  std::list<aftermath> done_;
   bool stopping_ = false;
   std::thread thread_;  // last: starts when everything above exists
 };

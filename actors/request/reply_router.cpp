@@ -12,13 +12,11 @@ reply_router::reply_router(std::uint32_t io_threads, std::function<void(std::uin
 void reply_router::deliver(persistence::reply&& r) {
   const std::uint32_t to = std::visit([](const auto& one) { return one.reply.io_thread; }, r);
   box& b = *boxes_[to];
-  bool was_empty = false;
-  {
-    const std::lock_guard lock(b.mutex);
-    was_empty = b.items.empty();
-    b.items.push_back(std::move(r));
-  }
-  if (was_empty) wake_(to);
+  // All that may throw for want of memory comes before the reply is taken.
+  const std::lock_guard lock(b.mutex);
+  if (b.items.size() == b.items.capacity()) b.items.reserve(2 * b.items.size() + 1);
+  if (b.items.empty()) wake_(to);
+  b.items.push_back(std::move(r));
 }
 
 std::vector<persistence::reply> reply_router::take(std::uint32_t index) {

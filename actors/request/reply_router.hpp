@@ -13,9 +13,10 @@ namespace skein::request {
 /// empty. Bounded by the questions that the calls of that thread have asked.
 class reply_router final : public persistence::reply_sink {
  public:
-  /// `wake(i)` makes io thread i call take(i) soon; called on the persistence thread.
+  /// `wake(i)` makes io thread i call take(i) soon; called on the persistence thread, while take(i) has to wait.
   reply_router(std::uint32_t io_threads, std::function<void(std::uint32_t)> wake);
 
+  /// What throws leaves `r` as it is.
   void deliver(persistence::reply&& r) override;
 
   /// Everything that came for io thread `index` since the last call; called on that thread.

@@ -166,3 +166,20 @@ BOOST_AUTO_TEST_CASE(the_router_wakes_an_io_thread_once_and_keeps_the_order) {
   router.deliver(persistence::turn_committed{{1, 1}, 4, persistence::durability::memory});
   BOOST_TEST(woken.size() == 2u);
 }
+
+BOOST_AUTO_TEST_CASE(a_reply_that_cannot_be_announced_stays_with_the_sender) {
+  bool fails = true;
+  std::vector<std::uint32_t> woken;
+  request::reply_router router(1, [&](std::uint32_t i) {
+    if (std::exchange(fails, false)) throw std::bad_alloc();
+    woken.push_back(i);
+  });
+  persistence::reply r = persistence::refused{{0, 7}, {error_kind::conflict, "a message of more than a few bytes", ""}};
+  BOOST_CHECK_THROW(router.deliver(std::move(r)), std::bad_alloc);
+  BOOST_TEST(router.take(0).empty());
+  router.deliver(std::move(r));
+  BOOST_TEST(woken.size() == 1u);
+  const auto taken = router.take(0);
+  BOOST_REQUIRE(taken.size() == 1u);
+  BOOST_TEST(std::get<persistence::refused>(taken[0]).why.message == "a message of more than a few bytes");
+}

@@ -4,12 +4,14 @@
 
 #include <boost/test/unit_test.hpp>
 #include <condition_variable>
+#include <future>
 #include <map>
 #include <mutex>
 #include <thread>
 
 #include "base/log.hpp"
 #include "tests/actors/persistence/keeper_bench.hpp"
+#include "tests/support/failing_new.hpp"
 
 using namespace skein;
 using namespace skein::test;
@@ -131,7 +133,7 @@ BOOST_AUTO_TEST_CASE(everything_acknowledged_is_there_after_a_crash) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_turn_that_memory_lacks_for_holds_up_nobody) {
+BOOST_AUTO_TEST_CASE(a_turn_that_fails_holds_up_nobody) {
   actor_bench b;
   tokens_t all;
   BOOST_TEST(b.turn(1, "s", {1}, all) == 1u);
@@ -140,7 +142,8 @@ BOOST_AUTO_TEST_CASE(a_turn_that_memory_lacks_for_holds_up_nobody) {
     b.replies.fails = [&, at_its_end](const reply& r) {
       const bool meant =
           at_its_end ? std::holds_alternative<turn_committed>(r) : std::holds_alternative<session_opened>(r);
-      return meant && std::exchange(once, false);
+      if (meant && std::exchange(once, false)) throw std::runtime_error("the sink is broken");
+      return false;
     };
     tokens_t lost = all;
     BOOST_TEST(b.turn(2, "s", {9}, lost) == 0u);
@@ -151,6 +154,43 @@ BOOST_AUTO_TEST_CASE(a_turn_that_memory_lacks_for_holds_up_nobody) {
   for (int i = 0; i < 6000 && b.actor->counters().leases > 0; ++i) std::this_thread::sleep_for(10ms);
   BOOST_TEST(b.actor->counters().leases == 0u);
   b.end();
+}
+
+BOOST_AUTO_TEST_CASE(every_question_is_answered_where_replies_lack_memory) {
+  actor_bench b;
+  tokens_t all;
+  int failures = 0;
+  b.replies.fails = [&](const reply&) { return failures-- > 0; };
+  for (const int count : {1, 2, 3, 50}) {
+    failures = count;
+    for (ticket number = 1; number <= 5; ++number) b.tell(list_sessions{{0, number}, default_tenant, "", 20});
+    for (ticket number = 1; number <= 5; ++number) {
+      const auto r = b.replies.wait_for(number);
+      BOOST_REQUIRE_MESSAGE(r, "question " << number << " has no answer after " << count << " failures");
+      BOOST_TEST(std::holds_alternative<answer>(*r));
+    }
+  }
+  failures = 7;
+  BOOST_TEST(b.turn(1, "s", {1}, all) == 1u);  // a turn as well
+  b.end();
+}
+
+BOOST_AUTO_TEST_CASE(the_worker_needs_no_memory_to_end_a_job) {
+  std::promise<void> woken;
+  int failures = 3;
+  state_worker worker("test", [&] {
+    if (failures-- > 0) throw std::bad_alloc();
+    if (failures == -1) woken.set_value();
+  });
+  worker.run([]() -> aftermath {
+    static thread_local std::optional<failing_new> no_memory;  // from now on, on this thread
+    no_memory.emplace(1);
+    return [] {};
+  });
+  auto heard = woken.get_future();
+  BOOST_REQUIRE((heard.wait_for(1min) == std::future_status::ready));
+  BOOST_TEST(worker.take().size() == 1u);
+  worker.stop();
 }
 
 BOOST_AUTO_TEST_CASE(an_orderly_end_writes_all_states) {
