@@ -60,7 +60,7 @@ bool answer_state::on_token(std::uint32_t prompt, std::uint32_t row, token_id to
   row_state& r = at(prompt, row);
   if (r.over) return false;  // drawn before the device knew of the stop
   if (call_.stops_at(token)) {
-    r.text.count_stop_token();
+    r.text.push_stop_token(token, has_room(token, logprobs) ? logprobs : nullptr);
     if (token != model_.vocabulary->end()) r.end.stop_reason = token;
     return false;  // row_finished follows
   }

@@ -14,10 +14,7 @@ void row_text::push(token_id token, const sampling::token_logprobs* logprobs) {
   check(!stopped_, "no token belongs to a row after its stop string");
   ++tokens_;
   if (splitter_.reasoning()) ++reasoning_tokens_;
-  if (logprobs) {
-    logprob_sum_ += logprobs->logprob;
-    waiting_.push_back({bytes_in_, {token, *logprobs}});
-  }
+  score(token, logprobs);
   const std::string_view bytes = vocabulary_.text(token);
   bytes_in_ += bytes.size();
   scratch_.clear();
@@ -28,6 +25,19 @@ void row_text::push(token_id token, const sampling::token_logprobs* logprobs) {
     if (shows_stop_) release(*stopped_);
     waiting_.clear();  // these lie behind the cut
   }
+}
+
+void row_text::push_stop_token(token_id token, const sampling::token_logprobs* logprobs) {
+  check(!stopped_, "no token belongs to a row after its stop string");
+  ++tokens_;
+  score(token, logprobs);
+}
+
+/// The token's log-probability waits until the text shows the token.
+void row_text::score(token_id token, const sampling::token_logprobs* logprobs) {
+  if (!logprobs) return;
+  logprob_sum_ += logprobs->logprob;
+  waiting_.push_back({bytes_in_, {token, *logprobs}});
 }
 
 void row_text::go_on_after(const std::vector<token_id>& tokens) {

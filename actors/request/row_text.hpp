@@ -39,8 +39,8 @@ class row_text {
   /// One more token; not to be called for stop ids, which have no text, nor after stopped(). The end of text and ids
   /// without text add nothing.
   void push(token_id token, const sampling::token_logprobs* logprobs);
-  /// A token that ends the row without text.
-  void count_stop_token() { ++tokens_; }
+  /// The token that ends the row: it has no text, but it counts and has its log-probability.
+  void push_stop_token(token_id token, const sampling::token_logprobs* logprobs);
   /// No more tokens come: gives out what was held back. Once.
   void finish();
   [[nodiscard]] piece take();
@@ -68,6 +68,7 @@ class row_text {
     scored_token token;
   };
   void release(std::string_view bytes);
+  void score(token_id token, const sampling::token_logprobs* logprobs);
 
   const tokenizer::vocabulary& vocabulary_;
   const bool shows_stop_;

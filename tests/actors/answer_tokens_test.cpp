@@ -1,0 +1,36 @@
+// Which tokens an answer counts and scores: lists of log-probabilities have every token that was drawn, the one that
+// ends the text too, and every list names the token that was drawn.
+#include <boost/test/unit_test.hpp>
+#include <string>
+
+#include "tests/actors/generation_bench.hpp"
+
+namespace {
+
+using namespace skein;
+using bench = test::generation_bench;
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(the_token_that_ends_the_text_has_its_logprob) {
+  for (const bool streamed : {false, true}) {
+    bench b;
+    b.send(R"({"prompt":[112,113],"echo":true,"logprobs":1,"max_tokens":2,"stop_token_ids":[35])" +
+               std::string(streamed ? R"(,"stream":true})" : "}"),
+           protocol::dialects::completions);
+    b.admit();
+    b.tell(device::prompt_scored{b.submitted[0].id, std::vector<sampling::token_logprobs>(1)});
+    b.say("a#");
+    b.finish(device::finish_cause::stop_id);
+    BOOST_TEST(b.out->ended);
+    if (streamed) {
+      BOOST_TEST(b.has(R"("tokens":["a"],"token_logprobs":[-0.5])"));
+      BOOST_TEST(b.has(R"("tokens":["#"],"token_logprobs":[-0.5])"));
+      BOOST_TEST(b.streamed("text") == "pqa");
+    } else {
+      BOOST_TEST(b.has(R"("text":"pqa")"));
+      BOOST_TEST(b.has(R"("tokens":["p","q","a","#"],"token_logprobs":[null,0,-0.5,-0.5])"));
+      BOOST_TEST(b.has(R"("text_offset":[0,1,2,3])"));
+    }
+  }
+}
