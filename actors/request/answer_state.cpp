@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 #include <numeric>
+#include <span>
 #include <utility>
 
 #include "base/check.hpp"
@@ -305,13 +306,27 @@ std::vector<logprob_entry> answer_state::entries(std::vector<scored_token> token
     logprob_entry e;
     e.text = model_.vocabulary->text(t.token);
     e.logprob = t.logprobs.logprob;
-    for (std::uint32_t i = 0; i < std::min(t.logprobs.count, call_.request.sampling.top_logprobs); ++i)
-      e.top.emplace_back(model_.vocabulary->text(t.logprobs.top[i].token), t.logprobs.top[i].logprob);
+    e.top = alternatives(t);
     e.text_offset = offset;
     offset += utf8_length(e.text);
     out.push_back(std::move(e));
   }
   return out;
+}
+
+/// The best tokens of a draw, as many as were asked for, and the one that was drawn if it is not among them. Chats that
+/// ask for none get none.
+std::vector<std::pair<std::string, float>> answer_state::alternatives(const scored_token& drawn) const {
+  const std::uint32_t asked = call_.request.sampling.top_logprobs;
+  std::vector<std::pair<std::string, float>> all;
+  if (asked == 0 && call_.request.chat) return all;
+  bool named = false;
+  for (const auto& best : std::span(drawn.logprobs.top).first(std::min(drawn.logprobs.count, asked))) {
+    all.emplace_back(model_.vocabulary->text(best.token), best.logprob);
+    named = named || best.token == drawn.token;
+  }
+  if (!named) all.emplace_back(model_.vocabulary->text(drawn.token), drawn.logprobs.logprob);
+  return all;
 }
 
 std::vector<logprob_entry> answer_state::prompt_entries(std::uint32_t prompt, std::uint64_t& offset) const {

@@ -3,6 +3,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "actors/device/device_mailbox.hpp"
@@ -92,6 +93,7 @@ class answer_state {
   void end_row(std::uint32_t prompt, std::uint32_t row, protocol::answer_end end);
   [[nodiscard]] std::vector<protocol::logprob_entry> entries(std::vector<scored_token> tokens,
                                                              std::uint64_t& offset) const;
+  [[nodiscard]] std::vector<std::pair<std::string, float>> alternatives(const scored_token& drawn) const;
   [[nodiscard]] std::vector<protocol::logprob_entry> prompt_entries(std::uint32_t prompt, std::uint64_t& offset) const;
   [[nodiscard]] std::string echo_text(std::uint32_t prompt) const;
   [[nodiscard]] std::vector<std::uint32_t> best_rows(std::uint32_t prompt) const;

@@ -34,3 +34,31 @@ BOOST_AUTO_TEST_CASE(the_token_that_ends_the_text_has_its_logprob) {
     }
   }
 }
+
+BOOST_AUTO_TEST_CASE(the_token_that_was_drawn_is_among_the_alternatives) {
+  bench b;  // whose device names a and b as the best
+  b.send(R"({"prompt":"x","logprobs":2,"max_tokens":2})", protocol::dialects::completions);
+  b.admit();
+  b.say("az");
+  b.finish(device::finish_cause::budget);
+  BOOST_TEST(b.has(R"("top_logprobs":[{"a":-1,"b":-1},{"a":-1,"b":-1,"z":-0.5}])"));
+
+  bench none;
+  none.send(R"({"prompt":"x","logprobs":0,"max_tokens":1,"stream":true})", protocol::dialects::completions);
+  none.admit();
+  none.say("z");
+  none.finish(device::finish_cause::budget);
+  BOOST_TEST(none.has(R"("top_logprobs":[{"z":-0.5}])"));
+
+  for (const auto& [top, said] : {std::pair{"1", R"("top_logprobs":[{"token":"a","logprob":-1,"bytes":[97]},)"
+                                                 R"({"token":"z","logprob":-0.5,"bytes":[122]}])"},
+                                  std::pair{"0", R"("top_logprobs":[])"}}) {
+    bench chat;
+    chat.send(R"({"messages":[{"role":"user","content":"Hi"}],"logprobs":true,"top_logprobs":)" + std::string(top) +
+              "}");
+    chat.admit();
+    chat.say(">z");
+    chat.finish(device::finish_cause::budget);
+    BOOST_TEST(chat.has(said));
+  }
+}
