@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "base/check.hpp"
-#include "base/utf8.hpp"
 #include "protocol/json_writer.hpp"
 
 namespace skein::request {
@@ -144,7 +143,7 @@ void answer_state::begin_row(std::uint32_t prompt, std::uint32_t row) {
   stream_ += writer.begin_event(head_, index);
   if (!call_.request.echo) return;
   const std::string text = echo_text(prompt);
-  const auto scores = prompt_entries(prompt, r.characters);
+  const auto scores = prompt_entries(prompt, r.place);
   const protocol::row_delta echo{index, "", text, scores};
   stream_ += writer.delta_events(head_, {&echo, 1});
 }
@@ -171,7 +170,7 @@ void answer_state::write_deltas() {
   for (auto& [of, piece] : deltas_) {
     row_state& r = at(of.prompt, of.row);
     r.has_delta = false;
-    scores.push_back(entries(std::move(piece.logprobs), r.characters));
+    scores.push_back(entries(std::move(piece.logprobs), r.place));
     rows.push_back({index(of), piece.reasoning, piece.content, scores.back()});
   }
   const auto& writer = *call_.request.writer;
@@ -268,8 +267,8 @@ protocol::whole_row answer_state::whole(std::uint32_t prompt, std::uint32_t row,
   w.end = r.end;
   if (!call_.request.sampling.logprobs) return w;
   w.logprobs.emplace();
-  if (call_.request.echo) w.logprobs = prompt_entries(prompt, r.characters);
-  for (auto& e : entries(std::move(r.logprobs), r.characters)) w.logprobs->push_back(std::move(e));
+  if (call_.request.echo) w.logprobs = prompt_entries(prompt, r.place);
+  for (auto& e : entries(std::move(r.logprobs), r.place)) w.logprobs->push_back(std::move(e));
   return w;
 }
 
@@ -299,7 +298,7 @@ std::string answer_state::echo_text(std::uint32_t prompt) const {
   return text;
 }
 
-std::vector<logprob_entry> answer_state::entries(std::vector<scored_token> tokens, std::uint64_t& offset) const {
+std::vector<logprob_entry> answer_state::entries(std::vector<scored_token> tokens, text_place& place) const {
   std::vector<logprob_entry> out;
   if (!call_.request.sampling.logprobs) return out;
   for (auto& t : tokens) {
@@ -307,8 +306,7 @@ std::vector<logprob_entry> answer_state::entries(std::vector<scored_token> token
     e.text = model_.vocabulary->text(t.token);
     e.logprob = t.logprobs.logprob;
     e.top = alternatives(t);
-    e.text_offset = offset;
-    offset += utf8_length(e.text);
+    e.text_offset = place.pass(e.text);
     out.push_back(std::move(e));
   }
   return out;
@@ -329,19 +327,19 @@ std::vector<std::pair<std::string, float>> answer_state::alternatives(const scor
   return all;
 }
 
-std::vector<logprob_entry> answer_state::prompt_entries(std::uint32_t prompt, std::uint64_t& offset) const {
+std::vector<logprob_entry> answer_state::prompt_entries(std::uint32_t prompt, text_place& place) const {
   if (!call_.score_prompt) return {};
   const auto& tokens = call_.prompts[prompt];
   const auto& scores = prompt_scores_[prompt];
   std::vector<logprob_entry> out;
   logprob_entry first;
   first.text = model_.vocabulary->text(tokens[0]);
-  first.text_offset = offset;
-  offset += utf8_length(first.text);
+  first.text_offset = place.pass(first.text);
   out.push_back(std::move(first));
   std::vector<scored_token> rest;
   for (std::size_t i = 0; i < scores.size() && i + 1 < tokens.size(); ++i) rest.push_back({tokens[i + 1], scores[i]});
-  for (auto& e : entries(std::move(rest), offset)) out.push_back(std::move(e));
+  for (auto& e : entries(std::move(rest), place)) out.push_back(std::move(e));
+  place.end_part();
   return out;
 }
 

@@ -80,9 +80,9 @@ class answer_state {
     std::string reasoning, content;  // what a whole answer collects
     std::vector<scored_token> logprobs;
     std::uint32_t tokens_since_event = 0;
-    bool begun = false;            // role chunk or echo is out
-    bool has_delta = false;        // in deltas_
-    std::uint64_t characters = 0;  // of the choice's text, for text_offset
+    bool begun = false;      // role chunk or echo is out
+    bool has_delta = false;  // in deltas_
+    text_place place;        // in the choice's text
   };
 
   [[nodiscard]] row_state& at(std::uint32_t prompt, std::uint32_t row);
@@ -91,10 +91,9 @@ class answer_state {
   void send_piece(std::uint32_t prompt, std::uint32_t row);
   void write_deltas();
   void end_row(std::uint32_t prompt, std::uint32_t row, protocol::answer_end end);
-  [[nodiscard]] std::vector<protocol::logprob_entry> entries(std::vector<scored_token> tokens,
-                                                             std::uint64_t& offset) const;
+  [[nodiscard]] std::vector<protocol::logprob_entry> entries(std::vector<scored_token> tokens, text_place& place) const;
   [[nodiscard]] std::vector<std::pair<std::string, float>> alternatives(const scored_token& drawn) const;
-  [[nodiscard]] std::vector<protocol::logprob_entry> prompt_entries(std::uint32_t prompt, std::uint64_t& offset) const;
+  [[nodiscard]] std::vector<protocol::logprob_entry> prompt_entries(std::uint32_t prompt, text_place& place) const;
   [[nodiscard]] std::string echo_text(std::uint32_t prompt) const;
   [[nodiscard]] std::vector<std::uint32_t> best_rows(std::uint32_t prompt) const;
   [[nodiscard]] protocol::whole_row whole(std::uint32_t prompt, std::uint32_t row, std::uint32_t index);

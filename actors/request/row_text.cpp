@@ -1,10 +1,23 @@
 #include "actors/request/row_text.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/check.hpp"
+#include "base/utf8.hpp"
 
 namespace skein::request {
+
+std::uint64_t text_place::pass(std::string_view bytes) {
+  const bool was_open = assembler_.held() > 0;
+  std::string first, rest;
+  assembler_.push(bytes.substr(0, 1), first);
+  const bool broken = was_open && !first.empty() && utf8_length(first) + assembler_.held() > 1;
+  assembler_.push(bytes.substr(std::min<std::size_t>(bytes.size(), 1)), rest);
+  const std::uint64_t place = characters_ + (broken ? 1 : 0);  // what was open has become U+FFFD
+  characters_ += utf8_length(first) + utf8_length(rest);
+  return place;
+}
 
 row_text::row_text(const tokenizer::vocabulary& vocabulary, std::vector<std::string> stops, protocol::answer_form form,
                    bool shows_stop)

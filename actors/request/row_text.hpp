@@ -21,6 +21,19 @@ struct scored_token {
   sampling::token_logprobs logprobs;
 };
 
+/// Where tokens lie in the text of a choice, in characters, as the client sees it.
+class text_place {
+ public:
+  /// The place of the next token, and goes past it. A token that ends a character has the place of that character.
+  std::uint64_t pass(std::string_view bytes);
+  /// The echoed prompt ends: the answer begins with whole characters of its own.
+  void end_part() { (void)assembler_.finish(); }
+
+ private:
+  tokenizer::utf8_assembler assembler_;
+  std::uint64_t characters_ = 0;
+};
+
 /// From one row's tokens to the text that a client sees: bytes, stop strings, whole UTF-8 characters, thoughts apart.
 /// A plain class; what it gives does not depend on how tokens cut the text.
 class row_text {

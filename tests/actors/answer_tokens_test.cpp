@@ -62,3 +62,22 @@ BOOST_AUTO_TEST_CASE(the_token_that_was_drawn_is_among_the_alternatives) {
     BOOST_TEST(chat.has(said));
   }
 }
+
+BOOST_AUTO_TEST_CASE(text_offsets_count_characters_that_are_made_of_several_tokens) {
+  for (const bool streamed : {false, true}) {
+    bench b;
+    b.send(R"({"prompt":"\u4f60p","echo":true,"logprobs":0)" + std::string(streamed ? R"(,"stream":true})" : "}"),
+           protocol::dialects::completions);
+    b.admit();
+    b.tell(device::prompt_scored{b.submitted[0].id, std::vector<sampling::token_logprobs>(3)});
+    b.say("\xe5\xa5\xbd!\xff\xc3?");  // a character, a byte that is none, and the beginning of another
+    b.finish(device::finish_cause::budget);
+    std::string offsets;
+    const std::string mark = R"("text_offset":[)";
+    for (auto at = b.out->text.find(mark); at != std::string::npos; at = b.out->text.find(mark, at)) {
+      at += mark.size();
+      offsets += (offsets.empty() ? "" : ",") + b.out->text.substr(at, b.out->text.find(']', at) - at);
+    }
+    BOOST_TEST(offsets == "0,0,0,1,2,2,2,3,4,5,6");
+  }
+}
