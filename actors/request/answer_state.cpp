@@ -79,6 +79,12 @@ bool answer_state::on_token(std::uint32_t prompt, std::uint32_t row, token_id to
     end_row(prompt, row, std::move(end));
     return true;
   }
+  if (call_.hidden_tokens_max() > 0 && r.text.tokens() >= call_.request.sampling.max_tokens) {
+    answer_end end;  // before the device has used its budget, which is larger by the tokens that may be hidden
+    end.reason = finish_reason::length;
+    end_row(prompt, row, std::move(end));
+    return true;
+  }
   if (!call_.request.stream) {
     if (is_kept()) collect(r);  // for notes on the way
   } else if (++r.tokens_since_event >= call_.request.chunk_size) {

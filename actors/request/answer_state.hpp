@@ -50,6 +50,8 @@ class answer_state {
   [[nodiscard]] const kept_row& kept() const { return kept_; }
   /// The answer goes on after these tokens of an earlier one, which the client has.
   void continue_after(const std::vector<token_id>& earlier);
+  /// As row_text::hidden_tokens, of the one row.
+  [[nodiscard]] std::uint32_t hidden_tokens() const { return rows_.front().text.hidden_tokens(); }
   /// As row_text::certain_bytes, of the one row.
   [[nodiscard]] std::uint64_t certain_bytes() const;
   /// What the log is to keep of it beside its texts: answer_writer::remembered.

@@ -68,7 +68,7 @@ bool generation_call::submit_prompt(std::uint32_t prompt) {
     message.prompt.insert(message.prompt.begin(), resume.feed.begin(), resume.feed.end());
     if (resume.state) message.from = {resume.state, resume.key};
     if (turn_->stored()) message.settles_as = turn_->opened().key;
-    message.may_cut = !call.request.stop.empty();
+    message.may_cut = !call.request.stop.empty() || call.hidden_tokens_max() > 0;
   }
   if (prefix_) prefix_->apply(message);
   message.memory = memory_;

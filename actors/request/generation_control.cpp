@@ -75,7 +75,7 @@ void generation_call::keep_paused() {
   paused.was = listed_;
   paused.request = call.request;
   auto& params = paused.request.sampling;
-  params.max_tokens -= static_cast<std::uint32_t>(drawn.size());
+  params.max_tokens -= static_cast<std::uint32_t>(answer_->usage().completion_tokens);
   params.drawn_before += static_cast<std::uint32_t>(drawn.size());
   paused.tokens = call.prompts.front();
   paused.tokens.insert(paused.tokens.end(), drawn.begin(), drawn.end());

@@ -1,6 +1,9 @@
 #include "actors/request/replay.hpp"
 
+#include <algorithm>
 #include <utility>
+
+#include "protocol/responses_request.hpp"
 
 namespace skein::request {
 
@@ -17,6 +20,7 @@ std::string replay(const protocol::generation_request& request, const persistenc
   protocol::token_usage usage;
   usage.prompt_tokens = version.prompt_tokens;
   usage.completion_tokens = version.tokens.size() - version.prompt_tokens;
+  usage.completion_tokens -= std::min(usage.completion_tokens, protocol::hidden_tokens(version.sampling));
   protocol::session_note note = turn.note_of(version.id, replayed.durable, version.unfinished);
   note.replayed = true;
   if (note.parent) note.parent = version.parent;

@@ -21,14 +21,20 @@ std::uint64_t text_place::pass(std::string_view bytes) {
 
 row_text::row_text(const tokenizer::vocabulary& vocabulary, std::vector<std::string> stops, protocol::answer_form form,
                    bool shows_stop)
-    : vocabulary_(vocabulary), shows_stop_(shows_stop), matcher_(std::move(stops)), splitter_(form) {}
+    : vocabulary_(vocabulary),
+      shows_stop_(shows_stop),
+      matcher_(std::move(stops)),
+      splitter_(form),
+      lead_(protocol::closes_tag(form) ? form : protocol::answer_form::raw) {}
 
 void row_text::push(token_id token, const sampling::token_logprobs* logprobs) {
   check(!stopped_, "no token belongs to a row after its stop string");
-  ++tokens_;
-  if (splitter_.reasoning()) ++reasoning_tokens_;
-  score(token, logprobs);
   const std::string_view bytes = vocabulary_.text(token);
+  if (!is_hidden(bytes)) {
+    ++tokens_;
+    if (splitter_.reasoning()) ++reasoning_tokens_;
+    score(token, logprobs);
+  }
   bytes_in_ += bytes.size();
   scratch_.clear();
   const auto outcome = matcher_.push(bytes, scratch_);
@@ -46,6 +52,12 @@ void row_text::push_stop_token(token_id token, const sampling::token_logprobs* l
   score(token, logprobs);
 }
 
+bool row_text::is_hidden(std::string_view bytes) {
+  const bool hidden = lead_.open() && !bytes.empty() && lead_.cut(bytes).empty() && hidden_tokens_ < hidden_tokens_max;
+  hidden_tokens_ += hidden ? 1 : 0;
+  return hidden;
+}
+
 /// The token's log-probability waits until the text shows the token.
 void row_text::score(token_id token, const sampling::token_logprobs* logprobs) {
   if (!logprobs) return;
@@ -54,7 +66,10 @@ void row_text::score(token_id token, const sampling::token_logprobs* logprobs) {
 }
 
 void row_text::go_on_after(const std::vector<token_id>& tokens) {
-  for (const token_id token : tokens) release(vocabulary_.text(token));
+  for (const token_id token : tokens) {
+    (void)is_hidden(vocabulary_.text(token));
+    release(vocabulary_.text(token));
+  }
   bytes_out_ = 0;
 }
 

@@ -15,6 +15,9 @@
 
 namespace skein::request {
 
+/// At most so many tokens that close the template's tag do not count; the device has to draw them all the same.
+inline constexpr std::uint32_t hidden_tokens_max = 8;
+
 /// A generated token with its log-probabilities, for the response.
 struct scored_token {
   token_id token = no_token;
@@ -70,7 +73,9 @@ class row_text {
   [[nodiscard]] std::uint64_t certain_bytes() const {
     return bytes_out_ - std::min<std::uint64_t>(bytes_out_, assembler_.held());
   }
+  /// Tokens that count: all but those that only close the tag in which the template ends.
   [[nodiscard]] std::uint32_t tokens() const { return tokens_; }
+  [[nodiscard]] std::uint32_t hidden_tokens() const { return hidden_tokens_; }
   [[nodiscard]] std::uint32_t reasoning_tokens() const { return reasoning_tokens_; }
   /// Sum of the tokens' log-probabilities so far, for best_of.
   [[nodiscard]] double logprob_sum() const { return logprob_sum_; }
@@ -81,6 +86,7 @@ class row_text {
     scored_token token;
   };
   void release(std::string_view bytes);
+  [[nodiscard]] bool is_hidden(std::string_view bytes);
   void score(token_id token, const sampling::token_logprobs* logprobs);
 
   const tokenizer::vocabulary& vocabulary_;
@@ -88,12 +94,13 @@ class row_text {
   tokenizer::stop_matcher matcher_;
   tokenizer::utf8_assembler assembler_;
   protocol::think_splitter splitter_;
+  protocol::answer_lead lead_;            // by token, where the splitter has bytes that are certain
   std::deque<waiting_logprobs> waiting_;  // tokens whose bytes are still held back
   piece ready_;
   std::optional<std::string> stopped_;
   std::string scratch_;
   std::uint64_t bytes_in_ = 0, bytes_out_ = 0;
-  std::uint32_t tokens_ = 0, reasoning_tokens_ = 0;
+  std::uint32_t tokens_ = 0, reasoning_tokens_ = 0, hidden_tokens_ = 0;
   double logprob_sum_ = 0;
 };
 

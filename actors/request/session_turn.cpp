@@ -6,6 +6,7 @@
 
 #include "base/check.hpp"
 #include "protocol/json_writer.hpp"
+#include "protocol/responses_request.hpp"
 
 namespace skein::request {
 namespace {
@@ -58,8 +59,8 @@ void write_rules(protocol::json_writer& out, const protocol::generation_request&
   out.end_array();
 }
 
-/// `more`: of an answer whose dialect has more to remember, as JSON.
-std::string in_json(const protocol::generation_request& request, const std::string& more) {
+/// `hidden`: tokens of the answer that do not count. `more`: of an answer whose dialect has more to remember, as JSON.
+std::string in_json(const protocol::generation_request& request, std::uint32_t hidden, const std::string& more) {
   const sampling::sampling_params& p = request.sampling;
   std::string json;
   protocol::json_writer out(json);
@@ -68,6 +69,7 @@ std::string in_json(const protocol::generation_request& request, const std::stri
   out.key("min_p").value(p.min_p).key("first_penalty").value(p.first_penalty);
   out.key("repeat_penalty").value(p.repeat_penalty).key("penalty_decay").value(p.penalty_decay);
   out.key("max_tokens").value(p.max_tokens).key("seed").value(p.seed);
+  if (hidden > 0) out.key(protocol::hidden_tokens_key).value(hidden);
   if (!more.empty()) {
     write_rules(out, request);
     out.key("response").json(more);
@@ -247,7 +249,7 @@ version_record session_turn::record(const answer_state& answer, std::size_t draw
   // An answer that was ended before its first word is nothing to go on from either.
   v.unfinished = protocol::is_parked(v.stop_reason) || (!v.stop_reason.empty() && kept.drawn.empty());
   v.template_name = is_chat_ ? "chat" : "raw";
-  v.sampling = in_json(answer.call().request, answer.remembered());
+  v.sampling = in_json(answer.call().request, answer.hidden_tokens(), answer.remembered());
   v.request_key = fields_.request_key;
   return v;
 }

@@ -25,6 +25,7 @@ struct response_facts {
   bool background = false;
   float temperature = 1, top_p = 1;
   std::uint32_t tokens_max = 0;                         ///< of the whole answer, however often it was broken off
+  std::uint64_t hidden_before = 0;                      ///< of drawn_before, those that do not count
   std::uint64_t drawn_before = 0, reasoned_before = 0;  ///< tokens of it that were drawn before it was
 };
 

@@ -21,7 +21,7 @@ response_facts named(response_facts facts, const answer_head& head) {
 token_usage in_all(token_usage usage, const response_facts& facts) {
   usage.prompt_tokens -= std::min(usage.prompt_tokens, facts.drawn_before);
   usage.cached_tokens = std::min(usage.cached_tokens, usage.prompt_tokens);
-  usage.completion_tokens += facts.drawn_before;
+  usage.completion_tokens += facts.drawn_before - facts.hidden_before;
   usage.reasoning_tokens += facts.reasoned_before;
   return usage;
 }

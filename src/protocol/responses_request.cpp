@@ -139,7 +139,8 @@ void read_rules(const object_reader& settings, const model_preset& preset, const
     }
 }
 
-sampling::sampling_params sampling_of(const object_reader& settings, std::uint64_t most, std::uint64_t drawn) {
+sampling::sampling_params sampling_of(const object_reader& settings, std::uint64_t most, std::uint64_t drawn,
+                                      std::uint64_t counted) {
   const auto number = [&](std::string_view name, double standard) {
     return static_cast<float>(settings.number(name, -1e9, 1e9).value_or(standard));
   };
@@ -151,7 +152,7 @@ sampling::sampling_params sampling_of(const object_reader& settings, std::uint64
   p.first_penalty = number("first_penalty", 0);
   p.repeat_penalty = number("repeat_penalty", 0);
   p.penalty_decay = number("penalty_decay", 1);
-  p.max_tokens = static_cast<std::uint32_t>(most - std::min(most, drawn));
+  p.max_tokens = static_cast<std::uint32_t>(most - std::min(most, counted));
   if (const auto seed = settings.value("seed")) p.seed = seed->unsigned_integer().value_or(0) + drawn;
   return p;
 }
@@ -235,6 +236,13 @@ result<continuation> parse_continuation(std::string_view text, const request_lim
   });
 }
 
+std::uint64_t hidden_tokens(std::string_view settings) {
+  const auto document = json_document::parse(settings, {});
+  if (!document || !document->root().is(json_kind::object)) return 0;
+  const auto count = document->root().member(hidden_tokens_key);
+  return count ? count->unsigned_integer().value_or(0) : 0;
+}
+
 result<known_response> read_logged(const logged_response& logged) {
   return with_settings(logged,
                        [&](const object_reader&, const object_reader& response) { return known(logged, response); });
@@ -244,10 +252,12 @@ result<generation_request> go_on_with(const logged_response& logged, const model
                                       const request_limits& limits, const continuation& how) {
   return with_settings(logged, [&](const object_reader& settings, const object_reader& response) {
     known_response k = known(logged, response);
+    const std::uint64_t hidden = std::min(hidden_tokens(logged.settings), logged.tokens_drawn);
+    const std::uint64_t counted = logged.tokens_drawn - hidden;
     const bool beyond_limit = how.beyond_limit && !logged.unfinished;
     if (beyond_limit) {
       const std::uint64_t more = how.more_tokens.value_or(k.facts.tokens_max);
-      k.facts.tokens_max = static_cast<std::uint32_t>(std::min<std::uint64_t>(logged.tokens_drawn + more, 0xffffffff));
+      k.facts.tokens_max = static_cast<std::uint32_t>(std::min<std::uint64_t>(counted + more, 0xffffffff));
       if (k.facts.max_output_tokens) k.facts.max_output_tokens = k.facts.tokens_max;
     }
     generation_request r;
@@ -256,7 +266,7 @@ result<generation_request> go_on_with(const logged_response& logged, const model
       r.think = read_effort(*reasoning, "effort").value_or(r.think);
     r.prompt_field = "input";
     r.style.no_think_opening = preset.no_think_opening;
-    r.sampling = sampling_of(settings, k.facts.tokens_max, logged.tokens_drawn);
+    r.sampling = sampling_of(settings, k.facts.tokens_max, logged.tokens_drawn, counted);
     r.sampling.max_tokens = std::min(r.sampling.max_tokens, limits.max_tokens_max);
     r.seed_given = r.temperature_named = r.top_p_named = true;
     read_rules(settings, preset, limits, r);
@@ -270,6 +280,7 @@ result<generation_request> go_on_with(const logged_response& logged, const model
     r.session = std::move(session);
     skip_ending(k.text, !beyond_limit);
     k.facts.drawn_before = logged.tokens_drawn;
+    k.facts.hidden_before = hidden;
     k.facts.reasoned_before = k.usage.reasoning_tokens;
     r.writer = std::make_shared<response_writer>(std::move(k.facts), std::move(k.text), how.after);
     return r;

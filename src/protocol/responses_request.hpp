@@ -2,6 +2,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "base/result.hpp"
 #include "protocol/generation_request.hpp"
@@ -21,6 +22,11 @@ struct socket_message {
 /// The metadata in a body that makes or changes a conversation, which may be empty; `items` are not taken.
 [[nodiscard]] result<std::optional<metadata_fields>> parse_conversation(std::string_view body,
                                                                         const request_limits& limits);
+
+/// Tokens of a logged answer that do not count, since they only close the tag in which the template ends: their name in
+/// version_record::sampling, and their number there; 0 where it says nothing.
+inline constexpr std::string_view hidden_tokens_key = "hidden_tokens";
+[[nodiscard]] std::uint64_t hidden_tokens(std::string_view settings);
 
 /// A turn of a session that was made by the Responses API.
 struct logged_response {

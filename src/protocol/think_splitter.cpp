@@ -27,11 +27,10 @@ answer_form form_after(std::string_view prompt) {
   return answer_form::direct;
 }
 
-think_splitter::think_splitter(answer_form form)
-    : in_thoughts_(form == answer_form::thinking), lead_(lead_of(form)), skips_newlines_(form != answer_form::raw) {}
+think_splitter::think_splitter(answer_form form) : in_thoughts_(form == answer_form::thinking), lead_(form) {}
 
 void think_splitter::push(std::string_view text, parts& out) {
-  text = without_lead(text);
+  text = lead_.cut(text);
   if (in_thoughts_)
     push_thoughts(text, out);
   else
@@ -43,8 +42,9 @@ void think_splitter::finish(parts& out) {
   matched_ = 0;
 }
 
-/// Drops what stands before a part's first visible character.
-std::string_view think_splitter::without_lead(std::string_view text) {
+answer_lead::answer_lead(answer_form form) : lead_(lead_of(form)), skips_newlines_(form != answer_form::raw) {}
+
+std::string_view answer_lead::cut(std::string_view text) {
   if (lead_ != '\0' && !text.empty()) {
     if (text.front() == lead_) text.remove_prefix(1);
     lead_ = '\0';
@@ -70,8 +70,8 @@ void think_splitter::push_thoughts(std::string_view text, parts& out) {
     } else if (++matched_ == close_tag.size()) {
       in_thoughts_ = false;
       matched_ = 0;
-      skips_newlines_ = true;
-      out.content += without_lead(text.substr(i + 1));
+      lead_.skip_newlines();
+      out.content += lead_.cut(text.substr(i + 1));
       return;
     }
   }

@@ -81,3 +81,44 @@ BOOST_AUTO_TEST_CASE(text_offsets_count_characters_that_are_made_of_several_toke
     BOOST_TEST(offsets == "0,0,0,1,2,2,2,3,4,5,6");
   }
 }
+
+BOOST_AUTO_TEST_CASE(tokens_that_close_the_tag_of_the_template_do_not_count) {
+  const std::string ask = R"({"messages":[{"role":"user","content":"Yes or no?"}],)";
+  for (const bool streamed : {false, true}) {
+    bench b;
+    b.send(ask + R"("max_tokens":1,"logprobs":true)" +
+           std::string(streamed ? R"(,"stream":true,"stream_options":{"include_usage":true}})" : "}"));
+    BOOST_TEST(b.submitted[0].rows[0].max_tokens == 1u + request::hidden_tokens_max);
+    b.admit();
+    b.say(">\n\nY");
+    BOOST_TEST(b.out->ended);
+    BOOST_TEST(b.cancelled_rows.size() == 1u);  // the device may draw no more
+    BOOST_TEST(b.streamed("content") == "Y");
+    BOOST_TEST(b.has(R"("content":[{"token":"Y")"));
+    BOOST_TEST(!b.has(R"("token":">")"));
+    BOOST_TEST(b.has(R"("finish_reason":"length")"));
+    BOOST_TEST(b.has(R"("completion_tokens":1)"));
+  }
+  bench thinks;
+  thinks.send(ask + R"("max_tokens":2,"think":true})");
+  thinks.admit();
+  thinks.say(">\nab");
+  BOOST_TEST(thinks.has(R"("reasoning_content":"ab")"));
+  BOOST_TEST(thinks.has(R"("completion_tokens":2)"));
+  BOOST_TEST(thinks.has(R"("reasoning_tokens":2)"));
+
+  bench blank;  // what is blank for ever ends all the same
+  blank.send(ask + R"("max_tokens":2})");
+  blank.admit();
+  blank.say(">\n\n\n\n\n\n\n\n");
+  BOOST_TEST(!blank.out->ended);
+  blank.say("\n");
+  BOOST_TEST(blank.has(R"("completion_tokens":2)"));
+
+  bench raw;  // here all of it is the client's
+  raw.send(R"({"prompt":"<think>\n</think","max_tokens":2})", protocol::dialects::completions);
+  BOOST_TEST(raw.submitted[0].rows[0].max_tokens == 2u);
+  raw.admit();
+  raw.say(">\n");
+  BOOST_TEST(!raw.out->ended);
+}
