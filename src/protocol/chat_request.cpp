@@ -35,7 +35,7 @@ constexpr std::array<named_mode, 6> reasoning_efforts{{{"none", think_mode::off}
 std::optional<think_mode> read_mode(const object_reader& body, std::string_view field,
                                     std::span<const named_mode> known) {
   const auto name = body.text(field);
-  if (!name) return std::nullopt;
+  if (!name || name->empty()) return std::nullopt;
   const auto found = std::find_if(known.begin(), known.end(), [&](const named_mode& m) { return m.name == *name; });
   if (found != known.end()) return found->mode;
   std::string names;
@@ -73,7 +73,7 @@ think_mode read_think(const object_reader& body, const model_preset& preset) {
 
 bool read_reasoning_raw(const object_reader& body) {
   const auto format = body.text("reasoning_format");
-  if (!format) return false;
+  if (!format || format->empty()) return false;
   if (*format == "raw" || *format == "none") return true;
   if (*format != "auto" && *format != "parsed" && *format != "deepseek")
     body.refuse("reasoning_format", "must be one of: raw, none, auto, parsed, deepseek");
@@ -119,7 +119,7 @@ void read_chat_options(const object_reader& body, const reading& by, generation_
   refuse_unsupported_fields(body);
   read_logprobs(body, out.sampling);
   out.think = read_think(body, by.preset);
-  if (body.text("think_type")) out.force_reasoning = out.think != think_mode::off;
+  if (!body.text("think_type").value_or("").empty()) out.force_reasoning = out.think != think_mode::off;
   out.reasoning_raw = read_reasoning_raw(body);
   read_tool_tags(body, out);
   out.style.opens_answer = body.boolean("add_generation_prompt").value_or(true);

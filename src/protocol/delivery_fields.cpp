@@ -4,6 +4,41 @@
 #include "protocol/shared_fields.hpp"
 
 namespace skein::protocol {
+namespace {
+
+/// As clients say that they ask for nothing: "", [] or false; null is absent anyway.
+bool asks_for_nothing(json_value value) {
+  return value.is_empty_array() || value.text() == "" || value.boolean() == false;
+}
+
+bool asks_for(const object_reader& body, std::string_view name) {
+  const auto value = body.value(name);
+  return value && !asks_for_nothing(*value);
+}
+
+/// vLLM's object: one whose members are all null or empty asks for nothing.
+void refuse_structured_outputs(const object_reader& body) {
+  const auto wanted = body.value("structured_outputs");
+  if (!wanted || asks_for_nothing(*wanted)) return;
+  if (wanted->is(json_kind::object)) {
+    const auto members = wanted->members();
+    const auto neutral = [](json_value v) { return v.is(json_kind::null) || asks_for_nothing(v); };
+    bool nothing = true;
+    for (const auto [name, value] : members) nothing = nothing && neutral(value);
+    if (nothing) return;
+  }
+  body.refuse_unsupported("structured_outputs");
+}
+
+/// Tools, under their newer and older names, are accepted where the request says that none is to be called.
+void refuse_tools(const object_reader& body, std::string_view list, std::string_view choice) {
+  const auto chosen = body.value(choice);
+  const auto how = chosen ? chosen->text() : std::nullopt;
+  if (asks_for(body, list) && how != "none") body.refuse_unsupported(list);
+  if (asks_for(body, choice) && how != "none" && how != "auto") body.refuse_unsupported(choice);
+}
+
+}  // namespace
 
 std::uint32_t read_chunk_size(const object_reader& body, std::uint32_t otherwise, const request_limits& limits) {
   using int64 = std::numeric_limits<std::int64_t>;
@@ -34,18 +69,28 @@ void read_delivery(const object_reader& body, const reading& by, generation_requ
 }
 
 void refuse_unsupported_fields(const object_reader& body) {
-  for (const auto name : {"tools", "functions"})  // clients send [] for "none"
-    if (const auto list = body.value(name); list && !list->is_empty_array()) body.refuse_unsupported(name);
-  for (const auto name : {"tool_choice", "function_call"})
-    if (const auto choice = body.value(name); choice && choice->text() != "none") body.refuse_unsupported(name);
-  if (const auto format = body.object("response_format"))
-    if (format->text("type").value_or("text") != "text") body.refuse_unsupported("response_format");
+  refuse_tool_use(body);
   if (const auto modalities = body.array("modalities"))
     for (const auto modality : modalities->elements())
       if (modality.text() != "text") body.refuse_unsupported("modalities");
-  for (const auto name : {"audio", "prediction", "web_search_options", "guided_json", "guided_regex", "guided_choice",
-                          "guided_grammar", "grammar", "json_schema", "bnf_schema"})
-    if (body.value(name)) body.refuse_unsupported(name);
+  for (const auto name : {"audio", "prediction", "web_search_options"})
+    if (asks_for(body, name)) body.refuse_unsupported(name);
+}
+
+void refuse_tool_use(const object_reader& body) {
+  refuse_tools(body, "tools", "tool_choice");
+  refuse_tools(body, "functions", "function_call");
+}
+
+void refuse_constraints(const object_reader& body) {
+  if (const auto format = body.object("response_format"))
+    if (const auto type = format->text("type").value_or(""); !type.empty() && type != "text")
+      body.refuse_unsupported("response_format");
+  refuse_structured_outputs(body);
+  for (const auto name :
+       {"grammar", "json_schema", "bnf_schema", "ebnf", "regex", "format", "structural_tag", "guided_json",
+        "guided_regex", "guided_choice", "guided_grammar", "guided_json_object", "guided_decoding"})
+    if (asks_for(body, name)) body.refuse_unsupported(name);
 }
 
 }  // namespace skein::protocol

@@ -246,6 +246,7 @@ void read(const object_reader& body, const reading& by, generation_request& out)
   out.writer = lasting(*by.as.writer);
   out.prompt_field = by.as.prompt_field;
   out.lenient = by.as.lenient;
+  refuse_constraints(body);
   by.as.read_prompts(body, by, out);
   read_delivery(body, by, out);
   sampling_rules rules = by.as.rules(by.preset);

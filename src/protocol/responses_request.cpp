@@ -37,9 +37,7 @@ void read_items(json_value list, const object_reader& body, std::vector<chat_mes
 
 /// What would change the answer and is not done here. What only names a cache, a tier or an end user is read over.
 void refuse_what_is_not_done(const object_reader& body) {
-  if (const auto tools = body.value("tools"); tools && !tools->is_empty_array()) body.refuse_unsupported("tools");
-  if (const auto choice = body.value("tool_choice"); choice && choice->text() != "none" && choice->text() != "auto")
-    body.refuse_unsupported("tool_choice");
+  refuse_tool_use(body);
   if (const auto text = body.object("text"))
     if (const auto format = text->object("format"); format && format->text("type").value_or("text") != "text")
       text->refuse_unsupported("format");

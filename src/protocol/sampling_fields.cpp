@@ -90,7 +90,7 @@ std::optional<token_id> token_of_key(std::string_view key) {
 void read_logit_bias(const object_reader& body, std::string_view name, const request_limits& limits,
                      sampling::sampling_params& out) {
   const auto found = body.value(name);
-  if (!found) return;
+  if (!found || found->is_empty_array()) return;  // as languages write an empty object that have no other list
   if (!found->is(json_kind::object)) return body.refuse(name, "must be an object of token ids and numbers");
   const auto path = body.path_of(name);
   const object_reader entries(*found, path, body.fault());

@@ -38,7 +38,12 @@ void read_session(const object_reader& body, generation_request& out);
 [[nodiscard]] bool fits_in_path(std::string_view session_id);
 inline constexpr const char* no_path = "must not have control characters or segments . and ..: no path can name it";
 
-/// Refuses what would change the answer's meaning and is not done here: tools, structured output, audio and the like.
+/// Refuses what would change the answer's meaning and is not done here: tools, audio and the like. Values that ask for
+/// nothing ("", [], false) are as good as absent.
 void refuse_unsupported_fields(const object_reader& body);
+/// Of these, tools and functions: they may be there when the choice is "none", and "auto" chooses among none.
+void refuse_tool_use(const object_reader& body);
+/// Refuses output that a grammar, a schema or a pattern constrains, under the name of any server. For all dialects.
+void refuse_constraints(const object_reader& body);
 
 }  // namespace skein::protocol

@@ -15,9 +15,9 @@ class stop_collector {
       : limits_(limits), fault_(fault), out_(out) {}
 
   void take_text(std::string_view stop, const std::string& path) {
-    if (stop.empty() && out_.lenient) return;  // as older clients say that there is none
-    if (stop.empty() || stop.size() > limits_.stop_bytes_max)
-      refuse(path, "must have 1 to " + std::to_string(limits_.stop_bytes_max) + " bytes");
+    if (stop.empty()) return;  // as clients say that there is none
+    if (stop.size() > limits_.stop_bytes_max)
+      refuse(path, "must have at most " + std::to_string(limits_.stop_bytes_max) + " bytes");
     else if (named_ >= limits_.stops_max)
       refuse(path, "is one stop string too many; the limit is " + std::to_string(limits_.stops_max));
     else if (++named_; std::find(out_.stop.begin(), out_.stop.end(), stop) == out_.stop.end())

@@ -54,6 +54,34 @@ BOOST_AUTO_TEST_CASE(a_path_with_several_forms_looks_at_the_members) {
   BOOST_TEST((read_request(R"({"contents":[]})", v1, {}, {}).as->errors == error_style::flat));
 }
 
+BOOST_AUTO_TEST_CASE(no_dialect_ignores_a_constraint_on_the_answer) {
+  const std::pair<const dialect*, std::string> bodies[] = {
+      {&dialects::chat, R"({"messages":[{"role":"user","content":"x"}])"},
+      {&dialects::completions, R"({"prompt":"x")"},
+      {&dialects::responses, R"({"input":"x")"},
+      {&dialects::state, R"({"session_id":"s","contents":["x"])"},
+      {&dialects::multi_state, R"({"session_id":"s","dialogue_idx":0,"contents":["x"])"},
+      {&dialects::batch, R"({"contents":["x"])"},
+      {&dialects::big_batch, R"({"contents":["x"])"},
+      {&dialects::fill_in, R"({"prefix":["x"],"suffix":["y"])"},
+      {&dialects::infill, R"({"input_prefix":"x","input_suffix":"y")"},
+      {&dialects::infer_chat, R"({"messages":[{"role":"user","content":"x"}])"},
+      {&dialects::infer_completions, R"({"prompt":"x")"},
+      {&dialects::ai_chat, R"({"messages":[{"role":"user","content":"x"}])"},
+      {&dialects::ai_completions, R"({"prompt":"x")"}};
+  for (const auto& [as, body] : bodies) {
+    for (const auto field : {"grammar", "json_schema", "bnf_schema", "ebnf", "regex", "format", "guided_grammar"}) {
+      BOOST_TEST_CONTEXT(as->name << ' ' << field) {
+        const auto no = refused(*as, body + ",\"" + field + "\":\"x\"}");
+        BOOST_TEST((no.field == field && no.kind == error_kind::unsupported));
+        (void)read(*as, body + ",\"" + field + "\":\"\"}");
+      }
+    }
+    BOOST_TEST(refused(*as, body + R"(,"structured_outputs":{"choice":["a"]}})").field == "structured_outputs");
+    BOOST_TEST(refused(*as, body + R"(,"response_format":{"type":"json_object"}})").field == "response_format");
+  }
+}
+
 BOOST_AUTO_TEST_CASE(lists_of_raw_prompts) {
   const auto v2 = read(dialects::batch_v2, R"({"contents":["a","b"]})");
   BOOST_TEST(texts(v2) == (strings{"a", "b"}), boost::test_tools::per_element());
