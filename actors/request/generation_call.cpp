@@ -14,6 +14,7 @@
 #include "base/log.hpp"
 #include "protocol/http_error.hpp"
 #include "protocol/ignored_fields.hpp"
+#include "protocol/request_digest.hpp"
 #include "protocol/response_id.hpp"
 
 namespace skein::request {
@@ -224,6 +225,7 @@ generation_call::read_body generation_call::read(const std::string& text, const 
     return {as, ok.error()};
   if (call.request.session->responds) name_response(*call.request.session);
   call.turn.emplace(call.request);
+  if (!origin.request_key.empty()) call.turn->set_digest(protocol::request_digest(text));
   return {as, std::move(call), {}, std::move(ignored)};
 }
 

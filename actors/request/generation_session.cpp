@@ -82,6 +82,9 @@ void generation_call::on(persistence::session_replayed& r) {
   asked_ = question::none;
   if (request_->session->go_on && turn_->responds())
     return refuse({error_kind::conflict, "somebody else has gone on with this response; ask again", "session_id"});
+  if (turn_->asked_otherwise(r.version))
+    return refuse({error_kind::conflict, "Idempotency-Key was used for a request with another body; use a new key",
+                   "Idempotency-Key"});
   origin_.headers.emplace_back("X-Session-State", to_string(persistence::session_state::continued));
   origin_.headers.emplace_back("Idempotent-Replayed", "true");
   const bool streamed = request_->stream;

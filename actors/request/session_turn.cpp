@@ -59,8 +59,14 @@ void write_rules(protocol::json_writer& out, const protocol::generation_request&
   out.end_array();
 }
 
-/// `hidden`: tokens of the answer that do not count. `more`: of an answer whose dialect has more to remember, as JSON.
-std::string in_json(const protocol::generation_request& request, std::uint32_t hidden, const std::string& more) {
+/// What the log keeps of a turn beside its request.
+struct turn_facts {
+  std::uint32_t hidden = 0;             // tokens of the answer that do not count
+  std::optional<std::uint64_t> digest;  // of the body
+  std::string more;                     // of an answer whose dialect has more to remember, as JSON
+};
+
+std::string in_json(const protocol::generation_request& request, const turn_facts& facts) {
   const sampling::sampling_params& p = request.sampling;
   std::string json;
   protocol::json_writer out(json);
@@ -69,10 +75,11 @@ std::string in_json(const protocol::generation_request& request, std::uint32_t h
   out.key("min_p").value(p.min_p).key("first_penalty").value(p.first_penalty);
   out.key("repeat_penalty").value(p.repeat_penalty).key("penalty_decay").value(p.penalty_decay);
   out.key("max_tokens").value(p.max_tokens).key("seed").value(p.seed);
-  if (hidden > 0) out.key(protocol::hidden_tokens_key).value(hidden);
-  if (!more.empty()) {
+  if (facts.hidden > 0) out.key(protocol::hidden_tokens_key).value(facts.hidden);
+  if (facts.digest) out.key(protocol::request_digest_key).value(*facts.digest);
+  if (!facts.more.empty()) {
     write_rules(out, request);
-    out.key("response").json(more);
+    out.key("response").json(facts.more);
   }
   out.end_object();
   return json;
@@ -174,6 +181,11 @@ void session_turn::drop_known_messages() {
   messages_.erase(messages_.begin(), messages_.begin() + static_cast<std::ptrdiff_t>(known));
 }
 
+bool session_turn::asked_otherwise(const version_record& done) const {
+  const auto was = protocol::request_digest_in(done.sampling);
+  return was && digest_ && *was != *digest_;
+}
+
 protocol::answer_form session_turn::continued_form() const {
   const auto& unfinished = *opened_.unfinished;
   if (!is_chat_ || chat_.opening.empty()) return protocol::answer_form::raw;
@@ -249,7 +261,7 @@ version_record session_turn::record(const answer_state& answer, std::size_t draw
   // An answer that was ended before its first word is nothing to go on from either.
   v.unfinished = protocol::is_parked(v.stop_reason) || (!v.stop_reason.empty() && kept.drawn.empty());
   v.template_name = is_chat_ ? "chat" : "raw";
-  v.sampling = in_json(answer.call().request, answer.hidden_tokens(), answer.remembered());
+  v.sampling = in_json(answer.call().request, {answer.hidden_tokens(), digest_, answer.remembered()});
   v.request_key = fields_.request_key;
   return v;
 }

@@ -40,6 +40,10 @@ class session_turn {
   /// It is a response, and its key the response's name.
   [[nodiscard]] bool responds() const { return fields_.responds; }
   [[nodiscard]] const std::string& key() const { return fields_.request_key; }
+  /// What the request asks, for its Idempotency-Key (protocol::request_digest); stands in the log with the turn.
+  void set_digest(std::optional<std::uint64_t> digest) { digest_ = digest; }
+  /// The turn that has this key already was asked with another body. Turns of older versions do not say.
+  [[nodiscard]] bool asked_otherwise(const persistence::version_record& done) const;
   [[nodiscard]] bool continues() const { return opened_.unfinished.has_value(); }
   /// How the prompt of the answer that is continued ends.
   [[nodiscard]] protocol::answer_form continued_form() const;
@@ -97,6 +101,7 @@ class session_turn {
   std::vector<token_id> prompt_;
   std::uint32_t said_ = 0;  // tokens of prompt_ that the client brought
   std::size_t noted_ = 0;
+  std::optional<std::uint64_t> digest_;
 };
 
 /// The word of the header X-Session-State.

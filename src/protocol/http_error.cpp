@@ -14,6 +14,7 @@ struct mapping {
 };
 
 std::string_view conflict_code(std::string_view field) {
+  if (field == "Idempotency-Key") return "idempotency_key_reused";
   if (field == "session_id") return "session_busy";
   if (field == "expected_version") return "version_conflict";
   if (field == "model" || field == "state_name") return "model_mismatch";
@@ -31,7 +32,9 @@ mapping map(const error& e) {
       return {404, "invalid_request_error", e.field == "model" ? "model_not_found" : "not_found"};
     case error_kind::missing_file: return {404, "invalid_request_error", "not_found"};
     case error_kind::in_use:
-    case error_kind::conflict: return {409, "conflict", conflict_code(e.field)};
+    case error_kind::conflict:
+      if (e.field == "Idempotency-Key") return {422, "invalid_request_error", conflict_code(e.field)};
+      return {409, "conflict", conflict_code(e.field)};
     case error_kind::damaged: return {410, "invalid_request_error", "state_corrupt"};
     case error_kind::no_space: return {507, "server_error", "insufficient_storage"};
     case error_kind::no_memory: return {507, "insufficient_memory", ""};
@@ -80,7 +83,7 @@ std::string body_in(error_style style, const mapping& as, std::string_view text,
 http_error to_http(const error& e, std::chrono::seconds retry_after, error_style style) {
   const auto as = map(e);
   http_error answer{as.status, {}, body_in(style, as, e.message, e.field)};
-  if (as.code == "version_conflict" || as.code == "model_mismatch")
+  if (as.code == "version_conflict" || as.code == "model_mismatch" || as.code == "idempotency_key_reused")
     answer.headers.emplace_back("x-should-retry", "false");  // the same call will meet the same end
   if (as.status == 401) answer.headers.emplace_back("WWW-Authenticate", "Bearer");
   if (as.status == 429 || as.status == 503) {

@@ -33,6 +33,7 @@ inline constexpr std::chrono::seconds retry_after_max{30};
 ///   conflict                    409 conflict; by field: session_id session_busy, expected_version version_conflict,
 ///   model
 ///                               and state_name model_mismatch; with x-should-retry: false where a retry is no help
+///                               Idempotency-Key: 422 invalid_request_error, idempotency_key_reused
 ///   damaged                     410 state_corrupt
 ///   no_space                    507 insufficient_storage
 ///   no_memory                   507 insufficient_memory

@@ -105,6 +105,13 @@ auto with_settings(const logged_response& logged, Read read)
   return made;
 }
 
+std::optional<std::uint64_t> number_in(std::string_view settings, std::string_view name) {
+  const auto document = json_document::parse(settings, {});
+  if (!document || !document->root().is(json_kind::object)) return std::nullopt;
+  const auto number = document->root().member(name);
+  return number ? number->unsigned_integer() : std::nullopt;
+}
+
 known_response known(const logged_response& logged, const object_reader& response) {
   auto was = read_remembered(response);
   known_response k{std::move(was.facts), was.usage, text_of(logged, was),
@@ -234,11 +241,10 @@ result<continuation> parse_continuation(std::string_view text, const request_lim
   });
 }
 
-std::uint64_t hidden_tokens(std::string_view settings) {
-  const auto document = json_document::parse(settings, {});
-  if (!document || !document->root().is(json_kind::object)) return 0;
-  const auto count = document->root().member(hidden_tokens_key);
-  return count ? count->unsigned_integer().value_or(0) : 0;
+std::uint64_t hidden_tokens(std::string_view settings) { return number_in(settings, hidden_tokens_key).value_or(0); }
+
+std::optional<std::uint64_t> request_digest_in(std::string_view settings) {
+  return number_in(settings, request_digest_key);
 }
 
 result<known_response> read_logged(const logged_response& logged) {

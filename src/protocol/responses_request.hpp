@@ -27,6 +27,9 @@ struct socket_message {
 /// version_record::sampling, and their number there; 0 where it says nothing.
 inline constexpr std::string_view hidden_tokens_key = "hidden_tokens";
 [[nodiscard]] std::uint64_t hidden_tokens(std::string_view settings);
+/// The digest of the body that the turn was asked with (request_digest), where the request had an Idempotency-Key.
+inline constexpr std::string_view request_digest_key = "request_digest";
+[[nodiscard]] std::optional<std::uint64_t> request_digest_in(std::string_view settings);
 
 /// A turn of a session that was made by the Responses API.
 struct logged_response {

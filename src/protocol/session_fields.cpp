@@ -71,9 +71,9 @@ void read_beginning(const object_reader& body, const request_limits& limits, gen
 
 void read_session(const object_reader& body, generation_request& out) {
   const auto id = body.text("session_id");
-  if (!id || id->empty()) return;  // old clients send "" for none
-  if (id->size() > session_id_bytes_max)
-    body.refuse("session_id", "must have at most " + std::to_string(session_id_bytes_max) + " bytes");
+  if (!id) return;
+  if (id->empty() || id->size() > session_id_bytes_max)  // a turn of "" would be lost without a word
+    body.refuse("session_id", "must have 1 to " + std::to_string(session_id_bytes_max) + " bytes");
   if (!fits_in_path(*id)) body.refuse("session_id", no_path);
   session_fields session;
   session.id = *id;

@@ -149,10 +149,19 @@ BOOST_AUTO_TEST_CASE(raw_prompts_continue_with_a_blank_line_or_as_they_are) {
 
 BOOST_AUTO_TEST_CASE(without_an_id_nothing_is_kept) {
   bench b;
-  b.ask(R"({"contents":["x"],"session_id":"","max_tokens":2,"stop_tokens":[]})", dialects::state);
+  b.ask(R"({"contents":["x"],"session_id":null,"max_tokens":2,"stop_tokens":[]})", dialects::state);
   BOOST_TEST(b.out->status == 200u);
   BOOST_TEST(b.sessions.opened.empty());
   BOOST_TEST(!b.out->has("session"));
+}
+
+BOOST_AUTO_TEST_CASE(an_empty_id_is_refused_and_not_read_as_none) {
+  bench b;
+  for (const auto* as : {&dialects::state, &dialects::chat, &dialects::completions}) {
+    b.ask(R"({"contents":["x"],"prompt":"x","messages":[{"role":"user","content":"x"}],"session_id":""})", *as);
+    BOOST_TEST(b.out->status == 400u);
+    BOOST_TEST(b.out->has("session_id must have 1 to 256 bytes"));
+  }
 }
 
 BOOST_AUTO_TEST_CASE(a_stop_string_leaves_no_trace_in_the_state) {
@@ -340,6 +349,25 @@ BOOST_AUTO_TEST_CASE(a_retry_with_its_key_is_answered_from_the_record) {
     BOOST_TEST(b.submitted.size() == 1u);
     BOOST_TEST(b.sessions.find("s")->versions().size() == 1u);
   }
+}
+
+BOOST_AUTO_TEST_CASE(a_key_belongs_to_one_body) {
+  bench b;
+  test::call_origin origin;
+  origin.request_key = "k1";
+  b.ask(R"({"session_id":"s","max_tokens":9,"messages":[{"role":"user","content":"Hi"}]})", origin);
+  b.ask(R"({"messages":[{"content":"Hi","role":"user"}], "max_tokens":9.0, "session_id":"s","stream":false})", origin);
+  BOOST_TEST(b.out->status == 200u);  // the same in other words, and another way to deliver it
+  BOOST_TEST(b.out->has(R"("replayed":true)"));
+  for (const char* other : {R"("max_tokens":9,"messages":[{"role":"user","content":"Ho"}]})",
+                            R"("max_tokens":8,"messages":[{"role":"user","content":"Hi"}]})",
+                            R"("max_tokens":9,"messages":[{"role":"user","content":"Hi"}],"seed":1})"}) {
+    b.ask(R"({"session_id":"s",)" + std::string(other), origin);
+    BOOST_TEST(b.out->status == 422u);
+    BOOST_TEST(b.out->has(R"("code":"idempotency_key_reused")"));
+    BOOST_TEST(b.out->has(R"("param":"Idempotency-Key")"));
+  }
+  BOOST_TEST(b.sessions.find("s")->versions().size() == 1u);
 }
 
 BOOST_AUTO_TEST_CASE(another_version_than_expected_is_a_conflict) {

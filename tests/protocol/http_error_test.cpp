@@ -49,6 +49,7 @@ BOOST_AUTO_TEST_CASE(every_kind) {
       {error_kind::in_use, "", 409, "conflict", "", {}},
       {error_kind::conflict, "session_id", 409, "conflict", "session_busy", {}},
       {error_kind::conflict, "expected_version", 409, "conflict", "version_conflict", {{"x-should-retry", "false"}}},
+      {error_kind::conflict, "Idempotency-Key", 422, invalid, "idempotency_key_reused", {{"x-should-retry", "false"}}},
       {error_kind::conflict, "model", 409, "conflict", "model_mismatch", {{"x-should-retry", "false"}}},
       {error_kind::conflict, "state_name", 409, "conflict", "model_mismatch", {{"x-should-retry", "false"}}},
       {error_kind::damaged, "", 410, invalid, "state_corrupt", {}},
