@@ -79,6 +79,14 @@ accepted<body_framing> judge_framing(const header_list& fields, bool http_1_0, s
   return framing;
 }
 
+/// A body that is compressed would be read as it is, and found to be no JSON: the client shall hear what is wrong.
+std::optional<refusal> judge_content_encoding(const header_list& fields) {
+  for (const std::string_view coding : values_of(fields, "content-encoding"))
+    if (!coding.empty() && !equal_ignoring_case(coding, "identity"))
+      return refusal{415, "Content-Encoding: " + std::string(coding) + " is not supported; send the body as it is"};
+  return std::nullopt;
+}
+
 }  // namespace
 
 accepted<admission> pass_gate(raw_header&& header, const connection_limits& limits) {
@@ -87,6 +95,8 @@ accepted<admission> pass_gate(raw_header&& header, const connection_limits& limi
   if (header.fields.size() > limits.header_fields_max) return refusal{431, "the header has too many fields"};
   if (auto refused = judge_method(header.method)) return *refused;
   if (auto refused = judge_host(header.fields, admitted.http_1_0)) return *refused;
+
+  if (auto refused = judge_content_encoding(header.fields)) return *refused;
 
   const bool upload = header.method == "PUT";
   const auto framing =

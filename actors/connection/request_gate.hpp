@@ -26,6 +26,7 @@ struct admission {
 /// disagree on where a request ends is refused with 400, whatever the parser below made of it: any Transfer-Encoding
 /// but a single "chunked", Transfer-Encoding beside Content-Length or in HTTP/1.0, Content-Length twice, as a list or
 /// not in digits, a missing or second Host. Trailers never pass here: only this header counts.
+/// A body with a Content-Encoding is refused with 415, on every route.
 /// What is refused keeps its fields.
 [[nodiscard]] accepted<admission> pass_gate(raw_header&& header, const connection_limits& limits);
 

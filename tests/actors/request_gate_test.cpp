@@ -38,6 +38,19 @@ unsigned status_of(std::string_view bytes, const connection_limits& limits = {})
 std::string get(std::string_view fields) { return "GET / HTTP/1.1\r\nHost: a\r\n" + std::string(fields) + "\r\n"; }
 std::string post(std::string_view fields) { return "POST / HTTP/1.1\r\nHost: a\r\n" + std::string(fields) + "\r\n"; }
 
+BOOST_AUTO_TEST_CASE(an_encoded_body_is_refused_by_the_name_of_its_encoding) {
+  for (const std::string coding : {"gzip", "deflate", "br", "zstd", "x-gzip", "GZIP", "gzip, br", "identity, gzip"}) {
+    const auto no = admit(post("Content-Length: 5\r\nContent-Encoding: " + coding + "\r\n"), 1000);
+    BOOST_REQUIRE(!no);
+    BOOST_TEST(no.error().status == 415u);
+    BOOST_TEST(no.error().message == "Content-Encoding: " + coding + " is not supported; send the body as it is");
+  }
+  BOOST_TEST(status_of(post("Content-Encoding: identity\r\nContent-Encoding: gzip\r\n")) == 415u);
+  BOOST_TEST(status_of(get("Content-Encoding: gzip\r\n")) == 415u);
+  for (const char* none : {"Content-Encoding: identity\r\n", "Content-Encoding:\r\n", "Accept-Encoding: gzip\r\n"})
+    BOOST_TEST(status_of(post(none)) == 0u);
+}
+
 BOOST_AUTO_TEST_CASE(framing_is_unambiguous_or_refused) {
   const std::pair<const char*, unsigned> rows[] = {
       {"", 0},
