@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <cstdlib>
 #include <memory>
 #include <optional>
@@ -28,6 +29,18 @@ std::pair<CLI::App*, std::shared_ptr<Command>> add_command(CLI::App& app, comman
   auto made = std::make_shared<Command>();
   sub->final_callback([made, &chosen] { chosen = *made; });
   return {sub, made};
+}
+
+/// CLI::Range of numbers, which lets "nan" pass: it is neither below nor above.
+CLI::Validator between(double low, double high) {
+  CLI::Range range(low, high);
+  const auto judge = [range](std::string& text) -> std::string {
+    const std::string outside = range(text);
+    double number = 0;
+    if (!outside.empty() || !CLI::detail::lexical_cast(text, number) || !std::isnan(number)) return outside;
+    return "Value " + text + " is not a number";
+  };
+  return CLI::Validator(judge, range.get_description(), "RANGE");
 }
 
 void add_configuration(CLI::App& app, config::sources& into) {
@@ -153,13 +166,13 @@ void add_generate(CLI::App& app, command& chosen) {
       ->check(CLI::Range(1u, 1u << 30))
       ->capture_default_str();
   sub->add_option("--temperature", into.sampling.temperature, "0 is greedy")
-      ->check(CLI::Range(0.0, 1000.0))
+      ->check(between(0.0, 1000.0))
       ->capture_default_str();
   sub->add_option("--top-k", into.sampling.top_k, "Tokens that are kept; 0: all")
       ->check(CLI::Range(-1, 1 << 24))
       ->capture_default_str();
   sub->add_option("--top-p", into.sampling.top_p, "Share of probability that is kept")
-      ->check(CLI::Range(0.0, 1.0))
+      ->check(between(0.0, 1.0))
       ->capture_default_str();
   sub->add_option_function<std::uint64_t>(
       "--seed",
@@ -247,20 +260,20 @@ void add_bench_engine(CLI::App& bench, command& chosen) {
          "Prompts at once, and tokens of each, as 1x512,32x128; default: usual ones")
       ->delimiter(',');
   sub->add_option("--seconds", into.seconds, "Time for each of them")
-      ->check(CLI::Range(0.0, 3600.0))
+      ->check(between(0.0, 3600.0))
       ->capture_default_str();
   sub->add_option("--temperature", into.temperature, "Of the draws; 0 is greedy")
-      ->check(CLI::Range(0.0, 1000.0))
+      ->check(between(0.0, 1000.0))
       ->capture_default_str();
   sub->add_option("--json", into.json, "File for all figures as JSON");
 }
 
 void add_lengths(CLI::App& app, load::length_wish& into, const std::string& what, const std::string& of) {
   app.add_option("--" + what + "-mean", into.mean, "Tokens of " + of + " on average; they are spread log-normally")
-      ->check(CLI::Range(1.0, double{load::planned_tokens_max}))
+      ->check(between(1.0, double{load::planned_tokens_max}))
       ->capture_default_str();
   app.add_option("--" + what + "-sigma", into.sigma, "Their spread: of the logarithm")
-      ->check(CLI::Range(0.0, 4.0))
+      ->check(between(0.0, 4.0))
       ->capture_default_str();
   app.add_option("--" + what + "-len", into.fixed, "The same number of tokens for all")
       ->check(CLI::Range(1u, load::planned_tokens_max));
@@ -282,14 +295,14 @@ void add_bench_serve(CLI::App& bench, command& chosen) {
       ->check(CLI::Range(1u, 10'000'000u))
       ->capture_default_str();
   sub->add_option("--request-rate", into.plan.rate, "Requests a second, at random times; default: all at once")
-      ->check(CLI::Range(1e-3, 1e6));
+      ->check(between(1e-3, 1e6));
   sub->add_option("--concurrency", into.concurrency, "Requests that run at once at most; default: no limit")
       ->check(CLI::Range(1u, 1'000'000u));
   add_lengths(*sub, into.plan.input, "input", "a prompt");
   add_lengths(*sub, into.plan.output, "output", "an answer");
   sub->add_option("--seed", into.plan.seed, "The same seed asks for the same")->capture_default_str();
   sub->add_option("--timeout", into.timeout_s, "Seconds after which a request has failed")
-      ->check(CLI::Range(0.001, 86400.0))
+      ->check(between(0.001, 86400.0))
       ->capture_default_str();
   sub->add_option("--json", into.json, "File for all figures as JSON");
 }

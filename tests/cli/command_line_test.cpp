@@ -117,6 +117,25 @@ BOOST_AUTO_TEST_CASE(a_repeated_flag_counts_with_its_last_value) {
   BOOST_TEST(settings_of({"--port", "1", "--port", "2"}).server.port == 2u);
 }
 
+BOOST_AUTO_TEST_CASE(no_flag_takes_a_number_that_is_none_or_has_no_end) {
+  const words generate{"generate", "--model", "m", "--prompt", "x"}, engine{"bench", "engine", "--model", "m"},
+      serve{"bench", "serve"};
+  const std::pair<words, words> commands[] = {
+      {generate, {"--temperature", "--top-p", "--top-k", "--max-tokens", "--seed"}},
+      {engine, {"--seconds", "--temperature", "--batches"}},
+      {serve,
+       {"--request-rate", "--timeout", "--input-mean", "--input-sigma", "--output-mean", "--output-sigma",
+        "--num-prompts", "--concurrency", "--seed"}}};
+  for (const auto& [command, flags] : commands)
+    for (const auto& flag : flags)
+      for (const char* value : {"nan", "-nan", "NaN", "nan(1)", "inf", "-inf", "1e999", "0.5x", ""}) {
+        words all = command;
+        all.push_back(flag + '=' + value);
+        BOOST_TEST_CONTEXT(flag << ' ' << value)
+        BOOST_TEST(refusal(all).find(flag) != std::string::npos);
+      }
+}
+
 BOOST_AUTO_TEST_CASE(generate_takes_one_prompt) {
   const words model{"generate", "--model", "m"};
   const auto with = [&](const words& more) {
