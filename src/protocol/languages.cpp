@@ -10,15 +10,42 @@ namespace {
 
 using entry = std::pair<std::string_view, std::string_view>;
 
-constexpr std::array<entry, 40> names{{
-    {"ar", "Arabic"},    {"bg", "Bulgarian"},  {"bn", "Bengali"},    {"cs", "Czech"},      {"da", "Danish"},
-    {"de", "German"},    {"el", "Greek"},      {"en", "English"},    {"es", "Spanish"},    {"et", "Estonian"},
-    {"fa", "Persian"},   {"fi", "Finnish"},    {"fr", "French"},     {"he", "Hebrew"},     {"hi", "Hindi"},
-    {"hr", "Croatian"},  {"hu", "Hungarian"},  {"id", "Indonesian"}, {"it", "Italian"},    {"ja", "Japanese"},
-    {"ko", "Korean"},    {"lt", "Lithuanian"}, {"lv", "Latvian"},    {"ms", "Malay"},      {"nl", "Dutch"},
-    {"no", "Norwegian"}, {"pl", "Polish"},     {"pt", "Portuguese"}, {"ro", "Romanian"},   {"ru", "Russian"},
-    {"sk", "Slovak"},    {"sl", "Slovenian"},  {"sv", "Swedish"},    {"th", "Thai"},       {"tr", "Turkish"},
-    {"uk", "Ukrainian"}, {"ur", "Urdu"},       {"vi", "Vietnamese"}, {"yue", "Cantonese"}, {"zh", "Chinese"},
+/// ISO 639-1, and the longer codes that translators use.
+constexpr std::array<entry, 168> names{{
+    {"aa", "Afar"},      {"ab", "Abkhazian"},   {"ae", "Avestan"},    {"af", "Afrikaans"},     {"ak", "Akan"},
+    {"am", "Amharic"},   {"an", "Aragonese"},   {"ar", "Arabic"},     {"as", "Assamese"},      {"av", "Avaric"},
+    {"ay", "Aymara"},    {"az", "Azerbaijani"}, {"ba", "Bashkir"},    {"be", "Belarusian"},    {"bg", "Bulgarian"},
+    {"bi", "Bislama"},   {"bm", "Bambara"},     {"bn", "Bengali"},    {"bo", "Tibetan"},       {"br", "Breton"},
+    {"bs", "Bosnian"},   {"ca", "Catalan"},     {"ce", "Chechen"},    {"ch", "Chamorro"},      {"co", "Corsican"},
+    {"cr", "Cree"},      {"cs", "Czech"},       {"cv", "Chuvash"},    {"cy", "Welsh"},         {"da", "Danish"},
+    {"de", "German"},    {"dv", "Divehi"},      {"dz", "Dzongkha"},   {"ee", "Ewe"},           {"el", "Greek"},
+    {"en", "English"},   {"eo", "Esperanto"},   {"es", "Spanish"},    {"et", "Estonian"},      {"eu", "Basque"},
+    {"fa", "Persian"},   {"ff", "Fulah"},       {"fi", "Finnish"},    {"fil", "Filipino"},     {"fj", "Fijian"},
+    {"fo", "Faroese"},   {"fr", "French"},      {"fy", "Frisian"},    {"ga", "Irish"},         {"gd", "Gaelic"},
+    {"gl", "Galician"},  {"gn", "Guarani"},     {"gu", "Gujarati"},   {"gv", "Manx"},          {"ha", "Hausa"},
+    {"haw", "Hawaiian"}, {"he", "Hebrew"},      {"hi", "Hindi"},      {"hmn", "Hmong"},        {"hr", "Croatian"},
+    {"ht", "Haitian"},   {"hu", "Hungarian"},   {"hy", "Armenian"},   {"ia", "Interlingua"},   {"id", "Indonesian"},
+    {"ig", "Igbo"},      {"is", "Icelandic"},   {"it", "Italian"},    {"iu", "Inuktitut"},     {"ja", "Japanese"},
+    {"jv", "Javanese"},  {"ka", "Georgian"},    {"kk", "Kazakh"},     {"kl", "Greenlandic"},   {"km", "Khmer"},
+    {"kn", "Kannada"},   {"ko", "Korean"},      {"ks", "Kashmiri"},   {"ku", "Kurdish"},       {"kv", "Komi"},
+    {"kw", "Cornish"},   {"ky", "Kyrgyz"},      {"la", "Latin"},      {"lb", "Luxembourgish"}, {"lg", "Ganda"},
+    {"ln", "Lingala"},   {"lo", "Lao"},         {"lt", "Lithuanian"}, {"lv", "Latvian"},       {"mg", "Malagasy"},
+    {"mi", "Maori"},     {"mk", "Macedonian"},  {"ml", "Malayalam"},  {"mn", "Mongolian"},     {"mr", "Marathi"},
+    {"ms", "Malay"},     {"mt", "Maltese"},     {"my", "Burmese"},    {"nb", "Bokmal"},        {"ne", "Nepali"},
+    {"nl", "Dutch"},     {"nn", "Nynorsk"},     {"no", "Norwegian"},  {"nv", "Navajo"},        {"ny", "Chichewa"},
+    {"oc", "Occitan"},   {"om", "Oromo"},       {"or", "Odia"},       {"os", "Ossetian"},      {"pa", "Punjabi"},
+    {"pi", "Pali"},      {"pl", "Polish"},      {"ps", "Pashto"},     {"pt", "Portuguese"},    {"qu", "Quechua"},
+    {"rm", "Romansh"},   {"rn", "Rundi"},       {"ro", "Romanian"},   {"ru", "Russian"},       {"rw", "Kinyarwanda"},
+    {"sa", "Sanskrit"},  {"sc", "Sardinian"},   {"sd", "Sindhi"},     {"se", "Sami"},          {"sg", "Sango"},
+    {"si", "Sinhala"},   {"sk", "Slovak"},      {"sl", "Slovenian"},  {"sm", "Samoan"},        {"sn", "Shona"},
+    {"so", "Somali"},    {"sq", "Albanian"},    {"sr", "Serbian"},    {"ss", "Swati"},         {"st", "Sotho"},
+    {"su", "Sundanese"}, {"sv", "Swedish"},     {"sw", "Swahili"},    {"ta", "Tamil"},         {"te", "Telugu"},
+    {"tg", "Tajik"},     {"th", "Thai"},        {"ti", "Tigrinya"},   {"tk", "Turkmen"},       {"tl", "Tagalog"},
+    {"tn", "Tswana"},    {"to", "Tongan"},      {"tr", "Turkish"},    {"ts", "Tsonga"},        {"tt", "Tatar"},
+    {"tw", "Twi"},       {"ty", "Tahitian"},    {"ug", "Uyghur"},     {"uk", "Ukrainian"},     {"ur", "Urdu"},
+    {"uz", "Uzbek"},     {"ve", "Venda"},       {"vi", "Vietnamese"}, {"vo", "Volapuk"},       {"wa", "Walloon"},
+    {"wo", "Wolof"},     {"xh", "Xhosa"},       {"yi", "Yiddish"},    {"yo", "Yoruba"},        {"yue", "Cantonese"},
+    {"za", "Zhuang"},    {"zh", "Chinese"},     {"zu", "Zulu"},
 }};
 
 char32_t next_character(std::string_view& text) {
@@ -31,16 +58,34 @@ char32_t next_character(std::string_view& text) {
   return character;
 }
 
+std::string in_small_letters(std::string_view text) {
+  std::string small(text);
+  std::ranges::transform(small, small.begin(),
+                         [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c | 32) : c; });
+  return small;
+}
+
 bool within(char32_t c, char32_t first, char32_t last) { return c >= first && c <= last; }
 
 }  // namespace
 
 std::string language_name(std::string_view code) {
-  std::string small(code.substr(0, code.find_first_of("-_")));
-  std::ranges::transform(small, small.begin(),
-                         [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c | 32) : c; });
+  const std::string small = in_small_letters(code.substr(0, code.find_first_of("-_")));
   const auto found = std::ranges::find(names, std::string_view(small), &entry::first);
   return std::string(found == names.end() ? code : found->second);
+}
+
+std::optional<std::string> known_language(std::string_view named) {
+  std::string name = language_name(named);
+  if (name != named) return name;
+  std::string_view rest = named;
+  while (!rest.empty()) {
+    const std::size_t size = std::min(rest.find_first_of(" ()-_,"), rest.size());
+    const std::string word = in_small_letters(rest.substr(0, size));
+    if (std::ranges::any_of(names, [&](const entry& e) { return in_small_letters(e.second) == word; })) return name;
+    rest.remove_prefix(std::min(size + 1, rest.size()));
+  }
+  return std::nullopt;
 }
 
 std::string_view guess_language(std::string_view text) {

@@ -65,8 +65,9 @@ std::string_view read_language(const object_reader& body, std::string_view field
   const auto named = body.text(field).value_or("");
   const auto language = named.empty() ? otherwise : named;
   if (language.empty()) body.refuse(field, "is missing");
-  if (language.size() > bytes_max || language.find('\n') != std::string_view::npos)
-    body.refuse(field, "must be the code or the name of a language");
+  const bool known = language == "auto" ? field == "source_lang" : known_language(language).has_value();
+  if (language.size() > bytes_max || language.find('\n') != std::string_view::npos || !known)
+    body.refuse(field, "must be the code or the English name of a language, such as zh-CN or German");
   return language;
 }
 

@@ -273,16 +273,28 @@ BOOST_AUTO_TEST_CASE(translations_are_cut_and_put_together_again) {
 
 BOOST_AUTO_TEST_CASE(translations_that_leave_things_open) {
   const auto r =
-      read(dialects::translate, R"({"target_lang":"Klingon","stream":true,"text_list":["Привет","你好","x"]})");
-  BOOST_TEST(
-      texts(r) == (strings{"Russian: Привет\n\nKlingon:", "Chinese: 你好\n\nKlingon:", "English: x\n\nKlingon:"}),
-      boost::test_tools::per_element());
+      read(dialects::translate, R"({"target_lang":"Latin","stream":true,"text_list":["Привет","你好","x"]})");
+  BOOST_TEST(texts(r) == (strings{"Russian: Привет\n\nLatin:", "Chinese: 你好\n\nLatin:", "English: x\n\nLatin:"}),
+             boost::test_tools::per_element());
   BOOST_TEST(!r.stream);
   BOOST_TEST(read(dialects::translate, R"({"target_lang":"en","text_list":[]})").prompts.empty());
   BOOST_TEST(refused(dialects::translate, R"({"text_list":["x"]})").field == "target_lang");
   BOOST_TEST(refused(dialects::translate, R"({"target_lang":"en"})").field == "text_list");
   BOOST_TEST(refused(dialects::translate, R"({"target_lang":"en","text_list":[1]})").field == "text_list");
   BOOST_TEST(refused(dialects::translate, R"({"target_lang":"en\n","text_list":["x"]})").field == "target_lang");
+}
+
+BOOST_AUTO_TEST_CASE(a_language_that_is_none_is_refused) {
+  const auto ask = [](const std::string& source, const std::string& target) {
+    return R"({"source_lang":")" + source + R"(","target_lang":")" + target + R"(","text_list":["x"]})";
+  };
+  for (const char* none : {"Klingon", "xx", "xx-XX", "12", "-", "auto", "the moon"})
+    BOOST_TEST(refused(dialects::translate, ask("en", none)).field == "target_lang");
+  for (const char* none : {"Klingon", "xx"})
+    BOOST_TEST(refused(dialects::translate, ask(none, "en")).field == "source_lang");
+  for (const char* good : {"de", "DE", "zh-CN", "zh_Hant", "pt-BR", "sw", "yue", "German", "german",
+                           "Simplified Chinese", "Portuguese (Brazil)", "Chinese-Traditional"})
+    (void)read(dialects::translate, ask("auto", good));
 }
 
 BOOST_AUTO_TEST_CASE(languages) {

@@ -208,7 +208,8 @@ function playTable(server, names = Object.keys(variants), translations = request
       const rows = [
         { change: (b) => b },
         { change: (b) => ({ ...b, source_lang: 'auto', placeholders: null }) },
-        { change: (b) => ({ ...b, target_lang: 'Klingon', text_list: ['', 'x'] }) },
+        { change: (b) => ({ ...b, target_lang: 'Latin', text_list: ['', 'x'] }) },
+        { change: (b) => ({ ...b, target_lang: 'Klingon' }), status: 400 },
         { change: (b) => ({ ...b, target_lang: undefined }), status: 400 },
         { change: (b) => ({ ...b, text_list: [1] }), status: 400 },
         { change: () => '{', status: 400 },
