@@ -12,6 +12,7 @@
 #include "protocol/chat_template.hpp"
 #include "protocol/dialect.hpp"
 #include "protocol/http_error.hpp"
+#include "protocol/ignored_fields.hpp"
 #include "protocol/json_writer.hpp"
 #include "protocol/tokenize_api.hpp"
 
@@ -22,11 +23,17 @@ auto texts_of(const served_model& model) {
   return [&vocabulary = *model.vocabulary](token_id t) { return vocabulary.text(t); };
 }
 
+/// The body of an answer, and the members of the request's that were not read.
+struct text_answer {
+  std::string body;
+  protocol::ignored_names ignored;
+};
+
 error client_gone() { return {error_kind::cancelled, "the client has gone", ""}; }
 
 result<std::string> tokenize(const std::string& body, const service_context& context, const served_model& model,
-                             const std::stop_token& gone) {
-  auto request = protocol::parse_tokenize(body, context.settings.limits);
+                             const std::stop_token& gone, protocol::ignored_names& ignored) {
+  auto request = protocol::parse_tokenize(body, context.settings.limits, &ignored);
   if (!request) return request.error();
   if (gone.stop_requested()) return client_gone();
   std::vector<token_id> tokens;
@@ -39,8 +46,8 @@ result<std::string> tokenize(const std::string& body, const service_context& con
 }
 
 result<std::string> detokenize(const std::string& body, const service_context& context, const served_model& model,
-                               const std::stop_token& gone) {
-  auto tokens = protocol::parse_detokenize(body, context.settings.limits);
+                               const std::stop_token& gone, protocol::ignored_names& ignored) {
+  auto tokens = protocol::parse_detokenize(body, context.settings.limits, &ignored);
   if (!tokens) return tokens.error();
   if (gone.stop_requested()) return client_gone();
   for (token_id t : *tokens)
@@ -51,9 +58,9 @@ result<std::string> detokenize(const std::string& body, const service_context& c
 
 /// How many tokens a prompt would have that is given in one of several ways.
 result<std::string> count(const std::string& body, const service_context& context, const loaded_model& model,
-                          const std::stop_token& gone) {
+                          const std::stop_token& gone, protocol::ignored_names& ignored) {
   const auto& limits = context.settings.limits;
-  auto request = protocol::parse_count(body, *model.preset(), limits);
+  auto request = protocol::parse_count(body, *model.preset(), limits, &ignored);
   if (!request) return request.error();
   if (gone.stop_requested()) return client_gone();
   std::vector<token_id> tokens;
@@ -63,9 +70,10 @@ result<std::string> count(const std::string& body, const service_context& contex
 
 /// How many tokens the input of a response would have, with the opening of its answer.
 result<std::string> count_input(const std::string& body, const service_context& context, const loaded_model& model,
-                                const std::stop_token& gone) {
-  auto request =
-      protocol::read_request(body, protocol::dialects::responses, *model.preset(), context.settings.limits).request;
+                                const std::stop_token& gone, protocol::ignored_names& ignored) {
+  auto read = protocol::read_request(body, protocol::dialects::responses, *model.preset(), context.settings.limits);
+  ignored = std::move(read.ignored);
+  const auto& request = read.request;
   if (!request) return request.error();
   if (gone.stop_requested()) return client_gone();
   const auto chat = protocol::render_turns(request->messages, request->think, request->style);
@@ -78,31 +86,36 @@ result<std::string> count_input(const std::string& body, const service_context& 
 }
 
 result<std::string> work_of(text_task task, const std::string& body, const service_context& context,
-                            const loaded_model& model, const std::stop_token& gone) {
+                            const loaded_model& model, const std::stop_token& gone, protocol::ignored_names& ignored) {
   switch (task) {
-    case text_task::tokenize: return tokenize(body, context, model.served, gone);
-    case text_task::detokenize: return detokenize(body, context, model.served, gone);
-    case text_task::count_input: return count_input(body, context, model, gone);
-    case text_task::apply_template: return protocol::template_answer(body, *model.preset(), context.settings.limits);
+    case text_task::tokenize: return tokenize(body, context, model.served, gone, ignored);
+    case text_task::detokenize: return detokenize(body, context, model.served, gone, ignored);
+    case text_task::count_input: return count_input(body, context, model, gone, ignored);
+    case text_task::apply_template:
+      return protocol::template_answer(body, *model.preset(), context.settings.limits, &ignored);
     case text_task::count: break;
   }
-  return count(body, context, model, gone);
+  return count(body, context, model, gone, ignored);
 }
 
-void respond(connection::response_writer& out, const plain_origin& origin, result<std::string> answer,
+void respond(connection::response_writer& out, const plain_origin& origin, result<text_answer> answer,
              std::chrono::seconds retry_after) {
   connection::header_list headers = origin.headers;
   headers.emplace_back("Content-Type", "application/json");
-  if (answer) return out.respond(200, std::move(headers), std::move(*answer));
+  if (answer) {
+    if (!answer->ignored.empty())
+      headers.emplace_back("X-Skein-Ignored-Fields", protocol::ignored_fields_header(answer->ignored));
+    return out.respond(200, std::move(headers), std::move(answer->body));
+  }
   const protocol::http_error refusal = protocol::to_http(answer.error(), retry_after, origin.errors);
   headers.insert(headers.end(), refusal.headers.begin(), refusal.headers.end());
   out.respond(refusal.status, std::move(headers), refusal.body);
 }
 
 /// Whatever throws, the client hears of it: as a 500, or as the end of the connection.
-void send(connection::response_writer& out, const plain_origin& origin, result<std::string> answer,
+void send(connection::response_writer& out, const plain_origin& origin, result<text_answer> answer,
           std::chrono::seconds retry_after = std::chrono::seconds(1)) {
-  const auto sent = [&](result<std::string> what) {
+  const auto sent = [&](result<text_answer> what) {
     return attempt(origin.request_name, [&]() -> result<void> {
       respond(out, origin, std::move(what), retry_after);
       return {};
@@ -132,7 +145,7 @@ std::string tokenize_call::error_body(unsigned status, std::string_view message)
 
 void tokenize_call::body(std::string bytes) {
   const bool is_long = bytes.size() > context_->settings.inline_text_bytes_max;
-  auto tell = [out = out_, origin = origin_](result<std::string> answer) { send(*out, origin, std::move(answer)); };
+  auto tell = [out = out_, origin = origin_](result<text_answer> answer) { send(*out, origin, std::move(answer)); };
   const auto memory = hold_memory(*context_, bytes.size());
   if (!memory) return tell(memory.error());
   if (!origin_.authenticated) {
@@ -141,10 +154,14 @@ void tokenize_call::body(std::string bytes) {
       return send(*out_, origin_, no->why, no->retry_after);
   }
   auto work = [task = task_, text = std::move(bytes), context = context_, who = origin_.who, errors = origin_.errors,
-               memory = *memory, gone = over_.get_token()]() -> result<std::string> {
+               memory = *memory, gone = over_.get_token()]() -> result<text_answer> {
     const auto model = model_at_hand(*context, *who, named_in(text, *context), errors);
     if (!model) return model.error();
-    return work_of(task, text, *context, **model, gone);
+    text_answer answer;
+    auto body = work_of(task, text, *context, **model, gone, answer.ignored);
+    if (!body) return body.error();
+    answer.body = std::move(*body);
+    return answer;
   };
   if (!is_long) return tell(attempt(origin_.request_name, work));
   if (!run_long(*context_, {post_, origin_.request_name, over_.get_token()}, std::move(work), tell))

@@ -1,5 +1,6 @@
 #include "protocol/tokenize_api.hpp"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -37,17 +38,34 @@ result<std::string> tokens_answer(std::span<const token_id> tokens, const char* 
   return json;
 }
 
+/// read_body, which also tells what was not read. Who asks, and which model, is read before.
+template <typename Read>
+auto read_noting(std::string_view text, const request_limits& limits, ignored_names* ignored, Read read) {
+  return read_body(text, limits, [&](const object_reader& plain) {
+    asked_fields asked;
+    asked.note("password");
+    asked.note("model");
+    const bool tells = ignored && limits.tells_ignored;
+    auto made = read(tells ? plain.noting(asked) : plain);
+    if (tells) *ignored = plain.others(asked);
+    return made;
+  });
+}
+
 /// The conversation of a body as text.
-result<std::string> rendered(std::string_view body, const model_preset& preset, const request_limits& limits) {
-  const auto conversation = read_request(body, dialects::shared_chat, preset, limits).request;
+result<std::string> rendered(std::string_view body, const model_preset& preset, const request_limits& limits,
+                             ignored_names* ignored) {
+  auto read = read_request(body, dialects::shared_chat, preset, limits);
+  if (ignored) *ignored = std::move(read.ignored);
+  const auto& conversation = read.request;
   if (!conversation) return conversation.error();
   return render_chat(conversation->messages, conversation->think, conversation->style);
 }
 
 }  // namespace
 
-result<tokenize_request> parse_tokenize(std::string_view text, const request_limits& limits) {
-  return read_body(text, limits, [&](const object_reader& body) {
+result<tokenize_request> parse_tokenize(std::string_view text, const request_limits& limits, ignored_names* ignored) {
+  return read_noting(text, limits, ignored, [&](const object_reader& body) {
     const auto content = body.text("content");
     if (!content) body.refuse("content", "must be a string");
     const tokenize_request request{std::string(content.value_or("")), body.boolean("add_special").value_or(false),
@@ -66,9 +84,10 @@ error response_too_long(std::string field, const request_limits& limits) {
   return answer_too_long(std::move(field), "limits.response_bytes_max", limits.response_bytes_max);
 }
 
-result<count_request> parse_count(std::string_view text, const model_preset& preset, const request_limits& limits) {
+result<count_request> parse_count(std::string_view text, const model_preset& preset, const request_limits& limits,
+                                  ignored_names* ignored) {
   bool chat = false;
-  auto request = read_body(text, limits, [&](const object_reader& body) {
+  auto request = read_noting(text, limits, ignored, [&](const object_reader& body) {
     count_request made;
     made.return_tokens = body.boolean("return_tokens").value_or(false);
     if (body.value("text")) {
@@ -87,14 +106,18 @@ result<count_request> parse_count(std::string_view text, const model_preset& pre
     return made;
   });
   if (!request || !chat) return request;
-  auto conversation = rendered(text, preset, limits);
+  ignored_names by_chat;
+  auto conversation = rendered(text, preset, limits, &by_chat);
   if (!conversation) return conversation.error();
+  if (ignored)
+    std::erase_if(*ignored, [&](const auto& name) { return std::ranges::find(by_chat, name) == by_chat.end(); });
   request->text = std::move(*conversation);
   return request;
 }
 
-result<std::string> template_answer(std::string_view body, const model_preset& preset, const request_limits& limits) {
-  const auto prompt = rendered(body, preset, limits);
+result<std::string> template_answer(std::string_view body, const model_preset& preset, const request_limits& limits,
+                                    ignored_names* ignored) {
+  const auto prompt = rendered(body, preset, limits, ignored);
   if (!prompt) return prompt.error();
   std::string json;
   json_writer(json).begin_object().key("prompt").value(*prompt).end_object();
@@ -132,8 +155,9 @@ result<std::string> tokenize_answer(std::span<const token_id> tokens,
   });
 }
 
-result<std::vector<token_id>> parse_detokenize(std::string_view text, const request_limits& limits) {
-  return read_body(text, limits, [&](const object_reader& body) {
+result<std::vector<token_id>> parse_detokenize(std::string_view text, const request_limits& limits,
+                                               ignored_names* ignored) {
+  return read_noting(text, limits, ignored, [&](const object_reader& body) {
     std::vector<token_id> tokens;
     if (const auto list = body.array("tokens"))
       tokens = read_token_list(*list, body.path_of("tokens"), limits.prompt_tokens_max, body.fault());

@@ -12,6 +12,9 @@
 /// POST /tokenize, /detokenize and /apply-template, with the field names of llama-server.
 namespace skein::protocol {
 
+/// Members of a body that were not read, where limits.tells_ignored wants them.
+using ignored_names = std::vector<std::string>;
+
 /// {"content": text, "add_special"?: bool, "with_pieces"?: bool}
 struct tokenize_request {
   std::string content;
@@ -20,7 +23,8 @@ struct tokenize_request {
 };
 
 /// Errors as parse_completion.
-[[nodiscard]] result<tokenize_request> parse_tokenize(std::string_view body, const request_limits& limits);
+[[nodiscard]] result<tokenize_request> parse_tokenize(std::string_view body, const request_limits& limits,
+                                                      ignored_names* ignored = nullptr);
 
 /// {"tokens":[1,2]}. Error, as for the answers below: invalid_argument when it would pass limits.response_bytes_max.
 [[nodiscard]] result<std::string> tokenize_answer(std::span<const token_id> tokens, const request_limits& limits);
@@ -38,7 +42,7 @@ struct count_request {
 };
 /// Errors as read_request.
 [[nodiscard]] result<count_request> parse_count(std::string_view body, const model_preset& preset,
-                                                const request_limits& limits);
+                                                const request_limits& limits, ignored_names* ignored = nullptr);
 /// {"tokens":2}, and "token_ids":[1,2] where they are wanted.
 [[nodiscard]] result<std::string> count_answer(std::span<const token_id> tokens, bool with_ids,
                                                const request_limits& limits);
@@ -46,10 +50,11 @@ struct count_request {
 /// {"prompt":"..."}: the text that a chat request with this body would feed. Errors as read_request; also
 /// invalid_argument when the answer would pass limits.response_bytes_max.
 [[nodiscard]] result<std::string> template_answer(std::string_view body, const model_preset& preset,
-                                                  const request_limits& limits);
+                                                  const request_limits& limits, ignored_names* ignored = nullptr);
 
 /// The ids of {"tokens":[1,2]}. Errors as parse_completion; ids are not compared with a vocabulary.
-[[nodiscard]] result<std::vector<token_id>> parse_detokenize(std::string_view body, const request_limits& limits);
+[[nodiscard]] result<std::vector<token_id>> parse_detokenize(std::string_view body, const request_limits& limits,
+                                                             ignored_names* ignored = nullptr);
 
 /// {"content":"..."}; `bytes_of` as above.
 [[nodiscard]] result<std::string> detokenize_answer(std::span<const token_id> tokens,

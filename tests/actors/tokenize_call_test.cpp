@@ -60,6 +60,30 @@ BOOST_AUTO_TEST_CASE(short_bodies_are_answered_at_once) {
   BOOST_TEST(b.out->status == 400u);
 }
 
+BOOST_AUTO_TEST_CASE(members_that_are_not_read_are_told) {
+  bench b;
+  const auto ignored = [&](text_task task, const std::string& body) {
+    b.out = std::make_shared<test::response_recorder>();
+    b.call = std::make_unique<tokenize_call>(
+        task, plain_origin{.request_name = "req-1", .headers = {}}, b.context,
+        [&](std::function<void()> w) { b.pool.posted.push_back(std::move(w)); }, b.out);
+    b.call->body(body);
+    BOOST_TEST(b.out->status == 200u);
+    return b.out->header("X-Skein-Ignored-Fields");
+  };
+  const std::string chat = R"("messages":[{"role":"user","content":"x"}],"temperature":1)";
+  BOOST_TEST(ignored(text_task::tokenize, R"({"content":"a","x":1})") == "");
+  b.context->settings.limits.tells_ignored = true;
+  BOOST_TEST(ignored(text_task::tokenize, R"({"content":"a","parse_special":true,"model":"tiny","y":[1]})") ==
+             "parse_special, y");
+  BOOST_TEST(ignored(text_task::tokenize, R"({"content":"a","add_special":true,"with_pieces":true})") == "");
+  BOOST_TEST(ignored(text_task::detokenize, R"({"tokens":[97],"x":1})") == "x");
+  BOOST_TEST(ignored(text_task::apply_template, "{" + chat + R"(,"x":1})") == "x");
+  BOOST_TEST(ignored(text_task::count, R"({"text":"a","contents":["b"]})") == "contents");
+  BOOST_TEST(ignored(text_task::count, "{" + chat + R"(,"return_tokens":true,"x":1})") == "x");
+  BOOST_TEST(ignored(text_task::count_input, R"({"input":"a","x":1})") == "x");
+}
+
 BOOST_AUTO_TEST_CASE(long_bodies_come_back_from_the_worker_pool) {
   bench b;
   b.send(true, text_body(long_text));
