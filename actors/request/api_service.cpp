@@ -217,7 +217,10 @@ struct api_service::exchange {
   std::vector<std::string> path;                        // the parts that the route leaves open
   std::string allow;                                    // methods of the path
 
-  [[nodiscard]] error_style errors() const { return near ? near->errors : error_style::openai; }
+  [[nodiscard]] error_style errors() const {
+    if (head.path.starts_with("/api/")) return error_style::flat;  // as clients of ai00 and Ollama read them
+    return near ? near->errors : error_style::openai;
+  }
 
   /// Takes the first row of the table that fits.
   void find_route() {

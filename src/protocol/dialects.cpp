@@ -200,6 +200,7 @@ void as_ai00(dialect& d) {
     Read(body, by, out);
   };
   d.rules = ai_rules;
+  d.errors = flat;
   d.loose_values_in = "sampler";
 }
 const dialect ai_chat = like(infer_chat, "ai_chat", as_ai00<read_named_conversation>);
@@ -209,6 +210,7 @@ const dialect ai_choices = like(completions, "ai_choices", [](dialect& d) {
   d.prompt_field = "choices";
   d.read_prompts = read_choices;
   d.read_more = read_scoring;
+  d.errors = flat;
   d.sessions = false;
   d.lenient = true;
 });
