@@ -152,6 +152,10 @@ const std::vector<api_service::route>& api_service::routes() {
       {"/api/oai/states", post, &s::refuse_states},
       {"/api/oai/v1/embeds", post, &s::refuse_embeddings},
       {"/api/oai/embeds", post, &s::refuse_embeddings},
+      {"/api/oai/v1/embeddings", post, &s::refuse_embeddings},
+      {"/api/oai/embeddings", post, &s::refuse_embeddings},
+      {"/api/embeddings", post, &s::refuse_embeddings},
+      {"/api/embed", post, &s::refuse_embeddings},
       speaks("/v2/chat/completions", dialects::batch_v2),
       speaks("/v3/chat/completions", dialects::batch_v3),
       speaks("/big_batch/completions", dialects::big_batch),
@@ -164,6 +168,10 @@ const std::vector<api_service::route>& api_service::routes() {
 
       {"/v1/embeddings", post, &s::refuse_embeddings},
       {"/openai/v1/embeddings", post, &s::refuse_embeddings},
+      {"/v1/engines/{}/embeddings", post, &s::refuse_embeddings},
+      {"/engines/{}/embeddings", post, &s::refuse_embeddings},
+      {"/embeddings", post, &s::refuse_embeddings},
+      {"/embedding", post, &s::refuse_embeddings},
       {"/tokenize", post, &s::tokenize<text_task::tokenize>, openai, false, true},
       {"/detokenize", post, &s::tokenize<text_task::detokenize>, openai, false, true},
       {"/apply-template", post, &s::tokenize<text_task::apply_template>, openai, false, true},
@@ -186,6 +194,8 @@ const std::vector<api_service::route>& api_service::routes() {
       {"/v1/sessions/{}/rollback", post, &s::ask_sessions<of::rollback>},
       {"/state/status", post, &s::ask_sessions<of::state_status>, flat, false, true},
       {"/state/delete", post, &s::ask_sessions<of::state_delete>, flat, false, true},
+      {"/multi_state/status", post, &s::ask_sessions<of::state_status>, flat, false, true},
+      {"/multi_state/delete", post, &s::ask_sessions<of::state_delete>, flat, false, true},
 
       {"/admin/state/{}", "POST, PUT", &s::ask_sessions<administer>, flat, false, false, nullptr, true},
 

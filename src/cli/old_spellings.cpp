@@ -95,7 +95,8 @@ result<void> take(reader& from, modern_words& to) {
     if (from.truth().value_or(true)) to.arguments.insert(to.arguments.end(), {"--log-level", "debug"});
   } else if (from.flag == "--wkv32") {
     to.arguments.insert(to.arguments.end(), {"--state-dtype", "fp32"});
-  } else if (from.flag != "--chunk-load" && from.flag != "--enable-dynamic-loading") {
+  } else if (from.flag != "--chunk-load" && from.flag != "--enable-dynamic-loading" && from.flag != "--webui" &&
+             from.flag != "--rwkv-beta") {
     to.arguments.push_back(from.whole());
   }
   return {};

@@ -20,6 +20,7 @@ struct modern_words {
 ///   --mrssmax N             -> --set limits.mixture_max=N
 ///   --chunk-load            -> nothing: a file is mapped and read in pieces anyway
 ///   --enable-dynamic-loading -> nothing
+///   --webui, --rwkv-beta    -> nothing: the page is there, and the model's version is read from its file
 /// Errors: invalid_argument.
 [[nodiscard]] result<modern_words> modern_arguments(const std::vector<std::string>& arguments);
 

@@ -64,9 +64,11 @@ sampling_rules ai_rules(const model_preset&) {
   return rules;
 }
 
-/// Other samplers and templates than those that there are would give other texts.
+/// Other samplers, templates and states than those that there are would give other texts.
 void refuse_foreign(const object_reader& body) {
-  if (body.value("template")) body.refuse_unsupported("template");
+  for (const auto name : {"template", "states", "embeds", "sampler_override"})
+    if (const auto value = body.value(name); value && !value->is_empty_array() && value->text() != "")
+      body.refuse_unsupported(name);
   if (const auto type = body.text("type"); type && *type != "Nucleus") body.refuse_unsupported("type");
 }
 

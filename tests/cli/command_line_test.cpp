@@ -82,6 +82,7 @@ BOOST_AUTO_TEST_CASE(spellings_of_earlier_servers) {
       {{"--wkv32"}, [](const config& c) { return c.engine.state_dtype == "fp32"; }},
       {{"--chunk-load", "--port", "2"}, [](const config& c) { return c.server.port == 2; }},
       {{"--enable-dynamic-loading", "--port", "2"}, [](const config& c) { return c.server.port == 2; }},
+      {{"--webui", "--rwkv-beta", "--port", "2"}, [](const config& c) { return c.server.port == 2; }},
   };
   for (auto [flags, right] : rows) {
     if (flags[0] == "--localhost") flags.emplace_back("--allow-unauthenticated");

@@ -297,6 +297,18 @@ BOOST_AUTO_TEST_CASE(a_language_that_is_none_is_refused) {
     (void)read(dialects::translate, ask("auto", good));
 }
 
+BOOST_AUTO_TEST_CASE(errors_and_foreign_fields_of_ai00) {
+  for (const char* field : {"states", "embeds", "sampler_override", "template"})
+    for (const auto* as : {&dialects::ai_chat, &dialects::ai_completions}) {
+      const auto no = refused(*as, R"({"prompt":"x","messages":[{"role":"user","content":"x"}],")" +
+                                       std::string(field) + R"(":{"id":"00000000-0000-0000-0000-000000000001"}})");
+      BOOST_TEST((no.field == field && no.kind == error_kind::unsupported));
+      BOOST_TEST((as->errors == error_style::flat));
+    }
+  (void)read(dialects::ai_completions, R"({"prompt":"x","states":[],"sampler_override":null})");
+  BOOST_TEST((dialects::ai_choices.errors == error_style::flat));
+}
+
 BOOST_AUTO_TEST_CASE(languages) {
   for (const auto& [code, name] : std::vector<std::pair<std::string, std::string>>{{"zh-CN", "Chinese"},
                                                                                    {"zh_TW", "Chinese"},

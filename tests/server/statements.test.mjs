@@ -203,14 +203,24 @@ const said = [
     assert.equal(b.data[0].perplexity, b.data[1].perplexity);
   }],
   ['12.3', 'what gains most by the input', '/api/oai/chooses', { input: 'The ', choices: ['the', 'q'], calibrate: true }, 200, (b) => hasShape(b, ranking)],
-  ['12.3', 'nothing to choose from', '/api/oai/chooses', { input: 'x', choices: [] }, 400, object('choices')],
-  ['12.3', 'a state as numbers', '/api/oai/v1/states', { input: 'x' }, 400, object(null, /export/)],
-  ['12.3', 'embeds', '/api/oai/embeds', { input: 'x' }, 400, object(null, /no embeddings/)],
-  ['12.3', 'a template of its own', ai, { messages: hi, template: { sep: '|' } }, 400, object('template')],
-  ['12.3', 'a grammar', ai, { messages: hi, bnf_schema: 'start::="x";' }, 400, object('bnf_schema')],
-  ['12.3', 'another sampler', ai, { messages: hi, sampler: { type: 'Typical' } }, 400, object('sampler.type')],
+  ['12.3', 'nothing to choose from', '/api/oai/chooses', { input: 'x', choices: [] }, 400, flat(/^choices /)],
+  ['12.3', 'a state as numbers', '/api/oai/v1/states', { input: 'x' }, 400, flat(/export/)],
+  ['12.3', 'embeds', '/api/oai/embeds', { input: 'x' }, 400, flat(/no embeddings/)],
+  ...['/embeddings', '/embedding', '/openai/v1/embeddings', '/engines/text-embedding-ada-002/embeddings',
+    '/v1/engines/text-embedding-ada-002/embeddings'].map((path) => ['12.2', 'no embeddings', path, { input: 'x' }, 400, object(null, /no embeddings/)]),
+  ...['/api/oai/v1/embeds', '/api/oai/embeddings', '/api/oai/v1/embeddings', '/api/embed', '/api/embeddings'].map((path) =>
+    ['12.3', 'no embeddings', path, { input: 'x' }, 400, flat(/no embeddings/)]),
+  ['12.3', 'a route that there is not', '/api/generate', { model: 'x' }, 404, flat(/no route/)],
+  ['12.3', 'a wrong field', ai, { messages: hi, temperature: 'hot' }, 400, flat(/temperature/)],
+  ['12.3', 'another sampler for the state', ai, { messages: hi, sampler_override: { type: 'Typical' } }, 400, flat(/sampler_override/)],
+  ['12.3', 'states', ai, { messages: hi, states: [{ id: 'x' }] }, 400, flat(/states/)],
+  ['6.8', 'the sessions, by the other name', '/multi_state/status', {}, 200, (b) => assert.equal(b.status, 'success')],
+  ['6.8', 'the end of none', '/multi_state/delete', {}, 400, flat('Missing session_id parameter')],
+  ['12.3', 'a template of its own', ai, { messages: hi, template: { sep: '|' } }, 400, flat(/template/)],
+  ['12.3', 'a grammar', ai, { messages: hi, bnf_schema: 'start::="x";' }, 400, flat(/bnf_schema/)],
+  ['12.3', 'another sampler', ai, { messages: hi, sampler: { type: 'Typical' } }, 400, flat(/sampler\.type/)],
   ['15', 'a state that is not there', infer, { messages: hi, state: 'nobody' }, 404, object('state')],
-  ['15', 'a state in numbers', ai, { messages: hi, state: { id: 'x', data: [0] } }, 400, object('state')],
+  ['15', 'a state in numbers', ai, { messages: hi, state: { id: 'x', data: [0] } }, 400, flat(/^state /)],
   ['15', 'none of the three forms', v1, {}, 400, object('messages')],
 ];
 
@@ -219,6 +229,7 @@ const starts = {
   'rwkv_lightning': ['--model-path', 'models/tiny-7v0', '--port', '0', '--password', 'secret'],
   'its CUDA port': ['--model-path', 'models/tiny-7v0.pth', '--vocab-path', 'bytes', '--host', '127.0.0.1', '--port', '0', '--chunk-size', '128', '--state-db-path', join(folder, 'states'), '--wkv32', '--chunk-load', '--enable-dynamic-loading', '--password', 'secret'],
   'RWKV-Infer': ['--localhost', '0.0.0.0', '--port', '0', '--debug', 'False', '--workers', '64', '--dynamic_state_cache_size', '512', '--mrssmax', '4', '--password', 'secret', '--model', 'models/tiny-7v0.pth'],
+  'RWKV-Runner': ['--host', '127.0.0.1', '--port', '0', '--webui', '--rwkv-beta', '--password', 'secret', '--model', 'models/tiny-7v0.pth'],
   'conRWKV': ['--model', 'models/tiny-7v0.pth', '--port', '0', '--password', 'secret'],
 };
 
