@@ -8,6 +8,7 @@
 
 #include "base/check.hpp"
 #include "protocol/json_writer.hpp"
+#include "protocol/tokenize_api.hpp"
 
 namespace skein::request {
 
@@ -93,11 +94,57 @@ bool answer_state::on_token(std::uint32_t prompt, std::uint32_t row, token_id to
   return false;
 }
 
+/// What a body without any text takes, with the longest numbers and ends that it may have.
+std::size_t answer_state::frame_bytes() const {
+  const protocol::generation_request& request = call_.request;
+  answer_end end;
+  end.reason = finish_reason::length;
+  std::string longest_stop;
+  for (const std::string& stop : request.stop)
+    if (protocol::json_bytes(stop) > protocol::json_bytes(longest_stop)) longest_stop = stop;
+  end.stop_reason = longest_stop;
+  end.administrative = protocol::administrative_stop{"response_bytes_max", request_name_};
+  std::vector<protocol::whole_row> rows(call_.prompts.size() * request.n);
+  for (std::uint32_t i = 0; i < rows.size(); ++i) {
+    rows[i].index = i;
+    rows[i].end = end;
+    if (call_.form == protocol::answer_form::thinking) rows[i].reasoning = "-";
+    if (request.sampling.logprobs) rows[i].logprobs.emplace();
+  }
+  constexpr std::uint64_t most = 0xffffffff;
+  const protocol::token_usage usage{most, most, most, most};
+  protocol::session_note note;
+  if (is_kept()) note = {request.session->id, 0xffffffff, "process", false, true, true, 0xffffffff};
+  return request.writer->body(head_, std::move(rows), usage, is_kept() ? &note : nullptr).size();
+}
+
+result<void> answer_state::make_room_for_frame(const protocol::request_limits& limits) {
+  if (call_.request.stream && !is_kept()) return {};
+  const std::size_t bytes = frame_bytes();
+  if (bytes >= call_.answer_bytes_max)
+    return protocol::response_too_long(call_.request.echo ? "echo" : std::string(call_.request.prompt_field), limits);
+  call_.answer_bytes_max -= bytes;
+  return {};
+}
+
+/// About what a token and its alternatives take as JSON: each text, and its bytes as numbers.
+std::size_t answer_state::scored_bytes(token_id token, const sampling::token_logprobs& logprobs) const {
+  const std::uint32_t top = call_.request.sampling.top_logprobs;
+  constexpr std::size_t a_byte = 9;  // "\\xff" in a text that is none, and "255,"
+  const auto bytes_of = [&](token_id id) {
+    const std::string_view text = model_.vocabulary->text(id);
+    return protocol::json_bytes(text) + a_byte * text.size();
+  };
+  std::size_t bytes = scored_token_bytes(top) + 2 * bytes_of(token);  // it may be named among the best again
+  for (const auto& best : std::span(logprobs.top).first(std::min(logprobs.count, top))) bytes += bytes_of(best.token);
+  return bytes;
+}
+
 /// Whether an answer that is sent whole, or kept, may collect the token; other streams hold nothing for long.
 bool answer_state::has_room(token_id token, const sampling::token_logprobs* logprobs) {
   if (call_.request.stream && !is_kept()) return true;
-  const std::size_t bytes = protocol::json_bytes(model_.vocabulary->text(token)) +
-                            (logprobs ? scored_token_bytes(call_.request.sampling.top_logprobs) : 0);
+  const std::size_t bytes =
+      protocol::json_bytes(model_.vocabulary->text(token)) + (logprobs ? scored_bytes(token, *logprobs) : 0);
   if (bytes > call_.answer_bytes_max) return false;
   call_.answer_bytes_max -= bytes;
   return true;

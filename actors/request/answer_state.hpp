@@ -20,6 +20,10 @@ class answer_state {
   /// `model` outlives this. `request_name` is the X-Request-Id, for administrative stops.
   answer_state(prepared_call call, const served_model& model, protocol::answer_head head, std::string request_name);
 
+  /// Takes what stands around the texts of an answer that is sent whole from what it may have. Before all events.
+  /// Errors: invalid_argument where that alone passes limits.response_bytes_max.
+  [[nodiscard]] result<void> make_room_for_frame(const protocol::request_limits& limits);
+
   /// The prompt has its slots: its tokens need not be given again, and a stream may begin.
   void on_admitted(std::uint32_t prompt);
   void on_prompt_scored(std::uint32_t prompt, const std::vector<sampling::token_logprobs>& scores);
@@ -105,6 +109,8 @@ class answer_state {
   void keep(token_id token);
   [[nodiscard]] const protocol::session_note* note() const { return note_ ? &*note_ : nullptr; }
 
+  [[nodiscard]] std::size_t frame_bytes() const;
+  [[nodiscard]] std::size_t scored_bytes(token_id token, const sampling::token_logprobs& logprobs) const;
   [[nodiscard]] bool has_room(token_id token, const sampling::token_logprobs* logprobs);
 
   struct row_place {

@@ -340,6 +340,7 @@ void generation_call::prepared(result<prepared_call> call) {
   if (!call->request.seed_given) call->request.sampling.seed = local_random()();
   const auto& head = this->head(call->request);
   answer_.emplace(std::move(*call), model(), head, origin_.request_name);
+  if (const auto fits = answer_->make_room_for_frame(context_->settings.limits); !fits) return refuse(fits.error());
   if (turn_) answer_->continue_after(turn_->earlier_answer());
   if (resumed_) answer_->continue_after(resumed_->answered);
   find_prefix();

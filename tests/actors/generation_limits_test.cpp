@@ -252,57 +252,87 @@ BOOST_AUTO_TEST_CASE(a_prompt_is_kept_for_an_echo_only) {
 
 BOOST_AUTO_TEST_CASE(a_whole_answer_ends_at_its_ceiling) {
   bench b;
-  b.context->settings.limits.response_bytes_max = 10;
+  b.context->settings.limits.response_bytes_max = 3000;
   b.send(R"({"prompt":"x","n":2})", protocol::dialects::completions);
   b.admit();
-  b.say("12345", 0);
-  b.say("abcdef", 1);
+  b.say(std::string(700, 'a'), 0);
+  b.say(std::string(2300, 'b'), 1);
   BOOST_TEST(b.cancelled_rows == std::vector<std::uint32_t>{1}, boost::test_tools::per_element());
-  b.say("6", 0);
+  BOOST_TEST(!b.out->ended);
+  b.say("a", 0);
   BOOST_TEST(b.out->status == 200u);
-  BOOST_TEST(b.has(R"("text":"12345")"));
-  BOOST_TEST(b.has(R"("text":"abcde")"));
+  BOOST_TEST(b.has('"' + std::string(700, 'a') + '"'));
   BOOST_TEST(b.has(R"("finish_reason":"length")"));
   BOOST_TEST(b.has(R"("rwkv":{"stop_reason":"response_bytes_max","request_id":"req-1"})"));
 
   b.send(R"({"prompt":"x","stream":true})", protocol::dialects::completions);  // a stream holds nothing
   b.admit(1);
-  b.say("0123456789abcdef", 0, 1);
-  BOOST_TEST(b.streamed("text") == "0123456789abcdef");
+  b.say(std::string(4000, 'c'), 0, 1);
+  BOOST_TEST(b.streamed("text").size() == 4000u);
 }
 
-BOOST_AUTO_TEST_CASE(log_probabilities_count_to_the_ceiling_too) {
+// All of the body counts, whatever the dialect: what stands around the texts, and how JSON writes them.
+BOOST_AUTO_TEST_CASE(no_whole_answer_is_longer_than_its_ceiling) {
+  const std::string chat = R"({"messages":[{"role":"user","content":"x"}])";
+  const std::pair<const protocol::dialect*, std::string> bodies[] = {
+      {&protocol::dialects::completions, R"({"prompt":"x"})"},
+      {&protocol::dialects::completions, R"({"prompt":"x","n":3})"},
+      {&protocol::dialects::completions, R"({"prompt":"xyz","echo":true,"logprobs":5})"},
+      {&protocol::dialects::chat, chat + "}"},
+      {&protocol::dialects::chat, chat + R"(,"think":true})"},
+      {&protocol::dialects::chat, chat + R"(,"logprobs":true,"top_logprobs":20})"},
+      {&protocol::dialects::batch, R"({"contents":["x","y"]})"},
+      {&protocol::dialects::infill, R"({"input_prefix":"x","input_suffix":"y"})"},
+      {&protocol::dialects::ai_chat, chat + "}"}};
+  for (const auto& [as, body] : bodies)
+    for (const char said : {'a', '"', '\x01', '\n', '\xff'})
+      for (const std::size_t most : {3000u, 3001u, 9000u}) {
+        bench b;
+        b.context->settings.limits.response_bytes_max = most;
+        b.send(body, *as);
+        for (std::size_t p = 0; p < b.submitted.size(); ++p) {
+          b.admit(p);
+          if (b.submitted[p].score_prompt)
+            b.tell(device::prompt_scored{b.submitted[p].id, std::vector<sampling::token_logprobs>(2)});
+        }
+        for (std::size_t p = 0; p < b.submitted.size(); ++p)
+          for (std::uint32_t row = 0; row < b.submitted[p].rows.size(); ++row) {
+            for (std::size_t i = 0; i < most + 20 && !b.out->ended; ++i)
+              b.say(std::string(1, i == 0 ? 'x' : said), row, p);
+            if (!b.out->ended) b.finish(device::finish_cause::budget, row, p);
+          }
+        BOOST_TEST_CONTEXT(as->name << ' ' << body << ' ' << int{said} << ' ' << most) {
+          BOOST_TEST(b.out->ended);
+          BOOST_TEST(b.out->status == 200u);
+          BOOST_TEST(b.out->text.size() <= most);
+        }
+      }
+}
+
+BOOST_AUTO_TEST_CASE(an_answer_whose_frame_alone_is_too_long_is_refused) {
   bench b;
-  b.context->settings.limits.response_bytes_max = 3 * (scored_token_bytes(2) + 1);
-  b.send(R"({"prompt":"x","logprobs":2})", protocol::dialects::completions);
-  b.admit();
-  b.say("abcd");
-  BOOST_TEST(b.has(R"("text":"abc")"));
+  b.context->settings.limits.response_bytes_max = 3000;
+  b.send(R"({"prompt":"x","n":100})", protocol::dialects::completions);
+  BOOST_TEST(b.out->status == 400u);
+  BOOST_TEST(b.has("limits.response_bytes_max (3000 bytes)"));
+  BOOST_TEST(b.submitted.empty());
 }
 
 BOOST_AUTO_TEST_CASE(an_echo_counts_as_the_json_that_it_becomes) {
   bench b;
-  b.context->settings.limits.response_bytes_max = 1200;
-  const auto ask = [&](const char* character, int count, const std::string& more) {
+  b.context->settings.limits.response_bytes_max = 5000;
+  const auto fits = [&](const char* character, int count, const std::string& more) {
     std::string text;
     for (int i = 0; i < count; ++i) text += character;
+    const std::size_t before = b.submitted.size();
     b.send(R"({"prompt":")" + text + R"(","echo":true)" + more + "}", protocol::dialects::completions);
+    if (b.submitted.size() == before) BOOST_TEST(b.out->status == 400u);
+    return b.submitted.size() > before;
   };
-  ask("\\u0001", 100, R"(,"n":2)");  // six bytes each
-  BOOST_TEST(b.submitted.size() == 1u);
-  ask("\\u0001", 101, R"(,"n":2)");
-  BOOST_TEST(b.out->status == 400u);
-  ask("\xe4\xbd\xa0", 400, "");  // three tokens each, but one character
-  BOOST_TEST(b.submitted.size() == 2u);
-  ask("\xe4\xbd\xa0", 401, "");
-  BOOST_TEST(b.out->status == 400u);
-
-  b.context->settings.limits.response_bytes_max = 6;
-  b.send(R"({"prompt":"x"})", protocol::dialects::completions);
-  b.admit(2);
-  b.say("\x01\x02", 0, 2);
-  BOOST_TEST(b.has(R"("text":"\u0001")"));
-  BOOST_TEST(b.has("response_bytes_max"));
+  BOOST_TEST(fits("\\u0001", 300, R"(,"n":2)"));  // six bytes each
+  BOOST_TEST(!fits("\\u0001", 417, R"(,"n":2)"));
+  BOOST_TEST(fits("\xe4\xbd\xa0", 1300, ""));  // three tokens each, but one character
+  BOOST_TEST(!fits("\xe4\xbd\xa0", 1667, ""));
 }
 
 BOOST_AUTO_TEST_CASE(an_echo_in_a_stream_fits_into_the_queue_of_its_connection) {
@@ -324,14 +354,14 @@ BOOST_AUTO_TEST_CASE(an_echo_in_a_stream_fits_into_the_queue_of_its_connection) 
 
 BOOST_AUTO_TEST_CASE(an_echo_that_is_too_long_is_refused) {
   bench b;
-  b.context->settings.limits.response_bytes_max = 1000;
+  b.context->settings.limits.response_bytes_max = 2000;
   const std::string prompt = R"({"prompt":")" + std::string(400, 'x') + '"';
   b.send(prompt + R"(,"echo":true,"n":2})", protocol::dialects::completions);
   BOOST_TEST(b.submitted.size() == 1u);
-  for (const char* more : {R"(,"echo":true,"n":3})", R"(,"echo":true,"logprobs":1})"}) {
+  for (const char* more : {R"(,"echo":true,"n":6})", R"(,"echo":true,"logprobs":1})"}) {
     b.send(prompt + more, protocol::dialects::completions);
     BOOST_TEST(b.out->status == 400u);
     BOOST_TEST(b.has(R"("param":"echo")"));
-    BOOST_TEST(b.has("limits.response_bytes_max (1000 bytes)"));
+    BOOST_TEST(b.has("limits.response_bytes_max (2000 bytes)"));
   }
 }
