@@ -27,6 +27,12 @@ answer_state::answer_state(prepared_call call, const served_model& model, protoc
   rows_left_ = static_cast<std::uint32_t>(rows);
   prompt_scores_.resize(call_.prompts.size());
   for (const auto& p : call_.prompts) prompt_tokens_ += p.size();
+  set_hidden_budget();
+}
+
+void answer_state::set_hidden_budget() {
+  const bool draws = !rows_.empty() && call_.request.sampling.max_tokens > 0;
+  hidden_budget_ = draws ? rows_.front().text.hidden_tokens_left() : 0;
 }
 
 std::vector<token_id> answer_state::give_prompt(std::uint32_t prompt) {
@@ -80,7 +86,7 @@ bool answer_state::on_token(std::uint32_t prompt, std::uint32_t row, token_id to
     end_row(prompt, row, std::move(end));
     return true;
   }
-  if (call_.hidden_tokens_max() > 0 && r.text.tokens() >= call_.request.sampling.max_tokens) {
+  if (hidden_budget_ > 0 && r.text.tokens() >= call_.request.sampling.max_tokens) {
     answer_end end;  // before the device has used its budget, which is larger by the tokens that may be hidden
     end.reason = finish_reason::length;
     end_row(prompt, row, std::move(end));
@@ -281,6 +287,7 @@ void answer_state::end_row(std::uint32_t prompt, std::uint32_t row, answer_end e
 void answer_state::continue_after(const std::vector<token_id>& earlier) {
   row_text& text = at(0, 0).text;
   text.go_on_after(earlier);
+  set_hidden_budget();
   const row_text::piece known = text.take();
   kept_.reasoning = known.reasoning;
   kept_.content = known.content;

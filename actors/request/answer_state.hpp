@@ -54,6 +54,9 @@ class answer_state {
   [[nodiscard]] const kept_row& kept() const { return kept_; }
   /// The answer goes on after these tokens of an earlier one, which the client has.
   void continue_after(const std::vector<token_id>& earlier);
+  /// Tokens that the device may draw of each row beside those that were asked for, since they will not count. The row
+  /// is ended here when its budget is used.
+  [[nodiscard]] std::uint32_t hidden_budget() const { return hidden_budget_; }
   /// As row_text::hidden_tokens, of the one row.
   [[nodiscard]] std::uint32_t hidden_tokens() const { return rows_.front().text.hidden_tokens(); }
   /// As row_text::certain_bytes, of the one row.
@@ -109,6 +112,7 @@ class answer_state {
   void keep(token_id token);
   [[nodiscard]] const protocol::session_note* note() const { return note_ ? &*note_ : nullptr; }
 
+  void set_hidden_budget();
   [[nodiscard]] std::size_t frame_bytes() const;
   [[nodiscard]] std::size_t scored_bytes(token_id token, const sampling::token_logprobs& logprobs) const;
   [[nodiscard]] bool has_room(token_id token, const sampling::token_logprobs* logprobs);
@@ -130,7 +134,7 @@ class answer_state {
   std::uint64_t prompt_tokens_ = 0, cached_tokens_ = 0;
   kept_row kept_;
   std::optional<protocol::session_note> note_;
-  std::uint32_t rows_left_ = 0;
+  std::uint32_t rows_left_ = 0, hidden_budget_ = 0;
   // Of a stream: what is written, then what rows got since, each at most once, then those that ended.
   std::string stream_;
   std::vector<waiting_delta> deltas_;

@@ -68,14 +68,17 @@ bool generation_call::submit_prompt(std::uint32_t prompt) {
     message.prompt.insert(message.prompt.begin(), resume.feed.begin(), resume.feed.end());
     if (resume.state) message.from = {resume.state, resume.key};
     if (turn_->stored()) message.settles_as = turn_->opened().key;
-    message.may_cut = !call.request.stop.empty() || call.hidden_tokens_max() > 0;
+    message.may_cut = !call.request.stop.empty() || answer_->hidden_budget() > 0;
   }
   if (prefix_) prefix_->apply(message);
   message.memory = memory_;
   message.fed = {listed_, &listed_->fed_tokens};
   message.score_prompt = call.score_prompt;
   message.score_top = call.request.sampling.top_logprobs;
-  for (std::uint32_t row = 0; row < call.rows_per_prompt(); ++row) message.rows.push_back(call.row_params(prompt, row));
+  for (std::uint32_t row = 0; row < call.rows_per_prompt(); ++row) {
+    message.rows.push_back(call.row_params(prompt, row));
+    message.rows.back().max_tokens += answer_->hidden_budget();
+  }
   message.total_deadline = origin_.received + context_->settings.total_timeout;
   // Who waits behind prompts of its own does not wait for others.
   message.queue_deadline =

@@ -148,7 +148,6 @@ sampling::sampling_params prepared_call::row_params(std::uint32_t prompt, std::u
   params.logit_bias.insert(params.logit_bias.end(), own_bias.begin(), own_bias.end());
   params.stop_ids.insert(params.stop_ids.end(), own_stop_ids.begin(), own_stop_ids.end());
   if (!priors.empty()) params.prior = priors[prompt];
-  params.max_tokens += hidden_tokens_max();
   params.row = row;  // of its own prompt: a prompt draws the same in a list as alone
   params.logprobs = params.logprobs || request.best_of > request.n;
   return params;

@@ -6,7 +6,6 @@
 #include <string_view>
 #include <vector>
 
-#include "actors/request/row_text.hpp"
 #include "actors/request/service_context.hpp"
 #include "base/result.hpp"
 #include "protocol/generation_request.hpp"
@@ -41,10 +40,6 @@ struct prepared_call {
   /// What the device draws one row of one prompt with.
   [[nodiscard]] sampling::sampling_params row_params(std::uint32_t prompt, std::uint32_t row) const;
   [[nodiscard]] bool stops_at(token_id token) const;
-  /// Tokens that the device may draw beside those that were asked for, see row_text::tokens.
-  [[nodiscard]] std::uint32_t hidden_tokens_max() const {
-    return protocol::closes_tag(form) && request.sampling.max_tokens > 0 ? request::hidden_tokens_max : 0;
-  }
 };
 
 /// About what a token with `top` alternatives takes in an answer, in memory and as JSON.

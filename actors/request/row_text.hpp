@@ -76,6 +76,10 @@ class row_text {
   /// Tokens that count: all but those that only close the tag in which the template ends.
   [[nodiscard]] std::uint32_t tokens() const { return tokens_; }
   [[nodiscard]] std::uint32_t hidden_tokens() const { return hidden_tokens_; }
+  /// How many more may come that do not count.
+  [[nodiscard]] std::uint32_t hidden_tokens_left() const {
+    return lead_.open() ? hidden_tokens_max - hidden_tokens_ : 0;
+  }
   [[nodiscard]] std::uint32_t reasoning_tokens() const { return reasoning_tokens_; }
   /// Sum of the tokens' log-probabilities so far, for best_of.
   [[nodiscard]] double logprob_sum() const { return logprob_sum_; }

@@ -156,7 +156,7 @@ BOOST_AUTO_TEST_CASE(a_paused_chat_goes_on_where_it_broke_off) {
   open("/v1/server/resume", R"({"request_id":"job"})", "again");
   BOOST_REQUIRE_EQUAL(submitted.size(), 2u);
   BOOST_TEST(std::string(submitted[1].prompt.begin(), submitted[1].prompt.end()) == prompt + ">\nab\xe4\xbd");
-  BOOST_TEST(submitted[1].rows[0].max_tokens == 14u);
+  BOOST_TEST(submitted[1].rows[0].max_tokens == 16u);  // `>` and the newline did not count
   BOOST_TEST(submitted[1].rows[0].seed == seed);
   BOOST_TEST(submitted[1].rows[0].drawn_before == 6u);  // draws are numbered on
   BOOST_TEST(submitted[1].rows[0].stop_ids == submitted[0].rows[0].stop_ids);
