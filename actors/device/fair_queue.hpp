@@ -21,9 +21,10 @@ template <typename Item>
 class fair_queue {
  public:
   struct account {
-    double served = 0;  // tokens, or the fair share when it came
+    double served = 0;          // tokens, or the fair share when it came
     std::uint32_t holders = 0;  // requests, and the line of those that wait; 0: the client left, above its share
     std::uint32_t unbegun = 0;  // requests; counted by who begins them
+    std::uint32_t slots = 0;    // that its requests hold; counted by who gives them
   };
 
   /// The client has one more request. The account stays where it is until as many have left.
@@ -46,6 +47,9 @@ class fair_queue {
     payer.served += static_cast<double>(tokens);
     share_ += static_cast<double>(tokens) / std::max(1u, active_);
   }
+
+  /// That have requests.
+  [[nodiscard]] std::uint32_t clients() const { return active_; }
 
   [[nodiscard]] std::size_t size() const { return size_; }
   [[nodiscard]] bool empty() const { return size_ == 0; }

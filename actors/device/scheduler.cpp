@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -263,6 +264,7 @@ bool scheduler::take_slot(sequence& s, const state_key& wanted) {
   const auto taken = free_slots_.take(wanted);
   if (taken.dropped) news_.add(state_news::kind::slot_dropped, taken.dropped);
   slots_[taken.slot] = &s;
+  ++s.owner->payer->slots;
   s.slot = taken.slot;
   s.drawn_this_turn = 0;
   return taken.hit;
@@ -270,6 +272,7 @@ bool scheduler::take_slot(sequence& s, const state_key& wanted) {
 
 void scheduler::release(sequence& s) {
   slots_[*s.slot] = nullptr;
+  --s.owner->payer->slots;
   free_slots_.give_back(*s.slot);
   s.slot.reset();
 }
@@ -434,9 +437,11 @@ void scheduler::self_check() const {
   std::uint32_t used = 0, queued = 0, parked = 0, paused = 0, waiting = 0, forks = 0, undo = 0, in_flight = 0,
                 rows_planned = 0;
   std::set<const outside_state*> outside;
+  std::map<const fair_queue<row_reference>::account*, std::uint32_t> held;
   for (slot_id i = 0; i < slots_.size(); ++i) {
     if (!slots_[i]) continue;
     ++used;
+    ++held[slots_[i]->owner->payer];
     check(slots_[i]->slot == i, "a sequence knows its slot");
     check(!slots_[i]->over || slots_[i]->owner->to_settle, "what is over and settled holds no slot");
   }
@@ -457,6 +462,7 @@ void scheduler::self_check() const {
       check(!(s.over && s.queued) || r->settling(), "what is over waits only to be settled");
     }
     check(left == r->rows_left, "rows are counted");
+    check(r->payer->slots == held[r->payer], "slots of clients are counted");
   }
   for (const auto& plan : in_flight_)
     for (const auto& row : plan) rows_planned += requests_.contains(row.who.id) ? 1 : 0;

@@ -195,7 +195,7 @@ class scheduler {
   [[nodiscard]] bool lacks_state(const request& r, const sequence& s) const;
   [[nodiscard]] bool can_park(const sequence& s) const;
   [[nodiscard]] bool fits_outside(std::size_t more_states) const;
-  bool make_room();
+  bool make_room(const request& waits);
   void park(sequence& s);
   void plan_rows(std::span<const std::uint8_t> congested);
   void plan_mixture(request& r);

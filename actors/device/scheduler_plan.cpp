@@ -83,7 +83,7 @@ void scheduler::admit(steady_time now) {
       continue;
     }
     // While memory is saved, only who brings a state back may have another one copied out for it.
-    while (free_slots_.free() < r->slots_at_once() && (!saving || s.parked) && make_room()) {
+    while (free_slots_.free() < r->slots_at_once() && (!saving || s.parked) && make_room(*r)) {
     }
     room = free_slots_.free() >= r->slots_at_once();
     if (room) {
@@ -209,9 +209,16 @@ void scheduler::fork_rows(request& r) {
   }
 }
 
-/// Somebody waits and no slot is free: one that nobody reads gives way, else one that had its turn. False when nobody
-/// can.
-bool scheduler::make_room() {
+/// A request waits and no slot is free: a sequence whose reader is slow gives way, else one that had its turn. False
+/// when none can.
+///
+/// Each client has a fair number of slots: all of them by the number of clients, rounded down. A client that holds no
+/// more and got fewer tokens than the one that waits keeps its slots after a turn too. And a client that lacks some and
+/// got fewer tokens, by more than a turn, takes them from one that holds more, before the turn there is over.
+bool scheduler::make_room(const request& waits) {
+  const std::size_t fair = slots_.size() / std::max(1u, waiting_.clients());
+  const auto& taker = *waits.payer;
+  const bool lacks_slots = taker.slots + waits.slots_at_once() <= fair;
   sequence* best = nullptr;
   for (sequence* s : slots_) {
     if (!s || !can_park(*s)) continue;
@@ -219,7 +226,11 @@ bool scheduler::make_room() {
       best = s;
       break;
     }
-    if (s->drawn_this_turn >= options_.turn_tokens && (!best || s->drawn_this_turn > best->drawn_this_turn)) best = s;
+    const auto& giver = *s->owner->payer;
+    if (giver.slots <= fair && giver.served < taker.served) continue;
+    const bool holds_more = lacks_slots && giver.slots > fair && giver.served > taker.served + options_.turn_tokens;
+    if (s->drawn_this_turn < options_.turn_tokens && !holds_more) continue;
+    if (!best || s->drawn_this_turn > best->drawn_this_turn) best = s;
   }
   if (!best) return false;
   ++counts_.preemptions;

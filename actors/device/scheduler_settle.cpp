@@ -95,6 +95,7 @@ void scheduler::hand_over_state(sequence& s) {
 
   s.slot.reset();
   slots_[slot] = nullptr;
+  --r.payer->slots;
   news_.reserve(2);
   if (keeps_slot) {
     const auto [kept, dropped] = free_slots_.keep(slot, key);

@@ -23,8 +23,8 @@ struct habit {
 };
 
 /// Tokens of prompts and answers that each client got between two ticks, while each had requests waiting all the time.
-std::map<std::string, std::uint64_t> shares(const std::vector<habit>& habits, int ticks) {
-  scheduler_options o = small(8);
+std::map<std::string, std::uint64_t> shares(const std::vector<habit>& habits, int ticks, std::uint32_t slots = 8) {
+  scheduler_options o = small(slots);
   o.turn_tokens = 16;
   o.waiting_max = 1000;
   o.waiting_per_client_max = 1000;
@@ -71,6 +71,27 @@ BOOST_AUTO_TEST_CASE(two_clients_who_always_want_more_get_the_same) {
     BOOST_TEST_CONTEXT("a " << a << " b " << b) {
       BOOST_TEST(a > 1000);
       BOOST_TEST(std::abs(a - b) <= 0.1 * std::max(a, b));
+    }
+  }
+}
+
+// A client uses no more slots than it has requests. One with fewer than its fair number of slots (all slots by the
+// number of clients, rounded down) gets a slot for each, and the others share the rest.
+BOOST_AUTO_TEST_CASE(a_client_with_few_requests_has_a_slot_for_each) {
+  constexpr int ticks = 4000, counted = ticks - ticks / 4;
+  struct one_case {
+    std::uint32_t slots, streams, others, answer;
+    double least;  // of what its streams could draw without an interruption
+  };
+  for (const one_case& c : {one_case{2, 1, 6, endless, 0.95}, one_case{2, 1, 6, 60, 0.8}, one_case{2, 1, 60, 10, 0.5},
+                            one_case{8, 3, 40, endless, 0.95}, one_case{8, 1, 20, 60, 0.8}}) {
+    const auto tokens = shares({{"many", 4, c.answer, c.others}, {"few", 4, c.answer, c.streams}}, ticks, c.slots);
+    const double whole = static_cast<double>(c.streams) * counted;
+    BOOST_TEST_CONTEXT(c.slots << " slots, answers of " << c.answer << ": few " << tokens.at("few") << " many "
+                               << tokens.at("many")) {
+      BOOST_TEST(static_cast<double>(tokens.at("few")) >= c.least * whole);
+      BOOST_TEST(static_cast<double>(tokens.at("few")) <= 1.4 * whole);
+      BOOST_TEST(static_cast<double>(tokens.at("many")) >= 0.9 * (c.slots - c.streams) * counted);  // no slot rests
     }
   }
 }
