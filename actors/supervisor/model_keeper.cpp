@@ -314,16 +314,23 @@ void model_keeper::keep_only(const std::string& id) {
 
 void model_keeper::change(std::shared_ptr<const config::config> settings) {
   settings_ = std::move(settings);
-  const auto options = device_options(*settings_);
-  each_device([&](request::loaded_model& m) {
-    (void)m.device->push_urgent(device::change_limits{options.waiting_max, options.waiting_per_client_max,
-                                                      options.turn_tokens, options.parked_max,
-                                                      options.parked_bytes_max});  // closed: it ends anyway
-  });
+  tell_limits();
   for (const auto& model : models_.resident()) {
     const auto loaded = settings_of(known_.at(model->id()).how);
     model->change_preset(model_preset(loaded ? *loaded : *settings_, model->id()));
   }
+}
+
+/// A mailbox that is full hears of them at a later tick; one that is closed needs not.
+void model_keeper::tell_limits() {
+  const auto options = device_options(*settings_);
+  limits_untold_ = false;
+  each_device([&](request::loaded_model& m) {
+    const bool told =
+        m.device->push_urgent(device::change_limits{options.waiting_max, options.waiting_per_client_max,
+                                                    options.turn_tokens, options.parked_max, options.parked_bytes_max});
+    if (!told && !m.device->closed()) limits_untold_ = true;
+  });
 }
 
 // ---------------------------------------------------------------- some go, others come
@@ -409,7 +416,7 @@ result<std::string> model_keeper::unload(const std::string& id, bool force) {
 void model_keeper::cut_off(retired& old) {
   old.told = true;
   old.model->cut_off = true;
-  (void)old.model->device->push_urgent(device::shutdown{real_clock().now()});
+  if (!old.model->device->push_urgent(device::shutdown{real_clock().now()})) old.model->device->close();
 }
 
 void model_keeper::watch() {
@@ -439,6 +446,7 @@ void model_keeper::look_after_retired() {
 }
 
 void model_keeper::tick() {
+  if (limits_untold_) tell_limits();
   if (settings_->model.idle_unload_s == 0 || running_) return;
   for (use& u : uses()) {
     if (context_.time->now() - u.at < std::chrono::seconds(settings_->model.idle_unload_s)) continue;

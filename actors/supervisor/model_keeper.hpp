@@ -57,7 +57,7 @@ class model_keeper {
   void ask(request::model_change change, request::model_changed done);
   /// Live settings are others: limits of devices, and what models do where requests leave things open.
   void change(std::shared_ptr<const config::config> settings);
-  /// About once a second: models that nobody uses rest.
+  /// About once a second: models that nobody uses rest, and devices hear of limits that their mailbox had no room for.
   void tick();
 
   /// Whether a thread reads a file.
@@ -105,6 +105,7 @@ class model_keeper {
   void load(request::model_change change, request::model_changed done);
   [[nodiscard]] bool memory_comes() const;
   void begin_load();
+  void tell_limits();
   [[nodiscard]] result<config::config> settings_of(const request::model_change& change) const;
   void loaded(result<opened_engine> opened);
   void end_load(const result<std::string>& outcome);
@@ -138,6 +139,7 @@ class model_keeper {
   std::vector<retired> retired_;
   boost::asio::steady_timer watch_timer_;
   bool watching_ = false;
+  bool limits_untold_ = false;  // to some device
   std::optional<running_load> running_;
   request::model_changed waiting_;  // for it
   std::deque<std::string> called_;  // models that requests wait for, to be loaded one after another

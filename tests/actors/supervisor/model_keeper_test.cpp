@@ -182,6 +182,53 @@ BOOST_AUTO_TEST_CASE(by_force_the_old_device_ends_at_once) {
   w.run_until([&] { return old->counters->ended.load(); });
 }
 
+device::message endless(request_id id) {
+  device::submit request;
+  request.id = id;
+  request.prompt = {1};
+  request.rows.emplace_back();
+  request.rows.front().max_tokens = 1'000'000;
+  request.queue_deadline = request.total_deadline = steady_time::max();
+  return request;
+}
+
+void slow(config::config& c) { c.engine.fake_tick_us = 500'000; }
+
+/// Its device computes, and reads its mailbox, which is full, only after that.
+void make_busy(world& w, request::loaded_model& model) {
+  BOOST_REQUIRE(model.device->push(endless(1)));
+  const auto fill = [&] {
+    while (model.device->push_urgent(device::cancel{99})) {
+    }
+  };
+  w.run_until([&] { return model.counters->requests > 0; });
+  fill();
+  w.run_until([&] { return model.device->size() == 0; });  // just read; the next tick has begun
+  fill();
+}
+
+BOOST_AUTO_TEST_CASE(by_force_a_device_ends_also_where_its_mailbox_is_full) {
+  world w(slow);
+  const auto old = w.current();
+  make_busy(w, *old);
+  w.ask(task::unload, "", "", true);
+  w.run_until([&] { return old->counters->ended.load(); });
+}
+
+BOOST_AUTO_TEST_CASE(a_device_whose_mailbox_is_full_hears_of_new_limits_later) {
+  world w(slow);
+  const auto model = w.current();
+  make_busy(w, *model);
+  auto fresh = std::make_shared<config::config>(*w.settings);
+  fresh->queue.waiting_max = 1;
+  w.keeper->change(fresh);
+  w.run_until([&] { return model->device->size() == 0; });
+  w.keeper->tick();
+  for (request_id id = 2; id <= 6; ++id) BOOST_TEST(model->device->push(endless(id)));
+  w.run_until([&] { return model->counters->requests >= 3; });
+  BOOST_TEST(model->counters->rejected.load() == 3u);  // one has the second slot, one waits
+}
+
 BOOST_AUTO_TEST_CASE(what_cannot_be_loaded_changes_nothing) {
   world w;
   const auto old = w.current();
