@@ -315,6 +315,7 @@ void server::beat() {
   heartbeat_.async_wait([this](const boost::system::error_code& ec) {
     if (ec) return;
     keeper_->tick();
+    states_->repeat();
     tick();
     beat();
   });
