@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <chrono>
 #include <utility>
 
@@ -9,6 +10,9 @@
 /// The part of a generation call that speaks with the device, and tells the client what comes of it.
 namespace skein::request {
 namespace {
+
+// For the log to take a turn that ended with its time.
+constexpr auto commit_patience = std::chrono::seconds(30);
 
 double milliseconds(duration d) { return std::chrono::duration<double, std::milli>(d).count(); }
 double seconds(duration d) { return std::chrono::duration<double>(d).count(); }
@@ -81,8 +85,9 @@ bool generation_call::submit_prompt(std::uint32_t prompt) {
   }
   message.total_deadline = origin_.received + context_->settings.total_timeout;
   // Who waits behind prompts of its own does not wait for others.
-  message.queue_deadline =
-      prompt == 0 ? context_->time->now() + context_->settings.queue_timeout : message.total_deadline;
+  message.queue_deadline = message.total_deadline;
+  if (prompt == 0)
+    message.queue_deadline = std::min(message.queue_deadline, context_->time->now() + context_->settings.queue_timeout);
   const request_id id = message.id;
   std::vector<device::wanted_copy> copies = message.copies;
   device::message box(std::move(message));
@@ -183,9 +188,20 @@ void generation_call::writable() {
   });
 }
 
+/// The device ends what it has in time; this is for all that comes before and after.
+bool generation_call::is_late(steady_time now) const {
+  if (!read_ || running_ > 0) return false;
+  const duration grace = asked_ == question::commit ? duration(commit_patience) : duration(0);
+  return now >= origin_.received + context_->settings.total_timeout + grace;
+}
+
 void generation_call::on_tick(steady_time now) {
-  if (unread_ && !ended_) return guarded([&] { look_for_model(now); });
-  if (ended_ || !answer_) return;
+  if (ended_) return;
+  if (is_late(now))
+    return guarded([&] { refuse({error_kind::timeout, "the request took longer than queue.total_timeout_ms", ""}); });
+  if (unread_) return guarded([&] { look_for_model(now); });
+  if (asked_ == question::prefix && now >= prefix_until_) return guarded([&] { go_without_prefix(); });
+  if (!answer_) return;
   crowded_ = false;
   if (!to_run_.empty()) guarded([&] { submit_more(); });
   if (ended_ || !answer_->call().request.stream) return;
@@ -270,6 +286,7 @@ void generation_call::end_call(unsigned status, std::string_view how) {
   if (prefix_)
     for (const auto& key : prefix_->unanswered()) hub_.tell(persistence::state_kept{key, nullptr});
   hub_.close_ticket(ticket_.number);
+  hub_.close_ticket(prefix_ticket_.number);
   const protocol::token_usage usage = answer_ ? answer_->usage() : protocol::token_usage{};
   const steady_time now = context_->time->now();
   count_ending(status);

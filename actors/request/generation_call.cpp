@@ -68,6 +68,7 @@ generation_call::~generation_call() {
   cancel_device_work();
   leave_session();
   hub_.close_ticket(ticket_.number);
+  hub_.close_ticket(prefix_ticket_.number);
   hub_.leave(serial_);
 }
 
@@ -132,6 +133,7 @@ void generation_call::body(std::string bytes) {
 }
 
 void generation_call::receive(std::string bytes) {
+  read_ = true;
   if (!hold(bytes.size())) return;
   auto text = std::make_shared<const std::string>(std::move(bytes));
   const bool needs_opening = !origin_.authenticated || context_->models->may_choose();
@@ -253,6 +255,7 @@ void generation_call::understood(result<read_body> body) {
 }
 
 void generation_call::begin(protocol::generation_request request) {
+  read_ = true;
   guarded([&] {
     if (!enter()) return;
     session_turn turn(request);

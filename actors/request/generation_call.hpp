@@ -124,6 +124,8 @@ class generation_call final : public connection::http_call, public device_client
   void log_prompt(const prepared_call& call) const;
   void prepared(result<prepared_call> call);
   void find_prefix();
+  void go_without_prefix();
+  [[nodiscard]] bool is_late(steady_time now) const;
   void submit();
   void submit_more();
   [[nodiscard]] bool submit_prompt(std::uint32_t prompt);
@@ -178,7 +180,9 @@ class generation_call final : public connection::http_call, public device_client
 
   std::stop_source over_;      // asked to stop when the call ends, so that no long work is begun for it
   byte_budget::lease memory_;  // of the body, then of the texts to tokenise, then of what the device holds
-  persistence::return_address ticket_;
+  bool read_ = false;          // the whole body is there
+  persistence::return_address ticket_, prefix_ticket_;
+  steady_time prefix_until_{};  // waits for known prefixes no longer
   question asked_ = question::none;
   std::string wanted_;                                   // the model that the body names
   std::shared_ptr<const std::string> unread_;            // waits for it

@@ -1,3 +1,5 @@
+#include <algorithm>
+#include <chrono>
 #include <utility>
 
 #include "actors/request/generation_call.hpp"
@@ -6,11 +8,18 @@
 
 /// The part of a generation call that speaks with the persistence actor.
 namespace skein::request {
+namespace {
+
+// A prefix that is known saves time; waiting for longer than this would not.
+constexpr auto prefix_patience = std::chrono::seconds(2);
+
+}  // namespace
 
 void generation_call::open_session() {
   if (!context_->persistence) return refuse({error_kind::unsupported, "this server keeps no sessions", "session_id"});
   ticket_ = hub_.open_ticket(*this);
-  const steady_time deadline = context_->time->now() + context_->settings.queue_timeout;
+  const steady_time deadline = std::min(context_->time->now() + context_->settings.queue_timeout,
+                                        origin_.received + context_->settings.total_timeout);
   auto question = turn_->question(ticket_, initial_state(), deadline);
   question.model = model().card.identity;
   question.session.tenant = origin_.who->tenant;
@@ -29,15 +38,21 @@ void generation_call::find_prefix() {
   const std::size_t offset = tokens.size();
   tokens.insert(tokens.end(), call.prompts.front().begin(), call.prompts.front().end());
   prefix_.emplace(std::move(tokens), call.request.store);
-  if (ticket_.number == 0) ticket_ = hub_.open_ticket(*this);
-  auto question = prefix_->question(ticket_, initial_state(), call, offset);
+  prefix_ticket_ = hub_.open_ticket(*this);
+  auto question = prefix_->question(prefix_ticket_, initial_state(), call, offset);
   question.model = model().card.identity;
   question.tenant = origin_.who->tenant;
-  if (!hub_.ask(std::move(question))) {
-    prefix_.reset();
-    return submit();  // it goes without
-  }
+  prefix_until_ = context_->time->now() + prefix_patience;
+  if (!hub_.ask(std::move(question))) return go_without_prefix();
   asked_ = question::prefix;
+}
+
+/// An answer that comes later is given back by the hub.
+void generation_call::go_without_prefix() {
+  asked_ = question::none;
+  hub_.close_ticket(prefix_ticket_.number);
+  prefix_.reset();
+  submit();
 }
 
 void generation_call::on_reply(persistence::reply& r) {
@@ -104,15 +119,13 @@ void generation_call::on(persistence::session_replayed& r) {
 void generation_call::on(persistence::refused& r) {
   const question was = std::exchange(asked_, question::none);
   if (was == question::commit) leased_ = false;
-  if (was == question::prefix) {  // it goes without
-    prefix_.reset();
-    return submit();
-  }
+  if (was == question::prefix) return go_without_prefix();
   refuse(turn_->in_own_words(std::move(r.why)));
 }
 
 void generation_call::on(persistence::prefix_found& r) {
   asked_ = question::none;
+  hub_.close_ticket(prefix_ticket_.number);
   prefix_->found(std::move(r));
   submit();
 }

@@ -499,6 +499,63 @@ BOOST_AUTO_TEST_CASE(known_prefixes_are_not_fed_again_and_copies_are_wanted) {
   BOOST_TEST(b.sessions.looked_up.size() == 2u);
 }
 
+BOOST_AUTO_TEST_CASE(an_answer_about_prefixes_that_does_not_come_is_not_waited_for) {
+  for (const bool in_session : {false, true}) {
+    bench b;
+    b.sessions.known_prefix.keep = {{{0, 11}, 7}, {{0, 12}, 9}};
+    request::call_origin origin;
+    origin.dialect = in_session ? &dialects::chat : &dialects::completions;
+    b.send(in_session ? chat(user("Hi")) : R"({"prompt":"0123456789","max_tokens":5})", std::move(origin));
+    if (in_session) b.sessions.pump(b.hub);  // the session is opened; what is asked then has no answer
+    b.time.advance(1s);
+    b.hub.tick(b.time.now());
+    b.read_mailbox();
+    BOOST_TEST(b.submitted.empty());
+    b.time.advance(2s);
+    b.hub.tick(b.time.now());
+    b.read_mailbox();
+    BOOST_REQUIRE_EQUAL(b.submitted.size(), 1u);
+    BOOST_TEST(b.submitted.back().copies.empty());
+    b.finish_device_work();  // the late answer comes meanwhile
+    BOOST_TEST(b.sessions.looked_up.size() == 1u);
+    BOOST_TEST(b.sessions.never.size() == 2u);  // the wanted states are given up
+    BOOST_TEST(b.out->status == 200u);
+    BOOST_TEST(b.submitted.size() == 1u);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(the_total_time_begins_when_a_request_is_accepted) {
+  const auto pass = [](bench& b, std::chrono::milliseconds time) {
+    b.time.advance(time);
+    b.hub.tick(b.time.now());
+    b.read_mailbox();
+  };
+  for (const bool waits_for_log : {false, true}) {
+    bench b;
+    b.context->settings.total_timeout = 60s;
+    b.sessions.holds_back = true;
+    waits_for_log ? void(b.ask(chat(user("Hi")))) : b.send(chat(user("Hi")));  // a session that is not answered
+    BOOST_TEST(b.submitted.size() == (waits_for_log ? 1u : 0u));
+    pass(b, 59s);
+    BOOST_TEST(!b.out->ended);
+    pass(b, 1s);
+    BOOST_TEST(b.out->ended == !waits_for_log);  // the log gets some more time
+    pass(b, 30s);
+    BOOST_TEST(b.out->status == 504u);
+    BOOST_TEST(b.out->has("queue.total_timeout_ms"));
+    b.pump();
+    b.sessions.commit_now(b.hub);
+    BOOST_TEST(b.sessions.releases == (waits_for_log ? 0 : 1));
+  }
+  bench b;
+  b.context->settings.total_timeout = 60s;
+  b.begin(chat(user("Hi")));
+  b.start_device();
+  pass(b, 100s);
+  BOOST_TEST(!b.out->ended);  // the device has it, which keeps the time
+  BOOST_TEST((b.submitted.back().total_deadline == b.submitted.back().queue_deadline));
+}
+
 BOOST_AUTO_TEST_CASE(prefixes_are_marked_where_texts_end) {
   bench b;
   b.ask(R"({"messages":[{"role":"system","content":"S"},{"role":"user","content":"U"}],"max_tokens":1})");
