@@ -65,11 +65,13 @@ std::vector<std::string> model_catalogue::ids() const {
 }
 
 result<model_catalogue::choice> model_catalogue::by_id(const std::string& id) const {
-  if (id == own_.id) return own_;
+  auto chosen = by_path(id);
+  if (!chosen && chosen.error().kind != error_kind::missing_file)
+    return error{chosen.error().kind, chosen.error().message, "model"};
   const auto all = ids();
-  if (std::ranges::find(all, id) == all.end())
-    return error{error_kind::invalid_argument, "unknown model: " + id, "model"};
-  return by_path(id);
+  if (!chosen || std::ranges::find(all, id) == all.end())
+    return error{error_kind::missing_file, "unknown model: " + id, "model"};
+  return chosen;
 }
 
 result<model_catalogue::choice> model_catalogue::by_path(const std::string& name) const {

@@ -22,7 +22,7 @@ class model_catalogue {
     std::string id;       ///< the file's name without its ending
     bool is_own = false;  ///< the one that the server was started with
   };
-  /// Errors: invalid_argument (model).
+  /// Errors, of the field "model": those of by_path; missing_file for what is no id of ids() too.
   [[nodiscard]] result<choice> by_id(const std::string& id) const;
   /// A path from the working directory or the folder, with or without its ending, or an id. Links are followed before
   /// it is judged. Errors: forbidden for what lies elsewhere, there or not; missing_file.

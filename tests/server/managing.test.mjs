@@ -173,7 +173,7 @@ const rows = [
   ['/v1/model/load', 'by its id', { model: 'second' }, 200, loaded('second')],
   ['/v1/model/load', 'the same again', { model: 'second' }, 200, loaded('second')],
   ['/v1/model/load', 'the one of the start', { model: 'tiny' }, 200, loaded('tiny')],
-  ['/v1/model/load', 'one that nobody knows', { model: 'x' }, 400, is({ error: 'unknown model: x' })],
+  ['/v1/model/load', 'one that nobody knows', { model: 'x' }, 404, is({ error: 'unknown model: x' })],
   ['/v1/model/load', 'no id', {}, 400, flat(/model/)],
   ['/v1/model/load', 'a list', { model: ['tiny'] }, 400, flat(/model/)],
   ['/switch-model', 'as its client has it', { model: 'second', strategy: 'cpu fp32', tokenizer: '', customCuda: 'false', deploy: false }, 200, is('success')],

@@ -106,8 +106,15 @@ describe('two real models', { skip: noOracle }, () => {
       assert.match(answer.body.detail, words);
       assert.equal(answer.body.error, answer.body.detail);
     }
-    const unknown = await load(server, 'absent');
-    assert.deepEqual([unknown.status, unknown.body], [400, { error: 'unknown model: absent' }]);
+    const outside = 'models must lie in the server\'s folder of models';
+    for (const [id, status, error] of [
+      ['absent', 404, 'unknown model: absent'], ['words.txt', 404, 'unknown model: words.txt'], ['link', 403, outside],
+      ['link.pth', 403, outside], ['../outside', 403, outside], ['/etc/passwd', 403, outside], ['\u0000', 403, outside],
+    ]) {
+      const answer = await load(server, id);
+      assert.deepEqual([answer.status, answer.body], [status, { error }], id);
+    }
+    assert.equal((await load(server, 'torn')).status, 400);
     const { body } = await server.get('/v1/models');
     assert.equal(body.loaded, 'small');
     assert.equal(await text(), expected);

@@ -66,12 +66,16 @@ BOOST_AUTO_TEST_CASE(an_id_names_a_file) {
   BOOST_TEST(all.by_id("a")->path == w.root() / "a.safetensors");
   BOOST_TEST(!all.by_id("a")->is_own);
   BOOST_TEST(all.by_id("own")->is_own);
-  for (const char* unknown : {"", "link", "words", "folder", "../outside", "a.safetensors"}) {
-    const auto none = all.by_id(unknown);
-    BOOST_REQUIRE_MESSAGE(!none, unknown);
-    BOOST_TEST((none.error().kind == error_kind::invalid_argument));
+  const auto refused = [&](const std::string& id) {
+    const auto none = all.by_id(id);
+    BOOST_REQUIRE_MESSAGE(!none, id);
     BOOST_TEST(none.error().field == "model");
-  }
+    return none.error().kind;
+  };
+  for (const char* unknown : {"", "absent", "words", "words.txt", "folder", "a.safetensors"})
+    BOOST_TEST((refused(unknown) == error_kind::missing_file), unknown);
+  for (const char* outside : {"link", "link.pth", "../outside", "/etc/passwd"})
+    BOOST_TEST((refused(outside) == error_kind::forbidden), outside);
 }
 
 BOOST_AUTO_TEST_CASE(a_path_is_judged_by_where_it_leads) {
