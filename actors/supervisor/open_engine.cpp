@@ -57,9 +57,7 @@ result<opened_engine> open_fake(const config::config& c) {
   auto vocabulary = cli::open_vocabulary(c.model.vocab.empty() ? "bytes" : c.model.vocab);
   if (!vocabulary) return vocabulary.error();
   engine::fake_engine_options options;
-  if ((*vocabulary)->size() > options.model.vocab)
-    return error{error_kind::conflict,
-                 "the fake model has " + std::to_string(options.model.vocab) + " tokens, the vocabulary more", "vocab"};
+  options.model.vocab = std::max(options.model.vocab, (*vocabulary)->size());
   options.slots = c.engine.slots ? c.engine.slots : fake_slots;
   options.max_tick_rows = options.slots;
   const tick_sizes ticks(c.engine, false);

@@ -65,6 +65,14 @@ std::string hash_of(const token_list& list, const std::vector<std::uint32_t>& pl
   return hex;
 }
 
+/// The first byte that is no token by itself; 256: all are. A text that holds it in the wrong place has no tokens.
+unsigned first_byte_without_token(const token_list& list) {
+  std::array<bool, 256> has_token{};
+  for (const auto& t : list.tokens)
+    if (t.length == 1) has_token[static_cast<unsigned char>(list.text(t).front())] = true;
+  return static_cast<unsigned>(std::ranges::find(has_token, false) - has_token.begin());
+}
+
 }  // namespace
 
 struct vocabulary::impl {
@@ -94,7 +102,14 @@ vocabulary::~vocabulary() = default;
 result<std::shared_ptr<const vocabulary>> vocabulary::load(const std::filesystem::path& file) {
   const auto text = read_file(file);
   if (!text) return text.error();
-  return parse(*text, file.string());
+  auto parsed = parse(*text, file.string());
+  if (!parsed) return parsed;
+  if (const unsigned byte = first_byte_without_token((*parsed)->impl_->list); byte < 256)
+    return error{error_kind::bad_file,
+                 file.string() + ": byte " + std::to_string(byte) +
+                     " has no token of its own; a vocabulary needs one for each of the bytes 0 to 255",
+                 {}};
+  return parsed;
 }
 
 result<std::shared_ptr<const vocabulary>> vocabulary::parse(std::string_view text, std::string_view name) {

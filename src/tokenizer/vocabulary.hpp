@@ -13,9 +13,11 @@ namespace skein::tokenizer {
 /// loading, shared by all threads.
 class vocabulary {
  public:
-  /// World format: a line is `<id> <Python literal> <byte count>`. Errors: missing_file, io, bad_file with line number.
+  /// World format: a line is `<id> <Python literal> <byte count>`; a UTF-8 byte order mark may come first. Errors:
+  /// missing_file, io, bad_file with line number, or with the number of a byte that has no token of its own.
   [[nodiscard]] static result<std::shared_ptr<const vocabulary>> load(const std::filesystem::path& file);
-  /// The same from memory; `name` is the file's name or path, as errors shall show it.
+  /// The same from memory, without the check that every byte has a token; `name` is the file's name or path, as errors
+  /// shall show it.
   [[nodiscard]] static result<std::shared_ptr<const vocabulary>> parse(std::string_view text, std::string_view name);
   [[nodiscard]] static std::shared_ptr<const vocabulary> bytes();
 

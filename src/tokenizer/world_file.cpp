@@ -10,6 +10,8 @@
 namespace skein::tokenizer {
 namespace {
 
+constexpr std::string_view byte_order_mark = "\xef\xbb\xbf";  // some editors begin UTF-8 files with it
+
 error fault(std::string_view where, std::size_t line, const std::string& what) {
   return {error_kind::bad_file, std::string(where) + " line " + std::to_string(line) + ": " + what, {}};
 }
@@ -98,6 +100,7 @@ result<token_list> parse_world_file(std::string_view text, std::string_view wher
     return error{error_kind::bad_file,
                  std::string(where) + ": longer than " + std::to_string(world_file_bytes_max) + " bytes",
                  {}};
+  if (text.starts_with(byte_order_mark)) text.remove_prefix(byte_order_mark.size());
   return world_file_parser(where).parse(text);
 }
 

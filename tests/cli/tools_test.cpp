@@ -64,8 +64,9 @@ BOOST_AUTO_TEST_CASE(a_vocabulary_of_the_models_name_comes_before_others, *needs
   const test::temporary_folder folder;
   std::filesystem::copy_file(test::oracle() / "models/tiny-7v0.safetensors", folder.path() / "m.safetensors");
   std::ofstream(folder.path() / "m.vocab.txt") << "1 'a' 1\n2 'b' 1\n";
-  const auto described = succeed({"inspect", folder.path() / "m.safetensors"});
-  BOOST_TEST(described.out.find("m.vocab") != std::string::npos, described.out);
+  const auto refused = run_skein({"inspect", folder.path() / "m.safetensors"});
+  BOOST_TEST(refused.exit_code == 65);
+  BOOST_TEST(refused.err.find("m.vocab.txt: byte 0 has no token") != std::string::npos, refused.err);
 }
 
 BOOST_AUTO_TEST_CASE(logits_agree_with_the_reference, *needs_oracle) {

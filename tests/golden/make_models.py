@@ -5,7 +5,7 @@
 
 gen-7, gen-7-world      random models; arguments and digests are those of the oracle's golden/index.json
 tiny-7v0-tuned, gen-7-tuned   checkpoints that hold a tuned state as their own initial state
-numbered_vocab.txt      512 tokens, each of which says its number: for gen-7, which has no vocabulary
+numbered_vocab.txt      512 tokens, bytes and then numbers in brackets: for gen-7, which has no vocabulary
 recital                 a model of the World vocabulary that recites recital.txt after a ":" (see below)
 """
 import hashlib
@@ -47,8 +47,8 @@ def put_state_inside() -> None:
 
 
 def number_tokens(path: pathlib.Path) -> None:
-    texts = [f"<{token}>" for token in range(512)]
-    path.write_text("".join(f"{token} '{text}' {len(text)}\n" for token, text in enumerate(texts) if token > 0))
+    single = "".join(f"{byte + 1} b'\\x{byte:02x}' 1\n" for byte in range(256))
+    path.write_text(single + "".join(f"{token} '<{token}>' 5\n" for token in range(257, 512)))
 
 
 def recited_tokens() -> List[int]:

@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { noOracle, oracle, serve, startServer } from './support.mjs';
-import { unfinished } from './unfinished.mjs';
+import { bytesOfWorld, unfinished } from './unfinished.mjs';
 
 const quiet = ['--log-format', 'json', '--set', 'drain.grace_ms=0'];
 
@@ -262,8 +262,7 @@ describe('loads and ticks that last as long as they have to', () => {
   test('while a model loads the old one serves, readiness tells how far it is, and a second load is refused', async (t) => {
     const vocabulary = unfinished(t);
     const server = await startServer(...slow, '--vocab', vocabulary.path);
-    const words = "1 'x' 1\n2 'y' 1\n";
-    await vocabulary.finish(words);
+    await vocabulary.finish(bytesOfWorld);
     await server.says('ready');
     const first = load(server, 'fake');
     await server.counters((now) => now.loading !== undefined);
@@ -272,7 +271,7 @@ describe('loads and ticks that last as long as they have to', () => {
     const second = await load(server, 'fake');
     assert.equal(second.status, 409);
     assert.match(second.body.error, /'fake' is being loaded/);
-    await vocabulary.finish(words);
+    await vocabulary.finish(bytesOfWorld);
     assert.equal((await first).status, 200);
 
     // A load that breaks off leaves all as it was.

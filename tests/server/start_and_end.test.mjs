@@ -9,7 +9,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { binary, serve, startServer } from './support.mjs';
-import { unfinished } from './unfinished.mjs';
+import { bytesOfWorld, unfinished } from './unfinished.mjs';
 
 delete process.env.SKEIN_SERVER_PASSWORD;
 const fake = ['--device', 'fake', '--set', 'engine.fake_tick_us=2000', '--set', 'drain.grace_ms=0'];
@@ -64,10 +64,10 @@ test('while the model loads the server answers, and says that it loads', async (
   assert.equal(metrics.status, 200);
   assert.match(await metrics.text(), /^process_resident_memory_bytes \d/m);
 
-  await vocabulary.finish("1 'x' 1\n2 'y' 1\n");
+  await vocabulary.finish(bytesOfWorld);
   await server.says('ready');
   assert.equal((await server.get('/readyz')).status, 200);
-  assert.deepEqual((await server.post('/tokenize', { content: 'xy' })).body.tokens, [1, 2]);
+  assert.deepEqual((await server.post('/tokenize', { content: 'xy' })).body.tokens, [121, 122]);
   assert.equal((await server.post('/v1/completions', ask)).status, 200);
   assert.deepEqual(await server.stop(), { code: 0, signal: null });
 });
@@ -79,7 +79,7 @@ test('while the model loads metrics are for who may read them', async (t) => {
   assert.equal(await status({}), 401);
   assert.equal(await status({ Authorization: 'Bearer wrong' }), 401);
   assert.equal(await status({ Authorization: 'Bearer secret' }), 200);
-  await vocabulary.finish("1 'x' 1\n");
+  await vocabulary.finish(bytesOfWorld);
   await server.says('ready');
   assert.equal(await status({ Authorization: 'Bearer secret' }), 200);
   await server.stop();

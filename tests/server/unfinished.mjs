@@ -4,6 +4,9 @@ import { closeSync, constants, mkdtempSync, openSync, rmSync, writeSync } from '
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
+/** A vocabulary of all single bytes, ids 1 to 256. */
+export const bytesOfWorld = Array.from({ length: 256 }, (_, byte) => `${byte + 1} b'\\x${byte.toString(16).padStart(2, '0')}' 1\n`).join('');
+
 /** A vocabulary that has not come yet: a server that is given `path` loads until finish(), each time it loads. */
 export function unfinished(t) {
   const folder = mkdtempSync(join(tmpdir(), 'skein-'));

@@ -153,6 +153,30 @@ BOOST_AUTO_TEST_CASE(files) {
   BOOST_TEST(vocabulary::load(file).value()->name() == "v.txt");
 }
 
+BOOST_AUTO_TEST_CASE(a_byte_order_mark_is_no_part_of_the_file) {
+  const std::string lines = test::single_byte_lines();
+  const std::string mark = "\xef\xbb\xbf";
+  BOOST_TEST(vocabulary::parse(mark + lines, "v.txt").value()->hash() == parsed(lines)->hash());
+  BOOST_TEST(vocabulary::parse(mark + mark + lines, "v.txt").has_error());
+  BOOST_TEST(vocabulary::parse(mark, "v.txt").error().message == "v.txt: no tokens");
+}
+
+BOOST_AUTO_TEST_CASE(a_file_in_which_a_byte_has_no_token_is_refused) {
+  const test::temporary_folder folder;
+  const auto file = folder.path() / "v.txt";
+  for (const int missing : {0, 10, 228, 255}) {
+    std::string lines = test::world_line(300, std::string(2, static_cast<char>(missing)));
+    for (int byte = 0; byte < 256; ++byte)
+      if (byte != missing) lines += test::world_line(byte + 1, std::string(1, static_cast<char>(byte)));
+    std::ofstream(file) << lines;
+    const auto refused = vocabulary::load(file);
+    BOOST_TEST_REQUIRE(refused.has_error());
+    BOOST_TEST((refused.error().kind == error_kind::bad_file));
+    BOOST_TEST(refused.error().message.find(": byte " + std::to_string(missing) + " has no token of its own") !=
+               std::string::npos);
+  }
+}
+
 BOOST_AUTO_TEST_CASE(long_texts) {
   test::random_cases random;
   const auto vocab = parsed(test::single_byte_lines() + "300 '" + std::string(64, 'a') + "' 64\n");
