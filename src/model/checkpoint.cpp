@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <optional>
 #include <vector>
 
 #include "model/mapped_file.hpp"
@@ -29,6 +30,37 @@ result<file_format> recognise(byte_span file) {
   if (file.size() > 8 && text_at(file, 8, 1) == "{") return file_format::safetensors;
   return damaged(0, "neither .pth nor .safetensors: the file begins with " +
                         printable(text_at(file, 0, std::min<std::uint64_t>(file.size(), 16))));
+}
+
+// What wrappers of torch, and trainers, put before each name.
+constexpr std::string_view prefixes[] = {"module.", "_orig_mod.", "_forward_module.", "rwkv7.", "model."};
+
+bool is_prefix(std::string_view text) {
+  while (!text.empty()) {
+    const auto first = std::ranges::find_if(prefixes, [&](std::string_view p) { return text.starts_with(p); });
+    if (first == std::end(prefixes)) return false;
+    text.remove_prefix(first->size());
+  }
+  return true;
+}
+
+/// What comes before the names that a model or a state-tuning file must have, at its shortest; empty: nothing.
+std::string prefix_of(const std::vector<found_tensor>& tensors) {
+  std::optional<std::string_view> shortest;
+  for (const std::string_view anchor : {"emb.weight", "blocks.0.att.time_state"})
+    for (const auto& tensor : tensors) {
+      const std::string_view name = tensor.name;
+      if (!name.ends_with(anchor)) continue;
+      const auto before = name.substr(0, name.size() - anchor.size());
+      if (is_prefix(before) && (!shortest || before.size() < shortest->size())) shortest = before;
+    }
+  return std::string(shortest.value_or(""));
+}
+
+void strip_prefix(std::vector<found_tensor>& tensors) {
+  const std::string prefix = prefix_of(tensors);
+  for (auto& tensor : tensors)
+    if (tensor.name.starts_with(prefix) && tensor.name.size() > prefix.size()) tensor.name.erase(0, prefix.size());
 }
 
 /// Indices of the tensors in order of name.
@@ -59,6 +91,7 @@ result<checkpoint> checkpoint::open(const std::filesystem::path& path) {
   auto found = pth ? read_pth(file->bytes()) : read_safetensors(file->bytes());
   if (!found) return in_file(path, found.error());
   if (found->empty()) return in_file(path, damaged(0, "the file holds no tensors"));
+  strip_prefix(*found);
   auto order = order_by_name(*found);
   if (!order) return in_file(path, order.error());
   file->read_ahead(true);

@@ -15,7 +15,8 @@ struct named_tensor {
   tensor_view view;
 };
 
-/// A memory-mapped checkpoint, `.pth` (torch zip pickle) or `.safetensors`, told apart by content, not by name.
+/// A memory-mapped checkpoint, `.pth` (torch zip pickle) or `.safetensors`, told apart by content, not by name. Names
+/// come without what trainers and torch's wrappers put before all of them (`module.`, `_orig_mod.`, ...).
 /// Nothing in the file is executed, every offset, length and shape is checked before use, and every view lies inside
 /// the mapping, which lives as long as this object.
 class checkpoint {

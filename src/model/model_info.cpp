@@ -73,6 +73,11 @@ std::optional<std::uint32_t> count_layers(const checkpoint& file) {
   return layers;
 }
 
+/// An adapter that was never merged: the weights beside it are not the model that was trained.
+bool is_lora(std::string_view name) {
+  return name.starts_with("lora_") || name.find(".lora_") != std::string_view::npos;
+}
+
 rwkv_version version_of(const checkpoint& file) {
   if (file.find(block_name(0, "att.r_k"))) return rwkv_version::v7;
   if (file.find(block_name(0, "att.time_maa_x"))) return rwkv_version::v6;
@@ -136,6 +141,10 @@ std::string_view to_string(rwkv_version v) {
 }
 
 result<model_info> describe(const checkpoint& file) {
+  for (const auto& tensor : file.tensors())
+    if (is_lora(tensor.name))
+      return misfit(file, tensor.name,
+                    "is a LoRA adapter; merge it into the weights, or remove it, and save them again");
   survey sizes(file);
   model_info info;
   info.vocab = sizes.of_matrix("emb.weight", 0, max_vocab);

@@ -27,7 +27,7 @@ struct model_info {
   state_layout state;                                            ///< empty in v4, whose state has another form
 };
 
-/// Errors: bad_file (missing tensors, impossible or inconsistent sizes; the text names the tensor).
+/// Errors: bad_file (missing tensors, impossible or inconsistent sizes, LoRA adapters; the text names the tensor).
 /// Checks numbers against limits before anything is computed from them.
 [[nodiscard]] result<model_info> describe(const checkpoint& file);
 

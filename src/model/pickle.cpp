@@ -18,6 +18,9 @@ constexpr std::size_t max_marks = 64;        // a state dict nests four deep
 constexpr std::size_t max_memo = 1u << 18;   // 16 entries for every possible tensor
 constexpr std::size_t max_kept = 1u << 19;   // values in tuples and dicts; a tensor has about 20
 constexpr std::size_t max_line_bytes = 256;  // module or name of a global
+constexpr std::size_t max_wrappers = 4;      // {"module": {"state_dict": {...}}}
+constexpr std::size_t not_wrapped = ~std::size_t{0};
+constexpr std::string_view wrappers[] = {"state_dict", "model", "module"};
 constexpr std::size_t rebuild_arguments = 6, rebuild_arguments_with_metadata = 7;
 
 enum class kind : std::uint8_t {
@@ -214,6 +217,7 @@ class machine {
   bool push_dict() {
     if (!keep(1)) return false;
     dicts_.emplace_back();
+    wrapped_.push_back(not_wrapped);
     return push({kind::dict, 0, dicts_.size() - 1});
   }
   bool tuple(std::size_t count) {
@@ -267,6 +271,7 @@ class machine {
     const value target = stack_[first - 1];
     if (target.what != kind::dict) return fail("items are set in " + std::string(kind_name(target.what)));
     for (std::size_t i = first; i < stack_.size(); i += 2) {
+      if (stack_[i + 1].what == kind::dict && is_wrapper(stack_[i])) wrapped_[target.first] = stack_[i + 1].first;
       if (stack_[i + 1].what != kind::tensor) continue;
       if (stack_[i].what != kind::text) return fail("a tensor's name is " + std::string(kind_name(stack_[i].what)));
       if (!keep(2)) return false;
@@ -365,8 +370,9 @@ class machine {
     if (!pop(top, kind::dict, "what the pickle leaves")) return false;
     if (!stack_.empty() || !marks_.empty()) return fail("the pickle leaves more than one value");
     if (at_ != file_.size()) return fail("bytes follow the end of the pickle");
-    state_dict_.reserve(dicts_[top.first].size());
-    for (const auto& [name, tensor] : dicts_[top.first]) {
+    const auto& tensors = dicts_[unwrapped(top.first)];
+    state_dict_.reserve(tensors.size());
+    for (const auto& [name, tensor] : tensors) {
       if (name.count == 0 || name.count > max_tensor_name_bytes || !valid_utf8(text(name))) {
         fault_ = damaged(name.first, "a tensor name is empty, too long or not UTF-8");
         return false;
@@ -374,6 +380,20 @@ class machine {
       state_dict_.push_back({text(name), tensors_[tensor.first]});
     }
     return true;
+  }
+
+  /// Whether trainers keep the state dict under that key of what they save.
+  [[nodiscard]] bool is_wrapper(const value& key) const {
+    return key.what == kind::text && std::ranges::find(wrappers, text(key)) != std::end(wrappers);
+  }
+  /// The dict that holds the tensors: `dict`, or one that it wraps and that has more of them. A dict may wrap itself.
+  [[nodiscard]] std::size_t unwrapped(std::size_t dict) const {
+    std::size_t best = dict;
+    for (std::size_t depth = 0; depth < max_wrappers && wrapped_[dict] != not_wrapped; ++depth) {
+      dict = wrapped_[dict];
+      if (dicts_[dict].size() > dicts_[best].size()) best = dict;
+    }
+    return best;
   }
 
   [[nodiscard]] std::string_view text(const value& v) const { return text_at(file_, v.first, v.count); }
@@ -395,6 +415,7 @@ class machine {
   std::vector<value> memo_;
   std::vector<value> items_;  // of all tuples, back to back
   std::vector<std::vector<dict_entry>> dicts_;
+  std::vector<std::size_t> wrapped_;  // for each dict the one under a key of `wrappers`, or not_wrapped
   std::vector<storage> storages_;
   std::vector<pickled_tensor> tensors_;
   std::size_t kept_ = 0;

@@ -26,7 +26,8 @@ struct pickled_entry {
 /// The tensors of the state dict that is pickled in [begin, end) of the file, in its order; the caller has checked that
 /// the range lies inside and is no longer than max_header_bytes. Nothing is executed: a small stack machine knows the
 /// opcodes and the four functions that torch.save writes for a state dict and refuses all others by name. Values that
-/// are no tensors are skipped. Names are not yet checked to be unique. Errors: bad_file with the byte.
+/// are no tensors are skipped. The state dict may lie under `state_dict`, `model` or `module` of what was saved. Names
+/// are not yet checked to be unique. Errors: bad_file with the byte.
 [[nodiscard]] result<std::vector<pickled_entry>> read_state_dict(byte_span file, std::uint64_t begin,
                                                                  std::uint64_t end);
 

@@ -53,6 +53,29 @@ BOOST_AUTO_TEST_CASE(values_that_are_no_tensors_are_skipped) {
   BOOST_TEST((file->find("a") != nullptr));
 }
 
+BOOST_AUTO_TEST_CASE(a_state_dict_inside_of_what_was_saved_is_read) {
+  const std::string inner = dict(text("a") + good_tensor + text("b") + good_tensor);
+  for (const std::string& items :
+       {text("state_dict") + inner + text("epoch") + integer(3), text("model") + inner, text("module") + inner,
+        text("module") + dict(text("state_dict") + inner), text("step") + good_tensor + text("model") + inner}) {
+    const auto file = opened(holding(items));
+    BOOST_REQUIRE(file);
+    BOOST_TEST(file->tensors().size() == 2u);
+    BOOST_TEST((file->find("b") != nullptr));
+  }
+  const auto own = opened(holding(text("a") + good_tensor + text("model") + dict("")));
+  BOOST_REQUIRE(own);
+  BOOST_TEST((own->find("a") != nullptr));
+}
+
+BOOST_AUTO_TEST_CASE(a_dict_that_holds_itself_ends) {
+  const auto file = opened(pth(whole("}q" + std::string(1, '\0') + "(" + text("model") + "h" + std::string(1, '\0') +
+                                     text("a") + good_tensor + "u")));
+  BOOST_REQUIRE(file);
+  BOOST_TEST(file->tensors().size() == 1u);
+  BOOST_TEST(!opened(holding(text("model") + dict(text("state_dict") + dict("")))).has_value());
+}
+
 BOOST_AUTO_TEST_CASE(nothing_is_called) {
   const std::string shell = global("os", "system");
   check_refused({
@@ -99,7 +122,7 @@ BOOST_AUTO_TEST_CASE(faulty_machines_are_refused) {
       {"STOP with a list", pth(whole("]")), "what the pickle leaves is a list"},
       {"bytes after STOP", pth(whole("}") + "}"), "follow the end"},
       {"an empty dict", pth(whole("}")), "no tensors"},
-      {"tensors one level too deep", holding(text("model") + dict(text("a") + good_tensor)), "no tensors"},
+      {"tensors one level too deep", holding(text("optimizer") + dict(text("a") + good_tensor)), "no tensors"},
       {"text beyond the end", pth("\x80\x02X" + little_endian(0xffffffff, 4) + "abc"), "ends in the middle"},
       {"number beyond the end", pth("\x80\x02J\x01"), "ends in the middle"},
       {"int of 200 bytes", pth(whole("\x8a\xc8" + std::string(200, '\x7f'))), "more than 64 bits"},

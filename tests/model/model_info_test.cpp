@@ -174,6 +174,45 @@ BOOST_AUTO_TEST_CASE(integer_weights_are_refused) {
   check_reason(plan, "head.weight", "is int8, not floating");
 }
 
+BOOST_AUTO_TEST_CASE(a_prefix_of_all_names_is_dropped) {
+  const auto plain = opened(safetensors_of(filled(small)));
+  BOOST_REQUIRE(plain);
+  for (const std::string prefix :
+       {"module.", "_orig_mod.", "_forward_module.", "rwkv7.", "model.", "module._orig_mod."}) {
+    auto plan = filled(small);
+    for (auto& tensor : plan) tensor.name = prefix + tensor.name;
+    for (const auto& bytes : {safetensors_of(plan), pth_of(plan)}) {
+      const auto file = opened(bytes);
+      BOOST_TEST_CONTEXT(prefix) {
+        BOOST_REQUIRE(file);
+        BOOST_TEST(model::describe(*file).has_value());
+        BOOST_TEST(model::identity(*file, "v") == model::identity(*plain, "v"));
+      }
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(other_prefixes_and_second_copies_are_left_alone) {
+  auto plan = small;
+  plan.insert(plan.begin(), {"model.emb.weight", dtype::bf16, {1}, {}});
+  const auto file = opened(safetensors_of(filled(plan)));
+  BOOST_REQUIRE(file);
+  BOOST_TEST((file->find("model.emb.weight") != nullptr));
+  BOOST_TEST(model::describe(*file).has_value());
+  plan = small;
+  for (auto& tensor : plan) tensor.name = "other." + tensor.name;
+  check_reason(plan, "emb.weight", "is missing");
+}
+
+BOOST_AUTO_TEST_CASE(adapters_beside_the_weights_are_named) {
+  for (const std::string name :
+       {"blocks.0.att.key.lora_A", "base_model.model.blocks.1.ffn.key.lora_B.default.weight"}) {
+    auto plan = small;
+    plan.push_back({name, dtype::bf16, {2, 8}, {}});
+    check_reason(plan, name, "is a LoRA adapter");
+  }
+}
+
 BOOST_AUTO_TEST_SUITE_END()
 
 }  // namespace skein::test
