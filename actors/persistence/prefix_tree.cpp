@@ -11,6 +11,9 @@ namespace {
 // What a node takes beside its tokens.
 constexpr std::size_t node_overhead = 160;
 
+// A raw prompt that comes again is resumed at the last multiple of this that leaves a token to feed.
+constexpr std::uint32_t repeat_tokens = 64;
+
 std::size_t common_length(std::span<const token_id> a, std::span<const token_id> b) {
   const auto [end, other] = std::ranges::mismatch(a, b);
   return static_cast<std::size_t>(end - a.begin());
@@ -29,6 +32,7 @@ std::vector<std::uint32_t> prefix_positions(const prefix_tree_options& options, 
   want(size);
   want(system_tokens);
   want(turn_tokens);
+  if (turn_tokens == 0 && size > 0) want((size - 1) / repeat_tokens * repeat_tokens);
   if (options.every_tokens > 0) {
     const std::uint32_t room = options.copies_max - static_cast<std::uint32_t>(wanted.size());
     std::uint64_t step = options.every_tokens;

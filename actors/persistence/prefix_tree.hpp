@@ -24,6 +24,8 @@ struct prefix_tree_options {
 
 /// After how many tokens of a prompt states are worth keeping, ascending: where the system text and the last turn end,
 /// at the end, and at every so many tokens; of these as many as copies_max leaves, evenly spread. All beyond `from`.
+/// A state at the end serves longer prompts alone. Where no turn ends, one at the last multiple of 64 before the last
+/// token serves the same prompt again.
 [[nodiscard]] std::vector<std::uint32_t> prefix_positions(const prefix_tree_options& options, std::uint32_t size,
                                                           std::uint32_t system_tokens, std::uint32_t turn_tokens,
                                                           std::uint32_t from);

@@ -68,3 +68,25 @@ test('a long system text is fed once, also over a restart', async () => {
   assert.equal(later.text, warm.text);
   assert.equal((await server.stop()).code, 0);
 });
+
+test('raw prompts that come again, or grow, are fed from their last multiple of 64 tokens', async () => {
+  const server = await serve('--device', 'cpu', '--set', 'drain.grace_ms=0');
+  const text = Array.from({ length: 80 }, (_, i) => `Line ${i} is raw.`).join(' ');
+  const all = (await server.post('/tokenize', { content: text })).body.tokens;
+  assert.ok(all.length > 321, `${all.length} tokens`);
+  const complete = async (tokens, fields = {}) => {
+    const before = await fed(server);
+    const { body } = await server.post('/v1/completions', { prompt: tokens, max_tokens: 8, temperature: 0, ...fields });
+    const cached = body.usage.prompt_tokens_details?.cached_tokens ?? 0;
+    assert.equal((await fed(server)) - before, tokens.length - cached);
+    return { text: body.choices[0].text, cached };
+  };
+  const prompt = all.slice(0, 321);
+  const cold = await complete(prompt);
+  assert.equal(cold.cached, 0);
+  for (let i = 0; i < 3; ++i) assert.deepEqual(await complete(prompt), { text: cold.text, cached: 320 });
+  const longer = await complete(all);
+  assert.equal(longer.cached, 321);
+  assert.equal((await complete(all, { use_prefix_cache: false })).text, longer.text);
+  assert.equal((await server.stop()).code, 0);
+});

@@ -108,14 +108,19 @@ BOOST_AUTO_TEST_CASE(states_are_wanted_at_the_ends_and_at_every_so_many_tokens) 
   BOOST_TEST((at(1100, 100, 1090, 512) == list{1024, 1090, 1100}));
   BOOST_TEST((at(1024, 512, 1024, 0) == list{512, 1024}));
   BOOST_TEST((at(1100, 5000, 20, 0) == list{512, 1024, 1100}));
+  BOOST_TEST((at(321, 0, 0, 0) == list{320, 321}));  // raw text that may come again
+  BOOST_TEST((at(321, 0, 0, 320) == list{321}));
+  BOOST_TEST((at(320, 0, 0, 0) == list{256, 320}));
+  BOOST_TEST((at(64, 0, 0, 0) == list{64}));
+  BOOST_TEST((at(321, 0, 319, 0) == list{319, 321}));  // a chat's own place is enough
   BOOST_TEST(at(0, 0, 0, 0).empty());
   const auto many = at(1u << 20, 100, 0, 0);
   BOOST_TEST(many.size() <= o.copies_max);
   BOOST_TEST(many.size() > o.copies_max / 2);
   for (const auto position : many)
-    BOOST_TEST((position == 100 || position == 1u << 20 || position % o.every_tokens == 0));
+    BOOST_TEST((position == 100 || position >= (1u << 20) - 64 || position % o.every_tokens == 0));
   o.every_tokens = 0;
-  BOOST_TEST((at(5000, 0, 0, 0) == list{5000}));
+  BOOST_TEST((at(5000, 0, 0, 0) == list{4992, 5000}));
   BOOST_TEST(prefix_positions({}, 0xffffffff, 0, 0, 0xfffffffe).size() == 1u);  // no number wraps
 }
 
