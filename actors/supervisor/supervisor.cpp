@@ -504,6 +504,8 @@ server::~server() {
   for (auto& l : lanes_) l.thread->stop();
   // These tell each other things: the devices' threads end first, then the other actor, then what they told goes.
   if (keeper_) keeper_->stop();
+  // A response that runs in the background has no connection that ended it; its call gives its session back now.
+  for (auto& l : lanes_) l.service.reset();
   persistence_.reset();
   // Only now the models may go: calls that ended above still told their devices so.
   log::info("stopped");

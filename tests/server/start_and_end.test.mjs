@@ -8,7 +8,7 @@ import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { binary, serve, startServer } from './support.mjs';
+import { binary, serve, short, startServer } from './support.mjs';
 import { bytesOfWorld, unfinished } from './unfinished.mjs';
 
 delete process.env.SKEIN_SERVER_PASSWORD;
@@ -195,6 +195,23 @@ test('a device lost during the time of grace ends it, with 70', async () => {
   await server.says('draining');
   assert.deepEqual(await server.end(), { code: 70, signal: null });
   assert.match(await answer.rest, /the device failed[^]*data: \[DONE\]\n\n$/);
+});
+
+test('a background response whose prompt is not read yet gives its session back at a hurried end', async () => {
+  const server = await serve(...fake);
+  const long = 'x'.repeat(900_000);  // read by the one thread of the worker pool, one after another
+  const reads = [];
+  for (let i = 0; i < (short ? 30 : 60); ++i)
+    reads.push(server.post('/tokenize', { prompt: long }).catch(() => {}));
+  await server.counters((c) => c.connections.open >= reads.length);
+  const input = 'y'.repeat(100_000);
+  const begun = await server.post('/v1/responses', { model: 'fake', input, background: true });
+  assert.equal(begun.body.status, 'queued');
+  server.process.kill('SIGTERM');
+  await server.says('draining');
+  server.process.kill('SIGTERM');
+  assert.deepEqual(await server.end(), { code: 0, signal: null });
+  await Promise.all(reads);
 });
 
 test('after SIGTERM new work is refused for the time of grace', async () => {
