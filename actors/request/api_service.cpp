@@ -182,20 +182,20 @@ const std::vector<api_service::route>& api_service::routes() {
       {"/v1/server/pause", post, &s::control<order::pause>, flat, false, true},
       speaks("/v1/server/resume", dialects::resume),
 
-      {"/v1/sessions", get, &s::ask_sessions<of::list>},
-      {"/v1/sessions/{}", get, &s::ask_sessions<of::describe>},
-      {"/v1/sessions/{}", post, &s::ask_sessions<of::label>},
-      {"/v1/sessions/{}", "PUT", &s::ask_sessions<of::import_file>},
-      {"/v1/sessions/{}", "DELETE", &s::ask_sessions<of::remove>},
-      {"/v1/sessions/{}/versions", get, &s::ask_sessions<of::versions>},
-      {"/v1/sessions/{}/export", get, &s::ask_sessions<of::export_file>},
-      {"/v1/sessions/{}/state", get, &s::ask_sessions<of::export_file>},
-      {"/v1/sessions/{}/fork", post, &s::ask_sessions<of::fork>},
-      {"/v1/sessions/{}/rollback", post, &s::ask_sessions<of::rollback>},
-      {"/state/status", post, &s::ask_sessions<of::state_status>, flat, false, true},
-      {"/state/delete", post, &s::ask_sessions<of::state_delete>, flat, false, true},
-      {"/multi_state/status", post, &s::ask_sessions<of::state_status>, flat, false, true},
-      {"/multi_state/delete", post, &s::ask_sessions<of::state_delete>, flat, false, true},
+      {"/v1/sessions", get, &s::ask_tenant<of::list>},
+      {"/v1/sessions/{}", get, &s::ask_tenant<of::describe>},
+      {"/v1/sessions/{}", post, &s::ask_tenant<of::label>},
+      {"/v1/sessions/{}", "PUT", &s::ask_tenant<of::import_file>},
+      {"/v1/sessions/{}", "DELETE", &s::ask_tenant<of::remove>},
+      {"/v1/sessions/{}/versions", get, &s::ask_tenant<of::versions>},
+      {"/v1/sessions/{}/export", get, &s::ask_tenant<of::export_file>},
+      {"/v1/sessions/{}/state", get, &s::ask_tenant<of::export_file>},
+      {"/v1/sessions/{}/fork", post, &s::ask_tenant<of::fork>},
+      {"/v1/sessions/{}/rollback", post, &s::ask_tenant<of::rollback>},
+      {"/state/status", post, &s::ask_tenant<of::state_status>, flat, false, true},
+      {"/state/delete", post, &s::ask_tenant<of::state_delete>, flat, false, true},
+      {"/multi_state/status", post, &s::ask_tenant<of::state_status>, flat, false, true},
+      {"/multi_state/delete", post, &s::ask_tenant<of::state_delete>, flat, false, true},
 
       {"/admin/state/{}", "POST, PUT", &s::ask_sessions<administer>, flat, false, false, nullptr, true},
 
@@ -562,6 +562,14 @@ call_origin api_service::origin_of(exchange& x) const {
 template <session_question (*Question)(const session_routes::route_input&)>
 api_service::made_call api_service::ask_sessions(exchange& x) {
   auto question = Question({std::move(x.path), x.head.query, context_->settings.limits});
+  return std::make_unique<session_call>(x.plain(), std::move(question), context_, hub_, std::move(x.out));
+}
+
+/// As ask_sessions; a field `tenant` of the query says about whose.
+template <session_question (*Question)(const session_routes::route_input&)>
+api_service::made_call api_service::ask_tenant(exchange& x) {
+  auto question = Question({std::move(x.path), x.head.query, context_->settings.limits});
+  question.tenant = query_field(x.head.query, "tenant");
   return std::make_unique<session_call>(x.plain(), std::move(question), context_, hub_, std::move(x.out));
 }
 

@@ -71,6 +71,8 @@ class api_service final : public connection::http_service {
   made_call change_model(exchange& x);
   template <session_question (*Question)(const session_routes::route_input&)>
   made_call ask_sessions(exchange& x);
+  template <session_question (*Question)(const session_routes::route_input&)>
+  made_call ask_tenant(exchange& x);
   made_call tell_status(exchange& x);
   template <order What>
   made_call control(exchange& x);

@@ -1,6 +1,7 @@
 #pragma once
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "actors/persistence/persistence_mailbox.hpp"
@@ -27,7 +28,8 @@ struct session_question {
   std::function<plain_answer(persistence::answer_body& answer)> tell;
   /// Refusals that are told in other words; may be empty.
   std::function<std::optional<plain_answer>(const error& why)> refuse{};
-  bool takes_file = false;  ///< the body is a file, however long
+  bool takes_file = false;            ///< the body is a file, however long
+  std::optional<tenant_id> tenant{};  ///< that the client names: its own, or with the admin right any
 };
 
 /// Asks the persistence actor one thing and tells the client what it says.
@@ -42,6 +44,7 @@ class session_call final : public plain_call, public persistence_client {
 
  private:
   void read(std::string body) override;
+  [[nodiscard]] result<tenant_id> whose() const;
 
   session_question question_;
   request_hub& hub_;

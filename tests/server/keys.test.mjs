@@ -117,6 +117,34 @@ test('a server with keys', async (t) => {
     assert.equal(await cached('root'), 0);
   });
 
+  await t.test('lets administrators name another tenant', async () => {
+    const list = async (who, query) => (await server.get(`/v1/sessions${query}`, bearer(key[who]))).body.data.map((s) => s.id);
+    const turn = await complete('alice', { prompt: 'mine', session_id: 'letters' });
+    assert.equal(turn.status, 200);
+    assert.deepEqual(await list('root', ''), ['diary']);  // its own
+    assert.deepEqual(await list('root', '?tenant=alice'), ['diary', 'letters']);
+    assert.deepEqual(await list('alice', '?tenant=alice'), ['diary', 'letters']);
+    assert.deepEqual(await list('root', '?tenant=nobody'), []);
+    assert.equal((await server.get('/v1/sessions/letters', bearer(key.root))).status, 404);
+    const seen = await server.get('/v1/sessions/letters?transcript=true&tenant=alice', bearer(key.root));
+    assert.equal(seen.status, 200);
+    assert(JSON.stringify(seen.body).includes('mine'));
+    const held = await server.post('/state/status?tenant=alice', {}, bearer(key.root));
+    assert(JSON.stringify(held.body).includes('letters'));
+    const remove = (who, query) => server.fetch(`/v1/sessions/letters${query}`, { method: 'DELETE', headers: bearer(key[who]) });
+    // Without the right the answer is the same for tenants that exist and others, also where the key comes in the body.
+    for (const tenant of ['alice', 'root', 'nobody', '']) {
+      assert.equal((await remove('carl', `?tenant=${tenant}`)).status, 403, tenant);
+      assert.equal((await server.get(`/v1/sessions/letters?tenant=${tenant}`, bearer(key.carl))).status, 403, tenant);
+      assert.equal((await server.post(`/state/status?tenant=${tenant}`, { password: key.carl })).status, 403, tenant);
+      assert.equal((await server.post(`/state/delete?tenant=${tenant}`, { session_id: 'letters', password: key.carl })).status, 403, tenant);
+    }
+    assert.equal((await server.get('/v1/sessions?tenant=a/b', bearer(key.root))).status, 400);
+    assert.equal((await remove('root', '')).status, 404);
+    assert.equal((await remove('root', '?tenant=alice')).status, 200);
+    assert.deepEqual(await list('alice', ''), ['diary']);
+  });
+
   await t.test('shows and stops requests of their own tenant alone', async () => {
     const stop = new AbortController();
     const stream = server.fetch('/v1/completions', {
