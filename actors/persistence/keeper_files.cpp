@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "actors/persistence/named_version.hpp"
 #include "actors/persistence/session_keeper.hpp"
 #include "base/check.hpp"
 #include "base/log.hpp"
@@ -55,11 +56,11 @@ result<imported_session> staged(result<imported_session> in, storage::database& 
 }  // namespace
 
 void session_keeper::handle(export_session&& q) {
-  auto found = entry_of(q.session);
-  if (!found) return refuse(q.reply, found.error());
-  if (!(*found)->tree || (*found)->provisional)
+  const auto named = find_named(q.session, [this](const session_key& key) { return entry_of(key); });
+  if (!named) return refuse(q.reply, named.error());
+  if (!*named)
     return refuse(q.reply, {error_kind::not_found, "there is no session '" + q.session.id + "'", "session_id"});
-  const session_tree& tree = *(*found)->tree;
+  const session_tree& tree = (*named)->tree();
   auto file = std::make_shared<storage::session_file>();
   file->session = tree.record();
   std::optional<state_key> key;

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <utility>
 
+#include "actors/persistence/named_version.hpp"
 #include "actors/persistence/session_keeper.hpp"
 #include "base/log.hpp"
 #include "storage/session_store.hpp"
@@ -92,10 +93,10 @@ void session_keeper::handle(tiers_status&& q) {
 }
 
 void session_keeper::handle(describe_session&& q) {
-  auto entry = entry_of(q.session);
-  if (!entry) return refuse(q.reply, entry.error());
-  if (!(*entry)->tree || (*entry)->provisional) return refuse(q.reply, unknown(q.session));
-  const session_tree& tree = *(*entry)->tree;
+  const auto named = find_named(q.session, [this](const session_key& key) { return entry_of(key); });
+  if (!named) return refuse(q.reply, named.error());
+  if (!*named) return refuse(q.reply, unknown(q.session));
+  const session_tree& tree = (*named)->tree();
   const version_id version = q.version.value_or(tree.record().head);
   if (!tree.offers(version)) return refuse(q.reply, unknown(q.session, version));
   session_description description{listed(tree.record()), {}};
@@ -112,14 +113,14 @@ void session_keeper::handle(describe_session&& q) {
 // ---------------------------------------------------------------- changes
 
 void session_keeper::handle(fork_session&& q) {
-  auto from = entry_of(q.from);
+  const auto from = find_named(q.from, [this](const session_key& key) { return entry_of(key); });
   if (!from) return refuse(q.reply, from.error());
-  if (!(*from)->tree || (*from)->provisional) return refuse(q.reply, unknown(q.from));
-  const session_tree& origin = *(*from)->tree;
+  if (!*from) return refuse(q.reply, unknown(q.from));
+  const session_tree& origin = (*from)->tree();
   const version_id version = q.version.value_or(origin.record().head);
   if (!origin.offers(version)) return refuse(q.reply, unknown(q.from, version));
   if (auto ok = free_for_fork(q.to); !ok) return refuse(q.reply, ok.error());
-  auto tree = std::make_shared<session_tree>(fork_of(**from, version, q.to));
+  auto tree = std::make_shared<session_tree>(fork_of(*(*from)->entry, version, q.to));
   if (tree->record().log_bytes <= fork_at_once_bytes) return finish_fork(q, std::move(*tree), false);
   ports_.runner.run([this, q = std::move(q), tree, db = ports_.db]() -> aftermath {
     const auto ahead =

@@ -263,7 +263,16 @@ describe('sessions on the fake engine', () => {
     const gone = await native('/multi_state/chat/completions', { session_id: 'tree', dialogue_idx: 9, contents: ['x'] });
     assert.equal(gone.status, 404);
     assert.deepEqual(gone.body, { error: 'State not found for dialogue_idx=9' });
-    // A branch is also reached by its own name.
+    // A branch is also reached by its own name, on every route.
+    const read = async (id, more = '') => (await server.get(`${path(id)}${more}`)).body;
+    assert.deepEqual((await read('tree:1', '?transcript=true')).transcript, (await read('tree', '?transcript=true&version=1')).transcript);
+    assert.deepEqual([(await read('tree:2')).id, (await read('tree:2')).head], ['tree:2', 2]);
+    assert.equal((await server.get(`${path('tree:2')}/versions`)).status, 200);
+    assert.equal((await server.fetch(`${path('tree:2')}/export`)).status, 200);
+    assert.equal((await server.post(`${path('tree:2')}/fork`, { to: 'twig' })).status, 200);
+    assert.equal((await server.post('/state/delete', { session_id: 'twig' })).status, 200);
+    assert.equal((await server.post(path('tree:2'), { title: 'x' })).status, 404);  // no session yet
+    assert.equal((await server.post(`${path('tree:2')}/rollback`, { version: 1 })).status, 404);
     const branch = await native('/state/chat/completions', { session_id: 'tree:1', contents: ['more'] });
     assert.equal(branch.body.choices[0].message.content, await fresh(`${root}\n\nmore`, { max_tokens: 6, stop_tokens: [] }));
 

@@ -266,8 +266,8 @@ BOOST_AUTO_TEST_CASE(a_name_with_a_version_begins_as_a_fork) {
   BOOST_TEST(o.number == 2u);
   BOOST_TEST((*o.resume.state == *state_after(tokens_t{1})));
   b.tell(release{o.reply, o.lease});
-  b.tell(describe_session{{0, 1}, named("a:1"), false, {}});
-  BOOST_TEST((b.refusal().kind == error_kind::not_found));  // a turn that failed makes none
+  const list_sessions all{{0, 1}, default_tenant, "", 10};
+  BOOST_TEST(b.answered<session_list>(all).sessions.size() == 1u);  // a turn that failed makes none
   o = b.opened("a:1");
   (void)b.ask<turn_committed>(b.commit_of(o, {7}, "z"));
   b.crash();
@@ -277,6 +277,44 @@ BOOST_AUTO_TEST_CASE(a_name_with_a_version_begins_as_a_fork) {
   // No such version, no such session, no number: names like any other.
   for (const char* id : {"a:3", "a:0", "b:1", "a:x", ":1", "a:99999999999999"})
     BOOST_TEST((b.opened(id).state == session_state::fresh), id);
+}
+
+BOOST_AUTO_TEST_CASE(a_name_with_a_version_is_read_as_that_version) {
+  disk_bench b;
+  b.three_turns("a");
+  const auto two = b.described("a:2");
+  BOOST_TEST(two.session.record.key.id == "a:2");
+  BOOST_TEST(two.session.record.head == 2u);
+  BOOST_TEST(two.session.record.total_tokens == 2u);
+  BOOST_TEST((two.session.fastest != tier::none));  // it has the state of its version
+  BOOST_REQUIRE(two.versions.size() == 2u);
+  BOOST_TEST(two.versions.back()->text == "b");
+  BOOST_TEST(b.described("a:1", true).versions.size() == 1u);
+  BOOST_TEST(b.described("a").versions.size() == 3u);
+
+  // A file of it is a session that goes on there; so is a fork.
+  const auto file = b.answered<session_bytes>(export_session{{0, 1}, named("a:2"), true}).file;
+  (void)b.answered<done>(import_session{{0, 1}, named("in"), file, false});
+  b.goes_on_after("in", {1, 2});
+  (void)b.answered<done>(fork_of("a:2", "b"));
+  b.goes_on_after("b", {1, 2});
+  (void)b.answered<done>(fork_of("a:2", "c", 1));
+  b.goes_on_after("c", {1});
+  b.tell(fork_of("a:2", "d", 3));  // not a version of that name
+  BOOST_TEST((b.refusal().kind == error_kind::not_found));
+
+  // Reading made no session, and one of that name comes first.
+  const list_sessions all{{0, 1}, default_tenant, "", 10};
+  BOOST_TEST(b.answered<session_list>(all).sessions.size() == 4u);
+  const auto o = b.opened("a:1");
+  BOOST_TEST(b.described("a:1").versions.size() == 1u);  // while its first turn runs
+  (void)b.ask<turn_committed>(b.commit_of(o, {7}, "z"));
+  BOOST_TEST(b.described("a:1").versions.back()->text == "z");
+  (void)b.answered<removed>(removal_of("a:2"));
+  for (const char* id : {"a:2", "a:4", "a:0", "b:x", "none:1"}) {
+    b.tell(describe_session{{0, 1}, named(id), false, {}});
+    BOOST_TEST((b.refusal().kind == error_kind::not_found), id);
+  }
 }
 
 BOOST_AUTO_TEST_CASE(a_branch_goes_by_its_name_and_nothing_else_with_it) {
