@@ -277,6 +277,7 @@ void generation_call::gone(std::string_view why, unsigned status) {
 
 void generation_call::end_call(unsigned status, std::string_view how) {
   ended_ = true;
+  if (status != 200) guarded([&] { keep_resumed(); });
   delist();
   over_.request_stop();
   memory_.reset();

@@ -244,7 +244,10 @@ bool generation_call::hold(std::size_t bytes) {
 }
 
 void generation_call::understood(result<read_body> body) {
-  if (ended_) return;
+  if (ended_) {
+    if (body && body->call) resumed_ = std::move(body->call->resumed);
+    return keep_resumed();
+  }
   if (!body) return refuse(body.error());
   origin_.errors = body->as->errors;
   refusal_ = std::move(body->refusal);
@@ -338,7 +341,8 @@ void generation_call::prepared(result<prepared_call> call) {
   if (resumed_) call->form = resumed_->form;
   if (may_be_paused(*call)) call->pause_tokens_max = context_->requests->limits().tokens_max;
   std::size_t copies = 0;  // of the prompt: for notes and for the log, or to go on after a pause
-  if (turn_ || call->pause_tokens_max > 0) copies = (turn_ ? 2 : 1) * call->prompts.front().size() * sizeof(token_id);
+  if (turn_ || call->pause_tokens_max > 0)
+    copies = (turn_ || resumed_ ? 2 : 1) * call->prompts.front().size() * sizeof(token_id);
   if (!hold(held_bytes(*call) + copies)) return;
   if (!call->request.seed_given) call->request.sampling.seed = local_random()();
   const auto& head = this->head(call->request);

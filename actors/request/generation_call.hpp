@@ -67,7 +67,7 @@ class generation_call final : public connection::http_call, public device_client
   [[nodiscard]] std::string told_again(std::optional<std::uint64_t> after) const;
   [[nodiscard]] std::string early_body() const;
   /// Ends it here as if its text had come to an end; false when there is nothing left to end.
-  bool obey(order what);
+  outcome obey(order what);
 
   void on_event(std::uint32_t prompt, device::event& e) override;
   void on_events_done() override;
@@ -152,6 +152,7 @@ class generation_call final : public connection::http_call, public device_client
   void delist();
   [[nodiscard]] bool may_be_paused(const prepared_call& call) const;
   void keep_paused();
+  void keep_resumed();
   void tell_queue();
   [[nodiscard]] static result<parsed_call> read_resumed(const std::string& text, const caller& who,
                                                         const served_model& model, const service_context& context);

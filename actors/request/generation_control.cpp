@@ -23,10 +23,10 @@ std::string endpoint_of(const call_origin& origin, const protocol::generation_re
 void generation_call::enlist() {
   const protocol::generation_request& request = *request_;
   if (request.session) session_ = request.session->id;
-  auto tell = [post = post_, &hub = hub_, serial = serial_](order what, std::function<void(bool)> done) {
+  auto tell = [post = post_, &hub = hub_, serial = serial_](order what, std::function<void(outcome)> done) {
     post([&hub, serial, what, done = std::move(done)] {
       auto* call = static_cast<generation_call*>(hub.find(serial));
-      done(call && call->obey(what));
+      done(call ? call->obey(what) : outcome::nothing_ran);
     });
   };
   listed_ = std::make_shared<running_request>(
@@ -41,24 +41,28 @@ void generation_call::delist() {
 }
 
 /// What has a slot ends as if its text had come to an end, and says why; what has none yet is refused. A session's turn
-/// is kept with the text that it has; and a response that others may ask for is kept also without any.
-bool generation_call::obey(order what) {
-  if (ended_ || asked_ == question::commit || (answer_ && answer_->over())) return false;
-  bool kept = false;
+/// is kept with the text that it has; and a response that others may ask for is kept also without any. What cannot be
+/// paused runs on.
+outcome generation_call::obey(order what) {
+  if (ended_ || asked_ == question::commit || (answer_ && answer_->over())) return outcome::nothing_ran;
+  const bool pauses = what == order::pause;
+  if (pauses && (listed_->admitted_at == 0 || answer_->call().pause_tokens_max == 0)) {
+    listed_->pause_requested = false;
+    return outcome::refused;
+  }
   guarded([&] {
     if (listed_->admitted_at == 0) {
       const bool named = turn_ && turn_->responds() && turn_->stored() && leased_;
-      if (!named || what == order::pause) return refuse({error_kind::conflict, "Request cancelled", ""});
+      if (!named) return refuse({error_kind::conflict, "Request cancelled", ""});
       if (running_ == 0) return void(obeys_later_ = what);
       answer_->on_admitted(0);
       if (answer_->call().request.stream) begin_stream();
     }
-    kept = what == order::pause && answer_->call().pause_tokens_max > 0;
-    answer_->stop(kept ? "paused" : what == order::park ? "client_gone" : "admin_stop");
-    if (kept) keep_paused();
+    answer_->stop(pauses ? "paused" : what == order::park ? "client_gone" : "admin_stop");
+    if (pauses) keep_paused();
     write_ready();
   });
-  return kept || what != order::pause;
+  return outcome::done;
 }
 
 /// A single answer of a chat without a session, which has its own way to go on.
@@ -86,6 +90,14 @@ void generation_call::keep_paused() {
   paused.model_identity = model().card.identity;
   paused.since = context_->time->now();
   context_->requests->keep(std::move(paused));
+}
+
+/// A resumed answer that does not reach its end is again what it was, and can be resumed once more.
+void generation_call::keep_resumed() {
+  if (!resumed_) return;
+  resumed_->since = context_->time->now();
+  context_->requests->keep(std::move(*resumed_));
+  resumed_.reset();
 }
 
 /// An event about the queue, for those who asked for such.
@@ -127,7 +139,7 @@ result<generation_call::parsed_call> generation_call::read_resumed(const std::st
   request.stream = true;
   request.chat = false;  // its prompt is no conversation any more
   request.seed_given = true;
-  request.prompts.push_back({"", std::move(paused->tokens), true});
+  request.prompts.push_back({"", paused->tokens, true});
   return parsed_call{std::move(request), std::nullopt, std::move(paused)};
 }
 

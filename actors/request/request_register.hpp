@@ -23,6 +23,9 @@ namespace skein::request {
 /// What an operator may tell a running request; park: a response is broken off, for somebody else to go on with.
 enum class order : std::uint8_t { stop, pause, park };
 
+/// What became of an order. refused: this request cannot do that, and runs on.
+enum class outcome : std::uint8_t { nothing_ran, done, refused };
+
 /// One generation call. Its numbers are written by its io thread and read by any.
 class running_request {
  public:
@@ -33,14 +36,13 @@ class running_request {
     std::int64_t created = 0;  ///< Unix seconds
     std::uint32_t max_tokens = 0;
   };
-  /// Carries an order out on the call's io thread, then calls `done` there: whether there was something left to end,
-  /// and for a pause whether it can be resumed. Thread safe; the call may be gone by then.
-  using messenger = std::function<void(order what, std::function<void(bool)> done)>;
+  /// Carries an order out on the call's io thread, then calls `done` there. Thread safe; the call may be gone by then.
+  using messenger = std::function<void(order what, std::function<void(outcome)> done)>;
 
   running_request(facts what, messenger tell) : what_(std::move(what)), tell_(std::move(tell)) {}
 
   [[nodiscard]] const facts& what() const { return what_; }
-  void tell(order what, std::function<void(bool)> done) {
+  void tell(order what, std::function<void(outcome)> done) {
     (what == order::stop ? stop_requested : pause_requested) = true;
     tell_(what, std::move(done));
   }

@@ -29,21 +29,28 @@ void server_control_call::read(std::string body) {
   if (meant.empty()) return tell();
   latest_ = meant.back();
   for (const auto& each : meant)
-    each->tell(order_, [post = post_, self = std::weak_ptr(self_)](bool done) {
-      post([self, done] {
-        if (const auto call = self.lock()) (*call)->carried_out(done);
+    each->tell(order_, [post = post_, self = std::weak_ptr(self_)](outcome how) {
+      post([self, how] {
+        if (const auto call = self.lock()) (*call)->carried_out(how);
       });
     });
 }
 
-void server_control_call::carried_out(bool done) {
+void server_control_call::carried_out(outcome how) {
   guarded([&] {
-    any_ = any_ || done;
+    any_ = any_ || how == outcome::done;
+    refused_ = refused_ || how == outcome::refused;
     if (--waiting_ == 0) tell();
   });
 }
 
 void server_control_call::tell() {
+  if (refused_)
+    return refuse({error_kind::conflict,
+                   "request_id: request '" + latest_->what().id +
+                       "' cannot be paused; only a chat that has begun can, with one answer, no session, no logprobs " +
+                       "and at most pause.tokens_max tokens",
+                   "request_id"});
   std::string body;
   json_writer out(body);
   out.begin_object().key("ok").value(true);

@@ -19,7 +19,7 @@ class server_control_call final : public plain_call {
 
  private:
   void read(std::string body) override;
-  void carried_out(bool done);
+  void carried_out(outcome how);
   void tell();
 
   const order order_;
@@ -27,6 +27,7 @@ class server_control_call final : public plain_call {
   std::shared_ptr<const running_request> latest_;  // of those that are meant
   std::size_t waiting_ = 0;                        // for so many of them
   bool any_ = false;                               // was ended, or paused
+  bool refused_ = false;                           // by one that cannot be paused
   std::shared_ptr<server_control_call*> self_ = std::make_shared<server_control_call*>(this);  // for what comes back
 };
 

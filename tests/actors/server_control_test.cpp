@@ -232,22 +232,66 @@ BOOST_AUTO_TEST_CASE(a_paused_chat_goes_on_with_its_tuned_state) {
   BOOST_TEST(submitted[1].rows[0].temperature == 0.75f);
 }
 
-BOOST_AUTO_TEST_CASE(what_cannot_go_on_just_ends) {
-  open("/v1/completions", R"({"prompt":"x"})");
+BOOST_AUTO_TEST_CASE(what_cannot_be_paused_runs_on) {
+  const auto refuses = [&] {
+    in(ask("POST", "/v1/server/pause", R"({"request_id":"job"})"),
+       R"(409 {"error":"request_id: request 'job' cannot be paused; only a chat that has begun can,)");
+    in(ask("GET", "/v1/server/status"), R"("paused_requests":[])");
+    BOOST_TEST(!out->ended);
+    BOOST_TEST(cancelled.empty());
+  };
+  open("/v1/chat/completions", chat);
+  refuses();  // it waits
   admit();
   say("a");
-  in(ask("POST", "/v1/server/pause"), R"("paused":false,"request_id":"job")");
-  BOOST_TEST(out->ended);
-  in(out->text, R"("text":"a")");
-  in(out->text, R"("rwkv":{"stop_reason":"admin_stop")");
+  finish(device::finish_cause::budget);
+
+  open("/v1/completions", R"({"prompt":"x"})");
+  admit(1);
+  say("a", 0, 1);
+  refuses();
+  say("b", 0, 1);
+  finish(device::finish_cause::budget, 0, 1);
+  in(out->text, R"("text":"ab")");
 
   context->requests = std::make_shared<request_register>(pause_limits{.tokens_max = 38});  // the prompt has 36
   open("/v1/chat/completions", chat);
+  admit(2);
+  say("abc", 0, 2);
+  refuses();
+  say("d", 0, 2);
+  BOOST_TEST(streamed("content") == "abcd");
+}
+
+BOOST_AUTO_TEST_CASE(a_resumed_chat_that_breaks_off_can_be_resumed_again) {
+  open("/v1/chat/completions", chat);
+  admit();
+  say(">\nab");
+  in(ask("POST", "/v1/server/pause"), R"("paused":true)");
+
+  const auto resume = [&](std::size_t which) {
+    open("/v1/server/resume", R"({"request_id":"job"})", "again");
+    BOOST_REQUIRE_EQUAL(submitted.size(), which + 1);
+    BOOST_TEST(submitted[which].prompt == submitted[1].prompt);
+    BOOST_TEST(submitted[which].rows[0].drawn_before == 4u);
+    BOOST_TEST(submitted[which].rows[0].max_tokens == 16u);
+  };
+  resume(1);
   admit(1);
-  say("abc", 0, 1);
-  in(ask("POST", "/v1/server/pause"), R"("paused":false)");
-  BOOST_TEST(streamed("content") == "abc");
-  in(out->text, R"("stop_reason":"admin_stop")");
+  say("cd", 0, 1);
+  call->gone("client_gone", 499);
+  in(ask("GET", "/v1/server/status"), R"("paused_requests":[{"id":"job")");
+
+  resume(2);  // there is no room for it
+  tell(device::rejected{submitted[2].id, {error_kind::overloaded, "too many requests are waiting", ""}});
+  BOOST_TEST(out->status == 429u);
+
+  resume(3);
+  admit(3);
+  say("cde", 0, 3);
+  finish(device::finish_cause::stop_id, 0, 3);
+  BOOST_TEST(streamed("content") == "cde");
+  in(ask("POST", "/v1/server/resume", R"({"request_id":"job"})"), "404 ");  // it has its end
 }
 
 BOOST_AUTO_TEST_CASE(who_wants_to_know_is_told_of_the_queue) {
