@@ -78,7 +78,7 @@ void scheduler::handle(settle&& message, steady_time) {
   request* r = find(message.id);
   if (!r || !r->message.settles_as || r->settling()) return;
   sequence& s = r->rows[0];
-  if (!r->admitted) return drop(*r, finish_cause::cancelled);
+  if (!r->admitted || !knows(options_.limits, message.more)) return drop(*r, finish_cause::cancelled);
   check(message.drawn <= s.drawn, "no more is settled than was drawn");
   if (!r->to_settle) {  // nobody takes the state
     if (!s.over) finish(s, finish_cause::cancelled);

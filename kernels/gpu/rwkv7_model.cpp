@@ -4,6 +4,7 @@
 
 #include "base/check.hpp"
 #include "kernels/gpu/matmul_few_rows.hpp"
+#include "kernels/gpu/sampling.hpp"
 #include "kernels/gpu/time_mix.hpp"
 #include "kernels/gpu/token_shift.hpp"
 
@@ -327,13 +328,15 @@ result<void> check_sizes(const rwkv7_dims& dims) {
   const auto refuse = [](const char* what, std::uint32_t is, const char* limit) {
     return error{error_kind::unsupported, std::string(what) + ' ' + std::to_string(is) + limit, ""};
   };
-  static_assert(head_size_max == 256 && width_max == 6144, "the words below say so");
+  static_assert(head_size_max == 256 && width_max == 6144 && vocab_max == 524288, "the words below say so");
   if (dims.head_size > head_size_max)
     return refuse("head size", dims.head_size, " is above 256, the largest that the GPU engine handles");
   if (dims.embd > width_max)
     return refuse("width", dims.embd, " is above 6144, the largest that the GPU engine handles");
   if (dims.embd % head_size != 0)
     return refuse("width", dims.embd, " is not a multiple of 64, as the GPU engine needs it");
+  if (dims.vocab > vocab_max)
+    return refuse("vocabulary", dims.vocab, " is above 524288, the largest that the GPU engine handles");
   return {};
 }
 

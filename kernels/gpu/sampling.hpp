@@ -65,6 +65,9 @@ struct device_mixtures {
 
 struct slot_memory;
 
+/// What the scans of a row of logits have room for.
+inline constexpr std::uint32_t vocab_max = 1u << 19;
+
 struct sampler_limits {
   std::uint32_t vocab = 0, slots = 0;
   std::uint32_t rows_max = 0;       ///< draws, or scores, of one launch: the largest room

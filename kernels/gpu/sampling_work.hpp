@@ -9,6 +9,7 @@ inline constexpr std::uint32_t chunk_tokens = 4096;
 inline constexpr std::uint32_t block_tokens = 64;
 inline constexpr std::uint32_t chunk_blocks = chunk_tokens / block_tokens;
 inline constexpr std::uint32_t chunks_max = 128;
+static_assert(std::uint64_t{chunks_max} * chunk_tokens == vocab_max);
 
 [[nodiscard]] constexpr std::uint32_t chunks_of(std::uint32_t vocab) {
   return (vocab + chunk_tokens - 1) / chunk_tokens;

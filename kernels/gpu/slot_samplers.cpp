@@ -11,7 +11,7 @@ namespace {
 
 sampler_limits completed(sampler_limits limits) {
   check(limits.vocab > 0);
-  check(chunks_of(limits.vocab) <= chunks_max, "a vocabulary beyond half a million");
+  check(limits.vocab <= vocab_max, "a vocabulary that check_model let through");
   check(limits.slots > 0);
   check(limits.rows_max > 0);
   if (limits.penalties_max == 0 || limits.penalties_max > limits.vocab) limits.penalties_max = limits.vocab;
