@@ -186,8 +186,9 @@ struct model_settings {
   std::string name;  ///< name in the API; empty: the file's name without its ending
   /// Other names that clients may send in the field `model`. Default: what clients of older servers send.
   std::vector<std::string> aliases{"rwkv7", "rwkv"};
-  std::string vocab;  ///< vocabulary file or "bytes"; empty: found beside the model
-  std::string root;   ///< folder of the models that clients may load; empty: none but `path`
+  std::string vocab;             ///< vocabulary file or "bytes"; empty: found beside the model
+  bool allow_nonfinite = false;  ///< load weights and tuned states that hold NaN or infinity
+  std::string root;              ///< folder of the models that clients may load; empty: none but `path`
   /// What a load does with the model that is there: beside, it serves until the new one is loaded; replace, it goes
   /// first, for where both do not fit. Default beside.
   std::string on_switch = "beside";

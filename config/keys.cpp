@@ -422,6 +422,9 @@ std::vector<key> make_keys() {
       model<&model_settings::aliases>("aliases", "Further names that requests may use."),
       model<&model_settings::vocab>("vocab", "Vocabulary file or bytes; empty: found beside the model.")
           .flag({"--vocab", "--vocab-path"}),
+      model<&model_settings::allow_nonfinite>(
+          "allow_nonfinite", "Load weights and tuned states that hold NaN or infinity, which are refused otherwise.")
+          .flag({"--allow-nonfinite"}),
       model<&model_settings::root>("root", "Folder of the models that clients may load; empty: none but that of path.")
           .flag({"--model-root"}),
       model<&model_settings::on_switch>(

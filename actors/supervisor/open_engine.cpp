@@ -14,6 +14,7 @@
 #include "cli/open_model.hpp"
 #include "engine/fake_engine.hpp"
 #include "model/model_info.hpp"
+#include "model/nonfinite.hpp"
 
 namespace skein::supervisor {
 namespace {
@@ -148,7 +149,9 @@ result<opened_engine> open_engine(const config::config& c, const load_order& ord
   wish.max_tick_tokens = std::max(ticks.tokens, wish.slots);
   wish.progress = order.progress;
   if (auto fits = check_memory(model->info, wish, *device, c.model.memory_bytes_max, order); !fits) return fits.error();
-  wish.model_identity = model::identity(model->file, (*vocabulary)->hash());
+  auto read = model::identify(model->file, (*vocabulary)->hash());
+  if (!read.nonfinite.empty() && !c.model.allow_nonfinite) return model::nonfinite_tensor(model->file, read.nonfinite);
+  wish.model_identity = std::move(read.identity);
   auto engine = cli::open_engine(*model, wish);
   if (!engine) return engine.error();
 
@@ -158,8 +161,8 @@ result<opened_engine> open_engine(const config::config& c, const load_order& ord
   opened.model = served(c, name, *opened.engine, ticks);
   opened.model.vocabulary = *vocabulary;
   opened.model.path = model->file.path().string();
-  opened.model.load_state = [info = model->info](const std::string& path) {
-    return model::load_tuned_state(path, info);
+  opened.model.load_state = [info = model->info, allowed = c.model.allow_nonfinite](const std::string& path) {
+    return model::load_tuned_state(path, info, allowed);
   };
   if (device->gpu)
     opened.model.card_usage = [gpu = device->gpu, index = device->index]() -> result<request::card_memory> {

@@ -124,6 +124,7 @@ CLI::Option* add_model(CLI::App& app, model_options& into, const std::string& ot
                  "How far bits may hang on what else a GPU computes: default, strict or fast")
       ->check(CLI::IsMember({"default", "strict", "fast"}))
       ->capture_default_str();
+  app.add_flag("--allow-nonfinite", into.allow_nonfinite, "Load weights and states that hold NaN or infinity");
   return app.add_option("--model,--model-path", into.path, "Checkpoint, .pth or .safetensors" + otherwise);
 }
 

@@ -41,6 +41,7 @@ struct model_options {
   std::uint32_t threads = 0;  ///< 0: as many as the process may use
   std::string state_dtype = "fp32";
   std::string invariance = "default";
+  bool allow_nonfinite = false;  ///< load tensors that hold NaN or infinity
 };
 
 struct generate_command {

@@ -37,7 +37,7 @@ result<void> logits(const logits_command& what) {
 
   one_sequence sequence(**engine, {});
   if (!what.state_in.empty()) {
-    const auto state = read_state(what.state_in, model->info);
+    const auto state = read_state(what.state_in, model->info, what.model.allow_nonfinite);
     if (!state) return state.error();
     if (const auto set = sequence.set_state(*state); !set) return set.error();
   }

@@ -10,6 +10,7 @@
 #include "cli/progress_bar.hpp"
 #include "engine/cpu_engine.hpp"
 #include "engine/gpu_engine.hpp"
+#include "model/nonfinite.hpp"
 
 namespace skein::cli {
 namespace {
@@ -100,7 +101,9 @@ result<opened_model> open_model(const std::filesystem::path& path) {
 }
 
 engine_wish wish_of(const model_options& model) {
-  return {model.device, model.dtype, model.threads, model.state_dtype, model.invariance};
+  engine_wish wish{model.device, model.dtype, model.threads, model.state_dtype, model.invariance};
+  wish.refuse_nonfinite = !model.allow_nonfinite;
+  return wish;
 }
 
 result<std::shared_ptr<const tokenizer::vocabulary>> open_vocabulary(const std::string& given) {
@@ -135,6 +138,9 @@ result<std::unique_ptr<engine::engine>> open_engine(const opened_model& model, c
   if (!device) return device.error();
   const auto type = matrix_type(wish.dtype);
   if (!type) return type.error();
+  if (wish.refuse_nonfinite)
+    if (const auto found = model::identify(model.file, "").nonfinite; !found.empty())
+      return model::nonfinite_tensor(model.file, found);
   struct watchers {
     progress_bar bar{"loading"};
     const engine_wish& wish;

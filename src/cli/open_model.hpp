@@ -44,6 +44,7 @@ struct engine_wish {
   sampling::row_limits row_max = {};
   std::uint64_t moving_bytes_max = 256ull << 20;  ///< of states on their way between a GPU and the host
   std::string model_identity = {};                ///< for states that leave the process; empty: unknown
+  bool refuse_nonfinite = false;                  ///< read all tensors first; refuse NaN and infinity
   std::function<void(std::uint64_t done, std::uint64_t total)> progress = {};  ///< also told how far the weights are
 };
 
@@ -51,8 +52,9 @@ struct engine_wish {
 [[nodiscard]] engine_wish wish_of(const model_options& model);
 
 /// Builds the engine, with a progress bar on stderr when that is a terminal. Errors: those of choose_device,
-/// invalid_argument for a dtype that the device does not have or an unknown invariance, those of make_cpu_engine and
-/// make_gpu_engine.
+/// bad_file for a tensor
+/// that is refused, invalid_argument for a dtype that the device does not have or an unknown invariance, those of
+/// make_cpu_engine and make_gpu_engine.
 [[nodiscard]] result<std::unique_ptr<engine::engine>> open_engine(const opened_model& model, const engine_wish& wish);
 
 }  // namespace skein::cli

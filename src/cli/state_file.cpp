@@ -1,6 +1,7 @@
 #include "cli/state_file.hpp"
 
 #include "cli/safetensors_writer.hpp"
+#include "model/nonfinite.hpp"
 
 namespace skein::cli {
 namespace {
@@ -17,10 +18,11 @@ std::string shape_text(std::span<const std::int64_t> shape) {
 
 }  // namespace
 
-result<std::vector<float>> read_state(const std::filesystem::path& path, const model::model_info& info) {
+result<std::vector<float>> read_state(const std::filesystem::path& path, const model::model_info& info,
+                                      bool allow_nonfinite) {
   const auto file = model::checkpoint::open(path);
   if (!file) return file.error();
-  if (file->find("blocks.0.att.time_state")) return model::load_tuned_state(path, info);
+  if (file->find("blocks.0.att.time_state")) return model::load_tuned_state(path, info, allow_nonfinite);
 
   std::vector<float> state(info.state.floats());
   for (const auto& array : info.state.arrays()) {
@@ -31,7 +33,10 @@ result<std::vector<float>> read_state(const std::filesystem::path& path, const m
                    path.string() + ": " + array.name + " is " + std::string(to_string(found->type)) + ' ' +
                        shape_text(found->shape) + ", the model needs floats " + shape_text(array.shape),
                    {}};
-    copy_to_f32(*found, std::span(state).subspan(array.offset, static_cast<std::size_t>(found->elements())));
+    const auto values = std::span(state).subspan(array.offset, static_cast<std::size_t>(found->elements()));
+    copy_to_f32(*found, values);
+    if (!allow_nonfinite && model::holds_nonfinite(std::as_bytes(values), dtype::f32))
+      return model::nonfinite_tensor(*file, array.name);
   }
   return state;
 }

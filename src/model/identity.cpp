@@ -11,6 +11,7 @@
 
 #include "kernels/cpu/thread_pool.hpp"
 #include "model/model_info.hpp"
+#include "model/nonfinite.hpp"
 
 namespace skein::model {
 namespace {
@@ -32,10 +33,13 @@ class model_hash {
     number(view.shape.size());
     for (const std::int64_t d : view.shape) number(static_cast<std::uint64_t>(d));
     if (view.row_major())
-      bytes(view.data, static_cast<std::size_t>(view.elements()) * dtype_bytes(view.type));
+      elements({view.data, static_cast<std::size_t>(view.elements()) * dtype_bytes(view.type)}, view.type);
     else
       gathered(view);
   }
+
+  /// A tensor held NaN or infinity.
+  [[nodiscard]] bool met_nonfinite() const { return met_nonfinite_; }
 
   [[nodiscard]] XXH128_canonical_t digest() const {
     XXH128_canonical_t canonical;
@@ -50,6 +54,17 @@ class model_hash {
   }
 
  private:
+  /// In pieces that stay in the cache between the two readings.
+  void elements(std::span<const std::byte> all, dtype type) {
+    constexpr std::size_t piece_bytes = 64 << 10;  // a multiple of every element size
+    while (!all.empty()) {
+      const auto piece = all.first(std::min(all.size(), piece_bytes));
+      bytes(piece.data(), piece.size());
+      met_nonfinite_ = met_nonfinite_ || holds_nonfinite(piece, type);
+      all = all.subspan(piece.size());
+    }
+  }
+
   /// The elements in row-major order, copied together a buffer at a time.
   void gathered(const tensor_view& view) {
     const std::size_t size = dtype_bytes(view.type);
@@ -59,9 +74,9 @@ class model_hash {
       const std::int64_t element = std::inner_product(index.begin(), index.end(), view.stride.begin(), std::int64_t{0});
       std::memcpy(buffer_.data() + filled, view.data + static_cast<std::size_t>(element) * size, size);
       filled += size;
-      if (filled == buffer_.size()) bytes(buffer_.data(), std::exchange(filled, 0));
+      if (filled == buffer_.size()) elements({buffer_.data(), std::exchange(filled, 0)}, view.type);
     } while (advance(index, view.shape));
-    bytes(buffer_.data(), filled);
+    elements({buffer_.data(), filled}, view.type);
   }
 
   /// To the next index in row-major order; false after the last one.
@@ -78,21 +93,29 @@ class model_hash {
   };
   std::unique_ptr<XXH3_state_t, free_state> state_{XXH3_createState()};
   std::array<std::byte, 8192> buffer_;  // a multiple of every element size
+  bool met_nonfinite_ = false;
 };
 
-}  // namespace
-
-std::string identity(const checkpoint& file, std::string_view vocabulary_hash) {
+std::vector<const named_tensor*> by_name(const checkpoint& file) {
   std::vector<const named_tensor*> order;
   order.reserve(file.tensors().size());
   for (const auto& tensor : file.tensors()) order.push_back(&tensor);
   std::ranges::sort(order, {}, [](const named_tensor* t) -> std::string_view { return t->name; });
+  return order;
+}
+
+}  // namespace
+
+read_through identify(const checkpoint& file, std::string_view vocabulary_hash) {
+  const auto order = by_name(file);
   std::vector<XXH128_canonical_t> of_tensor(order.size());
+  std::vector<unsigned char> nonfinite(order.size());
   kernels::cpu::thread_pool pool(0);
   pool.run(order.size(), [&](std::size_t i, std::uint32_t) {
     model_hash hash;
     hash.tensor(order[i]->view);
     of_tensor[i] = hash.digest();
+    nonfinite[i] = hash.met_nonfinite() && !is_unused(order[i]->name);
   });
   model_hash hash;
   hash.number(order.size());
@@ -101,7 +124,12 @@ std::string identity(const checkpoint& file, std::string_view vocabulary_hash) {
     hash.bytes(of_tensor[i].digest, sizeof of_tensor[i].digest);
   }
   hash.text(vocabulary_hash);
-  return hash.hex();
+  const auto first = std::ranges::find(nonfinite, 1);
+  return {hash.hex(), first == nonfinite.end() ? "" : order[static_cast<std::size_t>(first - nonfinite.begin())]->name};
+}
+
+std::string identity(const checkpoint& file, std::string_view vocabulary_hash) {
+  return identify(file, vocabulary_hash).identity;
 }
 
 }  // namespace skein::model

@@ -40,9 +40,18 @@ struct model_info {
 /// `.pth` and `.safetensors`. Reads the whole file once, with all cores: tensors are hashed beside each other.
 [[nodiscard]] std::string identity(const checkpoint& file, std::string_view vocabulary_hash);
 
+/// What one reading of the whole file finds.
+struct read_through {
+  std::string identity;   ///< as identity() gives it
+  std::string nonfinite;  ///< the first tensor, in order of name, that is used and holds NaN or infinity; empty: none
+};
+[[nodiscard]] read_through identify(const checkpoint& file, std::string_view vocabulary_hash);
+
 /// An initial state from a state-tuning file (blocks.N.att.time_state), in the layout of `info.state`.
-/// Errors: as checkpoint::open, bad_file when shapes differ from the model's (both are named), unsupported for v4.
-[[nodiscard]] result<std::vector<float>> load_tuned_state(const std::filesystem::path& path, const model_info& info);
+/// Errors: as checkpoint::open, bad_file when shapes differ from the model's (both are named) or a tensor holds NaN or
+/// infinity without `allow_nonfinite`, unsupported for v4.
+[[nodiscard]] result<std::vector<float>> load_tuned_state(const std::filesystem::path& path, const model_info& info,
+                                                          bool allow_nonfinite = false);
 /// The XXH3-128 of a state's numbers, 32 hex digits: says which initial state a session began with.
 [[nodiscard]] std::string state_identity(std::span<const float> state);
 

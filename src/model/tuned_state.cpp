@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "model/model_info.hpp"
+#include "model/nonfinite.hpp"
 #include "model/tensor_lookup.hpp"
 
 namespace skein::model {
@@ -19,7 +20,8 @@ error with_model(error e, const state_layout& state) {
 
 }  // namespace
 
-result<std::vector<float>> load_tuned_state(const std::filesystem::path& path, const model_info& info) {
+result<std::vector<float>> load_tuned_state(const std::filesystem::path& path, const model_info& info,
+                                            bool allow_nonfinite) {
   const state_layout& state = info.state;
   if (state.floats() == 0)
     return error{error_kind::unsupported,
@@ -35,7 +37,10 @@ result<std::vector<float>> load_tuned_state(const std::filesystem::path& path, c
   for (std::uint32_t layer = 0; layer < state.layers; ++layer) {
     const auto view = find_shaped(*file, state_name(layer), shape);
     if (!view) return with_model(view.error(), state);
-    copy_to_f32(*view, std::span(values).subspan(state.wkv(layer), state.wkv_floats()));
+    const auto matrices = std::span(values).subspan(state.wkv(layer), state.wkv_floats());
+    copy_to_f32(*view, matrices);
+    if (!allow_nonfinite && holds_nonfinite(std::as_bytes(matrices), dtype::f32))
+      return nonfinite_tensor(*file, state_name(layer));
   }
   return values;
 }

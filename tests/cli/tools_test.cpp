@@ -43,6 +43,21 @@ struct logits_folder {
 
 }  // namespace
 
+BOOST_AUTO_TEST_CASE(a_model_with_nan_is_refused_unless_it_is_allowed, *needs_oracle) {
+  const test::temporary_folder folder;
+  const auto broken = folder.path() / "broken.safetensors";
+  std::filesystem::copy_file(test::oracle() / "models/tiny-7v0.safetensors", broken);
+  std::fstream(broken, std::ios::in | std::ios::out | std::ios::binary)
+      .seekp(-4, std::ios::end)
+      .write("\0\0\xc0\x7f", 4);
+  std::vector<std::string> generate{"generate", "--model", broken, "--prompt", "The ", "--max-tokens", "1"};
+  const auto refused = run_skein(generate);
+  BOOST_TEST(refused.exit_code != 0);
+  BOOST_TEST(refused.err.find("holds NaN or infinity") != std::string::npos, refused.err);
+  generate.push_back("--allow-nonfinite");
+  BOOST_TEST(run_skein(generate).err.find("holds NaN or infinity") == std::string::npos);
+}
+
 BOOST_AUTO_TEST_CASE(the_demo_model_is_the_default, *needs_oracle) {
   const test::temporary_folder data;
   std::filesystem::create_directory(data.path() / "demo");

@@ -73,6 +73,44 @@ BOOST_AUTO_TEST_CASE(it_changes_with_everything_that_makes_a_model) {
   BOOST_TEST(identity_of(safetensors_of(changed)) != base);
 }
 
+BOOST_AUTO_TEST_CASE(a_tensor_with_nan_or_infinity_is_named) {
+  const struct {
+    dtype type;
+    std::uint64_t largest, infinity, nan;
+  } cases[] = {{dtype::bf16, 0x7f7f, 0xff80, 0x7fc0},
+               {dtype::f16, 0x7bff, 0xfc00, 0x7e00},
+               {dtype::f32, 0x7f7f'ffff, 0xff80'0000, 0x7f80'0001},
+               {dtype::f64, 0x7fef'ffff'ffff'ffff, 0xfff0'0000'0000'0000, 0x7ff0'0000'0000'0001}};
+  for (const auto& c : cases) {
+    const int bytes = static_cast<int>(dtype_bytes(c.type));
+    for (const std::size_t at : {0, 1, 12345, 40002}) {  // in the first and the last word, and in a later piece
+      const auto found_with = [&](std::uint64_t value) {
+        std::string data;
+        for (std::size_t i = 0; i < 40003; ++i) data += little_endian(i == at ? value : c.largest, bytes);
+        const auto file = opened(safetensors_of({{"a", c.type, {1}, little_endian(0, bytes)},
+                                                 {"b", c.type, {40003}, data},
+                                                 {"c", dtype::i32, {1}, little_endian(0xffff'ffff, 4)}}));
+        BOOST_REQUIRE(file);
+        return model::identify(*file, "v").nonfinite;
+      };
+      BOOST_TEST_CONTEXT(to_string(c.type) << " at " << at) {
+        BOOST_TEST(found_with(c.largest) == "");
+        BOOST_TEST(found_with(c.infinity) == "b");
+        BOOST_TEST(found_with(c.nan) == "b");
+      }
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(nan_is_found_in_every_stride_and_ignored_where_nothing_reads_it) {
+  using namespace pickled;
+  const std::string data = patched(matrix(), 2 * 6999, little_endian(0x7fc0, 2));
+  for (const auto& stride : {std::vector<std::int64_t>{70, 1}, std::vector<std::int64_t>{1, 100}})
+    BOOST_TEST(model::identify(opened(matrix_pth(data, stride)).value(), "").nonfinite == "a");
+  const auto file = opened(safetensors_of({{"blocks.0.att.v0", dtype::bf16, {1}, little_endian(0x7fc0, 2)}}));
+  BOOST_TEST(model::identify(*file, "").nonfinite == "");
+}
+
 BOOST_AUTO_TEST_SUITE_END()
 
 }  // namespace skein::test

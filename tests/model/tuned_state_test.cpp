@@ -1,5 +1,6 @@
 // A state-tuning file becomes a state in the model's layout: its matrices at their places, zeros elsewhere.
 #include <boost/test/unit_test.hpp>
+#include <limits>
 
 #include "model/model_info.hpp"
 #include "tests/model/checkpoint_builders.hpp"
@@ -62,6 +63,14 @@ BOOST_AUTO_TEST_CASE(a_state_of_other_shape_is_refused_with_both_shapes) {
   auto wide = layer(1);
   wide.shape = {4, 1, 1};
   check_refused(load({layer(0), wide}), error_kind::bad_file, "has shape (4, 1, 1), expected (1, 2, 2)");
+}
+
+BOOST_AUTO_TEST_CASE(a_state_with_nan_or_infinity_is_refused_with_its_name) {
+  for (const float bad : {std::numeric_limits<float>::quiet_NaN(), -std::numeric_limits<float>::infinity()}) {
+    check_refused(load({layer(0), layer(1, {1, 2, bad, 4})}), error_kind::bad_file,
+                  "tensor 'blocks.1.att.time_state' holds NaN or infinity");
+    BOOST_TEST(model::load_tuned_state(path, two_layers(), true).has_value());
+  }
 }
 
 BOOST_AUTO_TEST_CASE(a_missing_file_is_told_from_a_bad_one) {

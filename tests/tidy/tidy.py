@@ -51,7 +51,8 @@ ROOMS = (
     ("RocksDB", r"rocksdb/", ("src/storage/", "tests/storage/")),
     ("a GPU runtime", r"cuda|hip/|cub/|cublas|nccl|rocprim", ("kernels/gpu/runtime/",)),
     ("Boost.Context", r"boost/context", ("kernels/gpu/runtime/emulator/",)),
-    ("Highway", r"hwy/", ("kernels/cpu/", "src/sampling/logit_block.cpp", "tests/kernels/", "tests/sampling/")),
+    ("Highway", r"hwy/", ("kernels/cpu/", "src/model/nonfinite.cpp", "src/sampling/logit_block.cpp", "tests/kernels/",
+                           "tests/sampling/")),
 )
 
 
