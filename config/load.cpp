@@ -92,6 +92,7 @@ class merger {
     merge_flags(from.flags);
     check_rules(out_);
     read_password();
+    unwrap_host();
     return std::move(out_);
   }
 
@@ -220,6 +221,13 @@ class merger {
     const origin where = out_.origins["server.password_file"];
     auto [text, trouble] = read_file(server.password_file);
     text.resize(std::min(text.size(), text.find_first_of("\r\n")));
+  /// "[::1]", as URLs have it, is ::1.
+  void unwrap_host() {
+    std::string& host = out_.settings.server.host;
+    if (host.starts_with('[') && host.ends_with(']') && host.find(':') != std::string::npos)
+      host = host.substr(1, host.size() - 2);
+  }
+
     if (trouble.empty() && text.empty()) trouble = "begins with an empty line";
     if (!trouble.empty())
       complain(fault_kind::bad_value, where, "server.password_file", server.password_file + " " + trouble);

@@ -43,6 +43,7 @@ std::optional<std::string_view> presented_secret(const connection::request_head&
   }
   if (!given.empty()) return "";  // a scheme without credentials, or none that we know
   given = head.field("x-api-key");
+  if (given.empty()) given = head.field("api-key");
   for (const auto protocol : connection::offered_protocols(head))
     if (given.empty() && protocol.starts_with(password_protocol)) given = protocol.substr(password_protocol.size());
   return given.empty() ? std::nullopt : std::optional(given);

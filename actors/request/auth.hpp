@@ -23,8 +23,8 @@ namespace skein::request {
   return std::chrono::ceil<std::chrono::seconds>(wait);
 }
 
-/// What the header brings: `Authorization: Bearer <secret>` or `x-api-key: <secret>`. Of another scheme an empty
-/// secret, which is nobody's.
+/// What the header brings: `Authorization: Bearer <secret>`, `x-api-key: <secret>` or Azure's `api-key: <secret>`. Of
+/// another scheme an empty secret, which is nobody's.
 [[nodiscard]] std::optional<std::string_view> presented_secret(const connection::request_head& head);
 
 /// Who has this secret, the password or a key; null: nobody.

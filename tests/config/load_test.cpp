@@ -163,7 +163,16 @@ BOOST_AUTO_TEST_CASE(settings_that_contradict_each_other) {
   expect_only(in.load("[limits]\nconnections_max = 10\n"), fault_kind::conflict, "limits.connections_max");
   expect_only(in.load("[limits]\nprompts_max = 100\n"), fault_kind::conflict, "limits.n_max");
   expect_only(in.load("[queue]\ntotal_timeout_ms = 10\n"), fault_kind::conflict, "queue.total_timeout_ms");
-  expect_only(in.load("[engine]\nmax_tick_tokens = 10\nprefill_chunk_tokens = 11\n"), fault_kind::conflict, "engine.max_tick_tokens");
+  expect_only(in.load("[engine]\nmax_tick_tokens = 10\nprefill_chunk_tokens = 11\n"), fault_kind::conflict,
+              "engine.max_tick_tokens");
+}
+
+BOOST_AUTO_TEST_CASE(an_address_may_be_in_brackets) {
+  const files in;
+  const auto bracketed = in.load("[server]\nhost = \"[::1]\"\n");
+  BOOST_TEST(bracketed.faults.empty());
+  BOOST_TEST(bracketed.settings.server.host == "::1");
+  expect_only(in.load("[server]\nhost = \"[127.0.0.1]\"\n"), fault_kind::conflict, "neither an IP address");
 }
 
 BOOST_AUTO_TEST_CASE(loopback_is_this_machine_only) {

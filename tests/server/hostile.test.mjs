@@ -89,7 +89,7 @@ test('credentials', async () => {
   const ask = { prompt: 'x', max_tokens: 1 };
   for (const [method, path] of [['GET', '/v1/models'], ['GET', '/openai/v1/models'], ['GET', '/v1/models/fake'], ['POST', '/tokenize'],
     ['POST', '/detokenize'], ['POST', '/infill'], ['POST', '/apply-template'], ['GET', '/v1/conversations/x/items'], ['DELETE', '/v1/conversations/x/items/y'], ['POST', '/v1/completions'], ['POST', '/v1/chat/completions'], ['POST', '/v1/embeddings'], ['GET', '/nowhere']]) {
-    for (const headers of [{}, { authorization: 'Bearer wrong' }, { authorization: 'Bearer' }, { authorization: 'Basic secret' }, { 'x-api-key': 'secre' }]) {
+    for (const headers of [{}, { authorization: 'Bearer wrong' }, { authorization: 'Bearer' }, { authorization: 'Basic secret' }, { 'x-api-key': 'secre' }, { 'api-key': 'secre' }]) {
       const body = method === 'POST' ? JSON.stringify(ask) : undefined;
       const response = await fetch(server.url + path, { method, headers, body });
       assert.equal(response.status, 401, `${method} ${path} ${JSON.stringify(headers)}`);
@@ -100,6 +100,7 @@ test('credentials', async () => {
   assert.equal((await server.post('/v1/completions', { ...ask, password: 'secret' })).status, 200);
   assert.equal((await server.post('/v1/completions', { ...ask, password: 'wrong' })).status, 401);
   assert.equal((await server.post('/v1/completions', ask, { 'x-api-key': 'secret' })).status, 200);
+  assert.equal((await server.post('/v1/completions', ask, { 'api-key': 'secret' })).status, 200);
 });
 
 const key = { authorization: 'Bearer secret' };

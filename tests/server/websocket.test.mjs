@@ -66,6 +66,8 @@ shakes('another path', 404, () => ({}), () => {}, { path: '/v1/nothing' });
 shakes('no password', 401, () => ({ Authorization: undefined }));
 shakes('a wrong password', 401, () => ({ Authorization: 'Bearer wrong' }));
 shakes('x-api-key', 101, () => ({ Authorization: undefined, 'X-Api-Key': 'secret' }));
+shakes('api-key', 101, () => ({ Authorization: undefined, 'Api-Key': 'secret' }));
+shakes('a wrong api-key', 401, () => ({ Authorization: undefined, 'Api-Key': 'wrong' }));
 shakes('the password as a protocol', 101,
   () => ({ Authorization: undefined, 'Sec-WebSocket-Protocol': 'realtime, openai-insecure-api-key.secret' }),
   (h) => assert.equal(h['sec-websocket-protocol'], 'realtime'));
