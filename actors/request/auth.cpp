@@ -59,12 +59,10 @@ caller_ref identify(std::string_view secret, const service_context& context) {
 login log_in(const connection::request_head& head, const service_context& context, protocol::error_style style) {
   const auto secret = presented_secret(head);
   caller_ref found = secret ? identify(*secret, context) : nullptr;
-  const steady_time now = context.time->now();
-  const auto wait = secret ? context.logins->judge(head.remote_address, found != nullptr, now)
-                           : context.logins->must_wait(head.remote_address, now);
-  if (wait) return {nullptr, protocol::to_http(too_many_passwords(), retry_after(*wait), style)};
-  if (secret && !found) return {nullptr, protocol::to_http(no_password(), std::chrono::seconds(1), style)};
-  return {std::move(found), std::nullopt};
+  if (!secret || found) return {std::move(found), std::nullopt};
+  if (const auto wait = context.logins->judge(head.remote_address, false, context.time->now()))
+    return {nullptr, protocol::to_http(too_many_passwords(), retry_after(*wait), style)};
+  return {nullptr, protocol::to_http(no_password(), std::chrono::seconds(1), style)};
 }
 
 }  // namespace skein::request

@@ -30,10 +30,10 @@ namespace skein::request {
 /// Who has this secret, the password or a key; null: nobody.
 [[nodiscard]] caller_ref identify(std::string_view secret, const service_context& context);
 
-/// What becomes of the secret that a head presents. Wrong ones are counted.
+/// What becomes of the secret that a head presents. Wrong ones are counted; too many of them get 429.
 struct login {
   caller_ref who;                               ///< whose it is; null: nobody's, or there is none
-  std::optional<protocol::http_error> refusal;  ///< of a wrong secret, and of an address that must wait
+  std::optional<protocol::http_error> refusal;  ///< of a wrong secret
 };
 [[nodiscard]] login log_in(const connection::request_head& head, const service_context& context,
                            protocol::error_style style);

@@ -26,12 +26,13 @@ std::optional<duration> login_guard::must_wait(std::string_view address, steady_
 }
 
 std::optional<duration> login_guard::judge(std::string_view address, bool right, steady_time now) {
+  if (right) return std::nullopt;
   std::string network = network_of(address);
   const std::lock_guard lock(mutex_);
   if (limits_.failures_max == 0) return std::nullopt;
   forget_until(now);
   if (const auto wait = wait_of(network, now)) return wait;
-  if (!right) count_failure(std::move(network), now);
+  count_failure(std::move(network), now);
   return std::nullopt;
 }
 

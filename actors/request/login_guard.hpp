@@ -19,21 +19,21 @@ struct login_limits {
   std::uint32_t addresses_max = 4096;        ///< remembered at once; the oldest makes room
 };
 
-/// Counts wrong passwords by address. An address with too many of them has to wait until the window that began with its
-/// first failure is over, whatever it sends; this machine is no exception. An IPv6 client owns its last 64 bits, so
-/// that addresses that differ there only count as one.
+/// Counts wrong passwords by address. After too many, further wrong ones get 429 until the window that began with the
+/// first is over, loopback included. A right one always counts: clients behind one address cannot lock each other out.
+/// An IPv6 client owns its last 64 bits, so that addresses that differ there only count as one.
 ///
 /// Shared by all io threads, as a guesser's connections are: every function is thread safe, and quick.
 class login_guard {
  public:
   explicit login_guard(const login_limits& limits) : limits_(limits) {}
 
-  /// How long that address has to wait before it may try a password; nothing: it may now. Other requests of the
-  /// address may fail before it does, so this only spares the reading of what judge() would turn down.
+  /// How long wrong passwords of that address get 429; nothing: the next one gets 401.
+  /// Says nothing about a right one.
   [[nodiscard]] std::optional<duration> must_wait(std::string_view address, steady_time now);
-  /// That address sent a password, which is the right one or not: how long it has to wait, in which case the client
-  /// must not learn which; nothing: what it sent counts. Asks and counts in one step, so that of passwords which come
-  /// together no more than failures_max are tried.
+  /// That address sent a password, which is the right one or not: how long it has to wait after a wrong one too many;
+  /// nothing: it is right, or one of the failures_max. Asks and counts in one step, so that of wrong passwords which
+  /// come together no more than failures_max get 401.
   [[nodiscard]] std::optional<duration> judge(std::string_view address, bool right, steady_time now);
 
   /// From now on these limits count; a window that has begun keeps its length.

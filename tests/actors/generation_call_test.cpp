@@ -254,14 +254,11 @@ BOOST_AUTO_TEST_CASE(the_body_may_bring_the_password) {
     BOOST_TEST(b.out->status == 401u);
   }
   BOOST_TEST(b.logins.must_wait("127.0.0.1", b.time.now()).has_value());
-  for (const auto& body : {wrong, right}) {  // the headers came before the limit was reached
-    send(body);
-    BOOST_TEST(b.out->status == 429u);
-    BOOST_TEST(b.out->header("Retry-After") == "30");
-  }
+  send(wrong);
+  BOOST_TEST(b.out->status == 429u);
+  BOOST_TEST(b.out->header("Retry-After") == "30");
   BOOST_TEST(b.submitted.empty());
-  b.time.advance(60s);
-  send(right);
+  send(right);  // what the address guessed before does not matter
   BOOST_TEST(b.submitted.size() == 1u);
 }
 

@@ -113,21 +113,25 @@ test('a body that brings the password itself is short', async () => {
   const chunked = head('Transfer-Encoding: chunked').replace('Authorization: Bearer secret\r\n', '');
   assert.deepEqual(responses(await raw(`${chunked}4e20\r\n`)), [413]);
 });
-test('an address that guesses passwords has to wait', async (t) => {
+test('an address that guesses passwords is refused, and its right password is accepted', async (t) => {
   const guarded = await serve('--device', 'fake', '--set', 'limits.login_failures_max=4', '--set', 'drain.grace_ms=0');
   t.after(() => guarded.stop());
   const ask = { prompt: 'x', max_tokens: 1 };
   for (let i = 0; i < 10; ++i) assert.equal((await guarded.get('/v1/models')).status, 401);  // no password is no guess
   for (let i = 0; i < 2; ++i) assert.equal((await guarded.get('/v1/models', { 'x-api-key': `guess ${i}` })).status, 401);
   for (let i = 0; i < 2; ++i) assert.equal((await guarded.post('/v1/completions', { ...ask, password: `guess ${i}` })).status, 401);
-  const refusals = [await guarded.get('/v1/models', key), await guarded.get('/v1/models'), await guarded.get('/nowhere'),
-    await guarded.post('/v1/completions', ask, key), await guarded.post('/v1/completions', '{ no JSON')];
+  const wrong = { authorization: 'Bearer guess' };
+  const refusals = [await guarded.get('/v1/models', wrong), await guarded.get('/nowhere', wrong),
+    await guarded.post('/v1/completions', ask, wrong), await guarded.post('/v1/completions', { ...ask, password: 'guess' })];
   for (const refused of refusals) {
     assert.equal(refused.status, 429);
     const wait = Number(refused.headers.get('retry-after'));
     assert.ok(wait >= 1 && wait <= 30);
     assert.equal(refused.body.error.type, 'rate_limit_error');
   }
+  assert.equal((await guarded.get('/v1/models', key)).status, 200);
+  assert.equal((await guarded.post('/v1/completions', { ...ask, password: 'secret' })).status, 200);
+  assert.equal((await guarded.get('/v1/models')).status, 401);
   for (const path of ['/health', '/livez', '/readyz']) assert.equal((await guarded.get(path)).status, 200);
 });
 test('pages of other origins are not let in', async (t) => {
