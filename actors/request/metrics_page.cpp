@@ -115,19 +115,23 @@ void write_devices(exposition& out, const service_context& c, std::span<const mo
     out.counter(family, help);
     each([member](const counters& d) { return (d.*member).load(); });
   };
-  gauge("skein_requests_running", "Requests that have a slot, or had one and wait for another turn.",
-        [](const counters& d) -> std::uint64_t {
-          const std::uint32_t all = d.requests;
-          return all - std::min(all, d.waiting.load());
-        });
-  gauge("skein_requests_waiting", "Requests that wait for their first slot.",
-        [](const counters& d) -> std::uint64_t { return d.waiting; });
+  const auto running = [](const counters& d) -> std::uint64_t {
+    const std::uint32_t all = d.requests;
+    return all - std::min(all, d.waiting.load());
+  };
+  const auto waiting = [](const counters& d) -> std::uint64_t { return d.waiting; };
+  gauge("skein_num_requests_running", "Requests that have a slot, or had one and wait for another turn.", running);
+  gauge("skein_requests_running", "The same as skein_num_requests_running, under its older name.", running);
+  gauge("skein_num_requests_waiting", "Requests that wait for their first slot.", waiting);
+  gauge("skein_requests_waiting", "The same as skein_num_requests_waiting, under its older name.", waiting);
   gauge("skein_sequences_parked", "Sequences that made room and wait for another turn.",
         [](const counters& d) -> std::uint64_t { return d.parked; });
   gauge("skein_parked_bytes", "Bytes of their states.", [](const counters& d) { return d.parked_bytes.load(); });
   gauge("skein_undo_bytes", "Bytes of states that are kept while an answer may be cut.",
         [](const counters& d) { return d.undo_bytes.load(); });
-  counter("skein_preemptions_total", "How often a sequence made room for another one.", &counters::preemptions);
+  counter("skein_num_preemptions_total", "How often a sequence made room for another one.", &counters::preemptions);
+  counter("skein_preemptions_total", "The same as skein_num_preemptions_total, under its older name.",
+          &counters::preemptions);
   counter("skein_steps_total", "Ticks of the device.", &counters::ticks);
   counter("skein_state_settles_total", "States that became what their client saw.", &counters::settles);
   counter("skein_state_settles_back_total", "Of these, states that had to go back first.", &counters::settles_back);

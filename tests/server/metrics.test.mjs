@@ -43,7 +43,8 @@ test('the numbers of a server', async (t) => {
       'skein_preemptions_total', 'skein_state_slots', 'skein_state_bytes', 'skein_state_moves_total',
       'skein_state_move_seconds', 'skein_http_requests_total', 'skein_http_connections', 'skein_build_info',
       'skein_model_info', 'process_resident_memory_bytes', 'skein_time_to_first_token_seconds',
-      'skein_requests_rejected_total', 'skein_invariant_violations_total'])
+      'skein_requests_rejected_total', 'skein_invariant_violations_total', 'skein_num_requests_running',
+      'skein_num_requests_waiting', 'skein_num_preemptions_total'])
       assert(all.has(name), name);
     assert(total(all, 'skein_state_slots', { tier: 'vram', state: 'total' }) > 0);
     assert.equal(total(all, 'skein_requests_running', model), 0);
@@ -117,7 +118,8 @@ test('a server can be asked while it works, and its streams are counted', async 
   const streams = [0, 1, 2, 3, 4, 5].map((i) =>
     server.fetch('/v1/completions', { method: 'POST', signal: stop.signal, body: body(i) }).catch(() => undefined));
   const busy = await until(server, (all) => total(all, 'skein_requests_running') === 4 &&
-    total(all, 'skein_requests_waiting') === 2);
+    total(all, 'skein_requests_waiting') === 2 && total(all, 'skein_num_requests_running') === 4 &&
+    total(all, 'skein_num_requests_waiting') === 2);
   assert.equal(total(busy, 'skein_state_slots', { tier: 'vram', state: 'used' }), 4);
   assert(total(busy, 'skein_http_connections', { kind: 'open' }) >= 6);
   let tokens = 0;
