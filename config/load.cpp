@@ -20,20 +20,22 @@ namespace {
 struct file_text {
   std::string text;
   std::string trouble;
+  bool missing = false;
 };
 
 file_text read_file(const std::filesystem::path& path) {
   std::error_code failed;
+  if (!std::filesystem::exists(path, failed) && !failed) return {{}, "does not exist", true};
   const bool is_folder = std::filesystem::is_directory(path, failed);
   std::ifstream file(path, std::ios::binary);
-  if (is_folder || !file) return {{}, is_folder ? "is a folder" : "cannot be opened"};
+  if (is_folder || !file) return {{}, is_folder ? "is a folder" : "cannot be opened", false};
   std::string text(limits::file_bytes_max + 1, '\0');
   file.read(text.data(), static_cast<std::streamsize>(text.size()));
   text.resize(static_cast<std::size_t>(file.gcount()));
-  if (file.bad()) return {{}, "cannot be read"};
+  if (file.bad()) return {{}, "cannot be read", false};
   if (text.size() > limits::file_bytes_max)
-    return {{}, "is larger than " + std::to_string(limits::file_bytes_max) + " bytes"};
-  return {std::move(text), {}};
+    return {{}, "is larger than " + std::to_string(limits::file_bytes_max) + " bytes", false};
+  return {std::move(text), {}, false};
 }
 
 /// The value of a TOML node as far as settings know such values.
@@ -90,9 +92,11 @@ class merger {
     }
     merge_environment(from.environment);
     merge_flags(from.flags);
+    unwrap_host();
     check_rules(out_);
     read_password();
-    unwrap_host();
+    look_for_folder("model.states_dir", out_.settings.model.states_dir);
+    look_for_folder("model.root", out_.settings.model.root);
     return std::move(out_);
   }
 
@@ -133,8 +137,10 @@ class merger {
     const auto at = [&](const toml::source_region& region) {
       return origin{origin_kind::file, path.string(), static_cast<int>(region.begin.line)};
     };
-    const auto [text, trouble] = read_file(path);
-    if (!trouble.empty()) return complain(fault_kind::unreadable, {origin_kind::file, path.string(), 0}, {}, trouble);
+    const auto [text, trouble, missing] = read_file(path);
+    if (!trouble.empty())
+      return complain(missing ? fault_kind::missing : fault_kind::unreadable, {origin_kind::file, path.string(), 0}, {},
+                      trouble);
     const toml::parse_result parsed = toml::parse(text, path.string());
     if (!parsed)
       return complain(fault_kind::unreadable, at(parsed.error().source()), {},
@@ -215,12 +221,6 @@ class merger {
     }
   }
 
-  void read_password() {
-    auto& server = out_.settings.server;
-    if (server.password_file.empty() || !server.password.empty()) return;
-    const origin where = out_.origins["server.password_file"];
-    auto [text, trouble] = read_file(server.password_file);
-    text.resize(std::min(text.size(), text.find_first_of("\r\n")));
   /// "[::1]", as URLs have it, is ::1.
   void unwrap_host() {
     std::string& host = out_.settings.server.host;
@@ -228,11 +228,25 @@ class merger {
       host = host.substr(1, host.size() - 2);
   }
 
+  void read_password() {
+    auto& server = out_.settings.server;
+    if (server.password_file.empty() || !server.password.empty()) return;
+    const origin where = out_.origins["server.password_file"];
+    auto [text, trouble, missing] = read_file(server.password_file);
+    text.resize(std::min(text.size(), text.find_first_of("\r\n")));
     if (trouble.empty() && text.empty()) trouble = "begins with an empty line";
     if (!trouble.empty())
-      complain(fault_kind::bad_value, where, "server.password_file", server.password_file + " " + trouble);
+      complain(missing ? fault_kind::missing : fault_kind::bad_value, where, "server.password_file",
+               server.password_file + " " + trouble);
     server.password = std::move(text);
     out_.origins["server.password"] = where;
+  }
+
+  /// One that is not there would only show when a client names a file of it.
+  void look_for_folder(const std::string& key, const std::string& path) {
+    std::error_code failed;
+    if (path.empty() || std::filesystem::exists(path, failed) || failed) return;
+    complain(fault_kind::missing, out_.origins[key], key, path + " does not exist");
   }
 
   loaded out_;

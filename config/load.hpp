@@ -21,7 +21,8 @@ struct origin {
 [[nodiscard]] std::string to_string(const origin& from);  ///< "default", "skein.toml:12", "SKEIN_SERVER_PORT", "--port"
 
 enum class fault_kind {
-  unreadable,   ///< a file is missing, too large or no TOML
+  missing,      ///< a file or folder that is named does not exist
+  unreadable,   ///< a file is too large or no TOML, or cannot be read
   unknown_key,  ///< no such key or section
   bad_value,    ///< wrong type or outside the legal values
   conflict,     ///< legal alone, but not beside another setting

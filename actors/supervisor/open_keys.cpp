@@ -10,7 +10,7 @@ result<std::vector<access::api_key>> open_keys(const config::config& c) {
   std::vector<access::api_key> keys;
   if (!s.keys_file.empty()) {
     const auto text = cli::read_small_file(s.keys_file);
-    if (!text) return error{error_kind::bad_config, "server.keys_file: " + text.error().message, "server.keys_file"};
+    if (!text) return error{text.error().kind, "server.keys_file: " + text.error().message, "server.keys_file"};
     auto read = access::parse_keys(*text, s.keys_file);
     if (!read) return read.error();
     keys = std::move(*read);

@@ -31,6 +31,8 @@ exit_code exit_code_of(error_kind kind) {
 }
 
 exit_code exit_code_of(std::span<const config::fault> faults) {
+  const auto is_missing = [](const config::fault& f) { return f.kind == config::fault_kind::missing; };
+  if (std::ranges::all_of(faults, is_missing)) return exit_code::no_input;
   const bool all_usage = std::all_of(faults.begin(), faults.end(), [](const config::fault& f) {
     return f.where.kind == config::origin_kind::flag && f.kind != config::fault_kind::conflict;
   });

@@ -23,7 +23,8 @@ enum class exit_code : int {
 /// The only map from what went wrong to how the process ends.
 [[nodiscard]] exit_code exit_code_of(error_kind kind);
 
-/// usage when all faults are flags that are wrong by themselves, else bad_config. Needs at least one fault.
+/// no_input when all that is wrong is that named files or folders do not exist; usage when all faults are flags that
+/// are wrong by themselves, else bad_config. Needs at least one fault.
 [[nodiscard]] exit_code exit_code_of(std::span<const config::fault> faults);
 
 }  // namespace skein::cli

@@ -104,6 +104,12 @@ BOOST_AUTO_TEST_CASE(missing_files) {
   expect(run_skein({"tokenize", "--vocab", "/nonexistent/v.txt"}), 66, "/nonexistent/v.txt");
   const test::temporary_folder empty;
   expect(run_skein({"tokenize"}, "a", {{"SKEIN_DATA_DIR", empty.path()}}), 66, "--vocab");
+  for (const std::string flag :
+       {"--config", "--password-file", "--keys-file", "--states-dir", "--model-root", "--vocab"})
+    expect(run_skein({"serve", "--device", "fake", "--port", "0", "--log-level", "off", flag, "/nonexistent/x"}), 66,
+           "/nonexistent/x");
+  expect(run_skein({"serve", "--device", "cpu", "--port", "0", "--log-level", "off", "--model", "/nonexistent/x"}), 66,
+         "/nonexistent/x");
 }
 
 BOOST_AUTO_TEST_CASE(wrong_configuration) {
@@ -114,7 +120,7 @@ BOOST_AUTO_TEST_CASE(wrong_configuration) {
   expect(run_skein({"serve"}, {}, {{"SKEIN_CONFIG", file}}), 78, "skein.toml:2");
   expect(run_skein({"serve", "--host", "0.0.0.0"}), 78, "--allow-unauthenticated");
   expect(run_skein({"serve", "--localhost", "0.0.0.0"}), 78, "--allow-unauthenticated");
-  expect(run_skein({"check-config", "--config", "/nonexistent.toml"}), 78, "/nonexistent.toml");
+  expect(run_skein({"check-config", "--config", "/nonexistent.toml"}), 66, "/nonexistent.toml");
 }
 
 BOOST_AUTO_TEST_CASE(what_a_server_cannot_begin_with) {

@@ -125,7 +125,7 @@ BOOST_AUTO_TEST_CASE(all_faults_come_at_once_with_place_and_key) {
 
 BOOST_AUTO_TEST_CASE(files_that_cannot_be_read) {
   const files in;
-  expect_only(config::load({in.folder.path() / "none.toml", {}, {}}), fault_kind::unreadable, "cannot be opened");
+  expect_only(config::load({in.folder.path() / "none.toml", {}, {}}), fault_kind::missing, "does not exist");
   expect_only(config::load({in.folder.path(), {}, {}}), fault_kind::unreadable, "folder");
   expect_only(in.load("[server\n"), fault_kind::unreadable, "skein.toml:1: ");
   expect_only(in.load("a = 1\na = 2\n"), fault_kind::unreadable, "skein.toml:2: ");
@@ -189,7 +189,10 @@ BOOST_AUTO_TEST_CASE(a_password_comes_from_the_first_line_of_its_file) {
   BOOST_TEST(merged.settings.server.password == "long word");
   BOOST_TEST(lines(in.load("[server]\npassword = \"x\"\npassword_file = '" + secret + "'\n")).find("server.password") !=
              std::string::npos);
-  expect_only(in.load("[server]\npassword_file = \"/nonexistent\"\n"), fault_kind::bad_value, "cannot be opened");
+  expect_only(in.load("[server]\npassword_file = \"/nonexistent\"\n"), fault_kind::missing, "does not exist");
+  for (const std::string key : {"states_dir", "root"})
+    expect_only(in.load("[model]\n" + key + " = \"/nonexistent\"\n"), fault_kind::missing,
+                "skein.toml:2: model." + key + ": /nonexistent does not exist");
   const auto empty = in.write("empty", "\n").string();
   expect_only(in.load("[server]\npassword_file = '" + empty + "'\n"), fault_kind::bad_value, "empty line");
 }

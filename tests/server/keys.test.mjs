@@ -41,9 +41,9 @@ test('skein keys', async (t) => {
   const wrong = skein(['keys', 'list', '--keys-file', file]);
   assert.equal(wrong.status, 78);
   assert.match(wrong.stderr, /api-keys:1: the second word/);
-  for (const args of [['--keys-file', file], ['--keys-file', join(folder, 'none')]]) {
-    const start = skein(['serve', '--device', 'fake', '--port', '0', ...args]);
-    assert.equal(start.status, 78, start.stderr);
+  for (const [keys, status] of [[file, 78], [join(folder, 'none'), 66]]) {
+    const start = skein(['serve', '--device', 'fake', '--port', '0', '--keys-file', keys]);
+    assert.equal(start.status, status, start.stderr);
   }
   writeFileSync(file, '# nobody yet\n');
   const open = skein(['serve', '--device', 'fake', '--port', '0', '--host', '0.0.0.0', '--keys-file', file]);
