@@ -61,6 +61,34 @@ test('a conversation of five turns recalls a fact, and is there when the page co
   });
 });
 
+test('the message box has the focus at first, and the skip link leads there from an open conversation', options, async () => {
+  const focused = (page) => page.evaluate(() => document.activeElement.id);
+  await browser.with(server, async (p, page) => {
+    await page.getByText('What shall we talk about?').waitFor();
+    assert.equal(await focused(page), 'message');
+    await set(p, greedy);
+    await p.say('My name is Clara and my favourite colour is green.');
+    const address = page.url();
+    await page.locator('.skip').focus();
+    await page.keyboard.press('Enter');
+    assert.equal(await focused(page), 'message');
+    assert.equal(page.url(), address);
+    assert.equal((await p.answers()).length, 1);
+  });
+});
+
+test('an empty setting says what it means beside the others', options, async () => {
+  await browser.with(server, async (p, page) => {
+    const means = (label) => page.getByLabel(label, { exact: true }).getAttribute('placeholder');
+    await page.getByRole('button', { name: 'Settings' }).click();
+    assert.equal(await means('Top p'), 'model’s own');
+    await page.getByLabel('Temperature', { exact: true }).fill('0.5');
+    assert.deepEqual([await means('Top p'), await means('Top k'), await means('Presence penalty')], ['1 (all tokens)', '0 (all tokens)', 'model’s own']);
+    await page.getByLabel('Temperature', { exact: true }).fill('');
+    assert.equal(await means('Top p'), 'model’s own');
+  });
+});
+
 test('an answer that was cut at the limit goes on, and is one answer', options, async () => {
   await browser.with(server, async (p, page) => {
     await set(p, { ...greedy, 'Tokens at most': '6' });

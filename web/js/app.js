@@ -314,6 +314,11 @@ function build() {
       pressLast('edit');
     }
   });
+  // The address names the conversation: the link must not change it.
+  document.querySelector('.skip').addEventListener('click', (event) => {
+    event.preventDefault();
+    $('message').focus();
+  });
   document.addEventListener('keydown', onKey);
   window.addEventListener('hashchange', () => attempt(openFromAddress));
   server.addEventListener('key', async ({ detail: done }) => {
@@ -336,4 +341,5 @@ async function begin() {
 
 build();
 showSend();
+if (!location.hash) $('message').focus();
 attempt(begin);

@@ -1,4 +1,5 @@
-// What a person may set for answers, and the fields of a request that come of it. What is left empty is the model's own.
+// What a person may set for answers, and the fields of a request that come of it. What is left empty is the model's own,
+// except that the server makes the other two of temperature, top_p and top_k neutral when a request names one.
 
 export const fields = [
   { name: 'instructions', label: 'Instructions', kind: 'text', hint: 'Said at the beginning of new conversations' },
@@ -47,6 +48,15 @@ export function requestFields(values) {
     else request[field.name] = field.kind === 'number' ? Number(value) : value;
   }
   return request;
+}
+
+const neutral = { temperature: '1', top_p: '1 (all tokens)', top_k: '0 (all tokens)' };
+
+/** What an empty field of numbers means beside the other values. */
+export function whenEmpty({ name }, values) {
+  const named = requestFields({ ...values, [name]: '' });
+  const isReset = name in neutral && Object.keys(neutral).some((other) => other !== name && other in named);
+  return isReset ? neutral[name] : 'model’s own';
 }
 
 const place = 'skein.settings';

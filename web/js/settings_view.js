@@ -1,6 +1,6 @@
 // The panel of settings: a form that says at once what is wrong with a value, and keeps what is right.
 import { h } from './dom.js';
-import { fault, fields, saveSettings } from './settings.js';
+import { fault, fields, saveSettings, whenEmpty } from './settings.js';
 
 function control(field, value, put) {
   const id = `set-${field.name}`;
@@ -9,15 +9,17 @@ function control(field, value, put) {
   if (field.kind === 'choice')
     return h('select', { ...more, onchange: typed }, field.choices.map(([v, text]) => h('option', { value: v, selected: v === value }, text)));
   if (field.kind === 'text') return h('textarea', { ...more, rows: 2, value, oninput: typed, spellcheck: 'false' });
-  return h('input', { ...more, type: 'number', min: field.min, max: field.max, step: 'any', value, oninput: typed, placeholder: 'model’s own' });
+  return h('input', { ...more, type: 'number', min: field.min, max: field.max, step: 'any', value, oninput: typed });
 }
 
-function row(field, values, changed) {
+/** `empties` takes what shows the meaning of an empty field, `showEmpty` calls all of these. */
+function row(field, values, changed, empties, showEmpty) {
   const hint = h('span', { class: 'hint', id: `set-${field.name}-hint` });
   const input = control(field, values[field.name] ?? '', (value) => {
     values[field.name] = value;
     judge();
     saveSettings(values);
+    showEmpty();
     changed();
   });
   const judge = () => {
@@ -27,6 +29,7 @@ function row(field, values, changed) {
     if (wrong) input.setAttribute('aria-invalid', 'true');
   };
   judge();
+  if (field.kind === 'number') empties.push(() => (input.placeholder = whenEmpty(field, values)));
   return h('div', { class: `field ${field.kind}` }, h('label', { for: `set-${field.name}` }, field.label), input, hint);
 }
 
@@ -38,9 +41,12 @@ export function showSettings(into, values, changed) {
     changed();
     showSettings(into, values, changed);
   };
+  const empties = [];
+  const showEmpty = () => empties.forEach((show) => show());
   into.replaceChildren(
     h('form', { class: 'settings', onsubmit: (e) => e.preventDefault() },
-      fields.map((field) => row(field, values, changed)),
+      fields.map((field) => row(field, values, changed, empties, showEmpty)),
       h('button', { type: 'button', class: 'plain', onclick: reset }, 'Back to the model’s own')),
   );
+  showEmpty();
 }
