@@ -380,8 +380,8 @@ std::vector<key> make_keys() {
           .texts("fp32, fp16", is_state_dtype)
           .flag({"--state-dtype"}),
       engine<&e::invariance>("invariance",
-                             "On a GPU, strict: an answer has the same bits in any company and however its prompt is "
-                             "cut; default: in any company; fast: in neither.")
+                             "On a GPU: with default, an answer depends on its request and session, not on load; with "
+                             "strict, not on how its text was split into requests either; with fast, on both.")
           .texts("default, strict, fast", is_invariance)
           .flag({"--invariance"}),
       engine<&e::slots>("slots", "Sequences resident at once; 0 chooses from the device and its memory.")
@@ -397,7 +397,7 @@ std::vector<key> make_keys() {
           .flag({"--max-tick-tokens"}),
       engine<&e::prefill_chunk_tokens>("prefill_chunk_tokens",
                                        "Prompt tokens that a tick carries while others decode; 0: 64 on the CPU, 512 "
-                                       "on a GPU.")
+                                       "on a GPU, where it is 64 at least.")
           .range(0, limits::tick_tokens_max)
           .flag({"--prefill-chunk-tokens", "--chunk-size"}),
       engine<&e::moving_bytes_max>("moving_bytes_max",

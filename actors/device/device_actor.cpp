@@ -28,6 +28,7 @@ scheduler_options scheduling(const engine::engine_info& info, const device_actor
   s.max_tick_tokens = info.max_tick_tokens;
   s.max_tick_rows = info.max_tick_rows;
   s.limits = limits_of(info);
+  s.chunk_tokens = info.chunk_tokens;
   s.state_floats = info.state_floats;
   s.leaving_max = info.leaving_max;
   s.coming_max = info.coming_max;

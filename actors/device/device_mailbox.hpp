@@ -13,6 +13,7 @@
 #include "base/error.hpp"
 #include "base/ids.hpp"
 #include "engine/engine.hpp"
+#include "engine/prompt_parts.hpp"
 #include "sampling/sampling_params.hpp"
 #include "storage/records.hpp"
 
@@ -36,7 +37,7 @@ struct weighted_beginning {
 };
 
 /// A copy of row 0's state is wanted after so many tokens of the prompt: 1 .. its size. Best effort: above
-/// device_actor_options::copies_max it is answered without a state.
+/// device_actor_options::copies_max, and inside a chunk (engine::may_cut), it is answered without a state.
 struct wanted_copy {
   state_key key;
   std::uint32_t position = 0;
@@ -48,8 +49,9 @@ struct submit {
   request_id id = 0;
   std::uint32_t reply_to = 0;  ///< index of the io thread that gets the events
   tenant_id tenant = default_tenant;
-  std::string client;            ///< whose fair share this counts to (key name or address)
-  std::vector<token_id> prompt;  ///< at least one token, each below the vocabulary's size (checked by sender)
+  std::string client;                      ///< whose fair share this counts to (key name or address)
+  std::vector<token_id> prompt;            ///< at least one token, each below the vocabulary's size (checked by sender)
+  std::vector<engine::prompt_part> parts;  ///< of the prompt, one after another; empty: a client brought all of it
   std::vector<sampling::sampling_params> rows;  ///< one per row of `n`; at least one
   bool score_prompt = false;                    ///< also report log-probabilities of the prompt (echo with logprobs)
   std::uint32_t score_top = 0;                  ///< alternatives per prompt token

@@ -21,6 +21,7 @@ scheduler::scheduler(const scheduler_options& options)
   check(options.max_tick_tokens > 0);
   check(options.max_tick_rows > 0);
   check(options.prefill_chunk_tokens > 0);
+  check(options.chunk_tokens < options.max_tick_tokens, "a chunk and a decode row fit into a tick");
 }
 
 scheduler::~scheduler() = default;
@@ -45,6 +46,7 @@ void scheduler::handle(submit&& message, steady_time now) {
   auto entry = std::make_unique<request>();
   request& r = *entry;
   r.rows.resize(std::max(message.rows.size(), message.mixture.size()));
+  if (message.parts.empty()) message.parts.push_back({static_cast<std::uint32_t>(message.prompt.size()), false});
   news_.reserve(message.copies.size() + 1);
   r.payer = &waiting_.enter(message.client);
   waiting_.push_back(message.client, {message.id, 0});
@@ -368,6 +370,10 @@ std::optional<error> scheduler::objection(submit& message) const {
   };
   if (!fits(message.from)) return error{error_kind::internal, "the state to begin with is of another size", ""};
   if (auto no = beyond(options_.limits, message)) return no;
+  std::size_t tokens = 0;
+  for (const engine::prompt_part& part : message.parts) tokens += part.tokens;
+  if (!message.parts.empty() && tokens != message.prompt.size())
+    return error{error_kind::internal, "the parts of the prompt are not all of it", ""};
   if (message.mixture.empty()) return {};
 
   float weights = 0;
@@ -384,7 +390,7 @@ std::optional<error> scheduler::objection(submit& message) const {
     return error{error_kind::unsupported, "a mixture of states has one answer and scores no prompt", ""};
   std::erase_if(message.mixture, [](const weighted_beginning& part) { return part.weight == 0; });
   const std::uint32_t most =
-      std::min({options_.mixture_max, options_.slots, options_.max_tick_rows, options_.max_tick_tokens});
+      std::min({options_.mixture_max, options_.slots, options_.max_tick_rows, max_decode_rows()});
   if (message.mixture.size() > most)
     return error{error_kind::too_large, "a mixture holds at most " + std::to_string(most) + " states here", ""};
   return {};

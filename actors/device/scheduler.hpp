@@ -23,6 +23,10 @@
 /// the next is planned. That is safe, since the engine freezes a slot that stopped, and its rows then do nothing; a
 /// slot given to somebody else meanwhile is safe as well, since engine commands and ticks keep their order.
 ///
+/// Where the engine has chunks, which tokens go in which chunk is said by the prompt alone (engine/prompt_parts.hpp):
+/// a plan carries whole chunks, a copy inside one is not taken, and decode rows leave room for one. So what else is
+/// planned changes no bit of an answer.
+///
 /// Rows of one request (`n`) share their prompt: row 0 prefills all but the last token, the other rows copy its state,
 /// then each feeds the last token itself and draws.
 ///
@@ -51,10 +55,11 @@ struct scheduler_options {
   std::uint32_t max_tick_tokens = 512;         ///< of the engine
   std::uint32_t max_tick_rows = 64;            ///< of the engine
   engine_limits limits;                        ///< of the engine
+  std::uint32_t chunk_tokens = 0;              ///< of the engine
   std::size_t state_floats = 0;                ///< of the engine
   std::uint32_t leaving_max = ~0u;             ///< of the engine: states on their way out at a time
   std::uint32_t coming_max = ~0u;              ///< of the engine: states on their way into slots
-  std::uint32_t prefill_chunk_tokens = 128;    ///< prefill tokens of a tick while others decode
+  std::uint32_t prefill_chunk_tokens = 128;    ///< prefill tokens of a tick while others decode; a chunk at least
   std::uint32_t waiting_max = 1024;            ///< requests in the queue; one more is rejected as overloaded
   std::uint32_t waiting_per_client_max = 256;  ///< of one client, likewise
   std::uint32_t turn_tokens = 256;  ///< tokens after which a sequence may have to give its slot to a waiting one
@@ -202,6 +207,10 @@ class scheduler {
   void plan_decode(std::span<const std::uint8_t> congested);
   void plan_prefill(std::span<const std::uint8_t> congested);
   [[nodiscard]] std::uint32_t plan_prefill_row(sequence& s, std::uint32_t budget);
+  [[nodiscard]] engine::prompt_piece next_piece(const sequence& s, std::uint32_t budget) const;
+  /// For which a tick has room beside a chunk.
+  [[nodiscard]] std::uint32_t max_decode_rows() const { return options_.max_tick_tokens - options_.chunk_tokens; }
+  [[nodiscard]] bool awaits_chunk(std::span<const std::uint8_t> congested) const;
   void plan_row(sequence& s, const engine::row& row, bool last_without_draw);
   [[nodiscard]] bool is_here(const sequence& s) const;
   [[nodiscard]] bool may_leave(std::size_t more) const;

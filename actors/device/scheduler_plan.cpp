@@ -286,8 +286,17 @@ bool scheduler::can_prefill(const sequence& s) const {
   return s.fed < r.feed_limit() && (!s.over || r.feeds_text());
 }
 
+/// A prompt's next chunk needs the room of one: it must not wait until answers are over.
+bool scheduler::awaits_chunk(std::span<const std::uint8_t> congested) const {
+  if (options_.chunk_tokens == 0) return false;
+  return std::ranges::any_of(slots_, [&](const sequence* s) {
+    return s && can_prefill(*s) && !resting(*s, congested) && next_piece(*s, options_.chunk_tokens).chunked > 0;
+  });
+}
+
 void scheduler::plan_decode(std::span<const std::uint8_t> congested) {
-  const std::uint32_t ceiling = std::min(options_.max_tick_rows, options_.max_tick_tokens);
+  const std::uint32_t room = awaits_chunk(congested) ? max_decode_rows() : options_.max_tick_tokens;
+  const std::uint32_t ceiling = std::min(options_.max_tick_rows, room);
   const auto count = static_cast<std::uint32_t>(slots_.size());
   std::uint32_t i = 0;
   for (; i < count && work_.plan.rows.size() < ceiling; ++i) {
@@ -330,35 +339,50 @@ void scheduler::plan_mixture(request& r) {
 void scheduler::plan_prefill(std::span<const std::uint8_t> congested) {
   const auto decoding = static_cast<std::uint32_t>(work_.plan.rows.size());
   std::uint32_t budget = options_.max_tick_tokens - decoding;
-  if (decoding > 0) budget = std::min(budget, options_.prefill_chunk_tokens);
+  if (decoding > 0) budget = std::min(budget, std::max(options_.prefill_chunk_tokens, options_.chunk_tokens));
   const auto count = static_cast<std::uint32_t>(slots_.size());
+  std::optional<slot_id> too_long;  // for what is left of the tick: the first of the next one
   for (std::uint32_t i = 0; i < count && budget > 0 && work_.plan.rows.size() < options_.max_tick_rows; ++i) {
     const std::uint32_t slot = (prefill_turn_ + i) % count;
     sequence* s = slots_[slot];
     if (!s || !can_prefill(*s) || resting(*s, congested)) continue;
-    budget -= plan_prefill_row(*s, budget);
+    const std::uint32_t planned = plan_prefill_row(*s, budget);
+    if (planned == 0 && !too_long) too_long = slot;
+    budget -= planned;
     if (budget == 0) prefill_turn_ = (slot + 1) % count;
   }
+  if (too_long) prefill_turn_ = *too_long;
 }
 
-/// Feeds the next piece of the prompt, or of the text that takes its place; it ends where a copy is wanted.
+/// Of the prompt, or of the text that takes its place; it ends where a copy is wanted, unless that is inside a chunk.
+engine::prompt_piece scheduler::next_piece(const sequence& s, std::uint32_t budget) const {
+  const request& r = *s.owner;
+  const std::span parts(r.message.parts);
+  std::uint32_t end = r.feed_limit();
+  if (s.row == 0) {
+    const auto ahead = std::span(r.message.copies).subspan(r.next_copy);
+    const auto next = std::ranges::find_if(ahead, [&](const wanted_copy& c) {
+      return c.position > s.fed && engine::may_cut(parts, options_.chunk_tokens, c.position);
+    });
+    if (next != ahead.end()) end = std::min(end, next->position);
+  }
+  return engine::next_piece(parts, options_.chunk_tokens, s.fed, end, budget);
+}
+
+/// How many tokens were planned: none where the next chunk does not fit.
 std::uint32_t scheduler::plan_prefill_row(sequence& s, std::uint32_t budget) {
   const request& r = *s.owner;
-  std::uint32_t end = s.fed + std::min(budget, r.feed_limit() - s.fed);
-  if (s.row == 0 && r.next_copy < r.message.copies.size()) {
-    const std::uint32_t wanted = r.message.copies[r.next_copy].position;
-    if (wanted > s.fed) end = std::min(end, wanted);
-  }
-  const std::uint32_t count = end - s.fed;
+  const auto [count, chunked] = next_piece(s, budget);
+  if (count == 0) return 0;
   const auto first = r.message.prompt.begin() + s.fed;
   engine::row row;
   row.slot = *s.slot;
   row.kind = r.message.score_prompt && s.row == 0 && !s.over ? engine::row_kind::score : engine::row_kind::prefill;
   row.score_top = r.message.score_top;
   row.first_token = static_cast<std::uint32_t>(work_.plan.tokens.size());
-  row.tokens = count;
+  row.tokens = count, row.chunked = chunked;
   work_.plan.tokens.insert(work_.plan.tokens.end(), first, first + count);
-  s.fed = end;
+  s.fed += count;
   if (r.message.fed && s.row == 0 && !s.over) r.message.fed->fetch_add(count, std::memory_order_relaxed);
   const bool last = s.fed == r.prompt_tokens();
   if (!last) row.score_next = r.message.prompt[s.fed];

@@ -75,6 +75,7 @@ bool scheduler::feed_text(sequence& s) {
   }
   if (!part_of_it) ++counts_.settles_back;
   r.message.prompt.insert(r.message.prompt.end(), answer.begin(), answer.end());
+  r.message.parts.push_back({static_cast<std::uint32_t>(answer.size()), true});
   how.prompt_end = nullptr;
   how.drawn = {};
   how.feeding = true;

@@ -142,6 +142,14 @@ struct tick {
     }
     send(in);
   }
+  /// As those of prompts are (engine/prompt_parts.hpp).
+  void chunk_all_but_the_last(const stream& in) {
+    for (auto& run : runs) {
+      const std::uint32_t rest = (run.rows - 1) % chunk_tokens;
+      run.chunked = run.rows - 1 - (rest < chunked_rows_min ? rest : 0);
+    }
+    send(in);
+  }
   void send(const stream& in) { require(upload.send_rows({std::vector<token_id>(rows), runs}, in)); }
   [[nodiscard]] const device_batch& batch() const { return upload.on_device(); }
 
@@ -222,9 +230,9 @@ void check_kernels(element type, element state_type, bool extreme) {
 
   if (!chunked_time_mix::available()) return;
   chunked_time_mix chunks(given.width, type, given_tick.rows, slots);
+  given_tick.chunk_all_but_the_last(in);
   require(chunks.plan(in, given_tick.batch(), given_tick.runs));
   require(chunks.run(in, state_type, chunked.of));
-  chunked.of.rows_max = chunked_rows_min - 1;
   require(time_mix(in, given_tick.batch(), type, state_type, chunked.of));
   judge(extreme ? "chunks, extreme" : "chunks", type, state_type, between(chunked.read_y(in), y),
         between(chunked.read_states(in), states), std::max({of_type(type), of_states, 2e-3}),
@@ -238,13 +246,15 @@ void check_long_run(element type) {
   random_numbers random(6);
   time_mix_case given(random, type, 4, period, 1);
   for (std::size_t i = 0; i < given.w0.size(); ++i) given.w0[i] = -9.0f * static_cast<float>(i % 64) / 63;
-  const tick all({rows}, in);
+  tick all({rows}, in);
   layer_on_device plain(given, type, element::f32, rows, 1, 1, in), chunked(given, type, element::f32, rows, 1, 1, in);
   for (const layer_on_device* layer : {&plain, &chunked}) layer->write_states(given.states, in);
   require(time_mix(in, all.batch(), type, element::f32, plain.of));
   chunked_time_mix chunks(given.width, type, rows, 1);
+  all.chunk_all_but_the_last(in);
   require(chunks.plan(in, all.batch(), all.runs));
   require(chunks.run(in, element::f32, chunked.of));
+  require(time_mix(in, all.batch(), type, element::f32, chunked.of));
   judge("chunks, a long run", type, element::f32, between(chunked.read_y(in), plain.read_y(in)),
         between(chunked.read_states(in), plain.read_states(in)), std::max(of_type(type), 2e-3), 2e-3);
 }
@@ -297,7 +307,7 @@ void time_prefill(std::uint32_t heads, std::uint32_t runs, std::uint32_t rows_ea
   const time_mix_case given(random, element::f16, heads, 64, 1);
   const std::uint32_t rows = runs * rows_each;
   const layer_on_device layer(given, element::f16, element::f32, rows, runs, 1, in);
-  const tick all(std::vector<std::uint32_t>(runs, rows_each), in);
+  tick all(std::vector<std::uint32_t>(runs, rows_each), in);
   std::printf("prefill  %2u heads  %u x %u tokens", heads, runs, rows_each);
   if (token_by_token)
     std::printf("   token by token %.1f us", microseconds(in, 4, [&](std::uint32_t) {
@@ -305,9 +315,13 @@ void time_prefill(std::uint32_t heads, std::uint32_t runs, std::uint32_t rows_ea
                 }));
   if (chunked_time_mix::available()) {
     chunked_time_mix chunks(given.width, element::f16, rows, runs);
+    all.chunk_all_but_the_last(in);
     require(chunks.plan(in, all.batch(), all.runs));
     const auto time = [&](auto step) { return microseconds(in, 32, [&](std::uint32_t) { return step(); }); };
-    const double whole = time([&] { return chunks.run(in, element::f32, layer.of); });
+    const double whole = time([&]() -> result<void> {
+      if (auto r = chunks.run(in, element::f32, layer.of); !r) return r;
+      return time_mix(in, all.batch(), element::f16, element::f32, layer.of);
+    });
     std::printf("   chunks %.1f us", whole);
     if (target_us > 0) std::printf("   (wanted: %.0f)", target_us);
   }

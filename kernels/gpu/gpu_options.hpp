@@ -6,11 +6,12 @@
 
 namespace skein::kernels::gpu {
 
-/// How far the bits of a row may hang on the rows that are computed with it.
+/// What the bits of a row may depend on beside the tokens before it and the sequence's beginning.
 enum class invariance : std::uint8_t {
-  standard,  ///< not at all while it decodes and for the prefill chunks of the scheduler; long prompts as is fastest
-  strict,    ///< not at all, and not on where a prompt was cut either
-  fast,      ///< as is fastest, also by another's products where their library is
+  standard,  ///< on which tokens the plan has computed in chunks (engine/prompt_parts.hpp), not on the rest of the
+             ///< batch
+  strict,    ///< on nothing: no token goes in chunks
+  fast,      ///< also on the rest of the batch: products may be a library's where there is one
 };
 
 struct gpu_limits {

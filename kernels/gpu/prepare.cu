@@ -38,7 +38,7 @@ __device__ void place(const preparation& of, std::uint32_t i, const planned_row&
   } else {
     of.tokens[row.first_row] = 0;
   }
-  of.runs[i] = {idle ? of.spare : row.slot, row.first_row, row.rows};
+  of.runs[i] = {idle ? of.spare : row.slot, row.first_row, row.rows, row.chunked};
   of.status[i] = status;
 
   const slot_id drawing = (status & draws) != 0 ? row.slot : no_slot;

@@ -14,6 +14,7 @@ struct planned_row {
   slot_id deciding;         ///< whose budget decides: of a group's first row, else the own
   std::uint32_t first_row;  ///< of the batch
   std::uint32_t rows;
+  std::uint32_t chunked;              ///< of them
   std::uint32_t draw;                 ///< index among the tick's wanted rows of the position that is drawn from
   std::uint32_t member;               ///< index among the members of mixtures, or no_place
   std::uint32_t mixture;              ///< of which this is the first row, or no_place
@@ -27,9 +28,9 @@ struct planned_row {
 struct preparation {
   const std::uint32_t* planned_counts = nullptr;  ///< pinned; the first is that of planned rows
   const planned_row* rows = nullptr;              ///< pinned
-  std::uint32_t count_words = 0;  ///< a multiple of 4
-  slot_record* records = nullptr;  ///< of all slots; budgets freeze, last tokens are taken
-  slot_id spare = 0;               ///< a slot of nobody: where decode rows of frozen slots run, to no effect
+  std::uint32_t count_words = 0;                  ///< a multiple of 4
+  slot_record* records = nullptr;                 ///< of all slots; budgets freeze, last tokens are taken
+  slot_id spare = 0;  ///< a slot of nobody: where decode rows of frozen slots run, to no effect
   std::uint32_t mixtures_at_once = 1;
   // Written, except for the tokens of other rows than decodes, and members but for their slot.
   std::uint32_t* counts = nullptr;  ///< [count_words] as planned

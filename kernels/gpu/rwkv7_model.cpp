@@ -62,7 +62,8 @@ rwkv7_model::rwkv7_model(const rwkv7_weights& weights, const gpu_options& option
       logits_(std::size_t{room.logit_rows} * dims_.vocab, "logits"),
       states_(layout_.bytes(), "the states of the slots"),
       weights_(upload(weights, type_, options.progress)) {
-  const bool may_chunk = options.invariance != invariance::strict && type_ != element::f32;
+  const bool may_chunk =
+      options.invariance != invariance::strict && type_ != element::f32 && room.rows > gpu::chunk_tokens;
   if (may_chunk && dims_.head_size == head_size && chunked_time_mix::available())
     chunks_.emplace(dims_.embd, type_, room.rows, std::min(room.slots, room.rows));
   if (options.invariance == invariance::fast && type_ != element::f32) make_sparse(in);
@@ -79,7 +80,7 @@ result<void> rwkv7_model::queue_forward(const device_batch& rows, std::span<cons
   pass tick{rows, in, false, true, {}};
   if (chunks_ && !runs.empty()) {
     tick.note(chunks_->plan(in, rows, runs));
-    tick.long_runs = chunks_->has_long_runs(), tick.short_runs = chunks_->has_short_runs();
+    tick.has_chunks = chunks_->has_chunks(), tick.has_other_rows = chunks_->has_other_rows();
   }
   now_ = 0, added_ = {};
   embed(tick);
@@ -146,10 +147,8 @@ void rwkv7_model::time_mix_state(std::uint32_t layer, pass& tick) {
   of.width = dims_.embd, of.first_layer = layer == 0;
   if (dims_.head_size != head_size)
     return tick.note(time_mix_any_head(tick.in, tick.rows, type_, layout_.type, of, dims_.head_size));
-  if (tick.long_runs) tick.note(chunks_->run(tick.in, layout_.type, of));
-  if (!tick.short_runs) return;
-  if (tick.long_runs) of.rows_max = chunked_rows_min - 1;
-  tick.note(time_mix(tick.in, tick.rows, type_, layout_.type, of));
+  if (tick.has_chunks) tick.note(chunks_->run(tick.in, layout_.type, of));
+  if (tick.has_other_rows) tick.note(time_mix(tick.in, tick.rows, type_, layout_.type, of));
 }
 
 void rwkv7_model::time_mix_out(std::uint32_t layer, pass& tick) {

@@ -52,7 +52,8 @@ class rwkv7_model {
               const library_opener& open_library = open_matmul_library);
 
   /// Runs all layers over the batch's rows: the residual stream of each is ready for queue_head, the states of all runs
-  /// have moved on. `runs`: the batch's on the host, of which only the lengths are read; none when all are short.
+  /// have moved on. `runs`: the batch's on the host, of which only the lengths are read; none where
+  /// nothing is chunked.
   [[nodiscard]] result<void> queue_forward(const device_batch& rows, std::span<const sequence_run> runs,
                                            stream_handle in);
   /// logits()[i] = head * layer_norm(x[wanted_rows[i]], ln_out) for the batch's wanted rows; [wanted, V] fp32.
@@ -66,6 +67,8 @@ class rwkv7_model {
   [[nodiscard]] result<void> queue_read(slot_id slot, float* canonical, stream_handle in) const;
   [[nodiscard]] result<void> queue_write(slot_id slot, const float* canonical, stream_handle in);
 
+  /// Tokens of a chunk; 0: there are none, also where a tick has no room for a chunk beside a decode row.
+  [[nodiscard]] std::uint32_t chunk_tokens() const { return chunks_ ? gpu::chunk_tokens : 0; }
   [[nodiscard]] std::uint32_t vocab() const { return dims_.vocab; }
   [[nodiscard]] std::size_t state_floats() const { return layout_.canonical_floats(); }
   [[nodiscard]] std::size_t slot_bytes() const { return layout_.slot_bytes(); }
@@ -81,7 +84,7 @@ class rwkv7_model {
   struct pass {
     const device_batch& rows;
     stream_handle in;
-    bool long_runs, short_runs;
+    bool has_chunks, has_other_rows;
     result<void> outcome;
     bool learns = false;  ///< nothing but its products is queued, to be measured
     void note(result<void> done) {
@@ -139,7 +142,7 @@ class rwkv7_model {
   const device_buffer<std::uint32_t> done_{2};  ///< of products that others of their launch wait for
   const std::array<activation, 6> mixed_;
   const activation r_, k_, v_, v_out_, v_first_, inner_w_, inner_a_, inner_v_, inner_g_, hidden_;
-  std::optional<chunked_time_mix> chunks_;  ///< where long runs may take another way than short ones
+  std::optional<chunked_time_mix> chunks_;  ///< none: no row may be chunked
   device_buffer<float> logits_;
   device_buffer<std::byte> states_;
   const device_rwkv7 weights_;           ///< late: when memory is short, it is known before the long work

@@ -322,6 +322,7 @@ class rwkv7_runner final : public tick_runner {
     sizes_.state_stages = stages_.count();
     sizes_.logit_bias_max = samplers_.limits().bias_max;
     sizes_.stop_ids_max = samplers_.limits().stop_ids_max;
+    sizes_.chunk_tokens = model_.chunk_tokens();
     sizes_.weight_bytes = model_.weight_bytes();
     sizes_.activation_bytes = model_.activation_bytes();
     sizes_.slot_bytes = model_.slot_bytes() + samplers_.slot_bytes();

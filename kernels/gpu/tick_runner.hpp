@@ -14,6 +14,7 @@ struct tick_row {
   slot_id slot = 0;
   std::uint32_t first_token = 0;  ///< into tick::tokens
   std::uint32_t tokens = 0;       ///< 0: a decode row, which feeds the slot's last token
+  std::uint32_t chunked = 0;      ///< so many of the first of them go in chunks
   bool sample = false;
   bool sync = false;   ///< with sample: nothing is drawn
   bool score = false;  ///< scores for the tokens after the first, and for score_next unless it is no_token
@@ -66,6 +67,7 @@ struct runner_sizes {
   std::uint32_t state_stages = 0;
   std::uint32_t logit_bias_max = 0;  ///< entries of one sequence, as are the next
   std::uint32_t stop_ids_max = 0;
+  std::uint32_t chunk_tokens = 0;  ///< 0: no row may be chunked
   std::size_t weight_bytes = 0;
   std::size_t activation_bytes = 0;
   std::size_t workspace_bytes = 0;  ///< blocks of ticks, logits' scratch, states on their way

@@ -138,7 +138,7 @@ void tick_upload::place_row(const tick& plan, std::uint32_t index, row_place& pl
 
   planned_row planned{};
   planned.slot = planned.deciding = r.slot;
-  planned.first_row = shape_.tokens, planned.rows = tokens;
+  planned.first_row = shape_.tokens, planned.rows = tokens, planned.chunked = r.chunked;
   planned.draw = place.draw, planned.member = planned.mixture = no_place;
   planned.wanted = shape_.wanted, planned.position = begin, planned.positions = end > begin ? end - begin : 0;
   planned.decodes = r.tokens == 0, planned.samples = r.sample, planned.draws_alone = draws_alone(r);
@@ -162,7 +162,7 @@ void tick_upload::place_row(const tick& plan, std::uint32_t index, row_place& pl
                          r.logits + std::size_t{p - first} * room_.vocab});
   }
   add_scores(r, plan, place, planned);
-  runs_.push_back({r.slot, shape_.tokens, tokens});
+  runs_.push_back({r.slot, shape_.tokens, tokens, r.chunked});
   shape_.tokens += tokens;
   shape_.wanted += planned.positions;
   shape_.only_decodes &= planned.decodes && planned.draws_alone && r.copied == tick_row::copies::none && !r.score;

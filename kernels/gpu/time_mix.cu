@@ -9,7 +9,8 @@
 //
 // Nothing but addresses comes before the loads of the state, which take longest; and nothing touches what they bring
 // before the vectors of the first tile are made. Nor do they wait for the kernels before: counts and runs were there
-// when the embedding let the next kernel begin, and the states of its layer were when that of the tick before ended.
+// when the embedding let the next kernel begin, and the states of its layer were when that of the tick before ended;
+// but for runs whose first rows went in chunks.
 //
 // When there are many one-token runs, a thread takes a whole row instead, and a block is two warps: what counts then is
 // how many bytes are on their way. When there are very many, time_mix_many takes them where it can.
@@ -37,20 +38,22 @@ __global__ void __launch_bounds__(threads, blocks_each) time_mix_kernel(device_b
   __shared__ shared_tile<tile_tokens> tile;
   let_next_kernel_begin();
   const sequence_run run = rows.runs[blockIdx.y];  // beyond the count it says nothing, but it can be read
-  if (blockIdx.y >= rows.counts->runs || run.rows > of.rows_max) {
+  if (blockIdx.y >= rows.counts->runs || run.rows == run.chunked) {
     wait_for_kernels_before();  // who waits for this kernel counts on it that those before are over
     return;
   }
   Stored* const head = reinterpret_cast<Stored*>(static_cast<char*>(of.state) + run.slot * of.slot_bytes) +
                        static_cast<std::size_t>(blockIdx.x) * head_size * head_size;
   row_part<Stored> state;
+  if (run.chunked > 0) wait_for_kernels_before();  // for the state after the run's chunks
   const auto loaded = state.load(head);
   const std::uint32_t warp = threadIdx.x / warp_width;
   const std::uint32_t channel = blockIdx.x * head_size + threadIdx.x % warp_width * lane_channels;
   const head_weights weights = load_weights(of, channel);
   const norm_weights_of_lane norm(of, channel);
   wait_for_kernels_before();
-  std::uint32_t row = run.first_row + warp, left = run.rows;  // this warp's token of the tile
+  std::uint32_t row = run.first_row + run.chunked + warp,
+                left = run.rows - run.chunked;  // this warp's token of the tile
   if (warp < left)
     fill_tile<Element, Stored>(of, row, channel, load_inputs<Element>(of, row, channel), weights, tile, warp);
   state.unpack(loaded);

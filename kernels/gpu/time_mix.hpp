@@ -35,17 +35,17 @@ struct time_mix_parameters {
   void* state = nullptr;
   std::size_t slot_bytes = 0;
   std::uint32_t width = 0;
-  std::uint32_t rows_max = ~std::uint32_t{0};  ///< runs of more rows are left to chunked_time_mix (wkv_chunks.hpp)
   bool first_layer = false;
 };
+/// Takes the rows of runs behind those that are chunked, which chunked_time_mix has taken before (wkv_chunks.hpp).
 [[nodiscard]] result<void> time_mix(stream_handle in, const device_batch& rows, element type, element state_type,
                                     const time_mix_parameters& of);
 /// The same, with the same bits, for a token each of so many runs that they keep the memory busy; runs[i] is row i.
 /// Errors: unsupported, where a multiprocessor has too little shared memory for it.
 [[nodiscard]] result<void> time_mix_many(stream_handle in, const device_batch& rows, element type, element state_type,
                                          const time_mix_parameters& of);
-/// The same equations for all runs, whatever rows_max says, where heads have `size` channels: a divisor of the width up
-/// to head_size_max, not 64, since their states lie in another order (state.hpp).
+/// The same equations for all rows, none of which is chunked, where heads have `size` channels: a divisor of the width
+/// up to head_size_max, not 64, since their states lie in another order (state.hpp).
 [[nodiscard]] result<void> time_mix_any_head(stream_handle in, const device_batch& rows, element type,
                                              element state_type, const time_mix_parameters& of, std::uint32_t size);
 

@@ -14,8 +14,9 @@
 //
 // P, Q, D and Y0 need no state: a block for each chunk and head makes them, all at the same time. What is left to do in
 // order is S P. A block waits for the state that the block of the chunk before passes on, takes it through its own
-// chunk and passes it on; rows of S need each other nowhere, so a warp takes 16 of them. Meanwhile other warps read Y,
-// which norm, bonus and gate make the output of. Nothing but states between chunks goes through memory.
+// chunk and passes it on, rounded as the slot would round it; rows of S need each other nowhere, so a warp takes 16 of
+// them. Meanwhile other warps read Y, which norm, bonus and gate make the output of. Nothing but states between chunks
+// goes through memory.
 //
 // Operands are fp16. A decay is above 0.545, and 1 / G_64 may be 10^17, so A, R, B and K are scaled from the middle of
 // every 16 tokens, which is a factor of 2^7 at most; what decays between two blocks comes on top when these meet, and
@@ -38,7 +39,7 @@ namespace {
 constexpr unsigned plan_threads = 256;
 
 __host__ __device__ std::uint32_t chunks_of(const sequence_run& run) {
-  return run.rows < chunked_rows_min ? 0 : (run.rows + chunk_tokens - 1) / chunk_tokens;
+  return (run.chunked + chunk_tokens - 1) / chunk_tokens;
 }
 
 __global__ void __launch_bounds__(plan_threads) plan_kernel(device_batch rows, chunk_list list) {
@@ -57,7 +58,7 @@ __global__ void __launch_bounds__(plan_threads) plan_kernel(device_batch rows, c
       if (j < threadIdx.x) before += chunks[j];
     }
     for (std::uint32_t c = 0; c < chunks[threadIdx.x]; ++c) {
-      const std::uint32_t taken = c * chunk_tokens, left = run.rows - taken;
+      const std::uint32_t taken = c * chunk_tokens, left = run.chunked - taken;
       list.chunks[before + c] = {run.slot, run.first_row + taken, left < chunk_tokens ? left : chunk_tokens, c == 0,
                                  c + 1 == chunks[threadIdx.x]};
     }
@@ -204,20 +205,20 @@ chunked_time_mix::chunked_time_mix(std::uint32_t width, element type, std::uint3
 
 result<void> chunked_time_mix::plan(stream_handle in, const device_batch& rows, std::span<const sequence_run> runs) {
   chunks_ = 0;
-  short_runs_ = false;
+  other_rows_ = false;
   for (const sequence_run& run : runs) {
     chunks_ += chunks_of(run);
-    short_runs_ |= chunks_of(run) == 0;
+    other_rows_ |= run.rows > run.chunked;
   }
   check(chunks_ <= chunks_max_);
-  if (!has_long_runs()) return {};
+  if (!has_chunks()) return {};
   return launch({"plan_chunks", {1}, {plan_threads}, 0, in}, plan_kernel, rows, list_);
 }
 
 result<void> chunked_time_mix::run(stream_handle in, element state_type, const time_mix_parameters& of) const {
   check(of.width == heads_ * head_size);
   check(state_type != element::bf16);
-  if (!has_long_runs()) return {};
+  if (!has_chunks()) return {};
   const launch_shape shape{"time_mix_chunks", {heads_, chunks_}, {threads}, sizeof(shared_chunk), in, true};
   const bool in_parts = of.r.parts > 0 || of.k.parts > 0 || of.v.parts > 0, state_in_16 = state_type == element::f16;
   return with_element(type_, [&]<typename Element>() {

@@ -17,6 +17,7 @@
 #include "cli/open_model.hpp"
 #include "cli/random_model.hpp"
 #include "cli/small_file.hpp"
+#include "engine/prompt_parts.hpp"
 
 namespace skein::cli {
 namespace {
@@ -89,6 +90,7 @@ class tick_maker {
       row.kind = engine::row_kind::prefill;
       row.first_token = static_cast<std::uint32_t>(plan.tokens.size());
       row.tokens = tokens;
+      row.chunked = engine::chunked_tokens(tokens, on_.info().chunk_tokens);
       row.sample = true;
       plan.rows.push_back(row);
       for (std::uint32_t i = 0; i < tokens; ++i)

@@ -121,7 +121,7 @@ CLI::Option* add_model(CLI::App& app, model_options& into, const std::string& ot
       ->check(CLI::IsMember({"fp32", "fp16"}))
       ->capture_default_str();
   app.add_option("--invariance", into.invariance,
-                 "How far bits may hang on what else a GPU computes: default, strict or fast")
+                 "What bits may depend on, on a GPU: default (the prompt), strict (its tokens) or fast (load)")
       ->check(CLI::IsMember({"default", "strict", "fast"}))
       ->capture_default_str();
   app.add_flag("--allow-nonfinite", into.allow_nonfinite, "Load weights and states that hold NaN or infinity");

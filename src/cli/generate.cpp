@@ -78,11 +78,14 @@ result<void> generate(const generate_command& what) {
 
   one_sequence sequence(**engine, params);
   printer out(**vocabulary, what.show_tokens);
-  std::span<const token_id> rest(*prompt);
-  const std::size_t chunk = (*engine)->info().max_tick_tokens;
-  for (; rest.size() > chunk; rest = rest.subspan(chunk))
-    if (const auto fed = sequence.feed(rest.first(chunk), false); !fed) return fed.error();
-  for (auto drawn = sequence.feed(rest, true);; drawn = sequence.decode()) {
+  const std::uint32_t most = (*engine)->info().max_tick_tokens;
+  std::size_t fed = 0;
+  auto piece = sequence.next_piece(*prompt, fed, most);
+  for (; fed + piece.tokens < prompt->size(); piece = sequence.next_piece(*prompt, fed, most)) {
+    if (const auto done = sequence.feed(piece, prompt->data() + fed, false); !done) return done.error();
+    fed += piece.tokens;
+  }
+  for (auto drawn = sequence.feed(piece, prompt->data() + fed, true);; drawn = sequence.decode()) {
     if (!drawn) return drawn.error();
     if ((*drawn)->stopped != engine::stop_cause::stop_id) out.print((*drawn)->token);
     if ((*drawn)->stopped != engine::stop_cause::none) return out.finish();

@@ -42,13 +42,13 @@ result<void> logits(const logits_command& what) {
     if (const auto set = sequence.set_state(*state); !set) return set.error();
   }
   std::ofstream out(what.out, std::ios::binary | std::ios::trunc);
-  for (std::span<const token_id> rest(*tokens); out && !rest.empty();) {
-    const auto chunk = rest.first(std::min<std::size_t>(what.chunk_tokens, rest.size()));
-    const auto fed = sequence.feed(chunk, false, engine::logits_wanted::all);
+  for (std::size_t at = 0; out && at < tokens->size();) {
+    const auto piece = sequence.next_piece(*tokens, at, what.chunk_tokens);
+    const auto fed = sequence.feed(piece, tokens->data() + at, false, engine::logits_wanted::all);
     if (!fed) return fed.error();
     const auto bytes = std::as_bytes(std::span((*fed)->logits));
     out.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
-    rest = rest.subspan(chunk.size());
+    at += piece.tokens;
   }
   out.close();
   if (out.fail()) return error{error_kind::io, "cannot write " + what.out.string(), "out"};

@@ -1,27 +1,39 @@
 #include "cli/one_sequence.hpp"
 
+#include <algorithm>
+
 namespace skein::cli {
 
 one_sequence::one_sequence(engine::engine& on, const sampling::sampling_params& params) : engine_(on) {
   engine_.start(0, params);
 }
 
-result<const engine::row_result*> one_sequence::feed(std::span<const token_id> tokens, bool sample,
+engine::prompt_piece one_sequence::next_piece(std::span<const token_id> prompt, std::size_t fed,
+                                              std::uint32_t most) const {
+  const auto size = static_cast<std::uint32_t>(prompt.size());
+  const engine::prompt_part whole{size};
+  const engine::engine_info& about = engine_.info();
+  const std::uint32_t room = std::min(std::max(most, about.chunk_tokens), about.max_tick_tokens);
+  return engine::next_piece({&whole, 1}, about.chunk_tokens, static_cast<std::uint32_t>(fed), size, room);
+}
+
+result<const engine::row_result*> one_sequence::feed(engine::prompt_piece piece, const token_id* tokens, bool sample,
                                                      engine::logits_wanted logits) {
   engine::row row;
   row.kind = engine::row_kind::prefill;
-  row.tokens = static_cast<std::uint32_t>(tokens.size());
+  row.tokens = piece.tokens, row.chunked = piece.chunked;
   row.sample = sample;
   row.logits = logits;
-  return run(row, tokens);
+  return run(row, {tokens, piece.tokens});
 }
 
-result<const engine::row_result*> one_sequence::score(std::span<const token_id> tokens, token_id next) {
+result<const engine::row_result*> one_sequence::score(engine::prompt_piece piece, const token_id* tokens,
+                                                      token_id next) {
   engine::row row;
   row.kind = engine::row_kind::score;
-  row.tokens = static_cast<std::uint32_t>(tokens.size());
+  row.tokens = piece.tokens, row.chunked = piece.chunked;
   row.score_next = next;
-  return run(row, tokens);
+  return run(row, {tokens, piece.tokens});
 }
 
 result<const engine::row_result*> one_sequence::decode() {

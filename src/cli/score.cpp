@@ -22,13 +22,15 @@ result<std::string> text_of(const score_command& what) {
 }
 
 /// Sum of the log-probabilities of all tokens but the first, which has nothing before it.
-result<double> log_probability(one_sequence& sequence, std::span<const token_id> tokens, std::size_t chunk) {
+result<double> log_probability(one_sequence& sequence, std::span<const token_id> tokens, std::uint32_t most) {
   double sum = 0;
-  for (std::size_t first = 0; first + 1 < tokens.size(); first += chunk) {
-    const std::size_t end = std::min(first + chunk, tokens.size());
+  for (std::size_t first = 0; first + 1 < tokens.size();) {
+    const auto piece = sequence.next_piece(tokens, first, most);
+    const std::size_t end = first + piece.tokens;
     const token_id next = end < tokens.size() ? tokens[end] : no_token;
-    const auto fed = sequence.score(tokens.subspan(first, end - first), next);
+    const auto fed = sequence.score(piece, tokens.data() + first, next);
     if (!fed) return fed.error();
+    first = end;
     for (const auto& token : (*fed)->scores) sum += token.logprob;
   }
   return sum;

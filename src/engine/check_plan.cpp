@@ -7,6 +7,18 @@
 
 namespace skein::engine {
 
+namespace {
+
+void check_chunks(const engine_info& info, const row& r) {
+  if (r.chunked == 0) return;
+  check(info.chunk_tokens > 0, "chunks for an engine that has none");
+  check(r.chunked <= r.tokens, "more tokens in chunks than the row has");
+  const std::uint32_t rest = r.chunked % info.chunk_tokens;
+  check(rest == 0 || 2 * rest >= info.chunk_tokens, "a last chunk of less than half");
+}
+
+}  // namespace
+
 void check_plan(const engine_info& info, const tick_plan& plan, std::vector<std::uint8_t>& slot_seen) {
   check(plan.rows.size() <= info.max_tick_rows, "more rows than a tick may carry");
   slot_seen.assign(info.slots, 0);
@@ -23,6 +35,7 @@ void check_plan(const engine_info& info, const tick_plan& plan, std::vector<std:
       check(std::uint64_t{r.first_token} + r.tokens <= plan.tokens.size(), "a row's tokens are not in the plan");
       tick_tokens += r.tokens;
     }
+    check_chunks(info, r);
     check(r.sample || !r.sync, "sync without sample");
     if (r.group != 0) {
       check(r.sample && !r.sync, "rows of a group sample, and not under a mask");

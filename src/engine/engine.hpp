@@ -26,6 +26,8 @@ struct engine_info {
   std::uint32_t leaving_max = ~0u;  ///< states that may be on their way out at a time: one more waits for the first of
                                     ///< them, and with it what is queued behind
   std::uint32_t coming_max = ~0u;   ///< states on their way into slots, likewise
+  std::uint32_t chunk_tokens = 0;   ///< tokens of a chunk, below max_tick_tokens; 0: what a sequence becomes does not
+                                    ///< depend on row::chunked, which is 0
   sampling::row_limits row_max;     ///< of the parameters that start, restart_sampler and unpark take
   std::uint32_t top_logprobs_max = sampling::top_logprobs_max;  ///< of a row's parameters, and row::score_top
   std::uint32_t prompt_tokens_max = 1u << 30;                   ///< of one sequence: counts of tokens have 32 bits
@@ -56,11 +58,14 @@ enum class logits_wanted : std::uint8_t { none, last, all };
 struct row {
   slot_id slot = 0;
   row_kind kind = row_kind::decode;
-  std::uint32_t first_token = 0;   ///< into tick_plan::tokens (prefill, score)
-  std::uint32_t tokens = 0;        ///< at least 1 for prefill and score, 0 for decode
-  bool sample = false;             ///< draw a token after the row's last position
-  std::uint32_t score_top = 0;     ///< score: alternatives to report for each token
-  bool sync = false;               ///< with sample: stop before the draw; the host reads the logits and calls draw()
+  std::uint32_t first_token = 0;  ///< into tick_plan::tokens (prefill, score)
+  std::uint32_t tokens = 0;       ///< at least 1 for prefill and score, 0 for decode
+  std::uint32_t chunked = 0;      ///< so many of the first of them go in chunks of engine_info::chunk_tokens, which is
+                                  ///< faster; the last chunk may be smaller, by half at most. Which tokens go in which
+                                  ///< chunk decides the bits; where rows end between chunks does not (prompt_parts.hpp)
+  bool sample = false;            ///< draw a token after the row's last position
+  std::uint32_t score_top = 0;    ///< score: alternatives to report for each token
+  bool sync = false;              ///< with sample: stop before the draw; the host reads the logits and calls draw()
   token_id score_next = no_token;  ///< score: the token that follows the row, so that its last position is scored too
   logits_wanted logits = logits_wanted::none;  ///< copy logits into the result (tools and tests)
   std::uint32_t group = 0;  ///< rows of one non-zero group draw one token from the weighted sum of their logits,

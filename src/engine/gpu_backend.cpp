@@ -147,6 +147,7 @@ tick_row gpu_backend::row_of(const row& r, row_result& out) const {
   tick_row to;
   to.slot = r.slot;
   to.first_token = r.first_token, to.tokens = r.kind == row_kind::decode ? 0 : r.tokens;
+  to.chunked = r.chunked;
   to.sample = r.sample, to.sync = r.sync;
   to.score = r.kind == row_kind::score, to.score_next = r.score_next, to.score_top = r.score_top;
   to.group = r.group, to.weight = r.weight;

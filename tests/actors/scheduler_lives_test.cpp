@@ -46,6 +46,7 @@ class random_life {
   static scheduler_options options(std::mt19937_64& random) {
     scheduler_options o = small(1 + static_cast<std::uint32_t>(random() % 6));
     o.max_tick_tokens = 1 + static_cast<std::uint32_t>(random() % 20);
+    if (random() % 2) o.chunk_tokens = some_chunk(random, o.max_tick_tokens);
     o.max_tick_rows = 1 + static_cast<std::uint32_t>(random() % 8);
     o.turn_tokens = 1 + static_cast<std::uint32_t>(random() % 10);
     o.parked_max = static_cast<std::uint32_t>(random() % 5);
@@ -104,7 +105,10 @@ class random_life {
     o.copies.assign(copies.begin(), copies.end());
     o.settles = o.n == 1 && random_() % 3;
     o.may_cut = random_() % 2;
-    if (o.n == 1 && random_() % 4 == 0) mix_states(o);
+    if (o.n == 1 && random_() % 4 == 0)
+      mix_states(o);
+    else if (random_() % 3 == 0)
+      part_prompt(o);
     switch (random_() % 4) {
       case 0:
         o.beginning = random_();
@@ -116,6 +120,10 @@ class random_life {
       default: break;
     }
     w_.send(std::move(o));
+  }
+  void part_prompt(order& o) {
+    for (auto left = static_cast<std::uint32_t>(o.prompt.size()); left > 0; left -= o.parts.back().tokens)
+      o.parts.push_back({1 + static_cast<std::uint32_t>(random_() % left), random_() % 2 == 0});
   }
   void mix_states(order& o) {
     for (auto left = 1 + random_() % 4; left > 0; --left)
@@ -138,7 +146,7 @@ class random_life {
     const auto drawn = static_cast<std::uint32_t>(random_() % 2 ? got.size() : random_() % (got.size() + 1));
     std::vector<token_id> more = random_() % 2 ? std::vector<token_id>{} : random_prompt(random_, 4);
     if (random_() % 4 == 0) {
-      const auto want = expected_tokens(c.wish.prompt, 0, c.wish.budget, c.wish.beginning);
+      const auto want = expected_tokens(c.wish.prompt, 0, c.wish.budget, c.wish.beginning, c.wish.parts);
       more.assign(want.begin() + drawn, want.begin() + std::min<std::size_t>(want.size(), drawn + 3));
     }
     w_.settle(id, drawn, std::move(more));

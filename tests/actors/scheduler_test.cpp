@@ -316,6 +316,7 @@ BOOST_AUTO_TEST_CASE(random_lives_give_every_row_its_own_text) {
       o.turn_tokens = 1 + static_cast<std::uint32_t>(random() % 10);
       o.parked_max = static_cast<std::uint32_t>(random() % 5);
       o.parked_bytes_max = random() % 4 * state_bytes;
+      if (random() % 2) o.chunk_tokens = some_chunk(random, o.max_tick_tokens);
       world w(o);
       const std::size_t steps = 20 + random() % 150;
       for (std::size_t step = 0; step < steps; ++step) {

@@ -35,6 +35,24 @@ inline std::uint64_t swallow(std::uint64_t state, std::span<const token_id> toke
   for (token_id t : tokens) state = mix(state, static_cast<std::uint64_t>(t));
   return state;
 }
+/// Of the engine of the world at work. An end of a chunk counts like a token, so that a hash shows which tokens went in
+/// which chunk.
+inline std::uint32_t chunk_tokens = 0;
+inline std::uint64_t end_chunk(std::uint64_t state) { return mix(state, vocab); }
+/// The first tokens of a prompt, as its parts say.
+inline std::uint64_t swallow_prompt(std::uint64_t state, const std::vector<token_id>& prompt,
+                                    std::span<const engine::prompt_part> parts, std::size_t count) {
+  const engine::prompt_part whole{static_cast<std::uint32_t>(prompt.size()), false};
+  if (parts.empty()) parts = {&whole, 1};
+  std::size_t at = 0;
+  for (const auto& part : parts)
+    for (std::uint32_t i = 1; i <= part.tokens && at < count; ++i) {
+      state = mix(state, static_cast<std::uint64_t>(prompt[at++]));
+      const std::uint32_t chunked = engine::chunked_tokens(part, chunk_tokens);
+      if (i <= chunked && (i % chunk_tokens == 0 || i == chunked)) state = end_chunk(state);
+    }
+  return state;
+}
 inline token_id drawn_from(std::uint64_t state, std::uint32_t row, std::uint32_t index) {
   return static_cast<token_id>(mix(mix(state, row), index) % vocab);
 }
@@ -72,8 +90,9 @@ inline state_buffer state_of(std::uint64_t hash) {
 
 /// What a row must answer: tokens up to the stop id (included) or the budget.
 inline std::vector<token_id> expected_tokens(const std::vector<token_id>& prompt, std::uint32_t row,
-                                             std::uint32_t budget, std::uint64_t beginning = 0) {
-  std::uint64_t state = swallow(beginning, prompt);
+                                             std::uint32_t budget, std::uint64_t beginning = 0,
+                                             std::span<const engine::prompt_part> parts = {}) {
+  std::uint64_t state = swallow_prompt(beginning, prompt, parts, prompt.size());
   std::vector<token_id> out;
   while (out.size() < budget) {
     out.push_back(drawn_from(state, row, static_cast<std::uint32_t>(out.size())));
@@ -86,7 +105,7 @@ inline std::vector<token_id> expected_tokens(const std::vector<token_id>& prompt
 /// The same of a mixture.
 inline std::vector<token_id> expected_tokens(const std::vector<token_id>& prompt, std::uint32_t budget,
                                              std::vector<part> parts) {
-  for (part& p : parts) p.state = swallow(p.state, prompt);
+  for (part& p : parts) p.state = swallow_prompt(p.state, prompt, {}, prompt.size());
   std::vector<token_id> out;
   while (out.size() < budget) {
     out.push_back(drawn_from(mixed(parts), 0, static_cast<std::uint32_t>(out.size())));
@@ -164,7 +183,13 @@ class model_engine {
         s.state = mix(s.state, static_cast<std::uint64_t>(s.last));
       } else {
         BOOST_REQUIRE(row.tokens > 0);
-        s.state = swallow(s.state, std::span(plan.tokens).subspan(row.first_token, row.tokens));
+        const auto tokens = std::span(plan.tokens).subspan(row.first_token, row.tokens);
+        BOOST_REQUIRE_LE(row.chunked, row.tokens);
+        for (std::uint32_t i = 0; i < row.chunked; ++i) {
+          s.state = swallow(s.state, tokens.subspan(i, 1));
+          if ((i + 1) % chunk_tokens == 0 || i + 1 == row.chunked) s.state = end_chunk(s.state);
+        }
+        s.state = swallow(s.state, tokens.subspan(row.chunked));
         if (row.kind == engine::row_kind::score) out.scores.resize(row.tokens - (row.score_next == no_token ? 1 : 0));
       }
       s.last = no_token;
@@ -275,6 +300,7 @@ struct order {
   bool settles = false, may_cut = true;
   duration life = 2h;
   std::vector<part> mixture = {};
+  std::vector<engine::prompt_part> parts = {};  ///< of the prompt
 };
 
 struct client_row {
@@ -308,6 +334,7 @@ struct asked_state {
 /// Scheduler, engine model, clients and sink, with their own clock.
 struct world {
   explicit world(const scheduler_options& o) : options(o), schedule(o), engine(o.slots) {
+    chunk_tokens = o.chunk_tokens;
     if (o.leaving_max != ~0u) engine.leaving_max = o.leaving_max + o.mixture_max;  // one mixture may always leave
     if (o.coming_max != ~0u) engine.coming_max = o.coming_max + o.mixture_max;
   }
@@ -323,7 +350,7 @@ struct world {
     s.id = ++last_id;
     s.reply_to = static_cast<std::uint32_t>(s.id % 3);
     s.client = o.who;
-    s.prompt = o.prompt;
+    s.prompt = o.prompt, s.parts = o.parts;
     s.score_prompt = o.scored;
     for (std::uint32_t row = 0; row < o.n; ++row) {
       sampling::sampling_params p;
@@ -336,7 +363,7 @@ struct world {
     s.total_deadline = time.now() + o.life;
     s.from = std::move(o.from);  // the scheduler is the only one that keeps the state alive
     for (const std::uint32_t position : o.copies)
-      s.copies.push_back({ask(0, swallow(o.beginning, std::span(o.prompt).first(position))), position});
+      s.copies.push_back({ask(0, swallow_prompt(o.beginning, o.prompt, o.parts, position)), position});
     client c;
     for (const part& p : o.mixture) s.mixture.push_back({{p.state ? state_of(p.state) : nullptr, {}}, p.weight});
     c.begins_in_slot_only = s.from.key && !s.from.state;
@@ -360,7 +387,7 @@ struct world {
   void settle(request_id id, std::uint32_t drawn, std::vector<token_id> more = {}) {
     client& c = clients.at(id);
     if (!std::exchange(c.settled, true) && c.settles_as) {
-      std::uint64_t hash = swallow(c.wish.beginning, c.wish.prompt);
+      std::uint64_t hash = swallow_prompt(c.wish.beginning, c.wish.prompt, c.wish.parts, c.wish.prompt.size());
       hash = swallow(hash, std::span(c.rows[0].got).first(drawn));
       asked.at(c.settles_as).hash = swallow(hash, more);
     }
@@ -472,8 +499,9 @@ struct world {
     for (const auto& [id, c] : clients) {
       if (c.refused) continue;
       for (std::uint32_t row = 0; row < c.rows.size(); ++row) {
-        const auto want = c.wish.mixture.empty() ? expected_tokens(c.wish.prompt, row, c.wish.budget, c.wish.beginning)
-                                                 : expected_tokens(c.wish.prompt, c.wish.budget, c.wish.mixture);
+        const auto want = c.wish.mixture.empty()
+                              ? expected_tokens(c.wish.prompt, row, c.wish.budget, c.wish.beginning, c.wish.parts)
+                              : expected_tokens(c.wish.prompt, c.wish.budget, c.wish.mixture);
         const auto& got = c.rows[row].got;
         BOOST_REQUIRE_LE(got.size(), want.size());
         BOOST_REQUIRE(std::equal(got.begin(), got.end(), want.begin()));
@@ -529,6 +557,12 @@ inline std::vector<token_id> endless_prompt() {
     if (expected_tokens({first, first}, 0, endless).size() == endless) return {first, first};
   BOOST_FAIL("no endless prompt");
   return {};
+}
+
+/// Of an engine whose ticks carry so many tokens; 0: none.
+inline std::uint32_t some_chunk(std::mt19937_64& random, std::uint32_t max_tick_tokens) {
+  const auto wanted = 2 * (1 + static_cast<std::uint32_t>(random() % 4));
+  return std::min(wanted, (max_tick_tokens - 1) / 2 * 2);
 }
 
 inline std::vector<token_id> random_prompt(std::mt19937_64& random, std::size_t longest) {

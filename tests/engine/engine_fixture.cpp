@@ -99,10 +99,11 @@ const random_rwkv7& small_gpu_model() {
   return model;
 }
 
-std::unique_ptr<engine::engine> make_emulated_gpu(const engine_sizes& sizes, kernels::gpu::element type) {
+std::unique_ptr<engine::engine> make_emulated_gpu(const engine_sizes& sizes, kernels::gpu::element type,
+                                                  kernels::gpu::element state_type = kernels::gpu::element::f32) {
   const kernels::rwkv7_weights& weights = small_gpu_model().weights();
   kernels::gpu::gpu_options options;
-  options.matrix_type = type;
+  options.matrix_type = type, options.state_type = state_type;
   options.limits.slots = sizes.slots;
   options.limits.max_tick_tokens = sizes.max_tick_tokens;
   options.limits.max_tick_rows = sizes.max_tick_rows;
@@ -147,6 +148,10 @@ const std::vector<engine_under_test>& engines_under_test() {
 #if defined(SKEIN_GPU_EMULATOR)
 std::unique_ptr<engine::engine> make_gpu_fp32(const engine_sizes& sizes) {
   return make_emulated_gpu(sizes, kernels::gpu::element::f32);
+}
+
+std::unique_ptr<engine::engine> make_gpu_fp16(const engine_sizes& sizes, kernels::gpu::element state_type) {
+  return make_emulated_gpu(sizes, kernels::gpu::element::f16, state_type);
 }
 
 std::unique_ptr<engine::engine> make_reference_of_gpu(const engine_sizes& sizes) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "engine/engine.hpp"
+#include "kernels/gpu/elements.hpp"
 
 namespace skein::test {
 
@@ -31,6 +32,9 @@ std::ostream& operator<<(std::ostream& out, const engine_under_test& line);
 #if defined(SKEIN_GPU_EMULATOR)
 /// The emulated GPU's engine in fp32, and the reference of the same model.
 [[nodiscard]] std::unique_ptr<engine::engine> make_gpu_fp32(const engine_sizes& sizes);
+/// In fp16, with states of this type.
+[[nodiscard]] std::unique_ptr<engine::engine> make_gpu_fp16(const engine_sizes& sizes,
+                                                            kernels::gpu::element state_type);
 [[nodiscard]] std::unique_ptr<engine::engine> make_reference_of_gpu(const engine_sizes& sizes);
 #endif
 

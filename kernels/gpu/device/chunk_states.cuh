@@ -79,6 +79,12 @@ __device__ void store_state(void* head, unsigned strip, const lane_place& at, co
     }
 }
 
+/// What load_state brings back of what store_state stored.
+template <typename Stored>
+__device__ float as_stored(float number) {
+  return to_float(from_float<Stored>(number * (1 / value_scale))) * value_scale;
+}
+
 /// 16 values of the state on their way through a chunk.
 struct state_strip {
   const run_chunk& chunk;
@@ -120,10 +126,15 @@ struct state_strip {
 #pragma unroll
     for (unsigned i = 0; i < blocks; ++i) store_tile(s.late.state + tile_at(strip, i, at.lane), operand[i]);
   }
+  /// What is passed on is what would be stored, so that it does not matter between which chunks a tick ends.
   __device__ void give(const result_rows& state, const lane_place& at) const {
     if (!chunk.ends) {
 #pragma unroll
-      for (unsigned tile = 0; tile < tiles; ++tile) pass(passed + passed_at(strip, tile, at.lane), state[tile]);
+      for (unsigned tile = 0; tile < tiles; ++tile) {
+        tile_c numbers;
+        for (unsigned i = 0; i < 4; ++i) numbers[i] = in_16 ? as_stored<half>(state[tile][i]) : state[tile][i];
+        pass(passed + passed_at(strip, tile, at.lane), numbers);
+      }
     } else if (in_16) {
       store_state<half>(head, strip, at, state);
     } else {

@@ -1,18 +1,20 @@
 #pragma once
 #include <algorithm>
 #include <cstring>
+#include <vector>
 
 #include "base/check.hpp"
 #include "kernels/gpu/batch.hpp"
 #include "kernels/gpu/runtime/memory.hpp"
 #include "kernels/gpu/runtime/stream.hpp"
+#include "kernels/gpu/wkv_chunks.hpp"
 
 namespace skein::kernels::gpu {
 
 inline constexpr std::size_t counts_words = 4;  // the three counts and one to keep what follows aligned
 inline constexpr std::size_t run_words = sizeof(sequence_run) / sizeof(std::uint32_t);
 static_assert(sizeof(batch_counts) <= counts_words * sizeof(std::uint32_t));
-static_assert(sizeof(sequence_run) == 3 * sizeof(std::uint32_t));
+static_assert(sizeof(sequence_run) == 4 * sizeof(std::uint32_t));
 static_assert(sizeof(token_id) == sizeof(std::uint32_t));
 
 /// Carries rows of tests to the device, as a tick does with its plan. The pinned side is written again only when the
@@ -42,6 +44,12 @@ class batch_upload {
   batch_counts counts_;
   device_batch on_device_;
 };
+
+/// Runs that are long enough go in chunks.
+inline void chunk_long_runs(std::vector<sequence_run>& runs) {
+  for (sequence_run& run : runs)
+    if (run.rows >= chunked_rows_min) run.chunked = run.rows;
+}
 
 inline batch_upload::batch_upload(std::uint32_t rows_max, std::uint32_t runs_max, std::uint32_t wanted_max)
     : wanted_(counts_words),

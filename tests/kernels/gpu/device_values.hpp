@@ -67,6 +67,15 @@ struct random_batch {
     }
     require(upload.send_rows({ids, runs}, in));
   }
+  /// The first rows of long runs, all of them or all but a few, go in chunks.
+  void chunk_long_runs(random_numbers& random, const kernels::gpu::stream& in) {
+    using kernels::gpu::chunk_tokens;
+    for (kernels::sequence_run& run : runs) {
+      run.chunked = run.rows - random.below(2) * random.below(run.rows);
+      if (run.chunked % chunk_tokens < kernels::gpu::chunked_rows_min) run.chunked -= run.chunked % chunk_tokens;
+    }
+    require(upload.send_rows({ids, runs}, in));
+  }
   [[nodiscard]] const kernels::gpu::device_batch& on_device() const { return upload.on_device(); }
   [[nodiscard]] std::uint32_t rows() const { return static_cast<std::uint32_t>(ids.size()); }
 

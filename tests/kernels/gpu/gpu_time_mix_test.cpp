@@ -36,10 +36,10 @@ void compare(random_numbers& random, const what& how, std::uint32_t runs_max, st
 
   std::optional<chunked_time_mix> chunks;
   if (how.chunked) {
+    tick.chunk_long_runs(random, in);
     chunks.emplace(given.width, how.type, tick.rows(), static_cast<std::uint32_t>(tick.runs.size()));
     require(chunks->plan(in, tick.on_device(), tick.runs));
     require(chunks->run(in, how.state_type, device.of));
-    device.of.rows_max = chunked_rows_min - 1;
   }
   if (how.head_size == head_size)
     require(time_mix(in, tick.on_device(), how.type, how.state_type, device.of));
@@ -178,7 +178,8 @@ BOOST_AUTO_TEST_CASE(chunks_hang_on_no_other_run) {
   if (!chunked_time_mix::available()) return;
   for_seeds(2, [](random_numbers& random, element type, element state_type, std::uint64_t) {
     const stream in;
-    const random_batch tick(random, 4, 200, slots, 5, in);
+    random_batch tick(random, 4, 200, slots, 5, in);
+    tick.chunk_long_runs(random, in);
     time_mix_case given(random, type, 2, tick.rows(), slots);
     const time_mix_on_device together(given, random, type, state_type, false, slots, in);
     const time_mix_on_device alone(given, random, type, state_type, false, slots, in);
@@ -197,12 +198,47 @@ BOOST_AUTO_TEST_CASE(chunks_hang_on_no_other_run) {
       BOOST_TEST(same_bits(alone.state_of(run.slot, in), together.state_of(run.slot, in)));
     const values y = together.y(in), y_alone = alone.y(in);
     for (const auto& run : tick.runs) {
-      if (run.rows < chunked_rows_min) continue;
+      if (run.chunked == 0) continue;
       const auto rows = [&](const values& all) {
         const auto at = all.begin() + static_cast<std::ptrdiff_t>(std::size_t{run.first_row} * given.width);
-        return values(at, at + static_cast<std::ptrdiff_t>(std::size_t{run.rows} * given.width));
+        return values(at, at + static_cast<std::ptrdiff_t>(std::size_t{run.chunked} * given.width));
       };
       BOOST_TEST(same_bits(rows(y_alone), rows(y)));
     }
+  });
+}
+
+// Where ticks end between chunks, and behind them, changes no bit: neither of fp32 states nor of those in fp16.
+BOOST_AUTO_TEST_CASE(cuts_between_chunks_change_no_bit) {
+  if (!chunked_time_mix::available()) return;
+  for_seeds(8, [](random_numbers& random, element type, element state_type, std::uint64_t) {
+    const stream in;
+    constexpr std::uint32_t whole_chunks = 3 * chunk_tokens;
+    const std::uint32_t chunked = whole_chunks + 32 * random.below(2) + random.below(2) * random.below(32);
+    kernels::sequence_run all{2, 0, chunked + random.below(20), chunked};
+    if (chunked % chunk_tokens < chunked_rows_min) all.chunked = whole_chunks;
+    time_mix_case given(random, type, 2, all.rows, slots);
+    const time_mix_on_device whole(given, random, type, state_type, false, slots, in);
+    const time_mix_on_device cut(given, random, type, state_type, false, slots, in);
+    const std::vector<token_id> ids(all.rows, 0);
+    chunked_time_mix chunks(given.width, type, all.rows, slots);
+    batch_upload upload(all.rows, 1, 1);
+    const auto feed = [&](const time_mix_on_device& on, const kernels::sequence_run& run) {
+      require(upload.send_rows({ids, {&run, 1}}, in));
+      require(chunks.plan(in, upload.on_device(), {&run, 1}));
+      require(chunks.run(in, state_type, on.of));
+      if (chunks.has_other_rows()) require(time_mix(in, upload.on_device(), type, state_type, on.of));
+      require(in.synchronize());
+    };
+    feed(whole, all);
+    for (std::uint32_t row = 0, rows; row < all.rows; row += rows) {
+      const std::uint32_t chunked_left = all.chunked > row ? all.chunked - row : 0;
+      rows = std::min((1 + random.below(2)) * chunk_tokens, chunked_left);
+      const std::uint32_t in_chunks = rows;
+      if (rows == chunked_left && row + rows < all.rows) rows += 1 + random.below(all.rows - row - rows);
+      feed(cut, {all.slot, row, rows, in_chunks});
+    }
+    BOOST_TEST(same_bits(cut.y(in), whole.y(in)));
+    BOOST_TEST(same_bits(cut.state_of(all.slot, in), whole.state_of(all.slot, in)));
   });
 }

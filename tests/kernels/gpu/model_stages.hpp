@@ -8,7 +8,7 @@
 namespace skein::test {
 
 /// The GPU's model behind the interface of the other back ends, so that tests can compare them: embed runs all layers,
-/// and every answer is waited for. The first trouble stays.
+/// and every answer is waited for. Long runs go in chunks, where the model has them. The first trouble stays.
 class model_stages final : public kernels::stages {
  public:
   model_stages(const kernels::rwkv7_weights& weights, const kernels::gpu::gpu_options& options,
@@ -23,8 +23,10 @@ class model_stages final : public kernels::stages {
   ~model_stages() override { ignore(stream_.synchronize(), "the memory that kernels still use goes next"); }
 
   void embed(const kernels::batch& rows) override {
-    note(upload_.send_rows(rows, stream_));
-    note(model_.queue_forward(upload_.on_device(), rows.runs, stream_));
+    std::vector<kernels::sequence_run> runs(rows.runs.begin(), rows.runs.end());
+    if (model_.chunk_tokens() > 0) kernels::gpu::chunk_long_runs(runs);
+    note(upload_.send_rows({rows.tokens, runs}, stream_));
+    note(model_.queue_forward(upload_.on_device(), runs, stream_));
   }
   void time_mix_in(std::uint32_t, const kernels::batch&) override {}
   void time_mix_state(std::uint32_t, const kernels::batch&) override {}
