@@ -120,6 +120,7 @@ void session_keeper::give_state(const open_entry& entry, running_writer& w, vers
   resume.key = key;
   resume.state = std::move(state);
   resume.feed = entry.tree->tokens_between(from, w.base);
+  resume.parts = entry.tree->parts_between(from, w.base);
   resume.cached_tokens = entry.tree->total_tokens(from);
   if (!resume.feed.empty()) {
     counters_.rebuilds.fetch_add(1, std::memory_order_relaxed);

@@ -12,6 +12,7 @@
 #include "base/clock.hpp"
 #include "base/error.hpp"
 #include "base/ids.hpp"
+#include "engine/prompt_parts.hpp"
 #include "storage/records.hpp"
 
 namespace skein::storage {
@@ -50,10 +51,11 @@ struct wanted_copy {
 
 /// From where a sequence goes on. `feed` comes before any new tokens of the request.
 struct resume_point {
-  state_key key;                    ///< of `state`; none: the beginning
-  state_buffer state;               ///< null: the beginning, that is zero or the request's tuned state
-  std::vector<token_id> feed;       ///< tokens of the session that this state has not swallowed
-  std::uint64_t cached_tokens = 0;  ///< tokens of the session that it has
+  state_key key;                             ///< of `state`; none: the beginning
+  state_buffer state;                        ///< null: the beginning, that is zero or the request's tuned state
+  std::vector<token_id> feed;                ///< tokens of the session that this state has not swallowed
+  std::uint64_t cached_tokens = 0;           ///< tokens of the session that it has
+  std::vector<engine::prompt_part> parts{};  ///< of `feed`: of each turn what the client brought, and the answer
 };
 
 // ---- sessions: a turn is open_session, then commit_turn or release ----
@@ -159,6 +161,8 @@ struct find_prefix {
   std::shared_ptr<const std::vector<token_id>> tokens;
   std::uint32_t system_tokens = 0;  ///< where the system text ends; 0: none
   std::uint32_t turn_tokens = 0;    ///< where the last turn ends and the opening of the answer begins; 0: none
+  std::uint32_t chunk_tokens = 0;   ///< of the model's engine: then only states between chunks serve, and only those of
+  std::uint32_t first_part = 0;     ///< so many tokens, which are a prompt's: what follows was fed another way
 };
 struct prefix_found {
   return_address reply;

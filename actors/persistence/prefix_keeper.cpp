@@ -15,9 +15,10 @@ constexpr auto expiry_pause = 10s;
 // Of the budget in RAM, for the tokens of all prefixes, those on disk included.
 constexpr std::size_t token_share = 4;
 
-/// What a prefix begins with, in the tree and on disk: the model, and its tuned state.
-std::string root_name(const std::string& model_identity, const std::string& initial_state) {
-  return model_identity + ' ' + initial_state;
+/// What a prefix begins with, in the tree and on disk: the model, and its tuned state; and how its tokens were
+/// computed, for a state that was made another way would change answers.
+std::string root_name(const std::string& model_identity, const std::string& initial_state, std::uint32_t chunk) {
+  return model_identity + ' ' + initial_state + (chunk > 0 ? " in chunks of " + std::to_string(chunk) : "");
 }
 
 std::string model_of(const std::string& root_name) { return root_name.substr(0, root_name.find(' ')); }
@@ -57,7 +58,7 @@ void prefix_keeper::begin() {
 }
 
 void prefix_keeper::handle(find_prefix&& q) {
-  q.initial_state = root_name(q.model, q.initial_state);
+  q.initial_state = root_name(q.model, q.initial_state, q.chunk_tokens);
   if (options_.cache_prefixes && q.tokens) return look_up(std::move(q));
   prefix_found nothing;
   nothing.reply = q.reply;
@@ -67,7 +68,9 @@ void prefix_keeper::handle(find_prefix&& q) {
 void prefix_keeper::look_up(find_prefix&& q) {
   prefix_found answer;
   answer.reply = q.reply;
-  auto known = tree_.find(q.tenant, q.initial_state, *q.tokens);
+  std::span<const token_id> tokens(*q.tokens);
+  if (q.chunk_tokens > 0) tokens = tokens.first(std::min<std::size_t>(q.first_part, tokens.size()));
+  auto known = tree_.find(q.tenant, q.initial_state, tokens);
   const std::int64_t now_ms = ports_.wall();
   while (!known.empty() && !answer.state) {
     const auto [position, key] = known.back();
@@ -90,8 +93,8 @@ void prefix_keeper::look_up(find_prefix&& q) {
   } else {
     counters_.prefix_misses.fetch_add(1, std::memory_order_relaxed);
   }
-  answer.keep = tree_.want(q.tenant, q.initial_state, *q.tokens, q.system_tokens, q.turn_tokens, answer.position,
-                           ports_.time.now());
+  answer.keep = tree_.want(q.tenant, q.initial_state, tokens, q.system_tokens, q.turn_tokens, answer.position,
+                           ports_.time.now(), q.chunk_tokens);
   ports_.replies.deliver(std::move(answer));
 }
 

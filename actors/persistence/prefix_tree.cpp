@@ -22,12 +22,14 @@ std::size_t common_length(std::span<const token_id> a, std::span<const token_id>
 }  // namespace
 
 std::vector<std::uint32_t> prefix_positions(const prefix_tree_options& options, std::uint32_t size,
-                                            std::uint32_t system_tokens, std::uint32_t turn_tokens,
-                                            std::uint32_t from) {
+                                            std::uint32_t system_tokens, std::uint32_t turn_tokens, std::uint32_t from,
+                                            std::uint32_t chunk) {
   std::set<std::uint32_t> wanted;
   const std::uint32_t low = std::max(from + 1, options.min_tokens);
   const auto want = [&](std::uint32_t position) {
-    if (position >= low && position <= size && wanted.size() < options.copies_max) wanted.insert(position);
+    if (position > size || size == 0) return;
+    if (chunk > 0) position = std::min(position, size - 1) / chunk * chunk;
+    if (position >= low && wanted.size() < options.copies_max) wanted.insert(position);
   };
   want(size);
   want(system_tokens);
@@ -127,10 +129,11 @@ void prefix_tree::enter(node& at, std::uint64_t number, bool ready, steady_time 
 
 std::vector<wanted_copy> prefix_tree::want(const tenant_id& tenant, const std::string& initial_state,
                                            std::span<const token_id> tokens, std::uint32_t system_tokens,
-                                           std::uint32_t turn_tokens, std::uint32_t from, steady_time now) {
+                                           std::uint32_t turn_tokens, std::uint32_t from, steady_time now,
+                                           std::uint32_t chunk) {
   std::vector<wanted_copy> copies;
   const auto size = static_cast<std::uint32_t>(tokens.size());
-  for (const auto position : prefix_positions(options_, size, system_tokens, turn_tokens, from)) {
+  for (const auto position : prefix_positions(options_, size, system_tokens, turn_tokens, from, chunk)) {
     if (wanted_ >= options_.wants_max) break;
     node& at = place(tenant, initial_state, tokens.first(position));
     if (at.number != 0) continue;

@@ -216,6 +216,19 @@ std::vector<token_id> session_tree::tokens_between(version_id ancestor, version_
   return tokens;
 }
 
+std::vector<engine::prompt_part> session_tree::parts_between(version_id ancestor, version_id v) const {
+  std::vector<engine::prompt_part> parts;
+  bool beyond = ancestor == storage::beginning;
+  for (const auto& at : path(v)) {
+    const auto tokens = static_cast<std::uint32_t>(at->tokens.size());
+    const std::uint32_t brought = std::min(at->prompt_tokens, tokens);
+    if (beyond && brought > 0) parts.push_back({brought, false});
+    if (beyond && brought < tokens) parts.push_back({tokens - brought, true});
+    beyond = beyond || at->id == ancestor;
+  }
+  return parts;
+}
+
 std::uint64_t session_tree::total_tokens(version_id v) const {
   const version_record* at = find(v);
   return at ? at->total_tokens : 0;

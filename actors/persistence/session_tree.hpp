@@ -11,6 +11,7 @@
 
 #include "actors/persistence/history_hash.hpp"
 #include "base/result.hpp"
+#include "engine/prompt_parts.hpp"
 #include "storage/records.hpp"
 
 namespace skein::persistence {
@@ -80,6 +81,8 @@ class session_tree {
   [[nodiscard]] std::vector<shared_version> path(version_id v) const;
   /// What a state after `ancestor`, which lies on the way to `v`, has to swallow to be one after `v`.
   [[nodiscard]] std::vector<token_id> tokens_between(version_id ancestor, version_id v) const;
+  /// What these consist of.
+  [[nodiscard]] std::vector<engine::prompt_part> parts_between(version_id ancestor, version_id v) const;
   [[nodiscard]] std::uint64_t total_tokens(version_id v) const;
 
   struct recognised {

@@ -55,6 +55,15 @@ void generation_call::submit_more() {
   }
 }
 
+/// What a prompt of so many tokens consists of, with what of the session comes before it.
+std::vector<engine::prompt_part> generation_call::parts_of(std::size_t tokens) const {
+  if (turn_) return turn_->parts();
+  const std::size_t drawn = resumed_ ? std::min(resumed_->answered.size(), tokens) : 0;
+  std::vector<engine::prompt_part> parts{{static_cast<std::uint32_t>(tokens - drawn), false}};
+  if (drawn > 0) parts.push_back({static_cast<std::uint32_t>(drawn), true});
+  return parts;
+}
+
 bool generation_call::submit_prompt(std::uint32_t prompt) {
   const prepared_call& call = answer_->call();
   device::submit message;
@@ -74,6 +83,7 @@ bool generation_call::submit_prompt(std::uint32_t prompt) {
     if (turn_->stored()) message.settles_as = turn_->opened().key;
     message.may_cut = !call.request.stop.empty() || answer_->hidden_budget() > 0;
   }
+  message.parts = parts_of(message.prompt.size());
   if (prefix_) prefix_->apply(message);
   message.memory = memory_;
   message.fed = {listed_, &listed_->fed_tokens};

@@ -129,6 +129,7 @@ class generation_call final : public connection::http_call, public device_client
   void submit();
   void submit_more();
   [[nodiscard]] bool submit_prompt(std::uint32_t prompt);
+  [[nodiscard]] std::vector<engine::prompt_part> parts_of(std::size_t tokens) const;
   void prompt_over(std::uint32_t prompt);
 
   void on(persistence::session_opened& r);

@@ -37,9 +37,11 @@ void generation_call::find_prefix() {
   if (turn_) tokens = turn_->opened().resume.feed;
   const std::size_t offset = tokens.size();
   tokens.insert(tokens.end(), call.prompts.front().begin(), call.prompts.front().end());
+  const engine::prompt_part first = parts_of(tokens.size()).front();
   prefix_.emplace(std::move(tokens), call.request.store);
   prefix_ticket_ = hub_.open_ticket(*this);
-  auto question = prefix_->question(prefix_ticket_, initial_state(), call, offset);
+  auto question = prefix_->question(prefix_ticket_, initial_state(), call, offset, model().chunk_tokens,
+                                    first.drawn ? 0 : first.tokens);
   question.model = model().card.identity;
   question.tenant = origin_.who->tenant;
   prefix_until_ = context_->time->now() + prefix_patience;

@@ -33,6 +33,7 @@ struct served_model {
   std::string fingerprint;                  ///< model, weight type and build, for system_fingerprint
   std::uint32_t vocab = 0;                  ///< rows of the head; every token id is below it
   std::uint32_t prefill_chunk_tokens = 64;  ///< of a tick in which others decode
+  std::uint32_t chunk_tokens = 0;           ///< engine_info::chunk_tokens
   /// Reads a state-tuning file for this model; none where there can be none (the fake engine).
   std::function<result<std::vector<float>>(const std::string& path)> load_state;
   std::function<result<card_memory>()> card_usage;  ///< asks the card, which may take a while; none on a CPU

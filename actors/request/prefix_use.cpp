@@ -1,5 +1,6 @@
 #include "actors/request/prefix_use.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/check.hpp"
@@ -11,7 +12,8 @@ bool prefix_use::may(const prepared_call& call) {
 }
 
 persistence::find_prefix prefix_use::question(persistence::return_address reply, std::string initial_state,
-                                              const prepared_call& call, std::size_t offset) const {
+                                              const prepared_call& call, std::size_t offset, std::uint32_t chunk_tokens,
+                                              std::uint32_t first_part) const {
   const auto place = [&](std::uint32_t mark) { return mark > 0 ? mark + static_cast<std::uint32_t>(offset) : 0; };
   persistence::find_prefix q;
   q.reply = reply;
@@ -19,6 +21,7 @@ persistence::find_prefix prefix_use::question(persistence::return_address reply,
   q.tokens = tokens_;
   q.system_tokens = place(call.system_tokens);
   q.turn_tokens = place(call.turn_tokens);
+  q.chunk_tokens = chunk_tokens, q.first_part = first_part;
   return q;
 }
 
@@ -31,6 +34,11 @@ void prefix_use::apply(device::submit& message) {
   const auto rest = tokens_->begin() + found_.position;
   message.prompt.assign(rest, tokens_->end());
   tokens_.reset();  // from now on the device holds them
+  std::uint32_t swallowed = found_.position;
+  for (auto& part : message.parts) {
+    const std::uint32_t of_part = std::min(part.tokens, swallowed);
+    part.tokens -= of_part, swallowed -= of_part;
+  }
   if (found_.state) message.from = {std::move(found_.state), found_.key};
   if (!may_keep_) return;
   for (const auto& wanted : std::exchange(found_.keep, {}))

@@ -21,15 +21,18 @@ class prefix_use {
       : tokens_(std::make_shared<const std::vector<token_id>>(std::move(tokens))), may_keep_(may_keep) {}
 
   /// `offset`: how many of the tokens come before the call's own.
+  /// `first_part`: of the tokens, what the device may take in chunks of `chunk_tokens`.
   [[nodiscard]] persistence::find_prefix question(persistence::return_address reply, std::string initial_state,
-                                                  const prepared_call& call, std::size_t offset) const;
+                                                  const prepared_call& call, std::size_t offset,
+                                                  std::uint32_t chunk_tokens, std::uint32_t first_part) const;
   void found(persistence::prefix_found found);
   /// Tokens that need not be fed.
   [[nodiscard]] std::uint32_t position() const { return found_.position; }
 
   [[nodiscard]] std::size_t tokens() const { return tokens_->size(); }
 
-  /// Puts the beginning, the rest of the tokens and the wanted copies into the message; once.
+  /// Puts the beginning, the rest of the tokens and the wanted copies into the message, whose parts are those of all
+  /// tokens; once.
   void apply(device::submit& message);
   /// Keys that were wanted and that no device will answer, since nothing was submitted, or may not be.
   [[nodiscard]] std::vector<persistence::state_key> unanswered();

@@ -200,6 +200,13 @@ void session_turn::set_prompt(std::vector<token_id> tokens) {
 
 std::vector<token_id> session_turn::earlier_answer() const { return {prompt_.begin() + said_, prompt_.end()}; }
 
+std::vector<engine::prompt_part> session_turn::parts() const {
+  std::vector<engine::prompt_part> parts = opened_.resume.parts;
+  parts.push_back({said_, false});
+  if (said_ < prompt_.size()) parts.push_back({static_cast<std::uint32_t>(prompt_.size()) - said_, true});
+  return parts;
+}
+
 session_turn::counts session_turn::usage(std::uint64_t prefix) const {
   const auto& resume = opened_.resume;
   const std::uint64_t fed = resume.feed.size();

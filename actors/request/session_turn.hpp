@@ -53,6 +53,8 @@ class session_turn {
   [[nodiscard]] const std::vector<token_id>& prompt() const { return prompt_; }
   /// Tokens of `prompt` that are an earlier answer, which goes on.
   [[nodiscard]] std::vector<token_id> earlier_answer() const;
+  /// What a sequence is fed of the session and of the turn: text of clients, and answers.
+  [[nodiscard]] std::vector<engine::prompt_part> parts() const;
   /// What counts as prompt in `usage`, and how much of it was there. `prefix` tokens came from the prefix cache.
   struct counts {
     std::uint64_t prompt = 0, cached = 0;

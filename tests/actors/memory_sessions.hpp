@@ -90,6 +90,7 @@ class memory_sessions {
       o.resume = {base, states.at(base), {}, tree->total_tokens(o.base)};
     } else if (o.base != storage::beginning) {
       o.resume.feed = tree->tokens_between(storage::beginning, o.base);
+      o.resume.parts = tree->parts_between(storage::beginning, o.base);
     }
     leases[o.lease] = o;
     by_lease_[o.lease] = q.session;

@@ -161,6 +161,31 @@ BOOST_AUTO_TEST_CASE(short_ram_sends_the_least_used_to_disk_and_a_damaged_one_is
   BOOST_TEST(b.find(prompts[0]).keep.size() + b.find(more).keep.size() <= 2u);
 }
 
+// States that were made in chunks are apart from others, and serve a session that is fed anew within its first prompt.
+BOOST_AUTO_TEST_CASE(states_made_in_chunks_serve_at_their_ends_and_within_a_prompt) {
+  prefix_bench b;
+  const auto ask = [&](const tokens_t& tokens, std::uint32_t chunk, std::uint32_t first_part) {
+    find_prefix q;
+    q.reply = {0, 1};
+    q.tokens = std::make_shared<const tokens_t>(tokens);
+    q.model = b.model;
+    q.chunk_tokens = chunk, q.first_part = first_part;
+    b.prefixes->handle(std::move(q));
+    b.pump();
+    return b.take<prefix_found>();
+  };
+  const tokens_t prompt = count_to(200);
+  const auto cold = ask(prompt, 64, 200);
+  BOOST_REQUIRE(cold.keep.size() == 1u);
+  BOOST_TEST(cold.keep.front().position == 192u);
+  b.run(prompt, cold);
+  BOOST_TEST(ask(prompt, 64, 200).position == 192u);
+  BOOST_TEST(ask(prompt, 64, 193).position == 192u);
+  BOOST_TEST(ask(prompt, 64, 192).position == 0u);  // its last token was fed another way
+  BOOST_TEST(ask(prompt, 64, 0).position == 0u);
+  BOOST_TEST(ask(prompt, 0, 0).position == 0u);
+}
+
 BOOST_AUTO_TEST_CASE(switched_off_it_answers_and_wants_nothing) {
   keeper_bench b;
   b.options.cache_prefixes = false;

@@ -124,6 +124,20 @@ BOOST_AUTO_TEST_CASE(states_are_wanted_at_the_ends_and_at_every_so_many_tokens) 
   BOOST_TEST(prefix_positions({}, 0xffffffff, 0, 0, 0xfffffffe).size() == 1u);  // no number wraps
 }
 
+BOOST_AUTO_TEST_CASE(where_prompts_go_in_chunks_states_are_wanted_between_chunks) {
+  const prefix_tree_options o;
+  const auto at = [&](std::uint32_t size, std::uint32_t system, std::uint32_t turn, std::uint32_t from) {
+    return prefix_positions(o, size, system, turn, from, 64);
+  };
+  using list = std::vector<std::uint32_t>;
+  BOOST_TEST(at(64, 0, 0, 0).empty());  // the last token goes alone, so there is no whole chunk
+  BOOST_TEST((at(65, 0, 0, 0) == list{64}));
+  BOOST_TEST((at(1100, 100, 1090, 0) == list{64, 512, 1024, 1088}));
+  BOOST_TEST((at(1100, 100, 1090, 1024) == list{1088}));
+  BOOST_TEST((at(512, 0, 0, 0) == list{448}));
+  BOOST_TEST(at(0, 0, 0, 0).empty());
+}
+
 BOOST_AUTO_TEST_CASE(wants_end_with_patience_and_have_a_ceiling) {
   auto o = small_options();
   o.wants_max = 3;

@@ -145,6 +145,30 @@ BOOST_AUTO_TEST_CASE(paths_and_tokens_are_those_of_the_branch) {
   BOOST_TEST(t.tree.record().total_tokens == t.tokens.at(60).size());
 }
 
+BOOST_AUTO_TEST_CASE(what_is_fed_anew_is_told_as_prompts_and_answers) {
+  session_tree tree(record_of("s"));
+  const auto grow = [&](std::uint32_t brought, std::uint32_t drawn) {
+    version_record v;
+    v.id = tree.record().last_version + 1;
+    v.parent = v.id - 1;
+    v.tokens.resize(brought + drawn);
+    v.prompt_tokens = brought;
+    v.text = "x";
+    tree.place(v, "x");
+    tree.add(std::move(v), 1000);
+  };
+  grow(7, 3);
+  grow(4, 0);
+  grow(0, 2);
+  std::string parts;
+  for (const version_id from : {0, 1, 3}) {
+    for (const auto& part : tree.parts_between(from, 3))
+      parts += std::to_string(part.tokens) + (part.drawn ? " drawn " : " brought ");
+    parts += '|';
+  }
+  BOOST_TEST(parts == "7 brought 3 drawn 4 brought 2 drawn |4 brought 2 drawn ||");
+}
+
 BOOST_AUTO_TEST_CASE(a_stored_tree_comes_back_and_a_torn_one_is_refused) {
   test::random_cases random;
   grown_tree t;
