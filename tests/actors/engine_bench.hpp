@@ -34,18 +34,13 @@ class engine_bench : public generation_bench {
   struct client {
     std::shared_ptr<response_recorder> out;
     std::unique_ptr<connection::http_call> call;
+    std::string sent = {};
   };
 
-  explicit engine_bench(const byte_engine& with, std::uint32_t slots = 3)
-      : engine_(with.make(slots)), schedule_(options(engine_->info())) {
-    model->served.vocabulary = byte_engine::words();
-    model->served.vocab = byte_engine::vocab;
-    model->counters = &counters_;
-    counters_.slots = slots;
-  }
+  explicit engine_bench(const byte_engine& with, std::uint32_t slots = 3) : with_(with), slots_(slots) { load("tiny"); }
   ~engine_bench() {
     clients.clear();
-    read();
+    for (const auto& one : devices_) read(*one);
   }
   engine_bench(const engine_bench&) = delete;  // sequences point into it
   engine_bench& operator=(const engine_bench&) = delete;
@@ -54,6 +49,7 @@ class engine_bench : public generation_bench {
   client& open(const std::string& name, const std::string& path, const std::string& body) {
     client& c = clients[name];
     c = {};
+    c.sent = path + " " + body;
     c.out = std::make_shared<response_recorder>();
     connection::request_head head;
     head.method = "POST";
@@ -82,24 +78,24 @@ class engine_bench : public generation_bench {
     run_posted();
   }
 
-  /// One round of the device thread, and what it brings the io thread.
-  void turn() {
-    read();
-    schedule_.expire(time.now());
-    auto moved = engine_->moved();
-    BOOST_REQUIRE(moved.has_value());
-    schedule_.absorb(*moved);
-    const device::tick_work& work = schedule_.plan(time.now());
-    for (const auto& command : work.commands) std::visit([this](const auto& c) { run(c); }, command);
-    const bool idle = work.plan.rows.empty();
-    if (!idle) BOOST_REQUIRE(engine_->submit(work.plan).has_value());
-    while (engine_->ticks_in_flight() > (idle ? 0u : 1u)) {
-      const auto done = engine_->collect();
-      BOOST_REQUIRE(done.has_value());
-      schedule_.absorb(**done, time.now());
+  /// A new model comes and answers from now on; by force, what runs on the one before ends with an error.
+  void load(const std::string& name, bool by_force = false) {
+    if (by_force) {
+      model->cut_off = true;
+      devices_.back()->schedule.handle(device::shutdown{time.now()}, time.now());
     }
-    schedule_.take_events([this](std::uint32_t, device::events&& batch) { hub.dispatch(std::move(batch.items)); });
-    schedule_.take_news([](const auto&) {});
+    auto& fresh = *devices_.emplace_back(std::make_unique<device_line>(with_.make(slots_)));
+    model = fresh.model;
+    model->served.names = {name};
+    model->served.vocabulary = byte_engine::words();
+    model->served.vocab = byte_engine::vocab;
+    context->models->put(model, true);
+  }
+
+  /// One round of each device thread, and what it brings the io thread.
+  void turn() {
+    for (std::size_t i = 0; i < devices_.size(); ++i) turn(*devices_[i]);
+    hub.tick(time.now());
     run_posted();
     time.advance(1ms);
   }
@@ -124,16 +120,26 @@ class engine_bench : public generation_bench {
       if (each->what().id == name) return each->fed_tokens;
     return 0;
   }
-  void change_limits(device::change_limits limits) { schedule_.handle(std::move(limits), time.now()); }
+  void change_limits(device::change_limits limits) { devices_.back()->schedule.handle(std::move(limits), time.now()); }
+  /// The settings are read again.
+  void reload(const std::function<void(request::service_settings&)>& change) {
+    context = std::make_shared<service_context>(*context);
+    change(context->settings);
+    service.use(context);
+  }
+  void self_check() const {
+    for (const auto& one : devices_) one->schedule.self_check();
+  }
   /// Nothing runs: everything was given back.
-  void expect_idle() {
-    schedule_.self_check();
-    BOOST_TEST(schedule_.counts().requests == 0u);
-    BOOST_TEST(schedule_.counts().slots_used == 0u);
-    BOOST_TEST(schedule_.counts().parked == 0u);
+  void expect_idle() const {
+    self_check();
+    for (const auto& one : devices_) {
+      BOOST_TEST(one->schedule.counts().requests == 0u);
+      BOOST_TEST(one->schedule.counts().slots_used == 0u);
+      BOOST_TEST(one->schedule.counts().parked == 0u);
+    }
     BOOST_TEST(context->requests->running().empty());
   }
-  [[nodiscard]] const device::scheduler& schedule() const { return schedule_; }
 
   /// The text that a stream's deltas make: thinking and content.
   [[nodiscard]] static std::string text_of(const response_recorder& out) {
@@ -168,19 +174,52 @@ class engine_bench : public generation_bench {
     return o;
   }
 
-  void run(const device::start_slot& c) { engine_->start(c.slot, *c.params); }
-  void run(const device::restart_slot& c) { engine_->restart_sampler(c.slot, *c.params); }
-  void run(const device::write_slot& c) { engine_->write_state(c.slot, *c.state); }
-  void run(const device::clear_slot& c) { engine_->clear(c.slot); }
-  void run(const device::copy_slot& c) { engine_->copy_state(c.from, c.to); }
-  void run(const device::park_slot& c) { engine_->park(c.slot, *c.to); }
-  void run(const device::unpark_slot& c) { engine_->unpark(c.slot, *c.params, *c.from); }
+  /// A model in memory, with its device.
+  struct device_line {
+    explicit device_line(std::unique_ptr<engine::engine> with)
+        : work(std::move(with)), schedule(options(work->info())), model(std::make_shared<request::loaded_model>()) {
+      counters.slots = work->info().slots;
+      model->device = &inbox;
+      model->counters = &counters;
+    }
+    void run(const device::start_slot& c) { work->start(c.slot, *c.params); }
+    void run(const device::restart_slot& c) { work->restart_sampler(c.slot, *c.params); }
+    void run(const device::write_slot& c) { work->write_state(c.slot, *c.state); }
+    void run(const device::clear_slot& c) { work->clear(c.slot); }
+    void run(const device::copy_slot& c) { work->copy_state(c.from, c.to); }
+    void run(const device::park_slot& c) { work->park(c.slot, *c.to); }
+    void run(const device::unpark_slot& c) { work->unpark(c.slot, *c.params, *c.from); }
 
-  void read() {
+    device::mailbox inbox{100, 100};
+    device::device_counters counters;
+    std::unique_ptr<engine::engine> work;
+    device::scheduler schedule;
+    std::shared_ptr<request::loaded_model> model;
+  };
+
+  void turn(device_line& of) {
+    read(of);
+    of.schedule.expire(time.now());
+    const auto moved = of.work->moved();
+    BOOST_REQUIRE(moved.has_value());
+    of.schedule.absorb(*moved);
+    const device::tick_work& work = of.schedule.plan(time.now());
+    for (const auto& command : work.commands) std::visit([&](const auto& c) { of.run(c); }, command);
+    const bool idle = work.plan.rows.empty();
+    if (!idle) BOOST_REQUIRE(of.work->submit(work.plan).has_value());
+    while (of.work->ticks_in_flight() > (idle ? 0u : 1u)) {
+      const auto done = of.work->collect();
+      BOOST_REQUIRE(done.has_value());
+      of.schedule.absorb(**done, time.now());
+    }
+    of.schedule.take_events([this](std::uint32_t, device::events&& batch) { hub.dispatch(std::move(batch.items)); });
+    of.schedule.take_news([](const auto&) {});
+  }
+  void read(device_line& of) {
     std::vector<device::message> messages;
-    inbox.drain(messages);
+    of.inbox.drain(messages);
     for (auto& m : messages)
-      std::visit([this](auto&& one) { schedule_.handle(std::move(one), time.now()); }, std::move(m));
+      std::visit([&](auto&& one) { of.schedule.handle(std::move(one), time.now()); }, std::move(m));
   }
   void run_posted() {
     while (!pool.posted.empty() || !pool.long_work.empty()) {
@@ -189,9 +228,9 @@ class engine_bench : public generation_bench {
     }
   }
 
-  device::device_counters counters_;
-  std::unique_ptr<engine::engine> engine_;
-  device::scheduler schedule_;
+  const byte_engine& with_;
+  const std::uint32_t slots_;
+  std::vector<std::unique_ptr<device_line>> devices_;
 };
 
 }  // namespace skein::test
