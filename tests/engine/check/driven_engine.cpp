@@ -22,6 +22,13 @@ const engine::tick_result& run(engine::engine& on, const engine::tick_plan& plan
   return *or_throw(on.collect());
 }
 
+/// As many tokens of a row as may go in chunks, so that the chunked kernels are checked too.
+std::uint32_t chunked_of(std::uint32_t tokens, std::uint32_t chunk) {
+  if (chunk == 0) return 0;
+  const std::uint32_t rest = tokens % chunk;
+  return 2 * rest >= chunk ? tokens : tokens - rest;
+}
+
 /// Feeds everything; `after` sees each row of a tick's plan with its result, in order.
 template <typename Prepare, typename After>
 void feed(engine::engine& on, const sequences& all, std::span<const slot_id> slots, const cutter& cut,
@@ -46,6 +53,7 @@ void feed(engine::engine& on, const sequences& all, std::span<const slot_id> slo
       row.kind = engine::row_kind::prefill;
       row.first_token = static_cast<std::uint32_t>(plan.tokens.size());
       row.tokens = piece;
+      row.chunked = chunked_of(piece, on.info().chunk_tokens);
       check(row.tokens > 0);
       prepare(row, left == row.tokens);
       const auto from = all[i].begin() + static_cast<std::ptrdiff_t>(fed[i]);
