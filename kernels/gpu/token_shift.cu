@@ -186,7 +186,8 @@ __global__ void __launch_bounds__(512)
     neighbours_kernel(device_batch rows, token_shift_parameters of, std::uint32_t rows_each) {
   constexpr unsigned packets = 2;
   using share = row_share<packets>;
-  __shared__ sequence_run runs[rows_each_max];
+  alignas(sequence_run) __shared__ unsigned char run_bytes[rows_each_max * sizeof(sequence_run)];
+  auto* runs = reinterpret_cast<sequence_run*>(run_bytes);  // HIP: no member initializers in shared variables
   let_next_kernel_begin();
   const norm_share<packets> norm(of.norm, of.width);
   share mixes[shifts];
