@@ -8,7 +8,6 @@
 #include <utility>
 #include <vector>
 
-#include "actors/request/browser_guard.hpp"
 #include "actors/request/route.hpp"
 #include "tests/actors/hand_run_pool.hpp"
 #include "tests/actors/response_recorder.hpp"
@@ -587,28 +586,6 @@ BOOST_AUTO_TEST_CASE(without_a_model_everybody_hears_it_in_the_words_of_their_ro
   send("POST", "/tokenize", "{}");
   BOOST_TEST(out->status == 503u);
   BOOST_TEST(asked.size() == 1u);
-}
-
-BOOST_AUTO_TEST_CASE(pages_of_other_origins_are_told_apart) {
-  const std::vector<std::string> listed{"https://page.example"}, any{"*"};
-  const auto foreign = [](connection::header_list fields, std::span<const std::string> origins) {
-    connection::request_head head;
-    head.fields = std::move(fields);
-    return is_from_foreign_page(head, origins);
-  };
-  BOOST_TEST(!foreign({{"host", "a:80"}}, {}));
-  BOOST_TEST(!foreign({{"host", "A:8000"}, {"origin", "http://a:8000"}}, {}));
-  BOOST_TEST(!foreign({{"host", "a"}, {"origin", "https://a:443"}}, {}));
-  BOOST_TEST(!foreign({{"host", "a:443"}, {"origin", "https://a"}}, {}));
-  BOOST_TEST(foreign({{"host", "a:8000"}, {"origin", "http://a"}}, {}));
-  BOOST_TEST(foreign({{"host", "a"}, {"origin", "null"}}, listed));
-  BOOST_TEST(foreign({{"host", ""}, {"origin", "http://"}}, {}));
-  BOOST_TEST(foreign({{"origin", "http://a"}}, {}));
-  BOOST_TEST(!foreign({{"host", "a"}, {"origin", "https://page.example"}}, listed));
-  BOOST_TEST(foreign({{"host", "a"}, {"origin", "https://page.example:444"}}, listed));
-  BOOST_TEST(!foreign({{"host", "a"}, {"origin", "null"}}, any));
-  BOOST_TEST(foreign({{"host", "a"}, {"sec-fetch-site", "cross-site"}}, listed));
-  BOOST_TEST(!foreign({{"host", "a"}, {"sec-fetch-site", "same-origin"}}, {}));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

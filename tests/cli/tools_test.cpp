@@ -79,7 +79,7 @@ BOOST_AUTO_TEST_CASE(a_vocabulary_of_the_models_name_comes_before_others, *needs
   const test::temporary_folder folder;
   std::filesystem::copy_file(test::oracle() / "models/tiny-7v0.safetensors", folder.path() / "m.safetensors");
   std::ofstream(folder.path() / "m.vocab.txt") << "1 'a' 1\n2 'b' 1\n";
-  const auto refused = run_skein({"inspect", folder.path() / "m.safetensors"});
+  const auto refused = run_skein({"generate", "--model", folder.path() / "m.safetensors", "--prompt", "a"});
   BOOST_TEST(refused.exit_code == 65);
   BOOST_TEST(refused.err.find("m.vocab.txt: byte 0 has no token") != std::string::npos, refused.err);
 }

@@ -70,7 +70,10 @@ BOOST_AUTO_TEST_CASE(counts_are_those_of_the_server) {
   const auto rated = tool.run({"--unix-socket", tool.socket(), "--num-prompts", "200", "--request-rate", "500"});
   BOOST_TEST(number(rated, "completed") == 200u);
   BOOST_TEST(server.counters().finished == 600u);
-  BOOST_TEST(server.counters().generated == 300u * 16 + 100u * 9 + number(rated, "output_tokens"));
+  // A chat may have drawn up to eight tokens more: those that close the template's think tag do not count.
+  const auto counted = 300u * 16 + 100u * 9 + number(rated, "output_tokens");
+  BOOST_TEST(server.counters().generated >= counted);
+  BOOST_TEST(server.counters().generated <= counted + 100u * 8);
 }
 
 BOOST_AUTO_TEST_CASE(failures_are_counted_by_what_went_wrong) {

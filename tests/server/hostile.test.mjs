@@ -170,7 +170,7 @@ const junk = [
   [{ prompt: 5 }, 'prompt'], [{ prompt: [] }, 'prompt'], [{ prompt: [[]] }, /^prompt/], [{ prompt: [-1] }, /^prompt/], [{ prompt: [256] }, 'prompt'],
   [{ prompt: [1e300] }, /^prompt/], [{}, 'prompt'], [{ max_tokens: -1 }, 'max_tokens'], [{ max_tokens: '5' }, 'max_tokens'],
   [{ n: 0 }, 'n'], [{ n: 129 }, 'n'], [{ n: 1.5 }, 'n'], [{ temperature: 1001 }, 'temperature'], [{ temperature: 'hot' }, 'temperature'],
-  [{ top_p: {} }, 'top_p'], [{ stop: Array(17).fill('x') }, /^stop/], [{ stop: ['x'.repeat(257)] }, /^stop/], [{ stop: [''] }, /^stop/],
+  [{ top_p: {} }, 'top_p'], [{ stop: Array(17).fill('x') }, /^stop/], [{ stop: ['x'.repeat(257)] }, /^stop/], [{ stop: [['x']] }, /^stop/],
   [{ logit_bias: { x: 1 } }, /^logit_bias/], [{ logit_bias: { 1: 101 } }, /^logit_bias/], [{ logit_bias: { 70000: 1 } }, /^logit_bias/],
   [{ logprobs: 6 }, 'logprobs'], [{ best_of: 2, n: 3 }, 'best_of'], [{ best_of: 2, stream: true }, 'best_of'], [{ stream: 'yes' }, 'stream'],
   [{ stream: true, temperature: -1 }, 'temperature'], [{ seed: 'x' }, 'seed'], [{ alpha_decay: 0 }, 'alpha_decay'], [{ min_p: 2 }, 'min_p'],
@@ -205,7 +205,7 @@ const chatJunk = [
   [{ max_tokens: 1e300 }, 'max_tokens'], [{ max_tokens: '9' }, 'max_tokens'], [{ max_completion_tokens: -1 }, 'max_completion_tokens'],
   [{ model: 5 }, 'model'], [{ stream: 1 }, 'stream'], [{ stream_options: 5 }, /^stream_options/], [{ stop: 5 }, /^stop/],
   [{ stop: [5] }, /^stop/], [{ n: -1 }, 'n'], [{ n: 1e9 }, 'n'], [{ seed: 1.5 }, 'seed'], [{ presence_penalty: 'x' }, 'presence_penalty'],
-  [{ frequency_penalty: [] }, 'frequency_penalty'], [{ logit_bias: [] }, 'logit_bias'], [{ temperature: -1 }, 'temperature'],
+  [{ frequency_penalty: [] }, 'frequency_penalty'], [{ logit_bias: [1] }, 'logit_bias'], [{ temperature: -1 }, 'temperature'],
 ];
 test('junk in every field of a chat', async () => {
   for (const [fields, param] of chatJunk) {

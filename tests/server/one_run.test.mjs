@@ -75,6 +75,7 @@ for (const { name, skip, start, ask } of models)
       const { tokens, token_logprobs } = choices[0].logprobs;
       known.tokens.push(...(await tokensOf((known.tokens.length > 0 ? '\n\n' : '') + prompt)));
       for (const [i, text] of tokens.entries()) {
+        if (text === '') continue; // the end of text is scored, but not said
         known.answers.push({ at: known.tokens.length, text, logprob: token_logprobs[i] });
         known.tokens.push(await idOf(text));
       }

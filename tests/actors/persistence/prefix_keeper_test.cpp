@@ -176,12 +176,13 @@ BOOST_AUTO_TEST_CASE(states_made_in_chunks_serve_at_their_ends_and_within_a_prom
   };
   const tokens_t prompt = count_to(200);
   const auto cold = ask(prompt, 64, 200);
-  BOOST_REQUIRE(cold.keep.size() == 1u);
-  BOOST_TEST(cold.keep.front().position == 192u);
+  BOOST_REQUIRE(!cold.keep.empty());
+  for (const auto& copy : cold.keep) BOOST_TEST(copy.position % 64 == 0u);
+  BOOST_TEST(cold.keep.back().position == 192u);
   b.run(prompt, cold);
   BOOST_TEST(ask(prompt, 64, 200).position == 192u);
   BOOST_TEST(ask(prompt, 64, 193).position == 192u);
-  BOOST_TEST(ask(prompt, 64, 192).position == 0u);  // its last token was fed another way
+  BOOST_TEST(ask(prompt, 64, 192).position == 128u);  // the part's last token was fed another way
   BOOST_TEST(ask(prompt, 64, 0).position == 0u);
   BOOST_TEST(ask(prompt, 0, 0).position == 0u);
 }
