@@ -213,11 +213,13 @@ void scheduler::fork_rows(request& r) {
 /// when none can.
 ///
 /// Each client has a fair number of slots: all of them by the number of clients, rounded down. A client that holds no
-/// more and got fewer tokens than the one that waits keeps its slots after a turn too. And a client that lacks some and
-/// got fewer tokens, by more than a turn, takes them from one that holds more, before the turn there is over.
+/// more and got fewer tokens than the one that waits keeps its slots after a turn too, unless what waits needs more
+/// slots than that at once. And a client that lacks some and got fewer tokens, by more than a turn, takes them from one
+/// that holds more, before the turn there is over.
 bool scheduler::make_room(const request& waits) {
   const std::size_t fair = slots_.size() / std::max(1u, waiting_.clients());
   const auto& taker = *waits.payer;
+  const bool fits_share = waits.slots_at_once() <= fair;
   const bool lacks_slots = taker.slots + waits.slots_at_once() <= fair;
   sequence* best = nullptr;
   for (sequence* s : slots_) {
@@ -227,7 +229,7 @@ bool scheduler::make_room(const request& waits) {
       break;
     }
     const auto& giver = *s->owner->payer;
-    if (giver.slots <= fair && giver.served < taker.served) continue;
+    if (fits_share && giver.slots <= fair && giver.served < taker.served) continue;
     const bool holds_more = lacks_slots && giver.slots > fair && giver.served > taker.served + options_.turn_tokens;
     if (s->drawn_this_turn < options_.turn_tokens && !holds_more) continue;
     if (!best || s->drawn_this_turn > best->drawn_this_turn) best = s;

@@ -271,7 +271,7 @@ class machine {
     const value target = stack_[first - 1];
     if (target.what != kind::dict) return fail("items are set in " + std::string(kind_name(target.what)));
     for (std::size_t i = first; i < stack_.size(); i += 2) {
-      if (stack_[i + 1].what == kind::dict && is_wrapper(stack_[i])) wrapped_[target.first] = stack_[i + 1].first;
+      if (stack_[i + 1].what == kind::dict && is_wrapper(stack_[i])) wrap(target.first, stack_[i + 1].first);
       if (stack_[i + 1].what != kind::tensor) continue;
       if (stack_[i].what != kind::text) return fail("a tensor's name is " + std::string(kind_name(stack_[i].what)));
       if (!keep(2)) return false;
@@ -387,6 +387,11 @@ class machine {
     return key.what == kind::text && std::ranges::find(wrappers, text(key)) != std::end(wrappers);
   }
   /// The dict that holds the tensors: `dict`, or one that it wraps and that has more of them. A dict may wrap itself.
+  /// Of several dicts under such keys, the one with the most tensors counts: a trainer may keep its settings in one.
+  void wrap(std::size_t outer, std::size_t inner) {
+    std::size_t& wrapped = wrapped_[outer];
+    if (wrapped == not_wrapped || dicts_[unwrapped(inner)].size() > dicts_[unwrapped(wrapped)].size()) wrapped = inner;
+  }
   [[nodiscard]] std::size_t unwrapped(std::size_t dict) const {
     std::size_t best = dict;
     for (std::size_t depth = 0; depth < max_wrappers && wrapped_[dict] != not_wrapped; ++depth) {

@@ -57,7 +57,8 @@ BOOST_AUTO_TEST_CASE(a_state_dict_inside_of_what_was_saved_is_read) {
   const std::string inner = dict(text("a") + good_tensor + text("b") + good_tensor);
   for (const std::string& items :
        {text("state_dict") + inner + text("epoch") + integer(3), text("model") + inner, text("module") + inner,
-        text("module") + dict(text("state_dict") + inner), text("step") + good_tensor + text("model") + inner}) {
+        text("module") + dict(text("state_dict") + inner), text("state_dict") + inner + text("model") + dict(""),
+        text("step") + good_tensor + text("model") + inner}) {
     const auto file = opened(holding(items));
     BOOST_REQUIRE(file);
     BOOST_TEST(file->tensors().size() == 2u);
