@@ -201,6 +201,7 @@ void generation_call::writable() {
 /// The device ends what it has in time; this is for all that comes before and after.
 bool generation_call::is_late(steady_time now) const {
   if (!read_ || running_ > 0) return false;
+  if (answer_ && answer_->over() && asked_ != question::commit) return false;  // only its reader is slow
   const duration grace = asked_ == question::commit ? duration(commit_patience) : duration(0);
   return now >= origin_.received + context_->settings.total_timeout + grace;
 }

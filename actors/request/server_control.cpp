@@ -45,7 +45,7 @@ void server_control_call::carried_out(outcome how) {
 }
 
 void server_control_call::tell() {
-  if (refused_)
+  if (refused_ && !any_)
     return refuse({error_kind::conflict,
                    "request_id: request '" + latest_->what().id +
                        "' cannot be paused; only a chat that has begun can, with one answer, no session, no logprobs " +
