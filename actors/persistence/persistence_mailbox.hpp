@@ -162,7 +162,7 @@ struct find_prefix {
   std::uint32_t system_tokens = 0;  ///< where the system text ends; 0: none
   std::uint32_t turn_tokens = 0;    ///< where the last turn ends and the opening of the answer begins; 0: none
   std::uint32_t chunk_tokens = 0;   ///< of the model's engine: then only states between chunks serve, and only those of
-  std::uint32_t first_part = 0;     ///< so many tokens, which are a prompt's: what follows was fed another way
+  std::uint32_t first_part = 0;     ///< length of the first prompt: what follows was fed another way
 };
 struct prefix_found {
   return_address reply;

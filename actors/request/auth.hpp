@@ -24,7 +24,7 @@ namespace skein::request {
 }
 
 /// What the header brings: `Authorization: Bearer <secret>`, `x-api-key: <secret>` or Azure's `api-key: <secret>`. Of
-/// another scheme an empty secret, which is nobody's.
+/// another scheme an empty secret, which no caller has.
 [[nodiscard]] std::optional<std::string_view> presented_secret(const connection::request_head& head);
 
 /// Who has this secret, the password or a key; null: nobody.

@@ -55,7 +55,7 @@ void generation_call::submit_more() {
   }
 }
 
-/// What a prompt of so many tokens consists of, with what of the session comes before it.
+/// The parts of a prompt of that many tokens, with the part of the session before it.
 std::vector<engine::prompt_part> generation_call::parts_of(std::size_t tokens) const {
   if (turn_) return turn_->parts();
   const std::size_t drawn = resumed_ ? std::min(resumed_->answered.size(), tokens) : 0;

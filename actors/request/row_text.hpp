@@ -15,7 +15,7 @@
 
 namespace skein::request {
 
-/// At most so many tokens that close the template's tag do not count; the device has to draw them all the same.
+/// The most tokens of the template's closing tag that do not count. The device samples them all the same.
 inline constexpr std::uint32_t hidden_tokens_max = 8;
 
 /// A generated token with its log-probabilities, for the response.

@@ -40,7 +40,7 @@ class session_turn {
   /// It is a response, and its key the response's name.
   [[nodiscard]] bool responds() const { return fields_.responds; }
   [[nodiscard]] const std::string& key() const { return fields_.request_key; }
-  /// What the request asks, for its Idempotency-Key (protocol::request_digest); stands in the log with the turn.
+  /// What the request asks, for its Idempotency-Key (protocol::request_digest); logged with the turn.
   void set_digest(std::optional<std::uint64_t> digest) { digest_ = digest; }
   /// The turn that has this key already was asked with another body. Turns of older versions do not say.
   [[nodiscard]] bool asked_otherwise(const persistence::version_record& done) const;

@@ -14,7 +14,7 @@ struct tick_row {
   slot_id slot = 0;
   std::uint32_t first_token = 0;  ///< into tick::tokens
   std::uint32_t tokens = 0;       ///< 0: a decode row, which feeds the slot's last token
-  std::uint32_t chunked = 0;      ///< so many of the first of them go in chunks
+  std::uint32_t chunked = 0;      ///< the first tokens of the row that go in chunks
   bool sample = false;
   bool sync = false;   ///< with sample: nothing is drawn
   bool score = false;  ///< scores for the tokens after the first, and for score_next unless it is no_token

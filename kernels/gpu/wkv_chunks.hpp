@@ -7,7 +7,7 @@
 namespace skein::kernels::gpu {
 
 inline constexpr std::uint32_t chunk_tokens = 64;
-/// sequence_run::chunked is a number of whole chunks, and perhaps a last one of at least so many rows. Which rows go in
+/// sequence_run::chunked is a number of whole chunks, and perhaps a last one of at least this many. Which rows go in
 /// chunks decides their bits, so the plan says it, by the prompt alone (engine/prompt_parts.hpp).
 inline constexpr std::uint32_t chunked_rows_min = chunk_tokens / 2;
 

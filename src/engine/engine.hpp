@@ -60,7 +60,7 @@ struct row {
   row_kind kind = row_kind::decode;
   std::uint32_t first_token = 0;  ///< into tick_plan::tokens (prefill, score)
   std::uint32_t tokens = 0;       ///< at least 1 for prefill and score, 0 for decode
-  std::uint32_t chunked = 0;      ///< so many of the first of them go in chunks of engine_info::chunk_tokens, which is
+  std::uint32_t chunked = 0;      ///< the first of them that go in chunks of engine_info::chunk_tokens, which is
                                   ///< faster; the last chunk may be smaller, by half at most. Which tokens go in which
                                   ///< chunk decides the bits; where rows end between chunks does not (prompt_parts.hpp)
   bool sample = false;            ///< draw a token after the row's last position

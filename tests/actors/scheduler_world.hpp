@@ -559,7 +559,7 @@ inline std::vector<token_id> endless_prompt() {
   return {};
 }
 
-/// Of an engine whose ticks carry so many tokens; 0: none.
+/// Chunk size of an engine whose ticks carry that many tokens; 0: none.
 inline std::uint32_t some_chunk(std::mt19937_64& random, std::uint32_t max_tick_tokens) {
   const auto wanted = 2 * (1 + static_cast<std::uint32_t>(random() % 4));
   return std::min(wanted, (max_tick_tokens - 1) / 2 * 2);
