@@ -147,7 +147,15 @@ struct token {
   token_id id_of_token = no_token;
   std::unique_ptr<sampling::token_logprobs> logprobs;
 };
-enum class finish_cause : std::uint8_t { stop_id, budget, cancelled, timeout, shutdown, device_lost };
+enum class finish_cause : std::uint8_t {
+  stop_id,
+  budget,
+  cancelled,
+  timeout,
+  shutdown,
+  device_lost,
+  not_finite,  ///< the model gave logits that are NaN or infinite
+};
 /// The row is over and its slot is free, or waits for settle. Its last token, if any, was reported before.
 struct row_finished {
   request_id id = 0;

@@ -239,6 +239,10 @@ void scheduler::absorb(const engine::tick_result& result, steady_time) {
     --s.in_flight;
     if (row.sampled && r->to_settle) r->to_settle->drawn.push_back(row.token);
     if (s.over || !r->answers(s)) continue;
+    if (!row.finite) {
+      drop(*r, finish_cause::not_finite);
+      continue;
+    }
     if (!row.scores.empty()) emit(*r, prompt_scored{who.id, row.scores});
     if (row.sampled) {
       token t{who.id, who.row, s.drawn, row.token, nullptr};

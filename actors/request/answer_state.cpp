@@ -173,6 +173,7 @@ void answer_state::on_row_finished(std::uint32_t prompt, std::uint32_t row, fini
       end.administrative = protocol::administrative_stop{"drain", request_name_};
       break;
     case finish_cause::device_lost:
+    case finish_cause::not_finite:  // the whole answer is an error
       end.reason = finish_reason::length;
       end.administrative = protocol::administrative_stop{"device_lost", request_name_};
       break;

@@ -40,12 +40,14 @@ struct draw_work {
 // What the scan leaves of row i.
 struct row_scratch {
   float *block_max, *block_sum, *raw_max, *raw_sum;
+  std::uint32_t* nonfinite;
 
   __device__ row_scratch(const sampling_scratch& of, std::uint32_t i, std::size_t blocks)
       : block_max(of.block_max + i * blocks),
         block_sum(of.block_sum + i * blocks),
         raw_max(of.raw_max + i * blocks),
-        raw_sum(of.raw_sum + i * blocks) {}
+        raw_sum(of.raw_sum + i * blocks),
+        nonfinite(of.nonfinite + i) {}
 };
 
 // The record as it is before the draw, in shared memory: its fields are read in many places. The read of this thread's
@@ -97,7 +99,7 @@ __device__ void scan_row(const drawn_row& of, const slot_record& record, float* 
     logit_packet values[chunk_packets];
     for (unsigned p = 0; p < chunk_packets; ++p) values[p] = next[p];
     if (chunk + 1 < end_chunk) of.row.request_chunk(first + chunk_tokens, next);
-    of.row.settle_chunk(first, values);
+    if (of.row.settle_chunk(first, values)) *of.scratch.nonfinite = 1;
     if (!of.is_mixture && settings.logprobs != 0) scan_chunk(values, chunk, 1, of.scratch.raw_max, of.scratch.raw_sum);
     if (!of.is_mixture && (settings.bias_count != 0 || record.penalty_count != 0))
       change_chunk(of.lists, record, listed, logits, chunk, dynamic_shared<float>(), values);
@@ -124,7 +126,7 @@ __attribute__((noinline)) __device__ void scan_raw_row(logit_row row, row_scratc
   for (std::uint32_t chunk = first_chunk; chunk < end_chunk; ++chunk) {
     logit_packet raw[chunk_packets];
     row.request_chunk(chunk * chunk_tokens, raw);
-    row.settle_chunk(chunk * chunk_tokens, raw);
+    if (row.settle_chunk(chunk * chunk_tokens, raw)) *to.nonfinite = 1;
     scan_chunk(raw, chunk, 1, to.raw_max, to.raw_sum);
   }
 }
@@ -170,6 +172,11 @@ __global__ void __launch_bounds__(mass_threads, blocks_each) choose_kernel(draw_
   drawn_token& out = work.out[i];
 
   wait_for_kernels_before();
+  std::uint32_t nonfinite = 0;  // the first thread's
+  if (threadIdx.x == 0) {
+    nonfinite = *of.scratch.nonfinite;
+    *of.scratch.nonfinite = 0;
+  }
   const scanned_blocks blocks(of.scratch.block_max, of.scratch.block_sum, work.vocab);
   const float max = blocks.max();
   if (max < lowest_logit) {  // nothing is allowed
@@ -196,6 +203,7 @@ __global__ void __launch_bounds__(mass_threads, blocks_each) choose_kernel(draw_
   out.token = token;
   out.sampled = 1;
   out.stopped = stopped;
+  out.scores.nonfinite = nonfinite;
   if (settings.logprobs == 0) {
     out.scores.logprob = 0;
     out.scores.top_count = 0;

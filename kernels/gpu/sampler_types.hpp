@@ -48,6 +48,7 @@ enum class draw_stop : std::uint32_t { none, stop_id, budget };
 struct token_scores {
   float logprob = 0;
   std::uint32_t top_count = 0;
+  std::uint32_t nonfinite = 0;  ///< 1: a logit of the row was NaN or infinite
   struct alternative {
     token_id token;
     float logprob;
@@ -59,7 +60,7 @@ struct drawn_token {
   token_id token = no_token;
   std::uint32_t sampled = 0;  ///< 1, but 0 where a mask allowed no token
   draw_stop stopped = draw_stop::none;
-  token_scores scores;  ///< when the settings ask for logprobs, else logprob and top_count are 0
+  token_scores scores;  ///< without logprobs in the settings, logprob and top_count are 0
 };
 
 /// A sampler's position in pinned memory of the host, kept by the caller until the stream has passed.

@@ -37,11 +37,12 @@ struct best_token {
 /// What a scan leaves for the choice. [rows] of each, of as many as are named; arrays of floats begin at a multiple of
 /// 16 bytes.
 struct sampling_scratch {
-  std::uint32_t* finished;  ///< [1] chunks that are done; 0 between launches
-  float* block_max;         ///< [blocks] of the penalised logits
-  float* block_sum;         ///< [blocks] of exp((logit - block_max) / temperature)
-  float* raw_max;           ///< [blocks] of the raw logits
-  float* raw_sum;           ///< [blocks] of exp(raw - raw_max)
+  std::uint32_t* finished;   ///< [1] chunks that are done; 0 between launches
+  std::uint32_t* nonfinite;  ///< [1] 1: a logit was NaN or infinite; 0 between launches
+  float* block_max;          ///< [blocks] of the penalised logits
+  float* block_sum;          ///< [blocks] of exp((logit - block_max) / temperature)
+  float* raw_max;            ///< [blocks] of the raw logits
+  float* raw_sum;            ///< [blocks] of exp(raw - raw_max)
 };
 
 [[nodiscard]] result<void> launch_draws(stream_handle in, const device_draws& draws, const draw_logits& from,

@@ -25,13 +25,16 @@ __global__ void __launch_bounds__(mass_threads) score_kernel(score_work work) {
 
   logit_packet raw[chunk_packets];
   row.request_chunk(chunk * chunk_tokens, raw);
-  row.settle_chunk(chunk * chunk_tokens, raw);
+  if (row.settle_chunk(chunk * chunk_tokens, raw)) work.scratch.nonfinite[i] = 1;
   scan_chunk(raw, chunk, 1, raw_max, raw_sum);
   if (!ends_last(work.scratch.finished + i, chunks_of(work.vocab))) return;
   __shared__ raw_blocks best;
   finish_scores(
       {raw_max, raw_sum, work.vocab}, row, [](const auto&) {}, finite_logit(row.logits[score.token]), score.top, best,
       work.out + i);
+  if (threadIdx.x != 0) return;
+  work.out[i].nonfinite = work.scratch.nonfinite[i];
+  work.scratch.nonfinite[i] = 0;
 }
 
 }  // namespace

@@ -26,7 +26,7 @@ std::size_t in_all_slots(const sampler_limits& limits, std::uint32_t each) {
 
 // Where the parts of sampling_scratch begin, in bytes.
 struct scratch_layout {
-  std::size_t block_max, block_sum, raw_max, raw_sum, finished, bytes;
+  std::size_t block_max, block_sum, raw_max, raw_sum, finished, nonfinite, bytes;
 
   explicit scratch_layout(const sampler_limits& limits) {
     const std::size_t of_blocks = std::size_t{limits.rows_max} * blocks_of(limits.vocab) * sizeof(float);
@@ -35,14 +35,16 @@ struct scratch_layout {
     raw_max = block_sum + of_blocks;
     raw_sum = raw_max + of_blocks;
     finished = raw_sum + of_blocks;
-    bytes = finished + limits.rows_max * sizeof(std::uint32_t);
+    nonfinite = finished + limits.rows_max * sizeof(std::uint32_t);
+    bytes = nonfinite + limits.rows_max * sizeof(std::uint32_t);
   }
 };
 
 sampling_scratch scratch_at(std::byte* memory, const scratch_layout& layout) {
   const auto floats = [&](std::size_t offset) { return reinterpret_cast<float*>(memory + offset); };
-  return {reinterpret_cast<std::uint32_t*>(memory + layout.finished), floats(layout.block_max),
-          floats(layout.block_sum), floats(layout.raw_max), floats(layout.raw_sum)};
+  const auto words = [&](std::size_t offset) { return reinterpret_cast<std::uint32_t*>(memory + offset); };
+  return {words(layout.finished),   words(layout.nonfinite), floats(layout.block_max),
+          floats(layout.block_sum), floats(layout.raw_max),  floats(layout.raw_sum)};
 }
 
 // What one start sends: record, stop ids, bias.

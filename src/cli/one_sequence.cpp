@@ -50,7 +50,9 @@ result<const engine::row_result*> one_sequence::run(const engine::row& row, std:
   if (const auto tick = engine_.submit(plan_); !tick) return tick.error();
   const auto outcome = engine_.collect();
   if (!outcome) return outcome.error();
-  return &(*outcome)->rows.front();
+  const engine::row_result& done = (*outcome)->rows.front();
+  if (!done.finite) return error{error_kind::internal, "the model computed a logit that is NaN or infinite", ""};
+  return &done;
 }
 
 result<std::vector<float>> one_sequence::state() {

@@ -93,6 +93,8 @@ struct row_result {
   stop_cause stopped = stop_cause::none;  ///< the draw hit a stop id or the token budget (or found it spent): the slot
                                           ///< is now frozen
   bool frozen = false;       ///< the slot had stopped in an earlier tick: nothing was drawn, and a decode did nothing
+  bool finite = true;  ///< false: a logit that the row was drawn or scored from was NaN or infinite. The numbers here
+                       ///< count those as sampler::draw does, and mean nothing
   bool awaits_draw = false;  ///< a sync row: logits are in `logits`, the host must call draw() before its next decode
   sampling::token_logprobs logprobs;             ///< of the drawn token, when its sampler asks for it
   std::vector<sampling::token_logprobs> scores;  ///< score rows: entry i is the log-probability of the row's token i+1

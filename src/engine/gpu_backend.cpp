@@ -16,6 +16,7 @@ static_assert(kernels::gpu::top_logprobs_most == sampling::top_logprobs_max);
 sampling::token_logprobs logprobs_of(const kernels::gpu::token_scores& scores) {
   sampling::token_logprobs of;
   of.logprob = scores.logprob;
+  of.finite = scores.nonfinite == 0;
   of.count = scores.top_count;
   for (std::uint32_t i = 0; i < of.count; ++i) of.top[i] = {scores.top[i].token, scores.top[i].logprob};
   return of;
@@ -26,6 +27,12 @@ void report_draw(row_result& out, const kernels::gpu::drawn_token& drawn) {
   out.token = drawn.token;
   out.stopped = static_cast<stop_cause>(drawn.stopped);
   out.logprobs = logprobs_of(drawn.scores);
+  out.finite = out.finite && out.logprobs.finite;
+}
+
+void report_score(row_result& out, const kernels::gpu::token_scores& score) {
+  out.scores.push_back(logprobs_of(score));
+  out.finite = out.finite && out.scores.back().finite;
 }
 
 void fill_penalties(const kernels::gpu::sampler_position& to, std::span<const sampling::token_penalty> penalties) {
@@ -181,8 +188,8 @@ void gpu_backend::report(const tick_plan& plan, std::size_t index, const kernels
   const bool idle = r.kind == row_kind::decode && r.sample ? !draws : r.kind == row_kind::decode && out.frozen;
   if (idle || (r.sync && !draws && r.logits == logits_wanted::none)) out.logits.clear();
 
-  for (const auto& score : done.scores) out.scores.push_back(logprobs_of(score));
-  if (done.last_score) out.scores.push_back(logprobs_of(*done.last_score));
+  for (const auto& score : done.scores) report_score(out, score);
+  if (done.last_score) report_score(out, *done.last_score);
   if (done.drawn) report_draw(out, *done.drawn);
   if (!r.sync || !draws) return;
   out.awaits_draw = true;

@@ -20,6 +20,7 @@ void parallel_for(kernels::stages& stages, std::size_t count, Body body) {
 
 void report_draw(row_result& out, const sampling::sampler::drawn& drawn, stop_cause stopped) {
   out.sampled = true;
+  out.finite = out.finite && drawn.finite;
   out.token = drawn.token;
   out.logprobs = drawn.logprobs;
   out.stopped = stopped;
@@ -175,6 +176,7 @@ void stage_backend::use_logits(const tick_plan& plan, const wanted_position& wan
   if (wanted.position < out.scores.size()) {
     const token_id next = wanted.last ? r.score_next : plan.tokens[r.first_token + wanted.position + 1];
     out.scores[wanted.position] = sampling::log_probabilities(logits, next, r.score_top);
+    out.finite = out.finite && out.scores[wanted.position].finite;
   }
   if (!wanted.draws || r.group != 0) return;
   if (r.sync) {

@@ -18,22 +18,26 @@ using float_tag = hn::CappedTag<float, 16>;
 using double_tag = hn::CappedTag<double, 8>;
 constexpr std::size_t strands = 8;  // independent partial sums
 
-void read_blocks(std::span<const float> logits, std::span<logit_block> out) {
+bool read_blocks(std::span<const float> logits, std::span<logit_block> out) {
   const float_tag d;
   const auto lowest = hn::Set(d, lowest_logit);
   const auto highest = hn::Set(d, -lowest_logit);
+  auto all_finite = hn::Eq(lowest, lowest);
   for (logit_block& block : out) {
     const std::size_t count = std::min(logits.size(), block_tokens);
     std::copy_n(logits.begin(), count, block.begin());
+    std::fill(block.begin() + static_cast<std::ptrdiff_t>(count), block.end(), 0.0f);
     logits = logits.subspan(count);
     for (std::size_t i = 0; i < block_tokens; i += hn::Lanes(d)) {
       const auto raw = hn::Load(d, &block[i]);
+      all_finite = hn::And(all_finite, hn::IsFinite(raw));
       const auto number = hn::IfThenZeroElse(hn::IsNaN(raw), raw);
       const auto finite = hn::Min(hn::Max(number, lowest), highest);
       hn::Store(hn::Add(finite, hn::Zero(d)), d, &block[i]);  // -0 + 0 is 0
     }
     std::fill(block.begin() + static_cast<std::ptrdiff_t>(count), block.end(), no_logit);
   }
+  return hn::AllTrue(d, all_finite);
 }
 
 void restrict_blocks(std::span<const std::uint32_t> allowed, std::span<logit_block> blocks) {
@@ -126,9 +130,9 @@ HWY_EXPORT(restrict_blocks);
 HWY_EXPORT(find_maxima);
 HWY_EXPORT(exponentiate_blocks);
 
-void read_blocks(std::span<const float> logits, std::span<logit_block> out) {
+bool read_blocks(std::span<const float> logits, std::span<logit_block> out) {
   check(out.size() == (logits.size() + block_tokens - 1) / block_tokens);
-  HWY_DYNAMIC_DISPATCH(read_blocks)(logits, out);
+  return HWY_DYNAMIC_DISPATCH(read_blocks)(logits, out);
 }
 
 void restrict_blocks(std::span<const std::uint32_t> allowed, std::span<logit_block> blocks) {

@@ -23,8 +23,9 @@ struct alignas(64) logit_block : std::array<float, block_tokens> {};
   return logit + 0.0f;
 }
 
-/// Reads logits as finite_logit does into just enough blocks; the rest of the last block becomes no_logit.
-void read_blocks(std::span<const float> logits, std::span<logit_block> out);
+/// Reads logits as finite_logit does into just enough blocks; the rest of the last block becomes no_logit. True when no
+/// logit was NaN or infinite.
+bool read_blocks(std::span<const float> logits, std::span<logit_block> out);
 
 /// Leaves only the tokens whose bit is set: bit i % 32 of word i / 32; missing words are 0.
 void restrict_blocks(std::span<const std::uint32_t> allowed, std::span<logit_block> blocks);

@@ -17,7 +17,7 @@ logit_row::logit_row(std::uint32_t vocab)
 
 void logit_row::load(std::span<const float> logits) {
   check(logits.size() == vocab_);
-  read_blocks(logits, logits_);
+  was_finite_ = read_blocks(logits, logits_);
 }
 
 std::span<float> logit_row::logits() { return {logits_[0].data(), vocab_}; }

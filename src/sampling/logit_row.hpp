@@ -15,6 +15,7 @@ class logit_row {
   explicit logit_row(std::uint32_t vocab);
 
   void load(std::span<const float> logits);
+  [[nodiscard]] bool was_finite() const { return was_finite_; }  ///< no logit that was loaded was NaN or infinite
   [[nodiscard]] std::span<float> logits();
 
   /// Removes the tokens that are not allowed (see sampler::draw) and finds the maxima.
@@ -36,6 +37,7 @@ class logit_row {
 
  private:
   std::uint32_t vocab_;
+  bool was_finite_ = true;
   float max_ = no_logit;
   double total_ = 0;
   std::vector<logit_block> logits_;

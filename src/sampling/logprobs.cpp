@@ -33,16 +33,18 @@ class best_list {
 
 constexpr std::size_t chunk_blocks = 16;  // 4 KiB on the stack
 
-// Calls visit(id of the first token, blocks) for the whole row, some blocks at a time.
+// Calls visit(id of the first token, blocks) for the whole row, some blocks at a time. True when all are finite.
 template <typename Visit>
-void for_each_chunk(std::span<const float> logits, const Visit& visit) {
+bool for_each_chunk(std::span<const float> logits, const Visit& visit) {
   std::array<logit_block, chunk_blocks> buffer;
+  bool finite = true;
   for (std::size_t first = 0; first < logits.size(); first += chunk_blocks * block_tokens) {
     const auto part = logits.subspan(first, std::min(chunk_blocks * block_tokens, logits.size() - first));
     const auto blocks = std::span(buffer).first((part.size() + block_tokens - 1) / block_tokens);
-    read_blocks(part, blocks);
+    finite &= read_blocks(part, blocks);
     visit(first, blocks);
   }
+  return finite;
 }
 
 }  // namespace
@@ -53,7 +55,7 @@ token_logprobs log_probabilities(std::span<const float> logits, token_id token, 
 
   best_list best(std::min(top, top_logprobs_max));
   float max = no_logit;
-  for_each_chunk(logits, [&](std::size_t first, std::span<logit_block> blocks) {
+  const bool finite = for_each_chunk(logits, [&](std::size_t first, std::span<logit_block> blocks) {
     std::array<float, chunk_blocks> maxima;
     max = std::max(max, find_maxima(blocks, std::span(maxima).first(blocks.size())));
     for (std::size_t b = 0; b < blocks.size(); ++b, first += block_tokens) {
@@ -74,6 +76,7 @@ token_logprobs log_probabilities(std::span<const float> logits, token_id token, 
     return static_cast<float>(std::max<double>(double{logit} - max - log_total, lowest_logit));
   };
   token_logprobs result = best.logits();
+  result.finite = finite;
   result.logprob = logprob(finite_logit(logits[static_cast<std::size_t>(token)]));
   for (std::uint32_t i = 0; i < result.count; ++i) result.top[i].logprob = logprob(result.top[i].logprob);
   return result;

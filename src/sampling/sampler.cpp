@@ -55,6 +55,7 @@ void sampler::penalise(std::span<float> logits) const {
 
 sampler::drawn sampler::draw_loaded(std::span<const float> raw, std::span<const std::uint32_t> allowed) {
   drawn result;
+  result.finite = row_.was_finite();
   result.token = choose(allowed);
   if (params_.logprobs) result.logprobs = log_probabilities(raw, result.token, params_.top_logprobs);
   record(result.token);

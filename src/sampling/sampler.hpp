@@ -26,6 +26,7 @@ class sampler {
   /// infinities as the largest float.
   struct drawn {
     token_id token = no_token;
+    bool finite = true;       ///< false: a logit was NaN or infinite
     token_logprobs logprobs;  ///< filled when params.logprobs
   };
   [[nodiscard]] drawn draw(std::span<const float> logits, std::span<const std::uint32_t> allowed = {});

@@ -86,6 +86,7 @@ struct token_logprob {
 /// and filters. `top` is in falling order (ties: lower id first).
 struct token_logprobs {
   float logprob = 0;
+  bool finite = true;  ///< false: a logit was NaN or infinite; the numbers count them as sampler::draw does
   std::uint32_t count = 0;
   std::array<token_logprob, top_logprobs_max> top{};
 };

@@ -297,6 +297,17 @@ BOOST_AUTO_TEST_CASE(a_lost_device_breaks_streams_with_an_error_event) {
   BOOST_TEST(b.out->text.ends_with("data: [DONE]\n\n"));
 }
 
+BOOST_AUTO_TEST_CASE(logits_that_are_not_finite_are_a_500) {
+  bench b;
+  b.send(chat + "}");
+  b.admit();
+  b.say(">half");
+  b.finish(device::finish_cause::not_finite);
+  BOOST_TEST(b.out->status == 500u);
+  BOOST_TEST(b.has("NaN or infinite"));
+  BOOST_TEST(!b.has("half"));
+}
+
 BOOST_AUTO_TEST_CASE(a_client_that_leaves_is_cancelled_on_the_device) {
   bench b;
   b.send(R"({"prompt":["p","q"],"stream":true})", protocol::dialects::completions);

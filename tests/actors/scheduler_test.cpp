@@ -41,6 +41,22 @@ BOOST_AUTO_TEST_CASE(rows_of_one_request_share_the_prompt_and_differ_by_row) {
   BOOST_TEST(w.clients[id].rows[0].got != w.clients[id].rows[1].got);
 }
 
+BOOST_AUTO_TEST_CASE(logits_that_are_not_finite_end_their_request_alone) {
+  for (const bool scored : {false, true}) {
+    world w(small(2));
+    const auto spoiled = w.send({.prompt = {5, not_finite, 8}, .n = 3, .scored = scored});
+    const auto other = w.send({5, 6, 8}, 3, 9);
+    w.run_dry();
+    for (const auto& row : w.clients[spoiled].rows) {
+      BOOST_TEST((row.end == finish_cause::not_finite));
+      BOOST_TEST(row.got.empty());
+    }
+    for (const auto& row : w.clients[other].rows) BOOST_TEST(!row.got.empty());
+    BOOST_TEST(w.schedule.counts().slots_used == 0u);
+    BOOST_TEST(w.schedule.counts().requests == 0u);
+  }
+}
+
 BOOST_AUTO_TEST_CASE(a_cancelled_request_frees_its_slot_in_the_same_turn) {
   world w(small(1));
   const auto id = w.send({1}, 1, 1000000);

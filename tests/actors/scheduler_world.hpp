@@ -115,6 +115,9 @@ inline std::vector<token_id> expected_tokens(const std::vector<token_id>& prompt
   return out;
 }
 
+/// A prompt token whose row gives logits that are not finite.
+constexpr token_id not_finite = 1 << 20;
+
 /// An engine as the contract describes it. Commands and ticks run at once, but results come one tick late, and buffers
 /// are read and written when `moves_at_once` lets their states move: until then they must stay alive.
 class model_engine {
@@ -190,6 +193,7 @@ class model_engine {
           if ((i + 1) % chunk_tokens == 0 || i + 1 == row.chunked) s.state = end_chunk(s.state);
         }
         s.state = swallow(s.state, tokens.subspan(row.chunked));
+        out.finite = std::ranges::find(tokens, not_finite) == tokens.end();
         if (row.kind == engine::row_kind::score) out.scores.resize(row.tokens - (row.score_next == no_token ? 1 : 0));
       }
       s.last = no_token;

@@ -72,7 +72,10 @@ BOOST_AUTO_TEST_CASE(broken_logits_still_give_tokens) {
   e->start(2, params);
   add_prefill(plan, 2, prompt, true).kind = row_kind::score;
   const auto rows = run_tick(*e, plan);
-  for (const auto& r : rows) BOOST_TEST((r.token >= 0 && r.token < 61));
+  for (const auto& r : rows) {
+    BOOST_TEST((r.token >= 0 && r.token < 61));
+    BOOST_TEST(!r.finite);
+  }
 }
 
 BOOST_AUTO_TEST_SUITE_END()

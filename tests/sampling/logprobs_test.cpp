@@ -61,6 +61,7 @@ BOOST_AUTO_TEST_CASE(hostile_logits_give_finite_answers) {
   constexpr float infinity = std::numeric_limits<float>::infinity();
   const std::vector<float> logits{std::nanf(""), infinity, -infinity, infinity};
   const auto got = log_probabilities(logits, 2, 4);
+  BOOST_TEST(!got.finite);
   BOOST_TEST(got.logprob == std::numeric_limits<float>::lowest());
   BOOST_TEST(got.top[0].token == 1);
   BOOST_TEST(std::abs(got.top[0].logprob + std::log(2.0)) < 1e-6);

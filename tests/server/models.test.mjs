@@ -50,6 +50,23 @@ async function held(server) {
   return { bytes: Number(/VmRSS:\s+(\d+)/.exec(status)[1]) * 1024, descriptors };
 }
 
+test('logits that are not finite end their request with a 500 and a line in the log', { skip: noOracle }, async () => {
+  const broken = join(folder(), 'broken.safetensors');
+  const bytes = readFileSync(join(oracle, 'models/tiny-7v0.safetensors'));
+  bytes.writeUInt32LE(0x7fc00000, bytes.length - 4);  // NaN
+  writeFileSync(broken, bytes);
+  const server = await serve('--device', 'cpu', '--model', broken, '--allow-nonfinite', ...quiet);
+  const whole = await server.post('/v1/completions', completion);
+  assert.equal(whole.status, 500);
+  assert.match(whole.body.error.message, /NaN or infinite/);
+  const scored = await server.post('/v1/completions', { ...completion, echo: true, logprobs: 1, max_tokens: 0 });
+  assert.equal(scored.status, 500);
+  const streamed = await server.fetch('/v1/completions', { method: 'POST', body: JSON.stringify({ ...completion, stream: true }) });
+  assert.match(await streamed.text(), /NaN or infinite/);
+  assert.equal(server.lines.filter((l) => l.includes('"logits not finite"')).length, 3);
+  assert.equal((await server.stop()).code, 0);
+});
+
 describe('two real models', { skip: noOracle }, () => {
   let server;
   const models = folder();

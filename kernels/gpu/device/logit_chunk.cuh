@@ -59,8 +59,8 @@ struct logit_row {
       }
     }
   }
-  /// Finite logits, and no_logit beyond the vocabulary; but 0 may have a sign.
-  __device__ void settle_chunk(std::uint32_t first, logit_packet (&values)[chunk_packets]) const {
+  /// Finite logits, and no_logit beyond the vocabulary; but 0 may have a sign. True when one was NaN or infinite.
+  __device__ bool settle_chunk(std::uint32_t first, logit_packet (&values)[chunk_packets]) const {
     if (first + chunk_tokens <= vocab) {
       // One addition a logit shows that there is nothing to do; finite_logit takes five operations.
       float sum = 0;
@@ -68,11 +68,17 @@ struct logit_row {
         const auto& v = values[p].values;
         sum += (fabsf(v[0]) + fabsf(v[1])) + (fabsf(v[2]) + fabsf(v[3]));
       }
-      if (sum <= -lowest_logit) return;
+      if (sum <= -lowest_logit) return false;
     }
+    bool nonfinite = false;
     for (unsigned p = 0; p < chunk_packets; ++p)
-      for (unsigned i = 0; i < logit_packet::size; ++i)
-        values[p].values[i] = first + place_in_chunk(p) + i < vocab ? finite_logit(values[p].values[i]) : no_logit();
+      for (unsigned i = 0; i < logit_packet::size; ++i) {
+        float& logit = values[p].values[i];
+        const bool is_there = first + place_in_chunk(p) + i < vocab;
+        nonfinite |= is_there && !(fabsf(logit) <= -lowest_logit);
+        logit = is_there ? finite_logit(logit) : no_logit();
+      }
+    return nonfinite;
   }
   /// Leaves what may be drawn. A packet begins at a multiple of its size, so its bits are of one word.
   __device__ void restrict(std::uint32_t token, logit_packet& values) const {

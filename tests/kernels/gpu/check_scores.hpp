@@ -12,6 +12,7 @@ namespace skein::test {
 inline void check_scores(const kernels::gpu::token_scores& device, const sampling::token_logprobs& host) {
   const auto close = [](float a, float b) { return std::abs(a - b) <= 1e-5f * std::max(1.0f, std::abs(b)); };
   BOOST_CHECK_MESSAGE(close(device.logprob, host.logprob), device.logprob << " != " << host.logprob);
+  BOOST_CHECK_EQUAL(device.nonfinite == 0, host.finite);
   BOOST_REQUIRE_EQUAL(device.top_count, host.count);
   for (std::uint32_t i = 0; i < host.count; ++i) {
     BOOST_CHECK_EQUAL(device.top[i].token, host.top[i].token);

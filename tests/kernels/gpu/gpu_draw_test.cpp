@@ -53,6 +53,7 @@ void compare(device_samplers& device, std::vector<sampling_case> cases, std::uin
       const auto expected = hosts[i].draw(c.logits, c.allowed);
       ++out.draws;
       BOOST_REQUIRE_EQUAL(drawn[i].sampled, 1u);
+      BOOST_CHECK_EQUAL(drawn[i].scores.nonfinite == 0, expected.finite);
       if (drawn[i].token != expected.token) {
         parted[i] = true;
         ++out.at_boundaries;
