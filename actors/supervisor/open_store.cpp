@@ -21,7 +21,7 @@ result<opened_store> open_store(const config::config& c) {
   std::error_code ignored;
   if (!c.server.state_dir.empty()) std::filesystem::remove_all(cli::looked_at(c.server.state_dir), ignored);
   auto database = storage::database::open(options);
-  if (!database) return database.error();
+  if (!database) return cli::with_repair_named(database.error(), c.server.state_dir);
   opened_store store;
   store.database = std::move(*database);
   store.models = std::make_shared<storage::model_table>();

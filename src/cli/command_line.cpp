@@ -367,6 +367,14 @@ void add_state(CLI::App& app, command& chosen) {
   }
   if (const auto [sub, into] = add(state_action::verify, "verify", "Read everything and report what is damaged"); true)
     add_json(*sub, *into);
+  if (const auto [sub, into] =
+          add(state_action::repair, "repair",
+              "Recover what can be read of a damaged database, while no server runs on it; needs as "
+              "much free space as the database has");
+      true) {
+    sub->add_flag("--dry-run", into->dry_run, "Only say what is damaged and what would be lost");
+    add_json(*sub, *into);
+  }
   add(state_action::compact, "compact", "Give back the space of what was deleted");
   if (const auto [sub, into] = add(state_action::backup, "backup", "Copy everything into a new state directory"); true)
     sub->add_option("into", into->file, "The directory, which must not exist")->required();

@@ -119,7 +119,8 @@ enum class state_action : std::uint8_t {
   fork,
   verify,
   compact,
-  backup
+  backup,
+  repair
 };
 
 struct state_command {
@@ -134,7 +135,8 @@ struct state_command {
   std::filesystem::path key_file;        ///< holds the key of signatures; empty: none
   bool with_states = true;               ///< export
   bool replace = false;                  ///< import: a session of that name
-  bool json = false;                     ///< list, info, verify
+  bool json = false;                     ///< list, info, verify, repair
+  bool dry_run = false;                  ///< repair
 };
 
 /// API keys of a server.

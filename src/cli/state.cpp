@@ -7,6 +7,7 @@
 #include "cli/state_reading.hpp"
 #include "cli/state_report.hpp"
 #include "cli/state_server.hpp"
+#include "storage/repair.hpp"
 #include "storage/session_copy.hpp"
 #include "storage/session_file.hpp"
 #include "storage/session_store.hpp"
@@ -120,6 +121,17 @@ result<void> backup(const state_command& what) {
   return back_up(**db, what.file);
 }
 
+/// With --dry-run damage is an error, as it is for verify.
+result<void> repair(const state_command& what, std::string& output) {
+  const auto report = storage::repair(what.state_dir, what.dry_run);
+  if (!report && report.error().kind == error_kind::in_use)
+    return error{error_kind::in_use, "a server runs on " + what.state_dir.string() + "; stop it first", {}};
+  if (!report) return report.error();
+  output = what.json ? repair_json(*report) : repair_text(*report);
+  if (!what.dry_run || report->sound()) return {};
+  return error{error_kind::damaged, "the database is damaged; without --dry-run what is left of it is recovered", {}};
+}
+
 result<void> on_directory(const state_command& what, const std::string& key, std::string& output) {
   switch (what.action) {
     case state_action::import_session: return import_session(what, key, output);
@@ -127,6 +139,7 @@ result<void> on_directory(const state_command& what, const std::string& key, std
     case state_action::fork: return fork(what);
     case state_action::compact: return compact(what);
     case state_action::backup: return backup(what);
+    case state_action::repair: return repair(what, output);
     default: return read_state(what, key, output);
   }
 }
@@ -151,7 +164,8 @@ result<void> state(const state_command& what) {
   if (!key) return key.error();
   std::string output;
   auto outcome = on_directory(what, *key, output);
-  if (!outcome && outcome.error().kind == error_kind::in_use) outcome = on_server(what, *key, output);
+  if (!outcome && outcome.error().kind == error_kind::in_use && what.action != state_action::repair)
+    outcome = on_server(what, *key, output);
   if (what.action == state_action::export_session) return outcome ? write_file(what.file, output) : outcome;
   std::fwrite(output.data(), 1, output.size(), stdout);
   return outcome;

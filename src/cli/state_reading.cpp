@@ -81,14 +81,28 @@ std::string_view name_of(state_action action) {
     case state_action::verify: return "verify";
     case state_action::compact: return "compact";
     case state_action::backup: return "backup";
+    case state_action::repair: return "repair";
   }
   return "unknown";
 }
 
 result<std::shared_ptr<storage::database>> open_state(const state_command& what, bool read_only) {
-  return storage::database::open({.directory = storage::database_directory(what.state_dir),
-                                  .create = what.action == state_action::import_session,
-                                  .read_only = read_only});
+  auto opened = storage::database::open({.directory = storage::database_directory(what.state_dir),
+                                         .create = what.action == state_action::import_session,
+                                         .read_only = read_only});
+  if (!opened) return with_repair_named(opened.error(), what.state_dir);
+  return opened;
+}
+
+error with_repair_named(error why, const std::filesystem::path& state_dir) {
+  std::error_code unknown;
+  const bool is_there = std::filesystem::exists(storage::database_directory(state_dir), unknown);
+  // RocksDB calls a file that is missing or unreadable an I/O error.
+  const bool of_files =
+      why.kind == error_kind::io || (why.kind == error_kind::missing_file && why.message.starts_with("opening "));
+  if (why.kind == error_kind::damaged || (of_files && is_there))
+    why.message += "; skein state repair --state-dir " + state_dir.string() + " recovers what can be read";
+  return why;
 }
 
 result<void> back_up(storage::database& db, const std::filesystem::path& into) {

@@ -18,6 +18,10 @@ namespace skein::cli {
 /// Errors: those of database::open; conflict while a server runs there.
 [[nodiscard]] result<std::shared_ptr<storage::database>> open_state(const state_command& what, bool read_only);
 
+/// The error of opening a database, with the command that recovers what can be read where files of it are damaged or
+/// missing.
+[[nodiscard]] error with_repair_named(error why, const std::filesystem::path& state_dir);
+
 /// Where a running server puts the copy of its state directory that it looks at.
 [[nodiscard]] inline std::filesystem::path looked_at(const std::filesystem::path& state_dir) {
   return state_dir / "looked-at";

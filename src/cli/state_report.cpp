@@ -123,4 +123,40 @@ std::string verification_json(const storage::verification& found) {
   return text + '\n';
 }
 
+std::string repair_text(const storage::repair_report& report) {
+  const auto list = [](const std::vector<storage::repair_report::finding>& all) {
+    std::string lines;
+    for (const auto& one : all) lines += "  " + printable(one.what) + ": " + printable(one.why) + '\n';
+    return lines;
+  };
+  std::string text;
+  if (!report.trouble.empty()) text += line("does not open", printable(report.trouble));
+  text += line("sessions", std::to_string(report.sessions)) + line("versions", std::to_string(report.versions)) +
+          line("running", std::to_string(report.running)) + line("states", std::to_string(report.states)) +
+          line("prefixes", std::to_string(report.prefixes)) + line("set_aside", std::to_string(report.set_aside)) +
+          line("damaged_files", std::to_string(report.files.size())) + list(report.files) +
+          line("lost", std::to_string(report.lost_count)) + list(report.lost);
+  if (!report.aside.empty()) text += line("old_database", report.aside.string());
+  if (report.sound()) text += "the database is sound; nothing was changed\n";
+  return text;
+}
+
+std::string repair_json(const storage::repair_report& report) {
+  std::string text;
+  protocol::json_writer json(text);
+  const auto list = [&](const char* name, const std::vector<storage::repair_report::finding>& all) {
+    json.key(name).begin_array();
+    for (const auto& one : all) json.begin_object().key("what").value(one.what).key("why").value(one.why).end_object();
+    json.end_array();
+  };
+  json.begin_object().key("trouble").value(report.trouble).key("sessions").value(report.sessions);
+  json.key("versions").value(report.versions).key("running").value(report.running).key("states").value(report.states);
+  json.key("prefixes").value(report.prefixes).key("set_aside").value(report.set_aside);
+  list("damaged_files", report.files);
+  json.key("lost").value(report.lost_count);
+  list("findings", report.lost);
+  json.key("old_database").value(report.aside.string()).key("sound").value(report.sound()).end_object();
+  return text + '\n';
+}
+
 }  // namespace skein::cli

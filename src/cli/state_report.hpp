@@ -3,6 +3,7 @@
 #include <string>
 
 #include "storage/records.hpp"
+#include "storage/repair.hpp"
 #include "storage/verify.hpp"
 
 /// What `skein state` prints: lines for people, JSON for programs. No texts of conversations in either.
@@ -21,6 +22,9 @@ namespace skein::cli {
 
 [[nodiscard]] std::string verification_text(const storage::verification& found);
 [[nodiscard]] std::string verification_json(const storage::verification& found);
+
+[[nodiscard]] std::string repair_text(const storage::repair_report& report);
+[[nodiscard]] std::string repair_json(const storage::repair_report& report);
 
 /// A session's name with what a terminal would act on left out.
 [[nodiscard]] std::string printable(std::string_view name);

@@ -20,7 +20,7 @@
 namespace skein::storage {
 namespace {
 
-constexpr std::string_view format_key = "format", probe_key = "probe", uid_key = "next_uid";
+constexpr std::string_view probe_key = "probe";
 
 rocksdb::Slice slice(std::string_view bytes) { return {bytes.data(), bytes.size()}; }
 std::string_view view(const rocksdb::Slice& bytes) { return {bytes.data(), bytes.size()}; }
@@ -43,6 +43,22 @@ looked_for identity_of(const std::string& path, std::pair<std::uint64_t, std::ui
     return errno == ENOENT || errno == ENOTDIR ? looked_for::missing : looked_for::unknown;
   identity = {found.st_dev, found.st_ino};
   return looked_for::found;
+}
+
+/// A database is made where there is none. RocksDB takes it for none where CURRENT is missing, and would then remove
+/// the files of the one that was there. A list of files or an empty log alone are what a start that was cut short
+/// leaves.
+result<void> holds_no_records(rocksdb::Env& env, const std::string& directory) {
+  std::vector<std::string> names;
+  if (!env.GetChildren(directory, &names).ok()) return {};
+  for (const auto& name : names) {
+    std::uint64_t bytes = 0;
+    const bool log = name.ends_with(".log") && env.GetFileSize(directory + '/' + name, &bytes).ok() && bytes > 0;
+    if (log || name.ends_with(".sst") || name.ends_with(".blob"))
+      return error{
+          error_kind::damaged, directory + "/CURRENT is missing, but there are files of a database (" + name + ")", {}};
+  }
+  return {};
 }
 
 error closed() { return {error_kind::io, "the database could not be opened again after a failure", {}}; }
@@ -100,6 +116,8 @@ result<void> database::impl::open() {
   std::error_code unseen;
   if (!there && !memory && !options.environment && !std::filesystem::exists(directory + "/CURRENT", unseen) && unseen)
     return error{error_kind::io, "looking into " + directory + ": " + unseen.message(), {}};
+  if (!there && !memory)
+    if (const auto free = holds_no_records(*env, directory); !free) return free.error();
   if (!there && (options.read_only || !options.create))
     return error{error_kind::missing_file, "there is no database in " + directory, {}};
   if (there) {
@@ -222,7 +240,7 @@ result<void> database::impl::answer_for_losses() {
 
 result<std::uint64_t> database::impl::take_session_numbers(std::uint64_t count) {
   std::string bytes;
-  const auto found = read(family::meta, uid_key, [&](std::string_view value) { bytes = value; });
+  const auto found = read(family::meta, keys::next_uid, [&](std::string_view value) { bytes = value; });
   if (!found) return found.error();
   std::uint64_t next = 1;
   if (*found) {
@@ -231,7 +249,7 @@ result<std::uint64_t> database::impl::take_session_numbers(std::uint64_t count) 
     next = *known;
   }
   const auto taken = write(safety::synced, [&](change_list& changes) {
-    changes.put(family::meta, uid_key, encode_number(record_kind::counter, next + count));
+    changes.put(family::meta, keys::next_uid, encode_number(record_kind::counter, next + count));
   });
   if (!taken) return taken.error();
   return next;
@@ -239,7 +257,7 @@ result<std::uint64_t> database::impl::take_session_numbers(std::uint64_t count) 
 
 result<void> database::impl::check_format() {
   std::string record;
-  const auto found = read(family::meta, format_key, [&](std::string_view value) { record = value; });
+  const auto found = read(family::meta, keys::format, [&](std::string_view value) { record = value; });
   if (!found) return found.error();
   if (!*found) return start_format();
   const auto format = decode_number(record, record_kind::database_format);
@@ -263,7 +281,7 @@ result<void> database::impl::start_format() {
   if (!empty) return error{error_kind::conflict, directory + " holds records, but none that says in which format", {}};
   if (!writable) return {};
   return write(safety::synced, [](change_list& changes) {
-    changes.put(family::meta, format_key, encode_number(record_kind::database_format, record_format));
+    changes.put(family::meta, keys::format, encode_number(record_kind::database_format, record_format));
   });
 }
 

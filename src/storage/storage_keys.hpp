@@ -14,6 +14,9 @@ inline void append(std::string& key, std::unsigned_integral auto n) {
   for (std::size_t i = sizeof n; i-- > 0;) key.push_back(static_cast<char>(n >> 8 * i));
 }
 
+/// Among the counters: the format of the database, and the next number for a session.
+inline constexpr std::string_view format = "format", next_uid = "next_uid";
+
 /// All sessions of a tenant begin with this; their ids follow.
 [[nodiscard]] inline std::string of_tenant(const tenant_id& tenant) {
   std::string key;

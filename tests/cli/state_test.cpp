@@ -225,9 +225,28 @@ BOOST_AUTO_TEST_CASE(a_backup_is_a_state_directory) {
   in.fail({"backup", "/proc/no"}, 74, "cannot make");
 }
 
+BOOST_AUTO_TEST_CASE(a_damaged_database_is_repaired) {
+  const state_folder in;
+  BOOST_TEST(in.succeed({"repair"}).find("the database is sound; nothing was changed") != std::string::npos);
+  const auto directory = database_directory(in.folder.path());
+  std::filesystem::remove(directory / "CURRENT");
+  in.fail({"list"}, 65, "skein state repair --state-dir " + in.folder.path().string());
+  in.fail({"repair", "--dry-run"}, 65, "--dry-run");
+  simdjson::dom::parser parser;
+  const simdjson::dom::element report = parser.parse(in.succeed({"repair", "--json"}));
+  BOOST_TEST(std::uint64_t(report["sessions"]) == 3u);
+  BOOST_TEST(std::uint64_t(report["lost"]) == 0u);
+  BOOST_TEST(std::filesystem::exists(std::string(std::string_view(report["old_database"]))));
+  BOOST_TEST(std::uint64_t(report["states"]) == 9u);
+  for (std::size_t i = 0; i < 2; ++i) expect_like(in, "s" + std::to_string(i), in.trees[i], 3);
+  BOOST_TEST(in.succeed({"verify"}).find("states          9") != std::string::npos);
+}
+
 BOOST_AUTO_TEST_CASE(a_running_server_keeps_its_directory) {
   const state_folder in;
   const auto server = in.open();
+  in.fail({"repair"}, 75, "a server runs on");
+  in.fail({"repair", "--dry-run"}, 75, "a server runs on");
   for (const std::vector<std::string>& words :
        std::vector<std::vector<std::string>>{{"list"},
                                              {"info", "s0"},
@@ -243,6 +262,7 @@ BOOST_AUTO_TEST_CASE(a_running_server_keeps_its_directory) {
 
 BOOST_AUTO_TEST_CASE(a_directory_that_is_none) {
   const test::temporary_folder empty;
+  BOOST_TEST(test::run_skein({"state", "repair", "--state-dir", empty.path() / "no"}).exit_code == 66);
   for (const std::string action : {"list", "verify", "compact"}) {
     const auto ended = test::run_skein({"state", action, "--state-dir", empty.path() / "no"});
     BOOST_TEST(ended.exit_code == 66);

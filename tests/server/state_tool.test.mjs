@@ -1,8 +1,8 @@
 // `skein state` through a running server's admin socket: the same words do the same and print the same as on the
 // directory of one that was stopped, while turns go on.
 import assert from 'node:assert/strict';
-import { execFile } from 'node:child_process';
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { execFile, spawn } from 'node:child_process';
+import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -144,5 +144,90 @@ describe('the admin socket', () => {
     server = await serve(...options('two'), '--set', `server.admin_socket=${socketPath}`); // replaces what the other left
     assert.match(await prints('two', 'list', ...socket), /^t\t1 versions/m);
     assert.equal((await server.stop()).code, 0);
+  });
+});
+
+describe('a database with a damaged file', () => {
+  const names = ['a', 'b', 'c', 'd', 'e', 'f'];
+  const files = (dir, pattern) => readdirSync(at(`${dir}/sessions`)).filter((name) => pattern.test(name)).sort();
+  const contents = (dir) =>
+    Object.fromEntries(readdirSync(dir).filter((name) => name !== 'LOCK').map((name) => [name, readFileSync(join(dir, name)).toString('base64')]));
+  const exported = async (dir, id) => {
+    await prints(dir, 'export', id, '--no-states', '--out', at('file'));
+    return readFileSync(at('file'));
+  };
+  const before = {};
+
+  before.ready = async () => {
+    for (const id of names) { // each server writes what the log of the one before has into table files
+      const server = await serve(...options('whole'));
+      assert.equal((await say(server, id, `${id} says`)).status, 200);
+      assert.equal((await server.stop()).code, 0);
+    }
+    for (const id of names) before[id] = await exported('whole', id);
+  };
+  const copy = (dir) => cpSync(at('whole'), at(dir), { recursive: true });
+  const refusesToStart = async (dir) => {
+    const { code, err } = await run('serve', '--port', '0', ...options(dir));
+    assert.ok([65, 66, 74].includes(code), `${code}: ${err}`);
+    assert.ok(err.includes(`skein state repair --state-dir ${at(dir)}`), err);
+  };
+
+  test('does not start, names the repair, and starts after it with all that is left', async () => {
+    await before.ready();
+    const kinds = {
+      current: (dir) => rmSync(at(`${dir}/sessions/CURRENT`)),
+      manifest: (dir) => rmSync(at(`${dir}/sessions/${files(dir, /^MANIFEST/)[0]}`)),
+      cut: (dir) => truncateSync(at(`${dir}/sessions/${files(dir, /\.sst$/)[0]}`), 50),
+      gone: (dir) => rmSync(at(`${dir}/sessions/${files(dir, /\.sst$/).at(-1)}`)),
+    };
+    for (const [kind, damage] of Object.entries(kinds)) {
+      copy(kind);
+      damage(kind);
+      await refusesToStart(kind);
+      const damaged = contents(at(`${kind}/sessions`));
+      const told = await state(kind, 'repair', '--dry-run');
+      assert.equal(told.code, 65, told.err);
+      assert.deepEqual(contents(at(`${kind}/sessions`)), damaged);
+      const out = await prints(kind, 'repair');
+      const aside = /^old_database +(.+)$/m.exec(out)[1];
+      assert.deepEqual(contents(aside), damaged);
+      const list = JSON.parse(await prints(kind, 'list', '--json')).map((one) => one.id);
+      for (const id of names)
+        if (list.includes(id)) assert.deepEqual(await exported(kind, id), before[id], `${kind}: ${id}`);
+        else assert.match(out, new RegExp(`session '${id}'|session number`), `${kind}: ${id}`);
+      if (kind === 'current' || kind === 'manifest') assert.deepEqual(list, names);
+      const server = await serve(...options(kind));
+      if (list.includes('a')) assert.equal((await say(server, 'a', 'more')).headers.get('x-session-state'), 'continued');
+      assert.equal((await server.stop()).code, 0);
+    }
+  });
+
+  test('is not repaired while a server runs on it', async () => {
+    copy('used');
+    const server = await serve(...options('used'));
+    const { code, err } = await state('used', 'repair');
+    assert.equal(code, 75);
+    assert.match(err, /a server runs on .*; stop it first/);
+    assert.equal((await server.stop()).code, 0);
+  });
+
+  test('is as it was, or repaired, when a repair is killed', async () => {
+    for (let delay = 0; delay < 12; ++delay) {
+      const dir = `killed-${delay}`;
+      copy(dir);
+      rmSync(at(`${dir}/sessions/CURRENT`));
+      const damaged = contents(at(`${dir}/sessions`));
+      const child = spawn(binary, ['state', 'repair', '--state-dir', at(dir)], { stdio: 'ignore' });
+      const ended = new Promise((done) => child.on('exit', done));
+      await new Promise((done) => setTimeout(done, 12 * delay));
+      child.kill('SIGKILL');
+      await ended;
+      if (!existsSync(at(`${dir}/sessions/CURRENT`))) {
+        assert.deepEqual(contents(at(`${dir}/sessions`)), damaged);
+        await prints(dir, 'repair');
+      }
+      assert.deepEqual(JSON.parse(await prints(dir, 'list', '--json')).map((one) => one.id), names);
+    }
   });
 });
