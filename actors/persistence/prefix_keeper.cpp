@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <string_view>
 #include <utility>
 
 #include "base/log.hpp"
@@ -15,10 +16,16 @@ constexpr auto expiry_pause = 10s;
 // Of the budget in RAM, for the tokens of all prefixes, those on disk included.
 constexpr std::size_t token_share = 4;
 
+/// Changes when states of the same tokens get other bits, so that entries of older builds, which stay on disk, are not
+/// found and go with the budget. 2: engines that feed prompts token by token no longer share entries with those that
+/// feed them in chunks; older builds fed whole runs of tokens to both and wrote nothing about it.
+constexpr std::string_view computed_as = "2";
+
 /// What a prefix begins with, in the tree and on disk: the model, and its tuned state; and how its tokens were
 /// computed, for a state that was made another way would change answers.
 std::string root_name(const std::string& model_identity, const std::string& initial_state, std::uint32_t chunk) {
-  return model_identity + ' ' + initial_state + (chunk > 0 ? " in chunks of " + std::to_string(chunk) : "");
+  return model_identity + ' ' + initial_state + " as " + std::string(computed_as) +
+         (chunk > 0 ? " in chunks of " + std::to_string(chunk) : "");
 }
 
 std::string model_of(const std::string& root_name) { return root_name.substr(0, root_name.find(' ')); }

@@ -187,6 +187,20 @@ BOOST_AUTO_TEST_CASE(states_made_in_chunks_serve_at_their_ends_and_within_a_prom
   BOOST_TEST(ask(prompt, 0, 0).position == 0u);
 }
 
+// Builds before the one that computes prompts in chunks wrote prefixes of any engine under the model and tuned state.
+BOOST_AUTO_TEST_CASE(prefixes_of_older_builds_are_not_found) {
+  prefix_bench b;
+  const tokens_t prompt = count_to(30), part = count_to(24);
+  BOOST_REQUIRE(
+      b.states->put_prefix({b.model, default_tenant, {0, 7}, part.size()}, part, b.model + ' ', *state_after(part)));
+  b.end();
+  b.open();
+  const auto cold = b.find(prompt);
+  BOOST_TEST(cold.position == 0u);
+  b.run(prompt, cold);
+  BOOST_TEST(b.find(prompt).position == 24u);
+}
+
 BOOST_AUTO_TEST_CASE(switched_off_it_answers_and_wants_nothing) {
   keeper_bench b;
   b.options.cache_prefixes = false;
