@@ -178,7 +178,8 @@ void persistence_actor::end_if_done() {
   const bool sessions_done = sessions_.flush();
   const bool prefixes_done = prefixes_.flush(sessions_.disk_works());
   const bool late = time_.now() >= *end_by_;
-  if (!late && !(sessions_done && prefixes_done)) return;
+  const bool all_told = received_.empty() && !replies_.keeps_any();  // for want of memory some may be kept
+  if (!late && !(sessions_done && prefixes_done && all_told)) return;
   finished_ = true;
   const std::uint64_t turns = counters_.unsaved_sessions, states = counters_.sessions.dirty + counters_.prefixes.dirty;
   if (turns > 0) log::error("turns that only memory had are lost: the disk takes none", {{"sessions", turns}});

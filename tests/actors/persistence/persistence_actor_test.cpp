@@ -32,6 +32,10 @@ class mailed_replies final : public reply_sink {
     by_ticket_.emplace(number, std::move(r));
     arrived_.notify_all();
   }
+  bool has(ticket number) {
+    const std::lock_guard lock(mutex_);
+    return by_ticket_.contains(number);
+  }
   /// Null after a minute without one.
   std::optional<reply> wait_for(ticket number) {
     std::unique_lock lock(mutex_);
@@ -173,6 +177,15 @@ BOOST_AUTO_TEST_CASE(every_question_is_answered_where_replies_lack_memory) {
   failures = 7;
   BOOST_TEST(b.turn(1, "s", {1}, all) == 1u);  // a turn as well
   b.end();
+}
+
+BOOST_AUTO_TEST_CASE(an_end_sends_the_replies_that_lack_memory_first) {
+  actor_bench b;
+  int failures = 8;
+  b.replies.fails = [&](const reply&) { return failures-- > 0; };
+  for (ticket number = 1; number <= 3; ++number) b.tell(list_sessions{{0, number}, default_tenant, "", 20});
+  b.end();
+  for (ticket number = 1; number <= 3; ++number) BOOST_TEST(b.replies.has(number), "no answer to " << number);
 }
 
 BOOST_AUTO_TEST_CASE(the_worker_needs_no_memory_to_end_a_job) {
