@@ -9,8 +9,9 @@
 
 namespace skein::persistence {
 
-/// Replies on their way to a sink that may lack the memory for one: what it cannot take now is kept, in memory that is
-/// allocated at the start, and sent later in order. So a reply that was decided is never lost. For one thread.
+/// Replies on their way to a sink that may lack the memory for one, or fail otherwise: what it cannot take now is kept,
+/// in memory that is allocated at the start, and sent later in order. So a reply that was decided is never lost. For
+/// one thread.
 class reply_outbox final : public reply_sink {
  public:
   explicit reply_outbox(reply_sink& to, std::size_t kept_max = 1024) : to_(to) { kept_.reserve(kept_max); }
@@ -35,7 +36,7 @@ class reply_outbox final : public reply_sink {
     try {
       to_.deliver(std::move(r));
       return true;
-    } catch (const std::bad_alloc&) {
+    } catch (...) {  // whatever it was: those that it took must not be sent again, and this one must not be lost
       return false;
     }
   }

@@ -188,6 +188,31 @@ BOOST_AUTO_TEST_CASE(an_end_sends_the_replies_that_lack_memory_first) {
   for (ticket number = 1; number <= 3; ++number) BOOST_TEST(b.replies.has(number), "no answer to " << number);
 }
 
+/// A sink may fail for other reasons than memory, too: a reply is sent once, and in its turn, all the same.
+BOOST_AUTO_TEST_CASE(kept_replies_are_sent_once_whatever_the_sink_throws) {
+  struct failing_sink final : reply_sink {
+    std::vector<ticket> got;
+    int out_of_memory = 1, broken = 0;
+    void deliver(reply&& r) override {
+      if (out_of_memory-- > 0) throw std::bad_alloc();
+      const ticket number = std::get<refused>(r).reply.number;
+      if (number == 3 && broken-- > 0) throw std::runtime_error("the sink is broken");
+      got.push_back(number);
+      const reply taken = std::move(r);
+    }
+  } sink;
+  reply_outbox outbox(sink);
+  sink.broken = 2;
+  for (ticket number = 1; number <= 4; ++number) outbox.deliver(refused{{0, number}, {}});
+  for (int tries = 0; tries < 4; ++tries) BOOST_CHECK_NO_THROW(outbox.send());
+  BOOST_TEST(!outbox.keeps_any());
+  BOOST_TEST(sink.got == (std::vector<ticket>{1, 2, 3, 4}), boost::test_tools::per_element());
+  sink.broken = 1;
+  BOOST_CHECK_NO_THROW(outbox.deliver(refused{{0, 3}, {}}));
+  outbox.send();
+  BOOST_TEST(sink.got.size() == 5u);
+}
+
 BOOST_AUTO_TEST_CASE(the_worker_needs_no_memory_to_end_a_job) {
   std::promise<void> woken;
   int failures = 3;
