@@ -9,22 +9,24 @@
 
 namespace skein::persistence {
 
-/// Replies on their way to a sink that may lack the memory for one, or fail otherwise: what it cannot take now is kept,
+/// Replies on their way to a sink that may lack the memory for one: what it cannot take now is kept,
 /// in memory that is allocated at the start, and sent later in order. So a reply that was decided is never lost. For
 /// one thread.
 class reply_outbox final : public reply_sink {
  public:
   explicit reply_outbox(reply_sink& to, std::size_t kept_max = 1024) : to_(to) { kept_.reserve(kept_max); }
 
-  /// Throws std::bad_alloc only when kept_max replies are kept already; `r` is then untouched.
+  /// Throws std::bad_alloc only when kept_max replies are kept already; `r` is then untouched. What else the sink
+  /// throws for `r` itself is thrown on: its asker can be refused still.
   void deliver(reply&& r) override {
     if (kept_.empty() && taken(r)) return;
     if (kept_.size() == kept_.capacity()) throw std::bad_alloc();
     kept_.push_back(std::move(r));
   }
-  /// Sends what is kept, as far as the sink takes it.
-  void send() {
-    const auto left = std::ranges::find_if(kept_, [this](reply& r) { return !taken(r); });
+  /// Sends what is kept, as far as the sink takes it. Throws nothing, whatever the sink does: those that it took must
+  /// not be sent again, and the one that it did not take is tried again.
+  void send() noexcept {
+    const auto left = std::ranges::find_if(kept_, [this](reply& r) { return !taken_now(r); });
     kept_.erase(kept_.begin(), left);
   }
   [[nodiscard]] bool keeps_any() const { return !kept_.empty(); }
@@ -36,7 +38,14 @@ class reply_outbox final : public reply_sink {
     try {
       to_.deliver(std::move(r));
       return true;
-    } catch (...) {  // whatever it was: those that it took must not be sent again, and this one must not be lost
+    } catch (const std::bad_alloc&) {
+      return false;
+    }
+  }
+  bool taken_now(reply& r) noexcept {
+    try {
+      return taken(r);
+    } catch (...) {
       return false;
     }
   }
