@@ -244,16 +244,14 @@ bool generation_call::hold(std::size_t bytes) {
 }
 
 void generation_call::understood(result<read_body> body) {
-  if (ended_) {
-    if (body && body->call) resumed_ = std::move(body->call->resumed);
-    return keep_resumed();
-  }
+  if (ended_) return;
   if (!body) return refuse(body.error());
   origin_.errors = body->as->errors;
   refusal_ = std::move(body->refusal);
   if (!body->ignored.empty())
     origin_.headers.emplace_back("X-Skein-Ignored-Fields", protocol::ignored_fields_header(body->ignored));
   if (!body->call) return refuse(body->call.error());
+  if (!take_paused(body->call->resumed)) return;
   parsed(std::move(*body->call));
 }
 

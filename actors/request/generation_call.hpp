@@ -153,6 +153,7 @@ class generation_call final : public connection::http_call, public device_client
   void delist();
   [[nodiscard]] bool may_be_paused(const prepared_call& call) const;
   void keep_paused();
+  [[nodiscard]] bool take_paused(std::optional<paused_request>& read);
   void keep_resumed();
   void tell_queue();
   [[nodiscard]] static result<parsed_call> read_resumed(const std::string& text, const caller& who,

@@ -114,7 +114,27 @@ void generation_call::tell_queue() {
   write(protocol::sse_event(json));
 }
 
-/// The request of a body that names a paused one: streamed, as chat is, with the tokens as its prompt.
+namespace {
+
+error not_paused() { return {error_kind::not_found, "Paused request not found", "request_id"}; }
+
+}  // namespace
+
+/// Whether the paused request that was read of is still there: it is this call's from now on.
+bool generation_call::take_paused(std::optional<paused_request>& read) {
+  if (!read) return true;
+  auto taken = context_->requests->take(read->was->what().id, context_->time->now());
+  if (taken && taken->was == read->was) {
+    read = std::move(taken);
+    return true;
+  }
+  if (taken) context_->requests->keep(std::move(*taken));  // it went on, and was paused once more
+  refuse(not_paused());
+  return false;
+}
+
+/// The request of a body that names a paused one: streamed, as chat is, with the tokens as its prompt. The paused one
+/// stays where it is: this runs in the worker pool, and the call may be over before its result is back.
 result<generation_call::parsed_call> generation_call::read_resumed(const std::string& text, const caller& who,
                                                                    const served_model& model,
                                                                    const service_context& context) {
@@ -122,20 +142,13 @@ result<generation_call::parsed_call> generation_call::read_resumed(const std::st
   const auto id = protocol::parse_control(text, limits);
   if (!id) return id.error();
   if (id->empty()) return error{error_kind::invalid_argument, "Missing request_id parameter", "request_id"};
-  auto paused = context.requests->take(*id, context.time->now());
-  if (paused && !who.sees(paused->was->what().tenant)) {  // for this one it is not there
-    context.requests->keep(std::move(*paused));
-    paused.reset();
-  }
-  if (!paused) return error{error_kind::not_found, "Paused request not found", "request_id"};
+  auto paused = context.requests->find(*id, context.time->now());
+  if (!paused || !who.sees(paused->was->what().tenant)) return not_paused();
   protocol::generation_request request = paused->request;
   auto ok = protocol::read_resume(text, limits, request);
   if (ok && paused->model_identity != model.card.identity)
     ok = error{error_kind::conflict, "the paused request belongs to another model", "model"};
-  if (!ok) {
-    context.requests->keep(std::move(*paused));  // it was not used
-    return ok.error();
-  }
+  if (!ok) return ok.error();
   request.stream = true;
   request.chat = false;  // its prompt is no conversation any more
   request.seed_given = true;

@@ -45,6 +45,13 @@ void request_register::keep(paused_request paused) {
   while (paused_.size() > limits_.requests_max) paused_.pop_front();
 }
 
+std::optional<paused_request> request_register::find(std::string_view id, steady_time now) {
+  const std::lock_guard lock(mutex_);
+  forget_old(now);
+  const auto found = std::ranges::find_if(paused_, [&](const paused_request& p) { return p.was->what().id == id; });
+  return found == paused_.end() ? std::nullopt : std::optional(*found);
+}
+
 std::optional<paused_request> request_register::take(std::string_view id, steady_time now) {
   const std::lock_guard lock(mutex_);
   forget_old(now);

@@ -100,6 +100,8 @@ class request_register {
 
   [[nodiscard]] const pause_limits& limits() const { return limits_; }
   void keep(paused_request paused);
+  /// A copy of one; nothing when it is unknown or too old.
+  [[nodiscard]] std::optional<paused_request> find(std::string_view id, steady_time now);
   /// Each can be taken once; nothing when it is unknown or too old.
   [[nodiscard]] std::optional<paused_request> take(std::string_view id, steady_time now);
   [[nodiscard]] std::vector<std::shared_ptr<const running_request>> paused(steady_time now);

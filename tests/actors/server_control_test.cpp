@@ -294,6 +294,41 @@ BOOST_AUTO_TEST_CASE(a_resumed_chat_that_breaks_off_can_be_resumed_again) {
   in(ask("POST", "/v1/server/resume", R"({"request_id":"job"})"), "404 ");  // it has its end
 }
 
+/// A long body is read by the worker pool, which takes nothing away from who may ask again.
+BOOST_AUTO_TEST_CASE(a_resume_whose_client_leaves_while_its_body_is_read_can_be_asked_for_again) {
+  open("/v1/chat/completions", chat);
+  admit();
+  say(">\nab");
+  in(ask("POST", "/v1/server/pause"), R"("paused":true)");
+
+  context->settings.inline_json_bytes_max = 10;
+  open("/v1/server/resume", R"({"request_id":"job"})", "again");
+  BOOST_REQUIRE_EQUAL(pool.long_work.size(), 1u);
+  pool.long_work[0]();  // it is read, and on its way back
+  pool.long_work.clear();
+  call->gone("client_gone", 499);
+  call.reset();
+  const auto late = std::exchange(pool.posted, {});
+  for (const auto& each : late) each();
+  BOOST_REQUIRE_EQUAL(submitted.size(), 1u);
+  in(ask("GET", "/v1/server/status"), R"("paused_requests":[{"id":"job")");
+
+  // Two at a time: the first takes it.
+  open("/v1/server/resume", R"({"request_id":"job"})", "first");
+  const auto first = std::move(call);
+  const auto first_out = out;
+  auto first_work = std::exchange(pool.long_work, {});
+  open("/v1/server/resume", R"({"request_id":"job"})", "second");
+  first_work[0]();
+  pool.long_work[0]();
+  pool.long_work.clear();
+  for (const auto& each : std::exchange(pool.posted, {})) each();
+  while (!pool.long_work.empty()) pool.run_one();
+  read_mailbox();
+  BOOST_TEST(out->status == 404u);
+  BOOST_TEST(!first_out->ended);
+}
+
 BOOST_AUTO_TEST_CASE(who_wants_to_know_is_told_of_the_queue) {
   open("/v1/chat/completions", chat, "first");
   auto first = std::exchange(call, nullptr);
