@@ -8,7 +8,9 @@ add_custom_target(skein_bundle_programs)
 function(skein_bundle target folder)
   add_dependencies(skein_bundle_programs ${target})
   file(RELATIVE_PATH libraries /bundle/${folder} /bundle/lib)
-  set_target_properties(${target} PROPERTIES INSTALL_RPATH "$ORIGIN/${libraries}")
+  # The build folder's program has the same entry: else CMake leaves room for it with empty parts, and an empty part is
+  # the working directory, from which the loader would take libraries.
+  set_target_properties(${target} PROPERTIES INSTALL_RPATH "$ORIGIN/${libraries}" BUILD_WITH_INSTALL_RPATH ON)
   # As the older kind of entry, which also counts for what the libraries need themselves.
   target_link_options(${target} PRIVATE -Wl,--disable-new-dtags)
   install(TARGETS ${target}

@@ -9,6 +9,16 @@ target_compile_options(skein_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:${warning
 target_compile_definitions(skein_flags INTERFACE BOOST_ASIO_SEPARATE_COMPILATION BOOST_BEAST_SEPARATE_COMPILATION
                                                  BOOST_ASIO_NO_DEPRECATED BOOST_TEST_DYN_LINK)
 
+# What makes a fault in memory end the program instead of being of use to an attacker.
+if(CMAKE_BUILD_TYPE STREQUAL "Release" AND NOT SKEIN_SANITIZE)
+  set(hardening -fstack-protector-strong -fstack-clash-protection -D_FORTIFY_SOURCE=2)
+  if(CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64")
+    list(APPEND hardening -fcf-protection)
+  endif()
+  target_compile_options(skein_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:${hardening}>)
+  target_link_options(skein_flags INTERFACE -Wl,-z,relro,-z,now)
+endif()
+
 if(SKEIN_SANITIZE STREQUAL "address")
   target_compile_options(skein_flags INTERFACE -fsanitize=address,undefined -fno-sanitize-recover=undefined)
   target_link_options(skein_flags INTERFACE -fsanitize=address,undefined)

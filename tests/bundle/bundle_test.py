@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Shows that a bundle is whole, on the one that this build gives: every library that a program of it needs lies inside
-or belongs to any system with a C++ run time, nothing is a link, and the program writes with the demo model in it.
+or belongs to any system with a C++ run time, nothing is a link, and the program writes with the demo model in it. And
+that no program takes libraries from the working directory, in the bundle or in the build folder.
 
     bundle_test.py CMAKE BUILD
 """
@@ -23,6 +24,19 @@ def outside(program: pathlib.Path, bundle: pathlib.Path, environment: dict) -> l
             and not pathlib.Path(where or "nowhere").is_relative_to(bundle)]
 
 
+def unsafe_folders(program: pathlib.Path) -> list:
+    """Where the loader looks for the program's libraries, but for absolute folders and those beside the program."""
+    said = subprocess.run(["readelf", "--dynamic", program], check=True, capture_output=True, text=True).stdout
+    paths = re.findall(r"\((?:RPATH|RUNPATH)\).*\[(.*)\]", said)
+    return [folder for path in paths for folder in path.split(":")
+            if not folder.startswith("/") and folder != "$ORIGIN" and not folder.startswith("$ORIGIN/")]
+
+
+def built_programs(build: pathlib.Path) -> list:
+    found = [build / "skein", *build.rglob("*.so")]
+    return [path for path in found if path.is_file() and path.read_bytes()[:4] == b"\x7fELF"]
+
+
 def faults(bundle: pathlib.Path):
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("SKEIN_", "LD_"))}
     files = [path for path in bundle.rglob("*") if not path.is_dir() or path.is_symlink()]
@@ -31,6 +45,8 @@ def faults(bundle: pathlib.Path):
             yield f"{path} is a link"
         elif path.read_bytes()[:4] == b"\x7fELF":
             # A library of others finds its own by the path of the program that loads it.
+            for folder in unsafe_folders(path):
+                yield f"{path} looks for libraries in '{folder}'"
             is_ours = path.parent != bundle / "lib" or path.name.startswith("libskein")
             own = environment if is_ours else environment | {"LD_LIBRARY_PATH": str(bundle / "lib")}
             for name, where in outside(path, bundle, own):
@@ -48,6 +64,8 @@ def main(arguments: list) -> int:
         subprocess.run([cmake, "--install", build, "--component", "bundle", "--strip", "--prefix", bundle], check=True,
                        stdout=subprocess.DEVNULL)
         found = list(faults(bundle))
+    for path in built_programs(pathlib.Path(build)):
+        found += [f"{path} looks for libraries in '{folder}'" for folder in unsafe_folders(path)]
     for fault in found:
         print(fault)
     return 1 if found else 0
