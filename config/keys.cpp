@@ -222,7 +222,9 @@ std::vector<key> make_keys() {
                              "Names of this server in Host, beside localhost and IP addresses, where it has no "
                              "password.")
           .changes_live(),
-      server<&s::trusted_proxies>("trusted_proxies", "Addresses of proxies whose X-Forwarded-For is believed."),
+      server<&s::trusted_proxies>("trusted_proxies",
+                                  "Addresses of proxies whose X-Forwarded-For is believed; \"unix\": those that come "
+                                  "through the unix socket."),
 
       limit<&l::header_bytes_max>("header_bytes_max", 512, limits::header_bytes_max,
                                   "Bytes of request line and header fields."),
@@ -473,8 +475,8 @@ std::vector<key> make_keys() {
 
       pause<&pause_settings::requests_max>(
           "requests_max", 65536,
-          "Chat answers interrupted by /v1/server/pause that are kept; one more takes the oldest one's place; 0: none "
-          "can be paused."),
+          "Chat answers of one tenant, interrupted by /v1/server/pause, that are kept; one more takes its oldest one's "
+          "place; 0: none can be paused."),
       pause<&pause_settings::tokens_max>("tokens_max", 16'777'216,
                                          "Tokens of one, prompt and answer; a longer one cannot be paused."),
       pause<&pause_settings::age_max_s>("age_max_s", 2'592'000, "Seconds after which one is forgotten."),

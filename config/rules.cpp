@@ -31,6 +31,11 @@ bool is_loopback(std::string_view host) {
   return inet_pton(AF_INET, std::string(host).c_str(), &address) == 1 && (ntohl(address.s_addr) >> 24) == 127;
 }
 
+bool asks_for_secret(const config& settings) {
+  const auto& s = settings.server;
+  return !s.password.empty() || !s.password_file.empty() || (!s.keys_file.empty() && !s.allow_unauthenticated);
+}
+
 void check_rules(loaded& merged) {
   const config& c = merged.settings;
   const bool guarded = !c.server.password.empty() || !c.server.password_file.empty() || !c.server.keys_file.empty();
@@ -50,7 +55,8 @@ void check_rules(loaded& merged) {
     demand(merged, path->size() <= path_bytes_max, key,
            "has more than " + std::to_string(path_bytes_max) + " bytes, as much as the path of a socket may have");
   for (const auto& proxy : c.server.trusted_proxies)
-    demand(merged, is_address(proxy), "server.trusted_proxies", "\"" + proxy + "\" is not an IP address");
+    demand(merged, is_address(proxy) || proxy == "unix", "server.trusted_proxies",
+           "\"" + proxy + "\" is neither an IP address nor unix");
   for (const auto& named : c.model.tuned_states)
     demand(merged, is_named_file(named), "model.tuned_states", "\"" + named + "\" is not NAME=FILE");
   demand(merged, c.model.tuned_states.empty() || !c.model.states_dir.empty(), "model.tuned_states",

@@ -100,7 +100,7 @@ void connection::begin_exchange(admission admitted) {
   request_head& head = admitted.head;
   head.remote_address = client_address(peer_, head.fields, limits.trusted_proxies);
   head.loopback = peer_.loopback;
-  head.unix_socket = peer_.text == "unix";
+  head.unix_socket = peer_.unix_socket;
   head.admin = peer_.admin;
   head.connection_number = number_;
   head.received = now();

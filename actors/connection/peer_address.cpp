@@ -11,6 +11,9 @@
 namespace skein::connection {
 namespace {
 
+// Behind a proxy, who is named in no way that is understood: others there do not share its fate.
+constexpr const char* unknown_client = "unknown";
+
 std::string written(const in6_addr& address) {
   std::array<char, INET6_ADDRSTRLEN> text{};
   if (IN6_IS_ADDR_V4MAPPED(&address))
@@ -30,6 +33,23 @@ std::optional<std::string> normalised(std::string_view text) {
   return std::nullopt;
 }
 
+/// An entry of X-Forwarded-For: an address, also with a port behind it; an IPv6 address with a port has brackets.
+std::optional<std::string> forwarded_address(std::string_view item) {
+  constexpr std::string_view blank = " \t";
+  item.remove_prefix(std::min(item.find_first_not_of(blank), item.size()));
+  item = item.substr(0, item.find_last_not_of(blank) + 1);
+  const bool bracketed = item.starts_with('[');
+  const std::size_t close = bracketed ? item.find(']') : std::string_view::npos;
+  if (bracketed && close == std::string_view::npos) return std::nullopt;
+  std::size_t colon = bracketed ? close + 1 : item.find(':');
+  if (!bracketed && colon != item.rfind(':')) colon = item.size();  // IPv6
+  const std::string_view port = item.substr(std::min(colon, item.size()));
+  const bool is_port = port.size() > 1 && port.size() <= 6 && port[0] == ':' &&
+                       std::all_of(port.begin() + 1, port.end(), [](char c) { return c >= '0' && c <= '9'; });
+  if (!port.empty() && !is_port) return std::nullopt;
+  return normalised(bracketed ? item.substr(1, close - 1) : item.substr(0, colon));
+}
+
 bool listed(const std::vector<std::string>& addresses, const std::string& address) {
   return std::any_of(addresses.begin(), addresses.end(),
                      [&](const std::string& a) { return normalised(a).value_or(a) == address; });
@@ -38,7 +58,7 @@ bool listed(const std::vector<std::string>& addresses, const std::string& addres
 }  // namespace
 
 peer_address describe_peer(const sockaddr* address, socklen_t size, const std::vector<std::string>& trusted_proxies) {
-  peer_address peer{.text = "unix", .loopback = true};
+  peer_address peer{.text = "unix", .loopback = true, .unix_socket = address->sa_family == AF_UNIX};
   if (address->sa_family == AF_INET && size >= sizeof(sockaddr_in)) {
     sockaddr_in four{};
     std::memcpy(&four, address, sizeof(four));
@@ -56,6 +76,13 @@ peer_address describe_peer(const sockaddr* address, socklen_t size, const std::v
   return peer;
 }
 
+void name_user(peer_address& peer, int fd) {
+  ucred user{};
+  socklen_t size = sizeof user;
+  if (peer.unix_socket && getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &user, &size) == 0)
+    peer.text += ':' + std::to_string(user.uid);
+}
+
 std::string client_address(const peer_address& peer, const header_list& fields,
                            const std::vector<std::string>& trusted_proxies) {
   if (!peer.trusted) return peer.text;
@@ -66,12 +93,8 @@ std::string client_address(const peer_address& peer, const header_list& fields,
   std::string client = peer.text;
   while (!chain.empty()) {
     const std::size_t comma = chain.rfind(',');
-    std::string_view item(chain);
-    item.remove_prefix(comma == std::string::npos ? 0 : comma + 1);
-    while (item.starts_with(' ')) item.remove_prefix(1);
-    while (item.ends_with(' ')) item.remove_suffix(1);
-    const auto address = normalised(item);
-    if (!address) break;
+    const auto address = forwarded_address(std::string_view(chain).substr(comma == std::string::npos ? 0 : comma + 1));
+    if (!address) return unknown_client;
     client = *address;
     if (!listed(trusted_proxies, client) || comma == std::string::npos) break;
     chain.resize(comma);

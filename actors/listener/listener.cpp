@@ -151,9 +151,10 @@ class listener::desk : public std::enable_shared_from_this<listener::desk> {
     const std::uint64_t number = counts_.accepted.fetch_add(1, std::memory_order_relaxed) + 1;
     auto peer = connection::describe_peer(from.data(), static_cast<socklen_t>(from.size()), limits_.trusted_proxies);
     peer.admin = what.admin;
+    connection::name_user(peer, socket.native_handle());
     if (!quota_.admit(peer)) return turn_away(std::move(socket), what.tls != nullptr);
     counts_.open.store(quota_.open(), std::memory_order_relaxed);
-    if (peer.text != "unix") tune(socket.native_handle(), limits_.unsent_bytes_max);
+    if (!peer.unix_socket) tune(socket.native_handle(), limits_.unsent_bytes_max);
     auto on_end = [self = shared_from_this(), peer] { self->post([self, peer] { self->release(peer); }); };
     asio::post(context_of(lane), [set = sets_[lane], socket = std::move(socket), peer, number, on_end,
                                   context = &context_of(lane), tls = what.tls]() mutable {

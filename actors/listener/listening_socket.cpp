@@ -1,5 +1,6 @@
 #include "actors/listener/listening_socket.hpp"
 
+#include <arpa/inet.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -89,6 +90,20 @@ std::uint16_t listening_socket::port() const {
   if (address.ss_family == AF_INET) return ntohs(reinterpret_cast<const sockaddr_in&>(address).sin_port);
   if (address.ss_family == AF_INET6) return ntohs(reinterpret_cast<const sockaddr_in6&>(address).sin6_port);
   return 0;
+}
+
+std::string listening_socket::address() const {
+  const sockaddr_storage bound = local_address(fd_);
+  char text[INET6_ADDRSTRLEN] = "";
+  if (bound.ss_family == AF_UNIX) return reinterpret_cast<const sockaddr_un&>(bound).sun_path;
+  if (bound.ss_family == AF_INET)
+    inet_ntop(AF_INET, &reinterpret_cast<const sockaddr_in&>(bound).sin_addr, text, sizeof text);
+  if (bound.ss_family == AF_INET6) {
+    const in6_addr& six = reinterpret_cast<const sockaddr_in6&>(bound).sin6_addr;
+    const bool mapped = IN6_IS_ADDR_V4MAPPED(&six);
+    inet_ntop(mapped ? AF_INET : AF_INET6, mapped ? six.s6_addr + 12 : six.s6_addr, text, sizeof text);
+  }
+  return text;
 }
 
 int listening_socket::family() const { return local_address(fd_).ss_family; }

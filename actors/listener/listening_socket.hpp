@@ -21,6 +21,8 @@ class listening_socket {
   [[nodiscard]] int fd() const { return fd_; }
   /// Of the bound address; 0 for unix sockets.
   [[nodiscard]] std::uint16_t port() const;
+  /// The bound address without its port, as "127.0.0.1" or "::"; the path of a unix socket; empty: another kind.
+  [[nodiscard]] std::string address() const;
   /// AF_INET, AF_INET6 or AF_UNIX.
   [[nodiscard]] int family() const;
   /// Hands the descriptor to the caller.

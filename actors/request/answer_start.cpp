@@ -33,6 +33,8 @@ answer_start start_answer(const connection::request_head& head, const service_co
     made.headers.insert(made.headers.end(), more.begin(), more.end());
   }
   made.headers.emplace_back("X-Request-Id", made.name);
+  made.headers.emplace_back("X-Content-Type-Options", "nosniff");
+  made.headers.emplace_back("Cache-Control", "no-store");
   return made;
 }
 

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <utility>
 
+#include "access/api_key.hpp"
 #include "actors/connection/socket_handshake.hpp"
 #include "actors/request/admin_routes.hpp"
 #include "actors/request/answer_start.hpp"
@@ -375,9 +376,16 @@ bool api_service::admit(exchange& x) {
   return false;
 }
 
-template <probe (*Probe)(const service_context&)>
+/// Whether the client may see what all clients do. Wrong secrets are counted here too.
+bool api_service::is_operator(const exchange& x) const {
+  if (!context_->guarded() || x.head.admin) return true;
+  const caller_ref who = log_in(x.head, *context_, x.errors()).who;
+  return who && who->admin;
+}
+
+template <probe (*Probe)(const service_context&, audience)>
 api_service::made_call api_service::tell_probe(exchange& x) {
-  const probe p = Probe(*context_);
+  const probe p = Probe(*context_, is_operator(x) ? audience::operators : audience::strangers);
   if (p.status == 503) x.headers.emplace_back("Retry-After", "1");
   x.answer(p.status, p.body);
   return nullptr;
@@ -511,14 +519,21 @@ api_service::made_call api_service::open_socket(exchange& x) {
   const auto offered = connection::offered_protocols(x.head);
   const auto harmless = [](std::string_view p) { return !p.starts_with(password_protocol); };
   const auto chosen = std::ranges::find_if(offered, harmless);
-  if (!offered.empty())  // a browser wants one of them, be it the password's
-    headers.emplace_back("Sec-WebSocket-Protocol", chosen != offered.end() ? *chosen : offered.front());
+  if (chosen != offered.end()) headers.emplace_back("Sec-WebSocket-Protocol", *chosen);  // never the password's
   x.out->upgrade(std::move(headers));
 
-  call_origin origin = origin_of(x);
-  origin.headers.clear();
+  const auto origin = std::make_shared<call_origin>(origin_of(x));
+  origin->headers.clear();
+  const auto secret = presented_secret(x.head);
+  auto admits = [this, origin, by_socket = x.head.admin,
+                 hash = secret ? std::optional(access::hash_of(*secret)) : std::nullopt] {
+    if (by_socket || !context_->guarded()) return true;
+    const caller_ref who = hash ? identify(*hash, *context_) : nullptr;
+    if (who) origin->who = who;  // with the limits that count now
+    return who != nullptr;
+  };
   auto start = [this, origin, count = 0](std::shared_ptr<connection::response_writer> out) mutable -> made_call {
-    call_origin of = origin;
+    call_origin of = *origin;
     of.request_name += '-' + std::to_string(++count);
     of.received = context_->time->now();
     if (!context_->draining) return responses_.start(std::move(of), std::move(out));
@@ -526,7 +541,7 @@ api_service::made_call api_service::open_socket(exchange& x) {
     out->respond(away.status, {}, away.body);
     return nullptr;
   };
-  return std::make_unique<response_socket>(std::move(start), context_, post_, std::move(x.out));
+  return std::make_unique<response_socket>(std::move(start), std::move(admits), context_, post_, std::move(x.out));
 }
 
 template <response_question::task What>

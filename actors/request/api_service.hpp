@@ -47,7 +47,8 @@ class api_service final : public connection::http_service {
   [[nodiscard]] bool serves_foreign_pages(const exchange& x) const;
   [[nodiscard]] bool admit(exchange& x);
   // Handlers: answer at once and return null, or return the call that will answer.
-  template <probe (*Probe)(const service_context&)>
+  [[nodiscard]] bool is_operator(const exchange& x) const;
+  template <probe (*Probe)(const service_context&, audience)>
   made_call tell_probe(exchange& x);
   made_call tell_version(exchange& x);
   made_call tell_page(exchange& x);

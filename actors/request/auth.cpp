@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "access/api_key.hpp"
 #include "actors/connection/socket_handshake.hpp"
 
 namespace skein::request {
@@ -53,6 +54,13 @@ caller_ref identify(std::string_view secret, const service_context& context) {
   const auto holder = context.keys->find(secret);
   const std::string& password = context.settings.password;
   if (!password.empty() && same_secret(secret, password)) return anybody();
+  return holder;
+}
+
+caller_ref identify(const sha256_digest& hash_of_secret, const service_context& context) {
+  const auto holder = context.keys->find(hash_of_secret);
+  const std::string& password = context.settings.password;
+  if (!password.empty() && access::same(hash_of_secret, access::hash_of(password))) return anybody();
   return holder;
 }
 

@@ -29,6 +29,8 @@ namespace skein::request {
 
 /// Who has this secret, the password or a key; null: nobody.
 [[nodiscard]] caller_ref identify(std::string_view secret, const service_context& context);
+/// The same by access::hash_of the secret, for a connection that outlives its first request.
+[[nodiscard]] caller_ref identify(const sha256_digest& hash_of_secret, const service_context& context);
 
 /// What becomes of the secret that a head presents. Wrong ones are counted; too many of them get 429.
 struct login {

@@ -214,6 +214,8 @@ void generation_call::on_tick(steady_time now) {
   if (ended_) return;
   if (is_late(now))
     return guarded([&] { refuse({error_kind::timeout, "the request took longer than queue.total_timeout_ms", ""}); });
+  if (origin_.who->revoked)
+    return guarded([&] { refuse({error_kind::unauthorized, "the key of this request was revoked", ""}); });
   if (unread_) return guarded([&] { look_for_model(now); });
   if (asked_ == question::prefix && now >= prefix_until_) return guarded([&] { go_without_prefix(); });
   if (!answer_) return;
@@ -234,7 +236,6 @@ void generation_call::begin_stream() {
   streaming_ = true;
   connection::header_list headers = origin_.headers;
   headers.emplace_back("Content-Type", "text/event-stream; charset=utf-8");
-  headers.emplace_back("Cache-Control", "no-cache");
   headers.emplace_back("X-Accel-Buffering", "no");
   out_->begin_stream(200, std::move(headers));
   last_write_ = context_->time->now();

@@ -67,6 +67,13 @@ probe status_only(std::string_view why, const service_context* loads = nullptr) 
   return p;
 }
 
+void write_error(json_writer& out, std::string_view why) {
+  if (why.empty()) return;
+  out.key("error").begin_object();
+  out.key("code").value(503).key("message").value(why).key("type").value("unavailable_error");
+  out.end_object();
+}
+
 void write_tiers(json_writer& out, std::string_view name, const persistence::tier_counters& t) {
   out.key(name).begin_object();
   out.key("vram").value(t.vram.load()).key("ram").value(t.ram.load()).key("disk").value(t.disk.load());
@@ -98,7 +105,7 @@ void write_sessions(json_writer& out, const persistence::persistence_counters& p
 
 }  // namespace
 
-probe live(const service_context& c) {
+probe live(const service_context& c, audience) {
   const auto models = c.models->resident();
   const auto is_stalled = [&](const model_ref& m) {
     return m->counters->busy && since_last_tick(c, *m->counters) > c.settings.stall_limit;
@@ -107,19 +114,21 @@ probe live(const service_context& c) {
   return status_only(std::ranges::any_of(models, is_stalled) ? "the device has work and makes no progress" : "");
 }
 
-probe ready(const service_context& c) { return status_only(obstacle(c), &c); }
+probe ready(const service_context& c, audience who) {
+  return status_only(obstacle(c), who == audience::operators ? &c : nullptr);
+}
 
-probe health(const service_context& c) {
+probe health(const service_context& c, audience who) {
   const device_totals d(*c.models);
   const std::string_view why = obstacle(c);
   probe p;
   p.status = why.empty() ? 200 : 503;
   json_writer out(p.body);
   out.begin_object().key("status").value(why.empty() ? "ok" : "unavailable");
-  if (!why.empty()) {
-    out.key("error").begin_object();
-    out.key("code").value(503).key("message").value(why).key("type").value("unavailable_error");
+  write_error(out, why);
+  if (who == audience::strangers) {
     out.end_object();
+    return p;
   }
   write_model(out, c.models->current());
   write_loading(out, c);
@@ -147,9 +156,9 @@ probe health(const service_context& c) {
   return p;
 }
 
-probe healthz(const service_context& c) {
-  probe p = ready(c);
-  if (p.status != 200) return p;
+probe healthz(const service_context& c, audience who) {
+  probe p = ready(c, who);
+  if (p.status != 200 || who == audience::strangers) return p;
   p.body.clear();
   const model_ref model = c.models->current();
   json_writer out(p.body);
@@ -159,7 +168,7 @@ probe healthz(const service_context& c) {
   return p;
 }
 
-probe healthcheck(const service_context& c) {
+probe healthcheck(const service_context& c, audience) {
   const std::string_view why = obstacle(c);
   probe p;
   p.status = why.empty() ? 200 : 503;
@@ -168,7 +177,7 @@ probe healthcheck(const service_context& c) {
   return p;
 }
 
-probe runner_status(const service_context& c) {
+probe runner_status(const service_context& c, audience) {
   constexpr int offline = 1, loading = 2, working = 3;
   const model_ref model = c.models->current();
   probe p;

@@ -54,21 +54,24 @@ void key_ring::replace(const std::vector<access::api_key>& keys) {
     const auto usage = known == usages_.end() ? std::make_shared<key_usage>() : known->second.usage;
     if (known != usages_.end() && known->second.limits.tokens_per_minute == 0) usage->begin_limit();
     usages[key.name] = {usage, limits};
-    made->emplace_back(key.hash,
-                       std::make_shared<caller>(caller{key.name, key.tenant, key.admin, key.models, limits, usage}));
+    const auto before = std::ranges::find(*keys_, key.hash, &list::value_type::first);
+    const shared_flag revoked = before == keys_->end() ? shared_flag() : before->second->revoked;
+    made->emplace_back(
+        key.hash, std::make_shared<caller>(caller{key.name, key.tenant, key.admin, key.models, limits, usage, revoked}));
   }
+  for (const auto& [hash, who] : *keys_)
+    if (std::ranges::find(*made, hash, &list::value_type::first) == made->end()) shared_flag(who->revoked) = true;
   usages_ = std::move(usages);
   keys_ = std::move(made);
 }
 
 bool key_ring::empty() const { return current()->empty(); }
 
-caller_ref key_ring::find(std::string_view secret) const {
+caller_ref key_ring::find(const sha256_digest& hash_of_secret) const {
   const auto keys = current();
-  const sha256_digest hash = access::hash_of(secret);
   caller_ref found;
   for (const auto& [known, who] : *keys)
-    if (access::same(hash, known)) found = who;  // and on: the time shall not tell where it was
+    if (access::same(hash_of_secret, known)) found = who;  // and on: the time shall not tell where it was
   return found;
 }
 

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "access/api_key.hpp"
+#include "actors/shared_flag.hpp"
 #include "base/clock.hpp"
 #include "base/error.hpp"
 #include "base/ids.hpp"
@@ -57,6 +58,7 @@ struct caller {
   std::vector<std::string> models;  ///< that it may use; empty: all
   key_usage::limits limits;
   std::shared_ptr<key_usage> usage;  ///< null: nobody counts
+  shared_flag revoked = {};          ///< its secret counts no more
 
   [[nodiscard]] bool may_use(std::string_view model) const;
   /// Whether it may see what this tenant does.
@@ -94,11 +96,13 @@ class key_lease {
 /// The keys that count now. Thread safe.
 class key_ring {
  public:
-  /// From now on these count; who is known by name keeps what it has used.
+  /// From now on these count; who is known by name keeps what it has used. Callers of secrets that are not among them
+  /// become `revoked`.
   void replace(const std::vector<access::api_key>& keys);
   [[nodiscard]] bool empty() const;
   /// Whose secret it is; null: nobody's. The time tells neither which key it is nor how much of one is right.
-  [[nodiscard]] caller_ref find(std::string_view secret) const;
+  [[nodiscard]] caller_ref find(std::string_view secret) const { return find(access::hash_of(secret)); }
+  [[nodiscard]] caller_ref find(const sha256_digest& hash_of_secret) const;
 
  private:
   using list = std::vector<std::pair<sha256_digest, caller_ref>>;

@@ -1,6 +1,7 @@
 #include "actors/request/request_register.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace skein::request {
 
@@ -41,8 +42,11 @@ std::shared_ptr<const running_request> request_register::last() const {
 void request_register::keep(paused_request paused) {
   const std::lock_guard lock(mutex_);
   forget_old(paused.since);
+  const tenant_id tenant = paused.was->what().tenant;
+  const auto is_theirs = [&](const paused_request& p) { return p.was->what().tenant == tenant; };
   paused_.push_back(std::move(paused));
-  while (paused_.size() > limits_.requests_max) paused_.pop_front();
+  if (std::cmp_less_equal(std::ranges::count_if(paused_, is_theirs), limits_.requests_max)) return;
+  paused_.erase(std::ranges::find_if(paused_, is_theirs));
 }
 
 std::optional<paused_request> request_register::find(std::string_view id, steady_time now) {

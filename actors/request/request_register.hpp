@@ -72,7 +72,7 @@ struct paused_request {
 };
 
 struct pause_limits {
-  std::size_t requests_max = 64;    ///< one more takes the oldest one's place; 0: nothing can be paused
+  std::size_t requests_max = 64;    ///< of one tenant; one more takes its oldest one's place; 0: none can be paused
   std::size_t tokens_max = 65'536;  ///< of one, prompt and answer; a longer one cannot be paused
   duration age_max = std::chrono::hours(1);
 };

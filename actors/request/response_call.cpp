@@ -17,7 +17,6 @@ error no_response(const std::string& id) { return {error_kind::not_found, "there
 
 connection::header_list stream_headers(connection::header_list headers) {
   headers.emplace_back("Content-Type", "text/event-stream; charset=utf-8");
-  headers.emplace_back("Cache-Control", "no-cache");
   headers.emplace_back("X-Accel-Buffering", "no");
   return headers;
 }
@@ -111,7 +110,7 @@ void response_call::read(std::string body) {
 }
 
 void response_call::ask_run(const response_table::visitor& run) {
-  run([question = question_, who = origin().who, reader = run_output::follower{out_, post_, question_.how.after},
+  run([question = question_, who = origin().who, reader = run_output::follower{out_, post_, origin().who, question_.how.after},
        headers = origin().headers, self = std::weak_ptr(self_)](response_run* found) {
     auto told = ask(found, *who, question, reader, headers);
     reader.post([self, told = std::move(told)]() mutable {

@@ -19,6 +19,7 @@ void run_output::begin_stream(unsigned status, connection::header_list headers) 
 }
 
 void run_output::write(std::string bytes) {
+  drop_revoked();
   for (auto& f : followers_) {
     std::string part(f.after ? protocol::events_after(bytes, *f.after) : bytes);
     if (part.empty()) continue;
@@ -38,6 +39,13 @@ void run_output::abort() {
   if (first_) first_->abort();
   tell_followers([](connection::response_writer& out) { out.abort(); });
   finish();
+}
+
+void run_output::drop_revoked() {
+  std::erase_if(followers_, [](const follower& f) {
+    if (f.who->revoked) f.post([out = f.out] { out->abort(); });
+    return f.who->revoked;
+  });
 }
 
 /// Those who follow are not waited for: one that is too slow is cut off, and may ask again.

@@ -35,6 +35,7 @@ class run_output final : public connection::response_writer {
   struct follower {
     std::shared_ptr<connection::response_writer> out;
     poster post;
+    caller_ref who;                        ///< is told no more when its key is revoked
     std::optional<std::uint64_t> after{};  ///< it wants no event before that behind this number
   };
   void follow(follower reader) { followers_.push_back(std::move(reader)); }
@@ -45,6 +46,7 @@ class run_output final : public connection::response_writer {
 
  private:
   void tell_followers(const std::function<void(connection::response_writer&)>& what);
+  void drop_revoked();
   void finish();
 
   std::shared_ptr<connection::response_writer> first_;

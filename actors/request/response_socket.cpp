@@ -70,11 +70,16 @@ class response_socket::output final : public connection::response_writer {
   std::string id_;
 };
 
-response_socket::response_socket(start begin, std::shared_ptr<const service_context> context, poster post,
-                                 std::shared_ptr<connection::response_writer> out)
-    : begin_(std::move(begin)), context_(std::move(context)), post_(std::move(post)), out_(std::move(out)) {}
+response_socket::response_socket(start begin, doorkeeper admits, std::shared_ptr<const service_context> context,
+                                 poster post, std::shared_ptr<connection::response_writer> out)
+    : begin_(std::move(begin)),
+      admits_(std::move(admits)),
+      context_(std::move(context)),
+      post_(std::move(post)),
+      out_(std::move(out)) {}
 
 void response_socket::message(std::string text) {
+  if (!admits_()) return out_->close(close_code::policy, "the key of this socket counts no more");
   const auto read = protocol::read_socket_message(text, context_->settings.limits);
   if (!read) return refuse(read.error());
   if (read->creates) return create(std::move(text));

@@ -17,7 +17,10 @@ class response_socket final : public connection::http_call {
   /// The call that answers one message; null where it was refused through the writer.
   using start = std::function<std::unique_ptr<connection::http_call>(std::shared_ptr<connection::response_writer> out)>;
 
-  response_socket(start begin, std::shared_ptr<const service_context> context, poster post,
+  /// Whether the secret that opened the socket still lets its client in; asked for each message.
+  using doorkeeper = std::function<bool()>;
+
+  response_socket(start begin, doorkeeper admits, std::shared_ptr<const service_context> context, poster post,
                   std::shared_ptr<connection::response_writer> out);
 
   void body(std::string) override {}
@@ -39,6 +42,7 @@ class response_socket final : public connection::http_call {
   void refuse(const error& why);
 
   const start begin_;
+  const doorkeeper admits_;
   std::shared_ptr<const service_context> context_;
   poster post_;
   std::shared_ptr<connection::response_writer> out_;

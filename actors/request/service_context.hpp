@@ -24,7 +24,8 @@ namespace skein::request {
 
 struct service_settings {
   protocol::request_limits limits;
-  std::string password;             ///< empty: no authentication
+  bool guarded = false;             ///< clients need a secret, also while there is none that would let them in
+  std::string password;             ///< empty: none
   bool json_password = true;        ///< also as the field `password` of a JSON body
   bool open_translation = false;    ///< translation needs no password
   bool open_metrics = false;        ///< neither does /metrics
@@ -76,7 +77,7 @@ struct service_context {
   bool loading = false;  ///< of the start: only routes that answer while the first model loads
 
   /// Whether clients must say who they are.
-  [[nodiscard]] bool guarded() const { return !settings.password.empty() || !keys->empty(); }
+  [[nodiscard]] bool guarded() const { return settings.guarded || !settings.password.empty() || !keys->empty(); }
 };
 
 }  // namespace skein::request

@@ -1,23 +1,37 @@
 #include "actors/supervisor/open_sockets.hpp"
 
+#include <sys/socket.h>
+
 #include "actors/listener/listening_socket.hpp"
 #include "actors/supervisor/descriptor_limit.hpp"
 #include "base/log.hpp"
 #include "cli/state_server.hpp"
+#include "config/rules.hpp"
 
 namespace skein::supervisor {
+namespace {
+
+/// "127.0.0.1:8000", "[::]:8000" or the path of a unix socket.
+std::string name_of(const listener::listening_socket& s) {
+  const std::string address = s.address();
+  if (s.family() == AF_UNIX) return address;
+  return (s.family() == AF_INET6 ? '[' + address + ']' : address) + ':' + std::to_string(s.port());
+}
+
+}  // namespace
 
 void make_room(const config::config& c) {
   const std::uint32_t each = c.server.tls_certificate.empty() ? 1 : 3;  // descriptors of a connection with TLS
   allow_connections(c.limits.connections_max, each);
 }
 
-result<void> open_sockets::open(const config::config& c) {
+result<void> open_sockets::open(const config::config& c, bool guarded) {
   const auto sockets = inherited_sockets();
   if (!sockets) return sockets.error();
   inherited_ = !sockets->empty();
   if (auto ok = read_certificate(c); !ok) return ok;
-  return inherited_ ? adopt(*sockets) : listen(c);
+  addresses_ = c.server.host;
+  return inherited_ ? adopt(*sockets, guarded || c.server.allow_unauthenticated) : listen(c);
 }
 
 result<void> open_sockets::listen(const config::config& c) {
@@ -36,9 +50,20 @@ result<void> open_sockets::listen_tls(const config::config& c) {
   return {};
 }
 
-result<void> open_sockets::adopt(const std::vector<inherited_socket>& sockets) {
+result<void> open_sockets::adopt(const std::vector<inherited_socket>& sockets, bool may_reach_others) {
+  addresses_.clear();
   for (const inherited_socket& s : sockets) {
     listener::listening_socket taken(s.fd);
+    const std::string address = name_of(taken);
+    const bool is_here = taken.family() == AF_UNIX || config::is_loopback(taken.address());
+    if (!is_here && !may_reach_others)
+      return error{error_kind::bad_config,
+                   "the inherited socket " + address +
+                       " is beyond loopback, so it needs server.password_file (--password-file), server.keys_file "
+                       "(--keys-file) or, for a server that everybody may use, server.allow_unauthenticated "
+                       "(--allow-unauthenticated)",
+                   "LISTEN_FDS"};
+    addresses_ += (addresses_.empty() ? "" : ", ") + address;
     const bool has_tls = s.name == "https";
     if (has_tls && !tls_)
       return error{error_kind::bad_config, "the socket https was handed over, and there is no certificate",

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "actors/supervisor/open_store.hpp"
+#include "config/rules.hpp"
 
 namespace skein::supervisor {
 
@@ -60,6 +61,7 @@ request::service_settings service_settings(const config::config& c) {
   to.limits.response_bytes_max = c.limits.response_bytes_max;
   to.limits.noise = c.server.noise;
   to.limits.tells_ignored = c.server.tell_ignored_fields;
+  to.guarded = config::asks_for_secret(c);
   to.password = c.server.password;
   to.unauthenticated_body_bytes_max = c.limits.unauthenticated_body_bytes_max;
   to.json_password = c.server.json_password;

@@ -41,6 +41,7 @@
 #include "cli/exit_code.hpp"
 #include "cli/load_settings.hpp"
 #include "config/reload.hpp"
+#include "config/rules.hpp"
 
 namespace skein::supervisor {
 namespace {
@@ -216,13 +217,13 @@ result<void> server::listen() {
   loading_context_->ready = shared_flag();
   loading_context_->loading = true;
   sockets_ = std::make_unique<open_sockets>(*listener_);
-  if (auto ok = sockets_->open(settings_); !ok) return ok;
-  log::info("listening", {{"address", sockets_->inherited() ? "inherited" : settings_.server.host},
+  if (auto ok = sockets_->open(settings_, context_->guarded()); !ok) return ok;
+  log::info("listening", {{"address", sockets_->addresses()},
                           {"port", static_cast<std::uint32_t>(sockets_->port())},
                           {"tls_port", static_cast<std::uint32_t>(sockets_->tls_port())},
-                          {"authentication", !context_->keys->empty()            ? "keys"
-                                             : settings_.server.password.empty() ? "none"
-                                                                                 : "password"}});
+                          {"authentication", !context_->guarded()                 ? "none"
+                                             : settings_.server.password.empty() ? "keys"
+                                                                                  : "password"}});
   return {};
 }
 
@@ -252,7 +253,7 @@ void server::loaded(result<opened_parts> opened) {
   beat();
   manager_.ready();
   const auto model = context_->models->current();
-  log::info("ready", {{"address", settings_.server.host},
+  log::info("ready", {{"address", sockets_->addresses()},
                       {"port", static_cast<std::uint32_t>(sockets_->port())},
                       {"page", page_address(settings_.server, sockets_->port())},
                       {"model", model->served.names.front()},
@@ -400,6 +401,9 @@ result<config::reloaded> server::read_again() {
     auto next = config::take_live(*live_, loaded.settings);
     const auto keys = open_keys(next.settings);
     if (!keys) return keys.error();
+    if (context_->guarded() && keys->empty() && !config::asks_for_secret(next.settings))
+      return error{error_kind::bad_config,
+                   "the server would be left without a password and without keys; only a restart may open it", ""};
     if (auto ok = sockets_->renew_tls(next.settings); !ok) return ok.error();
     context_->keys->replace(*keys);
     return next;

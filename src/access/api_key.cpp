@@ -12,6 +12,7 @@ namespace skein::access {
 namespace {
 
 constexpr std::size_t name_bytes_max = 64;
+constexpr std::string_view reserved_names[] = {"default", "open", "none", "other", "password", "anonymous"};
 
 bool is_name_letter(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '_' || c == '-';
@@ -70,7 +71,7 @@ std::string take_setting(std::string_view word, api_key& key) {
     if (key.models.empty() || std::ranges::find(key.models, "") != key.models.end())
       return "models must be names with commas between them";
   } else if (what == "tenant") {
-    if (!name_complaint(value).empty()) return "tenant " + std::string(name_complaint(value));
+    if (const auto no = new_name_complaint(value); !no.empty()) return "tenant " + std::string(no);
     key.tenant = value;
   } else {
     return "\"" + std::string(word) + "\" is none of concurrent=, tokens-per-minute=, models=, tenant= and admin";
@@ -81,7 +82,7 @@ std::string take_setting(std::string_view word, api_key& key) {
 /// The hash itself is not told: a secret may have been put in its place.
 std::string take_line(std::string_view line, api_key& key) {
   key.name = take_word(line);
-  if (const auto no = name_complaint(key.name); !no.empty()) return "the name " + std::string(no);
+  if (const auto no = new_name_complaint(key.name); !no.empty()) return "the name " + std::string(no);
   key.tenant = key.name;
   const auto hash = digest_of(take_word(line));
   if (!hash) return "the second word must be the hash of the key, 64 hexadecimal digits (skein keys hash)";
@@ -97,6 +98,12 @@ std::string_view name_complaint(std::string_view name) {
   if (name.empty() || name.size() > name_bytes_max) return "must have 1 to 64 letters";
   if (!std::ranges::all_of(name, is_name_letter)) return "must be of letters, digits, '.', '_' and '-'";
   return {};
+}
+
+std::string_view new_name_complaint(std::string_view name) {
+  if (std::ranges::find(reserved_names, name) != std::end(reserved_names))
+    return "is one that the server uses itself: default, open, none, other, password and anonymous are";
+  return name_complaint(name);
 }
 
 result<std::vector<api_key>> parse_keys(std::string_view text, const std::string& file) {

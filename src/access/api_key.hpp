@@ -29,8 +29,11 @@ inline constexpr std::size_t keys_max = 10'000;  ///< in a file
 [[nodiscard]] result<std::vector<api_key>> parse_keys(std::string_view text, const std::string& file);
 /// The key as a line, without its end.
 [[nodiscard]] std::string to_line(const api_key& key);
-/// What is wrong with a key's name; nothing: empty.
+/// What is wrong with a tenant's name; nothing: empty.
 [[nodiscard]] std::string_view name_complaint(std::string_view name);
+/// The same for a name that a key gives itself or its tenant: those that the program uses for others are reserved, as
+/// "default" is for the holder of the password.
+[[nodiscard]] std::string_view new_name_complaint(std::string_view name);
 
 /// A new secret: 256 random bits as printable text. Errors: io.
 [[nodiscard]] result<std::string> new_secret();

@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <ctime>
 
+#include "base/control_character.hpp"
 #include "base/utf8.hpp"
 
 namespace skein::log {
@@ -45,13 +46,6 @@ void append_control(std::string& out, unsigned code) {
   out += escape.data();
 }
 
-// C0, DEL and C1: some terminals obey the latter too.
-bool is_control(std::string_view sequence) {
-  const auto first = static_cast<unsigned char>(sequence[0]);
-  if (sequence.size() == 2) return first == 0xc2 && static_cast<unsigned char>(sequence[1]) < 0xa0;
-  return first < 0x20 || first == 0x7f;
-}
-
 // `text` as the inside of a JSON string; without `quoted`, quotes and backslashes stay as they are.
 void append_escaped(std::string& out, std::string_view text, bool quoted) {
   const bool cut = text.size() > string_bytes_max;
@@ -62,8 +56,8 @@ void append_escaped(std::string& out, std::string_view text, bool quoted) {
     rest.remove_prefix(sequence.size());
     if (!head.is_character()) {
       out += "\xef\xbf\xbd";
-    } else if (is_control(sequence)) {
-      append_control(out, static_cast<unsigned char>(sequence.back()));
+    } else if (const auto control = control_character(sequence)) {
+      append_control(out, *control);
     } else {
       if (quoted && (sequence[0] == '"' || sequence[0] == '\\')) out += '\\';
       out += sequence;

@@ -11,6 +11,7 @@
 #include "cli/complaint.hpp"
 #include "cli/data_files.hpp"
 #include "cli/exit_code.hpp"
+#include "cli/small_file.hpp"
 #include "config/dump.hpp"
 
 namespace skein::cli {
@@ -27,12 +28,18 @@ constexpr std::pair<std::string_view, log::format> formats[] = {{"automatic", lo
                                                                 {"json", log::format::json},
                                                                 {"systemd", log::format::systemd}};
 
+/// Whether a credential is the packaged unit's own, which stands for a file that the host does not have.
+bool says_none(const std::filesystem::path& credential) {
+  const auto text = read_small_file(credential.string());
+  return text && (*text == "none" || *text == "none\n");
+}
+
 }  // namespace
 
 config::loaded load_settings(config::sources from) {
   // A service manager that was told to bring keys need not be told twice.
   if (const char* folder = std::getenv("CREDENTIALS_DIRECTORY"))
-    if (const auto keys = std::filesystem::path(folder) / "api-keys"; is_file(keys))
+    if (const auto keys = std::filesystem::path(folder) / "api-keys"; is_file(keys) && !says_none(keys))
       from.environment.emplace_back("SKEIN_SERVER_KEYS_FILE", keys.string());
   for (char** variable = environ; *variable; ++variable) {
     const std::string_view text(*variable);

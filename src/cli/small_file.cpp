@@ -5,6 +5,8 @@
 #include <fstream>
 #include <iterator>
 
+#include "base/log.hpp"
+
 namespace skein::cli {
 namespace {
 
@@ -26,6 +28,19 @@ result<std::string> read_small_file(const std::filesystem::path& path) {
   std::string text{std::istreambuf_iterator<char>(file), {}};
   if (file.bad()) return trouble(path, EIO);
   return text;
+}
+
+result<void> judge_secret_file(const std::filesystem::path& path) {
+  using std::filesystem::perms;
+  std::error_code failed;
+  const perms mode = std::filesystem::status(path, failed).permissions();
+  if (failed) return {};
+  if ((mode & perms::others_write) != perms::none)
+    return error{error_kind::bad_config, path.string() + " can be written by every user of this machine: chmod o-w it",
+                 {}};
+  if ((mode & perms::others_read) != perms::none)
+    log::warning("a file of secrets can be read by every user of this machine: chmod o-r it", {{"file", path.string()}});
+  return {};
 }
 
 result<void> write_small_file(const std::filesystem::path& path, const std::string& content) {

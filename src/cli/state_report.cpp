@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <ctime>
 
+#include "base/control_character.hpp"
+#include "base/utf8.hpp"
 #include "protocol/json_writer.hpp"
 
 namespace skein::cli {
@@ -39,9 +41,14 @@ std::string line(const std::string& name, const std::string& value) {
 }  // namespace
 
 std::string printable(std::string_view name) {
-  std::string shown(name);
-  std::ranges::replace_if(
-      shown, [](unsigned char c) { return c < 0x20 || c == 0x7f; }, '?');
+  std::string shown;
+  while (!name.empty()) {
+    const utf8_head head = first_character(name);
+    const std::string_view character = name.substr(0, head.bytes);
+    name.remove_prefix(head.bytes);
+    const bool is_shown = head.is_character() && !control_character(character);
+    shown += is_shown ? character : "?";
+  }
   return shown;
 }
 

@@ -1,11 +1,14 @@
 // Keys of a running server: who comes in, who may do what, who sees whose sessions, and what a key's limits do.
 import assert from 'node:assert/strict';
-import { spawnSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { chmodSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test from 'node:test';
 import { readExposition, total } from './exposition.mjs';
+import WebSocket from 'ws';
 import { binary, serve, within } from './support.mjs';
 
 const skein = (args, input = '') => spawnSync(binary, args, { input, encoding: 'utf8' });
@@ -45,10 +48,150 @@ test('skein keys', async (t) => {
     const start = skein(['serve', '--device', 'fake', '--port', '0', '--keys-file', keys]);
     assert.equal(start.status, status, start.stderr);
   }
-  writeFileSync(file, '# nobody yet\n');
-  const open = skein(['serve', '--device', 'fake', '--port', '0', '--host', '0.0.0.0', '--keys-file', file]);
-  assert.equal(open.status, 78);
-  assert.match(open.stderr, /holds no key/);
+});
+
+/** Runs `skein serve` on a socket that it inherits, as a service manager hands it over; says what it wrote. */
+async function inherit(address, ...args) {
+  const door = createServer().listen({ port: 0, host: address });
+  await once(door, 'listening');
+  const script = `export LISTEN_PID=$$ LISTEN_FDS=1; exec "$0" "$@"`;
+  const child = spawn('/bin/sh', ['-c', script, binary, 'serve', '--device', 'fake', ...args],
+    { stdio: ['ignore', 'ignore', 'pipe', door._handle] });
+  let said = '';
+  child.stderr.on('data', (d) => { said += d; if (said.includes('"ready"')) child.kill('SIGTERM'); });
+  const [code] = await within(once(child, 'exit'), 'the end of a server with an inherited socket');
+  const { port } = door.address();
+  door.close();
+  return { code, said, port };
+}
+
+test('an inherited socket is judged and named by its own address', async () => {
+  const json = ['--log-format', 'json', '--set', 'drain.grace_ms=0'];
+  const open = await inherit('0.0.0.0', ...json);
+  assert.equal(open.code, 78, open.said);
+  assert.match(open.said, new RegExp(`inherited socket 0.0.0.0:${open.port} is beyond loopback`));
+  for (const [address, ...more] of [['127.0.0.1'], ['::1'], ['0.0.0.0', '--password', 'p'], ['0.0.0.0', '--allow-unauthenticated']]) {
+    const fine = await inherit(address, ...json, ...more);
+    assert.equal(fine.code, 0, fine.said);
+    const name = address === '::1' ? '[::1]' : address;
+    assert(fine.said.includes(`"address":"${name}:${fine.port}"`), fine.said);
+  }
+});
+
+test('a file of secrets that everybody may write is refused', (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'skein-keys-'));
+  t.after(() => rmSync(folder, { recursive: true }));
+  const file = join(folder, 'secret');
+  for (const option of ['--keys-file', '--password-file']) {
+    writeFileSync(file, option === '--keys-file' ? '' : 'secret\n');
+    chmodSync(file, 0o602);
+    const start = skein(['serve', '--device', 'fake', '--port', '0', option, file]);
+    assert.equal(start.status, 78, start.stderr);
+    assert.match(start.stderr, /can be written by every user/);
+  }
+});
+
+test('names that the server uses itself are no names of keys', (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'skein-keys-'));
+  t.after(() => rmSync(folder, { recursive: true }));
+  const file = join(folder, 'api-keys');
+  for (const name of ['default', 'open', 'none', 'other', 'password', 'anonymous']) {
+    assert.equal(skein(['keys', 'new', name, '--keys-file', file]).status, 64, name);
+    const line = skein(['keys', 'hash', 'mallory'], 'secret\n').stdout.trim();
+    for (const text of [line.replace('mallory', name), `${line} tenant=${name}`]) {
+      writeFileSync(file, text + '\n', { mode: 0o600 });
+      const told = skein(['keys', 'list', '--keys-file', file]);
+      assert.equal(told.status, 78, text);
+      assert.match(told.stderr, /uses itself/);
+    }
+  }
+});
+
+test('a file of keys without a key lets nobody in', async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'skein-keys-'));
+  t.after(() => rmSync(folder, { recursive: true }));
+  const file = join(folder, 'api-keys');
+  const start = (...args) => serve('--device', 'fake', '--keys-file', file, '--set', 'drain.grace_ms=0', ...args);
+  const seen = async (server, headers = {}) => Promise.all(['/v1/models', '/metrics', '/v1/sessions', '/v1/server/status']
+    .map(async (path) => (await server.fetch(path, { headers })).status));
+  const shut = [401, 401, 401, 401], open = [200, 200, 200, 200];
+  const reload = async (server, line) => {
+    server.process.kill('SIGHUP');
+    return await server.says(line);
+  };
+
+  writeFileSync(file, '# nobody yet\n', { mode: 0o600 });
+  for (const host of ['127.0.0.1', '0.0.0.0']) {
+    const server = await start('--host', host);
+    assert.deepEqual(await seen(server), shut);
+    const [secret] = made('alice', '--keys-file', file, '--admin');
+    await reload(server, 'reloaded');
+    assert.deepEqual(await seen(server), shut);
+    assert.deepEqual(await seen(server, bearer(secret)), open);
+    writeFileSync(file, '# gone\n');
+    await reload(server, 'reloaded');
+    assert.deepEqual(await seen(server), shut);
+    assert.deepEqual(await seen(server, bearer(secret)), shut);
+    await server.stop();
+  }
+
+  // Somebody who says so may serve everybody; but no reload opens what was closed.
+  const server = await start('--allow-unauthenticated');
+  assert.deepEqual(await seen(server), open);
+  const [secret] = made('alice', '--keys-file', file, '--admin');
+  await reload(server, 'reloaded');
+  assert.deepEqual(await seen(server), shut);
+  writeFileSync(file, '');
+  await reload(server, 'the configuration is wrong; the old one stays');
+  assert.deepEqual(await seen(server), shut);
+  assert.deepEqual(await seen(server, bearer(secret)), open);
+  await server.stop();
+});
+
+test('a key that is removed ends its sockets, streams and background responses', async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'skein-keys-'));
+  t.after(() => rmSync(folder, { recursive: true }));
+  const file = join(folder, 'api-keys');
+  const [secret] = made('alice', '--keys-file', file, '--concurrent', '4');
+  const [other] = made('bob', '--keys-file', file);
+  const bobs = readFileSync(file, 'utf8').split('\n').filter((l) => l.startsWith('bob')).join('\n') + '\n';
+  const server = await serve('--device', 'fake', '--keys-file', file, '--set', 'engine.fake_tick_us=2000', '--set', 'drain.grace_ms=0');
+  t.after(() => server.stop());
+  const socket = new WebSocket(`ws://127.0.0.1:${server.port}/v1/responses`, ['realtime', `openai-insecure-api-key.${secret}`]);
+  await within(once(socket, 'open'), 'an open socket');
+  const say = (input, more = {}) => socket.send(JSON.stringify({ type: 'response.create', input, max_output_tokens: 5, ...more }));
+  const hear = (type) => within(new Promise((done) => {
+    const listen = (data) => {
+      const event = JSON.parse(data);
+      if (event.type !== type) return;
+      socket.off('message', listen);
+      done(event);
+    };
+    socket.on('message', listen);
+  }), type);
+  const first = hear('response.completed');
+  say('hello');
+  await first;
+
+  const endless = { max_tokens: 1000000, stream: true, ignore_eos: true };
+  const stream = await server.fetch('/v1/completions', { method: 'POST', headers: bearer(secret), body: JSON.stringify(wish(endless)) });
+  const long = await server.post('/v1/responses', { input: 'x', background: true, store: true, max_output_tokens: 1000000 }, bearer(secret));
+  assert.equal(long.status, 200);
+  const follower = await server.fetch(`/v1/responses/${long.body.id}?stream=true`, { headers: bearer(secret) });
+  assert.equal(follower.status, 200);
+
+  writeFileSync(file, bobs);
+  server.process.kill('SIGHUP');
+  await server.says('reloaded');
+  const closed = within(once(socket, 'close'), 'the end of the socket');
+  say('still there?');
+  const [code] = await closed;
+  assert.equal(code, 1008);
+  assert.match(await within(stream.text(), 'the end of the stream'), /key of this request was revoked/);
+  await within(follower.text().catch(() => ''), 'the end of the follower');
+  const requests = async () => (await server.get('/health')).body.requests?.running ?? 0;
+  await within((async () => { while (await requests() > 0) await new Promise((r) => setTimeout(r, 20)); })(), 'an idle server');
+  assert.equal((await server.post('/v1/completions', wish(), bearer(other))).status, 200);
 });
 
 test('a server with keys', async (t) => {
@@ -80,6 +223,14 @@ test('a server with keys', async (t) => {
     assert.equal((await server.post('/v1/completions', wish({ password: key.alice }))).status, 200);
     assert.equal((await server.post('/v1/completions', wish({ password: 'wrong' }))).status, 401);
     assert.equal((await server.get('/livez')).status, 200);
+  });
+
+  await t.test('tells strangers whether it is well, and no more', async () => {
+    for (const path of ['/health', '/v1/health', '/healthz', '/readyz', '/livez'])
+      for (const headers of [{}, bearer('wrong'), bearer(key.alice)])
+        assert.deepEqual((await server.get(path, headers)).body, { status: 'ok' }, path);
+    assert.deepEqual((await server.get('/health', bearer(key.root))).body.model.id, 'fake');
+    assert.equal((await server.get('/healthz', bearer(key.root))).body.model, 'fake');
   });
 
   await t.test('keeps what is for administrators from others', async () => {

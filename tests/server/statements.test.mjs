@@ -288,7 +288,7 @@ describe('a tiny model', { skip: noOracle }, () => {
   test('2.3, 2.4: headers for pages and for streams', async () => {
     const origin = 'http://page.example';
     const stream = await server.fetch(v1, { method: 'POST', body: JSON.stringify({ ...x, ...sure, stream: true }), headers: { ...auth, origin } });
-    for (const [name, value] of [['content-type', /^text\/event-stream/], ['cache-control', /^no-cache$/], ['x-accel-buffering', /^no$/], ['access-control-allow-origin', /^\*$/]])
+    for (const [name, value] of [['content-type', /^text\/event-stream/], ['cache-control', /^no-store$/], ['x-accel-buffering', /^no$/], ['access-control-allow-origin', /^\*$/]])
       assert.match(stream.headers.get(name) ?? '', value, name);
     assert.match(await stream.text(), /\n\ndata: \[DONE\]\n\n$/);
     for (const [path, status] of [['/nowhere', 404], [v2, 400]]) {

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 
-EXPOSURE_MAX = 20  # tenths
+EXPOSURE_MAX = 16  # tenths
 
 
 def said(*command) -> str:

@@ -95,7 +95,7 @@ export class Server extends EventTarget {
     if (this.#sockets === 'broken' || !isToken(this.#key)) return yield* this.#post(request, signal);
     const url = new URL('/v1/responses', location.href);
     url.protocol = url.protocol.replace('http', 'ws');
-    const protocols = this.#key ? [`openai-insecure-api-key.${this.#key}`] : [];
+    const protocols = this.#key ? ['realtime', `openai-insecure-api-key.${this.#key}`] : [];
     let opened = false;
     try {
       for await (const event of socketEvents(url.href, protocols, request, signal)) {
