@@ -66,5 +66,8 @@ struct load_progress {
 [[nodiscard]] result<std::unique_ptr<stages>> make_cpu_rwkv7(const rwkv7_weights& weights, dtype matrix_type,
                                                              const stage_limits& limits,
                                                              const load_progress& progress = {});
+/// The memory that make_cpu_rwkv7 will take, found without taking any. Errors: bad_file and unsupported, as there.
+[[nodiscard]] result<memory_plan> plan_cpu_rwkv7(const rwkv7_weights& weights, dtype matrix_type,
+                                                 const stage_limits& limits);
 
 }  // namespace skein::kernels

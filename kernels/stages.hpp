@@ -4,6 +4,7 @@
 #include <span>
 
 #include "base/ids.hpp"
+#include "base/memory_plan.hpp"
 #include "base/result.hpp"
 
 /// The boundary between a model recipe and the arithmetic. A recipe (src/model/rwkv7.cpp) is a short list of the stages
@@ -70,9 +71,8 @@ class stages {
   /// worthless; no call should follow.
   [[nodiscard]] virtual result<void> status() const { return {}; }
 
-  /// What the start-up log prints.
-  [[nodiscard]] virtual std::size_t weight_bytes() const = 0;
-  [[nodiscard]] virtual std::size_t activation_bytes() const = 0;
+  /// What was taken when they were made; a slot's bytes are those of its state.
+  [[nodiscard]] virtual memory_plan memory() const = 0;
 };
 
 /// How much of everything a back end allocates.

@@ -162,7 +162,7 @@ void write_devices(exposition& out, const service_context& c, std::span<const mo
   }
 }
 
-std::uint64_t slot_bytes(const loaded_model& model) { return model.actor ? model.actor->info().slot_bytes : 0; }
+std::uint64_t slot_bytes(const loaded_model& model) { return model.actor ? model.actor->info().memory.slot_bytes : 0; }
 
 /// States by kind: those of sequences that run, of sessions, and of prompts' beginnings.
 void write_states(exposition& out, std::span<const model_ref> models, const persistence::persistence_counters* p) {

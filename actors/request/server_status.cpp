@@ -58,11 +58,11 @@ void write_model(json_writer& out, const model_ref& loaded, bool may_see_path) {
 }
 
 /// What the engine took when it started; it takes no more.
-void write_memory(json_writer& out, const engine::engine_info& info) {
+void write_memory(json_writer& out, const memory_plan& taken) {
   out.key("memory").begin_object();
-  out.key("weight_bytes").value(info.weight_bytes).key("activation_bytes").value(info.activation_bytes);
-  out.key("workspace_bytes").value(info.workspace_bytes).key("slot_bytes").value(info.slot_bytes);
-  out.key("total_bytes").value(info.bytes()).end_object();
+  out.key("weight_bytes").value(taken.weight_bytes).key("activation_bytes").value(taken.activation_bytes);
+  out.key("workspace_bytes").value(taken.workspace_bytes).key("slot_bytes").value(taken.slot_bytes);
+  out.key("total_bytes").value(taken.bytes()).end_object();
 }
 
 /// All models in memory, the current one first.
@@ -75,7 +75,7 @@ void write_models(json_writer& out, std::span<const model_ref> models) {
     out.key("device").value(card.device).key("weight_type").value(card.weight_type);
     out.key("slots").value(d.slots.load()).key("slots_used").value(d.slots_used.load());
     out.key("requests").value(d.requests.load()).key("waiting").value(d.waiting.load());
-    if (model->actor) write_memory(out, model->actor->info());
+    if (model->actor) write_memory(out, model->actor->info().memory);
     out.end_object();
   }
   out.end_array();
@@ -110,8 +110,8 @@ void write_queue(json_writer& out, const service_context& context, const std::op
   number("free_vram_bytes", of_card(&card_memory::free_bytes));
   number("total_vram_bytes", of_card(&card_memory::total_bytes));
   number("reserve_vram_bytes",
-         card && known ? std::optional<std::uint64_t>(model->actor->info().bytes()) : std::nullopt);
-  number("bytes_per_bsz", known ? std::optional<std::uint64_t>(model->actor->info().slot_bytes) : std::nullopt);
+         card && known ? std::optional<std::uint64_t>(model->actor->info().memory.bytes()) : std::nullopt);
+  number("bytes_per_bsz", known ? std::optional<std::uint64_t>(model->actor->info().memory.slot_bytes) : std::nullopt);
   out.end_object();
 }
 

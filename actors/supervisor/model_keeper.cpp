@@ -184,7 +184,7 @@ void model_keeper::begin_load() {
   };
   order.memory_taken = 0;
   each_device(
-      [&](request::loaded_model& m) { *order.memory_taken += m.counters->ended ? 0 : m.actor->info().bytes(); });
+      [&](request::loaded_model& m) { *order.memory_taken += m.counters->ended ? 0 : m.actor->info().memory.bytes(); });
   try {
     loader_ = std::thread([this, c = *settings, order = std::move(order)] {
       auto opened = std::make_shared<result<opened_engine>>(open_or_say_why(c, order));

@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "actors/supervisor/load_admission.hpp"
 #include "actors/supervisor/settings.hpp"
 #include "base/check.hpp"
 #include "base/log.hpp"
@@ -76,46 +77,38 @@ result<opened_engine> open_fake(const config::config& c) {
   return opened;
 }
 
-/// Bytes that one more resident sequence costs: its state and its sampler.
-std::size_t slot_bytes(const model::model_info& info) { return info.state.bytes() + std::size_t{info.vocab} * 9; }
-
-/// How many sequences are resident when nobody says so.
-std::uint32_t chosen_slots(const model::model_info& info, const cli::device_choice& device, bool is_fast,
-                           std::uint32_t models_max) {
-  if (!device.gpu) return default_slots(slot_bytes(info));
-  constexpr std::size_t weight_bytes = 2, activations = std::size_t{2} << 30, sampler_bytes_per_token = 12;
-  const std::size_t turned = is_fast ? std::size_t{info.layers} * info.embd * info.ffn : 0;  // see sparse_value
-  const std::uint32_t all =
-      default_gpu_slots(info.state.bytes() + info.vocab * sampler_bytes_per_token, device.free_bytes,
-                        (info.parameters + turned) * weight_bytes + activations);
-  return std::max(all / models_max, 1u);  // the next model needs room too
+/// Of the device that was chosen, for one more model.
+memory_room room_on(const cli::device_choice& device, const config::config& c, const load_order& order) {
+  const std::size_t free_bytes =
+      device.gpu ? device.free_bytes - std::min(device.free_bytes, gpu_reserve_bytes) : available_memory();
+  return room_beside(order.memory_taken.value_or(0), free_bytes, order.memory_taken ? c.model.memory_bytes_max : 0);
 }
 
-/// Weights, states and samplers; activations are small beside them.
-result<void> check_memory(const model::model_info& info, const cli::engine_wish& wish, const cli::device_choice& device,
-                          std::size_t bytes_max, const load_order& order) {
-  if (!order.memory_taken) return {};
-  const std::size_t taken = *order.memory_taken;
-  std::size_t left = device.gpu ? device.free_bytes : available_memory();
-  if (bytes_max > 0) left = std::min(left, bytes_max - std::min(bytes_max, taken));
-  const std::string stored(to_string(info.matrix_type));
-  const bool is_wide = wish.dtype == "fp32" || (wish.dtype == "auto" && stored == "fp32");
-  const std::size_t needed = info.parameters * (is_wide ? 4 : 2) + wish.slots * slot_bytes(info);
-  if (needed <= left) return {};
-  return error{error_kind::no_memory,
-               "the model needs about " + std::to_string(needed) + " bytes, and " + std::to_string(left) +
-                   " are left beside the " + std::to_string(taken) + " of what is loaded; unload that first",
-               "model"};
+/// Of the next engine. Slots that the configuration leaves open are chosen here.
+result<memory_plan> plan_memory(const config::config& c, const cli::opened_model& model,
+                                const cli::device_choice& device, const memory_room& room, cli::engine_wish& wish) {
+  const tick_sizes ticks(c.engine, device.gpu != nullptr);
+  const auto plan = [&](std::uint32_t slots) {
+    wish.slots = slots;
+    wish.max_tick_tokens = std::max(ticks.tokens, slots);
+    return cli::plan_engine(model, device, wish);
+  };
+  if (c.engine.slots > 0) return plan(c.engine.slots);
+  const auto chosen = device.gpu ? default_gpu_slots(plan, room.left) : default_slots(plan, free_memory(), room.left);
+  if (!chosen) return chosen.error();
+  return plan(device.gpu ? std::max(*chosen / c.model.resident_max, 1u) : *chosen);  // the next model needs room too
 }
 
 void log_memory(const engine::engine_info& info) {
+  const memory_plan& taken = info.memory;
   log::info("engine ready", {{"device", info.device},
                              {"weight_type", info.weight_type},
-                             {"weight_bytes", static_cast<std::uint64_t>(info.weight_bytes)},
-                             {"activation_bytes", static_cast<std::uint64_t>(info.activation_bytes)},
-                             {"workspace_bytes", static_cast<std::uint64_t>(info.workspace_bytes)},
+                             {"weight_bytes", static_cast<std::uint64_t>(taken.weight_bytes)},
+                             {"activation_bytes", static_cast<std::uint64_t>(taken.activation_bytes)},
+                             {"workspace_bytes", static_cast<std::uint64_t>(taken.workspace_bytes)},
                              {"slots", info.slots},
-                             {"slot_bytes", static_cast<std::uint64_t>(info.slot_bytes)},
+                             {"slot_bytes", static_cast<std::uint64_t>(taken.slot_bytes)},
+                             {"total_bytes", static_cast<std::uint64_t>(taken.bytes())},
                              {"state_bytes", static_cast<std::uint64_t>(info.state_floats * sizeof(float))}});
 }
 
@@ -144,12 +137,12 @@ result<opened_engine> open_engine(const config::config& c, const load_order& ord
   wish.row_max = row_limits(c);
   wish.moving_bytes_max = c.engine.moving_bytes_max;
   wish.threads = c.engine.threads;
-  wish.slots = c.engine.slots ? c.engine.slots
-                              : chosen_slots(model->info, *device, c.engine.invariance == "fast", c.model.resident_max);
-  const tick_sizes ticks(c.engine, device->gpu != nullptr);
-  wish.max_tick_tokens = std::max(ticks.tokens, wish.slots);
   wish.progress = order.progress;
-  if (auto fits = check_memory(model->info, wish, *device, c.model.memory_bytes_max, order); !fits) return fits.error();
+  const memory_room room = room_on(*device, c, order);
+  const auto plan = plan_memory(c, *model, *device, room, wish);
+  if (!plan) return plan.error();
+  if (order.memory_taken)
+    if (auto fits = admit(*plan, room); !fits) return fits.error();
   auto read = model::identify(model->file, (*vocabulary)->hash());
   if (!read.nonfinite.empty() && !c.model.allow_nonfinite) return model::nonfinite_tensor(model->file, read.nonfinite);
   wish.model_identity = std::move(read.identity);
@@ -159,7 +152,7 @@ result<opened_engine> open_engine(const config::config& c, const load_order& ord
   opened_engine opened;
   opened.engine = std::move(*engine);
   const std::string name = c.model.name.empty() ? model->file.path().stem().string() : c.model.name;
-  opened.model = served(c, name, *opened.engine, ticks);
+  opened.model = served(c, name, *opened.engine, tick_sizes(c.engine, device->gpu != nullptr));
   opened.model.vocabulary = *vocabulary;
   opened.model.path = model->file.path().string();
   opened.model.load_state = [info = model->info, allowed = c.model.allow_nonfinite](const std::string& path) {

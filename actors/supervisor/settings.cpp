@@ -188,15 +188,4 @@ std::size_t available_memory() {
   return free_memory();
 }
 
-std::uint32_t default_slots(std::size_t slot_bytes) {
-  const std::size_t fitting = free_memory() / 4 / std::max<std::size_t>(slot_bytes, 1);
-  return static_cast<std::uint32_t>(std::clamp<std::size_t>(fitting, 1, 64));
-}
-
-std::uint32_t default_gpu_slots(std::size_t state_bytes, std::size_t free_bytes, std::size_t taken_bytes) {
-  const std::size_t left = free_bytes > taken_bytes ? free_bytes - taken_bytes : 0;
-  const std::size_t fitting = left / 10 * 9 / std::max<std::size_t>(state_bytes, 1);
-  return static_cast<std::uint32_t>(std::clamp<std::size_t>(fitting, 1, 256));
-}
-
 }  // namespace skein::supervisor

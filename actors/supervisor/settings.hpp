@@ -27,11 +27,5 @@ namespace skein::supervisor {
 [[nodiscard]] std::size_t free_memory();
 /// The same with what the system would give up for whoever needs it, such as files that it keeps in memory.
 [[nodiscard]] std::size_t available_memory();
-/// How many sequences are resident when the configuration leaves it open: what a quarter of the free memory holds, at
-/// most 64, at least 1.
-[[nodiscard]] std::uint32_t default_slots(std::size_t slot_bytes);
-/// The same for a GPU: what nine tenths of the memory hold that weights and activations (`taken_bytes`) leave free, at
-/// most 256, at least 1.
-[[nodiscard]] std::uint32_t default_gpu_slots(std::size_t state_bytes, std::size_t free_bytes, std::size_t taken_bytes);
 
 }  // namespace skein::supervisor

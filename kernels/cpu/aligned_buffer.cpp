@@ -2,6 +2,7 @@
 
 #include <sys/mman.h>
 
+#include <atomic>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -14,6 +15,8 @@ constexpr std::size_t line_bytes = 64;
 constexpr std::size_t huge_page_bytes = std::size_t{2} << 20;
 
 std::size_t rounded_up(std::size_t bytes, std::size_t multiple) { return (bytes + multiple - 1) / multiple * multiple; }
+
+std::atomic<std::size_t> bytes_held{0};
 
 /// Whole huge pages; maps one more than needed and gives the unaligned ends back.
 void* map_huge(std::size_t bytes) {
@@ -29,18 +32,26 @@ void* map_huge(std::size_t bytes) {
 
 }  // namespace
 
+std::size_t allocated_bytes(std::size_t bytes) {
+  return bytes >= huge_page_bytes ? rounded_up(bytes, huge_page_bytes) : rounded_up(bytes + 1, line_bytes);
+}
+
+std::size_t zeroed_bytes_held() { return bytes_held.load(std::memory_order_relaxed); }
+
 void* allocate_zeroed(std::size_t bytes) {
-  if (bytes >= huge_page_bytes) return map_huge(rounded_up(bytes, huge_page_bytes));
-  const std::size_t whole_lines = rounded_up(bytes + 1, line_bytes);
-  void* memory = std::aligned_alloc(line_bytes, whole_lines);
+  const std::size_t allocated = allocated_bytes(bytes);
+  void* const memory = bytes >= huge_page_bytes ? map_huge(allocated) : std::aligned_alloc(line_bytes, allocated);
   if (!memory) throw std::bad_alloc();
-  std::memset(memory, 0, whole_lines);
+  if (bytes < huge_page_bytes) std::memset(memory, 0, allocated);
+  bytes_held.fetch_add(allocated, std::memory_order_relaxed);
   return memory;
 }
 
 void release_zeroed(void* memory, std::size_t bytes) {
+  if (!memory) return;
+  bytes_held.fetch_sub(allocated_bytes(bytes), std::memory_order_relaxed);
   if (bytes >= huge_page_bytes)
-    munmap(memory, rounded_up(bytes, huge_page_bytes));
+    munmap(memory, allocated_bytes(bytes));
   else
     std::free(memory);
 }

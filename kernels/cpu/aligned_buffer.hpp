@@ -10,6 +10,10 @@ namespace skein::kernels::cpu {
 /// read in long streams, and 4 KiB pages would cost a TLB miss every 64 lines. Throws std::bad_alloc.
 [[nodiscard]] void* allocate_zeroed(std::size_t bytes);
 void release_zeroed(void* memory, std::size_t bytes);
+/// What allocate_zeroed takes for so many bytes: whole lines, or whole huge pages.
+[[nodiscard]] std::size_t allocated_bytes(std::size_t bytes);
+/// What it has given and did not get back.
+[[nodiscard]] std::size_t zeroed_bytes_held();
 
 /// Owns `size` elements of a trivial type. Move-only: a copy of weights or states is never meant.
 template <typename T>

@@ -18,6 +18,10 @@ class embedding {
   /// The row of a token as fp32, `width` floats.
   void read(std::size_t token, float* out) const;
   [[nodiscard]] std::size_t bytes() const { return memory_.size(); }
+  /// The same before one is made.
+  [[nodiscard]] static std::size_t planned_bytes(const tensor_view& view, matrix_format format) {
+    return static_cast<std::size_t>(view.elements()) * element_bytes(format);
+  }
 
  private:
   [[nodiscard]] std::size_t row_bytes() const { return width_ * element_bytes(format_); }

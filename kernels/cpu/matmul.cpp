@@ -247,6 +247,8 @@ HWY_EXPORT(run_task);
 
 matmul::matmul(thread_pool& pool) : pool_(pool), sums_(pool.threads() * sums_per_thread) {}
 
+std::size_t matmul::planned_bytes(std::uint32_t threads) { return threads * sums_per_thread * sizeof(float); }
+
 void matmul::operator()(std::size_t rows, std::span<const product> products) {
   if (rows == 0) return;
   check(products.size() <= products_max);

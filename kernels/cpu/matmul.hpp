@@ -37,6 +37,8 @@ class matmul {
   /// At most 8 products; an output belongs to one product and is no product's input.
   void operator()(std::size_t rows, std::span<const product> products);
   [[nodiscard]] std::size_t scratch_bytes() const { return sums_.bytes(); }
+  /// The same before one is made, for so many threads.
+  [[nodiscard]] static std::size_t planned_bytes(std::uint32_t threads);
 
  private:
   thread_pool& pool_;

@@ -38,6 +38,14 @@ class packed_matrix {
   [[nodiscard]] std::size_t panel_bytes() const { return inputs_ * line_bytes(format_); }
   [[nodiscard]] const std::byte* panel(std::size_t p) const { return memory_.data() + p * panel_bytes(); }
   [[nodiscard]] std::size_t bytes() const { return panels() * panel_bytes(); }
+  /// The same before one is made.
+  [[nodiscard]] static std::size_t planned_bytes(const tensor_view& view, bool transposed, matrix_format format) {
+    packed_matrix of;
+    of.format_ = format;
+    of.outputs_ = static_cast<std::size_t>(view.shape[transposed ? 1 : 0]);
+    of.inputs_ = static_cast<std::size_t>(view.shape[transposed ? 0 : 1]);
+    return of.bytes();
+  }
 
  private:
   matrix_format format_ = matrix_format::f32;

@@ -34,7 +34,7 @@ class loader {
   }
   template <typename Loaded>
   Loaded counted(const tensor_view& view, Loaded loaded) {
-    bytes_ += loaded.bytes();
+    bytes_ += allocated_bytes(loaded.bytes());
     done_ += source_bytes(view);
     if (progress_.report) progress_.report(progress_.context, done_, total_);
     return loaded;
@@ -47,7 +47,34 @@ class loader {
   std::uint64_t done_ = 0, total_ = 0;
 };
 
-layer load_layer(const rwkv7_layer& from, bool first, loader& load) {
+/// Only counts their bytes: all that it gives is empty.
+class meter {
+ public:
+  explicit meter(matrix_format format) : format_(format) {}
+
+  [[nodiscard]] std::size_t bytes() const { return bytes_; }
+
+  embedding table(const tensor_view& view) { return add(embedding::planned_bytes(view, format_)), embedding(); }
+  packed_matrix matrix(const tensor_view& view) { return matrix(view, false); }
+  low_rank pair(const tensor_view& first, const tensor_view& second) {
+    return {matrix(first, true), matrix(second, true)};
+  }
+  vector values(const tensor_view& view) {
+    return add(static_cast<std::size_t>(view.elements()) * sizeof(float)), vector();
+  }
+
+ private:
+  void add(std::size_t bytes) { bytes_ += allocated_bytes(bytes); }
+  packed_matrix matrix(const tensor_view& view, bool transposed) {
+    return add(packed_matrix::planned_bytes(view, transposed, format_)), packed_matrix();
+  }
+
+  const matrix_format format_;
+  std::size_t bytes_ = 0;
+};
+
+template <typename Loader>
+layer load_layer(const rwkv7_layer& from, bool first, Loader& load) {
   layer l;
   l.ln1 = {load.values(from.ln1_weight), load.values(from.ln1_bias)};
   l.ln2 = {load.values(from.ln2_weight), load.values(from.ln2_bias)};
@@ -67,11 +94,9 @@ layer load_layer(const rwkv7_layer& from, bool first, loader& load) {
   return l;
 }
 
-}  // namespace
-
-packed_rwkv7 pack(const rwkv7_weights& weights, matrix_format format, const load_progress& progress,
-                  thread_pool& pool) {
-  loader load(weights, format, progress, pool);
+/// Loader: loader or meter.
+template <typename Loader>
+packed_rwkv7 load_model(const rwkv7_weights& weights, Loader& load) {
   packed_rwkv7 to;
   to.emb = load.table(weights.emb);
   to.ln0 = {load.values(weights.ln0_weight), load.values(weights.ln0_bias)};
@@ -80,6 +105,19 @@ packed_rwkv7 pack(const rwkv7_weights& weights, matrix_format format, const load
   to.head = load.matrix(weights.head);
   to.bytes = load.bytes();
   return to;
+}
+
+}  // namespace
+
+std::size_t packed_bytes(const rwkv7_weights& weights, matrix_format format) {
+  meter count(format);
+  return load_model(weights, count).bytes;
+}
+
+packed_rwkv7 pack(const rwkv7_weights& weights, matrix_format format, const load_progress& progress,
+                  thread_pool& pool) {
+  loader load(weights, format, progress, pool);
+  return load_model(weights, load);
 }
 
 }  // namespace skein::kernels::cpu

@@ -33,8 +33,11 @@ struct packed_rwkv7 {
   norm ln0, ln_out;
   std::vector<layer> layers;
   packed_matrix head;
-  std::size_t bytes = 0;  ///< of all of them
+  std::size_t bytes = 0;  ///< that were allocated for all of them
 };
+
+/// packed_rwkv7::bytes before anything is packed.
+[[nodiscard]] std::size_t packed_bytes(const rwkv7_weights& weights, matrix_format format);
 
 /// Copies the weights, reporting after each tensor; all threads take part. Throws std::bad_alloc.
 [[nodiscard]] packed_rwkv7 pack(const rwkv7_weights& weights, matrix_format format, const load_progress& progress,

@@ -23,13 +23,20 @@ namespace {
 /// into one set of the L1 cache.
 class row_buffer {
  public:
-  row_buffer(std::size_t rows, std::size_t width)
-      : stride_((width + 15) / 16 * 16 + ((width + 15) / 16 % 2 == 0 ? 16 : 0)), values_(rows * stride_) {}
+  row_buffer(std::size_t rows, std::size_t width) : stride_(stride_for(width)), values_(rows * stride_) {}
   [[nodiscard]] float* operator[](std::size_t r) const { return values_.data() + r * stride_; }
   [[nodiscard]] std::size_t stride() const { return stride_; }
   [[nodiscard]] std::size_t bytes() const { return values_.bytes(); }
+  /// The same before one is made.
+  [[nodiscard]] static std::size_t planned_bytes(std::size_t rows, std::size_t width) {
+    return rows * stride_for(width) * sizeof(float);
+  }
 
  private:
+  static std::size_t stride_for(std::size_t width) {
+    return (width + 15) / 16 * 16 + ((width + 15) / 16 % 2 == 0 ? 16 : 0);
+  }
+
   std::size_t stride_;
   vector values_;
 };
@@ -48,6 +55,26 @@ struct slot_layout {
   [[nodiscard]] std::size_t layer_floats() const { return 2 * x_prev_floats() + heads * head_floats(); }
   [[nodiscard]] std::size_t canonical_layer_floats() const { return 2 * embd + heads * head_size * head_size; }
 };
+
+/// What cpu_rwkv7 will take.
+memory_plan plan(const rwkv7_weights& weights, matrix_format format, const stage_limits& limits) {
+  const rwkv7_dims& dims = weights.dims;
+  const std::uint32_t threads = thread_pool::planned_threads(limits.threads);
+  memory_plan to;
+  to.slots = limits.slots;
+  to.slot_bytes =
+      allocated_bytes(dims.layers * slot_layout{dims.embd, dims.heads, dims.head_size}.layer_floats() * sizeof(float));
+  to.weight_bytes = packed_bytes(weights, format);
+  constexpr std::size_t rows_of_embd = 12;  // x_, normed_, mixed_, r_, k_, v_, v_first_
+  const auto row_bytes = [](std::size_t rows, std::size_t width) {
+    return allocated_bytes(row_buffer::planned_bytes(rows, width));
+  };
+  to.activation_bytes = allocated_bytes(matmul::planned_bytes(threads)) + row_bytes(threads, dims.embd) +
+                        rows_of_embd * row_bytes(limits.max_rows, dims.embd);
+  for (const std::uint32_t width : {dims.rank_w, dims.rank_a, dims.rank_v, dims.rank_g, dims.ffn})
+    to.activation_bytes += row_bytes(limits.max_rows, width);
+  return to;
+}
 
 class cpu_rwkv7 final : public stages {
  public:
@@ -209,14 +236,17 @@ class cpu_rwkv7 final : public stages {
     });
   }
 
-  std::size_t weight_bytes() const override { return weights_.bytes; }
-  std::size_t activation_bytes() const override {
-    std::size_t bytes = matmul_.scratch_bytes();
-    for (const row_buffer& buffer : mixed_) bytes += buffer.bytes();
+  memory_plan memory() const override {
+    memory_plan taken;
+    taken.slots = static_cast<std::uint32_t>(states_.size());
+    taken.slot_bytes = states_.empty() ? 0 : allocated_bytes(states_.front().bytes());
+    taken.weight_bytes = weights_.bytes;
+    taken.activation_bytes = allocated_bytes(matmul_.scratch_bytes());
+    for (const row_buffer& buffer : mixed_) taken.activation_bytes += allocated_bytes(buffer.bytes());
     for (const row_buffer* buffer :
          {&x_, &normed_, &before_, &r_, &k_, &v_, &v_first_, &inner_w_, &inner_a_, &inner_v_, &inner_g_, &hidden_})
-      bytes += buffer->bytes();
-    return bytes;
+      taken.activation_bytes += allocated_bytes(buffer->bytes());
+    return taken;
   }
 
  private:
@@ -287,8 +317,9 @@ class cpu_rwkv7 final : public stages {
 
 namespace skein::kernels {
 
-result<std::unique_ptr<stages>> make_cpu_rwkv7(const rwkv7_weights& weights, dtype matrix_type,
-                                               const stage_limits& limits, const load_progress& progress) {
+namespace {
+
+result<cpu::matrix_format> check_model(const rwkv7_weights& weights, dtype matrix_type) {
   if (const auto types = check_element_types(weights); !types) return types.error();
   const auto format = cpu::format_for(matrix_type);
   if (!format)
@@ -298,6 +329,21 @@ result<std::unique_ptr<stages>> make_cpu_rwkv7(const rwkv7_weights& weights, dty
                  "head size " + std::to_string(weights.dims.head_size) + " is above " +
                      std::to_string(cpu::head_size_max) + ", the largest the CPU handles",
                  ""};
+  return *format;
+}
+
+}  // namespace
+
+result<memory_plan> plan_cpu_rwkv7(const rwkv7_weights& weights, dtype matrix_type, const stage_limits& limits) {
+  const auto format = check_model(weights, matrix_type);
+  if (!format) return format.error();
+  return cpu::plan(weights, *format, limits);
+}
+
+result<std::unique_ptr<stages>> make_cpu_rwkv7(const rwkv7_weights& weights, dtype matrix_type,
+                                               const stage_limits& limits, const load_progress& progress) {
+  const auto format = check_model(weights, matrix_type);
+  if (!format) return format.error();
   try {
     return std::make_unique<cpu::cpu_rwkv7>(weights, *format, limits, progress);
   } catch (const std::bad_alloc&) {

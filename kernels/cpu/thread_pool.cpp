@@ -45,9 +45,12 @@ std::uint32_t phase_of(std::uint64_t claim) { return static_cast<std::uint32_t>(
 
 }  // namespace
 
+std::uint32_t thread_pool::planned_threads(std::uint32_t threads) {
+  return threads > 0 ? threads : std::max(1u, std::thread::hardware_concurrency());
+}
+
 thread_pool::thread_pool(std::uint32_t threads) {
-  if (threads == 0) threads = std::max(1u, std::thread::hardware_concurrency());
-  for (std::uint32_t i = 1; i < threads; ++i) workers_.emplace_back([this, i] { work(i); });
+  for (std::uint32_t i = 1; i < planned_threads(threads); ++i) workers_.emplace_back([this, i] { work(i); });
 }
 
 thread_pool::~thread_pool() {

@@ -20,6 +20,8 @@ class thread_pool {
  public:
   /// `threads` counts the caller; 0: as many as the process may use.
   explicit thread_pool(std::uint32_t threads);
+  /// How many a pool has that is made so.
+  [[nodiscard]] static std::uint32_t planned_threads(std::uint32_t threads);
   ~thread_pool();
   thread_pool(const thread_pool&) = delete;  // owns threads that know its address
   thread_pool& operator=(const thread_pool&) = delete;

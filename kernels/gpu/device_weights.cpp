@@ -37,6 +37,8 @@ class loader {
     return memory;
   }
   void finish() { upload_->run(); }
+  /// Of the places given so far, in this pass.
+  [[nodiscard]] std::size_t bytes() const { return used_; }
 
   device_matrix matrix(const tensor_view& view, bool transposed = false) {
     const tensor_view from = as_matrix(view, transposed);
@@ -106,6 +108,13 @@ std::uint64_t source_bytes(const rwkv7_weights& weights) {
 }
 
 }  // namespace
+
+std::size_t device_weight_bytes(const rwkv7_weights& weights, element type) {
+  device_rwkv7 places;
+  loader load(type, {}, 0);
+  load_model(weights, load, places);
+  return load.bytes();
+}
 
 device_rwkv7 upload(const rwkv7_weights& weights, element type, const load_progress& progress) {
   device_rwkv7 model;

@@ -34,6 +34,9 @@ struct device_rwkv7 {
   std::vector<device_layer> layers;
 };
 
+/// Of device_rwkv7::memory.
+[[nodiscard]] std::size_t device_weight_bytes(const rwkv7_weights& weights, element type);
+
 /// Copies a checkpoint to the device in use, matrices as `type`, through pinned memory; waits until all is there.
 /// Throws device_failure, naming the bytes when there is no room for them.
 [[nodiscard]] device_rwkv7 upload(const rwkv7_weights& weights, element type, const load_progress& progress);

@@ -10,6 +10,7 @@ extern "C" __attribute__((visibility("default"))) const skein::kernels::gpu::plu
                                       .device_count = &device_count,
                                       .describe_device = &describe_device,
                                       .make_rwkv7 = &make_gpu_rwkv7,
+                                      .plan_rwkv7 = &plan_gpu_rwkv7,
                                       .measure_limits = &measure_limits};
   return &this_one;
 }

@@ -24,11 +24,13 @@ struct plugin {
   result<device_properties> (*describe_device)(int device);
   /// make_gpu_rwkv7 of tick_runner.hpp. The library must stay loaded as long as the runner lives.
   result<std::unique_ptr<tick_runner>> (*make_rwkv7)(const rwkv7_weights& weights, const gpu_options& options);
+  /// plan_gpu_rwkv7 of tick_runner.hpp.
+  result<memory_plan> (*plan_rwkv7)(const rwkv7_weights& weights, const gpu_options& options);
   /// measure_limits of machine_limits.hpp.
   result<machine_limits> (*measure_limits)(int device);
 };
 
-inline constexpr std::uint32_t plugin_abi = 3;
+inline constexpr std::uint32_t plugin_abi = 4;
 
 /// The name and type of the one symbol.
 inline constexpr const char* plugin_symbol = "skein_gpu_plugin";

@@ -19,15 +19,42 @@ product product_of(const device_matrix& matrix, const activation& in, const acti
 
 product_rows rows_of(const activation& out) { return {out.data(), out.stride(), 0, 0}; }
 
-tuned_matmul choose_products(const gpu_options& options, std::uint32_t rows_max, const library_opener& open_library,
+bool wants_library(const gpu_options& options, const model_room& room) {
+  return options.invariance == invariance::fast && options.matrix_type != element::f32 &&
+         room.rows >= tuned_matmul::library_rows_min;
+}
+
+bool wants_sparse_values(const gpu_options& options) {
+  return options.invariance == invariance::fast && options.matrix_type != element::f32;
+}
+
+/// For the device in use.
+bool can_chunk(const rwkv7_dims& dims, const gpu_options& options, const model_room& room) {
+  const bool may_chunk = options.invariance != invariance::strict && options.matrix_type != element::f32;
+  return may_chunk && room.rows > gpu::chunk_tokens && dims.head_size == head_size && chunked_time_mix::available();
+}
+
+std::uint32_t chunked_runs_max(const model_room& room) { return std::min(room.slots, room.rows); }
+
+/// With the slot of the initial state.
+slot_layout layout_of(const rwkv7_dims& dims, const gpu_options& options, const model_room& room) {
+  return {dims.layers, room.slots + 1, dims.embd, options.state_type, dims.head_size};
+}
+
+/// Of rwkv7_model::activations(), in that order.
+std::array<std::uint32_t, 16> activation_widths(const rwkv7_dims& dims) {
+  const std::uint32_t c = dims.embd;
+  return {c, c, c, c, c, c, c, c, c, c, c, dims.rank_w, dims.rank_a, dims.rank_v, dims.rank_g, dims.ffn};
+}
+
+tuned_matmul choose_products(const gpu_options& options, const model_room& room, const library_opener& open_library,
                              std::string& library_trouble) {
   const element type = options.matrix_type;
   const auto ours = choose_matmul(options.device, type);
   if (!ours) throw device_failure(ours.error());
-  const bool many_rows = rows_max >= tuned_matmul::library_rows_min;
-  if (options.invariance != invariance::fast || type == element::f32 || !many_rows) return {*ours, type};
+  if (!wants_library(options, room)) return {*ours, type};
   auto library = open_library();
-  if (library) return {*ours, type, std::move(*library), rows_max};
+  if (library) return {*ours, type, std::move(*library), room.rows};
   library_trouble = "none: " + library.error().message;
   return {*ours, type};
 }
@@ -39,8 +66,8 @@ rwkv7_model::rwkv7_model(const rwkv7_weights& weights, const gpu_options& option
     : dims_(weights.dims),
       type_(options.matrix_type),
       room_(room),
-      layout_{dims_.layers, room.slots + 1, dims_.embd, options.state_type, dims_.head_size},
-      matmul_(choose_products(options, room.rows, open_library, library_)),
+      layout_(layout_of(dims_, options, room)),
+      matmul_(choose_products(options, room, open_library, library_)),
       x_{{rows_buffer(room.rows), rows_buffer(room.rows)}},
       parts_{{rows_buffer(parts_rows()), rows_buffer(parts_rows()), rows_buffer(parts_rows())}},
       mixed_{{{room.rows, dims_.embd, type_},
@@ -62,17 +89,37 @@ rwkv7_model::rwkv7_model(const rwkv7_weights& weights, const gpu_options& option
       logits_(std::size_t{room.logit_rows} * dims_.vocab, "logits"),
       states_(layout_.bytes(), "the states of the slots"),
       weights_(upload(weights, type_, options.progress)) {
-  const bool may_chunk =
-      options.invariance != invariance::strict && type_ != element::f32 && room.rows > gpu::chunk_tokens;
-  if (may_chunk && dims_.head_size == head_size && chunked_time_mix::available())
-    chunks_.emplace(dims_.embd, type_, room.rows, std::min(room.slots, room.rows));
-  if (options.invariance == invariance::fast && type_ != element::f32) make_sparse(in);
+  if (can_chunk(dims_, options, room)) chunks_.emplace(dims_.embd, type_, room.rows, chunked_runs_max(room));
+  if (wants_sparse_values(options)) make_sparse(in);
   learn_products(in);
   for (const activation* a : activations()) require(fill_with_zeros(a->data(), a->bytes(), in));
   require(fill_with_zeros(done_.data(), done_.bytes(), in));
   set_initial_state(weights, in);
   for (slot_id slot = 0; slot < room.slots; ++slot) require(queue_clear(slot, in));
   require(wait_for(in));  // should what is made next fail, this memory goes before the stream
+}
+
+memory_plan rwkv7_model::plan(const rwkv7_weights& weights, const gpu_options& options, const model_room& room,
+                              const library_opener& open_library) {
+  const rwkv7_dims& dims = weights.dims;
+  const element type = options.matrix_type;
+  const slot_layout layout = layout_of(dims, options, room);
+  memory_plan plan;
+  plan.slots = options.limits.slots;
+  plan.slot_bytes = layout.slot_bytes();
+  plan.workspace_bytes = layout.bytes() - plan.bytes_of_slots();
+  plan.weight_bytes = device_weight_bytes(weights, type);
+  if (wants_sparse_values(options))
+    plan.weight_bytes += sparse_values::planned_bytes(dims.layers, dims.embd, dims.ffn, type);
+  const std::size_t fp32_rows = 2 * room.rows + 3 * parts_rows(room);  // x_ and parts_
+  plan.activation_bytes = fp32_rows * dims.embd * sizeof(float);
+  plan.activation_bytes += std::size_t{room.logit_rows} * dims.vocab * sizeof(float) + 2 * sizeof(std::uint32_t);
+  for (const std::uint32_t width : activation_widths(dims))
+    plan.activation_bytes += activation::planned_bytes(room.rows, width, type);
+  if (can_chunk(dims, options, room))
+    plan.activation_bytes += chunked_time_mix::planned_bytes(dims.embd, room.rows, chunked_runs_max(room));
+  if (wants_library(options, room) && open_library()) plan.activation_bytes += tuned_matmul::workspace_bytes;
+  return plan;
 }
 
 result<void> rwkv7_model::queue_forward(const device_batch& rows, std::span<const sequence_run> runs,
@@ -193,7 +240,7 @@ result<void> rwkv7_model::queue_write(slot_id slot, const float* canonical, stre
 }
 
 std::size_t rwkv7_model::activation_bytes() const {
-  std::size_t bytes = x_[0].bytes() + x_[1].bytes() + logits_.bytes();
+  std::size_t bytes = x_[0].bytes() + x_[1].bytes() + logits_.bytes() + done_.bytes();
   for (const device_buffer<float>& parts : parts_) bytes += parts.bytes();
   for (const activation* a : activations()) bytes += a->bytes();
   return bytes + matmul_.bytes() + (chunks_ ? chunks_->bytes() : 0);

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/memory_plan.hpp"
 #include "kernels/gpu/batch.hpp"
 #include "kernels/gpu/device_weights.hpp"
 #include "kernels/gpu/gpu_options.hpp"
@@ -21,10 +22,13 @@ namespace skein::kernels::gpu {
 class activation {
  public:
   activation(std::size_t rows, std::uint32_t width, element type)
-      : stride_(padded(width)), memory_(rows * stride_ * element_bytes(type), "activations") {}
+      : stride_(padded(width)), memory_(planned_bytes(rows, width, type), "activations") {}
   [[nodiscard]] void* data() const { return memory_.data(); }
   [[nodiscard]] std::uint32_t stride() const { return stride_; }
   [[nodiscard]] std::size_t bytes() const { return memory_.bytes(); }
+  [[nodiscard]] static constexpr std::size_t planned_bytes(std::size_t rows, std::uint32_t width, element type) {
+    return rows * padded(width) * element_bytes(type);
+  }
 
  private:
   std::uint32_t stride_;
@@ -50,6 +54,11 @@ class rwkv7_model {
   /// Throws device_failure. The weights are on the device when this returns.
   rwkv7_model(const rwkv7_weights& weights, const gpu_options& options, const model_room& room, stream_handle in,
               const library_opener& open_library = open_matmul_library);
+  /// The memory that one will take, found without taking any. Of options.limits only the slots count: further ones of
+  /// `room` are workspace. For the device in use.
+  [[nodiscard]] static memory_plan plan(const rwkv7_weights& weights, const gpu_options& options,
+                                        const model_room& room,
+                                        const library_opener& open_library = open_matmul_library);
 
   /// Runs all layers over the batch's rows: the residual stream of each is ready for queue_head, the states of all runs
   /// have moved on. `runs`: the batch's on the host, of which only the lengths are read; none where
@@ -74,6 +83,7 @@ class rwkv7_model {
   [[nodiscard]] std::size_t slot_bytes() const { return layout_.slot_bytes(); }
   [[nodiscard]] std::size_t weight_bytes() const { return weights_.memory.bytes() + (sparse_ ? sparse_->bytes() : 0); }
   [[nodiscard]] std::size_t activation_bytes() const;
+  [[nodiscard]] std::size_t state_bytes() const { return states_.bytes(); }  ///< of all slots
   /// For people: what a library multiplies, or why none does; empty when none was wished for.
   [[nodiscard]] const std::string& library() const { return library_; }
   /// What measuring it took.
@@ -117,7 +127,10 @@ class rwkv7_model {
   [[nodiscard]] device_buffer<float> rows_buffer(std::size_t rows) const {
     return device_buffer<float>(rows * dims_.embd, "activations");
   }
-  [[nodiscard]] std::size_t parts_rows() const { return 4 * std::size_t{std::min(room_.rows, split_rows_max)}; }
+  [[nodiscard]] std::size_t parts_rows() const { return parts_rows(room_); }
+  [[nodiscard]] static std::size_t parts_rows(const model_room& room) {
+    return 4 * std::size_t{std::min(room.rows, split_rows_max)};
+  }
 
   [[nodiscard]] std::array<const activation*, 16> activations() const;
   /// Slot number room_.slots holds the model's initial state.

@@ -106,8 +106,11 @@ class slot_samplers {
 
   /// [slots] for kernels that prepare ticks.
   [[nodiscard]] slot_record* records() const { return records_.data(); }
-  [[nodiscard]] std::size_t slot_bytes() const;  ///< of one slot, with its record
-  [[nodiscard]] std::size_t bytes() const;       ///< all device memory
+  [[nodiscard]] std::size_t slot_bytes() const { return slot_bytes(limits_); }
+  [[nodiscard]] std::size_t bytes() const;  ///< all device memory
+  /// The same before they are made: of one slot, with its record, and of all with what launches share.
+  [[nodiscard]] static std::size_t slot_bytes(const sampler_limits& limits);
+  [[nodiscard]] static std::size_t planned_bytes(const sampler_limits& limits);
 
   /// out[i] = what draw i gave, recorded in its slot: penalties, generated, last token, frozen.
   [[nodiscard]] result<void> queue_draws(stream_handle in, const device_draws& draws, const draw_logits& from,

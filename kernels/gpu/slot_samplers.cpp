@@ -89,7 +89,15 @@ slot_memory slot_samplers::memory() const {
           limits_.stop_ids_max, limits_.penalties_max};
 }
 
-std::size_t slot_samplers::slot_bytes() const { return (bytes() - scratch_.bytes()) / limits_.slots; }
+std::size_t slot_samplers::slot_bytes(const sampler_limits& limits) {
+  const std::size_t bias = std::max(limits.bias_max, 1u), stop_ids = std::max(limits.stop_ids_max, 1u);
+  return sizeof(slot_record) + bias * (sizeof(bias_entry) + sizeof(float)) + stop_ids * sizeof(token_id) +
+         std::size_t{completed(limits).penalties_max} * (sizeof(token_id) + 2 * sizeof(float));
+}
+
+std::size_t slot_samplers::planned_bytes(const sampler_limits& limits) {
+  return limits.slots * slot_bytes(limits) + scratch_layout(limits).bytes;
+}
 
 std::size_t slot_samplers::bytes() const {
   return records_.bytes() + bias_.bytes() + stop_ids_.bytes() + penalty_tokens_.bytes() + penalties_.bytes() +

@@ -27,6 +27,16 @@ constexpr unsigned tile_columns = quarter_threads* packet<Element>::size;
 
 constexpr std::uint32_t segments_for(std::uint32_t inputs) { return (inputs + segment_inputs - 1) / segment_inputs; }
 
+constexpr std::size_t parts_for(std::uint32_t outputs, std::uint32_t inputs) {
+  return std::size_t{sparse_values::rows_max} * segments_for(padded(inputs)) * padded(outputs);
+}
+constexpr std::size_t finished_for(std::uint32_t outputs) {
+  return std::size_t{sparse_values::rows_max} * padded(outputs) / matrix_tile;
+}
+constexpr std::size_t turned_bytes(std::uint32_t outputs, std::uint32_t inputs, element type) {
+  return std::size_t{padded(outputs)} * padded(inputs) * element_bytes(type);
+}
+
 template <typename Element>
 struct sparse_work {
   const Element* matrix;  ///< [inputs, columns]
@@ -155,14 +165,14 @@ sparse_values::sparse_values(std::span<const device_layer> layers, element type,
     : type_(type),
       outputs_(layers.front().ffn_value.outputs),
       inputs_(layers.front().ffn_value.inputs),
-      parts_(std::size_t{rows_max} * segments_for(padded(inputs_)) * padded(outputs_), "sparse values"),
-      finished_(std::size_t{rows_max} * padded(outputs_) / matrix_tile, "sparse values") {
+      parts_(parts_for(outputs_, inputs_), "sparse values"),
+      finished_(finished_for(outputs_), "sparse values") {
   static_assert(turned_tile == matrix_tile);
   require(fill_with_zeros(finished_.data(), finished_.bytes(), in));
   const std::uint32_t height = padded(outputs_), width = padded(inputs_);
   for (const device_layer& layer : layers) {
     check(layer.ffn_value.outputs == outputs_ && layer.ffn_value.inputs == inputs_);
-    auto& turned = turned_.emplace_back(std::size_t{height} * width * element_bytes(type), "sparse values");
+    auto& turned = turned_.emplace_back(turned_bytes(outputs_, inputs_, type), "sparse values");
     require(with_element(type, [&]<typename Element>() {
       const launch_shape shape{"turn", {width / turned_tile, height / turned_tile}, {threads}, 0, in};
       return launch(shape, turn_kernel<Element>, static_cast<const Element*>(layer.ffn_value.data),
@@ -188,6 +198,12 @@ std::size_t sparse_values::bytes() const {
   std::size_t bytes = parts_.bytes() + finished_.bytes();
   for (const auto& turned : turned_) bytes += turned.bytes();
   return bytes;
+}
+
+std::size_t sparse_values::planned_bytes(std::uint32_t layers, std::uint32_t outputs, std::uint32_t inputs,
+                                         element type) {
+  return layers * turned_bytes(outputs, inputs, type) + parts_for(outputs, inputs) * sizeof(float) +
+         finished_for(outputs) * sizeof(std::uint32_t);
 }
 
 }  // namespace skein::kernels::gpu

@@ -27,6 +27,9 @@ class sparse_values {
                                  const std::uint32_t* row_count, std::uint32_t rows_room, float* x) const;
 
   [[nodiscard]] std::size_t bytes() const;
+  /// The same before one is made, for so many layers.
+  [[nodiscard]] static std::size_t planned_bytes(std::uint32_t layers, std::uint32_t outputs, std::uint32_t inputs,
+                                                 element type);
 
  private:
   const element type_;

@@ -35,6 +35,10 @@ class state_stages {
 
   [[nodiscard]] std::uint32_t count() const { return static_cast<std::uint32_t>(stages_.size()); }
   [[nodiscard]] std::size_t bytes() const;
+  /// The same before they are made.
+  [[nodiscard]] static std::size_t planned_bytes(std::uint32_t count, std::size_t state_floats) {
+    return count * state_floats * sizeof(float);
+  }
 
  private:
   struct stage {

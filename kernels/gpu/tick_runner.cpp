@@ -20,6 +20,8 @@ namespace {
 
 // Of mixtures that are mixed at once: their means take twice as many rows of the vocabulary.
 constexpr std::uint32_t mixtures_at_once = 16;
+// In the words of a single draw.
+constexpr std::size_t mask_at = 3;
 
 // Sizes that decode ticks are recorded for. A tick of another number of rows takes the next; its blocks beyond the rows
 // that there are do nothing.
@@ -43,6 +45,30 @@ std::size_t mixed_floats(const tick_room& room) {
   return (std::size_t{room.mixtures_at_once} * room.vocab + 3) / 4 * 4;
 }
 
+/// One slot more than there are sequences: see preparation::spare.
+model_room model_room_of(const gpu_options& options, const tick_room& room) {
+  return {room.tokens, room.logit_rows, options.limits.slots + 1};
+}
+
+sampler_limits sampler_limits_of(const gpu_options& options, const tick_room& room) {
+  return {.vocab = room.vocab,
+          .slots = options.limits.slots + options.limits.state_stages,
+          .rows_max = room.logit_rows,
+          .bias_max = options.limits.logit_bias_max,
+          .stop_ids_max = options.limits.stop_ids_max,
+          .penalties_max = 0};
+}
+
+std::size_t single_draw_words(const tick_room& room) { return mask_at + (room.vocab + 31) / 32; }
+
+/// Of the buffers that are the runner's own.
+std::size_t planned_bytes(const tick_room& room) {
+  return 2 * room.tokens * sizeof(std::uint32_t)                      // run_of_row_ and wanted_rows_
+         + room.rows * (sizeof(sequence_run) + 2 * sizeof(draw_row))  // runs_, draws_ and mixture_draws_
+         + room.logit_rows * sizeof(token_scores) + room.mixtures_at_once * sizeof(drawn_token) +
+         2 * mixed_floats(room) * sizeof(float) + single_draw_words(room) * sizeof(std::uint32_t);
+}
+
 class rwkv7_runner final : public tick_runner {
  public:
   rwkv7_runner(const rwkv7_weights& weights, const gpu_options& options)
@@ -50,13 +76,8 @@ class rwkv7_runner final : public tick_runner {
         slots_(options.limits.slots),
         room_(room_of(options, weights.dims.vocab)),
         upload_(room_, ticks_),
-        model_(weights, options, {room_.tokens, room_.logit_rows, slots_ + 1}, ticks_),
-        samplers_({.vocab = room_.vocab,
-                   .slots = slots_ + options.limits.state_stages,
-                   .rows_max = room_.logit_rows,
-                   .bias_max = options.limits.logit_bias_max,
-                   .stop_ids_max = options.limits.stop_ids_max,
-                   .penalties_max = 0}),
+        model_(weights, options, model_room_of(options, room_), ticks_),
+        samplers_(sampler_limits_of(options, room_)),
         stages_(options.limits.state_stages, model_.state_floats(), room_.vocab, slots_),
         run_of_row_(room_.tokens, "plans of ticks"),
         wanted_rows_(room_.tokens, "plans of ticks"),
@@ -66,8 +87,8 @@ class rwkv7_runner final : public tick_runner {
         scores_(room_.logit_rows, "results of ticks"),
         drawn_mixtures_(room_.mixtures_at_once, "results of ticks"),
         mixed_(2 * mixed_floats(room_), "mixtures"),
-        single_draw_(single_draw_words(), "single draws"),
-        single_draw_pinned_(single_draw_words()),
+        single_draw_(single_draw_words(room_), "single draws"),
+        single_draw_pinned_(single_draw_words(room_)),
         single_drawn_(1),
         flights_{flight(room_), flight(room_)} {
     for (slot_id slot = 0; slot < slots_; ++slot) require(samplers_.start(ticks_, slot, {}, {}, {}));
@@ -196,7 +217,6 @@ class rwkv7_runner final : public tick_runner {
     std::uint32_t rows;
     std::array<graph, ticks_in_flight_max> of_flight;
   };
-  static constexpr std::size_t mask_at = 3;
 
   /// What begins a tick or moves a state may come from another thread than the one that made this.
   void enter() { note(use_device(device_)); }
@@ -212,8 +232,6 @@ class rwkv7_runner final : public tick_runner {
     if (!trouble_) return trouble_.error();
     return made;
   }
-
-  [[nodiscard]] std::size_t single_draw_words() const { return mask_at + (room_.vocab + 31) / 32; }
 
   result<void> queue_tick(const tick_shape& shape, std::size_t turn) {
     if (shape.only_decodes)
@@ -323,13 +341,15 @@ class rwkv7_runner final : public tick_runner {
     sizes_.logit_bias_max = samplers_.limits().bias_max;
     sizes_.stop_ids_max = samplers_.limits().stop_ids_max;
     sizes_.chunk_tokens = model_.chunk_tokens();
-    sizes_.weight_bytes = model_.weight_bytes();
-    sizes_.activation_bytes = model_.activation_bytes();
-    sizes_.slot_bytes = model_.slot_bytes() + samplers_.slot_bytes();
-    sizes_.workspace_bytes = upload_.bytes() + samplers_.bytes() - slots_ * samplers_.slot_bytes() + stages_.bytes() +
-                             run_of_row_.bytes() + wanted_rows_.bytes() + runs_.bytes() + draws_.bytes() +
-                             mixture_draws_.bytes() + scores_.bytes() + drawn_mixtures_.bytes() + mixed_.bytes() +
-                             single_draw_.bytes();
+    memory_plan& memory = sizes_.memory;
+    memory.slots = slots_;
+    memory.slot_bytes = model_.slot_bytes() + samplers_.slot_bytes();
+    memory.weight_bytes = model_.weight_bytes();
+    memory.activation_bytes = model_.activation_bytes();
+    memory.workspace_bytes = model_.state_bytes() + samplers_.bytes() - memory.bytes_of_slots() + upload_.bytes() +
+                             stages_.bytes() + run_of_row_.bytes() + wanted_rows_.bytes() + runs_.bytes() +
+                             draws_.bytes() + mixture_draws_.bytes() + scores_.bytes() + drawn_mixtures_.bytes() +
+                             mixed_.bytes() + single_draw_.bytes();
     sizes_.library = model_.library();
     sizes_.library_seconds = model_.library_seconds();
     sizes_.graphs = static_cast<std::uint32_t>(graphs_.size());
@@ -374,6 +394,34 @@ result<std::unique_ptr<tick_runner>> make_gpu_rwkv7(const rwkv7_weights& weights
     return failure.why();
   } catch (const std::bad_alloc&) {
     return error{error_kind::unavailable, "not enough host memory to load the model", ""};
+  }
+}
+
+namespace {
+
+memory_plan plan_runner(const rwkv7_weights& weights, const gpu_options& options) {
+  const tick_room room = room_of(options, weights.dims.vocab);
+  const sampler_limits samplers = sampler_limits_of(options, room);
+  memory_plan plan = rwkv7_model::plan(weights, options, model_room_of(options, room));
+  const std::size_t state_floats =
+      slot_layout{weights.dims.layers, 1, weights.dims.embd, element::f32, weights.dims.head_size}.canonical_floats();
+  const std::size_t of_sampler = slot_samplers::slot_bytes(samplers);
+  plan.slot_bytes += of_sampler;
+  plan.workspace_bytes += slot_samplers::planned_bytes(samplers) - plan.slots * of_sampler +
+                          tick_upload::planned_bytes(room) +
+                          state_stages::planned_bytes(options.limits.state_stages, state_floats) + planned_bytes(room);
+  return plan;
+}
+
+}  // namespace
+
+result<memory_plan> plan_gpu_rwkv7(const rwkv7_weights& weights, const gpu_options& options) {
+  if (const auto r = check_model(weights); !r) return r.error();
+  if (const auto r = use_device(options.device); !r) return r.error();
+  try {
+    return plan_runner(weights, options);
+  } catch (const std::bad_alloc&) {  // nothing thrown passes to the program
+    return error{error_kind::unavailable, "not enough host memory to plan the model", ""};
   }
 }
 

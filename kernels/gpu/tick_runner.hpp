@@ -4,6 +4,7 @@
 #include <span>
 #include <string>
 
+#include "base/memory_plan.hpp"
 #include "kernels/gpu/gpu_options.hpp"
 #include "kernels/gpu/sampler_types.hpp"
 
@@ -68,14 +69,11 @@ struct runner_sizes {
   std::uint32_t logit_bias_max = 0;  ///< entries of one sequence, as are the next
   std::uint32_t stop_ids_max = 0;
   std::uint32_t chunk_tokens = 0;  ///< 0: no row may be chunked
-  std::size_t weight_bytes = 0;
-  std::size_t activation_bytes = 0;
-  std::size_t workspace_bytes = 0;  ///< blocks of ticks, logits' scratch, states on their way
-  std::size_t slot_bytes = 0;       ///< of one slot, with its sampler
-  std::uint32_t graphs = 0;         ///< recorded decode ticks
-  double graph_seconds = 0;         ///< what recording took
-  std::string library;              ///< what a matrix library multiplies, or why none does; empty: none was wished for
-  double library_seconds = 0;       ///< what measuring it took
+  memory_plan memory;
+  std::uint32_t graphs = 0;    ///< recorded decode ticks
+  double graph_seconds = 0;    ///< what recording took
+  std::string library;         ///< what a matrix library multiplies, or why none does; empty: none was wished for
+  double library_seconds = 0;  ///< what measuring it took
 };
 
 /// One model on one GPU, tick by tick. Everything is queued and runs in the order of the calls; a tick needs nothing
@@ -137,5 +135,9 @@ class tick_runner {
 /// much was asked for, what for, what was free).
 [[nodiscard]] result<std::unique_ptr<tick_runner>> make_gpu_rwkv7(const rwkv7_weights& weights,
                                                                   const gpu_options& options);
+
+/// The memory that such a runner will take, found without taking any. What graphs and the runtime's own code take is
+/// not in it. Errors: as above, without those of memory.
+[[nodiscard]] result<memory_plan> plan_gpu_rwkv7(const rwkv7_weights& weights, const gpu_options& options);
 
 }  // namespace skein::kernels::gpu

@@ -17,25 +17,28 @@ std::uint32_t tokens_of(const tick_row& r) { return std::max(r.tokens, 1u); }
 
 }  // namespace
 
+block_layout::block_layout(const tick_room& room)
+    : pieces_max(std::max(pieces(room.tokens, room.logit_rows), 1u)),
+      scores_count(2),
+      mixture_counts(scores_count + pieces_max),
+      batches(mixture_counts + pieces(room.rows, room.mixtures_at_once)),
+      tokens(aligned((batches + 3 * pieces_max) * sizeof(std::uint32_t))),
+      mixtures(aligned(tokens + room.tokens * sizeof(token_id))),
+      members(aligned(mixtures + room.rows * sizeof(mixture))),
+      score_rows(aligned(members + room.rows * sizeof(mixture_member))),
+      rows(aligned(score_rows + room.tokens * sizeof(score_row))),
+      bytes(aligned(rows + room.rows * sizeof(planned_row))) {}
+
 tick_upload::tick_upload(const tick_room& room, stream_handle in)
     : room_(room),
-      pieces_max_(std::max(pieces(room.tokens, room.logit_rows), 1u)),
-      scores_at_(2),
-      mixture_counts_at_(scores_at_ + pieces_max_),
-      batches_at_(mixture_counts_at_ + pieces(room.rows, room.mixtures_at_once)),
-      tokens_at_(aligned((batches_at_ + 3 * pieces_max_) * sizeof(std::uint32_t))),
-      mixtures_at_(aligned(tokens_at_ + room.tokens * sizeof(token_id))),
-      members_at_(aligned(mixtures_at_ + room.rows * sizeof(mixture))),
-      score_rows_at_(aligned(members_at_ + room.rows * sizeof(mixture_member))),
-      rows_at_(aligned(score_rows_at_ + room.tokens * sizeof(score_row))),
-      block_bytes_(aligned(rows_at_ + room.rows * sizeof(planned_row))),
-      pinned_(blocks * block_bytes_, "plans of ticks"),
-      device_(rows_at_, "plans of ticks") {
+      layout_(room),
+      pinned_(blocks * layout_.bytes, "plans of ticks"),
+      device_(layout_.device_bytes(), "plans of ticks") {
   static_assert(sizeof(batch_counts) == 3 * sizeof(std::uint32_t));
   check(room.logit_rows >= room.rows);
   groups_.reserve(room.rows);
   row_of_draw_.reserve(room.rows);
-  scores_of_piece_.reserve(pieces_max_);
+  scores_of_piece_.reserve(layout_.pieces_max);
   runs_.reserve(room.rows);
   copies_.reserve(room.rows);
   // What is launched before the first tick finds no rows.
@@ -45,15 +48,15 @@ tick_upload::tick_upload(const tick_room& room, stream_handle in)
 
 tick_shape tick_upload::write(const tick& plan, std::size_t block, std::vector<row_place>& places) {
   check(plan.rows.size() <= room_.rows);
-  block_ = pinned_.data() + block * block_bytes_;
-  used_ = tokens_at_;
+  block_ = pinned_.data() + block * layout_.bytes;
+  used_ = layout_.tokens;
   shape_ = {};
   shape_.rows = static_cast<std::uint32_t>(plan.rows.size());
   shape_.only_decodes = true;
   drawn_rows_ = score_total_ = 0;
   runs_.clear();
   copies_.clear();
-  scores_of_piece_.assign(pieces_max_, 0);
+  scores_of_piece_.assign(layout_.pieces_max, 0);
   places.assign(plan.rows.size(), {});
   find_groups(plan.rows);
   place_draws(plan, places);
@@ -71,11 +74,11 @@ tick_shape tick_upload::write(const tick& plan, std::size_t block, std::vector<r
   const auto count = reinterpret_cast<std::uint32_t*>(block_);
   count[0] = shape_.rows;
   count[1] = shape_.draws_alone;
-  std::ranges::copy(scores_of_piece_, count + scores_at_);
+  std::ranges::copy(scores_of_piece_, count + layout_.scores_count);
   for (std::uint32_t g = 0; g * room_.mixtures_at_once < shape_.mixtures; ++g)
-    count[mixture_counts_at_ + g] = std::min(room_.mixtures_at_once, shape_.mixtures - g * room_.mixtures_at_once);
-  const auto batches = reinterpret_cast<batch_counts*>(count + batches_at_);
-  for (std::uint32_t p = 0; p < pieces_max_; ++p) {
+    count[layout_.mixture_counts + g] = std::min(room_.mixtures_at_once, shape_.mixtures - g * room_.mixtures_at_once);
+  const auto batches = reinterpret_cast<batch_counts*>(count + layout_.batches);
+  for (std::uint32_t p = 0; p < layout_.pieces_max; ++p) {
     const std::uint32_t begin = std::min(p * room_.logit_rows, shape_.wanted);
     batches[p] = {shape_.tokens, shape_.rows, std::min(room_.logit_rows, shape_.wanted - begin)};
   }
@@ -86,8 +89,8 @@ tick_shape tick_upload::write(const tick& plan, std::size_t block, std::vector<r
 }
 
 result<void> tick_upload::send(std::size_t block, stream_handle in) {
-  const std::byte* const from = pinned_.data() + block * block_bytes_;
-  return queue_small_copy(in, device_.data() + tokens_at_, from + tokens_at_, aligned(used_ - tokens_at_));
+  const std::byte* const from = pinned_.data() + block * layout_.bytes;
+  return queue_small_copy(in, device_.data() + layout_.tokens, from + layout_.tokens, aligned(used_ - layout_.tokens));
 }
 
 void tick_upload::find_groups(std::span<const tick_row> rows) {
@@ -113,8 +116,8 @@ void tick_upload::place_draws(const tick& plan, std::vector<row_place>& places) 
   shape_.mixtures = static_cast<std::uint32_t>(groups_.size());
   if (groups_.empty()) return;
 
-  const auto mixtures = reinterpret_cast<mixture*>(block_ + mixtures_at_);
-  const auto members = reinterpret_cast<mixture_member*>(block_ + members_at_);
+  const auto mixtures = reinterpret_cast<mixture*>(block_ + layout_.mixtures);
+  const auto members = reinterpret_cast<mixture_member*>(block_ + layout_.members);
   std::uint32_t member = 0;
   for (std::size_t g = 0; g < groups_.size(); ++g) {
     mixtures[g] = {member, groups_[g].members};
@@ -124,7 +127,7 @@ void tick_upload::place_draws(const tick& plan, std::vector<row_place>& places) 
       members[member++] = {places[i].draw, plan.rows[i].slot, plan.rows[i].weight / groups_[g].weights, places[i].draw};
     }
   }
-  used_ = members_at_ + member * sizeof(mixture_member);
+  used_ = layout_.members + member * sizeof(mixture_member);
 }
 
 // The positions whose logits are wanted besides the one that is drawn from, as stage_backend::want_logits.
@@ -148,12 +151,12 @@ void tick_upload::place_row(const tick& plan, std::uint32_t index, row_place& pl
     planned.member = place.draw - shape_.draws_alone;
     if (of->first_row == index) planned.mixture = static_cast<std::uint32_t>(of - groups_.begin());
   }
-  reinterpret_cast<planned_row*>(block_ + rows_at_)[index] = planned;
+  reinterpret_cast<planned_row*>(block_ + layout_.rows)[index] = planned;
 
   if (!planned.decodes) {
-    const auto to = reinterpret_cast<token_id*>(block_ + tokens_at_) + planned.first_row;
+    const auto to = reinterpret_cast<token_id*>(block_ + layout_.tokens) + planned.first_row;
     std::ranges::copy(plan.tokens.subspan(r.first_token, r.tokens), to);
-    used_ = std::max(used_, tokens_at_ + (planned.first_row + r.tokens) * sizeof(token_id));
+    used_ = std::max(used_, layout_.tokens + (planned.first_row + r.tokens) * sizeof(token_id));
   }
   if (r.copied != tick_row::copies::none) {
     const std::uint32_t first = every_position ? 0 : last;
@@ -179,10 +182,10 @@ void tick_upload::add_scores(const tick_row& row, const tick& plan, row_place& p
 }
 
 void tick_upload::add_score(std::uint32_t wanted, token_id token, std::uint32_t top) {
-  const auto scores = reinterpret_cast<score_row*>(block_ + score_rows_at_);
+  const auto scores = reinterpret_cast<score_row*>(block_ + layout_.score_rows);
   scores[score_total_++] = {wanted % room_.logit_rows, token, std::min(top, top_logprobs_most)};
   ++scores_of_piece_[wanted / room_.logit_rows];
-  used_ = score_rows_at_ + score_total_ * sizeof(score_row);
+  used_ = layout_.score_rows + score_total_ * sizeof(score_row);
 }
 
 }  // namespace skein::kernels::gpu

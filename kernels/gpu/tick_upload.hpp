@@ -41,6 +41,19 @@ struct tick_shape {
   std::span<const std::uint32_t> scores;  ///< of each piece of the head
 };
 
+/// Where each part of a block begins: counts in words, the others in bytes. Rows, which stay in the block, come last.
+struct block_layout {
+  explicit block_layout(const tick_room& room);
+
+  std::uint32_t pieces_max;  ///< of the head
+  std::size_t scores_count, mixture_counts, batches;
+  std::size_t tokens, mixtures, members, score_rows, rows;
+  std::size_t bytes;
+
+  /// What has a place on the device.
+  [[nodiscard]] std::size_t device_bytes() const { return rows; }
+};
+
 /// Plans of ticks, one pinned block each. Counts and rows are read where they are, by the first kernel of the tick (see
 /// preparation); what only few ticks have (tokens of prompts, mixtures, scores) is copied to fixed places on the
 /// device. Of the tick's wanted rows those come first that are drawn from: draws of rows that draw alone, then the
@@ -60,33 +73,37 @@ class tick_upload {
 
   // In a block.
   [[nodiscard]] const std::uint32_t* planned_counts(std::size_t block) const {
-    return reinterpret_cast<const std::uint32_t*>(pinned_.data() + block * block_bytes_);
+    return reinterpret_cast<const std::uint32_t*>(pinned_.data() + block * layout_.bytes);
   }
   [[nodiscard]] const planned_row* planned_rows(std::size_t block) const {
-    return reinterpret_cast<const planned_row*>(pinned_.data() + block * block_bytes_ + rows_at_);
+    return reinterpret_cast<const planned_row*>(pinned_.data() + block * layout_.bytes + layout_.rows);
   }
   [[nodiscard]] std::uint32_t count_words() const {
-    return static_cast<std::uint32_t>(tokens_at_ / sizeof(std::uint32_t));
+    return static_cast<std::uint32_t>(layout_.tokens / sizeof(std::uint32_t));
   }
 
   // On the device, at addresses that stay.
   [[nodiscard]] std::uint32_t* counts() const { return at<std::uint32_t>(0); }
   [[nodiscard]] const std::uint32_t* draw_count() const { return counts() + 1; }
-  [[nodiscard]] const std::uint32_t* score_count(std::uint32_t piece) const { return counts() + scores_at_ + piece; }
+  [[nodiscard]] const std::uint32_t* score_count(std::uint32_t piece) const {
+    return counts() + layout_.scores_count + piece;
+  }
   [[nodiscard]] const std::uint32_t* mixture_count(std::uint32_t group) const {
-    return counts() + mixture_counts_at_ + group;
+    return counts() + layout_.mixture_counts + group;
   }
   /// Of piece `piece`; runs and rows are the tick's.
   [[nodiscard]] const batch_counts* batch(std::uint32_t piece) const {
-    return reinterpret_cast<const batch_counts*>(counts() + batches_at_) + piece;
+    return reinterpret_cast<const batch_counts*>(counts() + layout_.batches) + piece;
   }
-  [[nodiscard]] token_id* tokens() const { return at<token_id>(tokens_at_); }
-  [[nodiscard]] mixture* mixtures() const { return at<mixture>(mixtures_at_); }
-  [[nodiscard]] mixture_member* members() const { return at<mixture_member>(members_at_); }
-  [[nodiscard]] const score_row* scores() const { return at<score_row>(score_rows_at_); }
+  [[nodiscard]] token_id* tokens() const { return at<token_id>(layout_.tokens); }
+  [[nodiscard]] mixture* mixtures() const { return at<mixture>(layout_.mixtures); }
+  [[nodiscard]] mixture_member* members() const { return at<mixture_member>(layout_.members); }
+  [[nodiscard]] const score_row* scores() const { return at<score_row>(layout_.score_rows); }
 
   [[nodiscard]] const tick_room& room() const { return room_; }
   [[nodiscard]] std::size_t bytes() const { return device_.bytes(); }
+  /// The same before one is made.
+  [[nodiscard]] static std::size_t planned_bytes(const tick_room& room) { return block_layout(room).device_bytes(); }
 
  private:
   struct group {
@@ -105,11 +122,8 @@ class tick_upload {
   void add_score(std::uint32_t wanted, token_id token, std::uint32_t top);
 
   const tick_room room_;
-  const std::uint32_t pieces_max_;
-  // Where each part begins: counts in words, the others in bytes. Rows, which stay in the block, come last.
-  std::size_t scores_at_, mixture_counts_at_, batches_at_;
-  std::size_t tokens_at_, mixtures_at_, members_at_, score_rows_at_, rows_at_, block_bytes_;
-  pinned_buffer<std::byte> pinned_;  // [blocks] of block_bytes_
+  const block_layout layout_;
+  pinned_buffer<std::byte> pinned_;  // [blocks] of layout_.bytes
   device_buffer<std::byte> device_;
 
   // The block that is being written.

@@ -172,6 +172,14 @@ std::uint32_t room_for_chunks(std::uint32_t rows, std::uint32_t runs) {
   return std::min(rows / chunked_rows_min, rows / chunk_tokens + long_runs);
 }
 
+constexpr std::size_t part_bytes(std::size_t bytes) { return (bytes + 255) / 256 * 256; }
+
+/// Of a chunk_list with its parts one after another.
+std::size_t list_bytes(std::size_t chunks, std::size_t heads) {
+  return part_bytes(sizeof *chunk_list::count) + part_bytes(chunks * sizeof *chunk_list::chunks) +
+         part_bytes(chunks * heads * side * side * sizeof *chunk_list::passed);
+}
+
 }  // namespace
 
 bool chunked_time_mix::available() {
@@ -182,22 +190,21 @@ bool chunked_time_mix::available() {
   return true;
 }
 
+std::size_t chunked_time_mix::planned_bytes(std::uint32_t width, std::uint32_t rows_max, std::uint32_t runs_max) {
+  return list_bytes(room_for_chunks(rows_max, runs_max), width / head_size);
+}
+
 chunked_time_mix::chunked_time_mix(std::uint32_t width, element type, std::uint32_t rows_max, std::uint32_t runs_max)
-    : heads_(width / head_size), type_(type), chunks_max_(room_for_chunks(rows_max, runs_max)) {
-  std::byte* at = nullptr;
-  const auto place = [&]<typename T>(T*& part, std::size_t count) {
-    part = reinterpret_cast<T*>(at);
-    at += (count * sizeof(T) + 255) / 256 * 256;
-  };
-  // Twice: first from address 0, to know the size.
-  for (int pass = 0; pass < 2; ++pass) {
-    place(list_.count, 1);
-    place(list_.chunks, chunks_max_);
-    place(list_.passed, std::size_t{chunks_max_} * heads_ * side * side);
-    if (pass > 0) break;
-    memory_ = device_buffer<std::byte>(reinterpret_cast<std::uintptr_t>(at));
-    at = memory_.data();
-  }
+    : heads_(width / head_size),
+      type_(type),
+      chunks_max_(room_for_chunks(rows_max, runs_max)),
+      memory_(planned_bytes(width, rows_max, runs_max)) {
+  std::byte* at = memory_.data();
+  list_.count = reinterpret_cast<std::uint32_t*>(at);
+  at += part_bytes(sizeof *list_.count);
+  list_.chunks = reinterpret_cast<run_chunk*>(at);
+  at += part_bytes(chunks_max_ * sizeof *list_.chunks);
+  list_.passed = reinterpret_cast<std::uint32_t*>(at);
   const stream in;
   if (auto r = fill_with_zeros(memory_.data(), memory_.bytes(), in); !r) throw device_failure(r.error());
   if (auto r = in.synchronize(); !r) throw device_failure(r.error());

@@ -46,6 +46,8 @@ class chunked_time_mix {
   [[nodiscard]] result<void> run(stream_handle in, element state_type, const time_mix_parameters& of) const;
 
   [[nodiscard]] std::size_t bytes() const { return memory_.bytes(); }
+  /// The same before one is made.
+  [[nodiscard]] static std::size_t planned_bytes(std::uint32_t width, std::uint32_t rows_max, std::uint32_t runs_max);
 
  private:
   std::uint32_t heads_;

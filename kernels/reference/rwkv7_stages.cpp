@@ -216,13 +216,15 @@ class reference_rwkv7 final : public stages {
     if (count > 0) body(context, 0, count);
   }
 
-  std::size_t weight_bytes() const override { return weight_bytes_; }
-  std::size_t activation_bytes() const override {
-    std::size_t bytes = 0;
+  memory_plan memory() const override {
+    memory_plan taken;
+    taken.slots = static_cast<std::uint32_t>(states_.size());
+    taken.slot_bytes = state_floats() * sizeof(float);
+    taken.weight_bytes = weight_bytes_;
     for (const row_buffer* b :
          {&x_, &r_, &k_, &v_, &v_first_, &y_, &inner_w_, &inner_a_, &inner_v_, &inner_g_, &hidden_})
-      bytes += b->bytes();
-    return bytes;
+      taken.activation_bytes += b->bytes();
+    return taken;
   }
 
  private:

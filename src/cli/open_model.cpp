@@ -50,25 +50,25 @@ result<kernels::gpu::invariance> invariance_of(const std::string& name) {
   return error{error_kind::invalid_argument, "invariance is default, strict or fast, not " + name, "invariance"};
 }
 
-result<std::unique_ptr<engine::engine>> open_on_cpu(const opened_model& model, const engine_wish& wish,
-                                                    std::optional<dtype> type, const kernels::load_progress& progress) {
+result<engine::cpu_engine_options> cpu_options(const engine_wish& wish) {
+  const auto type = matrix_type(wish.dtype);
+  if (!type) return type.error();
   if (wish.state_dtype != "fp32")
     return error{error_kind::invalid_argument, "the cpu engine keeps states in fp32, not " + wish.state_dtype,
                  "state-dtype"};
   engine::cpu_engine_options options;
-  options.matrix_type = type;
+  options.matrix_type = *type;
   options.slots = wish.slots;
   options.max_tick_tokens = wish.max_tick_tokens;
   options.max_tick_rows = wish.slots;
   options.threads = wish.threads;
-  options.progress = progress;
   options.model_identity = wish.model_identity;
-  return engine::make_cpu_engine(model.file, model.info, options);
+  return options;
 }
 
-result<std::unique_ptr<engine::engine>> open_on_gpu(const device_choice& device, const opened_model& model,
-                                                    const engine_wish& wish, std::optional<dtype> type,
-                                                    const kernels::load_progress& progress) {
+result<engine::gpu_engine_options> gpu_options(const device_choice& device, const engine_wish& wish) {
+  const auto type = matrix_type(wish.dtype);
+  if (!type) return type.error();
   const auto invariance = invariance_of(wish.invariance);
   if (!invariance) return invariance.error();
   engine::gpu_engine_options options;
@@ -76,14 +76,27 @@ result<std::unique_ptr<engine::engine>> open_on_gpu(const device_choice& device,
   options.row_max = wish.row_max;
   options.moving_bytes_max = wish.moving_bytes_max;
   options.device = device.index;
-  options.matrix_type = type;
+  options.matrix_type = *type;
   options.state_type = wish.state_dtype == "fp16" ? dtype::f16 : dtype::f32;
   options.slots = wish.slots;
   options.max_tick_tokens = wish.max_tick_tokens;
   options.max_tick_rows = wish.slots;
-  options.progress = progress;
   options.model_identity = wish.model_identity;
-  return engine::make_gpu_engine(*device.gpu, model.file, model.info, options);
+  return options;
+}
+
+result<std::unique_ptr<engine::engine>> open_on(const device_choice& device, const opened_model& model,
+                                                const engine_wish& wish, const kernels::load_progress& progress) {
+  if (device.gpu) {
+    auto options = gpu_options(device, wish);
+    if (!options) return options.error();
+    options->progress = progress;
+    return engine::make_gpu_engine(*device.gpu, model.file, model.info, *options);
+  }
+  auto options = cpu_options(wish);
+  if (!options) return options.error();
+  options->progress = progress;
+  return engine::make_cpu_engine(model.file, model.info, *options);
 }
 
 }  // namespace
@@ -136,8 +149,7 @@ result<std::shared_ptr<const tokenizer::vocabulary>> open_vocabulary(const std::
 result<std::unique_ptr<engine::engine>> open_engine(const opened_model& model, const engine_wish& wish) {
   const auto device = choose_device(wish.device);
   if (!device) return device.error();
-  const auto type = matrix_type(wish.dtype);
-  if (!type) return type.error();
+  if (const auto type = matrix_type(wish.dtype); !type) return type.error();
   if (wish.refuse_nonfinite)
     if (const auto found = model::identify(model.file, "").nonfinite; !found.empty())
       return model::nonfinite_tensor(model.file, found);
@@ -151,7 +163,18 @@ result<std::unique_ptr<engine::engine>> open_engine(const opened_model& model, c
                                           if (all.wish.progress) all.wish.progress(done, total);
                                         },
                                         &watching};
-  return device->gpu ? open_on_gpu(*device, model, wish, *type, progress) : open_on_cpu(model, wish, *type, progress);
+  return open_on(*device, model, wish, progress);
+}
+
+result<memory_plan> plan_engine(const opened_model& model, const device_choice& device, const engine_wish& wish) {
+  if (device.gpu) {
+    const auto options = gpu_options(device, wish);
+    if (!options) return options.error();
+    return engine::plan_gpu_engine(*device.gpu, model.file, model.info, *options);
+  }
+  const auto options = cpu_options(wish);
+  if (!options) return options.error();
+  return engine::plan_cpu_engine(model.file, model.info, *options);
 }
 
 }  // namespace skein::cli

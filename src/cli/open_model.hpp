@@ -30,6 +30,7 @@ struct opened_model {
 /// The same without a model: only the data folders are searched.
 [[nodiscard]] result<std::shared_ptr<const tokenizer::vocabulary>> open_vocabulary(const std::string& given);
 
+struct device_choice;
 struct model_options;
 
 /// What an engine is asked to be; texts as on the command line.
@@ -56,5 +57,10 @@ struct engine_wish {
 /// that is refused, invalid_argument for a dtype that the device does not have or an unknown invariance, those of
 /// make_cpu_engine and make_gpu_engine.
 [[nodiscard]] result<std::unique_ptr<engine::engine>> open_engine(const opened_model& model, const engine_wish& wish);
+
+/// The memory that such an engine will take on the device that was chosen, found without taking any. Errors: as above,
+/// without those of memory and of tensors that are refused.
+[[nodiscard]] result<memory_plan> plan_engine(const opened_model& model, const device_choice& device,
+                                              const engine_wish& wish);
 
 }  // namespace skein::cli

@@ -14,31 +14,54 @@ constexpr std::uint32_t max_logit_rows = 64;
 
 bool is_matrix_type(dtype t) { return t == dtype::f32 || t == dtype::bf16 || t == dtype::f16; }
 
-}  // namespace
+/// What the stages and the engine over them are made with.
+struct cpu_parts {
+  kernels::rwkv7_weights weights;
+  dtype matrix_type;
+  stage_engine_options engine;
+};
 
-result<std::unique_ptr<engine>> make_cpu_engine(const model::checkpoint& file, const model::model_info& info,
-                                                const cpu_engine_options& options) {
+result<cpu_parts> parts_of(const model::checkpoint& file, const model::model_info& info,
+                           const cpu_engine_options& options) {
   const dtype stored = is_matrix_type(info.matrix_type) ? info.matrix_type : dtype::f32;
   const dtype matrix_type = options.matrix_type.value_or(stored);
   if (!is_matrix_type(matrix_type))
     return error{error_kind::unsupported,
                  "the CPU keeps matrices as fp32, bf16 or fp16, not " + std::string(to_string(matrix_type)), "dtype"};
-
-  const auto weights = model::bind_rwkv7(file, info);
+  auto weights = model::bind_rwkv7(file, info);
   if (!weights) return weights.error();
-  const kernels::stage_limits limits{.slots = options.slots,
-                                     .max_rows = options.max_tick_tokens,
-                                     .max_logit_rows = std::min(options.max_tick_tokens, max_logit_rows),
-                                     .threads = options.threads};
-  auto stages = kernels::make_cpu_rwkv7(*weights, matrix_type, limits, options.progress);
+  return cpu_parts{.weights = std::move(*weights),
+                   .matrix_type = matrix_type,
+                   .engine = {.device = "cpu",
+                              .model_identity = options.model_identity,
+                              .weight_type = std::string(to_string(matrix_type)),
+                              .layers = info.layers,
+                              .vocab = info.vocab,
+                              .max_tick_rows = options.max_tick_rows,
+                              .limits = {.slots = options.slots,
+                                         .max_rows = options.max_tick_tokens,
+                                         .max_logit_rows = std::min(options.max_tick_tokens, max_logit_rows),
+                                         .threads = options.threads}}};
+}
+
+}  // namespace
+
+result<memory_plan> plan_cpu_engine(const model::checkpoint& file, const model::model_info& info,
+                                    const cpu_engine_options& options) {
+  const auto parts = parts_of(file, info, options);
+  if (!parts) return parts.error();
+  const auto of_stages = kernels::plan_cpu_rwkv7(parts->weights, parts->matrix_type, parts->engine.limits);
+  if (!of_stages) return of_stages.error();
+  return plan_stage_engine(*of_stages, parts->engine);
+}
+
+result<std::unique_ptr<engine>> make_cpu_engine(const model::checkpoint& file, const model::model_info& info,
+                                                const cpu_engine_options& options) {
+  const auto parts = parts_of(file, info, options);
+  if (!parts) return parts.error();
+  auto stages = kernels::make_cpu_rwkv7(parts->weights, parts->matrix_type, parts->engine.limits, options.progress);
   if (!stages) return stages.error();
-  return make_stage_engine(std::move(*stages), {.device = "cpu",
-                                                .model_identity = options.model_identity,
-                                                .weight_type = std::string(to_string(matrix_type)),
-                                                .layers = info.layers,
-                                                .vocab = info.vocab,
-                                                .max_tick_rows = options.max_tick_rows,
-                                                .limits = limits});
+  return make_stage_engine(std::move(*stages), parts->engine);
 }
 
 }  // namespace skein::engine

@@ -26,5 +26,8 @@ struct cpu_engine_options {
 [[nodiscard]] result<std::unique_ptr<engine>> make_cpu_engine(const model::checkpoint& file,
                                                               const model::model_info& info,
                                                               const cpu_engine_options& options);
+/// The memory that such an engine will take, found without taking any. Errors: as above, without those of memory.
+[[nodiscard]] result<memory_plan> plan_cpu_engine(const model::checkpoint& file, const model::model_info& info,
+                                                  const cpu_engine_options& options);
 
 }  // namespace skein::engine

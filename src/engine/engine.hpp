@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/ids.hpp"
+#include "base/memory_plan.hpp"
 #include "base/result.hpp"
 #include "sampling/sampler.hpp"
 #include "sampling/sampling_params.hpp"
@@ -32,12 +33,7 @@ struct engine_info {
   std::uint32_t top_logprobs_max = sampling::top_logprobs_max;  ///< of a row's parameters, and row::score_top
   std::uint32_t prompt_tokens_max = 1u << 30;                   ///< of one sequence: counts of tokens have 32 bits
   std::size_t state_floats = 0;  ///< of one sequence, canonical order (model/state_layout)
-  std::size_t weight_bytes = 0, activation_bytes = 0, workspace_bytes = 0, slot_bytes = 0 /*one, with its sampler*/;
-
-  /// That it holds from its start to its end.
-  [[nodiscard]] std::size_t bytes() const {
-    return weight_bytes + activation_bytes + workspace_bytes + slots * slot_bytes;
-  }
+  memory_plan memory;            ///< taken at the start and held to the end
 };
 
 enum class row_kind : std::uint8_t {

@@ -27,8 +27,9 @@ class fake_stages final : public kernels::stages {
   void write_state(slot_id slot, std::span<const float> in) override;
 
   void parallel_for(std::size_t count, range_body body, void* context) override { body(context, 0, count); }
-  [[nodiscard]] std::size_t weight_bytes() const override { return 0; }
-  [[nodiscard]] std::size_t activation_bytes() const override { return 0; }
+  [[nodiscard]] memory_plan memory() const override {
+    return {.slot_bytes = model_.state_floats * sizeof(float), .slots = static_cast<std::uint32_t>(states_.size())};
+  }
 
  private:
   const fake_model model_;

@@ -32,16 +32,15 @@ std::uint32_t stages_for(const gpu_engine_options& options, std::size_t state_by
       std::clamp(options.moving_bytes_max / state_bytes, least, least + std::size_t{options.slots}));
 }
 
-void log_recording(const kernels::gpu::runner_sizes& sizes) {
-  log::info("decode ticks recorded", {{"sizes", sizes.graphs}, {"seconds", sizes.graph_seconds}});
-  if (!sizes.library.empty())
-    log::info("products of many rows", {{"library", sizes.library}, {"seconds", sizes.library_seconds}});
-}
+/// What the runner is made with.
+struct gpu_parts {
+  kernels::rwkv7_weights weights;
+  dtype matrix_type;
+  kernels::gpu::gpu_options how;
+};
 
-}  // namespace
-
-result<std::unique_ptr<engine>> make_gpu_engine(const kernels::gpu::plugin& plugin, const model::checkpoint& file,
-                                                const model::model_info& info, const gpu_engine_options& options) {
+result<gpu_parts> parts_of(const model::checkpoint& file, const model::model_info& info,
+                           const gpu_engine_options& options) {
   const dtype stored = info.matrix_type == dtype::bf16 ? dtype::bf16 : dtype::f16;
   const dtype matrix_type = options.matrix_type.value_or(stored);
   const auto matrices = element_of(matrix_type, "matrices", "dtype");
@@ -50,31 +49,53 @@ result<std::unique_ptr<engine>> make_gpu_engine(const kernels::gpu::plugin& plug
     return error{error_kind::unsupported, "the GPU does not keep states as bf16", "state-dtype"};
   const auto states = element_of(options.state_type, "states", "state-dtype");
   if (!states) return states.error();
-  const auto device = plugin.describe_device(options.device);
-  if (!device) return device.error();
-  const auto weights = model::bind_rwkv7(file, info);
+  auto weights = model::bind_rwkv7(file, info);
   if (!weights) return weights.error();
 
-  kernels::gpu::gpu_options how;
-  how.device = options.device;
-  how.matrix_type = *matrices;
-  how.state_type = *states;
-  how.invariance = options.invariance;
-  how.limits = {.slots = options.slots,
-                .max_tick_tokens = options.max_tick_tokens,
-                .max_tick_rows = options.max_tick_rows,
-                .max_logit_rows = max_logit_rows,
-                .logit_bias_max = options.row_max.logit_bias_max,
-                .stop_ids_max = options.row_max.stop_ids_max,
-                .state_stages = stages_for(options, info.state.bytes())};
-  how.progress = options.progress;
-  auto runner = plugin.make_rwkv7(*weights, how);
+  gpu_parts parts{.weights = std::move(*weights), .matrix_type = matrix_type, .how = {}};
+  parts.how.device = options.device;
+  parts.how.matrix_type = *matrices;
+  parts.how.state_type = *states;
+  parts.how.invariance = options.invariance;
+  parts.how.limits = {.slots = options.slots,
+                      .max_tick_tokens = options.max_tick_tokens,
+                      .max_tick_rows = options.max_tick_rows,
+                      .max_logit_rows = max_logit_rows,
+                      .logit_bias_max = options.row_max.logit_bias_max,
+                      .stop_ids_max = options.row_max.stop_ids_max,
+                      .state_stages = stages_for(options, info.state.bytes())};
+  parts.how.progress = options.progress;
+  return parts;
+}
+
+void log_recording(const kernels::gpu::runner_sizes& sizes) {
+  log::info("decode ticks recorded", {{"sizes", sizes.graphs}, {"seconds", sizes.graph_seconds}});
+  if (!sizes.library.empty())
+    log::info("products of many rows", {{"library", sizes.library}, {"seconds", sizes.library_seconds}});
+}
+
+}  // namespace
+
+result<memory_plan> plan_gpu_engine(const kernels::gpu::plugin& plugin, const model::checkpoint& file,
+                                    const model::model_info& info, const gpu_engine_options& options) {
+  const auto parts = parts_of(file, info, options);
+  if (!parts) return parts.error();
+  return plugin.plan_rwkv7(parts->weights, parts->how);
+}
+
+result<std::unique_ptr<engine>> make_gpu_engine(const kernels::gpu::plugin& plugin, const model::checkpoint& file,
+                                                const model::model_info& info, const gpu_engine_options& options) {
+  const auto parts = parts_of(file, info, options);
+  if (!parts) return parts.error();
+  const auto device = plugin.describe_device(options.device);
+  if (!device) return device.error();
+  auto runner = plugin.make_rwkv7(parts->weights, parts->how);
   if (!runner) return runner.error();
   log_recording((*runner)->sizes());
   engine_info about;
   about.device = std::string(plugin.kind) + ':' + std::to_string(options.device) + ' ' + device->name;
   about.model_identity = options.model_identity;
-  about.weight_type = to_string(matrix_type);
+  about.weight_type = to_string(parts->matrix_type);
   about.vocab = info.vocab;
   about.slots = options.slots;
   about.max_tick_tokens = options.max_tick_tokens;
@@ -90,10 +111,7 @@ std::unique_ptr<engine> make_runner_engine(std::unique_ptr<kernels::gpu::tick_ru
   info.chunk_tokens = sizes.chunk_tokens;
   info.coming_max = std::max(sizes.state_stages / 4, 1u);
   info.leaving_max = sizes.state_stages - info.coming_max;
-  info.weight_bytes = sizes.weight_bytes;
-  info.activation_bytes = sizes.activation_bytes;
-  info.workspace_bytes = sizes.workspace_bytes;
-  info.slot_bytes = sizes.slot_bytes;
+  info.memory = sizes.memory;
   auto work = std::make_unique<gpu_backend>(std::move(runner), info.slots, info.vocab, info.max_tick_rows);
   return make_host_engine(std::move(info), std::move(work));
 }

@@ -33,6 +33,11 @@ struct gpu_engine_options {
                                                               const model::model_info& info,
                                                               const gpu_engine_options& options);
 
+/// The device memory that such an engine will take, found without taking any; see plan_gpu_rwkv7 for what is not in it.
+/// Errors: as above, without those of memory.
+[[nodiscard]] result<memory_plan> plan_gpu_engine(const kernels::gpu::plugin& plugin, const model::checkpoint& file,
+                                                  const model::model_info& info, const gpu_engine_options& options);
+
 /// The engine of a runner that is there already; `info` holds what the runner does not know.
 [[nodiscard]] std::unique_ptr<engine> make_runner_engine(std::unique_ptr<kernels::gpu::tick_runner> runner,
                                                          engine_info info);

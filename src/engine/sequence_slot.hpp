@@ -12,6 +12,10 @@ namespace skein::engine {
 class sequence_slot {
  public:
   explicit sequence_slot(std::uint32_t vocab) : sampler_(vocab) {}
+  /// That one takes, until it keeps logits.
+  [[nodiscard]] static std::size_t planned_bytes(std::uint32_t vocab) {
+    return sizeof(sequence_slot) + sampling::sampler::planned_bytes(vocab);
+  }
 
   /// A fresh sequence: nothing sampled, not frozen.
   void start(const sampling::sampling_params& params);

@@ -3,12 +3,18 @@
 #include <utility>
 
 #include "engine/host_engine.hpp"
+#include "engine/sequence_slot.hpp"
 #include "engine/stage_backend.hpp"
 
 namespace skein::engine {
 
+memory_plan plan_stage_engine(memory_plan of_stages, const stage_engine_options& options) {
+  of_stages.activation_bytes += std::size_t{options.limits.max_logit_rows} * options.vocab * sizeof(float);
+  of_stages.slot_bytes += sequence_slot::planned_bytes(options.vocab);
+  return of_stages;
+}
+
 engine_info describe_stage_engine(const kernels::stages& stages, const stage_engine_options& options) {
-  constexpr std::size_t sampler_bytes_per_token = 24;  // reserved by sampling::sampler
   const kernels::stage_limits& limits = options.limits;
   engine_info info;
   info.device = options.device;
@@ -20,10 +26,7 @@ engine_info describe_stage_engine(const kernels::stages& stages, const stage_eng
   info.max_tick_rows = options.max_tick_rows;
   info.row_max = {.logit_bias_max = ~0u, .stop_ids_max = ~0u};  // rows keep them in memory of their own
   info.state_floats = stages.state_floats();
-  info.weight_bytes = stages.weight_bytes();
-  info.activation_bytes =
-      stages.activation_bytes() + std::size_t{limits.max_logit_rows} * options.vocab * sizeof(float);
-  info.slot_bytes = info.state_floats * sizeof(float) + options.vocab * sampler_bytes_per_token;
+  info.memory = plan_stage_engine(stages.memory(), options);
   return info;
 }
 

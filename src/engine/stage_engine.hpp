@@ -21,6 +21,9 @@ struct stage_engine_options {
 [[nodiscard]] std::unique_ptr<engine> make_stage_engine(std::unique_ptr<kernels::stages> stages,
                                                         const stage_engine_options& options);
 
+/// The memory of an engine over stages that take `of_stages`: with logits and samplers.
+[[nodiscard]] memory_plan plan_stage_engine(memory_plan of_stages, const stage_engine_options& options);
+
 /// What make_stage_engine's engine says of itself.
 [[nodiscard]] engine_info describe_stage_engine(const kernels::stages& stages, const stage_engine_options& options);
 

@@ -6,9 +6,19 @@
 
 namespace skein::sampling {
 
+namespace {
+
+constexpr std::size_t blocks_for(std::uint32_t vocab) { return (vocab + block_tokens - 1) / block_tokens; }
+
+}  // namespace
+
+std::size_t logit_row::planned_bytes(std::uint32_t vocab) {
+  return blocks_for(vocab) * (2 * sizeof(logit_block) + sizeof(float) + sizeof(double));
+}
+
 logit_row::logit_row(std::uint32_t vocab)
     : vocab_(vocab),
-      logits_((vocab + block_tokens - 1) / block_tokens),
+      logits_(blocks_for(vocab)),
       weights_(logits_.size()),
       maxima_(logits_.size()),
       sums_(logits_.size()) {

@@ -1,4 +1,5 @@
 #pragma once
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -13,6 +14,8 @@ namespace skein::sampling {
 class logit_row {
  public:
   explicit logit_row(std::uint32_t vocab);
+  /// That one reserves.
+  [[nodiscard]] static std::size_t planned_bytes(std::uint32_t vocab);
 
   void load(std::span<const float> logits);
   [[nodiscard]] bool was_finite() const { return was_finite_; }  ///< no logit that was loaded was NaN or infinite

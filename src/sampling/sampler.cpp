@@ -20,6 +20,10 @@ bool has_noise(const sampling_params& params) { return params.noise > 0 && !is_g
 
 sampler::sampler(std::uint32_t vocab) : penalties_(vocab), row_(vocab) { candidates_.reserve(vocab); }
 
+std::size_t sampler::planned_bytes(std::uint32_t vocab) {
+  return logit_row::planned_bytes(vocab) + vocab * (sizeof(token_penalty) + sizeof(candidate));
+}
+
 void sampler::start(const sampling_params& params) {
   params_ = params;
   std::erase_if(params_.logit_bias, [this](const logit_bias_entry& entry) {

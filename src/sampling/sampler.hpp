@@ -17,6 +17,8 @@ namespace skein::sampling {
 class sampler {
  public:
   explicit sampler(std::uint32_t vocab);
+  /// That one reserves.
+  [[nodiscard]] static std::size_t planned_bytes(std::uint32_t vocab);
 
   /// Begins a row: forgets all penalties; generated() becomes drawn_before. Bias outside the vocabulary has no effect.
   void start(const sampling_params& params);

@@ -1,5 +1,7 @@
 #include "tests/engine/counted_new.hpp"
 
+#include <malloc.h>
+
 #include <atomic>
 #include <cstdlib>
 #include <new>
@@ -17,11 +19,23 @@ bool counts() { return true; }
 #endif
 
 std::atomic<std::uint64_t> allocations{0};
+std::atomic<std::size_t> held{0};
 
-void* counted(std::size_t bytes) {
+void* counted(void* memory) {
   if (counts()) allocations.fetch_add(1, std::memory_order_relaxed);
-  if (void* memory = std::malloc(bytes)) return memory;
-  throw std::bad_alloc();
+  if (!memory) throw std::bad_alloc();
+  held.fetch_add(malloc_usable_size(memory), std::memory_order_relaxed);
+  return memory;
+}
+void* counted(std::size_t bytes) { return counted(std::malloc(bytes)); }
+void* counted(std::size_t bytes, std::align_val_t alignment) {
+  const auto line = static_cast<std::size_t>(alignment);
+  return counted(std::aligned_alloc(line, (bytes + line - 1) / line * line));
+}
+
+void give_back(void* memory) {
+  held.fetch_sub(malloc_usable_size(memory), std::memory_order_relaxed);
+  std::free(memory);
 }
 
 }  // namespace
@@ -29,12 +43,19 @@ void* counted(std::size_t bytes) {
 namespace skein::test {
 
 std::uint64_t allocation_count() { return allocations.load(std::memory_order_relaxed); }
+std::size_t held_bytes() { return held.load(std::memory_order_relaxed); }
 
 }  // namespace skein::test
 
 void* operator new(std::size_t bytes) { return counted(bytes); }
 void* operator new[](std::size_t bytes) { return counted(bytes); }
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete[](void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
-void operator delete[](void* memory, std::size_t) noexcept { std::free(memory); }
+void* operator new(std::size_t bytes, std::align_val_t alignment) { return counted(bytes, alignment); }
+void* operator new[](std::size_t bytes, std::align_val_t alignment) { return counted(bytes, alignment); }
+void operator delete(void* memory) noexcept { give_back(memory); }
+void operator delete[](void* memory) noexcept { give_back(memory); }
+void operator delete(void* memory, std::size_t) noexcept { give_back(memory); }
+void operator delete[](void* memory, std::size_t) noexcept { give_back(memory); }
+void operator delete(void* memory, std::align_val_t) noexcept { give_back(memory); }
+void operator delete[](void* memory, std::align_val_t) noexcept { give_back(memory); }
+void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { give_back(memory); }
+void operator delete[](void* memory, std::size_t, std::align_val_t) noexcept { give_back(memory); }

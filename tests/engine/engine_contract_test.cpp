@@ -32,7 +32,7 @@ BOOST_DATA_TEST_CASE(says_what_it_is, data::make(engines_under_test())) {
   BOOST_TEST(e->info().ticks_in_flight_max == 2u);
   BOOST_TEST(e->info().vocab > 0u);
   BOOST_TEST(e->info().state_floats > 0u);
-  BOOST_TEST(e->info().slot_bytes >= e->info().state_floats * sizeof(float));
+  BOOST_TEST(e->info().memory.slot_bytes >= e->info().state_floats * sizeof(float));
 }
 
 BOOST_DATA_TEST_CASE(decode_continues_where_prefill_ended, data::make(engines_under_test())) {

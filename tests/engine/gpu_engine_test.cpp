@@ -146,11 +146,11 @@ BOOST_AUTO_TEST_CASE(steady_ticks_take_no_memory) {
 BOOST_AUTO_TEST_CASE(says_what_it_has_taken) {
   const auto small = make_gpu({.slots = 1, .max_tick_tokens = 8, .max_tick_rows = 1});
   const auto large = make_gpu({.slots = 8, .max_tick_tokens = 80, .max_tick_rows = 8});
-  BOOST_TEST(small->info().weight_bytes > 0u);
-  BOOST_TEST(small->info().weight_bytes == large->info().weight_bytes);
-  BOOST_TEST(small->info().activation_bytes < large->info().activation_bytes);
-  BOOST_TEST(small->info().workspace_bytes > 0u);
-  BOOST_TEST(small->info().slot_bytes > small->info().state_floats * sizeof(float));
+  BOOST_TEST(small->info().memory.weight_bytes > 0u);
+  BOOST_TEST(small->info().memory.weight_bytes == large->info().memory.weight_bytes);
+  BOOST_TEST(small->info().memory.activation_bytes < large->info().memory.activation_bytes);
+  BOOST_TEST(small->info().memory.workspace_bytes > 0u);
+  BOOST_TEST(small->info().memory.slot_bytes > small->info().state_floats * sizeof(float));
 }
 
 BOOST_AUTO_TEST_CASE(memory_that_is_not_there_is_named) {

@@ -36,8 +36,8 @@ BOOST_AUTO_TEST_CASE(tells_the_sizes_of_its_stages) {
   BOOST_TEST(e->info().device == "toy");
   BOOST_TEST(e->info().model_identity == "abc");
   BOOST_TEST(e->info().vocab == 61u);
-  BOOST_TEST(e->info().weight_bytes == 1000u);
-  BOOST_TEST(e->info().activation_bytes == 100u + 4 * 61 * sizeof(float));
+  BOOST_TEST(e->info().memory.weight_bytes == 1000u);
+  BOOST_TEST(e->info().memory.activation_bytes == 100u + 4 * 61 * sizeof(float));
 }
 
 BOOST_AUTO_TEST_CASE(logits_do_not_depend_on_the_pieces_of_the_head) {

@@ -36,8 +36,9 @@ class toy_stages final : public kernels::stages {
 
   /// Two halves on two threads, so that a race shows under ThreadSanitizer.
   void parallel_for(std::size_t count, range_body body, void* context) override;
-  [[nodiscard]] std::size_t weight_bytes() const override { return 1000; }
-  [[nodiscard]] std::size_t activation_bytes() const override { return 100; }
+  [[nodiscard]] memory_plan memory() const override {
+    return {.weight_bytes = 1000, .activation_bytes = 100, .slot_bytes = 8 * layers, .slots = how_.limits.slots};
+  }
 
  private:
   void expect_step(std::uint32_t step);

@@ -226,13 +226,39 @@ describe('two real models', { skip: noOracle }, () => {
     assert.ok(sanitized || end.bytes < begin.bytes + 60 * 2 ** 20, `${begin.bytes} bytes, then ${end.bytes}`);
   });
 
-  const tightly = ['--device', 'cpu', '--model', small, '--model-root', models, '--slots', '2', '--set', 'model.memory_bytes_max=4000000', ...quiet];
+  const two = (...more) => serve('--device', 'cpu', '--model', small, '--model-root', models, '--slots', '2', ...quiet, ...more);
+  /** What the only model of a server has taken. */
+  const taken = async (server) => {
+    const { body } = await server.get('/v1/server/status');
+    assert.equal(body.models.length, 1);
+    const { weight_bytes, activation_bytes, workspace_bytes, slot_bytes, total_bytes } = body.models[0].memory;
+    assert.equal(total_bytes, weight_bytes + activation_bytes + workspace_bytes + 2 * slot_bytes);
+    return total_bytes;
+  };
+  const bytes = {};
+  /** A server with one byte less than the small model and the tiny one take together. */
+  const tightly = (...more) => two('--set', `model.memory_bytes_max=${bytes.small + bytes.tiny - 1}`, ...more);
+
+  test('what a model will take is what it then takes: it is loaded with as many bytes left', async () => {
+    const roomy = await two();
+    bytes.small = await taken(roomy);
+    const ready = JSON.parse(roomy.lines.find((l) => l.includes('"msg":"engine ready"')));
+    assert.equal(ready.total_bytes, bytes.small);
+    assert.equal((await load(roomy, 'tiny')).status, 200);
+    await roomy.says('model unloaded');
+    bytes.tiny = await taken(roomy);
+    assert.equal((await roomy.stop()).code, 0);
+
+    const exact = await two('--set', `model.memory_bytes_max=${bytes.small + bytes.tiny}`);
+    assert.equal((await load(exact, 'tiny')).status, 200);
+    assert.equal((await exact.stop()).code, 0);
+  });
 
   test('what does not fit beside the old model is refused with bytes, and fits when that is gone', async () => {
-    const tight = await serve(...tightly);
+    const tight = await tightly();
     const refused = await load(tight, 'tiny');
     assert.equal(refused.status, 507, JSON.stringify(refused.body));
-    assert.match(refused.body.error, /needs about \d+ bytes, and \d+ are left/);
+    assert.ok(refused.body.error.includes(`needs about ${bytes.tiny} bytes, and ${bytes.tiny - 1} are left beside the ${bytes.small} of`), refused.body.error);
     assert.equal((await tight.post('/v1/completions', completion)).body.model, 'small');
     assert.equal((await tight.post('/removemodel', {})).status, 200);
     await tight.says('model unloaded');
@@ -254,7 +280,7 @@ describe('two real models', { skip: noOracle }, () => {
   });
 
   test('where only one fits, the old one goes first and requests wait', async () => {
-    const tight = await serve(...tightly, '--set', 'model.switch=replace');
+    const tight = await tightly('--set', 'model.switch=replace');
     const running = await stream(tight, { max_tokens: 200 });
     const loaded = load(tight, 'tiny');
     await tight.says('model retires');

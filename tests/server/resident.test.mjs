@@ -162,8 +162,14 @@ describe('models in memory', { skip: noOracle }, () => {
   });
 
   test('one that cannot be loaded is an answer, and hurts nobody; memory has a limit too', async () => {
-    const bytes = ['--slots', '2', '--set', 'model.memory_bytes_max=9000000', '--set', 'model.resident_max=3'];
-    const server = await start(...bytes);
+    const three = ['--slots', '2', '--set', 'model.resident_max=3'];
+    const roomy = await start(...three);
+    for (const model of names) await asks(roomy, model);
+    const totals = (await roomy.get('/v1/server/status')).body.models.map(({ memory }) => memory.total_bytes);
+    assert.equal(totals.length, 3);
+    assert.equal((await roomy.stop()).code, 0);
+    const bytes = totals.reduce((a, b) => a + b) - 1;
+    const server = await start(...three, '--set', `model.memory_bytes_max=${bytes}`);
     const refused = await server.post('/v1/completions', { ...completion, model: 'torn' });
     assert.equal(refused.status, 503);
     assert.match(refused.body.error.message, /could not be loaded/);

@@ -1,4 +1,5 @@
 #pragma once
+#include <atomic>
 #include <cstddef>
 #include <memory>
 #include <span>
@@ -21,6 +22,9 @@ inline void require_memory(SKEIN_GPU(Error_t) code, const char* doing, std::size
   throw device_failure(std::move(why));
 }
 
+/// Bytes that device_buffers hold now, on all devices.
+inline std::atomic<std::size_t> device_bytes_held{0};
+
 /// `count` elements in device memory, not initialised. Made at start, never in a tick.
 template <typename T>
 class device_buffer {
@@ -31,8 +35,12 @@ class device_buffer {
     void* memory = nullptr;
     require_memory(SKEIN_GPU(Malloc)(&memory, bytes()), "allocating", bytes(), purpose);
     data_ = static_cast<T*>(memory);
+    device_bytes_held.fetch_add(bytes(), std::memory_order_relaxed);
   }
-  ~device_buffer() { static_cast<void>(SKEIN_GPU(Free)(data_)); }
+  ~device_buffer() {
+    static_cast<void>(SKEIN_GPU(Free)(data_));
+    device_bytes_held.fetch_sub(bytes(), std::memory_order_relaxed);
+  }
   device_buffer(device_buffer&& other) noexcept { swap(other); }
   device_buffer& operator=(device_buffer&& other) noexcept {
     device_buffer(std::move(other)).swap(*this);

@@ -208,11 +208,14 @@ BOOST_AUTO_TEST_CASE(products_of_a_library_stay_near_the_reference) {
     options.invariance = kernels::gpu::invariance::fast;
     library_log log;
     log.idle = true;  // while it is measured
-    model_stages gpu(model.weights(), options, {.rows = rows, .logit_rows = rows, .slots = 2},
-                     [&]() -> result<std::unique_ptr<kernels::gpu::matmul_library>> {
-                       return std::unique_ptr<kernels::gpu::matmul_library>(std::make_unique<plain_library>(log));
-                     });
+    const auto open = [&]() -> result<std::unique_ptr<kernels::gpu::matmul_library>> {
+      return std::unique_ptr<kernels::gpu::matmul_library>(std::make_unique<plain_library>(log));
+    };
+    const kernels::gpu::model_room many{.rows = rows, .logit_rows = rows, .slots = 2};
+    model_stages gpu(model.weights(), options, many, open);
     BOOST_TEST(gpu.library().starts_with("plain; "));
+    const memory_plan plan = kernels::gpu::rwkv7_model::plan(model.weights(), options, many, open);
+    BOOST_TEST(plan.activation_bytes == gpu.memory().activation_bytes);
     log = {};
     const auto made =
         kernels::make_reference_rwkv7(model.weights(), {.slots = 2, .max_rows = rows, .max_logit_rows = rows});
@@ -255,7 +258,7 @@ BOOST_AUTO_TEST_CASE(few_rows_with_sparse_values_stay_near_the_reference) {
   model_stages dense(model.weights(), {}, {.rows = 2, .logit_rows = 2, .slots = 2}, kernels::gpu::open_matmul_library);
   model_stages gpu(model.weights(), options, {.rows = 2, .logit_rows = 2, .slots = 2},
                    kernels::gpu::open_matmul_library);
-  BOOST_TEST(gpu.weight_bytes() > dense.weight_bytes());
+  BOOST_TEST(gpu.memory().weight_bytes > dense.memory().weight_bytes);
   const auto made = kernels::make_reference_rwkv7(model.weights(), {.slots = 2, .max_rows = 2, .max_logit_rows = 2});
   BOOST_REQUIRE(made.has_value());
   for (const token_id token : random_tokens(12, dims.vocab, 52)) {
@@ -360,8 +363,8 @@ BOOST_AUTO_TEST_CASE(progress_ends_at_the_total) {
   const model_stages made(model.weights(), options, room);
   BOOST_TEST(progress.done == progress.total);
   BOOST_TEST(progress.total > 0u);
-  BOOST_TEST(made.weight_bytes() > 0u);
-  BOOST_TEST(made.activation_bytes() > 0u);
+  BOOST_TEST(made.memory().weight_bytes > 0u);
+  BOOST_TEST(made.memory().activation_bytes > 0u);
 }
 
 BOOST_AUTO_TEST_CASE(what_the_kernels_cannot_do_is_refused) {

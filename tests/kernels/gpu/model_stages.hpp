@@ -62,8 +62,11 @@ class model_stages final : public kernels::stages {
     note(stream_.synchronize());
     return trouble_;
   }
-  std::size_t weight_bytes() const override { return model_.weight_bytes(); }
-  std::size_t activation_bytes() const override { return model_.activation_bytes(); }
+  memory_plan memory() const override {
+    return {.weight_bytes = model_.weight_bytes(),
+            .activation_bytes = model_.activation_bytes(),
+            .slot_bytes = model_.slot_bytes()};
+  }
   const std::string& library() const { return model_.library(); }
 
  private:

@@ -1,0 +1,82 @@
+// Shows that the memory plan of a GPU engine is what the engine then takes of the device: all device memory goes
+// through device_buffer, which counts it.
+#include <boost/test/unit_test.hpp>
+
+#include "kernels/gpu/runtime/memory.hpp"
+#include "kernels/gpu/tick_runner.hpp"
+#include "tests/engine/compare_memory.hpp"
+#include "tests/kernels/random_rwkv7.hpp"
+
+namespace {
+
+using namespace skein;
+using namespace skein::kernels::gpu;
+
+constexpr kernels::rwkv7_dims dims_of_64{.layers = 2,
+                                         .embd = 128,
+                                         .heads = 2,
+                                         .head_size = 64,
+                                         .ffn = 200,
+                                         .vocab = 1003,
+                                         .rank_w = 24,
+                                         .rank_a = 8,
+                                         .rank_v = 40,
+                                         .rank_g = 72};
+
+void plan_and_take(const kernels::rwkv7_weights& weights, const gpu_options& options) {
+  const auto planned = plan_gpu_rwkv7(weights, options);
+  BOOST_REQUIRE_MESSAGE(planned.has_value(), (planned ? "" : planned.error().message));
+  const std::size_t before = device_bytes_held;
+  const auto runner = make_gpu_rwkv7(weights, options);
+  BOOST_REQUIRE_MESSAGE(runner.has_value(), (runner ? "" : runner.error().message));
+  test::compare_memory(*planned, (*runner)->sizes().memory, device_bytes_held - before);
+}
+
+gpu_options of_sizes(std::uint32_t slots, std::uint32_t tokens, std::uint32_t logit_rows) {
+  gpu_options options;
+  options.limits = {.slots = slots,
+                    .max_tick_tokens = tokens,
+                    .max_tick_rows = slots,
+                    .max_logit_rows = logit_rows,
+                    .logit_bias_max = 30,
+                    .stop_ids_max = 5,
+                    .state_stages = 3};
+  return options;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(gpu_memory)
+
+BOOST_AUTO_TEST_CASE(a_plan_is_what_the_device_gives) {
+  const test::random_rwkv7 model(dims_of_64, dtype::bf16, 1);
+  for (const element type : {element::f32, element::f16, element::bf16})
+    for (const element state_type : {element::f32, element::f16})
+      for (const invariance level : {invariance::standard, invariance::strict, invariance::fast})
+        for (const std::uint32_t slots : {1u, 9u})
+          for (const std::uint32_t tokens : {16u, 300u})
+            BOOST_TEST_CONTEXT("type " << int(type) << ", states " << int(state_type) << ", level " << int(level)
+                                       << ", " << slots << " slots, ticks of " << tokens) {
+              gpu_options options = of_sizes(slots, tokens, 8);
+              options.matrix_type = type, options.state_type = state_type, options.invariance = level;
+              plan_and_take(model.weights(), options);
+            }
+}
+
+BOOST_AUTO_TEST_CASE(a_plan_knows_heads_of_any_size_and_lists_that_are_empty) {
+  kernels::rwkv7_dims dims = dims_of_64;
+  dims.heads = 4, dims.head_size = 32;
+  const test::random_rwkv7 model(dims, dtype::f32, 2, true);
+  gpu_options options = of_sizes(40, 700, 256);
+  options.limits.logit_bias_max = options.limits.stop_ids_max = 0;
+  plan_and_take(model.weights(), options);
+}
+
+BOOST_AUTO_TEST_CASE(a_plan_refuses_what_cannot_be_made) {
+  kernels::rwkv7_dims dims = dims_of_64;
+  dims.embd = 96, dims.heads = 3, dims.head_size = 32;
+  const test::random_rwkv7 model(dims, dtype::f32, 3);
+  BOOST_TEST(!plan_gpu_rwkv7(model.weights(), {}));
+}
+
+BOOST_AUTO_TEST_SUITE_END()
