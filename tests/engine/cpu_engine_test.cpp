@@ -126,6 +126,20 @@ BOOST_AUTO_TEST_CASE(says_what_it_serves) {
   BOOST_TEST(e->info().memory.weight_bytes > 0u);
 }
 
+BOOST_AUTO_TEST_CASE(its_plan_is_what_it_takes) {
+  const opened_model model = open_model("tiny-7v0-bf16.pth");
+  for (const auto type : {std::optional<dtype>(), std::optional(dtype::f32), std::optional(dtype::f16)}) {
+    cpu_engine_options options;
+    options.matrix_type = type;
+    options.slots = 5, options.max_tick_tokens = 100, options.max_tick_rows = 5;
+    const auto planned = plan_cpu_engine(model.file, model.info, options);
+    const auto made = make_cpu_engine(model.file, model.info, options);
+    BOOST_REQUIRE(planned.has_value());
+    BOOST_REQUIRE(made.has_value());
+    BOOST_CHECK(*planned == (*made)->info().memory);
+  }
+}
+
 BOOST_AUTO_TEST_CASE(logits_are_the_reference_s) {
   compare_logits("tiny-7v0.pth", fp32_tolerance);
   compare_logits("tiny-7v0.safetensors", fp32_tolerance);

@@ -2,10 +2,12 @@
 // through device_buffer, which counts it.
 #include <boost/test/unit_test.hpp>
 
+#include "engine/gpu_engine.hpp"
+#include "kernels/gpu/plugin.hpp"
 #include "kernels/gpu/runtime/memory.hpp"
-#include "kernels/gpu/tick_runner.hpp"
 #include "tests/engine/compare_memory.hpp"
 #include "tests/kernels/random_rwkv7.hpp"
+#include "tests/support/oracle.hpp"
 
 namespace {
 
@@ -70,6 +72,33 @@ BOOST_AUTO_TEST_CASE(a_plan_knows_heads_of_any_size_and_lists_that_are_empty) {
   gpu_options options = of_sizes(40, 700, 256);
   options.limits.logit_bias_max = options.limits.stop_ids_max = 0;
   plan_and_take(model.weights(), options);
+}
+
+// From the file, with the sizes that the engine itself chooses.
+BOOST_AUTO_TEST_CASE(an_engine_s_plan_is_what_it_takes, *boost::unit_test::precondition(test::have_oracle)) {
+  constexpr plugin emulated{.abi = plugin_abi,
+                            .build = "",
+                            .kind = runtime_name,
+                            .device_count = &device_count,
+                            .describe_device = &describe_device,
+                            .make_rwkv7 = &make_gpu_rwkv7,
+                            .plan_rwkv7 = &plan_gpu_rwkv7,
+                            .measure_limits = nullptr};
+  const auto file = model::checkpoint::open(test::oracle() / "models/tiny-7v0-bf16.pth");
+  BOOST_REQUIRE(file.has_value());
+  const auto info = model::describe(*file);
+  BOOST_REQUIRE(info.has_value());
+  for (const dtype state_type : {dtype::f32, dtype::f16}) {
+    engine::gpu_engine_options options;
+    options.state_type = state_type;
+    options.slots = 5, options.max_tick_tokens = 100, options.max_tick_rows = 5;
+    const auto planned = engine::plan_gpu_engine(emulated, *file, *info, options);
+    BOOST_REQUIRE(planned.has_value());
+    const std::size_t before = device_bytes_held;
+    const auto made = engine::make_gpu_engine(emulated, *file, *info, options);
+    BOOST_REQUIRE(made.has_value());
+    test::compare_memory(*planned, (*made)->info().memory, device_bytes_held - before);
+  }
 }
 
 BOOST_AUTO_TEST_CASE(a_plan_refuses_what_cannot_be_made) {
