@@ -90,7 +90,7 @@ __global__ void __launch_bounds__(threads) sparse_value_kernel(sparse_work<Eleme
   __shared__ input_list lists[quarters];
   __shared__ float sums[quarters][columns];
   wait_for_kernels_before();
-  let_next_kernel_begin();  // not earlier, see ARCHITECTURE
+  let_next_kernel_begin();  // not earlier, see docs/gpu.md, "Programmatic dependent launch"
   const std::uint32_t row = blockIdx.z, segment = blockIdx.y, tile = blockIdx.x;
   if (row >= *work.row_count) return;
   const std::uint32_t first_input = segment * segment_inputs, inputs_left = work.inputs - first_input;
