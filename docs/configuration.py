@@ -1,0 +1,93 @@
+#!/usr/bin/env python3
+"""Writes docs/configuration.md from the program's table of keys, as `skein manual skein.toml.5` prints it.
+
+    docs/configuration.py SKEIN           print the page
+    docs/configuration.py SKEIN --write   replace docs/configuration.md
+    docs/configuration.py SKEIN --check   exit 1 if docs/configuration.md is not that page
+"""
+import pathlib
+import re
+import subprocess
+import sys
+
+PAGE = pathlib.Path(__file__).with_name("configuration.md")
+HEAD = """# Configuration
+
+<!-- Written by docs/configuration.py from the table of keys (config/keys.cpp); do not edit. -->
+
+`config/skein.toml` holds every setting with its meaning, default and legal values. A flag beats an environment variable
+(`SKEIN_SERVER_PORT` for `server.port`), which beats the file given by `--config` or `$SKEIN_CONFIG`, with `conf.d/*.toml`
+beside it. Any setting can be given as `--set KEY=VALUE`; lists as `a,b` or `["a", "b"]`.
+
+```
+skein check-config --config FILE         # lists all faults, each with file, line and key
+skein serve --config FILE --dump-config  # prints the merged result and the origin of each value
+```
+
+Live keys change without a restart: `SIGHUP` (`systemctl reload skein`) reads everything again. A file with an error then
+changes nothing, and the log says why.
+"""
+
+
+def plain(roff):
+    """A line of roff without its fonts and escapes."""
+    roff = re.sub(r"\\f[A-Z]", "", roff)
+    return roff.replace(r"\&", "").replace(r"\-", "-").replace(r"\e", "\\")
+
+
+def cell(text):
+    return text.replace("|", r"\|").replace("<", "&lt;")
+
+
+def row(key, default, text):
+    live = "live" if re.search(r"(^| )Live\.", text) else ""
+    flag = re.search(r" Flag: (\S+)\.$", text)
+    text = re.sub(r" Flag: \S+\.$", "", text)
+    text = re.sub(r" ?\bLive\.$", "", text)
+    legal = re.search(r" Legal: (.*)\.$", text)
+    text = re.sub(r" Legal: .*\.$", "", text)
+    cells = [f"`{key}`", f"`{default}`", f"`{legal[1]}`" if legal else "", f"`{flag[1]}`" if flag else "", live]
+    return "| " + " | ".join(cells + [cell(text)]) + " |"
+
+
+def page(manual):
+    lines = manual.split("\n")
+    out = [HEAD]
+    at = lines.index(".SH SETTINGS")
+    while not (lines[at].startswith(".SH") and lines[at] != ".SH SETTINGS"):
+        line = lines[at]
+        if line.startswith(".SS"):
+            name = plain(line[4:]).strip('"')
+            out.append(f"## {name}\n")
+            if lines[at + 1] == ".PP":
+                out.append(plain(lines[at + 2]) + "\n")
+            out += ["| key | default | legal | flag | | meaning |", "|---|---|---|---|---|---|"]
+        elif line == ".TP":
+            key, _, default = plain(lines[at + 1]).partition(" = ")
+            out.append(row(key, default, plain(lines[at + 2])))
+            if lines[at + 3].startswith((".SS", ".SH")):
+                out.append("")
+        at += 1
+    return "\n".join(out).rstrip("\n") + "\n"
+
+
+def main(arguments):
+    if len(arguments) not in (1, 2):
+        print(__doc__, file=sys.stderr)
+        return 64
+    manual = subprocess.run([arguments[0], "manual", "skein.toml.5"], check=True, capture_output=True, text=True).stdout
+    text = page(manual)
+    how = arguments[1] if len(arguments) == 2 else ""
+    if how == "--write":
+        PAGE.write_text(text, encoding="utf-8")
+    elif how == "--check":
+        if PAGE.read_text(encoding="utf-8") != text:
+            print(f"{PAGE} does not match the table of keys: run docs/configuration.py SKEIN --write", file=sys.stderr)
+            return 1
+    else:
+        print(text, end="")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
