@@ -1,5 +1,6 @@
 #!/usr/bin/env node
-// Reads docs/openapi.yaml without a package and writes docs/openapi.json.
+// Reads docs/openapi.yaml without a package and writes docs/openapi.json, which the server sends at
+// /openapi.json.
 //
 //     docs/openapi.mjs --write    write docs/openapi.json
 //     docs/openapi.mjs --check    exit 1 if docs/openapi.json is not the same document

@@ -1,5 +1,8 @@
-# cmake -D FOLDER=... -D "FILES=a;b" -D OUT=page_files.cpp -P embed.cmake: writes the files below FOLDER as C++ arrays, with
-# the type and the hash under which they are served.
+# cmake -D FOLDER=... -D "FILES=a;b" -D OUT=page_files.cpp [-D FUNCTION=page_files] -P embed.cmake: writes the files below
+# FOLDER as C++ arrays, with the type and the hash under which they are served.
+if(NOT DEFINED FUNCTION)
+  set(FUNCTION page_files)
+endif()
 set(arrays "")
 set(rows "")
 set(number 0)
@@ -13,6 +16,8 @@ foreach(path IN LISTS FILES)
     set(type "text/javascript; charset=utf-8")
   elseif(ending STREQUAL ".svg")
     set(type "image/svg+xml")
+  elseif(ending STREQUAL ".json")
+    set(type "application/json")
   else()
     message(FATAL_ERROR "embed.cmake: no content type is known for ${path}")
   endif()
@@ -35,7 +40,7 @@ constexpr page_file all[] = {
 ${rows}};
 }  // namespace
 
-std::span<const page_file> page_files() { return all; }
+std::span<const page_file> ${FUNCTION}() { return all; }
 
 }  // namespace skein::web
 ")

@@ -2,7 +2,7 @@
 #include <span>
 #include <string_view>
 
-/// The chat page. Its files lie in this folder and are part of the program.
+/// Files that are part of the program: the chat page, whose files lie in this folder, and the description of the API.
 namespace skein::web {
 
 struct page_file {
@@ -14,5 +14,8 @@ struct page_file {
 
 /// All of them, the page itself ("index.html") among them.
 [[nodiscard]] std::span<const page_file> page_files();
+
+/// docs/openapi.json, alone.
+[[nodiscard]] std::span<const page_file> api_files();
 
 }  // namespace skein::web

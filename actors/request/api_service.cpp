@@ -110,6 +110,7 @@ const std::vector<api_service::route>& api_service::routes() {
       early(needs_admin({"/metrics", get, &s::tell_metrics})),
       early({"/", get, &s::tell_page, openai, true}),
       early({"/web/{*}", get, &s::tell_page, openai, true}),
+      early({"/openapi.json", get, &s::tell_openapi, openai, true}),
 
       {"/v1/models", get, &s::tell_models},
       {"/openai/v1/models", get, &s::tell_models},
@@ -406,6 +407,11 @@ api_service::made_call api_service::tell_version(exchange& x) {
 
 api_service::made_call api_service::tell_page(exchange& x) {
   if (!context_->settings.web_page || !answer_page(x.head, *x.out)) x.refuse(no_route(x.head));
+  return nullptr;
+}
+
+api_service::made_call api_service::tell_openapi(exchange& x) {
+  answer_openapi(x.head, std::move(x.headers), *x.out);
   return nullptr;
 }
 

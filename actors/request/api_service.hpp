@@ -52,6 +52,7 @@ class api_service final : public connection::http_service {
   made_call tell_probe(exchange& x);
   made_call tell_version(exchange& x);
   made_call tell_page(exchange& x);
+  made_call tell_openapi(exchange& x);
   made_call tell_metrics(exchange& x);
   made_call tell_models(exchange& x);
   made_call tell_models_array(exchange& x);

@@ -47,4 +47,14 @@ bool answer_page(const connection::request_head& head, connection::response_writ
   return true;
 }
 
+void answer_openapi(const connection::request_head& head, connection::header_list headers,
+                    connection::response_writer& out) {
+  const web::page_file& file = web::api_files().front();
+  headers.emplace_back("ETag", std::string(file.etag));
+  headers.emplace_back("Cache-Control", "no-cache");
+  const bool known = has_it(head.field("if-none-match"), file.etag);
+  if (!known) headers.emplace_back("Content-Type", std::string(file.type));
+  out.respond(known ? 304 : 200, std::move(headers), std::string(known ? "" : file.bytes));
+}
+
 }  // namespace skein::request

@@ -7,4 +7,8 @@ namespace skein::request {
 /// file, and nothing was answered.
 [[nodiscard]] bool answer_page(const connection::request_head& head, connection::response_writer& out);
 
+/// Answers /openapi.json with the description of the API, or with 304 if the client has it. `headers`: of every answer.
+void answer_openapi(const connection::request_head& head, connection::header_list headers,
+                    connection::response_writer& out);
+
 }  // namespace skein::request

@@ -178,6 +178,13 @@ test('probes, metrics, the page and models', async () => {
   }
 });
 
+test('the document itself', async () => {
+  const { text } = await ask(server, 'get', '/openapi.json');
+  assert.equal(text, readJson());
+  const etag = (await server.fetch('/openapi.json')).headers.get('etag');
+  await ask(server, 'get', '/openapi.json', undefined, 304, { 'if-none-match': etag });
+});
+
 test('chats, whole, streamed, with every member of an answer', async () => {
   const chat = { messages: talk, ...few };
   for (const path of ['/v1/chat/completions', '/openai/v1/chat/completions']) {
