@@ -2,8 +2,8 @@
 # Correctness first, then speed, on a machine with a GPU:
 #   run.sh BUNDLE ORACLE OUT COMMIT [correctness|bench]
 # BUNDLE: what ./dev bundle made; ORACLE: the folder of reference models and goldens; OUT: an empty or new folder.
-# Writes OUT/gpu.json and OUT/gpu.md, which belong in bench/results, and the logs they were made from. Speed is measured
-# only where everything was right. Exit code: 0 all ran and was right, 1 something was wrong, 64 usage, 69 no GPU.
+# Writes OUT/gpu.json and OUT/gpu.md and the logs they were made from; the newest belong in bench/results, their table
+# in bench/RESULTS.md. Speed is measured only where everything was right. Exit code: 0 all ran and was right, 1 something was wrong, 64 usage, 69 no GPU.
 #   SKEIN_SIZES="7.2b 1.5b"      random models to measure
 #   SKEIN_DTYPE=fp16             type of their weights; released checkpoints have bf16
 #   SKEIN_INVARIANCE=default     what speed is measured with: default, strict, fast

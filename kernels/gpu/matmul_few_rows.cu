@@ -341,7 +341,7 @@ __global__ void __launch_bounds__(threads, 2)
 
 /// Always of products that others wait for, which are not cut; else where a product has its launch alone and blocks
 /// would be few and long: no more than one to a multiprocessor, and of more than 4 stages
-/// (bench/results/2026-11-24-h200-ninth.md).
+/// (docs/decisions, 62).
 bool is_narrow(const product& p, std::span<const product> launch, std::uint32_t multiprocessors) {
   if (p.when == turn::first) return true;
   const std::uint32_t blocks = padded(p.outputs) / instruction_outputs * p.segments;

@@ -279,7 +279,7 @@ result<void> launch_columns(std::uint32_t columns, stream_handle in, element typ
 /// Whether second products are done sooner in one launch with the first than in their own. The first take some 0.3 us
 /// for 128 inputs and the second ones 3 us more, so the others of the launch must take longer than both: a tick of 7.2B
 /// with 1, 8 and 32 rows is 2.5, 2.0 and 1.6 % shorter, one of 1.5B 5 to 10 % longer
-/// (bench/results/2026-11-23-h200-sixth.md). More rows, in tiles, gained nothing.
+/// (docs/decisions, 58). More rows, in tiles, gained nothing.
 constexpr bool is_worth_turns(std::span<const product> products, std::uint32_t rows) {
   return rows <= few_rows_max && products.front().inputs >= 4096;
 }

@@ -44,7 +44,7 @@ template <typename Stored>
 __device__ float take_token(Stored* of_value, std::uint32_t size, const token_of_head& token, float v) {
   const auto for_each_key = [&](const auto& visit) {
     // Asked for before the first is used. Against one key after the other, 1.5B with heads of 128 gives 34 to 61 % more
-    // tokens with 32 rows and more, and 6 % fewer with one (bench/results/2026-11-25-h200-eleventh.md).
+    // tokens with 32 rows and more, and 6 % fewer with one (one H200, 2026-11-25).
     constexpr unsigned together = 16;
     for (std::uint32_t first = 0; first < size; first += together) {
       Stored loaded[together];

@@ -25,7 +25,7 @@ constexpr dtype stored_as(element e) {
 
 /// What a tensor of `from` goes to the device as, where it becomes `type`: of two types of 16 bits the device makes one
 /// the other while the next piece is on its way. Eight threads needed four times as long as the bus
-/// (bench/results/2026-11-24-h200-tenth.md).
+/// (docs/decisions, 66).
 constexpr element sent_as(dtype from, element type) {
   if (type == element::f32) return type;
   return from == dtype::f16 ? element::f16 : from == dtype::bf16 ? element::bf16 : type;
