@@ -58,7 +58,7 @@ def is_installed_and_serves(root, package):
 
 
 def takes_keys_and_settings(root):
-    """As README has it: a key is made, a setting changed, and both count after a reload."""
+    """As docs/install.md has it: a key is made, a setting changed, and both count after a reload."""
     root.ask("sh", "-c", "umask 077; skein keys new alice --keys-file /etc/skein/api-keys > /root/secret")
     root.ask("sed", "-i", "s/^n_max = .*/n_max = 3/", "/etc/skein/skein.toml")
     root.ask("systemctl", "restart", "skein.service")
