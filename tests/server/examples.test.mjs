@@ -1,4 +1,4 @@
-// Every file of examples/ runs against a real server and does what it says; so do the commands of docs/api.md.
+// Every file of examples/ runs against a real server and does what it says; so do the commands of docs/api.md and docs/sessions.md.
 // nginx is looked for in PATH or at SKEIN_NGINX; its test, and systemd's, show as skipped where there is none.
 import assert from 'node:assert/strict';
 import { execFile, spawn } from 'node:child_process';
@@ -133,10 +133,10 @@ test('systemd/local.conf', { skip: inPath('systemd-analyze') ? false : 'no syste
   for (const [name, value] of Object.entries(variables)) assert.match(stdout, new RegExp(`"${value}".*${name}`));
 });
 
-test('the commands of docs/api.md', { skip: inPath('curl') ? false : 'no curl' }, async () => {
-  const page = readFileSync(join(root, 'docs/api.md'), 'utf8');
+test('the commands of docs/api.md and docs/sessions.md', { skip: inPath('curl') ? false : 'no curl' }, async () => {
+  const page = ['api', 'sessions'].map((name) => readFileSync(join(root, `docs/${name}.md`), 'utf8')).join('');
   const blocks = [...page.matchAll(/^```sh\n(.*?)^```$/gms)].map((m) => m[1]);
-  assert.ok(blocks.length >= 7, `${blocks.length} blocks`);
+  assert.ok(blocks.length >= 9, `${blocks.length} blocks`);
   const ask = 'curl() { command curl --fail-with-body --no-progress-meter -H "Authorization: Bearer secret" "$@"; }\n';
   for (const block of blocks) {
     const { stdout } = await run('bash', ['-euc', `U=${server.url}\n${ask}${block}`]);
