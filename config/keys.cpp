@@ -394,7 +394,8 @@ std::vector<key> make_keys() {
           .range(0, limits::slots_max),
       engine<&e::max_tick_tokens>(
           "max_tick_tokens",
-          "Tokens that one tick may carry, decode and prefill together; 0: 256 on the CPU, 2048 on a GPU.")
+          "Tokens that one tick may carry, decode and prefill together; 0: 256 on the CPU, 2048 on a GPU. Below 128 a "
+          "GPU has little room for answers while it reads a prompt.")
           .range(0, limits::tick_tokens_max)
           .flag({"--max-tick-tokens"}),
       engine<&e::prefill_chunk_tokens>("prefill_chunk_tokens",
