@@ -4,13 +4,12 @@
 #include <chrono>
 #include <utility>
 
-#include "access/api_key.hpp"
-#include "actors/connection/socket_handshake.hpp"
 #include "actors/request/admin_routes.hpp"
 #include "actors/request/answer_start.hpp"
 #include "actors/request/auth.hpp"
 #include "actors/request/browser_guard.hpp"
 #include "actors/request/cors.hpp"
+#include "actors/request/exchange.hpp"
 #include "actors/request/health.hpp"
 #include "actors/request/metrics_page.hpp"
 #include "actors/request/page_route.hpp"
@@ -64,20 +63,6 @@ std::vector<protocol::model_card> cards_of(const loaded_models& models, const ca
 }
 
 }  // namespace
-
-/// A path, the methods that it has there, and who answers. Rows of one path stand together.
-struct api_service::route {
-  std::string_view pattern;  ///< see match_path
-  std::string_view methods;  ///< as in Allow
-  made_call (api_service::*handler)(exchange&);
-  error_style errors = error_style::openai;
-  bool open = false;                           ///< needs no password
-  bool body_may_tell = false;                  ///< the password may stand in the body
-  const protocol::dialect* dialect = nullptr;  ///< of generating routes
-  bool admin = false;                          ///< for the admin socket alone
-  bool needs_admin = false;                    ///< a key must have the admin right
-  bool while_loading = false;                  ///< answers before the first model is there
-};
 
 const std::vector<api_service::route>& api_service::routes() {
   using s = api_service;
@@ -215,54 +200,18 @@ const std::vector<api_service::route>& api_service::routes() {
   return table;
 }
 
-/// One request on its way through accept().
-struct api_service::exchange {
-  const connection::request_head& head;
-  std::shared_ptr<connection::response_writer> out;
-  header_list headers;  // of every answer
-  std::string name;
-  bool authenticated = false;
-  caller_ref who = anybody();
-  std::shared_ptr<watched_response> watched = nullptr;  // is `out`
-  const route* way = nullptr;                           // none: the path is unknown, or its methods are others
-  const route* near = nullptr;                          // the first of this path, whatever its methods are
-  std::vector<std::string> path;                        // the parts that the route leaves open
-  std::string allow;                                    // methods of the path
-
-  [[nodiscard]] error_style errors() const {
-    if (head.path.starts_with("/api/")) return error_style::flat;  // as clients of ai00 and Ollama read them
-    return near ? near->errors : error_style::openai;
+void api_service::exchange::find_route() {
+  for (const route& r : routes()) {
+    auto parts = match_path(r.pattern, head.raw_path);
+    if (!parts || (r.admin && !head.admin)) continue;
+    if (!near) near = &r;
+    allow += allow.empty() ? "" : ", ";
+    allow += r.methods;
+    if (way || !has_method(r.methods, head.method)) continue;
+    way = near = &r;
+    path = std::move(*parts);
   }
-
-  /// Takes the first row of the table that fits.
-  void find_route() {
-    for (const route& r : routes()) {
-      auto parts = match_path(r.pattern, head.raw_path);
-      if (!parts || (r.admin && !head.admin)) continue;
-      if (!near) near = &r;
-      allow += allow.empty() ? "" : ", ";
-      allow += r.methods;
-      if (way || !has_method(r.methods, head.method)) continue;
-      way = near = &r;
-      path = std::move(*parts);
-    }
-  }
-  void answer(unsigned status, std::string body) {
-    header_list all = headers;
-    all.emplace_back("Content-Type", "application/json");
-    out->respond(status, std::move(all), std::move(body));
-  }
-  void refuse(const protocol::http_error& e) {
-    header_list all = headers;
-    all.emplace_back("Content-Type", "application/json");
-    all.insert(all.end(), e.headers.begin(), e.headers.end());
-    out->respond(e.status, std::move(all), e.body);
-  }
-  void refuse(const error& e) { refuse(protocol::to_http(e, std::chrono::seconds(1), errors())); }
-  [[nodiscard]] plain_origin plain() {
-    return {name, head.remote_address, std::move(headers), authenticated, way->needs_admin, who, errors()};
-  }
-};
+}
 
 api_service::api_service(std::shared_ptr<const service_context> context, request_hub& hub,
                          std::function<void(std::function<void()>)> post)
@@ -506,48 +455,6 @@ api_service::made_call api_service::respond(exchange& x) {
   }
   x.watched->leave_line_to_call();
   return responses_.start(origin_of(x), std::move(x.out));
-}
-
-/// GET of this route becomes a WebSocket, or nothing.
-api_service::made_call api_service::open_socket(exchange& x) {
-  auto no = connection::judge_handshake(x.head);
-  if (!connection::asks_for_socket(x.head)) no = connection::refusal{426, "this route speaks WebSocket; or use POST"};
-  if (!no && context_->draining) no = connection::refusal{503, "the server is shutting down"};
-  if (no) {
-    if (no->status == 426) {
-      x.headers.emplace_back("Upgrade", "websocket");
-      x.headers.emplace_back("Sec-WebSocket-Version", "13");
-    }
-    x.answer(no->status, protocol::error_body(no->status, no->message));
-    return nullptr;
-  }
-  header_list headers{{"X-Request-Id", x.name}};
-  const auto offered = connection::offered_protocols(x.head);
-  const auto harmless = [](std::string_view p) { return !p.starts_with(password_protocol); };
-  const auto chosen = std::ranges::find_if(offered, harmless);
-  if (chosen != offered.end()) headers.emplace_back("Sec-WebSocket-Protocol", *chosen);  // never the password's
-  x.out->upgrade(std::move(headers));
-
-  const auto origin = std::make_shared<call_origin>(origin_of(x));
-  origin->headers.clear();
-  const auto secret = presented_secret(x.head);
-  auto admits = [this, origin, by_socket = x.head.admin,
-                 hash = secret ? std::optional(access::hash_of(*secret)) : std::nullopt] {
-    if (by_socket || !context_->guarded()) return true;
-    const caller_ref who = hash ? identify(*hash, *context_) : nullptr;
-    if (who) origin->who = who;  // with the limits that count now
-    return who != nullptr;
-  };
-  auto start = [this, origin, count = 0](std::shared_ptr<connection::response_writer> out) mutable -> made_call {
-    call_origin of = *origin;
-    of.request_name += '-' + std::to_string(++count);
-    of.received = context_->time->now();
-    if (!context_->draining) return responses_.start(std::move(of), std::move(out));
-    const auto away = protocol::to_http({error_kind::unavailable, "the server is shutting down", ""});
-    out->respond(away.status, {}, away.body);
-    return nullptr;
-  };
-  return std::make_unique<response_socket>(std::move(start), std::move(admits), context_, post_, std::move(x.out));
 }
 
 template <response_question::task What>
