@@ -121,7 +121,7 @@ class cursor {
   }
 
  private:
-  static constexpr std::size_t page_entries = 256;
+  static constexpr std::size_t page_entries = 32;
   void fill(const std::string& first) {
     page_.clear();
     at_ = 0;
@@ -144,7 +144,8 @@ open_files::~open_files() {
   (void)db->Close();
 }
 
-salvage::salvage(const fs::path& directory, const fs::path& work) : directory_(directory), work_(work) {}
+salvage::salvage(const fs::path& directory, const fs::path& work)
+    : directory_(directory), work_(work), options_(options_of_families({})) {}
 
 result<std::unique_ptr<salvage>> salvage::open(const fs::path& directory, const fs::path& work) {
   std::unique_ptr<salvage> made(new salvage(directory, work));
@@ -173,10 +174,9 @@ result<void> salvage::open_log() {
   auto listening = settings;
   listening.info_log = std::make_shared<repair_log>(damaged_);
   listening.info_log_level = rocksdb::INFO_LEVEL;
-  const auto descriptors = options_of_families({});
-  auto status = rocksdb::RepairDB(place.string(), listening, descriptors);
+  auto status = rocksdb::RepairDB(place.string(), listening, options_);
   rocksdb::DB* opened = nullptr;
-  if (status.ok()) status = rocksdb::DB::OpenForReadOnly(settings, place.string(), descriptors, &log_.handles, &opened);
+  if (status.ok()) status = rocksdb::DB::OpenForReadOnly(settings, place.string(), options_, &log_.handles, &opened);
   if (!status.ok()) return from_status(status, "reading the log of " + directory_.string());
   log_.db.reset(opened);
   for (std::size_t i = 0; i < families; ++i) sources_.push_back({static_cast<family>(i), opened, log_.handles[i]});
@@ -190,8 +190,7 @@ result<void> salvage::seed_families(const fs::path& into) {
   {
     open_files made;
     rocksdb::DB* opened = nullptr;
-    auto status =
-        rocksdb::DB::Open(settings_for(seed, true), seed.string(), options_of_families({}), &made.handles, &opened);
+    auto status = rocksdb::DB::Open(settings_for(seed, true), seed.string(), options_, &made.handles, &opened);
     if (!status.ok()) return from_status(status, "making " + seed.string());
     made.db.reset(opened);
     for (auto* const one : made.handles)
@@ -212,7 +211,7 @@ result<void> salvage::seed_families(const fs::path& into) {
 result<void> salvage::open_tables() {
   const fs::path place = work_ / "tables";
   rocksdb::DB* opened = nullptr;
-  std::vector<rocksdb::ColumnFamilyDescriptor> only{options_of_families({})[0]};
+  std::vector<rocksdb::ColumnFamilyDescriptor> only{options_[0]};
   auto settings = settings_for(place, true);
   settings.info_log = std::make_shared<silent_log>();  // it warns of each file that is none
   const auto status = rocksdb::DB::Open(settings, place.string(), only, &tables_.handles, &opened);
@@ -227,8 +226,7 @@ result<void> salvage::open_tables() {
 /// As a family of its own, where it is whole.
 void salvage::open_table(const fs::path& path) {
   const std::string name = path.filename();
-  const auto options = options_of_families({});
-  rocksdb::SstFileReader file{rocksdb::Options(rocksdb::DBOptions(), options[0].options)};
+  rocksdb::SstFileReader file{rocksdb::Options(rocksdb::DBOptions(), options_[0].options)};
   auto status = file.Open(path.string());
   const auto properties = status.ok() ? file.GetTableProperties() : nullptr;
   std::size_t of = 0;
@@ -252,7 +250,9 @@ void salvage::open_table(const fs::path& path) {
     rocksdb::ColumnFamilyHandle* handle = nullptr;
     rocksdb::ImportColumnFamilyOptions how;
     how.move_files = true;  // the link, that is
-    status = tables_.db->CreateColumnFamilyWithImport(options[of].options, name, how, list, &handle);
+    auto options = options_[of].options;
+    options.disable_auto_compactions = true;
+    status = tables_.db->CreateColumnFamilyWithImport(options, name, how, list, &handle);
     if (status.ok()) {
       tables_.handles.push_back(handle);
       return sources_.push_back({where, tables_.db.get(), handle});

@@ -79,6 +79,7 @@ class salvage {
   [[nodiscard]] result<void> each(family where, const entry_visitor& use);
 
   const std::filesystem::path directory_, work_;
+  const std::vector<rocksdb::ColumnFamilyDescriptor> options_;  ///< one cache for all that is opened
   std::unique_ptr<blob_files> blobs_;
   open_files log_, tables_;
   std::vector<source> sources_;
