@@ -144,7 +144,8 @@ def main() -> int:
     differ = [i for i in whole if alone[i] != got[i]]
     for i in differ[:5]:
         print(f"request {i} differs: {json.dumps(requests[i])[:300]}\n  alone    {alone[i]}\n  together {got[i]}")
-    report = {"asked": count, "complete": len(whole), "differ": len(differ), "seed": seed, "arguments": arguments}
+    answers = sum(body.get("n", 1) for i in whole for _, body in requests[i])
+    report = {"asked": count, "complete": len(whole), "answers": answers, "differ": len(differ), "seed": seed, "arguments": arguments}
     pathlib.Path(own[1]).write_text(json.dumps(report, indent=1) + "\n")
     print(json.dumps(report))
     return 1 if differ or 2 * len(whole) < count else 0
