@@ -249,9 +249,10 @@ std::vector<key> make_keys() {
                                              "Requests after which a connection is closed."),
       limit<&l::unauthenticated_body_bytes_max>("unauthenticated_body_bytes_max", 1024, limits::body_bytes_max,
                                                 "Bytes of a body that has to bring the password itself."),
-      limit<&l::login_failures_max>(
-          "login_failures_max", 0, limits::login_failures_max,
-          "Wrong passwords of one address, loopback included, after which it must wait; 0: no limit."),
+      limit<&l::login_failures_max>("login_failures_max", 0, limits::login_failures_max,
+                                    "Wrong passwords of one address, loopback included, after which it must wait, and "
+                                    "a fifth of the requests that "
+                                    "it may send without any; 0: no limit."),
       limit<&l::login_window_ms>("login_window_ms", 1, duration_max,
                                  "Milliseconds from an address's first wrong password to its fresh start."),
       limit<&l::login_addresses_max>("login_addresses_max", 1, limits::login_addresses_max,

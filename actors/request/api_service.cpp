@@ -310,6 +310,7 @@ bool api_service::admit(exchange& x) {
   }
   login tried = log_in(x.head, *context_, x.errors());
   if (tried.refusal) {
+    if (tried.refusal->status == 429) x.watched->be_quiet();
     x.refuse(*tried.refusal);
     return false;
   }
@@ -322,8 +323,16 @@ bool api_service::admit(exchange& x) {
     return may;
   }
   if (settings.json_password && x.way && x.way->body_may_tell) return true;
-  x.refuse(no_password());
+  refuse_visitor(x);
   return false;
+}
+
+/// Without any secret. Floods of these fill no log.
+void api_service::refuse_visitor(exchange& x) {
+  const auto wait = context_->logins->judge_visit(x.head.remote_address, context_->time->now());
+  if (!wait) return x.refuse(no_password());
+  x.watched->be_quiet();
+  x.refuse(protocol::to_http(too_many_visits(), retry_after(*wait), x.errors()));
 }
 
 /// Whether the client may see what all clients do. Wrong secrets are counted here too.

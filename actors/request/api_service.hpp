@@ -46,6 +46,7 @@ class api_service final : public connection::http_service {
   [[nodiscard]] bool may_ask_first(const exchange& x) const;
   [[nodiscard]] bool serves_foreign_pages(const exchange& x) const;
   [[nodiscard]] bool admit(exchange& x);
+  void refuse_visitor(exchange& x);
   // Handlers: answer at once and return null, or return the call that will answer.
   [[nodiscard]] bool is_operator(const exchange& x) const;
   template <probe (*Probe)(const service_context&, audience)>

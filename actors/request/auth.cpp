@@ -35,6 +35,10 @@ error too_many_passwords() {
   return {error_kind::overloaded, "too many wrong passwords from this address; try again later", ""};
 }
 
+error too_many_visits() {
+  return {error_kind::overloaded, "too many requests without a password from this address; try again later", ""};
+}
+
 std::optional<std::string_view> presented_secret(const connection::request_head& head) {
   std::string_view given = head.field("authorization");
   const std::size_t space = given.find(' ');

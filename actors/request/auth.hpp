@@ -17,8 +17,9 @@ namespace skein::request {
 /// The refusals of strangers, in one place: none of them tells more than the others.
 [[nodiscard]] error no_password();
 [[nodiscard]] error too_many_passwords();
+[[nodiscard]] error too_many_visits();
 [[nodiscard]] error no_admin();
-/// What Retry-After says with too_many_passwords().
+/// What Retry-After says with these two.
 [[nodiscard]] inline std::chrono::seconds retry_after(duration wait) {
   return std::chrono::ceil<std::chrono::seconds>(wait);
 }

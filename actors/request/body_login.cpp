@@ -13,7 +13,11 @@ std::uint64_t login_body_bytes_max(const service_settings& settings) {
 
 std::optional<login_refusal> judge_body_password(const std::optional<std::string>& password, const std::string& client,
                                                  const service_context& context, caller_ref& who) {
-  if (!password) return login_refusal{no_password()};
+  if (!password) {
+    if (const auto wait = context.logins->judge_visit(client, context.time->now()))
+      return login_refusal{too_many_visits(), retry_after(*wait)};
+    return login_refusal{no_password()};
+  }
   caller_ref found = identify(*password, context);
   if (const auto wait = context.logins->judge(client, found != nullptr, context.time->now()))
     return login_refusal{too_many_passwords(), retry_after(*wait)};

@@ -19,7 +19,7 @@ struct login_refusal {
 [[nodiscard]] std::uint64_t login_body_bytes_max(const service_settings& settings);
 
 /// Judges the password that a body brought, or none, of a client whose header had no credentials. Nothing: it is right,
-/// and `who` is whose it is. A body without a password guesses nothing, so it is not counted.
+/// and `who` is whose it is. A body without a password guesses nothing; it counts as a visit.
 [[nodiscard]] std::optional<login_refusal> judge_body_password(const std::optional<std::string>& password,
                                                                const std::string& client,
                                                                const service_context& context, caller_ref& who);

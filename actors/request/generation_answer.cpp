@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "actors/request/generation_call.hpp"
+#include "actors/request/logged_text.hpp"
 #include "actors/request/memory.hpp"
 #include "base/log.hpp"
 #include "protocol/sse.hpp"
@@ -310,7 +311,7 @@ void generation_call::end_call(unsigned status, std::string_view how) {
   log::info("request", {{"request_id", origin_.request_name},
                         {"key_id", origin_.who->key},
                         {"session", session_},
-                        {"route", origin_.route},
+                        {"route", logged_text(origin_.route)},
                         {"status", status},
                         {"prompt_tokens", usage.prompt_tokens},
                         {"cached_tokens", usage.cached_tokens},

@@ -9,7 +9,8 @@ namespace {
 
 constexpr std::size_t network_bytes = 8;
 
-/// The part of an address that its owner cannot choose.
+}  // namespace
+
 std::string network_of(std::string_view address) {
   std::string text(address);
   in6_addr six{};
@@ -17,21 +18,25 @@ std::string network_of(std::string_view address) {
   return {reinterpret_cast<const char*>(six.s6_addr), network_bytes};
 }
 
-}  // namespace
-
 std::optional<duration> login_guard::must_wait(std::string_view address, steady_time now) {
   const std::lock_guard lock(mutex_);
   forget_until(now);
-  return records_.empty() ? std::nullopt : wait_of(network_of(address), now);
+  return records_.empty() ? std::nullopt : wait_of(network_of(address), 1, now);
 }
 
 std::optional<duration> login_guard::judge(std::string_view address, bool right, steady_time now) {
-  if (right) return std::nullopt;
-  std::string network = network_of(address);
+  return right ? std::nullopt : count(network_of(address), 1, now);
+}
+
+std::optional<duration> login_guard::judge_visit(std::string_view address, steady_time now) {
+  return count("visits of " + network_of(address), visits_a_failure, now);
+}
+
+std::optional<duration> login_guard::count(std::string network, std::uint32_t allowance, steady_time now) {
   const std::lock_guard lock(mutex_);
   if (limits_.failures_max == 0) return std::nullopt;
   forget_until(now);
-  if (const auto wait = wait_of(network, now)) return wait;
+  if (const auto wait = wait_of(network, allowance, now)) return wait;
   count_failure(std::move(network), now);
   return std::nullopt;
 }
@@ -46,9 +51,10 @@ std::size_t login_guard::addresses() const {
   return records_.size();
 }
 
-std::optional<duration> login_guard::wait_of(const std::string& network, steady_time now) const {
+std::optional<duration> login_guard::wait_of(const std::string& network, std::uint32_t allowance,
+                                             steady_time now) const {
   const auto found = by_network_.find(network);
-  if (found == by_network_.end() || found->second->failures < limits_.failures_max) return std::nullopt;
+  if (found == by_network_.end() || found->second->failures / allowance < limits_.failures_max) return std::nullopt;
   if (found->second->until <= now) return std::nullopt;  // windows of another length stand before it
   return found->second->until - now;
 }

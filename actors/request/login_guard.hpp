@@ -13,6 +13,9 @@
 
 namespace skein::request {
 
+/// The part of an address that its owner cannot choose: of an IPv6 address the first 64 bits.
+[[nodiscard]] std::string network_of(std::string_view address);
+
 struct login_limits {
   std::uint32_t failures_max = 20;           ///< of one address within `window`; more are refused unseen. 0: no limit
   std::chrono::milliseconds window{60'000};  ///< from an address's first failure
@@ -36,6 +39,11 @@ class login_guard {
   /// come together no more than failures_max get 401.
   [[nodiscard]] std::optional<duration> judge(std::string_view address, bool right, steady_time now);
 
+  /// A request of that address brought no password: as judge() with one that is wrong, but counted apart from those,
+  /// and up to visits_a_failure times as many. Who opens a page has none yet, and comes back.
+  [[nodiscard]] std::optional<duration> judge_visit(std::string_view address, steady_time now);
+  static constexpr std::uint32_t visits_a_failure = 5;
+
   /// From now on these limits count; a window that has begun keeps its length.
   void change(const login_limits& limits);
 
@@ -47,7 +55,9 @@ class login_guard {
     steady_time until;
     std::uint32_t failures;
   };
-  [[nodiscard]] std::optional<duration> wait_of(const std::string& network, steady_time now) const;
+  [[nodiscard]] std::optional<duration> count(std::string network, std::uint32_t allowance, steady_time now);
+  [[nodiscard]] std::optional<duration> wait_of(const std::string& network, std::uint32_t allowance,
+                                                steady_time now) const;
   void count_failure(std::string network, steady_time now);
   void forget_until(steady_time now);
   void forget_oldest();

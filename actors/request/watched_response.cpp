@@ -4,6 +4,7 @@
 #include <exception>
 #include <utility>
 
+#include "actors/request/logged_text.hpp"
 #include "base/log.hpp"
 
 namespace skein::request {
@@ -23,7 +24,7 @@ watched_response::~watched_response() {
                {{"request_id", facts_.request_name},
                 {"key_id", facts_.key},
                 {"method", facts_.method},
-                {"route", facts_.path},
+                {"route", logged_text(facts_.path)},
                 {"status", status_},
                 {"total_ms", took.count()}});
   } catch (const std::exception&) {

@@ -39,6 +39,8 @@ class watched_response final : public connection::response_writer {
 
   /// Whose exchange it is, once that is known.
   void set_key(const std::string& name) { facts_.key = name; }
+  /// Its line is for debugging alone.
+  void be_quiet() { facts_.quiet = true; }
   /// A call writes the line of the log, and knows more of it.
   void leave_line_to_call() { has_line_ = true; }
 

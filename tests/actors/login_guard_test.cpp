@@ -58,6 +58,21 @@ BOOST_AUTO_TEST_CASE(passwords_that_come_together_are_tried_no_further_than_the_
   BOOST_TEST(tried == 3);
 }
 
+BOOST_AUTO_TEST_CASE(requests_without_a_password_are_counted_apart_from_wrong_ones) {
+  login_guard guard(three_a_minute);
+  for (int i = 0; i < 15; ++i) BOOST_TEST(!guard.judge_visit("1.2.3.4", start).has_value());
+  BOOST_TEST((guard.judge_visit("1.2.3.4", start + 10s) == 50s));
+  BOOST_TEST(!guard.judge_visit("1.2.3.5", start + 10s).has_value());
+  BOOST_TEST(!guard.must_wait("1.2.3.4", start + 10s).has_value());  // a password typed now is tried
+  fail(guard, "1.2.3.4", 3, start + 10s);
+  BOOST_TEST(guard.must_wait("1.2.3.4", start + 10s).has_value());
+  BOOST_TEST(!guard.judge_visit("1.2.3.4", start + 60s).has_value());
+  for (int i = 0; i < 20; ++i) (void)guard.judge_visit("2001:db8:1:2::" + std::to_string(i), start);
+  BOOST_TEST(guard.judge_visit("2001:db8:1:2::ffff", start).has_value());
+  login_guard open({.failures_max = 0});
+  for (int i = 0; i < 1000; ++i) BOOST_TEST(!open.judge_visit("1.2.3.4", start).has_value());
+}
+
 BOOST_AUTO_TEST_CASE(addresses_do_not_answer_for_each_other) {
   login_guard guard(three_a_minute);
   fail(guard, "1.2.3.4", 3);

@@ -133,6 +133,15 @@ test('an address that guesses passwords is refused, and its right password is ac
   assert.equal((await guarded.post('/v1/completions', { ...ask, password: 'secret' })).status, 200);
   assert.equal((await guarded.get('/v1/models')).status, 401);
   for (const path of ['/health', '/livez', '/readyz']) assert.equal((await guarded.get(path)).status, 200);
+  const long = '/' + 'x'.repeat(6000);
+  for (let i = 0; i < 20; ++i) await guarded.get(long);
+  const told = guarded.lines.length;
+  const visit = await guarded.get(long);  // five times as many as wrong passwords
+  assert.equal(visit.status, 429);
+  assert.match(visit.body.error.message, /without a password/);
+  assert.equal((await guarded.get('/v1/models', key)).status, 200);
+  assert.ok(guarded.lines.every((line) => line.length < 1000), 'a line of the log has the beginning of a path');
+  assert.ok(!guarded.lines.slice(told).some((line) => line.includes('xxx')), 'what the limiter refuses fills no log');
 });
 test('pages of other origins are not let in', async (t) => {
   const { SKEIN_SERVER_PASSWORD } = process.env;
