@@ -103,7 +103,9 @@ struct limit_settings {
 struct queue_settings {
   std::uint32_t waiting_max = 1024;             ///< requests that wait for a slot; more are answered 429
   std::uint32_t waiting_per_client_max = 256;   ///< of one client (its key or address)
-  std::uint64_t bytes_max = 256ull << 20;       ///< bytes of bodies being read and of prompts that wait or run
+  std::uint64_t bytes_max = 256ull << 20;       ///< bytes of bodies, of prompts, and of answers that wait for readers
+  std::uint64_t key_bytes_max = 0;              ///< of these, of one key; 0: half of them
+  std::uint64_t address_bytes_max = 0;          ///< of one address without a secret; 0: a sixteenth
   std::uint32_t prompts_waiting_max = 64;       ///< prompts of one request that wait for slots at a time
   std::uint32_t turn_tokens = 256;              ///< tokens after which a row may have to make room for a waiting one
   std::uint32_t parked_max = 4096;              ///< rows that made room and wait, their states copied out

@@ -295,7 +295,15 @@ std::vector<key> make_keys() {
       queue<&q::prompts_waiting_max>("prompts_waiting_max", 1, limits::waiting_max,
                                      "Prompts of one request that wait for slots at a time; the others follow them."),
       queue<&q::bytes_max>("bytes_max", 1024, limits::memory_bytes_max,
-                           "Bytes of all requests that wait or run: bodies that are being read, tokens of prompts."),
+                           "Bytes of all requests and answers: bodies as they arrive, tokens of prompts that wait or "
+                           "run, answers until their readers have taken them."),
+      queue<&q::key_bytes_max>(
+          "key_bytes_max", 0, limits::memory_bytes_max,
+          "Bytes of these that one key may hold, or one address where no key is needed; 0: half of bytes_max. A body "
+          "or a file that is longer is refused."),
+      queue<&q::address_bytes_max>("address_bytes_max", 0, limits::memory_bytes_max,
+                                   "Bytes of these that one address may hold that has not said yet who it is; 0: a "
+                                   "sixteenth of bytes_max. All such addresses together hold at most a quarter."),
       queue<&q::turn_tokens>("turn_tokens", 1, u32_max,
                              "Tokens that an answer gets before it may have to make room for one that waits."),
       queue<&q::parked_max>("parked_max", 0, limits::waiting_max,

@@ -26,6 +26,8 @@ class body_decoder {
   [[nodiscard]] bool done() const { return state_ == state::done; }
   /// Bytes taken so far, framing included.
   [[nodiscard]] std::uint64_t wire_bytes() const { return wire_bytes_; }
+  /// Of the body so far, in memory.
+  [[nodiscard]] std::size_t body_bytes() const { return body_.size(); }
   /// The body so far, moved out.
   [[nodiscard]] std::string release() { return std::move(body_); }
 

@@ -2,6 +2,7 @@
 // connection_reading.cpp.
 #include "actors/connection/connection.hpp"
 
+#include <algorithm>
 #include <array>
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/co_spawn.hpp>
@@ -77,8 +78,12 @@ void connection::close() {
   error_code ignored;
   socket_.close(ignored);
   timer_.cancel();
-  if (!writing_) out_.clear();
+  if (!writing_) {
+    out_.clear();
+    out_hold_.clear();
+  }
   in_.clear();
+  in_hold_.clear();
   wake();
   home_->forget(this);
   if (on_end_) std::exchange(on_end_, nullptr)();
@@ -111,6 +116,11 @@ void connection::begin_exchange(admission admitted) {
 
   if (exchange_->call && admitted.framing.content_length > exchange_->call->body_bytes_max())
     return refuse(body_too_large(exchange_->call->body_bytes_max()));
+  if (exchange_->call && admitted.framing.content_length > 0) {  // whether it would fit, before any of it is sent
+    const auto fits = in_hold_.set(admitted.framing.content_length);
+    in_hold_.clear();
+    if (fits != byte_share::outcome::taken) return refuse_memory(fits, admitted.framing.content_length);
+  }
   const bool wanted = exchange_->body_unread && exchange_->progress == exchange::answer::none;
   if (admitted.expects_continue && wanted && in_.empty()) {
     out_.push("HTTP/1.1 100 Continue\r\n\r\n");
@@ -119,12 +129,14 @@ void connection::begin_exchange(admission admitted) {
 }
 
 void connection::end_exchange() {
+  in_hold_.clear();
   exchange_->out->detach();
   exchange_.reset();
 }
 
 /// Tells the answering side that it is over, and forgets it.
 void connection::lose_call(std::string_view why, unsigned status) {
+  in_hold_.clear();
   if (!exchange_) return;
   const auto lost = std::move(exchange_);
   lost->out->detach();
@@ -139,6 +151,7 @@ void connection::refuse(const refusal& why, const header_list& fields) {
   const bool begun = exchange_ && exchange_->call;
   header_list headers = begun ? exchange_->call->headers() : home_->service().refusal_headers(fields);
   headers.emplace_back("Content-Type", "application/json");
+  if (why.status == 429 || why.status == 503) headers.emplace_back("Retry-After", "1");
   const std::string in_its_words = begun ? exchange_->call->error_body(why.status, why.message) : std::string();
   lose_call(why.message, why.status);
   std::string body = home_->service().error_body(why.status, why.message);
@@ -150,6 +163,22 @@ void connection::refuse(const refusal& why, const header_list& fields) {
   out_.push(response_head(why.status, headers, frame));
   out_.push(std::move(body));
   flush();
+}
+
+void connection::refuse_memory(byte_share::outcome no, std::size_t bytes) {
+  refuse(no_memory(in_hold_.why_not(no, bytes)));
+}
+
+void connection::charge(const byte_share& share) {
+  in_hold_.move_to(share);
+  out_hold_.move_to(share);
+}
+
+byte_share::outcome connection::reserve(std::size_t bytes) { return out_hold_.set(out_.held_bytes() + bytes); }
+
+std::size_t connection::queued_bytes() const {
+  const std::size_t too_many = std::size_t{home_->limits().outbound_bytes_max} + 1;
+  return exchange_ && exchange_->starved ? std::max(out_.bytes(), too_many) : out_.bytes();
 }
 
 void connection::respond(unsigned status, const header_list& headers, std::string body) {
@@ -168,6 +197,7 @@ void connection::respond(unsigned status, const header_list& headers, std::strin
   out_.push(response_head(status, headers, frame));
   if (!exchange_->bodiless) out_.push(std::move(body));
   exchange_->progress = exchange::answer::complete;
+  (void)out_hold_.set_anyway(out_.held_bytes());  // reserved, or a refusal
   flush();
 }
 
@@ -196,6 +226,11 @@ void connection::write(std::string bytes) {
   if (exchange_->choked) ++exchange_->deaf_writes;
   if (out_.bytes() > ceiling) exchange_->choked = true;
   if (out_.bytes() > ceiling * outbound_overrun && exchange_->deaf_writes > deaf_writes_max) post_cut("slow_consumer");
+  if (!out_hold_.set_anyway(out_.held_bytes())) {
+    exchange_->choked = exchange_->starved = true;
+    exchange_->fed_below = out_.bytes() / 2;
+    if (out_.bytes() > ceiling) post_cut("out of memory");
+  }
   flush();
 }
 
@@ -239,12 +274,17 @@ void connection::flush() {
 
 void connection::on_written(const error_code& ec, std::size_t count) {
   writing_ = false;
-  if (closed_) return out_.clear();
+  if (closed_) {
+    out_hold_.clear();
+    return out_.clear();
+  }
   if (ec) return cut("client closed");
   out_.consumed(count);
+  (void)out_hold_.set_anyway(out_.held_bytes());
   flush();
-  if (exchange_ && exchange_->choked && out_.bytes() < home_->limits().outbound_bytes_max / 2) {
-    exchange_->choked = false;
+  const std::size_t enough = home_->limits().outbound_bytes_max / 2;
+  if (exchange_ && exchange_->choked && out_.bytes() <= (exchange_->starved ? exchange_->fed_below : enough)) {
+    exchange_->choked = exchange_->starved = false;
     exchange_->deaf_writes = 0;
     if (exchange_->call && !calls([&] { exchange_->call->writable(); })) return cut("internal error");
   }

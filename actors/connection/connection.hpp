@@ -6,7 +6,9 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
+#include "actors/byte_hold.hpp"
 #include "actors/connection/connection_set.hpp"
 #include "actors/connection/http.hpp"
 #include "actors/connection/outbound_queue.hpp"
@@ -54,6 +56,7 @@ class connection : public std::enable_shared_from_this<connection> {
   boost::asio::awaitable<void> serve_socket();
   boost::asio::awaitable<void> say_goodbye();
   boost::asio::awaitable<arrival> receive();
+  boost::asio::awaitable<arrival> receive(std::string_view& fresh);
   boost::asio::awaitable<arrival> listen();
   boost::asio::awaitable<arrival> wait_for(boost::asio::socket_base::wait_type what);
 
@@ -61,6 +64,7 @@ class connection : public std::enable_shared_from_this<connection> {
   void end_exchange();
   void lose_call(std::string_view why, unsigned status);
   void refuse(const refusal& why, const header_list& fields = {});
+  void refuse_memory(byte_share::outcome no, std::size_t bytes);
   void close();
   template <typename Function>
   bool calls(Function&& into_service);
@@ -72,6 +76,9 @@ class connection : public std::enable_shared_from_this<connection> {
   void upgrade(header_list headers);
   void send(std::string_view message);
   void close_socket(std::uint16_t code, std::string_view reason);
+  void charge(const byte_share& share);
+  [[nodiscard]] byte_share::outcome reserve(std::size_t bytes);
+  [[nodiscard]] std::size_t queued_bytes() const;
   [[nodiscard]] bool hear(socket_event event);
   void post_cut(const char* why);
   [[nodiscard]] bool may_persist() const;
@@ -91,6 +98,7 @@ class connection : public std::enable_shared_from_this<connection> {
 
   std::string in_;  ///< received and not yet taken
   outbound_queue out_;
+  byte_hold in_hold_, out_hold_;  ///< of the body so far, or a message of a WebSocket; of out_
   std::unique_ptr<exchange> exchange_;
   std::uint32_t requests_ = 0;
 

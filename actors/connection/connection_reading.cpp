@@ -18,8 +18,6 @@ using boost::system::error_code;
 constexpr auto token = asio::as_tuple(asio::use_awaitable);
 constexpr auto never = steady_time::max();
 
-/// Bytes asked of the socket at once, and with header_bytes_max the bound on what a client can send ahead.
-constexpr std::size_t read_bytes = 16 * 1024;
 /// How long the rest of a request that nobody wants is read away, so that closing does not reset the connection before
 /// the client has read the response.
 constexpr std::chrono::seconds goodbye_time{2};
@@ -116,19 +114,26 @@ asio::awaitable<bool> connection::read_body(const body_framing& framing) {
   const connection_limits& limits = home_->limits();
   body_decoder decoder(framing, limits, exchange_->call->body_bytes_max());
   const steady_time start = now();
+  std::string early = std::exchange(in_, {});  // what came with the header
+  std::string_view fresh = early;
   for (;;) {
-    const auto taken = decoder.take(in_);
+    const auto taken = decoder.take(fresh);
     if (!taken) {
       refuse(taken.error());
       co_return false;
     }
-    in_.erase(0, *taken);
+    if (const auto room = in_hold_.set(decoder.body_bytes()); room != byte_share::outcome::taken) {
+      refuse_memory(room, decoder.body_bytes());
+      co_return false;
+    }
+    in_ = fresh.substr(*taken);
     if (decoder.done()) break;
+    std::string().swap(early);
 
     // The time allowed grows with what has come, so only a body slower than the minimum rate runs out of it.
     const std::uint64_t earned_seconds = decoder.wire_bytes() / std::max(1u, limits.body_bytes_per_second_min);
     set_read_deadline(start + limits.body_timeout + std::chrono::seconds(earned_seconds));
-    const arrival what = co_await receive();
+    const arrival what = co_await receive(fresh);
     if (closed_) co_return false;
     if (what == arrival::late) {
       refuse({408, "the body took too long"});
@@ -141,6 +146,7 @@ asio::awaitable<bool> connection::read_body(const body_framing& framing) {
     if (exchange_->progress == exchange::answer::complete) co_return true;  // answered early: the rest is unwanted
   }
   exchange_->body_unread = false;
+  in_hold_.clear();  // the call counts it from here on
   if (calls([&] { exchange_->call->body(decoder.release()); })) co_return true;
   refuse({500, "internal error"});
   co_return false;
@@ -153,16 +159,17 @@ asio::awaitable<void> connection::await_response() {
     if (client_ended_ && exchange_->progress != exchange::answer::complete) co_return cut("client closed");
     const arrival what = co_await listen();
     if (what == arrival::broken) co_return cut("client closed");
-    if (!closed_ && exchange_->body_unread) in_.clear();
+    if (!closed_ && exchange_->body_unread) std::string().swap(in_);
   }
 }
 
 /// Sends what is queued, ends this direction, and reads the client's rest away for a moment.
 asio::awaitable<void> connection::say_goodbye() {
   bool ended = false;
+  std::string_view unwanted;
+  std::string().swap(in_);
   set_read_deadline(never);
   while (!closed_ && !(ended && client_ended_)) {
-    in_.clear();
     if (!ended && out_.empty()) {
       ended = true;
       error_code ignored;
@@ -170,22 +177,33 @@ asio::awaitable<void> connection::say_goodbye() {
       set_read_deadline(now() + goodbye_time);
       continue;
     }
-    const arrival what = co_await listen();
+    arrival what = arrival::woken;
+    if (client_ended_)
+      what = co_await wait_for(asio::socket_base::wait_error);
+    else
+      what = co_await receive(unwanted);
     if (what == arrival::broken || what == arrival::late) break;
   }
 }
 
 /// Waits for bytes and adds them to in_.
 asio::awaitable<connection::arrival> connection::receive() {
+  std::string_view fresh;
+  const arrival what = co_await receive(fresh);
+  in_ += fresh;
+  co_return what;
+}
+
+/// Waits for bytes; they stay where they are until the next wait of any connection of the set.
+asio::awaitable<connection::arrival> connection::receive(std::string_view& fresh) {
+  fresh = {};
   for (;;) {
     if (client_ended_) co_return arrival::end;
     const arrival what = co_await wait_for(asio::socket_base::wait_read);
     if (what != arrival::bytes) co_return what;
-    const std::size_t before = in_.size();
-    in_.resize(before + read_bytes);
     error_code ec;
-    const std::size_t count = socket_.read_some(asio::buffer(in_.data() + before, read_bytes), ec);
-    in_.resize(before + count);
+    const std::size_t count = socket_.read_some(asio::buffer(home_->scratch()), ec);
+    fresh = std::string_view(home_->scratch().data(), count);
     if (!ec) co_return arrival::bytes;
     client_ended_ = ec == asio::error::eof;
     if (!client_ended_ && ec != asio::error::would_block) co_return arrival::broken;

@@ -1,4 +1,5 @@
 #pragma once
+#include <array>
 #include <boost/asio/basic_stream_socket.hpp>
 #include <boost/asio/generic/stream_protocol.hpp>
 #include <boost/asio/io_context.hpp>
@@ -42,6 +43,8 @@ class connection_set : public std::enable_shared_from_this<connection_set> {
   [[nodiscard]] http_service& service() { return service_; }
   [[nodiscard]] connection_counts& counts() { return counts_; }
   [[nodiscard]] bool closing() const { return closing_; }
+  /// What a socket brought last: used by one connection at a time, until it waits again.
+  [[nodiscard]] std::array<char, 16 * 1024>& scratch() { return scratch_; }
 
  private:
   friend class connection;
@@ -52,6 +55,7 @@ class connection_set : public std::enable_shared_from_this<connection_set> {
   connection_counts& counts_;
   std::unordered_set<connection*> connections_;
   bool closing_ = false;
+  std::array<char, 16 * 1024> scratch_;
 };
 
 }  // namespace skein::connection

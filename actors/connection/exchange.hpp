@@ -19,11 +19,13 @@ struct connection::exchange {
   std::shared_ptr<writer> out;
   bool bodiless = false;  ///< the response to HEAD, or one with a status that has no body
   bool http_1_0 = false;
-  bool chunked = false;           ///< the streamed response
-  bool keep_alive = false;        ///< the connection may serve another request after this one
-  bool body_unread = false;       ///< while part of the request body may still come
-  bool cut = false;               ///< the connection ends as soon as the service is done talking
-  bool choked = false;            ///< the queue has been above its limit and writable() is owed
+  bool chunked = false;      ///< the streamed response
+  bool keep_alive = false;   ///< the connection may serve another request after this one
+  bool body_unread = false;  ///< while part of the request body may still come
+  bool cut = false;          ///< the connection ends as soon as the service is done talking
+  bool choked = false;       ///< the queue has been above its limit and writable() is owed
+  bool starved = false;      ///< likewise, for want of memory, until the queue falls to fed_below
+  std::size_t fed_below = 0;
   std::uint32_t deaf_writes = 0;  ///< of the service since then
   answer progress = answer::none;
   socket upgraded = socket::none;
@@ -59,7 +61,13 @@ class connection::writer final : public response_writer {
   void abort() override {
     if (owner_) owner_->post_cut("aborted");
   }
-  [[nodiscard]] std::size_t queued_bytes() const override { return owner_ ? owner_->out_.bytes() : 0; }
+  void charge(byte_share share) override {
+    if (owner_) owner_->charge(share);
+  }
+  [[nodiscard]] byte_share::outcome reserve(std::size_t bytes) override {
+    return owner_ ? owner_->reserve(bytes) : byte_share::outcome::taken;
+  }
+  [[nodiscard]] std::size_t queued_bytes() const override { return owner_ ? owner_->queued_bytes() : 0; }
 
  private:
   connection* owner_;  ///< detached at the end of the exchange, before the connection dies

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "actors/byte_share.hpp"
 #include "base/clock.hpp"
 
 /// The plain interface between a connection (which speaks HTTP/1.1 and knows Beast) and whoever answers requests (which
@@ -61,8 +62,12 @@ class response_writer {
   virtual void close(std::uint16_t /*code*/, std::string_view /*reason*/) {}
   /// Cuts the connection without a clean end (a stream that broke after its status was sent).
   virtual void abort() = 0;
-  /// Bytes queued and not yet taken by the socket. Above limits.outbound_bytes_max the caller pauses and waits for
-  /// http_call::writable.
+  /// Whose memory the exchange's body and answer are from now on.
+  virtual void charge(byte_share /*share*/) {}
+  /// Makes room for a body that respond() is about to get; where there is none, another one has to be given.
+  [[nodiscard]] virtual byte_share::outcome reserve(std::size_t /*bytes*/) { return byte_share::outcome::taken; }
+  /// Bytes queued and not yet taken by the socket. Above limits.outbound_bytes_max, as they are said to be also where
+  /// memory is short, the caller pauses and waits for http_call::writable.
   [[nodiscard]] virtual std::size_t queued_bytes() const = 0;
 };
 

@@ -17,6 +17,8 @@ class outbound_queue {
 
   [[nodiscard]] bool empty() const { return bytes_ == 0; }
   [[nodiscard]] std::size_t bytes() const { return bytes_; }
+  /// In memory: a piece stays whole until its last byte is written.
+  [[nodiscard]] std::size_t held_bytes() const { return bytes_ + written_; }
 
   /// The first pieces, for one write, into `pieces`; answers how many. They stay valid until consumed().
   [[nodiscard]] std::size_t gather(std::span<std::string_view> pieces);

@@ -5,6 +5,8 @@
 #include <string>
 #include <utility>
 
+#include "base/error.hpp"
+
 namespace skein::connection {
 
 /// Why a connection itself turns a request down, before any service is asked: a status and a sentence for the client.
@@ -19,6 +21,12 @@ struct refusal {
 /// 413: a body is longer than the `bytes_max` that its request may have.
 [[nodiscard]] inline refusal body_too_large(std::uint64_t bytes_max) {
   return {413, "the body is larger than " + std::to_string(bytes_max) + " bytes"};
+}
+
+/// 413, 429 or 503: there is no room for a body, see byte_share.
+[[nodiscard]] inline refusal no_memory(const error& why) {
+  const bool later = why.kind == error_kind::unavailable;
+  return {why.kind == error_kind::too_large ? 413u : later ? 503u : 429u, why.message};
 }
 
 /// Called by result::value() on a refusal, which request paths never do without a test.

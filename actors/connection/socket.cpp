@@ -58,6 +58,10 @@ asio::awaitable<void> connection::serve_socket() {
       if (closed_) co_return;
     }
     if (in_.empty()) in_.shrink_to_fit();
+    if (in_hold_.set(in_.size() + frames.held_bytes()) != byte_share::outcome::taken) {
+      if (exchange_->upgraded == exchange::socket::closing) co_return cut("out of memory");
+      close_socket(close_code::try_again_later, "no memory for the message");
+    }
     arrival what = arrival::woken;
     if (out_.bytes() > limits.outbound_bytes_max)
       what = co_await wait_for(asio::socket_base::wait_error);

@@ -12,7 +12,8 @@ namespace skein::connection {
 /// Why a socket ends (RFC 6455, 7.4.1).
 namespace close_code {
 inline constexpr std::uint16_t normal = 1000, going_away = 1001, protocol_error = 1002, not_text = 1003, none = 1005,
-                               not_utf8 = 1007, policy = 1008, too_big = 1009, internal = 1011, restart = 1012;
+                               not_utf8 = 1007, policy = 1008, too_big = 1009, internal = 1011, restart = 1012,
+                               try_again_later = 1013;
 }
 
 /// Something that the client said.
@@ -36,6 +37,9 @@ class frame_reader {
   /// Takes bytes from the front of `in`; nothing when more are needed. A text is checked as it comes, so that a wrong
   /// byte ends the socket before the message is whole.
   [[nodiscard]] std::optional<socket_event> next(std::string& in);
+
+  /// Of messages that are not whole, in memory.
+  [[nodiscard]] std::size_t held_bytes() const { return message_.size() + small_.size(); }
 
  private:
   [[nodiscard]] bool read_header(std::string_view in, std::size_t& size, std::optional<socket_event>& fault);

@@ -55,12 +55,22 @@ result<imported_session> staged(result<imported_session> in, storage::database& 
 
 }  // namespace
 
+/// About what a session is as a file.
+std::size_t session_keeper::file_bytes(const session_tree& tree, const export_session& q) const {
+  const auto model = q.with_state ? ports_.states->models().find(tree.record().model_identity) : std::nullopt;
+  return tree.bytes() + (model ? model->layout.bytes() : 0);
+}
+
 void session_keeper::handle(export_session&& q) {
   const auto named = find_named(q.session, [this](const session_key& key) { return entry_of(key); });
   if (!named) return refuse(q.reply, named.error());
   if (!*named)
     return refuse(q.reply, {error_kind::not_found, "there is no session '" + q.session.id + "'", "session_id"});
   const session_tree& tree = (*named)->tree();
+  auto why = byte_share::outcome::taken;
+  const std::size_t size = file_bytes(tree, q);
+  auto memory = q.share.lease(size, why);
+  if (!memory) return refuse(q.reply, no_room(why, size, q.share.most()));
   auto file = std::make_shared<storage::session_file>();
   file->session = tree.record();
   std::optional<state_key> key;
@@ -71,7 +81,7 @@ void session_keeper::handle(export_session&& q) {
                                    q.session.tenant,
                                    {tree.record().uid, tree.record().head},
                                    tree.record().total_tokens};
-  ports_.runner.run([this, file, all = tree.all(), key, held, label, model, reply = q.reply,
+  ports_.runner.run([this, file, all = tree.all(), key, held, label, model, reply = q.reply, memory = std::move(memory),
                      states = ports_.states]() -> aftermath {
     auto bytes = std::make_shared<result<std::string>>(guarded(error_kind::overloaded, [&]() -> result<std::string> {
       for (const auto& v : all) file->versions.push_back(*v);
@@ -84,9 +94,9 @@ void session_keeper::handle(export_session&& q) {
       }
       return storage::write_session_file(*file, options_.signature_key);
     }));
-    return [this, bytes, reply] {
+    return [this, bytes, reply, memory] {
       if (!*bytes) return refuse(reply, bytes->error());
-      deliver(answer{reply, session_bytes{std::move(**bytes)}});
+      deliver(answer{reply, session_bytes{std::move(**bytes)}, memory});
     };
   });
 }
@@ -100,6 +110,7 @@ void session_keeper::handle(import_session&& q) {
       return staged(read_file(question->file, question->trusted, options_, models, as, now_ms), *db);
     }));
     question->file = {};
+    question->memory.reset();
     return [this, question, as, in] {
       auto why = *in ? take_in(*question, std::move(**in)) : result<void>(in->error());
       if (why) return;

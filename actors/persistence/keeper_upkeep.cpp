@@ -32,12 +32,47 @@ error unknown(const session_key& key, version_id version) {
 error unknown_turn(const std::string& key) { return {error_kind::not_found, "there is no turn '" + key + "'", ""}; }
 error busy() { return {error_kind::conflict, "session busy", "session_id"}; }
 
+/// Of a session in a list.
+std::size_t record_bytes(const session_record& r) {
+  constexpr std::size_t pair_bytes = 16;
+  std::size_t bytes = sizeof(listed_session) + r.key.id.size() + r.title.size();
+  for (const auto& [name, value] : r.metadata) bytes += pair_bytes + name.size() + value.size();
+  return bytes;
+}
+std::size_t record_bytes(const std::vector<session_record>& records) {
+  std::size_t bytes = 0;
+  for (const auto& r : records) bytes += record_bytes(r);
+  return bytes;
+}
+
+/// How many of them, from the first on, have room in so many bytes; at least one.
+std::size_t fitting(const std::vector<session_record>& records, std::size_t bytes_max) {
+  std::size_t count = 0, bytes = 0;
+  while (count < records.size()) {
+    bytes += record_bytes(records[count]);
+    if (bytes > bytes_max && count > 0) break;
+    ++count;
+  }
+  return count;
+}
+
+constexpr std::size_t version_answer_bytes = 16;  // texts are shared with the session
+
+/// For an answer of so many bytes. Errors: as no_room.
+template <typename Question>
+result<byte_budget::lease> room_for(const Question& q, std::size_t bytes) {
+  auto why = byte_share::outcome::taken;
+  if (auto lease = q.share.lease(bytes, why)) return lease;
+  return no_room(why, bytes, q.share.most());
+}
+
 }  // namespace
 
 // ---------------------------------------------------------------- questions
 
-listed_session session_keeper::listed(const session_record& record) const {
-  listed_session out{record, tier::none, 0};
+listed_session session_keeper::listed(session_record of) const {
+  listed_session out{std::move(of), tier::none, 0};
+  const session_record& record = out.record;
   if (record.head == storage::beginning) return out;
   if (const auto key = state_of(record.uid, record.head)) {
     out.fastest = tiers_.cache().fastest(*key);
@@ -75,21 +110,33 @@ void session_keeper::handle(list_sessions&& q) {
   session_list list;
   list.more = page->size() > count;
   if (list.more) page->resize(count);
-  for (const auto& record : *page) list.sessions.push_back(listed(record));
-  deliver(answer{q.reply, std::move(list)});
+  if (const std::size_t fit = fitting(*page, q.bytes_max); fit < page->size()) {
+    list.more = true;
+    page->resize(fit);
+  }
+  auto memory = room_for(q, 2 * record_bytes(*page));  // as records and as JSON
+  if (!memory) return refuse(q.reply, memory.error());
+  for (auto& record : *page) list.sessions.push_back(listed(std::move(record)));
+  deliver(answer{q.reply, std::move(list), std::move(*memory)});
 }
 
 void session_keeper::handle(tiers_status&& q) {
   auto all = all_sessions(q.tenant, {}, report_max);
   if (!all) return refuse(q.reply, all.error());
+  for (auto& record : *all) {
+    record.metadata = {};
+    record.title = {};
+  }
+  auto memory = room_for(q, record_bytes(*all));
+  if (!memory) return refuse(q.reply, memory.error());
   std::ranges::sort(*all, std::greater{}, &session_record::used_ms);
   tiers_report report;
-  for (const auto& record : *all) report.sessions.push_back(listed(record));
+  for (auto& record : *all) report.sessions.push_back(listed(std::move(record)));
   const auto counts = tiers_.cache().count();
   report.vram = counts.vram;
   report.ram = counts.ram;
   report.disk = counts.disk;
-  deliver(answer{q.reply, std::move(report)});
+  deliver(answer{q.reply, std::move(report), std::move(*memory)});
 }
 
 void session_keeper::handle(describe_session&& q) {
@@ -107,7 +154,9 @@ void session_keeper::handle(describe_session&& q) {
   } else {
     description.versions = q.transcript ? tree.path(version) : tree.all();
   }
-  deliver(answer{q.reply, std::move(description)});
+  auto memory = room_for(q, version_answer_bytes * description.versions.size());
+  if (!memory) return refuse(q.reply, memory.error());
+  deliver(answer{q.reply, std::move(description), std::move(*memory)});
 }
 
 // ---------------------------------------------------------------- changes

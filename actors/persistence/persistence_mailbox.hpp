@@ -8,6 +8,7 @@
 #include <variant>
 #include <vector>
 
+#include "actors/byte_share.hpp"
 #include "actors/mailbox.hpp"
 #include "base/clock.hpp"
 #include "base/error.hpp"
@@ -188,12 +189,15 @@ struct slot_dropped {
 };
 
 // ---- looking after sessions; each answered by one `answer` or by refused ----
+// `share`: of the memory that an answer takes; one that finds no room there is not made, but refused.
 
 struct list_sessions {
   return_address reply;
   tenant_id tenant = default_tenant;
   std::string after;
   std::uint32_t count = 20;
+  std::size_t bytes_max = static_cast<std::size_t>(-1);  ///< a longer page ends here, at the earliest behind a session
+  byte_share share{};
 };
 struct describe_session {  ///< with the tree of its versions
   return_address reply;
@@ -201,6 +205,7 @@ struct describe_session {  ///< with the tree of its versions
   bool transcript = false;  ///< only the path to `version`
   std::optional<version_id> version;
   std::string turn{};  ///< only the version with this request key, whole
+  byte_share share{};
 };
 struct fork_session {
   return_address reply;
@@ -231,13 +236,15 @@ struct export_session {
   return_address reply;
   session_key session;
   bool with_state = true;
+  byte_share share{};
 };
 struct import_session {
   return_address reply;
   session_key as;
   std::string file;
   bool replace = false;
-  bool trusted = false;  ///< by somebody who may write the database as well: it needs no signature
+  bool trusted = false;         ///< by somebody who may write the database as well: it needs no signature
+  byte_budget::lease memory{};  ///< of the file; goes with the question, whoever waits
 };
 /// How work on the store as a whole ended, and what it has to say.
 struct tended {
@@ -255,6 +262,7 @@ struct tend_store {
 struct tiers_status {
   return_address reply;
   tenant_id tenant = default_tenant;
+  byte_share share{};
 };
 
 enum class tier : std::uint8_t { vram, ram, disk, none };
@@ -272,7 +280,7 @@ struct session_description {
   std::vector<shared_version> versions;  ///< whole, whatever was asked for
 };
 struct tiers_report {
-  std::vector<listed_session> sessions;       ///< newest use first
+  std::vector<listed_session> sessions;       ///< newest use first; without titles and metadata
   std::uint32_t vram = 0, ram = 0, disk = 0;  ///< states of sessions in each tier
 };
 struct removed {
@@ -288,6 +296,7 @@ using answer_body = std::variant<session_list, session_description, tiers_report
 struct answer {
   return_address reply;
   answer_body body;
+  byte_budget::lease memory{};
 };
 
 /// Write everything that is dirty until `deadline`, then the thread ends.

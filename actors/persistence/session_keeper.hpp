@@ -47,6 +47,9 @@ class session_keeper {
   void handle(note_running&& q);
   void handle(commit_turn&& q);
   void handle(release&& q);
+  // keeper_files.cpp
+  [[nodiscard]] std::size_t file_bytes(const session_tree& tree, const export_session& q) const;
+
   // keeper_states.cpp
   void handle(state_kept&& q);
   void handle(slot_kept&& q);
@@ -120,7 +123,7 @@ class session_keeper {
   void replace_content(open_entry& entry);
 
   // keeper_upkeep.cpp
-  [[nodiscard]] listed_session listed(const session_record& record) const;
+  [[nodiscard]] listed_session listed(session_record record) const;
   [[nodiscard]] result<std::vector<session_record>> all_sessions(const tenant_id& tenant, std::string_view after,
                                                                  std::uint32_t count);
   [[nodiscard]] result<open_entry*> free_for_fork(const session_key& name);

@@ -11,6 +11,7 @@
 #include "actors/request/cors.hpp"
 #include "actors/request/exchange.hpp"
 #include "actors/request/health.hpp"
+#include "actors/request/memory.hpp"
 #include "actors/request/metrics_page.hpp"
 #include "actors/request/page_route.hpp"
 #include "actors/request/response_routes.hpp"
@@ -241,6 +242,9 @@ api_service::made_call api_service::accept(const connection::request_head& head,
   x.find_route();
   watch(x);
   if (!admit(x)) return nullptr;
+  x.share =
+      head.admin ? share_of_operator(*context_) : share_of(*context_, *x.who, head.remote_address, x.authenticated);
+  x.out->charge(x.share);
   if (context_->loading && !(x.way && x.way->while_loading)) {
     x.refuse({error_kind::unavailable, "the model is loading", ""});
     return nullptr;
@@ -260,6 +264,7 @@ void api_service::watch(exchange& x) {
   facts.method = x.head.method;
   facts.path = x.head.path;
   facts.request_name = x.name;
+  facts.errors = x.errors();
   facts.began = context_->time->now();
   facts.quiet = x.way && (x.way->open || x.way->handler == &api_service::tell_metrics);
   auto* streams = context_->connections ? &context_->connections->streams : nullptr;
@@ -489,6 +494,7 @@ call_origin api_service::origin_of(exchange& x) const {
   origin.client = x.head.remote_address;
   origin.headers = std::move(x.headers);
   origin.authenticated = x.authenticated;
+  origin.share = x.share;
   origin.who = x.who;
   origin.received = context_->time->now();
   origin.if_match = x.head.field("if-match");
@@ -499,7 +505,7 @@ call_origin api_service::origin_of(exchange& x) const {
 template <session_question (*Question)(const session_routes::route_input&)>
 api_service::made_call api_service::ask_sessions(exchange& x) {
   auto question = Question({std::move(x.path), x.head.query, context_->settings.limits});
-  return std::make_unique<session_call>(x.plain(), std::move(question), context_, hub_, std::move(x.out));
+  return std::make_unique<session_call>(x.plain(), std::move(question), context_, hub_, post_, std::move(x.out));
 }
 
 /// As ask_sessions; a field `tenant` of the query says about whose.
@@ -507,7 +513,7 @@ template <session_question (*Question)(const session_routes::route_input&)>
 api_service::made_call api_service::ask_tenant(exchange& x) {
   auto question = Question({std::move(x.path), x.head.query, context_->settings.limits});
   question.tenant = query_field(x.head.query, "tenant");
-  return std::make_unique<session_call>(x.plain(), std::move(question), context_, hub_, std::move(x.out));
+  return std::make_unique<session_call>(x.plain(), std::move(question), context_, hub_, post_, std::move(x.out));
 }
 
 template <tuned_state_call::task What>

@@ -36,6 +36,7 @@ struct api_service::exchange {
   std::string name;
   bool authenticated = false;
   caller_ref who = anybody();
+  byte_share share = {};                                // of the memory; once it is admitted
   std::shared_ptr<watched_response> watched = nullptr;  // is `out`
   const route* way = nullptr;                           // none: the path is unknown, or its methods are others
   const route* near = nullptr;                          // the first of this path, whatever its methods are
@@ -62,7 +63,7 @@ struct api_service::exchange {
   }
   void refuse(const error& e) { refuse(protocol::to_http(e, std::chrono::seconds(1), errors())); }
   [[nodiscard]] plain_origin plain() {
-    return {name, head.remote_address, std::move(headers), authenticated, way->needs_admin, who, errors()};
+    return {name, head.remote_address, std::move(headers), authenticated, way->needs_admin, who, errors(), share};
   }
 };
 

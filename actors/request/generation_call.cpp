@@ -153,9 +153,11 @@ void generation_call::log_in(result<opened_body> body) {
   if (!body) return refuse(body.error());
   protocol::body_head& head = body->head;
   if (head.errors) origin_.errors = *head.errors;
-  if (!origin_.authenticated)
+  if (!origin_.authenticated) {
     if (const auto no = judge_body_password(head.password, origin_.client, *context_, origin_.who))
       return refuse(no->why, no->retry_after);
+    out_->charge(origin_.share = share_of(*context_, *origin_.who, origin_.client, true));
+  }
   const bool resumes = origin_.dialect == &protocol::dialects::resume;
   wanted_ = resumes ? context_->requests->model_of_paused(head.request_id) : std::move(head.model);
   find_model(std::move(body->text));
@@ -234,7 +236,7 @@ generation_call::read_body generation_call::read(const std::string& text, const 
 /// Counts what the next stage takes in place of what the last one took; refuses where there is no room for it.
 bool generation_call::hold(std::size_t bytes) {
   memory_.reset();
-  auto memory = hold_memory(*context_, bytes);
+  auto memory = hold_memory(origin_.share, bytes);
   if (!memory) {
     refuse(memory.error());
     return false;

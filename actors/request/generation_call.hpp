@@ -28,6 +28,7 @@ struct call_origin {
   std::string client;               ///< its address
   connection::header_list headers;  ///< that every response of this exchange carries
   bool authenticated = true;        ///< false: the body must bring the password
+  byte_share share{};               ///< of the memory
   caller_ref who = anybody();       ///< once it is known
   steady_time received{};
   protocol::error_style errors = protocol::error_style::openai;

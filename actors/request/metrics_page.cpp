@@ -274,7 +274,8 @@ void write_process(exposition& out, const service_context& c) {
   out.gauge("process_open_fds", "Open descriptors.", p.open_files);
   out.gauge("process_max_fds", "Descriptors that may be open.", p.open_files_max);
   out.gauge("process_threads", "Threads.", p.threads);
-  out.gauge("skein_request_held_bytes", "Bytes of bodies that are being read and of prompts that wait or run.",
+  out.gauge("skein_request_held_bytes",
+            "Bytes of bodies, of prompts that wait or run, and of answers that wait for their readers.",
             c.memory->held());
   out.counter("skein_log_lines_dropped_total", "Lines of the log that nobody took in time.", log::dropped_lines());
   out.gauge("skein_draining", "1 while the server ends.", c.draining ? 1 : 0);

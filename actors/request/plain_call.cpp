@@ -23,13 +23,14 @@ std::string plain_call::error_body(unsigned status, std::string_view message) co
 
 void plain_call::body(std::string bytes) {
   guarded([&] {
-    auto memory = hold_memory(*context_, bytes.size());
+    auto memory = hold_memory(origin_.share, bytes.size());
     if (!memory) return refuse(memory.error());
     memory_ = std::move(*memory);
     if (!origin_.authenticated) {
       const auto password = protocol::read_body_head(bytes, context_->settings.limits).password;
       if (const auto no = judge_body_password(password, origin_.client, *context_, origin_.who))
         return refuse(no->why, no->retry_after);
+      out_->charge(origin_.share = share_of(*context_, *origin_.who, origin_.client, true));
     }
     if (origin_.needs_admin && !origin_.who->admin) return refuse(no_admin());
     read(std::move(bytes));

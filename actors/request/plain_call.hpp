@@ -4,6 +4,7 @@
 #include <stop_token>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "actors/connection/http.hpp"
 #include "actors/request/service_context.hpp"
@@ -20,6 +21,7 @@ struct plain_origin {
   bool needs_admin = false;         ///< who asks must have the admin right
   caller_ref who = anybody();       ///< once it is known
   protocol::error_style errors = protocol::error_style::openai;
+  byte_share share{};  ///< of the memory
 };
 
 /// A call with one question and one answer: reads the body, judges the password in it, and answers once. Whatever
@@ -48,6 +50,8 @@ class plain_call : public connection::http_call {
   [[nodiscard]] const std::shared_ptr<const service_context>& shared_context() const { return context_; }
   [[nodiscard]] const plain_origin& origin() const { return origin_; }
   [[nodiscard]] std::stop_token over() const { return over_.get_token(); }
+  /// Of the body, for whoever keeps that from here on.
+  [[nodiscard]] byte_budget::lease take_memory() { return std::exchange(memory_, nullptr); }
 
  private:
   void end() { over_.request_stop(); }

@@ -200,7 +200,7 @@ result<prepared_call> prepare(generation_request request, const served_model& mo
       call.priors.push_back(std::make_shared<const std::vector<sampling::token_penalty>>(
           sampling::penalties_of(drawn, request.sampling)));
     held += held_bytes(*tokens, request) + (call.priors.empty() ? 0 : held_bytes(call.priors.back()));
-    if (held > settings.held_bytes_max) return never_fits(held, settings.held_bytes_max);
+    if (held > settings.key_memory()) return never_fits(held, settings.key_memory());
     call.prompts.push_back(std::move(*tokens));
   }
   if (request.force_reasoning) call.own_bias = bans_of_reasoning(*model.vocabulary);

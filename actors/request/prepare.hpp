@@ -56,7 +56,7 @@ struct prepared_call {
 /// Renders and tokenises the prompts, sums up their penalties, and checks what needs the vocabulary. Pure; may take
 /// long for long texts.
 /// Errors: invalid_argument naming the field; too_large for prompts above the limit, or which together pass
-/// settings.held_bytes_max; invalid_argument (echo) where the echo alone passes
+/// settings.key_memory(); invalid_argument (echo) where the echo alone passes
 /// limits.response_bytes_max or, in a stream, settings.outbound_bytes_max; cancelled once `gone` is asked to stop,
 /// which is looked at between prompts.
 [[nodiscard]] result<prepared_call> prepare(protocol::generation_request request, const served_model& model,

@@ -159,6 +159,7 @@ void response_call::tell(const persistence::version_record& version) {
 }
 
 void response_call::stream(std::string events) {
+  if (const auto room = hold_memory(origin().share, events.size()); !room) return refuse(room.error());
   out_->begin_stream(200, stream_headers(origin().headers));
   if (!events.empty()) out_->write(std::move(events));
   out_->end();

@@ -29,6 +29,9 @@ class run_output final : public connection::response_writer {
   void write(std::string bytes) override;
   void end() override;
   void abort() override;
+  void charge(byte_share share) override {
+    if (first_) first_->charge(std::move(share));
+  }
   [[nodiscard]] std::size_t queued_bytes() const override;
 
   /// A reader on some io thread, who has all that was written so far.

@@ -1,4 +1,5 @@
 #pragma once
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -36,7 +37,9 @@ struct service_settings {
   std::vector<std::string> host_names;  ///< accepted in Host without a password; see browser_guard
   std::uint64_t unauthenticated_body_bytes_max = 256 * 1024;  ///< of a body that may hold the password
   std::uint32_t outbound_bytes_max = 256 * 1024;
-  std::size_t held_bytes_max = std::size_t{256} << 20;  ///< of all bodies that are being read and all prompts
+  std::size_t held_bytes_max = std::size_t{256} << 20;  ///< of all bodies, prompts, and answers that wait for readers
+  std::size_t key_bytes_max = 0;                        ///< of these, of one key; 0: half of them
+  std::size_t address_bytes_max = 0;                    ///< of one address without a secret; 0: a sixteenth
   std::uint32_t inline_json_bytes_max = 1u << 20;       ///< longer bodies are parsed by the worker pool
   std::uint32_t inline_text_bytes_max = 64u << 10;      ///< longer prompts are tokenised by the worker pool
   std::uint32_t socket_requests_max = 16;               ///< that run on one WebSocket at a time
@@ -48,6 +51,13 @@ struct service_settings {
   std::chrono::milliseconds full_limit{10'000};   ///< a full queue for this long: not ready
   std::string states_dir;                         ///< where state-tuning files lie; empty: none is loaded
   std::uint32_t tuned_states_max = 64;            ///< that are loaded at once
+
+  [[nodiscard]] std::size_t key_memory() const {
+    return std::min(held_bytes_max, key_bytes_max ? key_bytes_max : held_bytes_max / 2);
+  }
+  [[nodiscard]] std::size_t address_memory() const {
+    return std::min(held_bytes_max, address_bytes_max ? address_bytes_max : held_bytes_max / 16);
+  }
 };
 
 /// What all io threads share: settings and the way to others. Constant: other settings are another context, which those

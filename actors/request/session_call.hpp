@@ -24,8 +24,8 @@ struct session_question {
   std::function<result<persistence::message_in>(std::string body, persistence::return_address reply,
                                                 const tenant_id& whose)>
       ask;
-  /// How the answer is told.
-  std::function<plain_answer(persistence::answer_body& answer)> tell;
+  /// How the answer is told; a long one on the worker pool.
+  std::function<result<plain_answer>(persistence::answer_body& answer)> tell;
   /// Refusals that are told in other words; may be empty.
   std::function<std::optional<plain_answer>(const error& why)> refuse{};
   bool takes_file = false;            ///< the body is a file, however long
@@ -35,8 +35,10 @@ struct session_question {
 /// Asks the persistence actor one thing and tells the client what it says.
 class session_call final : public plain_call, public persistence_client {
  public:
+  /// `post` runs work on this call's io thread; thread safe.
   session_call(plain_origin origin, session_question question, std::shared_ptr<const service_context> context,
-               request_hub& hub, std::shared_ptr<connection::response_writer> out);
+               request_hub& hub, std::function<void(std::function<void()>)> post,
+               std::shared_ptr<connection::response_writer> out);
   ~session_call() override;
 
   [[nodiscard]] std::uint64_t body_bytes_max() const override;
@@ -45,10 +47,15 @@ class session_call final : public plain_call, public persistence_client {
  private:
   void read(std::string body) override;
   [[nodiscard]] result<tenant_id> whose() const;
+  void tell(persistence::answer& a);
+  void told(result<plain_answer> answer);
 
   session_question question_;
   request_hub& hub_;
+  std::function<void(std::function<void()>)> post_;
   persistence::return_address ticket_;
+  byte_budget::lease answer_memory_;                                             // until the answer itself is counted
+  std::shared_ptr<session_call*> self_ = std::make_shared<session_call*>(this);  // for what comes back
 };
 
 }  // namespace skein::request

@@ -146,12 +146,13 @@ std::string tokenize_call::error_body(unsigned status, std::string_view message)
 void tokenize_call::body(std::string bytes) {
   const bool is_long = bytes.size() > context_->settings.inline_text_bytes_max;
   auto tell = [out = out_, origin = origin_](result<text_answer> answer) { send(*out, origin, std::move(answer)); };
-  const auto memory = hold_memory(*context_, bytes.size());
+  const auto memory = hold_memory(origin_.share, bytes.size());
   if (!memory) return tell(memory.error());
   if (!origin_.authenticated) {
     const auto password = protocol::read_body_head(bytes, context_->settings.limits).password;
     if (const auto no = judge_body_password(password, origin_.client, *context_, origin_.who))
       return send(*out_, origin_, no->why, no->retry_after);
+    out_->charge(share_of(*context_, *origin_.who, origin_.client, true));
   }
   auto work = [task = task_, text = std::move(bytes), context = context_, who = origin_.who, errors = origin_.errors,
                memory = *memory, gone = over_.get_token()]() -> result<text_answer> {

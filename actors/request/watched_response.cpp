@@ -38,9 +38,21 @@ void watched_response::add_time(connection::header_list& headers) const {
 }
 
 void watched_response::respond(unsigned status, connection::header_list headers, std::string body) {
+  if (const auto room = status < 400 ? out_->reserve(body.size()) : byte_share::outcome::taken;
+      room != byte_share::outcome::taken)
+    return refuse(no_room(room, body.size(), share_.most()), std::move(headers));
   status_ = status;
   add_time(headers);
   out_->respond(status, std::move(headers), std::move(body));
+}
+
+/// In place of an answer whose headers these are.
+void watched_response::refuse(const error& why, connection::header_list headers) {
+  const protocol::http_error no = protocol::to_http(why, std::chrono::seconds(1), facts_.errors);
+  std::erase_if(headers, [](const auto& field) { return field.first.starts_with("Content-"); });
+  headers.emplace_back("Content-Type", "application/json");
+  headers.insert(headers.end(), no.headers.begin(), no.headers.end());
+  respond(no.status, std::move(headers), no.body);
 }
 
 void watched_response::upgrade(connection::header_list headers) {

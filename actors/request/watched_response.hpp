@@ -8,6 +8,7 @@
 #include "actors/connection/http.hpp"
 #include "actors/request/request_metrics.hpp"
 #include "base/clock.hpp"
+#include "protocol/http_error.hpp"
 
 namespace skein::request {
 
@@ -15,12 +16,13 @@ namespace skein::request {
 struct exchange_facts {
   std::string_view route;  ///< as in the table of routes, or "none"; outlives the server
   std::string method, path, request_name, key;
+  protocol::error_style errors = protocol::error_style::openai;
   steady_time began{};
   bool quiet = false;  ///< its line is for debugging alone
 };
 
 /// A response_writer that passes everything on, counts the exchange by its status, and writes its line of the access
-/// log when it is over. Lives on its io thread.
+/// log when it is over. A whole answer that finds no memory becomes a refusal. Lives on its io thread.
 class watched_response final : public connection::response_writer {
  public:
   watched_response(std::shared_ptr<connection::response_writer> out, exchange_facts facts, metrics_shard& counts,
@@ -35,6 +37,11 @@ class watched_response final : public connection::response_writer {
   void send(std::string_view message) override { out_->send(message); }
   void close(std::uint16_t code, std::string_view reason) override { out_->close(code, reason); }
   void abort() override { out_->abort(); }
+  void charge(byte_share share) override {
+    share_ = share;
+    out_->charge(std::move(share));
+  }
+  [[nodiscard]] byte_share::outcome reserve(std::size_t bytes) override { return out_->reserve(bytes); }
   [[nodiscard]] std::size_t queued_bytes() const override { return out_->queued_bytes(); }
 
   /// Whose exchange it is, once that is known.
@@ -46,12 +53,14 @@ class watched_response final : public connection::response_writer {
 
  private:
   void add_time(connection::header_list& headers) const;
+  void refuse(const error& why, connection::header_list headers);
 
   const std::shared_ptr<connection::response_writer> out_;
   exchange_facts facts_;
   metrics_shard& counts_;
   std::atomic<std::uint32_t>* const streams_;  // those that run now; null where nobody counts them
   const clock& time_;
+  byte_share share_;  // of the memory
   unsigned status_ = connection::client_gone;
   bool streams_now_ = false, has_line_ = false;
 };

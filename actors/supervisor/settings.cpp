@@ -74,6 +74,8 @@ request::service_settings service_settings(const config::config& c) {
   to.host_names = c.server.host_names;
   to.outbound_bytes_max = c.limits.outbound_bytes_max;
   to.held_bytes_max = c.queue.bytes_max;
+  to.key_bytes_max = c.queue.key_bytes_max;
+  to.address_bytes_max = c.queue.address_bytes_max;
   to.prompts_waiting_max = c.queue.prompts_waiting_max;
   to.socket_requests_max = c.limits.socket_requests_max;
   to.queue_timeout = milliseconds(c.queue.queue_timeout_ms);

@@ -189,5 +189,66 @@ BOOST_AUTO_TEST_CASE(continue_comes_after_acceptance) {
   BOOST_TEST(client.read_response()->body == "abc");
 }
 
+byte_share share_of(byte_budget& budget, std::size_t own_most, std::size_t all_most) {
+  return {{budget.of("client"), own_most}, {}, {budget.all(), all_most}};
+}
+
+BOOST_AUTO_TEST_CASE(a_body_counts_as_it_arrives_and_is_refused_where_there_is_no_room) {
+  byte_budget budget;
+  toy_server server({}, 1, share_of(budget, 100'000, 150'000));
+  http_client never(server.port());
+  never.request("POST", "/echo", "", "Content-Length: 100001\r\nExpect: 100-continue\r\n");
+  BOOST_TEST(never.read_response()->status == 413u);  // unread
+
+  const std::string chunk = "ea60\r\n" + std::string(60'000, 'x') + "\r\n";
+  const auto chunked = [&](http_client& client) {
+    client.request("POST", "/echo", "", "Transfer-Encoding: chunked\r\n");
+    client.send(chunk);
+  };
+  http_client slow(server.port());
+  chunked(slow);
+  BOOST_TEST(eventually([&] { return budget.held() >= 60'000; }));
+  http_client second(server.port());
+  chunked(second);
+  const auto refused = second.read_response();
+  BOOST_TEST(refused->status == 429u);
+  BOOST_TEST(refused->header("retry-after") == "1");
+  BOOST_TEST(refused->body.find("queue.key_bytes_max") != std::string::npos);
+  BOOST_TEST(second.closed_by_server());
+
+  const byte_share other{{budget.of("other"), 200'000}, {}, {budget.all(), 200'000}};
+  other.take_anyway(85'000);
+  http_client third(server.port());
+  third.request("POST", "/echo", std::string(20'000, 'x'));
+  BOOST_TEST(third.read_response()->status == 503u);
+  other.give_back(85'000);
+
+  slow.send("0\r\n\r\n");
+  BOOST_TEST(slow.read_response()->body.size() == 60'000u);
+  http_client gone(server.port());
+  chunked(gone);
+  BOOST_TEST(eventually([&] { return budget.held() >= 60'000; }));
+  gone.close();
+  BOOST_TEST(eventually([&] { return budget.held() == 0; }));
+}
+
+BOOST_AUTO_TEST_CASE(what_a_reader_does_not_take_counts_until_it_does) {
+  byte_budget budget;
+  toy_server server({}, 1, share_of(budget, 40'000, 1 << 20));  // less than outbound_bytes_max
+  http_client slow(server.port());
+  slow.request("GET", "/flood?20000000");
+  BOOST_TEST(eventually([&] { return budget.held() >= 20'000; }));
+  BOOST_TEST(budget.held() <= 50'000u);
+  BOOST_TEST(server.seen().produced < 20'000'000u);
+  BOOST_TEST(slow.read_response()->body.size() == 20'000'000u);  // it pauses and goes on
+  BOOST_TEST(eventually([&] { return budget.held() == 0; }));
+
+  http_client flooded(server.port());  // one piece that has no room
+  flooded.request("GET", "/burst?8000000");
+  BOOST_TEST(eventually([&] { return server.seen().gone().size() == 1; }));
+  BOOST_TEST(server.seen().gone().back() == "out of memory");
+  BOOST_TEST(eventually([&] { return budget.held() == 0; }));
+}
+
 }  // namespace
 }  // namespace skein::test

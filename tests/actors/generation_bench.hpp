@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "actors/request/generation_call.hpp"
+#include "actors/request/memory.hpp"
 #include "tests/actors/hand_run_pool.hpp"
 #include "tests/actors/response_recorder.hpp"
 
@@ -48,6 +49,7 @@ struct generation_bench {
     origin.client = "127.0.0.1";
     origin.headers = {{"X-Request-Id", "req-1"}};
     origin.received = time.now();
+    origin.share = share_of(*context, *origin.who, origin.client, origin.authenticated);
     call = std::make_unique<generation_call>(
         origin, context, hub, [this](std::function<void()> w) { post(std::move(w)); }, out);
     call->body(body);

@@ -35,6 +35,12 @@ class response_recorder final : public connection::response_writer {
     ended = true;
   }
   void abort() override { ended = true; }
+  void charge(byte_share share) override { charged = std::move(share); }
+  [[nodiscard]] byte_share::outcome reserve(std::size_t bytes) override {
+    const auto room = charged.take(bytes);
+    if (room == byte_share::outcome::taken) charged.give_back(bytes);
+    return room;
+  }
   [[nodiscard]] std::size_t queued_bytes() const override { return queued; }
 
   [[nodiscard]] std::string header(std::string_view name) const {
@@ -46,6 +52,7 @@ class response_recorder final : public connection::response_writer {
 
   unsigned status = 0;
   connection::header_list headers;
+  byte_share charged;
   std::string text;
   std::size_t queued = 0;
   int failures = 0;  ///< respond() throws that many times

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "actors/request/memory.hpp"
 #include "tests/actors/hand_run_pool.hpp"
 #include "tests/actors/response_recorder.hpp"
 #include "tests/support/failing_new.hpp"
@@ -29,8 +30,10 @@ struct bench {
     out->failures = failures;
     call = std::make_unique<tokenize_call>(
         to_tokens ? text_task::tokenize : text_task::detokenize,
-        plain_origin{.request_name = "req-1", .headers = {{"X-Request-Id", "req-1"}}}, context,
-        [this](std::function<void()> w) { pool.posted.push_back(std::move(w)); }, out);
+        plain_origin{.request_name = "req-1",
+                     .headers = {{"X-Request-Id", "req-1"}},
+                     .share = share_of(*context, *anybody(), "127.0.0.1", true)},
+        context, [this](std::function<void()> w) { pool.posted.push_back(std::move(w)); }, out);
     call->body(body);
   }
   std::shared_ptr<loaded_model> model = std::make_shared<loaded_model>();
@@ -123,13 +126,13 @@ BOOST_AUTO_TEST_CASE(work_that_throws_on_the_worker_pool_is_a_500) {
 
 BOOST_AUTO_TEST_CASE(texts_that_wait_count_against_the_memory_of_all) {
   bench b;
-  b.context->settings.held_bytes_max = 3 * long_text / 2;
+  b.context->settings.held_bytes_max = b.context->settings.key_bytes_max = 3 * long_text / 2;
   b.send(true, text_body(long_text));
   const auto first = b.out;
   b.send(true, text_body(long_text));
   BOOST_TEST(b.out->status == 429u);
   BOOST_TEST(!b.out->header("Retry-After").empty());
-  BOOST_TEST(b.out->has("queue.bytes_max"));
+  BOOST_TEST(b.out->has("queue.key_bytes_max"));
   b.pool.run_one();
   BOOST_TEST(first->status == 200u);
   BOOST_TEST(b.context->memory->held() == 0u);

@@ -103,11 +103,13 @@ class toy_call final : public http_call {
 
 class toy_service final : public http_service {
  public:
-  toy_service(ledger& seen, std::size_t outbound_max) : seen_(seen), outbound_max_(outbound_max) {}
+  toy_service(ledger& seen, std::size_t outbound_max, byte_share share)
+      : seen_(seen), outbound_max_(outbound_max), share_(std::move(share)) {}
 
   std::unique_ptr<http_call> accept(const request_head& head, std::shared_ptr<response_writer> out) override {
     seen_.saw_head(head);
     seen_.keep(out);
+    out->charge(share_);
     if (head.path == "/throw-head") throw std::runtime_error("the toy is broken");
     if (head.path == "/silent") return nullptr;
     if (head.path == "/refuse") {
@@ -124,6 +126,7 @@ class toy_service final : public http_service {
  private:
   ledger& seen_;
   const std::size_t outbound_max_;
+  const byte_share share_;
 };
 
 }  // namespace
@@ -174,10 +177,10 @@ std::shared_ptr<response_writer> ledger::last_writer() const {
   return last_writer_;
 }
 
-toy_server::toy_server(const connection::connection_limits& limits, std::size_t lanes) {
+toy_server::toy_server(const connection::connection_limits& limits, std::size_t lanes, byte_share share) {
   std::vector<listener::io_lane> made;
   for (std::size_t i = 0; i < lanes; ++i) {
-    services_.push_back(std::make_unique<toy_service>(seen_, limits.outbound_bytes_max));
+    services_.push_back(std::make_unique<toy_service>(seen_, limits.outbound_bytes_max, share));
     threads_.push_back(std::make_unique<connection::io_thread>("io " + std::to_string(i)));
     made.push_back({*threads_.back(), *services_.back()});
   }

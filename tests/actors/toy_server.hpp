@@ -54,7 +54,8 @@ class ledger {
 ///   /silent     refuses at the head without any answer
 class toy_server {
  public:
-  explicit toy_server(const connection::connection_limits& limits = {}, std::size_t lanes = 1);
+  /// `share`: of the memory, of all clients.
+  explicit toy_server(const connection::connection_limits& limits = {}, std::size_t lanes = 1, byte_share share = {});
   ~toy_server();
   toy_server(const toy_server&) = delete;  // owns threads
   toy_server& operator=(const toy_server&) = delete;

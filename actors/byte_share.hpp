@@ -1,0 +1,96 @@
+#pragma once
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "actors/byte_budget.hpp"
+#include "base/error.hpp"
+
+namespace skein {
+
+/// What one holder may take of a byte_budget. Its bytes count in its own counter and in those of all larger groups that
+/// it belongs to, each with a ceiling. Thread safe; a copy is the same share. The default one counts and refuses
+/// nothing.
+class byte_share {
+ public:
+  struct part {
+    std::shared_ptr<byte_budget::counter> held;
+    std::size_t most = 0;
+  };
+  /// `too_large`: not even an empty share has room; `share_full`, `all_full`: not now.
+  enum class outcome : std::uint8_t { taken, too_large, share_full, all_full };
+
+  byte_share() = default;
+  /// `own` and `group` may be empty.
+  byte_share(part own, part group, part all) : parts_{std::move(own), std::move(group), std::move(all)} {}
+
+  [[nodiscard]] outcome take(std::size_t bytes) const {
+    for (std::size_t i = 0; i < parts_.size(); ++i) {
+      if (add(parts_[i], bytes)) continue;
+      for (std::size_t taken = 0; taken < i; ++taken) subtract(parts_[taken], bytes);
+      if (bytes > most()) return outcome::too_large;
+      return i + 1 < parts_.size() ? outcome::share_full : outcome::all_full;
+    }
+    return outcome::taken;
+  }
+  /// For what is there whether it may be or not.
+  void take_anyway(std::size_t bytes) const {
+    for (const part& p : parts_)
+      if (p.held) p.held->fetch_add(bytes, std::memory_order_relaxed);
+  }
+  void give_back(std::size_t bytes) const {
+    for (const part& p : parts_) subtract(p, bytes);
+  }
+  /// Takes for as long as the lease or a copy of it lives; null where take() refuses, which `why` then says.
+  [[nodiscard]] byte_budget::lease lease(std::size_t bytes, outcome& why) const {
+    why = take(bytes);
+    if (why != outcome::taken) return nullptr;
+    return {this, [share = *this, bytes](const void*) { share.give_back(bytes); }};
+  }
+
+  /// The most that it can ever hold.
+  [[nodiscard]] std::size_t most() const {
+    std::size_t most = static_cast<std::size_t>(-1);
+    for (const part& p : parts_)
+      if (p.held) most = std::min(most, p.most);
+    return most;
+  }
+
+ private:
+  static bool add(const part& p, std::size_t bytes) {
+    if (!p.held) return true;
+    std::size_t held = p.held->load(std::memory_order_relaxed);
+    do {
+      if (bytes > p.most || held > p.most - bytes) return false;
+    } while (!p.held->compare_exchange_weak(held, held + bytes, std::memory_order_relaxed));
+    return true;
+  }
+  static void subtract(const part& p, std::size_t bytes) {
+    if (p.held) p.held->fetch_sub(bytes, std::memory_order_relaxed);
+  }
+
+  std::array<part, 3> parts_;
+};
+
+/// What a client is told that gets no memory: too_large, overloaded or unavailable.
+[[nodiscard]] inline error no_room(byte_share::outcome why, std::size_t bytes, std::size_t most) {
+  using outcome = byte_share::outcome;
+  if (why == outcome::too_large)
+    return {error_kind::too_large,
+            "this needs " + std::to_string(bytes) + " bytes of memory, more than one client may hold (" +
+                std::to_string(most) + " bytes: queue.bytes_max, queue.key_bytes_max, queue.address_bytes_max)",
+            ""};
+  if (why == outcome::share_full)
+    return {error_kind::overloaded,
+            "the requests and answers of this key or address hold all memory that they may (queue.key_bytes_max, "
+            "queue.address_bytes_max); try again soon",
+            ""};
+  return {error_kind::unavailable,
+          "the requests and answers of all clients hold all of queue.bytes_max; try again soon", ""};
+}
+
+}  // namespace skein
