@@ -77,6 +77,22 @@ void write_item(json_writer& out, const item& i) {
   out.end_object().end_array().end_object();
 }
 
+/// Writes an item unless `json` would be longer than so many bytes.
+bool write_within(std::size_t bytes_max, std::string& json, json_writer& out, const item& i) {
+  const std::size_t before = json.size();
+  if (protocol::json_bytes(i.text) <= bytes_max) write_item(out, i);
+  const bool fits = json.size() > before && json.size() <= bytes_max;
+  if (!fits) json.resize(before);
+  return fits;
+}
+
+error too_long(const item& i, std::size_t bytes_max) {
+  return {error_kind::too_large,
+          "the item '" + i.id + "' alone is longer than limits.response_bytes_max (" + std::to_string(bytes_max) +
+              " bytes)",
+          ""};
+}
+
 result<std::string> list_of(std::vector<item> items, const item_page& page) {
   if (!page.ascending) std::ranges::reverse(items);
   if (!page.after.empty()) {
@@ -88,8 +104,13 @@ result<std::string> list_of(std::vector<item> items, const item_page& page) {
   std::string json;
   json_writer out(json);
   out.begin_object().key("object").value("list").key("data").begin_array();
+  constexpr std::size_t tail_bytes = 64;  // and two ids
   std::size_t told = 0;
-  for (; told < items.size() && told < page.limit && json.size() < page.bytes_max; ++told) write_item(out, items[told]);
+  for (; told < items.size() && told < page.limit; ++told) {
+    const std::size_t tail = tail_bytes + items.front().id.size() + items[told].id.size();
+    if (!write_within(page.bytes_max - std::min(page.bytes_max, tail), json, out, items[told])) break;
+  }
+  if (told == 0 && !items.empty()) return too_long(items.front(), page.bytes_max);
   out.end_array();
   const auto id_or_null = [&](std::string_view name, const item* i) {
     out.key(name);

@@ -16,10 +16,11 @@ struct item_page {
   std::uint32_t limit = 20;
   bool ascending = false;
   std::string after;                              ///< the item before it; empty: from the list's beginning
-  std::size_t bytes_max = std::size_t{32} << 20;  ///< a longer page ends here, and at the earliest behind an item
+  std::size_t bytes_max = std::size_t{32} << 20;  ///< a longer page ends before
 };
 
-/// What the client said in one turn. Errors: invalid_argument for an `after` that is none of these.
+/// What the client said in one turn. Errors: invalid_argument for an `after` that is none of these; too_large for an
+/// item that is longer than a page.
 [[nodiscard]] result<std::string> input_item_list(const persistence::version_record& turn, const item_page& page);
 
 /// All that a conversation has, in the turns from its beginning to its end. Errors as above.

@@ -1,5 +1,6 @@
 #include "actors/request/session_json.hpp"
 
+#include <algorithm>
 #include <ctime>
 #include <span>
 
@@ -73,28 +74,67 @@ void write_version(json_writer& out, const persistence::version_record& v, bool 
   out.end_object();
 }
 
-std::size_t text_bytes(const persistence::version_record& v) {
-  std::size_t bytes = v.prompt_bytes + v.reasoning.size() + v.answer.size();
-  for (const auto& m : v.messages) bytes += m.content.size();
+/// Of what else write_version and write_members write: at most, with numbers of all digits.
+constexpr std::size_t version_frame_bytes = 448, message_frame_bytes = 32, members_frame_bytes = 640;
+
+/// No less than write_version writes, and the comma.
+std::size_t version_bytes(const persistence::version_record& v, bool texts) {
+  using protocol::json_bytes;
+  std::size_t bytes = version_frame_bytes + json_bytes(v.request_key) + json_bytes(v.finish_reason) +
+                      json_bytes(v.stop_reason) + json_bytes(v.template_name);
+  if (!texts) return bytes;
+  for (const auto& m : v.messages) bytes += message_frame_bytes + json_bytes(m.role) + json_bytes(m.content);
+  if (v.messages.empty()) bytes += json_bytes(std::string_view(v.text).substr(0, v.prompt_bytes));
+  return bytes + json_bytes(v.reasoning) + json_bytes(v.answer);
+}
+
+std::size_t members_bytes(const persistence::session_record& s) {
+  using protocol::json_bytes;
+  std::size_t bytes = members_frame_bytes + json_bytes(s.key.id) + json_bytes(s.model_identity) +
+                      json_bytes(s.initial_state) + json_bytes(s.title);
+  for (const auto& [name, value] : s.metadata) bytes += 8 + json_bytes(name) + json_bytes(value);
   return bytes;
 }
 
-/// The last of them that go into so many bytes of text; one does in any case.
-std::span<const persistence::shared_version> last_of(std::span<const persistence::shared_version> versions,
-                                                     std::size_t bytes_max) {
+using versions_span = std::span<const persistence::shared_version>;
+
+/// The last of them that go into so many bytes.
+versions_span last_of(versions_span versions, std::size_t bytes_max) {
   std::size_t first = versions.size(), bytes = 0;
   while (first > 0) {
-    bytes += text_bytes(*versions[first - 1]);
-    if (bytes > bytes_max && first < versions.size()) break;
+    bytes += version_bytes(*versions[first - 1], true);
+    if (bytes > bytes_max) break;
     --first;
   }
   return versions.subspan(first);
 }
 
-void write_versions(json_writer& out, std::span<const persistence::shared_version> versions, bool texts) {
+/// The first of those after a version that go into so many bytes, without texts; at least one.
+versions_span first_of(versions_span versions, persistence::version_id after, std::size_t bytes_max) {
+  const auto begin = std::ranges::upper_bound(versions, after, {}, [](const auto& v) { return v->id; });
+  versions = versions.subspan(static_cast<std::size_t>(begin - versions.begin()));
+  std::size_t count = 0, bytes = 0;
+  while (count < versions.size()) {
+    bytes += version_bytes(*versions[count], false);
+    if (bytes > bytes_max && count > 0) break;
+    ++count;
+  }
+  return versions.first(count);
+}
+
+bool more_after(versions_span page, versions_span all) { return !page.empty() && page.back() != all.back(); }
+
+void write_versions(json_writer& out, versions_span versions, bool texts) {
   out.begin_array();
   for (const auto& v : versions) write_version(out, *v, texts);
   out.end_array();
+}
+
+error too_long(const persistence::version_record& v, std::size_t bytes_max) {
+  return {error_kind::too_large,
+          "the transcript of version " + std::to_string(v.id) + " alone is longer than limits.response_bytes_max (" +
+              std::to_string(bytes_max) + " bytes); export has it",
+          ""};
 }
 
 template <typename Session>
@@ -120,14 +160,17 @@ std::string local_time(std::int64_t ms) {
 std::string session_body(const persistence::listed_session& session) { return body_of(session); }
 std::string session_body(const persistence::session_record& session) { return body_of(session); }
 
-std::string session_list_body(const persistence::session_list& list) {
+std::string session_list_body(const persistence::session_list& list, std::size_t bytes_max) {
   std::string json;
   json_writer out(json);
   out.begin_object().key("object").value("list").key("data").begin_array();
+  const persistence::listed_session* last = nullptr;
   for (const auto& s : list.sessions) {
+    if (last && json.size() + members_bytes(s.record) > bytes_max) break;
     out.begin_object();
     write_members(out, s);
     out.end_object();
+    last = &s;
   }
   out.end_array();
   const auto id = [&](std::string_view name, const auto* session) {
@@ -135,32 +178,40 @@ std::string session_list_body(const persistence::session_list& list) {
     session ? out.value(session->record.key.id) : out.null();
   };
   id("first_id", list.sessions.empty() ? nullptr : &list.sessions.front());
-  id("last_id", list.sessions.empty() ? nullptr : &list.sessions.back());
-  out.key("has_more").value(list.more).end_object();
+  id("last_id", last);
+  out.key("has_more").value(list.more || (last && last != &list.sessions.back())).end_object();
   return json;
 }
 
-std::string session_details_body(const persistence::session_description& d, const told_details& details) {
+result<std::string> session_details_body(const persistence::session_description& d, const told_details& details) {
   std::string json;
+  const std::size_t members = members_bytes(d.session.record);
+  const std::size_t room = details.bytes_max - std::min(details.bytes_max, members);
   json_writer out(json);
   out.begin_object();
   write_members(out, d.session);
   if (details.transcript) {
-    const auto last = last_of(d.versions, details.transcript_bytes);
+    const auto last = last_of(d.versions, room);
+    if (last.empty() && !d.versions.empty()) return too_long(*d.versions.back(), details.bytes_max);
     write_versions(out.key("transcript"), last, true);
     out.key("has_more").value(last.size() < d.versions.size());
   }
-  if (details.tree) write_versions(out.key("tree"), d.versions, false);
+  if (details.tree) {
+    const auto first = first_of(d.versions, details.after, room);
+    write_versions(out.key("tree"), first, false);
+    out.key("has_more").value(more_after(first, d.versions));
+  }
   out.end_object();
   return json;
 }
 
-std::string version_list_body(const std::vector<persistence::shared_version>& versions) {
+std::string version_list_body(versions_span versions, persistence::version_id after, std::size_t bytes_max) {
+  const auto first = first_of(versions, after, bytes_max);
   std::string json;
   json_writer out(json);
   out.begin_object().key("object").value("list");
-  write_versions(out.key("data"), versions, false);
-  out.end_object();
+  write_versions(out.key("data"), first, false);
+  out.key("has_more").value(more_after(first, versions)).end_object();
   return json;
 }
 

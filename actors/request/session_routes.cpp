@@ -74,17 +74,18 @@ session_question list(const route_input& in) {
     q.tenant = whose;
     q.reply = reply;
     q.after = query_field(in.query, "after").value_or("");
+    q.bytes_max = in.limits.response_bytes_max;
     q.count = limit->value_or(page_default);
     return q;
   };
-  return {ask, [](answer_body& a) -> plain_answer {
-            return {200, session_list_body(as<persistence::session_list>(a))};
+  return {ask, [bytes_max = in.limits.response_bytes_max](answer_body& a) -> plain_answer {
+            return {200, session_list_body(as<persistence::session_list>(a), bytes_max)};
           }};
 }
 
 session_question describe(const route_input& in) {
   const auto transcript = flag_field(in, "transcript"), tree = flag_field(in, "tree");
-  const auto version = number_field(in, "version", 0, 0xffffffff);
+  const auto version = number_field(in, "version", 0, 0xffffffff), after = number_field(in, "after", 0, 0xffffffff);
   const auto ask = [=](const std::string&, return_address reply, const tenant_id& whose) -> result<message_in> {
     const auto key = key_of(in, whose);
     if (!key) return key.error();
@@ -93,22 +94,29 @@ session_question describe(const route_input& in) {
     if (!version) return version.error();
     if (*transcript && *tree) return wrong("tree", "cannot come together with transcript");
     if (*version && !*transcript) return wrong("version", "needs transcript=true");
+    if (!after) return after.error();
+    if (*after && !*tree) return wrong("after", "needs tree=true");
     return persistence::describe_session{reply, *key, *transcript, *version};
   };
-  return {
-      ask, [transcript, tree, bytes_max = in.limits.response_bytes_max](answer_body& a) -> plain_answer {
-        return {200, session_details_body(as<persistence::session_description>(a), {*transcript, *tree, bytes_max})};
-      }};
+  return {ask, [=, bytes_max = in.limits.response_bytes_max](answer_body& a) -> result<plain_answer> {
+            auto body = session_details_body(as<persistence::session_description>(a),
+                                             {*transcript, *tree, after->value_or(0), bytes_max});
+            if (!body) return body.error();
+            return plain_answer{200, std::move(*body)};
+          }};
 }
 
 session_question versions(const route_input& in) {
-  const auto ask = [in](const std::string&, return_address reply, const tenant_id& whose) -> result<message_in> {
+  const auto after = number_field(in, "after", 0, 0xffffffff);
+  const auto ask = [in, after](const std::string&, return_address reply, const tenant_id& whose) -> result<message_in> {
     const auto key = key_of(in, whose);
     if (!key) return key.error();
+    if (!after) return after.error();
     return persistence::describe_session{reply, *key, false, std::nullopt};
   };
-  return {ask, [](answer_body& a) -> plain_answer {
-            return {200, version_list_body(as<persistence::session_description>(a).versions)};
+  return {ask, [after, bytes_max = in.limits.response_bytes_max](answer_body& a) -> plain_answer {
+            const auto& versions = as<persistence::session_description>(a).versions;
+            return {200, version_list_body(versions, after->value_or(0), bytes_max)};
           }};
 }
 

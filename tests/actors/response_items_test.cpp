@@ -68,10 +68,13 @@ BOOST_AUTO_TEST_CASE(every_page_brings_the_next) {
   BOOST_TEST(followed({.limit = 1, .after = {}}) == "A3 Q3 A2 R2 Q2 A1 Q1 ");
 }
 
-BOOST_AUTO_TEST_CASE(a_page_has_a_longest_and_at_least_one_item) {
-  BOOST_TEST(followed({.ascending = true, .after = {}, .bytes_max = 300}) == "Q1 A1 Q2 R2 A2 Q3 A3 ");
-  const auto short_page = conversation_item_list(turns(), {.ascending = true, .after = {}, .bytes_max = 50});
-  BOOST_TEST(texts(short_page.value()) == "Q1 ");
+BOOST_AUTO_TEST_CASE(no_page_is_longer_than_its_limit) {
+  BOOST_TEST(followed({.ascending = true, .after = {}, .bytes_max = 600}) == "Q1 A1 Q2 R2 A2 Q3 A3 ");
+  const auto short_page = conversation_item_list(turns(), {.ascending = true, .after = {}, .bytes_max = 600});
+  BOOST_TEST(short_page.value().size() <= 600u);
+  BOOST_TEST(texts(short_page.value()).starts_with("Q1 A1 "));
+  const auto none = conversation_item_list(turns(), {.ascending = true, .after = {}, .bytes_max = 50});
+  BOOST_TEST((none.error().kind == error_kind::too_large));
   BOOST_TEST(conversation_item_list({}, {}).value() ==
              R"({"object":"list","data":[],"first_id":null,"last_id":null,"has_more":false})");
   BOOST_TEST(conversation_item_list(turns(), {.after = "msg_9"}).error().field == "after");

@@ -156,8 +156,14 @@ export class Server extends EventTarget {
   #of(id, rest = '') {
     return `/v1/sessions/${encodeURIComponent(id)}${rest}`;
   }
-  tree(id) {
-    return this.json(this.#of(id, '?tree=true'));
+  /** A session with all its versions; a long tree comes in several answers. */
+  async tree(id) {
+    const session = await this.json(this.#of(id, '?tree=true'));
+    for (let page = session; page.has_more; ) {
+      page = await this.json(this.#of(id, `?tree=true&after=${session.tree.at(-1).version}`));
+      session.tree.push(...page.tree);
+    }
+    return session;
   }
   /** What was said up to a version, in order; a long one comes in several answers, the last words first. */
   async transcript(id, version) {
