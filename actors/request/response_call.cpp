@@ -5,6 +5,7 @@
 
 #include "actors/request/awaited_model.hpp"
 #include "actors/request/memory.hpp"
+#include "actors/request/response_items.hpp"
 #include "actors/request/route.hpp"
 #include "protocol/response_id.hpp"
 
@@ -155,6 +156,8 @@ void response_call::tell(const persistence::version_record& version) {
   std::string body;
   protocol::json_writer out(body);
   protocol::write_response(out, known->facts, known->text, known->outcome, &known->usage, nullptr);
+  const std::size_t bytes_max = context().settings.limits.response_bytes_max;
+  if (body.size() > bytes_max) return refuse(answer_too_long(body.size(), bytes_max));
   answer(200, std::move(body));
 }
 

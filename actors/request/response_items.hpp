@@ -27,6 +27,9 @@ struct item_page {
 [[nodiscard]] result<std::string> conversation_item_list(std::span<const persistence::shared_version> turns,
                                                          const item_page& page);
 
+/// What a client is told in place of an answer that is longer than limits.response_bytes_max.
+[[nodiscard]] error answer_too_long(std::size_t bytes, std::size_t bytes_max);
+
 /// One of them; nothing where none has that id.
 [[nodiscard]] std::optional<std::string> conversation_item(std::span<const persistence::shared_version> turns,
                                                            const std::string& id);

@@ -163,8 +163,9 @@ session_question conversation_item(const route_input& in) {
   q.ask = [id = in.path.front()](const std::string&, return_address reply, const tenant_id& whose) {
     return ask_for_turns(id, reply, whose);
   };
-  q.tell = [id = in.path.front(), item = in.path.back()](answer_body& a) {
+  q.tell = [id = in.path.front(), item = in.path.back(), bytes_max = in.limits.response_bytes_max](answer_body& a) {
     auto found = request::conversation_item(std::get<persistence::session_description>(a).versions, item);
+    if (found && found->size() > bytes_max) return told(answer_too_long(found->size(), bytes_max));
     if (found) return told(std::move(*found));
     return told(error{error_kind::not_found, "there is no item '" + item + "' in conversation '" + id + "'", ""});
   };

@@ -6,6 +6,8 @@
 
 #include "actors/request/logged_text.hpp"
 #include "actors/request/memory.hpp"
+#include "actors/request/new_name.hpp"
+#include "protocol/response_id.hpp"
 #include "tests/actors/service_bench.hpp"
 
 namespace {
@@ -63,6 +65,21 @@ BOOST_AUTO_TEST_CASE(no_answer_about_sessions_is_longer_than_its_limit) {
   refused("after");
   send("GET", "/v1/sessions/a/versions?after=x");
   refused("after");
+}
+
+BOOST_AUTO_TEST_CASE(an_item_that_is_longer_than_an_answer_may_be_is_refused) {
+  persistence::version_record v;
+  v.id = 1;
+  v.answer = v.text = std::string(2000, 'x');
+  const persistence::session_description d{listed("a", {}), {std::make_shared<const persistence::version_record>(v)}};
+  const std::string conversation = protocol::conversation_id(new_name());
+  for (const std::size_t most : {std::size_t{3000}, std::size_t{1000}}) {
+    context->settings.limits.response_bytes_max = most;
+    send("GET", "/v1/conversations/" + conversation + "/items/msg_v1");
+    answer(asked<persistence::describe_session>().reply, d);
+    BOOST_TEST(out->status == (most == 3000 ? 200u : 413u));
+  }
+  BOOST_TEST(out->has("limits.response_bytes_max (1000 bytes)"));
 }
 
 BOOST_AUTO_TEST_CASE(a_long_answer_that_nobody_waits_for_is_dropped) {
