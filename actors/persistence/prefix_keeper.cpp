@@ -15,6 +15,8 @@ using namespace std::chrono_literals;
 constexpr auto expiry_pause = 10s;
 // Of the budget in RAM, for the tokens of all prefixes, those on disk included.
 constexpr std::size_t token_share = 4;
+// Where prompts that come again are resumed by engines without chunks: at multiples of this.
+constexpr std::uint32_t repeat_tokens = 64;
 
 /// Changes when states of the same tokens get other bits, so that entries of older builds, which stay on disk, are not
 /// found and go with the budget. 2: engines that feed prompts token by token no longer share entries with those that
@@ -101,8 +103,15 @@ void prefix_keeper::look_up(find_prefix&& q) {
     counters_.prefix_misses.fetch_add(1, std::memory_order_relaxed);
   }
   answer.keep = tree_.want(q.tenant, q.initial_state, tokens, q.system_tokens, q.turn_tokens, answer.position,
-                           ports_.time.now(), q.chunk_tokens);
+                           ports_.time.now(), q.chunk_tokens, seen_before(q, tokens, answer.position));
   ports_.replies.deliver(std::move(answer));
+}
+
+std::uint32_t prefix_keeper::seen_before(const find_prefix& q, std::span<const token_id> tokens, std::uint32_t from) {
+  if (tokens.empty()) return 0;
+  const std::uint32_t step = q.chunk_tokens > 0 ? q.chunk_tokens : repeat_tokens;
+  const auto leaves_one = static_cast<std::uint32_t>(tokens.size() - 1);
+  return seen_.meet(q.tenant, q.initial_state, tokens, from, leaves_one / step * step, step).value_or(0);
 }
 
 bool prefix_keeper::pays_to_wait(std::span<const prefix_tree::found> known) const {

@@ -11,6 +11,7 @@
 #include "actors/persistence/persistence_mailbox.hpp"
 #include "actors/persistence/persistence_options.hpp"
 #include "actors/persistence/prefix_tree.hpp"
+#include "actors/persistence/seen_prefixes.hpp"
 #include "actors/persistence/session_keeper.hpp"
 #include "actors/persistence/tier_mover.hpp"
 
@@ -36,6 +37,8 @@ class prefix_keeper {
  private:
   [[nodiscard]] tier_mover::write writer_of(const state_key& key, state_buffer state) const;
   void look_up(find_prefix&& q);
+  /// Where an earlier prompt ended that `tokens` begin with, beyond `from`; 0: none did. Notes this one's end.
+  [[nodiscard]] std::uint32_t seen_before(const find_prefix& q, std::span<const token_id> tokens, std::uint32_t from);
   /// Whether a prompt had better wait for the last of the prefixes, which is not in RAM.
   [[nodiscard]] bool pays_to_wait(std::span<const prefix_tree::found> known) const;
   /// Reads a state for prompts to come, one at a time.
@@ -47,6 +50,7 @@ class prefix_keeper {
   keeper_ports ports_;
   persistence_counters& counters_;
   prefix_tree tree_;
+  seen_prefixes seen_;
   tier_mover tiers_;
   std::map<state_key, std::vector<find_prefix>> waiting_;  // for a state that is being read
   std::optional<state_key> read_ahead_;                    // and nobody waits for

@@ -11,9 +11,6 @@ namespace {
 // What a node takes beside its tokens.
 constexpr std::size_t node_overhead = 160;
 
-// A raw prompt that comes again is resumed at the last multiple of this that leaves a token to feed.
-constexpr std::uint32_t repeat_tokens = 64;
-
 std::size_t common_length(std::span<const token_id> a, std::span<const token_id> b) {
   const auto [end, other] = std::ranges::mismatch(a, b);
   return static_cast<std::size_t>(end - a.begin());
@@ -23,7 +20,7 @@ std::size_t common_length(std::span<const token_id> a, std::span<const token_id>
 
 std::vector<std::uint32_t> prefix_positions(const prefix_tree_options& options, std::uint32_t size,
                                             std::uint32_t system_tokens, std::uint32_t turn_tokens, std::uint32_t from,
-                                            std::uint32_t chunk) {
+                                            std::uint32_t chunk, std::uint32_t again) {
   std::set<std::uint32_t> wanted;
   const std::uint32_t low = std::max(from + 1, options.min_tokens);
   const auto want = [&](std::uint32_t position) {
@@ -31,10 +28,10 @@ std::vector<std::uint32_t> prefix_positions(const prefix_tree_options& options, 
     if (chunk > 0) position = std::min(position, size - 1) / chunk * chunk;
     if (position >= low && wanted.size() < options.copies_max) wanted.insert(position);
   };
-  want(size);
+  if (chunk == 0) want(size);
   want(system_tokens);
   want(turn_tokens);
-  if (turn_tokens == 0 && size > 0) want((size - 1) / repeat_tokens * repeat_tokens);
+  want(again);
   if (options.every_tokens > 0) {
     const std::uint32_t room = options.copies_max - static_cast<std::uint32_t>(wanted.size());
     std::uint64_t step = options.every_tokens;
@@ -130,10 +127,10 @@ void prefix_tree::enter(node& at, std::uint64_t number, bool ready, steady_time 
 std::vector<wanted_copy> prefix_tree::want(const tenant_id& tenant, const std::string& initial_state,
                                            std::span<const token_id> tokens, std::uint32_t system_tokens,
                                            std::uint32_t turn_tokens, std::uint32_t from, steady_time now,
-                                           std::uint32_t chunk) {
+                                           std::uint32_t chunk, std::uint32_t again) {
   std::vector<wanted_copy> copies;
   const auto size = static_cast<std::uint32_t>(tokens.size());
-  for (const auto position : prefix_positions(options_, size, system_tokens, turn_tokens, from, chunk)) {
+  for (const auto position : prefix_positions(options_, size, system_tokens, turn_tokens, from, chunk, again)) {
     if (wanted_ >= options_.wants_max) break;
     node& at = place(tenant, initial_state, tokens.first(position));
     if (at.number != 0) continue;

@@ -23,13 +23,13 @@ struct prefix_tree_options {
 };
 
 /// After how many tokens of a prompt states are worth keeping, ascending: where the system text and the last turn end,
-/// at the end, and at every so many tokens; of these as many as copies_max leaves, evenly spread. All beyond `from`.
-/// A state at the end serves longer prompts alone. Where no turn ends, one at the last multiple of 64 before the last
-/// token serves the same prompt again.
-/// With a chunk each at the last multiple of it that leaves a token to feed.
+/// where an earlier prompt ended (`again`, see seen_prefixes; 0: none did), and at every so many tokens; of these as
+/// many as copies_max leaves, evenly spread. All beyond `from`. With a chunk each at the last multiple of it that
+/// leaves a token to feed; without, one at the end too, which serves longer prompts.
 [[nodiscard]] std::vector<std::uint32_t> prefix_positions(const prefix_tree_options& options, std::uint32_t size,
                                                           std::uint32_t system_tokens, std::uint32_t turn_tokens,
-                                                          std::uint32_t from, std::uint32_t chunk = 0);
+                                                          std::uint32_t from, std::uint32_t chunk = 0,
+                                                          std::uint32_t again = 0);
 
 /// Which prefixes of prompts have a state: a radix tree over token ids for each tenant and initial state. It knows
 /// keys, not states; where these are says tiered_cache.
@@ -49,7 +49,7 @@ class prefix_tree {
   [[nodiscard]] std::vector<wanted_copy> want(const tenant_id& tenant, const std::string& initial_state,
                                               std::span<const token_id> tokens, std::uint32_t system_tokens,
                                               std::uint32_t turn_tokens, std::uint32_t from, steady_time now,
-                                              std::uint32_t chunk = 0);
+                                              std::uint32_t chunk = 0, std::uint32_t again = 0);
   /// A state that was wanted came (`there`) or will not. False: nobody wants it any more.
   [[nodiscard]] bool kept(const state_key& key, bool there);
   /// Found on disk at start. False: another has its place.

@@ -1,6 +1,7 @@
 // Shows that the tree of prefixes finds what a search through a plain list finds, in seeded lives of wants, arrivals
 // and removals, and where it wants states.
 #include "actors/persistence/prefix_tree.hpp"
+#include "actors/persistence/seen_prefixes.hpp"
 
 #include <boost/test/unit_test.hpp>
 
@@ -98,9 +99,8 @@ BOOST_AUTO_TEST_CASE(it_finds_what_a_list_finds) {
 
 BOOST_AUTO_TEST_CASE(states_are_wanted_at_the_ends_and_at_every_so_many_tokens) {
   prefix_tree_options o;
-  const auto at = [&](std::uint32_t size, std::uint32_t system, std::uint32_t turn, std::uint32_t from) {
-    return prefix_positions(o, size, system, turn, from);
-  };
+  const auto at = [&](std::uint32_t size, std::uint32_t system, std::uint32_t turn, std::uint32_t from,
+                      std::uint32_t again = 0) { return prefix_positions(o, size, system, turn, from, 0, again); };
   using list = std::vector<std::uint32_t>;
   BOOST_TEST((at(31, 0, 0, 0) == list{}));  // too short
   BOOST_TEST((at(32, 0, 0, 0) == list{32}));
@@ -108,34 +108,53 @@ BOOST_AUTO_TEST_CASE(states_are_wanted_at_the_ends_and_at_every_so_many_tokens) 
   BOOST_TEST((at(1100, 100, 1090, 512) == list{1024, 1090, 1100}));
   BOOST_TEST((at(1024, 512, 1024, 0) == list{512, 1024}));
   BOOST_TEST((at(1100, 5000, 20, 0) == list{512, 1024, 1100}));
-  BOOST_TEST((at(321, 0, 0, 0) == list{320, 321}));  // raw text that may come again
-  BOOST_TEST((at(321, 0, 0, 320) == list{321}));
-  BOOST_TEST((at(320, 0, 0, 0) == list{256, 320}));
-  BOOST_TEST((at(64, 0, 0, 0) == list{64}));
-  BOOST_TEST((at(321, 0, 319, 0) == list{319, 321}));  // a chat's own place is enough
+  BOOST_TEST((at(321, 0, 0, 0) == list{321}));
+  BOOST_TEST((at(321, 0, 0, 0, 320) == list{320, 321}));  // it came before
+  BOOST_TEST((at(321, 0, 0, 320, 320) == list{321}));
+  BOOST_TEST((at(321, 0, 319, 0) == list{319, 321}));
   BOOST_TEST(at(0, 0, 0, 0).empty());
   const auto many = at(1u << 20, 100, 0, 0);
   BOOST_TEST(many.size() <= o.copies_max);
   BOOST_TEST(many.size() > o.copies_max / 2);
   for (const auto position : many)
-    BOOST_TEST((position == 100 || position >= (1u << 20) - 64 || position % o.every_tokens == 0));
+    BOOST_TEST((position == 100 || position == 1u << 20 || position % o.every_tokens == 0));
   o.every_tokens = 0;
-  BOOST_TEST((at(5000, 0, 0, 0) == list{4992, 5000}));
+  BOOST_TEST((at(5000, 0, 0, 0) == list{5000}));
   BOOST_TEST(prefix_positions({}, 0xffffffff, 0, 0, 0xfffffffe).size() == 1u);  // no number wraps
 }
 
 BOOST_AUTO_TEST_CASE(where_prompts_go_in_chunks_states_are_wanted_between_chunks) {
   const prefix_tree_options o;
-  const auto at = [&](std::uint32_t size, std::uint32_t system, std::uint32_t turn, std::uint32_t from) {
-    return prefix_positions(o, size, system, turn, from, 64);
-  };
+  const auto at = [&](std::uint32_t size, std::uint32_t system, std::uint32_t turn, std::uint32_t from,
+                      std::uint32_t again = 0) { return prefix_positions(o, size, system, turn, from, 64, again); };
   using list = std::vector<std::uint32_t>;
-  BOOST_TEST(at(64, 0, 0, 0).empty());  // the last token goes alone, so there is no whole chunk
-  BOOST_TEST((at(65, 0, 0, 0) == list{64}));
+  BOOST_TEST(at(64, 0, 64, 0).empty());  // the last token goes alone, so there is no whole chunk
+  BOOST_TEST(at(65, 0, 0, 0).empty());   // a state before the end costs a tick: not for what may never come again
+  BOOST_TEST((at(65, 0, 0, 0, 64) == list{64}));
   BOOST_TEST((at(1100, 100, 1090, 0) == list{64, 512, 1024, 1088}));
   BOOST_TEST((at(1100, 100, 1090, 1024) == list{1088}));
-  BOOST_TEST((at(512, 0, 0, 0) == list{448}));
+  BOOST_TEST((at(512, 0, 512, 0) == list{448}));
   BOOST_TEST(at(0, 0, 0, 0).empty());
+}
+
+BOOST_AUTO_TEST_CASE(ends_of_prompts_are_known_when_these_come_again_or_grow) {
+  seen_prefixes seen;
+  tokens_t text(1000);
+  for (std::size_t i = 0; i < text.size(); ++i) text[i] = static_cast<token_id>(i * i % 251);
+  const auto meet = [&](std::uint32_t size, std::uint32_t from = 0, const char* tenant = "a", const char* root = "m") {
+    return seen.meet(tenant, root, std::span(text).first(size), from, (size - 1) / 64 * 64, 64).value_or(0);
+  };
+  BOOST_TEST(meet(321) == 0u);
+  BOOST_TEST(meet(321) == 320u);       // the same again
+  BOOST_TEST(meet(500) == 320u);       // it grew
+  BOOST_TEST(meet(900) == 448u);       // and again
+  BOOST_TEST(meet(900, 832) == 896u);  // its own end
+  BOOST_TEST(meet(900, 896) == 0u);    // nothing beyond what is there
+  BOOST_TEST(meet(321, 0, "b") == 0u);
+  BOOST_TEST(meet(321, 0, "a", "another model") == 0u);
+  BOOST_TEST(meet(64) == 0u);  // shorter than a step
+  text[10] = 7;
+  BOOST_TEST(meet(900) == 0u);
 }
 
 BOOST_AUTO_TEST_CASE(wants_end_with_patience_and_have_a_ceiling) {
