@@ -63,8 +63,8 @@ test('logits that are not finite end their request with a 500 and a line in the 
   assert.equal(scored.status, 500);
   const streamed = await server.fetch('/v1/completions', { method: 'POST', body: JSON.stringify({ ...completion, stream: true }) });
   assert.match(await streamed.text(), /NaN or infinite/);
-  assert.equal(server.lines.filter((l) => l.includes('"logits not finite"')).length, 3);
   assert.equal((await server.stop()).code, 0);
+  assert.equal(server.lines.filter((l) => l.includes('"logits not finite"')).length, 3);
 });
 
 describe('two real models', { skip: noOracle }, () => {

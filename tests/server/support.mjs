@@ -94,7 +94,7 @@ export class Server {
   async counters(good, limit_ms = 20000) {
     const end = Date.now() + limit_ms;
     for (;;) {
-      const { body } = await this.get('/health');
+      const { body } = await this.get('/health', this.secret ? { authorization: `Bearer ${this.secret}` } : {});
       if (good(body)) return body;
       if (Date.now() > end) throw new Error(`counters never got there: ${JSON.stringify(body)}`);
       await new Promise((r) => setTimeout(r, 10));
@@ -117,6 +117,7 @@ export async function startServer(...args) {
   running.add(child);
   child.on('exit', () => running.delete(child));
   const server = new Server(child);
+  server.secret = args[args.indexOf('--password') + 1 || args.length];  // strangers are not told the counters
   server.port = (await server.says('listening')).port;
   return server;
 }
