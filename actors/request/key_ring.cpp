@@ -53,14 +53,13 @@ void key_ring::replace(const std::vector<access::api_key>& keys) {
     const auto known = usages_.find(key.name);
     const auto usage = known == usages_.end() ? std::make_shared<key_usage>() : known->second.usage;
     if (known != usages_.end() && known->second.limits.tokens_per_minute == 0) usage->begin_limit();
-    usages[key.name] = {usage, limits};
-    const auto before = std::ranges::find(*keys_, key.hash, &list::value_type::first);
-    const shared_flag revoked = before == keys_->end() ? shared_flag() : before->second->revoked;
+    const shared_flag revoked = known == usages_.end() ? shared_flag() : known->second.revoked;
+    usages[key.name] = {usage, limits, revoked};
     made->emplace_back(
         key.hash, std::make_shared<caller>(caller{key.name, key.tenant, key.admin, key.models, limits, usage, revoked}));
   }
-  for (const auto& [hash, who] : *keys_)
-    if (std::ranges::find(*made, hash, &list::value_type::first) == made->end()) shared_flag(who->revoked) = true;
+  for (auto& [name, known] : usages_)
+    if (!usages.contains(name)) known.revoked = true;
   usages_ = std::move(usages);
   keys_ = std::move(made);
 }

@@ -58,7 +58,7 @@ struct caller {
   std::vector<std::string> models;  ///< that it may use; empty: all
   key_usage::limits limits;
   std::shared_ptr<key_usage> usage;  ///< null: nobody counts
-  shared_flag revoked = {};          ///< its secret counts no more
+  shared_flag revoked = {};          ///< there is no key of its name any more
 
   [[nodiscard]] bool may_use(std::string_view model) const;
   /// Whether it may see what this tenant does.
@@ -96,8 +96,8 @@ class key_lease {
 /// The keys that count now. Thread safe.
 class key_ring {
  public:
-  /// From now on these count; who is known by name keeps what it has used. Callers of secrets that are not among them
-  /// become `revoked`.
+  /// From now on these count; who is known by name keeps what it has used, also with another secret. Callers whose names
+  /// are not among them become `revoked`.
   void replace(const std::vector<access::api_key>& keys);
   [[nodiscard]] bool empty() const;
   /// Whose secret it is; null: nobody's. The time tells neither which key it is nor how much of one is right.
@@ -113,6 +113,7 @@ class key_ring {
   struct known_key {
     std::shared_ptr<key_usage> usage;
     key_usage::limits limits;
+    shared_flag revoked;
   };
   std::map<std::string, known_key> usages_;  // by name
 };

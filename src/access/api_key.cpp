@@ -12,7 +12,7 @@ namespace skein::access {
 namespace {
 
 constexpr std::size_t name_bytes_max = 64;
-constexpr std::string_view reserved_names[] = {"default", "open", "none", "other", "password", "anonymous"};
+constexpr std::string_view reserved_names[] = {"default", "open", "none", "password", "anonymous"};
 
 bool is_name_letter(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '_' || c == '-';
@@ -102,7 +102,7 @@ std::string_view name_complaint(std::string_view name) {
 
 std::string_view new_name_complaint(std::string_view name) {
   if (std::ranges::find(reserved_names, name) != std::end(reserved_names))
-    return "is one that the server uses itself: default, open, none, other, password and anonymous are";
+    return "is one that the server uses itself: default, open, none, password and anonymous are";
   return name_complaint(name);
 }
 

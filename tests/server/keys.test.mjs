@@ -58,7 +58,11 @@ async function inherit(address, ...args) {
   const child = spawn('/bin/sh', ['-c', script, binary, 'serve', '--device', 'fake', ...args],
     { stdio: ['ignore', 'ignore', 'pipe', door._handle] });
   let said = '';
-  child.stderr.on('data', (d) => { said += d; if (said.includes('"ready"')) child.kill('SIGTERM'); });
+  child.stderr.on('data', (d) => {
+    const was = said.includes('"ready"');
+    said += d;
+    if (!was && said.includes('"ready"')) child.kill('SIGTERM');  // once: a second one would hurry it
+  });
   const [code] = await within(once(child, 'exit'), 'the end of a server with an inherited socket');
   const { port } = door.address();
   door.close();
@@ -95,7 +99,7 @@ test('names that the server uses itself are no names of keys', (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'skein-keys-'));
   t.after(() => rmSync(folder, { recursive: true }));
   const file = join(folder, 'api-keys');
-  for (const name of ['default', 'open', 'none', 'other', 'password', 'anonymous']) {
+  for (const name of ['default', 'open', 'none', 'password', 'anonymous']) {
     assert.equal(skein(['keys', 'new', name, '--keys-file', file]).status, 64, name);
     const line = skein(['keys', 'hash', 'mallory'], 'secret\n').stdout.trim();
     for (const text of [line.replace('mallory', name), `${line} tenant=${name}`]) {
@@ -169,7 +173,7 @@ test('a key that is removed ends its sockets, streams and background responses',
     };
     socket.on('message', listen);
   }), type);
-  const first = hear('response.completed');
+  const first = hear('response.incomplete');  // it ends at max_output_tokens
   say('hello');
   await first;
 

@@ -117,7 +117,7 @@ export async function startServer(...args) {
   running.add(child);
   child.on('exit', () => running.delete(child));
   const server = new Server(child);
-  server.secret = args[args.indexOf('--password') + 1 || args.length];  // strangers are not told the counters
+  server.secret = args[args.indexOf('--password') + 1 || args.length] ?? process.env.SKEIN_SERVER_PASSWORD;  // strangers are not told the counters
   server.port = (await server.says('listening')).port;
   return server;
 }
