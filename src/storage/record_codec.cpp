@@ -104,8 +104,6 @@ void read_fields(record_reader& in, session_record& r) {
   if (r.key.id.empty() || r.key.id.size() > session_id_bytes_max) in.fault("the session has no proper name");
   if (r.head > r.last_version) in.fault("the head is beyond the last version");
   if (r.versions > r.last_version) in.fault("there are more versions than numbers were given out");
-  if (r.title.size() > session_title_bytes_max) in.fault("the title is too long");
-  if (r.metadata.size() > metadata_pairs_max) in.fault("there is too much metadata");
 }
 
 void read_fields(record_reader& in, version_record& r) {
@@ -117,6 +115,18 @@ void read_fields(record_reader& in, version_record& r) {
   if (r.prompt_bytes > r.text.size()) in.fault("the prompt is longer than the text");
 }
 
+namespace {
+
+/// A stored session. A file of one has the same fields, and check_labels for what these may hold.
+void read_stored(record_reader& in, session_record& r) {
+  read_fields(in, r);
+  if (in.faulty()) return;
+  if (r.title.size() > session_title_bytes_max) in.fault("the title is too long");
+  if (r.metadata.size() > metadata_pairs_max) in.fault("there is too much metadata");
+}
+
+}  // namespace
+
 std::string encode_session(const session_record& record) {
   record_writer out(record_kind::session);
   session_fields(out, record);
@@ -127,7 +137,7 @@ result<session_record> decode_session(std::string_view bytes) {
   auto in = record_reader::open(bytes, record_kind::session);
   if (!in) return in.error();
   session_record record;
-  read_fields(*in, record);
+  read_stored(*in, record);
   if (const auto whole = in->end(); !whole) return whole.error();
   return record;
 }
@@ -137,7 +147,7 @@ std::string mark_of(record_kind kind) { return record_writer(kind).bytes().subst
 std::optional<found_session> session_at(std::string_view bytes) {
   auto in = record_reader::unsealed(bytes, record_kind::session);
   found_session found;
-  read_fields(in, found.session);
+  read_stored(in, found.session);
   if (in.faulty()) return {};
   found.whole = decode_session(up_to(bytes, in)).has_value();
   return found;

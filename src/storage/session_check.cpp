@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string>
+#include <string_view>
 
 namespace skein::storage {
 namespace {
@@ -15,7 +16,61 @@ const version_record* find(std::span<const version_record> versions, version_id 
   return at != versions.end() && at->id == id ? &*at : nullptr;
 }
 
+constexpr std::size_t identity_bytes_max = 1024;  // of a model or a tuned state
+constexpr std::size_t word_bytes_max = 256;       // a role, a reason: longer than all that the program writes
+
+error too_long(std::string field, std::size_t bytes, std::size_t bytes_max) {
+  std::string why = field + ": " + std::to_string(bytes) + " bytes are too many; at most " + std::to_string(bytes_max) +
+                    " are accepted";
+  return {error_kind::bad_file, std::move(why), std::move(field)};
+}
+
+result<void> check_metadata(const session_metadata& metadata) {
+  if (metadata.size() > metadata_pairs_max)
+    return error{error_kind::bad_file,
+                 "metadata: " + std::to_string(metadata.size()) + " members are too many; at most " +
+                     std::to_string(metadata_pairs_max) + " are accepted",
+                 "metadata"};
+  const auto refuse = [](const char* what, std::size_t bytes, std::size_t bytes_max) {
+    return error{error_kind::bad_file,
+                 std::string("metadata: a ") + what + " of " + std::to_string(bytes) + " bytes is too long; at most " +
+                     std::to_string(bytes_max) + " are accepted",
+                 "metadata"};
+  };
+  for (const auto& [name, value] : metadata) {
+    if (name.size() > metadata_name_bytes_max) return refuse("name", name.size(), metadata_name_bytes_max);
+    if (value.size() > metadata_value_bytes_max) return refuse("value", value.size(), metadata_value_bytes_max);
+  }
+  return {};
+}
+
+/// What a version has beside its texts.
+result<void> check_words(const version_record& v) {
+  const auto field = [&](std::string_view name) { return "version " + std::to_string(v.id) + "." + std::string(name); };
+  for (const auto& [name, word] : {std::pair<std::string_view, const std::string&>{"request_key", v.request_key},
+                                   {"finish_reason", v.finish_reason},
+                                   {"stop_reason", v.stop_reason},
+                                   {"template_name", v.template_name}})
+    if (word.size() > word_bytes_max) return too_long(field(name), word.size(), word_bytes_max);
+  for (const auto& said : v.messages)
+    if (said.role.size() > word_bytes_max) return too_long(field("role"), said.role.size(), word_bytes_max);
+  return {};
+}
+
 }  // namespace
+
+result<void> check_labels(const session_record& session, std::span<const version_record> versions) {
+  if (session.title.size() > session_title_bytes_max)
+    return too_long("title", session.title.size(), session_title_bytes_max);
+  if (auto ok = check_metadata(session.metadata); !ok) return ok;
+  if (session.model_identity.size() > identity_bytes_max)
+    return too_long("model_identity", session.model_identity.size(), identity_bytes_max);
+  if (session.initial_state.size() > identity_bytes_max)
+    return too_long("initial_state", session.initial_state.size(), identity_bytes_max);
+  for (const auto& version : versions)
+    if (auto ok = check_words(version); !ok) return ok;
+  return {};
+}
 
 result<void> check_session(const session_record& session, std::span<const version_record> versions) {
   version_id before = beginning;

@@ -100,6 +100,7 @@ result<session_file> read_session_file(std::string_view bytes, const session_fil
   if (is_signed) (void)in->view(sizeof(sha256_digest));
   if (const auto whole = in->end(); !whole) return of_file(whole.error());
   if (const auto sound = check_session(file.session, file.versions); !sound) return of_file(sound.error());
+  if (const auto sound = check_labels(file.session, file.versions); !sound) return sound.error();
   if (const auto sound = check_states(file); !sound) return sound.error();
   if (file.session.last_version > version_in_file_max) return bad_file("its version numbers are too high");
   file.session.log_bytes = 0;  // budgets are kept by this

@@ -29,8 +29,9 @@ struct session_file_rules {
 /// Signed where there is a key.
 [[nodiscard]] std::string write_session_file(const session_file& file, std::string_view signature_key);
 
-/// A file whose parts agree with each other. The texts and token ids in it are as its writer made them. Errors:
-/// bad_file (damaged, or parts that do not agree), conflict (another model: both named; another format), too_large,
+/// A file whose parts agree with each other, with a title, metadata and other labels within the limits of the API. The
+/// texts and token ids in it are as its writer made them. Errors: bad_file (damaged, parts that do not agree, or a
+/// label that is too long: then with its field), conflict (another model: both named; another format), too_large,
 /// forbidden (the signature is missing or wrong).
 [[nodiscard]] result<session_file> read_session_file(std::string_view bytes, const session_file_rules& rules);
 

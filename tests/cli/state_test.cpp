@@ -5,6 +5,7 @@
 
 #include <simdjson.h>
 #include "storage/database_impl.hpp"
+#include "storage/session_file.hpp"
 #include "storage/session_store.hpp"
 #include "storage/state_store.hpp"
 #include "storage/storage_keys.hpp"
@@ -144,6 +145,15 @@ BOOST_AUTO_TEST_CASE(a_session_goes_to_another_directory_as_a_file) {
   from.fail({"import", from.path("none")}, 66, "none");
   from.fail({"export", "s2", "--out", from.path("no/such/folder")}, 74, "cannot write");
   BOOST_TEST(to.succeed({"verify"}).find("damaged         0") != std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(a_file_with_longer_labels_than_the_api_takes_is_refused) {
+  const state_folder in(1);
+  session_file file{in.trees[0].session, in.trees[0].versions, {}};
+  file.session.metadata = {{std::string(100'000, 'n'), "value"}};
+  const std::string path = in.path("labels.session");
+  std::ofstream(path, std::ios::binary) << write_session_file(file, "");
+  in.fail({"import", path, "--as", "x"}, 65, "metadata: a name of 100000 bytes");
 }
 
 BOOST_AUTO_TEST_CASE(a_fork_has_the_way_to_its_version) {

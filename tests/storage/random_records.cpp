@@ -20,6 +20,11 @@ Number any_number(random_cases& random) {
 
 std::string any_text(random_cases& random) { return random.bytes(random.below(random.below(4) == 0 ? 2000 : 20)); }
 
+/// Of a label, whose length has a limit in session files.
+std::string any_label(random_cases& random, std::size_t bytes_max = 256) {
+  return any_text(random).substr(0, bytes_max);
+}
+
 std::vector<token_id> any_tokens(random_cases& random) {
   std::vector<token_id> tokens(random.below(random.below(4) == 0 ? 3000 : 30));
   std::ranges::generate(tokens, [&] { return any_number<token_id>(random); });
@@ -41,10 +46,9 @@ version_record random_version(random_cases& random, version_id id, version_id pa
   r.segment_bytes = any_number<std::uint64_t>(random);
   std::ranges::generate(r.history, [&] { return static_cast<std::uint8_t>(random.below(256)); });
   r.messages.resize(random.below(4));
-  for (auto& m : r.messages) m = {any_text(random), any_text(random)};
-  for (auto* text :
-       {&r.reasoning, &r.answer, &r.finish_reason, &r.stop_reason, &r.template_name, &r.sampling, &r.request_key})
-    *text = any_text(random);
+  for (auto& m : r.messages) m = {any_label(random), any_text(random)};
+  for (auto* text : {&r.reasoning, &r.answer, &r.sampling}) *text = any_text(random);
+  for (auto* label : {&r.finish_reason, &r.stop_reason, &r.template_name, &r.request_key}) *label = any_label(random);
   r.deleted = random.below(4) == 1;
   r.unfinished = random.below(2) == 1;
   return r;
@@ -54,8 +58,8 @@ session_record random_session(random_cases& random, session_uid uid, std::string
   session_record r;
   r.uid = uid;
   r.key.id = std::move(id);
-  r.model_identity = any_text(random);
-  r.initial_state = any_text(random);
+  r.model_identity = any_label(random);
+  r.initial_state = any_label(random);
   r.last_version = any_number<version_id>(random);
   r.head = r.last_version == 0 ? 0 : random.below(r.last_version);
   r.versions = r.last_version / 2;
@@ -63,8 +67,9 @@ session_record random_session(random_cases& random, session_uid uid, std::string
   r.log_bytes = any_number<std::uint64_t>(random);
   r.created_ms = any_number<std::int64_t>(random);
   r.used_ms = any_number<std::int64_t>(random);
-  r.title = any_text(random).substr(0, session_title_bytes_max);
-  for (std::uint32_t i = random.below(4); i > 0; --i) r.metadata.emplace_back(any_text(random), any_text(random));
+  r.title = any_label(random, session_title_bytes_max);
+  for (std::uint32_t i = random.below(4); i > 0; --i)
+    r.metadata.emplace_back(any_label(random, metadata_name_bytes_max), any_label(random, metadata_value_bytes_max));
   return r;
 }
 

@@ -133,6 +133,44 @@ BOOST_AUTO_TEST_CASE(parts_that_do_not_agree_are_refused) {
   });
 }
 
+BOOST_AUTO_TEST_CASE(labels_are_held_to_the_limits_of_the_api) {
+  random_cases random;
+  const auto file = random_file(random, 3);
+  const auto read_with = [&](const std::function<void(session_file&)>& change) {
+    auto changed = file;
+    change(changed);
+    for (const auto& version : changed.versions) changed.session.log_bytes += content_bytes(version);
+    return read_session_file(write_session_file(changed, ""), {});
+  };
+  const auto refused_for = [&](const std::string& field, const std::string& needle, auto change) {
+    const auto got = read_with(change);
+    refused(got, error_kind::bad_file, needle);
+    BOOST_TEST(got.error().field == field);
+  };
+  const auto text = [](std::size_t bytes) { return std::string(bytes, 'x'); };
+  refused_for("title", "257 bytes", [&](auto& f) { f.session.title = text(257); });
+  refused_for("metadata", "65 bytes", [&](auto& f) { f.session.metadata = {{text(65), "v"}}; });
+  refused_for("metadata", "513 bytes", [&](auto& f) { f.session.metadata = {{"k", text(513)}}; });
+  refused_for("metadata", "17 members", [&](auto& f) { f.session.metadata.assign(17, {"k", "v"}); });
+  refused_for("model_identity", "5000 bytes", [&](auto& f) {
+    f.session.model_identity = text(5000);
+    f.states.clear();
+  });
+  refused_for("initial_state", "5000 bytes", [&](auto& f) { f.session.initial_state = text(5000); });
+  refused_for("version 2.request_key", "257 bytes", [&](auto& f) { f.versions[1].request_key = text(257); });
+  refused_for("version 3.role", "257 bytes", [&](auto& f) { f.versions[2].messages = {{text(257), "content"}}; });
+  refused_for("version 1.stop_reason", "100000 bytes", [&](auto& f) { f.versions[0].stop_reason = text(100'000); });
+  refused_for("version 1.finish_reason", "257 bytes", [&](auto& f) { f.versions[0].finish_reason = text(257); });
+  refused_for("version 1.template_name", "257 bytes", [&](auto& f) { f.versions[0].template_name = text(257); });
+
+  const auto largest = read_with([&](auto& f) {
+    f.session.title = text(256);
+    f.session.metadata.assign(16, {text(64), text(512)});
+    f.versions[1].request_key = text(256);
+  });
+  BOOST_TEST(largest.has_value());
+}
+
 BOOST_AUTO_TEST_CASE(a_session_gets_another_number_and_name) {
   random_cases random;
   auto file = random_file(random, 8);

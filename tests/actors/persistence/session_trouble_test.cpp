@@ -309,6 +309,19 @@ BOOST_AUTO_TEST_CASE(numbers_in_a_file_are_not_believed) {
   BOOST_TEST(b.turn("t", {2}, "b").version == storage::version_in_file_max + 1);
 }
 
+BOOST_AUTO_TEST_CASE(a_file_has_no_longer_labels_than_the_api_takes) {
+  disk_bench b;
+  b.turn("s", {1}, "a");
+  auto parts = storage::read_session_file(b.exported("s"), {}).value();
+  parts.session.metadata = {{std::string(100'000, 'n'), "value"}};
+  b.tell(b.import_of("t", storage::write_session_file(parts, {})));
+  const auto why = b.refusal();
+  BOOST_TEST((why.kind == error_kind::bad_file));
+  BOOST_TEST(why.field == "metadata");
+  parts.session.metadata = {{std::string(64, 'n'), std::string(512, 'v')}};
+  BOOST_TEST(b.answered<done>(b.import_of("t", storage::write_session_file(parts, {}))).session.metadata.size() == 1u);
+}
+
 BOOST_AUTO_TEST_CASE(a_crash_behind_a_replacement_leaves_nothing_of_the_old_one_in_the_log) {
   disk_bench b;
   b.turn("s", {1}, "a");
