@@ -340,8 +340,9 @@ std::vector<key> make_keys() {
                                    "Milliseconds that a new state may wait to be written."),
       session<&n::dirty_bytes_max>("dirty_bytes_max", 0, limits::memory_bytes_max,
                                    "Bytes of states that may wait; also how far RAM may be over its budget meanwhile."),
-      session<&n::tree_bytes_max>("tree_bytes_max", 0, limits::memory_bytes_max,
-                                  "Bytes of tokens and texts of sessions that stay in memory while nobody uses them."),
+      session<&n::tree_bytes_max>(
+          "tree_bytes_max", 0, limits::memory_bytes_max,
+          "Bytes of tokens, texts, titles and metadata of sessions that stay in memory while nobody uses them."),
       session<&n::unsaved_bytes_max>(
           "unsaved_bytes_max", 0, limits::memory_bytes_max,
           "Bytes of turns that only memory has: while the disk fails further turns are "

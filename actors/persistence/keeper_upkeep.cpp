@@ -33,12 +33,7 @@ error unknown_turn(const std::string& key) { return {error_kind::not_found, "the
 error busy() { return {error_kind::conflict, "session busy", "session_id"}; }
 
 /// Of a session in a list.
-std::size_t record_bytes(const session_record& r) {
-  constexpr std::size_t pair_bytes = 16;
-  std::size_t bytes = sizeof(listed_session) + r.key.id.size() + r.title.size();
-  for (const auto& [name, value] : r.metadata) bytes += pair_bytes + name.size() + value.size();
-  return bytes;
-}
+std::size_t record_bytes(const session_record& r) { return sizeof(listed_session) + label_bytes(r); }
 std::size_t record_bytes(const std::vector<session_record>& records) {
   std::size_t bytes = 0;
   for (const auto& r : records) bytes += record_bytes(r);
@@ -435,8 +430,7 @@ void session_keeper::shelve(const open_entry& entry) {
   if (log_.on_disk()) return;
   unshelve(entry.uid);
   const session_record& record = entry.tree->record();
-  std::uint64_t bytes = sizeof record + record.log_bytes + record.title.size();
-  for (const auto& [name, value] : record.metadata) bytes += name.size() + value.size();
+  const std::uint64_t bytes = sizeof record + record.log_bytes + label_bytes(record);
   shelf_.push_back({entry.uid, entry.key, bytes});
   on_shelf_[entry.uid] = std::prev(shelf_.end());
   shelf_bytes_ += shelf_.back().bytes;

@@ -53,7 +53,8 @@ void session_book::numbered(open_entry& entry) {
 
 void session_book::recount(open_entry& entry) {
   tree_bytes_ -= entry.counted_bytes;
-  entry.counted_bytes = entry_overhead + (entry.tree ? entry.tree->bytes() : 0);
+  const std::size_t names = 2 * (entry.key.tenant.size() + entry.key.id.size());  // here and in by_key_
+  entry.counted_bytes = entry_overhead + names + (entry.tree ? entry.tree->bytes() : 0);
   tree_bytes_ += entry.counted_bytes;
 }
 

@@ -19,8 +19,9 @@ session_uid number_by_chance() {
   return random() | session_uid{1} << 63;
 }
 
-std::size_t bytes_of(std::span<const shared_version> versions) {
-  std::size_t bytes = turn_overhead;
+/// `known`: the session is kept already, with its names, title and metadata.
+std::size_t bytes_of(const session_record& session, bool known, std::span<const shared_version> versions) {
+  std::size_t bytes = turn_overhead + (known ? 0 : label_bytes(session));
   for (const auto& v : versions) bytes += turn_overhead + content_bytes(*v);
   return bytes;
 }
@@ -48,7 +49,9 @@ void session_log::distrust(const session_record& session, std::span<const shared
                            version_id refused) {
   if (doubtful_ != session.uid) return;
   doubtful_ = 0;
-  keep(session, versions, bytes_of(versions));  // above the ceiling too: once for each time that the disk fails
+  keep(session, versions,
+       bytes_of(session, has_unsaved(session.uid),
+                versions));  // above the ceiling too: once for each time that the disk fails
   if (refused != storage::beginning) unsaved_[session.uid].refused.push_back(refused);
 }
 
@@ -62,7 +65,7 @@ void session_log::disown(const session_record& session, const session_record* na
   }
   doubtful_ = 0;
   disowned_.push_back(session);
-  if (named_so) keep(*named_so, versions, bytes_of(versions));
+  if (named_so) keep(*named_so, versions, bytes_of(*named_so, has_unsaved(named_so->uid), versions));
 }
 
 result<durability> session_log::commit(const session_record& session, std::span<const shared_version> versions,
@@ -72,7 +75,7 @@ result<durability> session_log::commit(const session_record& session, std::span<
     if (written) return !on_disk() ? durability::memory : wanted == durability::power ? wanted : durability::process;
     fail(written.error(), session.uid, now);
   }
-  const std::size_t bytes = bytes_of(versions);
+  const std::size_t bytes = bytes_of(session, has_unsaved(session.uid), versions);
   if (bytes <= unsaved_bytes_max_ && unsaved_bytes_ <= unsaved_bytes_max_ - bytes) {
     keep(session, versions, bytes);
     return durability::memory;

@@ -13,6 +13,8 @@ namespace {
 
 // What a version takes beside its texts: the record, its places in three trees, blocks of its strings.
 constexpr std::size_t version_overhead = sizeof(version_record) + 256;
+// What a name and its value take beside their bytes: two strings and their blocks.
+constexpr std::size_t pair_overhead = 2 * sizeof(std::string) + 32;
 // recognise() reads a text so many times at most, where branches cut it in different places.
 constexpr std::uint64_t readings_max = 8;
 
@@ -26,6 +28,13 @@ bool may_end(std::string_view text, std::uint64_t at, const history_rules& rules
 }
 
 }  // namespace
+
+std::size_t label_bytes(const session_record& record) {
+  std::size_t bytes = record.key.tenant.size() + record.key.id.size() + record.model_identity.size() +
+                      record.initial_state.size() + record.title.size();
+  for (const auto& [name, value] : record.metadata) bytes += pair_overhead + name.size() + value.size();
+  return bytes;
+}
 
 session_tree forked(const session_tree& from, version_id version, session_name name, std::int64_t now_ms) {
   session_record record;

@@ -28,6 +28,9 @@ struct history_rules {
   bool leave_some = false;      ///< not at the text's end
 };
 
+/// About what a record has in memory beside itself: its names, title and metadata.
+[[nodiscard]] std::size_t label_bytes(const session_record& record);
+
 /// One session in memory: its record and all its versions, tokens and texts included. Versions are shared with the
 /// sessions that were forked from it. Plain state: it decides nothing about disks or leases.
 class session_tree {
@@ -96,8 +99,8 @@ class session_tree {
   [[nodiscard]] std::optional<std::uint64_t> held_by(version_id v, std::string_view text,
                                                      const history_rules& rules) const;
 
-  /// About what it takes in memory; what it shares counts in full.
-  [[nodiscard]] std::size_t bytes() const { return bytes_; }
+  /// About what it takes in memory, its title and metadata included; what it shares counts in full.
+  [[nodiscard]] std::size_t bytes() const { return sizeof(session_record) + label_bytes(record_) + bytes_; }
 
  private:
   void link(const version_record& v);
@@ -107,7 +110,7 @@ class session_tree {
   std::map<version_id, shared_version> versions_;
   std::multimap<version_id, version_id> children_;  // by parent
   std::map<std::string, version_id, std::less<>> by_request_key_;
-  std::size_t bytes_ = sizeof(session_record);
+  std::size_t bytes_ = 0;  // of the versions
 };
 
 /// What a session begun from another one is called.
