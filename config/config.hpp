@@ -118,22 +118,25 @@ struct queue_settings {
 };
 
 struct session_settings {
-  std::uint64_t ram_bytes_max = 0;                ///< bytes of states in RAM; 0: an eighth of what is free at start
-  std::uint32_t ram_states_max = 0;               ///< states in RAM; 0: as many as their bytes allow
-  std::uint64_t disk_bytes_max = 32ull << 30;     ///< bytes of states on disk
-  std::uint32_t disk_states_max = 0;              ///< states on disk; 0: as many as their bytes allow
-  std::uint64_t disk_state_age_max_s = 0;         ///< seconds after which an unused state leaves the disk; 0: never
-  std::uint64_t session_age_max_s = 0;            ///< seconds after which an unused session is removed; 0: never
-  std::uint64_t write_behind_ms = 1000;           ///< that a new state waits until it is written
-  std::uint64_t dirty_bytes_max = 64ull << 20;    ///< bytes of states that wait; above, they are written at once
-  std::uint64_t tree_bytes_max = 64ull << 20;     ///< bytes of sessions' texts that stay in memory
-  std::uint64_t unsaved_bytes_max = 64ull << 20;  ///< bytes of turns that only memory has
-  std::uint64_t file_bytes_max = 256ull << 20;    ///< bytes of an imported session
-  std::uint32_t writers_max = 8;                  ///< turns of one session that run at a time
-  std::uint32_t waiters_max = 16;                 ///< turns that wait for one session
-  std::string busy = "wait";                      ///< what a turn does that cannot run yet: wait, refuse
-  std::string state_dtype = "auto";               ///< type of stored states: auto (as in the engine), fp32, fp16
-  std::string signature_key;                      ///< that exported sessions are signed with
+  std::uint64_t ram_bytes_max = 0;                 ///< bytes of states in RAM; 0: an eighth of what is free at start
+  std::uint32_t ram_states_max = 0;                ///< states in RAM; 0: as many as their bytes allow
+  std::uint64_t disk_bytes_max = 32ull << 30;      ///< bytes of states on disk
+  std::uint32_t disk_states_max = 0;               ///< states on disk; 0: as many as their bytes allow
+  std::uint64_t disk_state_age_max_s = 0;          ///< seconds after which an unused state leaves the disk; 0: never
+  std::uint64_t session_age_max_s = 0;             ///< seconds after which an unused session is removed; 0: never
+  std::uint64_t write_behind_ms = 1000;            ///< that a new state waits until it is written
+  std::uint64_t dirty_bytes_max = 64ull << 20;     ///< bytes of states that wait; above, they are written at once
+  std::uint64_t tree_bytes_max = 64ull << 20;      ///< bytes of sessions' texts that stay in memory
+  std::uint64_t unsaved_bytes_max = 64ull << 20;   ///< bytes of turns that only memory has
+  std::uint64_t file_bytes_max = 256ull << 20;     ///< bytes of an imported session
+  std::uint64_t tenant_sessions_max = 100'000;     ///< sessions that one tenant may store; 0: no limit
+  std::uint64_t tenant_versions_max = 10'000'000;  ///< versions of all of them; 0: no limit
+  std::uint64_t tenant_bytes_max = 64ull << 30;    ///< bytes of all of them; 0: no limit
+  std::uint32_t writers_max = 8;                   ///< turns of one session that run at a time
+  std::uint32_t waiters_max = 16;                  ///< turns that wait for one session
+  std::string busy = "wait";                       ///< what a turn does that cannot run yet: wait, refuse
+  std::string state_dtype = "auto";                ///< type of stored states: auto (as in the engine), fp32, fp16
+  std::string signature_key;                       ///< that exported sessions are signed with
   // of the database
   std::uint64_t cache_bytes_max = 32ull << 20;         ///< bytes of blocks that are kept in memory
   std::uint64_t write_buffer_bytes_max = 64ull << 20;  ///< bytes that wait in memory for a file

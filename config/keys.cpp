@@ -348,6 +348,18 @@ std::vector<key> make_keys() {
           "Bytes of turns that only memory has: while the disk fails further turns are "
           "refused, and without a state_dir the sessions go that were not used for longest."),
       session<&n::file_bytes_max>("file_bytes_max", 1024, limits::memory_bytes_max, "Bytes of an imported session."),
+      session<&n::tenant_sessions_max>(
+          "tenant_sessions_max", 0, u32_max,
+          "Sessions, conversations and chains of responses that one tenant may store; further ones are refused with "
+          "507. 0: no limit.")
+          .changes_live(),
+      session<&n::tenant_versions_max>("tenant_versions_max", 0, u32_max,
+                                       "Versions (turns) of all of them, with those of forks; 0: no limit.")
+          .changes_live(),
+      session<&n::tenant_bytes_max>(
+          "tenant_bytes_max", 0, limits::disk_bytes_max,
+          "Bytes of tokens, texts, titles and metadata of all of them, with those of forks; 0: no limit.")
+          .changes_live(),
       session<&n::writers_max>("writers_max", 1, limits::waiting_max,
                                "Turns of one session that run at a time, each from a version that it names."),
       session<&n::waiters_max>("waiters_max", 0, limits::waiting_max,

@@ -128,6 +128,7 @@ result<void> session_keeper::take_in(const import_session& q, imported_session&&
   if (entry.tree && !q.replace)
     return error{error_kind::conflict, "there is a session '" + q.as.id + "' already", "as"};
   const session_record& record = in.tree.record();
+  if (auto ok = quota_.allows(q.as.tenant, entry.stored, storage::amount_of(record)); !ok) return ok;
   const session_record* const replaced = entry.tree ? &entry.tree->record() : nullptr;
   if (auto ok = log_.commit_staged(record, replaced, ports_.time.now()); !ok) {
     if (replaced)
@@ -142,7 +143,7 @@ result<void> session_keeper::take_in(const import_session& q, imported_session&&
   entry.tree = std::move(in.tree);
   entry.in_log = true;
   book_.numbered(entry);
-  book_.recount(entry);
+  recount(entry);
   for (auto& [version, state] : in.states)
     put_state(entry, {entry.uid, version}, std::move(state), entry.tree->total_tokens(version));
   shelve(entry);
@@ -166,6 +167,7 @@ void session_keeper::replace_content(open_entry& entry) {
   ++sessions_removed_;
   unshelve(old.uid);
   book_.forget_content(entry);
+  recount(entry);
   old.key.id.clear();  // nobody's name, so that the new one's record stays
   ports_.runner.run(
       [this, old]() -> aftermath { return [this, old] { ignore(erase(old), "nothing finds it any more"); }; });

@@ -23,6 +23,8 @@ void session_keeper::handle(label_session&& q) {
   }
   if (q.title) after.title = std::move(*q.title);
   if (q.metadata) after.metadata = std::move(*q.metadata);
+  if (const auto ok = quota_.allows(q.session.tenant, entry.stored, storage::amount_of(after)); !ok)
+    return refuse(q.reply, ok.error());
   if (const auto written = log_.rewrite(after, ports_.time.now()); !written) {
     exists ? distrust(entry, false) : log_.disown(after);
     return refuse(q.reply, written.error());
@@ -35,7 +37,7 @@ void session_keeper::handle(label_session&& q) {
     entry.in_log = true;
     book_.numbered(entry);
   }
-  book_.recount(entry);
+  recount(entry);
   shelve(entry);
   deliver(answer{q.reply, done{std::move(after)}});
   trim_shelf();

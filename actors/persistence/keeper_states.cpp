@@ -50,6 +50,7 @@ session_tree session_keeper::fork_of(const open_entry& origin, version_id versio
 void session_keeper::forget_content(open_entry& entry) {
   unshare(entry.uid);
   book_.forget_content(entry);
+  recount(entry);
 }
 
 /// One that did not come to be leaves the states that it shared to those who have them; nobody may be left, where its

@@ -41,12 +41,21 @@ result<open_entry*> session_keeper::entry_of(const session_key& key) {
     }
     return ok.error();
   }
+  if (fresh.tree) fresh.stored = storage::amount_of(fresh.tree->record());
   open_entry& entry = book_.add(std::move(fresh));
   if (entry.tree) {
     recover_running(entry);
     tiers_.cache().set_head(entry.uid, entry.tree->record().head);
   }
   return &entry;
+}
+
+/// After the tree of an entry came, grew or went.
+void session_keeper::recount(open_entry& entry) {
+  book_.recount(entry);
+  const stored_amount now = entry.tree ? storage::amount_of(entry.tree->record()) : stored_amount{};
+  quota_.replace(entry.key.tenant, entry.stored, now);
+  entry.stored = now;
 }
 
 result<void> session_keeper::restore(open_entry& entry) {
@@ -94,7 +103,7 @@ bool session_keeper::recover(open_entry& entry, version_record v) {
   if (!log_.commit(tree.record_with(*whole, now_ms), {&whole, 1}, durability::process, ports_.time.now())) return false;
   entry.unsaved = log_.has_unsaved(entry.uid);
   entry.tree->add(whole, now_ms);
-  book_.recount(entry);
+  recount(entry);
   return true;
 }
 
@@ -153,10 +162,12 @@ result<void> session_keeper::begin_turn(open_entry& entry, const open_session& q
   const bool first = entry.tree->versions().empty() && entry.writers.empty();
   if (first) entry.tree->begin_with(q.model, q.initial_state);
   const auto start = check_turn(entry, q, !first);
-  if (!start) {
+  const auto room = start ? room_for_turn(entry) : result<void>(start.error());
+  if (!room) {
     if (made) forget_content(entry);
-    return start.error();
+    return room.error();
   }
+  if (made) recount(entry);
   running_writer& w = book_.begin(entry, q, start->base);
   counters_.turns_opened.fetch_add(1, std::memory_order_relaxed);
   session_opened answer;
@@ -184,6 +195,12 @@ result<turn_start> session_keeper::check_turn(const open_entry& entry, const ope
   return start_turn(known ? &*entry.tree : nullptr, q);
 }
 
+/// How much a turn adds is known when it is over: it may exceed the limit by that.
+result<void> session_keeper::room_for_turn(const open_entry& entry) const {
+  const auto with_turn = storage::amount_of(entry.tree->record()) + stored_amount{0, 1, 1};
+  return quota_.allows(entry.key.tenant, entry.stored, with_turn);
+}
+
 /// The session as it is while its first turn runs.
 void session_keeper::make_provisional(open_entry& entry) {
   if (auto forked = fork_by_name(entry.key)) {
@@ -198,7 +215,7 @@ void session_keeper::make_provisional(open_entry& entry) {
   entry.uid = entry.tree->record().uid;
   entry.provisional = true;
   book_.numbered(entry);
-  book_.recount(entry);
+  book_.recount(entry);  // it counts as stored once its turn may run
 }
 
 // ---------------------------------------------------------------- a turn runs
@@ -266,7 +283,7 @@ void session_keeper::handle(commit_turn&& q) {
   entry.tree->add(whole, now_ms);
   running_writer writer = std::move(*w);
   book_.end(entry, writer.lease, true);
-  book_.recount(entry);
+  recount(entry);
   committed(entry, std::move(writer), tokens);
   deliver(turn_committed{q.reply, number, *how});
   advance(entry);

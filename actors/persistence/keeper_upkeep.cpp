@@ -165,6 +165,10 @@ void session_keeper::handle(fork_session&& q) {
   if (!origin.offers(version)) return refuse(q.reply, unknown(q.from, version));
   if (auto ok = free_for_fork(q.to); !ok) return refuse(q.reply, ok.error());
   auto tree = std::make_shared<session_tree>(fork_of(*(*from)->entry, version, q.to));
+  if (const auto ok = quota_.allows(q.to.tenant, {}, storage::amount_of(tree->record())); !ok) {
+    unshare(tree->record().uid);
+    return refuse(q.reply, ok.error());
+  }
   if (tree->record().log_bytes <= fork_at_once_bytes) return finish_fork(q, std::move(*tree), false);
   ports_.runner.run([this, q = std::move(q), tree, db = ports_.db]() -> aftermath {
     const auto ahead =
@@ -189,9 +193,11 @@ result<open_entry*> session_keeper::free_for_fork(const session_key& name) {
 void session_keeper::finish_fork(const fork_session& q, session_tree tree, bool staged) {
   const session_record record = tree.record();
   const auto target = free_for_fork(q.to);
+  const auto room = quota_.allows(q.to.tenant, {}, storage::amount_of(record));
   std::vector<shared_version> versions;
   if (!staged) versions = tree.all();
   auto ok = !target  ? result<void>(target.error())
+            : !room  ? room
             : staged ? log_.commit_staged(record, nullptr, ports_.time.now())
                      : log_.commit_to_disk(record, versions, ports_.time.now());
   if (!ok) {
@@ -205,7 +211,7 @@ void session_keeper::finish_fork(const fork_session& q, session_tree tree, bool 
   entry.tree = std::move(tree);
   entry.in_log = true;
   book_.numbered(entry);
-  book_.recount(entry);
+  recount(entry);
   shelve(entry);
   deliver(answer{q.reply, done{record}});
   trim_shelf();
@@ -288,7 +294,9 @@ result<void> session_keeper::erase_damaged(const session_key& key) {
   if (!record && record.error().kind != error_kind::damaged) return record.error();
   if (!record || !*record) return log_.store().forget_damaged(key);
   forget_states((*record)->uid);  // what cannot be read are its versions
-  return erase(**record);
+  auto erased = erase(**record);
+  if (erased) quota_.replace(key.tenant, storage::amount_of(**record), {});
+  return erased;
 }
 
 /// "a:1" where no session has that name: version 1 of "a". What goes on from it keeps its texts. With the last version
@@ -320,7 +328,7 @@ void session_keeper::finish_branch(answer_to to, session_uid owner, version_id v
     forget_shared(*last);
     entry.tree->remove(r);
     tiers_.cache().set_head(entry.uid, entry.tree->record().head);
-    book_.recount(entry);
+    recount(entry);
     shelve(entry);
     ++sessions_removed_;
     deliver(answer{to, removed{1}});
@@ -473,6 +481,7 @@ void session_keeper::tick() {
   write_notes(now);
   repeat_forget();
   book_.tidy();
+  look_for_largest(now);
   if (now >= next_age_check_) {
     next_age_check_ = now + age_check_pause;
     forget_expected(now);

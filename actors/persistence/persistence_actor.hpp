@@ -34,6 +34,8 @@ class persistence_actor {
 
   [[nodiscard]] mailbox& inbox() { return inbox_; }
   [[nodiscard]] const persistence_counters& counters() const { return counters_; }
+  /// On any thread.
+  void change(const tenant_limits& limits) { sessions_.change(limits); }
   /// Waits for the thread's end; send `shutdown` first.
   void join();
 

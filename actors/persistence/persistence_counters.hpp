@@ -27,7 +27,10 @@ struct persistence_counters {
   std::atomic<std::uint32_t> unsaved_sessions{0}, open_sessions{0}, leases{0}, waiters{0};
   std::atomic<std::uint64_t> turns_opened{0}, turns_committed{0}, turns_failed{0}, replays{0}, refusals{0};
   std::atomic<std::uint64_t> rebuilds{0}, rebuilt_tokens{0};  ///< turns whose base had no state, tokens fed for that
-  std::atomic<std::uint64_t> damaged{0};                      ///< sessions that could not be read
+  // What all tenants have stored, and the most that one of them has; the latter is looked up once a second.
+  std::atomic<std::uint64_t> stored_sessions{0}, stored_versions{0}, stored_bytes{0};
+  std::atomic<std::uint64_t> largest_sessions{0}, largest_versions{0}, largest_bytes{0};
+  std::atomic<std::uint64_t> damaged{0};  ///< sessions that could not be read
   std::atomic<std::uint32_t> prefixes_ready{0}, prefixes_wanted{0};
   std::atomic<std::uint64_t> prefix_token_bytes{0}, prefix_hits{0}, prefix_misses{0}, prefix_tokens{0};
   std::atomic<std::uint64_t> invariant_violations{0};  ///< how often its books did not add up

@@ -4,6 +4,7 @@
 
 #include "actors/persistence/prefix_tree.hpp"
 #include "actors/persistence/session_book.hpp"
+#include "actors/persistence/tenant_quota.hpp"
 #include "actors/persistence/tiered_cache.hpp"
 #include "storage/state_store.hpp"
 
@@ -14,6 +15,7 @@ struct persistence_options {
   std::string signature_key;  ///< exported sessions are signed with it, imported ones must be; empty: neither
   std::uint32_t mailbox_max = 2048;
   session_book_options sessions;
+  tenant_limits tenants;
   tier_limits session_states;
   bool cache_prefixes = true;
   std::uint32_t prefix_wait_tokens = 1;  ///< that a state on disk must save a prompt for it to wait

@@ -10,6 +10,7 @@
 
 #include "actors/persistence/persistence_mailbox.hpp"
 #include "actors/persistence/session_tree.hpp"
+#include "storage/stored_amount.hpp"
 
 namespace skein::persistence {
 
@@ -53,6 +54,7 @@ struct open_entry {
   std::deque<open_session> waiting;
   std::map<state_key, steady_time> expected;  ///< states of committed versions that the device is about to send
   std::size_t counted_bytes = 0;              ///< of the tree, as the book last counted it
+  storage::stored_amount stored;              ///< as it counts in what its tenant has stored
 
   [[nodiscard]] bool busy() const { return !writers.empty() || removing; }
   /// Whether it must stay in memory.

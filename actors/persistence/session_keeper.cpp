@@ -14,6 +14,7 @@ session_keeper::session_keeper(const persistence_options& options, keeper_ports 
       counters_(counters),
       log_(ports_.db, options.unsaved_bytes_max),
       book_(options.sessions),
+      quota_(options.tenants),
       tiers_(options.session_states, ports_.states, ports_.runner, ports_.time, ports_.wall,
              {[this](const state_key& key) { resolve_waiting(key); }, [](const state_key&) {},
               [this](const state_key& key, state_buffer state) { return writer_of(key, std::move(state)); }}) {}
@@ -31,6 +32,11 @@ void session_keeper::begin() {
   if (!log_.on_disk()) return;
   ignore(ports_.states->drop_incomplete(), "nobody finds it");
   ignore(log_.store().drop_staged(), "nobody finds it");
+  if (auto amounts = log_.store().amounts(); amounts)
+    quota_.begin_with(std::move(*amounts));
+  else
+    log::error("stored sessions cannot be counted; the limits of tenants count those of this process alone",
+               {{"why", amounts.error().message}});
   auto stored = ports_.states->list();
   if (!stored) {
     log::error("stored states cannot be listed; they are made again from the tokens",
@@ -70,9 +76,22 @@ void publish_tier(const tier_mover& tiers, steady_time now, tier_counters& to) {
   to.oldest_dirty_ms = static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::milliseconds>(age).count());
 }
 
+/// All tenants are looked at, so not at every turn.
+void session_keeper::look_for_largest(steady_time now) {
+  if (now < next_quota_look_) return;
+  next_quota_look_ = now + std::chrono::seconds(1);
+  const stored_amount most = quota_.largest();
+  counters_.largest_sessions = most.sessions;
+  counters_.largest_versions = most.versions;
+  counters_.largest_bytes = most.bytes;
+}
+
 void session_keeper::publish() const {
   publish_tier(tiers_, ports_.time.now(), counters_.sessions);
   counters_.tree_bytes = book_.tree_bytes();
+  counters_.stored_sessions = quota_.total().sessions;
+  counters_.stored_versions = quota_.total().versions;
+  counters_.stored_bytes = quota_.total().bytes;
   counters_.open_sessions = book_.entries();
   counters_.leases = book_.leases();
   counters_.waiters = book_.waiters();

@@ -15,6 +15,7 @@
 #include "actors/persistence/persistence_options.hpp"
 #include "actors/persistence/session_book.hpp"
 #include "actors/persistence/session_log.hpp"
+#include "actors/persistence/tenant_quota.hpp"
 #include "actors/persistence/tier_mover.hpp"
 #include "actors/persistence/turn_start.hpp"
 
@@ -74,6 +75,8 @@ class session_keeper {
   /// Writes all that is dirty; true when nothing is left, or nothing can be done.
   [[nodiscard]] bool flush();
   void publish() const;
+  /// On any thread.
+  void change(const tenant_limits& limits) { quota_.change(limits); }
   [[nodiscard]] std::optional<std::string> self_check() const;
   [[nodiscard]] bool disk_works() const { return log_.on_disk() && !log_.failing(); }
 
@@ -84,12 +87,14 @@ class session_keeper {
 
   // keeper_turns.cpp
   [[nodiscard]] result<open_entry*> entry_of(const session_key& key);
+  void recount(open_entry& entry);
   [[nodiscard]] result<void> restore(open_entry& entry);
   void recover_running(open_entry& entry);
   [[nodiscard]] bool recover(open_entry& entry, version_record broken);
   [[nodiscard]] std::optional<session_tree> fork_by_name(const session_key& key);
   void advance(open_entry& entry);
   [[nodiscard]] result<void> begin_turn(open_entry& entry, const open_session& question);
+  [[nodiscard]] result<void> room_for_turn(const open_entry& entry) const;
   [[nodiscard]] result<turn_start> check_turn(const open_entry& entry, const open_session& q, bool known) const;
   [[nodiscard]] bool replay(const open_entry& entry, const open_session& question);
   void make_provisional(open_entry& entry);
@@ -98,6 +103,9 @@ class session_keeper {
   void fail_turn(open_entry& entry, const running_writer& w);
   void distrust(open_entry& entry, bool versions_too, version_id refused = storage::beginning);
   void committed(open_entry& entry, running_writer writer, std::uint64_t tokens);
+
+  // session_keeper.cpp
+  void look_for_largest(steady_time now);
 
   // keeper_states.cpp
   [[nodiscard]] tier_mover::write writer_of(const state_key& key, state_buffer state) const;
@@ -151,6 +159,7 @@ class session_keeper {
   persistence_counters& counters_;
   session_log log_;
   session_book book_;
+  tenant_quota quota_;
   tier_mover tiers_;
   std::set<tenant_id> tenants_{default_tenant};
   std::vector<session_uid> unforgotten_;  // that the device had no room to hear of
@@ -164,7 +173,7 @@ class session_keeper {
   std::list<shelved> shelf_;  // least recently used first
   std::map<session_uid, std::list<shelved>::iterator> on_shelf_;
   std::uint64_t shelf_bytes_ = 0;
-  steady_time next_check_{}, next_age_check_{};
+  steady_time next_check_{}, next_age_check_{}, next_quota_look_{};
   std::optional<session_key> aging_;  // the last session that was looked at for its age, while some are left
   struct {
     steady_time at{};

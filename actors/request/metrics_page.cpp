@@ -244,6 +244,16 @@ void write_sessions(exposition& out, const persistence::persistence_counters& p)
   out.gauge("skein_session_tree_bytes", "Bytes of sessions' texts in memory.", p.tree_bytes);
   out.gauge("skein_session_unsaved_bytes", "Bytes of turns that only memory has.", p.unsaved_bytes);
   out.gauge("skein_session_unsaved", "Sessions with such turns.", p.unsaved_sessions);
+  const auto stored = [&](std::string_view name, std::string_view help, std::uint64_t all, std::uint64_t largest) {
+    out.gauge(name, help);
+    out.sample({{"tenants", "all"}}, all);
+    out.sample({{"tenants", "largest"}}, largest);
+  };
+  stored("skein_stored_sessions", "Sessions that are stored, of all tenants and of the one that has most.",
+         p.stored_sessions, p.largest_sessions);
+  stored("skein_stored_versions", "Versions of sessions, likewise.", p.stored_versions, p.largest_versions);
+  stored("skein_stored_bytes", "Bytes of sessions' tokens, texts, titles and metadata, likewise.", p.stored_bytes,
+         p.largest_bytes);
   out.gauge("skein_disk_failing", "1 while turns are kept in memory because the disk takes none.",
             p.disk_fails ? 1 : 0);
   out.counter("skein_session_turns_total", "Turns of sessions, by what became of them.");

@@ -114,6 +114,10 @@ device::device_actor_options device_options(const config::config& c) {
   return to;
 }
 
+persistence::tenant_limits tenant_limits(const config::config& c) {
+  return {c.sessions.tenant_sessions_max, c.sessions.tenant_versions_max, c.sessions.tenant_bytes_max};
+}
+
 persistence::persistence_options persistence_options(const config::config& c, bool on_gpu) {
   const auto& from = c.sessions;
   const bool on_disk = !c.server.state_dir.empty();
@@ -125,6 +129,7 @@ persistence::persistence_options persistence_options(const config::config& c, bo
   to.session_age_max_ms = static_cast<std::int64_t>(from.session_age_max_s * 1000);
   to.file_bytes_max = from.file_bytes_max;
 
+  to.tenants = tenant_limits(c);
   to.sessions.tree_bytes_max = from.tree_bytes_max;
   to.sessions.writers_max = from.writers_max;
   to.sessions.waiters_max = from.waiters_max;

@@ -19,6 +19,7 @@ namespace skein::supervisor {
 /// What requests within the limits may have, with what the server adds to them.
 [[nodiscard]] sampling::row_limits row_limits(const config::config& c);
 [[nodiscard]] device::device_actor_options device_options(const config::config& c);
+[[nodiscard]] persistence::tenant_limits tenant_limits(const config::config& c);
 [[nodiscard]] persistence::persistence_options persistence_options(const config::config& c, bool on_gpu);
 [[nodiscard]] protocol::model_preset model_preset(const config::config& c, const std::string& model_name);
 [[nodiscard]] std::uint32_t io_threads(const config::config& c);

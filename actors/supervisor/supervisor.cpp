@@ -418,6 +418,7 @@ void server::take_settings(config::config fresh) {
   log::set_minimum(cli::log_options(live_->log).minimum);
   logins_.change(login_limits(*live_));
   listener_->change(connection_limits(*live_));
+  persistence_->change(tenant_limits(*live_));
   keeper_->change(live_);
   auto context = std::make_shared<request::service_context>(*context_);
   context->settings = service_settings(*live_);

@@ -26,7 +26,13 @@ result<void> list(const state_command& what, std::string& output) {
     if (page->size() < page_sessions) break;
   }
   output = what.json ? sessions_json(all) : sessions_text(all);
-  if (!all.empty() || what.json) return {};
+  if (what.json) return {};
+  if (!all.empty()) {
+    const auto amounts = store.amounts();
+    if (!amounts) return amounts.error();
+    output += amounts_text(*amounts);
+    return {};
+  }
   const auto tenants = store.tenants();
   if (!tenants) return tenants.error();
   output = "no sessions of tenant '" + printable(what.tenant) + "'";

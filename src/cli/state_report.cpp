@@ -60,6 +60,14 @@ std::string sessions_text(std::span<const session_record> sessions) {
   return text;
 }
 
+std::string amounts_text(const storage::tenant_amounts& amounts) {
+  std::string text;
+  for (const auto& [tenant, amount] : amounts)
+    text += "tenant " + printable(tenant) + ": " + std::to_string(amount.sessions) + " sessions, " +
+            std::to_string(amount.versions) + " versions, " + std::to_string(amount.bytes) + " bytes\n";
+  return text;
+}
+
 std::string sessions_json(std::span<const session_record> sessions) {
   std::string text;
   protocol::json_writer json(text);

@@ -4,12 +4,15 @@
 
 #include "storage/records.hpp"
 #include "storage/repair.hpp"
+#include "storage/stored_amount.hpp"
 #include "storage/verify.hpp"
 
 /// What `skein state` prints: lines for people, JSON for programs. No texts of conversations in either.
 namespace skein::cli {
 
 [[nodiscard]] std::string sessions_text(std::span<const storage::session_record> sessions);
+/// A line for each tenant.
+[[nodiscard]] std::string amounts_text(const storage::tenant_amounts& amounts);
 [[nodiscard]] std::string sessions_json(std::span<const storage::session_record> sessions);
 
 /// `stored`: the versions whose state is stored.

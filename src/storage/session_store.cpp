@@ -167,6 +167,20 @@ result<std::vector<tenant_id>> session_store::tenants() {
   }
 }
 
+result<tenant_amounts> session_store::amounts() {
+  tenant_amounts all;
+  const auto looked =
+      db_->internals().scan(family::sessions, {}, {}, [&](std::string_view key, std::string_view value) {
+        if (const auto session = decode_found(value, key)) {
+          stored_amount& amount = all[session->key.tenant];
+          amount = amount + amount_of(*session);
+        }
+        return true;
+      });
+  if (!looked) return looked.error();
+  return all;
+}
+
 result<session_uid> session_store::new_uid() {
   if (next_uid_ < reserved_uids_end_) return next_uid_++;
   const auto first = db_->internals().take_session_numbers(uids_reserved);

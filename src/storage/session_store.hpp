@@ -14,6 +14,7 @@
 #include "storage/database.hpp"
 #include "storage/records.hpp"
 #include "storage/state_shares.hpp"
+#include "storage/stored_amount.hpp"
 
 namespace skein::storage {
 
@@ -43,6 +44,9 @@ class session_store {
 
   /// Everybody who has a session here. Reads one key of each.
   [[nodiscard]] result<std::vector<tenant_id>> tenants();
+
+  /// How much everybody has stored here. Reads the record of each session, and leaves out those that are damaged.
+  [[nodiscard]] result<tenant_amounts> amounts();
 
   /// A number for a new session, never given out before, also by earlier processes.
   [[nodiscard]] result<session_uid> new_uid();

@@ -103,6 +103,7 @@ BOOST_AUTO_TEST_CASE(sessions_are_listed_and_described) {
   const auto text = in.succeed({"list"});
   for (const auto* name : {"s0\t3 versions", "s1\t3 versions", "s2\t3 versions"})
     BOOST_TEST(text.find(name) != std::string::npos, text);
+  BOOST_TEST(text.find("\ntenant default: 3 sessions, 9 versions, ") != std::string::npos, text);
   simdjson::dom::parser parser;
   const simdjson::dom::array all = parser.parse(in.succeed({"list", "--json"}));
   BOOST_TEST(all.size() == 3u);

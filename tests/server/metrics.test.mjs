@@ -92,6 +92,10 @@ test('the numbers of a server', async (t) => {
     assert(total(all, 'skein_state_moves_total', { from: 'vram', to: 'ram' }) >= 3);
     assert(total(all, 'skein_state_move_seconds', { kind: 'session', from: 'ram', to: 'disk' }, '_count') > 0);
     assert.equal(total(all, 'skein_session_turns_total', { outcome: 'committed' }), 3);
+    for (const [what, many] of [['sessions', 1], ['versions', 3]])
+      assert.equal(total(all, `skein_stored_${what}`, { tenants: 'all' }), many);
+    assert(total(all, 'skein_stored_bytes', { tenants: 'all' }) > 0);
+    assert(total(all, 'skein_stored_sessions', { tenants: 'largest' }) <= 1);  // looked up once a second
     assert(total(all, 'skein_state_oldest_use_timestamp_seconds', { tier: 'ram' }) > 1e9);
     assert.equal(total(all, 'skein_invariant_violations_total'), 0);
   });

@@ -58,6 +58,19 @@ test('a server that is told to read its settings anew', async (t) => {
     await until(async () => (await server.get('/v1/models', bearer('one'))).status === 200, 'the old key again');
   });
 
+  await t.test('takes limits of what a tenant stores', async () => {
+    const make = async () => await server.post('/v1/conversations', {}, bearer('one'));
+    assert.equal((await make()).status, 200);
+    settings('[sessions]\ntenant_sessions_max = 1\n');
+    await reload('reloaded');
+    const refused = await make();
+    assert.equal(refused.status, 507);
+    assert.match(refused.body.error.message, /sessions\.tenant_sessions_max = 1/);
+    settings();
+    await reload('reloaded');
+    assert.equal((await make()).status, 200);
+  });
+
   await t.test('logs prompts from when it is told to, and not before', async () => {
     const ask = async () => {
       const response = await server.fetch('/v1/completions', { method: 'POST', headers: bearer('one'),

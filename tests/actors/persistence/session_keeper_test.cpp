@@ -515,30 +515,6 @@ BOOST_AUTO_TEST_CASE(many_old_sessions_go_without_all_coming_into_memory) {
   BOOST_TEST(most < 40u << 20);
 }
 
-BOOST_AUTO_TEST_CASE(titles_and_metadata_count_as_texts_in_memory) {
-  keeper_bench b;
-  b.options.sessions.tree_bytes_max = 1 << 20;
-  b.open();
-  storage::session_metadata large;
-  for (int i = 0; i < 16; ++i) large.emplace_back("name" + std::to_string(i), std::string(512, 'v'));
-  for (int i = 0; i < 500; ++i) {
-    label_session making{{0, 1}, {default_tenant, "s" + std::to_string(i)}, std::string(256, 't'), large};
-    making.make = true;
-    (void)b.answered<done>(std::move(making));
-    b.pass(50ms);
-  }
-  b.sessions->publish();
-  BOOST_TEST(b.counters.tree_bytes <= 1u << 20);
-  BOOST_TEST(b.counters.open_sessions <= 128u);
-  // What left memory is read again.
-  BOOST_TEST((b.described("s0").session.record.metadata == large));
-  b.sessions->publish();
-  const std::size_t before = b.counters.tree_bytes;
-  (void)b.answered<done>(label_session{{0, 1}, {default_tenant, "s0"}, "short", storage::session_metadata{}});
-  b.sessions->publish();
-  BOOST_TEST(b.counters.tree_bytes + 16 * 512 <= before);
-}
-
 BOOST_AUTO_TEST_CASE(sessions_of_whoever_was_not_seen_since_the_start_age_too) {
   keeper_bench b;
   b.options.session_age_max_ms = 60'000;

@@ -321,6 +321,16 @@ struct life : keeper_bench {
     }
   }
 
+  /// What tenants store was counted as the log has it.
+  void counts_agree() {
+    sessions->publish();
+    storage::stored_amount all;
+    for (const auto& [tenant, amount] : storage::session_store(db).amounts().value()) all = all + amount;
+    BOOST_REQUIRE_EQUAL(counters.stored_sessions.load(), all.sessions);
+    BOOST_REQUIRE_EQUAL(counters.stored_versions.load(), all.versions);
+    BOOST_REQUIRE_EQUAL(counters.stored_bytes.load(), all.bytes);
+  }
+
   test::random_cases& random;
   const bool with_faults;
   std::map<std::string, model_session> model;
@@ -332,12 +342,15 @@ void live(bool with_faults, int lives, int steps) {
   for (int i = 0; i < lives; ++i) {
     life l(random, with_faults);
     for (int step = 0; step < steps; ++step) l.step();
+    while (!l.running.empty()) l.finish_one();
     l.recover();
+    l.counts_agree();
     l.compare(false);
     l.crash();
     l.running.clear();
     l.open();
     l.compare(true);
+    l.counts_agree();
     if (!with_faults) l.remove_all();
   }
 }
