@@ -37,6 +37,8 @@ void session_keeper::begin() {
   else
     log::error("stored sessions cannot be counted; the limits of tenants count those of this process alone",
                {{"why", amounts.error().message}});
+  look_for_largest(ports_.time.now());
+  publish();  // also where no message comes
   auto stored = ports_.states->list();
   if (!stored) {
     log::error("stored states cannot be listed; they are made again from the tokens",

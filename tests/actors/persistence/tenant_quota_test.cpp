@@ -124,7 +124,10 @@ BOOST_AUTO_TEST_CASE(counts_are_the_same_after_a_restart) {
   b.agrees();
   b.crash();
   b.options.tenants = {.sessions_max = 3};
+  b.counters.stored_sessions = b.counters.largest_sessions = 0;
   b.open();
+  BOOST_TEST(b.counters.stored_sessions == 3u);  // before anything is asked
+  BOOST_TEST(b.counters.largest_sessions == 3u);
   BOOST_TEST((b.counted() == before));
   b.refused_for("tenant_sessions_max", b.question("e"));
   for (const char* id : {"a", "c", "d"}) b.remove(id);
