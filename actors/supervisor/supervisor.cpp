@@ -221,9 +221,9 @@ result<void> server::listen() {
   log::info("listening", {{"address", sockets_->addresses()},
                           {"port", static_cast<std::uint32_t>(sockets_->port())},
                           {"tls_port", static_cast<std::uint32_t>(sockets_->tls_port())},
-                          {"authentication", !context_->guarded()                 ? "none"
+                          {"authentication", !context_->guarded()                ? "none"
                                              : settings_.server.password.empty() ? "keys"
-                                                                                  : "password"}});
+                                                                                 : "password"}});
   return {};
 }
 

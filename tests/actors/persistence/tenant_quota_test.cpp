@@ -1,6 +1,6 @@
 // Shows what a tenant may store: sessions, versions and bytes are counted as they are made, imported, forked and
-// removed, also over restarts, and what exceeds a limit is refused with the setting's name. And that titles and metadata
-// leave memory with their sessions.
+// removed, also over restarts, and what exceeds a limit is refused with the setting's name. And that titles and
+// metadata leave memory with their sessions.
 #include <boost/test/unit_test.hpp>
 
 #include "tests/actors/persistence/keeper_bench.hpp"
