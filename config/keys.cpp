@@ -342,7 +342,7 @@ std::vector<key> make_keys() {
                                    "Bytes of states that may wait; also how far RAM may be over its budget meanwhile."),
       session<&n::tree_bytes_max>(
           "tree_bytes_max", 0, limits::memory_bytes_max,
-          "Bytes of tokens, texts, titles and metadata of sessions that stay in memory while nobody uses them."),
+          "Bytes of tokens, texts, titles and metadata of sessions that stay in memory while no request uses them."),
       session<&n::unsaved_bytes_max>(
           "unsaved_bytes_max", 0, limits::memory_bytes_max,
           "Bytes of turns that only memory has: while the disk fails further turns are "

@@ -243,8 +243,8 @@ struct import_session {
   session_key as;
   std::string file;
   bool replace = false;
-  bool trusted = false;         ///< by somebody who may write the database as well: it needs no signature
-  byte_budget::lease memory{};  ///< of the file; goes with the question, whoever waits
+  bool trusted = false;         ///< its sender may write the database as well: it needs no signature
+  byte_budget::lease memory{};  ///< of the file; goes with the question
 };
 /// How work on the store as a whole ended, and what it has to say.
 struct tended {

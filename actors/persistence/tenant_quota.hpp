@@ -23,7 +23,7 @@ class tenant_quota {
 
   /// On any thread.
   void change(const tenant_limits& limits);
-  /// What stands in the store from earlier processes.
+  /// What the store holds from earlier processes.
   void begin_with(storage::tenant_amounts stored);
   /// A session that counted as `was` now is `now`.
   void replace(const tenant_id& tenant, const stored_amount& was, const stored_amount& now);

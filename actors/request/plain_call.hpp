@@ -50,7 +50,7 @@ class plain_call : public connection::http_call {
   [[nodiscard]] const std::shared_ptr<const service_context>& shared_context() const { return context_; }
   [[nodiscard]] const plain_origin& origin() const { return origin_; }
   [[nodiscard]] std::stop_token over() const { return over_.get_token(); }
-  /// Of the body, for whoever keeps that from here on.
+  /// Of the body, for the one that keeps it from here on.
   [[nodiscard]] byte_budget::lease take_memory() { return std::exchange(memory_, nullptr); }
 
  private:

@@ -28,7 +28,7 @@ constexpr std::pair<std::string_view, log::format> formats[] = {{"automatic", lo
                                                                 {"json", log::format::json},
                                                                 {"systemd", log::format::systemd}};
 
-/// Whether a credential is the packaged unit's own, which stands for a file that the host does not have.
+/// Whether a credential is the packaged unit's own, which means that the host has no such file.
 bool says_none(const std::filesystem::path& credential) {
   const auto text = read_small_file(credential.string());
   return text && (*text == "none" || *text == "none\n");

@@ -43,7 +43,7 @@ struct open_files {
 /// log. They count where nothing else is known of their key, or something older.
 class salvage {
  public:
-  /// `directory`: nobody may write there. `work`: a directory that does not exist yet, on the same file system; its
+  /// `directory`: no process may write there. `work`: a directory that does not exist yet, on the same file system; its
   /// owner removes it when this is gone. Errors: io, no_space.
   [[nodiscard]] static result<std::unique_ptr<salvage>> open(const std::filesystem::path& directory,
                                                              const std::filesystem::path& work);

@@ -267,8 +267,9 @@ BOOST_AUTO_TEST_CASE(forwarded_addresses_count_from_trusted_proxies_only) {
     BOOST_TEST(behind(proxy, with_port) == "9.9.9.9", with_port);
   BOOST_TEST(behind(proxy, "[2001:db8::1]:443") == "2001:db8::1");
   BOOST_TEST(behind(proxy, "[2001:db8::1]") == "2001:db8::1");
-  // What is no address is nobody else's: not the proxy's, which all who are behind it would share.
-  for (const char* wrong : {"nonsense", "010.0.0.9", "9.9.9.9:", "9.9.9.9:port", "9.9.9.9:123456", "[::1", "[::1]x", "[]"})
+  // What is no address has a name of its own, not the proxy's, which all clients behind it would share.
+  for (const char* wrong :
+       {"nonsense", "010.0.0.9", "9.9.9.9:", "9.9.9.9:port", "9.9.9.9:123456", "[::1", "[::1]x", "[]"})
     BOOST_TEST(behind(proxy, wrong) == "unknown", wrong);
   BOOST_TEST(behind(proxy, "") == "10.0.0.1");
   BOOST_TEST(client_address(proxy, {{"x-forwarded-for", "6.6.6.6"}, {"x-forwarded-for", "9.9.9.9"}}, trusted) ==
