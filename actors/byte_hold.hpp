@@ -21,7 +21,7 @@ class byte_hold {
     share_ = std::move(share);
     share_.take_anyway(taken_);
   }
-  /// The buffers have so many bytes, or are about to.
+  /// The buffers hold `bytes`, or are about to.
   [[nodiscard]] byte_share::outcome set(std::size_t bytes) {
     const std::size_t wanted = in_steps(bytes);
     if (wanted > taken_)

@@ -40,7 +40,7 @@ std::size_t record_bytes(const std::vector<session_record>& records) {
   return bytes;
 }
 
-/// How many of them, from the first on, have room in so many bytes; at least one.
+/// How many of them, from the first on, fit into the bytes; at least one.
 std::size_t fitting(const std::vector<session_record>& records, std::size_t bytes_max) {
   std::size_t count = 0, bytes = 0;
   while (count < records.size()) {
@@ -53,7 +53,7 @@ std::size_t fitting(const std::vector<session_record>& records, std::size_t byte
 
 constexpr std::size_t version_answer_bytes = 16;  // texts are shared with the session
 
-/// For an answer of so many bytes. Errors: as no_room.
+/// For an answer of that many bytes. Errors: as no_room.
 template <typename Question>
 result<byte_budget::lease> room_for(const Question& q, std::size_t bytes) {
   auto why = byte_share::outcome::taken;

@@ -23,7 +23,7 @@ struct prefix_tree_options {
 };
 
 /// After how many tokens of a prompt states are worth keeping, ascending: where the system text and the last turn end,
-/// where an earlier prompt ended (`again`, see seen_prefixes; 0: none did), and at every so many tokens; of these as
+/// where an earlier prompt ended (`again`, see seen_prefixes; 0: none did), and at every `every_tokens`; of these as
 /// many as copies_max leaves, evenly spread. All beyond `from`. With a chunk each at the last multiple of it that
 /// leaves a token to feed; without, one at the end too, which serves longer prompts.
 [[nodiscard]] std::vector<std::uint32_t> prefix_positions(const prefix_tree_options& options, std::uint32_t size,

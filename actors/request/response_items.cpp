@@ -77,7 +77,7 @@ void write_item(json_writer& out, const item& i) {
   out.end_object().end_array().end_object();
 }
 
-/// Writes an item unless `json` would be longer than so many bytes.
+/// Writes an item unless `json` would be longer than `bytes_max`.
 bool write_within(std::size_t bytes_max, std::string& json, json_writer& out, const item& i) {
   const std::size_t before = json.size();
   if (protocol::json_bytes(i.text) <= bytes_max) write_item(out, i);

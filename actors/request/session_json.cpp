@@ -98,7 +98,7 @@ std::size_t members_bytes(const persistence::session_record& s) {
 
 using versions_span = std::span<const persistence::shared_version>;
 
-/// The last of them that go into so many bytes.
+/// The last versions whose JSON fits into `bytes_max`.
 versions_span last_of(versions_span versions, std::size_t bytes_max) {
   std::size_t first = versions.size(), bytes = 0;
   while (first > 0) {
@@ -109,7 +109,7 @@ versions_span last_of(versions_span versions, std::size_t bytes_max) {
   return versions.subspan(first);
 }
 
-/// The first of those after a version that go into so many bytes, without texts; at least one.
+/// The first versions after `after` whose JSON, without texts, fits into `bytes_max`; at least one.
 versions_span first_of(versions_span versions, persistence::version_id after, std::size_t bytes_max) {
   const auto begin = std::ranges::upper_bound(versions, after, {}, [](const auto& v) { return v->id; });
   versions = versions.subspan(static_cast<std::size_t>(begin - versions.begin()));
