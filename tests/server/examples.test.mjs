@@ -20,6 +20,8 @@ async function run(command, args, { input = '', env = {}, cwd = folder } = {}) {
   const ended = new Promise((done, fail) => {
     const child = execFile(command, args, { env: { ...process.env, ...env }, cwd, maxBuffer: 1 << 26 }, (error, stdout, stderr) =>
       error ? fail(new Error(`${command} ${args}: ${error.message}\n${stdout}\n${stderr}`)) : done({ stdout, stderr }));
+    // A program may end before it has read its input.
+    child.stdin.on('error', (error) => error.code === 'EPIPE' || fail(error));
     child.stdin.end(input);
   });
   return await within(ended, command);
