@@ -6,8 +6,8 @@
 
 namespace skein::engine {
 
-/// Stops the process unless a plan keeps the rules of engine.hpp and the limits of `info`. `slot_seen` is scratch, one
-/// entry per slot.
+/// Asserts that a plan follows the rules of engine.hpp and the limits of `info`. `slot_seen` is scratch, one entry per
+/// slot.
 void check_plan(const engine_info& info, const tick_plan& plan, std::vector<std::uint8_t>& slot_seen);
 
 }  // namespace skein::engine

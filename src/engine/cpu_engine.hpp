@@ -12,21 +12,21 @@
 namespace skein::engine {
 
 struct cpu_engine_options {
-  std::optional<dtype> matrix_type;  ///< f32, bf16 or f16; none: as most of the checkpoint's matrices are
+  std::optional<dtype> matrix_type;  ///< f32, bf16 or f16; none: the type of most matrices in the checkpoint
   std::uint32_t slots = 16;
   std::uint32_t max_tick_tokens = 512;
   std::uint32_t max_tick_rows = 64;
-  std::uint32_t threads = 0;  ///< 0: as many as the process may use
+  std::uint32_t threads = 0;  ///< 0: all CPUs that the process may use
   kernels::load_progress progress;
   std::string model_identity;  ///< model::identity of the checkpoint
 };
 
-/// The engine of this machine's cores. The checkpoint may be closed when this returns.
-/// Errors: those of model::bind_rwkv7 and kernels::make_cpu_rwkv7; unsupported for another matrix type.
+/// An engine on the CPU cores of this machine. The checkpoint may be closed when this returns. Errors: those of
+/// model::bind_rwkv7 and kernels::make_cpu_rwkv7; unsupported for another matrix type.
 [[nodiscard]] result<std::unique_ptr<engine>> make_cpu_engine(const model::checkpoint& file,
                                                               const model::model_info& info,
                                                               const cpu_engine_options& options);
-/// The memory that such an engine will take, found without taking any. Errors: as above, without those of memory.
+/// The memory that such an engine will use, without allocating it. Errors: as above, except those of allocation.
 [[nodiscard]] result<memory_plan> plan_cpu_engine(const model::checkpoint& file, const model::model_info& info,
                                                   const cpu_engine_options& options);
 
