@@ -14,7 +14,7 @@ constexpr std::uint32_t max_logit_rows = 64;
 
 bool is_matrix_type(dtype t) { return t == dtype::f32 || t == dtype::bf16 || t == dtype::f16; }
 
-/// What the stages and the engine over them are made with.
+/// The options of the stages and of the engine over them.
 struct cpu_parts {
   kernels::rwkv7_weights weights;
   dtype matrix_type;
@@ -27,7 +27,9 @@ result<cpu_parts> parts_of(const model::checkpoint& file, const model::model_inf
   const dtype matrix_type = options.matrix_type.value_or(stored);
   if (!is_matrix_type(matrix_type))
     return error{error_kind::unsupported,
-                 "the CPU keeps matrices as fp32, bf16 or fp16, not " + std::string(to_string(matrix_type)), "dtype"};
+                 "matrices of type " + std::string(to_string(matrix_type)) +
+                     " are not supported on the CPU; use fp32, bf16 or fp16",
+                 "dtype"};
   auto weights = model::bind_rwkv7(file, info);
   if (!weights) return weights.error();
   return cpu_parts{.weights = std::move(*weights),

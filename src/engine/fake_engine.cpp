@@ -16,7 +16,7 @@
 namespace skein::engine {
 namespace {
 
-/// A stage backend with trouble to order: slow ticks, a lost device, exceptions, and no tolerance for damaged states.
+/// A stage backend with injected faults: slow ticks, a lost device and exceptions. Rejects damaged states.
 class fake_backend final : public stage_backend {
  public:
   fake_backend(const fake_engine_options& options, std::unique_ptr<kernels::stages> stages,
@@ -40,7 +40,7 @@ class fake_backend final : public stage_backend {
     if (out.tick == options_.lost_at_tick)
       return error{error_kind::unavailable, "fake device lost in tick " + std::to_string(out.tick), {}};
     if (out.tick == options_.throws_at_tick)
-      throw std::runtime_error("tick " + std::to_string(out.tick) + " was told to");
+      throw std::runtime_error("tick " + std::to_string(out.tick) + " threw on purpose");
     return stage_backend::launch(plan, out);
   }
 

@@ -10,7 +10,7 @@
 namespace skein::engine {
 namespace {
 
-// Apart far enough that only absurd temperatures leave the text tokens or miss a certain end of text.
+// Far enough apart that only absurd temperatures sample a token outside the text or miss a certain end of text.
 constexpr float text_logit_spread = 6.0f;
 constexpr float certain_logit = 40.0f;
 constexpr float unlikely_logit = -40.0f;

@@ -19,7 +19,7 @@ void fake_stages::head(const kernels::batch&, std::span<const std::uint32_t> wan
 }
 
 void fake_stages::write_state(slot_id slot, std::span<const float> in) {
-  check(read_fake_state(in, states_[slot]), "a fake state that is torn or mixed");
+  check(read_fake_state(in, states_[slot]), "a torn or mixed fake state");
 }
 
 }  // namespace skein::engine

@@ -6,7 +6,7 @@
 
 namespace skein::engine {
 
-/// The fake model as stages of one layer: embed feeds the hashes, head makes logits from them, the rest does nothing.
+/// The fake model as stages of one layer: embed feeds the hashes, head computes logits from them, the rest are no-ops.
 class fake_stages final : public kernels::stages {
  public:
   fake_stages(const fake_model& model, std::uint32_t slots) : model_(model), states_(slots, fake_initial_state) {}
@@ -23,7 +23,7 @@ class fake_stages final : public kernels::stages {
   void clear_state(slot_id slot) override { states_[slot] = fake_initial_state; }
   void copy_state(slot_id from, slot_id to) override { states_[to] = states_[from]; }
   void read_state(slot_id slot, std::span<float> out) const override { write_fake_state(states_[slot], out); }
-  /// The floats are whole (checked); read_fake_state says so beforehand.
+  /// Asserts that the floats are a valid state; callers check with read_fake_state first.
   void write_state(slot_id slot, std::span<const float> in) override;
 
   void parallel_for(std::size_t count, range_body body, void* context) override { body(context, 0, count); }

@@ -44,13 +44,13 @@ void fill_penalties(const kernels::gpu::sampler_position& to, std::span<const sa
   }
 }
 
-// A group goes on or stops as one.
+// The rows of a group continue or stop together.
 void check_groups(const tick_plan& plan, std::span<const kernels::gpu::row_outcome> done) {
   for (std::size_t i = 0; i < plan.rows.size(); ++i) {
     if (plan.rows[i].group == 0) continue;
     const auto first = std::ranges::find(plan.rows, plan.rows[i].group, &row::group) - plan.rows.begin();
     const auto draws = [&](std::size_t row) { return done[row].status & kernels::gpu::draws; };
-    check(draws(i) == draws(static_cast<std::size_t>(first)), "a group with some slots frozen and others not");
+    check(draws(i) == draws(static_cast<std::size_t>(first)), "a group with both frozen and unfrozen slots");
   }
 }
 
@@ -65,8 +65,8 @@ gpu_backend::gpu_backend(std::unique_ptr<kernels::gpu::tick_runner> runner, std:
   rows_.reserve(max_tick_rows);
 }
 
-// The device keeps its first trouble: the next call that can answer does.
-constexpr const char* trouble_is_told = "the next tick says so";
+// The device keeps its first error: the next call that returns a result reports it.
+constexpr const char* trouble_is_told = "the next tick reports it";
 
 void gpu_backend::start(slot_id slot, const sampling::sampling_params& params) {
   ignore(bring_in(slot), trouble_is_told);
@@ -81,7 +81,7 @@ void gpu_backend::restart_sampler(slot_id slot, const sampling::sampling_params&
   ignore(give_prior(slot, params), trouble_is_told);
 }
 
-// By way of a stage, which another may have as soon as this is queued.
+// Through a staging buffer, which can be reused as soon as this is queued.
 result<void> gpu_backend::give_prior(slot_id slot, const sampling::sampling_params& params) {
   if (!params.prior || params.prior->empty()) return {};
   const auto stage = free_stage();
@@ -108,12 +108,12 @@ result<void> gpu_backend::park(slot_id slot, parked_sequence& out) { return depa
 
 result<void> gpu_backend::read_state(slot_id slot, std::span<float> state) { return depart(slot, nullptr, state); }
 
-// The sampler's part is small, and sent at once.
+// The sampler's part is small and is sent at once.
 result<void> gpu_backend::unpark(slot_id slot, const sampling::sampling_params& params, const parked_sequence& in) {
   if (auto r = bring_in(slot); !r) return r;
   drop_logits(slot);
   if (auto r = see_off_to(&in, nullptr); !r) return r;
-  check(in.state.size() == runner_->sizes().state_floats, "a parked state of another size");
+  check(in.state.size() == runner_->sizes().state_floats, "a parked state of the wrong size");
   const auto stage = free_stage();
   if (!stage) return stage.error();
   const auto to = runner_->begin_write(*stage);
@@ -208,7 +208,7 @@ result<void> gpu_backend::settle() {
 
 result<row_result> gpu_backend::draw(slot_id slot, std::span<const std::uint32_t> allowed) {
   kept_logits& kept = kept_[slot];
-  check(kept.awaited, "a draw in a slot that has no logits waiting");
+  check(kept.awaited, "a draw in a slot that has kept no logits");
   kept.awaited = false;
   const auto drawn = runner_->draw(slot, kept.logits, allowed);
   if (!drawn) return drawn.error();
@@ -246,7 +246,7 @@ result<void> gpu_backend::depart(slot_id slot, parked_sequence* parked, std::spa
   check(!parked || !kept_[slot].awaited, "a slot parked between its logits and the draw");
   if (auto r = bring_in(slot); !r) return r;
   const float* const memory = parked ? parked->state.data() : state.data();
-  if (auto r = see_off_to(parked, memory); !r) return r;  // two into the same memory come one after the other
+  if (auto r = see_off_to(parked, memory); !r) return r;  // copies into the same memory run one after the other
   const auto stage = free_stage();
   if (!stage) return stage.error();
   departures_.push_back({*stage, parked, state, memory});
@@ -321,7 +321,7 @@ result<void> gpu_backend::see_off(std::size_t count) {
   return {};
 }
 
-// Whatever of it is on its way: nothing else is waited for.
+// Waits for departures into this memory and those before them, not for later ones.
 result<void> gpu_backend::see_off_to(const parked_sequence* parked, const float* memory) {
   const auto comes_there = [&](const departure& d) {
     return (parked && d.parked == parked) || (memory && d.memory == memory);
@@ -335,7 +335,7 @@ bool gpu_backend::is_free(std::uint32_t stage) const {
          std::ranges::find(arrivals_, stage, &arrival::stage) == arrivals_.end();
 }
 
-// In turn, so that the one that was used longest ago is taken.
+// Round robin, so that the least recently used one is taken.
 result<std::uint32_t> gpu_backend::free_stage() {
   const std::uint32_t stages = runner_->sizes().state_stages;
   while (true) {

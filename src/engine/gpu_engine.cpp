@@ -10,8 +10,8 @@
 namespace skein::engine {
 namespace {
 
-// Rows of one piece of the head: a long row of scores reads the head matrix that often. At a vocabulary of 65536 their
-// logits take 64 MiB; ticks that may draw more rows take more.
+// Rows of one head call: a long score row reads the head matrix once per this many positions. At a vocabulary of 65536
+// their logits take 64 MiB, and more if a tick can sample more rows.
 constexpr std::uint32_t max_logit_rows = 256;
 
 result<kernels::gpu::element> element_of(dtype type, const char* what, const char* field) {
@@ -22,17 +22,19 @@ result<kernels::gpu::element> element_of(dtype type, const char* what, const cha
     default: break;
   }
   return error{error_kind::unsupported,
-               std::string("the GPU does not keep ") + what + " as " + std::string(to_string(type)), field};
+               std::string(what) + " of type " + std::string(to_string(type)) +
+                   " are not supported on the GPU; use f32, f16 or bf16",
+               field};
 }
 
-/// Few sequences do not move many states at a time.
+/// A few more than there are slots are enough.
 std::uint32_t stages_for(const gpu_engine_options& options, std::size_t state_bytes) {
   constexpr std::size_t least = 4;
   return static_cast<std::uint32_t>(
       std::clamp(options.moving_bytes_max / state_bytes, least, least + std::size_t{options.slots}));
 }
 
-/// What the runner is made with.
+/// The arguments of make_rwkv7.
 struct gpu_parts {
   kernels::rwkv7_weights weights;
   dtype matrix_type;
@@ -46,7 +48,8 @@ result<gpu_parts> parts_of(const model::checkpoint& file, const model::model_inf
   const auto matrices = element_of(matrix_type, "matrices", "dtype");
   if (!matrices) return matrices.error();
   if (options.state_type == dtype::bf16)
-    return error{error_kind::unsupported, "the GPU does not keep states as bf16", "state-dtype"};
+    return error{error_kind::unsupported, "states of type bf16 are not supported on the GPU; use f32 or f16",
+                 "state-dtype"};
   const auto states = element_of(options.state_type, "states", "state-dtype");
   if (!states) return states.error();
   auto weights = model::bind_rwkv7(file, info);
@@ -69,9 +72,9 @@ result<gpu_parts> parts_of(const model::checkpoint& file, const model::model_inf
 }
 
 void log_recording(const kernels::gpu::runner_sizes& sizes) {
-  log::info("decode ticks recorded", {{"sizes", sizes.graphs}, {"seconds", sizes.graph_seconds}});
+  log::info("decode graphs captured", {{"sizes", sizes.graphs}, {"seconds", sizes.graph_seconds}});
   if (!sizes.library.empty())
-    log::info("products of many rows", {{"library", sizes.library}, {"seconds", sizes.library_seconds}});
+    log::info("GEMM library chosen", {{"library", sizes.library}, {"seconds", sizes.library_seconds}});
 }
 
 }  // namespace

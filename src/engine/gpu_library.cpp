@@ -26,10 +26,10 @@ result<const kernels::gpu::plugin*> load(const std::filesystem::path& path) {
   void* const library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
   if (!library) return not_there(std::string("the GPU library cannot be loaded: ") + dlerror());
   const auto entry = reinterpret_cast<kernels::gpu::plugin_function>(dlsym(library, kernels::gpu::plugin_symbol));
-  if (!entry) return not_there(path.string() + " is no GPU library of this program");
+  if (!entry) return not_there(path.string() + " is not a Skein GPU library");
   const kernels::gpu::plugin* plugin = entry();
   if (plugin->abi != kernels::gpu::plugin_abi || std::string_view(plugin->build) != SKEIN_BUILD_ID)
-    return not_there(path.string() + " is of another build than this program");
+    return not_there(path.string() + " belongs to another build of Skein");
   return plugin;
 }
 
@@ -45,7 +45,7 @@ result<gpu_library> open_gpu_library() {
     if (!devices) return not_there(devices.error().message);
     return gpu_library{*plugin, *devices, path};
   }
-  return not_there(std::string("there is no ") + file_name + " with this program");
+  return not_there(std::string(file_name) + " is not installed");
 }
 
 }  // namespace skein::engine

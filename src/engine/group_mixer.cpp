@@ -34,7 +34,7 @@ void group_mixer::begin(std::span<const row> rows) {
 const group_mixer::group& group_mixer::of(const row& r) const {
   const auto known = std::span(groups_).first(count_);
   const auto found = std::ranges::find(known, r.group, &group::id);
-  check(found != known.end(), "a group that begin() has not seen");
+  check(found != known.end(), "a group unknown to begin()");
   return *found;
 }
 

@@ -21,10 +21,11 @@ namespace skein::engine {
 namespace {
 
 constexpr std::uint32_t in_flight_max = 2;
-// A device actor queues a few commands per slot and tick; a longer queue means that it forgot to collect.
+// A device actor queues a few commands per slot and tick; a longer queue means that it does not collect.
 constexpr std::uint64_t queued_commands_max = 4096;
-constexpr std::size_t queued_commands_usual = 64;  // taken at start, so that a late worker costs a tick no memory
-// While a tick runs and another may come, the worker looks in turn at the device and at the queue.
+constexpr std::size_t queued_commands_usual = 64;  // reserved at start, so that a tick does not allocate when the
+                                                   // worker lags
+// While a tick runs and another can be submitted, the worker polls the device and the queue in turn.
 constexpr std::chrono::microseconds look_again{20};
 
 struct start_command {
@@ -78,7 +79,7 @@ class host_engine final : public engine {
     worker_ = std::thread([this] { run_commands(); });
   }
 
-  host_engine(const host_engine&) = delete;  // a copy would need a second worker
+  host_engine(const host_engine&) = delete;  // owns the worker thread
   host_engine& operator=(const host_engine&) = delete;
 
   ~host_engine() override {
@@ -103,7 +104,7 @@ class host_engine final : public engine {
   void copy_state(slot_id from, slot_id to) override {
     check_slot(from);
     check_slot(to);
-    check(from != to, "a slot copied onto itself");
+    check(from != to, "a slot copied to itself");
     post(copy_command{from, to});
   }
   void clear(slot_id slot) override {
@@ -120,12 +121,12 @@ class host_engine final : public engine {
   }
   void write_state(slot_id slot, std::span<const float> state) override {
     check_slot(slot);
-    check(state.size() == info_.state_floats, "a state of another size");
+    check(state.size() == info_.state_floats, "a state of the wrong size");
     post(write_command{slot, state});
   }
   void read_state(slot_id slot, std::span<float> state) override {
     check_slot(slot);
-    check(state.size() == info_.state_floats, "room for a state of another size");
+    check(state.size() == info_.state_floats, "a buffer of the wrong size for a state");
     post(read_command{slot, state});
   }
 
@@ -173,7 +174,7 @@ class host_engine final : public engine {
 
   [[nodiscard]] result<row_result> draw(slot_id slot, std::span<const std::uint32_t> allowed) override {
     check_slot(slot);
-    check(allowed.empty() || allowed.size() == (info_.vocab + 31) / 32, "a mask of another size");
+    check(allowed.empty() || allowed.size() == (info_.vocab + 31) / 32, "a mask of the wrong size");
     row_result drawn;
     post(draw_command{slot, allowed, &drawn});
     if (auto r = finish(); !r) return r.error();
@@ -197,7 +198,7 @@ class host_engine final : public engine {
 
   void check_slot(slot_id slot) const { check(slot < info_.slots, "no such slot"); }
 
-  // One more buffer than ticks in flight: the result collected last stays valid while the next ones fill theirs.
+  // One more buffer than ticks in flight: the last collected result stays valid while the next ticks fill theirs.
   [[nodiscard]] tick_buffer& buffer_of(std::uint64_t tick) { return ring_[tick % ring_.size()]; }
 
   [[nodiscard]] const error& report(const error& loss) { return reported_loss_.emplace(loss); }
@@ -216,7 +217,7 @@ class host_engine final : public engine {
   // ---- below: the worker thread ----
 
   void run_commands() {
-    prctl(PR_SET_TIMERSLACK, 1000ul, 0, 0, 0);  // nanoseconds; the usual 50,000 are more than look_again
+    prctl(PR_SET_TIMERSLACK, 1000ul, 0, 0, 0);  // nanoseconds; the default of 50,000 exceeds look_again
     std::vector<command> taken;
     taken.reserve(queued_commands_usual);
     while (true) {
@@ -234,22 +235,22 @@ class host_engine final : public engine {
         if (!run_command(c)) return;
       taken.clear();
       move_states();
-      // With all ticks in flight no other can come, so there is nothing to miss while this one is waited for.
+      // With all ticks in flight no other tick can be submitted, so blocking on the oldest one delays nothing.
       const bool nothing_else = launched_ - completed_ == in_flight_max && !states_move_;
       if (nothing_else || (launched_ != completed_ && backend_->ready())) complete_oldest();
     }
   }
 
-  // False when the engine is being destroyed.
+  // Returns false if the engine is being destroyed.
   [[nodiscard]] bool run_command(const command& c) {
     const bool is_tick = std::holds_alternative<tick_command>(c);
     if (std::holds_alternative<draw_command>(c) || std::holds_alternative<settle_command>(c)) complete_all();
     const result<void> outcome =
         loss_ ? result<void>() : attempt([&] { return std::visit([this](const auto& one) { return run(one); }, c); });
-    if (!outcome) complete_all();  // what was launched before the loss may have got through
+    if (!outcome) complete_all();  // ticks launched before the loss may have completed
     if (outcome && asks_for_state(c)) move_states();
     launched_ += is_tick;
-    if (is_tick && !loss_ && outcome) {  // done when it is complete
+    if (is_tick && !loss_ && outcome) {  // ends in complete_oldest()
       if (backend_->ready()) complete_oldest();
       return !stopping();
     }
@@ -316,7 +317,7 @@ class host_engine final : public engine {
     states_move_ = false;
   }
 
-  // What throws in the middle leaves states half written: the device is lost as if it had said so itself.
+  // An exception may leave states half written, so it counts as a lost device.
   template <typename Work>
   [[nodiscard]] static result<void> attempt(const Work& work) {
     try {
@@ -354,18 +355,18 @@ class host_engine final : public engine {
   const engine_info info_;
   const std::unique_ptr<backend> backend_;
 
-  // The caller's thread only. A loss counts from the call that first answers it, so that what was computed before the
-  // loss is still handed out, and when a caller learns of it does not depend on timing.
+  // Used by the caller's thread only. A loss takes effect with the first call that returns it: results computed before
+  // it can still be collected, and the point at which the caller sees it does not depend on timing.
   std::uint64_t submitted_ = 0;
   std::uint64_t collected_ = 0;
   std::optional<error> reported_loss_;
   std::vector<std::uint8_t> slot_seen_;
 
-  // The worker's: ticks that the back end was given, and got back from it or given up.
+  // Used by the worker only: ticks passed to the back end; ticks completed by it or abandoned.
   std::uint64_t launched_ = 0;
   std::uint64_t completed_ = 0;
-  moved_states asked_;        // when all states have moved
-  bool states_move_ = false;  // not all have
+  moved_states asked_;        // the value of moved_ once all state copies are complete
+  bool states_move_ = false;  // some state copies are not complete
 
   std::array<tick_buffer, in_flight_max + 1> ring_;  // handed over under mutex_, by the counters
 

@@ -3,10 +3,10 @@
 
 namespace skein::engine {
 
-/// Empty again, with the memory of its vectors.
+/// Clears a result but keeps the capacity of its vectors.
 void reset(row_result& r, slot_id slot);
 
-/// How many scores a row of `tokens` tokens asks for.
+/// The number of scores that a row of `tokens` tokens requests.
 [[nodiscard]] std::uint32_t scores_of(const row& r, std::uint32_t tokens);
 
 }  // namespace skein::engine

@@ -62,7 +62,7 @@ void sequence_slot::keep_logits(std::span<const float> logits) {
 }
 
 sampling::sampler::drawn sequence_slot::draw_kept(std::span<const std::uint32_t> allowed) {
-  check(awaits_draw_, "a draw in a slot that has no logits waiting");
+  check(awaits_draw_, "a draw in a slot that has kept no logits");
   awaits_draw_ = false;
   return sampler_.draw(kept_logits_, allowed);
 }

@@ -8,22 +8,22 @@
 
 namespace skein::engine {
 
-/// What an engine on the host knows of the sequence in one slot besides its recurrent state.
+/// What a host engine keeps for the sequence in one slot, except its recurrent state.
 class sequence_slot {
  public:
   explicit sequence_slot(std::uint32_t vocab) : sampler_(vocab) {}
-  /// That one takes, until it keeps logits.
+  /// Memory of one slot, without kept logits.
   [[nodiscard]] static std::size_t planned_bytes(std::uint32_t vocab) {
     return sizeof(sequence_slot) + sampling::sampler::planned_bytes(vocab);
   }
 
-  /// A fresh sequence: nothing sampled, not frozen.
+  /// Starts a new sequence: nothing sampled, not frozen.
   void start(const sampling::sampling_params& params);
-  /// New parameters, thawed; the last token stays.
+  /// Sets new parameters and thaws the slot; the last token stays.
   void restart_sampler(const sampling::sampling_params& params);
-  /// Position, last token and frozen flag of another slot under the own parameters.
+  /// Copies position, last token and frozen flag of another slot; the parameters stay.
   void copy_position(const sequence_slot& from);
-  /// Position, last token and frozen flag; the state itself is the caller's.
+  /// Saves position, last token and frozen flag; the caller saves the state itself.
   void save(parked_sequence& out) const;
   void restore(const sampling::sampling_params& params, const parked_sequence& in);
 
@@ -33,18 +33,18 @@ class sequence_slot {
   [[nodiscard]] bool budget_spent() const { return sampler_.budget_spent(); }
   void freeze() { frozen_ = true; }
 
-  /// The token to feed next (no_token if none), which is the last one no longer.
+  /// Returns the token to feed next (no_token if none) and clears it.
   [[nodiscard]] token_id take_last_token();
-  /// Makes a token that the sampler has recorded the last one; freezes the slot if it ends the sequence.
+  /// Sets the last token to one that the sampler has recorded; freezes the slot if it ends the sequence.
   stop_cause accept(token_id token);
-  /// As accept for a row of a group, whose first row has decided whether the sequence ends.
+  /// The same for a row of a group, whose first row has decided whether the sequence ends.
   void accept(token_id token, stop_cause decided);
 
-  /// Keeps the logits of a sync row until draw.
+  /// Keeps the logits of a sync row for draw_kept.
   void keep_logits(std::span<const float> logits);
   void drop_logits() { awaits_draw_ = false; }
   [[nodiscard]] bool awaits_draw() const { return awaits_draw_; }
-  /// Draws from the kept logits.
+  /// Samples from the kept logits.
   [[nodiscard]] sampling::sampler::drawn draw_kept(std::span<const std::uint32_t> allowed);
 
  private:

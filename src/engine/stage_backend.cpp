@@ -36,7 +36,7 @@ stage_backend::stage_backend(std::unique_ptr<kernels::stages> stages, const stag
       groups_(shape.vocab),
       logits_(std::size_t{max_logit_rows_} * vocab_) {
   check(max_logit_rows_ > 0);
-  slots_.reserve(shape.limits.slots);  // samplers are made in place: a copy would lose what they have reserved
+  slots_.reserve(shape.limits.slots);  // samplers are constructed in place: a copy would lose their reserved capacity
   for (std::uint32_t i = 0; i < shape.limits.slots; ++i) slots_.emplace_back(vocab_);
 }
 
@@ -64,7 +64,7 @@ result<void> stage_backend::park(slot_id slot, parked_sequence& out) {
 }
 
 result<void> stage_backend::unpark(slot_id slot, const sampling::sampling_params& params, const parked_sequence& in) {
-  check(in.state.size() == stages_->state_floats(), "a parked state of another size");
+  check(in.state.size() == stages_->state_floats(), "a parked state of the wrong size");
   slots_[slot].restore(params, in);
   stages_->write_state(slot, in.state);
   return {};
@@ -81,9 +81,7 @@ result<void> stage_backend::read_state(slot_id slot, std::span<float> state) {
   return stages_->status();
 }
 
-result<void> stage_backend::launch(const tick_plan& plan, tick_result& out) {
-  return run(plan, out.rows);
-}
+result<void> stage_backend::launch(const tick_plan& plan, tick_result& out) { return run(plan, out.rows); }
 
 result<void> stage_backend::run(const tick_plan& plan, std::vector<row_result>& results) {
   results.resize(plan.rows.size());
@@ -105,7 +103,7 @@ result<void> stage_backend::run(const tick_plan& plan, std::vector<row_result>& 
 void stage_backend::pack_row(const tick_plan& plan, std::uint32_t index, row_result& out) {
   const row& r = plan.rows[index];
   sequence_slot& slot = slots_[r.slot];
-  // A group goes on or stops as one, as its first row's slot decides.
+  // The rows of a group continue or stop together; the slot of its first row decides.
   sequence_slot& deciding = r.group == 0 ? slot : slots_[plan.rows[groups_.of(r).first_row].slot];
   reset(out, r.slot);
   out.frozen = slot.frozen();
@@ -113,7 +111,7 @@ void stage_backend::pack_row(const tick_plan& plan, std::uint32_t index, row_res
     slot.freeze();
     out.stopped = stop_cause::budget;
   }
-  check(r.group == 0 || slot.frozen() == deciding.frozen(), "a group with some slots frozen and others not");
+  check(r.group == 0 || slot.frozen() == deciding.frozen(), "a group with both frozen and unfrozen slots");
   if (r.kind == row_kind::decode && slot.frozen()) return;
 
   const auto first_row = static_cast<std::uint32_t>(tokens_.size());

@@ -13,10 +13,10 @@
 namespace skein::engine {
 
 /// Ticks over the stages of one model. A tick has three parts:
-///   pack   the tokens that the rows feed, back to back, and the list of positions whose logits somebody wants;
-///          rows of frozen slots are left out, which changes nothing for the others (stages.hpp, promise 2)
+///   pack   the tokens that the rows feed, back to back, and the list of positions whose logits are needed;
+///          rows of frozen slots are left out, which does not affect the others (stages.hpp, promise 2)
 ///   run    the layer recipe over the packed tokens
-///   read   the head for the wanted positions, in pieces, and each piece's draws, scores and copies in parallel
+///   read   the head for these positions, in pieces, and the sampling, scores and copies of each piece in parallel
 class stage_backend : public backend {
  public:
   stage_backend(std::unique_ptr<kernels::stages> stages, const stage_engine_options& shape);
@@ -36,12 +36,12 @@ class stage_backend : public backend {
   [[nodiscard]] result<row_result> draw(slot_id slot, std::span<const std::uint32_t> allowed) override;
 
  private:
-  // A position of a row whose logits are read.
+  // A position of a row whose logits are needed.
   struct wanted_position {
     std::uint32_t row;       // index in the plan
     std::uint32_t position;  // within the row's tokens
     bool last;               // the row's last position
-    bool draws;              // a token is drawn from it, now or by draw()
+    bool draws;              // a token is sampled from it, now or by draw()
   };
 
   [[nodiscard]] result<void> run(const tick_plan& plan, std::vector<row_result>& results);
@@ -58,12 +58,12 @@ class stage_backend : public backend {
   const std::uint32_t max_logit_rows_;
   std::vector<sequence_slot> slots_;
 
-  // The tick at work; kept so that the next one takes no memory.
+  // Of the current tick; members, so that the next one does not allocate.
   group_mixer groups_;
   std::vector<token_id> tokens_;
   std::vector<kernels::sequence_run> runs_;
   std::vector<wanted_position> wanted_;
-  std::vector<std::uint32_t> wanted_rows_;  // of the batch, parallel to wanted_
+  std::vector<std::uint32_t> wanted_rows_;  // rows of the batch, parallel to wanted_
   std::vector<float> logits_;               // [max_logit_rows, vocab]
 };
 

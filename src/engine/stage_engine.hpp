@@ -14,17 +14,17 @@ struct stage_engine_options {
   std::string weight_type;
   std::uint32_t layers = 0, vocab = 0;
   std::uint32_t max_tick_rows = 64;
-  kernels::stage_limits limits;  ///< what the stages were made with; max_rows is the tick's most tokens
+  kernels::stage_limits limits;  ///< limits of the stages; max_rows is the token limit of a tick
 };
 
-/// An engine over any stages: the CPU's, the reference or a test's own.
+/// An engine over any stages: CPU, reference or those of a test.
 [[nodiscard]] std::unique_ptr<engine> make_stage_engine(std::unique_ptr<kernels::stages> stages,
                                                         const stage_engine_options& options);
 
-/// The memory of an engine over stages that take `of_stages`: with logits and samplers.
+/// The memory of an engine over stages that use `of_stages`, with logits and samplers.
 [[nodiscard]] memory_plan plan_stage_engine(memory_plan of_stages, const stage_engine_options& options);
 
-/// What make_stage_engine's engine says of itself.
+/// The engine_info of make_stage_engine's engine.
 [[nodiscard]] engine_info describe_stage_engine(const kernels::stages& stages, const stage_engine_options& options);
 
 }  // namespace skein::engine

@@ -14,15 +14,15 @@ namespace skein::engine {
 
 namespace {
 
-/// Memory that was never touched comes page by page, which takes many times as long as the copy; so in large pages,
-/// where the system has them.
+/// Fresh memory is mapped page by page, which takes many times as long as the copy. Large pages avoid that where the
+/// system has them.
 void ask_for_large_pages(const std::vector<float>& memory) {
   constexpr std::size_t worth_it = std::size_t{4} << 20;
   if (memory.capacity() * sizeof(float) < worth_it) return;
   const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
   const auto first = reinterpret_cast<std::uintptr_t>(memory.data());
   const std::uintptr_t begin = first / page * page, end = first + memory.capacity() * sizeof(float);
-  static_cast<void>(madvise(reinterpret_cast<void*>(begin), end - begin, MADV_HUGEPAGE));  // a wish
+  static_cast<void>(madvise(reinterpret_cast<void*>(begin), end - begin, MADV_HUGEPAGE));  // advisory
 }
 
 }  // namespace
@@ -84,7 +84,7 @@ void state_mover::work() {
     std::uint64_t number = 0;
     {
       std::unique_lock lock(mutex_);
-      // No thread runs further ahead of the slowest than there is room for in made_ahead_.
+      // No thread runs further ahead of the slowest than made_ahead_ can record.
       const auto may_take = [&] { return !jobs_.empty() && taken_ - done_ < threads_max; };
       job_arrived_.wait(lock, [&] { return may_take() || (stopping_ && jobs_.empty()); });
       if (jobs_.empty()) return;

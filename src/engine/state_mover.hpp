@@ -10,23 +10,23 @@
 
 namespace skein::engine {
 
-/// Threads that copy states within host memory, so that who drives a device does not; what takes time is memory that
-/// was never touched before. A copy counts as made when those before it are. The destructor makes those that wait
-/// first.
+/// Threads that copy states within host memory, so that the thread that drives a device does not have to; page faults
+/// on fresh memory take most of the time. A copy counts as complete when all earlier ones are. The destructor completes
+/// queued copies first.
 class state_mover {
  public:
   static constexpr unsigned threads_max = 8;
-  static unsigned usual_threads();  ///< for this machine
+  static unsigned usual_threads();  ///< default for this machine
   explicit state_mover(unsigned threads = usual_threads());
   ~state_mover();
-  state_mover(const state_mover&) = delete;  // a copy would need threads of its own
+  state_mover(const state_mover&) = delete;  // owns threads
   state_mover& operator=(const state_mover&) = delete;
 
-  /// Both stay alive and untouched until the copy is made. With `grown`, `to` is not used: the vector takes the size of
-  /// `from` first, and stays empty where there is no memory for it. Returns the copy's number.
+  /// Both ranges stay alive and untouched until the copy is complete. `grown` is resized to the size of `from` first
+  /// and stays empty if that fails to allocate. Returns the copy's number.
   std::uint64_t copy(std::span<const float> from, std::span<float> to) { return post({from, to, nullptr}); }
   std::uint64_t copy(std::span<const float> from, std::vector<float>& grown) { return post({from, {}, &grown}); }
-  /// Waits until that copy is made.
+  /// Waits until that copy is complete.
   void wait(std::uint64_t copy);
   [[nodiscard]] bool made(std::uint64_t copy);
 
@@ -44,9 +44,10 @@ class state_mover {
   std::condition_variable job_arrived_, job_done_;
   std::deque<job> jobs_;
   std::uint64_t posted_ = 0, taken_ = 0, done_ = 0;
-  std::array<bool, threads_max + 1> made_ahead_{};  // of numbers after done_, at number modulo size
+  std::array<bool, threads_max + 1> made_ahead_{};  // copies after done_ that are complete, indexed by number modulo
+                                                    // size
   bool stopping_ = false;
-  std::vector<std::thread> threads_;  // last: everything they use lives longer
+  std::vector<std::thread> threads_;  // last member: joined before the members that they use are destroyed
 };
 
 }  // namespace skein::engine

@@ -78,7 +78,7 @@ BOOST_AUTO_TEST_CASE(text_is_what_the_cpu_writes, *needs_oracle) {
 }
 
 BOOST_AUTO_TEST_CASE(what_is_not_there_is_said_in_a_line, *needs_oracle) {
-  expect_unavailable(generate("cuda", "/nonexistent"), "there is no libskein_cuda.so with this program");
+  expect_unavailable(generate("cuda", "/nonexistent"), "libskein_cuda.so is not installed");
   expect_unavailable(generate("cuda:1", emulated.front()), "no device cuda:1: there is only cuda:0");
   expect_unavailable(generate("cuda:0+1", emulated.front()), "runs on cpu or one cuda:N");
   expect_unavailable(generate("hip:0", emulated.front()), "runs on cpu or one cuda:N");
@@ -87,7 +87,7 @@ BOOST_AUTO_TEST_CASE(what_is_not_there_is_said_in_a_line, *needs_oracle) {
   const std::string damaged = folder.path() / "damaged.so";
   std::ofstream(damaged) << "no library";
   expect_unavailable(generate("cuda", damaged), "cannot be loaded");
-  expect_unavailable(generate("cuda", "/lib/x86_64-linux-gnu/libm.so.6"), "is no GPU library of this program");
+  expect_unavailable(generate("cuda", "/lib/x86_64-linux-gnu/libm.so.6"), "is not a Skein GPU library");
 }
 
 #if defined(SKEIN_CUDA_BACK_END)

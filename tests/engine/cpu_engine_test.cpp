@@ -189,7 +189,7 @@ BOOST_AUTO_TEST_CASE(refuses_what_it_cannot_serve) {
   const auto int8 = make_cpu_engine(v7.file, v7.info, options);
   BOOST_REQUIRE(!int8.has_value());
   BOOST_CHECK(int8.error().kind == error_kind::unsupported);
-  BOOST_TEST(int8.error().message == "the CPU keeps matrices as fp32, bf16 or fp16, not int8");
+  BOOST_TEST(int8.error().message == "matrices of type int8 are not supported on the CPU; use fp32, bf16 or fp16");
 
   const opened_model v6 = open_model("tiny-6v0-fp16.pth");
   const auto other_version = make_cpu_engine(v6.file, v6.info, small_engine());
