@@ -210,7 +210,7 @@ BOOST_AUTO_TEST_CASE(an_exception_in_a_tick_is_told_to_everybody_and_the_supervi
   BOOST_TEST(sink.count(finish_cause::device_lost) > 0u);
   const error why = told.get_future().get();
   BOOST_TEST((why.kind == error_kind::internal));
-  BOOST_TEST(why.message == "the engine failed: tick 5 was told to");
+  BOOST_TEST(why.message == "the engine failed: tick 5 threw on purpose");
 }
 
 BOOST_AUTO_TEST_CASE(an_exception_on_the_device_thread_loses_the_device_and_not_the_process) {

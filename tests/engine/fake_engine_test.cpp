@@ -164,7 +164,7 @@ BOOST_AUTO_TEST_CASE(an_exception_in_a_tick_loses_the_device_and_not_the_process
   const auto lost = e->collect();
   BOOST_REQUIRE(!lost.has_value());
   BOOST_CHECK(lost.error().kind == error_kind::internal);
-  BOOST_TEST(lost.error().message == "the engine failed: tick 2 was told to");
+  BOOST_TEST(lost.error().message == "the engine failed: tick 2 threw on purpose");
   BOOST_TEST(!e->finish());
 }
 

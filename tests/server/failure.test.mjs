@@ -34,8 +34,8 @@ test('an exception in a tick answers who waits and ends the process with 70', as
     if (stream) assert.ok(text.endsWith('data: [DONE]\n\n'));
     assert.equal((await server.end()).code, 70);
     const lost = server.lines.filter((line) => line.includes('"msg":"the device is lost"')).map((line) => JSON.parse(line));
-    assert.deepEqual(lost.map((line) => line.why), ['the engine failed: tick 50 was told to']);
-    assert.equal(lastWords(server), 'the engine failed: tick 50 was told to');
+    assert.deepEqual(lost.map((line) => line.why), ['the engine failed: tick 50 threw on purpose']);
+    assert.equal(lastWords(server), 'the engine failed: tick 50 threw on purpose');
   }
 });
 
