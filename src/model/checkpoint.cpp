@@ -26,13 +26,14 @@ enum class file_format { pth, safetensors };
 result<file_format> recognise(byte_span file) {
   if (looks_like_pth(file)) return file_format::pth;
   if (looks_like_legacy_pth(file))
-    return damaged(0, "the format of torch before 1.6 is not read; load the file with a newer torch and save it again");
+    return damaged(
+        0, "the format of torch before 1.6 is not supported; load the file with a newer torch and save it again");
   if (file.size() > 8 && text_at(file, 8, 1) == "{") return file_format::safetensors;
   return damaged(0, "neither .pth nor .safetensors: the file begins with " +
                         printable(text_at(file, 0, std::min<std::uint64_t>(file.size(), 16))));
 }
 
-// What wrappers of torch, and trainers, put before each name.
+// Prefixes that torch wrappers and trainers add to each name.
 constexpr std::string_view prefixes[] = {"module.", "_orig_mod.", "_forward_module.", "rwkv7.", "model."};
 
 bool is_prefix(std::string_view text) {
@@ -44,7 +45,7 @@ bool is_prefix(std::string_view text) {
   return true;
 }
 
-/// What comes before the names that a model or a state-tuning file must have, at its shortest; empty: nothing.
+/// The shortest prefix before the names that a model or a state-tuning file must have; empty: none.
 std::string prefix_of(const std::vector<found_tensor>& tensors) {
   std::optional<std::string_view> shortest;
   for (const std::string_view anchor : {"emb.weight", "blocks.0.att.time_state"})
@@ -70,7 +71,7 @@ result<std::vector<std::uint32_t>> order_by_name(const std::vector<found_tensor>
   std::ranges::stable_sort(order, {}, [&](std::uint32_t i) -> std::string_view { return tensors[i].name; });
   for (std::size_t i = 1; i < order.size(); ++i)
     if (tensors[order[i]].name == tensors[order[i - 1]].name)
-      return damaged(tensors[order[i]].described_at, "tensor " + printable(tensors[order[i]].name) + " comes twice");
+      return damaged(tensors[order[i]].described_at, "tensor " + printable(tensors[order[i]].name) + " appears twice");
   return order;
 }
 
@@ -90,7 +91,7 @@ result<checkpoint> checkpoint::open(const std::filesystem::path& path) {
   const bool pth = *format == file_format::pth;
   auto found = pth ? read_pth(file->bytes()) : read_safetensors(file->bytes());
   if (!found) return in_file(path, found.error());
-  if (found->empty()) return in_file(path, damaged(0, "the file holds no tensors"));
+  if (found->empty()) return in_file(path, damaged(0, "the file has no tensors"));
   strip_prefix(*found);
   auto order = order_by_name(*found);
   if (!order) return in_file(path, order.error());

@@ -15,13 +15,13 @@ struct named_tensor {
   tensor_view view;
 };
 
-/// A memory-mapped checkpoint, `.pth` (torch zip pickle) or `.safetensors`, told apart by content, not by name. Names
-/// come without what trainers and torch's wrappers put before all of them (`module.`, `_orig_mod.`, ...).
+/// A memory-mapped checkpoint, `.pth` (torch zip pickle) or `.safetensors`, recognised by content, not by file name.
+/// Prefixes that trainers and torch wrappers add to all tensor names (`module.`, `_orig_mod.`, ...) are removed.
 /// Nothing in the file is executed, every offset, length and shape is checked before use, and every view lies inside
 /// the mapping, which lives as long as this object.
 class checkpoint {
  public:
-  /// Errors: missing_file, io, bad_file (the text names the file, what is wrong and at which byte offset).
+  /// Errors: missing_file, io, bad_file (the text names the file, the fault and its byte offset).
   [[nodiscard]] static result<checkpoint> open(const std::filesystem::path& path);
 
   checkpoint(checkpoint&&) noexcept;
@@ -32,7 +32,7 @@ class checkpoint {
 
   /// In file order; names are unique.
   [[nodiscard]] std::span<const named_tensor> tensors() const;
-  /// nullptr when there is none of that name.
+  /// nullptr if there is no tensor of that name.
   [[nodiscard]] const tensor_view* find(std::string_view name) const;
   [[nodiscard]] const std::filesystem::path& path() const;
   [[nodiscard]] std::uint64_t file_bytes() const;

@@ -2,9 +2,9 @@
 #include <cstddef>
 #include <cstdint>
 
-/// Ceilings for what a checkpoint may declare. The largest released model (13.3b, 61 layers) has about 2,000 tensors,
-/// 200 KB of safetensors header and 250 KB of pickle; the ceilings leave a factor of eight or more and keep what
-/// reading a hostile file can allocate below 64 MiB.
+/// Limits on the content of a checkpoint. The largest released model (13.3b, 61 layers) has about 2,000 tensors, 200 KB
+/// of safetensors header and 250 KB of pickle. The limits leave a factor of eight or more and keep the memory that a
+/// hostile file can make a reader allocate below 64 MiB.
 namespace skein::model {
 
 inline constexpr std::size_t max_tensors = 16384;

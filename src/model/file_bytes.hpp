@@ -11,11 +11,11 @@
 #include "base/error.hpp"
 #include "base/tensor.hpp"
 
-/// What the readers of checkpoint formats share: looking at bytes without leaving the file, and saying where they are
-/// wrong. All positions are bytes from the start of the file.
+/// Shared by the readers of checkpoint formats: bounds-checked access to bytes, and errors that name a position. All
+/// positions are byte offsets from the start of the file.
 namespace skein::model {
 
-static_assert(std::endian::native == std::endian::little, "checkpoints are little-endian and used where they lie");
+static_assert(std::endian::native == std::endian::little, "checkpoints are little-endian and used in place");
 
 using byte_span = std::span<const std::byte>;
 
@@ -24,7 +24,7 @@ using byte_span = std::span<const std::byte>;
   return offset <= total && bytes <= total - offset;
 }
 
-/// The number at `offset`, at any alignment; the caller has checked that it lies inside.
+/// The number at `offset`, at any alignment; the caller has checked the bounds.
 template <typename T>
 [[nodiscard]] T load(byte_span file, std::uint64_t offset) {
   T value;
@@ -32,12 +32,12 @@ template <typename T>
   return value;
 }
 
-/// The bytes as text; the caller has checked that they lie inside.
+/// The bytes as text; the caller has checked the bounds.
 [[nodiscard]] inline std::string_view text_at(byte_span file, std::uint64_t offset, std::uint64_t bytes) {
   return {reinterpret_cast<const char*>(file.data()) + offset, static_cast<std::size_t>(bytes)};
 }
 
-/// A tensor that a format reader found; `described_at` is where the file says so.
+/// A tensor found by a format reader; `described_at` is the offset of its description in the file.
 struct found_tensor {
   std::string name;
   tensor_view view;
@@ -47,7 +47,7 @@ struct found_tensor {
 /// bad_file: "at byte <offset>: <what>".
 [[nodiscard]] error damaged(std::uint64_t offset, std::string_view what);
 
-/// Text from a file made fit for an error message: in quotes, control and non-ASCII bytes as \xNN, long text cut.
+/// Text from a file, quoted for an error message: control and non-ASCII bytes as \xNN, long text truncated.
 [[nodiscard]] std::string printable(std::string_view text);
 
 [[nodiscard]] bool valid_utf8(std::string_view text);

@@ -16,7 +16,7 @@
 namespace skein::model {
 namespace {
 
-/// Feeds one XXH3-128. Texts and shapes carry their length, so that no two models feed the same bytes.
+/// Computes one XXH3-128. Texts and shapes are hashed with their length, so that no two models hash the same bytes.
 class model_hash {
  public:
   model_hash() { XXH3_128bits_reset(state_.get()); }
@@ -38,7 +38,7 @@ class model_hash {
       gathered(view);
   }
 
-  /// A tensor held NaN or infinity.
+  /// True if a tensor had NaN or infinity.
   [[nodiscard]] bool met_nonfinite() const { return met_nonfinite_; }
 
   [[nodiscard]] XXH128_canonical_t digest() const {
@@ -54,7 +54,7 @@ class model_hash {
   }
 
  private:
-  /// In pieces that stay in the cache between the two readings.
+  /// In pieces that stay in the cache between the two passes.
   void elements(std::span<const std::byte> all, dtype type) {
     constexpr std::size_t piece_bytes = 64 << 10;  // a multiple of every element size
     while (!all.empty()) {
@@ -65,7 +65,7 @@ class model_hash {
     }
   }
 
-  /// The elements in row-major order, copied together a buffer at a time.
+  /// Gathers the elements in row-major order, one buffer at a time.
   void gathered(const tensor_view& view) {
     const std::size_t size = dtype_bytes(view.type);
     std::vector<std::int64_t> index(view.shape.size(), 0);
@@ -79,7 +79,7 @@ class model_hash {
     elements({buffer_.data(), filled}, view.type);
   }
 
-  /// To the next index in row-major order; false after the last one.
+  /// Advances to the next index in row-major order; false after the last one.
   static bool advance(std::vector<std::int64_t>& index, const std::vector<std::int64_t>& shape) {
     for (std::size_t d = index.size(); d-- > 0;) {
       if (++index[d] < shape[d]) return true;

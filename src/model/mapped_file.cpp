@@ -27,7 +27,7 @@ struct descriptor {
 }  // namespace
 
 result<mapped_file> mapped_file::open(const std::filesystem::path& path) {
-  // O_NONBLOCK: opening a named pipe would otherwise wait for a writer.
+  // O_NONBLOCK: otherwise opening a named pipe waits for a writer.
   const descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
   if (file.fd < 0) return failed(path, "open", errno);
   struct stat about {};
@@ -52,7 +52,7 @@ mapped_file::~mapped_file() {
 }
 
 void mapped_file::read_ahead(bool on) const {
-  // Advice only: a kernel that refuses it still reads the right bytes.
+  // Advice only: if the kernel rejects it, reads still return the right bytes.
   (void)::madvise(const_cast<std::byte*>(bytes_.data()), bytes_.size(), on ? MADV_NORMAL : MADV_RANDOM);
 }
 

@@ -6,12 +6,11 @@
 
 namespace skein::model {
 
-/// A whole file mapped for reading. Opening touches none of its pages.
-/// The mapping cannot protect against a file that is made shorter while mapped: touching a lost page raises SIGBUS and
-/// ends the process. Replace model files by rename, never by writing over them.
+/// A whole file mapped for reading. Opening reads none of its pages. If the file is truncated while it is mapped,
+/// access to a lost page raises SIGBUS and ends the process. Replace model files by rename, never by overwriting them.
 class mapped_file {
  public:
-  /// Errors: missing_file, io, bad_file (empty, or no regular file). The text names the path.
+  /// Errors: missing_file, io, bad_file (empty, or not a regular file). The text names the path.
   [[nodiscard]] static result<mapped_file> open(const std::filesystem::path& path);
 
   mapped_file(mapped_file&& other) noexcept;
@@ -22,7 +21,7 @@ class mapped_file {
 
   [[nodiscard]] byte_span bytes() const { return bytes_; }
 
-  /// Tells the kernel whether to read ahead. Off while a directory is read, whose parts lie all over a large file.
+  /// Tells the kernel whether to read ahead. Off while reading a directory whose parts are scattered over a large file.
   void read_ahead(bool on) const;
 
  private:

@@ -11,20 +11,20 @@
 namespace skein::model {
 namespace {
 
-// No released model comes near these; whatever is computed from numbers below them fits 64 bits.
+// Far above any released model; everything computed from sizes within these limits fits 64 bits.
 constexpr std::uint32_t max_layers = 1024, max_width = 65536, max_ffn = 1u << 20, max_vocab = 1u << 20,
                         max_rank = 65536, max_heads = 4096, max_head_size = 1024;
 
-/// Reads sizes off tensor shapes; after the first fault, which it keeps, all sizes are 0.
+/// Reads sizes from tensor shapes. Keeps the first fault; after it all sizes are 0.
 class survey {
  public:
   explicit survey(const checkpoint& file) : file_(file) {}
 
-  /// Dimension `which` of a tensor that has two.
+  /// Dimension `which` of a tensor with two dimensions.
   std::uint32_t of_matrix(const std::string& name, std::size_t which, std::uint32_t most) {
     return size(name, which, most, 2, 2);
   }
-  /// The first dimension of a tensor that may have further ones.
+  /// The first dimension of a tensor with one or more dimensions.
   std::uint32_t first_of(const std::string& name, std::uint32_t most) { return size(name, 0, most, 1, max_dimensions); }
   void require_shape(const std::string& name, std::initializer_list<std::int64_t> shape) {
     if (auto found = find_shaped(file_, name, {shape.begin(), shape.size()}); !found) keep(found.error());
@@ -44,7 +44,7 @@ class survey {
       return keep(misfit(file_, name, "has shape " + shape_text(shape) + ", a matrix is expected"));
     if (shape[which] > most)
       return keep(misfit(file_, name,
-                         "has shape " + shape_text(shape) + "; dimension " + std::to_string(which) + " can be " +
+                         "has shape " + shape_text(shape) + "; dimension " + std::to_string(which) + " may be " +
                              std::to_string(most) + " at most"));
     return fault_ ? 0 : static_cast<std::uint32_t>(shape[which]);
   }
@@ -57,7 +57,7 @@ class survey {
   std::optional<error> fault_;
 };
 
-/// One more than the largest N of the names blocks.N.*; nullopt when a number is too large.
+/// One more than the largest N of the names blocks.N.*; nullopt if a number is too large.
 std::optional<std::uint32_t> count_layers(const checkpoint& file) {
   constexpr std::string_view prefix = "blocks.";
   std::uint32_t layers = 0;
@@ -73,7 +73,7 @@ std::optional<std::uint32_t> count_layers(const checkpoint& file) {
   return layers;
 }
 
-/// An adapter that was never merged: the weights beside it are not the model that was trained.
+/// An adapter that was not merged: the other weights alone are not the trained model.
 bool is_lora(std::string_view name) {
   return name.starts_with("lora_") || name.find(".lora_") != std::string_view::npos;
 }
@@ -99,7 +99,7 @@ void survey_heads(survey& sizes, model_info& info) {
   if (info.heads == 0) return;
   info.head_size = info.att / info.heads;
   sizes.require(info.head_size >= 1 && info.head_size <= max_head_size && info.heads * info.head_size == info.att, name,
-                "names " + std::to_string(info.heads) + " heads, which do not divide the attention width " +
+                "gives " + std::to_string(info.heads) + " heads, which does not divide the attention width " +
                     std::to_string(info.att));
   if (info.version != rwkv_version::v5_1) sizes.require_shape(name, {info.heads, info.head_size});
 }
@@ -108,10 +108,10 @@ void survey_ranks(survey& sizes, model_info& info) {
   info.rank_w = sizes.of_matrix(block_name(0, "att.w1"), 1, max_rank);
   info.rank_a = sizes.of_matrix(block_name(0, "att.a1"), 1, max_rank);
   info.rank_g = sizes.of_matrix(block_name(0, "att.g1"), 1, max_rank);
-  if (info.layers > 1) info.rank_v = sizes.of_matrix(block_name(1, "att.v1"), 1, max_rank);  // layer 0 needs none
+  if (info.layers > 1) info.rank_v = sizes.of_matrix(block_name(1, "att.v1"), 1, max_rank);  // layer 0 has none
 }
 
-/// What all tensors together say: parameters, the usual element type, and whether there is a state among them.
+/// From all tensors together: parameters, the most frequent element type, and whether there is an initial state.
 void summarise(const checkpoint& file, model_info& info) {
   std::array<std::uint64_t, 8> matrix_elements{};
   for (const auto& [name, view] : file.tensors()) {

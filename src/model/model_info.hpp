@@ -15,20 +15,20 @@ namespace skein::model {
 enum class rwkv_version : std::uint8_t { v4, v5_1, v5_2, v6, v7 };
 [[nodiscard]] std::string_view to_string(rwkv_version v);  ///< "4", "5.1", "5.2", "6", "7"
 
-/// What a checkpoint holds, read from tensor names and shapes.
+/// The architecture of a checkpoint, read from tensor names and shapes.
 struct model_info {
   rwkv_version version = rwkv_version::v7;
   std::uint32_t layers = 0, embd = 0, att = 0, ffn = 0, vocab = 0;
-  std::uint32_t heads = 0, head_size = 0;                        ///< 0 in v4, which has none
+  std::uint32_t heads = 0, head_size = 0;                        ///< 0 in v4, which has no heads
   std::uint32_t rank_w = 0, rank_a = 0, rank_v = 0, rank_g = 0;  ///< v7
   dtype matrix_type = dtype::f32;                                ///< element type of most matrix elements
-  std::uint64_t parameters = 0;                                  ///< elements of all tensors but time_state
-  bool has_time_state = false;                                   ///< the file brings its own initial state
-  state_layout state;                                            ///< empty in v4, whose state has another form
+  std::uint64_t parameters = 0;                                  ///< elements of all tensors except time_state
+  bool has_time_state = false;                                   ///< the file contains an initial state
+  state_layout state;                                            ///< empty in v4, whose state has a different form
 };
 
 /// Errors: bad_file (missing tensors, impossible or inconsistent sizes, LoRA adapters; the text names the tensor).
-/// Checks numbers against limits before anything is computed from them.
+/// Checks sizes against limits before computing with them.
 [[nodiscard]] result<model_info> describe(const checkpoint& file);
 
 /// Binds the tensors of an RWKV-7 checkpoint, each with its shape checked. The views point into `file`.
@@ -37,22 +37,22 @@ struct model_info {
 
 /// Identity of a model, 32 hex digits: XXH3-128 over the number of tensors, the name of each in name order with its own
 /// XXH3-128 (of type, shape and bytes in row-major order), and `vocabulary_hash`. The same for the same tensors in
-/// `.pth` and `.safetensors`. Reads the whole file once, with all cores: tensors are hashed beside each other.
+/// `.pth` and `.safetensors`. Reads the whole file once and hashes tensors in parallel on all cores.
 [[nodiscard]] std::string identity(const checkpoint& file, std::string_view vocabulary_hash);
 
-/// What one reading of the whole file finds.
+/// Results of one pass over the whole file.
 struct read_through {
-  std::string identity;   ///< as identity() gives it
-  std::string nonfinite;  ///< the first tensor, in order of name, that is used and holds NaN or infinity; empty: none
+  std::string identity;   ///< as returned by identity()
+  std::string nonfinite;  ///< name of the first used tensor, in name order, with NaN or infinity; empty: none
 };
 [[nodiscard]] read_through identify(const checkpoint& file, std::string_view vocabulary_hash);
 
-/// An initial state from a state-tuning file (blocks.N.att.time_state), in the layout of `info.state`.
-/// Errors: as checkpoint::open, bad_file when shapes differ from the model's (both are named) or a tensor holds NaN or
-/// infinity without `allow_nonfinite`, unsupported for v4.
+/// An initial state from a state-tuning file (blocks.N.att.time_state), in the layout of `info.state`. Errors: as
+/// checkpoint::open, bad_file if shapes differ from the model's (both are named) or a tensor has NaN or infinity
+/// without `allow_nonfinite`, unsupported for v4.
 [[nodiscard]] result<std::vector<float>> load_tuned_state(const std::filesystem::path& path, const model_info& info,
                                                           bool allow_nonfinite = false);
-/// The XXH3-128 of a state's numbers, 32 hex digits: says which initial state a session began with.
+/// XXH3-128 of a state's floats, 32 hex digits; identifies the initial state of a session.
 [[nodiscard]] std::string state_identity(std::span<const float> state);
 
 }  // namespace skein::model

@@ -88,7 +88,7 @@ bool is_unused(std::string_view tensor) {
 }
 
 error nonfinite_tensor(const checkpoint& file, std::string_view name) {
-  return misfit(file, name, "holds NaN or infinity; only finite numbers are accepted (--allow-nonfinite loads it)");
+  return misfit(file, name, "has NaN or infinity; only finite values are accepted (--allow-nonfinite loads it anyway)");
 }
 
 }  // namespace skein::model

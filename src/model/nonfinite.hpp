@@ -7,15 +7,14 @@
 #include "base/tensor.hpp"
 #include "model/checkpoint.hpp"
 
-/// Finding NaN and infinity in tensors: both have an exponent of ones.
+/// Search for NaN and infinity in tensors: all exponent bits of both are set.
 namespace skein::model {
 
-/// True when the elements of type `type` that lie back to back in `bytes` (whole elements, unaligned) include NaN or
-/// infinity. False for integer types. Eight bytes at a time without a branch, so that it keeps up with the hash that
-/// reads the same bytes.
+/// True if the packed elements of type `type` in `bytes` (whole elements, unaligned) include NaN or infinity. False for
+/// integer types. Branch-free, eight bytes at a time, so that it keeps up with the hash of the same bytes.
 [[nodiscard]] bool holds_nonfinite(std::span<const std::byte> bytes, dtype type);
 
-/// Layer 0 has no value residual: what files keep under its names is not used and may be anything.
+/// Layer 0 has no value residual: tensors of these names in a file are not used and may contain anything.
 [[nodiscard]] bool is_unused(std::string_view tensor);
 
 /// bad_file: names the tensor and what is accepted.

@@ -7,13 +7,14 @@
 
 #include "model/checkpoint_limits.hpp"
 
-// The opcodes are those of Python's pickletools, protocol 2, the one that torch.save writes. A value is 16 bytes and
-// refers to what it holds, so that copying one (from the memo, into a tuple) is cheap however much hangs on it, and
-// nothing here follows references deeper than one step.
+// The opcodes are those of Python's pickletools, protocol 2, which torch.save writes. A value has 16 bytes and refers
+// to its content, so that copying one (from the memo, into a tuple) is cheap whatever its size, and nothing here
+// follows references deeper than one step.
 namespace skein::model {
 namespace {
 
-constexpr std::size_t max_stack = 1u << 16;  // batches of a pickler hold 1,000 items; other writers put all in one
+constexpr std::size_t max_stack = 1u << 16;  // picklers write batches of 1,000 items; other writers put all items into
+                                             // one
 constexpr std::size_t max_marks = 64;        // a state dict nests four deep
 constexpr std::size_t max_memo = 1u << 18;   // 16 entries for every possible tensor
 constexpr std::size_t max_kept = 1u << 19;   // values in tuples and dicts; a tensor has about 20
@@ -39,7 +40,7 @@ enum class kind : std::uint8_t {
 };
 
 constexpr std::string_view kind_name(kind k) {
-  constexpr std::string_view names[] = {"nothing", "None",   "a bool", "an int",   "a float",   "a text",
+  constexpr std::string_view names[] = {"nothing", "None",   "a bool", "an int",   "a float",   "a string",
                                         "a tuple", "a list", "a dict", "a global", "a storage", "a tensor"};
   return names[static_cast<std::size_t>(k)];
 }
@@ -75,7 +76,7 @@ struct storage {
   std::uint64_t elements;
 };
 
-/// Every member function does one thing and returns false after the first fault, which `fault_` keeps.
+/// Member functions return false after the first fault, which `fault_` keeps.
 class machine {
  public:
   machine(byte_span file, std::uint64_t begin, std::uint64_t end)
@@ -84,7 +85,7 @@ class machine {
   result<std::vector<pickled_entry>> run() {
     std::uint8_t protocol = 0, opcode = 0;
     if (!number(opcode) || opcode != 0x80 || !number(protocol) || protocol != 2) {
-      fail("the pickle is not of protocol 2, which torch.save writes");
+      fail("the pickle does not have protocol 2, which torch.save writes");
       return fault_;
     }
     do {
@@ -127,7 +128,7 @@ class machine {
       case 'u': return set_items_from_mark();
       case 'a': return append(1);
       case 'e': return append_from_mark();
-      default: return fail("opcode " + std::to_string(opcode) + " is none that a state dict needs");
+      default: return fail("opcode " + std::to_string(opcode) + " is not accepted in a state dict");
     }
   }
 
@@ -147,7 +148,7 @@ class machine {
   bool line(std::string_view& out) {
     const std::string_view ahead = text_at(file_, at_, std::min<std::uint64_t>(file_.size() - at_, max_line_bytes + 1));
     const std::size_t length = ahead.find('\n');
-    if (length == std::string_view::npos) return fail("the name of a global has no end");
+    if (length == std::string_view::npos) return fail("the name of a global is not terminated");
     out = ahead.substr(0, length);
     at_ += length + 1;
     return true;
@@ -159,7 +160,7 @@ class machine {
     stack_.push_back(v);
     return true;
   }
-  /// Values above the topmost mark; those below belong to whoever takes that mark.
+  /// Values above the topmost mark; those below are not accessible until that mark is removed.
   [[nodiscard]] std::size_t available() const { return stack_.size() - (marks_.empty() ? 0 : marks_.back()); }
   bool pop(value& out) {
     if (available() == 0) return fail("a value is missing on the stack");
@@ -176,7 +177,7 @@ class machine {
     marks_.push_back(stack_.size());
     return true;
   }
-  /// The number of values above the topmost mark, which is gone then.
+  /// Removes the topmost mark and returns the number of values above it.
   bool take_mark(std::size_t& count) {
     if (marks_.empty()) return fail("a mark is missing on the stack");
     count = available();
@@ -255,7 +256,7 @@ class machine {
   }
 
   // ------------------------------------------------------------ dicts and lists
-  bool append(std::size_t count) {  // what a list holds is never needed
+  bool append(std::size_t count) {  // the items of a list are not needed
     if (available() < count + 1) return fail("a value is missing on the stack");
     stack_.resize(stack_.size() - count);
     return stack_.back().what == kind::list ||
@@ -284,10 +285,10 @@ class machine {
     std::size_t count = 0;
     return take_mark(count) && set_items(count);
   }
-  /// An OrderedDict with attributes (`_metadata`): they are dropped.
+  /// Sets attributes of an OrderedDict (`_metadata`), which are dropped.
   bool build() {
     value state;
-    if (!pop(state, kind::dict, "the state to BUILD from")) return false;
+    if (!pop(state, kind::dict, "the argument of BUILD")) return false;
     if (available() == 0) return fail("a value is missing on the stack");
     return stack_.back().what == kind::dict || fail("BUILD on " + std::string(kind_name(stack_.back().what)));
   }
@@ -311,7 +312,7 @@ class machine {
     if (part.size() != 5 || part[0].what != kind::text || text(part[0]) != "storage" ||
         part[1].what != kind::callable || globals[part[1].first].what != action::storage_type ||
         part[2].what != kind::text || part[4].what != kind::integer)
-      return fail("a persistent id is no storage of a tensor");
+      return fail("a persistent id is not a tensor storage");
     if (part[2].count > max_tensor_name_bytes) return fail("the key of a storage is too long");
     if (static_cast<std::int64_t>(part[4].first) < 0) return fail("a storage has a negative size");
     if (storages_.size() == max_tensors) return fail("more than " + std::to_string(max_tensors) + " storages");
@@ -320,10 +321,12 @@ class machine {
   }
   bool call() {
     value arguments, function;
-    if (!pop(arguments, kind::tuple, "the arguments of REDUCE") || !pop(function, kind::callable, "what REDUCE calls"))
+    if (!pop(arguments, kind::tuple, "the arguments of REDUCE") ||
+        !pop(function, kind::callable, "the callable of REDUCE"))
       return false;
     switch (globals[function.first].what) {
-      case action::make_dict: return arguments.count == 0 ? push_dict() : fail("OrderedDict is called with arguments");
+      case action::make_dict:
+        return arguments.count == 0 ? push_dict() : fail("OrderedDict is called with arguments; none are accepted");
       case action::rebuild_tensor: return rebuild_tensor(items(arguments));
       case action::rebuild_parameter: return rebuild_parameter(items(arguments));
       case action::storage_type: break;
@@ -332,16 +335,17 @@ class machine {
   }
   /// (tensor, requires_grad, backward_hooks)
   bool rebuild_parameter(std::span<const value> argument) {
-    if (argument.size() != 3 || argument[0].what != kind::tensor) return fail("_rebuild_parameter gets no tensor");
+    if (argument.size() != 3 || argument[0].what != kind::tensor)
+      return fail("_rebuild_parameter is called without a tensor");
     return push(argument[0]);
   }
   /// (storage, offset, shape, stride, requires_grad, backward_hooks[, metadata])
   bool rebuild_tensor(std::span<const value> argument) {
     if (argument.size() != rebuild_arguments && argument.size() != rebuild_arguments_with_metadata)
-      return fail("_rebuild_tensor_v2 gets " + std::to_string(argument.size()) + " arguments");
+      return fail("_rebuild_tensor_v2 is called with " + std::to_string(argument.size()) + " arguments");
     if (argument[0].what != kind::storage || argument[1].what != kind::integer || argument[2].what != kind::tuple ||
         argument[3].what != kind::tuple)
-      return fail("_rebuild_tensor_v2 gets arguments of wrong kinds");
+      return fail("_rebuild_tensor_v2 is called with arguments of the wrong type");
     if (tensors_.size() == max_tensors) return fail("more than " + std::to_string(max_tensors) + " tensors");
     const auto& from = storages_[argument[0].first];
     pickled_tensor made{from.key, from.type, from.elements, argument[1].first, {}, {}, opcode_at_};
@@ -367,8 +371,8 @@ class machine {
   // ------------------------------------------------------------ the end
   bool stop() {
     value top;
-    if (!pop(top, kind::dict, "what the pickle leaves")) return false;
-    if (!stack_.empty() || !marks_.empty()) return fail("the pickle leaves more than one value");
+    if (!pop(top, kind::dict, "the result of the pickle")) return false;
+    if (!stack_.empty() || !marks_.empty()) return fail("the pickle results in more than one value");
     if (at_ != file_.size()) return fail("bytes follow the end of the pickle");
     const auto& tensors = dicts_[unwrapped(top.first)];
     state_dict_.reserve(tensors.size());
@@ -382,12 +386,12 @@ class machine {
     return true;
   }
 
-  /// Whether trainers keep the state dict under that key of what they save.
+  /// Whether trainers save the state dict under that key.
   [[nodiscard]] bool is_wrapper(const value& key) const {
     return key.what == kind::text && std::ranges::find(wrappers, text(key)) != std::end(wrappers);
   }
-  /// The dict that holds the tensors: `dict`, or one that it wraps and that has more of them. A dict may wrap itself.
-  /// Of several dicts under such keys, the one with the most tensors counts: a trainer may keep its settings in one.
+  /// The dict with the tensors: `dict`, or a nested one with more tensors. A dict may contain itself. Of several dicts
+  /// under such keys the one with the most tensors is used: a trainer may keep its settings in another.
   void wrap(std::size_t outer, std::size_t inner) {
     std::size_t& wrapped = wrapped_[outer];
     if (wrapped == not_wrapped || dicts_[unwrapped(inner)].size() > dicts_[unwrapped(wrapped)].size()) wrapped = inner;
@@ -420,7 +424,7 @@ class machine {
   std::vector<value> memo_;
   std::vector<value> items_;  // of all tuples, back to back
   std::vector<std::vector<dict_entry>> dicts_;
-  std::vector<std::size_t> wrapped_;  // for each dict the one under a key of `wrappers`, or not_wrapped
+  std::vector<std::size_t> wrapped_;  // for each dict the dict under a key of `wrappers`, or not_wrapped
   std::vector<storage> storages_;
   std::vector<pickled_tensor> tensors_;
   std::size_t kept_ = 0;

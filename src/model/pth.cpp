@@ -17,14 +17,14 @@ result<zip_member> find_pickle(const zip_directory& archive) {
     if (found) return damaged(member.data, "the archive has more than one data.pkl");
     found = &member;
   }
-  if (!found) return damaged(0, "the archive has no data.pkl: it is no torch checkpoint");
+  if (!found) return damaged(0, "the archive has no data.pkl: it is not a torch checkpoint");
   if (found->bytes > max_header_bytes)
     return damaged(found->data, "data.pkl of " + std::to_string(found->bytes) + " bytes is too long");
   return *found;
 }
 
-/// Holds one tensor against its storage: every element that shape and stride reach lies inside, and there are no more
-/// elements than the storage has, so that no stride can make a small file a large tensor.
+/// Checks one tensor against its storage: every element addressed by shape and stride is inside, and there are no more
+/// elements than the storage has, so that strides cannot turn a small file into a large tensor.
 result<found_tensor> checked(byte_span file, const zip_directory& archive, std::string_view folder,
                              pickled_entry& entry) {
   pickled_tensor& tensor = entry.tensor;
@@ -63,7 +63,8 @@ result<found_tensor> checked(byte_span file, const zip_directory& archive, std::
 bool looks_like_pth(byte_span file) { return file.size() >= 4 && load<std::uint32_t>(file, 0) == 0x04034b50; }
 
 bool looks_like_legacy_pth(byte_span file) {
-  constexpr std::string_view magic = "\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19";  // torch's own number
+  constexpr std::string_view magic = "\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19";  // torch's magic
+                                                                                                  // number
   return file.size() >= magic.size() && text_at(file, 0, magic.size()) == magic;
 }
 
@@ -85,7 +86,8 @@ result<std::vector<found_tensor>> read_pth(byte_span file) {
   for (auto& entry : *entries) {
     auto tensor = checked(file, *archive, folder, entry);
     if (!tensor) return tensor.error();
-    // Tied weights name a storage twice. More than that, and reading all tensors would cost far more than the file.
+    // Tied weights refer to a storage twice. With more references, reading all tensors would cost far more than the
+    // file.
     described_bytes += static_cast<std::uint64_t>(tensor->view.elements()) * dtype_bytes(tensor->view.type);
     if (described_bytes / 2 > file.size())
       return damaged(tensor->described_at, "the tensors describe more than twice the bytes of the file");

@@ -21,16 +21,16 @@ std::optional<dtype> type_named(std::string_view name) {
   return std::nullopt;
 }
 
-/// Holds one entry against the data it points to, `data_begin` being the file's first byte after the header.
+/// Checks one entry against its data; `data_begin` is the first byte after the header.
 result<found_tensor> checked(byte_span file, std::uint64_t data_begin, const safetensors_entry& entry) {
   const auto fault = [&](const std::string& what) {
     return damaged(entry.described_at, "tensor " + printable(entry.name) + ": " + what);
   };
   const auto type = type_named(entry.type);
-  if (!type) return fault("element type " + printable(entry.type) + " is not known");
-  if (entry.begin > entry.end) return fault("data_offsets are the wrong way round");
+  if (!type) return fault("unknown element type " + printable(entry.type));
+  if (entry.begin > entry.end) return fault("data_offsets end before they begin");
   if (entry.end > file.size() - data_begin)
-    return fault("data_offsets reach beyond the file's " + std::to_string(file.size()) + " bytes");
+    return fault("data_offsets extend beyond the file's " + std::to_string(file.size()) + " bytes");
 
   std::uint64_t bytes = dtype_bytes(*type);
   for (const std::uint64_t d : entry.shape) {
@@ -48,7 +48,7 @@ result<found_tensor> checked(byte_span file, std::uint64_t data_begin, const saf
   return found_tensor{entry.name, std::move(view), entry.described_at};
 }
 
-/// nullopt when the tensors lie side by side from the first data byte to the last.
+/// nullopt if the tensors are contiguous from the first data byte to the last.
 std::optional<error> cover_fault(const std::vector<safetensors_entry>& entries, std::uint64_t data_bytes) {
   std::vector<const safetensors_entry*> order;
   order.reserve(entries.size());
@@ -59,7 +59,7 @@ std::optional<error> cover_fault(const std::vector<safetensors_entry>& entries, 
     if (entry->begin < covered)
       return damaged(entry->described_at, "tensor " + printable(entry->name) + " overlaps another");
     if (entry->begin > covered)
-      return damaged(entry->described_at, "a gap lies before the data of tensor " + printable(entry->name));
+      return damaged(entry->described_at, "there is a gap before the data of tensor " + printable(entry->name));
     covered = entry->end;
   }
   if (covered == data_bytes) return std::nullopt;

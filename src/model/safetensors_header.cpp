@@ -5,7 +5,7 @@
 namespace skein::model {
 namespace {
 
-/// Every member function reads one piece of the grammar and returns false after the first fault, which `fault_` keeps.
+/// Each member function parses one rule of the grammar and returns false after the first fault, which `fault_` keeps.
 class header_parser {
  public:
   header_parser(byte_span file, std::uint64_t begin, std::uint64_t end)
@@ -31,7 +31,7 @@ class header_parser {
     };
     if (!list('{', '}', entry)) return false;
     skip_space();
-    return at_ == text_.size() || fail("text after the header's end");
+    return at_ == text_.size() || fail("text after the end of the header");
   }
 
   bool metadata() {
@@ -45,7 +45,7 @@ class header_parser {
     enum : unsigned { has_type = 1, has_shape = 2, has_offsets = 4, complete = 7 };
     unsigned seen = 0;
     const auto once = [&](unsigned key) {
-      if (seen & key) return fail("a key of tensor " + printable(entry.name) + " comes twice");
+      if (seen & key) return fail("a key of tensor " + printable(entry.name) + " appears twice");
       seen |= key;
       return true;
     };
@@ -57,13 +57,13 @@ class header_parser {
       if (key != "data_offsets") return fail("unknown key " + printable(key) + " in tensor " + printable(entry.name));
       std::vector<std::uint64_t> range;
       if (!once(has_offsets) || !numbers(range, 2)) return false;
-      if (range.size() != 2) return fail("data_offsets of tensor " + printable(entry.name) + " is no pair");
+      if (range.size() != 2) return fail("data_offsets of tensor " + printable(entry.name) + " is not a pair");
       entry.begin = range[0];
       entry.end = range[1];
       return true;
     };
     if (!list('{', '}', field)) return false;
-    return seen == complete || fail("tensor " + printable(entry.name) + " lacks dtype, shape or data_offsets");
+    return seen == complete || fail("tensor " + printable(entry.name) + " has no dtype, shape or data_offsets");
   }
 
   bool numbers(std::vector<std::uint64_t>& out, std::size_t most) {
@@ -74,7 +74,7 @@ class header_parser {
     });
   }
 
-  /// open, items parted by commas, close.
+  /// open, items separated by commas, close.
   template <typename Item>
   bool list(char open, char close, Item item) {
     if (!expect(open)) return false;
@@ -92,10 +92,10 @@ class header_parser {
     for (; at_ < text_.size() && text_[at_] >= '0' && text_[at_] <= '9'; ++at_) {
       const auto digit = static_cast<std::uint64_t>(text_[at_] - '0');
       if (__builtin_mul_overflow(out, 10u, &out) || __builtin_add_overflow(out, digit, &out))
-        return fail("a number does not fit 64 bits");
+        return fail("a number exceeds 64 bits");
     }
-    if (at_ == start) return fail("a whole number of at least 0 is expected");
-    if (text_[start] == '0' && at_ > start + 1) return fail("a number begins with 0");
+    if (at_ == start) return fail("expected a non-negative integer");
+    if (text_[start] == '0' && at_ > start + 1) return fail("a number has a leading zero");
     return true;
   }
 
@@ -129,7 +129,7 @@ class header_parser {
   bool unicode_escape(std::string& out) {
     std::uint32_t code = 0;
     if (!hex4(code)) return false;
-    if (code >= 0xd800 && code < 0xe000) {  // a pair of surrogates, or a fault
+    if (code >= 0xd800 && code < 0xe000) {  // a surrogate pair, or a fault
       std::uint32_t low = 0;
       if (code >= 0xdc00 || text_.substr(at_, 2) != "\\u") return fail("half of a surrogate pair in a string");
       at_ += 2;
@@ -160,7 +160,7 @@ class header_parser {
       else if ((c | 0x20) >= 'a' && (c | 0x20) <= 'f')
         out = out * 16 + static_cast<std::uint32_t>((c | 0x20) - 'a' + 10);
       else
-        return fail("four hexadecimal digits are expected after \\u");
+        return fail("expected four hexadecimal digits after \\u");
     }
     return true;
   }
@@ -177,14 +177,14 @@ class header_parser {
     return true;
   }
 
-  bool expect(char c) { return accept(c) || fail("the header needs " + printable({&c, 1}) + " here"); }
+  bool expect(char c) { return accept(c) || fail("expected " + printable({&c, 1})); }
 
   bool fail(std::string_view what) {
     fault_ = damaged(at_, what);
     return false;
   }
 
-  std::string_view text_;  // the file up to the header's end
+  std::string_view text_;  // the file up to the end of the header
   std::size_t at_;
   std::vector<safetensors_entry> entries_;
   error fault_;

@@ -11,7 +11,7 @@ namespace skein::model {
 namespace {
 
 constexpr std::string_view available =
-    "available are fp32, fp16, bf16 and \"\" (as configured), alone or behind one device: cpu, cuda or cuda:N";
+    "available: fp32, fp16, bf16 and \"\" (as configured), alone or after one device (cpu, cuda or cuda:N)";
 
 struct named_form {
   std::string_view name;
@@ -80,7 +80,7 @@ bool is_device(std::string_view word) {
   return kind.size() == word.size() || number_in(word.substr(kind.size() + 1));
 }
 
-/// "cuda:0 fp16i8 *20+" or "fp16"; nothing where it is neither.
+/// "cuda:0 fp16i8 *20+" or "fp16"; nullopt for anything else.
 std::optional<strategy::part> read_part(std::string_view text) {
   auto words = words_of(text);
   strategy::part part;
@@ -107,7 +107,7 @@ std::optional<strategy::part> read_part(std::string_view text) {
   return part;
 }
 
-/// The values of "key=value" words behind `from`, for the keys that are known; nothing where there are others.
+/// The values of the "key=value" words after `from` for the known keys; nullopt if there are others.
 std::optional<std::vector<std::string>> read_fields(const std::vector<std::string>& words, std::size_t from,
                                                     const std::vector<std::string_view>& keys) {
   std::vector<std::string> values(keys.size());
@@ -161,22 +161,22 @@ std::optional<strategy> read(std::string_view text) {
     if (end == std::string_view::npos) break;
     rest = rest.substr(end + arrow.size());
   }
-  // Of several parts each has its device, and all but the last say how many layers are theirs.
+  // With several parts, each names its device, and all but the last give their number of layers.
   for (std::size_t i = 0; made.parts.size() > 1 && i < made.parts.size(); ++i)
     if (made.parts[i].device.empty() || (i + 1 < made.parts.size() && made.parts[i].layers == 0)) return std::nullopt;
   return made;
 }
 
-/// What of it this version does not have; empty: nothing.
+/// The feature of `wanted` that this version does not support; empty: none.
 std::string_view lacking(const strategy& wanted) {
-  if (wanted.replicas > 1) return "several workers";
-  if (wanted.parts.size() > 1) return "several parts";
+  if (wanted.replicas > 1) return "more than one worker";
+  if (wanted.parts.size() > 1) return "more than one part";
   const auto& part = wanted.parts.front();
-  if (part.streamed) return "layers that are sent to the device when they are used";
+  if (part.streamed) return "streaming layers to the device";
   if (part.layers > 0) return "a number of layers";
   if (!part.device.empty() && part.device != "cpu" && !part.device.starts_with("cuda")) return "that device";
   const auto is_built = [](weight_form f) { return f <= weight_form::bf16; };
-  if (!is_built(part.attention) || !is_built(part.ffn)) return "that form of weights";
+  if (!is_built(part.attention) || !is_built(part.ffn)) return "quantisation of the weights";
   return {};
 }
 
@@ -185,14 +185,13 @@ std::string_view lacking(const strategy& wanted) {
 result<strategy> parse_strategy(std::string_view text) {
   if (auto made = read(text)) return std::move(*made);
   return error{error_kind::invalid_argument,
-               "model_strategy '" + std::string(text) + "' is not known; " + std::string(available), "model_strategy"};
+               "unknown model_strategy '" + std::string(text) + "'; " + std::string(available), "model_strategy"};
 }
 
 result<plain_strategy> buildable(const strategy& wanted) {
   if (const auto what = lacking(wanted); !what.empty())
     return error{error_kind::unsupported,
-                 "model_strategy asks for " + std::string(what) + ", which this version does not have; " +
-                     std::string(available),
+                 "model_strategy: " + std::string(what) + " is not supported; " + std::string(available),
                  "model_strategy"};
   constexpr std::array<std::string_view, 4> names{"", "fp32", "fp16", "bf16"};
   const auto& part = wanted.parts.front();

@@ -9,7 +9,7 @@ namespace {
 
 bool floating(dtype t) { return t == dtype::f32 || t == dtype::bf16 || t == dtype::f16 || t == dtype::f64; }
 
-/// The strides of `found` for the shape `expected`; false when the shapes differ in more than dimensions of 1.
+/// The strides of `found` for the shape `expected`; false if the shapes differ in more than dimensions of 1.
 bool strides_for(const tensor_view& found, extents expected, std::vector<std::int64_t>& stride) {
   std::size_t from = 0;
   const auto skip_ones = [&] {
@@ -57,7 +57,8 @@ result<tensor_view> find_shaped(const checkpoint& file, std::string_view name, e
   tensor_view seen{view.data, view.type, {expected.begin(), expected.end()}, {}};
   if (!strides_for(view, expected, seen.stride))
     return misfit(file, name, "has shape " + shape_text(view.shape) + ", expected " + shape_text(expected));
-  if (!floating(view.type)) return misfit(file, name, "is " + std::string(to_string(view.type)) + ", not floating");
+  if (!floating(view.type))
+    return misfit(file, name, "has type " + std::string(to_string(view.type)) + ", expected a floating-point type");
   return seen;
 }
 

@@ -7,7 +7,7 @@
 #include "base/result.hpp"
 #include "model/checkpoint.hpp"
 
-/// Fetching tensors of a checkpoint by name with complaints that a person can act on.
+/// Looks up tensors of a checkpoint by name, with actionable errors.
 namespace skein::model {
 
 using extents = std::span<const std::int64_t>;
@@ -21,11 +21,11 @@ using extents = std::span<const std::int64_t>;
 /// bad_file: "<path>: tensor '<name>' <what>".
 [[nodiscard]] error misfit(const checkpoint& file, std::string_view name, const std::string& what);
 
-/// A tensor of that name. Errors: bad_file when it is missing.
+/// A tensor of that name. Errors: bad_file if it is missing.
 [[nodiscard]] result<const tensor_view*> find_required(const checkpoint& file, std::string_view name);
 
-/// A tensor of that name and a floating type, seen with exactly the shape `expected`. Dimensions of 1 do not count when
-/// shapes are compared, since files write vectors as (C) and (1, 1, C) alike. Errors: bad_file naming both shapes.
+/// The tensor of that name, of a floating-point type, viewed with exactly the shape `expected`. The comparison ignores
+/// dimensions of 1, since files store vectors as (C) or as (1, 1, C). Errors: bad_file naming both shapes.
 [[nodiscard]] result<tensor_view> find_shaped(const checkpoint& file, std::string_view name, extents expected);
 
 }  // namespace skein::model

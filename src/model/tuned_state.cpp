@@ -24,13 +24,14 @@ result<std::vector<float>> load_tuned_state(const std::filesystem::path& path, c
                                             bool allow_nonfinite) {
   const state_layout& state = info.state;
   if (state.floats() == 0)
-    return error{error_kind::unsupported,
-                 path.string() + ": RWKV-" + std::string(to_string(info.version)) + " takes no state-tuning file",
-                 {}};
+    return error{
+        error_kind::unsupported,
+        path.string() + ": RWKV-" + std::string(to_string(info.version)) + " does not support state-tuning files",
+        {}};
   const auto file = checkpoint::open(path);
   if (!file) return file.error();
   if (file->find(state_name(state.layers)))
-    return with_model(misfit(*file, state_name(state.layers), "belongs to a model of more layers"), state);
+    return with_model(misfit(*file, state_name(state.layers), "belongs to a model with more layers"), state);
 
   std::vector<float> values(state.floats(), 0.0f);
   const std::int64_t shape[] = {state.heads, state.head_size, state.head_size};

@@ -9,12 +9,12 @@ namespace {
 using kernels::rwkv7_layer;
 using kernels::rwkv7_weights;
 
-/// The sizes that shapes are made of, by their letters in kernels/rwkv7_weights.hpp.
+/// The dimensions in shapes, by their letters in kernels/rwkv7_weights.hpp.
 enum class size : std::uint8_t { none, C, F, H, N, V, rank_w, rank_a, rank_v, rank_g };
 
 enum class presence : std::uint8_t {
   always,
-  after_first,  ///< layer 0 has no use for it: some files leave it out, others fill it with anything
+  after_first,  ///< not used in layer 0: some files omit it, others store arbitrary values
   optional,
 };
 
@@ -100,7 +100,7 @@ result<void> bind_one(const checkpoint& file, const std::string& name, const bin
   return {};
 }
 
-/// A time_state in one layer calls for one in all: a model that is tuned in part is damaged.
+/// If one layer has a time_state, all must: a partly tuned model is damaged.
 bool wanted_in(std::uint32_t layer, presence when, const model_info& info) {
   switch (when) {
     case presence::always: return true;
@@ -115,8 +115,8 @@ bool wanted_in(std::uint32_t layer, presence when, const model_info& info) {
 result<kernels::rwkv7_weights> bind_rwkv7(const checkpoint& file, const model_info& info) {
   if (info.version != rwkv_version::v7)
     return error{error_kind::unsupported,
-                 file.path().string() + ": is an RWKV-" + std::string(to_string(info.version)) +
-                     " model; this version of the program runs RWKV-7 only",
+                 file.path().string() + ": this is an RWKV-" + std::string(to_string(info.version)) +
+                     " model; only RWKV-7 is supported",
                  {}};
   rwkv7_weights weights;
   weights.dims = {info.layers, info.embd,   info.heads,  info.head_size, info.ffn,

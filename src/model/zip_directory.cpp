@@ -14,13 +14,13 @@ constexpr std::uint64_t local_bytes = 30, entry_bytes = 46, end_bytes = 22, end6
 constexpr std::uint16_t absent16 = 0xffff;
 constexpr std::uint32_t absent32 = 0xffffffff;
 
-/// Where the central directory is and how many entries it has.
+/// Position of the central directory and its number of entries.
 struct extent {
   std::uint64_t entries = 0, bytes = 0, begin = 0;
-  std::uint64_t end = 0;  ///< where the record that follows the directory begins
+  std::uint64_t end = 0;  ///< offset of the record that follows the directory
 };
 
-/// The end record is the last thing in the file but for a comment whose length it states.
+/// The end record is at the end of the file, followed only by a comment whose length it states.
 std::optional<std::uint64_t> find_end_record(byte_span file) {
   if (file.size() < end_bytes) return std::nullopt;
   for (std::uint64_t comment = 0; comment <= 0xffff && comment <= file.size() - end_bytes; ++comment) {
@@ -30,11 +30,12 @@ std::optional<std::uint64_t> find_end_record(byte_span file) {
   return std::nullopt;
 }
 
-/// Replaces what the end record leaves open (or repeats) by the zip64 record that the locator at `locator` points to.
+/// Replaces the fields that the end record leaves open (or repeats) with those of the zip64 record referenced by the
+/// locator at `locator`.
 result<extent> read_end64(byte_span file, std::uint64_t locator, const extent& plain) {
   const auto at = load<std::uint64_t>(file, locator + 8);
   if (!fits(at, end64_bytes, locator) || load<std::uint32_t>(file, at) != end64_signature)
-    return damaged(locator, "the zip64 locator points to no zip64 record");
+    return damaged(locator, "the zip64 locator does not point to a zip64 record");
   const extent full{load<std::uint64_t>(file, at + 32), load<std::uint64_t>(file, at + 40),
                     load<std::uint64_t>(file, at + 48), at};
   const bool agree = (plain.entries == absent16 || plain.entries == full.entries) &&
@@ -43,13 +44,13 @@ result<extent> read_end64(byte_span file, std::uint64_t locator, const extent& p
   if (!agree) return damaged(at, "the zip64 record contradicts the zip end record");
   if (load<std::uint32_t>(file, at + 16) != 0 || load<std::uint32_t>(file, at + 20) != 0 ||
       load<std::uint64_t>(file, at + 24) != full.entries)
-    return damaged(at, "the zip archive is one of several parts");
+    return damaged(at, "multi-part zip archives are not supported");
   return full;
 }
 
 result<extent> find_directory(byte_span file) {
   const auto end = find_end_record(file);
-  if (!end) return damaged(file.size(), "no zip end record: the file is cut short or no zip archive");
+  if (!end) return damaged(file.size(), "no zip end record: the file is truncated or not a zip archive");
   extent where{load<std::uint16_t>(file, *end + 10), load<std::uint32_t>(file, *end + 12),
                load<std::uint32_t>(file, *end + 16), *end};
   const std::uint64_t locator = *end - locator64_bytes;
@@ -59,7 +60,7 @@ result<extent> find_directory(byte_span file) {
     where = *full;
   } else if (load<std::uint16_t>(file, *end + 4) != 0 || load<std::uint16_t>(file, *end + 6) != 0 ||
              load<std::uint16_t>(file, *end + 8) != where.entries) {
-    return damaged(*end, "the zip archive is one of several parts");
+    return damaged(*end, "multi-part zip archives are not supported");
   }
   if (!fits(where.begin, where.bytes, where.end) || where.begin + where.bytes != where.end)
     return damaged(*end, "the zip directory is not where the end record says");
@@ -72,14 +73,14 @@ result<extent> find_directory(byte_span file) {
   return where;
 }
 
-/// A member with where its local header begins, for the check that members lie apart.
+/// A member with the offset of its local header, for the check that members do not overlap.
 struct placed_member {
   zip_member member;
   std::uint64_t header = 0;
   std::uint64_t entry = 0;  ///< of its entry in the directory
 };
 
-/// Fills in from the zip64 field those of the three numbers that the entry leaves open, in the order of the field.
+/// Reads from the zip64 field those of the three numbers that the entry leaves open, in the order of the field.
 bool read_extra64(byte_span file, std::uint64_t at, std::uint64_t bytes, std::span<std::uint64_t* const> open) {
   for (const std::uint64_t end = at + bytes; end - at >= 4;) {
     const auto id = load<std::uint16_t>(file, at);
@@ -99,18 +100,18 @@ bool read_extra64(byte_span file, std::uint64_t at, std::uint64_t bytes, std::sp
   return false;
 }
 
-/// One entry of the central directory; moves `at` behind it.
+/// Reads one entry of the central directory; moves `at` past it.
 result<placed_member> read_entry(byte_span file, std::uint64_t& at, const extent& directory) {
   const std::uint64_t entry = at, end = directory.begin + directory.bytes;
   if (!fits(entry, entry_bytes, end) || load<std::uint32_t>(file, entry) != entry_signature)
-    return damaged(entry, "an entry of the zip directory is expected here");
+    return damaged(entry, "expected an entry of the zip directory");
   const auto flags = load<std::uint16_t>(file, entry + 8), method = load<std::uint16_t>(file, entry + 10);
   std::uint64_t compressed = load<std::uint32_t>(file, entry + 20), bytes = load<std::uint32_t>(file, entry + 24);
   const std::uint64_t name = load<std::uint16_t>(file, entry + 28), extra = load<std::uint16_t>(file, entry + 30),
                       comment = load<std::uint16_t>(file, entry + 32);
   std::uint64_t header = load<std::uint32_t>(file, entry + 42);
   at += entry_bytes;
-  if (!fits(at, name + extra + comment, end)) return damaged(entry, "a zip entry runs out of the directory");
+  if (!fits(at, name + extra + comment, end)) return damaged(entry, "a zip entry extends beyond the directory");
   const std::string_view label = text_at(file, at, name);
   const auto fault = [&](const char* what) { return damaged(entry, "zip member " + printable(label) + " " + what); };
 
@@ -118,18 +119,18 @@ result<placed_member> read_entry(byte_span file, std::uint64_t& at, const extent
   std::size_t count = 0;
   for (std::uint64_t* number : {&bytes, &compressed, &header})
     if (*number == absent32) open[count++] = number;
-  if (count > 0 && !read_extra64(file, at + name, extra, {open, count})) return fault("lacks its zip64 numbers");
+  if (count > 0 && !read_extra64(file, at + name, extra, {open, count})) return fault("has no zip64 sizes");
   at += name + extra + comment;
 
   constexpr std::uint16_t encrypted = 1u | 1u << 6 | 1u << 13;
   if (flags & encrypted) return fault("is encrypted");
-  if (method != 0 || compressed != bytes) return fault("is compressed; torch stores its members plain");
+  if (method != 0 || compressed != bytes) return fault("is compressed; only stored members are accepted");
   if (!fits(header, local_bytes, directory.begin) || load<std::uint32_t>(file, header) != local_signature)
-    return fault("has no local header where the directory says");
+    return fault("has no local header at the offset in the directory");
   const std::uint64_t local_name = load<std::uint16_t>(file, header + 26),
                       local_extra = load<std::uint16_t>(file, header + 28);
   const std::uint64_t data = header + local_bytes + local_name + local_extra;
-  if (!fits(data, bytes, directory.begin)) return fault("reaches beyond the members' part of the file");
+  if (!fits(data, bytes, directory.begin)) return fault("extends beyond the start of the directory");
   if (text_at(file, header + local_bytes, local_name) != label) return fault("has another name in its local header");
   return placed_member{{label, data, bytes}, header, entry};
 }
@@ -147,7 +148,7 @@ result<zip_directory> zip_directory::read(byte_span file) {
     if (!member) return member.error();
     placed.push_back(*member);
   }
-  if (at != directory->begin + directory->bytes) return damaged(at, "the zip directory has more than its entries");
+  if (at != directory->begin + directory->bytes) return damaged(at, "the zip directory has bytes after its last entry");
 
   std::ranges::sort(placed, {}, &placed_member::header);
   for (std::size_t i = 1; i < placed.size(); ++i)
@@ -156,7 +157,7 @@ result<zip_directory> zip_directory::read(byte_span file) {
   std::ranges::sort(placed, {}, [](const placed_member& p) { return p.member.name; });
   for (std::size_t i = 1; i < placed.size(); ++i)
     if (placed[i].member.name == placed[i - 1].member.name)
-      return damaged(placed[i].entry, "zip member " + printable(placed[i].member.name) + " comes twice");
+      return damaged(placed[i].entry, "zip member " + printable(placed[i].member.name) + " appears twice");
 
   std::vector<zip_member> members;
   members.reserve(placed.size());

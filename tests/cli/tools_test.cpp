@@ -53,7 +53,7 @@ BOOST_AUTO_TEST_CASE(a_model_with_nan_is_refused_unless_it_is_allowed, *needs_or
   std::vector<std::string> generate{"generate", "--model", broken, "--prompt", "The ", "--max-tokens", "1"};
   const auto refused = run_skein(generate);
   BOOST_TEST(refused.exit_code != 0);
-  BOOST_TEST(refused.err.find("holds NaN or infinity") != std::string::npos, refused.err);
+  BOOST_TEST(refused.err.find("has NaN or infinity") != std::string::npos, refused.err);
   generate.push_back("--allow-nonfinite");
   const auto allowed = run_skein(generate);
   BOOST_TEST(allowed.exit_code != 0);

@@ -171,7 +171,7 @@ BOOST_AUTO_TEST_CASE(layer_numbers_are_bounded) {
 BOOST_AUTO_TEST_CASE(integer_weights_are_refused) {
   auto plan = small;
   named(plan, "head.weight").type = dtype::i8;
-  check_reason(plan, "head.weight", "is int8, not floating");
+  check_reason(plan, "head.weight", "has type int8, expected a floating-point type");
 }
 
 BOOST_AUTO_TEST_CASE(a_prefix_of_all_names_is_dropped) {

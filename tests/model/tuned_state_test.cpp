@@ -56,7 +56,7 @@ BOOST_AUTO_TEST_CASE(a_state_of_fewer_layers_is_refused) {
 }
 
 BOOST_AUTO_TEST_CASE(a_state_of_more_layers_is_refused) {
-  check_refused(load({layer(0), layer(1), layer(2)}), error_kind::bad_file, "a model of more layers (the model has 2");
+  check_refused(load({layer(0), layer(1), layer(2)}), error_kind::bad_file, "a model with more layers (the model has 2");
 }
 
 BOOST_AUTO_TEST_CASE(a_state_of_other_shape_is_refused_with_both_shapes) {
@@ -68,7 +68,7 @@ BOOST_AUTO_TEST_CASE(a_state_of_other_shape_is_refused_with_both_shapes) {
 BOOST_AUTO_TEST_CASE(a_state_with_nan_or_infinity_is_refused_with_its_name) {
   for (const float bad : {std::numeric_limits<float>::quiet_NaN(), -std::numeric_limits<float>::infinity()}) {
     check_refused(load({layer(0), layer(1, {1, 2, bad, 4})}), error_kind::bad_file,
-                  "tensor 'blocks.1.att.time_state' holds NaN or infinity");
+                  "tensor 'blocks.1.att.time_state' has NaN or infinity");
     BOOST_TEST(model::load_tuned_state(path, two_layers(), true).has_value());
   }
 }

@@ -64,7 +64,7 @@ const card = { id: isText, object: is('model'), created: isCount, owned_by: isTe
 const loadTiny = request('loadmodel');
 const quant = request('loadmodel-quant');
 const loadState = request('loadstatemodel');
-const available = /available are fp32, fp16, bf16/;
+const available = /available: fp32, fp16, bf16/;
 /** Spelled as one of the older servers has it; none of them is built, and none may run as something else. */
 const notBuilt = [
   'quant', 'nf4', 'int8', 'bf16i8', 'fp16i8', 'fp8', 'fp6', 'fp5', 'fp5c', 'attn_int8_ffn_int4', 'int4', 'bnb_int4', 'attn_int8_ffn_fp5',
