@@ -13,7 +13,7 @@ HWY_BEFORE_NAMESPACE();
 namespace skein::sampling::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// A block is a whole number of vectors of any width up to these.
+// A block is a whole number of vectors of any supported width.
 using float_tag = hn::CappedTag<float, 16>;
 using double_tag = hn::CappedTag<double, 8>;
 constexpr std::size_t strands = 8;  // independent partial sums

@@ -4,18 +4,18 @@
 #include <limits>
 #include <span>
 
-/// The inner loops over a row of logits, 64 tokens at a time. Each processor uses the widest vectors it has, but all do
-/// the same operations in the same order (sums in 8 strands, nothing fused), so equal logits give equal bits
+/// The inner loops over a row of logits, 64 tokens at a time. Each CPU uses its widest vectors, but all perform the
+/// same operations in the same order (sums in 8 strands, no fused multiply-add), so equal logits give equal bits
 /// everywhere.
 namespace skein::sampling {
 
 inline constexpr std::size_t block_tokens = 64;
 inline constexpr float lowest_logit = std::numeric_limits<float>::lowest();
-inline constexpr float no_logit = -std::numeric_limits<float>::infinity();  ///< of a token that may not be drawn
+inline constexpr float no_logit = -std::numeric_limits<float>::infinity();  ///< of a token that must not be sampled
 
 struct alignas(64) logit_block : std::array<float, block_tokens> {};
 
-/// One logit as the sampler understands it: NaN is 0, infinities are the largest floats, -0 is 0.
+/// Maps a logit to a finite value: NaN to 0, infinities to the largest floats, -0 to 0.
 [[nodiscard]] inline float finite_logit(float logit) {
   if (logit != logit) return 0;
   if (logit < lowest_logit) return lowest_logit;
@@ -23,11 +23,11 @@ struct alignas(64) logit_block : std::array<float, block_tokens> {};
   return logit + 0.0f;
 }
 
-/// Reads logits as finite_logit does into just enough blocks; the rest of the last block becomes no_logit. True when no
-/// logit was NaN or infinite.
+/// Copies logits, mapped by finite_logit, into just enough blocks; the rest of the last block becomes no_logit. True if
+/// no logit was NaN or infinite.
 bool read_blocks(std::span<const float> logits, std::span<logit_block> out);
 
-/// Leaves only the tokens whose bit is set: bit i % 32 of word i / 32; missing words are 0.
+/// Sets all tokens to no_logit except those whose bit is set: bit i % 32 of word i / 32; missing words are 0.
 void restrict_blocks(std::span<const std::uint32_t> allowed, std::span<logit_block> blocks);
 
 /// The maximum of each block; returns the largest of all.

@@ -9,16 +9,16 @@
 
 namespace skein::sampling {
 
-/// The logits of one draw, in the sampler's own memory: finite, in blocks with their maxima, later with their weights.
-/// Use in this order: load, change logits(), scan, then argmax or exponentiate.
+/// The logits of one sampling step, in the sampler's memory: finite, in blocks with their maxima, later with their
+/// weights. Call order: load, change logits(), scan, then argmax or exponentiate.
 class logit_row {
  public:
   explicit logit_row(std::uint32_t vocab);
-  /// That one reserves.
+  /// The memory that one row reserves.
   [[nodiscard]] static std::size_t planned_bytes(std::uint32_t vocab);
 
   void load(std::span<const float> logits);
-  [[nodiscard]] bool was_finite() const { return was_finite_; }  ///< no logit that was loaded was NaN or infinite
+  [[nodiscard]] bool was_finite() const { return was_finite_; }  ///< no loaded logit was NaN or infinite
   [[nodiscard]] std::span<float> logits();
 
   /// Removes the tokens that are not allowed (see sampler::draw) and finds the maxima.

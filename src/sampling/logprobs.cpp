@@ -9,7 +9,8 @@
 namespace skein::sampling {
 namespace {
 
-// The best logits so far in falling order; ids come in rising order, so among equals the lower stays in front.
+// The best logits so far in descending order. Ids are added in ascending order, so among equals the lower id stays
+// first.
 class best_list {
  public:
   explicit best_list(std::uint32_t size) : size_(size) {}
@@ -33,7 +34,7 @@ class best_list {
 
 constexpr std::size_t chunk_blocks = 16;  // 4 KiB on the stack
 
-// Calls visit(id of the first token, blocks) for the whole row, some blocks at a time. True when all are finite.
+// Calls visit(id of the first token, blocks) for the whole row, a few blocks at a time. True if all logits are finite.
 template <typename Visit>
 bool for_each_chunk(std::span<const float> logits, const Visit& visit) {
   std::array<logit_block, chunk_blocks> buffer;

@@ -18,12 +18,12 @@ void penalties::record(token_id token, const sampling_params& params) {
 
 std::vector<token_penalty> penalties_of(std::span<const token_id> tokens, const sampling_params& params) {
   struct sum {
-    double penalty = 0;     // if each had given repeat_penalty
-    double first_left = 0;  // of what the earliest gave
+    double penalty = 0;     // as if each occurrence added repeat_penalty
+    double first_left = 0;  // decayed share of the earliest occurrence
   };
   std::unordered_map<token_id, sum> sums;
   std::vector<token_id> order;
-  double left = 1;  // of what the token here gave
+  double left = 1;  // decayed share of an occurrence at position i
   for (std::size_t i = tokens.size(); i-- > 0; left *= double{params.penalty_decay}) {
     const auto [known, fresh] = sums.try_emplace(tokens[i]);
     if (fresh) order.push_back(tokens[i]);

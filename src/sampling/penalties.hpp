@@ -7,7 +7,7 @@
 
 namespace skein::sampling {
 
-/// The penalties of one row. Only drawn tokens are stored: P of all others is 0 and stays 0.
+/// The penalties of one row. Stores only sampled tokens: P of all others is 0 and stays 0.
 class penalties {
  public:
   explicit penalties(std::uint32_t vocab) { drawn_.reserve(vocab); }
@@ -20,11 +20,11 @@ class penalties {
   void record(token_id token, const sampling_params& params);
 
  private:
-  std::vector<token_penalty> drawn_;  // in the order of their first draw
+  std::vector<token_penalty> drawn_;  // in the order in which they were first sampled
 };
 
-/// What the tokens of a prompt would leave if they had been drawn one after another, up to rounding; those that came
-/// last first.
+/// The penalties after sampling the given tokens one after another, up to rounding; ordered from the last token to the
+/// first.
 [[nodiscard]] std::vector<token_penalty> penalties_of(std::span<const token_id> tokens, const sampling_params& params);
 
 }  // namespace skein::sampling

@@ -8,12 +8,13 @@
 // The threshold is the largest t for which the tokens with p >= t reach top_k in number or top_p in mass. It is found
 // without sorting, in two steps:
 //
-// Candidates. Each limit gives a floor that the threshold cannot lie under, so only tokens at or above the highest
-// floor are looked at. For top_k it is the k-th largest block maximum. For top_p it is (1 - top_p) / vocab: the tokens
-// under it weigh less than 1 - top_p together. A peaked distribution leaves some dozens of candidates; a flat one all.
+// Candidates. Each limit gives a lower bound of the threshold, so only tokens at or above the highest bound are
+// candidates. For top_k it is the k-th largest block maximum. For top_p it is (1 - top_p) / vocab: the tokens below it
+// weigh less than 1 - top_p together. A peaked distribution has some dozens of candidates; in a flat one all tokens
+// are.
 //
-// Narrowing. Candidates are distributed by the highest eight bits in which their logits differ, the value at which a
-// limit is reached is found from the top, and only its candidates stay for the next eight bits. In the end those left
+// Narrowing. Candidates are binned by the highest eight bits in which their logits differ, the bin in which a limit is
+// reached is found from the top, and only its candidates remain for the next eight bits. In the end the remaining ones
 // are equal: the ties.
 
 namespace skein::sampling {
@@ -32,7 +33,7 @@ struct tally {
   }
 };
 
-// Float bits as an unsigned integer of the same order.
+// Float bits as an order-preserving unsigned integer.
 std::uint32_t to_key(float value) {
   const auto bits = std::bit_cast<std::uint32_t>(value);
   return bits & 0x80000000u ? ~bits : bits | 0x80000000u;
@@ -40,7 +41,7 @@ std::uint32_t to_key(float value) {
 
 float from_key(std::uint32_t key) { return std::bit_cast<float>(key & 0x80000000u ? key & 0x7fffffffu : ~key); }
 
-// The smallest logit that is not below `value`.
+// The smallest float that is not below `value`.
 float round_up(double value) {
   if (value <= lowest_logit) return lowest_logit;
   const auto nearest = static_cast<float>(value);
@@ -81,7 +82,7 @@ float kth_largest(std::span<const float> values, std::size_t k, std::vector<cand
   return narrow(scratch, {static_cast<double>(k), unlimited}).threshold;
 }
 
-// Copies first and decides after: whether a token passes the floor is a coin toss to a branch predictor.
+// Copies first and decides afterwards, since a branch on the floor would be mispredicted often.
 void gather(const logit_row& row, float floor, std::vector<candidate>& out) {
   out.clear();
   for (std::size_t b = 0; b < row.blocks(); ++b) {
@@ -107,7 +108,8 @@ double kept_weight(const logit_row& row, const kept_tokens& kept, std::size_t bl
   return sum;
 }
 
-// The first token at which the kept weights of the block pass `target`; the last kept one if rounding leaves none.
+// The first token at which the cumulative kept weights of the block exceed `target`; the last kept one if rounding
+// leaves none.
 token_id pick_inside(const logit_row& row, const kept_tokens& kept, std::size_t block, double target) {
   token_id found = no_token;
   double passed = 0;
@@ -119,7 +121,7 @@ token_id pick_inside(const logit_row& row, const kept_tokens& kept, std::size_t 
   return found;
 }
 
-// The threshold by the weights that the row has, which are those of `temperature`.
+// The threshold by the current weights of the row, which were computed with `temperature`.
 kept_tokens filter(const logit_row& row, const sampling_params& params, float temperature,
                    std::vector<candidate>& scratch) {
   // The lowest logit whose p is at least `share` of the largest p.
@@ -134,7 +136,7 @@ kept_tokens filter(const logit_row& row, const sampling_params& params, float te
   if (limits_count && static_cast<std::size_t>(params.top_k) <= row.blocks())
     floor = std::max(floor, kth_largest(row.block_maxima(), static_cast<std::size_t>(params.top_k), scratch));
   if (limits_weight) {
-    constexpr double margin = 0.99;  // far more than the rounding of weights
+    constexpr double margin = 0.99;  // far beyond the rounding errors of the weights
     floor = std::max(floor, logit_at(margin * (1.0 - params.top_p) * row.total() / row.vocab()));
   }
   gather(row, floor, scratch);

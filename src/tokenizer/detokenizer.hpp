@@ -4,13 +4,13 @@
 
 namespace skein::tokenizer {
 
-/// Turns the bytes of successive tokens into whole UTF-8 characters: bytes that could still become a character are held
-/// back, bytes that cannot are replaced by U+FFFD (one per maximal invalid part, as the Unicode standard recommends).
+/// Assembles the bytes of successive tokens into whole UTF-8 characters. Bytes that can still become a character are
+/// held back; others are replaced by U+FFFD (one per maximal invalid part, as the Unicode standard recommends).
 class utf8_assembler {
  public:
-  /// Appends to `out` all complete characters of what was held back plus `bytes`.
+  /// Appends to `out` all complete characters of the held bytes plus `bytes`.
   void push(std::string_view bytes, std::string& out);
-  /// The end of the text: an incomplete tail is dropped. Returns how many bytes that were.
+  /// Ends the text: drops an incomplete tail and returns its number of bytes.
   std::size_t finish();
   [[nodiscard]] std::size_t held() const { return held_.size(); }
 

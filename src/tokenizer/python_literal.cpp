@@ -11,7 +11,7 @@ namespace {
 
 error fault(const char* what) { return {error_kind::bad_file, what, {}}; }
 
-/// Takes between `least` and `most` digits off the front of `text`.
+/// Removes between `least` and `most` digits from the front of `text`.
 std::optional<char32_t> take_digits(std::string_view& text, std::size_t least, std::size_t most, int base) {
   const std::string_view digits = text.substr(0, most);
   std::uint32_t value = 0;
@@ -40,18 +40,18 @@ std::optional<char> simple_escape(char letter) {
 }
 
 result<void> append_code(std::optional<char32_t> code, bool is_bytes, std::string& out) {
-  if (!code) return fault("an escape lacks digits");
+  if (!code) return fault("an escape has too few digits");
   if (is_bytes) {
-    if (*code > 0xff) return fault("an escape stands for more than a byte");
+    if (*code > 0xff) return fault("an escape exceeds one byte");
     out.push_back(static_cast<char>(*code));
     return {};
   }
-  if (!is_scalar_value(*code)) return fault("an escape stands for no Unicode character");
+  if (!is_scalar_value(*code)) return fault("an escape is not a Unicode character");
   append_utf8(*code, out);
   return {};
 }
 
-/// `rest` begins after the backslash; takes the escape off its front.
+/// `rest` begins after the backslash; removes the escape from its front.
 result<void> decode_escape(std::string_view& rest, bool is_bytes, std::string& out) {
   if (rest.empty()) return fault("the literal has no closing quote");
   const char letter = rest.front();
@@ -82,7 +82,7 @@ result<void> decode_python_literal(std::string_view literal, std::string& out) {
 
   std::string_view rest = literal.substr(1, literal.size() - 2);
   while (!rest.empty()) {
-    if (rest.front() == quote) return fault("something follows the closing quote");
+    if (rest.front() == quote) return fault("there is text after the closing quote");
     if (rest.front() == '\\') {
       rest.remove_prefix(1);
       if (auto escape = decode_escape(rest, is_bytes, out); !escape) return escape.error();
@@ -90,7 +90,7 @@ result<void> decode_python_literal(std::string_view literal, std::string& out) {
     }
     const utf8_head head = first_character(rest);
     if (!head.is_character()) return fault("the literal is not UTF-8");
-    if (is_bytes && head.bytes > 1) return fault("a bytes literal holds a character that is not ASCII");
+    if (is_bytes && head.bytes > 1) return fault("a bytes literal has a character that is not ASCII");
     out.append(rest.substr(0, head.bytes));
     rest.remove_prefix(head.bytes);
   }

@@ -1,8 +1,8 @@
-// Every stop string runs its own Knuth-Morris-Pratt automaton over the stream. Its `matched` is the longest prefix of
-// that stop string which the stream ends with at this moment, so the furthest of all automata tells how many bytes
-// could still become part of a stop string: those are held back, all before them are released. One automaton over all
-// strings (Aho-Corasick) would save steps, but with at most a few stop strings and a model that writes some hundred
-// bytes a second the steps are free, while its tables would have to be built for every request.
+// Every stop string has its own Knuth-Morris-Pratt automaton. Its `matched` is the length of the longest prefix of the
+// stop string that the stream ends with, so the largest `matched` is the number of bytes that could still become part
+// of a stop string: these are held back, all earlier ones are released. One automaton over all strings (Aho-Corasick)
+// would save steps, but with at most a few stop strings and a model that generates some hundred bytes a second the
+// steps are free, while its tables would have to be built for every request.
 #include "tokenizer/stop_matcher.hpp"
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 namespace skein::tokenizer {
 namespace {
 
-/// Length of the longest prefix of `stop` that ends the text, when `matched` did before `byte` was added.
+/// Length of the longest prefix of `stop` that the text ends with after `byte`; `matched` is the length before it.
 std::uint32_t extend(std::string_view stop, const std::vector<std::uint32_t>& border, std::uint32_t matched,
                      char byte) {
   while (matched > 0 && stop[matched] != byte) matched = border[matched - 1];

@@ -8,31 +8,32 @@
 
 namespace skein::tokenizer {
 
-/// Searches a byte stream for stop strings at any offset, whatever the token borders, and holds back exactly the bytes
-/// that could still become a stop string. The stop string whose last byte comes first in the stream wins; of several
-/// that end at the same byte, the longest (it cuts most). So the result does not depend on how the stream is cut.
-/// Each byte costs a step per stop string, whatever their lengths. An empty stop string is never found.
+/// Searches a byte stream for stop strings at any offset, regardless of token boundaries, and holds back exactly the
+/// bytes that could still become part of a stop string. The stop string whose last byte is first in the stream wins; of
+/// several that end at the same byte, the longest. So the result does not depend on how the stream is split. Each byte
+/// costs one step per stop string, regardless of its length. An empty stop string never matches.
 class stop_matcher {
  public:
   explicit stop_matcher(std::vector<std::string> stops = {});
 
   struct outcome {
-    std::optional<std::uint32_t> stop;  ///< index into stops of the string that was found
+    std::optional<std::uint32_t> stop;  ///< index into stops of the matched string
   };
-  /// Appends to `out` the bytes that are certain not to belong to a stop string. When a stop string is complete, `out`
-  /// gets the text before it, the rest is dropped and all later calls return the same outcome and add nothing.
+  /// Appends to `out` the bytes that cannot belong to a stop string. When a stop string is complete, appends the text
+  /// before it and drops the rest; all later calls return the same outcome and append nothing.
   outcome push(std::string_view bytes, std::string& out);
-  /// The end of the stream: appends what was held back.
+  /// Ends the stream: appends the held bytes.
   void finish(std::string& out);
 
   [[nodiscard]] std::size_t held() const { return held_.size(); }
   [[nodiscard]] const std::vector<std::string>& stops() const { return stops_; }
 
  private:
-  /// How far one stop string has come: the Knuth-Morris-Pratt automaton.
+  /// The Knuth-Morris-Pratt automaton of one stop string.
   struct progress {
-    std::vector<std::uint32_t> border;  // border[i]: longest proper prefix of stop[0..i] that also ends it, in bytes
-    std::uint32_t matched = 0;          // longest prefix of the stop string that the stream now ends with
+    std::vector<std::uint32_t> border;  // border[i]: length of the longest proper prefix of stop[0..i] that is also its
+                                        // suffix
+    std::uint32_t matched = 0;          // length of the longest prefix of the stop string that the stream ends with
   };
 
   [[nodiscard]] bool advance(std::uint32_t stop, char byte);
@@ -40,7 +41,7 @@ class stop_matcher {
 
   std::vector<std::string> stops_;
   std::vector<progress> progress_;  // one per stop string
-  std::string held_;                // the end of the stream, as long as the furthest `matched`
+  std::string held_;                // the end of the stream, as long as the largest `matched`
   std::optional<std::uint32_t> found_;
 };
 

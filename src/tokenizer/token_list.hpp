@@ -8,7 +8,7 @@
 
 namespace skein::tokenizer {
 
-/// The tokens of a vocabulary and their bytes: none empty, no id and no text twice, in the order of their bytes.
+/// The tokens of a vocabulary and their bytes: not empty, unique ids and texts, sorted by bytes.
 struct token_list {
   struct token {
     token_id id;

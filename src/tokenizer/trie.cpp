@@ -1,10 +1,9 @@
-// A trie whose nodes hold their children side by side in one array, from the smallest byte that has a child to the
+// A trie whose nodes store their children contiguously in one array, from the smallest byte that has a child to the
 // largest: the child for a byte is `first_child + byte - lowest`, so a step is a subtraction, a comparison and one
-// load. Slots for bytes in between that have no child are nodes with no token and no children: walking into one changes
-// nothing and the next step ends the walk, so no slot needs a mark that it is in use. For the World vocabulary that is
-// 310,000 slots for 116,000 nodes: smaller than a hash table of the edges and, unlike a double array, filled in one
-// pass without any search for free places, whatever the tokens are. Nodes are laid out breadth first, so that the upper
-// levels, where every walk begins, lie together.
+// load. Entries for bytes without a child are nodes with no token and no children: a walk into one ends with the next
+// step, so entries need no in-use mark. The World vocabulary has 310,000 entries for 116,000 nodes: smaller than a hash
+// table of the edges and, unlike a double array, filled in one pass without a search for free entries. Nodes are laid
+// out breadth first, so that the upper levels, where every walk begins, are adjacent.
 #include "tokenizer/trie.hpp"
 
 #include <utility>
@@ -14,7 +13,7 @@ namespace {
 
 constexpr std::size_t slots_max = std::size_t{1} << 23;  // 64 MiB
 
-/// A node still to be filled: the sorted tokens [begin, end) all begin with the bytes that lead to it.
+/// A node to be filled: the sorted tokens [begin, end) all begin with the bytes on the path to it.
 struct pending_node {
   std::size_t slot;
   std::size_t begin;
@@ -30,7 +29,7 @@ result<trie> trie::build(const token_list& list) {
   };
   trie made;
   made.nodes_.resize(1);
-  // The masks below cut nothing off; they tell the compiler that a value fits its bit field.
+  // The masks below do not change values; they tell the compiler that a value fits its bit field.
   std::vector<pending_node> level{{0, 0, tokens.size()}};
   for (std::size_t depth = 0; !level.empty(); ++depth) {
     std::vector<pending_node> next_level;
@@ -45,7 +44,7 @@ result<trie> trie::build(const token_list& list) {
       const std::size_t children = byte_at(end - 1, depth) - lowest + std::size_t{1};
       const std::size_t first_child = made.nodes_.size();
       if (first_child + children > slots_max)
-        return error{error_kind::bad_file, "the tokens need too large a trie", {}};
+        return error{error_kind::bad_file, "the trie of the tokens is too large", {}};
       made.nodes_[slot].first_child = first_child & 0x3ffffff;
       made.nodes_[slot].lowest = lowest;
       made.nodes_[slot].children = children & 0x1ff;
@@ -73,7 +72,7 @@ std::size_t trie::encode(std::string_view text, std::vector<token_id>& out) cons
     std::size_t end = at;
     for (std::size_t i = at; i < text.size();) {
       const std::uint64_t child = std::uint64_t{static_cast<unsigned char>(text[i])} - here.lowest;
-      if (child >= here.children) break;  // so does a byte below `lowest`: the difference wraps round
+      if (child >= here.children) break;  // also true for a byte below `lowest`: the difference wraps around
       here = nodes_[here.first_child + child];
       ++i;
       if (here.token != 0) {

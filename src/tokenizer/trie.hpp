@@ -10,24 +10,25 @@
 
 namespace skein::tokenizer {
 
-/// Finds the longest token that a text begins with, again and again. Immutable.
+/// Splits text into tokens by greedy longest match. Immutable.
 class trie {
  public:
-  /// Error (bad_file): the tokens differ so wildly that their trie would need too much memory; no real vocabulary does.
+  /// Errors: bad_file if the trie of the tokens would need too much memory, which no real vocabulary does.
   [[nodiscard]] static result<trie> build(const token_list& list);
 
-  /// Appends the ids of `text`: the longest token that it begins with, then the longest that the rest begins with, and
-  /// so on. Returns how many bytes that took: less than `text` has where no token begins with the next byte. A byte is
-  /// looked at once for each token that could have reached over it: in real text hardly more than once, at worst as
-  /// often as the longest token has bytes.
+  /// Appends the ids of `text`: the longest token at its beginning, then the longest at the beginning of the rest, and
+  /// so on. Returns the number of bytes encoded, which is less than the size of `text` if no token begins with the next
+  /// byte. A byte is visited once for each token that might have extended over it: hardly more than once in real text,
+  /// at worst as often as the longest token has bytes.
   std::size_t encode(std::string_view text, std::vector<token_id>& out) const;
 
  private:
-  // Packed, because the nodes that a text visits should stay in the caches: 2.4 MB for the World vocabulary.
+  // Packed, so that visited nodes stay in the caches: 2.4 MB for the World vocabulary.
   struct node {
     std::uint64_t first_child : 26;  // index of the child for the byte `lowest`
     std::uint64_t lowest : 8;        // smallest byte that has a child
-    std::uint64_t children : 9;      // bytes from the smallest to the largest that has a child: 0 to 256
+    std::uint64_t children : 9;      // size of the range from the smallest to the largest byte that has a child: 0 to
+                                     // 256
     std::uint64_t token : 21;        // id + 1; 0: no token ends here
   };
   static_assert(sizeof(node) == 8);

@@ -21,11 +21,11 @@ constexpr std::uint32_t no_text = ~std::uint32_t{0};
 result<std::string> read_file(const std::filesystem::path& file) {
   std::error_code trouble;
   if (!std::filesystem::exists(file, trouble) && !trouble)
-    return error{error_kind::missing_file, "no vocabulary file at " + file.string(), {}};
+    return error{error_kind::missing_file, "no such vocabulary file: " + file.string(), {}};
   std::ifstream in(file, std::ios::binary);
   std::string text;
   std::array<char, 1 << 16> piece;
-  // A little more than is allowed is enough to be refused: an endless device must not fill the memory.
+  // Reads at most a little more than the limit, so that an endless device file does not fill the memory.
   while (in && text.size() <= world_file_bytes_max) {
     in.read(piece.data(), piece.size());
     text.append(piece.data(), static_cast<std::size_t>(in.gcount()));
@@ -34,7 +34,7 @@ result<std::string> read_file(const std::filesystem::path& file) {
   return text;
 }
 
-/// For every id the place of its token in the list, or no_text.
+/// For every id the index of its token in the list, or no_text.
 std::vector<std::uint32_t> places_by_id(const token_list& list) {
   token_id highest = 0;
   for (const auto& t : list.tokens) highest = std::max(highest, t.id);
@@ -43,9 +43,9 @@ std::vector<std::uint32_t> places_by_id(const token_list& list) {
   return places;
 }
 
-/// XXH3-128 over id, length and bytes of every token in the order of ids; the numbers are 32 bits, little-endian.
+/// XXH3-128 over id, length and bytes of every token in the order of ids; the numbers have 32 bits, little-endian.
 std::string hash_of(const token_list& list, const std::vector<std::uint32_t>& places) {
-  static_assert(std::endian::native == std::endian::little, "the numbers are hashed as they lie in memory");
+  static_assert(std::endian::native == std::endian::little, "the numbers are hashed as stored in memory");
   XXH3_state_t state;
   XXH3_128bits_reset(&state);
   for (const std::uint32_t place : places) {
@@ -65,7 +65,7 @@ std::string hash_of(const token_list& list, const std::vector<std::uint32_t>& pl
   return hex;
 }
 
-/// The first byte that is no token by itself; 256: all are. A text that holds it in the wrong place has no tokens.
+/// The first byte without a single-byte token; 256: all have one. A text with such a byte may not be encodable.
 unsigned first_byte_without_token(const token_list& list) {
   std::array<bool, 256> has_token{};
   for (const auto& t : list.tokens)
@@ -107,7 +107,7 @@ result<std::shared_ptr<const vocabulary>> vocabulary::load(const std::filesystem
   if (const unsigned byte = first_byte_without_token((*parsed)->impl_->list); byte < 256)
     return error{error_kind::bad_file,
                  file.string() + ": byte " + std::to_string(byte) +
-                     " has no token of its own; a vocabulary needs one for each of the bytes 0 to 255",
+                     " has no single-byte token; a vocabulary needs one for each of the bytes 0 to 255",
                  {}};
   return parsed;
 }
@@ -143,7 +143,7 @@ result<std::size_t> vocabulary::encode(std::string_view text, std::vector<token_
 }
 
 std::string_view vocabulary::text(token_id id) const {
-  const auto index = static_cast<std::uint32_t>(id);  // a negative id becomes one far too large
+  const auto index = static_cast<std::uint32_t>(id);  // a negative id becomes a large value
   if (index >= size()) return {};
   const std::uint32_t place = impl_->places[index];
   return place == no_text ? std::string_view() : impl_->list.text(impl_->list.tokens[place]);

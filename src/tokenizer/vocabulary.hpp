@@ -13,11 +13,10 @@ namespace skein::tokenizer {
 /// loading, shared by all threads.
 class vocabulary {
  public:
-  /// World format: a line is `<id> <Python literal> <byte count>`; a UTF-8 byte order mark may come first. Errors:
-  /// missing_file, io, bad_file with line number, or with the number of a byte that has no token of its own.
+  /// World format: a line is `<id> <Python literal> <byte count>`; the file may begin with a UTF-8 byte order mark.
+  /// Errors: missing_file, io, bad_file with the line number, or with a byte value that has no single-byte token.
   [[nodiscard]] static result<std::shared_ptr<const vocabulary>> load(const std::filesystem::path& file);
-  /// The same from memory, without the check that every byte has a token; `name` is the file's name or path, as errors
-  /// shall show it.
+  /// The same from memory, without the check that every byte has a token; `name` is the file name or path for errors.
   [[nodiscard]] static result<std::shared_ptr<const vocabulary>> parse(std::string_view text, std::string_view name);
   [[nodiscard]] static std::shared_ptr<const vocabulary> bytes();
 
@@ -25,19 +24,20 @@ class vocabulary {
   vocabulary(const vocabulary&) = delete;  // shared by pointer; the trie is large
   vocabulary& operator=(const vocabulary&) = delete;
 
-  /// Appends the ids of `text` (any bytes) to `out`: greedy longest match. Linear in the text, no recursion.
-  /// Returns how many. A byte that no token begins with is an error (invalid_argument) that names the offset; `out` is
-  /// then as before. It cannot happen where all 256 single bytes are tokens, as in the World vocabulary.
+  /// Appends the ids of `text` (any bytes) to `out`: greedy longest match, linear time, no recursion. Returns the
+  /// number of ids. Errors: invalid_argument with the offset of a byte that no token begins with; `out` is then
+  /// unchanged. Cannot occur if all 256 single bytes are tokens, as in the World vocabulary.
   [[nodiscard]] result<std::size_t> encode(std::string_view text, std::vector<token_id>& out) const;
 
-  /// The bytes of a token; empty for the end of text and for all ids without text, negative and too large ones too.
+  /// The bytes of a token; empty for the end of text and for all ids without text, including negative and too large
+  /// ones.
   [[nodiscard]] std::string_view text(token_id id) const;
   [[nodiscard]] bool is_bytes() const;
   [[nodiscard]] std::uint32_t size() const;         ///< one above the highest id
   [[nodiscard]] std::size_t longest_token() const;  ///< bytes
   [[nodiscard]] const std::string& hash() const;    ///< XXH3-128 of ids and bytes, 32 hex digits
   [[nodiscard]] const std::string& name() const;    ///< file name, or "bytes"
-  /// The end of text, or no_token where the vocabulary has none.
+  /// The end of text, or no_token if the vocabulary has none.
   [[nodiscard]] token_id end() const;
 
  private:

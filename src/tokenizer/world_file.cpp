@@ -10,7 +10,7 @@
 namespace skein::tokenizer {
 namespace {
 
-constexpr std::string_view byte_order_mark = "\xef\xbb\xbf";  // some editors begin UTF-8 files with it
+constexpr std::string_view byte_order_mark = "\xef\xbb\xbf";  // some editors write it at the start of UTF-8 files
 
 error fault(std::string_view where, std::size_t line, const std::string& what) {
   return {error_kind::bad_file, std::string(where) + " line " + std::to_string(line) + ": " + what, {}};
@@ -57,7 +57,8 @@ class world_file_parser {
       return fault(where_, number, "id " + std::to_string(*id) + " is not below " + std::to_string(world_ids_max));
     if (*id >= line_of_.size()) line_of_.resize(*id + 1);
     if (line_of_[*id] != 0)
-      return fault(where_, number, "id " + std::to_string(*id) + " again, as in line " + std::to_string(line_of_[*id]));
+      return fault(where_, number,
+                   "id " + std::to_string(*id) + " is already used in line " + std::to_string(line_of_[*id]));
     line_of_[*id] = static_cast<std::uint32_t>(number);
 
     const std::size_t offset = list_.bytes.size();
@@ -65,16 +66,16 @@ class world_file_parser {
     if (!literal) return fault(where_, number, literal.error().message);
     const std::size_t length = list_.bytes.size() - offset;
     if (parse_count(line.substr(last + 1)) != length)
-      return fault(where_, number, "the text has " + std::to_string(length) + " bytes, which the line does not say");
+      return fault(where_, number, "the byte count does not match the text (" + std::to_string(length) + " bytes)");
     if (length == 0) return fault(where_, number, "the text is empty");
     if (length > token_bytes_max)
-      return fault(where_, number, "the text is longer than " + std::to_string(token_bytes_max) + " bytes");
+      return fault(where_, number, "the text has more than " + std::to_string(token_bytes_max) + " bytes");
     list_.tokens.push_back(
         {static_cast<token_id>(*id), static_cast<std::uint32_t>(offset), static_cast<std::uint32_t>(length)});
     return {};
   }
 
-  /// Brings the tokens into the order of their bytes, where equal ones show as neighbours.
+  /// Sorts the tokens by their bytes, so that equal ones are adjacent.
   result<void> sort() {
     auto& tokens = list_.tokens;
     const auto line = [&](const token_list::token& t) { return line_of_[static_cast<std::size_t>(t.id)]; };
@@ -85,7 +86,7 @@ class world_file_parser {
     const auto same = [&](const auto& a, const auto& b) { return list_.text(a) == list_.text(b); };
     const auto twice = std::adjacent_find(tokens.begin(), tokens.end(), same);
     if (twice == tokens.end()) return {};
-    return fault(where_, line(twice[1]), "the same text as in line " + std::to_string(line(twice[0])));
+    return fault(where_, line(twice[1]), "the same text as line " + std::to_string(line(twice[0])));
   }
 
   std::string_view where_;
@@ -98,7 +99,7 @@ class world_file_parser {
 result<token_list> parse_world_file(std::string_view text, std::string_view where) {
   if (text.size() > world_file_bytes_max)
     return error{error_kind::bad_file,
-                 std::string(where) + ": longer than " + std::to_string(world_file_bytes_max) + " bytes",
+                 std::string(where) + ": the file has more than " + std::to_string(world_file_bytes_max) + " bytes",
                  {}};
   if (text.starts_with(byte_order_mark)) text.remove_prefix(byte_order_mark.size());
   return world_file_parser(where).parse(text);

@@ -83,7 +83,7 @@ BOOST_AUTO_TEST_CASE(a_vocabulary_of_the_models_name_comes_before_others, *needs
   std::ofstream(folder.path() / "m.vocab.txt") << "1 'a' 1\n2 'b' 1\n";
   const auto refused = run_skein({"generate", "--model", folder.path() / "m.safetensors", "--prompt", "a"});
   BOOST_TEST(refused.exit_code == 65);
-  BOOST_TEST(refused.err.find("m.vocab.txt: byte 0 has no token") != std::string::npos, refused.err);
+  BOOST_TEST(refused.err.find("m.vocab.txt: byte 0 has no single-byte token") != std::string::npos, refused.err);
 }
 
 BOOST_AUTO_TEST_CASE(logits_agree_with_the_reference, *needs_oracle) {

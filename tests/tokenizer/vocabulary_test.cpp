@@ -172,7 +172,7 @@ BOOST_AUTO_TEST_CASE(a_file_in_which_a_byte_has_no_token_is_refused) {
     const auto refused = vocabulary::load(file);
     BOOST_TEST_REQUIRE(refused.has_error());
     BOOST_TEST((refused.error().kind == error_kind::bad_file));
-    BOOST_TEST(refused.error().message.find(": byte " + std::to_string(missing) + " has no token of its own") !=
+    BOOST_TEST(refused.error().message.find(": byte " + std::to_string(missing) + " has no single-byte token") !=
                std::string::npos);
   }
 }
