@@ -8,20 +8,20 @@
 
 namespace skein {
 
-/// Bytes that many hold together, counted against a ceiling, and how many of them each holder has. Thread safe.
+/// Counts bytes of memory in total and per holder; byte_share sets the limits. Thread safe.
 class byte_budget {
  public:
-  /// A part of the budget, given back with its last copy; it may outlive the budget. Null: nothing was given.
+  /// A part of the budget, returned when its last copy is destroyed; may outlive the budget. Null: nothing was granted.
   using lease = std::shared_ptr<const void>;
   /// Bytes that are held now.
   using counter = std::atomic<std::size_t>;
 
   [[nodiscard]] std::size_t held() const { return all_->load(std::memory_order_relaxed); }
 
-  /// Of all holders together, and of those among them who did not say who they are.
+  /// Bytes of all holders, and of the unauthenticated ones among them.
   [[nodiscard]] const std::shared_ptr<counter>& all() const { return all_; }
   [[nodiscard]] const std::shared_ptr<counter>& strangers() const { return strangers_; }
-  /// Of the holder with that name: the same one for as long as anybody keeps it.
+  /// Bytes of the holder of that name; the same counter as long as any copy of the pointer exists.
   [[nodiscard]] std::shared_ptr<counter> of(const std::string& name) {
     const std::lock_guard lock(mutex_);
     forget_unused();
@@ -32,7 +32,7 @@ class byte_budget {
   }
 
  private:
-  /// Looks through all of them when they have doubled, so that a holder costs the same however many there are.
+  /// Scans all holders whenever their number has doubled, so that the cost per holder is constant.
   void forget_unused() {
     if (holders_.size() < 2 * used_ + 64) return;
     std::erase_if(holders_, [](const auto& holder) { return holder.second.expired(); });
@@ -43,7 +43,7 @@ class byte_budget {
   const std::shared_ptr<counter> strangers_ = std::make_shared<counter>(0);
   std::mutex mutex_;
   std::unordered_map<std::string, std::weak_ptr<counter>> holders_;
-  std::size_t used_ = 0;  // when they were looked through last
+  std::size_t used_ = 0;  // number of holders after the last scan
 };
 
 }  // namespace skein

@@ -6,22 +6,23 @@
 
 namespace skein {
 
-/// What one connection holds of a share at present; it grows and shrinks with its buffers. Taken in steps, so that most
-/// changes touch no counter; the first few kilobytes are free, since a connection takes as much by itself.
+/// The bytes that one connection currently holds of a share; they grow and shrink with its buffers. Taken in steps, so
+/// that most changes do not update a counter. The first few kilobytes are free, since every connection needs as much
+/// anyway.
 class byte_hold {
  public:
   byte_hold() = default;
   ~byte_hold() { clear(); }
-  byte_hold(const byte_hold&) = delete;  // one owner of what it took
+  byte_hold(const byte_hold&) = delete;  // one owner of the bytes
   byte_hold& operator=(const byte_hold&) = delete;
 
-  /// Counts there from now on, also what is held already.
+  /// Charges `share` from now on, including the bytes already held.
   void move_to(byte_share share) {
     share_.give_back(taken_);
     share_ = std::move(share);
     share_.take_anyway(taken_);
   }
-  /// The buffers hold `bytes`, or are about to.
+  /// Sets the held bytes to `bytes`, the current or planned size of the buffers.
   [[nodiscard]] byte_share::outcome set(std::size_t bytes) {
     const std::size_t wanted = in_steps(bytes);
     if (wanted > taken_)
@@ -29,7 +30,7 @@ class byte_hold {
     settle(wanted);
     return byte_share::outcome::taken;
   }
-  /// For bytes that are there already. False: the share is overdrawn.
+  /// The same for bytes that are already allocated. False: the share is exceeded.
   [[nodiscard]] bool set_anyway(std::size_t bytes) {
     if (set(bytes) == byte_share::outcome::taken) return true;
     const std::size_t wanted = in_steps(bytes);
@@ -48,8 +49,8 @@ class byte_hold {
   static constexpr std::size_t step = 4096, free = 4096, slack = 65536;
 
   static std::size_t in_steps(std::size_t bytes) { return bytes <= free ? 0 : (bytes + step - 1) / step * step; }
-  /// More than `taken_` has been taken already; less is given back when it is worth it, or should never have been
-  /// taken.
+  /// An increase has already been taken from the share. A decrease is returned if it is large or the share was
+  /// exceeded.
   void settle(std::size_t wanted) {
     if (wanted < taken_ && wanted != 0 && taken_ - wanted < slack && !overdrawn_) return;
     if (wanted < taken_) {

@@ -12,16 +12,16 @@
 
 namespace skein {
 
-/// What one holder may take of a byte_budget. Its bytes count in its own counter and in those of all larger groups that
-/// it belongs to, each with a ceiling. Thread safe; a copy is the same share. The default one counts and refuses
-/// nothing.
+/// One holder's share of a byte_budget. Its bytes count in its own counter and in those of all groups that it belongs
+/// to, each with a limit. Thread safe; copies refer to the same share. A default-constructed share counts nothing and
+/// refuses nothing.
 class byte_share {
  public:
   struct part {
     std::shared_ptr<byte_budget::counter> held;
     std::size_t most = 0;
   };
-  /// `too_large`: not even an empty share has room; `share_full`, `all_full`: not now.
+  /// `too_large`: more than an empty share can hold; `share_full`, `all_full`: no room at present.
   enum class outcome : std::uint8_t { taken, too_large, share_full, all_full };
 
   byte_share() = default;
@@ -37,7 +37,7 @@ class byte_share {
     }
     return outcome::taken;
   }
-  /// For what is there whether it may be or not.
+  /// Takes bytes without a check of the limits, for memory that is already allocated.
   void take_anyway(std::size_t bytes) const {
     for (const part& p : parts_)
       if (p.held) p.held->fetch_add(bytes, std::memory_order_relaxed);
@@ -45,14 +45,14 @@ class byte_share {
   void give_back(std::size_t bytes) const {
     for (const part& p : parts_) subtract(p, bytes);
   }
-  /// Takes for as long as the lease or a copy of it lives; null where take() refuses, which `why` then says.
+  /// Takes bytes until the last copy of the lease is destroyed; null if take() refuses, with the reason in `why`.
   [[nodiscard]] byte_budget::lease lease(std::size_t bytes, outcome& why) const {
     why = take(bytes);
     if (why != outcome::taken) return nullptr;
     return {this, [share = *this, bytes](const void*) { share.give_back(bytes); }};
   }
 
-  /// The most that it can ever hold.
+  /// The most bytes that it can ever hold.
   [[nodiscard]] std::size_t most() const {
     std::size_t most = static_cast<std::size_t>(-1);
     for (const part& p : parts_)
@@ -76,21 +76,21 @@ class byte_share {
   std::array<part, 3> parts_;
 };
 
-/// What a client is told that gets no memory: too_large, overloaded or unavailable.
+/// The error for a client whose request does not get memory: too_large, overloaded or unavailable.
 [[nodiscard]] inline error no_room(byte_share::outcome why, std::size_t bytes, std::size_t most) {
   using outcome = byte_share::outcome;
   if (why == outcome::too_large)
     return {error_kind::too_large,
-            "this needs " + std::to_string(bytes) + " bytes of memory, more than one client may hold (" +
-                std::to_string(most) + " bytes: queue.bytes_max, queue.key_bytes_max, queue.address_bytes_max)",
+            std::to_string(bytes) + " bytes of memory are needed; the limit of one client is " + std::to_string(most) +
+                " bytes (queue.bytes_max, queue.key_bytes_max, queue.address_bytes_max)",
             ""};
   if (why == outcome::share_full)
     return {error_kind::overloaded,
-            "the requests and answers of this key or address hold all memory that they may (queue.key_bytes_max, "
+            "requests and responses of this key or address have reached their memory limit (queue.key_bytes_max, "
             "queue.address_bytes_max); try again soon",
             ""};
-  return {error_kind::unavailable,
-          "the requests and answers of all clients hold all of queue.bytes_max; try again soon", ""};
+  return {error_kind::unavailable, "requests and responses of all clients have reached queue.bytes_max; try again soon",
+          ""};
 }
 
 }  // namespace skein

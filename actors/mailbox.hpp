@@ -10,32 +10,32 @@
 
 namespace skein {
 
-/// The bounded queue in front of an actor: many senders, one receiver. A full mailbox is an answer to the sender, never
-/// a longer queue; urgent messages (cancel, shutdown) keep room of their own.
+/// The bounded queue in front of an actor: many senders, one receiver. A full mailbox refuses the message and never
+/// grows; urgent messages (cancel, shutdown) have reserved room.
 template <typename Message>
 class bounded_mailbox {
  public:
-  /// `urgent_room` messages fit on top of `capacity` when sent with push_urgent.
+  /// push_urgent may exceed `capacity` by `urgent_room` messages.
   bounded_mailbox(std::size_t capacity, std::size_t urgent_room) : capacity_(capacity), urgent_room_(urgent_room) {}
 
-  /// Called once after each push that finds the mailbox empty, outside the lock; for receivers that do not wait here
-  /// (an io thread posts a drain to itself). Set before the first push.
+  /// Sets a function that is called outside the lock after each push into an empty mailbox, for receivers that do not
+  /// wait here (an io thread posts a drain to itself). Call before the first push.
   void on_first_message(std::function<void()> wake) { wake_ = std::move(wake); }
 
-  /// False when full or closed; the message is then untouched.
+  /// False if full or closed; the message is then unchanged.
   [[nodiscard]] bool push(Message& message) { return push_below(message, capacity_); }
   [[nodiscard]] bool push(Message&& message) { return push_below(message, capacity_); }
   [[nodiscard]] bool push_urgent(Message&& message) { return push_below(message, capacity_ + urgent_room_); }
 
-  /// Moves everything out, in order, without waiting. `out` keeps its capacity between calls. Without memory for it
-  /// this throws, and everything stays inside.
+  /// Moves all messages out, in order, without waiting. `out` keeps its capacity between calls. If its allocation
+  /// throws, all messages stay inside.
   void drain(std::vector<Message>& out) {
     out.clear();
     const std::lock_guard lock(mutex_);
     move_to(out);
   }
 
-  /// As drain, but sleeps until a message comes, the mailbox closes or the time is over.
+  /// As drain, but sleeps until a message arrives, the mailbox closes or `until` passes.
   template <typename Clock, typename Duration>
   void wait_and_drain(std::vector<Message>& out, std::chrono::time_point<Clock, Duration> until) {
     out.clear();
@@ -44,7 +44,7 @@ class bounded_mailbox {
     move_to(out);
   }
 
-  /// No message is taken from now on; those inside can still be drained.
+  /// Refuses all further messages; those inside can still be drained.
   void close() {
     {
       const std::lock_guard lock(mutex_);

@@ -4,10 +4,10 @@
 
 namespace skein {
 
-/// A flag that all copies of it share. Thread safe.
+/// A flag shared by all copies. Thread safe.
 class shared_flag {
  public:
-  operator bool() const { return *value_; }  // NOLINT: it is read like the flag that it is
+  operator bool() const { return *value_; }  // NOLINT: implicit, so that it reads like a bool
   shared_flag& operator=(bool value) {
     *value_ = value;
     return *this;

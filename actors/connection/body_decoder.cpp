@@ -5,7 +5,7 @@
 namespace skein::connection {
 namespace {
 
-/// A chunk line is a size of at most 16 digits; whatever else is on it nobody needs.
+/// Limit on a chunk line: a size of at most 16 digits, and extensions, which are ignored.
 constexpr std::uint32_t chunk_line_bytes_max = 1024;
 
 const refusal bad_chunk{400, "the chunked body is malformed"};
@@ -79,7 +79,7 @@ accepted<void> body_decoder::take_size_digit(char c) {
   if (c >= 'a' && c <= 'f') digit = c - 'a' + 10;
   if (c >= 'A' && c <= 'F') digit = c - 'A' + 10;
   if (digit >= 0) {
-    // remaining_ counts the data bytes of the chunk that begins; at most 16 digits, so it cannot wrap.
+    // remaining_ is the size of the new chunk; with at most 16 digits it cannot overflow.
     if (++line_bytes_ > 16) return bad_chunk;
     remaining_ = remaining_ * 16 + static_cast<std::uint64_t>(digit);
     return {};

@@ -11,28 +11,27 @@
 
 namespace skein::connection {
 
-/// Takes the body of one request out of the bytes that follow its header. Chunk extensions and trailers are read over
-/// and never seen by anyone; they count against limits of their own and against the limit on all bytes of the body.
+/// Decodes the body of one request from the bytes that follow its header. Chunk extensions and trailers are skipped and
+/// discarded; they count against separate limits and against the limit on all bytes of the body.
 class body_decoder {
  public:
-  /// `bytes_max` counts where it is less than limits.body_bytes_max or, for a file, upload_bytes_max.
+  /// `bytes_max` applies if it is less than limits.body_bytes_max or, for a file, upload_bytes_max.
   body_decoder(const body_framing& framing, const connection_limits& limits,
                std::uint64_t bytes_max = std::numeric_limits<std::uint64_t>::max());
 
-  /// Takes what belongs to this body from the front of `bytes` and answers how many that were; all of them until
-  /// done().
+  /// Consumes the bytes of this body from the front of `bytes` and returns their number; all of them until done().
   [[nodiscard]] accepted<std::size_t> take(std::string_view bytes);
 
   [[nodiscard]] bool done() const { return state_ == state::done; }
   /// Bytes taken so far, framing included.
   [[nodiscard]] std::uint64_t wire_bytes() const { return wire_bytes_; }
-  /// Of the body so far, in memory.
+  /// Bytes of the body so far, in memory.
   [[nodiscard]] std::size_t body_bytes() const { return body_.size(); }
   /// The body so far, moved out.
   [[nodiscard]] std::string release() { return std::move(body_); }
 
  private:
-  /// After the chunk of size 0 come trailer lines until an empty one.
+  /// The chunk of size 0 is followed by trailer lines and an empty line.
   enum class state { fixed, size, extension, size_lf, data, data_cr, data_lf, trailer, trailer_lf, done };
 
   accepted<void> take_framing_byte(char c);

@@ -1,4 +1,4 @@
-// A connection's life, its exchange with the service, what it writes, and time. What it reads is
+// Start and end of a connection, its exchange with the service, writing and deadlines. Reading is in
 // connection_reading.cpp.
 #include "actors/connection/connection.hpp"
 
@@ -24,9 +24,9 @@ using boost::system::error_code;
 constexpr auto token = asio::as_tuple(asio::use_awaitable);
 constexpr auto never = steady_time::max();
 
-/// A stream that ignores queued_bytes is cut at this multiple of outbound_bytes_max, but not before it wrote so often
-/// above that: what a fast device drew while this thread had to wait for a processor comes in one large piece, and is
-/// no fault of the reader.
+/// A stream that ignores queued_bytes is cut at this multiple of outbound_bytes_max, but not before this number of
+/// writes above the limit: tokens that a fast device generated while this thread waited for a CPU arrive in one large
+/// piece, which is not the reader's fault.
 constexpr std::size_t outbound_overrun = 8;
 constexpr std::uint32_t deaf_writes_max = 256;
 
@@ -44,7 +44,7 @@ connection::connection(stream_socket socket, peer_address peer, std::uint64_t nu
       timer_(socket_.get_executor()) {}
 
 connection::~connection() {
-  if (exchange_) exchange_->out->detach();  // the io thread ended before the connection did
+  if (exchange_) exchange_->out->detach();  // the io thread ended before the connection
 }
 
 void connection::start() {
@@ -67,7 +67,8 @@ void connection::wake() {
 void connection::cut(std::string_view why) {
   if (closed_) return;
   error_code ignored;
-  socket_.set_option(asio::socket_base::linger(true, 0), ignored);  // a reset: the client must not take it for an end
+  socket_.set_option(asio::socket_base::linger(true, 0), ignored);  // a reset, so that the client does not take it for
+                                                                    // a regular end
   close();
   lose_call(why, client_gone);
 }
@@ -116,7 +117,8 @@ void connection::begin_exchange(admission admitted) {
 
   if (exchange_->call && admitted.framing.content_length > exchange_->call->body_bytes_max())
     return refuse(body_too_large(exchange_->call->body_bytes_max()));
-  if (exchange_->call && admitted.framing.content_length > 0) {  // whether it would fit, before any of it is sent
+  if (exchange_->call && admitted.framing.content_length > 0) {  // checks whether it would fit before the client sends
+                                                                 // it
     const auto fits = in_hold_.set(admitted.framing.content_length);
     in_hold_.clear();
     if (fits != byte_share::outcome::taken) return refuse_memory(fits, admitted.framing.content_length);
@@ -134,7 +136,7 @@ void connection::end_exchange() {
   exchange_.reset();
 }
 
-/// Tells the answering side that it is over, and forgets it.
+/// Tells the call that the exchange is over, and drops it.
 void connection::lose_call(std::string_view why, unsigned status) {
   in_hold_.clear();
   if (!exchange_) return;
@@ -143,8 +145,8 @@ void connection::lose_call(std::string_view why, unsigned status) {
   if (lost->call) calls([&] { lost->call->gone(why, status); });
 }
 
-/// Answers for the service and ends the exchange, if one has begun; else `fields` are those of the request, where they
-/// could be read. `run` then says goodbye.
+/// Responds in place of the service and ends the exchange, if one has begun; otherwise `fields` are those of the
+/// request, if they could be read. `run` then closes the connection.
 void connection::refuse(const refusal& why, const header_list& fields) {
   if (closed_) return;
   if (exchange_ && exchange_->progress != exchange::answer::none) return cut(why.message);
@@ -197,7 +199,7 @@ void connection::respond(unsigned status, const header_list& headers, std::strin
   out_.push(response_head(status, headers, frame));
   if (!exchange_->bodiless) out_.push(std::move(body));
   exchange_->progress = exchange::answer::complete;
-  (void)out_hold_.set_anyway(out_.held_bytes());  // reserved, or a refusal
+  (void)out_hold_.set_anyway(out_.held_bytes());  // already reserved, or the small body of a refusal
   flush();
 }
 
@@ -235,14 +237,14 @@ void connection::write(std::string bytes) {
 }
 
 void connection::end_stream() {
-  if (exchange_->progress != exchange::answer::streaming) return log::error("the end of no stream was dropped");
+  if (exchange_->progress != exchange::answer::streaming) return log::error("an end outside a stream was dropped");
   if (exchange_->chunked && !exchange_->bodiless) out_.push("0\r\n\r\n");
   exchange_->progress = exchange::answer::complete;
   flush();
   if (out_.empty()) wake();
 }
 
-/// Cuts from a handler of its own: the caller is the service, and may be inside a call of ours.
+/// Cuts from a separate handler: the caller is the service and may itself be inside one of our calls.
 void connection::post_cut(const char* why) {
   exchange_->cut = true;
   asio::post(socket_.get_executor(), [self = shared_from_this(), why] { self->cut(why); });
@@ -297,8 +299,8 @@ void connection::on_written(const error_code& ec, std::size_t count) {
 
 asio::awaitable<void> connection::watch() {
   while (!closed_) {
-    // The deadline of a write that is over stays in the timer and is looked at when it passes: a stream of tokens then
-    // touches the timer once in write_timeout, not with every token.
+    // The deadline of a finished write stays in the timer and is checked when it passes, so a stream of tokens sets the
+    // timer once per write_timeout instead of with every token.
     timer_.expires_at(std::min(read_deadline_, writing_ ? write_deadline_ : never));
     co_await timer_.async_wait(token);
     const steady_time time = now();
@@ -317,7 +319,7 @@ void connection::set_read_deadline(steady_time at) {
   expect_by(at);
 }
 
-/// Makes `watch` look at the deadlines at that time or before.
+/// Makes `watch` check the deadlines at `at` or earlier.
 void connection::expect_by(steady_time at) {
   if (at < timer_.expiry()) timer_.cancel();
 }

@@ -21,10 +21,10 @@ namespace skein::connection {
 
 /// One HTTP/1.1 connection, which may become a WebSocket.
 ///
-/// It lives on the io thread of its set and touches nothing else. One coroutine, `run`, reads: header, gate, body, and
-/// then on, so that a hang-up is noticed while the answer is awaited or streamed. Writing is a chain of completions, at
-/// most one write at a time, that whoever queues bytes starts. A second coroutine, `watch`, holds the one timer with
-/// both deadlines. All three keep the connection alive; it ends when `close` has made them fall through.
+/// It runs only on the io thread of its set. One coroutine, `run`, reads header and body, applies the gate, and keeps
+/// reading, so that it notices a hang-up while the response is awaited or streamed. Writing is a chain of completions,
+/// at most one write at a time, started when bytes are queued. A second coroutine, `watch`, owns the one timer for both
+/// deadlines. All three keep the connection alive; it ends when `close` has made them return.
 class connection : public std::enable_shared_from_this<connection> {
  public:
   connection(stream_socket socket, peer_address peer, std::uint64_t number, std::shared_ptr<connection_set> home,
@@ -34,17 +34,17 @@ class connection : public std::enable_shared_from_this<connection> {
   connection& operator=(const connection&) = delete;
 
   void start();
-  /// Lets `run` look again at what changed outside: an answer went out, or the set is closing.
+  /// Makes `run` check for changes: a response was sent, or the set is closing.
   void wake();
-  /// Ends it here and now, without a clean end on the wire. Never called from within http_call.
+  /// Ends the connection immediately with a reset. Never called from within http_call.
   void cut(std::string_view why);
 
  private:
-  /// What waiting for the client brought.
+  /// The result of waiting for the client.
   enum class arrival { bytes, end, broken, late, woken };
   /// One request and its response.
   struct exchange;
-  /// The response_writer of one exchange; a no-op once that is over.
+  /// The response_writer of one exchange; a no-op after its end.
   class writer;
 
   boost::asio::awaitable<void> run();
@@ -96,9 +96,9 @@ class connection : public std::enable_shared_from_this<connection> {
   const std::shared_ptr<connection_set> home_;
   std::function<void()> on_end_;
 
-  std::string in_;  ///< received and not yet taken
+  std::string in_;  ///< received and not yet consumed
   outbound_queue out_;
-  byte_hold in_hold_, out_hold_;  ///< of the body so far, or a message of a WebSocket; of out_
+  byte_hold in_hold_, out_hold_;  ///< of the body so far or a WebSocket message; of out_
   std::unique_ptr<exchange> exchange_;
   std::uint32_t requests_ = 0;
 
@@ -106,12 +106,12 @@ class connection : public std::enable_shared_from_this<connection> {
                                     boost::asio::io_context::executor_type>
       timer_;
   steady_time read_deadline_ = steady_time::max();
-  steady_time write_deadline_ = steady_time::max();  ///< of the running write
-  boost::asio::cancellation_signal stop_waiting_;    ///< of the wait in receive()
+  steady_time write_deadline_ = steady_time::max();  ///< of the current write
+  boost::asio::cancellation_signal stop_waiting_;    ///< cancels the wait in receive()
 
   bool woken_ = false;
   bool late_ = false;          ///< the read deadline has passed
-  bool client_ended_ = false;  ///< the client sends no more
+  bool client_ended_ = false;  ///< the client has closed its sending side
   bool writing_ = false;
   bool closed_ = false;
 };

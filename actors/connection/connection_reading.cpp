@@ -1,5 +1,5 @@
-// The reading half of a connection: what waits for the client. A co_await here is always a statement or an initialiser
-// of its own: GCC 12 loses `this` when one stands behind && or ||.
+// The reading half of a connection. A co_await here is always a statement or an initialiser of its own: GCC 12 loses
+// `this` if one follows && or ||.
 #include <algorithm>
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/bind_cancellation_slot.hpp>
@@ -18,13 +18,13 @@ using boost::system::error_code;
 constexpr auto token = asio::as_tuple(asio::use_awaitable);
 constexpr auto never = steady_time::max();
 
-/// How long the rest of a request that nobody wants is read away, so that closing does not reset the connection before
-/// the client has read the response.
+/// How long the unread rest of a request is discarded before closing, so that the close does not reset the connection
+/// before the client has read the response.
 constexpr std::chrono::seconds goodbye_time{2};
 
 steady_time now() { return real_clock().now(); }
 
-/// Bytes of the empty lines that `bytes` begins with.
+/// Size of the empty lines at the beginning of `bytes`.
 std::size_t leading_empty_lines(std::string_view bytes) {
   std::size_t size = 0;
   while (bytes.substr(size).starts_with("\r\n")) size += 2;
@@ -39,7 +39,7 @@ asio::awaitable<void> connection::run() {
   close();
 }
 
-/// False when the connection is to end.
+/// Returns false if the connection should end.
 asio::awaitable<bool> connection::serve_one() {
   auto header = co_await read_header();
   if (!header) co_return false;
@@ -104,17 +104,18 @@ asio::awaitable<std::optional<raw_header>> connection::read_header() {
     if (what == arrival::late && begun)
       refuse({408, "the header took too long"});
     else
-      close();  // between requests nobody is owed a word
+      close();  // no response is due between requests
     co_return std::nullopt;
   }
 }
 
-/// Hands the whole body to the call. False when the connection is to end, with everyone told.
+/// Reads the whole body and passes it to the call. False if the connection should end; client and call have then been
+/// notified.
 asio::awaitable<bool> connection::read_body(const body_framing& framing) {
   const connection_limits& limits = home_->limits();
   body_decoder decoder(framing, limits, exchange_->call->body_bytes_max());
   const steady_time start = now();
-  std::string early = std::exchange(in_, {});  // what came with the header
+  std::string early = std::exchange(in_, {});  // received together with the header
   std::string_view fresh = early;
   for (;;) {
     const auto taken = decoder.take(fresh);
@@ -130,7 +131,7 @@ asio::awaitable<bool> connection::read_body(const body_framing& framing) {
     if (decoder.done()) break;
     std::string().swap(early);
 
-    // The time allowed grows with what has come, so only a body slower than the minimum rate runs out of it.
+    // The allowed time grows with the received bytes, so only a body below the minimum rate exceeds it.
     const std::uint64_t earned_seconds = decoder.wire_bytes() / std::max(1u, limits.body_bytes_per_second_min);
     set_read_deadline(start + limits.body_timeout + std::chrono::seconds(earned_seconds));
     const arrival what = co_await receive(fresh);
@@ -143,10 +144,12 @@ asio::awaitable<bool> connection::read_body(const body_framing& framing) {
       cut("client closed");
       co_return false;
     }
-    if (exchange_->progress == exchange::answer::complete) co_return true;  // answered early: the rest is unwanted
+    if (exchange_->progress == exchange::answer::complete)
+      co_return true;  // the response was early: the rest is
+                       // discarded
   }
   exchange_->body_unread = false;
-  in_hold_.clear();  // the call counts it from here on
+  in_hold_.clear();  // from here on the call accounts for it
   if (calls([&] { exchange_->call->body(decoder.release()); })) co_return true;
   refuse({500, "internal error"});
   co_return false;
@@ -163,7 +166,7 @@ asio::awaitable<void> connection::await_response() {
   }
 }
 
-/// Sends what is queued, ends this direction, and reads the client's rest away for a moment.
+/// Sends queued bytes, shuts down the sending side, and discards input from the client for a moment.
 asio::awaitable<void> connection::say_goodbye() {
   bool ended = false;
   std::string_view unwanted;
@@ -194,7 +197,7 @@ asio::awaitable<connection::arrival> connection::receive() {
   co_return what;
 }
 
-/// Waits for bytes; they stay where they are until the next wait of any connection of the set.
+/// Waits for bytes; they stay valid until the next wait of any connection of the set.
 asio::awaitable<connection::arrival> connection::receive(std::string_view& fresh) {
   fresh = {};
   for (;;) {
@@ -210,15 +213,15 @@ asio::awaitable<connection::arrival> connection::receive(std::string_view& fresh
   }
 }
 
-/// As receive, while a response is on its way: bytes are a request sent ahead, and once there is no room for more of it
-/// or the client has ended, only errors are waited for.
+/// As receive, while a response is being sent: bytes belong to a pipelined request. If there is no room for more of it
+/// or the client has closed its side, waits only for errors.
 asio::awaitable<connection::arrival> connection::listen() {
   const bool deaf = client_ended_ || in_.size() >= home_->limits().header_bytes_max;
   if (deaf) return wait_for(asio::socket_base::wait_error);
   return receive();
 }
 
-/// `bytes` means that the socket is ready.
+/// Waits until the socket is ready (arrival::bytes) or another event occurs.
 asio::awaitable<connection::arrival> connection::wait_for(asio::socket_base::wait_type ready) {
   if (!woken_ && !late_) {
     const auto [failed] = co_await socket_.async_wait(ready, asio::bind_cancellation_slot(stop_waiting_.slot(), token));

@@ -21,8 +21,8 @@ class connection;
 using stream_socket =
     boost::asio::basic_stream_socket<boost::asio::generic::stream_protocol, boost::asio::io_context::executor_type>;
 
-/// The connections of one io thread and what they share. Every function runs on that thread. Connections keep
-/// themselves alive until they close and keep the set alive with them.
+/// The connections of one io thread and their shared data. Every function runs on that thread. Connections keep
+/// themselves and the set alive until they close.
 class connection_set : public std::enable_shared_from_this<connection_set> {
  public:
   connection_set(const connection_limits& limits, http_service& service, connection_counts& counts)
@@ -31,19 +31,20 @@ class connection_set : public std::enable_shared_from_this<connection_set> {
   /// Serves a socket of this io thread until it closes, then calls `on_end` once, on this thread.
   void serve(stream_socket socket, peer_address peer, std::uint64_t number, std::function<void()> on_end);
 
-  /// Closes connections that wait for a request; the others close after the response they owe, which says so.
+  /// Closes connections that wait for a request; the others close after their current response, which sends Connection:
+  /// close.
   void close_idle();
-  /// Cuts every connection; running exchanges hear gone(why).
+  /// Cuts every connection; running exchanges get gone(why).
   void cut_all(std::string_view why);
 
-  /// From now on these count, also for connections that are open.
+  /// Applies new limits, also to open connections.
   void change(const connection_limits& limits) { limits_ = limits; }
 
   [[nodiscard]] const connection_limits& limits() const { return limits_; }
   [[nodiscard]] http_service& service() { return service_; }
   [[nodiscard]] connection_counts& counts() { return counts_; }
   [[nodiscard]] bool closing() const { return closing_; }
-  /// What a socket brought last: used by one connection at a time, until it waits again.
+  /// Buffer for the last read of a socket: used by one connection at a time, until it waits again.
   [[nodiscard]] std::array<char, 16 * 1024>& scratch() { return scratch_; }
 
  private:

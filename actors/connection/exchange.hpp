@@ -7,26 +7,26 @@
 #include "actors/connection/connection.hpp"
 #include "base/log.hpp"
 
-/// What only the sources of connection share.
+/// Shared only by the sources of connection.
 namespace skein::connection {
 
 struct connection::exchange {
   enum class answer { none, streaming, complete };
-  /// Of an exchange that became a WebSocket.
+  /// State of an exchange that became a WebSocket.
   enum class socket { none, open, closing };
 
   std::unique_ptr<http_call> call;
   std::shared_ptr<writer> out;
-  bool bodiless = false;  ///< the response to HEAD, or one with a status that has no body
+  bool bodiless = false;  ///< the response to HEAD, or one whose status allows no body
   bool http_1_0 = false;
-  bool chunked = false;      ///< the streamed response
+  bool chunked = false;      ///< the streamed response is chunked
   bool keep_alive = false;   ///< the connection may serve another request after this one
-  bool body_unread = false;  ///< while part of the request body may still come
-  bool cut = false;          ///< the connection ends as soon as the service is done talking
-  bool choked = false;       ///< the queue has been above its limit and writable() is owed
-  bool starved = false;      ///< likewise, for want of memory, until the queue falls to fed_below
+  bool body_unread = false;  ///< part of the request body may still arrive
+  bool cut = false;          ///< the connection ends as soon as the service returns
+  bool choked = false;       ///< the queue has been above its limit and writable() must be called
+  bool starved = false;      ///< the same for lack of memory, until the queue falls to fed_below
   std::size_t fed_below = 0;
-  std::uint32_t deaf_writes = 0;  ///< of the service since then
+  std::uint32_t deaf_writes = 0;  ///< writes of the service since `choked` was set
   answer progress = answer::none;
   socket upgraded = socket::none;
   std::string socket_key;  ///< Sec-WebSocket-Key
@@ -73,7 +73,7 @@ class connection::writer final : public response_writer {
   connection* owner_;  ///< detached at the end of the exchange, before the connection dies
 };
 
-/// Runs a call into the service; false when it threw.
+/// Runs a call into the service; false if it threw.
 template <typename Function>
 bool connection::calls(Function&& into_service) {
   try {

@@ -1,6 +1,6 @@
-// Beast parses the header and nothing else. Beast 1.81 takes unknown transfer codings for "no body", merges trailers
-// into the header fields and asserts on certain cuts of a last chunk, so body framing is request_gate's and
-// body_decoder's.
+// Beast parses only the header. Beast 1.81 treats unknown transfer codings as "no body", merges trailers into the
+// header fields and asserts on certain splits of a last chunk, so request_gate and body_decoder handle the body
+// framing.
 #include "actors/connection/header_parser.hpp"
 
 #include <algorithm>
@@ -17,7 +17,7 @@ class header_collector final : public http::basic_parser<true> {
  public:
   explicit header_collector(std::uint32_t fields_max) : fields_max_(fields_max) {
     body_limit(boost::none);
-    header_limit(std::numeric_limits<std::uint32_t>::max());  // header_scan has looked at the size
+    header_limit(std::numeric_limits<std::uint32_t>::max());  // header_scan has checked the size
   }
 
   raw_header header;

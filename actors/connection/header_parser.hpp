@@ -16,8 +16,8 @@ struct raw_header {
   header_list fields;
 };
 
-/// Parses one whole header, from the request line to the empty line, as header_scan found it. Grammar only; what the
-/// fields mean together is request_gate's matter.
+/// Parses one whole header, from the request line to the empty line, as found by header_scan. Checks only the grammar;
+/// request_gate checks the combination of fields.
 [[nodiscard]] accepted<raw_header> parse_header(std::string_view block, std::uint32_t fields_max);
 
 }  // namespace skein::connection

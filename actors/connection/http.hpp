@@ -11,17 +11,17 @@
 #include "actors/byte_share.hpp"
 #include "base/clock.hpp"
 
-/// The plain interface between a connection (which speaks HTTP/1.1 and knows Beast) and whoever answers requests (which
-/// knows neither). Everything here happens on the io thread of the connection, never re-entrantly: a connection calls
-/// http_call from its own handlers, and response_writer functions only queue.
+/// The interface between a connection, which handles HTTP/1.1 and uses Beast, and the service that answers requests,
+/// which depends on neither. All calls happen on the io thread of the connection and are never re-entrant: a connection
+/// calls http_call from its own handlers, and response_writer functions only queue.
 namespace skein::connection {
 
-/// Stands in logs for the status that no client was left to be told.
+/// Logged as the status if the client has gone before it could get one.
 inline constexpr unsigned client_gone = 499;
 
 using header_list = std::vector<std::pair<std::string, std::string>>;
 
-/// A request as it stands when its headers are complete. Trailers never get in here.
+/// A request at the end of its header. Never contains trailers.
 struct request_head {
   std::string method;          ///< as sent; the gate lets only known methods pass
   std::string path;            ///< decoded path without query, e.g. "/v1/models/demo"
@@ -30,12 +30,12 @@ struct request_head {
   header_list fields;          ///< in order, names in lower case
   std::string remote_address;  ///< "127.0.0.1"; the forwarded one when the peer is a trusted proxy
   bool loopback = false;       ///< the peer itself
-  bool unix_socket = false;    ///< likewise
-  bool admin = false;          ///< it came through the admin socket, and may do everything
+  bool unix_socket = false;    ///< the same for a unix socket
+  bool admin = false;          ///< received on the admin socket; has all rights
   std::uint64_t connection_number = 0;
   steady_time received{};
 
-  /// The first field of that lower-case name, or empty.
+  /// The value of the first field with that lower-case name, or empty.
   [[nodiscard]] std::string_view field(std::string_view name) const {
     for (const auto& [n, v] : fields)
       if (n == name) return v;
@@ -43,8 +43,8 @@ struct request_head {
   }
 };
 
-/// The answer side of one exchange. Functions queue bytes and return at once; after the client has gone they do
-/// nothing. The connection adds Date, Content-Length or chunked framing, Connection, and nothing else.
+/// The response side of one exchange. Functions queue bytes and return at once; they are no-ops after the client has
+/// gone. The connection adds only Date, Content-Length or chunked framing, and Connection.
 class response_writer {
  public:
   virtual ~response_writer() = default;
@@ -54,85 +54,86 @@ class response_writer {
   virtual void begin_stream(unsigned status, header_list headers) = 0;
   virtual void write(std::string bytes) = 0;
   virtual void end() = 0;
-  /// In place of a response: the exchange becomes a WebSocket, with these headers beside those of the handshake. It
-  /// then has messages (http_call::message), send() and close() until it ends.
+  /// Instead of a response: the exchange becomes a WebSocket, with these headers in addition to those of the handshake.
+  /// It then uses http_call::message, send() and close() until it ends.
   virtual void upgrade(header_list /*headers*/) {}
   virtual void send(std::string_view /*message*/) {}
-  /// Says goodbye with that code; no message comes any more.
+  /// Sends a close frame with that code; no further message arrives.
   virtual void close(std::uint16_t /*code*/, std::string_view /*reason*/) {}
-  /// Cuts the connection without a clean end (a stream that broke after its status was sent).
+  /// Resets the connection (a stream that failed after its status was sent).
   virtual void abort() = 0;
-  /// Whose memory the exchange's body and answer are from now on.
+  /// Sets the share that is charged for the exchange's body and response from now on.
   virtual void charge(byte_share /*share*/) {}
-  /// Makes room for a body that respond() is about to get; where there is none, another one has to be given.
+  /// Reserves memory for a body that will be passed to respond(); if there is none, the service must respond with a
+  /// smaller one.
   [[nodiscard]] virtual byte_share::outcome reserve(std::size_t /*bytes*/) { return byte_share::outcome::taken; }
-  /// Bytes queued and not yet taken by the socket. Above limits.outbound_bytes_max, as they are said to be also where
-  /// memory is short, the caller pauses and waits for http_call::writable.
+  /// Bytes queued and not yet taken by the socket. If they exceed limits.outbound_bytes_max, the caller pauses and
+  /// waits for http_call::writable. If memory is short, returns a value above that limit.
   [[nodiscard]] virtual std::size_t queued_bytes() const = 0;
 };
 
-/// One exchange on the answering side, made by http_service::accept, owned by the connection, destroyed after the
-/// response is sent, or after gone().
+/// One exchange on the service side, created by http_service::accept, owned by the connection, destroyed after the
+/// response is sent or after gone().
 class http_call {
  public:
   virtual ~http_call() = default;
-  /// The most bytes of body that this call wants; longer ones are refused with 413, whatever the connection allows. For
-  /// requests whose credentials may be in the body.
+  /// Limit on the body of this call; larger ones are refused with 413, even if the connection allows them. For requests
+  /// whose credentials may be in the body.
   [[nodiscard]] virtual std::uint64_t body_bytes_max() const { return std::numeric_limits<std::uint64_t>::max(); }
-  /// What every answer of this exchange carries, also one that the connection gives in its place.
+  /// Headers of every response of this exchange, including one that the connection sends in place of the service.
   [[nodiscard]] virtual header_list headers() const { return {}; }
-  /// The body of a refusal that the connection gives in this call's place, as http_service::error_body; empty: that
-  /// one.
+  /// The body of a refusal that the connection sends in place of this call; empty: that of http_service::error_body.
   [[nodiscard]] virtual std::string error_body(unsigned /*status*/, std::string_view /*message*/) const { return {}; }
   /// The whole body, once. Empty for requests without one.
   virtual void body(std::string bytes) = 0;
   /// A message of a WebSocket; there is no body then.
   virtual void message(std::string /*text*/) {}
-  /// The server is ending: a WebSocket is to close as soon as it may. More than once.
+  /// The server is shutting down: a WebSocket should close as soon as it can. May be called more than once.
   virtual void leave() {}
-  /// The queue fell below half of outbound_bytes_max after having been above it.
+  /// The queue fell below half of outbound_bytes_max after being above it.
   virtual void writable() = 0;
-  /// The client hung up, stalled beyond its limit, or the server cuts the connection (`status` is client_gone), or the
-  /// connection itself refused the body (the status that the client was told). Nothing is called after this.
+  /// The client hung up, stalled beyond its limit, or the server cuts the connection (`status` is client_gone); or the
+  /// connection refused the body (`status` is the one sent to the client). No other call follows.
   virtual void gone(std::string_view why, unsigned status) = 0;
 };
 
-/// What answers requests on one io thread.
+/// Answers requests on one io thread.
 class http_service {
  public:
   virtual ~http_service() = default;
-  /// Called when the headers are complete and have passed the gate, before a byte of the body is read. A service that
-  /// refuses here (401, 404, 405, 429, 503) calls out->respond and returns nullptr: the body is then not read and the
-  /// connection closes after the response if a body was announced.
+  /// Called after the header has passed the gate, before any of the body is read. A service that refuses here (401,
+  /// 404, 405, 429, 503) calls out->respond and returns nullptr: the body is then not read and the connection closes
+  /// after the response if a body was announced.
   [[nodiscard]] virtual std::unique_ptr<http_call> accept(const request_head& head,
                                                           std::shared_ptr<response_writer> out) = 0;
-  /// What a refusal by the connection itself carries where no exchange has begun; `fields` are those of the request, as
-  /// far as they could be read.
+  /// Headers of a refusal by the connection itself if no exchange has begun; `fields` are those of the request, as far
+  /// as they could be read.
   [[nodiscard]] virtual header_list refusal_headers(const header_list& /*fields*/) { return {}; }
   /// The body for a refusal by the connection itself (400 framing, 408, 413, 414, 417, 431, 501, 503), as JSON.
   [[nodiscard]] virtual std::string error_body(unsigned status, std::string_view message) = 0;
 };
 
-/// Limits of connections; all configurable, defaults as in reliability.md and design section 9.
+/// Limits of connections; all are configurable.
 struct connection_limits {
   std::uint32_t header_bytes_max = 8192;
   std::uint32_t header_fields_max = 100;
   std::uint64_t body_bytes_max = 8ull << 20;
-  std::uint64_t upload_bytes_max = 256ull << 20;       ///< of the body of a PUT, which is a file
+  std::uint64_t upload_bytes_max = 256ull << 20;       ///< for the body of a PUT, which is a file
   std::uint64_t request_wire_bytes_max = 16ull << 20;  ///< body with all framing, chunk extensions and trailers
   std::uint32_t body_bytes_per_second_min = 1024;
   std::uint32_t outbound_bytes_max = 256 * 1024;
   std::uint32_t unsent_bytes_max = 128 * 1024;
   std::uint32_t connections_max = 12000;              ///< of the whole server
-  std::uint32_t connections_per_address_max = 64;     ///< loopback and trusted proxies are spared
+  std::uint32_t connections_per_address_max = 64;     ///< does not apply to loopback and trusted proxies
   std::uint32_t requests_per_connection_max = 10000;  ///< then Connection: close
   std::chrono::milliseconds header_timeout{10'000};
   std::chrono::milliseconds body_timeout{30'000};
   std::chrono::milliseconds idle_timeout{60'000};          ///< keep-alive, between requests
   std::chrono::milliseconds write_timeout{60'000};         ///< without progress: the stream is cut ("slow_consumer")
   std::uint32_t socket_message_bytes_max = 1u << 20;       ///< of a message on a WebSocket
-  std::chrono::milliseconds socket_idle_timeout{300'000};  ///< without a sign of life; asked for one after half of it
-  std::vector<std::string> trusted_proxies;                ///< addresses whose X-Forwarded-For counts
+  std::chrono::milliseconds socket_idle_timeout{300'000};  ///< without a frame from the client; a ping is sent after
+                                                           ///< half of it
+  std::vector<std::string> trusted_proxies;                ///< addresses whose X-Forwarded-For is used
 };
 
 }  // namespace skein::connection

@@ -9,7 +9,7 @@
 namespace skein::connection {
 namespace {
 
-/// Up to this size a piece is copied behind the one before; larger ones keep their own memory.
+/// Up to this size a piece is appended to the previous one; larger pieces keep their own memory.
 constexpr std::size_t small_bytes = 2048;
 
 }  // namespace

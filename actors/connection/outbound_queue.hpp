@@ -7,8 +7,8 @@
 
 namespace skein::connection {
 
-/// Bytes on their way to a socket, in order. Small pieces join the last one, so a thousand tokens cost a few strings
-/// and one write; pieces that a running write may still read are left where they are.
+/// Bytes queued for a socket, in order. Small pieces are appended to the last one, so a thousand tokens cost a few
+/// strings and one write; pieces that a running write may still read are not moved.
 class outbound_queue {
  public:
   void push(std::string bytes);
@@ -17,19 +17,19 @@ class outbound_queue {
 
   [[nodiscard]] bool empty() const { return bytes_ == 0; }
   [[nodiscard]] std::size_t bytes() const { return bytes_; }
-  /// In memory: a piece stays whole until its last byte is written.
+  /// Bytes in memory: a piece stays whole until its last byte is written.
   [[nodiscard]] std::size_t held_bytes() const { return bytes_ + written_; }
 
-  /// The first pieces, for one write, into `pieces`; answers how many. They stay valid until consumed().
+  /// Stores the first pieces, for one write, in `pieces` and returns their number. They stay valid until consumed().
   [[nodiscard]] std::size_t gather(std::span<std::string_view> pieces);
-  /// The write is over and took `count` bytes from the front.
+  /// The write has ended and took `count` bytes from the front.
   void consumed(std::size_t count);
   /// Drops everything; no write may be running.
   void clear();
 
  private:
   std::deque<std::string> pieces_;
-  std::size_t bytes_ = 0;      ///< in all, without those of the first piece that are already written
+  std::size_t bytes_ = 0;      ///< in total, without the written bytes of the first piece
   std::size_t written_ = 0;    ///< of the first piece
   std::size_t in_flight_ = 0;  ///< pieces at the front that a write may read
 };

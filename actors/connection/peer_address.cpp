@@ -11,7 +11,7 @@
 namespace skein::connection {
 namespace {
 
-// Behind a proxy, who is named in no way that is understood: others there do not share its fate.
+// A client that a proxy does not name in a known form. Counted separately from the proxy's other clients.
 constexpr const char* unknown_client = "unknown";
 
 std::string written(const in6_addr& address) {
@@ -23,7 +23,7 @@ std::string written(const in6_addr& address) {
   return text.data();
 }
 
-/// The usual spelling of an address, or nothing when the text is none.
+/// The canonical form of an address, or nullopt if the text is not an address.
 std::optional<std::string> normalised(std::string_view text) {
   const std::string copy(text);
   in6_addr six{};
@@ -33,7 +33,7 @@ std::optional<std::string> normalised(std::string_view text) {
   return std::nullopt;
 }
 
-/// An entry of X-Forwarded-For: an address, also with a port behind it; an IPv6 address with a port has brackets.
+/// An entry of X-Forwarded-For: an address, optionally with a port; an IPv6 address with a port has brackets.
 std::optional<std::string> forwarded_address(std::string_view item) {
   constexpr std::string_view blank = " \t";
   item.remove_prefix(std::min(item.find_first_not_of(blank), item.size()));

@@ -24,7 +24,7 @@ std::vector<std::string_view> values_of(const header_list& fields, std::string_v
   return values;
 }
 
-/// Whether the comma-separated lists in all fields of that name hold the token.
+/// Whether the comma-separated lists in the fields of that name contain the token.
 bool lists_token(const header_list& fields, std::string_view name, std::string_view token) {
   for (std::string_view list : values_of(fields, name)) {
     while (!list.empty()) {
@@ -43,7 +43,7 @@ std::optional<refusal> judge_method(std::string_view method) {
   const bool upper_case = std::all_of(method.begin(), method.end(), [](char c) { return c < 'a' || c > 'z'; });
   if (!upper_case || method.size() > method_bytes_max) return refusal{400, "the method is malformed"};
   if (std::find(std::begin(known_methods), std::end(known_methods), method) == std::end(known_methods))
-    return refusal{501, "this server does not implement the method"};
+    return refusal{501, "the method is not supported"};
   return std::nullopt;
 }
 
@@ -62,15 +62,15 @@ accepted<body_framing> judge_framing(const header_list& fields, bool http_1_0, s
   const auto lengths = values_of(fields, "content-length");
   body_framing framing;
   if (!codings.empty()) {
-    if (http_1_0) return refusal{400, "HTTP/1.0 has no Transfer-Encoding"};
+    if (http_1_0) return refusal{400, "Transfer-Encoding is not allowed in HTTP/1.0"};
     if (!lengths.empty()) return refusal{400, "Transfer-Encoding and Content-Length exclude each other"};
     if (codings.size() > 1 || !equal_ignoring_case(codings[0], "chunked"))
-      return refusal{400, "the only Transfer-Encoding is chunked"};
+      return refusal{400, "Transfer-Encoding must be chunked"};
     framing.chunked = true;
     return framing;
   }
   if (lengths.empty()) return framing;
-  if (lengths.size() > 1) return refusal{400, "a request has at most one Content-Length"};
+  if (lengths.size() > 1) return refusal{400, "there is more than one Content-Length"};
   const std::string_view digits = lengths[0];
   if (digits.empty() || digits.find_first_not_of("0123456789") != std::string_view::npos)
     return refusal{400, "Content-Length must be a number"};
@@ -79,11 +79,11 @@ accepted<body_framing> judge_framing(const header_list& fields, bool http_1_0, s
   return framing;
 }
 
-/// A body that is compressed would be read as it is, and found to be no JSON: the client shall hear what is wrong.
+/// Without this check a compressed body would fail as invalid JSON; the client should see the actual reason.
 std::optional<refusal> judge_content_encoding(const header_list& fields) {
   for (const std::string_view coding : values_of(fields, "content-encoding"))
     if (!coding.empty() && !equal_ignoring_case(coding, "identity"))
-      return refusal{415, "Content-Encoding: " + std::string(coding) + " is not supported; send the body as it is"};
+      return refusal{415, "Content-Encoding: " + std::string(coding) + " is not supported; send the body unencoded"};
   return std::nullopt;
 }
 
@@ -107,12 +107,12 @@ accepted<admission> pass_gate(raw_header&& header, const connection_limits& limi
 
   auto target = parse_target(header.method, header.target);
   if (!target) return target.error();
-  if (!target->authority.empty())  // then it counts instead of Host (RFC 9112, 3.2.2)
+  if (!target->authority.empty())  // then it replaces Host (RFC 9112, 3.2.2)
     for (auto& [name, value] : header.fields)
       if (name == "host") value = target->authority;
 
   for (const std::string_view expectation : values_of(header.fields, "expect")) {
-    if (!equal_ignoring_case(expectation, "100-continue")) return refusal{417, "the only expectation is 100-continue"};
+    if (!equal_ignoring_case(expectation, "100-continue")) return refusal{417, "Expect must be 100-continue"};
     admitted.expects_continue = !admitted.http_1_0;
   }
   admitted.keep_alive = admitted.http_1_0 ? lists_token(header.fields, "connection", "keep-alive")

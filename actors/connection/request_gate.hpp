@@ -22,12 +22,11 @@ struct admission {
   bool expects_continue = false;  ///< the client waits for "100 Continue" before it sends the body
 };
 
-/// Decides whether a header is one that every party on the way reads alike. Whatever could make a proxy and this server
-/// disagree on where a request ends is refused with 400, whatever the parser below made of it: any Transfer-Encoding
-/// but a single "chunked", Transfer-Encoding beside Content-Length or in HTTP/1.0, Content-Length twice, as a list or
-/// not in digits, a missing or second Host. Trailers never pass here: only this header counts.
-/// A body with a Content-Encoding is refused with 415, on every route.
-/// What is refused keeps its fields.
+/// Refuses headers that different parties may read differently. Anything that could make a proxy and this server
+/// disagree on the end of a request gets 400, whatever the parser accepted: any Transfer-Encoding except a single
+/// "chunked", Transfer-Encoding with Content-Length or in HTTP/1.0, a repeated Content-Length, one that is a list or
+/// not a number, a missing or second Host. Trailers are never considered. A body with a Content-Encoding gets 415, on
+/// every route. A refused header keeps its fields.
 [[nodiscard]] accepted<admission> pass_gate(raw_header&& header, const connection_limits& limits);
 
 }  // namespace skein::connection

@@ -33,7 +33,7 @@ std::optional<std::string> decode_percent(std::string_view text) {
   return decoded;
 }
 
-/// Cuts scheme and authority off an absolute-form target; nothing when it is none.
+/// Removes scheme and authority from an absolute-form target; nullopt if the target has another form.
 std::optional<std::string_view> take_authority(std::string_view& target) {
   const std::size_t colon = target.find("://");
   if (colon == std::string_view::npos) return std::nullopt;
@@ -52,7 +52,7 @@ std::optional<std::string_view> take_authority(std::string_view& target) {
 accepted<request_target> parse_target(std::string_view method, std::string_view target) {
   for (const char c : target)
     if (c <= 0x20 || c >= 0x7f || c == '#')
-      return refusal{400, "the request target holds a character that must be escaped"};
+      return refusal{400, "the request target contains a character that must be escaped"};
 
   request_target parts;
   if (target == "*" && method == "OPTIONS") {

@@ -39,7 +39,7 @@ std::string_view reason_phrase(unsigned status) {
   }
 }
 
-/// RFC 9110, 5.6.7: always English names, so strftime with its locale is no help.
+/// RFC 9110, 5.6.7: always English names, so strftime, which uses the locale, is unsuitable.
 std::string http_date(std::time_t now) {
   constexpr const char* days[] = {"Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"};
   constexpr const char* months[] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};

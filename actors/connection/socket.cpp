@@ -11,7 +11,7 @@ namespace {
 
 namespace asio = boost::asio;
 
-/// How long the client's goodbye is waited for.
+/// How long to wait for the client's close frame.
 constexpr std::chrono::seconds farewell_time{2};
 
 steady_time now() { return real_clock().now(); }
@@ -45,12 +45,12 @@ void connection::close_socket(std::uint16_t code, std::string_view reason) {
   wake();
 }
 
-/// Reads frames until one side has said goodbye and the other has answered, or is gone. Who sends more than it reads
-/// back is not read from, so that answers to pings do not pile up.
+/// Reads frames until the close handshake is complete or the client is gone. Stops reading from a client that does not
+/// read, so that pongs do not accumulate.
 asio::awaitable<void> connection::serve_socket() {
   const connection_limits& limits = home_->limits();
   frame_reader frames(limits.socket_message_bytes_max);
-  bool asked = false;  // for a sign of life
+  bool asked = false;  // a ping was sent
   set_read_deadline(now() + limits.socket_idle_timeout / 2);
   for (;;) {
     while (auto event = frames.next(in_)) {
@@ -60,7 +60,7 @@ asio::awaitable<void> connection::serve_socket() {
     if (in_.empty()) in_.shrink_to_fit();
     if (in_hold_.set(in_.size() + frames.held_bytes()) != byte_share::outcome::taken) {
       if (exchange_->upgraded == exchange::socket::closing) co_return cut("out of memory");
-      close_socket(close_code::try_again_later, "no memory for the message");
+      close_socket(close_code::try_again_later, "not enough memory for the message");
     }
     arrival what = arrival::woken;
     if (out_.bytes() > limits.outbound_bytes_max)
@@ -74,7 +74,7 @@ asio::awaitable<void> connection::serve_socket() {
       set_read_deadline(now() + limits.socket_idle_timeout / 2);
     }
     if (what == arrival::late) {
-      if (asked || exchange_->upgraded == exchange::socket::closing) co_return cut("no sign of life");
+      if (asked || exchange_->upgraded == exchange::socket::closing) co_return cut("idle timeout");
       asked = true;
       write(ping_frame());
       set_read_deadline(now() + limits.socket_idle_timeout / 2);
@@ -83,7 +83,7 @@ asio::awaitable<void> connection::serve_socket() {
   }
 }
 
-/// False when the connection is to end.
+/// Returns false if the connection should end.
 bool connection::hear(socket_event event) {
   using kind = socket_event::kind;
   const bool open = exchange_->upgraded == exchange::socket::open;

@@ -21,7 +21,7 @@ std::uint64_t big_endian(std::string_view bytes) {
   return number;
 }
 
-/// Codes that stand on the wire: not those that only an end of the connection means, and none that nobody has named.
+/// Codes that are valid in a close frame: not the ones reserved for local use, and no undefined ones.
 bool may_be_sent(std::uint16_t code) {
   return (code >= 1000 && code <= 1003) || (code >= 1007 && code <= 1014) || (code >= 3000 && code <= 4999);
 }
@@ -45,7 +45,7 @@ std::string frame(std::uint8_t opcode, std::string_view payload) {
 
 }  // namespace
 
-/// The header of a frame at the front of `in`; false when it is not whole yet, or has a fault.
+/// Reads the frame header at the front of `in`; false if it is incomplete or has a fault.
 bool frame_reader::read_header(std::string_view in, std::size_t& size, std::optional<socket_event>& trouble) {
   const auto no = [&](std::uint16_t code, const char* why) {
     trouble = fault(code, why);
@@ -59,13 +59,15 @@ bool frame_reader::read_header(std::string_view in, std::size_t& size, std::opti
   if ((first & 0x70) != 0) return no(close_code::protocol_error, "a reserved bit is set");
   if ((opcode_ > binary && opcode_ < close) || opcode_ > pong)
     return no(close_code::protocol_error, "the opcode is reserved");
-  if ((second & 0x80) == 0) return no(close_code::protocol_error, "a client's frames are masked");
+  if ((second & 0x80) == 0) return no(close_code::protocol_error, "client frames must be masked");
   left_ = second & 0x7f;
-  if (control_ && !final_) return no(close_code::protocol_error, "a control frame is whole");
-  if (control_ && left_ > control_bytes_max) return no(close_code::protocol_error, "a control frame is short");
+  if (control_ && !final_) return no(close_code::protocol_error, "control frames must not be fragmented");
+  if (control_ && left_ > control_bytes_max)
+    return no(close_code::protocol_error, "control frames must not exceed 125 bytes");
   if (!control_ && in_message_ != (opcode_ == continuation))
-    return no(close_code::protocol_error, in_message_ ? "a message is not over" : "there is no message to continue");
-  if (opcode_ == binary) return no(close_code::not_text, "messages are texts");
+    return no(close_code::protocol_error,
+              in_message_ ? "the previous message is not finished" : "there is no message to continue");
+  if (opcode_ == binary) return no(close_code::not_text, "messages must be text");
   const std::size_t length_bytes = left_ == 126 ? 2 : left_ == 127 ? 8 : 0;
   size = 2 + length_bytes + 4;
   if (in.size() < size) return false;
@@ -97,7 +99,7 @@ std::optional<socket_event> frame_reader::next(std::string& in) {
     taken_ += count;
     left_ -= count;
     if (!control_ && !text_is_sound()) {
-      found = fault(close_code::not_utf8, "a text is UTF-8");
+      found = fault(close_code::not_utf8, "text must be UTF-8");
       break;
     }
     if (left_ > 0) break;
@@ -115,7 +117,7 @@ std::optional<socket_event> frame_reader::frame_over() {
   }
   in_message_ = !final_;
   if (!final_) return std::nullopt;
-  if (checked_ < message_.size()) return fault(close_code::not_utf8, "a text ends with a whole character");
+  if (checked_ < message_.size()) return fault(close_code::not_utf8, "text must end with a complete character");
   checked_ = 0;
   return socket_event{kind::text, std::exchange(message_, {}), 0};
 }
@@ -124,9 +126,9 @@ std::optional<socket_event> frame_reader::closed() const {
   if (small_.empty()) return socket_event{kind::close, "", close_code::none};
   const auto code =
       static_cast<std::uint16_t>(small_.size() < 2 ? 0 : big_endian(std::string_view(small_).substr(0, 2)));
-  if (!may_be_sent(code)) return fault(close_code::protocol_error, "the code of a close is malformed");
+  if (!may_be_sent(code)) return fault(close_code::protocol_error, "the close code is invalid");
   std::string reason = small_.substr(2);
-  if (!is_utf8(reason)) return fault(close_code::not_utf8, "the reason of a close is UTF-8");
+  if (!is_utf8(reason)) return fault(close_code::not_utf8, "the close reason must be UTF-8");
   return socket_event{kind::close, std::move(reason), code};
 }
 

@@ -38,12 +38,12 @@ bool lists(const request_head& head, std::string_view name, std::string_view tok
 bool is_key(std::string_view key) {
   if (key.size() != 24 || !key.ends_with("==")) return false;
   return key.substr(0, 22).find_first_not_of(alphabet) == std::string_view::npos &&
-         alphabet.find(key[21]) % 16 == 0;  // the last digit has two bits of the sixteenth byte
+         alphabet.find(key[21]) % 16 == 0;  // the last digit encodes two bits of the sixteenth byte
 }
 
 using digest = std::array<std::uint32_t, 5>;
 
-/// SHA-1 (RFC 3174), as the handshake wants it; it keeps nothing secret.
+/// SHA-1 (RFC 3174), as the handshake requires; not used for security.
 digest sha1(std::string text) {
   const std::uint64_t bits = text.size() * 8;
   text += '\x80';
@@ -79,7 +79,7 @@ std::string base64(const digest& words) {
   std::string bytes;
   for (const std::uint32_t word : words)
     for (int shift = 24; shift >= 0; shift -= 8) bytes += static_cast<char>(word >> shift);
-  bytes += '\0';  // to a multiple of three; its digit is the padding
+  bytes += '\0';  // pads to a multiple of three; its digit becomes '='
   std::string out;
   for (std::size_t i = 0; i < bytes.size(); i += 3) {
     std::uint32_t three = 0;
@@ -95,12 +95,12 @@ std::string base64(const digest& words) {
 bool asks_for_socket(const request_head& head) { return lists(head, "upgrade", "websocket"); }
 
 std::optional<refusal> judge_handshake(const request_head& head) {
-  if (head.method != "GET") return refusal{400, "a WebSocket begins with GET"};
+  if (head.method != "GET") return refusal{400, "a WebSocket handshake must use GET"};
   if (!lists(head, "connection", "upgrade")) return refusal{400, "Connection must name Upgrade"};
-  if (head.field("sec-websocket-version") != "13") return refusal{426, "the version of WebSocket must be 13"};
+  if (head.field("sec-websocket-version") != "13") return refusal{426, "Sec-WebSocket-Version must be 13"};
   const auto length = head.field("content-length");
   if (!head.field("transfer-encoding").empty() || (!length.empty() && length != "0"))
-    return refusal{400, "a handshake has no body"};
+    return refusal{400, "a WebSocket handshake must not have a body"};
   const auto keys = std::ranges::count_if(head.fields, [](const auto& f) { return f.first == "sec-websocket-key"; });
   if (keys != 1 || !is_key(head.field("sec-websocket-key")))
     return refusal{400, "Sec-WebSocket-Key must be 16 bytes in base64"};

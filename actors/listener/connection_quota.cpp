@@ -8,7 +8,7 @@ bool connection_quota::admit(const connection::peer_address& peer) {
   if (open_ >= connections_max_) return false;
   if (!peer.loopback && !peer.trusted) {
     std::uint32_t& count = per_address_[peer.text];
-    if (count >= per_address_max_) return false;  // never a fresh entry: the limit is at least 1
+    if (count >= per_address_max_) return false;  // never a new entry: the limit is at least 1
     ++count;
   }
   ++open_;

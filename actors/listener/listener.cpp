@@ -37,12 +37,12 @@ using connection::peer_address;
 using connection::stream_socket;
 using acceptor = asio::basic_socket_acceptor<stream_protocol, asio::io_context::executor_type>;
 
-/// Between attempts when the system has no descriptor or memory for another socket; Asio hides errors of one
-/// connection.
+/// Pause between attempts if the system has no descriptor or memory for another socket. Asio hides errors of single
+/// connections.
 constexpr std::chrono::milliseconds accept_pause{50};
 
-/// Tokens leave as they come, and a client that vanished without a word is noticed within some minutes. Who does not
-/// read is noticed too: the system's buffers grow to megabytes if they may.
+/// Sends tokens without delay and detects a vanished client within minutes. Limits unsent bytes, since system buffers
+/// grow to megabytes otherwise and hide a client that does not read.
 void tune(int fd, std::uint32_t unsent_bytes_max) {
   const auto set = [fd](int level, int name, int value) { ::setsockopt(fd, level, name, &value, sizeof(value)); };
   set(IPPROTO_TCP, TCP_NODELAY, 1);
@@ -53,7 +53,7 @@ void tune(int fd, std::uint32_t unsent_bytes_max) {
   set(IPPROTO_TCP, TCP_NOTSENT_LOWAT, static_cast<int>(unsent_bytes_max));
 }
 
-/// What connections of one acceptor are.
+/// Properties of the connections of one acceptor.
 struct door_kind {
   bool admin = false;
   std::shared_ptr<const tls_door> tls = nullptr;
@@ -61,7 +61,7 @@ struct door_kind {
 
 }  // namespace
 
-/// The part of the listener that lives on the first io thread; what touches it is posted there.
+/// The part of the listener that runs on the first io thread; all access to it is posted there.
 class listener::desk : public std::enable_shared_from_this<listener::desk> {
  public:
   desk(const std::vector<io_lane>& lanes, const connection::connection_limits& limits)
@@ -113,7 +113,7 @@ class listener::desk : public std::enable_shared_from_this<listener::desk> {
     on_each_lane([](connection_set& set) { set.cut_all("server stopping"); });
   }
 
-  /// Answers whether everything was closed by then.
+  /// Returns whether everything was closed by the deadline.
   [[nodiscard]] bool wait_until_empty(steady_time deadline) const {
     return emptied_.wait_until(deadline) == std::future_status::ready;
   }
@@ -160,14 +160,14 @@ class listener::desk : public std::enable_shared_from_this<listener::desk> {
                                   context = &context_of(lane), tls = what.tls]() mutable {
       if (tls) {
         auto plain = relay_tls(*context, std::move(socket), tls->current());
-        if (!plain) return on_end();  // and the client's socket is closed
+        if (!plain) return on_end();  // the client's socket is closed by now
         socket = std::move(*plain);
       }
       set->serve(std::move(socket), std::move(peer), number, std::move(on_end));
     });
   }
 
-  /// 503 and close, without waiting for anything; where TLS would come first, close.
+  /// Sends 503 and closes, without waiting; with TLS only closes.
   void turn_away(stream_socket socket, bool has_tls) {
     counts_.refused.fetch_add(1, std::memory_order_relaxed);
     if (has_tls) return;
@@ -183,7 +183,7 @@ class listener::desk : public std::enable_shared_from_this<listener::desk> {
     socket.non_blocking(true, ignored);
     socket.write_some(std::array{asio::buffer(head), asio::buffer(body)}, ignored);
     socket.shutdown(asio::socket_base::shutdown_send, ignored);
-    std::array<char, 4096> unread{};  // closing with unread bytes would reset the connection and lose the response
+    std::array<char, 4096> unread{};  // a close with unread bytes would reset the connection and lose the response
     socket.read_some(asio::buffer(unread), ignored);
   }
 
@@ -203,7 +203,7 @@ class listener::desk : public std::enable_shared_from_this<listener::desk> {
   connection::connection_limits limits_;
   connection::connection_counts counts_;
   std::vector<std::shared_ptr<connection_set>> sets_;  ///< one per lane; used on that lane only
-  std::vector<std::shared_ptr<acceptor>> acceptors_;   ///< those whose loop runs
+  std::vector<std::shared_ptr<acceptor>> acceptors_;   ///< acceptors whose loop runs
   std::vector<std::string> unix_paths_;
   connection_quota quota_;
   std::size_t next_lane_ = 0;
@@ -225,7 +225,7 @@ result<std::uint16_t> listener::listen_tls(const std::string& host, std::uint16_
   auto made = listen_on_tcp(host, port);
   if (!made) return made.error();
   const std::uint16_t bound = made->front().port();
-  for (listening_socket& s : *made) ignore(adopt(s.release(), door), "the socket is our own");
+  for (listening_socket& s : *made) ignore(adopt(s.release(), door), "the socket was created here");
   return bound;
 }
 
@@ -252,7 +252,7 @@ result<void> listener::adopt(int fd, std::shared_ptr<const tls_door> door) {
   int listens = 0;
   socklen_t size = sizeof(listens);
   if (::getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size) != 0 || listens == 0)
-    return error{error_kind::invalid_argument, "descriptor " + std::to_string(fd) + " is no listening socket", ""};
+    return error{error_kind::invalid_argument, "descriptor " + std::to_string(fd) + " is not a listening socket", ""};
   const int family = given.family();
   desk_->post([desk = desk_, taken = given.release(), family, door = std::move(door)] {
     desk->accept_on(taken, family, "", {.tls = door});
@@ -272,7 +272,7 @@ void listener::stop(steady_time deadline) {
   desk_->post([desk = desk_] { desk->begin_stop(); });
   if (desk_->wait_until_empty(deadline)) return;
   desk_->post([desk = desk_] { desk->cut_all(); });
-  // Only an io thread that is stuck in a handler can make this long; leaving it behind would be worse.
+  // Only an io thread stuck in a handler can delay this; to abandon it would be worse.
   while (!desk_->wait_until_empty(real_clock().now() + std::chrono::seconds(10)))
     log::warning("connections do not close", {{"open", desk_->counts().open.load()}});
 }

@@ -17,7 +17,7 @@
 namespace skein::listener {
 namespace {
 
-constexpr int backlog = 4096;  // the kernel cuts it to net.core.somaxconn
+constexpr int backlog = 4096;  // the kernel limits it to net.core.somaxconn
 
 error system_error(const std::string& what, const char* field) {
   const auto kind = errno == EACCES || errno == EPERM ? error_kind::forbidden : error_kind::io;
@@ -36,21 +36,21 @@ void switch_option(int fd, int level, int name, int value) { setsockopt(fd, leve
 result<listening_socket> bind_and_listen(const sockaddr* address, socklen_t size, const std::string& name,
                                          const char* field, mode_t mode = 0777) {
   listening_socket made(::socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (made.fd() < 0) return system_error("cannot make a socket for " + name, field);
+  if (made.fd() < 0) return system_error("cannot create a socket for " + name, field);
   if (address->sa_family != AF_UNIX) switch_option(made.fd(), SOL_SOCKET, SO_REUSEADDR, 1);
   if (address->sa_family == AF_INET6) {
     const auto* six = reinterpret_cast<const sockaddr_in6*>(address);
     switch_option(made.fd(), IPPROTO_IPV6, IPV6_V6ONLY, IN6_IS_ADDR_UNSPECIFIED(&six->sin6_addr) ? 0 : 1);
   }
-  // A unix socket's file gets the permissions of the socket: there is no moment in which it has others.
+  // The file of a unix socket inherits the permissions of the socket, so it never has wider ones.
   if (address->sa_family == AF_UNIX && ::fchmod(made.fd(), mode) != 0)
-    return system_error("cannot guard " + name, field);
+    return system_error("cannot set the permissions of " + name, field);
   if (::bind(made.fd(), address, size) != 0 || ::listen(made.fd(), backlog) != 0)
     return system_error("cannot listen on " + name, field);
   return made;
 }
 
-/// One numeric address or name; the first of its addresses that can be bound.
+/// Listens on the first address of `host` (numeric or a name) that can be bound.
 result<listening_socket> listen_on_host(const std::string& host, std::uint16_t port) {
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
@@ -70,7 +70,7 @@ result<listening_socket> listen_on_host(const std::string& host, std::uint16_t p
   return last;
 }
 
-/// True when the file is a socket whose owner is gone.
+/// True if the file is a socket that no process listens on.
 bool abandoned(const sockaddr_un& address) {
   struct stat file {};
   if (lstat(address.sun_path, &file) != 0 || !S_ISSOCK(file.st_mode)) return false;
@@ -130,7 +130,7 @@ result<listening_socket> listen_on_unix(const std::string& path, mode_t mode) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   if (path.empty() || path.size() >= sizeof(address.sun_path))
-    return error{error_kind::invalid_argument, "the path of a unix socket has 1 to 107 bytes", "host"};
+    return error{error_kind::invalid_argument, "the path of a unix socket must have 1 to 107 bytes", "host"};
   std::memcpy(address.sun_path, path.data(), path.size());
   if (abandoned(address)) ::unlink(path.c_str());
   return bind_and_listen(reinterpret_cast<const sockaddr*>(&address), sizeof(address), path, "host", mode);

@@ -9,7 +9,7 @@ namespace {
 
 namespace ssl = boost::asio::ssl;
 
-/// Clients that offer several protocols hear that this one is HTTP/1.1.
+/// Selects HTTP/1.1 if the client offers it (ALPN).
 int choose_protocol(SSL*, const unsigned char** chosen, unsigned char* chosen_bytes, const unsigned char* offered,
                     unsigned offered_bytes, void*) {
   static constexpr unsigned char http[] = {8, 'h', 't', 't', 'p', '/', '1', '.', '1'};
@@ -28,7 +28,7 @@ result<void> tls_door::load(const std::string& certificate_file, const std::stri
   SSL_CTX* const native = made->native_handle();
   SSL_CTX_set_min_proto_version(native, TLS1_2_VERSION);
   SSL_CTX_set_options(native, SSL_OP_NO_RENEGOTIATION);
-  SSL_CTX_set_mode(native, SSL_MODE_RELEASE_BUFFERS);  // an idle connection keeps none
+  SSL_CTX_set_mode(native, SSL_MODE_RELEASE_BUFFERS);  // idle connections keep no buffers
   SSL_CTX_set_alpn_select_cb(native, choose_protocol, nullptr);
 
   boost::system::error_code no;

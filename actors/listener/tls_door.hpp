@@ -11,10 +11,10 @@ class context;
 
 namespace skein::listener {
 
-/// The certificate that TLS connections get; a new one counts for those that come from then on. Thread safe.
+/// The certificate of TLS connections; a new one applies to new connections. Thread safe.
 class tls_door {
  public:
-  /// Both files are PEM; the certificate's chain follows it. Errors: bad_config naming the file.
+  /// Both files are PEM; the certificate file may contain the chain. Errors: bad_config naming the file.
   [[nodiscard]] result<void> load(const std::string& certificate_file, const std::string& key_file);
   /// Null before the first load.
   [[nodiscard]] std::shared_ptr<boost::asio::ssl::context> current() const;

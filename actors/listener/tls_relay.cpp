@@ -25,8 +25,8 @@ using boost::system::error_code;
 using connection::stream_socket;
 
 constexpr auto token = asio::as_tuple(asio::use_awaitable);
-constexpr std::size_t piece_bytes = 16 * 1024;          // of a record of TLS
-constexpr auto goodbye_time = std::chrono::seconds(1);  // for the client's part in the end
+constexpr std::size_t piece_bytes = 16 * 1024;          // maximum size of a TLS record
+constexpr auto goodbye_time = std::chrono::seconds(1);  // for the client's close_notify
 
 class relay : public std::enable_shared_from_this<relay> {
  public:
@@ -39,11 +39,11 @@ class relay : public std::enable_shared_from_this<relay> {
   }
 
  private:
-  /// From the client to the server. `self` keeps the relay alive, as below.
+  /// From the client to the server. `self` keeps the relay alive, here and below.
   asio::awaitable<void> upwards([[maybe_unused]] std::shared_ptr<relay> self) {
     const auto [refused] = co_await client_.async_handshake(asio::ssl::stream_base::server, token);
     if (refused) {
-      log::debug("no TLS with a client", {{"why", refused.message()}});
+      log::debug("TLS handshake failed", {{"why", refused.message()}});
       co_return close();
     }
     secure_ = true;
@@ -53,10 +53,10 @@ class relay : public std::enable_shared_from_this<relay> {
       if (ended == asio::error::eof || ended == asio::ssl::error::stream_truncated) break;
       if (ended) co_return close();
       const auto [lost, written] = co_await asio::async_write(server_, asio::buffer(piece, count), token);
-      if (lost) co_return;  // the other way sees it too
+      if (lost) co_return;  // downwards() sees it too
     }
     error_code ignored;
-    server_.shutdown(asio::socket_base::shutdown_send, ignored);  // it may still answer
+    server_.shutdown(asio::socket_base::shutdown_send, ignored);  // the server may still respond
   }
 
   asio::awaitable<void> downwards([[maybe_unused]] std::shared_ptr<relay> self) {
@@ -88,7 +88,7 @@ class relay : public std::enable_shared_from_this<relay> {
   const std::shared_ptr<asio::ssl::context> with_;
   asio::ssl::stream<stream_socket> client_;
   stream_socket server_;
-  bool secure_ = false;  // the handshake is over
+  bool secure_ = false;  // the handshake is complete
   bool ending_ = false;  // the server has closed
 };
 

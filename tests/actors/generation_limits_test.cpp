@@ -202,10 +202,10 @@ BOOST_AUTO_TEST_CASE(a_suffix_counts_with_each_prompt) {
   b.context->settings.held_bytes_max = b.context->settings.key_bytes_max = 100'000;
   b.send(body(40, 3000), protocol::dialects::completions);
   BOOST_TEST(b.out->status == 413u);  // before a text is put together
-  BOOST_TEST(b.has("needs 120040 bytes of memory, more than one client may hold (100000 bytes: queue.bytes_max"));
+  BOOST_TEST(b.has("120040 bytes of memory are needed; the limit of one client is 100000 bytes (queue.bytes_max"));
   b.send(body(10, 3000), protocol::dialects::completions);
   BOOST_TEST(b.out->status == 413u);  // the texts fit, their tokens do not
-  BOOST_TEST(b.has("more than one client may hold (100000 bytes: queue.bytes_max"));
+  BOOST_TEST(b.has("the limit of one client is 100000 bytes (queue.bytes_max"));
   BOOST_TEST(b.submitted.empty());
   BOOST_TEST(b.context->memory->held() == 0u);
 
