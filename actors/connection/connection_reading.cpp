@@ -144,9 +144,7 @@ asio::awaitable<bool> connection::read_body(const body_framing& framing) {
       cut("client closed");
       co_return false;
     }
-    if (exchange_->progress == exchange::answer::complete)
-      co_return true;  // the response was early: the rest is
-                       // discarded
+    if (exchange_->progress == exchange::answer::complete) co_return true;  // early response: discard the rest
   }
   exchange_->body_unread = false;
   in_hold_.clear();  // from here on the call accounts for it
