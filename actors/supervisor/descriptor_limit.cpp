@@ -9,7 +9,7 @@
 namespace skein::supervisor {
 namespace {
 
-/// For everything that is no connection: listeners, event queues, files that are being read.
+/// For everything except connections: listeners, event queues, open files.
 constexpr rlim_t other_descriptors = 128;
 
 }  // namespace

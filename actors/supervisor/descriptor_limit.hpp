@@ -3,9 +3,9 @@
 
 namespace skein::supervisor {
 
-/// Lifts the process's soft limit on open descriptors, where it is lower, to what that many connections need, of which
-/// each takes `each` of them; as far as the hard limit allows. Logs a warning when that is too little: further
-/// connections then wait to be accepted.
+/// Raises the soft limit on open descriptors to what `connections_max` connections with `each` descriptors need, if it
+/// is lower and as far as the hard limit allows. Logs a warning if that is not enough; further connections then wait to
+/// be accepted.
 void allow_connections(std::uint32_t connections_max, std::uint32_t each);
 
 }  // namespace skein::supervisor

@@ -9,17 +9,17 @@
 
 namespace skein::supervisor {
 
-/// What answers on one io thread from the moment the server listens. While the first model loads, a service of its own
-/// serves the routes that are marked so in the route table and answers 503 to the others; once opened, the service
-/// behind it answers everything. Lives on its io thread.
+/// Answers requests on one io thread from the moment the server listens. While the first model loads, a separate
+/// service serves the routes marked for that in the route table and answers 503 to the others. After open(), another
+/// service answers everything. Used only on its io thread.
 class front_service final : public connection::http_service {
  public:
-  /// `loading` is a context without a model, with `loading` set.
+  /// `loading` is a context without a model, with its flag `loading` set.
   front_service(std::shared_ptr<const request::service_context> loading, std::uint32_t io_thread,
                 std::function<void(std::function<void()>)> post)
       : hub_(io_thread), early_(std::move(loading), hub_, std::move(post)) {}
 
-  /// From now on `service` answers; it outlives every request.
+  /// Forwards all further requests to `service`, which must outlive them.
   void open(connection::http_service& service) { behind_ = &service; }
 
   std::unique_ptr<connection::http_call> accept(const connection::request_head& head,

@@ -26,7 +26,7 @@ std::optional<int> number(std::string_view text) {
 }
 
 error no_number(const char* variable, std::string_view value) {
-  return {error_kind::invalid_argument, std::string(variable) + " is '" + std::string(value) + "', which is no number",
+  return {error_kind::invalid_argument, std::string(variable) + ": '" + std::string(value) + "' is not a number",
           variable};
 }
 
@@ -44,13 +44,12 @@ result<std::vector<inherited_socket>> inherited_sockets(std::string_view listen_
   if (listen_fds.empty() || listen_pid.empty()) return found;
   const auto pid = number(listen_pid), count = number(listen_fds);
   if (!pid) return no_number("LISTEN_PID", listen_pid);
-  if (*pid != ::getpid()) return found;  // a word to another process, whatever it says
+  if (*pid != ::getpid()) return found;  // meant for another process
   if (!count) return no_number("LISTEN_FDS", listen_fds);
   for (int fd = first_fd; fd - first_fd < *count; ++fd) {
     if (option(fd, SO_TYPE) != SOCK_STREAM || option(fd, SO_ACCEPTCONN) != 1)
       return error{error_kind::invalid_argument,
-                   "descriptor " + std::to_string(fd) + " was handed over and is no listening stream socket",
-                   "LISTEN_FDS"};
+                   "LISTEN_FDS: descriptor " + std::to_string(fd) + " is not a listening stream socket", "LISTEN_FDS"};
     ::fcntl(fd, F_SETFD, FD_CLOEXEC);
     const std::size_t colon = names.find(':');
     found.push_back({fd, std::string(names.substr(0, colon))});

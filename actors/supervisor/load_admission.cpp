@@ -8,8 +8,8 @@ namespace {
 
 constexpr std::uint32_t cpu_slots_most = 64, gpu_slots_most = 256;
 
-/// The most slots, from 1 to `most`, whose bytes stay within `share(plan)`; 1 where none do. A plan of more slots takes
-/// more of everything.
+/// The largest number of slots, from 1 to `most`, whose bytes fit into `share(plan)`; 1 if none fits. Binary search: a
+/// plan for more slots never needs less memory.
 template <typename Share>
 result<std::uint32_t> most_slots(const memory_planner& plan, std::uint32_t most, const Share& share) {
   std::uint32_t fitting = 1;
@@ -37,8 +37,8 @@ result<void> admit(const memory_plan& plan, const memory_room& room) {
   if (plan.bytes() <= room.left) return {};
   const auto text = [](std::size_t bytes) { return std::to_string(bytes); };
   return error{error_kind::no_memory,
-               "the model needs about " + text(plan.bytes()) + " bytes, and " + text(room.left) +
-                   " are left beside the " + text(room.taken) + " of what is loaded; unload that first (weights " +
+               "the model needs about " + text(plan.bytes()) + " bytes, but only " + text(room.left) +
+                   " are free; loaded models use " + text(room.taken) + ", unload them first (weights " +
                    text(plan.weight_bytes) + ", activations " + text(plan.activation_bytes) + ", workspace " +
                    text(plan.workspace_bytes) + ", " + text(plan.slots) + " slots of " + text(plan.slot_bytes) + ')',
                "model"};

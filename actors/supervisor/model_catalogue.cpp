@@ -28,7 +28,7 @@ fs::path real_path(const fs::path& path) {
   return ec ? fs::path() : real;
 }
 
-/// The file itself, or with an ending of models; empty where there is none.
+/// The file itself, or with an extension of models; empty if there is neither.
 fs::path with_ending(const fs::path& path) {
   if (cli::is_file(path)) return path;
   for (const auto& ending : endings)
@@ -86,10 +86,10 @@ result<model_catalogue::choice> model_catalogue::by_path(const std::string& name
       if (!found.empty()) return choice{file, file.stem().string(), false};
       is_ours = true;
     }
-  if (is_ours) return error{error_kind::missing_file, "there is no model file '" + name + "'", "model_filename"};
+  if (is_ours) return error{error_kind::missing_file, "no such model file: '" + name + "'", "model_filename"};
   return error{error_kind::forbidden,
-               root_.empty() ? "this server loads no other models: model.root is not set"
-                             : "models must lie in the server's folder of models",
+               root_.empty() ? "other models cannot be loaded: model.root is not set"
+                             : "the model file must be in the folder model.root",
                "model_filename"};
 }
 

@@ -21,10 +21,10 @@ using request::model_change;
 using request::model_changed;
 
 constexpr auto watch_pause = 10ms;
-constexpr auto retirement = 30s;        // for what a device still owes when nobody waits for it: settled states
+constexpr auto retirement = 30s;        // for a device without requests to deliver its settled states
 constexpr std::uint32_t log_step = 25;  // percent
 
-/// What an engine says at a start, where a request asked for it: the file or the wish is at fault.
+/// Maps an error of loading an engine to one for the request that asked for it: the cause is the file or the request.
 error as_answer(error why) {
   if (why.kind == error_kind::unavailable)
     why.kind = why.field == "device" ? error_kind::invalid_argument : error_kind::no_memory;
@@ -39,7 +39,7 @@ result<opened_engine> open_or_say_why(const config::config& settings, const load
     if (opened) open_fitting_states(settings, *opened);
     return opened;
   } catch (const std::bad_alloc&) {
-    return error{error_kind::no_memory, "there is no memory for the model", "model"};
+    return error{error_kind::no_memory, "not enough memory for the model", "model"};
   } catch (const std::exception& trouble) {
     return error{error_kind::internal, trouble.what(), ""};
   }
@@ -101,14 +101,14 @@ result<config::config> model_keeper::settings_of(const model_change& change) con
   if (c.model.name != chosen->id) c.model.aliases.push_back(chosen->id);
   const auto own_words = chosen->path.parent_path() / (chosen->path.stem().string() + ".vocab.txt");
   if (!chosen->is_own && cli::is_file(own_words)) c.model.vocab = own_words.string();
-  // A name of its own leaves it the settings of its file.
+  // A model with another name keeps the settings for the name of its file.
   auto preset = c.models.find(c.model.name);
   if (preset == c.models.end()) preset = c.models.find(chosen->id);
   if (preset != c.models.end()) c.models[c.model.name] = config::model_defaults(preset->second);
   return c;
 }
 
-/// Requests wait for it. One that was forgotten meanwhile is not loaded.
+/// Loads a model that requests wait for, unless it was dropped in the meantime.
 void model_keeper::wake(const std::string& id) {
   if (running_) {
     if (running_->name != id && std::ranges::find(called_, id) == called_.end()) called_.push_back(id);
@@ -142,11 +142,11 @@ void model_keeper::load(model_change change, model_changed done) {
   running_ = running_load{std::move(change), name, {}, false};
   waiting_ = std::move(done);
   if (replaces_) displace_for(name);
-  if (!memory_comes()) begin_load();  // else when they have gone
+  if (!memory_comes()) begin_load();  // otherwise when they have ended
 }
 
-/// Who has to go goes first, and requests wait for the new one. Requests look while this writes, so there is always a
-/// model that they can wait for.
+/// Unloads the displaced model first; requests wait for the new one. Requests read the list concurrently, so it always
+/// contains a model that they can wait for.
 void model_keeper::displace_for(const std::string& name) {
   request::model_ref old = resident(name);
   if (!old && models_.resident().size() >= resident_max()) old = least_used(name, false);
@@ -163,13 +163,13 @@ void model_keeper::displace_for(const std::string& name) {
   }
 }
 
-/// Whether models are about to go whose memory the next one may need.
+/// Whether models are ending whose memory the next one may need.
 bool model_keeper::memory_comes() const {
   return std::ranges::any_of(retired_,
                              [this](const retired& r) { return replaces_ || r.told || r.model.use_count() == 1; });
 }
 
-/// Now there is all the memory that there will be.
+/// Called when no more memory will be freed.
 void model_keeper::begin_load() {
   const auto settings = settings_of(running_->change);
   if (!settings) return end_load(settings.error());
@@ -195,7 +195,7 @@ void model_keeper::begin_load() {
   }
 }
 
-/// Whoever waits hears how it went, unless the server's end was told already.
+/// Reports the outcome to the waiting caller, unless give_up() already did.
 void model_keeper::end_load(const result<std::string>& outcome) {
   const running_load over = *std::exchange(running_, std::nullopt);
   models_.set_loading(std::nullopt);
@@ -212,14 +212,14 @@ void model_keeper::end_load(const result<std::string>& outcome) {
   }
 }
 
-/// A model that did not come is as it was before, and so is the one that went for it. Of those who wait, each hears so.
+/// Restores the entries of a model that failed to load and of the one displaced for it. Waiting requests are notified.
 void model_keeper::nothing_came(const running_load& load) {
   const auto as_it_was = [&](const std::string& id, absence why, bool as_current) {
     auto place = models_.place_of(id).value_or(coming(id));
     place.why = why;
     models_.put(std::move(place), as_current);
   };
-  // First: requests look meanwhile, and there has to be one that they can wait for.
+  // First, because requests read concurrently and need a model that they can wait for.
   if (!load.displaced.empty() && known_.contains(load.displaced)) {
     as_it_was(load.displaced, absence::coming, load.displaced_current);
     called_.push_front(load.displaced);
@@ -239,10 +239,10 @@ void model_keeper::loaded(result<opened_engine> opened) {
     if (why.kind != error_kind::no_memory || resident_max() == 1) return end_load(why);
     const auto idle = least_used(running_->name, true);
     if (!idle) return end_load(why);
-    send_away(idle, false);  // once more when its memory is back
+    send_away(idle, false);  // the load is retried when its memory is free
     return;
   }
-  if (context_.draining) return;  // whoever waited has heard it
+  if (context_.draining) return;  // the caller was told by give_up()
   const std::string id = opened->model.names.front();
   try {
     install(std::move(*opened), running_->change);
@@ -259,8 +259,8 @@ void model_keeper::install(opened_engine opened) {
   install(std::move(opened), how);
 }
 
-/// A model that was asked for begins anew and is current; one that comes back brings the tuned states that clients gave
-/// it.
+/// A requested model starts without earlier state and becomes current; one that is loaded again keeps the tuned states
+/// that clients added.
 void model_keeper::install(opened_engine opened, const model_change& how) {
   const auto& info = opened.engine->info();
   ports_.known.add(info.model_identity, {opened.layout, info.vocab});
@@ -280,7 +280,7 @@ void model_keeper::install(opened_engine opened, const model_change& how) {
   next->device = &next->actor->inbox();
   next->counters = &next->actor->counters();
   for (auto& state : opened.states)
-    ignore(next->tuned.put(std::move(state), settings_->model.tuned_states_max), "they were counted");
+    ignore(next->tuned.put(std::move(state), settings_->model.tuned_states_max), "their number was checked");
   known_[id] = {how, context_.time->now(), {}, nullptr};
   log::info("model ready", {{"model", id}});
   const auto same = resident(id);
@@ -291,7 +291,7 @@ void model_keeper::install(opened_engine opened, const model_change& how) {
   models_.set_available(catalogue_.ids(), resident_max() > 1);
 }
 
-/// Of several that rest, those go for good that nobody used for the longest time.
+/// Drops the least recently used resting models above model.resting_max.
 void model_keeper::forget_resting() {
   const auto rests = [this](const auto& k) {
     const bool is_needed = running_ && (running_->name == k.first || running_->displaced == k.first);
@@ -321,7 +321,7 @@ void model_keeper::change(std::shared_ptr<const config::config> settings) {
   }
 }
 
-/// A mailbox that is full hears of them at a later tick; one that is closed needs not.
+/// A device with a full mailbox gets them at a later tick; a closed one does not need them.
 void model_keeper::tell_limits() {
   const auto options = device_options(*settings_);
   limits_untold_ = false;
@@ -333,7 +333,7 @@ void model_keeper::tell_limits() {
   });
 }
 
-// ---------------------------------------------------------------- some go, others come
+// ---------------------------------------------------------------- unloading
 
 request::model_ref model_keeper::resident(std::string_view id) const {
   const auto all = models_.resident();
@@ -341,7 +341,7 @@ request::model_ref model_keeper::resident(std::string_view id) const {
   return found == all.end() ? nullptr : *found;
 }
 
-/// Who holds a model uses it; so whoever asks this must hold none.
+/// A held reference counts as use, so the caller must not hold one.
 std::vector<model_keeper::use> model_keeper::uses() {
   constexpr long held_here_and_shown = 2;
   std::vector<use> all;
@@ -355,7 +355,7 @@ std::vector<model_keeper::use> model_keeper::uses() {
   return all;
 }
 
-/// Null: there is no other one, or all others are in use. Who is idle goes before who is not.
+/// Prefers idle models. Null: there is no other model, or, with `idle_only`, all others are in use.
 request::model_ref model_keeper::least_used(std::string_view but, bool idle_only) {
   auto all = uses();
   std::erase_if(all, [&](const use& u) { return u.model->id() == but || (idle_only && !u.idle); });
@@ -363,7 +363,7 @@ request::model_ref model_keeper::least_used(std::string_view but, bool idle_only
   return least == all.end() ? nullptr : least->model;
 }
 
-/// Its requests end there. It rests, where several models have room; else nobody may call it.
+/// Retires a model; its requests finish on it. It rests if several models may be in memory; otherwise it is dropped.
 void model_keeper::send_away(const request::model_ref& model, bool force) {
   rest(*model);
   if (resident_max() == 1) models_.forget(model->id());
@@ -389,7 +389,7 @@ void model_keeper::retire(request::model_ref old, bool force) {
   watch();
 }
 
-/// One, or all where none is named; a load that runs goes on.
+/// Unloads one model, or all if `id` is empty. A running load continues.
 result<std::string> model_keeper::unload(const std::string& id, bool force) {
   bool any = id.empty(), was_current = false;
   const std::string current = models_.find("", false).id;
@@ -407,7 +407,7 @@ result<std::string> model_keeper::unload(const std::string& id, bool force) {
   if (force && id.empty())
     for (retired& r : retired_) cut_off(r);
   if (running_ && (id.empty() || id == running_->displaced)) running_->displaced.clear();
-  if (was_current)  // then the one that was used last is
+  if (was_current)  // then the most recently used one becomes current
     if (const auto all = uses(); !all.empty())
       models_.make_current(std::ranges::max_element(all, {}, &use::at)->model->id());
   return std::string();
@@ -430,7 +430,7 @@ void model_keeper::watch() {
   });
 }
 
-/// A model is nobody's when only this list holds it: no more references are given out.
+/// A model is unused if only this list holds it, since no further references are handed out.
 void model_keeper::look_after_retired() {
   for (retired& r : retired_) {
     if (r.told || r.model.use_count() > 1) continue;

@@ -20,30 +20,30 @@
 
 namespace skein::supervisor {
 
-/// Loads, switches and unloads models while the server runs. It lives on the main thread; a thread of its own reads a
-/// model's file, one at a time.
+/// Loads, switches and unloads models while the server runs. It runs on the main thread; a separate thread reads model
+/// files, one at a time.
 ///
-/// model.resident_max models are in memory; one more makes the one go that nobody used for the longest time, at best
-/// one that nobody uses. It is loaded beside the one that has to go, which serves until the new one is there: so a load
-/// that fails costs nothing, and nobody waits. From then on new requests get the new one. Whoever is on the old one,
-/// queued or running, holds it and finishes there; when nobody holds it any more its device ends, which gives its
-/// memory back. By force its device ends at once, and they get an error.
+/// At most model.resident_max models are in memory. One more displaces the least recently used one, preferably one that
+/// is idle. It is loaded while the displaced model still serves, so a failed load costs nothing and requests do not
+/// wait. Once it is ready, new requests use the new model. Requests on the old one, queued or running, hold a reference
+/// and finish there; after the last one its device ends and its memory is freed. With `force` its device ends at once,
+/// and they get an error.
 ///
-/// Where one too many does not fit (model.switch = "replace") the old one goes first, and the load begins when its
-/// memory is back. New requests wait meanwhile, as they do while a model that rested is loaded again. When the load
-/// fails, the old model is brought back.
+/// If there is no memory for one more (model.switch = "replace"), the old model is unloaded first, and the load begins
+/// when its memory is free. New requests wait meanwhile, as they do while a resting model is loaded again. If the load
+/// fails, the old model is loaded again.
 ///
-/// Where several may be in memory, the one that went rests: a request that names it has it loaded again. Where only one
-/// may, it is forgotten, since names would then fight for the one place.
+/// If several models may be in memory, a displaced one rests: a request that names it loads it again. If only one may,
+/// it is dropped, since requests for different models would otherwise displace each other.
 class model_keeper {
  public:
-  /// What a device speaks with; all of it outlives the keeper.
+  /// The environment of a device; everything must outlive the keeper.
   struct ports {
     device::event_sink& events;
     device::state_sink& states;
     storage::model_table& known;
     std::function<void(const error&)> on_lost;  ///< called on a device thread
-    std::function<void()> changed;              ///< whoever waits for a model is to look again
+    std::function<void()> changed;              ///< requests that wait for a model should check again
   };
   model_keeper(boost::asio::io_context& main, std::shared_ptr<const config::config> settings,
                request::service_context& context, ports reach);
@@ -51,20 +51,20 @@ class model_keeper {
   model_keeper(const model_keeper&) = delete;  // owns a thread
   model_keeper& operator=(const model_keeper&) = delete;
 
-  /// The first model.
+  /// Installs the first model.
   void install(opened_engine opened);
-  /// Thread safe. `done` is told on the main thread.
+  /// Thread safe. `done` is called on the main thread.
   void ask(request::model_change change, request::model_changed done);
-  /// Live settings are others: limits of devices, and what models do where requests leave things open.
+  /// Applies new live settings: limits of devices, and the defaults of models.
   void change(std::shared_ptr<const config::config> settings);
-  /// About once a second: models that nobody uses rest, and devices hear of limits that their mailbox had no room for.
+  /// Called about once a second: unloads idle models, and sends limits to devices whose mailbox was full.
   void tick();
 
-  /// Whether a thread reads a file.
+  /// Whether the loader thread runs.
   [[nodiscard]] bool loading() const { return loader_.joinable(); }
-  /// Whoever waits for a load hears that the server ends.
+  /// Tells the caller that waits for a load that the server is shutting down.
   void give_up();
-  /// All devices end until then; may be repeated.
+  /// Tells all devices to end by the deadline. May be repeated.
   void shut_down(steady_time deadline);
   [[nodiscard]] bool ended() const;
   [[nodiscard]] std::uint32_t requests() const;
@@ -75,28 +75,28 @@ class model_keeper {
  private:
   struct retired {
     request::model_ref model;
-    bool told = false;  // its device, to end
+    bool told = false;  // the device was told to end
   };
-  /// A model that is in memory or rests.
+  /// A model that is in memory or resting.
   struct known_model {
-    request::model_change how;  // it is loaded again
-    steady_time used_at{};      // as far as anybody looked
-    std::string identity;       // with the tuned states that it had, when it left memory
+    request::model_change how;  // how to load it again
+    steady_time used_at{};      // as of the last call of uses()
+    std::string identity;       // identity and tuned states at the time it left memory
     std::shared_ptr<const request::tuned_states::list> states;
   };
-  /// The load that runs, or waits for memory.
+  /// The current load, running or waiting for memory.
   struct running_load {
     request::model_change change;
     std::string name;
-    std::string displaced;  // the model that went first; empty: none
+    std::string displaced;  // the model that was unloaded first; empty: none
     bool displaced_current = false;
   };
 
-  /// How a model in memory is used.
+  /// Usage of a model in memory.
   struct use {
     request::model_ref model;
-    bool idle = false;  // right now
-    steady_time at{};   // the last time
+    bool idle = false;  // no requests at present
+    steady_time at{};   // time of the last use
   };
 
   void change(request::model_change change, request::model_changed done);
@@ -139,10 +139,10 @@ class model_keeper {
   std::vector<retired> retired_;
   boost::asio::steady_timer watch_timer_;
   bool watching_ = false;
-  bool limits_untold_ = false;  // to some device
+  bool limits_untold_ = false;  // some device has not received its limits
   std::optional<running_load> running_;
-  request::model_changed waiting_;  // for it
-  std::deque<std::string> called_;  // models that requests wait for, to be loaded one after another
+  request::model_changed waiting_;  // the caller that waits for running_
+  std::deque<std::string> called_;  // models that requests wait for, loaded one after another
   std::thread loader_;
 };
 

@@ -22,7 +22,7 @@ namespace {
 
 constexpr std::uint32_t fake_slots = 1024;
 
-/// What ticks carry, also where nobody says so.
+/// Limits of ticks, with defaults for values that are not configured.
 struct tick_sizes {
   tick_sizes(const config::engine_settings& given, bool on_gpu)
       : chunk_tokens(given.prefill_chunk_tokens ? given.prefill_chunk_tokens
@@ -77,14 +77,14 @@ result<opened_engine> open_fake(const config::config& c) {
   return opened;
 }
 
-/// Of the device that was chosen, for one more model.
+/// Memory on the chosen device for one more model.
 memory_room room_on(const cli::device_choice& device, const config::config& c, const load_order& order) {
   const std::size_t free_bytes =
       device.gpu ? device.free_bytes - std::min(device.free_bytes, gpu_reserve_bytes) : available_memory();
   return room_beside(order.memory_taken.value_or(0), free_bytes, order.memory_taken ? c.model.memory_bytes_max : 0);
 }
 
-/// Of the next engine. Slots that the configuration leaves open are chosen here.
+/// The memory plan of the next engine. Chooses the number of slots if the configuration leaves it open.
 result<memory_plan> plan_memory(const config::config& c, const cli::opened_model& model,
                                 const cli::device_choice& device, const memory_room& room, cli::engine_wish& wish) {
   const tick_sizes ticks(c.engine, device.gpu != nullptr);
@@ -96,7 +96,7 @@ result<memory_plan> plan_memory(const config::config& c, const cli::opened_model
   if (c.engine.slots > 0) return plan(c.engine.slots);
   const auto chosen = device.gpu ? default_gpu_slots(plan, room.left) : default_slots(plan, free_memory(), room.left);
   if (!chosen) return chosen.error();
-  return plan(device.gpu ? std::max(*chosen / c.model.resident_max, 1u) : *chosen);  // the next model needs room too
+  return plan(device.gpu ? std::max(*chosen / c.model.resident_max, 1u) : *chosen);  // leaves room for the other models
 }
 
 void log_memory(const engine::engine_info& info) {

@@ -13,22 +13,22 @@
 
 namespace skein::supervisor {
 
-/// The engine that the configuration names, and what requests must know of its model.
+/// The engine named in the configuration, and the properties of its model that requests need.
 struct opened_engine {
   std::unique_ptr<engine::engine> engine;
   request::served_model model;
-  model::state_layout layout;                ///< of the engine's states
-  std::vector<request::tuned_state> states;  ///< that the model begins with
+  model::state_layout layout;                ///< of the states of the engine
+  std::vector<request::tuned_state> states;  ///< initial tuned states of the model
 };
 
-/// How a model is loaded while the server runs.
+/// Options for loading a model while the server runs.
 struct load_order {
   std::function<void(std::uint64_t done, std::uint64_t total)> progress;  ///< called on the loading thread
-  std::optional<std::size_t> memory_taken;  ///< bytes of models that are loaded; none: the engine finds out what fits
+  std::optional<std::size_t> memory_taken;  ///< bytes used by loaded models; none: without an admission check
 };
 
 /// Loads the model, or makes the fake engine of `engine.device = "fake"` (load tests of everything but the model).
-/// Errors: those of cli/open_model; no_memory, naming bytes, for what does not fit beside them.
+/// Errors: those of cli/open_model; no_memory, naming bytes, if the model does not fit.
 [[nodiscard]] result<opened_engine> open_engine(const config::config& c, const load_order& order = {});
 
 }  // namespace skein::supervisor

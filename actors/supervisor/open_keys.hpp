@@ -7,8 +7,8 @@
 
 namespace skein::supervisor {
 
-/// The keys of server.keys_file; none where there is no such file in the settings. A file without a key is said in the
-/// log: no client gets in then. Errors name the file, and of a wrong line its number.
+/// The keys in server.keys_file; none if the setting is empty. Logs a warning for a file without keys, since no client
+/// is admitted then. Errors name the file, and the line if one is malformed.
 [[nodiscard]] result<std::vector<access::api_key>> open_keys(const config::config& c);
 
 }  // namespace skein::supervisor

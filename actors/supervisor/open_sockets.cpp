@@ -21,7 +21,7 @@ std::string name_of(const listener::listening_socket& s) {
 }  // namespace
 
 void make_room(const config::config& c) {
-  const std::uint32_t each = c.server.tls_certificate.empty() ? 1 : 3;  // descriptors of a connection with TLS
+  const std::uint32_t each = c.server.tls_certificate.empty() ? 1 : 3;  // a TLS connection has three descriptors
   allow_connections(c.limits.connections_max, each);
 }
 
@@ -60,13 +60,14 @@ result<void> open_sockets::adopt(const std::vector<inherited_socket>& sockets, b
       return error{error_kind::bad_config,
                    "the inherited socket " + address +
                        " is beyond loopback, so it needs server.password_file (--password-file), server.keys_file "
-                       "(--keys-file) or, for a server that everybody may use, server.allow_unauthenticated "
+                       "(--keys-file) or, for a public server, server.allow_unauthenticated "
                        "(--allow-unauthenticated)",
                    "LISTEN_FDS"};
     addresses_ += (addresses_.empty() ? "" : ", ") + address;
     const bool has_tls = s.name == "https";
     if (has_tls && !tls_)
-      return error{error_kind::bad_config, "the socket https was handed over, and there is no certificate",
+      return error{error_kind::bad_config,
+                   "server.tls_certificate is not set; the inherited socket https needs a certificate",
                    "server.tls_certificate"};
     if (taken.port() != 0) (has_tls ? tls_port_ : port_) = taken.port();
     if (auto ok = listener_.adopt(taken.release(), has_tls ? tls_ : nullptr); !ok) return ok;
@@ -74,7 +75,7 @@ result<void> open_sockets::adopt(const std::vector<inherited_socket>& sockets, b
   return {};
 }
 
-/// One that is no more named stays: who listens goes on.
+/// Loads the certificate. If the setting was removed, the old certificate stays and listening continues.
 result<void> open_sockets::read_certificate(const config::config& c) {
   if (c.server.tls_certificate.empty()) {
     if (tls_) log::warning("TLS ends with a restart only; the old certificate stays");

@@ -11,26 +11,27 @@
 
 namespace skein::supervisor {
 
-/// For all descriptors that connections may need.
+/// Raises the descriptor limit to what connections may need.
 void make_room(const config::config& c);
 
-/// The sockets that a server listens on: those of its settings, or those of a service manager, which keeps them while
-/// the process is started anew, so that whoever connects meanwhile waits. Lives on the main thread.
+/// The listening sockets of the server: those of its settings, or those of a service manager, which keeps them open
+/// while the process restarts, so that clients wait in the meantime. Used only on the main thread.
 class open_sockets {
  public:
   explicit open_sockets(listener::listener& into) : listener_(into) {}
 
-  /// All but the admin socket. `guarded`: clients need a secret. Errors: io, bad_config, and those of certificates;
-  /// bad_config also for an inherited socket beyond loopback that nothing guards.
+  /// Opens all except the admin socket. `guarded`: clients need a secret. Errors: io, bad_config, and those of
+  /// certificates; bad_config also for an inherited socket beyond loopback without authentication.
   [[nodiscard]] result<void> open(const config::config& c, bool guarded);
-  /// Only when no other server can have the state directory. Where nobody asked for it, it is no reason to end.
+  /// Opens the admin socket. Call after the state directory is locked. A failure is an error only if
+  /// server.admin_socket is set.
   [[nodiscard]] result<void> open_admin(const config::config& c);
-  /// A certificate that was exchanged; or the first one, with which TLS begins here and now. Otherwise nothing changes.
+  /// Loads a new certificate. With the first one, TLS starts immediately. No effect without a certificate.
   [[nodiscard]] result<void> renew_tls(const config::config& c);
 
-  /// The addresses of what is inherited, each with its port; else the configured one.
+  /// The addresses of inherited sockets, each with its port; otherwise the configured one.
   [[nodiscard]] const std::string& addresses() const { return addresses_; }
-  [[nodiscard]] std::uint16_t port() const { return port_; }          ///< 0: there is none
+  [[nodiscard]] std::uint16_t port() const { return port_; }          ///< 0: none
   [[nodiscard]] std::uint16_t tls_port() const { return tls_port_; }  ///< likewise
 
  private:
@@ -40,7 +41,7 @@ class open_sockets {
   result<void> read_certificate(const config::config& c);
 
   listener::listener& listener_;
-  std::shared_ptr<listener::tls_door> tls_;  // null: nobody speaks TLS
+  std::shared_ptr<listener::tls_door> tls_;  // null: no TLS
   bool inherited_ = false;
   std::string addresses_;
   std::uint16_t port_ = 0, tls_port_ = 0;

@@ -11,9 +11,9 @@ namespace {
 
 /// One entry of model.tuned_states, NAME=FILE.
 result<void> open_state(const config::config& c, const std::string& named, opened_engine& to) {
-  if (!to.model.load_state) return error{error_kind::unsupported, "this model takes no tuned states", ""};
+  if (!to.model.load_state) return error{error_kind::unsupported, "the model does not support tuned states", ""};
   if (to.states.size() >= c.model.tuned_states_max)
-    return error{error_kind::overloaded, "there are more of them than model.tuned_states_max allows", ""};
+    return error{error_kind::overloaded, "there are more entries than model.tuned_states_max allows", ""};
   const auto sign = named.find('=');
   protocol::load_state_request wanted;
   wanted.name = named.substr(0, sign);

@@ -5,11 +5,11 @@
 
 namespace skein::supervisor {
 
-/// Gives a model the tuned states of model.tuned_states. Errors name the entry: those of load_tuned_state, and
-/// unsupported for a model that takes none.
+/// Adds the tuned states of model.tuned_states to a model. Errors name the entry: those of load_tuned_state, and
+/// unsupported for a model that accepts none.
 [[nodiscard]] result<void> open_states(const config::config& c, opened_engine& to);
 
-/// Those of them that fit, for a model that came later; the log says which do not.
+/// The same for a model loaded later: skips states that do not fit and logs them.
 void open_fitting_states(const config::config& c, opened_engine& to);
 
 }  // namespace skein::supervisor

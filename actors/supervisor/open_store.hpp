@@ -9,17 +9,17 @@
 
 namespace skein::supervisor {
 
-/// Where sessions and states of all models are kept.
+/// The stores of sessions and states of all models.
 struct opened_store {
   std::shared_ptr<storage::database> database;
-  std::shared_ptr<storage::model_table> models;  ///< empty: whoever loads a model adds it
+  std::shared_ptr<storage::model_table> models;  ///< initially empty; loading a model adds it
   std::shared_ptr<storage::state_store> states;
 };
 
 /// Opens server.state_dir, or a store in memory. Errors: those of database::open.
 [[nodiscard]] result<opened_store> open_store(const config::config& c);
 
-/// The type in which states are stored.
+/// The element type of stored states.
 [[nodiscard]] storage::state_type stored_state_type(const config::config& c);
 
 }  // namespace skein::supervisor

@@ -36,7 +36,7 @@ std::optional<std::chrono::microseconds> watchdog_of_environment() {
   return std::chrono::microseconds(*time);
 }
 
-/// The bytes of the socket's address; none when it is no address.
+/// The bytes of the socket's address; empty if `name` is not an address.
 std::string address_bytes(std::string_view name) {
   sockaddr_un address{};
   if (name.size() < 2 || name.size() >= sizeof(address.sun_path) || (name[0] != '/' && name[0] != '@')) return {};

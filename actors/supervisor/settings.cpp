@@ -150,7 +150,7 @@ persistence::persistence_options persistence_options(const config::config& c, bo
   to.prefix_states.dirty_bytes_max = from.dirty_bytes_max;
   to.prefix_states.write_behind = false;
   to.prefix_states.thin = false;
-  // A GPU feeds 30 to 150 tokens in a millisecond; a state comes from a disk in 20 milliseconds and more.
+  // A GPU feeds 30 to 150 tokens in a millisecond; reading a state from disk takes 20 milliseconds or more.
   to.prefix_wait_tokens = prefixes.wait_tokens_min ? prefixes.wait_tokens_min : on_gpu ? 2048 : 1;
   to.prefixes.min_tokens = prefixes.min_tokens;
   to.prefixes.every_tokens = prefixes.every_tokens;

@@ -9,14 +9,14 @@
 #include "config/config.hpp"
 #include "protocol/generation_request.hpp"
 
-/// From the configuration to the options of each actor: the one place where the two meet.
+/// Converts the configuration to the options of each actor; the only place that depends on both.
 namespace skein::supervisor {
 
 [[nodiscard]] connection::connection_limits connection_limits(const config::config& c);
 [[nodiscard]] request::service_settings service_settings(const config::config& c);
 [[nodiscard]] request::pause_limits pause_limits(const config::config& c);
 [[nodiscard]] request::login_limits login_limits(const config::config& c);
-/// What requests within the limits may have, with what the server adds to them.
+/// The limits of requests plus the entries that the server adds.
 [[nodiscard]] sampling::row_limits row_limits(const config::config& c);
 [[nodiscard]] device::device_actor_options device_options(const config::config& c);
 [[nodiscard]] persistence::tenant_limits tenant_limits(const config::config& c);
@@ -24,9 +24,9 @@ namespace skein::supervisor {
 [[nodiscard]] protocol::model_preset model_preset(const config::config& c, const std::string& model_name);
 [[nodiscard]] std::uint32_t io_threads(const config::config& c);
 
-/// Bytes of this machine's memory that nobody uses.
+/// Unused memory of this machine, in bytes.
 [[nodiscard]] std::size_t free_memory();
-/// The same with what the system would give up for whoever needs it, such as files that it keeps in memory.
+/// The same plus memory that the system can reclaim, such as cached files.
 [[nodiscard]] std::size_t available_memory();
 
 }  // namespace skein::supervisor

@@ -9,9 +9,9 @@
 
 namespace skein::supervisor {
 
-/// Brings states from the devices to the persistence actor. Where its mailbox is full beyond all reserve, a state is
-/// lost, which costs feeding its tokens again. That it is, and which slots hold states, is told as soon as there is
-/// room. Thread safe.
+/// Sends states from the devices to the persistence actor. If its mailbox is full including its reserve, the state is
+/// lost and its tokens must be fed again. Losses and changes of kept slots are reported as soon as there is room.
+/// Thread safe.
 class state_carrier final : public device::state_sink {
  public:
   explicit state_carrier(persistence::mailbox& to) : to_(to) {}
@@ -24,14 +24,14 @@ class state_carrier final : public device::state_sink {
   void slot_kept(const device::state_key& key) override { tell(key, true); }
   void slot_dropped(const device::state_key& key) override { tell(key, false); }
 
-  /// Tells what the mailbox had no room for; about once a second.
+  /// Retries messages that did not fit into the mailbox; called about once a second.
   void repeat() {
     const std::lock_guard lock(mutex_);
     send();
   }
 
  private:
-  /// A slot's news that cancels news which was not told needs not be told either: so what waits is bounded by the
+  /// An update that cancels an unsent one removes both, so the number of unsent updates is bounded by the number of
   /// slots.
   void tell(const device::state_key& key, bool kept) {
     const std::lock_guard lock(mutex_);

@@ -49,20 +49,20 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr std::size_t worker_queue_max = 256;
-constexpr std::size_t events_max = 65536;  // of one io thread that is behind
+constexpr std::size_t events_max = 65536;  // limit of pending events of one io thread
 constexpr auto heartbeat = 1s;             // ticks of the request hubs
 constexpr auto drain_poll = 10ms;
-constexpr auto farewell = 5s;             // for answers that are still in the sockets' buffers
+constexpr auto farewell = 5s;             // for responses that are still in socket buffers
 constexpr auto hurried_farewell = 500ms;  // after a second signal
-constexpr auto device_patience = 3s;      // for the device's end, beyond patience and farewell of those it serves
-constexpr auto flush_time = 10s;          // for states that are not on disk yet
+constexpr auto device_patience = 3s;      // for the device to end, after the time for its requests and their last bytes
+constexpr auto flush_time = 10s;          // for writing dirty states to disk
 constexpr auto hurried_flush_time = 3s;   // after a second signal
-constexpr auto report_time = 1s;          // between two reports to a service manager, or less when it watches closely
-constexpr auto more_time = 30s;           // that a load asks for while it makes progress
+constexpr auto report_time = 1s;          // between two reports to a service manager; less if its watchdog is shorter
+constexpr auto more_time = 30s;           // timeout extension requested while a load makes progress
 constexpr auto load_patience = 120s;      // without progress of a load
-constexpr auto flush_patience = 2s;       // for a disk that does not answer, beyond that
+constexpr auto flush_patience = 2s;       // for a disk that does not respond, after flush_time
 
-/// What the loader brings.
+/// The result of the loader thread.
 struct opened_parts {
   opened_engine engine;
   opened_store store;
@@ -77,7 +77,7 @@ result<opened_parts> open_parts(const config::config& settings, const load_order
   return opened_parts{std::move(*engine), std::move(*store)};
 }
 
-/// As open_parts, on a thread that nobody catches exceptions of.
+/// open_parts with exceptions as errors, for the loader thread.
 result<opened_parts> open_parts_or_say_why(const config::config& settings, const load_order& order) {
   try {
     return open_parts(settings, order);
@@ -91,7 +91,7 @@ std::int64_t unix_time_ms() {
       .count();
 }
 
-/// Where a browser on this machine finds the chat page; empty: nowhere.
+/// The URL of the chat page for a browser on this machine; empty: none.
 std::string page_address(const config::server_settings& c, std::uint16_t port) {
   if (!c.web_page || port == 0) return {};
   const bool everywhere = c.host == "0.0.0.0" || c.host == "::";
@@ -101,7 +101,7 @@ std::string page_address(const config::server_settings& c, std::uint16_t port) {
   return "http://" + host + ':' + std::to_string(port) + '/';
 }
 
-/// What answers requests on one io thread. Hub and service come when the model is loaded.
+/// The objects of one io thread. Hub and service are created when the model is loaded.
 struct lane {
   std::unique_ptr<connection::io_thread> thread;
   std::unique_ptr<front_service> front;
@@ -109,8 +109,9 @@ struct lane {
   std::unique_ptr<request::api_service> service;
 };
 
-/// The actors, in order of life: members below use those above. The io threads and the listener come first and answer
-/// while a thread of its own loads the model; the main thread only waits for signals and what that thread brings.
+/// Owns the actors, in order of lifetime: members use those declared above them. The io threads and the listener start
+/// first and answer requests while a separate thread loads the model. The main thread only waits for signals and for
+/// the result of that thread.
 class server {
  public:
   server(const config::config& settings, std::function<config::loaded()> again)
@@ -119,7 +120,7 @@ class server {
         workers_(worker_queue_max),
         logins_(login_limits(settings)) {}
   ~server();
-  server(const server&) = delete;  // one server a process
+  server(const server&) = delete;  // one server per process
   server& operator=(const server&) = delete;
 
   result<void> run();
@@ -148,10 +149,10 @@ class server {
   void report();
   void report_load(const request::loaded_models::load& load);
 
-  const config::config& settings_;  // as it was started
+  const config::config& settings_;  // settings at the start
   std::shared_ptr<const config::config> live_ = std::make_shared<config::config>(settings_);
   const std::function<config::loaded()> read_again_;
-  bool reload_wanted_ = false;  // as soon as the server is ready
+  bool reload_wanted_ = false;  // reload as soon as the server is ready
   boost::asio::io_context main_{1};
   boost::asio::signal_set signals_{main_, SIGTERM, SIGINT, SIGHUP};
   boost::asio::steady_timer heartbeat_{main_};
@@ -174,15 +175,15 @@ class server {
   std::unique_ptr<model_keeper> keeper_;
   std::unique_ptr<listener::listener> listener_;
   std::unique_ptr<open_sockets> sockets_;
-  std::optional<error> trouble_;  // that ended it: the model cannot be loaded, or the device is lost
+  std::optional<error> trouble_;  // why the server ends: the model cannot be loaded, or the device is lost
   int signals_seen_ = 0;
   duration farewell_time_ = duration::max();
   steady_time farewell_until_ = steady_time::max();
   steady_time device_until_ = steady_time::max();
-  std::optional<steady_time> flush_until_;  // once the persistence actor was told to end
+  std::optional<steady_time> flush_until_;  // set when the persistence actor was told to end
 };
 
-/// Until a signal or trouble ends it.
+/// Runs until a signal or an error ends the server.
 result<void> server::run() {
   const auto keys = open_keys(settings_);
   if (!keys) return keys.error();
@@ -196,7 +197,7 @@ result<void> server::run() {
   return {};
 }
 
-/// Before anything that takes time: whoever starts the server hears at once that the port is taken.
+/// Runs before the slow parts of the start, so that a port in use is reported at once.
 result<void> server::listen() {
   std::vector<listener::io_lane> doors;
   for (std::uint32_t i = 0; i < io_threads(settings_); ++i) {
@@ -269,7 +270,7 @@ void server::start_persistence(const opened_parts& parts) {
       [this](std::uint32_t i) { lanes_[i].thread->post([this, i] { lanes_[i].hub->dispatch(replies_->take(i)); }); });
   persistence_ = std::make_unique<persistence::persistence_actor>(
       persistence_options(settings_, on_gpu), store.database, store.states, *replies_, real_clock(), unix_time_ms,
-      [models = context_->models](persistence::session_uid gone) {  // a device that ends keeps nothing anyway
+      [models = context_->models](persistence::session_uid gone) {  // a device that ends keeps no states
         bool all = true;
         for (const auto& model : models->resident())
           all = (model->device->push_urgent(device::forget{gone}) || model->device->closed()) && all;
@@ -322,13 +323,13 @@ void server::beat() {
   });
 }
 
-/// All calls look at the clock, and whoever waits for a model at that.
+/// All calls check their timeouts, and those waiting for a model check whether it is ready.
 void server::tick() {
   for (auto& l : lanes_) l.thread->post([hub = l.hub.get()] { hub->tick(real_clock().now()); });
 }
 
-/// Tells a service manager how the process is. The watchdog is fed by this thread, as long as the device's own progress
-/// allows it to be: where one of them hangs, it is not.
+/// Reports the state of the process to the service manager. This thread feeds the watchdog only while the device makes
+/// progress, so the watchdog fires if either of them hangs.
 void server::report() {
   const auto load = context_->models->loading();
   if (load || !context_->ready) report_load(load.value_or(request::loaded_models::load{}));
@@ -369,13 +370,13 @@ void server::await_signal() {
 void server::on_signal(int number) {
   log::info("signal", {{"number", number}});
   if (number == SIGHUP) return reload();
-  if (!keeper_) return main_.stop();  // there is no work yet
+  if (!keeper_) return main_.stop();  // no requests yet
   if (++signals_seen_ > 1) return stop_work(0s, hurried_farewell);
-  // An interrupt comes from a person at a terminal, who has no load balancer to wait for.
+  // SIGINT comes from a terminal, where no load balancer needs the grace time.
   begin_drain(number == SIGTERM ? std::chrono::milliseconds(live_->drain.grace_ms) : 0ms);
 }
 
-/// What may change while the server runs becomes what the files say now. A file that is wrong changes nothing.
+/// Applies live settings from the configuration files. If a file has a fault, nothing changes.
 void server::reload() {
   reload_wanted_ = !context_->ready;
   if (reload_wanted_ || context_->draining) return;
@@ -392,7 +393,7 @@ void server::reload() {
   manager_.ready();
 }
 
-/// Settings and keys, or the first thing that is wrong with them. The keys count when they were read.
+/// Reads settings and keys, or returns the first fault. Applies the keys if everything is valid.
 result<config::reloaded> server::read_again() {
   try {
     const auto loaded = read_again_();
@@ -402,8 +403,9 @@ result<config::reloaded> server::read_again() {
     const auto keys = open_keys(next.settings);
     if (!keys) return keys.error();
     if (context_->guarded() && keys->empty() && !config::asks_for_secret(next.settings))
-      return error{error_kind::bad_config,
-                   "the server would be left without a password and without keys; only a restart may open it", ""};
+      return error{
+          error_kind::bad_config,
+          "neither a password nor keys are left; a server can be opened without authentication only by a restart", ""};
     if (auto ok = sockets_->renew_tls(next.settings); !ok) return ok.error();
     context_->keys->replace(*keys);
     return next;
@@ -412,7 +414,7 @@ result<config::reloaded> server::read_again() {
   }
 }
 
-/// Each actor gets its part by a message or on its thread; requests that run keep what they began with.
+/// Passes the settings to each actor by a message or on its thread; running requests keep theirs.
 void server::take_settings(config::config fresh) {
   live_ = std::make_shared<const config::config>(std::move(fresh));
   log::set_minimum(cli::log_options(live_->log).minimum);
@@ -425,15 +427,15 @@ void server::take_settings(config::config fresh) {
   for (lane& l : lanes_) l.thread->post([service = l.service.get(), context] { service->use(context); });
 }
 
-/// Whatever the engine calls it: a device that is lost while it serves is a failure of the process, and no answer to
-/// its start. A drain that has begun has nothing left to be graceful about.
+/// A device lost while serving is a failure of the process, whatever the kind of the engine's error. If a drain has
+/// begun, it ends at once.
 void server::on_lost(const error& why) {
   trouble_ = error{error_kind::internal, why.message, {}};
   if (context_->draining) return stop_work(0s, farewell);
   begin_drain(0s);
 }
 
-/// New work is refused from now on. The listeners stay open for `grace`, so that whoever asks /readyz hears of it.
+/// Refuses new work. The listeners stay open for `grace`, so that load balancers see the change of /readyz.
 void server::begin_drain(duration grace) {
   if (context_->draining.exchange(true)) return;
   log::info("draining", {{"running", keeper_->requests()}});
@@ -446,8 +448,8 @@ void server::begin_drain(duration grace) {
   });
 }
 
-/// Running answers may go on for `patience`; then the device ends them, and their last bytes have `farewell_time` to
-/// leave. May be repeated: the shortest times count.
+/// Running requests may continue for `patience`; then the device ends them, and their last bytes have `farewell_time`
+/// to be sent. May be repeated; the shortest times apply.
 void server::stop_work(duration patience, duration farewell_time) {
   listener_->stop_accepting();
   listener_->close_idle();
@@ -457,7 +459,7 @@ void server::stop_work(duration patience, duration farewell_time) {
   await_end();
 }
 
-/// All waiting is done here and not in a destructor, so that a further signal is heard.
+/// Waits here instead of in a destructor, so that further signals are handled.
 void server::await_end() {
   drain_timer_.expires_after(drain_poll);
   drain_timer_.async_wait([this](const boost::system::error_code& ec) {
@@ -471,7 +473,7 @@ void server::await_end() {
   });
 }
 
-/// The device has sent its last states and the calls their last turns: now what is dirty is written.
+/// The device has sent its last states and the calls their last turns: now dirty states are written.
 void server::await_flush() {
   const steady_time now = real_clock().now();
   const duration patience = signals_seen_ > 1 ? duration(hurried_flush_time) : duration(flush_time);
@@ -487,8 +489,8 @@ void server::await_flush() {
   });
 }
 
-/// Ends the process: the thread that reads the model can be neither interrupted nor left running while main destroys
-/// what it uses.
+/// Exits the process: the loader thread can be neither interrupted nor left running while main destroys the objects
+/// that it uses.
 void server::leave_loader(cli::exit_code code) {
   listener_->stop(real_clock().now());
   log::info("stopped");
@@ -496,7 +498,7 @@ void server::leave_loader(cli::exit_code code) {
   std::_Exit(static_cast<int>(code));
 }
 
-/// Ends the process: a thread hangs in its engine or in a write, and a destructor would wait for it forever.
+/// Exits the process: a thread hangs in its engine or in a write, and a destructor would wait for it forever.
 void server::leave_behind(std::string_view what) {
   log::error("a thread does not end; leaving it behind", {{"where", what}, {"device", settings_.engine.device}});
   log::stop();
@@ -507,12 +509,12 @@ server::~server() {
   if (listener_) listener_->stop(real_clock().now());
   workers_.stop();
   for (auto& l : lanes_) l.thread->stop();
-  // These tell each other things: the devices' threads end first, then the other actor, then what they told goes.
+  // These send messages to each other: device threads end first, then the persistence actor, then the receivers.
   if (keeper_) keeper_->stop();
-  // A response that runs in the background has no connection that ended it; its call gives its session back now.
+  // A background response has no connection that could end it; its call returns its session here.
   for (auto& l : lanes_) l.service.reset();
   persistence_.reset();
-  // Only now the models may go: calls that ended above still told their devices so.
+  // Models are destroyed last: calls that ended above still sent messages to their devices.
   log::info("stopped");
 }
 
@@ -520,7 +522,7 @@ server::~server() {
 
 result<void> serve(const config::config& settings, const std::function<config::loaded()>& again) {
   return_large_blocks();
-  std::signal(SIGPIPE, SIG_IGN);  // a reader that leaves is an error code, not the end of the process
+  std::signal(SIGPIPE, SIG_IGN);  // a closed peer is an error code, not the end of the process
   make_room(settings);
   server s(settings, again);
   auto ended = s.run();

@@ -10,7 +10,7 @@ class thread_pool;
 
 namespace skein::supervisor {
 
-/// One thread for host work that is too long for an io thread. Bounded: what does not fit is refused.
+/// One thread for work that is too long for an io thread. Bounded: work beyond the limit is refused.
 class worker_pool {
  public:
   explicit worker_pool(std::size_t queue_max);
@@ -18,9 +18,9 @@ class worker_pool {
   worker_pool(const worker_pool&) = delete;  // owns a thread
   worker_pool& operator=(const worker_pool&) = delete;
 
-  /// False when queue_max pieces of work are waiting or running, or the pool was stopped. Thread safe.
+  /// False if queue_max pieces of work are waiting or running, or the pool was stopped. Thread safe.
   [[nodiscard]] bool run(std::function<void()> work);
-  /// Lets the running piece finish, drops what is queued, and ends the thread. Harmless when repeated.
+  /// Lets the running piece finish, drops queued ones, and ends the thread. May be repeated.
   void stop();
 
  private:

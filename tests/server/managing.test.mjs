@@ -85,7 +85,7 @@ const rows = [
   ['/loadmodel', 'no file', { model_viewname: 'x' }, 400, detail(/model_filename/)],
   ['/loadmodel', 'a number for a file', { ...loadTiny, model_filename: 7 }, 400, detail(/model_filename/)],
   ['/loadmodel', 'a file that is not there', { ...loadTiny, model_filename: 'models/absent.pth' }, 404, detail(/absent/)],
-  ['/loadmodel', 'a file elsewhere', { ...loadTiny, model_filename: '/etc/passwd' }, 403, detail(/folder of models/)],
+  ['/loadmodel', 'a file elsewhere', { ...loadTiny, model_filename: '/etc/passwd' }, 403, detail(/folder model.root/)],
   ['/loadmodel', 'a file that is no RWKV-7 model', { ...loadTiny, model_filename: 'models/state-tiny-7v0.pth' }, 400, detail(/state-tiny-7v0/)],
   ['/loadmodel', 'an adapter', { ...loadTiny, adapter_filename: 'lora.pth' }, 400, detail(/adapter_filename/)],
   ['/loadmodel', 'a temperature that is none', { ...loadTiny, default_temperature: 'hot' }, 400, detail(/default_temperature/)],

@@ -101,11 +101,11 @@ describe('two real models', { skip: noOracle }, () => {
     const expected = await text();
     const file = (model_filename, more = {}) => server.post('/loadmodel', { model_filename, ...more });
     const rows = [
-      [await file('/etc/passwd'), 403, /folder of models/],
-      [await file('../../../etc/passwd'), 403, /folder of models/],
-      [await file('link.pth'), 403, /folder of models/],
-      [await file('link'), 403, /folder of models/],
-      [await file('\u0000'), 403, /folder of models/],
+      [await file('/etc/passwd'), 403, /folder model.root/],
+      [await file('../../../etc/passwd'), 403, /folder model.root/],
+      [await file('link.pth'), 403, /folder model.root/],
+      [await file('link'), 403, /folder model.root/],
+      [await file('\u0000'), 403, /folder model.root/],
       [await file('absent.pth'), 404, /absent\.pth/],
       [await file(join(models, 'absent')), 404, /absent/],
       [await file('torn.safetensors'), 400, /torn\.safetensors/],
@@ -123,7 +123,7 @@ describe('two real models', { skip: noOracle }, () => {
       assert.match(answer.body.detail, words);
       assert.equal(answer.body.error, answer.body.detail);
     }
-    const outside = 'models must lie in the server\'s folder of models';
+    const outside = 'the model file must be in the folder model.root';
     for (const [id, status, error] of [
       ['absent', 404, 'unknown model: absent'], ['words.txt', 404, 'unknown model: words.txt'], ['link', 403, outside],
       ['link.pth', 403, outside], ['../outside', 403, outside], ['/etc/passwd', 403, outside], ['\u0000', 403, outside],
@@ -258,7 +258,7 @@ describe('two real models', { skip: noOracle }, () => {
     const tight = await tightly();
     const refused = await load(tight, 'tiny');
     assert.equal(refused.status, 507, JSON.stringify(refused.body));
-    assert.ok(refused.body.error.includes(`needs about ${bytes.tiny} bytes, and ${bytes.tiny - 1} are left beside the ${bytes.small} of`), refused.body.error);
+    assert.ok(refused.body.error.includes(`needs about ${bytes.tiny} bytes, but only ${bytes.tiny - 1} are free; loaded models use ${bytes.small}, unload`), refused.body.error);
     assert.equal((await tight.post('/v1/completions', completion)).body.model, 'small');
     assert.equal((await tight.post('/removemodel', {})).status, 200);
     await tight.says('model unloaded');
