@@ -237,7 +237,7 @@ void connection::write(std::string bytes) {
 }
 
 void connection::end_stream() {
-  if (exchange_->progress != exchange::answer::streaming) return log::error("the end of no stream was dropped");
+  if (exchange_->progress != exchange::answer::streaming) return log::error("an end outside a stream was dropped");
   if (exchange_->chunked && !exchange_->bodiless) out_.push("0\r\n\r\n");
   exchange_->progress = exchange::answer::complete;
   flush();

@@ -43,7 +43,7 @@ class relay : public std::enable_shared_from_this<relay> {
   asio::awaitable<void> upwards([[maybe_unused]] std::shared_ptr<relay> self) {
     const auto [refused] = co_await client_.async_handshake(asio::ssl::stream_base::server, token);
     if (refused) {
-      log::debug("no TLS with a client", {{"why", refused.message()}});
+      log::debug("TLS handshake failed", {{"why", refused.message()}});
       co_return close();
     }
     secure_ = true;

@@ -21,7 +21,7 @@ void allow_connections(std::uint32_t connections_max, std::uint32_t each) {
   limit.rlim_cur = std::min(wanted, limit.rlim_max);
   setrlimit(RLIMIT_NOFILE, &limit);
   if (limit.rlim_cur < wanted)
-    log::warning("fewer descriptors than limits.connections_max needs",
+    log::warning("the descriptor limit is too low for limits.connections_max",
                  {{"descriptors", static_cast<std::uint64_t>(limit.rlim_cur)},
                   {"needed", static_cast<std::uint64_t>(wanted)},
                   {"connections_max", connections_max}});

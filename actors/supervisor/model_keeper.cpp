@@ -383,7 +383,7 @@ void model_keeper::rest(const request::loaded_model& model) {
 }
 
 void model_keeper::retire(request::model_ref old, bool force) {
-  log::info("model retires", {{"model", old->id()}, {"requests", old->counters->requests.load()}, {"by_force", force}});
+  log::info("model retired", {{"model", old->id()}, {"requests", old->counters->requests.load()}, {"by_force", force}});
   retired_.push_back({std::move(old)});
   if (force) cut_off(retired_.back());
   watch();
@@ -450,7 +450,7 @@ void model_keeper::tick() {
   if (settings_->model.idle_unload_s == 0 || running_) return;
   for (use& u : uses()) {
     if (context_.time->now() - u.at < std::chrono::seconds(settings_->model.idle_unload_s)) continue;
-    log::info("nobody uses the model", {{"model", u.model->id()}});
+    log::info("model idle", {{"model", u.model->id()}});
     rest(*u.model);
     retire(std::move(u.model), false);
   }

@@ -127,7 +127,7 @@ result<opened_engine> open_engine(const config::config& c, const load_order& ord
 
   const auto device = cli::choose_device(c.engine.device);
   if (!device) return device.error();
-  if (!device->remark.empty()) log::info("no GPU: the CPU serves", {{"why", device->remark}});
+  if (!device->remark.empty()) log::info("no GPU, using the CPU", {{"why", device->remark}});
 
   cli::engine_wish wish;
   wish.device = c.engine.device;

@@ -19,7 +19,7 @@ result<std::vector<access::api_key>> open_keys(const config::config& c) {
     keys = std::move(*read);
   }
   if (keys.empty() && s.password.empty() && config::asks_for_secret(c))
-    log::warning("the file of keys holds no key: until it has one, no client gets in", {{"file", s.keys_file}});
+    log::warning("the keys file has no key; all clients are refused until it has one", {{"file", s.keys_file}});
   return keys;
 }
 

@@ -78,7 +78,7 @@ result<void> open_sockets::adopt(const std::vector<inherited_socket>& sockets, b
 /// Loads the certificate. If the setting was removed, the old certificate stays and listening continues.
 result<void> open_sockets::read_certificate(const config::config& c) {
   if (c.server.tls_certificate.empty()) {
-    if (tls_) log::warning("TLS ends with a restart only; the old certificate stays");
+    if (tls_) log::warning("TLS can be disabled only by a restart; the old certificate stays");
     return {};
   }
   const auto door = tls_ ? tls_ : std::make_shared<listener::tls_door>();
@@ -91,7 +91,7 @@ result<void> open_sockets::renew_tls(const config::config& c) {
   const bool begins = !tls_;
   if (auto ok = read_certificate(c); !ok || !begins || !tls_) return ok;
   if (inherited_) {
-    log::warning("no TLS until a restart: the service manager handed no socket https over");
+    log::warning("no TLS until a restart: the service manager passed no socket named https");
     return {};
   }
   if (auto ok = listen_tls(c); !ok) {
@@ -108,7 +108,7 @@ result<void> open_sockets::open_admin(const config::config& c) {
   if (!s.admin_socket.empty()) return listener_.listen_admin(s.admin_socket);
   if (s.state_dir.empty()) return {};
   const auto standard = listener_.listen_admin(cli::admin_socket(s.state_dir).string());
-  if (!standard) log::warning("there is no admin socket", {{"why", standard.error().message}});
+  if (!standard) log::warning("the admin socket is not available", {{"why", standard.error().message}});
   return {};
 }
 

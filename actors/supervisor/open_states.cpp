@@ -36,7 +36,7 @@ result<void> open_states(const config::config& c, opened_engine& to) {
 void open_fitting_states(const config::config& c, opened_engine& to) {
   for (const std::string& named : c.model.tuned_states)
     if (const auto ok = open_state(c, named, to); !ok)
-      log::info("a tuned state is left out", {{"state", named}, {"why", ok.error().message}});
+      log::info("a tuned state was skipped", {{"state", named}, {"why", ok.error().message}});
 }
 
 }  // namespace skein::supervisor

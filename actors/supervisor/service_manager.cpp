@@ -54,7 +54,7 @@ service_manager::service_manager(std::string_view address, std::optional<std::ch
     : address_(address_bytes(address)), watchdog_(watchdog) {
   if (address.empty()) return;
   if (!address_.empty()) fd_ = ::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-  if (fd_ < 0) log::warning("nobody can be told how the service is", {{"NOTIFY_SOCKET", address}});
+  if (fd_ < 0) log::warning("the service manager cannot be notified", {{"NOTIFY_SOCKET", address}});
 }
 
 service_manager service_manager::from_environment() {

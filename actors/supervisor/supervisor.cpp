@@ -388,7 +388,7 @@ void server::reload() {
     take_settings(std::move(read->settings));
     log::info("reloaded", {{"changed", static_cast<std::uint64_t>(read->changed.size())}});
   } else {
-    log::error("the configuration is wrong; the old one stays", {{"why", read.error().message}});
+    log::error("the configuration has faults; the old one stays", {{"why", read.error().message}});
   }
   manager_.ready();
 }
@@ -500,7 +500,7 @@ void server::leave_loader(cli::exit_code code) {
 
 /// Exits the process: a thread hangs in its engine or in a write, and a destructor would wait for it forever.
 void server::leave_behind(std::string_view what) {
-  log::error("a thread does not end; leaving it behind", {{"where", what}, {"device", settings_.engine.device}});
+  log::error("a thread does not end; exiting without it", {{"where", what}, {"device", settings_.engine.device}});
   log::stop();
   std::_Exit(static_cast<int>(cli::exit_code::internal));
 }

@@ -24,7 +24,7 @@ bool worker_pool::run(std::function<void()> work) {
     try {
       work();
     } catch (const std::exception& trouble) {
-      log::error("work on the worker pool failed", {{"why", trouble.what()}});
+      log::error("work in the worker pool failed", {{"why", trouble.what()}});
     }
     --pending_;
   });

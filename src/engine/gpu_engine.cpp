@@ -72,9 +72,9 @@ result<gpu_parts> parts_of(const model::checkpoint& file, const model::model_inf
 }
 
 void log_recording(const kernels::gpu::runner_sizes& sizes) {
-  log::info("decode ticks recorded", {{"sizes", sizes.graphs}, {"seconds", sizes.graph_seconds}});
+  log::info("decode graphs captured", {{"sizes", sizes.graphs}, {"seconds", sizes.graph_seconds}});
   if (!sizes.library.empty())
-    log::info("products of many rows", {{"library", sizes.library}, {"seconds", sizes.library_seconds}});
+    log::info("GEMM library", {{"library", sizes.library}, {"seconds", sizes.library_seconds}});
 }
 
 }  // namespace

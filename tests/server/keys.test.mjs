@@ -146,7 +146,7 @@ test('a file of keys without a key lets nobody in', async (t) => {
   await reload(server, 'reloaded');
   assert.deepEqual(await seen(server), shut);
   writeFileSync(file, '');
-  await reload(server, 'the configuration is wrong; the old one stays');
+  await reload(server, 'the configuration has faults; the old one stays');
   assert.deepEqual(await seen(server), shut);
   assert.deepEqual(await seen(server, bearer(secret)), open);
   await server.stop();

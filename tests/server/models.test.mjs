@@ -216,7 +216,7 @@ describe('two real models', { skip: noOracle }, () => {
     // The tiny model with its slots takes 18 MiB, so that ten that stayed would take 180: a third of that is more than
     // allocators keep. (Under a sanitizer memory says nothing: it keeps what was freed.)
     const unloaded = () => server.lines.filter((l) => l.includes('"msg":"model unloaded"')).length;
-    const retired = () => server.lines.filter((l) => l.includes('"msg":"model retires"')).length;
+    const retired = () => server.lines.filter((l) => l.includes('"msg":"model retired"')).length;
     for (let tries = 0; tries < 3000 && unloaded() < retired(); ++tries) await new Promise((r) => setTimeout(r, 10));
     assert.equal(unloaded(), retired());
     let end = await held(server);
@@ -273,7 +273,7 @@ describe('two real models', { skip: noOracle }, () => {
     assert.deepEqual(await ids(), ['tiny', 'tiny poet']);
     assert.equal((await load(server, 'small')).status, 200);
     assert.deepEqual(await ids(), ['small']);
-    assert.equal((await server.says('a tuned state is left out')).state, 'poet=models/state-tiny-7v0.pth');
+    assert.equal((await server.says('a tuned state was skipped')).state, 'poet=models/state-tiny-7v0.pth');
     assert.equal((await load(server, 'tiny')).status, 200);
     assert.deepEqual(await ids(), ['tiny', 'tiny poet']);
     assert.equal((await server.stop()).code, 0);
@@ -283,7 +283,7 @@ describe('two real models', { skip: noOracle }, () => {
     const tight = await tightly('--set', 'model.switch=replace');
     const running = await stream(tight, { max_tokens: 200 });
     const loaded = load(tight, 'tiny');
-    await tight.says('model retires');
+    await tight.says('model retired');
     const waiting = [1, 2, 3].map(() => tight.post('/v1/completions', completion));
     assert.equal((await running.end).model, 'small');
     assert.deepEqual((await loaded).body, { object: 'model', id: 'tiny', loaded: true });
@@ -374,7 +374,7 @@ describe('loads and ticks that last as long as they have to', () => {
     const server = await serve(...slow, '--set', 'model.idle_unload_s=1');
     const running = await stream(server, { ...endless, max_tokens: 1500 });  // three seconds and more of use
     await running.end;
-    assert.ok(!server.lines.some((l) => l.includes('"msg":"model retires"')));
+    assert.ok(!server.lines.some((l) => l.includes('"msg":"model retired"')));
     await server.counters((h) => h.model === null);
     assert.deepEqual((await server.get('/readyz')).body, { status: 'ok' });
     // Whoever comes now waits until it is there.

@@ -120,10 +120,10 @@ test('a server that is told to read its settings anew', async (t) => {
 
   await t.test('stays as it is where a file is wrong, and says why', async () => {
     settings('[limits]\nmax_tokens_max = 7\nn_max = "many"\n');
-    assert.match((await reload('the configuration is wrong; the old one stays')).why, /skein\.toml:\d+: limits\.n_max/);
+    assert.match((await reload('the configuration has faults; the old one stays')).why, /skein\.toml:\d+: limits\.n_max/);
     settings('[limits]\nmax_tokens_max = 7\n');
     writeFileSync(keys, 'alice nonsense\n');
-    assert.match((await reload('the configuration is wrong; the old one stays')).why, /api-keys:1: /);
+    assert.match((await reload('the configuration has faults; the old one stays')).why, /api-keys:1: /);
     assert.equal(await tokens({ max_tokens: 50 }), 50);
     settings();
     writeFileSync(keys, line('alice', 'one'));

@@ -145,8 +145,8 @@ describe('models in memory', { skip: noOracle }, () => {
 
     const count = (msg) => server.lines.filter((l) => l.includes(`"msg":"${msg}"`)).length;
     assert.ok(count('model ready') >= rounds, `${count('model ready')} loads`);
-    for (let tries = 0; tries < 3000 && count('model unloaded') < count('model retires'); ++tries) await new Promise((r) => setTimeout(r, 10));
-    assert.equal(count('model unloaded'), count('model retires'));
+    for (let tries = 0; tries < 3000 && count('model unloaded') < count('model retired'); ++tries) await new Promise((r) => setTimeout(r, 10));
+    assert.equal(count('model unloaded'), count('model retired'));
     let end = await held(server);
     for (let tries = 0; tries < 500 && end.descriptors > begin.descriptors; ++tries) end = await held(server);
     assert.ok(end.descriptors <= begin.descriptors, `${begin.descriptors} descriptors, then ${end.descriptors}`);

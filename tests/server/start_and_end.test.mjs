@@ -183,7 +183,7 @@ test('a device that hangs cannot keep the process from ending', async () => {
     if (signals > 1) server.process.kill('SIGTERM');
     // Ticks take 10 s and two are on their way: an orderly end would come with 0.
     assert.deepEqual(await server.end(), { code: 70, signal: null });
-    await server.says('a thread does not end; leaving it behind');
+    await server.says('a thread does not end; exiting without it');
     await answer;
   }
 });

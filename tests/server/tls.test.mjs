@@ -115,7 +115,7 @@ test('a server with a certificate', { skip: noOpenssl }, async (t) => {
     await reload('reloaded');
     assert.equal((await hello()).name, 'second');
     writeFileSync(certificate, 'no certificate');
-    await reload('the configuration is wrong; the old one stays');
+    await reload('the configuration has faults; the old one stays');
     assert.equal((await hello()).name, 'second');
     assert.equal((await ask('GET', '/livez')).status, 200);
   });
@@ -164,7 +164,7 @@ test('a server without a certificate gets one', { skip: noOpenssl }, async (t) =
   };
   const named = `tls_certificate = "${certificate}"\ntls_key = "${key}"\n`;
   settings(named);
-  assert.match((await reload('the configuration is wrong; the old one stays')).why, /cert\.pem/);
+  assert.match((await reload('the configuration has faults; the old one stays')).why, /cert\.pem/);
 
   assert.equal(spawnSync('openssl', ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes',
     '-days', '2', '-subj', '/CN=first', '-keyout', key, '-out', certificate]).status, 0);
@@ -176,7 +176,7 @@ test('a server without a certificate gets one', { skip: noOpenssl }, async (t) =
   assert.equal(await status(), 200);
 
   settings('');
-  await reload('TLS ends with a restart only; the old certificate stays');
+  await reload('TLS can be disabled only by a restart; the old certificate stays');
   assert.equal(await status(), 200);
   server.process.kill('SIGTERM');
   await server.says('stopped');
