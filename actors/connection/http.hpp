@@ -28,7 +28,7 @@ struct request_head {
   std::string raw_path;        ///< as sent, still escaped
   std::string query;           ///< raw, without '?'
   header_list fields;          ///< in order, names in lower case
-  std::string remote_address;  ///< "127.0.0.1"; the forwarded one when the peer is a trusted proxy
+  std::string remote_address;  ///< "127.0.0.1"; the forwarded one if the peer is a trusted proxy
   bool loopback = false;       ///< the peer itself
   bool unix_socket = false;    ///< the same for a unix socket
   bool admin = false;          ///< received on the admin socket; has all rights

@@ -8,7 +8,7 @@ namespace skein::connection {
 /// How the body of a request is delimited.
 struct body_framing {
   bool chunked = false;
-  bool upload = false;  ///< the body is a file, with a limit of its own
+  bool upload = false;  ///< the body is a file, which has a separate limit
   std::uint64_t content_length = 0;
   [[nodiscard]] bool has_body() const { return chunked || content_length > 0; }
 };

@@ -40,7 +40,7 @@ class backend {
   /// Begins tick number `out.tick`. `out` still holds the result of an older tick, so that its memory is reused. The
   /// plan has passed check_plan; the plan and `out` stay in place until the tick is complete.
   [[nodiscard]] virtual result<void> launch(const tick_plan& plan, tick_result& out) = 0;
-  /// True when complete() would not wait for the device.
+  /// True if complete() would not wait for the device.
   [[nodiscard]] virtual bool ready() { return true; }
   /// Completes the oldest launched tick: fills `out` with one entry per row of the plan.
   [[nodiscard]] virtual result<void> complete(const tick_plan& plan, tick_result& out) = 0;

@@ -96,7 +96,7 @@ struct row_result {
                              ///< decode
   sampling::token_logprobs logprobs;             ///< of the sampled token, if sampling_params::logprobs
   std::vector<sampling::token_logprobs> scores;  ///< score rows: entry i is the log-probability of the row's token i+1
-                                                 ///< (for the last: of row::score_next, left out when that is no_token)
+                                                 ///< (for the last: of row::score_next, omitted if that is no_token)
   std::vector<float> logits;                     ///< [1 or tokens, vocab] if requested, and for sync rows
 };
 
@@ -156,7 +156,7 @@ class engine {
   [[nodiscard]] virtual result<std::uint64_t> submit(const tick_plan& plan) = 0;
   /// Waits for the oldest uncollected tick. The result stays valid until the next collect().
   [[nodiscard]] virtual result<const tick_result*> collect() = 0;
-  /// True when collect() would not wait.
+  /// True if collect() would not wait.
   [[nodiscard]] virtual bool ready() const = 0;
   [[nodiscard]] virtual std::uint32_t ticks_in_flight() const = 0;
   /// Samples the token of a sync row from the logits of its tick, under a mask (see sampler::draw; empty: all allowed).

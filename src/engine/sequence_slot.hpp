@@ -8,7 +8,7 @@
 
 namespace skein::engine {
 
-/// What a host engine keeps for the sequence in one slot, except its recurrent state.
+/// The data of the sequence in one slot of a host engine, except its recurrent state.
 class sequence_slot {
  public:
   explicit sequence_slot(std::uint32_t vocab) : sampler_(vocab) {}

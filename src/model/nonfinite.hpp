@@ -17,7 +17,7 @@ namespace skein::model {
 /// Layer 0 has no value residual: tensors of these names in a file are not used and may contain anything.
 [[nodiscard]] bool is_unused(std::string_view tensor);
 
-/// bad_file: names the tensor and what is accepted.
+/// bad_file naming the tensor and the accepted values.
 [[nodiscard]] error nonfinite_tensor(const checkpoint& file, std::string_view name);
 
 }  // namespace skein::model
