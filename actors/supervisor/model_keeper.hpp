@@ -29,9 +29,9 @@ namespace skein::supervisor {
 /// and finish there; after the last one its device ends and its memory is freed. With `force` its device ends at once,
 /// and they get an error.
 ///
-/// If there is no memory for one more (model.switch = "replace"), the old model is unloaded first, and the load begins
-/// when its memory is free. New requests wait meanwhile, as they do while a resting model is loaded again. If the load
-/// fails, the old model is loaded again.
+/// With model.switch = "replace", for devices without memory for one more model, the old model is unloaded first, and
+/// the load begins when its memory is free. New requests wait meanwhile, as they do while a resting model is loaded
+/// again. If the load fails, the old model is loaded again.
 ///
 /// If several models may be in memory, a displaced one rests: a request that names it loads it again. If only one may,
 /// it is dropped, since requests for different models would otherwise displace each other.
