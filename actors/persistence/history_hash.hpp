@@ -8,11 +8,11 @@ namespace skein::persistence {
 
 using storage::history_hash;
 
-/// No history has it: the beginning, or a version of which nobody knows how a client would resend it.
+/// Not the hash of any history: it marks the beginning, and a version whose text as clients would resend it is unknown.
 inline constexpr history_hash no_history{};
 
-/// The hash of a history that goes on with one more segment: XXH3-128 over the hash before and the segment's bytes. Can
-/// be asked at any byte on the way, so that one pass over a text tests segments of many lengths.
+/// The hash of a history extended by one segment: XXH3-128 over the previous hash and the segment's bytes. `digest` may
+/// be called after any byte, so that one pass over a text tests segments of many lengths.
 class chained_hash {
  public:
   explicit chained_hash(const history_hash& before);

@@ -8,16 +8,16 @@
 
 namespace skein::persistence {
 
-/// What a name means for a reader.
+/// The session or version that a name refers to, for read-only requests.
 struct named_session {
   const open_entry* entry = nullptr;  ///< the session that holds the versions
-  std::optional<session_tree> part;   ///< of it up to the version that the name means; none: the whole session
+  std::optional<session_tree> part;   ///< the path to the named version; none: the whole session
   [[nodiscard]] const session_tree& tree() const { return part ? *part : *entry->tree; }
 };
 
-/// The session of that name. Where there is none, "a:1" is the session "a" up to its version 1, which a turn on "a:1"
-/// would begin with. Nothing where neither exists; a first turn that still runs makes no session yet. Errors: those of
-/// `entry_of`, which finds the entry of a key.
+/// The session of that name. If it does not exist, "a:1" is the session "a" up to its version 1, from which a turn on
+/// "a:1" would start. Empty if neither exists; a session does not exist before its first turn is committed. Errors:
+/// those of `entry_of`, which finds the entry of a key.
 template <typename EntryOf>
 result<std::optional<named_session>> find_named(const session_key& key, const EntryOf& entry_of) {
   const auto readable = [](const open_entry& e) { return e.tree && !e.provisional; };

@@ -16,12 +16,12 @@
 
 namespace skein::persistence {
 
-/// The persistence actor: one thread that owns the log, the tiers below the device's memory and their policy, one more
-/// that reads and writes states for it, and one for work on the store as a whole. It alone uses the database.
-/// Every question is answered, also where memory is short: a handler that throws is answered with `refused`, and a
-/// reply that the sink has no memory for is sent again. End: `shutdown` writes what is dirty until its deadline and
-/// says in the log what could not be written; then the thread returns. The destructor without it ends at once, as a
-/// crash would: what was answered is in the log, states that were not written are made again from tokens.
+/// The persistence actor: one thread that owns the log, the tiers below device memory and their policy, a second thread
+/// that reads and writes states, and a third for work on the whole store. Only this actor uses the database.
+/// Every request is answered, even if memory is short: if a handler throws, the client gets `refused`, and a reply for
+/// which the sink has no memory is sent again. End: `shutdown` writes dirty data until its deadline and logs what it
+/// could not write; then the thread returns. Without `shutdown`, the destructor ends the thread at once, as a crash
+/// would: confirmed turns are in the log, and states that were not written are rebuilt from tokens.
 class persistence_actor {
  public:
   /// `replies` and `time` outlive the actor. `forget_slots` is called on the persistence thread.
@@ -34,9 +34,9 @@ class persistence_actor {
 
   [[nodiscard]] mailbox& inbox() { return inbox_; }
   [[nodiscard]] const persistence_counters& counters() const { return counters_; }
-  /// On any thread.
+  /// Thread-safe.
   void change(const tenant_limits& limits) { sessions_.change(limits); }
-  /// Waits for the thread's end; send `shutdown` first.
+  /// Waits until the thread has ended; send `shutdown` first.
   void join();
 
  private:

@@ -20,7 +20,7 @@ namespace skein::storage {
 class database;
 }
 
-/// Everything the persistence actor can be told, and everything it answers.
+/// All messages to the persistence actor, and all its replies.
 namespace skein::persistence {
 
 using storage::durability;
@@ -33,65 +33,65 @@ using storage::state_key;
 using storage::version_id;
 using storage::version_record;
 
-/// Which conversation a question belongs to: given out by the asker, unique on its io thread, in every answer.
+/// Identifies a request: chosen by the sender, unique on its io thread, repeated in every reply.
 using ticket = std::uint64_t;
 struct return_address {
   std::uint32_t io_thread = 0;
   ticket number = 0;
 };
 
-/// The right to add one version to a session; who may hold one beside others, session_book says. Ends with commit_turn
-/// or release.
+/// The right to add one version to a session; session_book decides which leases may exist at the same time. Ends with
+/// commit_turn or release.
 using lease_id = std::uint64_t;
 
-/// A copy of a state that somebody wants from the device: after so many tokens of the prompt that is submitted.
+/// A copy of a state that the device is to send: the state after `position` tokens of the submitted prompt.
 struct wanted_copy {
   state_key key;
   std::uint32_t position = 0;
 };
 
-/// From where a sequence goes on. `feed` comes before any new tokens of the request.
+/// The point from which a sequence resumes. `feed` precedes all new tokens of the request.
 struct resume_point {
-  state_key key;                             ///< of `state`; none: the beginning
+  state_key key;                             ///< of `state`; empty: the beginning
   state_buffer state;                        ///< null: the beginning, that is zero or the request's tuned state
-  std::vector<token_id> feed;                ///< tokens of the session that this state has not swallowed
-  std::uint64_t cached_tokens = 0;           ///< tokens of the session that it has
-  std::vector<engine::prompt_part> parts{};  ///< of `feed`: of each turn what the client brought, and the answer
+  std::vector<token_id> feed;                ///< tokens of the session that `state` has not processed
+  std::uint64_t cached_tokens = 0;           ///< tokens of the session that `state` has processed
+  std::vector<engine::prompt_part> parts{};  ///< of `feed`: for each turn, the client's tokens and the answer
 };
 
 // ---- sessions: a turn is open_session, then commit_turn or release ----
 
 /// How the text of a request relates to what the session holds.
 enum class turn_text : std::uint8_t {
-  increment,      ///< it is what comes next
-  chat_messages,  ///< a whole history, if it begins with one that the session has; else, with a single user message and
-                  ///< no answer in it, an increment; else a history that starts anew
-  raw_text,       ///< likewise for raw prompts: a history where it begins with one, else an increment
+  increment,      ///< it continues the session
+  chat_messages,  ///< a whole history if it begins with a history of the session; else an increment if it has a single
+                  ///< user message and no answer; else a new history
+  raw_text,       ///< the same for raw prompts: a history if it begins with one, else an increment
 };
 
-/// Wants to add a turn. Answered by session_opened, session_replayed or refused. Waits for turns that it cannot run
-/// beside (bounded; or refused with conflict where the configuration says so).
+/// Starts a turn. Answered by session_opened, session_replayed or refused. Waits for turns that it cannot run beside
+/// (the queue is bounded; the configuration may refuse with conflict instead).
 struct open_session {
   return_address reply;
   session_key session;
-  std::string model;          ///< identity of the model that runs it; another than the session's is a conflict
-  std::string initial_state;  ///< identity of the tuned state; another than the session began with is a conflict
+  std::string model;          ///< identity of the model; conflict if the session has a different one
+  std::string initial_state;  ///< identity of the tuned state; conflict if the session began with a different one
   turn_text kind = turn_text::increment;
-  std::string history;  ///< rendered text of the whole request, without the opening of the answer (chat), or the
-                        ///< prompt (raw)
-  std::uint64_t system_bytes = 0;    ///< chat: of `history` that are the system text it begins with; 0: none
-  bool opening_follows = false;      ///< chat: the template's opening of an answer is fed after `history`; else
-                                     ///< some of it must be new, so that there is something to feed
+  std::string history;  ///< chat: rendered text of the whole request, without the answer's opening; raw: the prompt
+  std::uint64_t system_bytes = 0;    ///< chat: length of the system text at the start of `history`; 0: none
+  bool opening_follows = false;      ///< chat: the template's opening of an answer is fed after `history`; if false,
+                                     ///< part of `history` must be new, so that there are tokens to feed
   bool single_user_message = false;  ///< chat: exactly one user message and no assistant message
-  std::optional<version_id> from;    ///< continue this version in place of the head; 0: the beginning
-  std::string from_key;              ///< continue the turn with this request key, in place of a version
-  std::optional<version_id> expected_version;  ///< If-Match: the head must be this one, else conflict
-  std::string request_key;                     ///< Idempotency-Key; a turn that has it already is replayed
-  bool continue_unfinished = false;            ///< say the answer that broke last (or that with the request key) once
-                                               ///< more, as far as it had come, and go on with it; history is empty
-  bool beyond_limit = false;                   ///< with that: also the answer of `from_key` that ended at its limit
+  std::optional<version_id> from;    ///< continue this version instead of the head; 0: the beginning
+  std::string from_key;              ///< continue the turn with this request key instead of a version
+  std::optional<version_id> expected_version;  ///< If-Match: conflict unless this is the head
+  std::string request_key;                     ///< Idempotency-Key; a committed turn with this key is replayed
+  bool continue_unfinished = false;            ///< repeat the last broken answer (or the one with the request key) as
+                                               ///< far as it got, then continue it; history is empty
+  bool beyond_limit = false;                   ///< with continue_unfinished: also an answer of `from_key` that ended at
+                                               ///< its token limit
   bool must_exist = false;                     ///< not_found for an unknown session or version
-  steady_time deadline{};                      ///< not open by then: refused with timeout
+  steady_time deadline{};                      ///< if the turn is not open by then: refused with timeout
 };
 
 /// How a session was found; the header X-Session-State.
@@ -101,14 +101,14 @@ struct session_opened {
   return_address reply;
   lease_id lease = 0;
   session_state state = session_state::fresh;
-  version_id base = storage::beginning;  ///< that the turn continues
-  version_id number = 0;                 ///< that the new version will have
-  state_key key;                         ///< under which the state of the new version will be kept
-  std::uint64_t history_from = 0;        ///< bytes of open_session::history that the base holds already
+  version_id base = storage::beginning;  ///< the version that the turn continues
+  version_id number = 0;                 ///< of the new version
+  state_key key;                         ///< of the new version's state
+  std::uint64_t history_from = 0;        ///< bytes of open_session::history that the base already holds
   bool repeats_system = false;           ///< an increment that begins with the system text that the session began with
   resume_point resume;
-  std::optional<version_record> unfinished;  ///< with continue_unfinished: what there is of the turn, which `base` and
-                                             ///< `resume` do not have
+  std::optional<version_record> unfinished;  ///< with continue_unfinished: the broken turn so far, not included in
+                                             ///< `base` and `resume`
 };
 /// The turn with this Idempotency-Key was committed before; no lease.
 struct session_replayed {
@@ -116,8 +116,8 @@ struct session_replayed {
   version_record version;
   durability durable = durability::process;
 };
-/// The field of a conflict says which: "session_id" (another turn runs), "expected_version", "model" (of another
-/// model), "state_name" (began with another tuned state), "to" or "as" (exists already).
+/// The field of a conflict names its cause: "session_id" (another turn is running), "expected_version", "model" (the
+/// session has another model), "state_name" (it began with another tuned state), "to" or "as" (it already exists).
 struct refused {
   return_address reply;
   error why;
@@ -127,16 +127,16 @@ struct refused {
 struct note_running {
   lease_id lease = 0;
   version_record so_far;
-  std::string segment{};  ///< as commit_turn's, up to here; empty: not known
+  std::string segment{};  ///< as in commit_turn, up to here; empty: not known
 };
-/// The turn is over. Answered by turn_committed, after the log has it as safely as was asked (or by refused, when
-/// neither disk nor memory takes it). `version.id`, `parent`, `total_tokens` and `history` are filled in by the actor,
-/// which ends the lease.
+/// Ends a turn. Answered by turn_committed once the log holds it with the wanted durability, or by refused if neither
+/// disk nor memory can take it. The actor fills in `version.id`, `parent`, `total_tokens` and `history`, and ends the
+/// lease.
 struct commit_turn {
   return_address reply;
   lease_id lease = 0;
   version_record version;
-  std::string segment;  ///< what this turn adds to the history as a client resends it: hashed, not kept
+  std::string segment;  ///< the text that this turn adds to the history as clients resend it: hashed, not stored
   durability wanted = durability::process;
 };
 struct turn_committed {
@@ -144,30 +144,31 @@ struct turn_committed {
   version_id version = 0;
   durability durable = durability::memory;
 };
-/// Gives a lease back without a version, or takes back an open_session that still waits. Harmless for others.
+/// Ends a lease without a version, or cancels a waiting open_session. No effect if neither exists.
 struct release {
   return_address reply;  ///< of the open_session
-  lease_id lease = 0;    ///< 0: it was not answered yet
+  lease_id lease = 0;    ///< 0: no reply was received yet
 };
 
 // ---- prefixes: every route ----
 
-/// The longest prefix of `tokens` whose state is known, and where copies of states are wanted. Answered by
-/// prefix_found.
+/// Finds the longest prefix of `tokens` that has a state, and the positions at which copies of states are wanted.
+/// Answered by prefix_found.
 struct find_prefix {
   return_address reply;
   tenant_id tenant = default_tenant;
   std::string model;  ///< identity, as in open_session
   std::string initial_state;
   std::shared_ptr<const std::vector<token_id>> tokens;
-  std::uint32_t system_tokens = 0;  ///< where the system text ends; 0: none
-  std::uint32_t turn_tokens = 0;    ///< where the last turn ends and the opening of the answer begins; 0: none
-  std::uint32_t chunk_tokens = 0;   ///< of the model's engine: then only states between chunks serve, and only those of
-  std::uint32_t first_part = 0;     ///< length of the first prompt: what follows was fed another way
+  std::uint32_t system_tokens = 0;  ///< end of the system text; 0: none
+  std::uint32_t turn_tokens = 0;    ///< end of the last turn, where the opening of the answer begins; 0: none
+  std::uint32_t chunk_tokens = 0;   ///< of the model's engine; if not 0, only states at chunk boundaries within
+                                    ///< `first_part` are usable
+  std::uint32_t first_part = 0;     ///< length of the first prompt; the tokens behind it were fed in another way
 };
 struct prefix_found {
   return_address reply;
-  std::uint32_t position = 0;  ///< tokens that the state has swallowed; 0: none found. Below the number of tokens
+  std::uint32_t position = 0;  ///< tokens that the state has processed, below the number of tokens; 0: none found
   state_key key;
   state_buffer state;
   std::vector<wanted_copy> keep;  ///< positions in `tokens`, ascending, beyond `position`
@@ -175,12 +176,12 @@ struct prefix_found {
 
 // ---- from the device ----
 
-/// A state that was wanted, or null where it will never come (cancelled, no room): every key is answered once.
+/// A wanted state, or null if it will never be sent (cancelled, no room). The device sends one for every wanted key.
 struct state_kept {
   state_key key;
   state_buffer state;
 };
-/// A slot in VRAM holds this state since now, or no more.
+/// A slot in VRAM now holds this state, or no longer does.
 struct slot_kept {
   state_key key;
 };
@@ -188,15 +189,15 @@ struct slot_dropped {
   state_key key;
 };
 
-// ---- looking after sessions; each answered by one `answer` or by refused ----
-// `share`: of the memory that an answer takes; one that finds no room there is not made, but refused.
+// ---- administration of sessions; each is answered by one `answer` or by refused ----
+// `share`: the budget for the memory of the answer; the request is refused if the answer does not fit.
 
 struct list_sessions {
   return_address reply;
   tenant_id tenant = default_tenant;
   std::string after;
   std::uint32_t count = 20;
-  std::size_t bytes_max = static_cast<std::size_t>(-1);  ///< a longer page ends here, at the earliest behind a session
+  std::size_t bytes_max = static_cast<std::size_t>(-1);  ///< a longer page is cut here, but has at least one session
   byte_share share{};
 };
 struct describe_session {  ///< with the tree of its versions
@@ -204,7 +205,7 @@ struct describe_session {  ///< with the tree of its versions
   session_key session;
   bool transcript = false;  ///< only the path to `version`
   std::optional<version_id> version;
-  std::string turn{};  ///< only the version with this request key, whole
+  std::string turn{};  ///< only the version with this request key
   byte_share share{};
 };
 struct fork_session {
@@ -212,13 +213,13 @@ struct fork_session {
   session_key from, to;
   std::optional<version_id> version;  ///< default: the head
 };
-/// Sets what clients call a session and keep beside it; what is absent stays.
+/// Sets the title and metadata of a session; an absent field keeps its value.
 struct label_session {
   return_address reply;
   session_key session;
   std::optional<std::string> title;
   std::optional<storage::session_metadata> metadata;
-  bool make = false;  ///< one that is not there is made: its first turn decides of which model it is
+  bool make = false;  ///< create a missing session; its first turn sets its model
 };
 struct rollback_session {
   return_address reply;
@@ -243,22 +244,21 @@ struct import_session {
   session_key as;
   std::string file;
   bool replace = false;
-  bool trusted = false;         ///< its sender may write the database as well: it needs no signature
-  byte_budget::lease memory{};  ///< of the file; goes with the question
+  bool trusted = false;         ///< the sender has write access to the database: no signature needed
+  byte_budget::lease memory{};  ///< for the file; released with this message
 };
-/// How work on the store as a whole ended, and what it has to say.
+/// The result of work on the whole store.
 struct tended {
   std::string output;
   std::optional<error> trouble;
 };
-/// Work of whoever looks after the store as a whole: on a thread of its own, one at a time, while turns go on. It
-/// writes no record, and ends soon after its token is asked to stop. Answered by tended; refused as overloaded behind
-/// others.
+/// Maintenance work on the whole store: runs on a thread of its own, one at a time, while turns continue. It writes no
+/// record and ends soon after a stop request. Answered by tended, or refused as overloaded if too many wait.
 struct tend_store {
   return_address reply;
   std::function<tended(storage::database&, const std::stop_token&)> work;
 };
-/// Which state is in which tier, and what they hold.
+/// Reports the number of states in each tier, and the tier of each session's state.
 struct tiers_status {
   return_address reply;
   tenant_id tenant = default_tenant;
@@ -268,7 +268,7 @@ struct tiers_status {
 enum class tier : std::uint8_t { vram, ram, disk, none };
 struct listed_session {
   session_record record;
-  tier fastest = tier::none;  ///< where the head's state is
+  tier fastest = tier::none;  ///< the fastest tier that has the head's state
   std::uint64_t state_bytes = 0;
 };
 struct session_list {
@@ -277,10 +277,10 @@ struct session_list {
 };
 struct session_description {
   listed_session session;
-  std::vector<shared_version> versions;  ///< whole, whatever was asked for
+  std::vector<shared_version> versions;  ///< with all their fields
 };
 struct tiers_report {
-  std::vector<listed_session> sessions;       ///< newest use first; without titles and metadata
+  std::vector<listed_session> sessions;       ///< most recently used first; without titles and metadata
   std::uint32_t vram = 0, ram = 0, disk = 0;  ///< states of sessions in each tier
 };
 struct removed {
@@ -299,12 +299,12 @@ struct answer {
   byte_budget::lease memory{};
 };
 
-/// Write everything that is dirty until `deadline`, then the thread ends.
+/// Writes all dirty data, at most until `deadline`; then the thread ends.
 struct shutdown {
   steady_time deadline{};
 };
 
-/// From the actor's own worker: what it was told to do is done. For nobody else.
+/// A job of the actor's own worker is done. Sent only by the worker.
 struct work_done {};
 
 using message_in =
@@ -315,8 +315,8 @@ using mailbox = bounded_mailbox<message_in>;
 
 using reply = std::variant<session_opened, session_replayed, refused, turn_committed, prefix_found, answer>;
 
-/// Where replies go; implemented by the io threads, and by vectors in tests. Called on the persistence thread; must not
-/// block.
+/// Receives the replies; implemented by the io threads, and by vectors in tests. Called on the persistence thread; must
+/// not block.
 class reply_sink {
  public:
   virtual ~reply_sink() = default;

@@ -17,19 +17,19 @@
 
 namespace skein::persistence {
 
-/// What the persistence actor does about prefixes, without its thread: the tree of prefixes and their states in RAM and
-/// on disk. States go to disk when RAM is short and at the end.
+/// The prefix cache of the persistence actor, without a thread of its own: the tree of prefixes and their states in RAM
+/// and on disk. States are written to disk when RAM is short and at shutdown.
 class prefix_keeper {
  public:
   prefix_keeper(const persistence_options& options, keeper_ports ports, persistence_counters& counters);
-  /// What stands on disk from earlier processes, of any model.
+  /// Takes over the states, of any model, that earlier processes left on disk.
   void begin();
 
   void handle(find_prefix&& q);
   void handle(state_kept&& q);
 
   void tick(bool disk_works);
-  /// Writes all that is dirty; true when nothing is left, or nothing can be done.
+  /// Writes all dirty states; true if none are left or none can be written.
   [[nodiscard]] bool flush(bool disk_works);
   void publish() const;
   [[nodiscard]] std::optional<std::string> self_check() const;
@@ -37,11 +37,12 @@ class prefix_keeper {
  private:
   [[nodiscard]] tier_mover::write writer_of(const state_key& key, state_buffer state) const;
   void look_up(find_prefix&& q);
-  /// Where an earlier prompt ended that `tokens` begin with, beyond `from`; 0: none did. Notes this one's end.
+  /// The end, beyond `from`, of the longest earlier prompt that is a prefix of `tokens`; 0: none. Records this prompt's
+  /// end.
   [[nodiscard]] std::uint32_t seen_before(const find_prefix& q, std::span<const token_id> tokens, std::uint32_t from);
-  /// Whether a prompt had better wait for the last of the prefixes, which is not in RAM.
+  /// Whether waiting for the last of these prefixes, which is not in RAM, saves a prompt enough tokens.
   [[nodiscard]] bool pays_to_wait(std::span<const prefix_tree::found> known) const;
-  /// Reads a state for prompts to come, one at a time.
+  /// Reads a state into RAM for later prompts, one at a time.
   void read_ahead(const state_key& key);
   void arrived(const state_key& key);
   void trim();
@@ -53,7 +54,7 @@ class prefix_keeper {
   seen_prefixes seen_;
   tier_mover tiers_;
   std::map<state_key, std::vector<find_prefix>> waiting_;  // for a state that is being read
-  std::optional<state_key> read_ahead_;                    // and nobody waits for
+  std::optional<state_key> read_ahead_;                    // being read for later prompts
   steady_time next_expiry_{};
 };
 

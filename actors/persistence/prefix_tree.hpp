@@ -15,24 +15,24 @@
 namespace skein::persistence {
 
 struct prefix_tree_options {
-  std::uint32_t min_tokens = 32;     ///< shorter prefixes are not worth a state
-  std::uint32_t every_tokens = 512;  ///< a state after every so many tokens from the start; 0: none of these
-  std::uint32_t copies_max = 16;     ///< that one prompt may want
-  std::uint32_t wants_max = 4096;    ///< states on their way
-  duration patience = std::chrono::minutes(10);  ///< for a state on its way; then somebody else may want it
+  std::uint32_t min_tokens = 32;                 ///< shorter prefixes are not worth a state
+  std::uint32_t every_tokens = 512;              ///< a state at every multiple of this position; 0: none of these
+  std::uint32_t copies_max = 16;                 ///< copies for one prompt
+  std::uint32_t wants_max = 4096;                ///< states that the device is still to send
+  duration patience = std::chrono::minutes(10);  ///< wait for the device's state; then another prompt may want it
 };
 
-/// After how many tokens of a prompt states are worth keeping, ascending: where the system text and the last turn end,
-/// where an earlier prompt ended (`again`, see seen_prefixes; 0: none did), and at every `every_tokens`; of these as
-/// many as copies_max leaves, evenly spread. All beyond `from`. With a chunk each at the last multiple of it that
-/// leaves a token to feed; without, one at the end too, which serves longer prompts.
+/// The positions in a prompt (in tokens, ascending) whose states are worth keeping: the ends of the system text and of
+/// the last turn, the end of an earlier prompt (`again`, see seen_prefixes; 0: none), and multiples of `every_tokens`,
+/// evenly thinned to what copies_max leaves. All are beyond `from`. With a chunk, each moves down to a multiple of it
+/// that leaves a token to feed; without one, the prompt's end is kept too, for longer prompts.
 [[nodiscard]] std::vector<std::uint32_t> prefix_positions(const prefix_tree_options& options, std::uint32_t size,
                                                           std::uint32_t system_tokens, std::uint32_t turn_tokens,
                                                           std::uint32_t from, std::uint32_t chunk = 0,
                                                           std::uint32_t again = 0);
 
-/// Which prefixes of prompts have a state: a radix tree over token ids for each tenant and initial state. It knows
-/// keys, not states; where these are says tiered_cache.
+/// The prompt prefixes that have a state: a radix tree over token ids for each tenant and initial state. It holds keys
+/// only; tiered_cache holds the states.
 class prefix_tree {
  public:
   explicit prefix_tree(const prefix_tree_options& options) : options_(options) {}
@@ -44,21 +44,21 @@ class prefix_tree {
   /// All known prefixes of `tokens` that leave at least one token to feed, shortest first.
   [[nodiscard]] std::vector<found> find(const tenant_id& tenant, const std::string& initial_state,
                                         std::span<const token_id> tokens) const;
-  /// Where states of this prompt are wanted that nobody has or wants already. They are wanted from now on, until kept()
-  /// or patience runs out.
+  /// The positions of this prompt whose states are neither known nor wanted yet. They count as wanted until kept() is
+  /// called or their patience runs out.
   [[nodiscard]] std::vector<wanted_copy> want(const tenant_id& tenant, const std::string& initial_state,
                                               std::span<const token_id> tokens, std::uint32_t system_tokens,
                                               std::uint32_t turn_tokens, std::uint32_t from, steady_time now,
                                               std::uint32_t chunk = 0, std::uint32_t again = 0);
-  /// A state that was wanted came (`there`) or will not. False: nobody wants it any more.
+  /// A wanted state has arrived (`there`) or never will. False: it is not wanted any more.
   [[nodiscard]] bool kept(const state_key& key, bool there);
-  /// Found on disk at start. False: another has its place.
+  /// Adds a state found on disk at start. False: its number or its prefix is already taken.
   [[nodiscard]] bool add(const state_key& key, const tenant_id& tenant, const std::string& initial_state,
                          std::span<const token_id> tokens);
   void erase(const state_key& key);
-  /// Gives out no number up to this one.
+  /// Never assigns a number up to this one.
   void skip_numbers(std::uint64_t up_to) { last_number_ = std::max(last_number_, up_to); }
-  /// Forgets wants whose patience ran out.
+  /// Drops wanted states whose patience ran out.
   void expire(steady_time now);
 
   struct description {
@@ -68,7 +68,7 @@ class prefix_tree {
   };
   [[nodiscard]] std::optional<description> describe(const state_key& key) const;
 
-  /// What the tokens in the tree take.
+  /// Memory of the tree's nodes and tokens.
   [[nodiscard]] std::size_t bytes() const { return bytes_; }
   [[nodiscard]] std::uint32_t ready() const { return static_cast<std::uint32_t>(entries_.size()) - wanted_; }
   [[nodiscard]] std::uint32_t wanted() const { return wanted_; }

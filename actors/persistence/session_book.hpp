@@ -17,63 +17,63 @@ namespace skein::persistence {
 using storage::session_uid;
 
 struct session_book_options {
-  std::size_t tree_bytes_max = std::size_t{64} << 20;  ///< of trees that nobody needs at present
+  std::size_t tree_bytes_max = std::size_t{64} << 20;  ///< trees that are not needed at present are dropped above this
   std::uint32_t writers_max = 8;                       ///< turns of one session that run at a time
   std::uint32_t waiters_max = 16;                      ///< turns that wait for one session
   bool wait_when_busy = true;                          ///< false: a turn that would have to wait is refused
 };
 
-/// A turn that runs: it holds a lease of its session.
+/// A running turn, which holds a lease of its session.
 struct running_writer {
   lease_id lease = 0;
   return_address owner;
   std::string request_key;
   version_id base = storage::beginning, number = 0;
-  state_key key;                          ///< of the state that the turn leaves
-  steady_time deadline{};                 ///< for the answer below
-  std::optional<session_opened> opening;  ///< the answer, as long as a state that it needs is on its way
-  state_key awaits;                       ///< that state
-  steady_time patience{};                 ///< until then, if it comes from the device
-  bool state_answered = false;            ///< the device has said what becomes of `key`
-  state_buffer state;                     ///< what it said
-  std::optional<version_record> note;     ///< how far the answer has come, if the log does not know
-  std::uint64_t noted_tokens = 0;         ///< that the log knows
+  state_key key;                          ///< of the state after the turn
+  steady_time deadline{};                 ///< for sending `opening`
+  std::optional<session_opened> opening;  ///< the reply, while it waits for the state `awaits`
+  state_key awaits;                       ///< the state that `opening` waits for
+  steady_time patience{};                 ///< how long to wait for that state
+  bool state_answered = false;            ///< the device has sent its state_kept for `key`
+  state_buffer state;                     ///< the state of that message
+  std::optional<version_record> note;     ///< the answer so far, if not in the log yet
+  std::uint64_t noted_tokens = 0;         ///< tokens of the answer that the log has
   steady_time noted_at{};
 };
 
-/// A session that somebody works with, or that stays in memory in case.
+/// A session in memory, in use or cached.
 struct open_entry {
   session_key key;
-  session_uid uid = 0;               ///< 0: none yet
-  std::optional<session_tree> tree;  ///< none: there is no such session
-  bool in_log = false;               ///< the log has a record of it
-  bool provisional = false;          ///< the turns that run are to make it; goes with the last of them if all fail
-  bool removing = false;             ///< it is about to go: turns wait
-  bool unsaved = false;              ///< the log does not have all of it
-  std::map<lease_id, running_writer> writers;  ///< in the order in which they began, which is that of their numbers
+  session_uid uid = 0;                         ///< 0: none yet
+  std::optional<session_tree> tree;            ///< none: the session does not exist
+  bool in_log = false;                         ///< the log has a record of it
+  bool provisional = false;                    ///< its first turns are running; it is dropped if all of them fail
+  bool removing = false;                       ///< it is being removed: turns wait
+  bool unsaved = false;                        ///< the log does not have all of it
+  std::map<lease_id, running_writer> writers;  ///< in starting order, which is the order of their numbers
   std::deque<open_session> waiting;
   std::map<state_key, steady_time> expected;  ///< states of committed versions that the device is about to send
   std::size_t counted_bytes = 0;              ///< of the tree, as the book last counted it
-  storage::stored_amount stored;              ///< as it counts in what its tenant has stored
+  storage::stored_amount stored;              ///< its part of the tenant's stored amount
 
   [[nodiscard]] bool busy() const { return !writers.empty() || removing; }
   /// Whether it must stay in memory.
   [[nodiscard]] bool needed() const { return busy() || unsaved || !waiting.empty() || !expected.empty(); }
 };
 
-/// The sessions in memory: which turns run, who waits, and which trees stay when memory is short. A tree that is needed
-/// is never dropped. Entries have fixed addresses until they are dropped.
+/// The sessions in memory: which turns run, which turns wait, and which trees stay when memory is short. A tree that is
+/// needed is never dropped. Entries have fixed addresses until they are dropped.
 ///
-/// A turn runs beside others of its session, up to writers_max, when where it goes on hangs on none of them: it names a
-/// version that is there, or a turn by its key, and expects nothing of the head. All others run alone at their
-/// beginning, that is they wait until no turn runs: one that goes on at the head or looks for its history in the
-/// session; one that expects a head; one that names what is not there, which may be an answer that runs; and one with
-/// the request key of a turn that runs, whose answer it then gets. Once begun, any turn lets others run beside it.
-/// Nobody overtakes: turns begin in the order in which they came.
+/// A turn may start while other turns of its session run, up to writers_max, if its starting point does not depend on
+/// them: it names an existing version, or a turn by its key, and does not expect a certain head. All other turns start
+/// alone, that is, they wait until no turn of the session runs: a turn that continues the head or searches the session
+/// for its history; one that expects a head; one that names a missing version, which may be a running answer; and one
+/// with the request key of a running turn, whose answer it then gets. Other turns may start beside any running turn.
+/// Turns start in the order in which they arrived.
 ///
-/// A turn has its version's number from its beginning, and a finished one is the head if its number is above the
-/// head's. So a session becomes what it would be if its turns had run one after another by their numbers, in whatever
-/// order they end; and who runs alone at its beginning sees what all before it have made.
+/// A turn gets its version number when it starts, and a finished turn becomes the head if its number is above the
+/// head's. So the session ends up as if its turns had run one after another in the order of their numbers, whatever
+/// the order in which they end; and a turn that starts alone sees the results of all turns before it.
 class session_book {
  public:
   explicit session_book(const session_book_options& options) : options_(options) {}
@@ -84,37 +84,37 @@ class session_book {
   /// A turn and its session.
   struct place_of_turn {
     open_entry* entry = nullptr;       ///< null: there is no such turn
-    running_writer* writer = nullptr;  ///< null: it waited
+    running_writer* writer = nullptr;  ///< null: the turn was waiting
   };
   [[nodiscard]] place_of_turn find_lease(lease_id lease);
-  /// Adds what find() did not have.
+  /// Adds an entry that find() did not find.
   open_entry& add(open_entry entry);
-  /// After `uid` was given to an entry that had none.
+  /// Call after setting the uid of an entry that had none.
   void numbered(open_entry& entry);
-  /// After the tree of an entry came, grew or went.
+  /// Call after adding, changing or dropping the tree of an entry.
   void recount(open_entry& entry);
-  /// The session is gone; who waits stays.
+  /// Drops the session's content; waiting turns stay.
   void forget_content(open_entry& entry);
 
   enum class place : std::uint8_t { free, waits, refused, full };
-  /// Takes a turn in: free (it may begin now), or it waits, or not (then it is untouched).
+  /// Accepts a turn: `free` (it may start now), `waits` (it was queued), or `refused` or `full` (it is untouched).
   [[nodiscard]] place enter(open_entry& entry, open_session& question);
   running_writer& begin(open_entry& entry, const open_session& question, version_id base);
-  /// Ends a lease. `committed`: its number is used; else another turn may get the number, but with another key.
+  /// Ends a lease. `committed`: its number is used; else a later turn may get the same number with another key.
   void end(open_entry& entry, lease_id lease, bool committed);
-  /// The next turn that waits, if it may begin now.
+  /// The next waiting turn, if it may start now.
   [[nodiscard]] std::optional<open_session> next(open_entry& entry);
 
-  /// Takes back the turn of this address: one that waited has gone, for one that runs the lease is to end.
+  /// Cancels the turn of this address: a waiting turn is removed; for a running one, the caller must end the lease.
   place_of_turn withdraw(const return_address& owner);
-  /// Takes out the turns that waited until their deadline; those behind them may begin then.
+  /// Removes waiting turns whose deadline has passed; the turns behind them may then start.
   [[nodiscard]] std::vector<open_session> expire(steady_time now);
-  /// Of all turns that run.
+  /// The leases of all running turns.
   [[nodiscard]] std::vector<lease_id> running() const;
   /// Sessions for which turns wait.
   [[nodiscard]] std::vector<open_entry*> awaited();
 
-  /// Drops what nobody needs: entries without a session, and trees over the budget, least recently used first.
+  /// Drops entries that are not needed while trees exceed the budget, least recently used first.
   void tidy();
 
   template <typename Visit>
@@ -125,7 +125,7 @@ class session_book {
   [[nodiscard]] std::uint32_t leases() const { return static_cast<std::uint32_t>(by_lease_.size()); }
   [[nodiscard]] std::uint32_t waiters() const { return waiters_; }
   [[nodiscard]] std::uint32_t entries() const { return static_cast<std::uint32_t>(recent_.size()); }
-  /// What must hold between calls; a sentence for the first thing that does not.
+  /// Checks the invariants between calls; describes the first one that is violated.
   [[nodiscard]] std::optional<std::string> self_check() const;
 
  private:
@@ -139,9 +139,9 @@ class session_book {
   std::map<session_key, place_in_list> by_key_;
   std::unordered_map<session_uid, place_in_list> by_uid_;
   std::map<lease_id, place_in_list> by_lease_;
-  std::map<session_key, place_in_list> crowded_;  // those where turns wait
-  // A turn that failed may have left a state on its way to us under its number, which another turn may get. So the
-  // upper half of a key's number counts the turns that failed before.
+  std::map<session_key, place_in_list> crowded_;  // sessions with waiting turns
+  // The device may still send a state for a failed turn, whose number a later turn may get. So the upper half of a
+  // key's number is the count of turns that failed before.
   std::uint32_t failures_ = 0;
   lease_id last_lease_ = 0;
   std::size_t tree_bytes_ = 0;

@@ -23,7 +23,7 @@ namespace skein::persistence {
 
 struct imported_session;
 
-/// What sessions reach the world through; all of it outlives the keeper.
+/// Services that a keeper uses; all of them outlive it.
 struct keeper_ports {
   std::shared_ptr<storage::database> db;
   std::shared_ptr<storage::state_store> states;
@@ -31,16 +31,16 @@ struct keeper_ports {
   reply_sink& replies;
   const clock& time;
   wall_clock wall;
-  /// Tells the device to drop what it keeps of a session; false: it has no room for the message.
+  /// Tells the device to drop the slots it keeps for a session; false: its mailbox is full.
   std::function<bool(session_uid)> forget_slots;
 };
 
-/// What the persistence actor does about sessions, without its thread: turns, the log, states in their tiers, looking
-/// after sessions. Answers go to the reply_sink at once or after a job. Tests step it by hand.
+/// The sessions of the persistence actor, without a thread of its own: turns, the log, states in their tiers, and
+/// administration. Replies go to the reply_sink at once or after a job. Tests step it by hand.
 class session_keeper {
  public:
   session_keeper(const persistence_options& options, keeper_ports ports, persistence_counters& counters);
-  /// What stands on disk from earlier processes.
+  /// Takes over the sessions and states that earlier processes left on disk.
   void begin();
 
   // keeper_turns.cpp
@@ -69,20 +69,20 @@ class session_keeper {
   void handle(export_session&& q);
   void handle(import_session&& q);
 
-  /// Whatever time brings: deadlines, notes, writes behind, retries. To be called after messages and at next_wake().
+  /// Periodic work: deadlines, notes, write-behind, retries. Call after handling messages and at next_wake().
   void tick();
   [[nodiscard]] steady_time next_wake() const;
-  /// Writes all that is dirty; true when nothing is left, or nothing can be done.
+  /// Writes all dirty data; true if none is left or none can be written.
   [[nodiscard]] bool flush();
   void publish() const;
-  /// On any thread.
+  /// Thread-safe.
   void change(const tenant_limits& limits) { quota_.change(limits); }
   [[nodiscard]] std::optional<std::string> self_check() const;
   [[nodiscard]] bool disk_works() const { return log_.on_disk() && !log_.failing(); }
 
  private:
   using answer_to = return_address;
-  /// A removal that waits until no state of its sessions is being written.
+  /// A removal that waits for pending writes of its sessions' states.
   struct removal;
 
   // keeper_turns.cpp
@@ -162,9 +162,9 @@ class session_keeper {
   tenant_quota quota_;
   tier_mover tiers_;
   std::set<tenant_id> tenants_{default_tenant};
-  std::vector<session_uid> unforgotten_;  // that the device had no room to hear of
+  std::vector<session_uid> unforgotten_;  // removed sessions that could not be sent to the device yet
   std::uint64_t sessions_removed_ = 0, removals_flushed_ = 0;
-  // Where nothing is on disk: sessions by last use, so that memory has a ceiling.
+  // Without a disk: sessions by last use, to limit the memory they take.
   struct shelved {
     session_uid uid;
     session_key key;
@@ -174,15 +174,15 @@ class session_keeper {
   std::map<session_uid, std::list<shelved>::iterator> on_shelf_;
   std::uint64_t shelf_bytes_ = 0;
   steady_time next_check_{}, next_age_check_{}, next_quota_look_{};
-  std::optional<session_key> aging_;  // the last session that was looked at for its age, while some are left
+  std::optional<session_key> aging_;  // the last session whose age was checked; none: no check is in progress
   struct {
     steady_time at{};
     std::int64_t ms = 0;
-  } last_look_;  // at both clocks
+  } last_look_;  // last reading of both clocks
   steady_time clock_sound_from_{};
 };
 
-/// As the last look at a clock showed it.
+/// Copies the counts of `tiers` to the counters; `now` gives the age of the oldest dirty state.
 void publish_tier(const tier_mover& tiers, steady_time now, tier_counters& to);
 
 }  // namespace skein::persistence

@@ -5,8 +5,8 @@
 
 namespace skein::persistence {
 
-/// What a session is called that nobody named, of its first turn: the first line that its user said, cut at a word.
-/// Empty where nothing was said.
+/// The default title of a session, from its first turn: the first line of the user's text, cut at a word. Empty if
+/// there is no text.
 [[nodiscard]] std::string title_of(const storage::version_record& first);
 
 }  // namespace skein::persistence

@@ -10,13 +10,13 @@
 
 namespace skein::persistence {
 
-/// What a job leaves to be done on the persistence thread.
+/// The part of a job that runs on the persistence thread afterwards.
 using aftermath = std::function<void()>;
-/// Work of some milliseconds and more: reading and writing states, whole sessions as files. Touches nothing of the
-/// actor; what it returns does.
+/// Work that takes milliseconds or more: reading and writing states and session files. It must not access the actor;
+/// the aftermath it returns may.
 using job = std::function<aftermath()>;
 
-/// States and sessions are large; also that there is no memory for one is an answer.
+/// Runs `work`; an exception, such as running out of memory for a large state or session, becomes an error.
 template <typename Work>
 auto guarded(error_kind kind, Work work) -> decltype(work()) {
   try {
@@ -26,32 +26,33 @@ auto guarded(error_kind kind, Work work) -> decltype(work()) {
   }
 }
 
-/// Runs jobs one after another, in order. What is queued is bounded by those who ask: a write or two of each tier, a
-/// load for each turn that is about to be opened, a job for each question.
+/// Runs jobs one after another, in order. The callers bound the queue: a few writes for each tier, a load for each turn
+/// that is being opened, a job for each request.
 class job_runner {
  public:
   virtual ~job_runner() = default;
   virtual void run(job work) = 0;
 };
 
-/// A thread of its own, so that the log never waits behind a blob. A job that throws leaves nothing to be done. The
-/// thread needs no memory but what its jobs take: run() allocates the place of the job and of its aftermath.
+/// A job runner with its own thread, so that writing a state never delays the log. A job that throws has no aftermath.
+/// The thread itself allocates nothing: run() allocates the memory of the job and of its aftermath.
 class state_worker final : public job_runner {
  public:
-  /// `wake` is called on the worker's thread, which has this name, when an aftermath waits.
+  /// `wake` is called on the worker's thread, which has this name, when an aftermath is ready.
   state_worker(const char* name, std::function<void()> wake);
   ~state_worker() override;
   state_worker(const state_worker&) = delete;  // owns a thread
   state_worker& operator=(const state_worker&) = delete;
 
   void run(job work) override;
-  /// Waits for the job that runs; the others are dropped. For an owner whose jobs use what goes before this does.
+  /// Waits for the running job and drops the others. For owners with members that jobs use and that are destroyed
+  /// first.
   void stop();
-  /// What was done since the last call, in order; for the persistence thread.
+  /// The aftermaths of the jobs done since the last call, in order; for the persistence thread.
   [[nodiscard]] std::list<aftermath> take();
 
  private:
-  /// A job and the place for what it leaves to be done.
+  /// A job and the storage for its aftermath.
   struct task {
     job work;
     std::list<aftermath> after;  // one

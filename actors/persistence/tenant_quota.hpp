@@ -9,29 +9,30 @@ namespace skein::persistence {
 
 using storage::stored_amount;
 
-/// What one tenant may store; 0: no limit.
+/// Limits on what one tenant may store; 0: no limit.
 struct tenant_limits {
   std::uint64_t sessions_max = 0, versions_max = 0;
   std::uint64_t bytes_max = 0;  ///< as stored_amount counts them
 };
 
-/// How much each tenant stores, and how much it may. Every call but total() and largest() takes the time of a look into
-/// a map. Owned by the persistence actor.
+/// The amount that each tenant stores, and its limits. Calls other than begin_with() and largest() cost one map lookup.
+/// Owned by the persistence actor.
 class tenant_quota {
  public:
   explicit tenant_quota(const tenant_limits& limits) { change(limits); }
 
-  /// On any thread.
+  /// Thread-safe.
   void change(const tenant_limits& limits);
-  /// What the store holds from earlier processes.
+  /// Sets the amounts that earlier processes stored.
   void begin_with(storage::tenant_amounts stored);
-  /// A session that counted as `was` now is `now`.
+  /// Changes a session's amount from `was` to `now`.
   void replace(const tenant_id& tenant, const stored_amount& was, const stored_amount& now);
-  /// Whether it may: no_space, naming the setting, where this exceeds a limit. What does not grow is not limited.
+  /// Whether a session may grow from `was` to `now`: no_space, with the name of the setting, if that exceeds a limit.
+  /// An amount that does not grow is always allowed.
   [[nodiscard]] result<void> allows(const tenant_id& tenant, const stored_amount& was, const stored_amount& now) const;
 
   [[nodiscard]] const stored_amount& total() const { return total_; }
-  /// The most sessions, versions and bytes that any tenant has. Looks at all tenants.
+  /// The maximum of sessions, of versions and of bytes over all tenants. Visits every tenant.
   [[nodiscard]] stored_amount largest() const;
   [[nodiscard]] stored_amount of(const tenant_id& tenant) const;
 

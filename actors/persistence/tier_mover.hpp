@@ -15,7 +15,7 @@ namespace skein::persistence {
 /// Unix time in milliseconds.
 using wall_clock = std::function<std::int64_t()>;
 
-/// How often states moved, and how long that took in all.
+/// Counts of state transfers, and their total time.
 struct move_counts {
   std::uint64_t writes = 0, write_failures = 0, write_us = 0;
   std::uint64_t loads = 0, load_failures = 0, load_us = 0;
@@ -23,17 +23,17 @@ struct move_counts {
   metrics::histogram write_seconds{metrics::first_token_bounds}, load_seconds{metrics::first_token_bounds};
 };
 
-/// Carries out what a tiered_cache decides: reads and writes states by jobs. Lives on the persistence thread.
+/// Carries out the decisions of a tiered_cache: reads and writes states in jobs. For the persistence thread only.
 class tier_mover {
  public:
   /// Writes one state; called on the worker's thread.
   using write = std::function<result<void>(storage::state_store&)>;
   struct events {
-    /// A load is over: the state is in RAM, or nowhere.
+    /// A load has ended: the state is in RAM, or it is lost.
     std::function<void(const state_key&)> loaded;
-    /// A state is in neither RAM nor disk since now.
+    /// A state is no longer in RAM or on disk.
     std::function<void(const state_key&)> lost;
-    /// How a state in RAM is written.
+    /// Makes the function that writes a state in RAM.
     std::function<write(const state_key&, state_buffer)> writer;
   };
 
@@ -44,13 +44,13 @@ class tier_mover {
   [[nodiscard]] tiered_cache& cache() { return cache_; }
   [[nodiscard]] const tiered_cache& cache() const { return cache_; }
 
-  /// Begins to read a state that is on disk. False: RAM has no room for it until others are given back or
-  /// written; what can make room for it begins to.
+  /// Starts to read a state from disk. False: RAM has no room until other states are returned or written; writes that
+  /// make room are started.
   [[nodiscard]] bool load(const state_key& key);
   [[nodiscard]] bool loading(const state_key& key) const { return loading_.contains(key); }
-  /// Drops, and begins to write, what is due.
+  /// Drops the states that are due, and starts the writes that are due.
   void move(bool disk_works, bool flush);
-  /// Takes a state out of all tiers.
+  /// Removes a state from all tiers.
   void erase(const state_key& key);
   /// Nothing is being written.
   [[nodiscard]] bool settled() const { return cache_.count().writing == 0; }
@@ -68,7 +68,7 @@ class tier_mover {
   wall_clock wall_;
   events told_;
   std::set<state_key> loading_;
-  bool disk_works_ = false;  // when it was last looked at
+  bool disk_works_ = false;  // at the last move()
   move_counts moves_;
 };
 

@@ -17,24 +17,24 @@ namespace skein::persistence {
 
 using storage::session_uid;
 
-/// Ceilings of the tiers; 0 in a count or an age: no limit.
+/// Limits of the tiers; a count or an age of 0 means no limit.
 struct tier_limits {
   std::size_t ram_bytes_max = std::size_t{1} << 30;
   std::uint32_t ram_states_max = 0;
   std::uint64_t disk_bytes_max = 0;  ///< 0: there is no disk
   std::uint32_t disk_states_max = 0;
-  std::int64_t disk_age_ms = 0;                         ///< a state on disk that nobody used for so long goes
-  bool write_behind = true;                             ///< false: a state is written when RAM is short, and at the end
-  duration write_delay = std::chrono::seconds(1);       ///< that a new state may wait to be written
-  std::size_t dirty_bytes_max = std::size_t{64} << 20;  ///< that may wait; also how far RAM may be over its budget
-  std::uint32_t writes_max = 2;                         ///< at once
-  bool thin = true;  ///< states of one owner are versions, of which old ones go first
+  std::int64_t disk_age_ms = 0;                         ///< states on disk unused for longer are dropped
+  bool write_behind = true;                             ///< false: write only when RAM is short and at shutdown
+  duration write_delay = std::chrono::seconds(1);       ///< how long a new state may wait to be written
+  std::size_t dirty_bytes_max = std::size_t{64} << 20;  ///< waiting to be written; also RAM's excess over its budget
+  std::uint32_t writes_max = 2;                         ///< at the same time
+  bool thin = true;  ///< the states of one owner are versions, dropped as `thinnable` says
 };
 
-/// Which states are in which tier, and what moves when (design section 6): L1 is the device's memory, of which it only
-/// hears, L2 RAM, whose buffers it holds, L3 the disk, of which it says what shall happen. A state never changes, so a
-/// move is a copy, then a drop, and no copy is ever stale. A state that somebody uses stays in RAM. Pure: time and
-/// results come in, decisions go out.
+/// Tracks which states are in which tier, and decides what moves when. L1 is device memory, which it only tracks; L2 is
+/// RAM, whose buffers it owns; L3 is the disk, for which it returns decisions. States are immutable, so a move is a
+/// copy followed by a drop, and copies are never stale. A state in use stays in RAM. No I/O and no clock: times and
+/// results are passed in, decisions are returned.
 class tiered_cache {
  public:
   explicit tiered_cache(const tier_limits& limits) : limits_(limits) {}
@@ -42,57 +42,57 @@ class tiered_cache {
   struct label {
     tenant_id tenant;
     std::uint64_t tokens = 0;
-    std::string model;  ///< identity of the one whose state it is
+    std::string model;  ///< identity of the state's model
   };
 
-  // ---- what happened ----
-  /// A new state. With `writable` false it is not written before may_write().
+  // ---- events ----
+  /// Adds a new state. If `writable` is false, it is not written before may_write().
   void put(const state_key& key, state_buffer state, label what, bool writable, steady_time now, std::int64_t now_ms);
   void may_write(const state_key& key);
-  /// Found on disk at start.
+  /// A state was found on disk at start.
   void found(const state_key& key, std::uint64_t bytes, std::int64_t used_ms);
-  /// Read from disk.
+  /// A state was read from disk.
   void loaded(const state_key& key, state_buffer state, label what);
-  /// What the disk has under this key is no use.
+  /// The copy on disk cannot be used.
   void unreadable(const state_key& key);
-  /// The write that plan() wanted is over. False: nobody wants the state any more, and the disk has it.
+  /// A write requested by plan() has ended. False: the state was erased meanwhile, and its copy must be removed from
+  /// disk.
   [[nodiscard]] bool written(const state_key& key, bool well, std::uint64_t bytes, steady_time now);
   void slot_kept(const state_key& key);
   void slot_dropped(const state_key& key);
   void set_head(session_uid owner, version_id head);
   void forget(const state_key& key);
-  /// Those of a session's states that are in RAM or on disk and for which `goes` says so.
+  /// Forgets the states of a session, in RAM or on disk, for which `goes` returns true.
   void forget_owner(session_uid owner, const std::function<bool(const state_key&)>& goes);
 
-  // ---- questions ----
+  // ---- queries ----
   [[nodiscard]] tier fastest(const state_key& key) const;
   [[nodiscard]] bool readable(const state_key& key) const;
   /// The key of a session's version whose state is in RAM or on disk.
   [[nodiscard]] std::optional<state_key> find(session_uid owner, version_id version) const;
-  /// The state, if it is in RAM. It counts as in use, and stays there, until the last copy of what this returns is
-  /// gone.
+  /// The state, if it is in RAM. It is in use, and stays in RAM, until the last copy of the returned pointer is gone.
   [[nodiscard]] state_buffer lend(const state_key& key, std::int64_t now_ms);
-  /// Used just now, wherever it is.
+  /// Marks a state as used now, in whatever tier it is.
   void touch(const state_key& key, std::int64_t now_ms);
-  /// For writing it to disk, or under a second key; not a use.
+  /// The state in RAM, for writing or copying it; does not count as a use.
   [[nodiscard]] state_buffer buffer(const state_key& key) const;
 
-  /// What nobody has used for the longest time, of RAM and disk.
+  /// The least recently used state in RAM or on disk.
   [[nodiscard]] std::optional<state_key> least_used() const;
 
   [[nodiscard]] label label_of(const state_key& key) const;
 
   // ---- decisions ----
-  /// So much of the budget in RAM is for states that are being read.
+  /// Reserves a part of the RAM budget for states that are being read.
   void reserve(std::size_t bytes) { reserved_ = bytes; }
   struct decisions {
-    std::vector<state_key> write;      ///< to disk; answer each with written()
-    std::vector<state_key> drop_disk;  ///< from disk; done as soon as said
-    std::vector<state_key> lost;       ///< in neither RAM nor disk since now
+    std::vector<state_key> write;      ///< write to disk; report each result with written()
+    std::vector<state_key> drop_disk;  ///< remove from disk; already removed here
+    std::vector<state_key> lost;       ///< no longer in RAM or on disk
   };
-  /// RAM is dropped here. `disk_works` false: nothing is written. `flush`: all that may be written is wanted now.
+  /// Also drops states from RAM. `disk_works` false: nothing is written. `flush`: write everything that may be written.
   [[nodiscard]] decisions plan(steady_time now, std::int64_t now_ms, bool disk_works, bool flush);
-  /// When plan() may have something to write although nothing happens.
+  /// When plan() may next request a write without another event.
   [[nodiscard]] steady_time next_write() const;
 
   struct counts {
@@ -100,22 +100,22 @@ class tiered_cache {
     std::uint64_t ram_bytes = 0, disk_bytes = 0, dirty_bytes = 0;
     std::uint64_t ram_drops = 0, disk_drops = 0;
     std::optional<steady_time> oldest_dirty;
-    std::int64_t ram_oldest_use_ms = 0, disk_oldest_use_ms = 0;  ///< 0: there is none
+    std::int64_t ram_oldest_use_ms = 0, disk_oldest_use_ms = 0;  ///< 0: the tier is empty
   };
   [[nodiscard]] counts count() const;
   [[nodiscard]] std::optional<std::string> self_check() const;
 
  private:
-  /// On disk, what goes first.
+  /// The order in which states on disk are dropped.
   enum class worth : std::uint8_t { thinnable, old, newest };
   struct entry {
     label what;
     state_buffer ram;
     std::weak_ptr<const std::vector<float>> loan;
     bool vram = false, disk = false, dirty = false, held = false, writing = false;
-    worth on_disk = worth::newest;  // of those on disk, how dear it is
+    worth on_disk = worth::newest;  // if it is on disk
     std::uint64_t disk_bytes = 0;
-    std::uint64_t used = 0;  // a count that only grows
+    std::uint64_t used = 0;  // sequence number of the last use
     std::int64_t used_ms = 0;
     steady_time dirty_since{};
   };

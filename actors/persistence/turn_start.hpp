@@ -8,24 +8,24 @@
 
 namespace skein::persistence {
 
-/// Where a new turn goes on.
+/// The point from which a new turn continues.
 struct turn_start {
   version_id base = storage::beginning;
-  std::uint64_t history_from = 0;  ///< bytes of the question's history that the base holds already
+  std::uint64_t history_from = 0;  ///< bytes of the request's history that the base already holds
   session_state state = session_state::fresh;
   bool repeats_system = false;
   std::optional<version_record> unfinished;  ///< a child of the base, with open_session::continue_unfinished
 };
 
-/// How a question's text relates to the session; `tree` is null for a session that is not known. Errors: not_found (a
-/// session, version or broken answer that must be there), conflict (the head is not the expected version, or the
-/// session began with another tuned state).
+/// Finds where a request continues the session; `tree` is null for an unknown session. Errors: not_found (a required
+/// session, version or broken answer is missing), conflict (the head is not the expected version, or the session began
+/// with another tuned state).
 [[nodiscard]] result<turn_start> start_turn(const session_tree* tree, const open_session& question);
 
-/// Whether a question says by itself where it goes on, at something that the session has, and expects nothing of the
-/// head: then no other turn changes where it begins.
+/// Whether a request names an existing starting point and does not expect a certain head. Then no other turn changes
+/// where it starts.
 [[nodiscard]] bool names_its_place(const session_tree& tree, const open_session& question);
-/// Whether an answer is one that the question wants to go on with.
+/// Whether the request asks to continue this answer.
 [[nodiscard]] bool goes_on_with(const version_record& answer, const open_session& question);
 
 }  // namespace skein::persistence
