@@ -1,4 +1,4 @@
-// Sessions as files. Reading and writing them is a job; what is in a file is believed only as far as it was checked.
+// Export and import of sessions as files. Reading and writing a file is a job; content of a file is checked before use.
 #include <algorithm>
 #include <utility>
 
@@ -10,7 +10,7 @@
 
 namespace skein::persistence {
 
-/// A session that came as a file.
+/// A session read from a file.
 struct imported_session {
   session_tree tree;
   std::vector<std::pair<version_id, state_buffer>> states;
@@ -18,7 +18,7 @@ struct imported_session {
 
 namespace {
 
-/// Reads and checks a file, as the session that it is to be.
+/// Reads and checks a file; returns the session under its new name.
 result<imported_session> read_file(std::string_view bytes, bool trusted, const persistence_options& options,
                                    const storage::model_table& models, session_name as, std::int64_t now_ms) {
   const std::string key = trusted ? std::string() : options.signature_key;
@@ -29,8 +29,7 @@ result<imported_session> read_file(std::string_view bytes, bool trusted, const p
   for (const auto& v : file->versions)
     if (std::ranges::any_of(v.tokens, [&](token_id t) { return t < 0 || std::cmp_greater_equal(t, model->vocab); }))
       return error{error_kind::bad_file,
-                   "version " + std::to_string(v.id) + " of the session file has a token that the model does not know",
-                   ""};
+                   "session file: version " + std::to_string(v.id) + " has a token outside the model's vocabulary", ""};
   file->session.uid = as.uid;
   file->session.key = std::move(as.key);
   file->session.used_ms = now_ms;
@@ -46,7 +45,7 @@ result<imported_session> read_file(std::string_view bytes, bool trusted, const p
   return in;
 }
 
-/// Its versions go ahead of it, from here, so that the log's thread has only its record to write.
+/// Writes the versions ahead of the session from the worker, so that the persistence thread writes only the record.
 result<imported_session> staged(result<imported_session> in, storage::database& db) {
   if (!in) return in;
   if (auto ok = storage::stage_versions(db, in->tree.record().uid, in->tree.all()); !ok) return ok.error();
@@ -55,7 +54,7 @@ result<imported_session> staged(result<imported_session> in, storage::database& 
 
 }  // namespace
 
-/// About what a session is as a file.
+/// Approximate size of a session as a file.
 std::size_t session_keeper::file_bytes(const session_tree& tree, const export_session& q) const {
   const auto model = q.with_state ? ports_.states->models().find(tree.record().model_identity) : std::nullopt;
   return tree.bytes() + (model ? model->layout.bytes() : 0);
@@ -88,7 +87,7 @@ void session_keeper::handle(export_session&& q) {
       if (held) {
         file->states.push_back(storage::encode_state(label, model->layout, *held, options_.file_type));
       } else if (key) {
-        // What cannot be read is left out: the tokens are enough.
+        // An unreadable state is left out: the tokens are enough.
         if (auto stored = states->get(*key); stored && *stored)
           file->states.push_back(storage::encode_state(label, model->layout, (*stored)->state, options_.file_type));
       }
@@ -125,8 +124,7 @@ result<void> session_keeper::take_in(const import_session& q, imported_session&&
   if (!found) return found.error();
   open_entry& entry = **found;
   if (entry.busy()) return error{error_kind::conflict, "session busy", "session_id"};
-  if (entry.tree && !q.replace)
-    return error{error_kind::conflict, "there is a session '" + q.as.id + "' already", "as"};
+  if (entry.tree && !q.replace) return error{error_kind::conflict, "session '" + q.as.id + "' already exists", "as"};
   const session_record& record = in.tree.record();
   if (auto ok = quota_.allows(q.as.tenant, entry.stored, storage::amount_of(record)); !ok) return ok;
   const session_record* const replaced = entry.tree ? &entry.tree->record() : nullptr;
@@ -152,15 +150,15 @@ result<void> session_keeper::take_in(const import_session& q, imported_session&&
   return {};
 }
 
-/// What was written ahead of a session that does not come goes; where the disk fails, at the next start.
+/// Removes the staged versions of a session that was not committed; if the disk fails, the next start removes them.
 void session_keeper::unstage(session_uid uid) {
   ports_.runner.run([db = ports_.db, uid]() -> aftermath {
-    if (!db->failing()) ignore(storage::unstage_versions(*db, uid), "the next start does it");
+    if (!db->failing()) ignore(storage::unstage_versions(*db, uid), "the next start removes them");
     return [] {};
   });
 }
 
-/// Another session has this one's name now: what is left of this one goes, behind the states that are being written.
+/// The session's name now belongs to another session: removes the old content once its pending state writes have ended.
 void session_keeper::replace_content(open_entry& entry) {
   session_record old = entry.tree->record();
   forget_states(old.uid);
@@ -168,9 +166,9 @@ void session_keeper::replace_content(open_entry& entry) {
   unshelve(old.uid);
   book_.forget_content(entry);
   recount(entry);
-  old.key.id.clear();  // nobody's name, so that the new one's record stays
+  old.key.id.clear();  // so that erasing keeps the new session's record
   ports_.runner.run(
-      [this, old]() -> aftermath { return [this, old] { ignore(erase(old), "nothing finds it any more"); }; });
+      [this, old]() -> aftermath { return [this, old] { ignore(erase(old), "the old session is unreachable"); }; });
 }
 
 }  // namespace skein::persistence

@@ -1,4 +1,4 @@
-// What clients call a session and keep beside it, and sessions that are made before anything is said in them.
+// Titles and metadata of sessions, and sessions that are created before their first turn.
 #include <utility>
 
 #include "actors/persistence/session_keeper.hpp"

@@ -1,4 +1,4 @@
-// Where a turn goes on from, and what becomes of the states that the device sends.
+// Finds the state from which a turn resumes, and takes the states that the device sends.
 #include <chrono>
 #include <utility>
 
@@ -10,9 +10,9 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// How long a turn waits for a state that the device is to send; after that its tokens are fed again.
+// How long a turn waits for a state from the device; after that its tokens are fed again.
 constexpr auto device_patience = 10s;
-// A state that the device did not send for so long will not come.
+// A state that the device has not sent after this time is not expected any more.
 constexpr auto expected_max = 10min;
 
 }  // namespace
@@ -24,7 +24,7 @@ std::optional<state_key> session_keeper::state_of(session_uid owner, version_id 
   return shared && tiers_.cache().readable(*shared) ? shared : std::nullopt;
 }
 
-/// The state of a version that the device is about to send, likewise.
+/// Like state_of, for a state that the device is about to send.
 std::optional<state_key> session_keeper::expected_of(const open_entry& entry, version_id version) {
   for (const auto& [key, since] : entry.expected)
     if (version_of(key) == version) return key;
@@ -33,7 +33,7 @@ std::optional<state_key> session_keeper::expected_of(const open_entry& entry, ve
   return maker && maker->expected.contains(*shared) ? shared : std::nullopt;
 }
 
-/// A session of its own that begins as another up to a version, and shares the states that there are on the way.
+/// A new session that shares the versions of another one up to `version`, and the existing states on that path.
 session_tree session_keeper::fork_of(const open_entry& origin, version_id version, const session_key& as) {
   session_tree tree = forked(*origin.tree, version, {log_.new_uid(), as}, ports_.wall());
   std::vector<state_key> states;
@@ -46,15 +46,15 @@ session_tree session_keeper::fork_of(const open_entry& origin, version_id versio
   return tree;
 }
 
-/// A session goes from memory, or did not come to be.
+/// Drops a session from memory, also one that was never committed.
 void session_keeper::forget_content(open_entry& entry) {
   unshare(entry.uid);
   book_.forget_content(entry);
   recount(entry);
 }
 
-/// One that did not come to be leaves the states that it shared to those who have them; nobody may be left, where its
-/// origin was deleted meanwhile.
+/// Ends the sharing of states by a session that was never committed. A state without another holder is erased, which
+/// happens if the session's origin was deleted meanwhile.
 void session_keeper::unshare(session_uid borrower) {
   const auto last = log_.store().last_held(borrower, log_.store().shares().of(borrower));
   log_.store().unshare(borrower);
@@ -67,14 +67,14 @@ void session_keeper::unshare(session_uid borrower) {
   }
 }
 
-/// Its states go from memory at once, so that none is written any more, but for those that others share.
+/// Drops the session's states from memory at once, so that no further write starts; states that others share stay.
 void session_keeper::forget_states(session_uid owner) {
   const auto& shares = log_.store().shares();
   tiers_.cache().forget_owner(owner, [&](const state_key& key) { return !shares.borrowed(key); });
   forget_slots(owner);
 }
 
-/// Takes a session out of the log, and out of memory what it was the last to share.
+/// Removes a session from the log, and from memory the shared states of which it was the last holder.
 result<void> session_keeper::erase(const session_record& session) {
   const auto last = log_.store().last_held(session.uid, log_.store().shares().of(session.uid));
   if (!last) return last.error();
@@ -90,7 +90,7 @@ void session_keeper::forget_shared(std::span<const state_key> gone) {
   }
 }
 
-/// Answers an opened turn with the nearest state on the way to its base, or waits for that state.
+/// Answers an opened turn with the state nearest to its base, or waits for that state.
 void session_keeper::resolve(open_entry& entry, running_writer& w) {
   auto& cache = tiers_.cache();
   w.awaits = {};
@@ -101,8 +101,8 @@ void session_keeper::resolve(open_entry& entry, running_writer& w) {
       if (auto state = cache.lend(*key, ports_.wall())) return give_state(entry, w, version, *key, std::move(state));
       w.awaits = *key;
       w.patience = steady_time::max();
-      tiers_.move(disk_works(), false);                        // so that there is room, if there can be
-      if (!tiers_.load(*key)) w.patience = ports_.time.now();  // tried again soon
+      tiers_.move(disk_works(), false);                        // makes room if possible
+      if (!tiers_.load(*key)) w.patience = ports_.time.now();  // retry soon
       return;
     }
     if (const auto key = expected_of(entry, version)) {
@@ -140,7 +140,7 @@ void session_keeper::put_state(const open_entry& entry, const state_key& key, st
   cache.set_head(entry.uid, entry.tree->record().head);
 }
 
-/// Turns that waited for this state.
+/// Resumes the turns that waited for this state.
 void session_keeper::resolve_waiting(const state_key& key) {
   for (const lease_id lease : book_.running())
     if (const auto [entry, w] = book_.find_lease(lease); w->opening && w->awaits == key) resolve(*entry, *w);
@@ -148,14 +148,14 @@ void session_keeper::resolve_waiting(const state_key& key) {
 
 void session_keeper::handle(state_kept&& q) {
   open_entry* const entry = book_.find(q.key.owner);
-  if (!entry) return resolve_waiting(q.key);  // of a session that is gone; one that was forked from it need not wait
+  if (!entry) return resolve_waiting(q.key);  // the session is gone, but a fork of it may wait for this state
   for (auto& [lease, w] : entry->writers) {
     if (w.key != q.key) continue;
     w.state_answered = true;
     w.state = std::move(q.state);
     return;
   }
-  if (entry->expected.erase(q.key) == 0) return;  // of a turn that failed
+  if (entry->expected.erase(q.key) == 0) return;  // the turn failed
   if (q.state) put_state(*entry, q.key, std::move(q.state), entry->tree->total_tokens(version_of(q.key)));
   resolve_waiting(q.key);
 }
@@ -164,13 +164,13 @@ void session_keeper::handle(slot_kept&& q) { tiers_.cache().slot_kept(q.key); }
 
 void session_keeper::handle(slot_dropped&& q) { tiers_.cache().slot_dropped(q.key); }
 
-/// Deadlines of turns that wait for a state.
+/// Checks the deadlines of turns that wait for a state.
 void session_keeper::check_openings(steady_time now) {
   for (const lease_id lease : book_.running()) {
     const auto [entry, w] = book_.find_lease(lease);
     if (!w->opening) continue;
     if (w->deadline <= now) {
-      refuse(w->owner, {error_kind::timeout, "the session's state was not there in time", "session_id"});
+      refuse(w->owner, {error_kind::timeout, "timed out waiting for the session's state", "session_id"});
       fail_turn(*entry, *w);
       advance(*entry);
     } else if (w->patience <= now) {
@@ -180,7 +180,7 @@ void session_keeper::check_openings(steady_time now) {
   }
 }
 
-/// States that the device never sent.
+/// Stops expecting states that the device never sent.
 void session_keeper::forget_expected(steady_time now) {
   book_.for_each([&](open_entry& entry) {
     std::erase_if(entry.expected, [&](const auto& one) { return one.second + expected_max <= now; });

@@ -1,4 +1,4 @@
-// A turn of a session: from the question, over the lease, to the log.
+// The life of a turn: open_session, lease, commit to the log.
 #include <algorithm>
 #include <chrono>
 #include <utility>
@@ -13,8 +13,8 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr std::size_t id_bytes_max = 256;
-// A running answer is noted after so many tokens, or after so long; of a long one rarer, so that all its notes together
-// stay within a few times its length.
+// A running answer is noted in the log after this number of tokens or this time; longer answers are noted less often,
+// so that the total size of an answer's notes is a small multiple of its length.
 constexpr std::uint64_t note_tokens = 16;
 constexpr std::uint64_t note_share = 32;
 constexpr auto note_pause = 250ms;
@@ -25,11 +25,11 @@ std::uint64_t note_step(const version_record& so_far) {
 
 }  // namespace
 
-// ---------------------------------------------------------------- sessions come into memory
+// ---------------------------------------------------------------- loading sessions
 
 result<open_entry*> session_keeper::entry_of(const session_key& key) {
   if (key.id.empty() || key.id.size() > id_bytes_max)
-    return error{error_kind::invalid_argument, "a session's name has 1 to 256 bytes", "session_id"};
+    return error{error_kind::invalid_argument, "session_id must have 1 to 256 bytes", "session_id"};
   tenants_.insert(key.tenant);
   if (open_entry* known = book_.find(key)) return known;
   open_entry fresh;
@@ -50,7 +50,7 @@ result<open_entry*> session_keeper::entry_of(const session_key& key) {
   return &entry;
 }
 
-/// After the tree of an entry came, grew or went.
+/// Call after adding, changing or dropping the tree of an entry.
 void session_keeper::recount(open_entry& entry) {
   book_.recount(entry);
   const stored_amount now = entry.tree ? storage::amount_of(entry.tree->record()) : stored_amount{};
@@ -73,20 +73,20 @@ result<void> session_keeper::restore(open_entry& entry) {
   return {};
 }
 
-/// Answers that a crash broke become unfinished versions; the head stays.
+/// Turns the answers that a crash interrupted into unfinished versions; the head stays.
 void session_keeper::recover_running(open_entry& entry) {
   auto running = log_.store().running(entry.uid);
   if (!running) {
-    log::warning("what a running answer had is lost", {{"why", running.error().message}});
+    log::warning("an interrupted answer cannot be recovered", {{"why", running.error().message}});
     return;
   }
   if (running->empty()) return;
   for (auto& turn : *running)
     if (!recover(entry, std::move(turn.so_far))) return;
-  log_.forget_running(entry.uid);  // those that are no versions, and those of an older program
+  log_.forget_running(entry.uid);  // notes that became no version, and those of older programs
 }
 
-/// False: neither disk nor memory takes it.
+/// False: neither disk nor memory can take it.
 bool session_keeper::recover(open_entry& entry, version_record v) {
   const session_tree& tree = *entry.tree;
   if (v.tokens.empty() || v.id <= v.parent || tree.has(v.id) || !tree.has(v.parent)) return true;
@@ -107,7 +107,7 @@ bool session_keeper::recover(open_entry& entry, version_record v) {
   return true;
 }
 
-/// The tree with which "a:1" begins: that of "a" up to version 1.
+/// The initial tree of a session named "a:1": that of "a" up to version 1.
 std::optional<session_tree> session_keeper::fork_by_name(const session_key& key) {
   const auto name = branch_named(key);
   if (!name) return std::nullopt;
@@ -117,7 +117,7 @@ std::optional<session_tree> session_keeper::fork_by_name(const session_key& key)
   return fork_of(**origin, name->second, key);
 }
 
-// ---------------------------------------------------------------- a turn begins
+// ---------------------------------------------------------------- opening a turn
 
 void session_keeper::handle(open_session&& q) {
   auto found = entry_of(q.session);
@@ -137,7 +137,7 @@ void session_keeper::handle(open_session&& q) {
   }
 }
 
-/// Turns that waited, as far as they may run now.
+/// Starts the waiting turns that may run now.
 void session_keeper::advance(open_entry& entry) {
   while (auto q = book_.next(entry)) {
     if (replay(entry, *q)) continue;
@@ -158,7 +158,7 @@ bool session_keeper::replay(const open_entry& entry, const open_session& q) {
 result<void> session_keeper::begin_turn(open_entry& entry, const open_session& q) {
   const bool made = !entry.tree;
   if (made) make_provisional(entry);
-  // Nobody has said anything yet, and nobody is about to.
+  // The session has no turn yet, and none is running.
   const bool first = entry.tree->versions().empty() && entry.writers.empty();
   if (first) entry.tree->begin_with(q.model, q.initial_state);
   const auto start = check_turn(entry, q, !first);
@@ -188,20 +188,19 @@ result<void> session_keeper::begin_turn(open_entry& entry, const open_session& q
 result<turn_start> session_keeper::check_turn(const open_entry& entry, const open_session& q, bool known) const {
   const session_record& record = entry.tree->record();
   if (record.model_identity != q.model)
-    return error{
-        error_kind::conflict,
-        "the session '" + entry.key.id + "' belongs to the model " + record.model_identity + "; this one is " + q.model,
-        "model"};
+    return error{error_kind::conflict,
+                 "the session '" + entry.key.id + "' belongs to model " + record.model_identity + ", not to " + q.model,
+                 "model"};
   return start_turn(known ? &*entry.tree : nullptr, q);
 }
 
-/// How much a turn adds is known when it is over: it may exceed the limit by that.
+/// The size of a turn is known only at its end, so a turn may exceed the limit by its size.
 result<void> session_keeper::room_for_turn(const open_entry& entry) const {
   const auto with_turn = storage::amount_of(entry.tree->record()) + stored_amount{0, 1, 1};
   return quota_.allows(entry.key.tenant, entry.stored, with_turn);
 }
 
-/// The session as it is while its first turn runs.
+/// Makes the session that exists while its first turn runs.
 void session_keeper::make_provisional(open_entry& entry) {
   if (auto forked = fork_by_name(entry.key)) {
     entry.tree = std::move(forked);
@@ -218,7 +217,7 @@ void session_keeper::make_provisional(open_entry& entry) {
   book_.recount(entry);  // it counts as stored once its turn may run
 }
 
-// ---------------------------------------------------------------- a turn runs
+// ---------------------------------------------------------------- notes of a running turn
 
 void session_keeper::handle(note_running&& q) {
   const auto [entry, w] = book_.find_lease(q.lease);
@@ -235,7 +234,7 @@ void session_keeper::handle(note_running&& q) {
 void session_keeper::write_note(open_entry& entry, running_writer& w) {
   if (log_.failing() || entry.unsaved) return;
   if (!entry.in_log || entry.tree->versions().empty()) {
-    // So that the answer is found after a crash, in a session of its model. It goes again if no turn comes of it.
+    // After a crash the answer must be found in a session with its model. The session is removed if the turn fails.
     if (!log_.commit_to_disk(entry.tree->record(), entry.tree->all(), ports_.time.now())) return;
     entry.in_log = true;
   }
@@ -252,11 +251,11 @@ void session_keeper::write_notes(steady_time now) {
   }
 }
 
-// ---------------------------------------------------------------- a turn ends
+// ---------------------------------------------------------------- ending a turn
 
 void session_keeper::handle(commit_turn&& q) {
   const auto [found, w] = book_.find_lease(q.lease);
-  if (!found) return refuse(q.reply, {error_kind::conflict, "this turn is over", "session_id"});
+  if (!found) return refuse(q.reply, {error_kind::conflict, "this turn has already ended", "session_id"});
   open_entry& entry = *found;
   const std::int64_t now_ms = ports_.wall();
   version_record v = std::move(q.version);
@@ -264,7 +263,7 @@ void session_keeper::handle(commit_turn&& q) {
   v.parent = w->base;
   if (v.created_ms == 0) v.created_ms = now_ms;
   entry.tree->place(v, q.segment);
-  // A session that the log does not know yet comes with all that it has.
+  // The first commit of a session to the log includes all its versions.
   std::vector<shared_version> news;
   if (!entry.in_log && !entry.unsaved) news = entry.tree->all();
   const auto number = v.id;
@@ -307,7 +306,7 @@ void session_keeper::handle(release&& q) {
   advance(*entry);
 }
 
-/// Nothing of the turn stays. A session that has no turn yet is in the log for the sake of notes alone.
+/// Discards a turn. A session without a committed turn is in the log only for its notes, so it is removed there too.
 void session_keeper::fail_turn(open_entry& entry, const running_writer& w) {
   counters_.turns_failed.fetch_add(1, std::memory_order_relaxed);
   const version_id number = w.number;
@@ -325,7 +324,8 @@ void session_keeper::fail_turn(open_entry& entry, const running_writer& w) {
   }
 }
 
-/// The log may have more or less of this session than it should; `refused`: a version that it should not have.
+/// After a failed write the log may have more or less of the session than it should; `refused`: a version that it
+/// should not have.
 void session_keeper::distrust(open_entry& entry, bool versions_too, version_id refused) {
   std::vector<shared_version> all;
   if (versions_too) all = entry.tree->all();
