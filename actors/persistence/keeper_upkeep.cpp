@@ -1,4 +1,4 @@
-// Looking after sessions: lists, trees, forks, ways back, removal, and what time brings.
+// Administration of sessions: lists, descriptions, forks, rollback, removal, and periodic work.
 #include <algorithm>
 #include <chrono>
 #include <utility>
@@ -15,12 +15,12 @@ using namespace std::chrono_literals;
 
 constexpr std::uint32_t page_max = 1000;                // sessions of one list
 constexpr std::uint32_t report_max = 10'000;            // sessions of one report of tiers
-constexpr std::uint64_t fork_at_once_bytes = 1u << 20;  // of its log; what has more is written by the other thread
-constexpr auto check_pause = 20ms;                      // between looks at deadlines, while somebody waits
+constexpr std::uint64_t fork_at_once_bytes = 1u << 20;  // log bytes; the worker writes the versions of larger forks
+constexpr auto check_pause = 20ms;                      // between checks of deadlines, while turns run or wait
 constexpr auto age_check_pause = 60s;
-constexpr std::uint32_t age_page = 200;                       // sessions that are looked at at once for their age,
-constexpr std::uint64_t age_bytes = 16u << 20;                // and of these, in memory to be removed
-constexpr auto clock_slack = std::chrono::milliseconds(60s);  // between wall clock and steady clock, from look to look
+constexpr std::uint32_t age_page = 200;                       // sessions whose age is checked in one tick
+constexpr std::uint64_t age_bytes = 16u << 20;                // log bytes of expired sessions loaded in one tick
+constexpr auto clock_slack = std::chrono::milliseconds(60s);  // drift between wall and steady clock from check to check
 constexpr auto clock_patience = 1h;
 
 error unknown(const session_key& key) {
@@ -32,7 +32,7 @@ error unknown(const session_key& key, version_id version) {
 error unknown_turn(const std::string& key) { return {error_kind::not_found, "there is no turn '" + key + "'", ""}; }
 error busy() { return {error_kind::conflict, "session busy", "session_id"}; }
 
-/// Of a session in a list.
+/// Memory of a session in a list.
 std::size_t record_bytes(const session_record& r) { return sizeof(listed_session) + label_bytes(r); }
 std::size_t record_bytes(const std::vector<session_record>& records) {
   std::size_t bytes = 0;
@@ -40,7 +40,7 @@ std::size_t record_bytes(const std::vector<session_record>& records) {
   return bytes;
 }
 
-/// How many of them, from the first on, fit into the bytes; at least one.
+/// The number of leading records that fit into `bytes_max`; at least one.
 std::size_t fitting(const std::vector<session_record>& records, std::size_t bytes_max) {
   std::size_t count = 0, bytes = 0;
   while (count < records.size()) {
@@ -53,7 +53,7 @@ std::size_t fitting(const std::vector<session_record>& records, std::size_t byte
 
 constexpr std::size_t version_answer_bytes = 16;  // texts are shared with the session
 
-/// For an answer of that many bytes. Errors: as no_room.
+/// Reserves memory for an answer of `bytes`. Errors: those of no_room.
 template <typename Question>
 result<byte_budget::lease> room_for(const Question& q, std::size_t bytes) {
   auto why = byte_share::outcome::taken;
@@ -63,7 +63,7 @@ result<byte_budget::lease> room_for(const Question& q, std::size_t bytes) {
 
 }  // namespace
 
-// ---------------------------------------------------------------- questions
+// ---------------------------------------------------------------- queries
 
 listed_session session_keeper::listed(session_record of) const {
   listed_session out{std::move(of), tier::none, 0};
@@ -77,10 +77,10 @@ listed_session session_keeper::listed(session_record of) const {
   return out;
 }
 
-/// Sessions by id: those of the log, as far as they are not newer in memory, and those that only memory has.
+/// Sessions by id: those of the log, replaced by newer records in memory, and those that are only in memory.
 result<std::vector<session_record>> session_keeper::all_sessions(const tenant_id& tenant, std::string_view after,
                                                                  std::uint32_t count) {
-  auto page = log_.store().list(tenant, after, count + book_.leases());  // so many may be left out below
+  auto page = log_.store().list(tenant, after, count + book_.leases());  // provisional ones are left out below
   if (!page) return page.error();
   for (auto& record : *page)
     if (const open_entry* entry = book_.find(record.uid); entry && entry->tree) record = entry->tree->record();
@@ -181,15 +181,15 @@ void session_keeper::handle(fork_session&& q) {
   });
 }
 
-/// Whether a name is nobody's; answers with the entry that it has.
+/// The entry of a name that is free. Errors: conflict if a session has it or is about to.
 result<open_entry*> session_keeper::free_for_fork(const session_key& name) {
   auto to = entry_of(name);
   if (to && ((*to)->tree || (*to)->busy()))
-    return error{error_kind::conflict, "there is a session '" + name.id + "' already", "to"};
+    return error{error_kind::conflict, "session '" + name.id + "' already exists", "to"};
   return to;
 }
 
-/// `staged`: its versions are in the log already.
+/// `staged`: the versions are in the log already.
 void session_keeper::finish_fork(const fork_session& q, session_tree tree, bool staged) {
   const session_record record = tree.record();
   const auto target = free_for_fork(q.to);
@@ -242,8 +242,8 @@ void session_keeper::handle(rollback_session&& q) {
 struct session_keeper::removal {
   answer_to to;
   std::vector<session_key> gone;
-  std::uint32_t freed = 0;  // damaged ones, whose names are free already
-  bool answered = true;     // somebody asked
+  std::uint32_t freed = 0;  // damaged sessions, already removed
+  bool answered = true;     // a client waits for the reply
 };
 
 void session_keeper::handle(remove_session&& q) {
@@ -288,19 +288,19 @@ void session_keeper::handle(remove_session&& q) {
   begin_removal(std::move(r));
 }
 
-/// A session that cannot be read, as far as it can be told what belongs to it.
+/// Removes an unreadable session, as far as its parts can be identified.
 result<void> session_keeper::erase_damaged(const session_key& key) {
   const auto record = log_.store().find(key);
   if (!record && record.error().kind != error_kind::damaged) return record.error();
   if (!record || !*record) return log_.store().forget_damaged(key);
-  forget_states((*record)->uid);  // what cannot be read are its versions
+  forget_states((*record)->uid);  // the record is readable, its versions are damaged
   auto erased = erase(**record);
   if (erased) quota_.replace(key.tenant, storage::amount_of(**record), {});
   return erased;
 }
 
-/// "a:1" where no session has that name: version 1 of "a". What goes on from it keeps its texts. With the last version
-/// the session goes.
+/// Removes version 1 of "a" for the name "a:1" if no session has that name. Versions that continue it keep their texts.
+/// Removing the last version removes the session.
 void session_keeper::remove_branch(const remove_session& q, open_entry& entry, version_id version) {
   if (entry.busy()) return refuse(q.reply, busy());
   const auto r = entry.tree->removal_of(version, ports_.wall());
@@ -310,7 +310,7 @@ void session_keeper::remove_branch(const remove_session& q, open_entry& entry, v
   if (key && !log_.store().shares().borrowed(*key)) tiers_.cache().forget(*key);
   std::erase_if(entry.expected, [&](const auto& one) { return version_of(one.first) == version; });
   forget_slots(entry.uid);
-  // Behind a state that is being written now.
+  // Runs after a pending write of the state.
   ports_.runner.run([this, to = q.reply, owner = entry.uid, version]() -> aftermath {
     return [this, to, owner, version] { finish_branch(to, owner, version); };
   });
@@ -339,8 +339,8 @@ void session_keeper::finish_branch(answer_to to, session_uid owner, version_id v
   advance(entry);
 }
 
-/// States go from memory at once, so that none is written any more. Those that are being written now are waited for:
-/// else one could land behind the session's end.
+/// Drops the states from memory at once, so that no further write starts, and waits for pending writes: else a state
+/// could be written after its session was removed.
 void session_keeper::begin_removal(removal r) {
   for (const auto& key : r.gone) {
     open_entry& entry = *book_.find(key);
@@ -381,17 +381,17 @@ void session_keeper::repeat_forget() {
   for (const session_uid gone : std::exchange(unforgotten_, {})) forget_slots(gone);
 }
 
-/// What was deleted lies in files until the deletions are written to files too.
+/// Flushes the database after removals: deleted data takes space until the deletions are in files too.
 void session_keeper::give_back_space() {
   const std::uint64_t removals = sessions_removed_ + tiers_.moves().removals;
   if (!disk_works() || std::exchange(removals_flushed_, removals) == removals) return;
   ports_.runner.run([db = ports_.db]() -> aftermath {
-    ignore(db->flush(), "the next write says so too");
+    ignore(db->flush(), "the next write reports the failure");
     return [] {};
   });
 }
 
-/// A clock that was set is believed when it has gone on like that for a while: what is removed does not come back.
+/// After a jump of the wall clock, waits for clock_patience before trusting it: removals cannot be undone.
 bool session_keeper::clock_is_sound(steady_time now) {
   const std::int64_t ms = ports_.wall();
   const auto passed = std::chrono::duration_cast<std::chrono::milliseconds>(now - last_look_.at).count();
@@ -401,7 +401,7 @@ bool session_keeper::clock_is_sound(steady_time now) {
   return now >= clock_sound_from_;
 }
 
-/// Sessions that nobody used for too long go: some of them, from where the last look ended.
+/// Removes some of the sessions that were unused for too long, starting where the last call stopped.
 void session_keeper::age_out() {
   const std::int64_t oldest = ports_.wall() - options_.session_age_max_ms;
   removal r;
@@ -422,17 +422,17 @@ void session_keeper::age_out() {
     for (auto record = page->begin(); record != page->end() && bytes < age_bytes; ++record) {
       aging_ = record->key;
       if (record->used_ms > oldest) continue;
-      bytes += record->log_bytes;  // it comes into memory to be removed
+      bytes += record->log_bytes;  // the session is loaded to be removed
       const auto entry = entry_of(record->key);
       if (entry && (*entry)->tree && !(*entry)->needed()) r.gone.push_back(record->key);
     }
   }
   if (r.gone.empty()) return;
-  log::info("sessions that nobody used are removed", {{"sessions", static_cast<std::uint64_t>(r.gone.size())}});
+  log::info("expired sessions are removed", {{"sessions", static_cast<std::uint64_t>(r.gone.size())}});
   begin_removal(std::move(r));
 }
 
-// ---------------------------------------------------------------- the ceiling where nothing is on disk
+// ---------------------------------------------------------------- the memory limit without a disk
 
 void session_keeper::shelve(const open_entry& entry) {
   if (log_.on_disk()) return;
@@ -466,7 +466,7 @@ void session_keeper::trim_shelf() {
   if (!r.gone.empty()) begin_removal(std::move(r));
 }
 
-// ---------------------------------------------------------------- what time brings
+// ---------------------------------------------------------------- periodic work
 
 void session_keeper::tick() {
   const steady_time now = ports_.time.now();
@@ -475,7 +475,7 @@ void session_keeper::tick() {
   if (now < next_check_) return;
   next_check_ = now + check_pause;
   for (const auto& late : book_.expire(now))
-    refuse(late.reply, {error_kind::timeout, "another turn held the session for too long", "session_id"});
+    refuse(late.reply, {error_kind::timeout, "timed out waiting for another turn of the session", "session_id"});
   for (open_entry* entry : book_.awaited()) advance(*entry);
   check_openings(now);
   write_notes(now);
@@ -491,7 +491,7 @@ void session_keeper::tick() {
   if (aging_) age_out();
 }
 
-/// The log has all of a session again: its states may be written too.
+/// The log has the whole session again, so its states may be written too.
 void session_keeper::saved(session_uid uid) {
   open_entry* const entry = book_.find(uid);
   if (!entry) return;
@@ -506,7 +506,7 @@ steady_time session_keeper::next_wake() const {
   const bool hurry = book_.waiters() + book_.leases() > 0 || !unforgotten_.empty() || aging_;
   const steady_time soon = hurry ? next_check_ : next_age_check_;
   const steady_time write =
-      disk_works() ? tiers_.cache().next_write() : steady_time::max();  // else it is due all along
+      disk_works() ? tiers_.cache().next_write() : steady_time::max();  // on a failing disk it is always overdue
   return std::min({soon, log_.next_retry(), write});
 }
 

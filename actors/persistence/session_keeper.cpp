@@ -30,22 +30,21 @@ tier_mover::write session_keeper::writer_of(const state_key& key, state_buffer s
 void session_keeper::begin() {
   counters_.on_disk = log_.on_disk();
   if (!log_.on_disk()) return;
-  ignore(ports_.states->drop_incomplete(), "nobody finds it");
-  ignore(log_.store().drop_staged(), "nobody finds it");
+  ignore(ports_.states->drop_incomplete(), "incomplete states are unreachable");
+  ignore(log_.store().drop_staged(), "staged versions are unreachable");
   if (auto amounts = log_.store().amounts(); amounts)
     quota_.begin_with(std::move(*amounts));
   else
-    log::error("stored sessions cannot be counted; the limits of tenants count those of this process alone",
+    log::error("stored sessions cannot be counted; tenant limits count only sessions of this process",
                {{"why", amounts.error().message}});
   look_for_largest(ports_.time.now());
-  publish();  // also where no message comes
+  publish();  // even if no message arrives
   auto stored = ports_.states->list();
   if (!stored) {
-    log::error("stored states cannot be listed; they are made again from the tokens",
-               {{"why", stored.error().message}});
+    log::error("stored states cannot be listed; they will be rebuilt from tokens", {{"why", stored.error().message}});
     return;
   }
-  if (auto tenants = log_.store().tenants(); tenants)  // whose sessions may have to go for their age
+  if (auto tenants = log_.store().tenants(); tenants)  // age_out() checks their sessions
     tenants_.insert(tenants->begin(), tenants->end());
   std::ranges::sort(*stored, {}, &storage::stored_state::used_ms);
   for (const auto& state : *stored) tiers_.cache().found(state.key, state.bytes, state.used_ms);
@@ -78,7 +77,7 @@ void publish_tier(const tier_mover& tiers, steady_time now, tier_counters& to) {
   to.oldest_dirty_ms = static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::milliseconds>(age).count());
 }
 
-/// All tenants are looked at, so not at every turn.
+/// Visits all tenants, so it runs at most once a second.
 void session_keeper::look_for_largest(steady_time now) {
   if (now < next_quota_look_) return;
   next_quota_look_ = now + std::chrono::seconds(1);
