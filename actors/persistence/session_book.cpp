@@ -9,7 +9,7 @@
 namespace skein::persistence {
 namespace {
 
-// What an entry takes beside its tree.
+// Memory of an entry without its tree.
 constexpr std::size_t entry_overhead = 512;
 
 bool same(const return_address& a, const return_address& b) {
@@ -187,21 +187,22 @@ std::optional<std::string> session_book::self_check() const {
     bytes += e.counted_bytes;
     waiters += e.waiting.size();
     leases += e.writers.size();
-    if (e.waiting.empty() == crowded_.contains(e.key)) return "who waits for '" + e.key.id + "' is not known";
-    if (!e.waiting.empty() && may_begin(e, e.waiting.front())) return "a turn waits for '" + e.key.id + "' in vain";
-    if (e.writers.size() > options_.writers_max) return "too many turns of '" + e.key.id + "' run";
+    if (e.waiting.empty() == crowded_.contains(e.key)) return "the waiting turns of '" + e.key.id + "' are not indexed";
+    if (!e.waiting.empty() && may_begin(e, e.waiting.front()))
+      return "a turn waits for '" + e.key.id + "' although it may start";
+    if (e.writers.size() > options_.writers_max) return "too many turns of '" + e.key.id + "' are running";
     version_id before = 0;
     for (const auto& [lease, w] : e.writers) {
       if (w.number <= before || w.number <= w.base) return "turns of '" + e.key.id + "' are not in order";
       if (e.tree && e.tree->has(w.number)) return "a turn of '" + e.key.id + "' has a number that is taken";
-      if (e.tree && !e.tree->has(w.base)) return "a turn of '" + e.key.id + "' goes on from nothing";
+      if (e.tree && !e.tree->has(w.base)) return "a turn of '" + e.key.id + "' continues a missing version";
       before = w.number;
     }
   }
-  if (bytes != tree_bytes_) return "bytes of trees do not add up";
-  if (waiters != waiters_) return "waiting turns do not add up";
-  if (leases != by_lease_.size()) return "leases do not add up";
-  if (by_key_.size() != recent_.size()) return "entries do not add up";
+  if (bytes != tree_bytes_) return "the byte count of trees is wrong";
+  if (waiters != waiters_) return "the count of waiting turns is wrong";
+  if (leases != by_lease_.size()) return "the count of leases is wrong";
+  if (by_key_.size() != recent_.size()) return "the count of sessions in memory is wrong";
   return std::nullopt;
 }
 

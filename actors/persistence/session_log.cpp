@@ -9,17 +9,17 @@ namespace skein::persistence {
 namespace {
 
 constexpr auto retry_pause = std::chrono::seconds(2);
-// What a turn takes in memory beside its texts.
+// Memory of a turn without its texts.
 constexpr std::size_t turn_overhead = sizeof(version_record) + 256;
-constexpr const char* unneeded_note = "what stays is an unfinished answer that nobody has to continue";
+constexpr const char* unneeded_note = "a note that stays only adds an unfinished answer";
 
-/// For sessions that begin while the disk cannot count: no number that it gives out has this bit.
+/// A random uid for sessions that begin while the disk fails. The disk never assigns a uid with the top bit set.
 session_uid number_by_chance() {
   static thread_local std::mt19937_64 random{std::random_device{}()};
   return random() | session_uid{1} << 63;
 }
 
-/// `known`: the session is kept already, with its names, title and metadata.
+/// `known`: the session's names, title and metadata are counted already.
 std::size_t bytes_of(const session_record& session, bool known, std::span<const shared_version> versions) {
   std::size_t bytes = turn_overhead + (known ? 0 : label_bytes(session));
   for (const auto& v : versions) bytes += turn_overhead + content_bytes(*v);
@@ -31,7 +31,7 @@ std::size_t bytes_of(const session_record& session, bool known, std::span<const 
 void session_log::fail(const error& why, session_uid whose, steady_time now) {
   doubtful_ = whose;
   if (!failing_)
-    log::error("the disk takes no sessions; turns stay in memory until it does",
+    log::error("the disk rejects writes; turns stay in memory until it recovers",
                {{"why", why.message}, {"kind", to_string(why.kind)}});
   failing_ = true;
   next_retry_ = now + retry_pause;
@@ -51,7 +51,7 @@ void session_log::distrust(const session_record& session, std::span<const shared
   doubtful_ = 0;
   keep(session, versions,
        bytes_of(session, has_unsaved(session.uid),
-                versions));  // above the ceiling too: once for each time that the disk fails
+                versions));  // may exceed the limit, once for each failure of the disk
   if (refused != storage::beginning) unsaved_[session.uid].refused.push_back(refused);
 }
 
@@ -80,14 +80,13 @@ result<durability> session_log::commit(const session_record& session, std::span<
     keep(session, versions, bytes);
     return durability::memory;
   }
-  return error{
-      error_kind::no_space,
-      "the disk takes no turns at present, and memory has no room for more of them (sessions.unsaved_bytes_max)", ""};
+  return error{error_kind::no_space,
+               "the disk rejects writes, and the memory for unsaved turns is full (sessions.unsaved_bytes_max)", ""};
 }
 
 result<void> session_log::commit_to_disk(const session_record& session, std::span<const shared_version> versions,
                                          steady_time now) {
-  if (failing_) return error{error_kind::no_space, "the disk takes no sessions at present", ""};
+  if (failing_) return error{error_kind::no_space, "the disk rejects writes at present", ""};
   auto written = store_.commit_shared(session, versions, false);
   if (!written) fail(written.error(), session.uid, now);
   return written;
@@ -95,14 +94,14 @@ result<void> session_log::commit_to_disk(const session_record& session, std::spa
 
 result<void> session_log::commit_staged(const session_record& session, const session_record* replaced,
                                         steady_time now) {
-  if (failing_) return error{error_kind::no_space, "the disk takes no sessions at present", ""};
+  if (failing_) return error{error_kind::no_space, "the disk rejects writes at present", ""};
   auto written = store_.commit_staged(session, replaced ? replaced->uid : 0);
   if (!written) fail(written.error(), session.uid, now);
   return written;
 }
 
 result<void> session_log::rewrite(const session_record& session, steady_time now) {
-  if (failing_) return error{error_kind::no_space, "the disk takes no changes at present", ""};
+  if (failing_) return error{error_kind::no_space, "the disk rejects writes at present", ""};
   auto written = store_.rewrite(session);
   if (!written) fail(written.error(), session.uid, now);
   return written;
@@ -121,14 +120,14 @@ void session_log::forget_running(session_uid uid) {
 }
 
 result<void> session_log::remove(const session_record& session, steady_time now) {
-  if (failing_) return error{error_kind::no_space, "the disk takes no changes at present", ""};
+  if (failing_) return error{error_kind::no_space, "the disk rejects writes at present", ""};
   auto removed = store_.remove(session);
   if (!removed) fail(removed.error(), session.uid, now);
   return removed;
 }
 
 result<void> session_log::remove_versions(const session_tree::removal& what, steady_time now) {
-  if (failing_) return error{error_kind::no_space, "the disk takes no changes at present", ""};
+  if (failing_) return error{error_kind::no_space, "the disk rejects writes at present", ""};
   auto removed = store_.remove_versions(what.record, what.gone, what.marked);
   if (!removed) fail(removed.error(), what.record.uid, now);
   return removed;
@@ -155,12 +154,12 @@ std::vector<session_uid> session_log::retry(steady_time now) {
   while (!disowned_.empty()) {
     session_record gone = disowned_.back();
     const auto named = store_.find(gone.key);
-    if (!named || !*named || (*named)->uid != gone.uid) gone.key.id.clear();  // the name is another's by now
+    if (!named || !*named || (*named)->uid != gone.uid) gone.key.id.clear();  // another session has the name now
     if (!store_.remove(gone)) return saved;
     disowned_.pop_back();
   }
   failing_ = false;
-  log::info("the disk takes sessions again", {{"written", static_cast<std::uint64_t>(saved.size())}});
+  log::info("the disk accepts writes again", {{"written", static_cast<std::uint64_t>(saved.size())}});
   return saved;
 }
 

@@ -18,7 +18,7 @@ std::string_view first_line(std::string_view text) {
   return text.substr(0, text.find_first_of("\r\n"));
 }
 
-/// How many bytes of a line fit, in whole characters.
+/// The number of bytes of a line that fit, in whole characters.
 std::size_t fitting(std::string_view line) {
   std::size_t fits = 0, characters = 0;
   for (std::size_t at = 0; at <= std::min(line.size(), bytes_max); ++at) {

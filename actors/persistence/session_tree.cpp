@@ -11,11 +11,11 @@
 namespace skein::persistence {
 namespace {
 
-// What a version takes beside its texts: the record, its places in three trees, blocks of its strings.
+// Memory of a version without its texts: the record, nodes of three trees, headers of its string blocks.
 constexpr std::size_t version_overhead = sizeof(version_record) + 256;
-// What a name and its value take beside their bytes: two strings and their blocks.
+// Memory of a name and its value without their bytes: two strings and their block headers.
 constexpr std::size_t pair_overhead = 2 * sizeof(std::string) + 32;
-// recognise() reads a text so many times at most, where branches cut it in different places.
+// recognise() reads a text at most this number of times if branches cut it at different positions.
 constexpr std::uint64_t readings_max = 8;
 
 error damaged(const session_record& record, std::string_view what) {
@@ -55,17 +55,17 @@ result<session_tree> session_tree::restore(session_record record, std::vector<ve
   session_tree tree(std::move(record));
   std::ranges::sort(versions, {}, &version_record::id);
   for (auto& v : versions) {
-    // The disk took a turn and said that it did not; it was refused, and its number may be given out again.
+    // The disk stored a turn but reported a failure. The turn was refused, and its number may be assigned again.
     if (v.id > tree.record_.last_version) break;
     if (v.id == storage::beginning || tree.has(v.id) || v.parent >= v.id || !tree.has(v.parent))
-      return damaged(tree.record_, "version " + std::to_string(v.id) + " has no place in it");
+      return damaged(tree.record_, "version " + std::to_string(v.id) + " has a bad number or parent");
     tree.link(v);
     tree.versions_.emplace(v.id, std::make_shared<const version_record>(std::move(v)));
   }
   if (tree.versions_.size() != tree.record_.versions)
-    return damaged(tree.record_, "it should have " + std::to_string(tree.record_.versions) + " versions and has " +
-                                     std::to_string(tree.versions_.size()));
-  if (!tree.has(tree.record_.head)) return damaged(tree.record_, "its head is not there");
+    return damaged(tree.record_, std::to_string(tree.versions_.size()) + " versions found, " +
+                                     std::to_string(tree.record_.versions) + " expected");
+  if (!tree.has(tree.record_.head)) return damaged(tree.record_, "its head is missing");
   return tree;
 }
 
@@ -189,12 +189,12 @@ void session_tree::remove(const removal& r) {
   };
   record_ = r.record;
   for (const auto& v : r.marked) {
-    versions_.at(v.id) = std::make_shared<const version_record>(v);  // another may share the one that is not marked
+    versions_.at(v.id) = std::make_shared<const version_record>(v);  // forks may share the unmarked version
     forget_key(v);
   }
   for (const version_id id : r.gone) {
     const version_record& v = *versions_.at(id);
-    check(!children_.contains(id), "no version goes on from one that is removed");
+    check(!children_.contains(id), "a removed version has no children");
     for (auto [it, end] = children_.equal_range(v.parent); it != end; ++it)
       if (it->second == id) {
         children_.erase(it);
@@ -221,7 +221,7 @@ std::vector<token_id> session_tree::tokens_between(version_id ancestor, version_
     if (beyond) tokens.insert(tokens.end(), at->tokens.begin(), at->tokens.end());
     beyond = beyond || at->id == ancestor;
   }
-  check(beyond, "an ancestor lies on the way");
+  check(beyond, "an ancestor is on the path");
   return tokens;
 }
 
@@ -243,7 +243,7 @@ std::uint64_t session_tree::total_tokens(version_id v) const {
   return at ? at->total_tokens : 0;
 }
 
-/// Versions that hold the same bytes of the text are a front; fronts are taken from the shortest on. One pass over the
+/// Versions that hold the same prefix of the text form a front; fronts are visited from the shortest. One pass over the
 /// text behind a front tests all children of its versions, by length.
 session_tree::recognised session_tree::recognise(std::string_view text, const history_rules& rules) const {
   struct front {

@@ -42,8 +42,8 @@ result<void> tenant_quota::allows(const tenant_id& tenant, const stored_amount& 
   for (const auto& kind : kinds)
     if (kind.now > kind.was && kind.most != 0 && kind.then > kind.most)
       return error{error_kind::no_space,
-                   std::string(kind.what) + ": " + std::to_string(kind.then) + " are more than a tenant may store (" +
-                       kind.key + " = " + std::to_string(kind.most) + "); delete sessions to make room",
+                   std::string(kind.what) + ": " + std::to_string(kind.then) + " exceed the tenant's limit (" +
+                       kind.key + " = " + std::to_string(kind.most) + "); delete sessions to free space",
                    ""};
   return {};
 }

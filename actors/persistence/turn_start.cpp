@@ -8,7 +8,7 @@ namespace {
 
 std::string quoted(const session_key& key) { return "'" + key.id + "'"; }
 
-/// Whether its request wanted no more of it.
+/// Whether the answer ended at its request's token limit.
 bool is_cut(const version_record& v) { return v.finish_reason == "length" && v.stop_reason.empty() && !v.unfinished; }
 
 const version_record* broken_answer(const session_tree& tree, const open_session& question) {
@@ -25,7 +25,7 @@ result<turn_start> continue_answer(const session_tree& tree, const open_session&
   const version_record* broken = broken_answer(tree, question);
   if (!broken)
     return error{error_kind::not_found,
-                 "the session " + quoted(tree.record().key) + " has no broken answer to go on with", ""};
+                 "the session " + quoted(tree.record().key) + " has no broken answer to continue", ""};
   turn_start start;
   start.base = broken->parent;
   start.state = session_state::continued;
