@@ -17,14 +17,14 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// The thread wakes up this often when nothing happens; nothing depends on it.
+// The idle thread wakes up this often; nothing depends on it.
 constexpr auto idle_wait_max = 10s;
 constexpr auto self_check_pause = 10s;
-// While replies lack memory, the thread tries again after this long.
+// Pause before the thread retries replies that failed for lack of memory.
 constexpr auto retry_pause = 10ms;
-constexpr std::uint32_t care_waits_max = 4;  // of the caretaker, the one that runs included
+constexpr std::uint32_t care_waits_max = 4;  // jobs of the caretaker, including the running one
 
-/// Logging needs memory too, which may be the trouble.
+/// Logging allocates, so it may fail too if the process is out of memory.
 void say(const char* what, const std::exception& trouble) noexcept {
   try {
     log::error(what, {{"why", trouble.what()}});
@@ -50,7 +50,7 @@ persistence_actor::persistence_actor(const persistence_options& options, std::sh
       time_(time),
       inbox_(options.mailbox_max, options.mailbox_max),
       database_(db),
-      worker_("states", [this] { (void)inbox_.push_urgent(work_done{}); }),  // full: then the actor is awake
+      worker_("states", [this] { (void)inbox_.push_urgent(work_done{}); }),  // if the inbox is full, the actor is awake
       caretaker_("caretaker", [this] { (void)inbox_.push_urgent(work_done{}); }),
       sessions_(options, {db, states, worker_, replies_, time, wall, std::move(forget_slots)}, counters_),
       prefixes_(options, {db, states, worker_, replies_, time, wall, {}}, counters_) {
@@ -63,7 +63,7 @@ persistence_actor::~persistence_actor() {
   join();
   care_over_.request_stop();
   caretaker_.stop();
-  worker_.stop();  // its jobs read what the keepers own
+  worker_.stop();  // its jobs use members of the keepers
 }
 
 void persistence_actor::join() {
@@ -80,7 +80,7 @@ void persistence_actor::run() {
   while (!finished_) {
     try {
       turn();
-    } catch (const std::exception& trouble) {  // for want of memory; what was asked is answered by take()
+    } catch (const std::exception& trouble) {  // out of memory; take() has answered the request
       say("the persistence thread failed", trouble);
     }
   }
@@ -94,8 +94,8 @@ void persistence_actor::turn() {
   while (handled_ < received_.size() && replies_.has_room())
     std::visit([this](auto&& one) { take(std::move(one)); }, std::move(received_[handled_++]));
   if (handled_ == received_.size()) received_.clear();
-  for (const auto& after : worker_.take()) attempt("what a job leaves to be done failed", after);
-  for (const auto& after : caretaker_.take()) attempt("what a job leaves to be done failed", after);
+  for (const auto& after : worker_.take()) attempt("completing a job failed", after);
+  for (const auto& after : caretaker_.take()) attempt("completing a job failed", after);
   sessions_.tick();
   prefixes_.tick(sessions_.disk_works());
   sessions_.publish();
@@ -104,10 +104,10 @@ void persistence_actor::turn() {
   end_if_done();
 }
 
-/// Waits for messages once all that came before are handled.
+/// Waits for messages once all earlier ones are handled.
 void persistence_actor::receive() {
   const steady_time now = time_.now();
-  if (!received_.empty()) return std::this_thread::sleep_for(retry_pause);  // for memory of their replies
+  if (!received_.empty()) return std::this_thread::sleep_for(retry_pause);  // wait for memory for their replies
   steady_time wake = end_by_ ? now + 10ms : std::min(sessions_.next_wake(), now + idle_wait_max);
   if (replies_.keeps_any()) wake = std::min(wake, now + retry_pause);
   handled_ = 0;
@@ -115,7 +115,7 @@ void persistence_actor::receive() {
   if (received_.empty() && inbox_.closed()) finished_ = true;
 }
 
-/// What throws, for want of memory, ends this work and no other.
+/// Contains an exception (out of memory) so that only this work fails.
 template <typename Work>
 void persistence_actor::attempt(const char* what, Work work) noexcept {
   try {
@@ -125,7 +125,7 @@ void persistence_actor::attempt(const char* what, Work work) noexcept {
   }
 }
 
-/// A turn that could not be taken or ended is over: nobody waits for it.
+/// If opening or committing a turn throws, the turn ends, because its client gets `refused` and will not end it.
 template <typename Message>
 void persistence_actor::take(Message&& m) {
   using message_type = std::remove_cvref_t<Message>;
@@ -152,7 +152,8 @@ void persistence_actor::dispatch(state_kept&& m) {
 
 void persistence_actor::dispatch(tend_store&& m) {
   if (care_waits_ >= care_waits_max)
-    return replies_.deliver(refused{m.reply, {error_kind::overloaded, "others look after the store already", ""}});
+    return replies_.deliver(
+        refused{m.reply, {error_kind::overloaded, "too many maintenance requests are pending", ""}});
   ++care_waits_;
   caretaker_.run([this, m = std::move(m), stop = care_over_.get_token()]() -> aftermath {
     auto outcome = std::make_shared<tended>();
@@ -178,16 +179,16 @@ void persistence_actor::end_if_done() {
   const bool sessions_done = sessions_.flush();
   const bool prefixes_done = prefixes_.flush(sessions_.disk_works());
   const bool late = time_.now() >= *end_by_;
-  const bool all_told = received_.empty() && !replies_.keeps_any();  // for want of memory some may be kept
+  const bool all_told = received_.empty() && !replies_.keeps_any();  // replies are kept if the sink is out of memory
   if (!late && !(sessions_done && prefixes_done && all_told)) return;
   finished_ = true;
   const std::uint64_t turns = counters_.unsaved_sessions, states = counters_.sessions.dirty + counters_.prefixes.dirty;
-  if (turns > 0) log::error("turns that only memory had are lost: the disk takes none", {{"sessions", turns}});
+  if (turns > 0) log::error("unsaved turns are lost: the disk rejects writes", {{"sessions", turns}});
   if (late && states > 0)
-    log::warning("states were not written in time; they are made again when they are wanted", {{"states", states}});
+    log::warning("states were not written before the deadline; they will be rebuilt from tokens", {{"states", states}});
 }
 
-/// Invariants, when there is time for it.
+/// Checks invariants while the actor is idle.
 void persistence_actor::check_self() {
   if (time_.now() < next_self_check_ || inbox_.size() > 0) return;
   next_self_check_ = time_.now() + self_check_pause;
@@ -195,9 +196,9 @@ void persistence_actor::check_self() {
   if (!wrong) wrong = prefixes_.self_check();
   if (!wrong) return;
   ++counters_.invariant_violations;
-  log::error("the books of sessions and states do not add up", {{"what", *wrong}});
+  log::error("self check of sessions and states failed", {{"what", *wrong}});
 #ifndef NDEBUG
-  check(false, "the books of sessions and states add up");
+  check(false, "the self check of sessions and states passes");
 #endif
 }
 

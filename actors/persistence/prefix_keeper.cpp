@@ -13,18 +13,18 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto expiry_pause = 10s;
-// Of the budget in RAM, for the tokens of all prefixes, those on disk included.
+// The tokens of all prefixes, including those on disk, may take 1/token_share of the RAM budget.
 constexpr std::size_t token_share = 4;
-// Where prompts that come again are resumed by engines without chunks: at multiples of this.
+// Engines without chunks resume repeated prompts at multiples of this.
 constexpr std::uint32_t repeat_tokens = 64;
 
-/// Changes when states of the same tokens get other bits, so that entries of older builds, which stay on disk, are not
-/// found and go with the budget. 2: engines that feed prompts token by token no longer share entries with those that
-/// feed them in chunks; older builds fed whole runs of tokens to both and wrote nothing about it.
+/// Changes when the same tokens give different state bits, so that entries of older builds are not found and are
+/// evicted from disk over time. 2: engines that feed prompts token by token no longer share entries with those that
+/// feed them in chunks; older builds fed whole runs of tokens to both and did not record it.
 constexpr std::string_view computed_as = "2";
 
-/// What a prefix begins with, in the tree and on disk: the model, and its tuned state; and how its tokens were
-/// computed, for a state that was made another way would change answers.
+/// The root of a prefix, in the tree and on disk: the model, its tuned state, and how the tokens were computed, because
+/// a state computed in another way would change answers.
 std::string root_name(const std::string& model_identity, const std::string& initial_state, std::uint32_t chunk) {
   return model_identity + ' ' + initial_state + " as " + std::string(computed_as) +
          (chunk > 0 ? " in chunks of " + std::to_string(chunk) : "");
@@ -90,10 +90,10 @@ void prefix_keeper::look_up(find_prefix&& q) {
       read_ahead(key);
     }
     known.pop_back();
-    if (!answer.state) continue;  // a shorter one may be there
+    if (!answer.state) continue;  // try a shorter prefix
     answer.position = position;
     answer.key = key;
-    // What others share with this prompt is used too, and more recently, so that leaves go first.
+    // Shorter prefixes count as used too, and later than this one, so that leaves are evicted first.
     for (auto at = known.rbegin(); at != known.rend(); ++at) tiers_.cache().touch(at->key, now_ms);
   }
   if (answer.state) {
@@ -127,7 +127,7 @@ void prefix_keeper::read_ahead(const state_key& key) {
   if (!read_ahead_ && tiers_.load(key)) read_ahead_ = key;
 }
 
-/// A state was read, or cannot be.
+/// A state was read, or reading it failed.
 void prefix_keeper::arrived(const state_key& key) {
   if (read_ahead_ == key) read_ahead_.reset();
   const auto it = waiting_.find(key);
@@ -144,7 +144,7 @@ void prefix_keeper::handle(state_kept&& q) {
                      true, ports_.time.now(), ports_.wall());
 }
 
-/// Tokens count too: of what is on disk they stay in memory.
+/// Limits the memory of tokens, which stay in memory also for states on disk.
 void prefix_keeper::trim() {
   while (tree_.bytes() > options_.prefix_states.ram_bytes_max / token_share) {
     const auto key = tiers_.cache().least_used();

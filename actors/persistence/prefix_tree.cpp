@@ -8,7 +8,7 @@
 namespace skein::persistence {
 namespace {
 
-// What a node takes beside its tokens.
+// Memory of a node without its tokens.
 constexpr std::size_t node_overhead = 160;
 
 std::size_t common_length(std::span<const token_id> a, std::span<const token_id> b) {
@@ -59,7 +59,7 @@ std::vector<prefix_tree::found> prefix_tree::find(const tenant_id& tenant, const
   return all;
 }
 
-/// The node after exactly these tokens, made if need be.
+/// The node after exactly these tokens; creates it if it is missing.
 prefix_tree::node& prefix_tree::place(const tenant_id& tenant, const std::string& initial_state,
                                       std::span<const token_id> tokens) {
   const auto root = roots_.try_emplace({tenant, initial_state}).first;
@@ -81,7 +81,7 @@ prefix_tree::node& prefix_tree::place(const tenant_id& tenant, const std::string
   return *at;
 }
 
-/// Cuts the edge to `child` after `length` tokens; the node that is there now.
+/// Splits the edge to `child` after `length` tokens; returns the new node there.
 prefix_tree::node& prefix_tree::split(node& child, std::size_t length) {
   auto& slot = child.parent->children.at(child.edge.front());
   auto middle = std::make_unique<node>();
@@ -97,7 +97,7 @@ prefix_tree::node& prefix_tree::split(node& child, std::size_t length) {
   return *slot;
 }
 
-/// Takes out what leads to no entry any more, and joins an edge that no longer branches.
+/// Removes nodes that lead to no entry, and joins two edges at a node that no longer branches.
 void prefix_tree::prune(node* at) {
   while (at->parent && at->number == 0 && at->children.empty()) {
     node* const parent = at->parent;
@@ -201,16 +201,16 @@ std::optional<std::string> prefix_tree::self_check() const {
     open.pop_back();
     if (n->parent) bytes += node_overhead + n->edge.size() * sizeof(token_id);
     if (n->number != 0 && (!entries_.contains(n->number) || entries_.at(n->number).at != n))
-      return "a prefix is not where it is thought to be";
-    if (n->parent && n->number == 0 && n->children.size() < 2) return "a node of the prefix tree is there for nothing";
+      return "a prefix is at the wrong node";
+    if (n->parent && n->number == 0 && n->children.size() < 2) return "a node of the prefix tree is not needed";
     numbers += n->number != 0 ? 1 : 0;
     for (const auto& [token, child] : n->children) {
       if (child->parent != n || child->edge.empty() || child->edge.front() != token) return "a prefix has a wrong edge";
       open.push_back(child.get());
     }
   }
-  if (bytes != bytes_) return "bytes of prefixes do not add up";
-  if (numbers != entries_.size()) return "prefixes do not add up";
+  if (bytes != bytes_) return "the byte count of prefixes is wrong";
+  if (numbers != entries_.size()) return "the count of prefixes is wrong";
   return std::nullopt;
 }
 

@@ -11,7 +11,7 @@
 namespace skein::persistence {
 namespace {
 
-// An owner that could not be woken for want of memory is woken again after this long.
+// Pause before retrying to wake an owner that could not be woken for lack of memory.
 constexpr auto wake_pause = std::chrono::milliseconds(10);
 
 }  // namespace
@@ -48,13 +48,13 @@ std::list<aftermath> state_worker::take() {
   return std::exchange(done_, {});
 }
 
-/// False: it left nothing to be done.
+/// False: the job has no aftermath.
 bool state_worker::perform(task& now) noexcept {
   const auto say = [](const char* why) {
     try {
-      log::error("work on states or sessions failed", {{"why", why}});
+      log::error("a job of the state worker failed", {{"why", why}});
     } catch (const std::exception&) {
-      // No memory to say so.
+      // Out of memory even for the log.
     }
   };
   bool well = false;
@@ -64,7 +64,7 @@ bool state_worker::perform(task& now) noexcept {
   } catch (const std::exception& trouble) {
     say(trouble.what());
   }
-  now.work = nullptr;  // what it held goes before its owner hears of the result
+  now.work = nullptr;  // releases its captures before the owner sees the result
   return well;
 }
 

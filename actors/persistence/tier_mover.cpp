@@ -54,10 +54,10 @@ bool tier_mover::load(const state_key& key) {
                       {state.label.tenant, state.label.tokens, state.label.model_identity});
       } else {
         ++moves_.load_failures;
-        log::error("a stored state cannot be read; it is made again from the tokens",
+        log::error("a stored state cannot be read; it will be rebuilt from tokens",
                    {{"owner", key.owner},
                     {"number", key.number},
-                    {"why", *got ? std::string("it is not there") : got->error().message}});
+                    {"why", *got ? std::string("not found") : got->error().message}});
         cache_.unreadable(key);
         if (!cache_.readable(key)) told_.lost(key);
       }
@@ -90,7 +90,7 @@ void tier_mover::remove_from_disk(std::vector<state_key> keys) {
   runner_.run([keys = std::move(keys), states = states_]() -> aftermath {
     for (const auto& key : keys)
       ignore(guarded(error_kind::io, [&] { return states->remove(key); }),
-             "what stays counts again after the next start");
+             "a state that stays is counted again after the next start");
     return [] {};
   });
 }

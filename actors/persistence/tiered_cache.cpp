@@ -9,7 +9,7 @@
 
 namespace skein::persistence {
 
-// ---------------------------------------------------------------- where an entry stands in the indexes
+// ---------------------------------------------------------------- indexes
 
 void tiered_cache::set_ram(const state_key& key, entry& e, state_buffer state) {
   if (e.ram) {
@@ -110,12 +110,12 @@ void tiered_cache::erase_if_gone(const state_key& key, decisions* told) {
   if (!e.vram) entries_.erase(it);
 }
 
-// ---------------------------------------------------------------- what happened
+// ---------------------------------------------------------------- events
 
 void tiered_cache::put(const state_key& key, state_buffer state, label what, bool writable, steady_time now,
                        std::int64_t now_ms) {
   entry& e = entries_[key];
-  check(!e.ram && !e.disk, "a state comes once");
+  check(!e.ram && !e.disk, "a state is put once");
   e.what = std::move(what);
   set_used(key, e, now_ms);
   set_ram(key, e, std::move(state));
@@ -198,7 +198,7 @@ void tiered_cache::forget(const state_key& key) {
   entry& e = it->second;
   set_dirty(key, e, false);
   if (e.writing) writing_bytes_ -= bytes(e.ram);
-  e.writing = false;  // written() then answers that nobody wants it
+  e.writing = false;  // written() then returns false
   if (e.vram) --vram_;
   e.vram = false;
   set_ram(key, e, nullptr);
@@ -214,7 +214,7 @@ void tiered_cache::forget_owner(session_uid owner, const std::function<bool(cons
     if (goes(key)) forget(key);
 }
 
-// ---------------------------------------------------------------- questions
+// ---------------------------------------------------------------- queries
 
 tier tiered_cache::fastest(const state_key& key) const {
   const auto it = entries_.find(key);
@@ -284,8 +284,8 @@ steady_time tiered_cache::next_write() const {
   return dirty_by_age_.begin()->first + limits_.write_delay;
 }
 
-/// Whether a state that is not on disk yet would stay there if disk were short: beside its neighbours that are there or
-/// will be.
+/// Whether a state that is not on disk yet would survive thinning there, next to its neighbours that are on disk or
+/// will be written.
 bool tiered_cache::worth_writing(const state_key& key) const {
   if (!limits_.thin) return true;
   const session& s = sessions_.at(key.owner);
@@ -317,7 +317,7 @@ void tiered_cache::want_write(const state_key& key, entry& e, decisions& out) {
   out.write.push_back(key);
 }
 
-/// What its session goes on from is written first; what would be thinned at once is not written at all.
+/// Heads are written first; states that would be thinned at once are not written at all.
 void tiered_cache::write_behind(steady_time now, bool flush, decisions& out) {
   const auto due = [&] {
     return !dirty_by_age_.empty() && writing_ < limits_.writes_max &&
@@ -415,13 +415,13 @@ std::optional<std::string> tiered_cache::self_check() const {
     if (e.ram && !ram_by_use_.contains({e.used, key})) return "a state in RAM is in no list";
     if (e.disk && !(disk_by_use_.contains({e.used, key}) && disk_by_worth_.contains({e.on_disk, e.used, key})))
       return "a state on disk is in no list";
-    if (e.writing && !e.ram) return "a state is written that is not there";
+    if (e.writing && !e.ram) return "a state that is being written is not in RAM";
   }
-  if (ram != ram_bytes_ || ram_states != ram_by_use_.size()) return "bytes in RAM do not add up";
+  if (ram != ram_bytes_ || ram_states != ram_by_use_.size()) return "the count of states or bytes in RAM is wrong";
   if (disk != disk_bytes_ || disk_states != disk_by_use_.size() || disk_states != disk_by_worth_.size())
-    return "bytes on disk do not add up";
-  if (dirty != dirty_bytes_) return "bytes to write do not add up";
-  if (vram != vram_) return "states in slots do not add up";
+    return "the count of states or bytes on disk is wrong";
+  if (dirty != dirty_bytes_) return "the count of bytes to write is wrong";
+  if (vram != vram_) return "the count of states in slots is wrong";
   return std::nullopt;
 }
 
