@@ -28,7 +28,7 @@ struct device_actor_options {
   std::uint32_t mixture_max = 8;
 };
 
-/// What other threads may read at any time, for health, metrics and tests.
+/// Counters that other threads may read at any time, for health, metrics and tests.
 struct device_counters {
   std::atomic<std::uint32_t> slots{0}, slots_used{0}, slots_kept{0}, waiting{0}, parked{0}, paused{0}, requests{0};
   std::atomic<std::uint64_t> parked_bytes{0}, undo_bytes{0};
@@ -36,32 +36,32 @@ struct device_counters {
       preemptions{0};
   std::atomic<std::uint64_t> kept_hits{0}, copies_taken{0}, copies_refused{0}, settles{0}, settles_back{0},
       states_written{0};
-  /// Of finished ticks: rows of each, and seconds by what its rows did.
+  /// Of finished ticks: rows per tick, and seconds by the kind of rows.
   metrics::histogram batch_rows{metrics::row_bounds};
   metrics::histogram decode_seconds{metrics::token_bounds}, prefill_seconds{metrics::token_bounds},
       mixed_seconds{metrics::token_bounds};
-  /// clock of the last finished tick, or of the end of idleness where that was later, as ticks of steady_time since its
-  /// epoch; busy: there is work.
+  /// Time of the last finished tick, or of the end of the last idle period if that was later, as ticks of steady_time
+  /// since its epoch; busy: there is work.
   std::atomic<std::int64_t> last_tick_at{0};
   std::atomic<bool> busy{false};
-  /// Likewise, since when the queue is full; 0: it is not. One that makes some room and is filled again stays full.
+  /// Time since which the queue is full, in the same unit; 0: it is not. A queue that is filled again after little room
+  /// became free counts as full all along.
   std::atomic<std::int64_t> queue_full_since{0};
   std::atomic<bool> lost{false};
   std::atomic<bool> ended{false};  ///< the thread has left its loop
 };
 
-/// The device actor: one thread, one engine. It alone calls the engine, from start to end. A tick is: drain the
-/// mailbox, expire, plan, run the slot commands, submit, collect the tick before, hand its events out. It sleeps in its
-/// mailbox when there is nothing to run, and nowhere else but in collect().
-/// An engine that fails, and an exception on this thread, lose the device: every request ends with an error, later ones
-/// are rejected, and the supervisor is told. Where even the memory for that lacks, it is tried again until there is
-/// some. End: `shutdown` lets running requests finish until its deadline, ends the rest, then the thread returns;
-/// queued requests are rejected at once. The destructor closes the mailbox, which is a shutdown that is due now, and
-/// joins.
+/// The device actor: one thread, one engine. Only this thread calls the engine. A tick is: drain the mailbox, expire,
+/// plan, run the slot commands, submit, collect the previous tick, hand its events out. The thread blocks only in its
+/// mailbox, if there is nothing to run, and in collect().
+/// An engine error or an exception on this thread loses the device: every request ends with an error, later ones are
+/// rejected, and the supervisor is notified. If there is no memory for that, the thread retries until there is. End:
+/// `shutdown` lets running requests finish until its deadline, ends the rest, then the thread returns; queued requests
+/// are rejected at once. The destructor closes the mailbox, which acts as a shutdown with deadline now, and joins.
 class device_actor {
  public:
-  /// `sink` and `time` outlive the actor. `on_lost` is called on the device thread when the device is lost, once
-  /// unless it throws: then again. `states` lives as long as `sink`; null: no state is kept, and no key is answered.
+  /// `sink` and `time` outlive the actor. `on_lost` is called on the device thread when the device is lost, once, or
+  /// again if it throws. `states` lives as long as `sink`; null: no state is kept, and no key is answered.
   device_actor(std::unique_ptr<engine::engine> engine, const device_actor_options& options, event_sink& sink,
                const clock& time, std::function<void(const error&)> on_lost = {}, state_sink* states = nullptr);
   ~device_actor();
@@ -71,7 +71,7 @@ class device_actor {
   [[nodiscard]] mailbox& inbox() { return inbox_; }
   [[nodiscard]] const device_counters& counters() const { return counters_; }
   [[nodiscard]] const engine::engine_info& info() const { return info_; }
-  /// Waits for the thread's end; send `shutdown` first.
+  /// Waits until the thread has ended; send `shutdown` first.
   void join();
 
  private:
@@ -89,7 +89,7 @@ class device_actor {
   void note_submitted(const engine::tick_plan& plan);
   void note_finished(steady_time now);
 
-  /// A tick on its way.
+  /// A tick in flight.
   struct submitted_tick {
     steady_time at{};
     std::uint32_t rows = 0;
@@ -105,13 +105,13 @@ class device_actor {
   mailbox inbox_;
   scheduler scheduler_;
   device_counters counters_;
-  std::array<submitted_tick, 4> ticks_;  // a ring; the engine takes fewer at a time
+  std::array<submitted_tick, 4> ticks_;  // a ring buffer; the engine has fewer ticks in flight
   std::uint32_t next_submitted_ = 0, next_finished_ = 0;
   std::vector<message> received_;
-  std::size_t handled_ = 0;  // of received_: those before it were taken by the scheduler
+  std::size_t handled_ = 0;  // messages of received_ that the scheduler has taken
   std::vector<std::uint8_t> congested_;
   bool idle_ = true;
-  bool told_ = false;   // the supervisor, that the device is lost
+  bool told_ = false;   // the supervisor knows that the device is lost
   std::thread thread_;  // last: starts when everything above exists
 };
 

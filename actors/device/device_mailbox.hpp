@@ -17,94 +17,94 @@
 #include "sampling/sampling_params.hpp"
 #include "storage/records.hpp"
 
-/// Everything the device actor can be told, and everything it answers.
+/// All messages to the device actor, and all its replies.
 namespace skein::device {
 
 using storage::state_buffer;
 using storage::state_key;
 
-/// Where a sequence begins. All nothing: the zero state.
+/// The initial state of a sequence. Both members empty: the zero state.
 struct beginning {
   state_buffer state;  ///< written into the slot before the first token
-  state_key key;       ///< of `state`, if it has one: a slot that still holds it is taken in its place. With a key and
-                       ///< no state a request is rejected as unavailable where no slot holds it any more
+  state_key key;  ///< of `state`, if it has one: a slot that still holds this state is used instead. A request with
+                  ///< a key and no state is rejected as unavailable if no slot holds the state any more
 };
 
 /// One of the states of a mixture.
 struct weighted_beginning {
-  beginning from;       ///< a key without its state is not looked for in slots
-  float weight = 1.0f;  ///< its share; the shares' sum counts as 1. Not negative; with 0 it is left out
+  beginning from;       ///< needs `state`: slots are not searched for the key
+  float weight = 1.0f;  ///< not negative; normalized by the sum of all weights; 0: the state is left out
 };
 
-/// A copy of row 0's state is wanted after so many tokens of the prompt: 1 .. its size. Best effort: above
-/// device_actor_options::copies_max, and inside a chunk (engine::may_cut), it is answered without a state.
+/// Requests a copy of row 0's state after `position` tokens of the prompt (1 .. its size). Best effort: answered
+/// without a state above device_actor_options::copies_max and inside a chunk (engine::may_cut).
 struct wanted_copy {
   state_key key;
   std::uint32_t position = 0;
 };
 
-/// Generate `rows` continuations of one prompt. Answered by admitted or rejected, then tokens once a tick for each row
-/// that drew one, then one row_finished for every row. An id is used once.
+/// Generates `rows` continuations of one prompt. Answered by admitted or rejected, then in each tick one token for each
+/// row that sampled one, then one row_finished for every row. Ids are unique.
 struct submit {
   request_id id = 0;
   std::uint32_t reply_to = 0;  ///< index of the io thread that gets the events
   tenant_id tenant = default_tenant;
-  std::string client;                      ///< whose fair share this counts to (key name or address)
+  std::string client;                      ///< account of the fair queue (key name or address)
   std::vector<token_id> prompt;            ///< at least one token, each below the vocabulary's size (checked by sender)
-  std::vector<engine::prompt_part> parts;  ///< of the prompt, one after another; empty: a client brought all of it
+  std::vector<engine::prompt_part> parts;  ///< of the prompt, in order; empty: one part, written by the client
   std::vector<sampling::sampling_params> rows;  ///< one per row of `n`; at least one
   bool score_prompt = false;                    ///< also report log-probabilities of the prompt (echo with logprobs)
   std::uint32_t score_top = 0;                  ///< alternatives per prompt token
-  steady_time queue_deadline{};                 ///< not admitted by then: rejected with timeout
-  steady_time total_deadline{};                 ///< not finished by then: rows finish with cause timeout
-  byte_budget::lease memory;                    ///< of what this holds; goes with the request
-  /// Where the prompt's tokens are counted as ticks take them; may be null.
+  steady_time queue_deadline{};                 ///< if not admitted by then: rejected with timeout
+  steady_time total_deadline{};                 ///< if not finished by then: rows finish with cause timeout
+  byte_budget::lease memory;                    ///< for this message; released with the request
+  /// Counts the prompt's tokens as ticks feed them; may be null.
   std::shared_ptr<std::atomic<std::uint64_t>> fed;
-  beginning from;                   ///< the prompt comes after it
+  beginning from;                   ///< the prompt is fed after it
   std::vector<wanted_copy> copies;  ///< ascending positions; each answered once to the state_sink
-  state_key settles_as;  ///< if set (one row only): when the row is over, its slot waits for settle or cancel
-  bool may_cut = false;  ///< with settles_as: fewer tokens than were drawn may be settled (stop strings), so that a
-                         ///< copy of the state after the prompt is worth its memory
-  /// If not empty, in place of `from`: the prompt is fed to as many sequences as there are beginnings, and every token
-  /// is drawn from the weighted sum of their logits and fed to all. One row, and nothing is scored, else it is rejected
-  /// as unsupported; too many for the engine or above mixture_max: too_large; weights without a sum: invalid_argument.
-  /// Nothing is copied or settled: such keys are answered with null.
+  state_key settles_as;  ///< if set (one row only): when the row has ended, its slot waits for settle or cancel
+  bool may_cut = false;  ///< with settles_as: fewer tokens than were sampled may be settled (stop strings), so a copy
+                         ///< of the state after the prompt is worth its memory
+  /// If not empty, replaces `from`: the prompt is fed to one sequence for each state, and every token is sampled from
+  /// the weighted sum of their logits and fed to all. Rejected as unsupported with several rows or score_prompt, as
+  /// too_large above mixture_max or the engine's limits, as invalid_argument if the weights have no positive finite
+  /// sum. No state is copied or settled: such keys are answered with null.
   std::vector<weighted_beginning> mixture;
 };
 
-/// The text of a row that is over is decided: its state shall be its beginning, its prompt, its first `drawn` tokens
-/// and then `more`, fed at once. It is then copied out and given to the state_sink under submit::settles_as, and the
-/// slot may keep it until others need the slot. Harmless for an id that is unknown or has no settles_as; a cancel
-/// answers the state_sink with null, as the end of the request before its admission does. May come before row_finished,
-/// in place of cancel_row: row_finished(cancelled) follows at once. A second one is ignored.
+/// Decides the text of a row that has ended: its state becomes that of its beginning, its prompt, its first `drawn`
+/// tokens and then `more`, fed at once. The state is then copied out and given to the state_sink under
+/// submit::settles_as, and the slot may keep it until another request needs the slot. No effect if the id is unknown or
+/// has no settles_as. After a cancel, and if the request ends before its admission, the state_sink gets null. May be
+/// sent before row_finished, instead of cancel_row: row_finished(cancelled) follows at once. A second one is ignored.
 struct settle {
   request_id id = 0;
-  std::uint32_t drawn = 0;     ///< at most as many as were reported
+  std::uint32_t drawn = 0;     ///< at most the number of reported tokens
   std::vector<token_id> more;  ///< each below the vocabulary's size (checked by sender)
 };
 
-/// Stop soon; row_finished(cancelled) follows for each row that still runs. Harmless for an id that is unknown or done.
+/// Ends a request soon; row_finished(cancelled) follows for each running row. No effect if the id is unknown or done.
 struct cancel {
   request_id id = 0;
 };
-/// Stop one row (its stop string was seen). Harmless when unknown or done; answered by row_finished(cancelled).
+/// Ends one row (its stop string was found); answered by row_finished(cancelled). No effect if it is unknown or done.
 struct cancel_row {
   request_id id = 0;
   std::uint32_t row = 0;
 };
-/// The reader is slow: draw no more tokens for this request, and give its slots to others if they wait.
+/// The reader is slow: samples no more tokens for this request, and lets waiting requests take its slots.
 struct pause {
   request_id id = 0;
 };
-/// The reader caught up. Harmless when not paused.
+/// The reader has caught up. No effect if the request is not paused.
 struct resume {
   request_id id = 0;
 };
-/// Keep no settled state of this owner in any slot: its slots are cleared, each told by slot_dropped. Not answered.
+/// Drops the settled states of this owner from all slots: the slots are cleared, with one slot_dropped each. No reply.
 struct forget {
   storage::session_uid owner = 0;
 };
-/// From now on these limits count. Who waits already may stay. Not answered.
+/// Replaces the limits. Requests that already wait stay in the queue. No reply.
 struct change_limits {
   std::uint32_t waiting_max = 1024;
   std::uint32_t waiting_per_client_max = 256;
@@ -112,8 +112,8 @@ struct change_limits {
   std::uint32_t parked_max = 4096;
   std::size_t parked_bytes_max = std::size_t{1} << 30;
 };
-/// Admit nothing new; finish what runs until `deadline`, then finish the rest with cause shutdown; then the thread
-/// ends. A second one with an earlier deadline shortens the wait.
+/// Admits no more requests, lets running ones finish until `deadline`, then ends the rest with cause shutdown; then the
+/// thread ends. A second one with an earlier deadline shortens the wait.
 struct shutdown {
   steady_time deadline{};
 };
@@ -123,13 +123,13 @@ using mailbox = bounded_mailbox<message>;
 
 // ---- events to io threads: one message per io thread and tick, holding all events for its requests in order ----
 
-/// The request left the queue and has its slots; prefill begins.
+/// The request has left the queue and has its slots; prefill starts.
 struct admitted {
   request_id id = 0;
   std::chrono::microseconds queued{};
 };
 /// The request will not run: overloaded (too many waiting), timeout (in the queue), unavailable (shutting down, device
-/// lost), too_large. Nothing follows.
+/// lost), too_large. No other event follows.
 struct rejected {
   request_id id = 0;
   error why;
@@ -139,7 +139,7 @@ struct prompt_scored {
   request_id id = 0;
   std::vector<sampling::token_logprobs> scores;
 };
-/// One token of one row. `logprobs` is set when the row asks for them.
+/// One token of one row. `logprobs` is set if the row requests them.
 struct token {
   request_id id = 0;
   std::uint32_t row = 0;
@@ -154,9 +154,9 @@ enum class finish_cause : std::uint8_t {
   timeout,
   shutdown,
   device_lost,
-  not_finite,  ///< the model gave logits that are NaN or infinite
+  not_finite,  ///< the model's logits are NaN or infinite
 };
-/// The row is over and its slot is free, or waits for settle. Its last token, if any, was reported before.
+/// The row has ended; its slot is free or waits for settle. Its last token, if any, was reported before.
 struct row_finished {
   request_id id = 0;
   std::uint32_t row = 0;
@@ -165,31 +165,31 @@ struct row_finished {
 
 using event = std::variant<admitted, rejected, prompt_scored, token, row_finished>;
 
-/// Where states go; implemented by the persistence actor's mailbox, and by vectors in tests. Called on the device
+/// Receives states; implemented by the persistence actor's mailbox, and by vectors in tests. Called on the device
 /// thread; must not block.
 class state_sink {
  public:
   virtual ~state_sink() = default;
-  /// A copy or a settled state; null: it will not come. Once for every key of copies and settles_as.
+  /// A copy or a settled state; null: it will never be sent. Called once for every key of copies and settles_as.
   virtual void state_kept(const state_key& key, state_buffer state) = 0;
-  /// A free slot still holds this settled state, or no more. A key that is taken up by a submit is dropped.
+  /// A free slot now holds this settled state, or no longer does. A submit that takes the slot drops its key too.
   virtual void slot_kept(const state_key& key) = 0;
   virtual void slot_dropped(const state_key& key) = 0;
 };
 
-/// What the device actor hands to an io thread after a tick.
+/// The events of a tick for one io thread.
 struct events {
   std::vector<event> items;
 };
 
-/// Where events go; implemented by the io threads' mailboxes, and by vectors in tests. Called on the device thread once
-/// per io thread and tick at most; must not block. `to` is submit::reply_to.
+/// Receives events; implemented by the io threads' mailboxes, and by vectors in tests. Called on the device thread at
+/// most once per io thread and tick; must not block. `to` is submit::reply_to.
 class event_sink {
  public:
   virtual ~event_sink() = default;
-  /// What it leaves in `batch` is forgotten, and its memory used again.
+  /// Events left in `batch` are discarded, and its memory is reused.
   virtual void deliver(std::uint32_t to, events&& batch) = 0;
-  /// Sets entry i to 1 where io thread i is behind with its events (limits.events_max); its requests then rest. The
+  /// Sets entry i to 1 if io thread i is behind with its events (limits.events_max); its requests then pause. The
   /// vector keeps its size between calls.
   virtual void congestion(std::vector<std::uint8_t>& by_io_thread) const = 0;
 };

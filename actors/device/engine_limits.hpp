@@ -7,8 +7,8 @@
 
 namespace skein::device {
 
-/// What an engine takes of one request. An engine checks these as invariants: a request that exceeds one must not
-/// reach it.
+/// Limits of an engine for one request. An engine checks them as invariants: a request that exceeds one must not reach
+/// it.
 struct engine_limits {
   std::uint32_t vocab = ~0u;
   sampling::row_limits row_max = {.logit_bias_max = ~0u, .stop_ids_max = ~0u};
@@ -18,10 +18,10 @@ struct engine_limits {
 
 [[nodiscard]] engine_limits limits_of(const engine::engine_info& info);
 
-/// What of a request, as the device gets it, the engine does not take: nothing where it takes all. Errors:
-/// invalid_argument (too_large for a prompt), naming the field.
+/// Checks a request against the limits; empty if it is within all of them. Errors: invalid_argument (too_large for a
+/// long prompt), with the field.
 [[nodiscard]] std::optional<error> beyond(const engine_limits& limits, const submit& message);
-/// The same of tokens that come later.
+/// Whether all tokens are in the vocabulary; for tokens that arrive later.
 [[nodiscard]] bool knows(const engine_limits& limits, const std::vector<token_id>& tokens);
 
 }  // namespace skein::device

@@ -10,24 +10,23 @@
 namespace skein::device {
 
 /// Waiting items of many clients. Each client's items keep their order; the next item is that of the client that was
-/// served least, counted in tokens, so that clients who always want more get the same number of them, whether they ask
-/// for many short answers or a few long ones. Clients that were served alike take turns.
+/// served the fewest tokens. So clients with constant demand get the same number of tokens, whether they request many
+/// short answers or a few long ones. Clients that were served equally take turns.
 ///
-/// What is compared is not all that a client ever got. A fair share grows with each token that anybody gets, by one
-/// part in as many as there are clients; who comes, new or again, stands where the share stands, or higher if it had
-/// more than that not long ago. So nobody catches up on what it did not ask for, nobody gains by leaving, and whoever
-/// waits is passed in time.
+/// The comparison does not use all tokens that a client ever got. A fair share grows by 1 / clients with each token of
+/// any client. A client that arrives, new or again, starts at the fair share, or higher if it recently had more. So a
+/// client cannot catch up on tokens that it did not request, cannot gain by leaving, and does not starve.
 template <typename Item>
 class fair_queue {
  public:
   struct account {
-    double served = 0;          // tokens, or the fair share when it came
-    std::uint32_t holders = 0;  // requests, and the line of those that wait; 0: the client left, above its share
-    std::uint32_t unbegun = 0;  // requests; counted by who begins them
-    std::uint32_t slots = 0;    // that its requests hold; counted by who gives them
+    double served = 0;          // tokens, starting at the fair share at its arrival
+    std::uint32_t holders = 0;  // requests, plus 1 while it has a line; 0: the client left with more than its share
+    std::uint32_t unbegun = 0;  // requests not yet admitted; counted by the caller
+    std::uint32_t slots = 0;    // slots that its requests hold; counted by the caller
   };
 
-  /// The client has one more request. The account stays where it is until as many have left.
+  /// Counts one more request of the client. The account keeps its address until leave() was called as often.
   account& enter(const std::string& client) {
     account& a = accounts_[client];
     if (a.holders++ == 0) {
@@ -48,13 +47,13 @@ class fair_queue {
     share_ += static_cast<double>(tokens) / std::max(1u, active_);
   }
 
-  /// That have requests.
+  /// Clients that have requests.
   [[nodiscard]] std::uint32_t clients() const { return active_; }
 
   [[nodiscard]] std::size_t size() const { return size_; }
   [[nodiscard]] bool empty() const { return size_ == 0; }
 
-  /// Requests of one client that have not begun; what began and waits to go on is not among them.
+  /// Requests of one client that were never admitted; parked ones do not count.
   [[nodiscard]] std::uint32_t unbegun(const std::string& client) const {
     const auto found = accounts_.find(client);
     return found == accounts_.end() ? 0 : found->second.unbegun;
@@ -64,7 +63,7 @@ class fair_queue {
     line_of(client).items.push_back(std::move(item));
     ++size_;
   }
-  /// Takes back a pop(), the latest first: among those that were served alike the item is the next again.
+  /// Reverts a pop(), the latest one first: the item is next again among clients that were served equally.
   void unpop(const std::string& client, Item item) {
     const auto at = std::ranges::find(lines_, client, &line::client);
     line first = at == lines_.end() ? line{client, {}, &enter(client)} : std::move(*at);
@@ -115,7 +114,7 @@ class fair_queue {
   std::unordered_map<std::string, account> accounts_;
   double share_ = 0;
   std::uint32_t active_ = 0;  // accounts with holders
-  std::deque<line> lines_;    // non-empty lines, of those served alike the one whose turn it is first
+  std::deque<line> lines_;    // non-empty; among clients that were served equally, the first is next
   std::size_t size_ = 0;
 };
 

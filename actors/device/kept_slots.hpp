@@ -9,45 +9,45 @@ namespace skein::device {
 
 using storage::state_key;
 
-/// The free slots of an engine. Some still hold a settled state, so that the next turn of its session can take it up
-/// where it lies: a copy that nobody misses when it goes. They are given to others last, the one kept longest first.
+/// The free slots of an engine. Some still hold a settled state, so that the next turn of its session can resume it in
+/// place. That state is only a copy and may be dropped: such slots are reassigned last, oldest first.
 class kept_slots {
  public:
   /// At most `kept_max` of the free slots hold a state.
   kept_slots(std::uint32_t slots, std::uint32_t kept_max);
 
-  /// Those with a state included.
+  /// All free slots, including those with a state.
   [[nodiscard]] std::size_t free() const { return empty_.size() + kept_.size(); }
   [[nodiscard]] std::uint32_t kept() const { return static_cast<std::uint32_t>(kept_.size()); }
   [[nodiscard]] bool holds(const state_key& key) const;
 
   struct taken_slot {
     slot_id slot;
-    bool hit;           ///< it holds the state that was wanted
-    state_key dropped;  ///< that was kept in it until now; none: nothing was
+    bool hit;           ///< it holds the wanted state
+    state_key dropped;  ///< the state that was kept in it; empty: none
   };
-  /// One that holds `wanted`, else an empty one, else the one kept longest. Call only where one is free.
+  /// A slot that holds `wanted`, else an empty one, else the one kept longest. Call only if a slot is free.
   [[nodiscard]] taken_slot take(const state_key& wanted);
-  /// The slot is free again, and what it holds is nothing worth.
+  /// Frees the slot without keeping its state.
   void give_back(slot_id slot) { empty_.push_back(slot); }
 
   struct keeping {
-    bool kept;          ///< false: the ceiling is nothing, or another slot holds this state
-    state_key dropped;  ///< went for it; none: nothing did
+    bool kept;          ///< false: the limit is 0, or another slot holds this state
+    state_key dropped;  ///< the state that was dropped to make room; empty: none
   };
-  /// The slot is free again and holds this state.
+  /// Frees the slot and keeps this state in it.
   [[nodiscard]] keeping keep(slot_id slot, const state_key& key);
 
-  /// Takes the state out of one slot that keeps one of this owner; none: there is no such slot. The slot stays free.
+  /// Drops a kept state of this owner; empty if there is none. The slot stays free.
   struct forgotten {
     slot_id slot;
     state_key key;
   };
   [[nodiscard]] std::optional<forgotten> forget_one(storage::session_uid owner);
-  /// Likewise of any owner.
+  /// Drops a kept state of any owner.
   [[nodiscard]] std::optional<forgotten> drop_one();
 
-  /// Every slot is free; nothing is kept.
+  /// Makes every slot free and drops all kept states.
   void reset();
 
  private:
@@ -58,8 +58,8 @@ class kept_slots {
   std::optional<forgotten> drop(std::vector<kept_state>::iterator at);
 
   const std::uint32_t slots_, kept_max_;
-  std::vector<slot_id> empty_;    // the one that became free last is the next
-  std::vector<kept_state> kept_;  // in the order of keeping
+  std::vector<slot_id> empty_;    // a stack: the slot freed last is taken next
+  std::vector<kept_state> kept_;  // oldest first
 };
 
 }  // namespace skein::device

@@ -5,14 +5,15 @@
 
 #include "actors/device/scheduler.hpp"
 
-/// What the scheduler knows of a request and of its rows. For the scheduler's own files.
+/// The scheduler's records of a request and its rows. Internal to the scheduler.
 namespace skein::device {
 
-/// A state that was copied out of the engine; counts while sequences hold it. Its buffer may live a little longer,
-/// until no queued command can touch it.
+/// A state that was copied out of the engine; counted while a sequence holds it. Its buffer may live longer, until no
+/// queued command can access it.
 class scheduler::outside_state {
  public:
-  /// Memory for so many floats is taken now, and first touched by the engine when it copies; 0: taken there too.
+  /// Allocates memory for this number of floats, which the engine first touches when it copies; 0: the engine
+  /// allocates.
   outside_state(std::uint32_t& count, std::size_t floats)
       : buffer(std::make_shared<engine::parked_sequence>()), count_(count) {
     buffer->state.reserve(floats);
@@ -31,54 +32,54 @@ class scheduler::outside_state {
 struct scheduler::sequence {
   request* owner = nullptr;
   std::uint32_t row = 0;
-  bool queued = false;  // stands in waiting_
+  bool queued = false;  // is in waiting_
   bool over = false;    // its end was reported
   std::optional<slot_id> slot;
   std::uint32_t fed = 0;            // prompt tokens planned so far
   std::uint32_t draws_planned = 0;  // at most max_tokens
-  std::uint32_t drawn = 0;          // reported
+  std::uint32_t drawn = 0;          // tokens sampled and reported
   std::uint32_t drawn_this_turn = 0;
   std::uint32_t in_flight = 0;            // rows planned and not absorbed
-  std::uint64_t arrival = 0;              // of the state that was brought into its slot, by moves_
-  std::shared_ptr<outside_state> parked;  // set while the state is copied out; rows that forked share one
+  std::uint64_t arrival = 0;              // number, in moves_, of the state written to its slot
+  std::shared_ptr<outside_state> parked;  // set while the state is copied out; forked rows share one
 };
 
-/// What is kept of a request whose state shall be settled; it has one row. Its life: the row runs; it is over and holds
-/// its slot (or is parked) until the settle comes; then, with no row of it in flight, the text is known and takes the
-/// prompt's place; what the state lacks of it is fed like a prompt; then the state is copied out.
+/// The record of a request whose state is to be settled; it has one row. The steps: the row runs; it ends and holds its
+/// slot (or is parked) until the settle message arrives; once no row is in flight, the text replaces the prompt; the
+/// part that the state has not processed is fed like a prompt; then the state is copied out.
 struct scheduler::settlement {
-  std::vector<token_id> drawn;                // all draws, those after the end too: the state may have swallowed them
+  std::vector<token_id> drawn;  // all sampled tokens, also those after the end: the state may include them
   std::shared_ptr<outside_state> prompt_end;  // the state after the prompt, for texts that were cut
-  std::optional<settle> text;                 // as it was decided
-  bool feeding = false;                       // the text stands in the prompt's place
-  bool keeps_slot = true;                     // nobody wants it to be forgotten
+  std::optional<settle> text;                 // the settle message
+  bool feeding = false;                       // the text has replaced the prompt
+  bool keeps_slot = true;                     // false: a forget message arrived
 };
 
 struct scheduler::request {
   submit message;
-  fair_queue<row_reference>::account* payer = nullptr;  // of its client, until it is erased
+  fair_queue<row_reference>::account* payer = nullptr;  // its client's account, until the request is erased
   steady_time arrived{};
   bool admitted = false;
   bool forked = false;  // rows 1.. have their state; true from the start for a single row, never for a mixture
   bool paused = false;
   bool fork_to_come = false;            // counted in forks_to_come_
-  std::uint32_t next_copy = 0;          // of message.copies: those before it were answered, or are promised
-  std::optional<settlement> to_settle;  // while its key waits for an answer
+  std::uint32_t next_copy = 0;          // in message.copies: earlier ones were answered or promised
+  std::optional<settlement> to_settle;  // until its key is answered
   std::uint32_t rows_left = 0;
   std::vector<sequence> rows;
 
   [[nodiscard]] std::uint32_t prompt_tokens() const { return static_cast<std::uint32_t>(message.prompt.size()); }
-  /// Its sequences are the states of a mixture; only the first answers.
+  /// Its sequences are the states of a mixture; only the first one reports tokens.
   [[nodiscard]] bool mixes() const { return !message.mixture.empty(); }
   [[nodiscard]] bool answers(const sequence& s) const { return s.row == 0 || !mixes(); }
-  /// How many slots it must get at a time.
+  /// The number of slots that it needs at the same time.
   [[nodiscard]] std::size_t slots_at_once() const { return mixes() ? rows.size() : 1; }
   [[nodiscard]] const sampling::sampling_params& params(const sequence& s) const {
     return message.rows[mixes() ? 0 : s.row];
   }
   [[nodiscard]] beginning& from(const sequence& s) { return mixes() ? message.mixture[s.row].from : message.from; }
-  /// How much of the prompt a row may feed now: all but the last token until the rows have forked. A mixture feeds that
-  /// one in a tick of all.
+  /// The number of prompt tokens that a row may feed now: all but the last until the rows have forked. A mixture feeds
+  /// the last one in a tick of all its rows.
   [[nodiscard]] std::uint32_t feed_limit() const { return forked ? prompt_tokens() : prompt_tokens() - 1; }
   [[nodiscard]] bool settling() const { return to_settle && to_settle->text; }
   [[nodiscard]] bool feeds_text() const { return to_settle && to_settle->feeding; }

@@ -8,12 +8,12 @@
 
 namespace skein::device {
 
-// ---- what the shell does with the engine before the tick, in order ----
+// ---- engine calls that the device actor makes before the tick, in order ----
 struct start_slot {
   slot_id slot;
   const sampling::sampling_params* params;
 };
-/// The state stays; a new sequence goes on from it.
+/// Keeps the state; a new sequence continues from it.
 struct restart_slot {
   slot_id slot;
   const sampling::sampling_params* params;
@@ -39,8 +39,8 @@ struct unpark_slot {
 };
 using slot_command = std::variant<start_slot, restart_slot, write_slot, clear_slot, copy_slot, park_slot, unpark_slot>;
 
-/// One tick's worth of work. Parameters stay alive until the next call of the scheduler, buffers until their states
-/// have moved.
+/// The work of one tick. Parameters stay alive until the next call of the scheduler, buffers until their states have
+/// moved.
 struct tick_work {
   std::vector<slot_command> commands;
   engine::tick_plan plan;
