@@ -35,14 +35,14 @@ void scheduler::handle(submit&& message, steady_time now) {
   check(!requests_.contains(message.id), "a request id is used once");
   if (shutting_down_) return reject(message, {error_kind::unavailable, "the server is shutting down", ""});
   if (auto why = objection(message)) return reject(message, std::move(*why));
-  // What comes in one delivery queues up before the next plan admits it: free slots count as room.
+  // All requests of one delivery are queued before the next plan admits any, so free slots count as room.
   const std::size_t room = free_slots_.free();
   if (waiting_requests_ >= options_.waiting_max + room)
     return reject(message, {error_kind::overloaded, "too many requests are waiting; try again soon", ""});
   if (waiting_.unbegun(message.client) >= options_.waiting_per_client_max + room)
     return reject(message, {error_kind::overloaded, "too many of your requests are waiting; try again soon", ""});
 
-  // All that may throw comes before the message is taken, so that somebody can always answer it.
+  // Everything that may throw comes before the message is taken, so that it can always be answered.
   auto entry = std::make_unique<request>();
   request& r = *entry;
   r.rows.resize(std::max(message.rows.size(), message.mixture.size()));
@@ -81,8 +81,8 @@ void scheduler::handle(settle&& message, steady_time) {
   if (!r || !r->message.settles_as || r->settling()) return;
   sequence& s = r->rows[0];
   if (!r->admitted || !knows(options_.limits, message.more)) return drop(*r, finish_cause::cancelled);
-  check(message.drawn <= s.drawn, "no more is settled than was drawn");
-  if (!r->to_settle) {  // nobody takes the state
+  check(message.drawn <= s.drawn, "no more tokens are settled than were sampled");
+  if (!r->to_settle) {  // there is no state_sink
     if (!s.over) finish(s, finish_cause::cancelled);
     return;
   }
@@ -102,7 +102,7 @@ void scheduler::handle(cancel_row&& message, steady_time) {
   request* r = find(message.id);
   if (!r || message.row >= r->rows.size() || r->rows[message.row].over) return;
   if (!r->answers(r->rows[message.row])) return;
-  check(r->forked || r->mixes(), "a row has drawn nothing before its request forked");
+  check(r->forked || r->mixes(), "no row ends before its request has forked");
   finish(r->rows[message.row], finish_cause::cancelled);
 }
 
@@ -163,7 +163,7 @@ void scheduler::expire(steady_time now) {
     if (cut_all) {
       late.push_back(r.get());
     } else if (r->to_settle && r->rows[0].over) {
-      // Its time counts no longer: what is left to do is bounded.
+      // No deadline any more: the remaining work is bounded.
     } else if (now >= r->message.total_deadline) {
       late.push_back(r.get());
     } else {
@@ -175,7 +175,7 @@ void scheduler::expire(steady_time now) {
         note_deadline(r->message.queue_deadline);
     }
   }
-  for (request* r : late_in_queue) reject(*r, {error_kind::timeout, "the request waited too long for a free slot", ""});
+  for (request* r : late_in_queue) reject(*r, {error_kind::timeout, "timed out waiting for a free slot", ""});
   for (request* r : late) {
     if (cut_all)
       drop(*r, finish_cause::shutdown);
@@ -263,7 +263,7 @@ void scheduler::absorb(const engine::tick_result& result, steady_time) {
 
 // ---------------------------------------------------------------- slots, ends, events
 
-/// True when the slot holds the state that is wanted.
+/// True if the slot holds the wanted state.
 bool scheduler::take_slot(sequence& s, const state_key& wanted) {
   check(!s.slot.has_value());
   news_.reserve(1);
@@ -307,12 +307,12 @@ void scheduler::settle_fork(request& r) {
 
 void scheduler::end_row(sequence& s, finish_cause cause) {
   check(!s.over);
-  // First: where it throws, the row waits for its end.
+  // First, because it may throw: then the row has not ended.
   if (s.owner->answers(s)) emit(*s.owner, row_finished{s.owner->message.id, s.row, cause});
   s.over = true;
 }
 
-/// The row is over. If its state shall be settled, it stays where it is until its text is decided.
+/// Ends the row. If its state is to be settled, the state stays in place until the text is decided.
 void scheduler::finish(sequence& s, finish_cause cause) {
   if (s.owner->mixes()) return drop(*s.owner, cause);
   end_row(s, cause);
@@ -322,7 +322,7 @@ void scheduler::finish(sequence& s, finish_cause cause) {
     leave(s);
 }
 
-/// Nothing more is to be done for the row. The last one of a request takes the request with it.
+/// Releases everything that the row holds. The last row of a request erases the request.
 void scheduler::leave(sequence& s) {
   request& r = *s.owner;
   if (s.slot) release(s);
@@ -334,11 +334,11 @@ void scheduler::leave(sequence& s) {
   }
 }
 
-/// Ends all that still runs, waits or settles.
+/// Ends all rows that run, wait or settle.
 void scheduler::drop(request& r, finish_cause cause) {
   const std::size_t rows = r.rows.size();
   const request_id id = r.message.id;
-  for (std::size_t i = 0; i < rows && find(id); ++i) {  // the last row takes the request with it
+  for (std::size_t i = 0; i < rows && find(id); ++i) {  // the last row erases the request
     sequence& s = r.rows[i];
     if (s.over && !r.to_settle) continue;
     if (!s.over) end_row(s, cause);
@@ -367,47 +367,49 @@ scheduler::request* scheduler::find(request_id id) {
 
 void scheduler::emit(const request& r, event e) { outbox_[r.message.reply_to].items.push_back(std::move(e)); }
 
-/// What is wrong with a request as it comes; shares of nothing leave its mixture.
+/// Why a new request is rejected, if it is; removes states of weight 0 from its mixture.
 std::optional<error> scheduler::objection(submit& message) const {
   const auto fits = [this](const beginning& from) {
     return !from.state || from.state->size() == options_.state_floats;
   };
-  if (!fits(message.from)) return error{error_kind::internal, "the state to begin with is of another size", ""};
+  if (!fits(message.from)) return error{error_kind::internal, "the initial state has the wrong size", ""};
   if (auto no = beyond(options_.limits, message)) return no;
   std::size_t tokens = 0;
   for (const engine::prompt_part& part : message.parts) tokens += part.tokens;
   if (!message.parts.empty() && tokens != message.prompt.size())
-    return error{error_kind::internal, "the parts of the prompt are not all of it", ""};
+    return error{error_kind::internal, "the parts of the prompt do not add up to the prompt", ""};
   if (message.mixture.empty()) return {};
 
   float weights = 0;
   for (const weighted_beginning& part : message.mixture) {
-    if (!fits(part.from)) return error{error_kind::internal, "a state of the mixture is of another size", ""};
+    if (!fits(part.from)) return error{error_kind::internal, "a state of the mixture has the wrong size", ""};
     if (part.from.key && !part.from.state)
-      return error{error_kind::unavailable, "a state of the mixture is not there", ""};
-    if (!(part.weight >= 0)) return error{error_kind::invalid_argument, "weights of a mixture are not negative", ""};
+      return error{error_kind::unavailable, "a state of the mixture is not available", ""};
+    if (!(part.weight >= 0))
+      return error{error_kind::invalid_argument, "mixture: a weight is negative or not a number", ""};
     weights += part.weight;
   }
   if (!std::isfinite(weights) || weights <= 0)
-    return error{error_kind::invalid_argument, "the weights of a mixture have no sum that can be shared", ""};
+    return error{error_kind::invalid_argument, "mixture: the sum of the weights is not positive and finite", ""};
   if (message.rows.size() != 1 || message.score_prompt)
-    return error{error_kind::unsupported, "a mixture of states has one answer and scores no prompt", ""};
+    return error{error_kind::unsupported, "mixture: several answers and prompt scores are not supported", ""};
   std::erase_if(message.mixture, [](const weighted_beginning& part) { return part.weight == 0; });
   const std::uint32_t most =
       std::min({options_.mixture_max, options_.slots, options_.max_tick_rows, max_decode_rows()});
   if (message.mixture.size() > most)
-    return error{error_kind::too_large, "a mixture holds at most " + std::to_string(most) + " states here", ""};
+    return error{error_kind::too_large, "mixture: too many states; at most " + std::to_string(most) + " are accepted",
+                 ""};
   return {};
 }
 
-/// A request that was taken and not admitted.
+/// Rejects a request that was queued and not admitted.
 void scheduler::reject(request& r, error why) {
-  refuse_rest(r);  // first: all that may throw comes before the answer
+  refuse_rest(r);  // may throw, so it comes before the answer
   reject(r.message, std::move(why));
   erase(r);
 }
 
-/// A request that is not taken, or whose keys were answered.
+/// Rejects a request that was not queued, or whose keys were answered already.
 void scheduler::reject(const submit& message, error why) {
   const bool known = requests_.contains(message.id);
   if (!known) news_.reserve(message.copies.size() + 1);
@@ -418,7 +420,7 @@ void scheduler::reject(const submit& message, error why) {
   if (options_.keeps_states && message.settles_as) news_.refuse(message.settles_as);
 }
 
-/// Answers the keys that nothing will come for any more.
+/// Answers the remaining keys without a state.
 void scheduler::refuse_rest(request& r) {
   for (; r.next_copy < r.message.copies.size(); ++r.next_copy) news_.refuse(r.message.copies[r.next_copy].key);
   if (r.to_settle) news_.refuse(r.message.settles_as);
@@ -453,7 +455,7 @@ void scheduler::self_check() const {
     ++used;
     ++held[slots_[i]->owner->payer];
     check(slots_[i]->slot == i, "a sequence knows its slot");
-    check(!slots_[i]->over || slots_[i]->owner->to_settle, "what is over and settled holds no slot");
+    check(!slots_[i]->over || slots_[i]->owner->to_settle, "an ended row that does not settle holds no slot");
   }
   for (const auto& [id, r] : requests_) {
     std::uint32_t left = 0;
@@ -468,8 +470,8 @@ void scheduler::self_check() const {
       in_flight += s.in_flight;
       if (s.parked) outside.insert(s.parked.get());
       check(!(s.slot && s.parked), "a state has one authoritative copy");
-      check(!(s.slot && s.queued), "what has a slot does not wait");
-      check(!(s.over && s.queued) || r->settling(), "what is over waits only to be settled");
+      check(!(s.slot && s.queued), "a sequence with a slot does not wait");
+      check(!(s.over && s.queued) || r->settling(), "an ended row waits only to be settled");
     }
     check(left == r->rows_left, "rows are counted");
     check(r->payer->slots == held[r->payer], "slots of clients are counted");
@@ -477,15 +479,15 @@ void scheduler::self_check() const {
   for (const auto& plan : in_flight_)
     for (const auto& row : plan) rows_planned += requests_.contains(row.who.id) ? 1 : 0;
   check(used + free_slots_.free() == slots_.size(), "slots are used or free");
-  check(queued == waiting_.size(), "the queue holds who waits");
+  check(queued == waiting_.size(), "waiting sequences are in the queue");
   check(parked == parked_, "parked sequences are counted");
   check(paused == paused_, "paused requests are counted");
   check(waiting == waiting_requests_, "waiting requests are counted");
   check(forks == forks_to_come_, "forks to come are counted");
-  check(undo == undo_states_, "states to go back to are counted");
+  check(undo == undo_states_, "states to return to are counted");
   check(in_flight == rows_planned, "rows in flight are counted");
   check(outside.size() == states_outside_, "states outside are counted");
-  check(moves_.optional() <= options_.copies_max, "wanted copies have a ceiling");
+  check(moves_.optional() <= options_.copies_max, "wanted copies are limited");
 }
 
 }  // namespace skein::device

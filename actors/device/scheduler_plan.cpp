@@ -7,7 +7,7 @@
 #include "actors/device/sequence.hpp"
 #include "base/check.hpp"
 
-/// The scheduler's next tick: who gets a slot, who gives way, who decodes, who prefills how much.
+/// The scheduler's next tick: which sequences get a slot, are parked, decode or prefill, and how much.
 namespace skein::device {
 
 const tick_work& scheduler::plan(steady_time now, std::span<const std::uint8_t> congested) {
@@ -15,7 +15,7 @@ const tick_work& scheduler::plan(steady_time now, std::span<const std::uint8_t> 
   work_.plan.clear();
   ended_.clear();
   if (lost_) return work_;
-  moves_.issue(work_.commands);  // first: these slots are as the tick before leaves them
+  moves_.issue(work_.commands);  // first: these copies are of the slots as the previous tick leaves them
   for (const slot_id slot : forgotten_) work_.commands.push_back(clear_slot{slot});
   forgotten_.clear();
   for (sequence* s : slots_) {
@@ -23,8 +23,8 @@ const tick_work& scheduler::plan(steady_time now, std::span<const std::uint8_t> 
     if (can_fork(*s->owner)) fork_rows(*s->owner);
     advance_settling(*s);
   }
-  // Whoever is brought back only to be settled may leave at once, and with it what others wait for; a plan without rows
-  // is the last until something comes.
+  // A sequence restored only to be settled may end at once and free what others wait for. Admit until none does, since
+  // after a plan without rows there is no other plan until an event.
   for (auto before = ~counts_.finished; before != counts_.finished;) {
     before = counts_.finished;
     admit(now);
@@ -45,7 +45,7 @@ const tick_work& scheduler::plan(steady_time now, std::span<const std::uint8_t> 
   return work_;
 }
 
-/// Whose state is still on its way does not hold others up; where there are no others, the engine may wait for it.
+/// A sequence whose state has not arrived does not delay others; if there are no others, the engine may wait for it.
 void scheduler::plan_rows(std::span<const std::uint8_t> congested) {
   waits_for_arrivals_ = false;
   plan_decode(congested);
@@ -58,11 +58,11 @@ void scheduler::plan_rows(std::span<const std::uint8_t> congested) {
 
 void scheduler::admit(steady_time now) {
   std::vector<sequence*> put_back;
-  bool saving = false;  // memory, for a request that waits for it further ahead
+  bool saving = false;  // saves memory for a request further ahead that waits for it
   for (bool room = true; room && !waiting_.empty();) {
     const row_reference next = waiting_.pop();
     request* r = find(next.id);
-    check(r != nullptr, "what waits exists");
+    check(r != nullptr, "a waiting request exists");
     sequence& s = r->rows[next.row];
     if (r->paused && s.parked && !s.over) {
       s.queued = false;  // queued again when its reader resumes
@@ -70,19 +70,19 @@ void scheduler::admit(steady_time now) {
     }
     if (lacks_beginning(*r)) {
       s.queued = false;
-      reject(*r, {error_kind::unavailable, "the state to begin with is no longer there", ""});
+      reject(*r, {error_kind::unavailable, "the initial state is no longer available", ""});
       continue;
     }
     if (lacks_memory(*r)) {
-      put_back.push_back(&s);  // what waits behind it may need none, or give some back
+      put_back.push_back(&s);  // requests behind it may need no memory, or return some
       saving = true;
       continue;
     }
     if (lacks_state(*r, s)) {
-      put_back.push_back(&s);  // for a moment
+      put_back.push_back(&s);  // retry in the next plan
       continue;
     }
-    // While memory is saved, only who brings a state back may have another one copied out for it.
+    // While memory is saved, another sequence is parked only for one that is restored.
     while (free_slots_.free() < r->slots_at_once() && (!saving || s.parked) && make_room(*r)) {
     }
     room = free_slots_.free() >= r->slots_at_once();
@@ -97,7 +97,7 @@ void scheduler::admit(steady_time now) {
     waiting_.unpop(put_back.back()->owner->message.client, {put_back.back()->owner->message.id, put_back.back()->row});
 }
 
-/// A fresh request of several rows may soon keep a state outside, and one more if somebody is parked for it.
+/// A new request of several rows may soon keep a state outside, and one more if a sequence is parked for it.
 bool scheduler::lacks_memory(const request& r) const {
   if (r.admitted || r.message.rows.size() == 1) return false;
   return states_outside_ + forks_to_come_ > 0 && !fits_outside(free_slots_.free() == 0 ? 2 : 1);
@@ -108,7 +108,7 @@ bool scheduler::fits_outside(std::size_t more_states) const {
   return (states_outside_ + forks_to_come_ + more_states) * state_bytes <= options_.parked_bytes_max;
 }
 
-/// It was parked and has not left yet, or as many states come as may at a time.
+/// The parked state has not left yet, or too many states are in transfer into slots.
 bool scheduler::lacks_state(const request& r, const sequence& s) const {
   const auto leaves = [this](const sequence& one) { return one.parked && !moves_.has_left(one.parked->buffer); };
   if (leaves(s) || (r.mixes() && std::ranges::any_of(r.rows, leaves))) return true;
@@ -119,13 +119,13 @@ bool scheduler::lacks_state(const request& r, const sequence& s) const {
   return comes && !may_come(r.slots_at_once());
 }
 
-/// Its state was only in a slot, which somebody else has got since.
+/// Its state was only in a slot, which was reassigned meanwhile.
 bool scheduler::lacks_beginning(const request& r) const {
   const beginning& from = r.message.from;
   return !r.admitted && from.key && !from.state && !free_slots_.holds(from.key);
 }
 
-/// Gives a slot to a sequence that waited: fresh, or as it was parked.
+/// Gives a slot to a waiting sequence, new or parked.
 void scheduler::place(sequence& s, steady_time now) {
   request& r = *s.owner;
   const std::span together = r.mixes() ? std::span(r.rows) : std::span(&s, 1);
@@ -159,7 +159,7 @@ void scheduler::begin(sequence& s) {
   } else {
     begin_afresh(s);
   }
-  if (!r.to_settle) r.from(s).state = nullptr;  // who settles may have to begin once more
+  if (!r.to_settle) r.from(s).state = nullptr;  // settling may have to begin again from this state
 }
 
 void scheduler::begin_afresh(sequence& s) {
@@ -177,14 +177,14 @@ void scheduler::bring_back(sequence& s, const state_moves::buffer& from) {
   s.arrival = moves_.come(from);
 }
 
-/// Row 0 has fed what it may, its state is in the slot, and a copy of it could leave.
+/// Row 0 has fed all it may, its state is in the slot, and a copy of it may leave.
 bool scheduler::can_fork(const request& r) const {
   const sequence& first = r.rows[0];
   return !r.forked && !r.mixes() && first.fed == r.feed_limit() && is_here(first) && may_leave(1);
 }
 
-/// Row 0 has fed all but the last prompt token: its state is copied for the other rows. Rows that find no free slot
-/// wait with a copy outside.
+/// Row 0 has fed all but the last prompt token: copies its state for the other rows. Rows without a free slot wait,
+/// parked, with a copy outside.
 void scheduler::fork_rows(request& r) {
   const slot_id from = *r.rows[0].slot;
   std::shared_ptr<outside_state> outside;
@@ -209,13 +209,13 @@ void scheduler::fork_rows(request& r) {
   }
 }
 
-/// A request waits and no slot is free: a sequence whose reader is slow gives way, else one that had its turn. False
-/// when none can.
+/// Frees slots for a waiting request: parks a sequence whose reader is slow, else one that has had its turn. False if
+/// none can be parked.
 ///
-/// Each client has a fair number of slots: all of them by the number of clients, rounded down. A client that holds no
-/// more and got fewer tokens than the one that waits keeps its slots after a turn too, unless what waits needs more
-/// slots than that at once. And a client that lacks some and got fewer tokens, by more than a turn, takes them from one
-/// that holds more, before the turn there is over.
+/// Each client's fair number of slots is the number of slots divided by the number of clients, rounded down. A client
+/// that holds at most this number and was served fewer tokens than the waiting client keeps its slots after a turn too,
+/// unless the waiting request needs more than the fair number at once. And a client with less than its fair number that
+/// was served fewer tokens, by more than a turn, takes slots from a client that holds more, before that turn has ended.
 bool scheduler::make_room(const request& waits) {
   const std::size_t fair = slots_.size() / std::max(1u, waiting_.clients());
   const auto& taker = *waits.payer;
@@ -242,7 +242,7 @@ bool scheduler::make_room(const request& waits) {
   return true;
 }
 
-/// It draws, and there is room outside for all that must go with it.
+/// Whether it is decoding, and there is room outside for all states parked with it.
 bool scheduler::can_park(const sequence& s) const {
   const std::size_t states = s.owner->slots_at_once();
   return can_decode(s) && s.draws_planned > 0 && is_here(s) && parked_ + states <= options_.parked_max &&
@@ -251,7 +251,7 @@ bool scheduler::can_park(const sequence& s) const {
 
 bool scheduler::is_here(const sequence& s) const { return moves_.has_come(s.arrival); }
 
-/// One alone may always move, also where the engine has less room than it takes.
+/// A single transfer may always start, even if the engine has less room than it needs.
 bool scheduler::may_leave(std::size_t more) const {
   return moves_.leaving() == 0 || moves_.leaving() + more <= options_.leaving_max;
 }
@@ -270,7 +270,7 @@ void scheduler::park(sequence& s) {
 bool scheduler::resting(const sequence& s, std::span<const std::uint8_t> congested) const {
   const auto comes = [this](const sequence& one) { return !is_here(one); };
   if (!waits_for_arrivals_ && (s.owner->mixes() ? std::ranges::any_of(s.owner->rows, comes) : comes(s))) return true;
-  if (s.over) return false;  // nobody has to read what is settled
+  if (s.over) return false;  // settling does not depend on a reader
   const std::uint32_t to = s.owner->message.reply_to;
   return s.owner->paused || (to < congested.size() && congested[to] != 0);
 }
@@ -279,7 +279,7 @@ bool scheduler::can_decode(const sequence& s) const {
   const request& r = *s.owner;
   if (s.over || !r.answers(s)) return false;
   if (s.draws_planned > 0) return s.draws_planned < r.params(s).max_tokens;
-  // The sequences of a mixture draw when each has fed the prompt but for its last token.
+  // The sequences of a mixture sample once each has fed all but the last token of the prompt.
   return r.mixes() && std::ranges::all_of(r.rows, [&](const sequence& one) { return one.fed == r.feed_limit(); });
 }
 
@@ -288,7 +288,7 @@ bool scheduler::can_prefill(const sequence& s) const {
   return s.fed < r.feed_limit() && (!s.over || r.feeds_text());
 }
 
-/// A prompt's next chunk needs the room of one: it must not wait until answers are over.
+/// Whether the next piece of a prompt needs room for a chunk, so that it does not wait until answers have ended.
 bool scheduler::awaits_chunk(std::span<const std::uint8_t> congested) const {
   if (options_.chunk_tokens == 0) return false;
   return std::ranges::any_of(slots_, [&](const sequence* s) {
@@ -304,7 +304,7 @@ void scheduler::plan_decode(std::span<const std::uint8_t> congested) {
   for (; i < count && work_.plan.rows.size() < ceiling; ++i) {
     sequence* s = slots_[(decode_turn_ + i) % count];
     if (!s || !can_decode(*s) || resting(*s, congested)) continue;
-    if (work_.plan.rows.size() + s->owner->slots_at_once() > ceiling) break;  // the first of the next tick
+    if (work_.plan.rows.size() + s->owner->slots_at_once() > ceiling) break;  // first in the next tick
     if (s->owner->mixes()) {
       plan_mixture(*s->owner);
       continue;
@@ -319,7 +319,7 @@ void scheduler::plan_decode(std::span<const std::uint8_t> congested) {
   decode_turn_ = (decode_turn_ + i) % count;
 }
 
-/// One row for each state of a mixture, as a group: the last token of the prompt, or the one that was drawn last.
+/// One row for each state of a mixture, as a group: feeds the last token of the prompt, or the last sampled token.
 void scheduler::plan_mixture(request& r) {
   for (sequence& s : r.rows) {
     engine::row row;
@@ -343,7 +343,7 @@ void scheduler::plan_prefill(std::span<const std::uint8_t> congested) {
   std::uint32_t budget = options_.max_tick_tokens - decoding;
   if (decoding > 0) budget = std::min(budget, std::max(options_.prefill_chunk_tokens, options_.chunk_tokens));
   const auto count = static_cast<std::uint32_t>(slots_.size());
-  std::optional<slot_id> too_long;  // for what is left of the tick: the first of the next one
+  std::optional<slot_id> too_long;  // its chunk does not fit into the rest of this tick: first in the next one
   for (std::uint32_t i = 0; i < count && budget > 0 && work_.plan.rows.size() < options_.max_tick_rows; ++i) {
     const std::uint32_t slot = (prefill_turn_ + i) % count;
     sequence* s = slots_[slot];
@@ -356,7 +356,7 @@ void scheduler::plan_prefill(std::span<const std::uint8_t> congested) {
   if (too_long) prefill_turn_ = *too_long;
 }
 
-/// Of the prompt, or of the text that takes its place; it ends where a copy is wanted, unless that is inside a chunk.
+/// The next piece of the prompt, or of the text that replaces it; ends at a wanted copy, unless that is inside a chunk.
 engine::prompt_piece scheduler::next_piece(const sequence& s, std::uint32_t budget) const {
   const request& r = *s.owner;
   const std::span parts(r.message.parts);
@@ -371,7 +371,7 @@ engine::prompt_piece scheduler::next_piece(const sequence& s, std::uint32_t budg
   return engine::next_piece(parts, options_.chunk_tokens, s.fed, end, budget);
 }
 
-/// How many tokens were planned: none where the next chunk does not fit.
+/// Returns the number of planned tokens: 0 if the next chunk does not fit.
 std::uint32_t scheduler::plan_prefill_row(sequence& s, std::uint32_t budget) {
   const request& r = *s.owner;
   const auto [count, chunked] = next_piece(s, budget);

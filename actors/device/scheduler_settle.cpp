@@ -4,11 +4,11 @@
 #include "actors/device/scheduler.hpp"
 #include "actors/device/sequence.hpp"
 
-/// States that the scheduler hands out: copies of what a prompt made of one, and settled ones.
+/// The states that the scheduler hands out: copies inside prompts, and settled states.
 namespace skein::device {
 
-/// A piece of the prompt was planned: its end may be a place where the state is wanted, or the end of the prompt.
-/// Copies are taken when the next plan begins. Where too many states are on their way out already, none is taken.
+/// Call after planning a piece of the prompt: its end may be a position of a wanted copy, or the end of the prompt.
+/// Copies are taken when the next plan begins. None is taken if too many states are in transfer already.
 void scheduler::copy_out(sequence& s) {
   request& r = *s.owner;
   bool taken = false;
@@ -22,7 +22,7 @@ void scheduler::copy_out(sequence& s) {
       may_leave(1)) {
     r.to_settle->prompt_end = std::make_shared<outside_state>(undo_states_, 0);
     take(r.to_settle->prompt_end->buffer);
-    r.message.from.state = nullptr;  // this copy is nearer
+    r.message.from.state = nullptr;  // the copy replaces it as the state to return to
   }
   while (r.next_copy < r.message.copies.size() && r.message.copies[r.next_copy].position <= s.fed) {
     const wanted_copy& wanted = r.message.copies[r.next_copy];
@@ -39,26 +39,26 @@ void scheduler::copy_out(sequence& s) {
   }
 }
 
-/// The row holds a slot, and its text may be decided.
+/// Continues settling a row that holds a slot, if its text is decided.
 void scheduler::advance_settling(sequence& s) {
   request& r = *s.owner;
   if (!r.settling() || !is_here(s)) return;
   if (!r.feeds_text()) {
-    if (s.in_flight > 0) return;  // what these rows draw and feed counts
+    if (s.in_flight > 0) return;  // these rows still sample and feed tokens
     const auto& prompt_end = r.to_settle->prompt_end;
-    if ((prompt_end && !moves_.has_left(prompt_end->buffer)) || !may_come(1)) return;  // for a moment
+    if ((prompt_end && !moves_.has_left(prompt_end->buffer)) || !may_come(1)) return;  // retry in the next plan
     if (!feed_text(s)) return leave(s);
   }
   if (s.fed == r.prompt_tokens() && is_here(s) && may_leave(1)) hand_over_state(s);
 }
 
-/// The text takes the prompt's place. What the state has swallowed of it stays where it is a part of the text; else the
-/// state goes back. False when there is nothing left to go back to.
+/// Replaces the prompt by the text. If the tokens that the state has processed are a prefix of the text, the state is
+/// kept; else it returns to an earlier state. False if no earlier state is left.
 bool scheduler::feed_text(sequence& s) {
   request& r = *s.owner;
   settlement& how = *r.to_settle;
   const std::span drawn(how.drawn);
-  const std::span swallowed = drawn.first(drawn.empty() ? 0 : drawn.size() - 1);  // the last draw is not fed
+  const std::span swallowed = drawn.first(drawn.empty() ? 0 : drawn.size() - 1);  // the last sampled token is not fed
   std::vector<token_id> answer(drawn.begin(), drawn.begin() + how.text->drawn);
   answer.insert(answer.end(), how.text->more.begin(), how.text->more.end());
   const bool part_of_it = std::ranges::mismatch(swallowed, answer).in1 == swallowed.end();
@@ -82,7 +82,7 @@ bool scheduler::feed_text(sequence& s) {
   return true;
 }
 
-/// The slot holds the settled state, or will when the ticks in flight are done: it is copied out, and the slot is free.
+/// The slot holds the settled state once the ticks in flight are done: copies it out and frees the slot.
 void scheduler::hand_over_state(sequence& s) {
   request& r = *s.owner;
   const state_key key = r.message.settles_as;
@@ -90,7 +90,7 @@ void scheduler::hand_over_state(sequence& s) {
   const bool keeps_slot = r.to_settle->keeps_slot;
   moves_.leave(work_.commands, slot, std::make_shared<engine::parked_sequence>());
   moves_.promise(key, false);
-  r.to_settle.reset();  // from here on the promise answers
+  r.to_settle.reset();  // from here on the promise answers the key
   ++counts_.settles;
   ++counts_.finished;
 
