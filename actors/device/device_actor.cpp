@@ -13,11 +13,11 @@
 namespace skein::device {
 namespace {
 
-// While io threads are behind with their events, the device thread looks again after this long.
+// Poll interval of an otherwise idle device thread while io threads are behind with their events.
 constexpr auto congestion_pause = std::chrono::milliseconds(2);
-// A lost device that lacks the memory for its last answers tries again after this long.
+// Pause before a lost device without memory for its last answers retries.
 constexpr auto lost_pause = std::chrono::milliseconds(50);
-// While states are on their way, a device thread that has nothing else to do looks again after this long.
+// Poll interval of an otherwise idle device thread while states are in transfer.
 constexpr auto state_pause = std::chrono::microseconds(200);
 // An idle device thread wakes up this often; nothing depends on it.
 constexpr auto idle_wait_max = std::chrono::seconds(10);
@@ -46,7 +46,7 @@ scheduler_options scheduling(const engine::engine_info& info, const device_actor
   return s;
 }
 
-/// Also when the trouble is that there is no memory to say so.
+/// Also works if the process is out of memory.
 error as_error(const std::exception& trouble) noexcept {
   try {
     return {error_kind::internal, std::string("the device thread failed: ") + trouble.what(), ""};
@@ -85,7 +85,7 @@ device_actor::device_actor(std::unique_ptr<engine::engine> engine, const device_
 }
 
 device_actor::~device_actor() {
-  inbox_.close();  // read by the thread as a shutdown that is due now
+  inbox_.close();  // acts as a shutdown with deadline now
   join();
 }
 
@@ -98,7 +98,7 @@ void device_actor::run() {
   inbox_.close();
   attempt([this] {
     end_lost();
-    receive();  // what came in after the last look is rejected
+    receive();  // rejects messages that arrived after the last turn
     scheduler_.drop_kept();
     hand_out();
   });
@@ -106,7 +106,7 @@ void device_actor::run() {
   counters_.ended = true;
 }
 
-/// An exception may leave scheduler and engine half way through a tick; nothing but a new start mends that.
+/// An exception may leave scheduler and engine in the middle of a tick. They cannot recover, so the device is lost.
 template <typename Work>
 void device_actor::attempt(Work work) {
   try {
@@ -129,7 +129,7 @@ void device_actor::turn() {
 
 void device_actor::receive() {
   if (handled_ < received_.size()) {
-    // The device was lost in the middle of these: the rest is answered first, the one that was not taken too.
+    // The device was lost while handling these: answer the rest first, including the message that was not taken.
   } else if (!idle_) {
     handled_ = 0;
     inbox_.drain(received_);
@@ -173,7 +173,7 @@ void device_actor::note_submitted(const engine::tick_plan& plan) {
                                                             : &counters_.mixed_seconds;
 }
 
-/// A tick begins when it is submitted, or when the one before it ends.
+/// A tick starts when it is submitted, or when the previous one ends.
 void device_actor::note_finished(steady_time now) {
   const submitted_tick& tick = ticks_[next_finished_++ % ticks_.size()];
   const steady_time before(duration(counters_.last_tick_at.load(std::memory_order_relaxed)));
@@ -182,7 +182,7 @@ void device_actor::note_finished(steady_time now) {
   counters_.last_tick_at.store(now.time_since_epoch().count(), std::memory_order_relaxed);
 }
 
-/// Reads the tick before the one just submitted; with none submitted, the last one.
+/// Collects the tick before the one just submitted; if none was submitted, the last one.
 void device_actor::collect() {
   const std::uint32_t ahead = idle_ ? 0 : 1;
   while (!scheduler_.lost() && engine_->ticks_in_flight() > ahead) {
@@ -192,7 +192,7 @@ void device_actor::collect() {
     scheduler_.absorb(**done, now);
     counters_.ticks.fetch_add(1, std::memory_order_relaxed);
     note_finished(now);
-    idle_ = false;  // the result may have made room
+    idle_ = false;  // the result may have freed slots
   }
 }
 
@@ -207,7 +207,7 @@ void device_actor::hand_out() {
   });
 }
 
-/// The device is lost; the next turn tells everybody.
+/// Marks the device as lost; the next turn ends all requests.
 void device_actor::fail(error why) noexcept {
   idle_ = false;
   if (scheduler_.lost()) return;
@@ -217,11 +217,11 @@ void device_actor::fail(error why) noexcept {
   try {
     log::error("the device is lost", {{"device", info_.device}, {"why", scheduler_.lost_why().message}});
   } catch (const std::exception&) {
-    // No memory to say so here; the supervisor says it when it ends.
+    // Out of memory; the supervisor logs it when it ends.
   }
 }
 
-/// What a lost device owes before anything else: messages may name requests that are half done.
+/// Ends all requests of a lost device. Must come before messages, which may name requests in an inconsistent state.
 void device_actor::end_lost() {
   if (!scheduler_.lost()) return;
   if (!told_ && on_lost_) on_lost_(scheduler_.lost_why());
@@ -251,14 +251,14 @@ void device_actor::publish() {
   counters_.settles = c.settles;
   counters_.settles_back = c.settles_back;
   counters_.states_written = c.states_written;
-  constexpr std::uint32_t some_room = 16;  // of so many places, one
+  constexpr std::uint32_t some_room = 16;  // 1/16 of the queue must be free again to count as not full
   const std::int64_t now = time_.now().time_since_epoch().count();
   if (c.waiting < c.waiting_max - c.waiting_max / some_room || c.waiting_max == 0)
     counters_.queue_full_since = 0;
   else if (c.waiting >= c.waiting_max && counters_.queue_full_since == 0)
     counters_.queue_full_since = now;
   const bool busy = c.requests > 0;
-  // An idle device owes no progress: what counts is the time since it has work.
+  // An idle device need not progress: count from when it got work.
   if (busy && !counters_.busy) counters_.last_tick_at = now;
   counters_.busy = busy;
 }

@@ -6,8 +6,8 @@
 namespace skein::device {
 namespace {
 
-constexpr const char* bias_unit = "entries, with those that the server adds";
-constexpr const char* stop_unit = "tokens, with those that the server adds";
+constexpr const char* bias_unit = "entries, including those added by the server";
+constexpr const char* stop_unit = "tokens, including those added by the server";
 
 std::optional<error> too_many(const char* field, std::size_t count, std::uint32_t most, const char* of) {
   if (count <= most) return {};
@@ -22,7 +22,7 @@ std::optional<error> beyond(const engine_limits& limits, const sampling::samplin
   if (auto no = too_many("stop_token_ids", row.stop_ids.size(), limits.row_max.stop_ids_max, stop_unit)) return no;
   if (auto no = too_many("top_logprobs", row.top_logprobs, limits.top_logprobs_max, "alternatives")) return no;
   if (row.prior && row.prior->size() > limits.vocab)
-    return error{error_kind::internal, "penalties: more tokens than the vocabulary has", ""};
+    return error{error_kind::internal, "penalties: more tokens than in the vocabulary", ""};
   return {};
 }
 
@@ -34,7 +34,7 @@ engine_limits limits_of(const engine::engine_info& info) {
 
 std::optional<error> beyond(const engine_limits& limits, const submit& message) {
   if (message.prompt.empty() || message.rows.empty())
-    return error{error_kind::invalid_argument, "prompt: empty; at least one token and one row are needed", "prompt"};
+    return error{error_kind::invalid_argument, "prompt: empty; at least one token and one row are required", "prompt"};
   if (message.prompt.size() > limits.prompt_tokens_max)
     return error{error_kind::too_large,
                  "prompt: " + std::to_string(message.prompt.size()) + " tokens; the device takes at most " +

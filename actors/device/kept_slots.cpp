@@ -25,7 +25,7 @@ bool kept_slots::holds(const state_key& key) const {
 }
 
 kept_slots::taken_slot kept_slots::take(const state_key& wanted) {
-  check(free() > 0, "a slot is taken only where one is free");
+  check(free() > 0, "a slot is taken only if one is free");
   const auto found = wanted ? std::ranges::find(kept_, wanted, &kept_state::key) : kept_.end();
   if (found == kept_.end() && !empty_.empty()) {
     const slot_id slot = empty_.back();

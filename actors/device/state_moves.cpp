@@ -7,7 +7,7 @@
 namespace skein::device {
 
 void state_moves::leave(std::vector<slot_command>& commands, slot_id slot, buffer to) {
-  check(put_off_.empty(), "states leave in the order of their numbers");
+  check(put_off_.empty(), "states leave in numerical order");
   leaving_.push_back(to);
   commands.push_back(park_slot{slot, std::move(to)});
 }
@@ -23,7 +23,7 @@ void state_moves::issue(std::vector<slot_command>& commands) {
 }
 
 void state_moves::promise(const state_key& key, bool optional) {
-  check(!leaving_.empty(), "a promise of nothing");
+  check(!leaving_.empty(), "a promise needs a departure");
   promised_.push_back({key, moved_.departed + leaving_.size(), optional});
   if (optional) ++optional_;
 }
@@ -34,8 +34,8 @@ std::uint64_t state_moves::come(std::shared_ptr<const void> from) {
 }
 
 void state_moves::moved(const engine::moved_states& count, news_box& to) {
-  check(count.departed <= moved_.departed + leaving_.size() - put_off_.size(), "a state left that nobody asked for");
-  check(count.arrived <= moved_.arrived + coming_.size(), "a state came that nobody asked for");
+  check(count.departed <= moved_.departed + leaving_.size() - put_off_.size(), "a state left without a request");
+  check(count.arrived <= moved_.arrived + coming_.size(), "a state arrived without a request");
   for (; moved_.departed < count.departed; ++moved_.departed) {
     const buffer& gone = leaving_.front();
     while (!promised_.empty() && promised_.front().number == moved_.departed + 1) {
