@@ -18,7 +18,7 @@ std::size_t rounded_up(std::size_t bytes, std::size_t multiple) { return (bytes 
 
 std::atomic<std::size_t> bytes_held{0};
 
-/// Whole huge pages; maps one more than needed and gives the unaligned ends back.
+/// Maps `bytes`, a multiple of the huge page size; maps one page more than needed and unmaps the unaligned ends.
 void* map_huge(std::size_t bytes) {
   void* mapped = mmap(nullptr, bytes + huge_page_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (mapped == MAP_FAILED) throw std::bad_alloc();
@@ -26,7 +26,7 @@ void* map_huge(std::size_t bytes) {
   const std::size_t before = -reinterpret_cast<std::uintptr_t>(begin) % huge_page_bytes;
   if (before > 0) munmap(begin, before);
   if (before < huge_page_bytes) munmap(begin + before + bytes, huge_page_bytes - before);
-  madvise(begin + before, bytes, MADV_HUGEPAGE);  // a wish: without huge pages everything still works
+  madvise(begin + before, bytes, MADV_HUGEPAGE);  // best effort: everything works without huge pages
   return begin + before;
 }
 

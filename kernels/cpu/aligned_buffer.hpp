@@ -6,16 +6,16 @@
 
 namespace skein::kernels::cpu {
 
-/// Zeroed memory at a 64-byte boundary. From 2 MiB on it starts at a huge page and asks for huge pages: weights are
+/// Allocates zeroed memory, aligned to 64 bytes. From 2 MiB it is aligned to huge pages and requests them: weights are
 /// read in long streams, and 4 KiB pages would cost a TLB miss every 64 lines. Throws std::bad_alloc.
 [[nodiscard]] void* allocate_zeroed(std::size_t bytes);
 void release_zeroed(void* memory, std::size_t bytes);
-/// What allocate_zeroed takes for so many bytes: whole lines, or whole huge pages.
+/// The memory that allocate_zeroed takes for `bytes`: whole cache lines, or whole huge pages.
 [[nodiscard]] std::size_t allocated_bytes(std::size_t bytes);
-/// What it has given and did not get back.
+/// The total of all allocations that were not released.
 [[nodiscard]] std::size_t zeroed_bytes_held();
 
-/// Owns `size` elements of a trivial type. Move-only: a copy of weights or states is never meant.
+/// Owns `size` elements of a trivial type. Move-only, because copying weights or states is never intended.
 template <typename T>
 class aligned_buffer {
  public:

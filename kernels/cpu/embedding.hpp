@@ -7,18 +7,18 @@
 
 namespace skein::kernels::cpu {
 
-/// The embedding table (vocabulary, width): rows are looked up, never multiplied, so it is kept row by row.
+/// The embedding table (vocabulary, width), stored row by row because rows are only looked up, never multiplied.
 class embedding {
  public:
   embedding() = default;  ///< no rows
 
-  /// Copies a two-dimensional view, rounding to the format; all threads take part.
+  /// Copies a two-dimensional view, rounding to the format, with all threads of the pool.
   embedding(const tensor_view& view, matrix_format format, thread_pool& pool);
 
-  /// The row of a token as fp32, `width` floats.
+  /// Writes the row of a token to `out` as fp32, `width` floats.
   void read(std::size_t token, float* out) const;
   [[nodiscard]] std::size_t bytes() const { return memory_.size(); }
-  /// The same before one is made.
+  /// bytes() of an embedding made from `view`.
   [[nodiscard]] static std::size_t planned_bytes(const tensor_view& view, matrix_format format) {
     return static_cast<std::size_t>(view.elements()) * element_bytes(format);
   }

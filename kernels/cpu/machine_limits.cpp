@@ -16,7 +16,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace skein::kernels::cpu::HWY_NAMESPACE {
 
-// Adds up `count` floats, a multiple of 64; four streams of loads keep the memory busy.
+// Sums `count` floats, a multiple of 64; four streams of loads saturate the memory.
 float read_all(const float* from, std::size_t count) {
   const floats d;
   const std::size_t quarter = count / 4;
@@ -31,7 +31,7 @@ float read_all(const float* from, std::size_t count) {
   return hn::GetLane(hn::SumOfLanes(d, hn::Add(hn::Add(a, b), hn::Add(c, e))));
 }
 
-// Twelve independent chains: more than latency times width of any FMA unit so far. Returns the operations done.
+// Twelve independent chains exceed latency times throughput of current FMA units. Returns the number of operations.
 double multiply_add(std::size_t rounds, float* sink) {
   const floats d;
   constexpr std::size_t kChains = 12;
@@ -81,7 +81,7 @@ machine_probe::machine_probe(std::uint32_t threads) : pool_(threads), memory_(me
 }
 
 double machine_probe::read_bytes_per_s(std::size_t bytes) {
-  std::atomic<float> kept{0};  // results must go somewhere, or the compiler drops the work
+  std::atomic<float> kept{0};  // stores the results so that the compiler does not remove the work
   const std::size_t all = memory_.size() / piece_floats;
   const std::size_t pieces = std::max<std::size_t>(1, bytes / (piece_floats * sizeof(float)));
   const auto read = HWY_DYNAMIC_DISPATCH(read_all);

@@ -7,12 +7,11 @@
 
 namespace skein::kernels::cpu {
 
-/// What this machine can do at most right now, by measurement: the scale for the figures of a benchmark. On a shared
-/// machine the limits themselves move from second to second, so a benchmark probes them beside every sample and
-/// compares neighbours in time.
+/// Measures the current peak bandwidth and arithmetic rate of this machine, to which benchmarks relate their results.
+/// On a shared machine the peaks change from second to second, so a benchmark probes them next to every sample.
 class machine_probe {
  public:
-  /// `threads` as in thread_pool. Takes 512 MiB, more than any cache holds.
+  /// `threads` as in thread_pool. Allocates 512 MiB, more than any cache.
   explicit machine_probe(std::uint32_t threads);
 
   [[nodiscard]] std::uint32_t threads() const { return pool_.threads(); }
@@ -25,7 +24,7 @@ class machine_probe {
  private:
   thread_pool pool_;
   aligned_buffer<float> memory_;
-  std::size_t next_piece_ = 0;  // passes go on where the one before ended
+  std::size_t next_piece_ = 0;  // each pass continues where the previous one ended
 };
 
 }  // namespace skein::kernels::cpu

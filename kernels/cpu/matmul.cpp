@@ -1,11 +1,11 @@
-// Matrix products over packed panels.
+// GEMMs over packed panels.
 //
-// A task is a few panels of one product times a block of rows. Its heart is the tile: up to 12 rows times one or more
-// "strips" (a strip is one vector of line dwords, that is two vectors of outputs: j and j + 16), whose sums stay in
-// registers while it walks down the panel. With many rows the walk goes in blocks of inputs, so that a block of a panel
-// stays in the L1 cache while all rows pass over it, and a block of all rows in the L2 while the task's panels pass;
-// between blocks the sums wait in memory, exactly as they are. With one row a tile takes several strips instead: more
-// streams from memory at once. Neither changes the order of any sum.
+// A task is a few panels of one matrix times a block of rows. Its inner kernel is the tile: up to 12 rows times one or
+// more "strips" (a strip is one vector of line dwords, that is two vectors of outputs: j and j + 16), whose sums stay
+// in registers while it walks down the panel. With many rows the inputs are processed in blocks, so that a block of a
+// panel stays in the L1 cache for all rows, and a block of all rows stays in the L2 for all panels of the task; between
+// blocks the fp32 sums are kept in memory unchanged. With one row a tile takes several strips instead, for more
+// concurrent streams from memory. Neither changes the order of any sum.
 #include "kernels/cpu/matmul.hpp"
 
 #include <algorithm>
@@ -52,7 +52,7 @@ constexpr std::size_t strips_for(std::size_t rows) {
   return rows * 8 <= accumulators_max ? 4 : rows * 4 <= accumulators_max ? 2 : 1;
 }
 
-// How a strip of a line becomes two vectors of weights: outputs j .. and j + 16 ..
+// Loads a strip of a line as two vectors of weights: outputs j .. and j + 16 ..
 struct f32_strip {
   static constexpr matrix_format format = matrix_format::f32;
   static HWY_INLINE void load(floats d, const std::byte* line, std::size_t strip, float_vector& low,
@@ -85,14 +85,14 @@ struct f16_strip {
   }
 };
 
-// The panels a tile reads and the rows it multiplies them with, from some input on.
+// The panels that a tile reads and the rows that it multiplies by them, starting at some input.
 struct tile_source {
   const float* in;
   std::size_t in_stride;
   const std::byte* line;  // of the task's first panel
   std::size_t panel_bytes;
   std::size_t inputs;
-  bool first;  // sums begin at zero, else they go on
+  bool first;  // sums start at zero; else they continue
 };
 
 // sums[panel, row, output] += over source.inputs inputs, for kRows rows and kStrips strips from `strip` on.
@@ -117,7 +117,7 @@ HWY_INLINE void tile(const tile_source& source, std::size_t strip, float* HWY_RE
     }
   }
 
-  // Four row pointers and the two offsets that an address can scale leave enough registers for everything else.
+  // Four row pointers, with the two offsets that an address mode can scale, leave enough registers for the rest.
   constexpr std::size_t kTriples = (kRows + 2) / 3;
   const float* HWY_RESTRICT rows[kTriples];
 #pragma GCC unroll 4
@@ -175,13 +175,13 @@ void sum_task(const task& work) {
   const packed_matrix& matrix = *work.what->matrix;
   const std::size_t inputs = matrix.inputs(), panel_sums = work.rows * panel_outputs;
   const std::size_t groups = (work.rows + tile_rows_max - 1) / tile_rows_max;
-  // One group reads its panels once and needs no blocks.
+  // A single group reads its panels once and needs no blocks.
   const std::size_t block = groups == 1 ? std::max<std::size_t>(inputs, 1) : 16384 / line_bytes(Strip::format);
   for (std::size_t input = 0; input == 0 || input < inputs; input += block) {
     const std::size_t panels_at_once = groups == 1 ? work.panels : 1;
     for (std::size_t panel = 0; panel < work.panels; panel += panels_at_once) {
-      for (std::size_t g = 0; g < groups; ++g) {  // groups of equal size, give or take a row: a full one and a tail of
-        const std::size_t row = work.rows * g / groups;  // one would leave the tail waiting for loads
+      for (std::size_t g = 0; g < groups; ++g) {  // sizes differ by one row at most: with full groups and a tail of one
+        const std::size_t row = work.rows * g / groups;  // row, the tail would wait for loads
         const std::size_t rows = work.rows * (g + 1) / groups - row;
         const tile_source source{work.what->in + (work.first_row + row) * work.what->in_stride + input,
                                  work.what->in_stride,
@@ -253,7 +253,7 @@ void matmul::operator()(std::size_t rows, std::span<const product> products) {
   if (rows == 0) return;
   check(products.size() <= products_max);
   const std::size_t row_blocks = (rows + task_rows_max - 1) / task_rows_max;
-  std::array<std::size_t, products_max> ends{};  // of each product's tasks
+  std::array<std::size_t, products_max> ends{};  // of each GEMM's tasks
   std::size_t tasks = 0;
   for (std::size_t p = 0; p < products.size(); ++p) {
     tasks += (products[p].matrix->panels() + task_panels_max - 1) / task_panels_max * row_blocks;
@@ -261,7 +261,7 @@ void matmul::operator()(std::size_t rows, std::span<const product> products) {
   }
   const auto dispatched = HWY_DYNAMIC_DISPATCH(run_task);
   pool_.run(tasks, [&](std::size_t number, std::uint32_t thread) {
-    // Claims count down; the widest products come first in the list and should start first.
+    // Task numbers count down; the widest GEMMs are first in the list and should start first.
     const std::size_t index = tasks - 1 - number;
     const auto p =
         static_cast<std::size_t>(std::upper_bound(ends.begin(), ends.begin() + products.size(), index) - ends.begin());

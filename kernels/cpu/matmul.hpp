@@ -8,7 +8,7 @@
 
 namespace skein::kernels::cpu {
 
-/// What becomes of a finished sum.
+/// The epilogue of a GEMM, applied to each sum.
 enum class finish : std::uint8_t {
   store,         ///< out = sum
   add,           ///< out += sum
@@ -21,28 +21,28 @@ enum class finish : std::uint8_t {
 struct product {
   const packed_matrix* matrix;
   const float* in;         ///< [rows, inputs]
-  std::size_t in_stride;   ///< floats from row to row; a multiple of 4 KiB makes rows fight over one set of the L1
+  std::size_t in_stride;   ///< floats from row to row; with a multiple of 4 KiB, rows compete for one set of the L1
   float* out;              ///< [rows, outputs]
   std::size_t out_stride;  ///< floats from row to row
   finish how = finish::store;
 };
 
-/// Products of one set of rows, computed together: one phase of the pool for all of them.
+/// GEMMs over one set of rows, computed together in one phase of the pool.
 ///
 /// Every sum runs over the inputs in order, by fused multiply-add into one fp32 accumulator. Rows, panels, threads and
-/// blocks only decide when that happens: a row's result is the same bits alone and in any company.
+/// blocks only determine when that happens, so a row's result is bitwise independent of batch composition.
 class matmul {
  public:
   explicit matmul(thread_pool& pool);
-  /// At most 8 products; an output belongs to one product and is no product's input.
+  /// At most 8 GEMMs, whose outputs overlap neither each other nor any input.
   void operator()(std::size_t rows, std::span<const product> products);
   [[nodiscard]] std::size_t scratch_bytes() const { return sums_.bytes(); }
-  /// The same before one is made, for so many threads.
+  /// scratch_bytes() for a pool with this number of threads.
   [[nodiscard]] static std::size_t planned_bytes(std::uint32_t threads);
 
  private:
   thread_pool& pool_;
-  aligned_buffer<float> sums_;  ///< per thread: the sums of one task, carried from block to block of inputs
+  aligned_buffer<float> sums_;  ///< per thread: the sums of one task, carried from one block of inputs to the next
 };
 
 }  // namespace skein::kernels::cpu

@@ -18,7 +18,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 using words = hn::CappedTag<std::uint32_t, 16>;
 using word_vector = hn::Vec<words>;
 
-// f32_to_bf16 of base/tensor, lane by lane on the bits of floats.
+// f32_to_bf16 of base/tensor for a vector of floats, given as bits.
 struct to_bf16 {
   static HWY_INLINE word_vector round(words d, word_vector bits) {
     const auto magnitude = hn::And(bits, hn::Set(d, 0x7fffffffu));
@@ -38,8 +38,8 @@ struct to_f16 {
     const auto odd = hn::And(hn::ShiftRight<13>(magnitude), hn::Set(d, 1));
     const auto sum = hn::Add(hn::Add(magnitude, hn::Set(d, 0xfffu)), odd);
     const auto normal = hn::ShiftRight<13>(hn::Sub(sum, hn::Set(d, 0x38000000u)));
-    // Subnormal halves are multiples of 2^-24. Adding 0.5 puts those into the low bits of a float, rounded; the float
-    // that comes in may be subnormal itself only where it rounds to 0.
+    // Subnormal halves are multiples of 2^-24. Adding 0.5 puts them, rounded, into the low bits of a float. A subnormal
+    // input rounds to 0.
     const auto half = hn::Set(df, 0.5f);
     const auto small = hn::Sub(hn::BitCast(d, hn::Add(hn::BitCast(df, magnitude), half)), hn::BitCast(d, half));
     auto result = hn::IfThenElse(hn::Lt(magnitude, hn::Set(d, 0x38800000u)), small, normal);
@@ -87,7 +87,7 @@ T load(const std::byte* p) {
 
 template <typename T, typename Convert>
 void convert_all(const element_line& from, float* out, const Convert& convert) {
-  if (from.stride == sizeof(T)) {  // the usual case, spelled out so that the compiler vectorises it
+  if (from.stride == sizeof(T)) {  // the usual case, separate so that the compiler vectorizes it
     for (std::size_t i = 0; i < from.count; ++i) out[i] = convert(load<T>(from.data + i * sizeof(T)));
   } else {
     for (std::size_t i = 0; i < from.count; ++i)
@@ -128,7 +128,7 @@ std::optional<matrix_format> format_for(dtype type) {
 void copy_elements(const element_line& from, matrix_format format, std::byte* out) {
   const std::size_t bytes = element_bytes(format);
   if (format_for(from.type) == format) return copy_unchanged(from, bytes, out);
-  alignas(64) float chunk[chunk_elements] = {};  // for every target: HWY_ALIGN would mean the baseline's vectors here
+  alignas(64) float chunk[chunk_elements] = {};  // for every target; HWY_ALIGN would align for the baseline only
   for (std::size_t begin = 0; begin < from.count; begin += chunk_elements, out += chunk_elements * bytes) {
     const std::size_t count = std::min(chunk_elements, from.count - begin);
     widen({from.data + static_cast<std::ptrdiff_t>(begin) * from.stride, from.type, from.stride, count}, chunk);

@@ -15,7 +15,7 @@ enum class matrix_format : std::uint8_t { f32, bf16, f16 };
 
 [[nodiscard]] constexpr std::size_t element_bytes(matrix_format format) { return format == matrix_format::f32 ? 4 : 2; }
 
-/// Elements of a checkpoint that lie `stride` bytes apart, not aligned.
+/// Elements of a checkpoint at a distance of `stride` bytes, possibly unaligned.
 struct element_line {
   const std::byte* data;
   dtype type;
@@ -23,8 +23,8 @@ struct element_line {
   std::size_t count;
 };
 
-/// Writes the elements one after another in the format: a plain copy where that is their type, else rounded to nearest
-/// even by way of fp32. Floating types only (checked).
+/// Writes the elements contiguously in the format: a plain copy if that is their type, else converted to fp32 and
+/// rounded to nearest even. Floating types only (checked).
 void copy_elements(const element_line& from, matrix_format format, std::byte* out);
 
 }  // namespace skein::kernels::cpu

@@ -11,14 +11,14 @@ namespace {
 
 constexpr std::size_t block_inputs = 64;  // 32 x 64 floats: 8 KiB of L1 between reading rows and writing lines
 
-/// Where in its line an output of a panel lies.
+/// The position in its line of an output of a panel.
 std::size_t place_in_line(matrix_format format, std::size_t output) {
   if (format != matrix_format::bf16) return output;
   constexpr std::size_t half = panel_outputs / 2;
   return output < half ? 2 * output : 2 * (output - half) + 1;
 }
 
-/// Turns [place][input] into lines [input][place].
+/// Transposes [place][input] to lines [input][place].
 template <typename Element>
 void write_lines(const std::byte* from, std::size_t count, std::byte* lines) {
   for (std::size_t i = 0; i < count; ++i, lines += panel_outputs * sizeof(Element)) {

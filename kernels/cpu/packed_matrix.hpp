@@ -6,11 +6,11 @@
 #include "kernels/cpu/matrix_format.hpp"
 #include "kernels/cpu/thread_pool.hpp"
 
-/// How the CPU keeps a matrix (outputs, inputs). One form serves every number of rows, from one token to a whole
-/// prefill, so that the order of each sum never depends on the batch.
+/// The storage format of a matrix (outputs, inputs) on the CPU. One layout serves every number of rows, from one token
+/// to a whole prefill, so that the order of each sum never depends on the batch.
 ///
-/// The outputs are cut into panels of 32 (the last one padded with zeros). A panel holds, for each input in order, one
-/// line with the weights of its 32 outputs: a product walks down a panel with 32 sums in registers and reads memory as
+/// The outputs are divided into panels of 32 (the last one padded with zeros). A panel holds, for each input in order,
+/// one line with the weights of its 32 outputs: a GEMM walks down a panel with 32 sums in registers and reads memory as
 /// one stream. Lines by format:
 ///   f32   128 bytes  32 floats in output order
 ///   bf16   64 bytes  16 dwords; dword j has output j in its low and output j + 16 in its high half, since a shift and
@@ -27,8 +27,8 @@ class packed_matrix {
  public:
   packed_matrix() = default;  ///< no outputs, no inputs
 
-  /// Copies a two-dimensional view, rounding to the format; all threads take part. `transposed` views have the shape
-  /// (inputs, outputs).
+  /// Copies a two-dimensional view, rounding to the format, with all threads of the pool. `transposed` views have the
+  /// shape (inputs, outputs).
   packed_matrix(const tensor_view& view, bool transposed, matrix_format format, thread_pool& pool);
 
   [[nodiscard]] matrix_format format() const { return format_; }
@@ -38,7 +38,7 @@ class packed_matrix {
   [[nodiscard]] std::size_t panel_bytes() const { return inputs_ * line_bytes(format_); }
   [[nodiscard]] const std::byte* panel(std::size_t p) const { return memory_.data() + p * panel_bytes(); }
   [[nodiscard]] std::size_t bytes() const { return panels() * panel_bytes(); }
-  /// The same before one is made.
+  /// bytes() of a matrix made from `view`.
   [[nodiscard]] static std::size_t planned_bytes(const tensor_view& view, bool transposed, matrix_format format) {
     packed_matrix of;
     of.format_ = format;

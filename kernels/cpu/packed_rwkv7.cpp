@@ -6,7 +6,7 @@ namespace skein::kernels::cpu {
 
 namespace {
 
-/// Copies tensors into the forms above, counts their bytes and reports how far it is.
+/// Copies tensors to the CPU's format, counts their bytes and reports progress.
 class loader {
  public:
   loader(const rwkv7_weights& weights, matrix_format format, const load_progress& progress, thread_pool& pool)
@@ -47,7 +47,7 @@ class loader {
   std::uint64_t done_ = 0, total_ = 0;
 };
 
-/// Only counts their bytes: all that it gives is empty.
+/// Only counts the bytes; its results are empty.
 class meter {
  public:
   explicit meter(matrix_format format) : format_(format) {}

@@ -27,19 +27,19 @@ struct layer {
   vector time_state;  ///< canonical; empty: zeros
 };
 
-/// The weights of a model as the CPU computes with them: matrices packed, vectors in fp32.
+/// The weights of a model in the CPU's format: packed matrices, vectors in fp32.
 struct packed_rwkv7 {
   embedding emb;
   norm ln0, ln_out;
   std::vector<layer> layers;
   packed_matrix head;
-  std::size_t bytes = 0;  ///< that were allocated for all of them
+  std::size_t bytes = 0;  ///< allocated for all weights
 };
 
 /// packed_rwkv7::bytes before anything is packed.
 [[nodiscard]] std::size_t packed_bytes(const rwkv7_weights& weights, matrix_format format);
 
-/// Copies the weights, reporting after each tensor; all threads take part. Throws std::bad_alloc.
+/// Copies the weights with all threads of the pool, reporting after each tensor. Throws std::bad_alloc.
 [[nodiscard]] packed_rwkv7 pack(const rwkv7_weights& weights, matrix_format format, const load_progress& progress,
                                 thread_pool& pool);
 

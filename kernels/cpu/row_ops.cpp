@@ -9,7 +9,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace skein::kernels::cpu::HWY_NAMESPACE {
 
-// Sum over all elements of function(d, elements, how many are left), which gives zeros behind the end.
+// Sum of function(d, i) over all vectors of elements, starting at index i; it must return zeros behind the end.
 template <class Function>
 HWY_INLINE float sum_over(std::size_t size, const Function& function) {
   const floats d;

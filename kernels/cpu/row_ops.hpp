@@ -1,14 +1,14 @@
 #pragma once
 #include <cstddef>
 
-/// Operations on one row of any length. Inputs and outputs need no alignment; a row's result depends on its values
-/// only.
+/// Operations on one row of any length. Inputs and outputs need no alignment; a row's result depends only on its
+/// values.
 namespace skein::kernels::cpu {
 
-/// As kernels::layer_norm (ops.hpp); `out` may be `x`.
+/// Like kernels::layer_norm (ops.hpp); `out` may be `x`.
 void layer_norm(const float* x, const float* weight, const float* bias, float eps, std::size_t size, float* out);
 
-/// As kernels::token_shift.
+/// Like kernels::token_shift.
 void token_shift(const float* now, const float* before, const float* mix, std::size_t size, float* out);
 
 }  // namespace skein::kernels::cpu

@@ -19,15 +19,15 @@ namespace skein::kernels::cpu {
 
 namespace {
 
-/// Activations [rows, width]. Rows lie an odd number of cache lines apart: a power of two would put the rows of a tile
-/// into one set of the L1 cache.
+/// Activations [rows, width]. The row stride is an odd number of cache lines: a power of two would map the rows of a
+/// tile to one set of the L1 cache.
 class row_buffer {
  public:
   row_buffer(std::size_t rows, std::size_t width) : stride_(stride_for(width)), values_(rows * stride_) {}
   [[nodiscard]] float* operator[](std::size_t r) const { return values_.data() + r * stride_; }
   [[nodiscard]] std::size_t stride() const { return stride_; }
   [[nodiscard]] std::size_t bytes() const { return values_.bytes(); }
-  /// The same before one is made.
+  /// bytes() of a buffer of this size.
   [[nodiscard]] static std::size_t planned_bytes(std::size_t rows, std::size_t width) {
     return rows * stride_for(width) * sizeof(float);
   }
@@ -46,7 +46,7 @@ product make_product(const packed_matrix& matrix, const row_buffer& in, const ro
   return {&matrix, in[0], in.stride(), out[0], out.stride(), how};
 }
 
-/// Where a layer's parts lie in the state of a slot: x_prev of both mixes, then the heads as wkv7.hpp wants them.
+/// The layout of a layer in the state of a slot: x_prev of both mixes, then the heads in the format of wkv7.hpp.
 struct slot_layout {
   std::size_t embd, heads, head_size;
 
@@ -56,7 +56,7 @@ struct slot_layout {
   [[nodiscard]] std::size_t canonical_layer_floats() const { return 2 * embd + heads * head_size * head_size; }
 };
 
-/// What cpu_rwkv7 will take.
+/// The memory that cpu_rwkv7 will allocate.
 memory_plan plan(const rwkv7_weights& weights, matrix_format format, const stage_limits& limits) {
   const rwkv7_dims& dims = weights.dims;
   const std::uint32_t threads = thread_pool::planned_threads(limits.threads);
@@ -144,7 +144,7 @@ class cpu_rwkv7 final : public stages {
   void time_mix_state(std::uint32_t layer, const batch& rows) override {
     const auto& p = weights_.layers[layer];
     const bool first = layer == 0;
-    // The shifted inputs are used up; their memory takes the low-rank outputs and then y.
+    // The shifted inputs are not needed any more; their memory is reused for the low-rank outputs and for y.
     const row_buffer &w = mixed_[0], &a = mixed_[1], &g = mixed_[2], &v_mix = mixed_[3], &y = mixed_[4];
     const std::array<product, 4> products = {
         make_product(p.g.second, inner_g_, g),
@@ -250,7 +250,7 @@ class cpu_rwkv7 final : public stages {
   }
 
  private:
-  /// One token shift: its mix and where the result goes.
+  /// One token shift: its mix and its output.
   struct shift {
     const vector* mix;
     const row_buffer* out;
@@ -261,9 +261,9 @@ class cpu_rwkv7 final : public stages {
   }
 
   /// normed = layer_norm(x), out = token_shift(normed, normed of the row before) for each shift; then the last row of
-  /// each run becomes the slot's x_prev, which lies `x_prev` floats into the state.
+  /// each run becomes the slot's x_prev, at offset `x_prev` (in floats) of the state.
   void norm_and_shift(const batch& rows, const norm& with, std::size_t x_prev, std::span<const shift> shifts) {
-    constexpr std::size_t piece_rows = 8;  // the row before a piece is normalised twice: a barrier would cost more
+    constexpr std::size_t piece_rows = 8;  // the row before a piece is normalized twice: cheaper than a barrier
     const std::size_t count = rows.tokens.size();
     pool_.run((count + piece_rows - 1) / piece_rows, [&](std::size_t piece, std::uint32_t thread) {
       const std::size_t first = piece * piece_rows, end = std::min(first + piece_rows, count);
@@ -298,7 +298,7 @@ class cpu_rwkv7 final : public stages {
   rwkv7_dims dims_;
   slot_layout slot_;
   std::size_t max_rows_, max_logit_rows_;
-  mutable thread_pool pool_;  // also for reading
+  mutable thread_pool pool_;  // read_state uses it too
   matmul matmul_;
 
   std::vector<vector> states_;
@@ -308,7 +308,7 @@ class cpu_rwkv7 final : public stages {
   std::array<row_buffer, 6> mixed_;
   row_buffer r_, k_, v_, v_first_, inner_w_, inner_a_, inner_v_, inner_g_, hidden_;
 
-  packed_rwkv7 weights_;  ///< after the others, whose memory is asked for before the long work begins
+  packed_rwkv7 weights_;  ///< last, so that all other memory is allocated before the slow packing starts
 };
 
 }  // namespace
@@ -323,11 +323,12 @@ result<cpu::matrix_format> check_model(const rwkv7_weights& weights, dtype matri
   if (const auto types = check_element_types(weights); !types) return types.error();
   const auto format = cpu::format_for(matrix_type);
   if (!format)
-    return error{error_kind::unsupported, "the CPU has no matrix type " + std::string(to_string(matrix_type)), "dtype"};
+    return error{error_kind::unsupported, "dtype: the CPU does not support " + std::string(to_string(matrix_type)),
+                 "dtype"};
   if (weights.dims.head_size > cpu::head_size_max)
     return error{error_kind::unsupported,
-                 "head size " + std::to_string(weights.dims.head_size) + " is above " +
-                     std::to_string(cpu::head_size_max) + ", the largest the CPU handles",
+                 "head size: " + std::to_string(weights.dims.head_size) + " is not supported by the CPU; at most " +
+                     std::to_string(cpu::head_size_max),
                  ""};
   return *format;
 }

@@ -22,7 +22,7 @@ void pause() {
 #endif
 }
 
-/// Flush-to-zero and denormals-are-zero while it lives. On CPUs other than x86 denormals cost nothing.
+/// Sets flush-to-zero and denormals-are-zero for its lifetime. On other CPUs than x86 denormals cost nothing.
 class denormals_off {
  public:
 #if defined(__SSE2__)
@@ -37,7 +37,7 @@ class denormals_off {
 
  private:
 #endif
-  denormals_off(const denormals_off&) = delete;  // restores what it found, once
+  denormals_off(const denormals_off&) = delete;  // restores the previous mode once
   denormals_off& operator=(const denormals_off&) = delete;
 };
 
@@ -85,7 +85,7 @@ void thread_pool::run_erased(std::size_t tasks, erased_body call, const void* bo
   if (failed_.exchange(false, std::memory_order_relaxed)) std::rethrow_exception(std::exchange(failure_, nullptr));
 }
 
-/// Whoever waits for the phase must see every task end, also one that throws.
+/// Counts the task as done even if it throws, because the caller waits for all tasks.
 void thread_pool::run_task(std::uint32_t task, std::uint32_t thread) noexcept {
   try {
     call_(body_, task, thread);
@@ -99,7 +99,7 @@ void thread_pool::take_tasks(std::uint32_t phase, std::uint32_t thread) {
   std::uint64_t claim = claim_.load(std::memory_order_acquire);
   while (phase_of(claim) == phase && static_cast<std::uint32_t>(claim) > 0) {
     if (!claim_.compare_exchange_weak(claim, claim - 1, std::memory_order_acq_rel, std::memory_order_acquire)) continue;
-    // Claimed from the last task down: the caller counts what is left, so the number is the task.
+    // The number of unclaimed tasks is also the task number: tasks are claimed from the last one down.
     run_task(static_cast<std::uint32_t>(claim) - 1, thread);
     claim = claim_.load(std::memory_order_acquire);
   }

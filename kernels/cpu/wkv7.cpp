@@ -14,11 +14,11 @@
 HWY_BEFORE_NAMESPACE();
 namespace skein::kernels::cpu::HWY_NAMESPACE {
 
-// What one token brings to a head, ready for the state update; zeros behind the head's size.
+// The vectors of one token for one head, ready for the state update; zeros behind the head size.
 struct token_vectors {
   HWY_ALIGN float r[head_size_max], w[head_size_max], k[head_size_max], v[head_size_max];
-  HWY_ALIGN float kk[head_size_max];    // what is removed: -kk
-  HWY_ALIGN float kk_a[head_size_max];  // where it is removed: kk * a
+  HWY_ALIGN float kk[head_size_max];    // removal key, negated: -kk
+  HWY_ALIGN float kk_a[head_size_max];  // replacement key: kk * a
   HWY_ALIGN float y[head_size_max];
   float bonus;  // sum of r k r_k
 };
@@ -60,7 +60,7 @@ void prepare_token(const wkv7_head& head, const wkv7_rows& rows, std::size_t row
   token.bonus = hn::GetLane(hn::SumOfLanes(d, bonus));
 }
 
-// S and y for kVectors vectors of values from `value` on. The columns of S do not touch each other.
+// S and y for kVectors vectors of values, starting at `value`. The columns of S are independent of each other.
 template <std::size_t kVectors>
 HWY_INLINE void update_values(std::size_t head_size, std::size_t value, token_vectors& token, float* state) {
   const floats d;
@@ -70,7 +70,7 @@ HWY_INLINE void update_values(std::size_t head_size, std::size_t value, token_ve
     v[c] = hn::Load(d, token.v + value + c * step);
     removed[c] = removed_odd[c] = y[c] = hn::Zero(d);
   }
-  // Two sums, since one would wait for itself; even and odd keys whatever the vector width.
+  // Two sums, for even and odd keys at any vector width, because a single sum is bound by the latency of the FMA.
   std::size_t key = 0;
   for (; key + 2 <= head_size; key += 2) {
     const auto kk = hn::Set(d, token.kk[key]), kk_odd = hn::Set(d, token.kk[key + 1]);
@@ -154,7 +154,7 @@ void wkv7(const wkv7_head& head, const wkv7_rows& rows, float* state) {
 
 void wkv7_state_in(std::size_t head_size, std::span<const float> canonical, float* state) {
   const std::size_t line = wkv7_line(head_size);
-  for (std::size_t key = 0; key < head_size; ++key)  // writes side by side; what is read fits into the nearest cache
+  for (std::size_t key = 0; key < head_size; ++key)  // contiguous writes; the strided reads stay in the L1 cache
     for (std::size_t value = 0; value < head_size; ++value)
       state[key * line + value] = canonical[value * head_size + key];
 }

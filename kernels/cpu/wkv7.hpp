@@ -2,30 +2,30 @@
 #include <cstddef>
 #include <span>
 
-/// The recurrent heart of RWKV-7 with everything that surrounds it, one head at a time.
+/// The WKV recurrence of RWKV-7 with the element-wise operations around it, one head at a time.
 namespace skein::kernels::cpu {
 
 inline constexpr std::size_t head_size_max = 256;
 
-/// Floats from one key's line of the state to the next: the head size, rounded up to whole vectors.
+/// The distance in floats between the lines of two keys in the state: the head size, rounded up to whole vectors.
 [[nodiscard]] constexpr std::size_t wkv7_line(std::size_t head_size) { return (head_size + 15) / 16 * 16; }
 [[nodiscard]] constexpr std::size_t wkv7_state_floats(std::size_t head_size) {
   return head_size * wkv7_line(head_size);
 }
 
-/// A head's part of a layer's vectors, [N] each.
+/// One head's part of a layer's vectors, [N] each.
 struct wkv7_head {
-  const float *w0, *a0, *v0;  ///< v0 is null in layer 0, which keeps its own v
+  const float *w0, *a0, *v0;  ///< v0 is null in layer 0, where v is not mixed
   const float *k_k, *k_a, *r_k, *ln_x_weight, *ln_x_bias;
   std::size_t size;  ///< N, 1 .. head_size_max
 };
 
-/// A head's part of the rows of one run. Each member points to the first row; rows are `stride` floats apart.
+/// One head's part of the rows of one run. Each member points to the first row; rows are `stride` floats apart.
 struct wkv7_rows {
   const float *r, *k, *v;          ///< projections
   const float *w, *a, *v_mix, *g;  ///< outputs of the low-rank pairs, before bias and sigmoid; v_mix null in layer 0
   const float* v_first;            ///< v of layer 0
-  float* y;                        ///< out: may be any of the inputs
+  float* y;                        ///< output; may alias any input
   std::size_t stride, rows;
 };
 
@@ -33,12 +33,12 @@ struct wkv7_rows {
 ///   w = decay(w0 + w), a = sigmoid(a0 + a), kk = normalise(k * k_k), k = k * (1 + (a - 1) * k_a),
 ///   v = v + (v_first - v) * sigmoid(v0 + v_mix), S and y by wkv7, then y = (group_norm(y) + bonus) * g
 ///
-/// state: [key][value], each key's line padded with zeros to wkv7_line(N) floats: transposed against the canonical
-/// order, so that vectors run over values. Both sums over keys (S kk and S r) are then plain sums of lines in a fixed
-/// order, without horizontal additions, and a head size that fills no vector only wastes lanes.
+/// state: [key][value], each key's line padded with zeros to wkv7_line(N) floats. This is the transpose of the
+/// canonical order, so that vectors run over values: both sums over keys (S kk and S r) are sums of lines in a fixed
+/// order, without horizontal additions, and a head size that is no multiple of the vector size only wastes lanes.
 void wkv7(const wkv7_head& head, const wkv7_rows& rows, float* state);
 
-/// One head's state from and to the canonical order [value][key]. The padding stays as it is: zero.
+/// Converts one head's state from and to the canonical order [value][key]. The padding stays zero.
 void wkv7_state_in(std::size_t head_size, std::span<const float> canonical, float* state);
 void wkv7_state_out(std::size_t head_size, const float* state, std::span<float> canonical);
 

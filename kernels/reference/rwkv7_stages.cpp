@@ -1,4 +1,4 @@
-// RWKV-7 from the primitives of ops.hpp, one token at a time, in the words of the paper. States are kept in the
+// RWKV-7 from the primitives of ops.hpp, one token at a time, in the notation of the paper. States are stored in the
 // canonical order of model/state_layout, so reading one is a copy.
 #include <algorithm>
 #include <cmath>
@@ -60,7 +60,7 @@ layer load_layer(const rwkv7_layer& from, bool first) {
   return l;
 }
 
-/// What a stage leaves for the next one; [T, width] each.
+/// The results of a stage for the next one, [T, width].
 class row_buffer {
  public:
   row_buffer(std::size_t rows, std::size_t width) : width_(width), values_(rows * width) {}
