@@ -1,7 +1,7 @@
-// The tensor-core product on a card: first that it is right, against sums in fp64, and that no bit hangs on the number
-// of rows or on how segments are spread; then how fast the products of a layer run, weights streamed from memory.
+// The tensor-core GEMM on a card: first checks its results against sums in fp64, and that no bit depends on the number
+// of rows or on the distribution of split-K segments; then times the GEMMs of a layer, with weights streamed from HBM.
 // gpu_matmul_bench [check [OUTPUTS INPUTS SEGMENTS|turns [REPEATS]]|speed [LEAST MOST]|power ROWS ..]
-// power: what 7.2B's key gives and takes when it runs for seconds, ours and the library's.
+// power: sustained speed and power of the 7.2B key GEMM over seconds, for our kernel and the library's.
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -31,7 +31,7 @@ __device__ std::uint32_t scrambled(std::uint64_t x) {
   return static_cast<std::uint32_t>(x);
 }
 
-/// Random values in -scale .. scale; columns from `width` on are 0.
+/// Random values in -scale .. scale; columns at and beyond `width` are 0.
 template <typename Element>
 __global__ void fill(Element* to, std::size_t rows, std::uint32_t stride, std::uint32_t width, std::uint64_t seed,
                      float scale) {
@@ -84,11 +84,11 @@ void check_shape(stream& in, std::uint32_t outputs, std::uint32_t inputs, std::u
   multiply_in_double<<<dim3((outputs + 255) / 256, rows_max), 256, 0, in>>>(matrix.data(), x.data(), truth.data(),
                                                                             outputs, depth, depth);
   const auto right = fetch<double>(truth.data(), truth.size(), in);
-  std::vector<float> all;  // of 1024 rows: what every other number of rows must repeat
+  std::vector<float> all;  // of 1024 rows: every other number of rows must give the same bits
   for (const std::uint32_t rows :
        {1024u, 1u, 3u, 8u, 16u, 17u, 32u, 50u, 64u, 100u, 128u, 129u, 160u, 192u, 240u, 300u, 320u, 700u, 960u}) {
     const std::string name = std::to_string(outputs) + " x " + std::to_string(inputs) + " in " +
-                             std::to_string(segments) + " segments, " + std::to_string(rows) + " rows";
+                             std::to_string(segments) + " split-K segments, " + std::to_string(rows) + " rows";
     product p{matrix.data(), x.data(), sums.data(), outputs, inputs, depth, outputs, finish::store_f32, segments, 0};
     std::vector<float> got;
     if (segments > 1 && hopper_splits({&p, 1}, rows)) {
@@ -110,9 +110,10 @@ void check_shape(stream& in, std::uint32_t outputs, std::uint32_t inputs, std::u
       const double off = std::abs(got[i] - right[i]);
       worst = off <= worst ? worst : std::isnan(off) ? 1e9 : off;
     }
-    expect(worst < 2e-4 * std::sqrt(inputs / 64.0), name + ": off by " + std::to_string(worst));
+    expect(worst < 2e-4 * std::sqrt(inputs / 64.0), name + ": largest error " + std::to_string(worst));
     if (all.empty()) all = got;
-    expect(std::memcmp(got.data(), all.data(), got.size() * sizeof(float)) == 0, name + ": other bits than 1024 rows");
+    expect(std::memcmp(got.data(), all.data(), got.size() * sizeof(float)) == 0,
+           name + ": bits differ from those of 1024 rows");
   }
 }
 
@@ -140,13 +141,13 @@ void check_finishes(stream& in) {
                             : how == finish::tanh    ? std::tanh(s)
                                                      : std::max(s, 0.0) * std::max(s, 0.0);
         if (!(std::abs(__half2float(got[i]) - want) <= 1e-3 * std::abs(want) + 1e-4))
-          return expect(false, "finish " + std::to_string(static_cast<int>(how)) + " at " + std::to_string(i));
+          return expect(false, "epilogue " + std::to_string(static_cast<int>(how)) + " at " + std::to_string(i));
       }
     }
   }
 }
 
-/// x + the sum, as one addition in fp32, for tiles of every width.
+/// Checks the epilogue x + sum, one addition in fp32, for tiles of every width.
 void check_additions(stream& in, std::uint32_t outputs, std::uint32_t inputs) {
   constexpr std::uint32_t rows_max = 1024;
   device_buffer<half> matrix(std::size_t{outputs} * inputs), in_rows(std::size_t{rows_max} * inputs);
@@ -166,13 +167,13 @@ void check_additions(stream& in, std::uint32_t outputs, std::uint32_t inputs) {
       const auto sum = fetch<float>(sums.data(), sums.size(), in), after = fetch<float>(x.data(), x.size(), in);
       for (std::size_t i = 0; i < after.size(); ++i)
         if (after[i] != (i < std::size_t{rows} * outputs ? before[i] + sum[i] : before[i])) {
-          expect(false, "x + sum of " + std::to_string(rows) + " rows at " + std::to_string(i));
+          expect(false, "x + sum for " + std::to_string(rows) + " rows at " + std::to_string(i));
           break;
         }
     }
 }
 
-/// Shapes that are checked because pairs of blocks take them still are such.
+/// The shapes chosen above to check pairs of blocks are still computed by pairs.
 void check_who_pairs() {
   const std::uint32_t multiprocessors = *multiprocessor_count();
   for (const auto [outputs, inputs, rows] : {std::array{136u, 3328u, 520u}, std::array{2048u, 8192u, 960u}}) {
@@ -184,9 +185,9 @@ void check_who_pairs() {
 
 constexpr std::uint32_t turn_repeats = 60;
 
-/// Products that read what others of their launch make have the bits that they have in a launch of their own, time
-/// after time and one launch right after another. As in the model, second ones overwrite what only the first ones of
-/// their pair read, and a block takes more stages than its ring has.
+/// GEMMs that read the outputs of others in their launch have the same bits as in separate launches, in many
+/// back-to-back launches. As in the model, the second GEMM of a pair overwrites the input of the first, and a block
+/// processes more stages than its ring buffer has.
 template <typename Element>
 void check_turns(stream& in, std::uint32_t repeats = turn_repeats) {
   constexpr std::uint32_t width = 4096, rows_max = 64;
@@ -226,7 +227,7 @@ void check_turns(stream& in, std::uint32_t repeats = turn_repeats) {
     if (auto r = matmul_hopper(in, type_of<Element>, all.first(pairs + 1), nullptr, rows); !r) return r;
     return matmul_hopper(in, type_of<Element>, all.subspan(pairs + 1), nullptr, rows);
   };
-  // What the second ones left is read by the first ones of the next launch: one wrong bit stays.
+  // The first GEMMs of the next launch read the outputs of the second ones, so one wrong bit persists.
   const auto outcome = [&](std::uint32_t rows, bool together) {
     for (std::size_t i = 0; i < pairs; ++i)
       fill<<<512, 256, 0, in>>>(mixed[i].data(), rows_max, width, width, 30 + i, 1.0f);
@@ -248,12 +249,12 @@ void check_turns(stream& in, std::uint32_t repeats = turn_repeats) {
     const auto apart = outcome(rows, false), together = outcome(rows, true);
     expect(apart.size() == together.size() &&
                std::memcmp(apart.data(), together.data(), apart.size() * sizeof(Element)) == 0,
-           "products in turn, " + std::to_string(rows) + " rows: other bits than one launch after another");
-    expect(fetch<std::uint32_t>(done.data(), 2, in) == std::vector<std::uint32_t>{0, 0}, "counts are left behind");
+           "dependent GEMMs, " + std::to_string(rows) + " rows: bits differ from those of separate launches");
+    expect(fetch<std::uint32_t>(done.data(), 2, in) == std::vector<std::uint32_t>{0, 0}, "counters are not zero");
   }
 }
 
-/// One matrix of a layer, in copies that together are larger than any cache.
+/// One matrix of a layer, in several copies that exceed every cache.
 struct matrix_set {
   static constexpr std::uint32_t copies = 6;
   std::uint32_t outputs, inputs;
@@ -265,8 +266,8 @@ struct matrix_set {
   [[nodiscard]] const half* copy(int n) const { return memory.data() + n % copies * copy_size(); }
 };
 
-/// Of `work(i)`, i = 0, 1, 2, ..: the median over some 60 ms, in which the card comes to the clock that its power
-/// allows.
+/// Median time of `work(i)`, i = 0, 1, 2, .., over about 60 ms, in which the card settles at the clock that its power
+/// limit allows.
 template <typename Work>
 double microseconds(stream& in, int repeats, const Work& work) {
   auto recorded = graph::record(in, [&]() -> result<void> {
@@ -293,7 +294,7 @@ double microseconds(stream& in, int repeats, const Work& work) {
   return times[times.size() / 2] * 1000 / repeats;
 }
 
-/// The products of a layer, launch by launch as the model has them.
+/// The GEMMs of a layer, in the same launches as in the model.
 class layer_products {
  public:
   layer_products(std::uint32_t width, std::array<std::uint32_t, 4> ranks, stream& in)
@@ -359,7 +360,7 @@ class layer_products {
     product p = of(m, n, from, x_.data(), finish::add_f32);
     return run({&p, 1}, 0, 1, rows);
   }
-  /// `cut` of them from `first` on are cut into segments.
+  /// `cut` GEMMs, starting at `first`, use split-K.
   result<void> run(std::span<product> all, std::size_t first, std::size_t cut, std::uint32_t rows) {
     std::uint32_t tiles = 0;
     for (const product& p : all.subspan(first, cut)) tiles += padded(p.outputs) / matrix_tile;
@@ -411,7 +412,7 @@ void time_model(stream& in, const char* name, std::uint32_t width, std::array<st
   }
 }
 
-/// What nvidia-smi says of the clock (MHz) and the power (W), in the mean of some looks.
+/// Clock (MHz) and power (W) from nvidia-smi, averaged over `looks` samples.
 std::array<double, 2> clock_and_power(int looks) {
   std::array<double, 2> mean{};
   for (int i = 0; i < looks; ++i) {
@@ -424,7 +425,7 @@ std::array<double, 2> clock_and_power(int looks) {
   return mean;
 }
 
-/// Runs `work(i)` for some seconds and tells how it went.
+/// Runs `work(i)` for some seconds and prints its speed, clock and power.
 template <typename Work>
 void sustain(stream& in, const char* name, double operations, const Work& work) {
   using clock = std::chrono::steady_clock;
@@ -454,7 +455,7 @@ void sustain(stream& in, const char* name, double operations, const Work& work) 
   }
   const double seconds = std::chrono::duration<double>(clock::now() - begin).count();
   const double teraflops = operations * static_cast<double>(done) / seconds / 1e12;
-  std::printf(" | %s %.0f TF/s, %.0f MHz, %.0f W, %.2f pJ a FLOP", name, teraflops, seen[0], seen[1],
+  std::printf(" | %s %.0f TF/s, %.0f MHz, %.0f W, %.2f pJ/FLOP", name, teraflops, seen[0], seen[1],
               seen[1] / teraflops);
   std::fflush(stdout);
 }
@@ -504,10 +505,10 @@ int main(int count, char** arguments) {
   const auto check_shapes = [&](auto... of) { check_shape<half>(in, of...), check_shape<bf16>(in, of...); };
   if (what == "check" && count == 5) {
     check_shapes(number(2), number(3), number(4));
-    std::printf("%s\n", failures ? "matmul: WRONG" : "matmul: that shape is right");
+    std::printf("%s\n", failures ? "matmul: WRONG" : "matmul: this shape is correct");
   } else if (what == "check" && count > 2 && std::string(arguments[2]) == "turns") {
     check_turns<half>(in, count > 3 ? number(3) : turn_repeats);
-    std::printf("%s\n", failures ? "matmul: WRONG" : "matmul: products in turn are right");
+    std::printf("%s\n", failures ? "matmul: WRONG" : "matmul: dependent GEMMs are correct");
   } else if (what != "speed") {
     for (const auto [outputs, inputs, segments] : {std::array{64u, 64u, 1u},
                                                    {96u, 128u, 1u},
@@ -517,21 +518,21 @@ int main(int count, char** arguments) {
                                                    {2048u, 2048u, 4u},
                                                    {320u, 832u, 4u},
                                                    {4012u, 256u, 1u},
-                                                   {136u, 1500u, 1u},  // few and long, also in segments
+                                                   {136u, 1500u, 1u},  // few outputs and many inputs, also with split-K
                                                    {136u, 2700u, 2u},
                                                    {4096u, 4096u, 2u},
                                                    {16384u, 512u, 1u},  // enough for tiles of every width
                                                    {16384u, 512u, 2u},
-                                                   {136u, 3328u, 4u},  // by pairs of blocks from 520 rows on
+                                                   {136u, 3328u, 4u},  // computed by pairs of blocks from 520 rows
                                                    {2048u, 8192u, 4u}})
       check_shapes(outputs, inputs, segments);
     check_finishes(in);
     check_additions(in, 4032, 512);
-    check_additions(in, 2048, 8192);  // value of 1.5B, of whose tiles pairs of blocks take one each
+    check_additions(in, 2048, 8192);  // value of 1.5B, where a pair of blocks computes each tile
     check_who_pairs();
     check_turns<half>(in);
     check_turns<bf16>(in);
-    std::printf("%s\n", failures ? "matmul: WRONG" : "matmul: right, and the same bits for any number of rows");
+    std::printf("%s\n", failures ? "matmul: WRONG" : "matmul: correct, with the same bits for any number of rows");
     if (failures) return 1;
   }
   if (what != "check") {

@@ -1,9 +1,9 @@
-// Time of one launch of draws over the World vocabulary (65536) on a GPU, by batch and settings. Before anything is
-// timed, tokens are compared with those of the host's sampler; the program fails when they are not the same.
+// Time of one sampling launch over the World vocabulary (65536) on a GPU, by batch size and settings. First the tokens
+// are compared with those of the host sampler; the program fails if they differ.
 //
-// Each measurement repeats a graph of copies of fresh logits, each followed by the draws from them, and a graph of the
-// copies alone; the difference is the draws' time. So logits lie where a product would have left them: in the level 2
-// cache if they fit, else in memory. "GB/s" is what reading each logit once would take as a bandwidth.
+// Each measurement replays a CUDA graph of copies of fresh logits, each followed by sampling, and a graph of the copies
+// alone; the difference is the sampling time. So the logits are where a GEMM would have left them: in L2 if they fit,
+// else in HBM. "GB/s" is the bandwidth of reading each logit once in that time.
 //
 // Usage: gpu_sampling_bench [BATCH ...]
 #include <chrono>
@@ -24,13 +24,13 @@ using sampling::sampling_params;
 
 constexpr std::uint32_t vocab = 65536;
 constexpr std::uint32_t different_rows = 32;
-constexpr std::uint32_t rounds = 20;  // in a graph
+constexpr std::uint32_t rounds = 20;  // per graph
 
 struct dialect {
   const char* name;
   sampling_params params;
   std::uint32_t drawn_before;  // entries in the list of penalties
-  bool flat;                   // normal logits of deviation 1: nearly every token counts
+  bool flat;                   // normal logits of deviation 1: nearly every token is likely
 };
 
 std::vector<dialect> dialects() {
@@ -65,7 +65,7 @@ std::vector<dialect> dialects() {
           {"top_p 0.9, flat logits", top_p, 500, true}};
 }
 
-// About as a trained model gives them: many weak ones and fifty strong.
+// Similar to those of a trained model: many weak logits and fifty strong ones.
 std::vector<float> model_logits(std::uint32_t seed, bool flat) {
   std::mt19937 random(seed);
   std::normal_distribution<float> bulk(flat ? 0 : -8, flat ? 1 : 3);
@@ -102,7 +102,7 @@ class bench {
     start();
   }
 
-  /// Draws that differ from the host's, of `draws` of the first rows.
+  /// Counts sampled tokens that differ from the host's, among `draws` tokens of the first rows.
   std::uint32_t count_differences(std::uint32_t& draws) {
     const std::uint32_t rows = std::min(batch_, different_rows);
     std::vector<sampling::sampler> hosts;
@@ -126,7 +126,7 @@ class bench {
     return different;
   }
 
-  /// Of one launch of draws.
+  /// Time of one sampling launch.
   double microseconds() {
     start();
     const auto with = [this] { queue_copy(), queue_draws(); };
@@ -165,7 +165,7 @@ class bench {
                                               {device_.logits.data(), nullptr, nullptr}, device_.out.data()));
   }
 
-  /// Microseconds of a graph of `rounds` times `work`, the best of some.
+  /// Microseconds of a graph with `rounds` times `work`, the fastest of 20 replays.
   template <typename Work>
   double time_of(const Work& work) {
     const auto recorded = gpu::graph::record(device_.in, [&]() -> result<void> {
@@ -198,13 +198,13 @@ int main(int count, char** arguments) try {
   for (int i = 1; i < count; ++i) batches.push_back(static_cast<std::uint32_t>(std::stoul(arguments[i])));
   if (batches.empty()) batches = {1, 32, 320, 960};
   bool all_equal = true;
-  std::printf("%-24s %6s %10s %10s %s\n", "draws", "batch", "us", "GB/s", "differ from the host's");
+  std::printf("%-24s %6s %10s %10s %s\n", "settings", "batch", "us", "GB/s", "tokens that differ from the host's");
   for (const dialect& d : dialects())
     for (const std::uint32_t batch : batches) {
       bench one(batch, d);
       std::uint32_t draws = 0;
       const std::uint32_t different = one.count_differences(draws);
-      all_equal = all_equal && different * 100 <= draws;  // but for those within rounding of a boundary
+      all_equal = all_equal && different * 100 <= draws;  // except within rounding of a boundary
       const double us = one.microseconds();
       const double gigabytes = 4e-9 * vocab * batch;
       std::printf("%-24s %6u %10.1f %10.0f %u of %u\n", d.name, batch, us, gigabytes / us * 1e6, different, draws);

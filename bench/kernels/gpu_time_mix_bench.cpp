@@ -1,14 +1,14 @@
-// The time-mix kernels on the card: first whether they are right, then how fast they are.
+// Checks and times the time-mix kernels on a card.
 //
-//     time_mix_gpu_bench [--quick | --prefill | --decode]      exit 1 when a result is wrong
+//     gpu_time_mix_bench [--quick | --prefill | --decode]      exit status 1 if a result is wrong
 //
-// --quick leaves the large sizes out, --prefill measures long runs alone, with token shift, --decode a token each of
-// many sequences alone.
+// --quick skips large sizes, --prefill measures only long runs and token shift, --decode only one token for each of
+// many sequences.
 //
-// Right: token after token against the primitives of kernels/reference, and against itself with the runs cut into
-// pieces, to the last bit; chunks against token after token, on the device.
-// Fast: microseconds a launch, of many in one graph. In decode, states of as many layers take turns that no cache holds
-// them, and the share is that of the bytes of states, read and written, at 4.3 TB/s.
+// Checks: the token-by-token kernel against the primitives of kernels/reference, and bitwise against itself with the
+// runs cut into pieces; the chunked kernels against the token-by-token kernel, on the device.
+// Times: microseconds per launch, of many launches in one CUDA graph. Decode cycles through the states of enough layers
+// to exceed every cache; the percentage is the bandwidth of reading and writing states, relative to 4.3 TB/s.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -36,7 +36,7 @@ bool all_right = true;
 
 const char* name_of(element e) { return e == element::f32 ? "fp32" : e == element::f16 ? "fp16" : "bf16"; }
 
-/// An array on the device that holds `values`, again and again.
+/// An array on the device, filled with repetitions of `values`.
 class repeated {
  public:
   repeated(const values& once, element type, std::size_t count, const stream& in)
@@ -97,7 +97,7 @@ class layer_on_device {
   }
 
   void choose_layer(std::uint32_t layer) { of.state = static_cast<char*>(states_) + layout_.wkv(layer); }
-  /// Of one layer: [slot, head, value, key].
+  /// States of one layer: [slot, head, value, key].
   void write_states(const values& states, const stream& in) const {
     for (slot_id s = 0; s < slots_; ++s) {
       values canonical(2 * of.width, 0.0f);
@@ -131,7 +131,7 @@ class layer_on_device {
   void* states_ = nullptr;
 };
 
-/// Runs of so many rows, in slots 0, 1, ...
+/// Runs of these lengths, in slots 0, 1, ...
 struct tick {
   tick(const std::vector<std::uint32_t>& lengths, const stream& in)
       : rows(std::accumulate(lengths.begin(), lengths.end(), 0u)),
@@ -142,7 +142,7 @@ struct tick {
     }
     send(in);
   }
-  /// As those of prompts are (engine/prompt_parts.hpp).
+  /// Chunks the runs like prompts (engine/prompt_parts.hpp).
   void chunk_all_but_the_last(const stream& in) {
     for (auto& run : runs) {
       const std::uint32_t rest = (run.rows - 1) % chunk_tokens;
@@ -158,9 +158,9 @@ struct tick {
   batch_upload upload;
 };
 
-// ---- right ----
+// ---- checks ----
 
-/// Largest and mean difference by the largest expected value.
+/// Largest and mean difference, relative to the largest expected value.
 struct difference {
   double largest = 0, mean = 0;
 };
@@ -180,10 +180,10 @@ void judge(const char* what, element type, element state_type, const difference&
   const bool right = y.largest <= y_limit && state.largest <= state_limit;
   all_right = all_right && right;
   std::printf("%-34s %s, state %s   y %.2e (mean %.1e)   state %.2e (mean %.1e)   %s\n", what, name_of(type),
-              name_of(state_type), y.largest, y.mean, state.largest, state.mean, right ? "right" : "WRONG");
+              name_of(state_type), y.largest, y.mean, state.largest, state.mean, right ? "correct" : "WRONG");
 }
 
-/// What storing costs by itself.
+/// The tolerance for storing values in this type.
 double of_type(element e) { return e == element::f32 ? 0 : e == element::f16 ? 1e-3 : 8e-3; }
 
 void check_kernels(element type, element state_type, bool extreme) {
@@ -206,10 +206,10 @@ void check_kernels(element type, element state_type, bool extreme) {
     for (std::uint32_t t = run.first_row; t < run.first_row + run.rows; ++t)
       given.take_token(run.slot, t, false, expected);
   const double of_states = state_type == element::f16 ? 5e-3 : 1e-5;
-  judge(extreme ? "by reference, extreme" : "by reference", type, state_type, between(y, expected),
+  judge(extreme ? "against reference, extreme" : "against reference", type, state_type, between(y, expected),
         between(states, given.states), std::max(of_type(type), of_states), of_states);
 
-  // Every run in two pieces, a tick each.
+  // Every run in two pieces, in two ticks.
   const auto whole = given_tick.runs;
   for (const bool second : {false, true}) {
     given_tick.runs = whole;
@@ -239,7 +239,7 @@ void check_kernels(element type, element state_type, bool extreme) {
         std::max(of_states, 2e-3));
 }
 
-/// A long run with decays of all speeds: what roundings add up to in a state.
+/// A long run with decays of all rates: checks the accumulated rounding in a state.
 void check_long_run(element type) {
   const stream in;
   constexpr std::uint32_t rows = 4096, period = 640;
@@ -259,9 +259,9 @@ void check_long_run(element type) {
         between(chunked.read_states(in), plain.read_states(in)), std::max(of_type(type), 2e-3), 2e-3);
 }
 
-// ---- fast ----
+// ---- times ----
 
-/// Microseconds of one of `count` steps in a graph; queue(i) queues the i-th.
+/// Microseconds per step of a graph of `count` steps; queue(i) queues the i-th.
 template <typename Queue>
 double microseconds(const stream& in, std::uint32_t count, const Queue& queue) {
   auto recorded = graph::record(in, [&]() -> result<void> {
@@ -323,16 +323,16 @@ void time_prefill(std::uint32_t heads, std::uint32_t runs, std::uint32_t rows_ea
       return time_mix(in, all.batch(), element::f16, element::f32, layer.of);
     });
     std::printf("   chunks %.1f us", whole);
-    if (target_us > 0) std::printf("   (wanted: %.0f)", target_us);
+    if (target_us > 0) std::printf("   (target: %.0f)", target_us);
   }
   std::printf("\n");
 }
 
-/// Against the bytes that it must move: x in, the shifted rows out.
+/// Times the token shift relative to the bytes that it must move: x in, the shifted rows out.
 void time_token_shift(std::uint32_t width, std::uint32_t rows, std::uint32_t shifts) {
   const stream in;
   random_numbers random(5);
-  const auto vector = [&](std::size_t count) {  // no two rows are the same
+  const auto vector = [&](std::size_t count) {  // all rows differ
     return repeated(random_values(random, width + 12), element::f32, count, in);
   };
   const std::size_t count = std::size_t{rows} * width;
@@ -347,7 +347,7 @@ void time_token_shift(std::uint32_t width, std::uint32_t rows, std::uint32_t shi
   }
   of.shifts = shifts;
   const tick all({rows}, in);
-  // In pieces so short that another kernel takes them: the same bits.
+  // Pieces short enough for another kernel must give the same bits.
   values whole, pieces;
   require(copy_on_device(x_prev.data(), weight.data(), width * sizeof(float), in));
   require(token_shift(in, all.batch(), element::f16, of));
@@ -367,9 +367,9 @@ void time_token_shift(std::uint32_t width, std::uint32_t rows, std::uint32_t shi
     std::ranges::copy(read(out.data(), element::f16, count, in), std::back_inserter(pieces));
   all_right = all_right && whole == pieces;
   const double us = microseconds(in, 32, [&](std::uint32_t) { return token_shift(in, all.batch(), element::f16, of); });
-  std::printf("token shift  %u x %u, %u outputs   %.1f us, %.2f of its bytes at 4.3 TB/s   %s\n", rows, width, shifts,
+  std::printf("token shift  %u x %u, %u outputs   %.1f us, %.2f x the time at 4.3 TB/s   %s\n", rows, width, shifts,
               us, us * 1e-6 * bytes_a_second / (static_cast<double>(count) * (4 + 2 * shifts)),
-              whole == pieces ? "right" : "WRONG");
+              whole == pieces ? "correct" : "WRONG");
 }
 
 void run_prefill() {
@@ -426,6 +426,6 @@ int main(int count, char** arguments) {
     std::printf("%s\n", failure.what());
     return 1;
   }
-  std::printf("%s\n", all_right ? "all results are right" : "SOME RESULTS ARE WRONG");
+  std::printf("%s\n", all_right ? "all results are correct" : "SOME RESULTS ARE WRONG");
   return all_right ? 0 : 1;
 }

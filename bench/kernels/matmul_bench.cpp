@@ -1,6 +1,6 @@
-// Matrix products of 1024 inputs and 4096 outputs by number of rows, with weights cycled through more than the last
-// cache holds, as a model's layers are. How to read: GB/s counts each weight once, GFLOP/s two operations per weight
-// and row; compare with the two "limit" lines of the same run.
+// GEMMs with 1024 inputs and 4096 outputs by number of rows. As in a model, the weights are cycled through more memory
+// than the last-level cache. GB/s counts each weight once, GFLOP/s two operations per weight and row; compare with the
+// "limits" line of the same run.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>

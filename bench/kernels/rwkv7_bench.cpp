@@ -1,5 +1,5 @@
-// Where a tick's time goes: a whole RWKV-7 of 0.4B parameters with random weights, stage by stage, for decode of 1 and
-// 8 sequences and prefill of 512 tokens. `skein bench engine` compares whole ticks with the machine's limits.
+// Breaks down a tick's time by stage: a whole RWKV-7 of 0.4B parameters with random weights, for decode of 1 and 8
+// sequences and prefill of 512 tokens. `skein bench engine` compares whole ticks with the machine's limits.
 //
 //   rwkv7_bench [fp32|bf16|fp16] [threads]
 //
@@ -67,7 +67,7 @@ void measure(const char* what, kernels::stages& stages, std::uint32_t sequences,
     }
     clock.time(6, [&] { stages.head(rows, wanted, logits); });
   }
-  std::printf("%-12s %8.2f ms a tick:", what, clock.sum() / rounds * 1e3);
+  std::printf("%-12s %8.2f ms per tick:", what, clock.sum() / rounds * 1e3);
   for (std::size_t stage = 0; stage < stage_clock::names.size(); ++stage)
     std::printf(" %s %.1f", stage_clock::names[stage], 100 * clock.part(stage) / clock.sum());
   std::printf("\n");

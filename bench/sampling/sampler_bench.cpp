@@ -1,6 +1,6 @@
-// Time of one draw over the World vocabulary (65536) on one core, by sampler settings and shape of the distribution.
-// "model": independent normal logits with a few strong ones, about as a trained model gives them; "flat": all equal,
-// the worst case, where every token ties. The last argument of a name is top_p in percent, then top_k.
+// Time to sample one token of the World vocabulary (65536) on one core, by sampler settings and distribution. "model":
+// independent normal logits with a few strong ones, similar to a trained model; "flat": all equal, the worst case, in
+// which every token ties. The arguments in a name are top_p in percent, then top_k.
 #include <benchmark/benchmark.h>
 
 #include <random>

@@ -1,6 +1,6 @@
-// The running server with the fake engine, so that all cost is the server's own: how fast a thousand streams go, what
-// an open one costs in memory, and what is left of clients that hung up. One process is the server, this one all
-// clients; both share the machine. Texts are checked, and a wrong one ends the program with 1.
+// Benchmarks the running server with the fake engine, so that the whole cost is the server's: throughput of a thousand
+// streams, memory of an open stream, and leaks after clients that hung up. The server is one process, this program is
+// all clients; both share the machine. All texts are checked; a wrong text ends the program with exit status 1.
 #include <chrono>
 #include <csignal>
 #include <cstdio>
@@ -34,7 +34,7 @@ server_process start(const std::vector<std::string>& settings) {
 
 void stop(server_process& server) {
   server.signal(SIGTERM);
-  demand(server.wait_for_exit() == 0, "the server did not end well");
+  demand(server.wait_for_exit() == 0, "the server did not exit with status 0");
 }
 
 void throughput(std::size_t count, std::uint32_t tokens) {
@@ -48,7 +48,7 @@ void throughput(std::size_t count, std::uint32_t tokens) {
   const double used = server.processor_seconds() - used_before;
   demand(streams.whole() == count && streams.wrong_texts() == 0, "a text is wrong");
   const double drawn = static_cast<double>(count) * tokens;
-  std::printf("%zu streams x %u tokens: %.2f s, %.0f tokens/s; server %.2f s of processor, %.1f us a token\n", count,
+  std::printf("%zu streams x %u tokens: %.2f s, %.0f tokens/s; server: %.2f s of CPU time, %.1f us per token\n", count,
               tokens, taken.count(), drawn / taken.count(), used, used / drawn * 1e6);
   stop(server);
 }
@@ -65,8 +65,8 @@ void memory(std::size_t few, std::size_t many) {
   const std::size_t at_many = server.resident_bytes();
   demand(server.counters().running == many, "not all streams are open");
   demand(streams.wrong_texts() == 0, "a text is wrong");
-  std::printf("memory: %.0f KiB empty, %.0f at %zu streams, %.0f at %zu: %.0f bytes a stream (%.1f KiB)\n", kib(empty),
-              kib(at_few), few, kib(at_many), many,
+  std::printf("memory: %.0f KiB empty, %.0f at %zu streams, %.0f at %zu: %.0f bytes per stream (%.1f KiB)\n",
+              kib(empty), kib(at_few), few, kib(at_many), many,
               static_cast<double>(at_many - at_few) / static_cast<double>(many - few),
               kib(at_many - at_few) / static_cast<double>(many - few));
   stop(server);
@@ -80,7 +80,7 @@ void hang_ups(std::size_t rounds, std::size_t count) {
     if (round > 0) report = hang_up(server.port(), count, round);
     demand(report.wrong_texts == 0, "a text is wrong");
     const auto c = server.wait_for([](const server_counters& now) { return now.idle(); });
-    demand(server.wait_for_descriptors(descriptors), "descriptors are left open");
+    demand(server.wait_for_descriptors(descriptors), "file descriptors are left open");
     std::printf("hang-ups: %5zu: %.0f KiB resident, %zu descriptors, %llu slots used, %llu cancelled, %llu finished",
                 static_cast<std::size_t>(round) * count, kib(server.resident_bytes()), descriptors,
                 static_cast<unsigned long long>(c.slots_used), static_cast<unsigned long long>(c.cancelled),

@@ -1,8 +1,8 @@
-// What a turn and a state cost on a disk: session_storage_bench [FOLDER]
+// The cost of a turn and of a state on a disk: session_storage_bench [FOLDER]
 // A turn of 200 + 200 tokens is committed at each level of durability; a state of the size of a 7.2B model (random
-// floats, 34.6 MB) is written and read, next to plain files of the same bytes on the same disk in the same run. "Cold"
-// reads follow an advice to the kernel to forget the file's pages. Medians of several runs, with the fastest and the
-// slowest.
+// floats, 34.6 MB) is written and read, compared with plain files of the same bytes on the same disk in the same run.
+// Before "cold" reads, posix_fadvise drops the file's pages from the page cache. Median, fastest and slowest of several
+// runs.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -96,7 +96,7 @@ version_record turn(version_id id, std::mt19937& random) {
   v.prompt_tokens = 200;
   for (int i = 0; i < 400; ++i) v.tokens.push_back(static_cast<token_id>(random() % 65536));
   v.total_tokens = 400ull * id;
-  v.text.assign(1800, 'x');  // about four and a half bytes a token
+  v.text.assign(1800, 'x');  // 4.5 bytes per token
   std::ranges::generate(v.text, [&] { return static_cast<char>('a' + random() % 26); });
   v.prompt_bytes = 900;
   v.messages = {{"user", v.text.substr(0, 880)}};
@@ -125,11 +125,11 @@ void measure_turns(const std::shared_ptr<database>& db, const std::filesystem::p
   };
   const auto before = log_bytes(folder);
   const auto process = timed(1000, [&](int) { commit(false); });
-  std::printf("a turn's bytes in the log: %.0f\n\n", static_cast<double>(log_bytes(folder) - before) / 1000);
+  std::printf("bytes of a turn in the log: %.0f\n\n", static_cast<double>(log_bytes(folder) - before) / 1000);
   std::printf("| %-58s | %9s | %9s | %9s | %12s |\n|---|---|---|---|---|\n", "what", "median ms", "fastest", "slowest",
               "");
-  report("commit a turn, durable for the process", process);
-  report("commit a turn, durable for the power", timed(200, [&](int) { commit(true); }));
+  report("commit a turn, survives a process crash", process);
+  report("commit a turn, survives a power failure", timed(200, [&](int) { commit(true); }));
 }
 
 void measure_states(const std::shared_ptr<database>& db, const std::filesystem::path& folder,

@@ -1,6 +1,6 @@
-// How fast the tokenizer is: encoding of English-like text and of all tokens in random order, and loading. Needs a
-// World vocabulary: $SKEIN_VOCAB, else ../shared/oracle/rwkv_vocab_v20230424.txt as seen from the folder it is started
-// in. Read `bytes_per_second`; compare release builds only.
+// Speed of the tokenizer: encoding of English-like text and of all tokens in random order, and loading. Needs a World
+// vocabulary: $SKEIN_VOCAB, else ../shared/oracle/rwkv_vocab_v20230424.txt, relative to the current folder. Compare
+// `bytes_per_second`, and only of release builds.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
@@ -32,8 +32,8 @@ bool is_word(std::string_view text) {
   return text.size() >= 2 && text.front() == ' ' && std::all_of(text.begin() + 1, text.end(), lower);
 }
 
-/// Words of the vocabulary, short ones more often, in sentences and paragraphs; a tenth is glued from two words, since
-/// not every word of a real text is a token.
+/// Words of the vocabulary, short ones more often, in sentences and paragraphs; about a tenth are two words joined,
+/// because not every word of a real text is a token.
 std::string english_like(std::size_t bytes) {
   std::vector<std::string_view> words;
   for (token_id id = 0; id < static_cast<token_id>(world().size()); ++id)
@@ -76,7 +76,7 @@ void encode(benchmark::State& state, const std::string& text) {
 void encode_english(benchmark::State& state) { encode(state, english_like(static_cast<std::size_t>(state.range(0)))); }
 BENCHMARK(encode_english)->Arg(4 << 10)->Arg(1 << 20)->Arg(8 << 20);
 
-/// All tokens in random order: many scripts, and hardly a node of the trie that is still in a cache.
+/// All tokens in random order: many scripts, and nearly every node of the trie is a cache miss.
 void encode_shuffled_tokens(benchmark::State& state) {
   std::vector<token_id> ids(world().size());
   for (std::size_t i = 0; i < ids.size(); ++i) ids[i] = static_cast<token_id>(i);

@@ -1,5 +1,5 @@
-// How long matrix instructions take that wait for each other, as those of a product of few rows do: 2,048 inputs, from
-// two tiles of 64 in shared memory again and again. And whether `mma.sync` has the bits of `wgmma`. See README.md.
+// Latency of dependent matrix instructions, as in a GEMM of few rows: 2,048 inputs, read repeatedly from two tiles of
+// 64 in shared memory. Also compares the bits of `mma.sync` and `wgmma`. See README.md.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -133,7 +133,7 @@ float first[sums_max];
 
 template <way how, int columns>
 void time_chain(const char* name, int blocks) {
-  constexpr std::size_t bytes = 90'000;  // two blocks fill a multiprocessor
+  constexpr std::size_t bytes = 90'000;  // two blocks fill an SM
   cudaFuncSetAttribute(chain<how, columns>, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
   long long took = 0;
   float sums[sums_max];
@@ -143,9 +143,9 @@ void time_chain(const char* name, int blocks) {
   if (how == way::one_group && columns == 8) memcpy(first, sums, sizeof sums);
   int other = 0;
   for (unsigned i = 0; i < sums_max; ++i) other += memcmp(&sums[i], &first[i], sizeof(float)) != 0;
-  printf("%-52s %3d blocks: %5.1f cycles each, %4.0f a stage", name, blocks, took / double(stages * a_stage),
+  printf("%-52s %3d blocks: %5.1f cycles each, %4.0f per stage", name, blocks, took / double(stages * a_stage),
          took / double(stages));
-  if (columns == 8 && how != way::registers) printf("; other bits than the first in %d of %u", other, sums_max);
+  if (columns == 8 && how != way::registers) printf("; bits differ from the first in %d of %u", other, sums_max);
   printf("\n");
 }
 
@@ -161,15 +161,15 @@ int main() {
   cudaMemcpy(numbers, random, sizeof random, cudaMemcpyHostToDevice);
   for (const int blocks : {1, 264}) {
     time_chain<way::one_group, 8>("wgmma, 8 columns, one group", blocks);
-    time_chain<way::groups, 8>("groups of 8, one on its way", blocks);
+    time_chain<way::groups, 8>("groups of 8, one in flight", blocks);
     time_chain<way::groups_waited_for, 8>("groups of 8, each waited for", blocks);
-    time_chain<way::product, 8>("and barriers, as in a product", blocks);
+    time_chain<way::product, 8>("and barriers, as in a GEMM", blocks);
     time_chain<way::one_group, 32>("32 columns, one group", blocks);
-    time_chain<way::product, 32>("32 columns, as in a product", blocks);
+    time_chain<way::product, 32>("32 columns, as in a GEMM", blocks);
     time_chain<way::one_group, 64>("64 columns, one group", blocks);
     time_chain<way::registers, 8>("mma.sync, operands in registers", blocks);
     time_chain<way::loaded, 8>("mma.sync, with ldmatrix", blocks);
-    time_chain<way::loaded_product, 8>("and barriers, as in a product", blocks);
+    time_chain<way::loaded_product, 8>("and barriers, as in a GEMM", blocks);
   }
   const cudaError_t outcome = cudaDeviceSynchronize();
   if (outcome != cudaSuccess) printf("%s\n", cudaGetErrorString(outcome));
