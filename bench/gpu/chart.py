@@ -1,10 +1,9 @@
 #!/usr/bin/env python3
-"""Draws decode speed against the number of sequences, and its share of the speed that the device's own limits would
-allow, as SVG:
+"""Draws decode speed by number of sequences, and its share of the speed that the device's limits allow, as SVG:
 
     chart.py FIGURES.json [...] OUT.svg
 
-FIGURES.json: gpu.json of run.sh, or what `skein bench engine --json` wrote. A line for each model and type of state.
+FIGURES.json: gpu.json of run.sh, or the output of `skein bench engine --json`. One line per model and state type.
 """
 import json
 import math
@@ -30,7 +29,7 @@ class Series:
 
 
 def steps_around(low: float, high: float) -> list:
-    """1, 2, 5, 10, ... from the last below `low` to the first above `high`."""
+    """The steps 1, 2, 5, 10, ... from the last one up to `low` to the first one above `high`."""
     first = math.floor(math.log10(low))
     steps = [step * 10.0 ** power for power in range(first, math.ceil(math.log10(high)) + 2) for step in (1, 2, 5)]
     begin = max(i for i, step in enumerate(steps) if step <= low)
@@ -39,7 +38,7 @@ def steps_around(low: float, high: float) -> list:
 
 
 class Panel:
-    """Axes, and what turns values into places. x is logarithmic."""
+    """Axes, and the mapping of values to coordinates. x is logarithmic."""
 
     def __init__(self, left: int, title: str, points: list, logarithmic: bool) -> None:
         self.left, self.title, self.logarithmic = left, title, logarithmic
@@ -74,7 +73,7 @@ class Panel:
             out += [f'<line x1="{at:.1f}" x2="{at:.1f}" y1="{bottom}" y2="{bottom + 4}" stroke="#555"/>',
                     text(at, bottom + 17, f"{mark:,}", "middle")]
         out.append(f'<line x1="{self.left + LEFT}" x2="{right}" y1="{bottom}" y2="{bottom}" stroke="#555"/>')
-        out.append(text((self.left + LEFT + right) / 2, HEIGHT - 8, "sequences that decode at once", "middle"))
+        out.append(text((self.left + LEFT + right) / 2, HEIGHT - 8, "concurrent sequences", "middle"))
         return out
 
     def line(self, points: list, colour: str) -> list:
@@ -90,9 +89,9 @@ def text(x: float, y: float, what: str, anchor: str, size: int = 11) -> str:
 
 def drawn(all_series: list) -> str:
     lines = []
-    panels = [(Panel(0, "tokens a second", [p for s in all_series for p in s.speed], True), "speed")]
+    panels = [(Panel(0, "tokens/s", [p for s in all_series for p in s.speed], True), "speed")]
     if any(series.share for series in all_series):
-        panels.append((Panel(WIDTH, "share of the speed that bandwidth and matrix units allow",
+        panels.append((Panel(WIDTH, "share of the speed that bandwidth and tensor cores allow",
                              [p for s in all_series for p in s.share], False), "share"))
     for panel, name in panels:
         lines += panel.axes()
@@ -121,7 +120,7 @@ def main(arguments: list) -> int:
         all_series += [Series(bench) for bench in (read.get("bench", []) if "cases" not in read else [read])]
     all_series = [series for series in all_series if series.speed]
     if not all_series or len(all_series) > len(COLOURS):
-        print(f"chart.py: {len(all_series)} series of decode figures; can draw 1 to {len(COLOURS)}", file=sys.stderr)
+        print(f"chart.py: {len(all_series)} series of decode figures; 1 to {len(COLOURS)} are accepted", file=sys.stderr)
         return 65
     pathlib.Path(arguments[-1]).write_text(drawn(all_series))
     return 0

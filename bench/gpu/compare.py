@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Compares builds of libskein_cuda.so on one card, in one go, as cards differ by more than most changes do:
+"""Compares builds of libskein_cuda.so in one run on one card, because cards differ by more than most changes do:
 
     compare.py BUNDLE OUT.json LABEL=LIBRARY... [--rounds N] -- CASE...
 
-BUNDLE: what ./dev bundle made. A LIBRARY may be a bundle too, whose own program then runs: for builds between which
-the way from the program to the library changed. A CASE is the arguments of `skein bench engine` as one word, as
+BUNDLE: made by ./dev bundle. A LIBRARY may also be a bundle, whose own program is then run: use this for builds with a
+different interface between program and library. A CASE is the arguments of `skein bench engine` as one word, such as
 "--random 1.5b --random-file /dev/shm/m15.safetensors --dtype bf16 --seconds 0.1 --batches 1,8,32 --prefill 1x512".
-Every round runs all libraries in turn, every other one backwards. Prints tokens a second of each, the median of its
-rounds, and what that is of the first library's; beside it how far apart the rounds were. Exit code 1 when a run failed.
+Each round runs all libraries in turn, every second round in reverse order. Prints the median tokens/s of each library,
+its difference from the first library, and the spread of the rounds. Exit status 1 if a run failed.
 """
 import json
 import os
@@ -34,7 +34,7 @@ def arguments(words: list) -> tuple:
 
 
 def run(bundle: pathlib.Path, library: str, case: str) -> dict:
-    """Tokens a second by case of the bench: {"decode 32x1": 22410.0}."""
+    """Tokens/s by case of the benchmark: {"decode 32x1": 22410.0}."""
     with tempfile.TemporaryDirectory() as folder:
         out = pathlib.Path(folder) / "bench.json"
         environment = {**os.environ}

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Puts what run.sh left in a folder into gpu.json and gpu.md, as bench/results keeps them:
+"""Combines the results of run.sh in a folder into gpu.json and gpu.md, the format of bench/results:
 
     report.py FOLDER COMMIT
 
-What did not run is not told. Exit code 1 when nothing ran or something was wrong.
+Parts that did not run are left out. Exit status 1 if nothing ran or a result was wrong.
 """
 import datetime
 import json
@@ -51,14 +51,14 @@ def percent(share) -> str:
 def told_bench(bench: dict) -> list:
     first = bench["cases"][0]
     limits = [f"{first[name] / unit:.1f} {word}" for name, unit, word in
-              (("read_limit_bytes_per_s", 1e9, "GB/s read"), ("limit_flop_per_s", 1e12, "TFLOP/s of products"))
+              (("read_limit_bytes_per_s", 1e9, "GB/s read"), ("limit_flop_per_s", 1e12, "TFLOP/s in GEMMs"))
               if first[name] is not None]
     lines = [f"## {bench['model']}, weights {bench['weight_type']}, states {bench['state_type']}, "
              f"invariance {bench['invariance']}", "",
              f"On {bench['device']}, loaded in {bench['load_s']:.2f} s. Limits measured in the same run: "
              f"{', '.join(limits) or 'none'} ({bench['flop_source']}).", ""]
     return lines + table(
-        ["", "tokens/s", "tick", "fastest to slowest", "GB", "of read", "TFLOP", "of products", "of least time"],
+        ["", "tokens/s", "tick", "fastest to slowest", "GB", "of bandwidth", "TFLOP", "of FLOP/s", "of the limit"],
         [(f"{case['kind']} {case['sequences']}x{case['tokens']}", f"{case['tokens_per_s']:.0f}",
           f"{1e3 * case['median_s']:.3f} ms", f"{1e3 * case['fastest_s']:.3f} to {1e3 * case['slowest_s']:.3f} ms",
           f"{(case['weight_bytes'] + case['state_bytes']) / 1e9:.2f}", percent(case["share_of_read"]),

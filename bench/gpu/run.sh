@@ -1,14 +1,15 @@
 #!/usr/bin/env bash
-# Correctness first, then speed, on a machine with a GPU:
+# Checks correctness, then measures speed, on a machine with a GPU:
 #   run.sh BUNDLE ORACLE OUT COMMIT [correctness|bench]
-# BUNDLE: what ./dev bundle made; ORACLE: the folder of reference models and goldens; OUT: an empty or new folder.
-# Writes OUT/gpu.json and OUT/gpu.md and the logs they were made from; the newest belong in bench/results, their table
-# in bench/RESULTS.md. Speed is measured only where everything was right. Exit code: 0 all ran and was right, 1 something was wrong, 64 usage, 69 no GPU.
-#   SKEIN_SIZES="7.2b 1.5b"      random models to measure
+# BUNDLE: made by ./dev bundle; ORACLE: the folder of reference models and goldens; OUT: an empty or new folder.
+# Writes OUT/gpu.json and OUT/gpu.md, and the logs they are made from. Put the newest into bench/results and their table
+# into bench/RESULTS.md. Speed is measured only if all results are correct. Exit status: 0 correct, 1 wrong, 64 usage,
+# 69 no GPU.
+#   SKEIN_SIZES="7.2b 1.5b"      sizes of the random models to measure
 #   SKEIN_DTYPE=fp16             type of their weights; released checkpoints have bf16
-#   SKEIN_INVARIANCE=default     what speed is measured with: default, strict, fast
-#   SKEIN_SANITIZER=1            the kernel tests also under memcheck and racecheck (sanitize.py; nine minutes at most)
-#   SKEIN_MODELS=/dev/shm        where the random models are written (14.4 GB for 7.2b)
+#   SKEIN_INVARIANCE=default     invariance for the speed: default, strict, fast
+#   SKEIN_SANITIZER=1            also runs the kernel tests under memcheck and racecheck (sanitize.py; max. 9 minutes)
+#   SKEIN_MODELS=/dev/shm        folder for the random models (14.4 GB for 7.2b)
 set -euo pipefail
 if (($# < 4 || $# > 5)) || [[ ${5:-all} != @(all|correctness|bench) ]]; then
   sed -n '2,13s/^# \?//p' "$0" >&2
@@ -23,7 +24,7 @@ rm -f "$out"/*.json "$out"/gpu.md
 trap 'rm -f "$models"/skein-random-*.$$.safetensors' EXIT
 
 nvidia-smi --query-gpu=name,driver_version,memory.total,clocks.max.sm,power.limit --format=csv,noheader >"$out/gpu.txt" || {
-  echo "run.sh: no GPU here" >&2
+  echo "run.sh: no GPU found" >&2
   exit 69
 }
 

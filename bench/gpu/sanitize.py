@@ -3,14 +3,14 @@
 
     sanitize.py BUNDLE OUT.json [MINUTES [PART]]
 
-PART: a regular expression for the checks that are wanted.
-memcheck  over all tests in one program
-racecheck over each test in a program of its own, and over products that the tests do not have on a card: of wide
-          models, by pairs of blocks, and those that wait for others of their launch. In one program it takes longer
-          than anybody waits. Hazards inside kernels of the vendor's library are told, and are not ours.
+PART: a regular expression that selects checks.
+memcheck  of all tests in one process
+racecheck of each test in its own process (a single process takes too long), and of GEMMs that the tests do not run on a
+          card: of wide models, by pairs of blocks, and dependent GEMMs of one launch. Hazards inside kernels of the
+          vendor's library are reported, but do not fail a check.
 
-What is not over after MINUTES (9 unless told) is stopped, and told as not over: neither clean nor at fault. Exit code 0
-when all is over and clean, 1 else; OUT.json says what of each.
+Checks that have not finished after MINUTES (default 9) are stopped and reported as "not over": neither clean nor
+failed. Exit status 0 if all checks finished clean, else 1; OUT.json has the details.
 """
 import collections
 import concurrent.futures
@@ -26,13 +26,13 @@ import time
 
 AT_ONCE = min(12, os.cpu_count() or 1)
 PLAIN = ["--log_level=error", "--report_level=short", "--color_output=no"]
-OF_VENDOR = re.compile(r"nvjet_")  # products of cuBLASLt
+OF_VENDOR = re.compile(r"nvjet_")  # GEMMs of cuBLASLt
 PRODUCTS = (["64", "64", "1"], ["512", "512", "4"], ["136", "1500", "1"], ["136", "3328", "4"], ["4096", "512", "1"],
             ["2048", "8192", "4"], ["turns", "3"])
 
 
 def test_names(program: pathlib.Path) -> list:
-    """Of all tests, with their suite: what --list_content shows by indentation."""
+    """The names of all tests, with their suites, from the indented output of --list_content."""
     said = subprocess.run([program, "--list_content"], capture_output=True, text=True, check=True)
     lines = [(len(line) - len(line.lstrip()), line.strip().rstrip("*"))
              for line in (said.stdout + said.stderr).split("\n") if line.strip()]
@@ -54,7 +54,7 @@ def run(check: str, command: list, until: float) -> dict:
     try:
         said, code = started.communicate(timeout=max(until - begin, 1))[0].strip(), started.returncode
     except subprocess.TimeoutExpired:
-        os.killpg(started.pid, signal.SIGKILL)  # the tool, and the program that it watches
+        os.killpg(started.pid, signal.SIGKILL)  # the tool and the program that it runs
         started.communicate()
         said, code = "not over", None
     summary = re.findall(r"(?:ERROR|RACECHECK) SUMMARY: (.*)", said)
@@ -62,7 +62,7 @@ def run(check: str, command: list, until: float) -> dict:
     row = {"check": check, "ok": code == 0 and bool(summary) and summary[-1].startswith("0 "), "seconds": seconds,
            "said": summary[-1] if summary else said[-400:]}
     if "has passed" in said and "terminated before first instrumented API call" in said:
-        row |= {"ok": True, "said": "passed, and asked nothing of the device"}
+        row |= {"ok": True, "said": "passed, without using the device"}
     at_fault = collections.Counter(re.findall(r"(?:Read|Write) access at (.*)\+0x", said))
     if at_fault:
         row["accesses"] = dict(at_fault)
@@ -78,7 +78,7 @@ def sanitizer_rows(bundle: pathlib.Path, minutes: float = 9, part: str = "") -> 
     tests, products = bundle / "tests/gpu_test_cuda", bundle / "tests/gpu_matmul_bench"
     watched = lambda name: [tool, "--tool", name, "--error-exitcode", "9"]
     jobs = [("memcheck, all tests", [*watched("memcheck"), tests, *PLAIN])]
-    jobs += [(f"racecheck, product {' '.join(shape)}", [*watched("racecheck"), products, "check", *shape])
+    jobs += [(f"racecheck, GEMM {' '.join(shape)}", [*watched("racecheck"), products, "check", *shape])
              for shape in PRODUCTS]
     jobs += [(f"racecheck, {name}", [*watched("racecheck"), tests, *PLAIN, f"--run_test={name}"])
              for name in test_names(tests)]
@@ -95,7 +95,7 @@ def main(arguments: list) -> int:
     rows = sanitizer_rows(pathlib.Path(arguments[0]).resolve(), *map(float, arguments[2:3]), *arguments[3:])
     pathlib.Path(arguments[1]).write_text(json.dumps(rows, indent=1) + "\n")
     clean = sum(row["ok"] for row in rows)
-    print(f"{clean} of {len(rows)} over and clean")
+    print(f"{clean} of {len(rows)} finished clean")
     return 0 if rows and clean == len(rows) else 1
 
 

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""Shows that an answer depends on its request and on the session that it continues, and not on load:
+"""Checks that answers depend only on the request and on the session that it continues, not on load:
 
     steady_answers.py SKEIN OUT.json [--answers N] [--seed S] -- ARGUMENTS OF skein serve...
 
 For example: steady_answers.py bundle/skein out.json --answers 10000 -- --model m.pth --device cuda --state-dtype fp16
 
-Every request (completions, chats with n, two turns of a session; seeded and greedy; some with logprobs) is asked alone of
-a server with default settings. Then all are asked at once of a server with few slots and small ticks, whose cache of
-beginnings is warm, together with clients that hang up and streams that are read slowly. Every complete answer must have
-the same bytes. Prints what differs; exit code 1 when anything does, or when fewer than half were complete.
+Every request (completions, chats with n, two turns of a session; seeded and greedy; some with logprobs) is first sent
+alone to a server with default settings. Then all are sent at once to a server with few slots and small ticks, with a
+warm prefix cache, together with clients that hang up and slow readers of streams. Every complete answer must have the
+same bytes. Prints the differences; exit status 1 if there are any, or if fewer than half of the answers are complete.
 """
 import concurrent.futures
 import http.client
@@ -31,7 +31,7 @@ def text(dice: random.Random, words: int) -> str:
 
 
 def make_requests(count: int, dice: random.Random) -> list:
-    """A request is its steps, each a path and a body; a later step continues the session of the one before."""
+    """Requests as lists of steps, each a path and a body; a later step continues the session of the previous one."""
     beginnings = [text(dice, dice.choice((20, 70, 200, 600))) for _ in range(20)]
     requests = []
     for number in range(count):
@@ -81,7 +81,7 @@ class Server:
             connection.close()
 
     def complete(self, request: list) -> list | None:
-        """What each step answered; none where one was refused."""
+        """The answer to each step; None if one was refused."""
         answers = []
         for path, body in request:
             for _ in range(200):
@@ -95,7 +95,7 @@ class Server:
         return answers
 
     def disturb(self, number: int, dice: random.Random) -> None:
-        """A stream that is left after a while, or read slowly to its end."""
+        """Opens a stream and hangs up after a while, or reads it slowly to its end."""
         body = {"prompt": text(dice, dice.randrange(1, 600)), "max_tokens": 200, "stream": True}
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=900)
         connection.request("POST", "/v1/completions", json.dumps(body), {"Content-Type": "application/json"})

@@ -367,8 +367,8 @@ void time_token_shift(std::uint32_t width, std::uint32_t rows, std::uint32_t shi
     std::ranges::copy(read(out.data(), element::f16, count, in), std::back_inserter(pieces));
   all_right = all_right && whole == pieces;
   const double us = microseconds(in, 32, [&](std::uint32_t) { return token_shift(in, all.batch(), element::f16, of); });
-  std::printf("token shift  %u x %u, %u outputs   %.1f us, %.2f x the time at 4.3 TB/s   %s\n", rows, width, shifts,
-              us, us * 1e-6 * bytes_a_second / (static_cast<double>(count) * (4 + 2 * shifts)),
+  std::printf("token shift  %u x %u, %u outputs   %.1f us, %.2f x the time at 4.3 TB/s   %s\n", rows, width, shifts, us,
+              us * 1e-6 * bytes_a_second / (static_cast<double>(count) * (4 + 2 * shifts)),
               whole == pieces ? "correct" : "WRONG");
 }
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Where the warps of a kernel wait: samples.py SOURCE.csv, what `ncu --page source --csv` printed. See README.md."""
+"""Shows where a kernel's warps wait: samples.py SOURCE.csv, the output of `ncu --page source --csv`. See README.md."""
 import collections
 import csv
 import re
@@ -15,11 +15,11 @@ def main(path: str) -> None:
     executed = [int(row[head["Instructions Executed"]]) for row in lines]
     samples = [int(row[head["# Samples"]]) for row in lines]
     source = [row[head["Source"]].strip() for row in lines]
-    often = collections.Counter(n for n in executed if n).most_common(1)[0][0]  # a turn of the outer loop, most likely
+    often = collections.Counter(n for n in executed if n).most_common(1)[0][0]  # most likely one iteration of the outer loop
     every, all_samples = sum(executed), max(sum(samples), 1)
-    print(f"{every} instructions, {every / often:.0f} a turn; {all_samples} samples")
+    print(f"{every} instructions, {every / often:.0f} per iteration; {all_samples} samples")
 
-    print("\nregions that run equally often: times a turn, instructions a turn, share of the samples")
+    print("\nregions by execution count: executions per iteration, instructions per iteration, share of the samples")
     begin = 0
     for i in range(1, len(lines) + 1):
         if i < len(lines) and abs(executed[i] - executed[begin]) < 0.02 * often:
@@ -29,14 +29,14 @@ def main(path: str) -> None:
             print(f"  {begin:5}-{i - 1:5} {executed[begin] / often:7.2f} {count / often:8.1f} {100 * share:6.1f} %  {source[begin][:50]}")
         begin = i
 
-    print("\nwhat warps did:", ", ".join(
+    print("\nstall reasons:", ", ".join(
         f"{name[6:]} {100 * total / all_samples:.1f} %" for total, name in
         sorted(((sum(int(row[head[name]]) for row in lines), name) for name in reasons), reverse=True)[:8]))
     kinds = collections.Counter()
     for text, count in zip(source, executed):
         kinds[re.sub(r"@!?U?P\d+ +", "", text).split(" ")[0].split(".")[0]] += count
-    print("instructions a turn:", ", ".join(f"{kind} {count / often:.0f}" for kind, count in kinds.most_common(25)))
-    print("\nwhere they waited")
+    print("instructions per iteration:", ", ".join(f"{kind} {count / often:.0f}" for kind, count in kinds.most_common(25)))
+    print("\ninstructions with the most samples")
     for i in sorted(range(len(lines)), key=lambda i: -samples[i])[:25]:
         most = max(reasons, key=lambda name: int(lines[i][head[name]]))
         print(f"  {i:5} {100 * samples[i] / all_samples:5.1f} % {most[6:]:12} {source[i][:70]}")
