@@ -18,7 +18,7 @@ using storage::session_uid;
 
 struct session_book_options {
   std::size_t tree_bytes_max = std::size_t{64} << 20;  ///< trees that are not needed at present are dropped above this
-  std::uint32_t writers_max = 8;                       ///< turns of one session that run at a time
+  std::uint32_t writers_max = 8;                       ///< turns of one session that run at the same time
   std::uint32_t waiters_max = 16;                      ///< turns that wait for one session
   bool wait_when_busy = true;                          ///< false: a turn that would have to wait is refused
 };
