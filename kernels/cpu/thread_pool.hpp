@@ -18,7 +18,7 @@ namespace skein::kernels::cpu {
 /// about ten times slower.
 class thread_pool {
  public:
-  /// `threads` includes the caller; 0: the number of hardware threads.
+  /// `threads` includes the caller; 0: std::thread::hardware_concurrency().
   explicit thread_pool(std::uint32_t threads);
   /// threads() of a pool constructed with this argument.
   [[nodiscard]] static std::uint32_t planned_threads(std::uint32_t threads);

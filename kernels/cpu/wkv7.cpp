@@ -18,7 +18,7 @@ namespace skein::kernels::cpu::HWY_NAMESPACE {
 struct token_vectors {
   HWY_ALIGN float r[head_size_max], w[head_size_max], k[head_size_max], v[head_size_max];
   HWY_ALIGN float kk[head_size_max];    // removal key, negated: -kk
-  HWY_ALIGN float kk_a[head_size_max];  // replacement key: kk * a
+  HWY_ALIGN float kk_a[head_size_max];  // removal key times in-context learning rate: kk * a
   HWY_ALIGN float y[head_size_max];
   float bonus;  // sum of r k r_k
 };
