@@ -9,14 +9,14 @@
 
 namespace skein::kernels::gpu {
 
-/// A matrix on the device, as `product` wants it.
+/// A matrix on the device, laid out as `product` expects.
 struct device_matrix {
   const void* data = nullptr;
   std::uint32_t outputs = 0, inputs = 0;
 };
 
-/// The weights of one layer under their checkpoint names. Both halves of low-rank pairs are matrices like others;
-/// vectors are fp32.
+/// The weights of one layer under their checkpoint names. Both halves of each low-rank pair are plain matrices; vectors
+/// are fp32.
 struct device_layer {
   norm_weights ln1, ln2;
   const float *x_r = nullptr, *x_w = nullptr, *x_k = nullptr, *x_v = nullptr, *x_a = nullptr, *x_g = nullptr;
@@ -34,11 +34,11 @@ struct device_rwkv7 {
   std::vector<device_layer> layers;
 };
 
-/// Of device_rwkv7::memory.
+/// The size of device_rwkv7::memory.
 [[nodiscard]] std::size_t device_weight_bytes(const rwkv7_weights& weights, element type);
 
-/// Copies a checkpoint to the device in use, matrices as `type`, through pinned memory; waits until all is there.
-/// Throws device_failure, naming the bytes when there is no room for them.
+/// Copies a checkpoint to the current device through pinned memory, converts matrices to `type`, and waits for the
+/// copies. Throws device_failure; if memory is short, the message gives the size of the allocation.
 [[nodiscard]] device_rwkv7 upload(const rwkv7_weights& weights, element type, const load_progress& progress);
 
 }  // namespace skein::kernels::gpu

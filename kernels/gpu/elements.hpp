@@ -4,7 +4,7 @@
 
 namespace skein::kernels::gpu {
 
-/// What matrices and activations, and separately stored states, are made of.
+/// The element type of matrices and activations, and separately of stored states.
 enum class element : std::uint8_t { f32, f16, bf16 };
 
 [[nodiscard]] constexpr std::size_t element_bytes(element e) { return e == element::f32 ? 4 : 2; }

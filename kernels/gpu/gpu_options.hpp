@@ -6,22 +6,21 @@
 
 namespace skein::kernels::gpu {
 
-/// What the bits of a row may depend on beside the tokens before it and the sequence's beginning.
+/// What the bits of a row may depend on besides the preceding tokens and the sequence's beginning.
 enum class invariance : std::uint8_t {
-  standard,  ///< on which tokens the plan has computed in chunks (engine/prompt_parts.hpp), not on the rest of the
-             ///< batch
-  strict,    ///< on nothing: no token goes in chunks
-  fast,      ///< also on the rest of the batch: products may be a library's where there is one
+  standard,  ///< which tokens the plan computes in chunks (engine/prompt_parts.hpp), not batch composition
+  strict,    ///< nothing else: no token is computed in chunks
+  fast,      ///< batch composition too: GEMMs may use a library if one is found
 };
 
 struct gpu_limits {
   std::uint32_t slots = 1;  ///< sequences resident at once
   std::uint32_t max_tick_tokens = 512;
-  std::uint32_t max_tick_rows = 64;   ///< row entries of a tick; no more than slots are used
-  std::uint32_t max_logit_rows = 64;  ///< rows of one piece of the head, made larger where a tick may draw more
+  std::uint32_t max_tick_rows = 64;   ///< row entries of a tick; `slots` if that is less
+  std::uint32_t max_logit_rows = 64;  ///< rows of one piece of the head; raised if a tick may sample more rows
   std::uint32_t logit_bias_max = 0;   ///< entries of one sequence
   std::uint32_t stop_ids_max = 0;     ///< of one sequence
-  std::uint32_t state_stages = 8;     ///< states on their way at a time: each once on the device, once pinned
+  std::uint32_t state_stages = 8;     ///< state transfers in flight; each has a buffer on the device and a pinned one
 };
 
 struct gpu_options {

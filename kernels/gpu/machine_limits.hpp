@@ -5,15 +5,15 @@
 
 namespace skein::kernels::gpu {
 
-/// What a device can do at most, by measurement: the scale for the figures of a benchmark.
+/// Measured peak rates of a device, to which benchmarks compare their figures.
 struct machine_limits {
-  double read_bytes_per_s = 0;   ///< streaming reads of memory that no cache holds
-  double matrix_flop_per_s = 0;  ///< fp16 products with fp32 sums; 0: not measured
-  std::string matrix_by;         ///< what multiplied, or why nothing did
+  double read_bytes_per_s = 0;   ///< streaming reads of device memory that miss all caches
+  double matrix_flop_per_s = 0;  ///< fp16 GEMM with fp32 accumulation; 0: not measured
+  std::string matrix_by;         ///< the GEMM library that was measured, or why none was
 };
 
-/// Measures both; takes a second, and 4 to 8 GiB of device memory meanwhile. CUDA only.
-/// Errors: unsupported by another runtime, unavailable (device, memory).
+/// Measures both rates. Takes about a second, and 4 to 8 GiB of device memory meanwhile. CUDA only.
+/// Errors: unsupported (runtimes other than CUDA), unavailable (device, memory).
 [[nodiscard]] result<machine_limits> measure_limits(int device);
 
 }  // namespace skein::kernels::gpu

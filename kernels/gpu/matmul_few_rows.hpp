@@ -5,7 +5,7 @@ namespace skein::kernels::gpu {
 
 inline constexpr std::uint32_t few_rows_max = 32;
 
-/// The contract of matmul_hopper, and its bits, for up to few_rows_max rows.
+/// Has the contract and the bits of matmul_hopper, for up to few_rows_max rows.
 [[nodiscard]] result<void> matmul_few_rows(stream_handle in, element type, std::span<const product> products,
                                            std::uint32_t rows_room);
 

@@ -6,20 +6,21 @@
 #include "kernels/gpu/machine_limits.hpp"
 #include "kernels/gpu/tick_runner.hpp"
 
-/// The boundary of a GPU back end. It is a shared object of its own (libskein_cuda.so), opened when a device is wanted,
-/// so that the program starts where there is no GPU, no driver and no such library. It exports one symbol, brings what
-/// it needs of src/base along and shares nothing with the program but what passes through here.
+/// The interface of a GPU back end. A back end is a shared object (libskein_cuda.so) that is opened when a device is
+/// needed, so the program starts without a GPU, a driver or that library. It exports one symbol, contains its own copy
+/// of the parts of src/base that it needs, and shares only this interface with the program.
 ///
-/// What passes are C++ types. That is sound because both sides are of one build: the same headers, compiler and
-/// standard library; `build` says of which, and a program refuses a library of another. Nothing thrown passes.
+/// C++ types cross the interface. That is sound because both sides are from one build: the same headers, compiler and
+/// standard library. `build` identifies it, and the program refuses a library from another build. No exception crosses
+/// the interface.
 namespace skein::kernels::gpu {
 
 struct plugin {
-  std::uint32_t abi;  ///< plugin_abi; read first, as it stays the first member in every build
+  std::uint32_t abi;  ///< plugin_abi; the first member in every build, so that it can be checked first
   const char* build;  ///< SKEIN_BUILD_ID
   const char* kind;   ///< "cuda", "hip" or "emulator"
 
-  /// Errors: unavailable, with the runtime's own words (no driver, no device).
+  /// Errors: unavailable, with the runtime's message (no driver, no device).
   result<int> (*device_count)();
   result<device_properties> (*describe_device)(int device);
   /// make_gpu_rwkv7 of tick_runner.hpp. The library must stay loaded as long as the runner lives.
@@ -32,7 +33,7 @@ struct plugin {
 
 inline constexpr std::uint32_t plugin_abi = 4;
 
-/// The name and type of the one symbol.
+/// The name and type of the exported symbol.
 inline constexpr const char* plugin_symbol = "skein_gpu_plugin";
 using plugin_function = const plugin* (*)();
 

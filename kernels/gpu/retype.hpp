@@ -6,8 +6,8 @@
 
 namespace skein::kernels::gpu {
 
-/// values[0 .. count) on the device, read as `from`, become `to` in place, rounded to nearest even; what is beyond an
-/// fp16 becomes its largest value. Two types of two bytes each (checked).
+/// Converts values[0 .. count) on the device from `from` to `to` in place, rounding to nearest even. Values beyond the
+/// range of fp16 become its largest value. Both types have two bytes (checked).
 [[nodiscard]] result<void> queue_retype(stream_handle in, void* values, std::size_t count, element from, element to);
 
 }  // namespace skein::kernels::gpu

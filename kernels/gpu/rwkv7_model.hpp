@@ -17,8 +17,8 @@
 
 namespace skein::kernels::gpu {
 
-/// Activations [rows, stride] of the element type. Rows are filled up with zeros to whole tiles, and no kernel writes
-/// there, so a product may read them to the end.
+/// Activations [rows, stride] of the element type. Rows are padded with zeros to whole tiles and no kernel writes to
+/// the padding, so a GEMM may read whole rows.
 class activation {
  public:
   activation(std::size_t rows, std::uint32_t width, element type)
@@ -35,48 +35,48 @@ class activation {
   device_buffer<std::byte> memory_;
 };
 
-/// What model_memory needs to know of the sizes of ticks.
+/// The sizes that buffers are allocated for.
 struct model_room {
   std::uint32_t rows = 0;        ///< of the largest tick
   std::uint32_t logit_rows = 0;  ///< of the largest head call
-  std::uint32_t slots = 0;       ///< with those that nobody is given
+  std::uint32_t slots = 0;       ///< including slots that are never assigned
 };
 
-/// RWKV-7 on a GPU, or in the emulator: which kernel runs over which buffers. Weights, activations and the states of
-/// all slots, taken when it is made. Everything is queued in the stream that is given, nothing waits, nothing reads a
-/// batch on the host, and all addresses stay: a call may be recorded in a graph. The residual stream x, sums and norms
-/// are fp32; states, those of token shift too, are of the type that is chosen for them; matrices and what their
-/// products exchange are of the chosen element type, but for the outputs of the low-rank pairs (gate_element).
+/// RWKV-7 on a GPU, or in the emulator: decides which kernel runs over which buffers. Owns weights, activations and the
+/// states of all slots, allocated at construction. All work is queued in the given stream. No call waits or reads a
+/// batch on the host, and all addresses are fixed, so a call may be captured in a CUDA graph. The residual stream x,
+/// sums and norms are fp32. States, including those of token shift, have the state type. Matrices and the inputs and
+/// outputs of their GEMMs have the element type, except for the outputs of the low-rank pairs (gate_element).
 ///
-/// What a row and its state become depends on the tokens of its own sequence only, as stages.hpp promises.
+/// The results and the state of a row depend only on the tokens of its own sequence, as stages.hpp promises.
 class rwkv7_model {
  public:
   /// Throws device_failure. The weights are on the device when this returns.
   rwkv7_model(const rwkv7_weights& weights, const gpu_options& options, const model_room& room, stream_handle in,
               const library_opener& open_library = open_matmul_library);
-  /// The memory that one will take, found without taking any. Of options.limits only the slots count: further ones of
-  /// `room` are workspace. For the device in use.
+  /// The memory that a model will take, computed without allocating any. Slots beyond options.limits.slots count as
+  /// workspace. For the current device.
   [[nodiscard]] static memory_plan plan(const rwkv7_weights& weights, const gpu_options& options,
                                         const model_room& room,
                                         const library_opener& open_library = open_matmul_library);
 
-  /// Runs all layers over the batch's rows: the residual stream of each is ready for queue_head, the states of all runs
-  /// have moved on. `runs`: the batch's on the host, of which only the lengths are read; none where
-  /// nothing is chunked.
+  /// Runs all layers over the batch's rows: prepares the residual stream of each for queue_head and advances the states
+  /// of all runs. `runs` is the host's copy of the batch's runs, of which only the lengths are read; empty if nothing
+  /// is chunked.
   [[nodiscard]] result<void> queue_forward(const device_batch& rows, std::span<const sequence_run> runs,
                                            stream_handle in);
   /// logits()[i] = head * layer_norm(x[wanted_rows[i]], ln_out) for the batch's wanted rows; [wanted, V] fp32.
   [[nodiscard]] result<void> queue_head(const device_batch& rows, stream_handle in);
   [[nodiscard]] float* logits() const { return logits_.data(); }
 
-  /// To the model's initial state: zeros, or its own time_state.
+  /// Resets a slot to the model's initial state: zeros, or its own time_state.
   [[nodiscard]] result<void> queue_clear(slot_id slot, stream_handle in) { return queue_copy(room_.slots, slot, in); }
   [[nodiscard]] result<void> queue_copy(slot_id from, slot_id to, stream_handle in);
-  /// Between a slot and state_floats() fp32 in the canonical order of model/state_layout, also on the device.
+  /// Copy between a slot and state_floats() fp32 in the canonical order of model/state_layout, also on the device.
   [[nodiscard]] result<void> queue_read(slot_id slot, float* canonical, stream_handle in) const;
   [[nodiscard]] result<void> queue_write(slot_id slot, const float* canonical, stream_handle in);
 
-  /// Tokens of a chunk; 0: there are none, also where a tick has no room for a chunk beside a decode row.
+  /// Tokens of a chunk; 0 if no row may be chunked, also if a tick has no space for a chunk beside a decode row.
   [[nodiscard]] std::uint32_t chunk_tokens() const { return chunks_ ? gpu::chunk_tokens : 0; }
   [[nodiscard]] std::uint32_t vocab() const { return dims_.vocab; }
   [[nodiscard]] std::size_t state_floats() const { return layout_.canonical_floats(); }
@@ -84,19 +84,19 @@ class rwkv7_model {
   [[nodiscard]] std::size_t weight_bytes() const { return weights_.memory.bytes() + (sparse_ ? sparse_->bytes() : 0); }
   [[nodiscard]] std::size_t activation_bytes() const;
   [[nodiscard]] std::size_t state_bytes() const { return states_.bytes(); }  ///< of all slots
-  /// For people: what a library multiplies, or why none does; empty when none was wished for.
+  /// Human-readable: the GEMMs that a library runs, or why none does; empty if no library was requested.
   [[nodiscard]] const std::string& library() const { return library_; }
-  /// What measuring it took.
+  /// How long measuring the library took.
   [[nodiscard]] double library_seconds() const { return library_seconds_; }
 
  private:
-  // One tick, in the words of model/rwkv7.cpp. The first trouble stays in `outcome`.
+  // One tick, in the terms of model/rwkv7.cpp. `outcome` keeps the first error.
   struct pass {
     const device_batch& rows;
     stream_handle in;
     bool has_chunks, has_other_rows;
     result<void> outcome;
-    bool learns = false;  ///< nothing but its products is queued, to be measured
+    bool learns = false;  ///< only its GEMMs are queued, to be measured
     void note(result<void> done) {
       if (outcome && !done) outcome = std::move(done);
     }
@@ -112,17 +112,17 @@ class rwkv7_model {
   void multiply_rows(pass& tick, std::span<const product> products);
   void multiply_wanted(pass& tick);
   void multiply(pass& tick, std::span<const product> products, const std::uint32_t* count, std::uint32_t room);
-  /// Measures the products of ticks of many rows, on this model's memory.
+  /// Measures the GEMMs of ticks of many rows, in this model's buffers.
   void learn_products(stream_handle in);
   void add_to_x(pass& tick, const device_matrix& matrix, const activation& in);
-  /// For a launch that a matrix is not far behind.
+  /// Whether channel mixing ends with sparse_values.
   [[nodiscard]] bool is_sparse(const pass& tick) const {
     return sparse_ && tick.rows.room.rows <= sparse_values::rows_max && !tick.learns;
   }
-  /// Gives some products of a launch their segments; true when those are to be stored in parts.
+  /// Sets the segments of some products of a launch; returns true if their partial sums are to be stored.
   [[nodiscard]] bool cut_into_segments(std::span<product> some, std::span<const product> launch,
                                        const pass& tick) const;
-  /// Makes a product store its parts; as its reader finds them.
+  /// Makes a product store its partial sums; returns them as its consumer reads them.
   [[nodiscard]] product_rows store_parts(product& p, const device_buffer<float>& parts, const pass& tick) const;
   [[nodiscard]] device_buffer<float> rows_buffer(std::size_t rows) const {
     return device_buffer<float>(rows * dims_.embd, "activations");
@@ -133,7 +133,7 @@ class rwkv7_model {
   }
 
   [[nodiscard]] std::array<const activation*, 16> activations() const;
-  /// Slot number room_.slots holds the model's initial state.
+  /// Slot room_.slots holds the model's initial state.
   void set_initial_state(const rwkv7_weights& weights, stream_handle in);
   void make_sparse(stream_handle in);
 
@@ -145,25 +145,24 @@ class rwkv7_model {
   std::string library_;
   double library_seconds_ = 0;
   tuned_matmul matmul_;
-  // The residual stream, [rows, C], and what is yet to be added to it. When the norm adds, the sum goes to the other
-  // buffer: a block also reads its neighbour's row.
+  // The residual stream, [rows, C], and what is yet to be added to it. A norm that adds writes the sum to the other
+  // buffer, because a block also reads its neighbour's row.
   const std::array<device_buffer<float>, 2> x_;
   const std::array<device_buffer<float>, 3> parts_;
   unsigned now_ = 0;
   product_rows added_;
-  std::array<product_rows, 3> projections_;     ///< r k v of the layer at work
-  const device_buffer<std::uint32_t> done_{2};  ///< of products that others of their launch wait for
+  std::array<product_rows, 3> projections_;     ///< r k v of the current layer
+  const device_buffer<std::uint32_t> done_{2};  ///< counters for products that others of their launch wait for
   const std::array<activation, 6> mixed_;
   const activation r_, k_, v_, v_out_, v_first_, inner_w_, inner_a_, inner_v_, inner_g_, hidden_;
   std::optional<chunked_time_mix> chunks_;  ///< none: no row may be chunked
   device_buffer<float> logits_;
   device_buffer<std::byte> states_;
-  const device_rwkv7 weights_;           ///< late: when memory is short, it is known before the long work
-  std::optional<sparse_values> sparse_;  ///< where invariance is fast and memory is left
+  const device_rwkv7 weights_;           ///< last of the buffers: a lack of memory shows before the long upload
+  std::optional<sparse_values> sparse_;  ///< if invariance is fast and enough memory is free
 };
 
-/// What the kernels cannot do: unsupported (heads or a width too large, a width that is no multiple of 64), bad_file
-/// (element types).
+/// Errors: unsupported (head size or width too large, width not a multiple of 64), bad_file (element types).
 [[nodiscard]] result<void> check_model(const rwkv7_weights& weights);
 
 }  // namespace skein::kernels::gpu

@@ -3,7 +3,7 @@
 
 #include "base/ids.hpp"
 
-/// What an engine and the samplers on its device exchange.
+/// The types that an engine and the samplers on its device exchange.
 namespace skein::kernels::gpu {
 
 inline constexpr std::uint32_t top_logprobs_most = 20;
@@ -14,7 +14,7 @@ struct sampler_settings {
   float temperature = 1, top_p = 1, min_p = 0, noise = 0;
   float first_penalty = 0, repeat_penalty = 0, lasting_penalty = 0, penalty_decay = 1;
   std::int32_t top_k = 0;
-  std::uint32_t max_tokens = 0;  ///< with drawn_before
+  std::uint32_t max_tokens = 0;  ///< including drawn_before
   std::uint64_t seed = 0;
   std::uint32_t row = 0;
   std::uint32_t filters_first = 0;               ///< 0 or 1
@@ -28,20 +28,20 @@ struct sampler_settings {
 struct bias_entry {
   token_id token;
   float bias;
-  std::uint16_t first = 0, end = 0;  ///< draws that it counts for, see sampling::logit_bias_entry
+  std::uint16_t first = 0, end = 0;  ///< range of samples that it applies to, see sampling::logit_bias_entry
 };
 
-/// All that an engine knows of the sequence in one slot besides its recurrent state, in device memory. A draw writes
-/// all of it but `settings`; a kernel that feeds last_token takes it: no_token is left behind.
+/// Everything that an engine keeps about the sequence in one slot besides its recurrent state, in device memory.
+/// Sampling writes all of it except `settings`. A kernel that feeds last_token consumes it and leaves no_token.
 struct slot_record {
   token_id last_token = no_token;  ///< sampled, not yet fed
-  std::uint32_t generated = 0;     ///< tokens drawn so far
+  std::uint32_t generated = 0;     ///< tokens sampled so far
   std::uint32_t frozen = 0;        ///< 0 or 1
   std::uint32_t penalty_count = 0;
   sampler_settings settings;
 };
 
-/// Why a draw ended its sequence; the values of engine::stop_cause.
+/// Why sampling ended a sequence; the values of engine::stop_cause.
 enum class draw_stop : std::uint32_t { none, stop_id, budget };
 
 /// sampling::token_logprobs.
@@ -55,20 +55,20 @@ struct token_scores {
   } top[top_logprobs_most] = {};
 };
 
-/// What a draw gave; in pinned memory of the host, or the device's.
+/// The result of sampling a token; in pinned host memory or in device memory.
 struct drawn_token {
   token_id token = no_token;
-  std::uint32_t sampled = 0;  ///< 1, but 0 where a mask allowed no token
+  std::uint32_t sampled = 0;  ///< 1, or 0 if a mask allowed no token
   draw_stop stopped = draw_stop::none;
-  token_scores scores;  ///< without logprobs in the settings, logprob and top_count are 0
+  token_scores scores;  ///< if the settings request no logprobs, logprob and top_count are 0
 };
 
-/// A sampler's position in pinned memory of the host, kept by the caller until the stream has passed.
+/// A sampler's position in pinned host memory; the caller keeps it until the queued work is done.
 struct sampler_position {
   slot_record* record = nullptr;  ///< save fills all; restore reads all but the settings
-  token_id* tokens = nullptr;     ///< [room] in order of first draw, record->penalty_count of them
-  float* penalties = nullptr;     ///< [room] parallel
-  std::uint32_t room = 0;         ///< save copies as many, used or not
+  token_id* tokens = nullptr;  ///< [room] in the order in which they were first sampled; record->penalty_count of them
+  float* penalties = nullptr;  ///< [room] parallel
+  std::uint32_t room = 0;      ///< the number of entries that save copies, used or not
 };
 
 }  // namespace skein::kernels::gpu

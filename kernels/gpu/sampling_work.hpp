@@ -1,8 +1,8 @@
 #pragma once
 #include "kernels/gpu/sampling.hpp"
 
-/// What slot_samplers hands to its kernels. A row of logits is cut into chunks, one for each thread block, and those
-/// into blocks of 64 tokens, like those of sampling/logit_block.hpp; the cuts hang on nothing but the vocabulary.
+/// The interface between slot_samplers and its kernels. A row of logits is cut into chunks, one per thread block, and
+/// chunks into blocks of 64 tokens, as in sampling/logit_block.hpp. The cuts depend only on the vocabulary.
 namespace skein::kernels::gpu {
 
 inline constexpr std::uint32_t chunk_tokens = 4096;
@@ -14,10 +14,10 @@ static_assert(std::uint64_t{chunks_max} * chunk_tokens == vocab_max);
 [[nodiscard]] constexpr std::uint32_t chunks_of(std::uint32_t vocab) {
   return (vocab + chunk_tokens - 1) / chunk_tokens;
 }
-/// Blocks that there is room for: those of whole chunks.
+/// The number of blocks that arrays have space for: those of whole chunks.
 [[nodiscard]] constexpr std::uint32_t blocks_of(std::uint32_t vocab) { return chunks_of(vocab) * chunk_blocks; }
 
-/// Everything of all slots; the lists of slot s begin at s times their capacity.
+/// The memory of all slots; the lists of slot s begin at s times their capacity.
 struct slot_memory {
   slot_record* records;
   bias_entry* bias;
@@ -34,8 +34,8 @@ struct best_token {
   float logit;
 };
 
-/// What a scan leaves for the choice. [rows] of each, of as many as are named; arrays of floats begin at a multiple of
-/// 16 bytes.
+/// The results of a scan that selection reads: [rows] of each array, of the size given. Arrays of floats begin at a
+/// multiple of 16 bytes.
 struct sampling_scratch {
   std::uint32_t* finished;   ///< [1] chunks that are done; 0 between launches
   std::uint32_t* nonfinite;  ///< [1] 1: a logit was NaN or infinite; 0 between launches

@@ -9,17 +9,17 @@
 
 namespace skein::kernels::gpu {
 
-/// Where states wait on their way between slots and the host. A stage is a state in canonical order with a sampler's
-/// position in device memory, and the same in pinned memory. Kernels run in the stream of the ticks, in their order;
-/// copies in streams of their own, so that a tick never waits for a state that only leaves.
+/// Staging buffers for states that are transferred between slots and the host. A stage is a state in canonical order
+/// with a sampler's position, in device memory and again in pinned memory. Kernels run in the stream of the ticks, in
+/// order with them. Copies run in streams of their own, so that a tick never waits for a state that only leaves.
 class state_stages {
  public:
   /// Throws device_failure.
-  /// Positions wait in `samplers`, from slot `first_aside` on.
+  /// Positions are staged in slots of the samplers, from `first_aside` on.
   state_stages(std::uint32_t count, std::size_t state_floats, std::uint32_t vocab, slot_id first_aside);
   ~state_stages();
 
-  /// tick_runner's calls of these names; `ticks` is the stream that ticks run in.
+  /// The functions of tick_runner with these names; `ticks` is the stream that ticks run in.
   [[nodiscard]] result<void> begin_read(std::uint32_t stage, slot_id slot, const rwkv7_model& model,
                                         slot_samplers& samplers, stream_handle ticks);
   [[nodiscard]] bool arrived(std::uint32_t stage) const { return stages_[stage].at_host.passed(); }
@@ -35,7 +35,7 @@ class state_stages {
 
   [[nodiscard]] std::uint32_t count() const { return static_cast<std::uint32_t>(stages_.size()); }
   [[nodiscard]] std::size_t bytes() const;
-  /// The same before they are made.
+  /// What bytes() will return, without constructing an object.
   [[nodiscard]] static std::size_t planned_bytes(std::uint32_t count, std::size_t state_floats) {
     return count * state_floats * sizeof(float);
   }
@@ -45,7 +45,7 @@ class state_stages {
     stage(std::size_t state_floats, std::uint32_t vocab, slot_id aside);
     [[nodiscard]] staged_state view() const;
 
-    const slot_id aside;  ///< of the samplers: a position that leaves
+    const slot_id aside;  ///< slot of the samplers for an outgoing position
     device_buffer<float> canonical;
     pinned_buffer<float> state;
     pinned_buffer<slot_record> record;

@@ -9,39 +9,39 @@
 
 namespace skein::kernels::gpu {
 
-/// The most that a tick may hold.
+/// The capacity of a tick.
 struct tick_room {
   std::uint32_t rows = 0;        ///< row entries
   std::uint32_t tokens = 0;      ///< rows of the batch
-  std::uint32_t logit_rows = 0;  ///< of one piece of the head; at least `rows`, so that the first holds all draws
+  std::uint32_t logit_rows = 0;  ///< of one piece of the head; at least `rows`: the first holds all sampled rows
   std::uint32_t mixtures_at_once = 1;
   std::uint32_t vocab = 0;
 };
 
-/// Logits that the host reads.
+/// Logits that are copied to the host.
 struct logits_copy {
   std::uint32_t wanted;  ///< index among the tick's wanted rows
   float* to;
 };
 
-/// Where the results of a row will be.
+/// The indices of a row's results.
 struct row_place {
-  std::uint32_t draw = no_place;              ///< among the drawn tokens
+  std::uint32_t draw = no_place;              ///< among the sampled tokens
   std::uint32_t first_score = 0, scores = 0;  ///< among the tick's scores; without that of the last position
-  std::uint32_t last_score = no_place;        ///< of the last position, where that is drawn from as well
+  std::uint32_t last_score = no_place;        ///< of the last position, if it is also sampled from
 };
 
-/// What launches depend on: how much there is of everything. The lists are the upload's until it writes again.
+/// The counts that launches depend on. The lists belong to the upload and stay valid until its next write.
 struct tick_shape {
   std::uint32_t rows = 0, tokens = 0, wanted = 0;
   std::uint32_t draws_alone = 0, mixtures = 0;
-  bool only_decodes = false;              ///< every row decodes and draws alone, and nothing else is wanted
-  std::span<const sequence_run> runs;     ///< of the batch, as planned: a frozen slot's may be another's on the device
+  bool only_decodes = false;              ///< every row decodes and samples alone, and no other result is wanted
+  std::span<const sequence_run> runs;     ///< of the batch, as planned: on the device, frozen slots use the spare slot
   std::span<const logits_copy> copies;    ///< in the order of the wanted rows
   std::span<const std::uint32_t> scores;  ///< of each piece of the head
 };
 
-/// Where each part of a block begins: counts in words, the others in bytes. Rows, which stay in the block, come last.
+/// The offsets within a block: of counts in words, of the others in bytes. Rows, which stay in the block, come last.
 struct block_layout {
   explicit block_layout(const tick_room& room);
 
@@ -50,15 +50,14 @@ struct block_layout {
   std::size_t tokens, mixtures, members, score_rows, rows;
   std::size_t bytes;
 
-  /// What has a place on the device.
+  /// The size of the parts that have a copy on the device.
   [[nodiscard]] std::size_t device_bytes() const { return rows; }
 };
 
-/// Plans of ticks, one pinned block each. Counts and rows are read where they are, by the first kernel of the tick (see
-/// preparation); what only few ticks have (tokens of prompts, mixtures, scores) is copied to fixed places on the
-/// device. Of the tick's wanted rows those come first that are drawn from: draws of rows that draw alone, then the
-/// members of mixtures side by side. What follows are the positions whose logits somebody else wants. The head takes
-/// them piece by piece.
+/// Plans of ticks, in one pinned block each. The first kernel of the tick reads counts and rows in place (see
+/// preparation). Parts that only few ticks have (prompt tokens, mixtures, scores) are copied to fixed addresses on the
+/// device. Among the tick's wanted rows, the sampled ones come first: rows that sample alone, then the members of
+/// mixtures side by side. The other positions whose logits are wanted follow. The head processes them piece by piece.
 class tick_upload {
  public:
   static constexpr std::size_t blocks = tick_runner::ticks_in_flight_max;  ///< written in turn
@@ -66,9 +65,9 @@ class tick_upload {
   /// Throws device_failure.
   explicit tick_upload(const tick_room& room, stream_handle in);
 
-  /// Writes a block and the places of the rows' results. What lay there is no longer in use.
+  /// Writes a block, which must no longer be in use, and the places of the rows' results.
   [[nodiscard]] tick_shape write(const tick& plan, std::size_t block, std::vector<row_place>& places);
-  /// Queues the copy of what was written last, if the device needs more than counts and rows.
+  /// Queues the copy of the block that was written last, if the device needs more than counts and rows.
   [[nodiscard]] result<void> send(std::size_t block, stream_handle in);
 
   // In a block.
@@ -82,7 +81,7 @@ class tick_upload {
     return static_cast<std::uint32_t>(layout_.tokens / sizeof(std::uint32_t));
   }
 
-  // On the device, at addresses that stay.
+  // On the device, at fixed addresses.
   [[nodiscard]] std::uint32_t* counts() const { return at<std::uint32_t>(0); }
   [[nodiscard]] const std::uint32_t* draw_count() const { return counts() + 1; }
   [[nodiscard]] const std::uint32_t* score_count(std::uint32_t piece) const {
@@ -91,7 +90,7 @@ class tick_upload {
   [[nodiscard]] const std::uint32_t* mixture_count(std::uint32_t group) const {
     return counts() + layout_.mixture_counts + group;
   }
-  /// Of piece `piece`; runs and rows are the tick's.
+  /// The counts of one piece of the head; runs and rows are the tick's.
   [[nodiscard]] const batch_counts* batch(std::uint32_t piece) const {
     return reinterpret_cast<const batch_counts*>(counts() + layout_.batches) + piece;
   }
@@ -102,7 +101,7 @@ class tick_upload {
 
   [[nodiscard]] const tick_room& room() const { return room_; }
   [[nodiscard]] std::size_t bytes() const { return device_.bytes(); }
-  /// The same before one is made.
+  /// What bytes() will return, without constructing an object.
   [[nodiscard]] static std::size_t planned_bytes(const tick_room& room) { return block_layout(room).device_bytes(); }
 
  private:
@@ -128,7 +127,7 @@ class tick_upload {
 
   // The block that is being written.
   std::byte* block_ = nullptr;
-  std::size_t used_ = 0;  // bytes, of what is copied and the counts before it
+  std::size_t used_ = 0;  // bytes to copy, including the counts before them
   tick_shape shape_;
   std::uint32_t drawn_rows_ = 0, score_total_ = 0;
   std::vector<group> groups_;

@@ -5,15 +5,15 @@ namespace skein::kernels::gpu {
 
 inline constexpr std::uint32_t token_shifts_max = 6;  ///< r w k v a g of time mixing
 
-/// Layer norm and token shift in front of a mix, for up to six mixes at once:
-///   sum = x[t] + added[t];  now = layer_norm(sum),  before = that of the row before, or the slot's x_prev at the start
-///   of a run out[i][t] = now + (before - now) * mix[i];  x_prev = now of the run's last row
-/// sum    : [rows, width] fp32, other memory than x; null when nothing is added
-/// x_prev : of `kept_type`, f32 or f16, of slot 0; the next slot's lies `slot_bytes` further
+/// Layer norm and token shift before a mix, for up to six mixes at once:
+///   sum = x[t] + added[t];  now = layer_norm(sum);  before = now of row t - 1, or the slot's x_prev if t begins a run
+///   out[i][t] = now + (before - now) * mix[i];  x_prev = now of the run's last row
+/// sum    : [rows, width] fp32, must not alias x; null if nothing is added
+/// x_prev : of `kept_type`, f32 or f16, for slot 0; slots are `slot_bytes` apart
 /// mix[i] : [width] fp32;  out[i] : [rows, out_stride] of `type`
-/// forgets : nobody reads x, added and `spent` ([rows, spent_bytes], anything) afterwards; what they hold may be lost
-/// (device/forget.cuh). Their rows and parts begin at multiples of 128 bytes.
-/// Each row's numbers hang on its own run only, and not on where the run was cut: `before` is rounded as x_prev is.
+/// forgets : x, added and `spent` ([rows, spent_bytes], any type) are not read afterwards, so their contents may be
+/// discarded (device/forget.cuh). Their rows and partial sums begin at multiples of 128 bytes.
+/// The result of a row depends only on its own run, not on where the run was cut: `before` is rounded as x_prev is.
 struct token_shift_parameters {
   residual from;
   float* sum = nullptr;

@@ -9,38 +9,38 @@
 
 namespace skein::kernels::gpu {
 
-/// Seconds that a stream takes for what `queue_work` puts into it, which may run any number of times.
+/// Measures how many seconds a stream takes for the work that `queue_work` queues; may call it any number of times.
 using stopwatch = std::function<result<double>(stream_handle in, const std::function<result<void>()>& queue_work)>;
-/// By the device's clock, recorded in a graph: the host's share does not count. The work runs once before, for all that
-/// is loaded with a first launch.
+/// Measures the work by the device's clock in a captured CUDA graph, so that launch overhead on the host does not
+/// count. The work runs once before, because a first launch also loads code.
 [[nodiscard]] result<double> seconds_on_device(stream_handle in, const std::function<result<void>()>& queue_work);
 
-/// The products of a model: by our own kernels, and those of many rows by a library wherever it was measured to be
-/// faster. Then the bits of a row may hang on how many rows there are.
+/// The GEMMs of a model: by our own kernels, or for many rows by a library wherever that was measured to be faster.
+/// With a library, the bits of a row may depend on the number of rows.
 ///
-/// Measurements hold for rows in buckets, each twice as high as the one before. A launch of several products may become
-/// some by the library and one launch of ours for the others, if that is faster than ours for all; or it is left to
-/// ours in parts, if that is the fastest.
+/// Measurements hold for buckets of row counts; the limit of each bucket is twice that of the one before. A launch of
+/// several GEMMs may be divided between the library and one launch of our kernels if that is faster than our kernels
+/// alone, or be left to our kernels with partial sums (split-K) if that is the fastest.
 class tuned_matmul {
  public:
   static constexpr std::uint32_t library_rows_min = 256;
   static constexpr std::size_t workspace_bytes = std::size_t{64} << 20;
 
   tuned_matmul(const matmul_functions& ours, element type) : ours_(ours), type_(type) {}
-  /// Takes the workspace, for products of up to `rows_max` rows. Throws device_failure.
+  /// Allocates the workspace, for GEMMs of up to `rows_max` rows. Throws device_failure.
   tuned_matmul(const matmul_functions& ours, element type, std::unique_ptr<matmul_library> library,
                std::uint32_t rows_max, stopwatch watch = seconds_on_device);
 
-  /// The most rows of each bucket, rising; none without a library.
+  /// The upper row limits of the buckets, ascending; empty without a library.
   [[nodiscard]] std::vector<std::uint32_t> bucket_rows() const;
-  /// Measures that launch and launches of those shapes, unless they are known, for the bucket of `rows`; writes to
-  /// their outputs and waits. *row_count is `rows`. What was never measured is multiplied by ours. Second products are
-  /// measured, and where there is a library also run, in a launch of their own.
+  /// Measures this launch, unless launches of the same shapes are known, for the bucket of `rows`; writes to the
+  /// outputs and waits. *row_count is `rows`. Launches that were never measured use our kernels. Second products are
+  /// measured, and with a library also run, in a launch of their own.
   [[nodiscard]] result<void> learn(stream_handle in, std::span<const product> launch, const std::uint32_t* row_count,
                                    std::uint32_t rows);
 
-  /// As matmul_functions; where there is a library, products of library_rows_min rows and more are in parts only if
-  /// they were measured, and segments of others are not kept.
+  /// As matmul_functions. With a library, products of library_rows_min rows or more store partial sums only if that was
+  /// measured to be faster; otherwise their `segments` are ignored.
   [[nodiscard]] result<void> run(stream_handle in, std::span<const product> launch, const std::uint32_t* row_count,
                                  std::uint32_t rows_room) const;
   [[nodiscard]] bool splits(std::span<const product> launch, std::uint32_t rows_room) const {
@@ -48,19 +48,19 @@ class tuned_matmul {
   }
 
   [[nodiscard]] std::size_t bytes() const { return workspace_.bytes(); }
-  /// For people: what the library does, as "cuBLASLt 130100; 4096x4096 of 512 1024"; empty without one.
+  /// Human-readable: the GEMMs that the library runs, as "cuBLASLt 130100; 4096x4096 of 512 1024"; empty without one.
   [[nodiscard]] std::string description() const;
 
  private:
-  // How one product of a launch is done: by ours where `library` is null.
+  // How one product of a launch is run: by our kernels if `library` is null.
   struct way {
-    product shape;  ///< of which same_shape() counts
+    product shape;  ///< compared by same_shape()
     std::shared_ptr<library_product> library;
     std::size_t algorithm = 0;
   };
   struct launch_ways {
-    std::vector<way> of;  ///< one for each product
-    bool in_parts;        ///< all by ours, where they can be
+    std::vector<way> of;  ///< one per product
+    bool in_parts;        ///< all by our kernels, with partial sums where possible
   };
   struct bucket {
     std::uint32_t rows_max;
@@ -78,7 +78,7 @@ class tuned_matmul {
                                     std::uint32_t rows);
   [[nodiscard]] result<void> run_as(stream_handle in, std::span<const way> ways, std::span<const product> launch,
                                     const std::uint32_t* row_count, std::uint32_t rows) const;
-  /// The buckets in which a launch leaves that product to the library.
+  /// The buckets in which a launch leaves that product to the library, as text.
   [[nodiscard]] std::string rows_by_library(const product& p) const;
   [[nodiscard]] result<void> run_by_library(stream_handle in, const way& how, const product& p,
                                             std::uint32_t rows) const;

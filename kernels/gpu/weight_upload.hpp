@@ -9,28 +9,27 @@
 
 namespace skein::kernels::gpu {
 
-/// Brings tensors from mapped files to the device: threads convert pieces of them into pinned memory, the caller's
-/// sends what is ready, so that reading, converting and copying all go on at once. What is bf16 there and fp16 here, or
-/// the other way round, is converted where it arrives. What is beyond an fp16 becomes its largest value. The pinned
-/// memory is bounded, whatever the tensors' sizes: two pieces a thread.
+/// Copies tensors from mapped files to the device. Threads convert pieces into pinned memory and the caller's thread
+/// sends the pieces that are ready, so that reading, converting and copying overlap. Conversion between bf16 and fp16
+/// happens on the device. Values beyond the range of fp16 become its largest value. Pinned memory is bounded whatever
+/// the sizes of the tensors: two pieces per thread.
 class weight_upload {
  public:
   struct options {
-    std::uint32_t threads = 0;  ///< that convert; 0: as many as the process may use, at most 8
+    std::uint32_t threads = 0;  ///< that convert; 0: one per CPU available to the process, at most 8
     std::size_t piece_bytes = std::size_t{4} << 20;
   };
 
-  /// `total_bytes` is what the progress is told as the whole, in the bytes of the source.
+  /// Progress is reported against `total_bytes`, in bytes of the source.
   weight_upload(const load_progress& progress, std::uint64_t total_bytes, const options& how);
   weight_upload(const load_progress& progress, std::uint64_t total_bytes)
       : weight_upload(progress, total_bytes, options{}) {}
 
-  /// A two-dimensional view, of any strides, as [height, width] rows of `type` at `to` on the device; what it does not
-  /// have is zeros. A row must fit into a piece (checked). Views and their memory live until run() is done.
+  /// Adds a two-dimensional view, of any strides, as [height, width] rows of `type` at `to` on the device, padded with
+  /// zeros. A row must fit into a piece (checked). Views and their memory must live until run() returns.
   void add(std::byte* to, const tensor_view& from, element type, std::uint32_t height, std::uint32_t width);
 
-  /// Brings over all that was added, and waits for it; the progress is told on the caller's thread. Throws
-  /// device_failure.
+  /// Copies everything that was added and waits for it; reports progress on the caller's thread. Throws device_failure.
   void run();
 
  private:
@@ -39,7 +38,7 @@ class weight_upload {
     element type;
     std::uint32_t width;
   };
-  /// Rows of a tensor that go over at once.
+  /// Rows of a tensor that are sent together.
   struct job {
     std::size_t tensor;
     std::uint32_t first_row, rows;
