@@ -5,7 +5,7 @@
 
 namespace skein::kernels::gpu {
 
-/// What constructors of owners throw: only at start, and caught where a back end is made.
+/// Thrown by constructors of resource owners: only at start, and caught where a back end is made.
 class device_failure : public std::runtime_error {
  public:
   explicit device_failure(error why) : std::runtime_error(why.message), why_(std::move(why)) {}

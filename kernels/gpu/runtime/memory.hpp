@@ -11,7 +11,7 @@
 
 namespace skein::kernels::gpu {
 
-/// Ends a start for which there is no room, with the sentence that an operator needs.
+/// Throws device_failure if an allocation failed; the message has the size, the purpose and the free memory.
 inline void require_memory(SKEIN_GPU(Error_t) code, const char* doing, std::size_t bytes, const char* purpose) {
   if (code == SKEIN_GPU(Success)) return;
   std::size_t free_bytes = 0, total_bytes = 0;
@@ -25,12 +25,12 @@ inline void require_memory(SKEIN_GPU(Error_t) code, const char* doing, std::size
 /// Bytes that device_buffers hold now, on all devices.
 inline std::atomic<std::size_t> device_bytes_held{0};
 
-/// `count` elements in device memory, not initialised. Made at start, never in a tick.
+/// `count` elements in device memory, not initialised. Allocated at start, never in a tick.
 template <typename T>
 class device_buffer {
  public:
   device_buffer() = default;
-  /// Throws device_failure when the memory is not there; `purpose` is for its words.
+  /// Throws device_failure if the memory is not available; `purpose` is for the message.
   explicit device_buffer(std::size_t count, const char* purpose = "work") : count_(count) {
     void* memory = nullptr;
     require_memory(SKEIN_GPU(Malloc)(&memory, bytes()), "allocating", bytes(), purpose);
@@ -48,7 +48,7 @@ class device_buffer {
   }
   device_buffer(const device_buffer&) = delete;  // a copy would need a stream
 
-  /// Addresses of the device: the host may count with them, not read them.
+  /// Device addresses: the host may compute with them but not dereference them.
   [[nodiscard]] T* data() const { return data_; }
   [[nodiscard]] std::size_t size() const { return count_; }
   [[nodiscard]] std::size_t bytes() const { return count_ * sizeof(T); }
@@ -60,7 +60,7 @@ class device_buffer {
   std::size_t count_ = 0;
 };
 
-/// Host memory that the device copies from and to while the host goes on; zeroed when made.
+/// Pinned host memory, for copies that run while the host continues; zeroed at construction.
 template <typename T>
 class pinned_buffer {
  public:
@@ -71,7 +71,7 @@ class pinned_buffer {
     std::uninitialized_value_construct_n(data_, count_);
   }
   ~pinned_buffer() { static_cast<void>(SKEIN_GPU(FreeHost)(data_)); }
-  pinned_buffer(const pinned_buffer&) = delete;  // copies on the device may still point here
+  pinned_buffer(const pinned_buffer&) = delete;  // queued copies may still point here
   pinned_buffer& operator=(const pinned_buffer&) = delete;
 
   [[nodiscard]] T* data() const { return data_; }

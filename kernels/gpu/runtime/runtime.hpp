@@ -7,7 +7,7 @@
 #include "base/result.hpp"
 #include "kernels/gpu/device_properties.hpp"
 
-// The only place that knows which GPU runtime this is compiled for. The three have the same calls under three prefixes.
+// The only code that depends on the GPU runtime. The three runtimes have the same calls with different prefixes.
 #if defined(SKEIN_GPU_EMULATOR)
 #include "kernels/gpu/runtime/emulator/emulator.hpp"
 #define SKEIN_GPU(name) emu##name
@@ -30,13 +30,13 @@
 #define SKEIN_GPU_NAME "cuda"
 #endif
 
-/// What kernels, launchers and owners use of a GPU runtime, under one set of names for CUDA, HIP and the emulator.
-/// Every call that touches the device names its stream; a foreign error code goes no further than this file.
+/// The parts of a GPU runtime that kernels, launchers and owners use, under one set of names for CUDA, HIP and the
+/// emulator. Every call that touches the device names its stream; the runtime's error codes do not leave this file.
 namespace skein::kernels::gpu {
 
 inline constexpr const char* runtime_name = SKEIN_GPU_NAME;
 #if defined(SKEIN_GPU_EMULATOR)
-inline constexpr bool runtime_is_emulated = true;  ///< kernels never run at the same time
+inline constexpr bool runtime_is_emulated = true;  ///< kernels never run concurrently
 #else
 inline constexpr bool runtime_is_emulated = false;
 #endif
@@ -46,7 +46,7 @@ using event_handle = SKEIN_GPU(Event_t);
 using graph_handle = SKEIN_GPU(Graph_t);
 using graph_exec_handle = SKEIN_GPU(GraphExec_t);
 
-/// A runtime's answer as ours: unavailable, with what was tried and the runtime's own words.
+/// Converts a runtime's error code to unavailable, with the failed operation and the runtime's message.
 inline result<void> outcome(SKEIN_GPU(Error_t) code, const char* what) {
   if (code == SKEIN_GPU(Success)) return {};
   return error{error_kind::unavailable, std::string("GPU: ") + what + ": " + SKEIN_GPU(GetErrorString)(code), ""};
@@ -55,57 +55,60 @@ inline result<void> outcome(SKEIN_GPU(Error_t) code, const char* what) {
 /// At least one, or an error.
 inline result<int> device_count() {
   int count = 0;
-  if (const auto r = outcome(SKEIN_GPU(GetDeviceCount)(&count), "looking for devices"); !r) return r.error();
-  if (count == 0) return error{error_kind::unavailable, "GPU: there is no device", ""};
+  if (const auto r = outcome(SKEIN_GPU(GetDeviceCount)(&count), "counting devices"); !r) return r.error();
+  if (count == 0) return error{error_kind::unavailable, "GPU: no device found", ""};
   return count;
 }
-/// For the calling thread, from now on.
-inline result<void> use_device(int device) { return outcome(SKEIN_GPU(SetDevice)(device), "choosing a device"); }
+/// Selects the device for the calling thread.
+inline result<void> use_device(int device) { return outcome(SKEIN_GPU(SetDevice)(device), "selecting the device"); }
 inline result<device_properties> describe_device(int device) {
   SKEIN_GPU(DeviceProp) properties{};
   if (const auto r = outcome(SKEIN_GPU(GetDeviceProperties)(&properties, device), "describing a device"); !r)
     return r.error();
   if (const auto r = use_device(device); !r) return r.error();
   std::size_t free_bytes = 0, total_bytes = 0;
-  if (const auto r = outcome(SKEIN_GPU(MemGetInfo)(&free_bytes, &total_bytes), "asking for memory"); !r)
+  if (const auto r = outcome(SKEIN_GPU(MemGetInfo)(&free_bytes, &total_bytes), "querying the free memory"); !r)
     return r.error();
   return device_properties{properties.name, total_bytes, free_bytes,
                            static_cast<std::uint32_t>(properties.multiProcessorCount),
                            static_cast<std::uint32_t>(properties.warpSize)};
 }
 
-/// Of the device in use; asked for at every launch that needs it, which is quick.
+/// The number of SMs of the current device. Queried at every launch that needs it, which is fast.
 inline result<std::uint32_t> multiprocessor_count() {
   int device = 0, count = 0;
-  if (const auto r = outcome(SKEIN_GPU(GetDevice)(&device), "asking for the device"); !r) return r.error();
+  if (const auto r = outcome(SKEIN_GPU(GetDevice)(&device), "querying the current device"); !r) return r.error();
   if (const auto r =
-          outcome(SKEIN_GPU(DeviceGetAttribute)(&count, SKEIN_GPU(DevAttrMultiProcessorCount), device), "counting");
+          outcome(SKEIN_GPU(DeviceGetAttribute)(&count, SKEIN_GPU(DevAttrMultiProcessorCount), device), "counting SMs");
       !r)
     return r.error();
   return static_cast<std::uint32_t>(count);
 }
 
 inline result<void> copy_to_device(void* to, const void* pinned, std::size_t bytes, stream_handle stream) {
-  return outcome(SKEIN_GPU(MemcpyAsync)(to, pinned, bytes, SKEIN_GPU(MemcpyHostToDevice), stream), "copying to it");
+  return outcome(SKEIN_GPU(MemcpyAsync)(to, pinned, bytes, SKEIN_GPU(MemcpyHostToDevice), stream),
+                 "copying to the device");
 }
 inline result<void> copy_to_host(void* pinned, const void* from, std::size_t bytes, stream_handle stream) {
-  return outcome(SKEIN_GPU(MemcpyAsync)(pinned, from, bytes, SKEIN_GPU(MemcpyDeviceToHost), stream), "copying from it");
+  return outcome(SKEIN_GPU(MemcpyAsync)(pinned, from, bytes, SKEIN_GPU(MemcpyDeviceToHost), stream),
+                 "copying from the device");
 }
 inline result<void> copy_on_device(void* to, const void* from, std::size_t bytes, stream_handle stream) {
-  return outcome(SKEIN_GPU(MemcpyAsync)(to, from, bytes, SKEIN_GPU(MemcpyDeviceToDevice), stream), "copying on it");
+  return outcome(SKEIN_GPU(MemcpyAsync)(to, from, bytes, SKEIN_GPU(MemcpyDeviceToDevice), stream),
+                 "copying on the device");
 }
 inline result<void> fill_with_zeros(void* to, std::size_t bytes, stream_handle stream) {
   return outcome(SKEIN_GPU(MemsetAsync)(to, 0, bytes, stream), "clearing memory");
 }
 
-/// Where and how often a kernel runs; `name` is for what goes wrong.
+/// The launch configuration of a kernel; `name` appears in error messages.
 struct launch_shape {
   const char* name;
   dim3 grid, block;
   std::size_t shared_bytes = 0;  ///< dynamic shared memory, see dynamic_shared() in device/block.cuh
   stream_handle stream;
-  bool overlaps = false;  ///< the kernel keeps the rules of device/overlap.cuh
-  unsigned cluster = 1;   ///< of so many neighbouring blocks, see device/block_pair.cuh; of kernels that overlap
+  bool overlaps = false;  ///< PDL: the kernel keeps the rules of device/overlap.cuh
+  unsigned cluster = 1;   ///< blocks per cluster, see device/block_pair.cuh; above 1 only for kernels that overlap
 };
 
 #if defined(SKEIN_GPU_EMULATOR)
@@ -141,16 +144,16 @@ result<void> launch(const launch_shape& shape, void (*kernel)(Parameters...),
 }
 #endif
 
-/// Lets a kernel ask for more dynamic shared memory than the 48 KiB that need no asking; an error where the device has
-/// less. For the device in use.
+/// Allows a kernel more dynamic shared memory than the default 48 KiB; an error if the device has less. For the current
+/// device.
 template <typename... Parameters>
 result<void> allow_shared_bytes([[maybe_unused]] void (*kernel)(Parameters...), [[maybe_unused]] std::size_t bytes) {
 #if defined(__CUDACC__) || defined(__HIPCC__)
   const auto code =
       SKEIN_GPU(FuncSetAttribute)(reinterpret_cast<const void*>(kernel),
                                   SKEIN_GPU(FuncAttributeMaxDynamicSharedMemorySize), static_cast<int>(bytes));
-  if (code != SKEIN_GPU(Success)) static_cast<void>(SKEIN_GPU(GetLastError)());  // it is answered here
-  return outcome(code, "asking for shared memory");
+  if (code != SKEIN_GPU(Success)) static_cast<void>(SKEIN_GPU(GetLastError)());  // clears it: the caller gets the code
+  return outcome(code, "requesting shared memory");
 #else
   return {};
 #endif

@@ -10,8 +10,8 @@
 
 namespace skein::kernels::gpu {
 
-/// Memory as the copy engine sees it: two or three dimensions, the innermost first. Sizes and strides in elements; a
-/// box, what a copy takes, is 128 bytes wide and lies in shared memory in the pattern of tile_descriptor.
+/// Memory as TMA sees it: two or three dimensions, the innermost first. Sizes and strides in elements. A box, which is
+/// the unit of one copy, is 128 bytes wide and is stored in shared memory in the swizzle pattern of tile_descriptor.
 struct map_shape {
   unsigned dimensions;
   std::array<std::uint32_t, 3> sizes;
@@ -37,7 +37,7 @@ inline CUtensorMap make_map(element type, const void* data, const map_shape& sha
   return map;
 }
 #else
-/// The driver's function that makes a map; the driver is not linked.
+/// The driver's function that encodes a tensor map; the driver is not linked.
 inline auto tensor_map_encoder() {
   using encode_function = decltype(&cuTensorMapEncodeTiled);
   static const auto encode = [] {
@@ -46,7 +46,7 @@ inline auto tensor_map_encoder() {
     check(cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &found, 12000, cudaEnableDefault, &how) ==
                   cudaSuccess &&
               found,
-          "a driver without tensor maps");
+          "the driver does not support tensor maps");
     return reinterpret_cast<encode_function>(found);
   }();
   return encode;
@@ -64,13 +64,13 @@ inline CUtensorMap make_map(element type, const void* data, const map_shape& sha
       tensor_map_encoder()(&map, types[static_cast<unsigned>(type)], shape.dimensions, const_cast<void*>(data), sizes,
                            strides, shape.box.data(), steps, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
                            CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
-  check(done == CUDA_SUCCESS, "a tensor map that the driver refuses");
+  check(done == CUDA_SUCCESS, "the driver refused a tensor map");
   return map;
 }
 #endif
 
-/// Describes a matrix to the copy engine: rows of `width` elements (whole tiles of 64), as tiles side by side. A box is
-/// `box_tiles` tiles of `box_rows` rows each, one after another.
+/// Describes a matrix to TMA: rows of `width` elements (whole tiles of 64), as tiles side by side. A box is `box_tiles`
+/// tiles of `box_rows` rows each, one after another.
 inline CUtensorMap describe_tiles(element type, const void* data, std::uint32_t width, std::size_t stride,
                                   std::uint32_t rows, std::uint32_t box_rows, std::uint32_t box_tiles) {
   return make_map(

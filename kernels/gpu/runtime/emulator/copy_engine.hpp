@@ -6,12 +6,12 @@
 
 #include "kernels/gpu/runtime/emulator/emulator.hpp"
 
-/// What device/tile_copy.cuh is made of in the emulator: the copy engine of sm_90 and its barriers. A copy happens at
-/// some time between the one at which it is asked for and the one at which somebody has to know of it.
+/// The emulator's implementation of device/tile_copy.cuh: TMA and mbarriers of sm_90. A copy happens at some time
+/// between its issue and the wait for it.
 namespace skein::kernels::gpu {
 
-/// What a tensor map tells the engine: up to three dimensions, the innermost first, and the box that a copy takes of
-/// each. Strides in bytes; a box is 128 bytes wide.
+/// A tensor map: up to three dimensions, the innermost first, and the box that one copy transfers. Strides in bytes; a
+/// box is 128 bytes wide.
 struct CUtensorMap {
   std::byte* data = nullptr;
   std::uint32_t element_bytes = 0;
@@ -21,10 +21,10 @@ struct CUtensorMap {
 
 namespace emulator {
 
-/// A barrier in shared memory that counts threads and bytes; it is as large as the hardware's.
+/// An mbarrier: counts threads and bytes, in shared memory; it is as large as the hardware's.
 struct counting_barrier {
   static constexpr std::uint8_t mark = 0xb5;
-  std::uint8_t made, expected, missing, parity;  ///< parity: of the phase at work
+  std::uint8_t made, expected, missing, parity;  ///< parity: of the current phase
   std::int32_t bytes;
 
   void init(unsigned arrivals) {
@@ -52,14 +52,15 @@ struct counting_barrier {
   }
 };
 
-/// Where the engine keeps the byte that belongs at `at`: the 16-byte pieces of a row of 128 are exclusive-ored by the
-/// row's number modulo eight.
+/// The address at which TMA stores the byte that belongs at `at` (128-byte swizzle): the index of a 16-byte piece in a
+/// row of 128 bytes is XORed with the row's number modulo eight.
 inline std::byte* swizzled(std::byte* at) {
   const auto address = reinterpret_cast<std::uintptr_t>(at);
   return reinterpret_cast<std::byte*>(address ^ ((address >> 7 & 7) << 4));
 }
 
-/// Calls visit(shared, global, bytes) for the 16-byte pieces of a box at (x, y, z): so many of them lie inside the map.
+/// Calls visit(shared, global, bytes) for the 16-byte pieces of a box at (x, y, z); `bytes` is how many lie inside the
+/// map.
 template <typename Visit>
 void for_box(const CUtensorMap& map, std::byte* shared, const std::uint32_t (&from)[3], Visit visit) {
   const std::uint32_t piece = 16 / map.element_bytes;
@@ -75,7 +76,7 @@ void for_box(const CUtensorMap& map, std::byte* shared, const std::uint32_t (&fr
 
 inline void require_aligned(const void* shared, std::size_t bytes) {
   if (reinterpret_cast<std::uintptr_t>(shared) % bytes != 0)
-    block_runner::of_this_thread().fail("a copy's place in shared memory is not aligned");
+    block_runner::of_this_thread().fail("the shared memory address of a copy is not aligned");
 }
 
 inline void fetch_box(void* to, const CUtensorMap& map, std::uint32_t x, std::uint32_t y, std::uint32_t z,
@@ -98,13 +99,13 @@ inline void fetch_bytes(void* to, const void* from, unsigned bytes, counting_bar
   });
 }
 
-/// Groups of what a thread sends, in order; a group is over when all that was sent in it and before it is there.
+/// The bulk groups of a thread's stores, in order; a group is complete when all stores in it and before it are done.
 struct sent_groups {
   std::uint64_t block = 0;
-  std::vector<unsigned> open;  ///< by group: what is not there yet. The last is not ended.
+  std::vector<unsigned> open;  ///< by group: pending stores. The last group is not ended.
 
   [[nodiscard]] static sent_groups& of_this_thread() {
-    thread_local std::deque<sent_groups> of_blocks;  // of a cluster's, and all stay where they are
+    thread_local std::deque<sent_groups> of_blocks;  // for all blocks of a cluster; a deque: elements do not move
     const auto& runner = block_runner::of_this_thread();
     if (of_blocks.size() <= runner.thread_number()) of_blocks.resize(runner.thread_number() + 1);
     sent_groups& mine = of_blocks[runner.thread_number()];

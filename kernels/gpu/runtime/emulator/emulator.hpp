@@ -15,11 +15,11 @@
 #include "base/tensor.hpp"
 #include "kernels/gpu/runtime/emulator/fibers.hpp"
 
-/// A third vendor beside CUDA and HIP, made of fibers. Its calls are named as theirs, with the prefix emu, so that
-/// runtime.hpp is one list for the three; the words that kernels are written in follow below.
+/// A third GPU runtime beside CUDA and HIP, built on fibers. Its calls have the same names with the prefix emu, so that
+/// runtime.hpp has one list for all three. The keywords and built-ins that kernels use follow below.
 ///
-/// Streams are lazy on purpose: what is queued runs only when somebody waits for it, so a missing wait, or pinned
-/// memory that is overwritten too early, shows as wrong numbers. A stream belongs to one host thread at a time.
+/// Streams are lazy on purpose: queued work runs only when the host waits for it. So a missing wait, or pinned memory
+/// that is overwritten too early, shows as wrong numbers. A stream belongs to one host thread at a time.
 namespace skein::kernels::gpu {
 
 enum emuError_t {
@@ -29,7 +29,7 @@ enum emuError_t {
   emuErrorInvalidDevice,
   emuErrorNotReady
 };
-[[nodiscard]] const char* emuGetErrorString(emuError_t code);  ///< for launch failures: what the fibers said
+[[nodiscard]] const char* emuGetErrorString(emuError_t code);  ///< for launch failures: the message of the fibers
 [[nodiscard]] emuError_t emuGetLastError();
 
 struct emuStream;
@@ -72,12 +72,12 @@ emuError_t emuEventDestroy(emuEvent_t event);
 emuError_t emuEventRecord(emuEvent_t event, emuStream_t stream);
 emuError_t emuEventSynchronize(emuEvent_t event);
 emuError_t emuEventCreate(emuEvent_t* out);
-/// Who asks is told "not ready" a few times and then runs what is before the event: somebody who asks again and again
-/// must get there, and somebody who goes on meanwhile must find nothing done.
+/// Returns "not ready" a few times and then runs the work before the event: a caller that polls must succeed in the
+/// end, and a caller that continues in the meantime must find nothing done.
 emuError_t emuEventQuery(emuEvent_t event);
 emuError_t emuEventElapsedTime(float* milliseconds, emuEvent_t begin, emuEvent_t end);
 
-/// Between these two, what is queued in the stream is kept for the graph and does not run.
+/// Between these two calls, work queued in the stream is captured for the graph and does not run.
 enum emuStreamCaptureMode { emuStreamCaptureModeThreadLocal };
 emuError_t emuStreamBeginCapture(emuStream_t stream, emuStreamCaptureMode mode);
 emuError_t emuStreamEndCapture(emuStream_t stream, emuGraph_t* out);
@@ -90,11 +90,11 @@ inline constexpr unsigned emuHostAllocDefault = 0, emuStreamNonBlocking = 0, emu
 
 namespace emulator {
 
-/// Queues a kernel. `name` is for what goes wrong in it.
+/// Queues a kernel. `name` appears in error messages.
 void enqueue(emuStream_t stream, const char* name, extent grid, extent block, std::size_t shared_bytes,
              unsigned cluster, std::function<void()> kernel);
 
-/// While one of these lives, what this host thread takes from the heap is the emulator's: a device would take nothing.
+/// While one of these exists, heap allocations of this host thread count as the emulator's: a device would make none.
 struct own_memory {
   own_memory() { ++depth; }
   ~own_memory() { --depth; }
@@ -102,15 +102,15 @@ struct own_memory {
   own_memory& operator=(const own_memory&) = delete;
   static thread_local int depth;
 };
-/// What the device says of itself to this host thread.
+/// The properties that the device reports to this host thread.
 struct device_traits {
   int multiprocessors = 1;
-  int compute_capability_major = 0;  ///< 9, at a width of 32: it has what sm_90a has
+  int compute_capability_major = 0;  ///< 9, at a warp width of 32: it has the features of sm_90a
 };
-/// One multiprocessor of no capability; where $SKEIN_EMULATED_DEVICE is "sm_90a:N", N of that one.
+/// One SM without features; if $SKEIN_EMULATED_DEVICE is "sm_90a:N", N SMs with those of sm_90a.
 [[nodiscard]] device_traits usual_traits();
 inline thread_local device_traits traits = usual_traits();
-/// While one of these lives, the device is another.
+/// Replaces the device while it exists.
 struct other_device {
   explicit other_device(const device_traits& other) : before(std::exchange(traits, other)) {}
   ~other_device() { traits = before; }
@@ -119,10 +119,10 @@ struct other_device {
   device_traits before;
 };
 
-/// Allocations of device and pinned memory so far, by all threads.
+/// The number of allocations of device and pinned memory so far, by all threads.
 std::uint64_t device_allocations();
 
-/// After trouble in a kernel nothing runs on this host thread any more, as on a GPU, until this is called.
+/// After an error in a kernel nothing runs on this host thread any more, as on a GPU, until this is called.
 void forget_trouble();
 
 inline float shuffle_xor(float value, unsigned mask,
@@ -142,7 +142,7 @@ inline std::uint64_t ballot(bool predicate, const std::source_location& where = 
 
 }  // namespace emulator
 
-// ---- the words that kernels are written in ----
+// ---- keywords and built-ins of kernels ----
 
 #define __global__
 #define __device__
@@ -154,7 +154,7 @@ inline std::uint64_t ballot(bool predicate, const std::source_location& where = 
 
 using dim3 = emulator::extent;
 
-/// threadIdx and its like; read in the fiber that runs now.
+/// threadIdx and the like; read in the running fiber.
 #define threadIdx (::skein::kernels::gpu::emulator::now.thread_index)
 #define blockIdx (::skein::kernels::gpu::emulator::now.block_index)
 #define blockDim (::skein::kernels::gpu::emulator::now.block)
@@ -164,7 +164,7 @@ inline void __syncthreads(const std::source_location& where = std::source_locati
   emulator::block_runner::of_this_thread().barrier(where);
 }
 
-/// Fibers do not preempt each other.
+/// Plain operations are enough: fibers do not preempt each other.
 template <typename T>
 T atomicAdd(T* at, T value) {
   const T before = *at;
@@ -194,7 +194,7 @@ using std::min;
 struct half {
   std::uint16_t bits;
 };
-/// By a table: tensor cores take many.
+/// Uses a table, because emulated tensor cores convert many values.
 inline float half_to_float(half value) {
   static const auto floats = [] {
     auto all = std::make_unique<float[]>(0x10000);

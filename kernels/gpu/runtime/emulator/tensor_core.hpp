@@ -7,13 +7,13 @@
 #include "kernels/gpu/runtime/emulator/emulator.hpp"
 #include "kernels/gpu/runtime/emulator/fibers.hpp"
 
-/// What device/mma.cuh and device/wgmma.cuh are made of in the emulator.
+/// The emulator's implementation of device/mma.cuh and device/wgmma.cuh.
 namespace skein::kernels::gpu::emulator {
 
-/// Whether operands are rounded. A test that wants to see an algorithm without its rounding switches it off.
+/// Whether operands are rounded. A test that checks an algorithm without rounding switches it off.
 inline thread_local bool operands_round = true;
 
-/// To an fp16; beyond it to its largest value.
+/// Rounds to fp16; values beyond its range become its largest value.
 inline float as_operand(float value) {
   if (!operands_round) return value;
   return half_to_float(float_to_half(std::clamp(value, -65504.0f, 65504.0f)));
@@ -45,7 +45,7 @@ inline void multiply_tiles(float (&c)[4], const float (&a)[4][2], const float (&
     for (unsigned k = 0; k < 16; ++k) c[i] += rows[i / 2][k] * columns[i % 2][k];
 }
 
-/// Of 8 x 8 numbers a lane gives row g, columns 2t and 2t + 1, and gets them of the transpose.
+/// Transposes 8 x 8 numbers: a lane gives row g, columns 2t and 2t + 1, and gets the same elements of the transpose.
 inline void transpose(float first, float second, float& first_turned, float& second_turned,
                       const std::source_location& where = std::source_location::current()) {
   auto& runner = block_runner::of_this_thread();
@@ -55,8 +55,8 @@ inline void transpose(float first, float second, float& first_turned, float& sec
   second_turned = one_of(all[4 * (2 * t + 1) + g / 2], g % 2);
 }
 
-/// 8 x 8 elements of 16 bits of which a lane has column g, rows 2t and 2t + 1, `count` times: row r of matrix i goes to
-/// where lane 8 i + r says.
+/// Stores `count` matrices of 8 x 8 elements of 16 bits, of which a lane has column g, rows 2t and 2t + 1: row r of
+/// matrix i goes to the address that lane 8 i + r gives.
 template <unsigned count>
 void store_turned(void* row, const std::uint32_t (&pairs)[count],
                   const std::source_location& where = std::source_location::current()) {
@@ -68,7 +68,8 @@ void store_turned(void* row, const std::uint32_t (&pairs)[count],
       reinterpret_cast<std::uint16_t*>(rows[8 * i + 2 * t + e])[g] = static_cast<std::uint16_t>(pairs[i] >> 16 * e);
 }
 
-/// What a thread's warpgroup multiplies beside it. Each instruction is done at once, or when it is waited for.
+/// The wgmma instructions that a thread's warpgroup runs asynchronously. Each is executed at once, or when it is waited
+/// for.
 class warpgroup_products {
  public:
   [[nodiscard]] static warpgroup_products& of_this_thread() {
@@ -87,7 +88,7 @@ class warpgroup_products {
     if (runner.any_below(2) == 0) finish(~std::uint64_t{0});
   }
   void end_group() { ++ended_groups_; }
-  /// All groups but the last `left`.
+  /// Waits for all groups except the last `left`.
   void wait(unsigned left) {
     if (ended_groups_ > left) finish(ended_groups_ - left);
     block_runner::of_this_thread().owed() = static_cast<unsigned>(begun_.size());
@@ -98,7 +99,7 @@ class warpgroup_products {
     std::uint64_t group;
     std::function<void()> instruction;
   };
-  // In order: sums follow each other.
+  // In order, because they accumulate into the same sums.
   void finish(std::uint64_t before_group) {
     while (!begun_.empty() && begun_.front().group < before_group) begun_.front().instruction(), begun_.pop_front();
   }
@@ -107,7 +108,7 @@ class warpgroup_products {
   std::deque<pending> begun_;
 };
 
-/// Elements of a row of a tile in shared memory, which a descriptor names by its address / 16.
+/// Loads 16 elements of a row of a tile in shared memory; a descriptor is the tile's address / 16.
 template <typename Element>
 void load_tile_row(std::uint64_t descriptor, unsigned row, float (&to)[16]) {
   static_assert(sizeof(Element) == 2);
@@ -119,7 +120,7 @@ void load_tile_row(std::uint64_t descriptor, unsigned row, float (&to)[16]) {
 }
 
 /// Begins sums = (keep_sums ? sums : 0) + weights [64, 16] * inputs [columns, 16]^T, in the layout of device/wgmma.cuh.
-/// The 16 products are summed in order and then added.
+/// The 16 products are summed in order, then added.
 template <typename Element, int columns>
 void begin_products(float (&sums)[columns / 2], std::uint64_t weights, std::uint64_t inputs, bool keep_sums) {
   const unsigned thread = now.thread_index.x % 128, warp = thread / 32, lane = thread % 32;
