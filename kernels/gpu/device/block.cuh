@@ -1,10 +1,10 @@
 #pragma once
 #include "kernels/gpu/device/warp.cuh"
 
-/// What the threads of a block share.
+/// Shared memory and barriers of a block.
 namespace skein::kernels::gpu {
 
-/// The shared memory that the launch asked for (launch_shape::shared_bytes), aligned for 16-byte accesses.
+/// The dynamic shared memory of the launch (launch_shape::shared_bytes), aligned for 16-byte accesses.
 template <typename T>
 __device__ T* dynamic_shared() {
 #if defined(SKEIN_GPU_EMULATOR)
@@ -15,8 +15,7 @@ __device__ T* dynamic_shared() {
 #endif
 }
 
-/// A barrier of `count` threads of a block, whole warps; barriers of other numbers (1 .. 15) are others. CUDA and the
-/// emulator.
+/// Named barrier `number` (1 .. 15) for `count` threads of a block, whole warps. CUDA and the emulator.
 template <unsigned count>
 __device__ void barrier_of([[maybe_unused]] unsigned number) {
 #if defined(SKEIN_GPU_EMULATOR)

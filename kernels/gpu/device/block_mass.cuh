@@ -2,14 +2,14 @@
 #include "kernels/gpu/device/block.cuh"
 #include "kernels/gpu/device/convert.cuh"
 
-/// Counts and weights of tokens that the threads of a block add up. Weights are whole numbers, so a sum is the same in
-/// whatever order it is made: no draw hangs on the order of threads or on the width of a warp.
+/// Counts and weights of tokens, summed over the threads of a block. Weights are integers, so a sum does not depend on
+/// its order: no sampled token depends on the order of threads or the width of a warp.
 namespace skein::kernels::gpu {
 
-/// What blocks that work on masses are made of: as many threads as bins.
+/// The threads of blocks that work on masses: as many as there are bins.
 inline constexpr unsigned mass_threads = 256;
 
-/// A weight of 1, the largest token's. Tokens below 2^-44 of it weigh nothing; half a million of weight 1 fit.
+/// The weight of the largest token. Tokens below 2^-44 of it weigh nothing; half a million tokens of that weight fit.
 inline constexpr float weight_unit = 0x1p44f;
 inline constexpr std::uint32_t weighed_tokens_max = 1u << 19;
 __device__ inline std::uint64_t to_weight(float of_largest) {
@@ -46,18 +46,18 @@ __device__ inline mass shuffle_xor_sum(const mass& m, unsigned mask) {
   return {shuffle_xor_bits(m.count, mask), shuffle_xor_bits(m.weight, mask)};
 }
 
-/// The sum over the threads before this one; `total`: over all.
+/// The sum over the preceding threads; `total` is the sum over all threads.
 template <typename Sum>
 __device__ Sum block_prefix(const Sum& own, Sum& total) {
   __shared__ Sum of_warp[1024 / 32];
   Sum before{}, sum = own;
-  for (unsigned mask = 1; mask < warp_width; mask *= 2) {  // sum: of the mask lanes around this one
+  for (unsigned mask = 1; mask < warp_width; mask *= 2) {  // sum: over the `mask` lanes around this one
     const Sum other = shuffle_xor_sum(sum, mask);
     if (threadIdx.x & mask) before += other;
     sum += other;
   }
   const unsigned own_warp = threadIdx.x / warp_width;
-  __syncthreads();  // nobody still reads the sums of the call before
+  __syncthreads();  // the sums of the previous call have been read
   if (threadIdx.x % warp_width == 0) of_warp[own_warp] = sum;
   __syncthreads();
   total = Sum{};
@@ -75,7 +75,7 @@ __device__ inline float block_max(float value) {
     const float other = shuffle_xor(value, mask);
     if (other > value) value = other;
   }
-  __syncthreads();  // nobody still reads the maxima of the call before
+  __syncthreads();  // the maxima of the previous call have been read
   if (threadIdx.x % warp_width == 0) of_warp[threadIdx.x / warp_width] = value;
   __syncthreads();
   for (unsigned warp = 0; warp < blockDim.x / warp_width; ++warp)
@@ -83,14 +83,14 @@ __device__ inline float block_max(float value) {
   return value;
 }
 
-/// A histogram in shared memory, a bin for each thread of the block.
+/// A histogram in shared memory, with one bin per thread of the block.
 struct mass_bins {
   std::uint32_t count[mass_threads], low[mass_threads], high[mass_threads];
 
   __device__ void clear() { count[threadIdx.x] = low[threadIdx.x] = high[threadIdx.x] = 0; }
   __device__ void add(unsigned bin, std::uint64_t weight) {
     atomicAdd(&count[bin], 1u);
-    // Two additions of 32 bits, which shared memory does by itself, and the carry.
+    // Two additions of 32 bits, for which shared memory has native atomics, and the carry.
     const auto low_part = static_cast<std::uint32_t>(weight);
     auto high_part = static_cast<std::uint32_t>(weight >> 32);
     if (low_part != 0) {
@@ -104,19 +104,19 @@ struct mass_bins {
   }
 };
 
-/// The one histogram of a block: there is no shared memory for one in each function that needs it.
+/// The only histogram of a block: shared memory does not suffice for one per function that needs it.
 __device__ inline mass_bins& bins_of_block() {
   __shared__ mass_bins bins;
   return bins;
 }
 
-/// Where a descent ended: all entries above `key`, and those that equal it.
+/// The end of a descent: the mass of all entries above `key`, and of those that equal it.
 struct descent {
   std::uint32_t key;
   mass above, here;
 };
 
-/// Entries of which there are no more than threads, in shared memory.
+/// At most one entry per thread, in shared memory.
 struct few_entries {
   struct entry {
     std::uint64_t weight;
@@ -128,19 +128,20 @@ __device__ inline few_entries& few_of_block() {
   return few;
 }
 
-/// As descend(), for the first `count` of few_of_block(), which threads may have stored without a barrier since; above
-/// them lie entries of the mass `above`. Each is compared with all others, by as many threads as there are to spare.
-/// What has the key 0 and weighs nothing is not there, if only the weight has a limit, and one that it reaches.
+/// As descend(), for the first `count` entries of few_of_block(), which threads may have stored without a barrier
+/// since. `above` is the mass of the entries above them. Compares each entry with all others, using as many threads per
+/// entry as are available. An entry with the key 0 and no weight counts as absent, if only the weight has a limit and the
+/// entries reach it.
 __device__ inline descent descend_few(std::uint32_t count, const mass& above, const mass& limit) {
   const few_entries& few = few_of_block();
   __shared__ descent found;
-  unsigned threads = 1;  // for an entry
+  unsigned threads = 1;  // per entry
   while (threads < 8 && count * threads * 2 <= mass_threads) threads *= 2;
   __syncthreads();
   const std::uint32_t own = threadIdx.x / threads;
   const std::uint32_t key = own < count ? few.of[own].key : 0;
   mass before = {0, 0}, here = {0, 0};
-  std::uint32_t equal_before = 0;  // of entries with the same key one speaks for all
+  std::uint32_t equal_before = 0;  // of the entries with the same key, the first reports
 #pragma unroll 4
   for (std::uint32_t i = threadIdx.x % threads; i < count; i += threads) {
     const few_entries::entry other = few.of[i];
@@ -164,13 +165,13 @@ __device__ inline descent descend_few(std::uint32_t count, const mass& above, co
   return found;
 }
 
-/// Goes down from the largest key until count or weight of the entries reach a limit; to the smallest entry when they
-/// never do. The keys lie in lowest .. highest, and there is at least one.
+/// Descends from the largest key until count or weight of the entries reach a limit, or to the smallest entry if they
+/// never do. The keys are in lowest .. highest, and there is at least one.
 ///   entries.for_each(visit)  calls visit(key, weight) for this thread's share of the entries, the same each time
-///   entries.focus(lowest, highest, count)  is told that nobody will look at others than these any more
+///   entries.focus(lowest, highest, count)  says that only these entries will be visited from now on
 ///
-/// No sorting: entries are distributed by the highest eight bits in which their keys differ, and the bin in which the
-/// limit is reached is distributed by the next eight.
+/// A radix selection, not a sort: entries are distributed over bins by the highest eight bits in which their keys
+/// differ, and those in the bin that reaches the limit by the next eight.
 template <typename Entries>
 __device__ descent descend(std::uint32_t lowest, std::uint32_t highest, const mass& limit, Entries entries) {
   mass_bins& bins = bins_of_block();

@@ -3,14 +3,14 @@
 
 #include "kernels/gpu/device/tile_copy.cuh"
 
-/// Two neighbouring blocks that run at the same time and write to each other's dynamic shared memory: of a launch with
-/// launch_shape::cluster = 2 (sm_90; PTX ISA, "mapa" and "barrier.cluster"). A pair finds room wherever blocks do, as
-/// multiprocessors come in twos. Of CUDA; the emulator has the same.
+/// Two neighbouring blocks that run at the same time and write to each other's dynamic shared memory: a cluster of two,
+/// launched with launch_shape::cluster = 2 (sm_90; PTX ISA, "mapa" and "barrier.cluster"). Pairs do not reduce
+/// occupancy, because SMs come in twos. CUDA; the emulator has the same.
 namespace skein::kernels::gpu {
 
 __device__ inline unsigned rank_in_pair() { return blockIdx.x % 2; }
 
-/// Waits for all threads of both blocks that have not ended; what they wrote to each other's memory is there.
+/// Waits for all threads of both blocks that have not ended; then their writes to each other's memory are visible.
 __device__ inline void wait_for_pair() {
 #if defined(SKEIN_GPU_EMULATOR)
   emulator::block_runner::of_this_thread().cluster_barrier(std::source_location::current());
@@ -19,7 +19,7 @@ __device__ inline void wait_for_pair() {
 #endif
 }
 
-/// Writes to where `own` lies in the memory of the other block.
+/// Writes to the address in the other block's shared memory that corresponds to `own`.
 __device__ inline void put_beside([[maybe_unused]] float4* own, [[maybe_unused]] const float4& four) {
 #if defined(SKEIN_GPU_EMULATOR)
   *reinterpret_cast<float4*>(emulator::block_runner::of_this_thread().of_other_block(own, 1 - rank_in_pair())) = four;

@@ -4,25 +4,25 @@
 #include "kernels/gpu/device/tile_copy.cuh"
 #endif
 
-/// Runs of bytes between global and shared memory, in both directions by the copy engine of sm_90; where there is none,
-/// by the thread that asks, at once. Addresses and sizes are multiples of 16.
+/// Bulk copies of bytes between global and shared memory, in both directions: by TMA on sm_90, elsewhere immediately by
+/// the calling thread. Addresses and sizes are multiples of 16.
 namespace skein::kernels::gpu {
 
 #if (defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900) || defined(SKEIN_GPU_EMULATOR)
 #define SKEIN_COPY_ENGINE 1
 #endif
 
-/// In shared memory: tells who waits that what was fetched is there. Its phases are numbered from 0.
+/// An mbarrier in shared memory that waits for fetched bytes. Its phases are numbered from 0.
 class bulk_arrival {
  public:
-  /// By one thread, before anybody else uses it.
+  /// Called by one thread before any other use.
   __device__ void init() {
 #if defined(SKEIN_COPY_ENGINE)
     state_.init(1);
     publish_barriers();
 #endif
   }
-  /// Begins a phase, which ends when so many bytes have been fetched.
+  /// Begins a phase that ends when `bytes` bytes have been fetched.
   __device__ void expect([[maybe_unused]] unsigned bytes) {
 #if defined(SKEIN_COPY_ENGINE)
     state_.arrive_expecting(bytes);
@@ -60,8 +60,8 @@ class bulk_arrival {
 #endif
 };
 
-/// What this thread wrote to shared memory may be sent, and what it read there may be overwritten by a fetch, by a
-/// thread that is told so by a barrier.
+/// Makes this thread's accesses to shared memory visible to TMA: once a barrier has informed another thread, it may
+/// send what was written and may overwrite by a fetch what was read.
 __device__ inline void publish_for_engine() {
 #if defined(SKEIN_COPY_ENGINE)
   publish_writes();
@@ -78,19 +78,19 @@ __device__ inline void send_bytes(void* to, const void* shared, unsigned bytes) 
   bulk_arrival::copy_now(to, shared, bytes);
 #endif
 }
-/// Ends a group of what this thread sends.
+/// Ends a group of this thread's bulk stores.
 __device__ inline void end_sent_bytes() {
 #if defined(SKEIN_COPY_ENGINE)
   end_of_sending();
 #endif
 }
-/// Waits until the shared memory of all that this thread sent may be written again.
+/// Waits until the shared memory of all bulk stores of this thread may be overwritten.
 __device__ inline void await_sent_bytes() {
 #if defined(SKEIN_COPY_ENGINE)
   wait_until_sent<0>();
 #endif
 }
-/// Waits until all that this thread sent is there.
+/// Waits until all bulk stores of this thread are complete.
 __device__ inline void await_written_bytes() {
 #if defined(SKEIN_COPY_ENGINE)
   wait_until_written();

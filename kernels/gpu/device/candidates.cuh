@@ -1,10 +1,10 @@
 #pragma once
 #include "kernels/gpu/device/scanned_blocks.cuh"
 
-/// The tokens of a row that limits may leave: those at or above a floor, with their weights.
+/// The tokens of a row that may be kept: those at or above a floor, with their weights.
 namespace skein::kernels::gpu {
 
-inline constexpr std::uint32_t candidates_max = 3072;  ///< in shared memory; a flatter row is read again and again
+inline constexpr std::uint32_t candidates_max = 3072;  ///< in shared memory; a flatter row is read repeatedly
 
 struct candidate {
   std::uint32_t token;
@@ -23,9 +23,9 @@ struct weighed_row {
   [[nodiscard]] __device__ float weight(float logit) const { return exp_of_negative((logit - max) * scale); }
 
   static constexpr unsigned loads = 4;  // in flight
-  /// Calls visit(tokens, logits), packets with this thread's share of the tokens at or above `floor`, beside others
-  /// below it, in some blocks of tokens. All threads call this together: first they list the blocks that are worth a
-  /// read, then they read those.
+  /// Calls visit(tokens, logits) with packets: this thread's share of the tokens at or above `floor` in some blocks of
+  /// tokens. The packets also contain tokens below it. All threads call this together: they first list the blocks that
+  /// reach the floor, then read those.
   template <typename Visit>
   __device__ void for_each_above(float floor, std::uint32_t first_block, std::uint32_t end_block,
                                  const Visit& visit) const {
@@ -33,7 +33,7 @@ struct weighed_row {
     __shared__ std::uint16_t passing[mass_threads * scanned_blocks::size];
     __shared__ std::uint32_t passing_count;
     for (std::uint32_t round = 0; round < blocks.rounds(); ++round) {
-      __syncthreads();  // nobody still reads the list before
+      __syncthreads();  // the previous list has been read
       if (threadIdx.x == 0) passing_count = 0;
       __syncthreads();
       blocks.for_each_of_round(round, [&](std::uint32_t block, float block_max, float) {
@@ -58,10 +58,10 @@ struct weighed_row {
   }
 };
 
-/// The tokens at or above a floor. Used as the entries of a descent, it looks at ever fewer of them.
+/// The tokens at or above a floor. As the entries of a descent, it visits fewer and fewer of them.
 class candidates {
  public:
-  /// Gathers them into `list`, in shared memory, if there is room for all. `floor` is a float, not minus infinity.
+  /// Gathers them into `list`, in shared memory, if all fit. `floor` is a float, not minus infinity.
   __device__ candidates(const weighed_row& row, float floor, candidate_list* list)
       : row_(row),
         floor_(floor),
@@ -74,7 +74,7 @@ class candidates {
 
   [[nodiscard]] __device__ const weighed_row& row() const { return row_; }
   [[nodiscard]] __device__ float floor() const { return floor_; }
-  /// When they fit the list, thread i of mass_threads has entries i, i + mass_threads ...
+  /// If they fit into the list, thread i of mass_threads has entries i, i + mass_threads ...
   [[nodiscard]] __device__ std::uint32_t count() const { return count_; }
   [[nodiscard]] __device__ bool is_listed() const { return count_ <= candidates_max; }
 
@@ -97,7 +97,7 @@ class candidates {
     }
   }
 
-  /// From now on nobody asks for others than these `count`. They take the place of another's list.
+  /// Only these `count` candidates will be visited from now on. If they fit, they replace the contents of the list.
   __device__ void focus_on_logits(float lowest, float highest, std::uint32_t count) {
     if (is_listed() || count > candidates_max) return;
     floor_ = lowest;
@@ -111,10 +111,10 @@ class candidates {
   }
 
  private:
-  // A thread takes places for all that it found at once.
+  // Each thread reserves places for all that it found at once.
   __device__ void gather() {
     __shared__ std::uint32_t count;
-    __syncthreads();  // nobody still reads the count before
+    __syncthreads();  // the previous count has been read
     if (threadIdx.x == 0) count = 0;
     row_.for_each_above(floor_, first_block_, end_block_, [&](const auto& tokens, const auto& logits) {
       const auto for_each_found = [&](const auto& visit_found) {

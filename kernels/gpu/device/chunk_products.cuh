@@ -1,10 +1,10 @@
 #pragma once
 #include "kernels/gpu/device/chunk_vectors.cuh"
 
-/// The products of a chunk, by the names of wkv_chunks.cu.
+/// The matrix products of a chunk, with the names of wkv_chunks.cu.
 namespace skein::kernels::gpu {
 
-/// A thread takes a channel and a block.
+/// A thread computes one channel of one block.
 __device__ inline void make_decays(shared_chunk& s) {
   const unsigned c = threadIdx.x % side, block = threadIdx.x / side;
   float sum[warps + 1];
@@ -25,7 +25,7 @@ __device__ inline void make_decays(shared_chunk& s) {
   }
 }
 
-/// Leaves what is before the token, or not after it, of 16 x 16 products.
+/// Of 16 x 16 products, keeps those with earlier tokens, and with `with_token` those with the token itself.
 template <bool on_diagonal>
 __device__ void keep_products(matrix_block& to, const tile_c (&c)[2], bool with_token, const lane_place& at) {
 #pragma unroll
@@ -40,7 +40,7 @@ __device__ void keep_products(matrix_block& to, const tile_c (&c)[2], bool with_
     }
 }
 
-/// T of 16 tokens among themselves, below its diagonal of ones. A lane makes a column.
+/// T for the interactions of 16 tokens, below its diagonal of ones. Each lane computes one column.
 __device__ inline void invert_block(const float (&l)[16][16], matrix_block& to, const lane_place& at) {
   const unsigned own = at.lane % 16;
   float column[16];
@@ -61,7 +61,7 @@ __device__ inline void invert_block(const float (&l)[16][16], matrix_block& to, 
   for (unsigned t = 0; t < 16; ++t) to.at(t, own / 8 * 8)[own % 8 / 2] = pairs[t];
 }
 
-/// Products of 16 tokens with themselves. Two warps share them: one multiplies A and R with B, the other with K.
+/// Products of 16 tokens with themselves. Two warps share them: one multiplies A and R by B, the other by K.
 __device__ inline void relate_block(shared_chunk& s, unsigned block, bool with_k, const lane_place& at) {
   const matrix& other = with_k ? s.scaled.k : s.scaled.b;
   tile_c of_a[2] = {}, of_r[2] = {};
@@ -112,7 +112,7 @@ __device__ inline void relate_pair(shared_chunk& s, unsigned pair, bool with_k, 
   keep_products<false>((with_k ? s.rk : s.rb).below[pair], of_r, false, at);
 }
 
-/// The warps that do not invert a block take all pairs of blocks.
+/// The warps that do not invert a block compute all pairs of blocks.
 __device__ inline void relate_tokens(shared_chunk& s, const lane_place& at) {
   const unsigned own = at.warp % blocks;
   const bool with_k = at.warp >= blocks;
@@ -123,7 +123,7 @@ __device__ inline void relate_tokens(shared_chunk& s, const lane_place& at) {
     relate_pair(s, i % pairs_of_blocks, i >= pairs_of_blocks, at);
 }
 
-/// The transpose of a block of 16 tokens and 16 channels, as results, the channels scaled.
+/// The transpose of a block of 16 tokens and 16 channels, as results, with scaled channels.
 __device__ inline void load_columns(const matrix& from, unsigned block, unsigned first, const float (&scale)[side],
                                     const lane_place& at, tile_c (&to)[2]) {
   tile_a loaded;
@@ -149,7 +149,7 @@ __device__ inline void multiply_block(tile_c& left, tile_c& right, const tile_a&
 /// 16 channels, as rows, by all tokens.
 using token_columns = tile_c[blocks][2];
 
-/// x T^T: 16 tokens after 16; those that are ready are taken to all later ones.
+/// x T^T, 16 tokens at a time: solved tokens are applied to all later ones.
 __device__ inline void solve(const lower_blocks& l, const lane_place& at, token_columns& x, operand_rows& solved) {
 #pragma unroll
   for (unsigned block = 0; block < blocks; ++block) {
@@ -184,7 +184,7 @@ __device__ void decay_columns(tile_c (&sum)[count], const float* decay, const la
   }
 }
 
-/// Rows 16 strip .. + 16 of P and of the transpose of Q: W of 16 keys is all that they need.
+/// Rows 16 strip .. + 16 of P and of the transpose of Q; they need only W of 16 keys.
 __device__ inline void describe_keys(shared_chunk& s, unsigned strip, const lane_place& at) {
   operand_rows w;
   {
@@ -264,7 +264,7 @@ __device__ inline void read_tokens(const shared_chunk& s, unsigned strip, const 
   }
 }
 
-/// What is read from the state, added to it.
+/// Adds the part of Y that is read from the state.
 __device__ inline void read_state(const shared_chunk& s, unsigned strip, const lane_place& at, result_rows& y) {
   operand_rows state;
 #pragma unroll

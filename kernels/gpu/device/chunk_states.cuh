@@ -2,16 +2,16 @@
 #include "kernels/gpu/device/chunk_products.cuh"
 #include "kernels/gpu/device/head_state.cuh"
 
-/// The states before and after a chunk: of the slot, or on their way between blocks of one launch.
+/// The states before and after a chunk: in the slot, or passed between blocks of one launch.
 namespace skein::kernels::gpu {
 
-/// Where 4 numbers of a state on its way from a chunk to the next one lie, which a lane moves at once.
+/// The index of 4 numbers of a state that is passed from one chunk to the next; a lane transfers them at once.
 __device__ inline std::size_t passed_at(unsigned strip, unsigned tile, unsigned lane) {
   return ((strip * tiles + tile) * 32 + lane) * 4;
 }
 
-/// Numbers go from block to block with all their bits turned round, so that 0, which is there before, would be a NaN;
-/// it is passed on as another NaN. So a number says itself that it is there: no flag has to come after it.
+/// Numbers are passed between blocks with all bits inverted, so that the initial 0 would be a NaN; that NaN is passed
+/// as another one. So each number shows by itself that it has been written, and no flag has to follow it.
 __device__ inline void pass(std::uint32_t* to, const tile_c& numbers) {
   std::uint32_t bits[4];
 #pragma unroll
@@ -21,7 +21,7 @@ __device__ inline void pass(std::uint32_t* to, const tile_c& numbers) {
                "r"(bits[3])
                : "memory");
 #else
-  for (unsigned i = 0; i < 4; ++i) to[i] = to[i] == 0 ? bits[i] : 1;  // a NaN where the last number was left
+  for (unsigned i = 0; i < 4; ++i) to[i] = to[i] == 0 ? bits[i] : 1;  // a NaN if the previous one was not cleared
 #endif
 }
 __device__ inline bool take(const std::uint32_t* from, tile_c& numbers) {
@@ -51,7 +51,7 @@ __device__ inline void take_state(const std::uint32_t* passed, unsigned strip, u
   }
 }
 
-/// Keys 8 tile + 2t and its successor of value g (row 0) or g + 8 (row 1) of 16 values.
+/// Keys 8 tile + 2t and 8 tile + 2t + 1 of value g (row 0) or g + 8 (row 1) of 16 values.
 template <typename Stored>
 __device__ Stored* state_pair(void* head, unsigned strip, unsigned tile, unsigned row, const lane_place& at) {
   return static_cast<Stored*>(head) + head_state_index<Stored>(16 * strip + at.g + 8 * row, 8 * tile + 2 * at.t);
@@ -79,16 +79,16 @@ __device__ void store_state(void* head, unsigned strip, const lane_place& at, co
     }
 }
 
-/// What load_state brings back of what store_state stored.
+/// The number as load_state would read it after store_state.
 template <typename Stored>
 __device__ float as_stored(float number) {
   return to_float(from_float<Stored>(number * (1 / value_scale))) * value_scale;
 }
 
-/// 16 values of the state on their way through a chunk.
+/// 16 values of the state as it passes through a chunk.
 struct state_strip {
   const run_chunk& chunk;
-  std::uint32_t *passed, *passed_before;  ///< by this chunk and the one before
+  std::uint32_t *passed, *passed_before;  ///< by this chunk and by the one before
   void* head;                             ///< in the slot
   bool in_16;
   unsigned strip;
@@ -101,7 +101,7 @@ struct state_strip {
     const std::size_t head_bytes = std::size_t{side * side} * (in_16 ? sizeof(half) : sizeof(float));
     head = static_cast<char*>(of.state) + chunk.slot * of.slot_bytes + blockIdx.x * head_bytes;
   }
-  /// Takes the state before the chunk, leaves it as a left operand, and makes D the state after.
+  /// Reads the state before the chunk, stores it as a left operand, and turns D into the state after.
   __device__ void take(shared_chunk& s, const lane_place& at, result_rows& d) const {
     operand_rows operand;
     {
@@ -126,7 +126,7 @@ struct state_strip {
 #pragma unroll
     for (unsigned i = 0; i < blocks; ++i) store_tile(s.late.state + tile_at(strip, i, at.lane), operand[i]);
   }
-  /// What is passed on is what would be stored, so that it does not matter between which chunks a tick ends.
+  /// Passes on exactly what would be stored, so that results do not depend on the chunks between which a tick ends.
   __device__ void give(const result_rows& state, const lane_place& at) const {
     if (!chunk.ends) {
 #pragma unroll
@@ -141,7 +141,7 @@ struct state_strip {
       store_state<float>(head, strip, at, state);
     }
   }
-  /// Says for the next launch that nothing is there.
+  /// Marks the passed state as not written, for the next launch.
   __device__ void clear_taken(const lane_place& at) const {
     if (chunk.begins) return;
     const packet<std::uint32_t> nothing{};

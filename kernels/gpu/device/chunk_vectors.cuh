@@ -3,8 +3,7 @@
 #include "kernels/gpu/device/time_mix_couple.cuh"
 #include "kernels/gpu/wkv_chunks.hpp"
 
-/// What a chunk of wkv_chunks.cu keeps in shared memory, and the first that comes there: the vectors of its tokens,
-/// scaled by decays.
+/// The shared memory of a chunk of wkv_chunks.cu, and its first contents: the vectors of the tokens, scaled by decays.
 namespace skein::kernels::gpu {
 
 static_assert(head_size == 64 && chunk_tokens == 64);
@@ -15,31 +14,31 @@ inline constexpr unsigned half_tokens = chunk_tokens / warps;  ///< of a warp: h
 inline constexpr unsigned pairs_of_blocks = blocks * (blocks - 1) / 2;
 inline constexpr float value_scale = 1.0f / 16;
 
-/// A, R, B and K, where a block's middle has the scale 1.
+/// A, R, B and K, where the middle of a block has the scale 1.
 struct scaled_vectors {
   matrix a, r, b, k;
 };
-/// What comes in their place: the state before the chunk, as a left operand, and Y, [token, value].
+/// What later replaces them: the state before the chunk, as a left operand, and Y, [token, value].
 struct late_comers {
   operand_pair state[matrix_pairs];
   float y[side][spread_channels];
 };
 
-/// What a head's channels have weights for; k_stays is 1 - k_a. In this order: those up to v0 go into a logistic.
+/// The weights of a head's channels; k_stays is 1 - k_a. The order matters: those up to v0 are inputs of a logistic.
 enum weight_name : unsigned { w0, a0, v0, k_k, k_a, k_stays, r_k, ln_x_weight, ln_x_bias, weight_count };
 
-/// Matrices whose names are those of wkv_chunks.cu.
+/// Matrices with the names of wkv_chunks.cu.
 struct shared_chunk {
   union {
     scaled_vectors scaled;
     late_comers late;
   };
   matrix v;                      ///< V
-  lower_blocks ab, ak, rb, rk;   ///< A B^T, ...; on the diagonal blocks of the first those of T, without its ones
+  lower_blocks ab, ak, rb, rk;   ///< A B^T, ...; the diagonal blocks of the first hold those of T, without its ones
   float own[blocks][16][16];     ///< the diagonal blocks of A B^T, not rounded, by column
   float log_decay[warps][side];  ///< of half a block, base 2
   operand_pair between[pairs_of_blocks][side / 2];        ///< decay from the middle of a block to that of a later one
-  float from_start[blocks][side], to_next[blocks][side];  ///< decay to a block's middle, from there to the next one's;
+  float from_start[blocks][side], to_next[blocks][side];  ///< decay to a block's middle, and on to the next one's;
                                                           ///< from the last middle to the chunk's end
   float whole[side];                                      ///< G_64
   float r_k[side], bonus[side];                           ///< r k^T and r k^T weighted, by token
@@ -48,12 +47,12 @@ struct shared_chunk {
   operand_pair u[matrix_pairs];                           ///< the transpose of U0, as a left one
 };
 static_assert(blocks_at_once * (sizeof(shared_chunk) + 1024) <= 228 * 1024 ||
-              sizeof(operand_pair) > 4);  // 1 KiB of each block is the system's
+              sizeof(operand_pair) > 4);  // the system reserves 1 KiB per block
 
 inline constexpr float log2_e = 1.44269504f;
 
-/// Everything that a head's channels have weights for, a packet for each thread, ready for use: what goes into a
-/// logistic is times -log2(e).
+/// All weights of a head's channels, a packet per thread, ready for use: inputs of a logistic are multiplied by
+/// -log2(e).
 struct weight_packet {
   float values[4];
 
@@ -67,7 +66,7 @@ struct weight_packet {
     load_floats(from + blockIdx.x * head_size + first(), values);
   }
   __device__ void store(shared_chunk& s) {
-    // The threads that are left over store what nobody reads: cheaper than to let them not.
+    // The surplus threads store values that are never read: that is cheaper than a branch.
     static_assert(weight_count * side / 4 <= threads);
 #pragma unroll
     for (float& value : values) value = which() <= v0 ? -log2_e * value : which() == k_stays ? 1 - value : value;
@@ -77,7 +76,7 @@ struct weight_packet {
   __device__ static unsigned first() { return threadIdx.x % (side / 4) * 4; }
 };
 
-/// A lane has eight channels of two tokens side by side; a warp has four such couples.
+/// A lane has eight channels of two adjacent tokens; a warp has four such couples.
 template <typename Element, bool in_parts>
 __device__ void make_vectors(const time_mix_parameters& of, const run_chunk& chunk, weight_packet& weights,
                              shared_chunk& s) {
@@ -85,7 +84,7 @@ __device__ void make_vectors(const time_mix_parameters& of, const run_chunk& chu
   const unsigned couple = at.lane / couple_lanes % 4, first = at.lane % couple_lanes * couple_channels;
   const unsigned token = half_tokens * at.warp + 2 * couple;
   const std::uint32_t channel = blockIdx.x * head_size + first;
-  const auto row = [&](unsigned i) {  // beyond the chunk it is the last token, which nobody uses
+  const auto row = [&](unsigned i) {  // beyond the chunk: its last token, whose result is not used
     return chunk.first_row + (token + i < chunk.rows ? token + i : chunk.rows - 1);
   };
   channels_on_their_way<gate_type<Element>> w_out[2];
@@ -107,8 +106,8 @@ __device__ void make_vectors(const time_mix_parameters& of, const run_chunk& chu
     for (unsigned i = 0; i < 2; ++i)  // exp(-0.5) log2(e)
       log_w[i][c] = (token + i < chunk.rows ? -0.87503876f : 0) *
                     quick_logistic(multiply_add(w_out[i](c), -log2_e, weight(w0, c)));
-    // The sum over the tokens of this warp before this couple, from where the scale is 1: the end of the first half of
-    // a block, or the begin of the second.
+    // The sum over the warp's tokens before this couple, from the place where the scale is 1: the end of the first half
+    // of a block, or the beginning of the second.
     const float own = log_w[0][c] + log_w[1][c], other = shuffle_xor(own, 8), two = own + other;
     const float others = shuffle_xor(two, 16);
     all[c] = two + others;
@@ -121,7 +120,7 @@ __device__ void make_vectors(const time_mix_parameters& of, const run_chunk& chu
     couple_inputs<Element>& from = in[i];
     const unsigned t = token + i;
     const bool there = t < chunk.rows;
-    if (chunk.rows < chunk_tokens && !there) from.clear();  // so no state changes
+    if (chunk.rows < chunk_tokens && !there) from.clear();  // so that the state does not change
     {
       of_couple v;
       couple_operands of_v;

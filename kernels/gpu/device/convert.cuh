@@ -6,10 +6,10 @@
 #include "kernels/gpu/elements.hpp"
 #include "kernels/gpu/runtime/runtime.hpp"
 
-/// Element types of matrices, activations and stored states, and fp32, in which all arithmetic is done.
+/// Element types of matrices, activations and stored states. All arithmetic is done in fp32.
 namespace skein::kernels::gpu {
 
-/// The upper half of an fp32. Our own type, as the vendors' differ.
+/// The upper half of an fp32. A type of our own, because the vendors' types differ.
 struct bf16 {
   std::uint16_t bits;
 };
@@ -33,8 +33,8 @@ __device__ inline float to_float(float value) { return value; }
 __device__ inline float to_float(half value) { return half_to_float(value); }
 __device__ inline float to_float(bf16 value) { return bits_to_float(static_cast<std::uint32_t>(value.bits) << 16); }
 
-/// Rounds to nearest even. What is beyond an fp16 becomes its largest value, so that one large activation (relu squared
-/// of 256 is enough) does not turn a whole sequence into infinities; no number stays no number.
+/// Rounds to nearest even. Values beyond the range of fp16 become its largest value, so that one large activation (relu
+/// squared of 256 is enough) does not turn a whole sequence into infinities. NaN stays NaN.
 template <typename Element>
 __device__ Element from_float(float value);
 
@@ -69,7 +69,7 @@ __device__ inline bf16 from_float<bf16>(float value) {
 #endif
 }
 
-/// Two of them as they lie in memory.
+/// Two elements as stored in memory.
 template <typename Element>
 __device__ std::uint32_t rounded_pair(float first, float second) {
   std::uint32_t bits;
@@ -86,8 +86,8 @@ __device__ std::uint32_t rounded_pair(float first, float second) {
   return bits;
 }
 
-/// to[i] = from_float(values[i]), with the same bits but for those of what is no number; an instruction for two where
-/// the hardware has one.
+/// to[i] = from_float(values[i]), with the same bits except for NaNs; uses an instruction for two elements if the
+/// hardware has one.
 template <typename Element, unsigned count>
 __device__ void from_floats(const float (&values)[count], Element (&to)[count]) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
@@ -105,7 +105,7 @@ __device__ void from_floats(const float (&values)[count], Element (&to)[count]) 
   }
 }
 
-/// For launchers: calls `body.template operator()<Element>()` with the type that `e` names.
+/// For launchers: calls `body.template operator()<Element>()` with the type of `e`.
 template <typename Body>
 auto with_element(element e, Body body) {
   switch (e) {

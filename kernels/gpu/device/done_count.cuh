@@ -3,13 +3,13 @@
 
 #include "kernels/gpu/runtime/runtime.hpp"
 
-/// Products of one launch that follow each other (see `turn`): who writes counts itself done, who reads what they wrote
-/// by the copy engine waits for the count. Blocks begin in the order of their numbers, so those that are waited for
-/// have. Of CUDA; the emulator runs one block after the other.
+/// Synchronisation between products of one launch that depend on each other (see `turn`): blocks that write an output
+/// count themselves as done, blocks that read it by TMA wait for the count. Blocks begin in the order of their numbers,
+/// so the blocks that are waited for have begun. CUDA; the emulator runs one block after another.
 namespace skein::kernels::gpu {
 
-/// Between accesses of threads to global memory and those of copy engines (PTX ISA, "proxies"): both who wrote and who
-/// lets an engine read have to ask for it.
+/// Orders a thread's accesses to global memory against those of TMA (PTX ISA, "proxies"): needed by the thread that
+/// wrote and by the thread that issues the TMA read.
 __device__ inline void fence_between_proxies() {
 #if !defined(SKEIN_GPU_EMULATOR)
   asm volatile("fence.proxy.async.global;" ::: "memory");
@@ -17,10 +17,10 @@ __device__ inline void fence_between_proxies() {
 }
 
 struct done_count {
-  std::uint32_t* at;               ///< two numbers: how many are done, how many have seen it; 0 between launches
-  std::uint32_t writers, readers;  ///< that will count
+  std::uint32_t* at;  ///< counters of writers that are done and of readers that have seen it; 0 between launches
+  std::uint32_t writers, readers;  ///< how many will count themselves
 
-  /// By one thread, when a barrier has told that all have written.
+  /// Called by one thread after a barrier, when all threads of the block have written.
   __device__ void count_writer() const {
     fence_between_proxies();
 #if defined(SKEIN_GPU_EMULATOR)
@@ -29,7 +29,7 @@ struct done_count {
     asm volatile("red.release.gpu.global.add.u32 [%0], 1;" ::"l"(at) : "memory");
 #endif
   }
-  /// Until all writers are done; what they wrote may then be fetched by this thread.
+  /// Waits until all writers are done; then this thread may fetch their output.
   __device__ void await_writers() const {
 #if defined(SKEIN_GPU_EMULATOR)
     emulator::block_runner::of_this_thread().wait_until([this] { return at[0] >= writers; },
@@ -41,7 +41,7 @@ struct done_count {
 #endif
     fence_between_proxies();
   }
-  /// By each reader once, after that: the last leaves zeros.
+  /// Called once by each reader afterwards; the last one resets the counters.
   __device__ void count_reader() const {
     if (atomicAdd(at + 1, 1u) + 1 == readers) at[0] = at[1] = 0;
   }

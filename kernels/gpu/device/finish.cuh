@@ -3,7 +3,7 @@
 
 namespace skein::kernels::gpu {
 
-/// What a finish that is a function of the sum alone makes of it; others leave it as it is.
+/// Applies an epilogue that is a function of the sum alone; for other epilogues returns the sum.
 __device__ inline float finished(finish how, float sum) {
   switch (how) {
     case finish::sigmoid: return 1 / (1 + expf(-sum));
@@ -19,7 +19,7 @@ void finish_quickly(finish how, float (&sums)[size]) {
   for (float& sum : sums) sum = finished(how, sum);
 }
 #elif defined(__CUDACC__)
-/// The same for some sums, within some 2^-20, at a third of the instructions.
+/// The same for several sums, accurate to about 2^-20, with a third of the instructions.
 template <int size>
 __device__ __forceinline__ void finish_quickly(finish how, float (&sums)[size]) {
   const auto replace = [&](auto make) {

@@ -1,15 +1,15 @@
 #pragma once
 #include "kernels/gpu/runtime/runtime.hpp"
 
-/// Memory whose contents nobody needs any more. The L2 cache of an H200 holds some 30 MB that differ from the device's
-/// memory and writes back what is more, read for the last time or not.
+/// Memory whose contents are no longer needed. The L2 cache of an H200 holds some 30 MB of dirty lines and writes back
+/// further ones, even if they are never read again.
 namespace skein::kernels::gpu {
 
 inline constexpr std::uint32_t line_bytes = 128;
 
-/// The line at `at`, a multiple of its size, is not read before it is written again: it need not be written back (PTX
-/// ISA, "discard"). Not before a barrier has told that all threads have what they read of it. Elsewhere this does
-/// nothing; the emulator leaves no numbers there.
+/// Marks the line at `at`, aligned to its size, as not needed until it is written again, so that it need not be written
+/// back (PTX ISA, "discard"). Call it only after a barrier behind the last read by any thread. Does nothing on other
+/// targets; the emulator fills the line with NaNs.
 __device__ inline void forget_line([[maybe_unused]] const void* at) {
 #if defined(SKEIN_GPU_EMULATOR)
   std::memset(const_cast<void*>(at), 0xff, line_bytes);

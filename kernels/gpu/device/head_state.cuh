@@ -4,14 +4,14 @@
 
 namespace skein::kernels::gpu {
 
-/// A head lies in parts of 8 KiB, of so many values each: of all with 16-bit numbers.
+/// A head is stored in parts of 8 KiB. This is the number of values in each; with 16-bit elements one part holds all.
 template <typename Stored>
 inline constexpr std::uint32_t values_of_part = head_size * 2 / sizeof(Stored);
 
-/// Where S[value, key] of one head lies: in its part, keys in packets of 16 bytes, for each packet the values side by
-/// side. A thread that owns a value moves packets, and neighbouring threads neighbouring ones. Of eight neighbouring
-/// values each packet has another order (value xor packet): so lanes that have packets of one value meet in no bank
-/// when a part lies in shared memory as it is.
+/// The index of S[value, key] within one head. A part stores keys in packets of 16 bytes and, for each packet, its
+/// values side by side. A thread that owns a value transfers packets, and neighbouring threads access neighbouring
+/// packets. Each packet permutes eight neighbouring values (value xor packet), so that lanes that access packets of one
+/// value have no bank conflicts if a part is copied to shared memory unchanged.
 template <typename Stored>
 __device__ std::uint32_t head_state_index(std::uint32_t value, std::uint32_t key) {
   constexpr std::uint32_t size = packet<Stored>::size, values = values_of_part<Stored>;

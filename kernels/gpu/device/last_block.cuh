@@ -5,7 +5,7 @@
 
 namespace skein::kernels::gpu {
 
-/// True in all threads of the last of `blocks` thread blocks that get here; that one sees what the others wrote.
+/// True in all threads of the last of `blocks` thread blocks that call this; that block sees the writes of the others.
 [[nodiscard]] __device__ inline bool ends_last(std::uint32_t* finished, std::uint32_t blocks) {
   __shared__ std::uint32_t before;
   __syncthreads();

@@ -1,21 +1,22 @@
 #pragma once
 #include "kernels/gpu/device/vec.cuh"
 
-/// One logit, one weight and one random number as src/sampling has them, bit for bit.
+/// Logits, weights and random numbers with the same bits as in src/sampling.
 namespace skein::kernels::gpu {
 
 inline constexpr float lowest_logit = -0x1.fffffep127f;
 
-/// Of a token that may not be drawn. Minus infinity, written so that every compiler takes it as a constant.
+/// The logit of a token that may not be sampled: minus infinity, written so that every compiler treats it as a
+/// constant.
 __device__ inline float no_logit() { return bits_to_float(0xff800000u); }
 
-/// NaN is 0, infinities are the largest floats, -0 is 0. Without a branch: every logit comes through here.
+/// Maps NaN to 0, infinities to the largest floats, -0 to 0. Without branches, because every logit passes through here.
 __device__ inline float finite_logit(float logit) {
   const float clamped = fminf(fmaxf(logit, lowest_logit), -lowest_logit) + 0.0f;
   return logit == logit ? clamped : 0;
 }
 
-/// Float bits as an unsigned integer of the same order.
+/// Float bits as an unsigned integer with the same order.
 __device__ inline std::uint32_t to_key(float value) {
   const std::uint32_t bits = float_to_bits(value);
   return bits & 0x80000000u ? ~bits : bits | 0x80000000u;
@@ -31,7 +32,7 @@ __device__ inline float round_up(double value) {
   return static_cast<double>(nearest) < value ? nextafterf(nearest, -lowest_logit) : nearest;
 }
 
-/// exp(z) for z <= 0 with the operations of sampling/logit_block.cpp.
+/// exp(z) for z <= 0 with the same operations as sampling/logit_block.cpp.
 __device__ inline float exp_of_negative(float z) {
   constexpr float smallest = -87;
   if (z < smallest) return 0;

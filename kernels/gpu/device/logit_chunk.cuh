@@ -3,8 +3,8 @@
 #include "kernels/gpu/device/logit.cuh"
 #include "kernels/gpu/sampling_work.hpp"
 
-/// A row of logits, and the chunk of it that a thread block holds in registers: four packets a thread, packet p of
-/// thread t being the tokens (p * 256 + t) * 4 ... of the chunk, so that 16 neighbours hold a block of 64.
+/// A row of logits, and the chunk of it that a thread block holds in registers. A thread has four packets: packet p of
+/// thread t has the tokens from (p * 256 + t) * 4 on of the chunk, so 16 neighbouring threads hold a block of 64.
 namespace skein::kernels::gpu {
 
 using logit_packet = packet<float>;
@@ -20,8 +20,8 @@ struct logit_row {
   const std::uint32_t* allowed;  ///< nullptr: all
   std::uint32_t vocab;
 
-  /// The packets at tokens[i] where `wanted[i]`: finite logits, and no_logit beyond the vocabulary. All are under way
-  /// before the first is looked at.
+  /// Loads the packets at tokens[i] if `wanted[i]`: finite logits, and no_logit beyond the vocabulary. All loads are
+  /// issued before the first one is used.
   template <unsigned count>
   __device__ void load(const std::uint32_t (&tokens)[count], const bool (&wanted)[count],
                        logit_packet (&out)[count]) const {
@@ -47,7 +47,7 @@ struct logit_row {
     load<1>({token}, {true}, out);
     return out[0];
   }
-  /// Queues the reads of this thread's packets of a chunk. settle_chunk makes logits of them, once they are needed.
+  /// Issues the loads of this thread's packets of a chunk. settle_chunk turns them into logits when they are needed.
   __device__ void request_chunk(std::uint32_t first, logit_packet (&out)[chunk_packets]) const {
     for (unsigned p = 0; p < chunk_packets; ++p) {
       const std::uint32_t token = first + place_in_chunk(p);
@@ -59,10 +59,10 @@ struct logit_row {
       }
     }
   }
-  /// Finite logits, and no_logit beyond the vocabulary; but 0 may have a sign. True when one was NaN or infinite.
+  /// Makes logits finite, and no_logit beyond the vocabulary; a 0 may keep its sign. True if one was NaN or infinite.
   __device__ bool settle_chunk(std::uint32_t first, logit_packet (&values)[chunk_packets]) const {
     if (first + chunk_tokens <= vocab) {
-      // One addition a logit shows that there is nothing to do; finite_logit takes five operations.
+      // One addition per logit shows whether there is anything to do; finite_logit takes five operations.
       float sum = 0;
       for (unsigned p = 0; p < chunk_packets; ++p) {
         const auto& v = values[p].values;
@@ -80,7 +80,7 @@ struct logit_row {
       }
     return nonfinite;
   }
-  /// Leaves what may be drawn. A packet begins at a multiple of its size, so its bits are of one word.
+  /// Masks the tokens that are not allowed. A packet begins at a multiple of its size, so its bits are in one word.
   __device__ void restrict(std::uint32_t token, logit_packet& values) const {
     if (allowed == nullptr || token >= vocab) return;
     const std::uint32_t bits = allowed[token / 32] >> token % 32;
@@ -89,7 +89,7 @@ struct logit_row {
   }
 };
 
-/// sampling::uniform_of_tokens. Not inlined: few draws need it, and all would lack its registers.
+/// sampling::uniform_of_tokens. Not inlined: few draws need it, and its registers would be taken from all others.
 __attribute__((noinline)) __device__ inline packet<float> uniform_of_tokens(std::uint64_t seed, std::uint32_t row,
                                                                             std::uint32_t index, std::uint32_t first) {
   std::uint32_t words[4] = {index, row, first, 1};
@@ -99,13 +99,13 @@ __attribute__((noinline)) __device__ inline packet<float> uniform_of_tokens(std:
   return numbers;
 }
 
-/// The noise of one draw, see sampling_params::noise; a width of 0: none.
+/// The noise of one draw, see sampling_params::noise; no noise if the width is 0.
 struct draw_noise {
   float width, temperature;
   std::uint64_t seed;
   std::uint32_t row, index;
 
-  /// To the logits of a packet that begins at `token`.
+  /// Adds noise to the logits of a packet that begins at `token`.
   __device__ void add(std::uint32_t token, logit_packet& values) const {
     if (width == 0) return;
     const packet<float> numbers = uniform_of_tokens(seed, row, index, token);
@@ -123,12 +123,13 @@ struct draw_noise {
   return max;
 }
 
-/// Which packet's block a thread ends with in fold_blocks.
+/// The packet whose block a thread has after fold_blocks.
 [[nodiscard]] __device__ inline unsigned packet_of_thread() {
   return threadIdx.x % block_lanes / (block_lanes / chunk_packets);
 }
-/// each[p] of the 16 threads that hold a block of packet p, folded by `fold`, for the block of packet_of_thread(). The
-/// first steps halve what a thread goes on with, so that four blocks cost five shuffles and not sixteen.
+/// Folds each[p] over the 16 threads that hold a block of packet p; returns the result for the block of
+/// packet_of_thread(). The first steps halve the number of values per thread, so four blocks take five shuffles instead
+/// of sixteen.
 template <typename Fold>
 [[nodiscard]] __device__ float fold_blocks(const float (&each)[chunk_packets], const Fold& fold) {
   static_assert(chunk_packets == 4 && block_lanes == 16);
@@ -140,7 +141,7 @@ template <typename Fold>
   return fold(own, shuffle_xor(own, 1));
 }
 
-/// What fold_blocks gave to the threads of each packet's block, for all of them.
+/// Distributes the results of fold_blocks to all threads of each packet's block.
 __device__ inline void spread_blocks(float own, float (&each)[chunk_packets]) {
   const bool upper = threadIdx.x & 8, odd = threadIdx.x & 4;
   const float by_4 = shuffle_xor(own, 4), by_8 = shuffle_xor(own, 8), by_12 = shuffle_xor(by_4, 8);
@@ -152,7 +153,7 @@ __device__ inline void spread_blocks(float own, float (&each)[chunk_packets]) {
   each[3] = upper ? odd_here : odd_there;
 }
 
-/// The sum of exp((logit - reference) * scale) in powers of two; tokens that may not be drawn add nothing.
+/// The sum of exp((logit - reference) * scale) in powers of two; tokens that may not be sampled add nothing.
 [[nodiscard]] __device__ inline float packet_sum(const logit_packet& of, float reference, float scale) {
   float sum = 0;
   for (unsigned i = 0; i < logit_packet::size; ++i) sum += power_of_two((of.values[i] - reference) * scale);

@@ -1,8 +1,8 @@
 #pragma once
 #include "kernels/gpu/device/mma.cuh"
 
-/// Matrices of 64 x 64 for the tensor cores of warps: in shared memory, where tiles of them are loaded as operands, and
-/// in global memory, where one kernel leaves tiles as the next one wants them.
+/// 64 x 64 matrices for warp-level tensor core instructions: in shared memory, from which tiles are loaded as operands,
+/// and in global memory, where one kernel stores tiles in the layout that the next one loads.
 namespace skein::kernels::gpu {
 
 inline constexpr unsigned matrix_side = 64;
@@ -10,12 +10,12 @@ inline constexpr unsigned matrix_side = 64;
 inline constexpr unsigned tiles = matrix_side / 8, blocks = matrix_side / 16;
 inline constexpr std::size_t matrix_pairs = matrix_side * matrix_side / 2;
 
-/// Where a lane stands in a tile; see mma.cuh.
+/// The place of a lane in a tile; see mma.cuh.
 struct lane_place {
   unsigned warp = threadIdx.x / warp_width, lane = threadIdx.x % warp_width, g = lane / 4, t = lane % 4;
 };
 
-/// In shared memory. Rows lie 72 numbers apart: rows of eight that are loaded together meet in no bank.
+/// In shared memory. Rows are 72 numbers apart, so eight rows that are loaded together have no bank conflicts.
 struct alignas(16) matrix {
   operand_pair pairs[matrix_side][36];
 
@@ -23,7 +23,7 @@ struct alignas(16) matrix {
   __device__ operand_pair* at(unsigned row, unsigned column) { return &pairs[row][column / 2]; }
 };
 
-/// 16 x 16 in shared memory. The halves of rows 4 .. 7 and 12 .. 15 change places, for the banks.
+/// 16 x 16 in shared memory. The halves of rows 4 .. 7 and 12 .. 15 are swapped, to avoid bank conflicts.
 struct alignas(16) matrix_block {
   operand_pair pairs[16][8];
 
@@ -49,8 +49,8 @@ struct lower_blocks {
 using result_rows = tile_c[tiles];
 using operand_rows = tile_a[blocks];
 
-/// How tiles lie that warps leave for each other, a lane's 16 bytes together: left operands by blocks of 16 rows, then
-/// of 16 columns; right operands by blocks of 16 columns, then of 16 rows.
+/// The layout of tiles that warps exchange through memory, 16 bytes of a lane together: left operands by blocks of 16
+/// rows, then of 16 columns; right operands by blocks of 16 columns, then of 16 rows.
 __device__ inline std::size_t tile_at(unsigned major, unsigned minor, unsigned lane) {
   return ((major * blocks + minor) * 32 + lane) * 4;
 }
@@ -62,7 +62,7 @@ __device__ inline void store_tile(operand_pair* to, const operand_pair (&from)[4
   *reinterpret_cast<side_by_side<operand_pair, 4>*>(to) = {{from[0], from[1], from[2], from[3]}};
 }
 
-/// 16 rows and 16 columns of results as two right operands of 8 columns.
+/// Stores 16 rows and 16 columns of results as two right operands of 8 columns.
 __device__ inline void store_right(operand_pair* to, unsigned row_block, unsigned column_block, unsigned lane,
                                    const tile_c& left, const tile_c& right) {
   const operand_pair b[4] = {transpose(to_operands(left[0], left[1])), transpose(to_operands(left[2], left[3])),

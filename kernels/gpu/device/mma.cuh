@@ -5,19 +5,18 @@
 #include "kernels/gpu/runtime/emulator/tensor_core.hpp"
 #endif
 
-/// Products of small matrices by the tensor cores of a warp, and copies into shared memory that a thread does not wait
-/// for. Of CUDA from sm_80 on; the emulator has the same at a width of 32, so that kernels made of them are tested like
-/// others. What they are on other targets is never run.
+/// Matrix instructions of a warp's tensor cores, and asynchronous copies to shared memory (cp.async). CUDA from sm_80
+/// on; the emulator has the same at a warp width of 32, so that tests cover the kernels that use them. On other targets
+/// this code compiles but never runs.
 ///
 /// Operands are fp16, in pairs; sums are fp32. A lane's place in a tile is g = lane / 4 and t = lane % 4:
 ///   A, 16 x 16 : a[0] = A[g, 2t ..]   a[1] = A[g + 8, 2t ..]   a[2] = A[g, 2t + 8 ..]   a[3] = A[g + 8, 2t + 8 ..]
 ///   B, 16 x 8  : b[0] = B[2t .., g]   b[1] = B[2t + 8 .., g]
 ///   C, 16 x 8  : c[0] = C[g, 2t]   c[1] = C[g, 2t + 1]   c[2] = C[g + 8, 2t]   c[3] = C[g + 8, 2t + 1]
-/// ("2t .." is 2t and its successor). So two C side by side are an A as they lie in the registers.
+/// ("2t .." means 2t and 2t + 1.) So two C side by side have the register layout of an A.
 namespace skein::kernels::gpu {
 
-/// Two operands side by side. In the emulator, where a test may want to see an algorithm without its rounding, they are
-/// fp32 that were rounded, or not.
+/// Two adjacent operands. In the emulator they are fp32, rounded unless a test checks an algorithm without rounding.
 struct operand_pair {
 #if defined(SKEIN_GPU_EMULATOR)
   float first, second;
@@ -29,7 +28,7 @@ using tile_a = operand_pair[4];
 using tile_b = operand_pair[2];
 using tile_c = float[4];
 
-/// Rounded to nearest; what is beyond an fp16 becomes its largest value.
+/// Rounds to nearest; values beyond the range of fp16 become its largest value.
 __device__ inline operand_pair to_operands(float first, float second) {
 #if defined(SKEIN_GPU_EMULATOR)
   return {emulator::as_operand(first), emulator::as_operand(second)};
@@ -49,7 +48,7 @@ __device__ inline void to_floats(const operand_pair& pair, float& first, float& 
   first = both.x, second = both.y;
 #endif
 }
-/// a * b, each with each, rounded.
+/// a * b elementwise, rounded.
 __device__ inline operand_pair multiply_pairs(const operand_pair& a, const operand_pair& b) {
 #if defined(SKEIN_GPU_EMULATOR)
   return to_operands(a.first * b.first, a.second * b.second);
@@ -75,13 +74,13 @@ __device__ inline void multiply_tiles(tile_c& c, const tile_a& a, const tile_b& 
 #endif
 }
 
-/// The results of two products side by side as the left operand of another.
+/// Two adjacent tiles of results as the left operand of another multiplication.
 __device__ inline void left_operand(const tile_c& left, const tile_c& right, tile_a& a) {
   a[0] = to_operands(left[0], left[1]), a[1] = to_operands(left[2], left[3]);
   a[2] = to_operands(right[0], right[1]), a[3] = to_operands(right[2], right[3]);
 }
 
-/// The transpose of 8 x 8 operands of which a lane has row g, columns 2t and its successor.
+/// The transpose of 8 x 8 operands of which a lane has row g, columns 2t and 2t + 1.
 __device__ inline operand_pair transpose(const operand_pair& pair) {
 #if defined(SKEIN_GPU_EMULATOR)
   operand_pair turned;
@@ -96,9 +95,9 @@ __device__ inline operand_pair transpose(const operand_pair& pair) {
 #endif
 }
 
-/// Four times 8 x 8 operands from shared memory: `at(row, column)` is where a row of eight begins. Of 16 x 16 at (row,
-/// column) the second eight lie below the first (`down_first`) or to their right, the other two on the other side. Each
-/// as it is, or transposed.
+/// Loads four 8 x 8 tiles of operands from shared memory (ldmatrix), as they are or transposed. `from.at(row, column)`
+/// is the address of a row of eight. Of the 16 x 16 operands at (row, column), the second tile is below the first
+/// (`down_first`) or to its right; the other two tiles follow on the other side.
 template <bool down_first, bool transposed, typename Matrix>
 __device__ void load_tiles(const Matrix& from, unsigned row, unsigned column, unsigned lane, operand_pair (&to)[4]) {
 #if defined(__CUDA_ARCH__)
@@ -132,24 +131,24 @@ __device__ void load_tiles(const Matrix& from, unsigned row, unsigned column, un
   }
 #endif
 }
-/// 16 x 16 as a left operand.
+/// Loads 16 x 16 operands as a left operand.
 template <typename Matrix>
 __device__ void load_left(const Matrix& from, unsigned row, unsigned column, unsigned lane, tile_a& a) {
   load_tiles<true, false>(from, row, column, lane, a);
 }
-/// Their transpose as a left operand.
+/// Loads their transpose as a left operand.
 template <typename Matrix>
 __device__ void load_left_transposed(const Matrix& from, unsigned row, unsigned column, unsigned lane, tile_a& a) {
   load_tiles<false, true>(from, row, column, lane, a);
 }
-/// 16 x 16 as two right operands of 8 columns each: `ab` is of the first columns, then of the others.
+/// Loads 16 x 16 operands as two right operands of 8 columns each, the first columns first.
 template <typename Matrix>
 __device__ void load_right(const Matrix& from, unsigned row, unsigned column, unsigned lane, tile_b (&b)[2]) {
   operand_pair loaded[4];
   load_tiles<true, true>(from, row, column, lane, loaded);
   b[0][0] = loaded[0], b[0][1] = loaded[1], b[1][0] = loaded[2], b[1][1] = loaded[3];
 }
-/// Their transpose likewise.
+/// Loads their transpose likewise.
 template <typename Matrix>
 __device__ void load_right_transposed(const Matrix& from, unsigned row, unsigned column, unsigned lane,
                                       tile_b (&b)[2]) {
@@ -158,8 +157,8 @@ __device__ void load_right_transposed(const Matrix& from, unsigned row, unsigned
   b[0][0] = loaded[0], b[0][1] = loaded[1], b[1][0] = loaded[2], b[1][1] = loaded[3];
 }
 
-/// Four 8 x 8 matrices of elements of 16 bits to shared memory: of each a lane has column g, rows 2t and its successor.
-/// Row r of matrix i goes to where lane 8 i + r says, and `beyond` bytes further. Of sm_90.
+/// Stores four 8 x 8 matrices of 16-bit elements to shared memory (stmatrix). Of each, a lane has column g, rows 2t and
+/// 2t + 1. Row r of matrix i goes to the address given by lane 8 i + r, plus `beyond` bytes. For sm_90.
 __device__ inline void store_turned(std::byte* row, unsigned beyond, const std::uint32_t (&pairs)[4]) {
 #if defined(SKEIN_GPU_EMULATOR)
   emulator::store_turned(row + beyond, pairs);
@@ -171,7 +170,7 @@ __device__ inline void store_turned(std::byte* row, unsigned beyond, const std::
 #endif
 }
 
-/// What lanes wrote to shared memory before it, other lanes of the warp see after it.
+/// Makes a lane's preceding writes to shared memory visible to the other lanes of the warp.
 __device__ inline void warp_barrier() {
 #if defined(__CUDA_ARCH__)
   __syncwarp();
@@ -180,7 +179,7 @@ __device__ inline void warp_barrier() {
 #endif
 }
 
-/// Copies 16 bytes to shared memory; they are there after await_copies and a barrier.
+/// Copies 16 bytes to shared memory; they are visible after await_copies and a barrier.
 __device__ inline void copy_async(void* shared, const void* from) {
 #if defined(__CUDA_ARCH__)
   asm volatile(
@@ -197,7 +196,7 @@ __device__ inline void end_copies() {
   asm volatile("cp.async.commit_group;" ::: "memory");
 #endif
 }
-/// Waits for all groups of this thread but the last `in_flight`.
+/// Waits for all groups of this thread except the last `in_flight`.
 template <unsigned in_flight>
 __device__ void await_copies() {
 #if defined(__CUDA_ARCH__)

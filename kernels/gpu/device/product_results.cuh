@@ -7,18 +7,18 @@
 #include "kernels/gpu/device/tile_copy.cuh"
 #include "kernels/gpu/device/wgmma.cuh"
 
-/// What becomes of the sums of a tile: see `finish`. CUDA and the emulator.
+/// The epilogue of a tile: see `finish`. CUDA and the emulator.
 namespace skein::kernels::gpu {
 
 __device__ inline void wait_for_warpgroup() { barrier_of<warpgroup>(1 + threadIdx.x / warpgroup); }
-/// One thread of a warpgroup speaks to the copy engine.
+/// One thread of a warpgroup issues the TMA operations.
 __device__ inline bool speaks() { return threadIdx.x % warpgroup == 0; }
 
 __host__ __device__ constexpr bool is_f32(finish how) {
   return how == finish::add_f32 || how == finish::store_f32 || how == finish::store_parts;
 }
 
-/// The sums straight to memory: eight neighbouring outputs at a time.
+/// Stores the sums directly to global memory, eight neighbouring outputs at a time.
 template <typename t, typename Put>
 __device__ void put_each(const work_item& work, std::uint32_t rows, const float (&sums)[t::columns / 2], Put put) {
   const std::uint32_t first_output = work.output + threadIdx.x / warpgroup * group_outputs;
@@ -29,19 +29,19 @@ __device__ void put_each(const work_item& work, std::uint32_t rows, const float 
   });
 }
 
-/// A warpgroup sends a tile off piece by piece: it lays one down in shared memory, as the copy engine wants it (rows of
-/// 128 bytes, their 16 bytes exclusive-ored by the row modulo eight), while those before are on their way. What is left
-/// of the way the engine goes alone, under the next tile.
+/// A warpgroup stores a tile piece by piece with TMA: it writes a piece to shared memory, swizzled as TMA expects (rows
+/// of 128 bytes whose 16-byte pieces are XORed with the row modulo eight), while earlier pieces are being sent. The
+/// last pieces are sent during the next tile.
 template <typename t, int columns_each, typename Lay>
 __device__ void send_pieces(const work_item& work, const CUtensorMap& out, bool adds, std::byte* result, Lay lay) {
-  constexpr std::uint32_t width = group_outputs * columns_each / t::piece_columns;  // of a row of 128 bytes
+  constexpr std::uint32_t width = group_outputs * columns_each / t::piece_columns;  // outputs in a row of 128 bytes
   const unsigned group = threadIdx.x / warpgroup;
   result += group * (t::result_bytes / t::groups);
 #pragma unroll
   for (int first = 0; first < t::columns; first += columns_each) {
     const int number = first / columns_each;
     std::byte* const piece = result + number % t::pieces * t::piece_bytes;
-    if (number == 0 || number >= t::pieces) {  // else its place is known to be free
+    if (number == 0 || number >= t::pieces) {  // otherwise its space is known to be free
       if (speaks()) number == 0 ? wait_until_sent<0>() : wait_until_sent<t::pieces - 1>();
       wait_for_warpgroup();
     }
@@ -62,7 +62,8 @@ __device__ void send_elements(const work_item& work, const CUtensorMap& out, std
                               const float (&sums)[t::columns / 2]) {
   const unsigned warp = threadIdx.x % warpgroup / 32, lane = threadIdx.x % 32;
   send_pieces<t, t::piece_columns>(work, out, false, result, [&](std::byte* piece, int first) {
-    // Four 8 x 8 matrices, transposed on the way: outputs 0-7 and 8-15 of the warp, for eight rows and the next eight.
+    // Four 8 x 8 matrices, transposed by the store: outputs 0-7 and 8-15 of the warp, for eight rows and the next
+    // eight.
     const unsigned row = lane % 8 + lane / 16 * 8;
     std::byte* const to = piece + row * row_bytes + ((warp * 2 + lane / 8 % 2) ^ row % 8) * 16;
 #pragma unroll
@@ -75,7 +76,7 @@ __device__ void send_elements(const work_item& work, const CUtensorMap& out, std
   });
 }
 
-/// Two boxes of 32 outputs lie side by side.
+/// Sends two boxes of 32 outputs side by side.
 template <typename t>
 __device__ void send_floats(const work_item& work, const CUtensorMap& out, std::byte* result,
                             const float (&sums)[t::columns / 2]) {
@@ -110,13 +111,13 @@ __device__ void store_floats(const work_item& work, std::uint32_t rows, const CU
   if constexpr (t::in_turn)
     if (work.product->is_sent) return send_floats<t>(work, out, result, sums);
   auto* const to = static_cast<float*>(work.product->out) + work.segment * work.product->part_stride;
-  if (work.product->how == finish::add_f32)  // by the L2 cache: here it would be a wait for each
+  if (work.product->how == finish::add_f32)  // added by the L2 cache; here each addition would wait for a load
     put_each<t>(work, rows, sums, [&](std::size_t at, float sum) { atomicAdd(to + at, sum); });
   else
     put_each<t>(work, rows, sums, [&](std::size_t at, float sum) { to[at] = sum; });
 }
 
-/// Of a pair's block, the half of the tile's columns that `sums` begins with the sums of (add_up_in_pair), as floats.
+/// Stores, as floats, the half of a pair's tile that add_up_in_pair left at the beginning of `sums`.
 template <typename t>
 __device__ void store_half(work_item work, std::uint32_t rows, const CUtensorMap& out, std::byte* result,
                            const float (&sums)[t::columns / 2]) {

@@ -4,9 +4,9 @@
 
 namespace skein::kernels::gpu {
 
-/// Outputs `channel` .. `channel` + count of a product's row, asked for when this is made and waited for when they are
-/// read, so that several can be on their way together. `Element` is the type that the rows have or the sums are rounded
-/// to. `channel`, `stride` and `part_stride` are multiples of `count`.
+/// Outputs `channel` .. `channel` + count of a row of a GEMM. The constructor issues the loads and read() waits for
+/// them, so that several can be in flight. `Element` is the type of the rows, or the type to which the sums are
+/// rounded. `channel`, `stride` and `part_stride` are multiples of `count`.
 template <typename Element, unsigned count>
 struct products_on_their_way {
   on_their_way<Element, count> rounded;

@@ -4,24 +4,25 @@
 #include "kernels/gpu/device/tile_copy.cuh"
 #include "kernels/gpu/matmul.hpp"
 
-/// How the products of a launch are cut into tiles, and who takes which; see matmul_hopper.cu. CUDA and emulator.
+/// How the products of a launch are cut into tiles and assigned to blocks; see matmul_hopper.cu. CUDA and the emulator.
 namespace skein::kernels::gpu {
 
-inline constexpr std::uint32_t group_outputs = 64;  // of one warpgroup
+inline constexpr std::uint32_t group_outputs = 64;  // per warpgroup
 inline constexpr unsigned warpgroup = 128;
 inline constexpr std::uint32_t row_bytes = matrix_tile * 2;  // of a tile, in either type
-/// Tiles of rows whose inputs stay in the L2 cache while all weights go by: 21 MB of 7.2B's key where tiles are widest.
+/// Row tiles whose inputs stay in the L2 cache while all weights pass: 21 MB for the FFN key of 7.2B with the widest
+/// tiles.
 inline constexpr std::uint32_t band_tiles = 8;
 
-/// What a block takes.
+/// The work of a block.
 enum class takes {
   a_part,          ///< one segment of one tile
-  parts,           ///< in turn
-  added_up_parts,  ///< tiles in turn, each with all its segments
-  halves  ///< half of a tile's four segments, a pair of blocks each tile (block_pair.cuh), then half of its rows
+  parts,           ///< several of those in turn
+  added_up_parts,  ///< tiles in turn, each with the sum of all its segments
+  halves  ///< half of a tile's four segments, then half of its rows: a pair of blocks per tile (block_pair.cuh)
 };
 
-/// How a block works: two warpgroups of 64 outputs each, by `columns_` rows of the batch.
+/// The shape of a block's work: two warpgroups of 64 outputs each, by `columns_` rows of the batch.
 template <int columns_, int stages_, takes work_>
 struct tiling {
   static constexpr int groups = 2, columns = columns_, stages = stages_;
@@ -29,42 +30,42 @@ struct tiling {
   static constexpr unsigned blocks_each = in_pairs ? 2 : 1;
   static constexpr bool in_turn = work_ != takes::a_part, adds_up = work_ == takes::added_up_parts || in_pairs;
   static constexpr std::uint32_t outputs = groups * group_outputs;
-  /// Of an instruction, and of a copy, which takes 256 at most.
+  /// Per instruction and per copy, which are limited to 256.
   static constexpr int columns_at_once = columns > 256 ? columns / 2 : columns;
   static constexpr std::uint32_t weight_bytes = outputs * row_bytes, input_bytes = columns * row_bytes;
   static constexpr std::uint32_t stage_bytes = weight_bytes + input_bytes;
-  /// Results leave through shared memory (see send_pieces), where a whole tile has room as elements (half of the
-  /// widest), half of one as floats. A piece is so many columns of a warpgroup, a multiple of 16, or as floats half as
-  /// many.
+  /// Results leave through shared memory (see send_pieces), which has space for a whole tile as elements (half of the
+  /// widest), or for half of one as floats. A piece is `piece_columns` columns of a warpgroup, a multiple of 16, or
+  /// half as many as floats.
   static constexpr int pieces = columns == 240 ? 3 : 2, piece_columns = columns == 320 ? 80 : columns / pieces;
   static constexpr std::uint32_t piece_bytes = piece_columns * row_bytes;
   static constexpr std::uint32_t result_bytes = in_turn ? groups * pieces * piece_bytes : 0;
-  /// Sums of the segments before that find no room in a thread's registers and lie where results do.
+  /// Sums of earlier segments that do not fit in a thread's registers and use the space of results.
   static constexpr int laid_down = !adds_up ? 0 : columns == 240 ? 40 : columns == 256 ? 48 : 0;
   static_assert(laid_down * warpgroup * sizeof(float) <= pieces * piece_bytes);
   static constexpr std::size_t shared_bytes =
       1024 + std::size_t{stages} * (stage_bytes + 2 * sizeof(phase_barrier)) + result_bytes;
-  /// Wide tiles need more registers than an equal share: a warpgroup of producers leaves most of its own to the others.
+  /// Wide tiles need more registers than an equal share: the producers' warpgroup gives most of its own to the others.
   static constexpr bool moves_registers = columns > 128;
   static constexpr unsigned consumers = groups * warpgroup, threads = consumers + (moves_registers ? warpgroup : 32);
 };
 
-/// What a block of a pair stores.
+/// The part of a tile that one block of a pair stores.
 template <typename t>
 struct half_tile : t {
   static constexpr int columns = t::columns / 2;
 };
 
-/// A product as blocks see it.
+/// A product as blocks read it.
 struct placed_product {
   CUtensorMap weights, inputs;
   void* out;
   std::size_t part_stride;
-  bool is_sent;  // by the copy engine, which knows `out` (of blocks that take turns)
+  bool is_sent;  // by TMA, whose map describes `out` (for blocks that take tiles in turn)
   std::uint32_t outputs, out_stride;
   std::uint32_t depth, segment_depth;  // in tiles of 64 inputs
-  std::uint32_t tiles;                 // of outputs, for each segment that has blocks of its own
-  std::uint32_t first_item;            // of the launch
+  std::uint32_t tiles;                 // of outputs, per segment that has blocks of its own
+  std::uint32_t first_item;            // in the launch
   finish how;
 };
 
@@ -74,13 +75,13 @@ struct placed_products {
   bool next_may_begin;
 };
 
-/// Where results go, as the copy engine knows it: [segment, row, output].
+/// The outputs as TMA sees them: [segment, row, output].
 template <typename t>
 struct ways_out {
   CUtensorMap of[t::in_turn ? products_max_of_turn : 1];
 };
 
-/// A tile: whose it is, and its first output, row and 64 inputs.
+/// A tile: its product, first output, first row, and range of input tiles.
 struct work_item {
   const placed_product* product;
   std::uint32_t which, output, row, segment, first, count;
@@ -89,7 +90,7 @@ struct work_item {
 template <typename t>
 __device__ work_item find_work(const placed_products& all, std::uint32_t item) {
   std::uint32_t row_tile = 0;
-  if (all.row_tiles > 1) {  // bands of rows, one under the other; in a band, neighbours share weights
+  if (all.row_tiles > 1) {  // bands of rows, one after another; within a band, neighbours share weights
     const std::uint32_t band = item / (all.items * band_tiles), inside = item % (all.items * band_tiles);
     const std::uint32_t tiles_of_band = min(band_tiles, all.row_tiles - band * band_tiles);
     item = inside / tiles_of_band;

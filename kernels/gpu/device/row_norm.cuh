@@ -6,8 +6,8 @@
 /// One row of the residual stream in the registers of a block.
 namespace skein::kernels::gpu {
 
-/// Threads of a block that normalises rows of that width: by the width alone, because the order of the sums hangs on
-/// it. A thread has two packets of four channels, three above 4096.
+/// The threads of a block that normalises rows of that width. Depends on the width alone, because it determines the
+/// order of the sums. A thread has two packets of four channels, or three above 4096.
 [[nodiscard]] inline unsigned row_threads(std::uint32_t width) {
   const std::uint32_t wanted = (width / 8 + 63) / 64 * 64;
   return wanted < 64 ? 64 : wanted > 512 ? 512 : wanted;
@@ -18,7 +18,7 @@ template <unsigned packets>
 struct row_share {
   float values[packets][4];
 };
-/// Packets of a thread: three above a width of 4096.
+/// Packets per thread: three above a width of 4096.
 [[nodiscard]] constexpr unsigned packets_of(std::uint32_t width) { return width <= 4096 ? 2 : 3; }
 
 /// Calls body(i, first channel) for each packet of this thread.
@@ -41,7 +41,7 @@ __device__ row_share<packets> load_x(const residual& from, std::uint32_t width, 
   return row;
 }
 
-/// x[t] += what is to be added to it.
+/// x[t] += the partial sums that are yet to be added.
 template <unsigned packets>
 __device__ void add_to_row(row_share<packets>& row, const residual& from, std::uint32_t width, std::uint32_t t) {
   if (from.added.parts == 0) return;
@@ -63,7 +63,7 @@ __device__ row_share<packets> load_row(const residual& from, std::uint32_t width
   return row;
 }
 
-/// A thread's part of a norm's weights.
+/// A thread's share of a norm's weights.
 template <unsigned packets>
 struct norm_share {
   row_share<packets> weight, bias;
@@ -77,7 +77,7 @@ struct norm_share {
   }
 };
 
-/// How many channels of a row the threads of this warp have.
+/// The number of channels of a row that the threads of this warp have.
 template <unsigned packets>
 __device__ float warp_channels(std::uint32_t width) {
   const std::uint32_t first = threadIdx.x / warp_width * warp_width;
@@ -90,10 +90,10 @@ __device__ float warp_channels(std::uint32_t width) {
   return static_cast<float>(4 * count);
 }
 
-/// row = (row - mean) / sqrt(variance + eps) * weight + bias, for some rows at once; all threads take part. Each warp
-/// makes the mean and the squared distances from it of its own channels, which are then put together (Chan, Golub and
-/// LeVeque 1979): one wait for the other warps where a mean of all would take two. However many rows, a row has the
-/// same bits.
+/// row = (row - mean) / sqrt(variance + eps) * weight + bias
+/// For several rows at once; all threads take part. Each warp computes the mean of its own channels and the squared
+/// distances from it, which are then combined (Chan, Golub and LeVeque 1979), so that warps wait for each other once
+/// instead of twice. The bits of a row do not depend on the number of rows.
 template <unsigned packets, unsigned rows_each>
 __device__ void normalise_together(row_share<packets> (&rows)[rows_each], std::uint32_t width,
                                    const norm_share<packets>& norm, float eps) {
@@ -116,11 +116,11 @@ __device__ void normalise_together(row_share<packets> (&rows)[rows_each], std::u
     });
     means[r] = mean, distances[r] = warp_sum(squares);
   }
-  __syncthreads();  // nobody still reads what lay there
+  __syncthreads();  // the previous contents have been read
   if (threadIdx.x % warp_width == 0)
     for (unsigned r = 0; r < rows_each; ++r) of_warp[r][threadIdx.x / warp_width] = {count, means[r], distances[r]};
   __syncthreads();
-  // Every lane takes one warp's; those that there are not have nothing.
+  // Each lane takes the share of one warp; lanes without a warp have an empty one.
   const unsigned of_lane = threadIdx.x % warps_max;
   const auto sum_of_warps = [](float value) {
     for (unsigned mask = warps_max / 2; mask > 0; mask /= 2) value += shuffle_xor(value, mask);

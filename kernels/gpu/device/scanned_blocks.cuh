@@ -1,10 +1,12 @@
 #pragma once
 #include "kernels/gpu/device/logit_chunk.cuh"
 
-/// What a scan leaves of a row: of each block of 64 tokens the maximum, and the sum of the weights relative to it.
+/// The results of the scan of a row: for each block of 64 tokens the maximum, and the sum of the weights relative to
+/// it.
 namespace skein::kernels::gpu {
 
-/// A chunk's part, from the threads that hold it. A scale of 0: nobody asks for weights. The arrays are the row's.
+/// Stores those of a chunk; called by the threads that hold it. A scale of 0: no weights are needed. The arrays are the
+/// row's.
 __device__ inline void scan_chunk(const logit_packet (&values)[chunk_packets], std::uint32_t chunk, float scale,
                                   float* block_max, float* block_sum) {
   const std::uint32_t own_block = chunk * chunk_blocks + place_in_chunk(packet_of_thread()) / block_tokens;
@@ -15,14 +17,14 @@ __device__ inline void scan_chunk(const logit_packet (&values)[chunk_packets], s
   if (stores) block_max[own_block] = max;
   if (scale == 0) return;
   float reference[chunk_packets];
-  spread_blocks(max < lowest_logit ? 0 : max, reference);  // 0: nothing of the block is allowed
+  spread_blocks(max < lowest_logit ? 0 : max, reference);  // 0: no token of the block is allowed
   for (unsigned p = 0; p < chunk_packets; ++p) each[p] = packet_sum(values[p], reference[p], scale * log2_e);
   const float sum = fold_blocks(each, [](float a, float b) { return a + b; });
   if (stores) block_sum[own_block] = sum;
 }
 
-/// What was left, as a thread block finds it. Each thread has some neighbouring blocks of tokens, so that a sum over
-/// the threads before it is one over the blocks before its own; those of its first four it holds.
+/// The results of a scan as a thread block reads them. Each thread has neighbouring blocks of tokens, so that a sum
+/// over the preceding threads is a sum over the preceding blocks. It holds its first four in registers.
 class scanned_blocks {
  public:
   static constexpr unsigned size = packet<float>::size;
@@ -39,10 +41,10 @@ class scanned_blocks {
     }
   }
 
-  /// Times that each thread has four blocks.
+  /// The number of times that each thread has four blocks.
   [[nodiscard]] __device__ std::uint32_t rounds() const { return rounds_; }
-  /// visit(block, maximum, sum) for this thread's four of a round. Blocks beyond the vocabulary have the maximum
-  /// no_logit(), as have those of which nothing is allowed.
+  /// Calls visit(block, maximum, sum) for this thread's four blocks of a round. Blocks beyond the vocabulary and blocks
+  /// without an allowed token have the maximum no_logit().
   template <typename Visit>
   __device__ void for_each_of_round(std::uint32_t round, const Visit& visit) const {
     const std::uint32_t own = first() + round * size;
@@ -56,7 +58,7 @@ class scanned_blocks {
     for (std::uint32_t round = 0; round < rounds_; ++round) for_each_of_round(round, visit);
   }
   [[nodiscard]] __device__ float max_of(std::uint32_t block) const { return max_[block]; }
-  /// Of the row. All threads call this together.
+  /// The maximum of the row. All threads call this together.
   [[nodiscard]] __device__ float max() const {
     float own = no_logit();
     for_each([&](std::uint32_t, float max_of_block, float) { own = max_of_block > own ? max_of_block : own; });

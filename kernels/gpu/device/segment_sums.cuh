@@ -3,11 +3,12 @@
 #include "kernels/gpu/device/product_results.cuh"
 #include "kernels/gpu/device/product_tiles.cuh"
 
-/// How a block, or a pair of them, adds up the segments of a tile; always in their order. CUDA and the emulator.
+/// How a block, or a pair of blocks, adds the partial sums of a tile's segments, always in order. CUDA and the
+/// emulator.
 namespace skein::kernels::gpu {
 
-/// The sums of the segments before, of one thread: what finds no room in registers lies in shared memory, where results
-/// leave from later.
+/// One thread's sums of the earlier segments. Those that do not fit in registers are in shared memory, in the space
+/// through which results leave later.
 template <typename t>
 class sums_before {
  public:
@@ -16,7 +17,7 @@ class sums_before {
                    threadIdx.x % warpgroup) {}
 
   __device__ void add(const float (&sums)[t::columns / 2], bool is_first) {
-    if (t::laid_down > 0 && is_first) {  // the results of the tile before have to be out
+    if (t::laid_down > 0 && is_first) {  // the results of the previous tile must have left
       if (speaks()) wait_until_sent<0>();
       wait_for_warpgroup();
     }
@@ -39,7 +40,7 @@ class sums_before {
       sums[j + 2] = before.z + sums[j + 2], sums[j + 3] = before.w + sums[j + 3];
     }
   }
-  /// Those of sums[j] and the next three.
+  /// Those that belong to sums[j] and the next three.
   __device__ float4 four(int j) const {
     if (j >= kept) return at(j);
     return {kept_[j], kept_[j + 1], kept_[j + 2], kept_[j + 3]};
@@ -57,9 +58,10 @@ __device__ inline float4 sum_of(const float4& a, const float4& b) {
   return {a.x + b.x, a.y + b.y, a.z + b.z, a.w + b.w};
 }
 
-/// The first of a pair has segments 0 and 1 (`before` and `sums`), the second 2 and 3. Each gets the whole sums of half
-/// of the tile's columns, the first half of its `sums`. They pass each other what they need in the memory of the
-/// stages, which nobody may need any more: of a thread to the same thread, four floats each. So a pair takes one tile.
+/// The first block of a pair has segments 0 and 1 (`before` and `sums`), the second 2 and 3. Each gets the complete
+/// sums of half of the tile's columns, in the first half of its `sums`. They exchange partial sums through the memory
+/// of the stages, which must no longer be in use: each thread with its counterpart, four floats at a time. Therefore a
+/// pair processes only one tile.
 template <typename t>
 __device__ void add_up_in_pair(const sums_before<t>& before, std::byte* stages, float (&sums)[t::columns / 2]) {
   constexpr int half = t::columns / 4;  // of a thread's sums

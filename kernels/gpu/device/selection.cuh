@@ -3,15 +3,17 @@
 
 /// The choice of a token from a row whose chunks are scanned, by the rules of sampling/selection.cpp.
 ///
-/// min_p, top_k and top_p each give a floor under which no token is kept. That of min_p is exact. Those of the other
-/// two come from a histogram of the blocks of 64 tokens by their maxima, in steps of a quarter of a power of two of
-/// probability: above some step there are top_k blocks, and so as many tokens; and under some step all tokens together
-/// weigh less than 1 - top_p. That is so when the largest tokens of the blocks above it weigh top_p by themselves, as
-/// they do where few tokens count; or because blocks below it weigh little and a token under it in another block
-/// weighs less than the step says. A peaked distribution leaves some dozens of candidates. From them the threshold is
-/// found, and what the ties at it share, and then the token at a place of the kept weights: twice the same search, by
-/// logits and by ids. It compares few entries with each other; many it first distributes over 256 bins, of which one
-/// is left; and what does not even fit in shared memory it goes down by eight bits a time.
+/// min_p, top_k and top_p each give a floor below which no token is kept. The floor of min_p is exact. Those of the
+/// other two come from a histogram of the blocks of 64 tokens by their maxima, in steps of a quarter of a power of two
+/// of probability. For top_k, the floor is a step above which there are top_k blocks, and so at least as many tokens.
+/// For top_p, it is a step below which all tokens together weigh less than 1 - top_p. Either of two bounds shows that:
+/// the largest tokens of the blocks above the step alone weigh top_p, as they do if few tokens matter; or the blocks
+/// below the step weigh little, and a token below it in another block weighs less than the step.
+///
+/// A peaked distribution leaves some dozens of candidates. The same search then runs twice: by logits, for the
+/// threshold and the share of the tokens that tie at it; and by ids, for the token at a position among the kept
+/// weights. It compares few entries with each other. Many entries are first distributed over 256 bins, of which one
+/// remains. Entries that do not fit in shared memory are narrowed down by eight bits at a time.
 namespace skein::kernels::gpu {
 
 [[nodiscard]] __device__ inline bool is_greedy(const sampler_settings& settings) {
@@ -22,20 +24,19 @@ namespace skein::kernels::gpu {
   return {settings.noise > 0 && !is_greedy(settings) ? settings.noise : 0, settings.temperature, settings.seed,
           settings.row, index};
 }
-/// No weights are asked for.
+/// Whether a token with the largest logit is chosen, which needs no weights.
 [[nodiscard]] __device__ inline bool takes_largest(const sampler_settings& settings) {
   return is_greedy(settings) || settings.noise > 0;
 }
 
-/// What the weights of a scanned row are relative to: the temperature of the filters, or, where there is none, the
-/// draw's.
+/// The temperature of the weights of a scanned row: that of the filters or, without filters, that of the draw.
 [[nodiscard]] __device__ inline float scan_temperature(const sampler_settings& settings, std::uint32_t vocab) {
   const bool by_count = settings.top_k > 0 && static_cast<std::uint32_t>(settings.top_k) < vocab;
   const bool filters = by_count || settings.top_p < 1 || settings.min_p > 0;
   return settings.filters_first != 0 && filters ? 1.0f : settings.temperature;
 }
 
-/// The part of a choice that needs no logits.
+/// The part of a choice that does not depend on logits.
 struct draw_rules {
   double position;  ///< the random number
   double top_p;
@@ -95,7 +96,7 @@ __device__ inline token_id largest(const weighed_row& row, const draw_noise& noi
   return static_cast<token_id>(token);
 }
 
-/// Where `position` of 0 .. 1 lies in that weight: 1 .. weight.
+/// The place of `position`, 0 .. 1, in that weight: 1 .. weight.
 [[nodiscard]] __device__ inline std::uint64_t place_in(std::uint64_t weight, double position) {
   const std::uint64_t place = static_cast<std::uint64_t>(position * static_cast<double>(weight)) + 1;
   return place < weight ? place : weight;
@@ -122,7 +123,7 @@ __device__ inline token_id pick_of_all(const weighed_row& row, double position) 
   }
   __syncthreads();
 
-  // Relative to the block's own maximum, as all its tokens may weigh next to nothing beside the row's.
+  // Relative to the block's own maximum, because all its tokens may be negligible relative to the row's.
   const std::uint32_t id = block * block_tokens + threadIdx.x;
   own = {0, 0};
   if (threadIdx.x < block_tokens) {
@@ -139,7 +140,7 @@ __device__ inline token_id pick_of_all(const weighed_row& row, double position) 
   return static_cast<token_id>(token);
 }
 
-/// Of the blocks of tokens above a step.
+/// Sums over the blocks of tokens above a step.
 struct step_sums {
   std::uint32_t count;
   std::uint32_t largest;  ///< weights of their largest tokens, of which each is rounded down to a multiple of 2^-18
@@ -156,7 +157,7 @@ __device__ inline step_sums shuffle_xor_sum(const step_sums& s, unsigned mask) {
   return {shuffle_xor_bits(s.count, mask), shuffle_xor_bits(s.largest, mask), shuffle_xor_bits(s.weight, mask)};
 }
 
-/// A floor for top_k and top_p; `total`: the weight of all tokens.
+/// A floor for top_k and top_p. Sets `total` to the weight of all tokens.
 __device__ inline float floor_of_limits(const weighed_row& row, const draw_rules& rules, std::uint64_t& total) {
   constexpr double log_2 = 0.6931471805599453;
   constexpr float steps = 4;  // a power of two
@@ -170,7 +171,7 @@ __device__ inline float floor_of_limits(const weighed_row& row, const draw_rules
   if (threadIdx.x == 0) edge = mass_threads - 1;
   __syncthreads();
   row.blocks.for_each([&](std::uint32_t, float max, float sum) {
-    if (max < lowest_logit) return;  // nothing is allowed
+    if (max < lowest_logit) return;  // no token is allowed
     const float step = (row.max - max) * inverse_step, weight = row.weight(max);
     const unsigned bin = step < last ? static_cast<unsigned>(step) : mass_threads - 1;
     bins.add(bin, to_weight(sum * weight));
@@ -186,7 +187,7 @@ __device__ inline float floor_of_limits(const weighed_row& row, const draw_rules
   const std::uint64_t under_step = to_weight(exp2f(-static_cast<float>(threadIdx.x + 1) / steps));
   const std::uint64_t of_others = all.weight - above.weight + above.count * (block_tokens - 1) * under_step;
   const std::uint64_t of_largest = above.largest * static_cast<std::uint64_t>(weight_unit / largest_unit);
-  constexpr double margin = 0.99;  // far more than the rounding of weights
+  constexpr double margin = 0.99;  // well above the rounding of weights
   const double weight_left = margin * (1.0 - rules.top_p) * static_cast<double>(all.weight);
   const bool count_is_safe = rules.by_count && above.count >= rules.top_k;
   const bool weight_is_safe =
@@ -198,12 +199,12 @@ __device__ inline float floor_of_limits(const weighed_row& row, const draw_rules
   __syncthreads();
   total = all.weight;
   if (edge == mass_threads - 1) return lowest_logit;
-  // A hundredth of a step further down than the edge, as the division into steps is rounded.
+  // A hundredth of a step below the edge, because the division into steps is rounded.
   return round_up(static_cast<double>(row.max) -
                   (edge + 1.01) * rules.temperature * log_2 / static_cast<double>(steps));
 }
 
-/// What is kept, as keys of logits (to_key): all above `threshold`, with their weights; those that equal it with
+/// The kept tokens, as keys of logits (to_key): all above `threshold` with their weights, and those equal to it with
 /// `tie_weight` each.
 struct kept {
   std::uint32_t threshold;
@@ -211,7 +212,7 @@ struct kept {
   std::uint64_t total;
 };
 
-/// Candidates as entries of a descent by their logits.
+/// Candidates as the entries of a descent by logits.
 struct candidates_by_logit {
   candidates of;
 
@@ -222,7 +223,7 @@ struct candidates_by_logit {
   __device__ void focus(std::uint32_t lowest, std::uint32_t highest, std::uint32_t count) {
     of.focus_on_logits(from_key(lowest), from_key(highest), count);
   }
-  /// Which of mass_threads bins a key belongs to: an eighth of a power of two of probability each.
+  /// The bin of a key, below mass_threads; each covers an eighth of a power of two of probability.
   [[nodiscard]] __device__ unsigned bin(std::uint32_t key) const {
     const float step = (of.row().max - from_key(key)) * (of.row().scale * log2_e * 8);
     constexpr auto last = static_cast<float>(mass_threads - 1);
@@ -230,8 +231,8 @@ struct candidates_by_logit {
   }
 };
 
-/// A descent through candidates. If they are listed, one distribution leaves those that lie where the limit is
-/// reached, and these are compared with each other.
+/// A descent through candidates. If they are listed, they are distributed over bins once, and those in the bin that
+/// reaches the limit are compared with each other.
 template <typename Entries>
 __device__ descent descend_candidates(std::uint32_t lowest, std::uint32_t highest, const mass& limit,
                                       const Entries& entries) {
@@ -272,7 +273,7 @@ __device__ inline kept narrow(const candidates& from, const draw_rules& rules, s
   const mass limit = {rules.by_count ? rules.top_k : any_count,
                       rules.by_weight ? static_cast<std::uint64_t>(ceil(weight_limit)) : any_weight};
   const descent at = descend_candidates(to_key(from.floor()), to_key(from.row().max), limit, candidates_by_logit{from});
-  // Where nothing is above, the ties are all there is, and how much they weigh does not matter.
+  // If nothing is above, only ties are kept, and their weight does not matter.
   std::uint64_t of_ties = at.here.weight;
   if (at.above.count != 0 && rules.by_weight) {
     const std::uint64_t left = limit.weight > at.above.weight ? limit.weight - at.above.weight : 0;
@@ -289,7 +290,7 @@ __device__ inline kept narrow(const candidates& from, const draw_rules& rules, s
   return {at.key, tie_weight, at.above.weight + at.here.count * tie_weight};
 }
 
-/// All candidates.
+/// Keeps all candidates.
 __device__ inline kept keep_all(const candidates& from) {
   mass own = {0, 0}, total;
   from.for_each([&](std::uint32_t, float, std::uint64_t weight) { own.weight += weight; });
@@ -297,7 +298,7 @@ __device__ inline kept keep_all(const candidates& from) {
   return {0, 0, total.weight};
 }
 
-/// What is kept of them as entries of a descent by the complements of their ids: lower ids come first.
+/// The kept tokens as the entries of a descent by the complements of their ids: lower ids come first.
 struct kept_by_token {
   candidates of;
   std::uint32_t threshold;
@@ -328,7 +329,7 @@ __device__ inline token_id pick(const candidates& from, const kept& of, double p
   return static_cast<token_id>(~at.key);
 }
 
-/// The token that is drawn. `list`: in shared memory.
+/// The sampled token. `list` is in shared memory.
 __device__ __forceinline__ token_id choose(const weighed_row& row, const draw_rules& rules, candidate_list* list) {
   if (rules.largest) return largest(row, rules.noise);
   if (!rules.has_limits() && !rules.by_min_p) return pick_of_all(row, rules.position);

@@ -1,9 +1,9 @@
 #pragma once
 #include "kernels/gpu/device/logit_chunk.cuh"
 
-/// What a slot's sampler knows and does besides choosing: bias and penalties before, the record of the token after. The
-/// lists are read four entries a thread at once, as a long sequence has thousands of penalties and every chunk of its
-/// row looks through them.
+/// The work of a slot's sampler besides choosing: bias and penalties before, recording the token after. Threads read
+/// four entries of the lists at once, because a long sequence has thousands of penalties and every chunk of its row
+/// searches them.
 namespace skein::kernels::gpu {
 
 /// One slot of slot_memory.
@@ -29,12 +29,12 @@ class slot_lists {
   slot_id slot_;
 };
 
-/// This thread's share of a slot's penalties and stop ids. The first of them lie in registers, under way as soon as
-/// this is made.
+/// This thread's share of a slot's penalties and stop ids. The constructor issues the loads of the first ones into
+/// registers.
 class listed_tokens {
  public:
   static constexpr unsigned size =
-      packet<token_id>::size;  // slots begin at multiples of it, and have room for multiples
+      packet<token_id>::size;  // slots begin at multiples of this, and have space for multiples
 
   __device__ listed_tokens(const slot_lists& of, std::uint32_t penalty_count, std::uint32_t stop_count)
       : of_(of), count_(penalty_count), stop_count_(stop_count) {
@@ -52,7 +52,7 @@ class listed_tokens {
     return false;
   }
 
-  /// visit(index of the first, tokens, penalties, how many of the four there are)
+  /// Calls visit(index of the first, tokens, penalties, number of valid entries among the four).
   template <typename Visit>
   __device__ void for_each_packet(const Visit& visit) const {
     for (std::uint32_t i = first(); i < count_; i += mass_threads * size) {
@@ -62,7 +62,7 @@ class listed_tokens {
       visit(i, tokens, penalties, count_ - i < size ? count_ - i : size);
     }
   }
-  /// visit(index, token, penalty)
+  /// Calls visit(index, token, penalty).
   template <typename Visit>
   __device__ void for_each(const Visit& visit) const {
     for_each_packet(
@@ -82,8 +82,8 @@ class listed_tokens {
   packet<float> penalties_;
 };
 
-/// Calls visit(index) for this thread's share of the slot's bias entries, but of neighbours with the same token for the
-/// first alone: no two threads answer for one token.
+/// Calls visit(index) for this thread's share of the slot's bias entries. Of adjacent entries with the same token only
+/// the first is visited, so that one thread handles each token.
 template <typename Visit>
 __device__ void for_each_biased_token(const slot_lists& of, const slot_record& record, const Visit& visit) {
   const bias_entry* const bias = of.bias();
@@ -91,9 +91,9 @@ __device__ void for_each_biased_token(const slot_lists& of, const slot_record& r
     if (i == 0 || bias[i - 1].token != bias[i].token) visit(i);
 }
 
-/// Calls change(place in the chunk, addend) for the slot's bias and penalties in tokens first .. first + chunk_tokens.
-/// Bias comes before penalties, equal bias entries one after another by one thread; all other tokens differ, so their
-/// order is free.
+/// Calls change(place in the chunk, addend) for the slot's bias and penalties of tokens first .. first + chunk_tokens.
+/// Bias comes before penalties, and one thread applies the bias entries of one token in order. The order of different
+/// tokens does not matter.
 template <typename Change>
 __device__ void for_each_change(const slot_lists& of, const slot_record& record, const listed_tokens& listed,
                                 std::uint32_t first, const Change& change) {
@@ -114,7 +114,7 @@ __device__ void for_each_change(const slot_lists& of, const slot_record& record,
   });
 }
 
-/// Keeps the logits that bias and penalties will change, for log-probabilities. `chunk`: in shared memory.
+/// Saves the raw logits that bias and penalties will change, for log-probabilities. `chunk` is in shared memory.
 __device__ inline void keep_raw(const slot_lists& of, const slot_record& record, const listed_tokens& listed,
                                 std::uint32_t first, const float* chunk) {
   for_each_biased_token(of, record, [&](std::uint32_t i) {
@@ -127,7 +127,7 @@ __device__ inline void keep_raw(const slot_lists& of, const slot_record& record,
   });
 }
 
-/// Calls visit(token, where its raw logit is) for this thread's share of the tokens that keep_raw was there for.
+/// Calls visit(token, address of its raw logit) for this thread's share of the tokens that keep_raw saved.
 template <typename Visit>
 __device__ void for_each_raw(const slot_lists& of, const slot_record& record, const listed_tokens& listed,
                              const Visit& visit) {
@@ -135,7 +135,7 @@ __device__ void for_each_raw(const slot_lists& of, const slot_record& record, co
   listed.for_each([&](std::uint32_t i, token_id token, float) { visit(token, of.raw_of_penalties() + i); });
 }
 
-/// Adds bias and penalties to the chunk in `values`, by way of `shared`, and changes the row in memory alike.
+/// Adds bias and penalties to the chunk in `values`, by way of `shared`, and to the row in memory.
 __device__ inline void change_chunk(const slot_lists& of, const slot_record& record, const listed_tokens& listed,
                                     float* row, std::uint32_t chunk, float* shared,
                                     logit_packet (&values)[chunk_packets]) {
@@ -156,17 +156,17 @@ __device__ inline void change_chunk(const slot_lists& of, const slot_record& rec
 
 inline constexpr std::uint32_t not_listed = 0xffffffff;
 
-/// Where a token was found in a slot's lists.
+/// The places of a token in a slot's lists.
 struct listed_token {
-  std::uint32_t penalty;  ///< not_listed: drawn for the first time
+  std::uint32_t penalty;  ///< not_listed: sampled for the first time
   bool is_stop;
 };
 
-/// penalties::record, but for a new entry (see accept).
+/// penalties::record, except for a new entry (see accept).
 __device__ inline listed_token decay_penalties(const slot_lists& of, const slot_record& record,
                                                const listed_tokens& listed, token_id token) {
   __shared__ std::uint32_t penalty, is_stop;
-  __syncthreads();  // nobody still reads those of the call before
+  __syncthreads();  // those of the previous call have been read
   if (threadIdx.x == 0) penalty = not_listed, is_stop = 0;
   __syncthreads();
   const sampler_settings& settings = record.settings;
@@ -186,7 +186,7 @@ __device__ inline listed_token decay_penalties(const slot_lists& of, const slot_
   return {penalty, is_stop != 0};
 }
 
-/// What the logit was before bias and penalties.
+/// The logit before bias and penalties.
 __device__ inline float raw_logit(const slot_lists& of, const slot_record& record, token_id token,
                                   const listed_token& listed, const float* row) {
   if (listed.penalty != not_listed) return of.raw_of_penalties()[listed.penalty];
@@ -200,7 +200,7 @@ __device__ inline float raw_logit(const slot_lists& of, const slot_record& recor
   return entry == not_listed ? row[token] : of.raw_of_bias()[entry];
 }
 
-/// One thread's part: the token becomes the slot's last and, if it is new, gets its penalty.
+/// Called by one thread: makes the token the slot's last one and, if it is new, adds its penalty.
 __device__ inline void accept(const slot_lists& of, const slot_record& record, token_id token,
                               const listed_token& listed, draw_stop stopped) {
   slot_record& changed = of.record();

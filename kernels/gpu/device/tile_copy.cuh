@@ -7,8 +7,8 @@
 #include "kernels/gpu/runtime/emulator/copy_engine.hpp"
 #endif
 
-/// The copy engine of sm_90 and the barriers in shared memory that tell when a copy has arrived (PTX ISA, "mbarrier"
-/// and "cp.async.bulk.tensor"). Of CUDA; the emulator has the same.
+/// TMA of sm_90, and the mbarriers in shared memory that signal the arrival of copies (PTX ISA, "mbarrier" and
+/// "cp.async.bulk.tensor"). CUDA; the emulator has the same.
 namespace skein::kernels::gpu {
 
 __device__ inline std::uint32_t shared_address(const void* at) {
@@ -19,7 +19,7 @@ __device__ inline std::uint32_t shared_address(const void* at) {
 #endif
 }
 
-/// The stages of a ring in turn, counted over all that a block does; `t` says how many there are.
+/// The stages of a ring buffer in turn, counted over all work of a block; `t` gives their number.
 template <typename t>
 struct stage_turn {
   unsigned stage = 0, phase = 0;
@@ -28,16 +28,16 @@ struct stage_turn {
   }
 };
 
-/// What a copy does to the L2 cache.
+/// The L2 eviction policy of a copy.
 enum class cache_use : std::uint64_t {
-  streamed = 0x12F0000000000000,  ///< read once, or by all who want it at about the same time: goes first
-  shared = 0x14F0000000000000,    ///< read by many blocks: goes last
+  streamed = 0x12F0000000000000,  ///< read once, or by all readers at about the same time: evicted first
+  shared = 0x14F0000000000000,    ///< read by many blocks: evicted last
 };
 
 #if !defined(SKEIN_GPU_EMULATOR)
 
-/// A barrier whose phases are numbered from 0: phase i is over when `arrivals` threads have arrived and all bytes that
-/// were announced are there.
+/// An mbarrier whose phases are numbered from 0. A phase ends when `arrivals` threads have arrived and all announced
+/// bytes have been copied.
 struct phase_barrier {
   std::uint64_t state;
 
@@ -51,7 +51,7 @@ struct phase_barrier {
     asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(&state)), "r"(bytes)
                  : "memory");
   }
-  /// Waits for the end of a phase of the parity of `phase`; only the phase at work and the one before may be asked for.
+  /// Waits for the end of a phase with the parity of `phase`, which must be the current phase or the one before.
   __device__ void wait(unsigned phase) {
     asm volatile(
         "{\n.reg .pred done;\nagain:\nmbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n@done bra over;\n"
@@ -71,15 +71,15 @@ struct phase_barrier {
   }
 };
 
-/// Makes freshly initialised barriers known to the copy engine.
+/// Makes newly initialised barriers visible to TMA.
 __device__ inline void publish_barriers() {
   asm volatile("fence.mbarrier_init.release.cluster;\nfence.proxy.async.shared::cta;" ::: "memory");
 }
 
-/// Makes what this thread wrote to shared memory known to the copy engine and to matrix instructions.
+/// Makes this thread's writes to shared memory visible to TMA and to matrix instructions.
 __device__ inline void publish_writes() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
 
-/// Brings a map that a kernel was given to where the copy engine looks for it.
+/// Prefetches a tensor map, which is a kernel parameter.
 __device__ inline void bring_map(const CUtensorMap& map) {
   asm volatile("prefetch.tensormap [%0];" ::"l"(&map) : "memory");
 }
@@ -94,7 +94,7 @@ __device__ inline void copy_tile(void* to, const CUtensorMap& map, std::uint32_t
       : "memory");
 }
 
-/// The same with a map of describe_tiles: its box at row `row`, tile `tile` and those beside it.
+/// The same with a map of describe_tiles: its box that begins at row `row` and tile `tile`.
 __device__ inline void copy_tiles(void* to, const CUtensorMap& map, std::uint32_t row, std::uint32_t tile,
                                   phase_barrier& arrived, cache_use use) {
   asm volatile(
@@ -104,8 +104,8 @@ __device__ inline void copy_tiles(void* to, const CUtensorMap& map, std::uint32_
       : "memory");
 }
 
-/// Copies a box of the map to (column, row, part), or adds it there in fp32. What reaches over the map's edge stays
-/// behind.
+/// Copies a box to (column, row, part) of the map, or adds it there in fp32. Elements beyond the map's edge are not
+/// written.
 __device__ inline void send_tile(const void* from, const CUtensorMap& map, std::uint32_t column, std::uint32_t row,
                                  std::uint32_t part, bool adds) {
   if (adds)
@@ -118,14 +118,14 @@ __device__ inline void send_tile(const void* from, const CUtensorMap& map, std::
                  "r"(column), "r"(row), "r"(part), "r"(shared_address(from))
                  : "memory");
 }
-/// Ends a group of what this thread sends.
+/// Ends a group of this thread's stores.
 __device__ inline void end_of_sending() { asm volatile("cp.async.bulk.commit_group;" ::: "memory"); }
-/// Waits until at most `left` groups of this thread are still read from shared memory.
+/// Waits until at most `left` groups of this thread are still being read from shared memory.
 template <int left>
 __device__ void wait_until_sent() {
   asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(left) : "memory");
 }
-/// Waits until all that this thread sent is there.
+/// Waits until all stores of this thread are complete.
 __device__ inline void wait_until_written() { asm volatile("cp.async.bulk.wait_group 0;" ::: "memory"); }
 
 #else

@@ -2,15 +2,14 @@
 #include "kernels/gpu/device/mma.cuh"
 #include "kernels/gpu/device/time_mix_token.cuh"
 
-/// Time mixing of many tokens: eight lanes take a token of a head, eight channels each, 16 bytes where numbers have 16
-/// bits; so a warp has several tokens at once, and sums over a token take three steps.
+/// Time mixing of many tokens: eight lanes process a token of a head, eight channels each, which are 16 bytes of 16-bit
+/// numbers. So a warp processes several tokens at once, and a sum over a token takes three steps.
 namespace skein::kernels::gpu {
 
 inline constexpr unsigned couple_channels = 8, couple_lanes = head_size / couple_channels;
 using of_couple = float[couple_channels];
 
-/// Where an fp32 of each channel lies in shared memory, so that lanes that load their eight in two packets meet in no
-/// bank.
+/// The layout of fp32 channels in shared memory: lanes that load their eight in two packets have no bank conflicts.
 inline constexpr unsigned spread_channels = head_size + 4;
 __device__ constexpr unsigned spread(unsigned channel) {
   return channel / 4 % 2 * (head_size / 2 + 4) + channel / couple_channels * 4 + channel % 4;
@@ -30,7 +29,8 @@ __device__ inline float couple_sum(float value) {
   return value;
 }
 
-/// Eight numbers, asked for when loaded and waited for when they are read. `at` is aligned to 16 bytes.
+/// Eight numbers whose loads are issued when they are loaded and waited for when they are read. `at` is aligned to 16
+/// bytes.
 template <typename T>
 struct channels_on_their_way {
   static constexpr unsigned wide = 16 / sizeof(T) < couple_channels ? 16 / sizeof(T) : couple_channels;
@@ -68,7 +68,7 @@ __device__ void store_channels(T* at, const of_couple& values) {
   }
 }
 #if defined(__CUDA_ARCH__)
-/// The same numbers, at an instruction for two.
+/// The same numbers, with one instruction for two.
 __device__ inline void store_channels(half* at, const of_couple& values) {
   side_by_side<operand_pair, couple_channels / 2> pairs;
 #pragma unroll
@@ -91,13 +91,13 @@ struct channels_of_operands {
   }
 };
 
-/// A row of a low-rank pair's product, which is never in parts.
+/// A row of a low-rank pair's output, which is never stored as partial sums.
 template <typename Element>
 __device__ const gate_type<Element>* gate_place(const product_rows& of, std::uint32_t row, std::uint32_t channel) {
   return static_cast<const gate_type<Element>*>(of.data) + static_cast<std::size_t>(row) * of.stride + channel;
 }
 
-/// What products left of a lane's channels of a token.
+/// The GEMM outputs of a lane's channels of a token.
 template <typename Element>
 struct couple_inputs {
   using gate = gate_type<Element>;
@@ -105,7 +105,7 @@ struct couple_inputs {
   channels_on_their_way<gate> a_out, v_out;
 
   __device__ void clear() { r.clear(), k.clear(), v.clear(), v_first.clear(); }
-  /// `in_parts`: r, k and v may be. These are waited for.
+  /// `in_parts`: r, k and v may be partial sums. Waits for these three.
   template <bool in_parts>
   __device__ void load(const time_mix_parameters& of, std::uint32_t row, std::uint32_t channel) {
     a_out.load(gate_place<Element>(of.a_out, row, channel));

@@ -2,8 +2,8 @@
 #include "kernels/gpu/device/head_state.cuh"
 #include "kernels/gpu/device/time_mix_token.cuh"
 
-/// A block's share of one head: eight lanes have two rows of the state in registers, and what all rows need of a token
-/// lies in shared memory.
+/// A block's share of one head: eight lanes have two rows of the state in registers. The vectors of a token that all
+/// rows need are in shared memory.
 namespace skein::kernels::gpu {
 
 inline constexpr unsigned row_lanes = 8;  // that share rows of the state
@@ -16,7 +16,7 @@ template <unsigned places>
 struct alignas(16) shared_tile {
   float r[places][head_size], w[places][head_size], k[places][head_size], v[places][head_size];
   float kk[places][head_size], a_kk[places][head_size], y[places][head_size];
-  // These are read by their owner only.
+  // Read by their owner only.
   float bonus[places][head_size], g[places][head_size];
 };
 
@@ -25,13 +25,13 @@ __device__ inline float update(float state, float removed, float v, float w, flo
   return multiply_add(v, k, multiply_add(-removed, a_kk, state * w));
 }
 
-/// What the lanes of a row would have after adding theirs up.
+/// The result that sum_of_row gives the lanes of a row, from their numbers.
 __device__ inline float sum_of_lanes(const float (&of)[row_lanes]) {
   static_assert(row_lanes == 8);
   return ((of[0] + of[1]) + (of[2] + of[3])) + ((of[4] + of[5]) + (of[6] + of[7]));
 }
 
-/// A lane's part of its rows of the state: whole packets of keys, every eighth one of a row.
+/// A lane's part of its rows of the state: whole packets of keys, every eighth packet of a row.
 template <typename Stored>
 struct row_part {
   static constexpr unsigned size = packet<Stored>::size;
@@ -39,17 +39,17 @@ struct row_part {
   struct packets {
     packet<Stored> of[lane_rows][lane_keys / size];
   };
-  /// `first_value` and the value four further: those of a warp's lanes are side by side.
+  /// The rows are `first_value` and the value four further; those of a warp's lanes are adjacent.
   std::uint32_t first_value, lane;
   float s[lane_rows][lane_keys];
 
   __device__ row_part() {
-    constexpr unsigned groups = warp_width / row_lanes;  // of a warp
+    constexpr unsigned groups = warp_width / row_lanes;  // per warp
     first_value = threadIdx.x / warp_width * groups * lane_rows + threadIdx.x % warp_width / row_lanes;
     lane = threadIdx.x % row_lanes;
   }
   __device__ std::uint32_t value(unsigned row) const { return first_value + row * (warp_width / row_lanes); }
-  /// Where a key of a vector lies in shared memory: then lanes that read four keys each read 128 bytes in one piece.
+  /// The position of a key of a vector in shared memory: lanes that read four keys each read 128 contiguous bytes.
   __device__ static std::uint32_t position(std::uint32_t key) {
     const std::uint32_t of_packet = key / size, four_of_packet = key % size / 4;
     return (of_packet / row_lanes * (size / 4) + four_of_packet) * (4 * row_lanes) + of_packet % row_lanes * 4 +
@@ -81,7 +81,7 @@ struct row_part {
       }
   }
 
-  /// Updates the rows by a token; y = S r of the rows, in all their lanes.
+  /// Updates the rows with a token; y = S r of the rows, in all their lanes.
   template <unsigned places>
   __device__ void take(const shared_tile<places>& tile, std::uint32_t t, float (&y)[lane_rows]) {
     float removed[lane_rows] = {}, v[lane_rows];
@@ -110,20 +110,20 @@ struct row_part {
     for (unsigned row = 0; row < lane_rows; ++row) y[row] = sum_of_row(y[row]);
   }
 
-  /// Of the lanes that share a row.
+  /// The sum over the lanes that share a row.
   __device__ static float sum_of_row(float value) {
     for (unsigned mask = 1; mask < row_lanes; mask *= 2) value += shuffle_xor(value, mask);
     return value;
   }
 
  private:
-  /// Of a vector, those of the lane's keys 4i .. 4i + 4.
+  /// The elements of a vector for the lane's keys 4i .. 4i + 4.
   __device__ packet<float> four(const float* vector, unsigned i) const {
     return load_packet(vector + (i * row_lanes + lane) * 4);
   }
 };
 
-/// Makes a token's vectors.
+/// Computes a token's vectors.
 template <typename Element, typename Stored, unsigned places>
 __device__ void fill_tile(const time_mix_parameters& of, std::uint32_t row, std::uint32_t channel,
                           const token_inputs& in, const head_weights& weights, shared_tile<places>& tile,
@@ -142,7 +142,7 @@ __device__ void fill_tile(const time_mix_parameters& of, std::uint32_t row, std:
   store_floats(&tile.g[t][first], in.g);
 }
 
-/// ln_x of a lane's channels: like all weights, loaded before there is something to do with them.
+/// ln_x of a lane's channels; like all weights, loaded before the data is available.
 struct norm_weights_of_lane {
   of_lane weight, bias;
 

@@ -6,8 +6,8 @@
 #include "kernels/gpu/time_mix.hpp"
 #include "kernels/ops.hpp"
 
-/// What time mixing does to a token of one head beside the state, by one warp: the vectors that go into the state and,
-/// from what was read out of it, the output. A lane has a few channels side by side.
+/// The work of time mixing on one token of one head outside the state, by one warp: it computes the vectors that go
+/// into the state and, from the vector that is read from the state, the output. A lane has a few adjacent channels.
 namespace skein::kernels::gpu {
 
 inline constexpr unsigned lane_channels = head_size / warp_width;
@@ -17,7 +17,7 @@ using of_lane = float[lane_channels];  ///< one number for each channel of a lan
 template <typename Element>
 using gate_type = std::conditional_t<std::is_same_v<Element, float>, float, half>;
 
-/// What products left of a token.
+/// The GEMM outputs of a token.
 struct token_inputs {
   of_lane r, k, v, w_out, a_out, v_out, g, v_first;
 };
@@ -25,14 +25,15 @@ struct token_inputs {
 template <typename Element>
 using lane_on_its_way = on_their_way<Element, lane_channels>;
 
-/// Of row `row` of what lies in no parts; `channel` is the lane's first, of all heads.
+/// Issues the load of row `row` of an output without partial sums; `channel` is the lane's first, counted over all
+/// heads.
 template <typename Element>
 __device__ lane_on_its_way<Element> ask_for(const product_rows& from, std::uint32_t row, std::uint32_t channel) {
   return lane_on_its_way<Element>(static_cast<const Element*>(from.data) + static_cast<std::size_t>(row) * from.stride +
                                   channel);
 }
 
-/// What products left beside r, k and v.
+/// The GEMM outputs besides r, k and v.
 template <typename Element>
 struct gates_on_their_way {
   lane_on_its_way<gate_type<Element>> w_out, a_out, v_out, g_out;
@@ -52,7 +53,7 @@ struct gates_on_their_way {
   }
 };
 
-/// What products left of row `row`.
+/// Loads the GEMM outputs of row `row`.
 template <typename Element>
 __device__ token_inputs load_inputs(const time_mix_parameters& of, std::uint32_t row, std::uint32_t channel) {
   using products = products_on_their_way<Element, lane_channels>;
@@ -65,7 +66,7 @@ __device__ token_inputs load_inputs(const time_mix_parameters& of, std::uint32_t
   return in;
 }
 
-/// The same where no product is in parts, asked for when they are loaded and waited for when they are read.
+/// The same without partial sums. The loads are issued at once and waited for when the inputs are read.
 template <typename Element>
 struct inputs_on_their_way {
   lane_on_its_way<Element> r, k, v;
@@ -99,7 +100,7 @@ __device__ inline head_weights load_weights(const time_mix_parameters& of, std::
   return weights;
 }
 
-/// What goes into the state, and what is added to what comes out of it.
+/// The vectors that go into the state, and the one that is added to its output.
 struct token_vectors {
   of_lane log_w, k, v, kk, a_kk, bonus;
 };
@@ -131,7 +132,7 @@ __device__ inline token_vectors make_token(const token_inputs& in, const head_we
   return out;
 }
 
-/// In the first layer: v is what all later layers mix with.
+/// In the first layer: stores v, which all later layers mix with.
 template <typename Element>
 __device__ void keep_v_first(const time_mix_parameters& of, std::uint32_t row, std::uint32_t channel,
                              const of_lane& v) {
@@ -139,8 +140,8 @@ __device__ void keep_v_first(const time_mix_parameters& of, std::uint32_t row, s
     store_floats(static_cast<Element*>(of.v_first) + static_cast<std::size_t>(row) * of.width + channel, v);
 }
 
-/// out = (group_norm(y) * weight + bias + bonus) * g, where y is what was read from the state; `weight` and `bias` are
-/// ln_x of the lane's channels.
+/// out = (group_norm(y) * weight + bias + bonus) * g
+/// y was read from the state; `weight` and `bias` are ln_x of the lane's channels.
 template <typename Element>
 __device__ void finish_token(const time_mix_parameters& of, std::uint32_t row, std::uint32_t channel, of_lane& y,
                              const of_lane& weight, const of_lane& bias, const of_lane& bonus, const of_lane& g) {

@@ -1,11 +1,11 @@
 #pragma once
 #include "kernels/gpu/device/scanned_blocks.cuh"
 
-/// Log-probabilities under raw logits: sampling::log_probabilities, from what a scan at a temperature of 1 left of
-/// them. The best tokens lie in as many blocks: those with the largest maxima, lower ones first among equals.
+/// Log-probabilities under raw logits, as sampling::log_probabilities, from the results of a scan at a temperature of
+/// 1. The best n tokens are in at most n blocks: those with the largest maxima, lower blocks first among equals.
 namespace skein::kernels::gpu {
 
-/// Entries of a descent by their logits, and those of one logit by their ids, lower ones first.
+/// Entries of a descent by their logits, and entries with one logit by their ids, lower ids first.
 template <typename Entries>
 struct best_by_logit {
   const Entries& entries;
@@ -30,9 +30,9 @@ struct best_by_token {
   __device__ void focus(std::uint32_t, std::uint32_t, std::uint32_t) {}
 };
 
-/// Writes the best `top` entries in falling order, lower ids first among equals, and returns how many they are: all, if
-/// there are fewer. `out` is shared memory; entries.for_each(visit) calls visit(entry) for this thread's share, and no
-/// logit is above `max`.
+/// Writes the best `top` entries in descending order, lower ids first among equals, and returns their number, which is
+/// smaller if there are fewer entries. `out` is in shared memory. entries.for_each(visit) calls visit(entry) for this
+/// thread's share; no logit is above `max`.
 template <typename Entries>
 __device__ std::uint32_t keep_best(const Entries& entries, float max, std::uint32_t top, best_token* out) {
   __shared__ std::uint32_t bins[mass_threads], few_count, edge, until_edge;
@@ -55,7 +55,8 @@ __device__ std::uint32_t keep_best(const Entries& entries, float max, std::uint3
   }
   __syncthreads();
 
-  // Where more than there are threads are left: those above the logit at which `top` is reached, then the lowest ids.
+  // If more entries than threads are left: first those above the logit that reaches `top`, then those with the lowest
+  // ids.
   std::uint32_t lowest_key = 0, highest_id = 0xffffffff;
   if (until_edge > mass_threads) {
     const descent by_logit = descend(0, 0xffffffff, {top, any_weight}, best_by_logit<Entries>{entries});
@@ -82,7 +83,7 @@ __device__ std::uint32_t keep_best(const Entries& entries, float max, std::uint3
   return count < top ? count : top;
 }
 
-/// Blocks of tokens as entries, with their numbers in the place of ids.
+/// Blocks of tokens as entries, with block numbers instead of ids.
 struct blocks_by_max {
   const scanned_blocks& of;
 
@@ -110,7 +111,7 @@ struct raw_blocks {
         visit({static_cast<token_id>(of[i / block_tokens].token * block_tokens + i % block_tokens), logit});
     }
   }
-  /// The token's logit is not the row's but *logit.
+  /// Replaces the token's logit by *logit.
   __device__ void correct(token_id token, const float* logit) {
     const std::uint32_t place = static_cast<std::uint32_t>(token), block = place / block_tokens;
     if ((is_here[block / 32] >> block % 32 & 1) == 0) return;
@@ -119,8 +120,8 @@ struct raw_blocks {
   }
 };
 
-/// The row's part: the score of a token with the raw logit `logit`. `row`: its logits, but for those for which
-/// for_each_corrected(correct), called by all threads, calls correct(token, where its raw logit is).
+/// The score of a token with the raw logit `logit`. `row` has the raw logits, except for the tokens for which
+/// for_each_corrected(correct), called by all threads, calls correct(token, address of its raw logit).
 template <typename ForEachCorrected>
 __device__ void finish_scores(const scanned_blocks& blocks, const logit_row& row,
                               const ForEachCorrected& for_each_corrected, float logit, std::uint32_t top,

@@ -1,7 +1,7 @@
 #pragma once
 #include "kernels/gpu/device/convert.cuh"
 
-/// Several elements at once; 16 bytes are the widest access of a thread.
+/// Access to several elements at once; 16 bytes are the widest access of a thread.
 namespace skein::kernels::gpu {
 
 template <typename Element>
@@ -20,8 +20,8 @@ __device__ void store_packet(Element* at, const packet<Element>& values) {
   *reinterpret_cast<packet<Element>*>(at) = values;
 }
 
-/// Loads that no other thread repeats and whose bytes are written again before they are read again: they need no room
-/// in the caches. A hint where the compiler has one.
+/// For data that no other thread loads and that is overwritten before it is read again, so that it need not take space
+/// in the caches. A hint, if the compiler has one.
 template <typename Element>
 __device__ packet<Element> load_packet_once(const Element* at) {
 #if defined(__CUDA_ARCH__)
@@ -40,19 +40,19 @@ template <typename Element, unsigned count>
 struct alignas(count * sizeof(Element)) side_by_side {
   Element values[count];
 };
-/// `at` is aligned to all of them.
+/// `at` is aligned to the size of all of them.
 template <unsigned count, typename Element>
 __device__ side_by_side<Element, count> load_side_by_side(const Element* at) {
   return *reinterpret_cast<const side_by_side<Element, count>*>(at);
 }
 
-/// Elements that are asked for now and waited for when they are read: until then they stay the words that they come as.
-/// Taken apart at once, which is what a compiler does to an array of them, they would be waited for at once.
+/// Elements whose load is issued now and waited for when they are read. Until then they stay in the words that were
+/// loaded: compilers take an array of elements apart at once, and so would wait for the load.
 template <typename Element, unsigned count>
 class on_their_way {
  public:
   on_their_way() = default;
-  /// `at` is aligned to all of them.
+  /// `at` is aligned to the size of all of them.
   __device__ explicit on_their_way(const Element* at) : words_(*reinterpret_cast<const words*>(at)) {}
 
   __device__ void read(float (&values)[count]) const {
@@ -69,7 +69,7 @@ class on_their_way {
   words words_;
 };
 
-/// values[i] = at[i], in one access; `at` is aligned to all of them.
+/// values[i] = at[i], in one access; `at` is aligned to the size of all of them.
 template <typename Element, unsigned count>
 __device__ void load_floats(const Element* at, float (&values)[count]) {
   const auto loaded = load_side_by_side<count>(at);
@@ -83,17 +83,17 @@ __device__ void store_floats(Element* at, const float (&values)[count]) {
   *reinterpret_cast<side_by_side<Element, count>*>(at) = stored;
 }
 
-/// a * b + c, rounded once. Kernels are compiled with contraction off, so that a sum has the same bits in every kernel
-/// and variant that computes it; where a fused multiply-add is wanted, it is written.
+/// a * b + c, rounded once. Kernels are compiled without contraction, so that a sum has the same bits in every kernel
+/// and variant that computes it. Fused multiply-adds are written explicitly.
 __device__ inline float multiply_add(float a, float b, float c) {
 #if defined(SKEIN_GPU_EMULATOR)
-  return a * b + c;  // rounded twice: a library call for each would take longer than all else
+  return a * b + c;  // rounded twice: a library call for each would dominate the run time
 #else
   return fmaf(a, b, c);
 #endif
 }
 
-/// 2^x as the hardware has it, and 0 where that is below the smallest normal float.
+/// 2^x by the hardware's approximation, and 0 if that is below the smallest normal float.
 __device__ inline float power_of_two(float x) {
 #if defined(__CUDA_ARCH__)
   float power;
@@ -104,7 +104,7 @@ __device__ inline float power_of_two(float x) {
 #endif
 }
 
-/// The hardware's own functions, good for some 2^-20: exact ones take several times the instructions.
+/// The hardware's approximations, accurate to about 2^-20; exact functions take several times the instructions.
 __device__ inline float inverse_root(float x) {
 #if defined(__CUDA_ARCH__)
   float root;
@@ -114,7 +114,7 @@ __device__ inline float inverse_root(float x) {
   return 1 / sqrtf(x);
 #endif
 }
-/// The logistic function of x, of which it gets -log2(e) x.
+/// The logistic function of v, for x = -log2(e) v.
 __device__ inline float quick_logistic(float x) {
 #if defined(__CUDA_ARCH__)
   float result;

@@ -4,9 +4,9 @@
 
 #include "kernels/gpu/runtime/runtime.hpp"
 
-/// What the lanes of a warp do together; all lanes must take part. `warp_width` differs between GPUs: it may size
-/// arrays inside a kernel but never shape what the host sees of it, because on AMD the host's pass of the compiler
-/// believes another width than the device's. Blocks are multiples of 64 threads, whole warps everywhere.
+/// Operations of a warp; all its lanes must take part. `warp_width` differs between GPUs. It may size arrays inside a
+/// kernel but must not affect anything that the host sees, because on AMD the compiler's host pass assumes another
+/// width than the device. Blocks are multiples of 64 threads, so they are whole warps on every GPU.
 namespace skein::kernels::gpu {
 
 #if defined(SKEIN_GPU_EMULATOR)
@@ -23,11 +23,11 @@ inline constexpr unsigned warp_width = 32;
 __device__ inline float shuffle_xor(float value, unsigned mask) {
   return __shfl_xor_sync(0xffffffffu, value, static_cast<int>(mask));
 }
-/// One bit per lane: whose predicate is true.
+/// One bit per lane: the value of its predicate.
 __device__ inline std::uint64_t ballot(bool predicate) { return __ballot_sync(0xffffffffu, predicate); }
 #endif
 
-/// Whether it is true for all lanes.
+/// Whether the predicate is true in all lanes.
 __device__ inline bool all_lanes(bool predicate) {
 #if defined(__CUDA_ARCH__)
   return __all_sync(0xffffffffu, predicate) != 0;
@@ -36,7 +36,7 @@ __device__ inline bool all_lanes(bool predicate) {
 #endif
 }
 
-/// What is the same in all lanes, so that the compiler knows it.
+/// Tells the compiler that a value is the same in all lanes.
 __device__ inline std::uint32_t same_in_all_lanes(std::uint32_t value) {
 #if defined(__CUDA_ARCH__)
   return __shfl_sync(0xffffffffu, value, 0);
@@ -45,7 +45,7 @@ __device__ inline std::uint32_t same_in_all_lanes(std::uint32_t value) {
 #endif
 }
 
-/// How many bits are set.
+/// The number of bits that are set.
 __device__ inline unsigned count_bits(std::uint64_t bits) {
 #if defined(SKEIN_GPU_EMULATOR)
   return static_cast<unsigned>(std::popcount(bits));
@@ -54,7 +54,7 @@ __device__ inline unsigned count_bits(std::uint64_t bits) {
 #endif
 }
 
-/// The sum over the lanes: the same bits in each of them.
+/// The sum over the lanes, with the same bits in each of them.
 __device__ inline float warp_sum(float value) {
   for (unsigned mask = warp_width / 2; mask > 0; mask /= 2) value += shuffle_xor(value, mask);
   return value;

@@ -6,19 +6,18 @@
 #include "kernels/gpu/runtime/emulator/tensor_core.hpp"
 #endif
 
-/// The matrix instructions of sm_90a (PTX ISA, "wgmma"): the four warps of a warpgroup multiply tiles that lie in
-/// shared memory, 64 x 16 by 16 x `columns`, while they go on. Of CUDA; the emulator has the same at a width of 32.
+/// The matrix instructions of sm_90a (PTX ISA, "wgmma"): the four warps of a warpgroup multiply tiles in shared memory,
+/// 64 x 16 by 16 x `columns`, asynchronously. CUDA; the emulator has the same at a warp width of 32.
 namespace skein::kernels::gpu {
 
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL) || SKEIN_GPU_EMULATOR == 32
 #define SKEIN_HAS_WGMMA 1
 #endif
 
-/// What an instruction knows of a tile in shared memory: rows of 64 elements, 128 bytes, with the 16-byte pieces of a
-/// row exclusive-ored by the row's number modulo eight (the 128-byte swizzle of the copy engine); the tile begins at a
-/// multiple of 1024 bytes. Adding 2 moves 16 elements along the row. Of the 64 bits that the instruction takes these
-/// are the lower ones; the upper ones are the same for all tiles, and to count them along would take instructions
-/// between those of a short product.
+/// The matrix descriptor of a tile in shared memory: rows of 64 elements, 128 bytes, with the 16-byte pieces of a row
+/// XORed with the row's number modulo eight (the 128-byte swizzle of TMA); the tile begins at a multiple of 1024 bytes.
+/// Adding 2 moves 16 elements along the row. These are the lower 32 of the 64 bits that the instruction takes. The
+/// upper ones are the same for all tiles, and computing with them would add instructions between those of a short GEMM.
 #if defined(SKEIN_GPU_EMULATOR)
 using descriptor = std::uint64_t;
 inline descriptor tile_descriptor(const void* tile) { return reinterpret_cast<std::uintptr_t>(tile) >> 4; }
@@ -32,18 +31,18 @@ __device__ inline descriptor tile_descriptor(const void* tile) {
 
 #if !defined(SKEIN_GPU_EMULATOR)
 
-/// Orders what the warpgroup did with registers before the instructions that follow.
+/// Orders the warpgroup's register accesses before the instructions that follow.
 __device__ inline void wgmma_begin() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
 /// Ends a group of instructions.
 __device__ inline void wgmma_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
-/// Waits until at most `left` groups are not done.
+/// Waits until at most `left` groups are pending.
 template <int left>
 __device__ void wgmma_wait() {
   asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(left) : "memory");
 }
 
-/// Of a warpgroup as a whole: its threads keep so many registers and give the others of the block's share back, or take
-/// so many as soon as they are there. Multiples of 8.
+/// Called by a whole warpgroup: its threads keep `registers` registers and release the others of their share, or
+/// acquire that number as soon as it is available. Multiples of 8.
 template <int registers>
 __device__ void keep_registers() {
   asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(registers));
@@ -53,7 +52,7 @@ __device__ void take_registers() {
   asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(registers));
 }
 
-// Lists of operands, sixteen at a time.
+// Operand lists, sixteen at a time.
 #define SKEIN_NAMES_0 "%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15"
 #define SKEIN_NAMES_1 SKEIN_NAMES_0 ",%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,%29,%30,%31"
 #define SKEIN_NAMES_3                                                \
@@ -107,8 +106,9 @@ __device__ void take_registers() {
   else                                                                                   \
     SKEIN_WGMMA("256", type, SKEIN_NAMES_7, "128", "129", "130", SKEIN_SUMS_128(0))
 
-/// sums = (keep_sums ? sums : 0) + weights [64, 16] * inputs [columns, 16]^T. In sums[4 j + 2 h + e] lies output
-/// 16 * warp + lane / 4 + 8 h of column 8 j + 2 * (lane % 4) + e. Only begun: wgmma_wait ends it.
+/// sums = (keep_sums ? sums : 0) + weights [64, 16] * inputs [columns, 16]^T
+/// sums[4 j + 2 h + e] is output 16 * warp + lane / 4 + 8 h of column 8 j + 2 * (lane % 4) + e.
+/// Asynchronous: wgmma_wait completes it.
 template <typename Element, int columns>
 __device__ void wgmma(float (&sums)[columns / 2], descriptor weights, descriptor inputs, int keep_sums) {
   static_assert(columns == 8 || columns == 16 || columns == 32 || columns == 64 || columns == 128 || columns == 160 ||
