@@ -1,15 +1,15 @@
-// One draw of each row: the whole of sampling::sampler::draw in two launches that read the logits once from memory.
+// Samples one token per row: all of sampling::sampler::draw, in two launches that read the logits once from memory.
 //
-// A row is cut into chunks of 4096 tokens, and a thread block takes some neighbouring ones after each other: it reads
-// the next while it works on one, applies the slot's bias and penalties to it, in shared memory and for the few changed
-// tokens in the row itself, and leaves for each 64 tokens their maximum and the sum of their weights relative to it.
-// The second launch has a block for each row: from those sums it knows where candidates can be (device/selection.cuh),
-// reads only these again, while they still lie in the level 2 cache, chooses the token and records it. It has a launch
-// of its own because it needs many registers, and the scan needs many threads. What it needs of the slot and not of
-// the scan it does while the scan still runs.
+// A row is cut into chunks of 4096 tokens, and a thread block processes several neighbouring ones. It loads the next
+// chunk while it works on one. It applies the slot's bias and penalties, in shared memory and for the few changed
+// tokens also in the row, and stores for each 64 tokens their maximum and the sum of their weights relative to it. The
+// second launch has one block per row. From those sums it knows where candidates can be (device/selection.cuh), reads
+// only these again, while they are still in the L2 cache, chooses the token and records it. It is a launch of its own
+// because it needs many registers, and the scan needs many threads. It does the work that depends on the slot but not
+// on the scan while the scan still runs.
 //
-// What has to be moved: 4 bytes a token and 8 bytes for each 64 tokens; 16 chunks of one row of 65536 tokens keep 16
-// multiprocessors busy for about as long as a launch takes, and 960 rows are 252 MB, 58 us at 4.3 TB/s.
+// Data to move: 4 bytes per token and 8 bytes per 64 tokens. 16 chunks of one row of 65536 tokens keep 16 SMs busy for
+// about as long as a launch takes; 960 rows are 252 MB, 58 us at 4.3 TB/s.
 #include <string.h>
 
 #include <algorithm>
@@ -23,9 +23,9 @@ namespace skein::kernels::gpu {
 
 namespace {
 
-// Blocks of the scan that a multiprocessor holds at a time.
+// Blocks of the scan per SM.
 constexpr unsigned scan_blocks = 4;
-// Rows that find room in choose_kernel<3> at once, on the multiprocessors of an H200.
+// Rows that choose_kernel<3> can process at once on the SMs of an H200.
 constexpr std::uint32_t few_rows = 396;
 
 struct draw_work {
@@ -37,7 +37,7 @@ struct draw_work {
   std::uint32_t vocab;
 };
 
-// What the scan leaves of row i.
+// The results of the scan of row i.
 struct row_scratch {
   float *block_max, *block_sum, *raw_max, *raw_sum;
   std::uint32_t* nonfinite;
@@ -50,8 +50,8 @@ struct row_scratch {
         nonfinite(of.nonfinite + i) {}
 };
 
-// The record as it is before the draw, in shared memory: its fields are read in many places. The read of this thread's
-// word is queued first; the words are stored once the logits are under way.
+// The record before the draw, in shared memory, because its fields are read in many places. The load of this thread's
+// word is issued first; the words are stored once the loads of the logits have been issued.
 constexpr std::uint32_t record_words = sizeof(slot_record) / sizeof(std::uint32_t);
 __device__ std::uint32_t load_record_word(const slot_record& record) {
   std::uint32_t word = 0;
@@ -66,7 +66,7 @@ __device__ const slot_record& store_record_word(std::uint32_t word) {
   return *reinterpret_cast<const slot_record*>(bytes);
 }
 
-// Row i of a launch, as both kernels know it.
+// Row i of a launch, as both kernels use it.
 struct drawn_row {
   const slot_lists lists;
   const logit_row row, mixed_raw;
@@ -87,7 +87,7 @@ struct drawn_row {
   }
 };
 
-// The chunks first_chunk .. end_chunk - 1 of a row. `next`: the first of them, requested.
+// Scans chunks first_chunk .. end_chunk - 1 of a row. `next` is the first of them, already requested.
 template <bool has_noise>
 __device__ void scan_row(const drawn_row& of, const slot_record& record, float* logits, std::uint32_t first_chunk,
                          std::uint32_t end_chunk, logit_packet (&next)[chunk_packets]) {
@@ -111,7 +111,7 @@ __device__ void scan_row(const drawn_row& of, const slot_record& record, float* 
   }
 }
 
-// What few draws need is not inlined, and has registers of its own.
+// Code that few draws need is not inlined, so that it has registers of its own.
 __attribute__((noinline)) __device__ void scan_noisy_row(draw_work work, draw_row draw, std::uint32_t i,
                                                          const slot_record& record, std::uint32_t first_chunk,
                                                          std::uint32_t end_chunk) {
@@ -133,7 +133,7 @@ __attribute__((noinline)) __device__ void scan_raw_row(logit_row row, row_scratc
 
 __global__ void __launch_bounds__(mass_threads, scan_blocks) scan_kernel(draw_work work, std::uint32_t chunks_each) {
   wait_for_kernels_before();
-  let_next_kernel_begin();  // not before the wait: what the kernels before wrote, the next one reads without waiting
+  let_next_kernel_begin();  // not before the wait: the next kernel reads without a wait what earlier kernels wrote
   const std::uint32_t i = blockIdx.y;
   const draw_row draw = work.draws.rows[i];
   if (i >= *work.draws.count || draw.slot == no_slot) return;
@@ -153,8 +153,8 @@ __global__ void __launch_bounds__(mass_threads, scan_blocks) scan_kernel(draw_wo
   if (of.is_mixture && record.settings.logprobs != 0) scan_raw_row(of.mixed_raw, of.scratch, first_chunk, end_chunk);
 }
 
-// A block is a row. The last rows come first: theirs are the logits that are most likely still in the cache.
-// `blocks_each` of them share a multiprocessor: with many rows it is worth it to have fewer registers.
+// A block is a row. The last rows come first, because their logits are most likely to be in the cache still. An SM
+// holds `blocks_each` blocks: with many rows it pays to have fewer registers per block.
 template <unsigned blocks_each>
 __global__ void __launch_bounds__(mass_threads, blocks_each) choose_kernel(draw_work work) {
   const std::uint32_t i = gridDim.x - 1 - blockIdx.x;
@@ -172,14 +172,14 @@ __global__ void __launch_bounds__(mass_threads, blocks_each) choose_kernel(draw_
   drawn_token& out = work.out[i];
 
   wait_for_kernels_before();
-  std::uint32_t nonfinite = 0;  // the first thread's
+  std::uint32_t nonfinite = 0;  // of the first thread
   if (threadIdx.x == 0) {
     nonfinite = *of.scratch.nonfinite;
     *of.scratch.nonfinite = 0;
   }
   const scanned_blocks blocks(of.scratch.block_max, of.scratch.block_sum, work.vocab);
   const float max = blocks.max();
-  if (max < lowest_logit) {  // nothing is allowed
+  if (max < lowest_logit) {  // no token is allowed
     if (threadIdx.x == 0) out = {};
     return;
   }
@@ -210,8 +210,8 @@ __global__ void __launch_bounds__(mass_threads, blocks_each) choose_kernel(draw_
   }
 }
 
-// With few rows a block takes one chunk, as there are not enough for all multiprocessors; with many some, so that the
-// next is under way while one is worked on.
+// With few rows a block processes one chunk, because there are not enough chunks for all SMs; with many rows it
+// processes several, so that the next one is loaded meanwhile.
 std::uint32_t chunks_of_a_block(std::uint32_t chunks) { return std::clamp(chunks / 1024, 1u, 4u); }
 
 }  // namespace
@@ -223,9 +223,9 @@ result<void> launch_draws(stream_handle in, const device_draws& draws, const dra
   constexpr std::size_t scan_bytes = chunk_tokens * sizeof(float);
   const std::uint32_t chunks = chunks_of(vocab), each = chunks_of_a_block(chunks * draws.room);
   const launch_shape scan{
-      "scan of a draw", {(chunks + each - 1) / each, draws.room}, {mass_threads}, scan_bytes, in, true};
+      "sampling scan", {(chunks + each - 1) / each, draws.room}, {mass_threads}, scan_bytes, in, true};
   if (auto r = launch(scan, scan_kernel, work, each); !r) return r;
-  const launch_shape choice{"choice of a draw", {draws.room}, {mass_threads}, sizeof(candidate_list), in, true};
+  const launch_shape choice{"sampling choice", {draws.room}, {mass_threads}, sizeof(candidate_list), in, true};
   return launch(choice, draws.room <= few_rows ? choose_kernel<3> : choose_kernel<4>, work);
 }
 

@@ -1,5 +1,5 @@
-// The two ends of the residual stream: a token's embedding on its way in, the final norm on its way to the head. A
-// block is one row.
+// The two ends of the residual stream: the embedding of a token, and the final norm before the head. A block is one
+// row.
 #include "kernels/gpu/embed.hpp"
 
 #include "base/check.hpp"
@@ -16,7 +16,7 @@ __global__ void embed_kernel(device_batch rows, const Element* table, std::uint3
                              float* x, std::uint32_t width) {
   const norm_share<packets> norm(ln0, width);
   wait_for_kernels_before();
-  let_next_kernel_begin();  // not earlier: the next one counts on it that the batch is there
+  let_next_kernel_begin();  // not earlier: the next kernel relies on the batch being complete
   const std::uint32_t t = blockIdx.x;
   if (t >= rows.counts->rows) return;
   const Element* const embedding = table + static_cast<std::size_t>(rows.tokens[t]) * table_stride;

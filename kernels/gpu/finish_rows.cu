@@ -1,4 +1,4 @@
-// The finish of products that somebody else multiplied: a thread takes 16 bytes of a row.
+// The epilogue of GEMMs that a library ran: a thread processes 16 bytes of a row.
 #include "kernels/gpu/finish_rows.hpp"
 
 #include "base/check.hpp"

@@ -1,7 +1,7 @@
-// Reads: blocks stride over gigabytes with four 16-byte loads in flight a thread, the values mixed so that nothing on
-// the way can shorten them. Products: the vendor's library on square matrices that are large enough to hide everything
-// else. Of some shapes of the grid, and of the algorithms that the library proposes, the fastest counts: a limit is
-// what the machine can do, not what one way of asking gets out of it.
+// Reads: blocks stride over gigabytes with four 16-byte loads in flight per thread, and combine the values so that no
+// load can be skipped. GEMM: the vendor's library on square matrices that are large enough to hide all overhead. Of
+// several grid shapes, and of the algorithms that the library proposes, the fastest one counts: a limit is what the
+// machine can do, not what one configuration achieves.
 #include "kernels/gpu/machine_limits.hpp"
 
 #include <algorithm>
@@ -29,7 +29,7 @@ __device__ std::uint32_t mixed(std::uint32_t x) {
   return x ^ (x >> 16);
 }
 
-/// Fills memory with fp16 numbers of both signs between 0.0625 and 0.125: any reader may take them for what they are.
+/// Fills memory with fp16 numbers of both signs between 0.0625 and 0.125, which are valid data for all measurements.
 __global__ void __launch_bounds__(threads) fill_kernel(uint4* to, std::size_t packets) {
   for (std::size_t i = blockIdx.x * std::size_t{threads} + threadIdx.x; i < packets;
        i += std::size_t{gridDim.x} * threads) {
@@ -54,7 +54,7 @@ __global__ void __launch_bounds__(threads) read_kernel(const uint4* from, std::s
   if (sum == 0x5eed5eedu) *sink = sum;  // keeps the loads; hardly ever true, and then harmless
 }
 
-/// Seconds that the stream takes for what `queue_work` puts into it.
+/// Seconds that the stream takes for the work that `queue_work` queues.
 template <typename Work>
 double seconds(const stream& in, const Work& queue_work) {
   require(in.synchronize());
@@ -66,7 +66,7 @@ double seconds(const stream& in, const Work& queue_work) {
 
 double measure_reads(const stream& in, const device_properties& device) {
   if (device.free_bytes < read_bytes_min + (read_bytes_min >> 1))
-    throw device_failure({error_kind::unavailable, "measuring reads needs 6 GiB of free device memory", ""});
+    throw device_failure({error_kind::unavailable, "measuring bandwidth needs 6 GiB of free device memory", ""});
   const std::size_t bytes = std::clamp(device.free_bytes / 2, read_bytes_min, read_bytes_max);
   const device_buffer<uint4> memory(bytes / sizeof(uint4));
   const device_buffer<std::uint32_t> sink(1);

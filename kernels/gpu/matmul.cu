@@ -1,6 +1,6 @@
-// The plain matrix product: a block makes a tile of 64 outputs by 16 or 64 rows, walking along the inputs 64 at a time
-// through shared memory; a thread keeps 4 outputs by 1 or 4 rows in registers. It is what tensor-core kernels are
-// tested against and what runs where there are none.
+// The plain GEMM: a block computes a tile of 64 outputs by 16 or 64 rows and steps through the inputs 64 at a time in
+// shared memory; a thread keeps 4 outputs by 1 or 4 rows in registers. It is the reference for the tensor core kernels,
+// and runs on devices that have none.
 #include "kernels/gpu/matmul.hpp"
 
 #include <algorithm>
@@ -16,9 +16,9 @@ namespace {
 constexpr unsigned threads = 256;
 constexpr unsigned lanes = 16;  // of a block along each side of its tile
 constexpr unsigned outputs_each = matrix_tile / lanes;
-constexpr unsigned pitch = matrix_tile + 1;  // odd: a column of a tile lies in different banks
+constexpr unsigned pitch = matrix_tile + 1;  // odd: a column of a tile is spread over the banks
 
-/// The products of a launch side by side: block x belongs to the last product whose first_block is not above x.
+/// The products of a launch; block x belongs to the last product whose first_block is at most x.
 struct product_list {
   product of[products_max_of_turn];
   std::uint32_t first_block[products_max_of_turn];
@@ -82,7 +82,7 @@ __global__ void __launch_bounds__(threads) matmul_kernel(product_list products, 
   };
   for (std::uint32_t k = 0; k < depth; k += matrix_tile) {
     if (k > 0 && k % segment == 0) end_segment(k / segment - 1);
-    __syncthreads();  // nobody still reads the tiles before
+    __syncthreads();  // the previous tiles have been read
     load_tile<matrix_tile, Element>(weights, p.matrix, depth, first_output, padded(p.outputs), k);
     load_tile<tile_rows, Element>(inputs, p.in, p.in_stride, first_row, rows, k);
     __syncthreads();
@@ -123,7 +123,7 @@ result<void> matmul(stream_handle in, element type, std::span<const product> pro
     return launch({"matmul", {blocks, (rows_room + tile_rows - 1) / tile_rows}, {threads}, 0, in}, kernel, list,
                   row_count);
   };
-  // The tile's height changes no bit: every sum is one thread's, in one order.
+  // The height of a tile does not change any bit: every sum is computed by one thread, in one order.
   return with_element(type, [&]<typename Element>() {
     return rows_room <= lanes ? launch_tiles(matmul_kernel<Element, 1>, lanes)
                               : launch_tiles(matmul_kernel<Element, 4>, 4 * lanes);

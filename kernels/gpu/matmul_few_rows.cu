@@ -1,24 +1,24 @@
-// The matrix product of decode ticks of up to 32 rows, on the tensor cores of sm_90a. It is a way to read weights once,
-// as fast as they come: a block sums one segment of 64 outputs, and a matrix is cut into as many segments as make
-// blocks for all multiprocessors, two on each. Where blocks are few and long they are narrow, of 32 outputs, and half
-// of each instruction is for nothing: with half the bytes, and stages twice as deep, a block takes half as long.
+// The GEMM of decode ticks of up to 32 rows, on the tensor cores of sm_90a. Its goal is to read weights once, at memory
+// bandwidth. A block sums one segment of 64 outputs, and a matrix is cut into enough segments (split-K) to give every
+// SM two blocks. If blocks are few and long, they are narrow, with 32 outputs, and half of each instruction is unused:
+// with half the bytes, and stages twice as deep, a block takes half as long.
 //
-// Weights stand on the 64-row side of the instruction and rows of the batch on the narrow one. A thread of one warp
-// lets the copy engine bring weights into a ring, 16 KB a stage (a stage costs its producers some 200 ns, so it
-// should not be smaller); a thread of another brings the inputs; four warps multiply what has arrived. Rings take what
-// there is of shared memory: in room that they left the next kernels would begin to fetch weights, in the way of those
-// that are needed now.
+// Weights are on the 64-row side of the instruction and rows of the batch on the narrow side. A thread of one warp
+// loads weights by TMA into a ring, 16 KB per stage (a stage costs its producer some 200 ns, so it should not be
+// smaller). A thread of another warp loads the inputs, and four warps multiply the stages that have arrived. Rings use
+// all available shared memory: in space that they left, the next kernels would begin to fetch weights and compete with
+// the loads that are needed now.
 //
-// Weights do not depend on the kernel before and are asked for while it still works, but only a stage of a block at a
-// time: what is on its way fills the memory's queues, and the few bytes that the kernels before are waiting for would
-// wait behind it (a kernel's first load took 3 us in place of 0.7). When those kernels are over, as many stages are
-// asked for as keep the memory busy.
+// Weights do not depend on the preceding kernel and are requested while it still runs, but only one stage of a block at
+// a time: loads in flight fill the memory's queues, and the few bytes that the preceding kernels wait for would queue
+// behind them (a kernel's first load took 3 us instead of 0.7). When those kernels have ended, enough stages are
+// requested to keep the memory busy.
 //
-// Second products (`turn`) are blocks at the end of the launch, each with 64 outputs of all of them. They wait, weights
-// at hand, for the first ones, which get as much of the memory as their rings hold: so both are done while the large
-// products of the launch still stream.
+// Second products (`turn`) are blocks at the end of the launch, each with 64 outputs of all of them. They load their
+// weights and then wait for the first ones, which use as much memory bandwidth as their rings allow. So both are done
+// while the large products of the launch still stream.
 //
-// A kernel lets its successor begin when it knows that all before it are over, or at once where the successor reads
+// PDL: a kernel lets its successor start when all kernels before it have ended, or at once if the successor reads
 // nothing that they write (product::next_may_begin).
 //
 // Floor: bytes of weights / bandwidth.
@@ -43,7 +43,7 @@ namespace {
 constexpr std::uint32_t instruction_outputs = 64;
 constexpr unsigned consumers = 128, threads = consumers + 2 * 32;
 
-/// `outputs`: of a block.
+/// `outputs`: per block.
 template <int columns_, int stages_, std::uint32_t outputs_ = instruction_outputs>
 struct tiling {
   static constexpr int columns = columns_, stages = stages_;
@@ -57,25 +57,26 @@ struct tiling {
 };
 
 constexpr std::uint32_t narrow_outputs = 32;
-/// Narrow blocks in the memory that the others of a launch have.
+/// Narrow blocks, with as much shared memory as the other blocks of a launch.
 template <typename t>
 using narrow =
     tiling<t::columns, t::stages * t::stage_bytes / tiling<t::columns, 1, narrow_outputs>::stage_bytes, narrow_outputs>;
 
-/// Of weights, to a multiprocessor with wide blocks, and twice that with narrow ones: enough for the memory, measured.
+/// Bytes of weights in flight per SM with wide blocks, and twice that with narrow ones. Measured: enough for full
+/// bandwidth.
 constexpr std::uint32_t bytes_on_their_way = 48 * 1024;
 
-/// A product as blocks see it.
+/// A product as blocks read it.
 struct placed_product {
   CUtensorMap weights, inputs;
   void* out;
   std::size_t part_stride;
   std::uint32_t outputs, out_stride;
-  std::uint32_t depth, item_depth;  // in tiles of 64 inputs: of all, and of what a block sums
-  // Of a block that may be on their way until the kernels before are over, and from then on.
+  std::uint32_t depth, item_depth;  // in tiles of 64 inputs: of the product, and of a block's item
+  // The stages of a block that may be in flight until the preceding kernels have ended, and after that.
   std::uint32_t stages_before, stages_after;
-  std::uint32_t groups;      // of a block's outputs
-  std::uint32_t first_item;  // of the launch; the second ones have the same
+  std::uint32_t groups;      // of outputs, one per block
+  std::uint32_t first_item;  // in the launch; the same for all second products
   finish how;
   bool is_narrow;
 };
@@ -86,12 +87,12 @@ struct placed_products {
   placed_product of[has_second ? products_max : products_max_of_turn];
   std::uint32_t count, rows;
   bool next_may_begin;
-  std::uint32_t firsts;         // how many first ones, at the beginning
-  std::uint32_t before_second;  // the number of the first of the second ones
-  done_count done;              // how many blocks of first ones are done
+  std::uint32_t firsts;         // number of first products, at the beginning
+  std::uint32_t before_second;  // index of the first of the second products
+  done_count done;              // counts the blocks of first products that are done
 };
 
-/// What a block sums: 64 or 32 outputs, some tiles of inputs.
+/// The work of a block: 64 or 32 outputs, some tiles of inputs.
 struct work_item {
   const placed_product* product;
   std::uint32_t output, segment, first, end;
@@ -103,8 +104,8 @@ struct work_item {
   return {&p, inside % p.groups * outputs, segment, first, min(first + p.item_depth, p.depth)};
 }
 
-/// What this block sums: an item of one product, or 64 outputs of all second ones. Made before a wait: it takes a
-/// while.
+/// The work of this block: an item of one product, or 64 outputs of all second products. Constructed before a wait,
+/// because it takes some time.
 template <bool has_second>
 class block_work {
  public:
@@ -133,7 +134,7 @@ template <typename t>
 struct block_memory {
   std::byte *stages, *zeros;  // zeros: a tile of inputs
   phase_barrier *weights_there, *inputs_there, *empty;
-  phase_barrier* released;  // over when the kernels before are
+  phase_barrier* released;  // over when the preceding kernels have ended
 
   __device__ block_memory() {
     std::byte* const memory_of_launch = dynamic_shared<std::byte>();
@@ -147,7 +148,7 @@ struct block_memory {
   [[nodiscard]] __device__ std::byte* inputs(unsigned stage) const {
     return weights(stage) + t::stage_tiles * t::weight_tile;
   }
-  /// Of a warp as a whole: whether a stage has come.
+  /// For a warp as a whole: whether a stage has arrived.
   [[nodiscard]] __device__ bool is_there(const stage_turn<t>& turn) const {
     const bool have_weights = weights_there[turn.stage].is_over(turn.phase);
     const bool have_inputs = inputs_there[turn.stage].is_over(turn.phase);
@@ -200,13 +201,13 @@ __device__ void produce_inputs(const placed_products<has_second>& all, const blo
   if (work_of_block.is_second()) all.done.count_reader();
 }
 
-/// sums = sum over an item's inputs. A stage is given back when its instructions are over: behind those of the next,
-/// which they need not wait for, or at once while the next is still on its way. `gives_all_back`: also the item's last,
-/// which another item of the block may need.
+/// sums = sum over an item's inputs. A stage is released when its instructions are complete: after those of the next
+/// stage have been issued, which need not wait for it, or at once if the next stage has not arrived yet.
+/// `gives_all_back`: releases the item's last stage too, because another item of the block may need it.
 ///
-/// With every stage there, a block is as fast as one warp comes round, so what is not a matrix instruction hides behind
-/// those: whether the next stage has come is asked while they are at work. And what counts stages is uniform, for
-/// descriptors that are made in vector registers take as long as the instructions that they are for.
+/// If all stages have arrived, a block is as fast as the loop of one warp, so other instructions are hidden behind the
+/// matrix instructions: the arrival of the next stage is tested while they run. Stage counters are uniform in the warp,
+/// because descriptors computed in vector registers take as long as the instructions that they are for.
 template <typename Element, typename t, bool gives_all_back>
 __device__ void multiply(const work_item& work, const block_memory<t>& memory, stage_turn<t>& turn,
                          float (&sums)[t::columns / 2]) {
@@ -228,7 +229,7 @@ __device__ void multiply(const work_item& work, const block_memory<t>& memory, s
     }
     const descriptor weights = stages + turn.stage * (t::stage_bytes / 16);
     const descriptor inputs = weights + t::stage_tiles * t::weight_tile / 16;
-    // Without a tile: zeros. A branch here would make each instruction wait for the one before.
+    // A missing tile is replaced by zeros. A branch here would make each instruction wait for the one before.
     descriptor of_tile[t::stage_tiles];
 #pragma unroll
     for (unsigned j = 0; j < t::stage_tiles; ++j)
@@ -252,8 +253,8 @@ __device__ void multiply(const work_item& work, const block_memory<t>& memory, s
   if (gives_all_back) give_back();
 }
 
-/// for_each_sum by adding to a pointer, which takes less arithmetic: a thread has output `output` and the eighth behind
-/// it, of two neighbouring rows in every eight.
+/// for_each_sum by adding to a pointer, which takes less arithmetic: a thread has outputs `output` and `output` + 8, of
+/// two neighbouring rows in every eight.
 template <typename t, typename Stored, typename Take>
 __device__ void put_each(const work_item& work, std::uint32_t rows, Stored* out, Take take) {
   const placed_product& p = *work.product;
@@ -318,7 +319,7 @@ __device__ void run_block(const placed_products<has_second>& all, const block_wo
   work_of_block.for_each([&](const work_item& work) {
     float sums[t::columns / 2];
     multiply<Element, t, has_second>(work, memory, turn, sums);
-    wait_for_kernels_before();  // over long since; but every thread that writes has to ask
+    wait_for_kernels_before();  // already complete; but every thread that writes must call this
     store<Element, t>(work, all.rows, sums);
   });
   if (work_of_block.is_awaited()) {
@@ -339,9 +340,8 @@ __global__ void __launch_bounds__(threads, 2)
 #endif
 }
 
-/// Always of products that others wait for, which are not cut; else where a product has its launch alone and blocks
-/// would be few and long: no more than one to a multiprocessor, and of more than 4 stages
-/// (docs/decisions, 62).
+/// Always for products that others wait for, which are not split. Otherwise if a product is alone in its launch and its
+/// blocks would be few and long: at most one per SM, with more than 4 stages (docs/decisions, 62).
 bool is_narrow(const product& p, std::span<const product> launch, std::uint32_t multiprocessors) {
   if (p.when == turn::first) return true;
   const std::uint32_t blocks = padded(p.outputs) / instruction_outputs * p.segments;
@@ -386,14 +386,14 @@ result<void> launch_as(stream_handle in, element type, std::span<const product> 
     }
   }
   items += all.done.readers;
-  // A narrow block has as much on its way as a wide one of its depth would have, though it needs half.
+  // A narrow block has as much in flight as a wide one of its depth would have, although it needs half.
   const double share = double{bytes_on_their_way} * multiprocessors / (static_cast<double>(tiles) * t::weight_tile);
   for (std::uint32_t i = 0; i < all.count; ++i) {
     placed_product& p = all.of[i];
     const std::uint32_t stages = p.is_narrow ? narrow<t>::stages : t::stages;
-    p.stages_before = items <= multiprocessors && t::columns <= 16 ? 2 : 1;  // 2: of a block that is alone there
+    p.stages_before = items <= multiprocessors && t::columns <= 16 ? 2 : 1;  // 2: if a block is alone on its SM
     p.stages_after = std::clamp(static_cast<std::uint32_t>(p.item_depth * share / t::stage_tiles + 0.5), 2u, stages);
-    if (i < all.firsts) p.stages_before = p.stages_after = stages;  // they are waited for
+    if (i < all.firsts) p.stages_before = p.stages_after = stages;  // others wait for them
   }
   const auto start = [&](auto kernel) -> result<void> {
     if (const auto r = allow_shared_bytes(kernel, t::shared_bytes); !r) return r;

@@ -1,22 +1,23 @@
-// The matrix product on the tensor cores of sm_90a, of more rows than matmul_few_rows takes. Weights stand on the
-// 64-row side of the instruction, the rows of the batch on the other.
+// The GEMM on the tensor cores of sm_90a for more rows than matmul_few_rows takes. Weights are on the 64-row side of
+// the instruction, the rows of the batch on the other.
 //
-// A block is a producer and two warpgroups of consumers. One thread of the producer lets the copy engine fill a ring of
-// stages, a tile of weights and one of inputs each, 64 inputs deep; the consumers multiply what has arrived and give
-// stages back. Weights do not depend on the kernel before, so the first ring of them is asked for before that kernel
-// has ended; and a kernel lets its successor begin when it has asked for its last tiles, or at once where the successor
-// reads nothing before its wait that is still being written (next_may_begin).
+// A block has a producer and two warpgroups of consumers. One thread of the producer fills a ring of stages by TMA,
+// each with a tile of weights and one of inputs, 64 inputs deep. The consumers multiply the stages that have arrived
+// and release them. Weights do not depend on the preceding kernel, so the first ring of them is requested before that
+// kernel has ended. PDL: a kernel lets its successor start when it has requested its last tiles, or at once if the
+// successor reads nothing before its wait that is still being written (next_may_begin).
 //
-// Floor: decode reads every weight once, so time >= bytes of weights / bandwidth up to about 180 rows, then
-// 2 * rows * weights / FLOP rate. Up to 64 rows run as one block a (128 outputs, segment), for which a matrix is cut
-// into as many segments as make blocks for all multiprocessors. More rows run on as many blocks as there are
-// multiprocessors, each of which takes tiles of 128 outputs by 128 to 256 rows in turn, and adds up the segments itself
-// where the rows alone make tiles enough. Where wide tiles are half as many, two blocks share one and pass each other
-// the sums of their segments (segment_sums.cuh). All give the same bits. Results leave by the copy engine
-// (product_results.cuh) where more than 64 rows do.
+// Floor: decode reads every weight once, so time >= bytes of weights / bandwidth up to about 180 rows, then 2 * rows *
+// weights / FLOP rate.
 //
-// Wide tiles need less of the shared memory's bandwidth: for 64 inputs, a tile of 128 by 128 reads and writes it for
-// 640 cycles and multiplies for 512, one of 128 by 256 for 1024 and 1024.
+// With up to 64 rows, each block computes 128 outputs of one segment, and a matrix is cut into enough segments
+// (split-K) to give every SM a block. With more rows there are as many blocks as SMs. Each takes tiles of 128 outputs
+// by 128 to 256 rows in turn, and adds up the segments itself if the rows alone give enough tiles. If there are at most
+// half as many wide tiles as SMs, two blocks share one and exchange the sums of their segments (segment_sums.cuh). All
+// variants give the same bits. With more than 64 rows, TMA stores the results (product_results.cuh).
+//
+// Wide tiles need less shared memory bandwidth: for 64 inputs, a tile of 128 by 128 accesses shared memory for 640
+// cycles and multiplies for 512, one of 128 by 256 for 1024 and 1024.
 #include <algorithm>
 #include <array>
 
@@ -54,7 +55,7 @@ __device__ block_memory lay_out_memory() {
 template <typename t>
 __device__ void produce(const placed_products& all, const block_memory& memory) {
   const std::uint32_t tiles = all.items * all.row_tiles;
-  // Tiles of rows beside each other read the same weights at about the same time.
+  // Neighbouring row tiles read the same weights at about the same time.
   const auto copy_weights = [&](const work_item& work, std::uint32_t i, unsigned stage) {
     memory.full[stage].arrive_expecting(t::stage_bytes);
     copy_tile(memory.stages + stage * t::stage_bytes, work.product->weights, (work.first + i) * matrix_tile,
@@ -92,7 +93,7 @@ __device__ void produce(const placed_products& all, const block_memory& memory) 
   let_next_kernel_begin();
 }
 
-/// sums = (keep_sums ? sums : 0) + 16 inputs of a tile, begun.
+/// sums = (keep_sums ? sums : 0) + 16 inputs of a tile; asynchronous.
 template <typename Element, typename t>
 __device__ void begin_products(float (&sums)[t::columns / 2], descriptor weights, descriptor inputs, int keep_sums) {
   if constexpr (t::columns == t::columns_at_once) {
@@ -105,7 +106,7 @@ __device__ void begin_products(float (&sums)[t::columns / 2], descriptor weights
   }
 }
 
-/// sums = sum over the tile's inputs, segment by segment; of a pair, what add_up_in_pair says.
+/// sums = sum over the tile's inputs, segment by segment; for a pair, the result of add_up_in_pair.
 template <typename Element, typename t>
 __device__ void multiply(const work_item& work, const block_memory& memory, stage_turn<t>& turn,
                          float (&sums)[t::columns / 2]) {
@@ -130,7 +131,7 @@ __device__ void multiply(const work_item& work, const block_memory& memory, stag
     for (int k = 0; k < 4; ++k)
       begin_products<Element, t>(sums, weights + 2 * k, inputs + 2 * k, k > 0 || in_segment > 0);
     wgmma_commit();
-    wgmma_wait<1>();  // the tile before is used up
+    wgmma_wait<1>();  // the previous tile has been consumed
     if (i > 0 && threadIdx.x % 32 == 0) memory.empty[before].arrive();
     before = turn.stage;
     ++in_segment;
@@ -165,7 +166,7 @@ __global__ void __launch_bounds__(t::threads, 1)
     const work_item work = find_work<t>(all, tile);
     float sums[t::columns / 2];
     multiply<Element, t>(work, memory, turn, sums);
-    wait_for_kernels_before();  // over long since; but every thread that reads or writes has to ask
+    wait_for_kernels_before();  // already complete; but every thread that reads or writes must call this
     if constexpr (t::in_pairs) {
       store_half<t>(work, all.rows, out.of[work.which], memory.result, sums);
     } else {
@@ -177,14 +178,14 @@ __global__ void __launch_bounds__(t::threads, 1)
 #endif
 }
 
-/// Whether the copy engine, which counts in 16 bytes, can write what the product gives.
+/// Whether TMA, which needs units of 16 bytes, can write the output of a product.
 bool can_be_sent(const product& p) {
   const std::size_t bytes = is_f32(p.how) ? 4 : 2;
   return reinterpret_cast<std::uintptr_t>(p.out) % 16 == 0 && p.out_stride * bytes % 16 == 0 &&
          p.part_stride * bytes % 16 == 0;
 }
 
-/// Where results go: boxes of 128 bytes of outputs by a piece's rows.
+/// The outputs as a tensor map: boxes of 128 bytes of outputs by a piece's rows.
 template <typename t>
 CUtensorMap describe_out(element type, const product& p, std::uint32_t rows) {
   const std::uint32_t parts = p.how == finish::store_parts ? p.segments : 1;
@@ -198,7 +199,7 @@ CUtensorMap describe_out(element type, const product& p, std::uint32_t rows) {
                    {row_bytes / static_cast<std::uint32_t>(element_bytes(stored)), box_rows, 1}});
 }
 
-/// A tile's part of a matrix of `depth` tiles of 64 inputs by `rows` rows: 64 inputs by `box_rows` rows.
+/// A matrix of `depth` tiles of 64 inputs by `rows` rows as a tensor map, with boxes of 64 inputs by `box_rows` rows.
 CUtensorMap describe_in(element type, const void* data, std::uint32_t depth, std::size_t stride, std::uint32_t rows,
                         std::uint32_t box_rows) {
   return make_map(type, data, {2, {depth * matrix_tile, rows, 1}, {stride, 0}, {matrix_tile, box_rows, 1}});
@@ -237,13 +238,13 @@ result<void> launch_tiles(stream_handle in, element type, std::span<const produc
   return type == element::f16 ? start(matmul_hopper_kernel<half, t>) : start(matmul_hopper_kernel<bf16, t>);
 }
 
-constexpr std::uint32_t tile_columns[] = {128, 160, 192, 240, 256, 320};  // the last not where sums are added up
+constexpr std::uint32_t tile_columns[] = {128, 160, 192, 240, 256, 320};  // the last: not with added segments
 
-/// What a tile of 128 outputs takes for 64 inputs, in some 0.21 ns: key of 7.2B at 4,096 rows took 0.50, 0.59, 0.66,
-/// 0.80 and 0.88 us.
+/// The time of a tile of 128 outputs for 64 inputs, in units of some 0.21 ns: the FFN key of 7.2B at 4,096 rows took
+/// 0.50, 0.59, 0.66, 0.80 and 0.88 us.
 constexpr std::uint32_t tile_time(std::uint32_t columns) { return 550 + 14 * columns; }
 
-/// What `tiles` of 128 outputs by `rows` rows take on so many multiprocessors for 64 inputs.
+/// The time that `tiles` of 128 outputs by `rows` rows take for 64 inputs on `multiprocessors` SMs.
 constexpr std::uint32_t time_in_turn(std::uint32_t tiles, std::uint32_t rows, std::uint32_t columns,
                                      std::uint32_t multiprocessors) {
   const std::uint32_t all = tiles * ((rows + columns - 1) / columns);
@@ -256,8 +257,8 @@ std::uint32_t fastest_columns(std::uint32_t tiles, std::uint32_t rows, bool adds
   });
 }
 
-/// Of pairs: their tiles, of which 960 rows are four; and, in the unit of tile_time, the 4 us that are reckoned for 61
-/// KB one way and 123 KB the other between two multiprocessors, and for meeting twice.
+/// Of pairs: the rows of their tiles, which cut 960 rows into four; and, in the unit of tile_time, an estimated 4 us to
+/// exchange 61 KB one way and 123 KB the other between two SMs and to synchronise twice.
 constexpr std::uint32_t pair_columns = 240, exchange_time = 19'000;
 
 template <takes work>
@@ -276,10 +277,10 @@ result<void> launch_columns(std::uint32_t columns, stream_handle in, element typ
   return {};
 }
 
-/// Whether second products are done sooner in one launch with the first than in their own. The first take some 0.3 us
-/// for 128 inputs and the second ones 3 us more, so the others of the launch must take longer than both: a tick of 7.2B
-/// with 1, 8 and 32 rows is 2.5, 2.0 and 1.6 % shorter, one of 1.5B 5 to 10 % longer
-/// (docs/decisions, 58). More rows, in tiles, gained nothing.
+/// Whether second products are done sooner in one launch with the first ones than in their own. The first take some 0.3
+/// us for 128 inputs and the second ones 3 us more, so the others of the launch must take longer than both: a tick of
+/// 7.2B with 1, 8 and 32 rows is 2.5, 2.0 and 1.6 % shorter, one of 1.5B 5 to 10 % longer (docs/decisions, 58). With
+/// more rows, in tiles, it gained nothing.
 constexpr bool is_worth_turns(std::span<const product> products, std::uint32_t rows) {
   return rows <= few_rows_max && products.front().inputs >= 4096;
 }
@@ -290,7 +291,7 @@ bool hopper_splits(std::span<const product> products, std::uint32_t rows) {
   if (rows <= 128 || rows > split_rows_max) return rows <= 128;
   std::uint32_t tiles = 0;
   for (const product& p : independent(products)) tiles += (p.outputs + 127) / 128 * ((rows + 127) / 128);
-  return tiles < 100;  // too few for the multiprocessors of any card with these tensor cores
+  return tiles < 100;  // too few for the SMs of any GPU with these tensor cores
 }
 
 bool hopper_pairs(std::span<const product> products, std::uint32_t rows, std::uint32_t multiprocessors) {
@@ -340,13 +341,13 @@ result<void> matmul_hopper(stream_handle in, element type, std::span<const produ
 #if defined(SKEIN_SM90A) || defined(SKEIN_GPU_EMULATOR)
 constexpr bool has_code = true;
 #else
-constexpr bool has_code = false;  // the build names no sm_90a among its targets
+constexpr bool has_code = false;  // sm_90a is not among the targets of the build
 #endif
 
 result<matmul_functions> choose_matmul(int device, element type) {
   int major = 0;
   if (const auto r =
-          outcome(SKEIN_GPU(DeviceGetAttribute)(&major, SKEIN_GPU(DevAttrComputeCapabilityMajor), device), "asking it");
+          outcome(SKEIN_GPU(DeviceGetAttribute)(&major, SKEIN_GPU(DevAttrComputeCapabilityMajor), device), "querying");
       !r)
     return r.error();
   if (!has_code || major != 9 || type == element::f32) return plain_matmul();

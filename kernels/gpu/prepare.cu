@@ -1,7 +1,7 @@
-// Rows as planned become rows as run: whether a slot is frozen, and what it has drawn last, is known here and not when
-// the host writes the plan, because the tick before may still be drawing then. A block is one row, and one more takes
-// the counts to the device. What a block reads of the plan is asked for at once: the way to the host's memory takes
-// longer than anything else here.
+// Turns planned rows into the rows of a tick. Only the device knows whether a slot is frozen and which token it sampled
+// last, because the previous tick may still be sampling when the host writes the plan. A block is one row, and one more
+// copies the counts to the device. A block issues all its loads of the plan at once, because access to host memory
+// takes longer than anything else here.
 #include "kernels/gpu/prepare.hpp"
 
 #include "base/check.hpp"
@@ -15,7 +15,8 @@ namespace {
 
 constexpr unsigned threads = 64;
 
-// The rules of engine::row for slots that stop. Of the deciding slot only what no row of this tick changes is read.
+// The rules of engine::row for slots that stop. Reads only fields of the deciding slot that no row of this tick
+// changes.
 __device__ std::uint32_t admit(const planned_row& row, slot_record& record, const slot_record& deciding) {
   std::uint32_t status = record.frozen != 0 ? was_frozen : 0u;
   if (row.samples && status == 0 && deciding.generated >= deciding.settings.max_tokens) {
@@ -30,7 +31,7 @@ __device__ void place(const preparation& of, std::uint32_t i, const planned_row&
   slot_record& record = of.records[row.slot];
   std::uint32_t status = admit(row, record, of.records[row.deciding]);
   const bool idle = row.decodes && (status & (was_frozen | budget_spent)) != 0;
-  if (!idle) {  // what is fed is the last token no longer
+  if (!idle) {  // feeding consumes the last token
     const token_id last = record.last_token;
     record.last_token = no_token;
     if (row.decodes && last == no_token) status |= nothing_to_feed;

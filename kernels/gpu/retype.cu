@@ -12,7 +12,7 @@ namespace {
 constexpr unsigned threads = 256;
 constexpr std::size_t blocks_max = 1024;
 
-/// Two bytes a thread and turn: weights come over a bus, which is far slower.
+/// Two bytes per thread and iteration are enough: weights arrive over a bus that is far slower.
 template <typename From, typename To>
 __global__ void __launch_bounds__(threads) retype_kernel(void* values, std::size_t count) {
   for (std::size_t i = std::size_t{blockIdx.x} * threads + threadIdx.x; i < count; i += gridDim.x * threads) {

@@ -1,5 +1,5 @@
-// Log-probabilities of given tokens, one launch for all rows: the blocks of a row read a chunk each, and the one that
-// ends last puts their maxima and sums together. 4 bytes a token are read once.
+// Log-probabilities of given tokens, in one launch for all rows: each block of a row reads a chunk, and the last block
+// to finish combines their maxima and sums. 4 bytes per token are read once.
 #include "kernels/gpu/device/last_block.cuh"
 #include "kernels/gpu/device/token_scores.cuh"
 

@@ -1,12 +1,12 @@
-// What happens to samplers outside of draws: mixtures of states, and copies of a position.
+// Sampler operations other than draws: mixtures of states, and copies of a position.
 #include "kernels/gpu/device/slot_draws.cuh"
 
 namespace skein::kernels::gpu {
 
 namespace {
 
-// A block mixes one chunk of one group, its rows in the order of the plan. As in engine/group_mixer, only logits that
-// bias or penalties change are made finite before they are added.
+// A block mixes one chunk of one group and adds its rows in the order of the plan. As in engine/group_mixer, only
+// logits that bias or penalties change are made finite before they are added.
 __global__ void __launch_bounds__(mass_threads)
     mixture_kernel(device_mixtures groups, const float* logits, float* penalised, float* raw, slot_memory slots,
                    std::uint32_t vocab) {

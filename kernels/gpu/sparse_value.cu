@@ -1,6 +1,6 @@
-// The value product of channel mixing over inputs that are mostly zeros. A block takes a segment of the inputs for a
-// tile of columns of the turned matrix: it lists the inputs that are not zero, and each quarter of the block adds their
-// rows up, several loads at once. The last block of a column tile adds the segments' sums to x.
+// The value GEMM of channel mixing for inputs that are mostly zeros. A block processes a segment of the inputs for a
+// tile of columns of the transposed matrix: it lists the nonzero inputs, and each quarter of the block adds up their
+// rows, with several loads in flight. The last block of a column tile adds the segments' sums to x.
 #include "kernels/gpu/sparse_value.hpp"
 
 #include "base/check.hpp"
@@ -19,7 +19,7 @@ constexpr unsigned quarter_threads = threads / quarters;  // whole warps on ever
 constexpr unsigned quarter_inputs = 128;
 constexpr unsigned segment_inputs = quarters * quarter_inputs;
 constexpr unsigned passes = quarter_inputs / quarter_threads;  // over a quarter's inputs
-constexpr unsigned loads_at_once = 16;  // of weights, or of segments' sums: each round is a wait for the memory
+constexpr unsigned loads_at_once = 16;  // of weights, or of segment sums: each round waits for the memory once
 constexpr unsigned turned_tile = 64;
 
 template <typename Element>
@@ -49,16 +49,16 @@ struct sparse_work {
   const std::uint32_t* row_count;
 };
 
-/// The inputs of a quarter that are not zero, in their order.
+/// The nonzero inputs of a quarter, in order.
 struct input_list {
   std::uint16_t index[quarter_inputs];  ///< within the segment
   float value[quarter_inputs];
 };
 
-/// Fills the lists of all quarters; answers how many inputs this thread's holds. All threads take part.
+/// Fills the lists of all quarters; returns the number of inputs in this thread's list. All threads take part.
 template <typename Element>
 __device__ unsigned list_inputs(const Element* inputs, std::uint32_t count, input_list* lists) {
-  constexpr unsigned warps = quarter_threads / warp_width;  // of a quarter
+  constexpr unsigned warps = quarter_threads / warp_width;  // per quarter
   __shared__ std::uint64_t masks[quarters][passes * warps];
   const unsigned quarter = threadIdx.x / quarter_threads, place = threadIdx.x % quarter_threads;
   const unsigned warp = place / warp_width, lane = place % warp_width;
@@ -70,7 +70,7 @@ __device__ unsigned list_inputs(const Element* inputs, std::uint32_t count, inpu
     if (lane == 0) masks[quarter][pass * warps + warp] = mask;
   }
   __syncthreads();
-  unsigned listed = 0;  // in the masks before
+  unsigned listed = 0;  // in the preceding masks
   for (unsigned m = 0; m < passes * warps; ++m) {
     const std::uint64_t mask = masks[quarter][m];
     if (m % warps == warp && (mask >> lane & 1) != 0) {
@@ -174,7 +174,7 @@ sparse_values::sparse_values(std::span<const device_layer> layers, element type,
     check(layer.ffn_value.outputs == outputs_ && layer.ffn_value.inputs == inputs_);
     auto& turned = turned_.emplace_back(turned_bytes(outputs_, inputs_, type), "sparse values");
     require(with_element(type, [&]<typename Element>() {
-      const launch_shape shape{"turn", {width / turned_tile, height / turned_tile}, {threads}, 0, in};
+      const launch_shape shape{"transpose", {width / turned_tile, height / turned_tile}, {threads}, 0, in};
       return launch(shape, turn_kernel<Element>, static_cast<const Element*>(layer.ffn_value.data),
                     reinterpret_cast<Element*>(turned.data()), height, width);
     }));

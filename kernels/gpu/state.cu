@@ -1,5 +1,5 @@
-// Moves a slot's state to and from the order that leaves the device, and to other slots. Block y is one layer; the
-// threads of its blocks x walk over what a slot has there.
+// Converts a slot's state to and from the canonical order, and copies it to other slots. Block y is one layer; the
+// threads of its blocks x stride over the slot's elements there.
 #include "kernels/gpu/state.hpp"
 
 #include "base/check.hpp"
@@ -12,7 +12,7 @@ namespace {
 constexpr unsigned threads = 256;
 constexpr unsigned blocks_a_layer = 16;
 
-/// What a slot has of a layer.
+/// The parts of a slot in one layer.
 struct slot_parts {
   char *att_x_prev, *ffn_x_prev, *wkv;
 

@@ -1,19 +1,19 @@
-// Token after token: what decode, short runs and every GPU without tensor cores use.
+// Time mixing one token after another, for decode, short runs and GPUs without tensor cores.
 //
-// A block is one head of one run. Eight lanes share two rows of the state, S[value, 0 .. 63], an eighth of the keys
-// each, and keep them in registers for the whole run; sums over keys are three additions beyond a lane's own. So
-// nothing of the state passes between warps, and a token needs two barriers: before it, when its vectors are there, and
-// after it, when all values of y are. Its vectors and its output are one warp's work, so a tile of as many tokens as a
-// block has warps needs no more barriers than one token. Two rows, because what a multiprocessor can bring from shared
-// memory into registers would be the limit for states in 16 bits: vectors are loaded once for both.
+// A block is one head of one run. Eight lanes share two rows of the state, S[value, 0 .. 63], with an eighth of the
+// keys each, and keep them in registers for the whole run; a sum over keys takes three additions beyond a lane's own.
+// So no part of the state passes between warps, and a token needs two barriers: before it, when its vectors are ready,
+// and after it, when all values of y are. One warp computes the vectors and the output of a token, so a tile with one
+// token per warp needs no more barriers than a single token. Lanes share two rows because the bandwidth from shared
+// memory to registers would be the limit for states in 16 bits: vectors are loaded once for both.
 //
-// Nothing but addresses comes before the loads of the state, which take longest; and nothing touches what they bring
-// before the vectors of the first tile are made. Nor do they wait for the kernels before: counts and runs were there
-// when the embedding let the next kernel begin, and the states of its layer were when that of the tick before ended;
-// but for runs whose first rows went in chunks.
+// Only addresses are computed before the loads of the state, which take longest, and the loaded values are not used
+// before the vectors of the first tile are ready. The loads do not wait for the preceding kernels either: counts and
+// runs were complete when the embedding let the next kernel begin, and the states of a layer were complete when the
+// same layer of the previous tick ended. Only runs whose first rows were chunked have to wait.
 //
-// When there are many one-token runs, a thread takes a whole row instead, and a block is two warps: what counts then is
-// how many bytes are on their way. When there are very many, time_mix_many takes them where it can.
+// If there are many one-token runs, a thread processes a whole row instead, and a block is two warps: then the number
+// of bytes in flight matters most. If there are very many, time_mix_many processes them if it can.
 //
 // Floor: the bytes of the states, read and written.
 #include "kernels/gpu/time_mix.hpp"
@@ -27,9 +27,9 @@ namespace skein::kernels::gpu {
 namespace {
 
 constexpr unsigned threads = row_threads_of_head;
-constexpr unsigned blocks_each = 2;  // of a multiprocessor, by registers
+constexpr unsigned blocks_each = 2;  // per SM, limited by registers
 constexpr unsigned tile_tokens = threads / warp_width;
-// Of all runs. Fewer leave a multiprocessor too little to do beside waiting; more are for time_mix_many (8 sequences of
+// Heads of all runs. With fewer, an SM has too little work to hide latency; more are for time_mix_many (8 sequences of
 // 7.2B, which have 512 heads: 2,034 tokens/s with it, 2,071 without).
 constexpr std::uint32_t many_heads = 512, very_many_heads = 1024;
 
@@ -37,9 +37,9 @@ template <typename Element, typename Stored>
 __global__ void __launch_bounds__(threads, blocks_each) time_mix_kernel(device_batch rows, time_mix_parameters of) {
   __shared__ shared_tile<tile_tokens> tile;
   let_next_kernel_begin();
-  const sequence_run run = rows.runs[blockIdx.y];  // beyond the count it says nothing, but it can be read
+  const sequence_run run = rows.runs[blockIdx.y];  // beyond the count it is meaningless, but may be read
   if (blockIdx.y >= rows.counts->runs || run.rows == run.chunked) {
-    wait_for_kernels_before();  // who waits for this kernel counts on it that those before are over
+    wait_for_kernels_before();  // kernels that wait for this one rely on the preceding ones being complete
     return;
   }
   Stored* const head = reinterpret_cast<Stored*>(static_cast<char*>(of.state) + run.slot * of.slot_bytes) +
@@ -74,7 +74,7 @@ __global__ void __launch_bounds__(threads, blocks_each) time_mix_kernel(device_b
   }
 }
 
-/// The token of a tile of one, for the row of the state that this thread has; y of the row.
+/// Processes the token of a tile of one for the row of the state that this thread has; returns y of the row.
 template <typename Stored, unsigned packets>
 __device__ float take_token(packet<Stored> (&state)[packets], Stored* head, const shared_tile<1>& tile) {
   constexpr unsigned size = packet<Stored>::size;
@@ -115,9 +115,9 @@ __device__ float take_token(packet<Stored> (&state)[packets], Stored* head, cons
 
 constexpr unsigned one_token_threads = head_size + warp_width;
 
-/// The same for a run of one row, where there are many: a thread has a row of the state to itself, as it was stored,
-/// and adds up as the lanes of a row would. So nothing but y and the vectors, which a warp of their own makes, passes
-/// between threads, a block is small, and a multiprocessor has many heads on their way at once.
+/// The same for many runs of one row each: a thread has a whole row of the state, as it was stored, and adds in the
+/// order in which the lanes of a row would. So only y and the vectors, which a warp of their own computes, pass between
+/// threads, a block is small, and an SM has many heads in flight at once.
 template <typename Element, typename Stored>
 __global__ void __launch_bounds__(one_token_threads, sizeof(Stored) == 2 ? 7 : 6)
     one_token_kernel(device_batch rows, time_mix_parameters of) {
@@ -163,7 +163,7 @@ result<void> time_mix(stream_handle in, const device_batch& rows, element type, 
     };
     if (rows.room.runs < rows.room.rows || heads * rows.room.runs < many_heads)
       return start(time_mix_kernel<Element, float>, time_mix_kernel<Element, half>);
-    if (!runtime_is_emulated && heads * rows.room.runs >= very_many_heads) {  // there tests call both
+    if (!runtime_is_emulated && heads * rows.room.runs >= very_many_heads) {  // tests call both there
       const auto done = time_mix_many(in, rows, type, state_type, of);
       if (done || done.error().kind != error_kind::unsupported) return done;
     }

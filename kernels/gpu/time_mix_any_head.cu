@@ -1,10 +1,11 @@
-// Token after token, for heads of any size.
+// Time mixing one token after another, for heads of any size.
 //
-// No released model of RWKV-7 has other heads than those of 64, so this is the plain way: a block is one head of one
-// run, a thread is one value, whose S[value, 0 .. N-1] stays in memory, [key, value], so that neighbouring threads read
-// side by side. A token reads them twice and writes them once, from the L1 cache while heads are small.
+// All released models of RWKV-7 have heads of 64, so this is a simple implementation: a block is one head of one run, a
+// thread is one value, whose S[value, 0 .. N-1] stays in memory as [key, value], so that the accesses of neighbouring
+// threads coalesce. A token reads the state twice and writes it once; while heads are small, the second read hits the
+// L1 cache.
 //
-// Floor: the bytes of the states, read and written, once for each token.
+// Floor: the bytes of the states, read and written once per token.
 #include "base/check.hpp"
 #include "kernels/gpu/device/overlap.cuh"
 #include "kernels/gpu/device/time_mix_rows.cuh"
@@ -18,7 +19,7 @@ namespace {
 __device__ float sum_of_block(float value) {
   __shared__ float of_warp[head_size_max / warp_width];
   value = warp_sum(value);
-  __syncthreads();  // nobody still reads those of the call before
+  __syncthreads();  // those of the previous call have been read
   if (threadIdx.x % warp_width == 0) of_warp[threadIdx.x / warp_width] = value;
   __syncthreads();
   float sum = 0;
@@ -26,7 +27,7 @@ __device__ float sum_of_block(float value) {
   return sum;
 }
 
-/// A product's output for one channel; parts are added up.
+/// The output of a GEMM for one channel; adds up partial sums.
 template <typename Element>
 __device__ float load_channel(const product_rows& from, std::uint32_t row, std::uint32_t channel) {
   float value[1];
@@ -34,17 +35,17 @@ __device__ float load_channel(const product_rows& from, std::uint32_t row, std::
   return value[0];
 }
 
-/// What all values of a head need of a token.
+/// The vectors of a token that all values of a head need.
 struct token_of_head {
   float r[head_size_max], w[head_size_max], k[head_size_max], kk[head_size_max], a_kk[head_size_max];
 };
 
-/// S <- S diag(w) - (S kk) (a * kk)^T + v k^T for one value; its y.
+/// S <- S diag(w) - (S kk) (a * kk)^T + v k^T for one value; returns its y.
 template <typename Stored>
 __device__ float take_token(Stored* of_value, std::uint32_t size, const token_of_head& token, float v) {
   const auto for_each_key = [&](const auto& visit) {
-    // Asked for before the first is used. Against one key after the other, 1.5B with heads of 128 gives 34 to 61 % more
-    // tokens with 32 rows and more, and 6 % fewer with one (one H200, 2026-11-25).
+    // All loads are issued before the first value is used. Compared with one key after another, 1.5B with heads of 128
+    // gives 34 to 61 % more tokens with 32 rows and more, and 6 % fewer with one (one H200, 2026-11-25).
     constexpr unsigned together = 16;
     for (std::uint32_t first = 0; first < size; first += together) {
       Stored loaded[together];
@@ -76,7 +77,7 @@ __global__ void __launch_bounds__(head_size_max)
   if (blockIdx.y >= rows.counts->runs) return;
   const sequence_run run = rows.runs[blockIdx.y];
   const std::uint32_t own = threadIdx.x, channel = blockIdx.x * size + own;
-  const bool is_there = own < size;  // the others only wait with those that are
+  const bool is_there = own < size;  // the other threads only take part in barriers
   Stored* const of_value = reinterpret_cast<Stored*>(static_cast<char*>(of.state) + run.slot * of.slot_bytes) +
                            static_cast<std::size_t>(blockIdx.x) * size * size + own;
   const auto mean_of_head = [&](float value) { return sum_of_block(is_there ? value : 0) / static_cast<float>(size); };
@@ -119,7 +120,7 @@ result<void> time_mix_any_head(stream_handle in, const device_batch& rows, eleme
   check(size >= 1 && size <= head_size_max && size != head_size && of.width % size == 0);
   check(state_type != element::bf16);
   const launch_shape shape{
-      "time_mix of any head", {of.width / size, rows.room.runs}, {(size + 63) / 64 * 64}, 0, in, true};
+      "time_mix_any_head", {of.width / size, rows.room.runs}, {(size + 63) / 64 * 64}, 0, in, true};
   return with_element(type, [&]<typename Element>() -> result<void> {
     return state_type == element::f32 ? launch(shape, any_head_kernel<Element, float>, rows, of, size)
                                       : launch(shape, any_head_kernel<Element, half>, rows, of, size);

@@ -1,14 +1,14 @@
-// A token each of many sequences. A block fills a multiprocessor.
+// Time mixing for one token each of many sequences. A block fills an SM.
 //
-// A warp takes one head of one token after another. The copy engine brings its state to shared memory, while the one
-// before is at work, and takes it back from there. Eight lanes share a row, eight keys each, so a lane needs eight
-// numbers of each vector, which it loads once a token. All this is for the pipe between shared memory and registers: it
-// is the limit when states pass it as well, or when every lane has whole rows and loads whole vectors (800 to 1,100
-// cycles of a multiprocessor a head). The bits are those of the other kernels: sums over keys are a lane's eight in
-// order, then three additions over lanes.
+// A warp processes one head of one token after another. TMA brings its state to shared memory while the previous head
+// is processed, and stores it from there. Eight lanes share a row, eight keys each, so a lane needs eight numbers of
+// each vector, which it loads once per token. This design relieves the path between shared memory and registers, which
+// is the limit if states pass through it as well, or if every lane has whole rows and loads whole vectors (800 to 1,100
+// cycles of an SM per head). The bits are those of the other kernels: sums over keys are a lane's eight in order, then
+// three additions over lanes.
 //
-// Floor: the bytes of the states, read and written. The instructions of a head, below 2,000 of a warp, take a
-// multiprocessor 0.3 us, its share of the bytes with fp16 states 0.5.
+// Floor: the bytes of the states, read and written. The instructions of a head, fewer than 2,000 of a warp, take an SM
+// 0.3 us; its share of the bytes with fp16 states takes 0.5.
 #include "base/check.hpp"
 #include "kernels/gpu/device/block.cuh"
 #include "kernels/gpu/device/bulk_copy.cuh"
@@ -24,10 +24,10 @@ namespace {
 constexpr unsigned warps = 12, threads = warps * warp_width;
 constexpr slot_id nobody = ~slot_id{0};
 constexpr unsigned groups = warp_width / row_lanes;  // of lanes that share a row
-constexpr unsigned rows_at_once = 4;                 // of a lane
+constexpr unsigned rows_at_once = 4;                 // per lane
 
-/// A head comes in one part of 16-bit numbers or two of 32 bits, into two places in turn. Twelve warps fill the shared
-/// memory.
+/// A head is copied in one part of 16-bit numbers or two of 32 bits, into two buffers in turn. Twelve warps fill the
+/// shared memory.
 template <typename Stored>
 struct warp_memory {
   static constexpr unsigned values = values_of_part<Stored>, parts = head_size / values;
@@ -53,7 +53,7 @@ struct key_share {
   }
 };
 
-/// Of the lanes that share rows: each gets the sum of row lane % 4.
+/// The sums over the lanes that share rows: each lane gets that of row lane % 4.
 __device__ inline float one_sum(const float (&of)[rows_at_once], unsigned lane) {
   const bool odd = lane % 2 != 0, high = lane % 4 >= 2;
   float two[2];
@@ -72,7 +72,7 @@ __device__ inline void all_sums(float (&of)[rows_at_once], unsigned lane) {
   of[2] = high ? first : far_first, of[3] = high ? second : far_second;
 }
 
-/// Updates a lane's part of the rows of `first_value` and every next group's; y of row lane % 4 of these.
+/// Updates a lane's part of the rows `first_value` + r * groups, r < rows_at_once; returns y of row lane % 4 of these.
 template <typename Stored>
 __device__ float take_rows(packet<Stored>* state, const float* v, const key_share& keys, std::uint32_t first_value,
                            unsigned lane) {
@@ -115,14 +115,14 @@ __device__ float take_rows(packet<Stored>* state, const float* v, const key_shar
   return one_sum(y, lane);
 }
 
-/// `in_parts`: r, k and v are, and are not asked for ahead, which would take too many registers.
+/// `in_parts`: r, k and v are partial sums. They are not prefetched, which would take too many registers.
 template <typename Element, typename Stored, bool in_parts>
 __global__ void __launch_bounds__(threads, 1) time_mix_many_kernel(device_batch rows, time_mix_parameters of) {
   using memory = warp_memory<Stored>;
   let_next_kernel_begin();
   memory& mine = dynamic_shared<memory>()[threadIdx.x / warp_width];
   const unsigned lane = threadIdx.x % warp_width;
-  // Neighbouring blocks take neighbouring heads of a token, a warp always the same head.
+  // Neighbouring blocks process neighbouring heads of a token; a warp always processes the same head.
   const std::uint32_t heads = of.width / head_size, number = threadIdx.x / warp_width * gridDim.x + blockIdx.x;
   const std::uint32_t tokens_at_once = gridDim.x * warps / heads, head = number % heads;
   const std::uint32_t end = rows.counts->rows;
@@ -139,7 +139,7 @@ __global__ void __launch_bounds__(threads, 1) time_mix_many_kernel(device_batch 
   const auto part_of = [&](slot_id slot, unsigned part) {
     return head_of(slot) + part * (part_bytes / sizeof(Stored));
   };
-  std::uint32_t turn = 0;  // of the two places, by parts of heads
+  std::uint32_t turn = 0;  // of the two buffers, counted in parts of heads
   const auto fetch = [&](slot_id slot, unsigned part, std::uint32_t at_turn) {
     if (slot == nobody) return;
     bulk_arrival& arrived = mine.arrived[at_turn % 2];
@@ -168,7 +168,7 @@ __global__ void __launch_bounds__(threads, 1) time_mix_many_kernel(device_batch 
     for (unsigned part = 0; part < memory::parts; ++part, ++turn) {
       const bool is_last = part + 1 == memory::parts;
       if (lane == 0) {
-        await_sent_bytes();  // from where the next part comes to
+        await_sent_bytes();  // from the buffer of the next part
         fetch(is_last ? next_slot : slot, is_last ? 0 : part + 1, turn + 1);
       }
       mine.arrived[turn % 2].wait(turn / 2);
@@ -204,7 +204,7 @@ result<void> time_mix_many(stream_handle in, const device_batch& rows, element t
   const auto multiprocessors = multiprocessor_count();
   if (!multiprocessors) return multiprocessors.error();
   if (of.width / head_size > *multiprocessors * warps)
-    return error{error_kind::unsupported, "more heads than the device has warps for", ""};
+    return error{error_kind::unsupported, "the model has more heads than the device has warps", ""};
   return with_element(type, [&]<typename Element>() -> result<void> {
     const auto start = [&]<typename Stored>(Stored) -> result<void> {
       const std::size_t bytes = warps * sizeof(warp_memory<Stored>);

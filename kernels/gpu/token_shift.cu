@@ -1,23 +1,23 @@
-// A block takes one row, or some neighbours when there are many. It normalises its own rows and the one before,
-// although another block normalises that as well: to share it would take a second launch, and it comes from the L2
-// cache.
+// A block processes one row, or several neighbours if there are many. It normalises its own rows and the row before
+// them, although another block normalises that row as well: sharing it would take a second launch, and it comes from
+// the L2 cache.
 //
-// x_prev is read by the block of a run's first row and must then become the last row, which may be another block's. So
-// that no block overwrites what another still reads, the block of the first row does both: it normalises the last row a
-// second time. In decode, where a run is one row, that row is at hand. Inside a run the row before is rounded as x_prev
-// would be, so that no bit shows where a run was cut.
+// x_prev is read by the block of a run's first row and must then become the last row, which may belong to another
+// block. So that no block overwrites what another still reads, the block of the first row does both: it normalises the
+// last row a second time. In decode, where a run is one row, it already has that row. Inside a run the row before is
+// rounded as x_prev would be, so that the bits do not depend on where a run was cut.
 //
-// A block that takes one row has little but latencies. So it loads what the kernels before do not write (weights, the
-// batch, x_prev) before those have ended. Counts and runs were there when the embedding let the next kernel begin.
+// A block of one row is bound by latency. So it loads the data that the preceding kernels do not write (weights, the
+// batch, x_prev) before those have ended. Counts and runs were complete when the embedding let the next kernel begin.
 //
-// Rows of many sequences, one of each, take turns: with weights that are loaded when they are needed, twice as many
-// blocks have room, and one works while another waits (7.2B, 320 rows, six outputs: 24 us to 22). Such ticks write more
-// than the L2 cache keeps, and what a row has read for the last time need not be written back: it is forgotten.
+// Single rows of many sequences share the SMs in turn: if weights are loaded only when they are needed, twice as many
+// blocks fit, and one works while another waits (7.2B, 320 rows, six outputs: 24 us to 22). Such ticks write more than
+// the L2 cache holds, and lines that a row has read for the last time need not be written back: they are discarded.
 //
-// Many rows of few sequences are shared out evenly, as many as stay on the multiprocessors at once: weights, eight
-// times the size of a row, are read once for all rows of a block, and the next row is on its way while one is at work.
+// Many rows of few sequences are distributed evenly over the blocks that the SMs hold at once: weights, eight times the
+// size of a row, are read once for all rows of a block, and the next row is loaded while one is processed.
 //
-// Floor, in bytes a row: width * (4 for x, 4 for every addend, 4 for its sum, and the outputs).
+// Floor, in bytes per row: width * (4 for x, 4 for every addend, 4 for its sum, and the outputs).
 #include "kernels/gpu/token_shift.hpp"
 
 #include <algorithm>
@@ -35,7 +35,7 @@ namespace {
 constexpr std::uint32_t many_rows = 512;
 constexpr std::uint32_t rows_each_max = 64;
 
-/// layer_norm(x[t] + what is added)
+/// layer_norm(x[t] + added[t])
 template <unsigned packets>
 __device__ row_share<packets> load_normed(const token_shift_parameters& of, const norm_share<packets>& norm,
                                           std::uint32_t t) {
@@ -49,7 +49,7 @@ __device__ Kept* x_prev_of(const token_shift_parameters& of, const sequence_run&
   return reinterpret_cast<Kept*>(static_cast<char*>(of.x_prev) + run.slot * of.slot_bytes);
 }
 
-/// What the state of a run keeps of the row before it.
+/// The row before a run, as kept in the state of its slot.
 template <typename Kept, unsigned packets>
 class x_prev_on_its_way {
  public:
@@ -72,7 +72,7 @@ __device__ void store_x_prev(const token_shift_parameters& of, const sequence_ru
   for_each_packet<packets>(
       of.width, [&](unsigned i, std::uint32_t c) { store_floats(x_prev_of<Kept>(of, run) + c, row.values[i]); });
 }
-/// A row as the next one of its run finds it.
+/// A row as the next one of its run sees it: rounded as x_prev.
 template <typename Kept, unsigned packets>
 __device__ row_share<packets> as_kept(row_share<packets> row) {
   for (auto& four : row.values)
@@ -100,7 +100,7 @@ __device__ void store_shifted(const token_shift_parameters& of, std::uint32_t s,
   });
 }
 
-/// A thread's part of the mixes. In a short kernel they are all loaded before there is something to mix.
+/// A thread's share of the mixes. A short kernel loads all of them before its rows arrive.
 template <unsigned packets, unsigned shifts>
 struct mix_shares {
   row_share<packets> of[shifts];
@@ -126,7 +126,7 @@ __global__ void __launch_bounds__(512) token_shift_kernel(device_batch rows, tok
   x_prev_on_its_way<Kept, packets> x_prev;
   if (begins) x_prev.ask(of, run);
   wait_for_kernels_before();
-  row_share<packets> now, before;  // before: what the row is shifted with
+  row_share<packets> now, before;  // before: the row to shift with
   if (!begins) before = as_kept<Kept>(load_normed(of, norm, t - 1));
   now = load_row<packets>(of.from, of.width, t);
   if (of.sum) store_sum(of, t, now);
@@ -139,7 +139,7 @@ __global__ void __launch_bounds__(512) token_shift_kernel(device_batch rows, tok
   if (begins && run.rows > 1) store_x_prev<Kept>(of, run, load_normed(of, norm, run.first_row + run.rows - 1));
 }
 
-/// Row t of all that nobody else of the launch reads.
+/// Discards row t of all inputs that no other block of the launch reads.
 template <unsigned packets>
 __device__ void forget_row(const token_shift_parameters& of, std::uint32_t t) {
   const product_rows& added = of.from.added;
@@ -154,8 +154,8 @@ __device__ void forget_row(const token_shift_parameters& of, std::uint32_t t) {
     forget_line(static_cast<const char*>(of.spent) + t * of.spent_bytes + at);
 }
 
-/// The same for runs of one row each, with registers for twice as many blocks at once: a row waits for little but its
-/// own way, and others take turns with it.
+/// The same for runs of one row each, with registers for twice as many blocks at once: while a row waits for its loads,
+/// others are processed.
 template <typename Element, typename Kept, unsigned shifts>
 __global__ void __launch_bounds__(512, 2) single_rows_kernel(device_batch rows, token_shift_parameters of) {
   constexpr unsigned packets = 2;
@@ -171,7 +171,7 @@ __global__ void __launch_bounds__(512, 2) single_rows_kernel(device_batch rows, 
   normalise(now, of.width, norm_share<packets>(of.norm, of.width), layer_norm_eps);
   const row_share<packets> before = x_prev.read(of.width);
   store_x_prev<Kept>(of, run, now);
-  if (of.forgets) forget_row<packets>(of, t);  // the norm's barriers are behind
+  if (of.forgets) forget_row<packets>(of, t);  // after the barriers of the norm
 #pragma unroll 1
   for (unsigned s = 0; s < shifts; ++s) {
     row_share<packets> mix;
@@ -180,7 +180,7 @@ __global__ void __launch_bounds__(512, 2) single_rows_kernel(device_batch rows, 
   }
 }
 
-/// The same for rows_each neighbours, two at a time. `adds`: there is something to be added to x.
+/// The same for rows_each neighbours, two at a time. `adds`: there are partial sums to add to x.
 template <typename Element, typename Kept, unsigned shifts, bool adds>
 __global__ void __launch_bounds__(512)
     neighbours_kernel(device_batch rows, token_shift_parameters of, std::uint32_t rows_each) {

@@ -1,27 +1,27 @@
-// Long runs, 64 tokens at a time, on tensor cores.
+// Time mixing of long runs, 64 tokens at a time, on tensor cores.
 //
 // With u_t = -S kk and b_t = a * kk of token t, S_t = S_{t-1} diag(w_t) + u_t b_t^T + v_t k_t^T. Let G_t be the product
-// of w up to t within a chunk and S the state before the chunk. Then, with rows of tokens
+// of w up to t within a chunk and S the state before the chunk. Then, with one row per token
 //   A_t = -kk_t * G_{t-1}    R_t = r_t * G_t    B_t = b_t / G_t    K_t = k_t / G_t
-// u and y are, where lower() keeps what is before the token, and lower_or_equal() the token too,
+// u and y are as follows, where lower() keeps earlier tokens and lower_or_equal() also the token itself:
 //   U = A S^T + lower(A B^T) U + lower(A K^T) V
 //   Y = R S^T + lower_or_equal(R B^T) U + lower_or_equal(R K^T) V
-// and the state after the chunk is (S + U^T B + V^T K) diag(G_64). U stands on both sides, but the matrix before it is
+// and the state after the chunk is (S + U^T B + V^T K) diag(G_64). U is on both sides, but the matrix before it is
 // strictly lower: with T = (I - lower(A B^T))^-1, U = W S^T + U0, where W = T A and U0 = T lower(A K^T) V. So
 //   Y  = Q S^T + Y0               Q = R + lower_or_equal(R B^T) W   Y0 = lower_or_equal(R B^T) U0
 //                                                                        + lower_or_equal(R K^T) V
 //   S' = S diag(G_64) + S P + D   P = W^T B diag(G_64)              D  = (U0^T B + V^T K) diag(G_64)
 //
-// P, Q, D and Y0 need no state: a block for each chunk and head makes them, all at the same time. What is left to do in
-// order is S P. A block waits for the state that the block of the chunk before passes on, takes it through its own
-// chunk and passes it on, rounded as the slot would round it; rows of S need each other nowhere, so a warp takes 16 of
-// them. Meanwhile other warps read Y, which norm, bonus and gate make the output of. Nothing but states between chunks
-// goes through memory.
+// P, Q, D and Y0 need no state: one block per chunk and head computes them, all in parallel. Only S P has to be done in
+// order. A block waits for the state that the block of the previous chunk passes on, advances it through its own chunk
+// and passes it on, rounded as the slot would round it. Rows of S are independent of each other, so a warp processes 16
+// of them. Meanwhile other warps compute Y, from which norm, bonus and gate make the output. Only states between chunks
+// go through global memory.
 //
-// Operands are fp16. A decay is above 0.545, and 1 / G_64 may be 10^17, so A, R, B and K are scaled from the middle of
-// every 16 tokens, which is a factor of 2^7 at most; what decays between two blocks comes on top when these meet, and
-// is never above 1. Values and states are a 16th of what they are, so that they may be as large as a million. In S
-// diag(G_64) the state keeps all its bits; only what tokens take out of it and read from it goes through operands.
+// Operands are fp16. A decay is above 0.545, and 1 / G_64 may be 10^17, so A, R, B and K are scaled relative to the
+// middle of every 16 tokens, which is a factor of 2^7 at most. The decay between two blocks is applied when they are
+// multiplied, and is never above 1. Values and states are scaled by 1/16, so that they may be as large as a million. In
+// S diag(G_64) the state keeps all its bits; only what tokens remove from it and read from it is rounded to operands.
 #include "kernels/gpu/wkv_chunks.hpp"
 
 #include <algorithm>
@@ -49,7 +49,7 @@ __global__ void __launch_bounds__(plan_threads) plan_kernel(device_batch rows, c
     const std::uint32_t i = first + threadIdx.x;
     sequence_run run{};
     if (i < rows.counts->runs) run = rows.runs[i];
-    __syncthreads();  // nobody still reads the counts before
+    __syncthreads();  // the previous counts have been read
     chunks[threadIdx.x] = chunks_of(run);
     __syncthreads();
     std::uint32_t before = done;
@@ -66,11 +66,11 @@ __global__ void __launch_bounds__(plan_threads) plan_kernel(device_batch rows, c
   if (threadIdx.x == 0) *list.count = done;
 }
 
-/// Whether the gates of a chunk fit in the place of A B^T and A K^T; fp32 ones do not.
+/// Whether the gates of a chunk fit in the memory of A B^T and A K^T; fp32 ones do not.
 template <typename Element>
 constexpr bool gates_fit = sizeof(gate_type<Element>) * side* side <= 2 * sizeof(lower_blocks);
 
-/// By the threads of the first warps.
+/// Executed by the threads of the first warps.
 template <typename Element>
 __device__ void copy_gates(gate_type<Element>* to, const run_chunk& chunk, const time_mix_parameters& of) {
   constexpr unsigned wide = 16 / sizeof(gate_type<Element>), packets = side / wide;
@@ -87,7 +87,7 @@ __device__ void finish_tokens(const shared_chunk& s, const gate_type<Element>* g
   const unsigned token = half_tokens * at.warp + at.lane / couple_lanes % 4 * 2,
                  first = at.lane % couple_lanes * couple_channels;
   const std::uint32_t channel = blockIdx.x * head_size + first;
-  // Y is value_scale times what it should be, which a norm does not see but for its epsilon.
+  // Y is scaled by value_scale, which affects a norm only through its epsilon.
   constexpr float eps = group_norm_eps * value_scale * value_scale;
 #pragma unroll
   for (unsigned i = 0; i < 2; ++i) {
@@ -118,15 +118,15 @@ __device__ void finish_tokens(const shared_chunk& s, const gate_type<Element>* g
   }
 }
 
-/// A block for each chunk and head; its first half of warps has 16 keys each, the other 16 values. Blocks begin in the
-/// order of their numbers, so whoever waits for a state waits for a block that is running or done.
+/// One block per chunk and head. Each warp of its first half processes 16 keys, each of the other half 16 values.
+/// Blocks begin in the order of their numbers, so a block that waits for a state waits for one that is running or done.
 template <typename Element, bool in_parts>
 __global__ void __launch_bounds__(threads, blocks_at_once)
     chunk_kernel(chunk_list list, time_mix_parameters of, bool state_in_16) {
   shared_chunk& s = *dynamic_shared<shared_chunk>();
   weight_packet weights(of);
   wait_for_kernels_before();
-  const run_chunk chunk = list.chunks[blockIdx.y];  // if there is one: both loads are on their way together
+  const run_chunk chunk = list.chunks[blockIdx.y];  // if there is one: both loads are in flight together
   if (blockIdx.y >= *list.count) return;
   const lane_place at;
   make_vectors<Element, in_parts>(of, chunk, weights, s);
@@ -174,7 +174,7 @@ std::uint32_t room_for_chunks(std::uint32_t rows, std::uint32_t runs) {
 
 constexpr std::size_t part_bytes(std::size_t bytes) { return (bytes + 255) / 256 * 256; }
 
-/// Of a chunk_list with its parts one after another.
+/// The size of a chunk_list whose arrays follow each other.
 std::size_t list_bytes(std::size_t chunks, std::size_t heads) {
   return part_bytes(sizeof *chunk_list::count) + part_bytes(chunks * sizeof *chunk_list::chunks) +
          part_bytes(chunks * heads * side * side * sizeof *chunk_list::passed);
