@@ -21,8 +21,8 @@ tensor_view as_matrix(const tensor_view& view, bool transposed) {
   return matrix;
 }
 
-/// Gives every tensor its place, and in a second pass hands it to the upload. Both passes ask for the same tensors in
-/// the same order.
+/// Assigns every tensor its place and, in a second pass, hands it to the upload. Both passes request the same tensors
+/// in the same order.
 class loader {
  public:
   loader(element type, const load_progress& progress, std::uint64_t total)
@@ -37,7 +37,7 @@ class loader {
     return memory;
   }
   void finish() { upload_->run(); }
-  /// Of the places given so far, in this pass.
+  /// The size of the places assigned so far in this pass.
   [[nodiscard]] std::size_t bytes() const { return used_; }
 
   device_matrix matrix(const tensor_view& view, bool transposed = false) {
@@ -96,7 +96,7 @@ void load_model(const rwkv7_weights& from, loader& load, device_rwkv7& to) {
   to.head = load.matrix(from.head);
 }
 
-/// Of the checkpoint; states that come with a model are not weights.
+/// The size of the checkpoint; a state that belongs to a model is not a weight.
 std::uint64_t source_bytes(const rwkv7_weights& weights) {
   std::uint64_t bytes = 0;
   for (const tensor_view* view : all_views(weights))

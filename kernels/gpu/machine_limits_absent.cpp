@@ -1,4 +1,4 @@
-// For runtimes whose limits nobody has asked for yet: AMD's, and the emulator, which has none.
+// For runtimes without a measurement of limits: AMD's, and the emulator, which has none.
 #include "kernels/gpu/machine_limits.hpp"
 #include "kernels/gpu/runtime/runtime.hpp"
 

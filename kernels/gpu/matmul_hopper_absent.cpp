@@ -1,4 +1,4 @@
-// Where there are no tensor cores of sm_90a: on AMD, and in the emulator with warps of 64 lanes.
+// For targets without the tensor cores of sm_90a: AMD, and the emulator with warps of 64 lanes.
 #include "kernels/gpu/matmul.hpp"
 
 namespace skein::kernels::gpu {

@@ -28,7 +28,7 @@ bool wants_sparse_values(const gpu_options& options) {
   return options.invariance == invariance::fast && options.matrix_type != element::f32;
 }
 
-/// For the device in use.
+/// For the current device.
 bool can_chunk(const rwkv7_dims& dims, const gpu_options& options, const model_room& room) {
   const bool may_chunk = options.invariance != invariance::strict && options.matrix_type != element::f32;
   return may_chunk && room.rows > gpu::chunk_tokens && dims.head_size == head_size && chunked_time_mix::available();
@@ -36,12 +36,12 @@ bool can_chunk(const rwkv7_dims& dims, const gpu_options& options, const model_r
 
 std::uint32_t chunked_runs_max(const model_room& room) { return std::min(room.slots, room.rows); }
 
-/// With the slot of the initial state.
+/// Including the slot of the initial state.
 slot_layout layout_of(const rwkv7_dims& dims, const gpu_options& options, const model_room& room) {
   return {dims.layers, room.slots + 1, dims.embd, options.state_type, dims.head_size};
 }
 
-/// Of rwkv7_model::activations(), in that order.
+/// The widths of rwkv7_model::activations(), in that order.
 std::array<std::uint32_t, 16> activation_widths(const rwkv7_dims& dims) {
   const std::uint32_t c = dims.embd;
   return {c, c, c, c, c, c, c, c, c, c, c, dims.rank_w, dims.rank_a, dims.rank_v, dims.rank_g, dims.ffn};
@@ -96,7 +96,7 @@ rwkv7_model::rwkv7_model(const rwkv7_weights& weights, const gpu_options& option
   require(fill_with_zeros(done_.data(), done_.bytes(), in));
   set_initial_state(weights, in);
   for (slot_id slot = 0; slot < room.slots; ++slot) require(queue_clear(slot, in));
-  require(wait_for(in));  // should what is made next fail, this memory goes before the stream
+  require(wait_for(in));  // if a later constructor fails, this memory is freed before the stream
 }
 
 memory_plan rwkv7_model::plan(const rwkv7_weights& weights, const gpu_options& options, const model_room& room,
@@ -152,7 +152,7 @@ void rwkv7_model::time_mix_in(std::uint32_t layer, pass& tick) {
   shift(tick, p.ln1, layout_.att_x_prev(layer), mixes);
   const auto& [for_r, for_k, for_v, for_w, for_a, for_g] = mixed_;
   const finish as_gate = type_ == element::bf16 ? finish::store_f16 : finish::store;
-  // w_out, a_out and g_out take the place of inputs that only the first of their pairs reads.
+  // w_out, a_out and g_out reuse the memory of inputs that only the first product of their pair reads.
   std::array<product, products_max> products = {
       product_of(p.v1, for_v, inner_v_),
       product_of(p.g1, for_g, inner_g_, finish::sigmoid),
@@ -257,7 +257,7 @@ void rwkv7_model::shift(pass& tick, const norm_weights& norm, std::size_t x_prev
   of.from = {x_[now_].data(), added_}, of.norm = norm;
   if (added_.parts > 0) {
     of.sum = x_[now_ ^= 1].data(), of.forgets = true, added_ = {};
-    // Before time mixing, what channel mixing left; unless its rows end in zeros that have to stay.
+    // Before time mixing, channel mixing has spent its hidden rows; not if they end in zeros that have to stay.
     if (mixes.size() > 1 && hidden_.stride() == dims_.ffn)
       of.spent = hidden_.data(), of.spent_bytes = hidden_.stride() * element_bytes(type_);
   }
@@ -287,8 +287,8 @@ void rwkv7_model::multiply(pass& tick, std::span<const product> products, const 
   tick.note(tick.learns ? matmul_.learn(tick.in, products, count, room) : matmul_.run(tick.in, products, count, room));
 }
 
-// The first layer has launches of its own; the second stands for all others. Inputs are what an embedding holds: the
-// speed of a product depends on the power that its numbers take, and zeros take little.
+// The first layer has its own launches; the second represents all others. Inputs are copied from the embedding, because
+// the speed of a GEMM depends on the power that its data takes, and zeros take little.
 void rwkv7_model::learn_products(stream_handle in) {
   if (matmul_.bucket_rows().empty()) return;
   const auto begin = std::chrono::steady_clock::now();
@@ -320,11 +320,11 @@ void rwkv7_model::learn_products(stream_handle in) {
   library_seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
-// Split or not, x becomes x + the whole sum: when it is split, the norm that comes next adds it.
+// Whether split or not, x becomes x + the whole sum: if it is split, the next norm adds the partial sums.
 void rwkv7_model::add_to_x(pass& tick, const device_matrix& matrix, const activation& in) {
   product change{matrix.data,   in.data(),   x_[now_].data(), matrix.outputs,
                  matrix.inputs, in.stride(), dims_.embd,      finish::add_f32};
-  // A tick of more rows would have the weights of products two launches ahead in its way.
+  // With more rows, the weights of products two launches ahead would compete with this launch.
   change.next_may_begin = tick.rows.room.rows <= few_rows_max;
   if (cut_into_segments({&change, 1}, {&change, 1}, tick)) added_ = store_parts(change, parts_[0], tick);
   multiply_rows(tick, {&change, 1});
@@ -344,7 +344,7 @@ product_rows rwkv7_model::store_parts(product& p, const device_buffer<float>& pa
   return {p.out, p.out_stride, p.segments, p.part_stride};
 }
 
-// What it buys is speed at very small batch: no reason to fail where memory is short.
+// It only speeds up very small batches, so a lack of memory is no reason to fail.
 void rwkv7_model::make_sparse(stream_handle in) {
   try {
     sparse_.emplace(weights_.layers, type_, in);
@@ -353,7 +353,7 @@ void rwkv7_model::make_sparse(stream_handle in) {
   }
 }
 
-// As if it had been written to the slot; waits, so that what it came through may go.
+// As if it had been written to the slot. Waits, so that the staging memory may be freed.
 void rwkv7_model::set_initial_state(const rwkv7_weights& weights, stream_handle in) {
   pinned_buffer<float> initial(state_floats());
   for (std::uint32_t i = 0; i < dims_.layers; ++i) {
@@ -369,20 +369,18 @@ void rwkv7_model::set_initial_state(const rwkv7_weights& weights, stream_handle 
 
 namespace {
 
-// Kernels keep rows in registers, and what a head needs of a token in shared memory.
+// Kernels keep rows in registers, and the vectors of a token of one head in shared memory.
 result<void> check_sizes(const rwkv7_dims& dims) {
   const auto refuse = [](const char* what, std::uint32_t is, const char* limit) {
     return error{error_kind::unsupported, std::string(what) + ' ' + std::to_string(is) + limit, ""};
   };
-  static_assert(head_size_max == 256 && width_max == 6144 && vocab_max == 524288, "the words below say so");
+  static_assert(head_size_max == 256 && width_max == 6144 && vocab_max == 524288, "the messages below contain these");
   if (dims.head_size > head_size_max)
-    return refuse("head size", dims.head_size, " is above 256, the largest that the GPU engine handles");
-  if (dims.embd > width_max)
-    return refuse("width", dims.embd, " is above 6144, the largest that the GPU engine handles");
+    return refuse("head size", dims.head_size, " is above the GPU engine's limit of 256");
+  if (dims.embd > width_max) return refuse("width", dims.embd, " is above the GPU engine's limit of 6144");
   if (dims.embd % head_size != 0)
-    return refuse("width", dims.embd, " is not a multiple of 64, as the GPU engine needs it");
-  if (dims.vocab > vocab_max)
-    return refuse("vocabulary", dims.vocab, " is above 524288, the largest that the GPU engine handles");
+    return refuse("width", dims.embd, " is not a multiple of 64, which the GPU engine requires");
+  if (dims.vocab > vocab_max) return refuse("vocabulary", dims.vocab, " is above the GPU engine's limit of 524288");
   return {};
 }
 

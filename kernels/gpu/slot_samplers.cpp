@@ -11,7 +11,7 @@ namespace {
 
 sampler_limits completed(sampler_limits limits) {
   check(limits.vocab > 0);
-  check(limits.vocab <= vocab_max, "a vocabulary that check_model let through");
+  check(limits.vocab <= vocab_max, "the vocabulary is above vocab_max");
   check(limits.slots > 0);
   check(limits.rows_max > 0);
   if (limits.penalties_max == 0 || limits.penalties_max > limits.vocab) limits.penalties_max = limits.vocab;
@@ -19,12 +19,12 @@ sampler_limits completed(sampler_limits limits) {
   return limits;
 }
 
-// Room for that many in each slot; never nothing, which not every runtime can allocate.
+// The size of `each` entries per slot; never 0, because not every runtime can allocate nothing.
 std::size_t in_all_slots(const sampler_limits& limits, std::uint32_t each) {
   return std::size_t{limits.slots} * std::max(each, 1u);
 }
 
-// Where the parts of sampling_scratch begin, in bytes.
+// The offsets of the arrays of sampling_scratch, in bytes.
 struct scratch_layout {
   std::size_t block_max, block_sum, raw_max, raw_sum, finished, nonfinite, bytes;
 
@@ -47,7 +47,7 @@ sampling_scratch scratch_at(std::byte* memory, const scratch_layout& layout) {
           floats(layout.block_sum), floats(layout.raw_max),  floats(layout.raw_sum)};
 }
 
-// What one start sends: record, stop ids, bias.
+// The data of one start: record, stop ids, bias.
 struct upload_layout {
   std::size_t stop_ids, bias, bytes;
 
@@ -58,7 +58,7 @@ struct upload_layout {
   }
 };
 
-// As many as may start between two ticks, within reason: one more waits for the ticks that run.
+// The number of starts that can be queued between two ticks, within reason; one more waits for the running ticks.
 std::size_t uploads_max(const sampler_limits& limits) { return std::clamp<std::size_t>(limits.slots, 16, 512); }
 
 bool is_aligned(const void* row) { return reinterpret_cast<std::uintptr_t>(row) % 16 == 0; }
@@ -133,7 +133,7 @@ result<void> slot_samplers::give_penalties(stream_handle in, slot_id slot, const
   check(slot < limits_.slots);
   const std::uint32_t& count = from.record->penalty_count;
   check(count <= from.room);
-  check(count <= limits_.penalties_max, "a position with more penalties than there is room for");
+  check(count <= limits_.penalties_max, "the position has more penalties than a slot holds");
   for (const token_id token : std::span(from.tokens, count)) {
     check(token >= 0);
     check(static_cast<std::uint32_t>(token) < limits_.vocab);
@@ -148,20 +148,20 @@ result<void> slot_samplers::give_penalties(stream_handle in, slot_id slot, const
 result<void> slot_samplers::upload(stream_handle in, slot_id slot, slot_record record, std::span<const bias_entry> bias,
                                    std::span<const token_id> stop_ids, last_token_of_start last_token) {
   check(slot < limits_.slots);
-  check(bias.size() <= limits_.bias_max, "more bias entries than there is room for");
-  check(stop_ids.size() <= limits_.stop_ids_max, "more stop ids than there is room for");
+  check(bias.size() <= limits_.bias_max, "more bias entries than a slot holds");
+  check(stop_ids.size() <= limits_.stop_ids_max, "more stop ids than a slot holds");
   check(record.settings.top_logprobs <= top_logprobs_most);
 
   const upload_layout layout(limits_);
   const std::size_t turn = next_upload_++ % sent_.size();
-  if (auto r = sent_[turn].synchronize(); !r) return r;  // the copy that was sent from here before is made
+  if (auto r = sent_[turn].synchronize(); !r) return r;  // the previous copy from this place is complete
   std::byte* const at = pinned_.data() + turn * layout.bytes;
   const auto known = [this](const bias_entry& entry) {
     return entry.token >= 0 && static_cast<std::uint32_t>(entry.token) < limits_.vocab;
   };
   auto* const sent_bias = reinterpret_cast<bias_entry*>(at + layout.bias);
   bias_entry* const bias_end = std::ranges::copy_if(bias, sent_bias, known).out;
-  // Equal tokens side by side, in their order: draws add them one after another.
+  // Equal tokens side by side, in their order: draws add their biases one after another.
   std::stable_sort(sent_bias, bias_end, [](const bias_entry& a, const bias_entry& b) { return a.token < b.token; });
   record.settings.bias_count = static_cast<std::uint32_t>(bias_end - sent_bias);
   record.settings.stop_count = static_cast<std::uint32_t>(stop_ids.size());
@@ -187,7 +187,7 @@ result<void> slot_samplers::upload(stream_handle in, slot_id slot, slot_record r
 result<void> slot_samplers::copy_position(stream_handle in, slot_id from, slot_id to) {
   check(from < limits_.slots);
   check(to < limits_.slots);
-  check(from != to, "a slot copied onto itself");
+  check(from != to, "a slot is copied to itself");
   return launch_copy_position(in, from, to, memory());
 }
 

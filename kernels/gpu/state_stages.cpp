@@ -4,8 +4,8 @@ namespace skein::kernels::gpu {
 
 state_stages::stage::stage(std::size_t state_floats, std::uint32_t vocab, slot_id aside)
     : aside(aside),
-      canonical(state_floats, "states on their way"),
-      state(state_floats, "states on their way"),
+      canonical(state_floats, "state transfers"),
+      state(state_floats, "state transfers"),
       record(1),
       penalty_tokens(vocab),
       penalties(vocab) {}
@@ -19,7 +19,7 @@ state_stages::state_stages(std::uint32_t count, std::size_t state_floats, std::u
   for (std::uint32_t i = 0; i < count; ++i) stages_.emplace_back(state_floats, vocab, first_aside + i);
 }
 
-state_stages::~state_stages() { ignore(settle(), "the memory that copies still use goes next"); }
+state_stages::~state_stages() { ignore(settle(), "only waits before the memory of pending copies is freed"); }
 
 result<void> state_stages::settle() const {
   const auto gone = leaving_.synchronize(), come = arriving_.synchronize();

@@ -1,6 +1,6 @@
-// Ticks of RWKV-7 on a GPU. One stream runs them one after another. Of a tick's kernels the first reads the host's plan
-// and the last writes what was drawn to where the host reads it; prompts come, and scores and logits leave, by copies.
-// Nothing in between comes from the host, so a tick is queued while the one before still runs.
+// Ticks of RWKV-7 on a GPU. One stream runs them one after another. The first kernel of a tick reads the host's plan,
+// and the last one writes the sampled tokens to memory that the host reads; prompts arrive, and scores and logits
+// leave, by copies. Nothing else comes from the host, so a tick is queued while the previous one still runs.
 #include "kernels/gpu/tick_runner.hpp"
 
 #include <algorithm>
@@ -18,13 +18,13 @@ namespace skein::kernels::gpu {
 
 namespace {
 
-// Of mixtures that are mixed at once: their means take twice as many rows of the vocabulary.
+// The number of mixtures that are mixed at once: their means take twice as many rows of the vocabulary.
 constexpr std::uint32_t mixtures_at_once = 16;
-// In the words of a single draw.
+// The index of the mask in the words of a single draw.
 constexpr std::size_t mask_at = 3;
 
-// Sizes that decode ticks are recorded for. A tick of another number of rows takes the next; its blocks beyond the rows
-// that there are do nothing.
+// The sizes for which decode ticks are captured as CUDA graphs. A tick of another number of rows uses the next size;
+// blocks beyond its rows do nothing.
 constexpr std::array<std::uint32_t, 28> decode_sizes = {1,    2,    4,    8,    12,   16,   24,   32,  48,  64,
                                                         96,   128,  192,  256,  320,  384,  512,  640, 768, 960,
                                                         1152, 1344, 1536, 1792, 2048, 2560, 3072, 4096};
@@ -40,7 +40,7 @@ tick_room room_of(const gpu_options& options, std::uint32_t vocab) {
   return room;
 }
 
-/// Of the penalised means, and of the raw ones behind them: both begin where a draw may read 16 bytes at once.
+/// The size of the penalised means; the raw ones follow. Both begin at an address that allows 16-byte accesses.
 std::size_t mixed_floats(const tick_room& room) {
   return (std::size_t{room.mixtures_at_once} * room.vocab + 3) / 4 * 4;
 }
@@ -61,7 +61,7 @@ sampler_limits sampler_limits_of(const gpu_options& options, const tick_room& ro
 
 std::size_t single_draw_words(const tick_room& room) { return mask_at + (room.vocab + 31) / 32; }
 
-/// Of the buffers that are the runner's own.
+/// The size of the runner's own buffers.
 std::size_t planned_bytes(const tick_room& room) {
   return 2 * room.tokens * sizeof(std::uint32_t)                      // run_of_row_ and wanted_rows_
          + room.rows * (sizeof(sequence_run) + 2 * sizeof(draw_row))  // runs_, draws_ and mixture_draws_
@@ -87,7 +87,7 @@ class rwkv7_runner final : public tick_runner {
         scores_(room_.logit_rows, "results of ticks"),
         drawn_mixtures_(room_.mixtures_at_once, "results of ticks"),
         mixed_(2 * mixed_floats(room_), "mixtures"),
-        single_draw_(single_draw_words(room_), "single draws"),
+        single_draw_(single_draw_words(room_), "single samples"),
         single_draw_pinned_(single_draw_words(room_)),
         single_drawn_(1),
         flights_{flight(room_), flight(room_)} {
@@ -96,7 +96,7 @@ class rwkv7_runner final : public tick_runner {
     describe();
     require(ticks_.synchronize());
   }
-  ~rwkv7_runner() override { ignore(ticks_.synchronize(), "the memory that kernels still use goes next"); }
+  ~rwkv7_runner() override { ignore(ticks_.synchronize(), "only waits before the memory of running kernels is freed"); }
 
   const runner_sizes& sizes() const override { return sizes_; }
 
@@ -178,7 +178,7 @@ class rwkv7_runner final : public tick_runner {
     check(completed_ == launched_);
     check(logits.size() == room_.vocab);
     enter();
-    // Words: how many draws, the draw, its mask. The logits' place is free between ticks.
+    // Words: the number of draws, the draw, its mask. The memory of logits is free between ticks.
     std::uint32_t* const words = single_draw_pinned_.data();
     words[0] = 1, words[1] = 0, words[2] = slot;
     std::ranges::copy(allowed, words + mask_at);
@@ -212,15 +212,15 @@ class rwkv7_runner final : public tick_runner {
     std::vector<row_place> places;
     std::vector<row_outcome> outcomes;
   };
-  /// For each flight, as a recording holds where its plan and results lie.
+  /// One per flight, because a captured graph contains the addresses of its plan and results.
   struct decode_graphs {
     std::uint32_t rows;
     std::array<graph, ticks_in_flight_max> of_flight;
   };
 
-  /// What begins a tick or moves a state may come from another thread than the one that made this.
+  /// Calls that begin a tick or move a state may come from another thread than the constructor's.
   void enter() { note(use_device(device_)); }
-  /// The first trouble stays: what comes after it is its consequence.
+  /// Keeps the first error: later ones are its consequences.
   const result<void>& note(const result<void>& done) {
     if (!done && trouble_) trouble_ = done;
     return trouble_;
@@ -240,7 +240,7 @@ class rwkv7_runner final : public tick_runner {
     return queue_kernels(shape, turn);
   }
 
-  /// All kernels of a tick, by its shape and flight alone.
+  /// Queues all kernels of a tick. They depend only on its shape and flight.
   result<void> queue_kernels(const tick_shape& shape, std::size_t turn) {
     flight& f = flights_[turn];
     if (auto r = prepare(ticks_, preparation(turn), shape.rows); !r) return r;
@@ -249,7 +249,7 @@ class rwkv7_runner final : public tick_runner {
     for (std::uint32_t p = 0; p * room_.logit_rows < shape.wanted; ++p) {
       if (auto r = model_.queue_head(piece(shape, p), ticks_); !r) return r;
       if (auto r = hand_out(shape, p, f, scored, copied); !r) return r;
-      if (p > 0) continue;  // the first holds all rows that are drawn from
+      if (p > 0) continue;  // the first piece holds all sampled rows
       if (auto r = queue_mixtures(shape, f); !r) return r;
       if (shape.draws_alone == 0) continue;
       const device_draws alone{upload_.draw_count(), draws_.data(), shape.draws_alone};
@@ -281,7 +281,7 @@ class rwkv7_runner final : public tick_runner {
     return batch;
   }
 
-  /// What others than samplers want of a piece's logits; before the draws, which use logits up.
+  /// The scores and logits of a piece that are wanted besides samples; before the draws, which modify the logits.
   result<void> hand_out(const tick_shape& shape, std::uint32_t p, flight& f, std::size_t& scored, std::size_t& copied) {
     for (; copied < shape.copies.size() && shape.copies[copied].wanted / room_.logit_rows == p; ++copied) {
       const logits_copy& c = shape.copies[copied];
@@ -312,8 +312,8 @@ class rwkv7_runner final : public tick_runner {
     return {};
   }
 
-  /// Each size runs once before it is recorded, with no rows: what a runtime loads with a kernel's first launch it
-  /// cannot load while it records.
+  /// Each size runs once without rows before it is captured: a runtime cannot load during capture what it loads at a
+  /// kernel's first launch.
   void record_decodes() {
     const auto begin = std::chrono::steady_clock::now();
     for (const std::uint32_t size : decode_sizes) {
@@ -331,7 +331,7 @@ class rwkv7_runner final : public tick_runner {
   graph record(const tick_shape& shape, std::size_t turn) {
     auto replay = graph::record(ticks_, [&] { return queue_kernels(shape, turn); });
     if (!replay) throw device_failure(replay.error());
-    require(replay->launch(ticks_));  // the first replay carries the graph to the device
+    require(replay->launch(ticks_));  // the first replay uploads the graph to the device
     return std::move(*replay);
   }
 
@@ -356,7 +356,7 @@ class rwkv7_runner final : public tick_runner {
   }
 
   const int device_;
-  const std::uint32_t slots_;  ///< the one after them belongs to nobody, see preparation::spare
+  const std::uint32_t slots_;  ///< the slot after them is unassigned, see preparation::spare
   const tick_room room_;
   runner_sizes sizes_;
   result<void> trouble_;
@@ -367,7 +367,7 @@ class rwkv7_runner final : public tick_runner {
   slot_samplers samplers_;
   state_stages stages_;
 
-  // Written by kernels of a tick for those after them.
+  // Written by kernels of a tick for later ones.
   device_buffer<std::uint32_t> run_of_row_, wanted_rows_;
   device_buffer<sequence_run> runs_;
   device_buffer<draw_row> draws_, mixture_draws_;
@@ -380,7 +380,7 @@ class rwkv7_runner final : public tick_runner {
 
   std::array<flight, ticks_in_flight_max> flights_;
   std::uint64_t launched_ = 0, completed_ = 0;
-  std::vector<decode_graphs> graphs_;  ///< by rising size
+  std::vector<decode_graphs> graphs_;  ///< in ascending order of size
 };
 
 }  // namespace
@@ -420,7 +420,7 @@ result<memory_plan> plan_gpu_rwkv7(const rwkv7_weights& weights, const gpu_optio
   if (const auto r = use_device(options.device); !r) return r.error();
   try {
     return plan_runner(weights, options);
-  } catch (const std::bad_alloc&) {  // nothing thrown passes to the program
+  } catch (const std::bad_alloc&) {  // no exception may cross the plug-in interface
     return error{error_kind::unavailable, "not enough host memory to plan the model", ""};
   }
 }

@@ -41,9 +41,9 @@ tick_upload::tick_upload(const tick_room& room, stream_handle in)
   scores_of_piece_.reserve(layout_.pieces_max);
   runs_.reserve(room.rows);
   copies_.reserve(room.rows);
-  // What is launched before the first tick finds no rows.
+  // Launches before the first tick must find no rows.
   require(fill_with_zeros(device_.data(), device_.bytes(), in));
-  require(wait_for(in));  // should what is made next fail, this memory goes before the stream
+  require(wait_for(in));  // if a later constructor fails, this memory is freed before the stream
 }
 
 tick_shape tick_upload::write(const tick& plan, std::size_t block, std::vector<row_place>& places) {
@@ -61,7 +61,7 @@ tick_shape tick_upload::write(const tick& plan, std::size_t block, std::vector<r
   find_groups(plan.rows);
   place_draws(plan, places);
   shape_.wanted = drawn_rows_;
-  for (std::uint32_t d = 0; d < drawn_rows_; ++d) {  // scores come in the order of the wanted rows: these first
+  for (std::uint32_t d = 0; d < drawn_rows_; ++d) {  // scores are in the order of the wanted rows: these first
     const tick_row& r = plan.rows[row_of_draw_[d]];
     if (!r.score || r.score_next == no_token) continue;
     places[row_of_draw_[d]].last_score = score_total_;
@@ -130,7 +130,7 @@ void tick_upload::place_draws(const tick& plan, std::vector<row_place>& places) 
   used_ = layout_.members + member * sizeof(mixture_member);
 }
 
-// The positions whose logits are wanted besides the one that is drawn from, as stage_backend::want_logits.
+// Places the positions whose logits are wanted besides the sampled one, as stage_backend::want_logits.
 void tick_upload::place_row(const tick& plan, std::uint32_t index, row_place& place) {
   const tick_row& r = plan.rows[index];
   const std::uint32_t tokens = tokens_of(r), last = tokens - 1;

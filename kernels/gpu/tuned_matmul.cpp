@@ -13,8 +13,8 @@ namespace skein::kernels::gpu {
 namespace {
 
 constexpr int timed_runs = 4;
-constexpr double worth_it = 0.98;       // of the time of ours: less would be chance
-constexpr double parts_worth_it = 0.9;  // of the time of others: who reads parts reads more
+constexpr double worth_it = 0.98;       // of the time of our kernels: smaller gains may be noise
+constexpr double parts_worth_it = 0.9;  // of the time of the alternatives: the consumer of partial sums reads more
 
 bool same_shape(const product& a, const product& b) {
   return a.outputs == b.outputs && a.inputs == b.inputs && a.in_stride == b.in_stride && a.out_stride == b.out_stride &&
@@ -33,7 +33,7 @@ library_shape shape_of(const product& p, element type) {
   return shape;
 }
 
-/// Whether matrices begin as the library expects of memory, and rows where 16-byte accesses may.
+/// Whether matrices are aligned as the library expects, and rows for 16-byte accesses.
 bool is_aligned(const product& p, const library_shape& shape) {
   const auto at = [](const void* address) { return reinterpret_cast<std::uintptr_t>(address) % 256 == 0; };
   return p.outputs % 8 == 0 && p.in_stride * element_bytes(shape.type) % 16 == 0 &&
@@ -52,7 +52,7 @@ result<double> seconds_on_device(stream_handle in, const std::function<result<vo
   });
   if (!runs) return runs.error();
   timed_event begun, done;
-  // The first keeps the device busy until all that is timed is queued.
+  // The first launch keeps the device busy until all timed work is queued.
   if (auto r = runs->launch(in); !r) return r.error();
   if (auto r = begun.record(in); !r) return r.error();
   if (auto r = runs->launch(in); !r) return r.error();
@@ -128,7 +128,7 @@ result<void> tuned_matmul::learn(stream_handle in, std::span<const product> laun
   return {};
 }
 
-// All parts go to the workspace, one over the other: nobody reads them.
+// All partial sums overwrite each other in the workspace, because they are not read.
 result<double> tuned_matmul::seconds_in_parts(stream_handle in, std::span<const product> launch,
                                               const std::uint32_t* row_count, std::uint32_t rows) const {
   std::vector<product> split(launch.begin(), launch.end());
@@ -154,7 +154,7 @@ result<tuned_matmul::way> tuned_matmul::fastest(stream_handle in, bucket& b, con
   way best{p, nullptr, 0};
   const library_shape shape = shape_of(p, type_);
   auto prepared = is_aligned(p, shape) ? library_->prepare(shape, rows, workspace_bytes)
-                                       : error{error_kind::unsupported, "rows that are not aligned", ""};
+                                       : error{error_kind::unsupported, "the rows are not aligned", ""};
   if (prepared) {
     const auto ours = watch_(in, [&] { return run_as(in, {}, {&p, 1}, row_count, rows); });
     if (!ours) return ours.error();
@@ -179,8 +179,8 @@ result<void> tuned_matmul::run(stream_handle in, std::span<const product> launch
   return run_as(in, ways ? std::span<const way>(ways->of) : std::span<const way>(), launch, row_count, rows_room);
 }
 
-// `ways`: one for each product, or none when all are ours. Where the library fails ours may not, and if ours fail too,
-// they say why.
+// `ways`: one per product, or empty if all use our kernels. If the library fails, our kernels run instead; if they fail
+// too, their error is returned.
 result<void> tuned_matmul::run_as(stream_handle in, std::span<const way> ways, std::span<const product> launch,
                                   const std::uint32_t* row_count, std::uint32_t rows) const {
   check(launch.size() <= products_max);

@@ -17,15 +17,14 @@ namespace skein::kernels::gpu {
 
 namespace {
 
-constexpr std::uint32_t threads_max = 8;  // more than keep a bus busy
+constexpr std::uint32_t threads_max = 8;  // more than enough to saturate the bus
 
 constexpr dtype stored_as(element e) {
   return e == element::f32 ? dtype::f32 : e == element::f16 ? dtype::f16 : dtype::bf16;
 }
 
-/// What a tensor of `from` goes to the device as, where it becomes `type`: of two types of 16 bits the device makes one
-/// the other while the next piece is on its way. Eight threads needed four times as long as the bus
-/// (docs/decisions, 66).
+/// The type as which a tensor of `from` is sent if it becomes `type`. The device converts between the two 16-bit types
+/// while the next piece is being sent; eight host threads needed four times as long as the bus (docs/decisions, 66).
 constexpr element sent_as(dtype from, element type) {
   if (type == element::f32) return type;
   return from == dtype::f16 ? element::f16 : from == dtype::bf16 ? element::bf16 : type;
@@ -38,7 +37,7 @@ tensor_view row_of(const tensor_view& matrix, std::int64_t row) {
   return view;
 }
 
-/// The elements of a row that do not lie side by side.
+/// Copies the elements of a row that are not contiguous.
 void gather(const tensor_view& row, std::size_t columns, std::byte* to) {
   const auto copy = [&]<typename Bits>(Bits bits) {
     const std::ptrdiff_t step = row.stride[1] * static_cast<std::ptrdiff_t>(sizeof bits);
@@ -68,8 +67,8 @@ void encode(std::span<const float> values, element type, std::byte* to) {
 
 }  // namespace
 
-/// Pinned pieces in a ring: job j belongs in piece j modulo their number. Threads fill pieces that are free, the caller
-/// sends those that are filled, in the order of the jobs, and frees them when they have gone over.
+/// Pinned pieces in a ring: job j uses piece j modulo their number. Threads fill free pieces. The caller sends filled
+/// pieces in the order of the jobs, and frees them when they have been copied.
 class weight_upload::pieces {
  public:
   pieces(std::size_t count, std::size_t bytes) {
@@ -78,7 +77,7 @@ class weight_upload::pieces {
   [[nodiscard]] std::size_t count() const { return ring_.size(); }
   [[nodiscard]] std::byte* memory(std::size_t job) const { return of(job).memory.data(); }
 
-  /// The next job that nobody has taken, its piece being free; false when there is none or the work was given up.
+  /// Claims the next job once its piece is free; false if there is none or the work was abandoned.
   bool claim(std::size_t jobs, std::size_t& job) {
     std::unique_lock lock(mutex_);
     if (claimed_ == jobs) return false;
@@ -91,7 +90,7 @@ class weight_upload::pieces {
     of(job).filled = true;
     changed_.notify_all();
   }
-  /// Waits until the job is in its piece, and queues its way to the device, where `sent` becomes `type`.
+  /// Waits until the job is in its piece, and queues its copy to the device, where `sent` is converted to `type`.
   void send(std::size_t job, std::byte* to, std::size_t bytes, element sent, element type) {
     {
       std::unique_lock lock(mutex_);
@@ -102,7 +101,7 @@ class weight_upload::pieces {
     if (sent != type) require(queue_retype(stream_, to, bytes / element_bytes(type), sent, type));
     require(of(job).copied.record(stream_));
   }
-  /// Waits until the job has gone over; jobs in order.
+  /// Waits until the job has been copied; jobs in order.
   void free(std::size_t job) {
     require(of(job).copied.synchronize());
     const std::scoped_lock lock(mutex_);
@@ -114,7 +113,7 @@ class weight_upload::pieces {
     given_up_ = true;
     changed_.notify_all();
   }
-  /// What is on its way still reads from the pieces.
+  /// Pending copies still read from the pieces.
   ~pieces() { static_cast<void>(stream_.synchronize()); }
 
  private:
@@ -191,14 +190,14 @@ void weight_upload::run() {
       ring.set_filled(job);
     }
   };
-  struct workers {  // end before the ring does, also when the device fails
+  struct workers {  // end before the ring does, even if the device fails
     pieces& ring;
     std::vector<std::jthread> threads;
     ~workers() { ring.give_up(); }
   } workers{ring, {}};
   for (std::uint32_t t = 0; t < threads_; ++t) workers.threads.emplace_back(fill_pieces);
 
-  // Half of the ring is on its way while the other half is filled.
+  // Half of the ring is being sent while the other half is filled.
   const std::size_t on_the_way = std::max<std::size_t>(ring.count() / 2, 1);
   std::uint64_t done_bytes = 0;
   for (std::size_t sent = 0, gone = 0; gone < jobs_.size(); ++gone) {

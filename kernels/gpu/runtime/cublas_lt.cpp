@@ -1,4 +1,4 @@
-// The library counts in columns: our rows are its columns, so out[rows, outputs] = in * transpose(matrix) is
+// The library is column-major: our rows are its columns, so out[rows, outputs] = in * transpose(matrix) is
 // D[outputs, rows] = transpose(A) * B with A the matrix as [inputs, outputs] and B the inputs as [inputs, rows].
 #include <cublasLt.h>
 #include <dlfcn.h>
@@ -61,12 +61,12 @@ class cublas_product final : public library_product {
   cublas_product(const cublas_product&) = delete;  // owns handles of the library
   cublas_product& operator=(const cublas_product&) = delete;
 
-  /// Once, before anything else.
+  /// Called once, before anything else.
   result<void> prepare(const library_shape& shape, std::uint32_t rows, std::size_t workspace_bytes) {
     adds_ = shape.adds, rows_ = rows;
     if (auto r = describe(shape); !r) return r;
     cublasLtMatmulPreference_t preference = nullptr;
-    if (auto r = done(f_->create_preference(&preference), "asking for algorithms"); !r) return r;
+    if (auto r = done(f_->create_preference(&preference), "querying algorithms"); !r) return r;
     auto proposed = propose(preference, workspace_bytes);
     f_->destroy_preference(preference);
     return proposed;
@@ -80,7 +80,7 @@ class cublas_product final : public library_product {
       const std::uint64_t columns = rows;
       rows_ = 0;
       for (const cublasLtMatrixLayout_t layout : {in_, out_})
-        if (auto r = done(f_->set_layout(layout, CUBLASLT_MATRIX_LAYOUT_COLS, &columns, sizeof columns), "its rows");
+        if (auto r = done(f_->set_layout(layout, CUBLASLT_MATRIX_LAYOUT_COLS, &columns, sizeof columns), "row count");
             !r)
           return r;
       rows_ = rows;
@@ -92,12 +92,12 @@ class cublas_product final : public library_product {
     const float one = 1, before = adds_ ? 1 : 0;
     return done(f_->matmul(f_->handle, operation_, &one, p.matrix, matrix_, p.in, in_, &before, p.out, out_, p.out,
                            out_, &proposed_[algorithm].algo, workspace.data(), workspace.bytes(), in),
-                "multiplying");
+                "running a GEMM");
   }
 
  private:
   result<void> describe(const library_shape& shape) {
-    constexpr const char* what = "describing a product";
+    constexpr const char* what = "describing a GEMM";
     const cublasOperation_t transpose = CUBLAS_OP_T;
     const std::uint64_t depth = padded(shape.inputs);
     const cudaDataType_t type = type_of(shape.type);
@@ -113,8 +113,8 @@ class cublas_product final : public library_product {
   }
 
   result<void> propose(cublasLtMatmulPreference_t preference, std::size_t workspace_bytes) {
-    constexpr const char* what = "asking for algorithms";
-    // Who cuts the inputs into pieces adds them in fp32, not in what the sums are rounded to.
+    constexpr const char* what = "querying algorithms";
+    // Split-K algorithms must add their partial sums in fp32, not in the type of the output.
     const std::uint32_t reductions = CUBLASLT_REDUCTION_SCHEME_NONE | CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
     if (auto r = done(f_->set_preference(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &workspace_bytes,
                                          sizeof workspace_bytes),
@@ -133,21 +133,21 @@ class cublas_product final : public library_product {
     proposed_.resize(static_cast<std::size_t>(status == CUBLAS_STATUS_SUCCESS ? found : 0));
     std::erase_if(proposed_, [](const auto& one) { return one.state != CUBLAS_STATUS_SUCCESS; });
     if (auto r = done(status, what); !r) return r;
-    if (proposed_.empty()) return error{error_kind::unsupported, "cuBLASLt has no algorithm for a product", ""};
+    if (proposed_.empty()) return error{error_kind::unsupported, "cuBLASLt: no algorithm for a GEMM", ""};
     checked_.assign(proposed_.size(), 1);
     return {};
   }
 
-  /// Whether an algorithm can do the rows that are in the layouts; the library itself does not ask.
+  /// Whether an algorithm supports the rows of the layouts; the library itself does not check that.
   result<void> check(std::size_t algorithm, std::size_t workspace_bytes) {
-    constexpr const char* what = "an algorithm and its rows";
+    constexpr const char* what = "checking an algorithm";
     cublasLtMatmulHeuristicResult_t answer{};
     const auto status =
         f_->check_algorithm(f_->handle, operation_, matrix_, in_, out_, out_, &proposed_[algorithm].algo, &answer);
     if (auto r = done(status, what); !r) return r;
     if (auto r = done(answer.state, what); !r) return r;
     if (answer.workspaceSize <= workspace_bytes) return {};
-    return error{error_kind::unsupported, "cuBLASLt: an algorithm that needs more memory for these rows", ""};
+    return error{error_kind::unsupported, "cuBLASLt: the algorithm needs a larger workspace for these rows", ""};
   }
 
   const std::shared_ptr<const functions> f_;
@@ -156,7 +156,7 @@ class cublas_product final : public library_product {
   cublasLtMatmulDesc_t operation_ = nullptr;
   cublasLtMatrixLayout_t matrix_ = nullptr, in_ = nullptr, out_ = nullptr;
   std::vector<cublasLtMatmulHeuristicResult_t> proposed_;
-  std::vector<std::uint8_t> checked_;  ///< of each: whether it can do the rows in the layouts
+  std::vector<std::uint8_t> checked_;  ///< of each algorithm: whether it supports the rows of the layouts
 };
 
 class cublas_lt final : public matmul_library {
@@ -173,10 +173,10 @@ class cublas_lt final : public matmul_library {
   }
 
  private:
-  const std::shared_ptr<const functions> f_;  // shared with what multiplies
+  const std::shared_ptr<const functions> f_;  // shared with the products
 };
 
-/// What was opened stays to the end of the process.
+/// The library stays open until the process ends.
 void* open_file(std::string& said) {
   const char* const given = std::getenv("SKEIN_CUBLASLT");
   for (const char* name : {given ? given : "libcublasLt.so.13", "/usr/local/cuda/lib64/libcublasLt.so.13"}) {
@@ -214,8 +214,8 @@ result<std::unique_ptr<matmul_library>> open_matmul_library() {
   find(f->set_preference, "cublasLtMatmulPreferenceSetAttribute");
   find(f->propose, "cublasLtMatmulAlgoGetHeuristic");
   find(f->check_algorithm, "cublasLtMatmulAlgoCheck");
-  if (!complete) return unavailable("cuBLASLt lacks a function that is needed");
-  if (const auto created = done(f->create(&f->handle), "opening"); !created)
+  if (!complete) return unavailable("cuBLASLt: a required function is missing");
+  if (const auto created = done(f->create(&f->handle), "creating a handle"); !created)
     return unavailable(created.error().message);
   return std::unique_ptr<matmul_library>(std::make_unique<cublas_lt>(f));
 }

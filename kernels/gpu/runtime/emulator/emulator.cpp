@@ -15,7 +15,7 @@ namespace {
 
 using work = std::function<void()>;
 
-constexpr int stale = 0xff;  // what fresh memory is filled with: floats that are no numbers
+constexpr int stale = 0xff;  // fills fresh memory: NaNs as floats
 constexpr std::size_t memory_bytes = std::size_t{4} << 30;
 
 constexpr unsigned queries_in_vain = 3;
@@ -86,7 +86,7 @@ const char* emuGetErrorString(emuError_t code) {
   return "?";
 }
 
-// As with the vendors: trouble inside a kernel is known when its stream is waited for, and does not go away.
+// As on GPUs: an error in a kernel is reported when its stream is waited for, and persists.
 emuError_t emuGetLastError() { return last_error; }
 
 emuError_t emuGetDeviceCount(int* count) { return *count = 1, emuSuccess; }

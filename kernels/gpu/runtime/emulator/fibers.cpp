@@ -16,12 +16,12 @@ namespace skein::kernels::gpu::emulator {
 namespace {
 
 constexpr std::size_t stack_bytes = std::size_t{256} << 10;  // sanitizers make frames several times larger
-constexpr std::byte stale{0xff};  // what fresh memory is filled with: floats that are no numbers
+constexpr std::byte stale{0xff};                             // fills fresh memory: NaNs as floats
 
-/// What unwinds a fiber whose barrier never opens.
+/// Thrown to unwind a fiber whose barrier never opens.
 struct abandoned {};
 
-// AddressSanitizer follows a thread's stack; it is told of every change to another.
+// AddressSanitizer tracks the stack of a thread, so it has to be told of every switch to another one.
 #if defined(__SANITIZE_ADDRESS__)
 void leave_stack(void** saved, const void* bottom, std::size_t bytes) {
   __sanitizer_start_switch_fiber(saved, bottom, bytes);
@@ -29,7 +29,7 @@ void leave_stack(void** saved, const void* bottom, std::size_t bytes) {
 void reach_stack(void* saved, const void** bottom, std::size_t* bytes) {
   __sanitizer_finish_switch_fiber(saved, bottom, bytes);
 }
-/// A fiber's last frames do not return, so it still believes them to be there when the memory is another fiber's.
+/// A fiber's last frames do not return, so their memory would stay poisoned when another fiber uses it.
 void forget_frames(const void* bottom, std::size_t bytes) { __asan_unpoison_memory_region(bottom, bytes); }
 #else
 void leave_stack(void**, const void*, std::size_t) {}
@@ -59,10 +59,10 @@ block_runner::~block_runner() {
 
 std::string block_runner::run(extent grid, extent block, std::size_t shared_bytes, function body, void* context,
                               unsigned cluster) {
-  constexpr std::size_t alignment = 1024;  // a place has the same in every block of a cluster
+  constexpr std::size_t alignment = 1024;  // an address has the same alignment in every block of a cluster
   block_threads_ = block.count(), running_threads_ = cluster * block_threads_;
   block_shared_ = (shared_bytes + alignment - 1) / alignment * alignment;
-  if (cluster > 1 && (grid.x % cluster != 0 || block_threads_ % warp_width != 0)) return "a cluster that is not whole";
+  if (cluster > 1 && (grid.x % cluster != 0 || block_threads_ % warp_width != 0)) return "a cluster is incomplete";
   grow(running_threads_);
   shared_.resize(cluster == 1 ? shared_bytes : cluster * block_shared_);
   body_ = body, context_ = context;
@@ -75,8 +75,8 @@ std::string block_runner::run(extent grid, extent block, std::size_t shared_byte
         run_blocks(running_threads_);
         if (failure_.empty() && all_done(running_threads_) && later_.empty()) continue;
         if (failure_.empty())
-          failure_ =
-              all_done(running_threads_) ? "a block ended before its copies" : describe_deadlock(running_threads_);
+          failure_ = all_done(running_threads_) ? "a block ended before its copies were complete"
+                                                : describe_deadlock(running_threads_);
         abandon(running_threads_);
         return std::exchange(failure_, {});
       }
@@ -101,13 +101,13 @@ void block_runner::grow(std::size_t threads) {
   warps_.resize((threads + warp_width - 1) / warp_width);
 }
 
-// In a fiber: one kernel after another.
+// Runs in a fiber: one kernel after another.
 void block_runner::live() {
   reach_stack(nullptr, &scheduler_bottom_, &scheduler_bytes_);
   while (!ending_) {
     try {
       body_(context_);
-      if (owed() > 0) fail("a thread ended before what it had begun");
+      if (owed() > 0) fail("a thread ended before its pending instructions");
     } catch (const abandoned&) {
     }
     wait(state::done, {});
@@ -115,7 +115,7 @@ void block_runner::live() {
   leave_stack(nullptr, scheduler_bottom_, scheduler_bytes_);
 }
 
-// Lets thread i run until it waits.
+// Runs thread i until it waits.
 void block_runner::enter(std::size_t i) {
   thread& t = threads_[i];
   running_ = i;
@@ -190,7 +190,7 @@ void block_runner::work_beside_threads(unsigned count) {
   }
 }
 
-// As far as it comes without the other warps: no kernel may rely on how far they are.
+// Runs a warp as far as possible without the other warps: no kernel may rely on their progress.
 void block_runner::run_warp(std::size_t begin, std::size_t end) {
   const extent block = now.block;
   do {
@@ -210,7 +210,7 @@ void block_runner::run_warp(std::size_t begin, std::size_t end) {
   } while (meet(begin, end, state::at_exchange));
 }
 
-// If all of these threads wait at the same place, they go on.
+// If all of these threads wait at the same place, they continue.
 bool block_runner::meet(std::size_t begin, std::size_t end, state at) {
   for (std::size_t i = begin; i < end; ++i)
     if (threads_[i].at != at || threads_[i].where.line() != threads_[begin].where.line()) return false;
@@ -219,7 +219,7 @@ bool block_runner::meet(std::size_t begin, std::size_t end, state at) {
 }
 
 std::string block_runner::describe_deadlock(std::size_t threads) const {
-  std::string text = "some threads wait for others that do not come:";
+  std::string text = "deadlock: some threads wait for others that never arrive:";
   for (std::size_t i = 0; i < threads; ++i) {
     const thread& t = threads_[i];
     const auto same = [&](const thread& o) { return o.at == t.at && o.where.line() == t.where.line(); };
