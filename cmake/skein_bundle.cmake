@@ -1,17 +1,17 @@
-# What `./dev bundle` puts into a folder that runs on another machine, by `cmake --install BUILD --component bundle`: the
-# program, the GPU back end in lib, the shared libraries that a bare system does not have beside it, the demo model, and
-# in tests and bench/gpu what tries out a GPU. The C and C++ run-time libraries stay those of the machine: older ones there
-# are refused by the loader, newer ones are right.
+# The folder that `./dev bundle` makes for another machine, by `cmake --install BUILD --component bundle`. It contains
+# the program, the GPU back end in lib, beside it the shared libraries that a minimal system does not have, the demo
+# model, and in tests and bench/gpu the programs that test a GPU. The C and C++ run-time libraries are those of the
+# machine: the loader rejects older ones, and newer ones are compatible.
 add_custom_target(skein_bundle_programs)
 
-# skein_bundle(target folder): a program or library of the bundle. What is not built when it is made is left out.
+# skein_bundle(target folder): adds a program or library to the bundle. Targets that are not built by then are left out.
 function(skein_bundle target folder)
   add_dependencies(skein_bundle_programs ${target})
   file(RELATIVE_PATH libraries /bundle/${folder} /bundle/lib)
-  # The build folder's program has the same entry: else CMake leaves room for it with empty parts, and an empty part is
-  # the working directory, from which the loader would take libraries.
+  # The program in the build folder has the same RPATH. Otherwise CMake would reserve space with empty entries, and an
+  # empty entry is the working directory, from which the loader would load libraries.
   set_target_properties(${target} PROPERTIES INSTALL_RPATH "$ORIGIN/${libraries}" BUILD_WITH_INSTALL_RPATH ON)
-  # As the older kind of entry, which also counts for what the libraries need themselves.
+  # DT_RPATH instead of DT_RUNPATH, because it also applies to the dependencies of the libraries.
   target_link_options(${target} PRIVATE -Wl,--disable-new-dtags)
   install(TARGETS ${target}
           RUNTIME DESTINATION ${folder} COMPONENT bundle EXCLUDE_FROM_ALL OPTIONAL
@@ -19,8 +19,8 @@ function(skein_bundle target folder)
   set_property(GLOBAL APPEND PROPERTY skein_bundled $<TARGET_FILE:${target}>)
 endfunction()
 
-# Called when everything has been named. Libraries are copied as plain files under the name that programs ask for: links
-# get lost on many ways between machines.
+# Called after all calls of skein_bundle(). Libraries are copied as plain files under the names that programs load,
+# because symbolic links often get lost when a folder is copied to another machine.
 function(skein_finish_bundle)
   get_property(bundled GLOBAL PROPERTY skein_bundled)
   install(CODE "set(programs \"${bundled}\")" COMPONENT bundle EXCLUDE_FROM_ALL)

@@ -5,11 +5,11 @@ set(warnings -Wall -Wextra -Wshadow=local -Wnon-virtual-dtor -Wconversion -Wno-s
              -Wno-maybe-uninitialized  # GCC 12 is wrong about std::variant
              -fno-omit-frame-pointer)
 target_compile_options(skein_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:${warnings}>)
-# Every target sees these two: one file without them would break the one-definition rule of Asio and Beast.
+# Every target gets these definitions: a file without them would break the one-definition rule of Asio and Beast.
 target_compile_definitions(skein_flags INTERFACE BOOST_ASIO_SEPARATE_COMPILATION BOOST_BEAST_SEPARATE_COMPILATION
                                                  BOOST_ASIO_NO_DEPRECATED BOOST_TEST_DYN_LINK)
 
-# What makes a fault in memory end the program instead of being of use to an attacker.
+# Hardening: memory errors end the program instead of being exploitable.
 if(CMAKE_BUILD_TYPE STREQUAL "Release" AND NOT SKEIN_SANITIZE)
   set(hardening -fstack-protector-strong -fstack-clash-protection -D_FORTIFY_SOURCE=2)
   if(CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64")
@@ -23,9 +23,9 @@ if(SKEIN_SANITIZE STREQUAL "address")
   target_compile_options(skein_flags INTERFACE -fsanitize=address,undefined -fno-sanitize-recover=undefined)
   target_link_options(skein_flags INTERFACE -fsanitize=address,undefined)
 elseif(SKEIN_SANITIZE STREQUAL "thread")
-  # GCC warns that TSan does not model atomic_thread_fence; no code of ours uses one.
+  # GCC warns that TSan does not model atomic_thread_fence; our code does not use it.
   target_compile_options(skein_flags INTERFACE -fsanitize=thread -Wno-tsan)
   target_link_options(skein_flags INTERFACE -fsanitize=thread)
 elseif(NOT SKEIN_SANITIZE STREQUAL "")
-  message(FATAL_ERROR "SKEIN_SANITIZE is '${SKEIN_SANITIZE}'; known: empty, address, thread")
+  message(FATAL_ERROR "SKEIN_SANITIZE: '${SKEIN_SANITIZE}' is unknown; accepted: empty, address, thread")
 endif()

@@ -1,5 +1,5 @@
-# What of the GPU back ends this build can make: SKEIN_CUDA needs nvcc, SKEIN_HIP needs hipcc; both are on where their
-# compiler is found. With sanitizers only the emulator is built.
+# GPU back ends: SKEIN_CUDA needs nvcc, SKEIN_HIP needs hipcc; each is on if its compiler is found. With sanitizers only
+# the emulator is built.
 find_program(SKEIN_NVCC nvcc HINTS /usr/local/cuda/bin)
 find_program(SKEIN_HIPCC hipcc)
 set(can_cuda OFF)
@@ -13,24 +13,24 @@ if(SKEIN_SANITIZE STREQUAL "")
   endif()
 endif()
 option(SKEIN_CUDA "Build the CUDA back end, libskein_cuda.so" ${can_cuda})
-option(SKEIN_HIP "Compile the GPU kernels for AMD, to show that they can be" ${can_hip})
+option(SKEIN_HIP "Compile the GPU kernels for AMD, to check that they compile" ${can_hip})
 set(SKEIN_CUDA_TARGETS "90a" CACHE STRING
-    "GPUs that libskein_cuda.so is compiled for, as 80;86;90a; +PTX: and for later ones")
-set(SKEIN_EMULATOR_WIDTHS "32;64" CACHE STRING "Widths of a warp that the tests emulate: 32, or 32;64")
-set(SKEIN_HIP_TARGETS "gfx90a;gfx1030" CACHE STRING "GPUs that the kernels are compiled for")
+    "GPUs to compile libskein_cuda.so for, such as 80;86;90a; +PTX adds later ones")
+set(SKEIN_EMULATOR_WIDTHS "32;64" CACHE STRING "Warp widths that the tests emulate: 32, or 32;64")
+set(SKEIN_HIP_TARGETS "gfx90a;gfx1030" CACHE STRING "AMD GPUs to compile the kernels for")
 
 if(SKEIN_CUDA)
   set(CMAKE_CUDA_COMPILER ${SKEIN_NVCC})
-  set(CMAKE_CUDA_HOST_COMPILER ${CMAKE_CXX_COMPILER})  # both sides of the plug-in are of one compiler
-  set(CMAKE_CUDA_ARCHITECTURES OFF)  # given by hand, see skein_cuda_gencode
+  set(CMAKE_CUDA_HOST_COMPILER ${CMAKE_CXX_COMPILER})  # both sides of the plug-in interface use one compiler
+  set(CMAKE_CUDA_ARCHITECTURES OFF)  # set explicitly, see skein_cuda_gencode
   enable_language(CUDA)
-  # CMake 3.25 does not know that nvcc knows C++20.
+  # CMake 3.25 does not know that nvcc supports C++20.
   set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION -std=c++20)
   set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION -std=c++20)
   find_package(CUDAToolkit REQUIRED)
 endif()
 
-# skein_cuda_gencode(variable): the options of nvcc for SKEIN_CUDA_TARGETS.
+# skein_cuda_gencode(variable): sets the options of nvcc for SKEIN_CUDA_TARGETS.
 function(skein_cuda_gencode variable)
   set(options "")
   foreach(target IN LISTS SKEIN_CUDA_TARGETS)
@@ -44,8 +44,8 @@ function(skein_cuda_gencode variable)
   set(${variable} ${options} PARENT_SCOPE)
 endfunction()
 
-# skein_hip_object(variable source): adds the object of a source compiled by hipcc to the list. CMake's HIP language does
-# not know where Debian keeps ROCm.
+# skein_hip_object(variable source): appends the object of a source compiled by hipcc to the list. CMake's HIP language
+# does not find ROCm where Debian installs it.
 function(skein_hip_object variable source)
   set(flags -x hip -std=c++20 -O3 -fPIC -ffp-contract=off -I${CMAKE_SOURCE_DIR} -I${CMAKE_SOURCE_DIR}/src)
   foreach(target IN LISTS SKEIN_HIP_TARGETS)
@@ -60,7 +60,7 @@ function(skein_hip_object variable source)
   set(${variable} ${${variable}} ${object} PARENT_SCOPE)
 endfunction()
 
-# SKEIN_BUILD_ID: what the program and a back end must have in common, the compiler and the headers between them.
+# SKEIN_BUILD_ID: what the program and a back end must have in common, the compiler and the headers of their interface.
 set(boundary kernels/gpu/plugin.hpp kernels/gpu/device_properties.hpp kernels/gpu/machine_limits.hpp
              kernels/gpu/tick_runner.hpp kernels/gpu/gpu_options.hpp kernels/gpu/sampler_types.hpp
              kernels/gpu/elements.hpp kernels/rwkv7_weights.hpp kernels/stages.hpp src/base/tensor.hpp

@@ -1,14 +1,15 @@
-# Debian packages by cpack: skein, and skein-cuda where the GPU back end was built. `./dev package` makes them of a release
-# build, whose target skein_packaged is all that goes into them. What stands in packaging goes into them as it is; manual pages and completions are written by the program.
+# Debian packages by cpack: skein, and skein-cuda if the GPU back end is built. `./dev package` makes them from a
+# release build, whose target skein_packaged builds all their contents. Files of the folder packaging are included
+# unchanged; the program writes its manual pages and completions.
 set(SKEIN_MAINTAINER "The Skein project <skein@example.org>"
-    CACHE STRING "Name and address of who answers for packages of this build: NAME <ADDRESS>")
+    CACHE STRING "Maintainer of packages of this build: NAME <ADDRESS>")
 set(doc ${CMAKE_INSTALL_DATADIR}/doc)
 set(man ${CMAKE_INSTALL_MANDIR})
 set(pages ${CMAKE_BINARY_DIR}/packaging)
 file(MAKE_DIRECTORY ${pages})
 
-# skein_compressed(file COMMAND ...): a file of the build folder with what the command writes, as packages want it. Without
-# a time in it: the same contents are the same file.
+# skein_compressed(file COMMAND ...): writes the output of a command to a compressed file in the build folder, without a
+# timestamp, so that the same contents give the same file.
 function(skein_compressed file)
   cmake_parse_arguments(arg "" "" "COMMAND;DEPENDS" ${ARGN})
   string(JOIN " " command ${arg_COMMAND})
@@ -20,7 +21,7 @@ skein_compressed(skein.toml.5.gz COMMAND $<TARGET_FILE:skein> manual skein.toml.
 configure_file(${CMAKE_SOURCE_DIR}/packaging/changelog.in ${pages}/changelog @ONLY)
 skein_compressed(changelog.gz COMMAND cat ${pages}/changelog DEPENDS ${pages}/changelog)
 
-# skein_completion(shell folder name): a completion and where that shell looks for it.
+# skein_completion(shell folder name): writes a completion and installs it where that shell looks for it.
 function(skein_completion shell folder name)
   add_custom_command(OUTPUT ${pages}/${shell} DEPENDS skein
     COMMAND sh -c "$<TARGET_FILE:skein> manual ${shell} > ${pages}/${shell}"
@@ -36,7 +37,7 @@ add_custom_target(skein_packaged ALL DEPENDS ${pages}/skein.1.gz ${pages}/skein.
 install(FILES ${pages}/skein.1.gz DESTINATION ${man}/man1 COMPONENT program)
 install(FILES ${pages}/skein.toml.5.gz DESTINATION ${man}/man5 COMPONENT program)
 
-# What belongs to packages alone: nobody wants it in /usr/local.
+# Files for packages only; they do not belong in /usr/local.
 function(skein_for_packages component)
   install(${ARGN} COMPONENT ${component} EXCLUDE_FROM_ALL)
 endfunction()
@@ -47,7 +48,7 @@ skein_for_packages(program FILES systemd/skein.tmpfiles DESTINATION lib/tmpfiles
 skein_for_packages(program FILES packaging/skein/copyright ${pages}/changelog.gz DESTINATION ${doc}/skein)
 skein_for_packages(cuda FILES packaging/cuda/copyright ${pages}/changelog.gz DESTINATION ${doc}/skein-cuda)
 
-# Libraries of the bundle lie beside its program; a package's are where the system has them.
+# The libraries of the bundle are beside its program; a package uses those of the system.
 install(CODE [[file(RPATH_REMOVE FILE "$ENV{DESTDIR}${CMAKE_INSTALL_PREFIX}/bin/skein")]] COMPONENT program)
 if(SKEIN_CUDA)
   add_dependencies(skein_packaged skein_cuda)
@@ -76,7 +77,7 @@ set(CPACK_DEBIAN_PROGRAM_DESCRIPTION "inference server for RWKV language models
 Skein serves RWKV-7 models to clients of the OpenAI API over HTTP, server-sent
 events and WebSocket, on CPUs and, with skein-cuda, on NVIDIA GPUs. It keeps
 conversations as states of constant size, in memory and on disk. A small model
-comes with it.")
+is included.")
 set(CPACK_DEBIAN_PROGRAM_PACKAGE_DEPENDS
     "systemd | systemd-standalone-sysusers | systemd-sysusers, systemd | systemd-standalone-tmpfiles | systemd-tmpfiles")
 set(CPACK_DEBIAN_PROGRAM_PACKAGE_SUGGESTS skein-cuda)
@@ -88,8 +89,8 @@ if(SKEIN_CUDA)
   list(APPEND CPACK_COMPONENTS_ALL cuda)
   set(CPACK_DEBIAN_CUDA_PACKAGE_NAME skein-cuda)
   set(CPACK_DEBIAN_CUDA_DESCRIPTION "inference server for RWKV language models: NVIDIA GPUs
-The back end of Skein that runs models on NVIDIA GPUs. It needs NVIDIA's driver
-and nothing else of CUDA.")
+The back end of Skein that runs models on NVIDIA GPUs. It needs NVIDIA's driver,
+but no CUDA toolkit.")
   set(CPACK_DEBIAN_CUDA_PACKAGE_DEPENDS "skein (= ${PROJECT_VERSION})")
 endif()
 include(CPack)

@@ -10,14 +10,14 @@ function(skein_library name)
   endif()
 endfunction()
 
-# skein_test(name SOURCES ... DEPS ... [LABELS ...] [NIGHTLY]): one Boost.Test program; the sources hold the cases,
-# tests/support/test_main.cpp holds main. A test that must run alone or long says so with LABELS slow. A folder whose tests
-# themselves compute a lot sets skein_tests_compute.
+# skein_test(name SOURCES ... DEPS ... [LABELS ...]): one Boost.Test program; the sources contain the cases, and
+# tests/support/test_main.cpp contains main. A test that must run alone or takes long has LABELS slow. A folder whose
+# tests compute a lot themselves sets skein_tests_compute.
 function(skein_test name)
   cmake_parse_arguments(arg "" "" "SOURCES;DEPS;LABELS" ${ARGN})
   add_executable(${name} ${arg_SOURCES})
   target_link_libraries(${name} PRIVATE skein_test_support ${arg_DEPS})
-  # To optimise the checks of undefined behaviour is half of the time to compile.
+  # Optimising the checks for undefined behaviour takes half of the compile time.
   if(SKEIN_SANITIZE STREQUAL "address" AND NOT skein_tests_compute)
     target_compile_options(${name} PRIVATE -O0)
   endif()
