@@ -50,7 +50,7 @@ struct row_scratch {
         nonfinite(of.nonfinite + i) {}
 };
 
-// The record before the draw, in shared memory, because its fields are read in many places. The load of this thread's
+// The record before sampling, in shared memory, because its fields are read in many places. The load of this thread's
 // word is issued first; the words are stored once the loads of the logits have been issued.
 constexpr std::uint32_t record_words = sizeof(slot_record) / sizeof(std::uint32_t);
 __device__ std::uint32_t load_record_word(const slot_record& record) {
@@ -111,7 +111,7 @@ __device__ void scan_row(const drawn_row& of, const slot_record& record, float* 
   }
 }
 
-// Code that few draws need is not inlined, so that it has registers of its own.
+// Code that is rarely needed is not inlined, so that it has registers of its own.
 __attribute__((noinline)) __device__ void scan_noisy_row(draw_work work, draw_row draw, std::uint32_t i,
                                                          const slot_record& record, std::uint32_t first_chunk,
                                                          std::uint32_t end_chunk) {

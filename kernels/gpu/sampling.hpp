@@ -30,7 +30,7 @@ struct draw_logits {
   float* logits = nullptr;     ///< [rows, vocab]; bias and penalties are applied in place, so sampling consumes a row
   const float* raw = nullptr;  ///< nullptr, or [rows, vocab]: `logits` is a mixture of penalised rows to sample from
                                ///< unchanged, and logprobs come from here
-  const std::uint32_t* allowed = nullptr;  ///< nullptr, or (vocab + 31) / 32 words per draw, see sampler::draw
+  const std::uint32_t* allowed = nullptr;  ///< nullptr, or (vocab + 31) / 32 words per sample, see sampler::draw
 };
 
 /// The log-probability of `token` under row `logits_row`, with `top` alternatives.
@@ -46,7 +46,7 @@ struct device_scores {
 };
 
 /// A mixture of states: the rows of a group sample one token from the weighted mean of their logits, see group_mixer.
-/// Members of a group are adjacent, in the order of the plan; the draw's slot is that of the first.
+/// Members of a group are adjacent, in the order of the plan; the slot that samples is that of the first.
 struct mixture_member {
   std::uint32_t logits_row;
   slot_id slot;
@@ -70,14 +70,14 @@ inline constexpr std::uint32_t vocab_max = 1u << 19;
 
 struct sampler_limits {
   std::uint32_t vocab = 0, slots = 0;
-  std::uint32_t rows_max = 0;       ///< draws or scores of one launch; the largest `room`
+  std::uint32_t rows_max = 0;       ///< samples or scores of one launch; the largest `room`
   std::uint32_t bias_max = 0;       ///< limits.logit_bias_max
   std::uint32_t stop_ids_max = 0;   ///< limits.stop_ids_max
   std::uint32_t penalties_max = 0;  ///< distinct tokens with a penalty in one sequence; 0: the vocabulary. Further
                                     ///< tokens that it samples get no penalty. Rounded up to a multiple of 4
 };
 
-/// Owns the device memory of the samplers of all slots. All work is queued in streams. Launches of draws, scores and
+/// Owns the device memory of the samplers of all slots. All work is queued in streams. Launches of sampling, scores and
 /// mixtures share scratch memory, so they must use one stream. They read nothing on the host and may be captured in a
 /// CUDA graph. Memory per slot: 12 bytes for each of penalties_max, 16 for each of bias_max, 4 for each of
 /// stop_ids_max. Constructors throw device_failure.
@@ -113,7 +113,7 @@ class slot_samplers {
   [[nodiscard]] static std::size_t slot_bytes(const sampler_limits& limits);
   [[nodiscard]] static std::size_t planned_bytes(const sampler_limits& limits);
 
-  /// out[i] = result of draw i, recorded in its slot: penalties, generated, last token, frozen.
+  /// out[i] = the token sampled for draw i, recorded in its slot: penalties, generated, last token, frozen.
   [[nodiscard]] result<void> queue_draws(stream_handle in, const device_draws& draws, const draw_logits& from,
                                          drawn_token* out);
   /// out[i] = score i. Changes nothing; queue_draws changes the logits, so scores of the same logits go first.
@@ -143,7 +143,7 @@ class slot_samplers {
   device_buffer<token_id> stop_ids_;        // [slots, stop_ids_max]
   device_buffer<token_id> penalty_tokens_;  // [slots, penalties_max]
   device_buffer<float> penalties_;          // parallel
-  device_buffer<float> raw_of_bias_;        // parallel to bias_: logits before a draw changed them
+  device_buffer<float> raw_of_bias_;        // parallel to bias_: logits before sampling changed them
   device_buffer<float> raw_of_penalties_;   // parallel to penalties_
   device_buffer<std::byte> scratch_;        // of one launch
   std::deque<event> sent_;                  // [uploads_max(slots)], so that many slots may start while a tick runs

@@ -1,4 +1,4 @@
-// Sampler operations other than draws: mixtures of states, and copies of a position.
+// Sampler operations other than sampling: mixtures of states, and copies of a position.
 #include "kernels/gpu/device/slot_draws.cuh"
 
 namespace skein::kernels::gpu {

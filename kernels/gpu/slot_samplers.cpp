@@ -161,7 +161,7 @@ result<void> slot_samplers::upload(stream_handle in, slot_id slot, slot_record r
   };
   auto* const sent_bias = reinterpret_cast<bias_entry*>(at + layout.bias);
   bias_entry* const bias_end = std::ranges::copy_if(bias, sent_bias, known).out;
-  // Equal tokens side by side, in their order: draws add their biases one after another.
+  // Equal tokens side by side, in their order: sampling adds their biases one after another.
   std::stable_sort(sent_bias, bias_end, [](const bias_entry& a, const bias_entry& b) { return a.token < b.token; });
   record.settings.bias_count = static_cast<std::uint32_t>(bias_end - sent_bias);
   record.settings.stop_count = static_cast<std::uint32_t>(stop_ids.size());

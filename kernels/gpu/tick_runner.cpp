@@ -20,7 +20,7 @@ namespace {
 
 // The number of mixtures that are mixed at once: their means take twice as many rows of the vocabulary.
 constexpr std::uint32_t mixtures_at_once = 16;
-// The index of the mask in the words of a single draw.
+// The index of the mask in the words of a single sample.
 constexpr std::size_t mask_at = 3;
 
 // The sizes for which decode ticks are captured as CUDA graphs. A tick of another number of rows uses the next size;
@@ -178,7 +178,7 @@ class rwkv7_runner final : public tick_runner {
     check(completed_ == launched_);
     check(logits.size() == room_.vocab);
     enter();
-    // Words: the number of draws, the draw, its mask. The memory of logits is free between ticks.
+    // Words: the number of samples, the draw_row, its mask. The memory of logits is free between ticks.
     std::uint32_t* const words = single_draw_pinned_.data();
     words[0] = 1, words[1] = 0, words[2] = slot;
     std::ranges::copy(allowed, words + mask_at);
@@ -281,7 +281,7 @@ class rwkv7_runner final : public tick_runner {
     return batch;
   }
 
-  /// The scores and logits of a piece that are wanted besides samples; before the draws, which modify the logits.
+  /// The scores and logits of a piece that are wanted besides samples; before sampling, which modifies the logits.
   result<void> hand_out(const tick_shape& shape, std::uint32_t p, flight& f, std::size_t& scored, std::size_t& copied) {
     for (; copied < shape.copies.size() && shape.copies[copied].wanted / room_.logit_rows == p; ++copied) {
       const logits_copy& c = shape.copies[copied];

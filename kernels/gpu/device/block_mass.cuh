@@ -130,8 +130,8 @@ __device__ inline few_entries& few_of_block() {
 
 /// As descend(), for the first `count` entries of few_of_block(), which threads may have stored without a barrier
 /// since. `above` is the mass of the entries above them. Compares each entry with all others, using as many threads per
-/// entry as are available. An entry with the key 0 and no weight counts as absent, if only the weight has a limit and the
-/// entries reach it.
+/// entry as are available. An entry with the key 0 and no weight counts as absent, if only the weight has a limit and
+/// the entries reach it.
 __device__ inline descent descend_few(std::uint32_t count, const mass& above, const mass& limit) {
   const few_entries& few = few_of_block();
   __shared__ descent found;

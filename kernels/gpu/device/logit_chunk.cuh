@@ -89,7 +89,7 @@ struct logit_row {
   }
 };
 
-/// sampling::uniform_of_tokens. Not inlined: few draws need it, and its registers would be taken from all others.
+/// sampling::uniform_of_tokens. Not inlined: it is rarely needed, and its registers would be taken from all others.
 __attribute__((noinline)) __device__ inline packet<float> uniform_of_tokens(std::uint64_t seed, std::uint32_t row,
                                                                             std::uint32_t index, std::uint32_t first) {
   std::uint32_t words[4] = {index, row, first, 1};
@@ -99,7 +99,7 @@ __attribute__((noinline)) __device__ inline packet<float> uniform_of_tokens(std:
   return numbers;
 }
 
-/// The noise of one draw, see sampling_params::noise; no noise if the width is 0.
+/// The noise of one sample, see sampling_params::noise; no noise if the width is 0.
 struct draw_noise {
   float width, temperature;
   std::uint64_t seed;

@@ -29,7 +29,7 @@ namespace skein::kernels::gpu {
   return is_greedy(settings) || settings.noise > 0;
 }
 
-/// The temperature of the weights of a scanned row: that of the filters or, without filters, that of the draw.
+/// The temperature of the weights of a scanned row: that of the filters or, without filters, that of sampling.
 [[nodiscard]] __device__ inline float scan_temperature(const sampler_settings& settings, std::uint32_t vocab) {
   const bool by_count = settings.top_k > 0 && static_cast<std::uint32_t>(settings.top_k) < vocab;
   const bool filters = by_count || settings.top_p < 1 || settings.min_p > 0;
