@@ -4,8 +4,8 @@
 #include "kernels/gpu/device/tile_copy.cuh"
 
 /// Two neighbouring blocks that run at the same time and write to each other's dynamic shared memory: a cluster of two,
-/// launched with launch_shape::cluster = 2 (sm_90; PTX ISA, "mapa" and "barrier.cluster"). Pairs do not reduce
-/// occupancy, because SMs come in twos. CUDA; the emulator has the same.
+/// launched with launch_shape::cluster = 2 (sm_90; PTX ISA, "mapa" and "barrier.cluster"). A pair fits
+/// wherever two blocks do, because SMs come in twos. CUDA; the emulator has the same.
 namespace skein::kernels::gpu {
 
 __device__ inline unsigned rank_in_pair() { return blockIdx.x % 2; }
