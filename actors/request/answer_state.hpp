@@ -20,31 +20,31 @@ class answer_state {
   /// `model` outlives this. `request_name` is the X-Request-Id, for administrative stops.
   answer_state(prepared_call call, const served_model& model, protocol::answer_head head, std::string request_name);
 
-  /// Takes what stands around the texts of an answer that is sent whole from what it may have. Before all events.
-  /// Errors: invalid_argument where that alone passes limits.response_bytes_max.
+  /// Subtracts the JSON around the texts of a whole answer from its byte budget. Call it before all events.
+  /// Errors: invalid_argument if that JSON alone exceeds limits.response_bytes_max.
   [[nodiscard]] result<void> make_room_for_frame(const protocol::request_limits& limits);
 
-  /// The prompt has its slots: its tokens need not be given again, and a stream may begin.
+  /// The prompt has its slots: its tokens will not be sent again, and a stream may begin.
   void on_admitted(std::uint32_t prompt);
   void on_prompt_scored(std::uint32_t prompt, const std::vector<sampling::token_logprobs>& scores);
-  /// True when the row is over by this token's text (a stop string): the device need draw no more for it.
+  /// True if this token's text ends the row (a stop string): the device should sample no more tokens for it.
   [[nodiscard]] bool on_token(std::uint32_t prompt, std::uint32_t row, token_id token,
                               const sampling::token_logprobs* logprobs);
   void on_row_finished(std::uint32_t prompt, std::uint32_t row, device::finish_cause cause);
 
-  /// Ends every row that still runs, on an operator's word.
+  /// Ends every row that still runs, on an operator's order.
   void stop(std::string_view why);
 
   /// Every row has ended.
   [[nodiscard]] std::size_t rows() const { return rows_.size(); }
   [[nodiscard]] bool over() const { return rows_left_ == 0; }
-  /// SSE text that became ready since the last call, what several rows got meanwhile side by side; ends with "[DONE]"
-  /// when over, for sessions when concluded. Streams only.
+  /// SSE text that became ready since the last call; deltas of several rows share events. Ends with "[DONE]" when over;
+  /// for sessions, when concluded. Streams only.
   [[nodiscard]] std::string take_stream();
   /// The whole answer; once, when over.
   [[nodiscard]] std::string body();
 
-  /// Sessions, and what may be paused: what the row has become. Its text is decided when it is over.
+  /// The row's answer, for sessions and for requests that may be paused. Its text is final when the row is over.
   struct kept_row {
     std::vector<token_id> drawn;      ///< without the stop id
     std::uint64_t visible_bytes = 0;  ///< of their text: row_text::visible_bytes
@@ -52,32 +52,32 @@ class answer_state {
     protocol::answer_end end;
   };
   [[nodiscard]] const kept_row& kept() const { return kept_; }
-  /// The answer goes on after these tokens of an earlier one, which the client has.
+  /// Continues an earlier answer after these tokens, whose text the client already has.
   void continue_after(const std::vector<token_id>& earlier);
-  /// Tokens that the device may draw of each row beside those that were asked for, since they will not count. The row
-  /// is ended here when its budget is used.
+  /// Tokens that the device may sample for each row beyond the requested number, since they will not count. This class
+  /// ends the row when its budget is used.
   [[nodiscard]] std::uint32_t hidden_budget() const { return hidden_budget_; }
-  /// As row_text::hidden_tokens, of the one row.
+  /// row_text::hidden_tokens of the only row.
   [[nodiscard]] std::uint32_t hidden_tokens() const { return rows_.front().text.hidden_tokens(); }
-  /// As row_text::certain_bytes, of the one row.
+  /// row_text::certain_bytes of the only row.
   [[nodiscard]] std::uint64_t certain_bytes() const;
-  /// What the log is to keep of it beside its texts: answer_writer::remembered.
+  /// What the log keeps of it besides its texts: answer_writer::remembered.
   [[nodiscard]] std::string remembered() const { return call_.request.writer->remembered(head_, usage()); }
   /// Ends a stream that failed: answer_writer::failure_events.
   [[nodiscard]] std::string failure(const error& why, std::string_view body) const {
     return call_.request.writer->failure_events(head_, why, body);
   }
-  /// The turn is kept: lets the last events out, or lets the body be made, with this note.
+  /// The turn is stored: releases the last events, or the body, with this note.
   void conclude(protocol::session_note note);
 
   [[nodiscard]] const prepared_call& call() const { return call_; }
-  /// The tokens of a prompt, for the device. The answer keeps them to echo them, to go on after them and, of several
-  /// prompts, until the prompt is admitted, since the device may send it back.
+  /// The tokens of a prompt, for the device. The answer keeps a copy to echo them, to resume after a pause and, if
+  /// there are several prompts, until the prompt is admitted, since the device may send it back.
   [[nodiscard]] std::vector<token_id> give_prompt(std::uint32_t prompt);
   [[nodiscard]] protocol::token_usage usage() const;
-  /// Sessions and prefixes: what counts as prompt, and how much of it did not have to be read.
+  /// Sessions and prefixes: the number of prompt tokens, and how many of them came from a stored state.
   void count_prompt(std::uint64_t tokens, std::uint64_t cached);
-  /// "stop", "length" or what ended the first row, for the log.
+  /// "stop", "length" or the administrative reason that ended the first row, for the log.
   [[nodiscard]] std::string_view finish_word() const;
 
  private:
@@ -86,7 +86,7 @@ class answer_state {
     row_text text;
     bool over = false;
     protocol::answer_end end;
-    std::string reasoning, content;  // what a whole answer collects
+    std::string reasoning, content;  // collected for a whole answer
     std::vector<scored_token> logprobs;
     std::uint32_t tokens_since_event = 0;
     bool begun = false;      // role chunk or echo is out
@@ -135,7 +135,7 @@ class answer_state {
   kept_row kept_;
   std::optional<protocol::session_note> note_;
   std::uint32_t rows_left_ = 0, hidden_budget_ = 0;
-  // Of a stream: what is written, then what rows got since, each at most once, then those that ended.
+  // For streams: text that is written, then deltas since (at most one per row), then rows that ended.
   std::string stream_;
   std::vector<waiting_delta> deltas_;
   std::vector<row_place> ended_;

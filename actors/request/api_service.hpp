@@ -20,14 +20,14 @@
 
 namespace skein::request {
 
-/// All routes, on one io thread. Whatever can be refused without the body is refused here: unknown routes and methods,
-/// wrong credentials, a server that is draining. The table of paths stands at the top of the .cpp file.
+/// All routes, on one io thread. Everything that can be refused without the body is refused here: unknown routes and
+/// methods, wrong credentials, a draining server. The table of paths is at the top of the .cpp file.
 class api_service final : public connection::http_service {
  public:
   api_service(std::shared_ptr<const service_context> context, request_hub& hub,
               std::function<void(std::function<void()>)> post);
 
-  /// Requests that come from now on get this context. On its io thread.
+  /// Requests that arrive from now on get this context. Call it on the service's io thread.
   void use(std::shared_ptr<const service_context> context) { context_ = std::move(context); }
 
   std::unique_ptr<connection::http_call> accept(const connection::request_head& head,

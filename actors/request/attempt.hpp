@@ -12,8 +12,8 @@ namespace skein::request {
   return {error_kind::internal, "the server failed while it worked on this request", ""};
 }
 
-/// What `work`, which returns a result, answers; when it throws, an error (internal) that tells a client no more than
-/// that, while the log gets the reason with the request's name. For work after which somebody waits for an answer.
+/// Returns the result of `work`. If `work` throws, logs the reason with the request's name and returns a generic error
+/// (internal). For work whose caller waits for an answer.
 template <typename Work>
 [[nodiscard]] std::invoke_result_t<Work> attempt(const std::string& request_name, Work&& work) {
   try {

@@ -11,37 +11,37 @@
 
 namespace skein::request {
 
-/// Compares in a time that depends on the length of `given` only.
+/// The time of the comparison depends only on the length of `given`.
 [[nodiscard]] bool same_secret(std::string_view given, std::string_view secret);
 
-/// The refusals of strangers, in one place: none of them tells more than the others.
+/// The refusals, in one place, so that none reveals more than the others.
 [[nodiscard]] error no_password();
 [[nodiscard]] error too_many_passwords();
 [[nodiscard]] error too_many_visits();
 [[nodiscard]] error no_admin();
-/// What Retry-After says with these two.
+/// The Retry-After of too_many_passwords and too_many_visits.
 [[nodiscard]] inline std::chrono::seconds retry_after(duration wait) {
   return std::chrono::ceil<std::chrono::seconds>(wait);
 }
 
-/// What the header brings: `Authorization: Bearer <secret>`, `x-api-key: <secret>` or Azure's `api-key: <secret>`. Of
-/// another scheme an empty secret, which no caller has.
+/// The secret in the header: `Authorization: Bearer <secret>`, `x-api-key: <secret>` or Azure's `api-key: <secret>`.
+/// Other schemes give an empty secret, which no caller has.
 [[nodiscard]] std::optional<std::string_view> presented_secret(const connection::request_head& head);
 
-/// Who has this secret, the password or a key; null: nobody.
+/// The caller with this secret (the password or a key); null: none.
 [[nodiscard]] caller_ref identify(std::string_view secret, const service_context& context);
 /// The same by access::hash_of the secret, for a connection that outlives its first request.
 [[nodiscard]] caller_ref identify(const sha256_digest& hash_of_secret, const service_context& context);
 
-/// What becomes of the secret that a head presents. Wrong ones are counted; too many of them get 429.
+/// Result of checking the secret in a header. Wrong secrets are counted; too many of them get 429.
 struct login {
-  caller_ref who;                               ///< whose it is; null: nobody's, or there is none
+  caller_ref who;                               ///< the caller; null: wrong or missing secret
   std::optional<protocol::http_error> refusal;  ///< of a wrong secret
 };
 [[nodiscard]] login log_in(const connection::request_head& head, const service_context& context,
                            protocol::error_style style);
 
-/// What pages in a browser, which can set no header of a WebSocket, offer as a protocol: this and the password.
+/// Browsers cannot set headers of a WebSocket, so pages offer this prefix and the password as a subprotocol.
 inline constexpr std::string_view password_protocol = "openai-insecure-api-key.";
 
 }  // namespace skein::request

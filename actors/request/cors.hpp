@@ -7,8 +7,8 @@
 namespace skein::request {
 
 /// The CORS headers of a response to a browser at `origin`: none for other clients, for the server's own pages, and for
-/// origins that nobody listed. "*" among the origins allows all; so does a password, since a page then needs the key
-/// and no cookie is ever used.
+/// unlisted origins. "*" among the origins allows all; so does a password, since a page then needs the key and no
+/// cookie is ever used.
 [[nodiscard]] connection::header_list cors_headers(const connection::request_head& head,
                                                    std::span<const std::string> origins, bool has_password);
 

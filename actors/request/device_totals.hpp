@@ -5,7 +5,7 @@
 
 namespace skein::request {
 
-/// What the devices of all models in memory count together.
+/// Sums of the device counters of all models in memory.
 struct device_totals {
   std::uint64_t slots = 0, slots_used = 0, waiting = 0, parked = 0, paused = 0, requests = 0, parked_bytes = 0;
   std::uint64_t ticks = 0, prompt_tokens = 0, generated_tokens = 0;

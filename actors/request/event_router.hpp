@@ -9,9 +9,9 @@
 
 namespace skein::request {
 
-/// Carries device events to io threads: one mailbox an io thread, into which the device thread puts a tick's events and
-/// which wakes its io thread when it was empty. An io thread that is behind by more than `events_max` events counts as
-/// congested: the scheduler then plans no tokens for it, so its mailbox stays bounded by that plus one tick.
+/// Carries device events to io threads. Each io thread has one mailbox; the device thread puts a tick's events into it
+/// and wakes the io thread if it was empty. An io thread that is behind by more than `events_max` events counts as
+/// congested: the scheduler then plans no tokens for it, so its mailbox is bounded by `events_max` plus one tick.
 class event_router final : public device::event_sink {
  public:
   /// `wake(i)` makes io thread i call take(i) soon; called on the device thread.
@@ -20,9 +20,9 @@ class event_router final : public device::event_sink {
   void deliver(std::uint32_t to, device::events&& batch) override;
   void congestion(std::vector<std::uint8_t>& by_io_thread) const override;
 
-  /// Everything that came for io thread `index` since the last call; called on that thread.
+  /// All events for io thread `index` since the last call; called on that thread.
   [[nodiscard]] std::vector<device::event> take(std::uint32_t index);
-  /// The memory of what was taken, for later ticks.
+  /// Returns the vector from take(), whose memory later ticks use again.
   void give_back(std::uint32_t index, std::vector<device::event> taken);
 
  private:

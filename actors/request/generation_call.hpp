@@ -25,25 +25,25 @@ struct call_origin {
   const protocol::dialect* dialect = &protocol::dialects::chat;
   std::string route;
   std::string request_name;         ///< X-Request-Id
-  std::string client;               ///< its address
+  std::string client;               ///< address
   connection::header_list headers;  ///< that every response of this exchange carries
   bool authenticated = true;        ///< false: the body must bring the password
-  byte_share share{};               ///< of the memory
+  byte_share share{};               ///< of the memory budget
   caller_ref who = anybody();       ///< once it is known
   steady_time received{};
   protocol::error_style errors = protocol::error_style::openai;
   std::string if_match, request_key;  ///< header fields If-Match and Idempotency-Key, as sent
-  model_ref model;                    ///< that answers; null: the body names it
-  /// Hears the id of a response as soon as its turn is certain; may be empty.
+  model_ref model;                    ///< answers the request; null: the body names it
+  /// Called with the id of a response as soon as its turn is accepted; may be empty.
   std::function<void(const std::string& id)> named{};
 };
 
 /// The request actor: one generation call on the io thread of its connection, from body to response. It talks to the
-/// persistence actor and the device by messages and to the client through the response_writer. With a session it asks
-/// first what that holds (session_turn), and keeps the end of its answer back until the turn is in the log. Long
-/// parsing and tokenising runs on the worker pool and comes back by serial number, so that it finds nobody when the
-/// client has left. What throws on either thread ends this call with a 500 or an error event, and no other. Its end:
-/// the last event of the response, a refusal, or gone(); whatever the device still has of it is cancelled.
+/// persistence actor and the device by messages and to the client through the response_writer. With a session it first
+/// asks for the session's content (session_turn), and holds back the end of its answer until the turn is in the log.
+/// Long parsing and tokenising runs on the worker pool. Its result comes back by serial number, so it is dropped if the
+/// client has left. An exception on either thread ends only this call, with a 500 or an error event. A call ends with
+/// the last event of the response, a refusal, or gone(); its remaining device work is then cancelled.
 class generation_call final : public connection::http_call, public device_client, public persistence_client {
  public:
   /// `post` runs work on this call's io thread; thread safe.
@@ -58,16 +58,16 @@ class generation_call final : public connection::http_call, public device_client
   void writable() override;
   void gone(std::string_view why, unsigned status) override;
 
-  /// In place of a body: goes on with a response that was broken off.
+  /// In place of a body: continues a response that was interrupted.
   void begin(protocol::generation_request request);
-  /// Whose it is, once its password is read.
+  /// The caller's tenant, once the password is checked.
   [[nodiscard]] const tenant_id& tenant() const { return origin_.who->tenant; }
-  /// Whether it goes on without its reader.
+  /// Whether it runs on without its reader.
   [[nodiscard]] bool runs_on() const { return background_ && !ended_; }
-  /// Of a response: answer_writer::told_again and early_body.
+  /// For responses: answer_writer::told_again and early_body.
   [[nodiscard]] std::string told_again(std::optional<std::uint64_t> after) const;
   [[nodiscard]] std::string early_body() const;
-  /// Ends it here as if its text had come to an end; false when there is nothing left to end.
+  /// Carries out an operator's order: ends the answer as if its text were complete.
   outcome obey(order what);
 
   void on_event(std::uint32_t prompt, device::event& e) override;
@@ -76,7 +76,7 @@ class generation_call final : public connection::http_call, public device_client
   void on_reply(persistence::reply& r) override;
 
  private:
-  /// A body, and what had to be read of it first.
+  /// A body and its head, which is read first.
   struct opened_body {
     std::shared_ptr<const std::string> text;
     protocol::body_head head;
@@ -87,7 +87,7 @@ class generation_call final : public connection::http_call, public device_client
     std::optional<session_turn> turn;
     std::optional<paused_request> resumed;
   };
-  /// A body as it was understood; the dialect also says how a refusal of it is written.
+  /// A parsed body; the dialect also defines the form of refusals.
   struct read_body {
     const protocol::dialect* as;
     result<parsed_call> call;
@@ -96,10 +96,10 @@ class generation_call final : public connection::http_call, public device_client
   };
   /// A prompt on its way through the device.
   struct prompt_run {
-    request_id id = 0;  // 0: not there yet, or over
+    request_id id = 0;  // 0: not submitted, or over
     std::uint32_t rows = 0;
   };
-  /// What the persistence actor owes an answer to.
+  /// The question that the persistence actor has not answered yet.
   enum class question : std::uint8_t { none, session, prefix, commit };
 
   void guarded(const std::function<void()>& work);
@@ -182,19 +182,19 @@ class generation_call final : public connection::http_call, public device_client
   std::shared_ptr<connection::response_writer> out_;
   const std::uint64_t serial_;
 
-  std::stop_source over_;      // asked to stop when the call ends, so that no long work is begun for it
-  byte_budget::lease memory_;  // of the body, then of the texts to tokenise, then of what the device holds
-  bool read_ = false;          // the whole body is there
+  std::stop_source over_;      // requested when the call ends, so that no long work starts for it
+  byte_budget::lease memory_;  // for the body, then for the texts to tokenise, then for the data that the device holds
+  bool read_ = false;          // the whole body has arrived
   persistence::return_address ticket_, prefix_ticket_;
-  steady_time prefix_until_{};  // waits for known prefixes no longer
+  steady_time prefix_until_{};  // end of the wait for known prefixes
   question asked_ = question::none;
   std::string wanted_;                                   // the model that the body names
-  std::shared_ptr<const std::string> unread_;            // waits for it
+  std::shared_ptr<const std::string> unread_;            // the body that waits for it
   std::optional<protocol::generation_request> request_;  // until it is prepared
   std::optional<session_turn> turn_;
   std::optional<prefix_use> prefix_;
   std::optional<tuned_state> tuned_;
-  std::optional<paused_request> resumed_;    // what this call goes on with
+  std::optional<paused_request> resumed_;    // the request that this call resumes
   std::string refusal_;                      // in place of the usual body, if the dialect has its own
   std::shared_ptr<running_request> listed_;  // in the register, while it runs
   std::string session_;                      // its name, for the log
@@ -205,15 +205,15 @@ class generation_call final : public connection::http_call, public device_client
   std::deque<std::uint32_t> to_run_;  // prompts that the device does not have yet
   std::uint32_t waiting_ = 0;         // prompts that wait for a slot
   std::uint32_t running_ = 0;         // prompts that the device has
-  bool background_ = false;           // it goes on without a reader
+  bool background_ = false;           // it runs on without a reader
   std::optional<protocol::answer_head> head_;
-  bool begun_ = false;                // one of them got its slot
-  bool crowded_ = false;              // the device sent a prompt back; the next tick of the clock tries again
+  bool begun_ = false;                // a prompt got its slot
+  bool crowded_ = false;              // the device sent a prompt back; the next clock tick retries
   bool streaming_ = false;            // status and headers are out
   bool paused_ = false;               // the reader is slow
-  std::optional<order> obeys_later_;  // when the device has the request
-  bool ended_ = false;                // the response is complete, or nobody is left to get it
-  std::optional<error> failure_;      // of the device, or of the model: it ends the call
+  std::optional<order> obeys_later_;  // once the device has the request
+  bool ended_ = false;                // the response is complete, or the client is gone
+  std::optional<error> failure_;      // of the device or the model; ends the call
   steady_time last_write_{};
   std::optional<steady_time> first_token_, last_token_;
   std::chrono::microseconds queued_{};

@@ -17,27 +17,27 @@
 #include "base/error.hpp"
 #include "base/ids.hpp"
 
-/// Who asks, what they may do, and what they have used of it.
+/// API keys: callers, their rights and their usage.
 namespace skein::request {
 
-/// What a key has used; it stays where the keys are read anew. Thread safe.
+/// Usage of a key; survives a reload of the keys. Thread safe.
 class key_usage {
  public:
   struct limits {
     std::uint32_t concurrent_max = 0;     ///< 0: no limit
     std::uint64_t tokens_per_minute = 0;  ///< likewise
   };
-  /// Why a request has to wait, and how long; nothing: it counts as running until leave().
+  /// Why a request has to wait, and for how long. Nothing: it counts as running until leave().
   struct refusal {
     error why;
     std::chrono::seconds retry_after{1};
   };
   [[nodiscard]] std::optional<refusal> enter(const limits& most, steady_time now);
   void leave() { --running_; }
-  /// A limit of tokens is new: the next enter() under one finds a full minute, whatever was spent before.
+  /// Starts a new token limit: the next enter() under it finds a full minute's tokens, regardless of earlier spending.
   void begin_limit();
-  /// Tokens are paid when they are there, so that a minute's tokens may be overdrawn by what runs; the next request
-  /// then waits for longer.
+  /// Tokens are charged when they exist, so running requests may overdraw a minute's tokens; the next request then
+  /// waits longer.
   void spend(std::uint64_t tokens) { unpaid_.fetch_add(tokens, std::memory_order_relaxed); }
   [[nodiscard]] std::uint32_t running() const { return running_; }
 
@@ -45,34 +45,34 @@ class key_usage {
   std::atomic<std::uint32_t> running_{0};
   std::atomic<std::uint64_t> unpaid_{0};
   std::mutex mutex_;
-  double tokens_ = 0;       // that are left
-  bool begun_ = false;      // tokens_ means something
-  steady_time counted_at_;  // what came in is in tokens_ up to then
+  double tokens_ = 0;       // tokens left
+  bool begun_ = false;      // tokens_ is valid
+  steady_time counted_at_;  // tokens_ is refilled up to this time
 };
 
-/// One who asks. Constant; a request keeps it to its end.
+/// Who sends a request. Constant; a request keeps its caller to its end.
 struct caller {
-  std::string key;  ///< its name; empty for who needs none, or has the one password
+  std::string key;  ///< its name; empty without a key, or with the password
   tenant_id tenant = default_tenant;
   bool admin = true;
-  std::vector<std::string> models;  ///< that it may use; empty: all
+  std::vector<std::string> models;  ///< models that it may use; empty: all
   key_usage::limits limits;
-  std::shared_ptr<key_usage> usage;  ///< null: nobody counts
-  shared_flag revoked = {};          ///< there is no key of its name any more
+  std::shared_ptr<key_usage> usage;  ///< null: not counted
+  shared_flag revoked = {};          ///< no key has this name any more
 
   [[nodiscard]] bool may_use(std::string_view model) const;
-  /// Whether it may see what this tenant does.
+  /// Whether it may see this tenant's data.
   [[nodiscard]] bool sees(const tenant_id& whose) const { return admin || whose == tenant; }
 };
 using caller_ref = std::shared_ptr<const caller>;
 
-/// Whoever needs no key: may do everything.
+/// The caller that needs no key and may do everything.
 [[nodiscard]] const caller_ref& anybody();
 
-/// Who brings nothing where nothing is asked for, beside others who have keys.
+/// The caller without a key on an open route of a server that has keys.
 [[nodiscard]] const caller_ref& guest();
 
-/// A place among a key's running requests, given back at its end.
+/// A place among a key's running requests; the destructor gives it back.
 class key_lease {
  public:
   key_lease() = default;
@@ -93,14 +93,14 @@ class key_lease {
   std::shared_ptr<key_usage> usage_;
 };
 
-/// The keys that count now. Thread safe.
+/// The valid keys. Thread safe.
 class key_ring {
  public:
-  /// From now on these count; who is known by name keeps what it has used, also with another secret. Callers whose names
-  /// are not among them become `revoked`.
+  /// Makes these the valid keys. A key with a known name keeps its usage, even if its secret changed. Callers whose
+  /// names are missing become `revoked`.
   void replace(const std::vector<access::api_key>& keys);
   [[nodiscard]] bool empty() const;
-  /// Whose secret it is; null: nobody's. The time tells neither which key it is nor how much of one is right.
+  /// The caller with this secret; null: none. The time reveals neither which key matched nor how much of it was right.
   [[nodiscard]] caller_ref find(std::string_view secret) const { return find(access::hash_of(secret)); }
   [[nodiscard]] caller_ref find(const sha256_digest& hash_of_secret) const;
 

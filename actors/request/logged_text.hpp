@@ -6,7 +6,7 @@
 
 namespace skein::request {
 
-/// A text of a client, as far as a line of the log has it: the client decides how long it is, and how often it comes.
+/// A client's text, shortened for a log line: clients choose its length and frequency.
 [[nodiscard]] inline std::string logged_text(std::string_view text) {
   constexpr std::size_t bytes_max = 256;
   const std::string_view begin = utf8_prefix(text, bytes_max);

@@ -17,34 +17,34 @@ namespace skein::request {
 [[nodiscard]] std::string network_of(std::string_view address);
 
 struct login_limits {
-  std::uint32_t failures_max = 20;           ///< of one address within `window`; more are refused unseen. 0: no limit
-  std::chrono::milliseconds window{60'000};  ///< from an address's first failure
-  std::uint32_t addresses_max = 4096;        ///< remembered at once; the oldest makes room
+  std::uint32_t failures_max = 20;           ///< wrong passwords of one address within `window`; 0: no limit
+  std::chrono::milliseconds window{60'000};  ///< starts with an address's first failure
+  std::uint32_t addresses_max = 4096;        ///< addresses counted at once; the oldest is dropped
 };
 
-/// Counts wrong passwords by address. After too many, further wrong ones get 429 until the window that began with the
-/// first is over, loopback included. A right one always counts: clients behind one address cannot lock each other out.
-/// An IPv6 client owns its last 64 bits, so that addresses that differ there only count as one.
+/// Counts wrong passwords by address, loopback included. After too many, further wrong ones get 429 until the window
+/// that began with the first is over. A right password is always accepted: clients behind one address cannot lock each
+/// other out. An IPv6 client owns its last 64 bits, so addresses that differ only there count as one.
 ///
-/// Shared by all io threads, as a guesser's connections are: every function is thread safe, and quick.
+/// Shared by all io threads, since an attacker's connections spread over them. Every function is thread safe and fast.
 class login_guard {
  public:
   explicit login_guard(const login_limits& limits) : limits_(limits) {}
 
-  /// How long wrong passwords of that address get 429; nothing: the next one gets 401.
-  /// Says nothing about a right one.
+  /// How long wrong passwords from that address get 429. Nothing: the next one gets 401.
+  /// Right passwords are accepted all the same.
   [[nodiscard]] std::optional<duration> must_wait(std::string_view address, steady_time now);
-  /// That address sent a password, which is the right one or not: how long it has to wait after a wrong one too many;
-  /// nothing: it is right, or one of the failures_max. Asks and counts in one step, so that of wrong passwords which
-  /// come together no more than failures_max get 401.
+  /// Records a password from that address. Returns how long the address has to wait after too many wrong ones. Nothing:
+  /// the password is right, or among the first failures_max wrong ones. Checks and counts in one step, so that at most
+  /// failures_max of concurrent wrong passwords get 401.
   [[nodiscard]] std::optional<duration> judge(std::string_view address, bool right, steady_time now);
 
-  /// A request of that address brought no password: as judge() with one that is wrong, but counted apart from those,
-  /// and up to visits_a_failure times as many. Who opens a page has none yet, and comes back.
+  /// Records a request without a password: like judge() with a wrong one, but counted separately and with a limit
+  /// visits_a_failure times as high, since a browser opens pages before it has a password.
   [[nodiscard]] std::optional<duration> judge_visit(std::string_view address, steady_time now);
   static constexpr std::uint32_t visits_a_failure = 5;
 
-  /// From now on these limits count; a window that has begun keeps its length.
+  /// Replaces the limits. A window that has begun keeps its length.
   void change(const login_limits& limits);
 
   [[nodiscard]] std::size_t addresses() const;

@@ -14,14 +14,14 @@
 
 namespace skein::request {
 
-/// Where the outcome of long work goes.
+/// How the outcome of long work returns to its call.
 struct way_back {
   std::function<void(std::function<void()>)> post;  ///< runs work on the io thread of the call; thread safe
   std::string request_name;
-  std::stop_token gone;  ///< the call is over: nobody waits any more
+  std::stop_token gone;  ///< requested when the call is over
 };
 
-/// Posts `deliver`, again and again where memory is too short for it: somebody waits.
+/// Posts `deliver`. If that throws for lack of memory, retries until it succeeds or the call is over.
 inline void hand_back(const way_back& way, const std::function<void()>& deliver) {
   constexpr std::chrono::milliseconds breath{10};
   while (!way.gone.stop_requested()) {
@@ -33,11 +33,12 @@ inline void hand_back(const way_back& way, const std::function<void()>& deliver)
   }
 }
 
-/// Has the worker pool do `work`, which returns a result, and hands that to `next` on the io thread; an error
-/// (internal) where it throws. Nothing is begun and nothing comes back once the call is over. False: the pool is full.
+/// Runs `work`, which returns a result, on the worker pool and passes the result to `next` on the io thread, or an
+/// error (internal) if it throws. Once the call is over, `work` does not start and `next` is not called. False: the
+/// pool is full.
 template <typename Work, typename Next>
 [[nodiscard]] bool run_long(const service_context& context, way_back way, Work work, Next next) {
-  // Made here: where memory is short, the error must still come back.
+  // Made here, so that the error can come back even if memory is short.
   const auto outcome = std::make_shared<std::invoke_result_t<const Work&>>(server_failed());
   std::function<void()> deliver = [outcome, next = std::move(next)] { next(std::move(*outcome)); };
   return context.run_long([way = std::move(way), work = std::move(work), outcome, deliver = std::move(deliver)] {

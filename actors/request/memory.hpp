@@ -8,17 +8,17 @@
 
 namespace skein::request {
 
-/// too_large: a request that needs `bytes`, more than the `most` that one client may hold.
+/// The error (too_large) for a request that needs `bytes`, more than the `most` that one client may hold.
 [[nodiscard]] error never_fits(std::size_t bytes, std::size_t most);
 
-/// What a mailbox that takes no more means: overloaded, or unavailable where the server is ending.
+/// The error for a full or closed mailbox: overloaded, or unavailable if the server is shutting down.
 [[nodiscard]] error nobody_listens(const service_context& context);
 
-/// What one client may hold of context.memory: its key, or its address where it has none. `known`: it said who it is,
-/// or need not; all others together have a quarter of the whole.
+/// The share of context.memory that one client may hold, by its key or else its address. `known`: it is authenticated,
+/// or need not be; all other clients together may hold a quarter of the whole.
 [[nodiscard]] byte_share share_of(const service_context& context, const caller& who, const std::string& client,
                                   bool known);
-/// As above for requests of the admin socket, which only the whole limits.
+/// The same for requests on the admin socket, which only the whole limits.
 [[nodiscard]] byte_share share_of_operator(const service_context& context);
 
 /// Counts `bytes` of a request. Errors: as no_room.

@@ -6,7 +6,7 @@
 
 namespace skein::request {
 
-/// All numbers of the server, as /metrics tells them. Reads what others count; changes nothing.
+/// All metrics of the server, as /metrics returns them. Reads counters only; changes nothing.
 [[nodiscard]] std::string metrics_page(const service_context& context, metrics::exposition::dialect dialect);
 
 }  // namespace skein::request

@@ -5,7 +5,7 @@
 
 namespace skein::request {
 
-/// Bytes that nobody can guess from others.
+/// Random bytes that cannot be guessed from earlier ones.
 [[nodiscard]] inline protocol::random_name new_name() {
   thread_local std::random_device random;
   protocol::random_name name;

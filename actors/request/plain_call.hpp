@@ -12,20 +12,20 @@
 
 namespace skein::request {
 
-/// What every call knows of its HTTP request.
+/// The HTTP request of a call.
 struct plain_origin {
   std::string request_name;         ///< X-Request-Id
-  std::string client;               ///< address, for the count of wrong passwords
+  std::string client;               ///< address, for counting wrong passwords
   connection::header_list headers;  ///< that every response of this exchange carries
   bool authenticated = true;        ///< false: the body must bring the password
-  bool needs_admin = false;         ///< who asks must have the admin right
+  bool needs_admin = false;         ///< the caller must have the admin right
   caller_ref who = anybody();       ///< once it is known
   protocol::error_style errors = protocol::error_style::openai;
-  byte_share share{};  ///< of the memory
+  byte_share share{};  ///< of the memory budget
 };
 
-/// A call with one question and one answer: reads the body, judges the password in it, and answers once. Whatever
-/// throws ends it with a 500.
+/// A call with one request body and one answer: reads the body, checks the password in it, and answers once. An
+/// exception ends it with a 500.
 class plain_call : public connection::http_call {
  public:
   plain_call(plain_origin origin, std::shared_ptr<const service_context> context,
@@ -39,7 +39,7 @@ class plain_call : public connection::http_call {
   void gone(std::string_view, unsigned) override { end(); }
 
  protected:
-  /// The body of whoever may ask; in it there is no password that counts any more. Answers, now or later.
+  /// Handles the body of an authorized caller; the password in it is checked already. Answers now or later.
   virtual void read(std::string body) = 0;
 
   void guarded(const std::function<void()>& work);
@@ -50,7 +50,7 @@ class plain_call : public connection::http_call {
   [[nodiscard]] const std::shared_ptr<const service_context>& shared_context() const { return context_; }
   [[nodiscard]] const plain_origin& origin() const { return origin_; }
   [[nodiscard]] std::stop_token over() const { return over_.get_token(); }
-  /// Of the body, for the one that keeps it from here on.
+  /// The lease of the body, for the object that keeps the body from here on.
   [[nodiscard]] byte_budget::lease take_memory() { return std::exchange(memory_, nullptr); }
 
  private:

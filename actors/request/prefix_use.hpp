@@ -10,18 +10,18 @@
 
 namespace skein::request {
 
-/// How one prompt uses the states of known prefixes, and which states it leaves for others. A plain class.
+/// How one prompt uses the states of known prefixes, and which states it leaves for later requests. A plain class.
 class prefix_use {
  public:
-  /// Whether such a call may look at all: one prompt, whose tokens need no scores, and nobody said no.
+  /// Whether the call may use the prefix cache: it has one prompt, needs no scores of its tokens, and did not opt out.
   [[nodiscard]] static bool may(const prepared_call& call);
 
   /// `tokens` is all that the sequence will be fed.
   prefix_use(std::vector<token_id> tokens, bool may_keep)
       : tokens_(std::make_shared<const std::vector<token_id>>(std::move(tokens))), may_keep_(may_keep) {}
 
-  /// `offset`: how many of the tokens come before the call's own.
-  /// `first_part`: of the tokens, what the device may take in chunks of `chunk_tokens`.
+  /// `offset`: the number of tokens before the call's own.
+  /// `first_part`: the number of leading tokens that the device may take in chunks of `chunk_tokens`.
   [[nodiscard]] persistence::find_prefix question(persistence::return_address reply, std::string initial_state,
                                                   const prepared_call& call, std::size_t offset,
                                                   std::uint32_t chunk_tokens, std::uint32_t first_part) const;
@@ -31,10 +31,10 @@ class prefix_use {
 
   [[nodiscard]] std::size_t tokens() const { return tokens_->size(); }
 
-  /// Puts the beginning, the rest of the tokens and the wanted copies into the message, whose parts are those of all
-  /// tokens; once.
+  /// Puts the initial state, the remaining tokens and the wanted copies into the message, whose parts must cover all
+  /// tokens. Call it once.
   void apply(device::submit& message);
-  /// Keys that were wanted and that no device will answer, since nothing was submitted, or may not be.
+  /// Wanted keys for which no device will deliver a state, since the prompt was not submitted or may not be kept.
   [[nodiscard]] std::vector<persistence::state_key> unanswered();
 
  private:

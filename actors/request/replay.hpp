@@ -8,8 +8,7 @@
 
 namespace skein::request {
 
-/// The answer of a turn that was committed before, from its record: as SSE text with [DONE], or as one body, as the
-/// request wants it.
+/// The answer of an already committed turn, from its record: as SSE text with [DONE] or as one body, as requested.
 [[nodiscard]] std::string replay(const protocol::generation_request& request,
                                  const persistence::session_replayed& replayed, const session_turn& turn,
                                  protocol::answer_head head);

@@ -9,17 +9,17 @@
 
 namespace skein::request {
 
-/// Carries answers of the persistence actor to io threads: one box an io thread, which wakes its thread when it was
-/// empty. Bounded by the questions that the calls of that thread have asked.
+/// Carries replies of the persistence actor to io threads. Each io thread has one box and is woken if its box was
+/// empty. A box is bounded by the number of questions that its thread's calls have asked.
 class reply_router final : public persistence::reply_sink {
  public:
-  /// `wake(i)` makes io thread i call take(i) soon; called on the persistence thread, while take(i) has to wait.
+  /// `wake(i)` makes io thread i call take(i) soon; called on the persistence thread, which holds the lock of take(i).
   reply_router(std::uint32_t io_threads, std::function<void(std::uint32_t)> wake);
 
-  /// What throws leaves `r` as it is.
+  /// If it throws, `r` is unchanged.
   void deliver(persistence::reply&& r) override;
 
-  /// Everything that came for io thread `index` since the last call; called on that thread.
+  /// All replies for io thread `index` since the last call; called on that thread.
   [[nodiscard]] std::vector<persistence::reply> take(std::uint32_t index);
 
  private:

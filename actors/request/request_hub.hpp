@@ -13,8 +13,8 @@
 
 namespace skein::request {
 
-/// A call as the hub of its io thread sees it. Nothing here throws: a call answers for its own trouble, and events of
-/// other calls come after its own.
+/// A call as the hub of its io thread sees it. These functions must not throw: a call handles its own errors, since
+/// events of other calls follow.
 class device_client {
  public:
   virtual ~device_client() = default;
@@ -26,18 +26,18 @@ class device_client {
   virtual void on_tick(steady_time now) = 0;
 };
 
-/// Somebody on an io thread who asks the persistence actor. Nothing here throws, as above.
+/// A call that asks the persistence actor. on_reply must not throw, as above.
 class persistence_client {
  public:
   virtual ~persistence_client() = default;
   virtual void on_reply(persistence::reply& r) = 0;
 };
 
-/// The calls of one io thread: gives them their device ids and tickets of the persistence actor, and brings them events
-/// and replies. Lives on its io thread only.
+/// The calls of one io thread: assigns their device ids and persistence tickets, and dispatches events and replies to
+/// them. Lives on its io thread only.
 class request_hub {
  public:
-  /// `persistence`: null where there is none; then nobody may ask.
+  /// `persistence`: null if there is none; then ask() fails.
   explicit request_hub(std::uint32_t io_thread, persistence::mailbox* persistence = nullptr)
       : io_thread_(io_thread), persistence_(persistence) {}
 
@@ -48,28 +48,29 @@ class request_hub {
   /// No more events for this id. Late ones are dropped.
   void close(request_id id);
 
-  /// Calls are known by serial numbers, so that work that comes back from another thread finds them only while they
-  /// live.
+  /// Registers a call under a serial number, by which results from other threads find it only while it lives.
   [[nodiscard]] std::uint64_t enter(device_client& client);
   void leave(std::uint64_t serial);
   [[nodiscard]] device_client* find(std::uint64_t serial) const;
 
-  /// Sends a message that must not be lost (cancel, pause, resume); kept and sent later when the mailbox is full. What
-  /// is kept is bounded by the calls that live on this thread. A closed mailbox needs no message. Messages to one
-  /// mailbox stay in order; a full one delays no message to others.
+  /// Sends a message that must not be lost (cancel, pause, resume). If the mailbox is full, the message is kept and
+  /// sent later; the number of kept messages is bounded by the calls on this thread. If the mailbox is closed, the
+  /// message is dropped. Messages to one mailbox stay in order; a full one does not delay messages to others.
   void tell(std::shared_ptr<device::mailbox> to, device::message message);
 
   /// An address for questions, unique in the process, whose replies go to `client`. One ticket serves a whole
   /// conversation: an open_session, its commit_turn or release.
   [[nodiscard]] persistence::return_address open_ticket(persistence_client& client);
-  /// No more replies for this ticket. Late ones are dropped: whoever waits for a session_opened tells `release` first.
+  /// No more replies for this ticket. Late ones are dropped: a call that waits for a session_opened sends `release`
+  /// first.
   void close_ticket(persistence::ticket number);
-  /// Asks; false when the mailbox is full or closed (an answer of its own: overloaded).
+  /// Sends a question; false if the mailbox is full or closed (see nobody_listens).
   [[nodiscard]] bool ask(persistence::message_in question);
-  /// Sends what must not be lost (commit_turn, release), as the other `tell`. Nothing where there is no actor.
+  /// Sends a message that must not be lost (commit_turn, release), like the other `tell`. Does nothing without an
+  /// actor.
   void tell(persistence::message_in message);
 
-  /// Gives the vector back, whose memory may be used again.
+  /// Returns the vector so that its memory can be reused.
   std::vector<device::event> dispatch(std::vector<device::event> events);
   void dispatch(std::vector<persistence::reply> replies);
   void tick(steady_time now);
@@ -94,7 +95,7 @@ class request_hub {
   std::unordered_map<persistence::ticket, persistence_client*> by_ticket_;
   std::vector<untold> untold_;  // by device
   std::deque<persistence::message_in> untold_sessions_;
-  std::vector<device_client*> touched_;  // by the delivery that runs
+  std::vector<device_client*> touched_;  // by the current delivery
 };
 
 }  // namespace skein::request

@@ -15,8 +15,8 @@
 #include "base/error.hpp"
 #include "base/metrics.hpp"
 
-/// What io threads count of requests. Each has a shard of its own, so that counting waits for nobody; whoever asks adds
-/// the shards up. A shard's lock is taken where a request begins and where somebody asks, never for a token.
+/// Request metrics of the io threads. Each thread has its own shard, so counting never waits; readers add the shards
+/// up. A shard's lock is taken when a request begins and when metrics are read, never per token.
 namespace skein::request {
 
 /// How an answer ended.
@@ -32,18 +32,18 @@ struct generation_series {
   metrics::histogram queue{metrics::request_bounds}, prefill{metrics::request_bounds}, decode{metrics::request_bounds};
   metrics::histogram prompt_tokens{metrics::token_count_bounds}, generated_tokens{metrics::token_count_bounds};
   std::atomic<std::uint64_t> prompt_total{0}, generated_total{0};
-  std::atomic<std::uint64_t> prefix_queries{0}, prefix_hits{0};  ///< tokens of prompts that asked for a known beginning
+  std::atomic<std::uint64_t> prefix_queries{0}, prefix_hits{0};  ///< tokens of prompts looked up in the prefix cache
   std::array<std::atomic<std::uint64_t>, ending_names.size()> ended{};
 };
 
-/// Model and key; the key is empty where there are none.
+/// Model and key; the key is empty if the server has none.
 using series_name = std::pair<std::string, std::string>;
 /// Route as in the table, method, status.
 using exchange_name = std::tuple<std::string_view, std::string, unsigned>;
 
 class metrics_shard {
  public:
-  /// Lives as long as this does. Beyond config::limits::metric_series_max they share one, named "other".
+  /// The reference lives as long as this. Beyond config::limits::metric_series_max, all series share one named "other".
   [[nodiscard]] generation_series& generation(const std::string& model, const std::string& key);
   /// `route` outlives this.
   void count_exchange(std::string_view route, const std::string& method, unsigned status);

@@ -17,13 +17,13 @@
 #include "protocol/generation_request.hpp"
 #include "protocol/think_splitter.hpp"
 
-/// The generation calls of all io threads, for those who ask after them or want them ended.
+/// The generation calls of all io threads, for routes that show or end them.
 namespace skein::request {
 
-/// What an operator may tell a running request; park: a response is broken off, for somebody else to go on with.
+/// Orders to a running request; park: a response is interrupted so that another client can resume it.
 enum class order : std::uint8_t { stop, pause, park };
 
-/// What became of an order. refused: this request cannot do that, and runs on.
+/// Outcome of an order. refused: the request cannot do that, and runs on.
 enum class outcome : std::uint8_t { nothing_ran, done, refused };
 
 /// One generation call. Its numbers are written by its io thread and read by any.
@@ -51,18 +51,18 @@ class running_request {
   std::atomic<std::int64_t> admitted_at{0}, first_token_at{0}, last_token_at{0};
   std::atomic<std::uint64_t> prompt_tokens{0}, cached_tokens{0}, fed_tokens{0}, generated_tokens{0};
   std::atomic<bool> stop_requested{false}, pause_requested{false}, finished{false};
-  std::atomic<std::uint64_t> ticket{0};  // of the register
+  std::atomic<std::uint64_t> ticket{0};  // its number in the register
 
  private:
   const facts what_;
   const messenger tell_;
 };
 
-/// A chat answer that was interrupted: what is needed to go on. The state is not kept: it is made again of the tokens,
-/// as after every loss of a state.
+/// A paused chat answer: what is needed to resume it. The state is not kept; it is rebuilt from the tokens, as after
+/// every loss of a state.
 struct paused_request {
   std::shared_ptr<const running_request> was;
-  protocol::generation_request request;  ///< without its texts; of max_tokens what is left
+  protocol::generation_request request;  ///< without its texts; max_tokens is what remains
   std::vector<token_id> tokens;          ///< prompt and answer so far
   std::vector<token_id> answered;        ///< the end of `tokens` that the client has as text
   protocol::answer_form form = protocol::answer_form::raw;
@@ -72,17 +72,17 @@ struct paused_request {
 };
 
 struct pause_limits {
-  std::size_t requests_max = 64;    ///< of one tenant; one more takes its oldest one's place; 0: none can be paused
-  std::size_t tokens_max = 65'536;  ///< of one, prompt and answer; a longer one cannot be paused
+  std::size_t requests_max = 64;    ///< per tenant; one more replaces the tenant's oldest; 0: none can be paused
+  std::size_t tokens_max = 65'536;  ///< of one request, prompt and answer; longer ones cannot be paused
   duration age_max = std::chrono::hours(1);
 };
 
-/// All io threads share it; no lock is held for longer than it takes to copy some pointers.
+/// Shared by all io threads. The lock is held only while some pointers are copied.
 class request_register {
  public:
-  /// Where a request stands among those that wait for a slot; 0: it does not wait.
+  /// The position of a request among those that wait for a slot; 0: it does not wait.
   struct place {
-    std::uint64_t ticket = 0;  ///< counts all requests
+    std::uint64_t ticket = 0;  ///< number of the request since the start
     std::size_t position = 0, waiting = 0;
   };
 
@@ -92,20 +92,20 @@ class request_register {
 
   void enter(std::shared_ptr<running_request> request);
   void leave(const std::shared_ptr<running_request>& request);
-  /// In the order in which they came.
+  /// In order of arrival.
   [[nodiscard]] list running() const;
   [[nodiscard]] place place_of(const running_request& request) const;
-  /// The one that ended last; null before any has.
+  /// The request that ended last; null if none has.
   [[nodiscard]] std::shared_ptr<const running_request> last() const;
 
   [[nodiscard]] const pause_limits& limits() const { return limits_; }
   void keep(paused_request paused);
-  /// A copy of one; nothing when it is unknown or too old.
+  /// A copy of a paused request; nothing if it is unknown or too old.
   [[nodiscard]] std::optional<paused_request> find(std::string_view id, steady_time now);
-  /// Each can be taken once; nothing when it is unknown or too old.
+  /// Removes and returns a paused request; nothing if it is unknown or too old.
   [[nodiscard]] std::optional<paused_request> take(std::string_view id, steady_time now);
   [[nodiscard]] std::vector<std::shared_ptr<const running_request>> paused(steady_time now);
-  /// Empty when none has that id.
+  /// Empty if no paused request has that id.
   [[nodiscard]] std::string model_of_paused(std::string_view id) const;
 
  private:

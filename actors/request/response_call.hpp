@@ -11,24 +11,24 @@
 
 namespace skein::request {
 
-/// What somebody wants of a response that was asked for before.
+/// A client's question about an existing response.
 struct response_question {
   enum class task : std::uint8_t { tell, stream, cancel, go_on };
   task what = task::tell;
   std::string id;
-  protocol::continuation how{};  ///< stream, go_on: behind which event, and how much further
+  protocol::continuation how{};  ///< stream, go_on: after which event to start, and how much to add
 };
 
-/// Of a path and a query. Errors: invalid_argument naming the field.
+/// From a path and a query. Errors: invalid_argument naming the field.
 [[nodiscard]] result<response_question> response_question_of(response_question::task what, const std::string& id,
                                                              std::string_view query);
 
-/// GET /v1/responses/{id}, POST .../cancel and .../continue. A response that runs is asked on its own io thread; else
-/// the log has it. Who wants the stream of one that was broken off goes on with it (generation_call::begin); who wants
-/// that of one that another connection reads takes it over.
+/// GET /v1/responses/{id}, POST .../cancel and .../continue. A running response is asked on its own io thread; others
+/// are read from the log. Asking for the stream of an interrupted response resumes it (generation_call::begin); asking
+/// for the stream of one that another connection reads takes it over.
 class response_call final : public plain_call, public persistence_client {
  public:
-  /// `origin`: for a response that is gone on with; without a model none can be.
+  /// `origin`: for a response that is resumed; its model is chosen then.
   response_call(response_question question, plain_origin plain, call_origin origin,
                 std::shared_ptr<const service_context> context, request_hub& hub, poster post, response_runs& runs,
                 std::shared_ptr<connection::response_writer> out);
@@ -56,10 +56,10 @@ class response_call final : public plain_call, public persistence_client {
   std::shared_ptr<connection::response_writer> out_;
   persistence::return_address ticket_;
   std::unique_ptr<connection::http_call> continued_;
-  std::shared_ptr<response_call*> self_ = std::make_shared<response_call*>(this);  // for what comes back
+  std::shared_ptr<response_call*> self_ = std::make_shared<response_call*>(this);  // for late results
 };
 
-/// A response as the log has it.
+/// A response as it is in the log.
 [[nodiscard]] protocol::logged_response logged_response_of(const persistence::version_record& version);
 
 }  // namespace skein::request

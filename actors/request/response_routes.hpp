@@ -1,7 +1,7 @@
 #pragma once
 #include "actors/request/session_routes.hpp"
 
-/// What the routes of the Responses API ask and tell that one question about a session answers.
+/// Routes of the Responses API that one question to the persistence actor answers.
 namespace skein::request::response_routes {
 
 using session_routes::route_input;
@@ -10,7 +10,7 @@ using session_routes::route_input;
 [[nodiscard]] session_question input_items(const route_input& in);
 /// DELETE /v1/responses/{id}
 [[nodiscard]] session_question remove(const route_input& in);
-/// POST /v1/conversations: a session in which nothing was said yet.
+/// POST /v1/conversations: a session without turns.
 [[nodiscard]] session_question make_conversation(const route_input& in);
 /// GET, POST, DELETE /v1/conversations/{id}
 [[nodiscard]] session_question conversation(const route_input& in);

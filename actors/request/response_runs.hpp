@@ -11,15 +11,15 @@
 #include "actors/request/generation_call.hpp"
 #include "actors/request/response_table.hpp"
 
-/// Responses that run: who reads them, and how others find them. A response with `background` runs on whether anybody
-/// reads it or not, and any number may; another one belongs to the connection that asked for it.
+/// Running responses: their readers, and how others find them. A response with `background` runs on with any number of
+/// readers, or none; other responses belong to the connection that asked for them.
 namespace skein::request {
 
 /// Runs work on an io thread; thread safe.
 using poster = std::function<void(std::function<void()>)>;
 
-/// Where the answer of a running response goes: to the exchange that asked, and to those that follow it. Lives on the
-/// response's io thread.
+/// The output of a running response: to the exchange that asked, and to its followers. Lives on the response's io
+/// thread.
 class run_output final : public connection::response_writer {
  public:
   explicit run_output(std::shared_ptr<connection::response_writer> first) : first_(std::move(first)) {}
@@ -34,18 +34,18 @@ class run_output final : public connection::response_writer {
   }
   [[nodiscard]] std::size_t queued_bytes() const override;
 
-  /// A reader on some io thread, who has all that was written so far.
+  /// A reader on some io thread that has everything written so far.
   struct follower {
     std::shared_ptr<connection::response_writer> out;
     poster post;
-    caller_ref who;                        ///< is told no more when its key is revoked
-    std::optional<std::uint64_t> after{};  ///< it wants no event before that behind this number
+    caller_ref who;                        ///< is cut off when its key is revoked
+    std::optional<std::uint64_t> after{};  ///< skip events up to this number
   };
   void follow(follower reader) { followers_.push_back(std::move(reader)); }
-  /// Who asked is gone; what it was told goes to the followers alone.
+  /// The exchange that asked is gone; output goes only to the followers.
   void drop_first() { first_.reset(); }
   [[nodiscard]] bool over() const { return over_; }
-  std::function<void()> on_over;  ///< called from inside the call, when it has said a last word to somebody
+  std::function<void()> on_over;  ///< called from inside the call, after its last output
 
  private:
   void tell_followers(const std::function<void(connection::response_writer&)>& what);
@@ -61,7 +61,7 @@ struct response_run {
   std::shared_ptr<run_output> out;
   std::unique_ptr<generation_call> call;
   bool owned = true;  ///< by an exchange
-  std::string id;     ///< in the table; empty: not there
+  std::string id;     ///< in the table; empty: not in the table
 };
 
 /// The responses of one io thread.
@@ -74,7 +74,7 @@ class response_runs {
   /// A new response, as the call of its exchange.
   [[nodiscard]] std::unique_ptr<connection::http_call> start(call_origin origin,
                                                              std::shared_ptr<connection::response_writer> out);
-  /// The same for a response that was broken off, whose exchange brings no body.
+  /// The same for an interrupted response, whose exchange has no body.
   [[nodiscard]] std::unique_ptr<connection::http_call> go_on(call_origin origin,
                                                              std::shared_ptr<connection::response_writer> out,
                                                              protocol::generation_request request);

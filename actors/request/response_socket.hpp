@@ -10,14 +10,15 @@
 
 namespace skein::request {
 
-/// A WebSocket of the Responses API. Each message `response.create` is one exchange, as a POST would be, whose events
-/// come as messages; several run side by side. Other routes know nothing of sockets, and this knows nothing of answers.
+/// A WebSocket of the Responses API. Each `response.create` message is one exchange, like a POST, whose events are sent
+/// as messages. Several run concurrently. Other routes are independent of sockets, and this class is independent of
+/// answers.
 class response_socket final : public connection::http_call {
  public:
-  /// The call that answers one message; null where it was refused through the writer.
+  /// Creates the call that answers one message; null if it was refused through the writer.
   using start = std::function<std::unique_ptr<connection::http_call>(std::shared_ptr<connection::response_writer> out)>;
 
-  /// Whether the secret that opened the socket still lets its client in; asked for each message.
+  /// Whether the secret that opened the socket is still valid; called for each message.
   using doorkeeper = std::function<bool()>;
 
   response_socket(start begin, doorkeeper admits, std::shared_ptr<const service_context> context, poster post,
@@ -48,7 +49,7 @@ class response_socket final : public connection::http_call {
   std::shared_ptr<connection::response_writer> out_;
   std::uint64_t last_ = 0;
   std::map<std::uint64_t, exchange> running_;
-  std::shared_ptr<response_socket*> self_ = std::make_shared<response_socket*>(this);  // for what comes back
+  std::shared_ptr<response_socket*> self_ = std::make_shared<response_socket*>(this);  // for late results
 };
 
 }  // namespace skein::request

@@ -8,16 +8,16 @@ namespace skein::request {
 
 struct response_run;
 
-/// Which responses run, by id, for all io threads.
+/// The running responses of all io threads, by id.
 class response_table {
  public:
-  /// Looks at a run on its own io thread; null when it is over meanwhile.
+  /// Called on the run's io thread; null if the run is over by then.
   using visit = std::function<void(response_run*)>;
   using visitor = std::function<void(visit)>;
 
   void enter(const std::string& id, visitor how);
   void leave(const std::string& id);
-  /// Empty: no response of that name runs.
+  /// Empty: no response with that id runs.
   [[nodiscard]] visitor find(const std::string& id) const;
 
  private:

@@ -15,7 +15,7 @@
 
 namespace skein::request {
 
-/// The most tokens of the template's closing tag that do not count. The device samples them all the same.
+/// Maximum number of tokens of the template's closing tag that do not count. The device samples them nevertheless.
 inline constexpr std::uint32_t hidden_tokens_max = 8;
 
 /// A generated token with its log-probabilities, for the response.
@@ -24,12 +24,13 @@ struct scored_token {
   sampling::token_logprobs logprobs;
 };
 
-/// Where tokens lie in the text of a choice, in characters, as the client sees it.
+/// The offsets of tokens in the text of a choice, in characters, as the client sees it.
 class text_place {
  public:
-  /// The place of the next token, and goes past it. A token that ends a character has the place of that character.
+  /// Returns the offset of the next token and moves past it. A token that completes a character has that character's
+  /// offset.
   std::uint64_t pass(std::string_view bytes);
-  /// The echoed prompt ends: the answer begins with whole characters of its own.
+  /// Ends the echoed prompt, so that the answer begins at a character boundary.
   void end_part() { (void)assembler_.finish(); }
 
  private:
@@ -37,46 +38,46 @@ class text_place {
   std::uint64_t characters_ = 0;
 };
 
-/// From one row's tokens to the text that a client sees: bytes, stop strings, whole UTF-8 characters, thoughts apart.
-/// A plain class; what it gives does not depend on how tokens cut the text.
+/// Turns one row's tokens into the client's text: bytes, stop strings, whole UTF-8 characters, reasoning separated from
+/// content. A plain class; its output does not depend on token boundaries.
 class row_text {
  public:
-  /// `shows_stop`: the stop string that ends the row belongs to its text.
+  /// `shows_stop`: the row's text includes the stop string that ends it.
   row_text(const tokenizer::vocabulary& vocabulary, std::vector<std::string> stops, protocol::answer_form form,
            bool shows_stop = false);
 
-  /// What has become certain since the last take().
+  /// Text that became final since the last take().
   struct piece {
     std::string reasoning, content;
-    std::vector<scored_token> logprobs;  ///< of tokens that the text so far shows at least in part
+    std::vector<scored_token> logprobs;  ///< of tokens that are at least partly in the text so far
     [[nodiscard]] bool empty() const { return reasoning.empty() && content.empty() && logprobs.empty(); }
   };
 
-  /// One more token; not to be called for stop ids, which have no text, nor after stopped(). The end of text and ids
-  /// without text add nothing.
+  /// Adds a token. Not for stop ids, which have no text, nor after stopped(). The end of text and ids without text add
+  /// nothing.
   void push(token_id token, const sampling::token_logprobs* logprobs);
-  /// The token that ends the row: it has no text, but it counts and has its log-probability.
+  /// Adds the token that ends the row: it has no text, but it counts and has a log-probability.
   void push_stop_token(token_id token, const sampling::token_logprobs* logprobs);
-  /// No more tokens come: gives out what was held back. Once.
+  /// Ends the row and releases the text that was held back. Call it once.
   void finish();
   [[nodiscard]] piece take();
 
   /// The stop string that ended the row, if one did.
   [[nodiscard]] const std::optional<std::string>& stopped() const { return stopped_; }
-  /// Bytes of the tokens' text up to where the row was cut; once finished. What is cut: a stop string and all after it,
-  /// and bytes at the end that are no whole character.
+  /// Bytes of the tokens' text up to the cut; valid once finished. The cut removes a stop string and everything after
+  /// it, and an incomplete character at the end.
   [[nodiscard]] std::uint64_t visible_bytes() const { return bytes_out_; }
-  /// The row goes on where an earlier answer with these tokens broke; its text is given out first. Nothing of it
-  /// counts, and no stop string begins in it. Before any push.
+  /// Continues an interrupted answer with these tokens; its text is released first. None of these tokens count, and no
+  /// stop string begins in them. Call it before any push.
   void go_on_after(const std::vector<token_id>& tokens);
-  /// Bytes, counted as above, that are certain already: no stop string can take them back.
+  /// Bytes, counted as above, that are final: no stop string can remove them.
   [[nodiscard]] std::uint64_t certain_bytes() const {
     return bytes_out_ - std::min<std::uint64_t>(bytes_out_, assembler_.held());
   }
-  /// Tokens that count: all but those that only close the tag in which the template ends.
+  /// Tokens that count: all except those that only close the tag with which the template ends.
   [[nodiscard]] std::uint32_t tokens() const { return tokens_; }
   [[nodiscard]] std::uint32_t hidden_tokens() const { return hidden_tokens_; }
-  /// How many more may come that do not count.
+  /// How many more tokens may be hidden.
   [[nodiscard]] std::uint32_t hidden_tokens_left() const {
     return lead_.open() ? hidden_tokens_max - hidden_tokens_ : 0;
   }
@@ -98,7 +99,7 @@ class row_text {
   tokenizer::stop_matcher matcher_;
   tokenizer::utf8_assembler assembler_;
   protocol::think_splitter splitter_;
-  protocol::answer_lead lead_;            // by token, where the splitter has bytes that are certain
+  protocol::answer_lead lead_;            // by token; the splitter works on final bytes
   std::deque<waiting_logprobs> waiting_;  // tokens whose bytes are still held back
   piece ready_;
   std::optional<std::string> stopped_;

@@ -9,8 +9,8 @@
 
 namespace skein::request {
 
-/// POST /v1/server/stop and /pause: gives the order to the io threads of the requests that are meant, and answers when
-/// all have carried it out. /resume is a generation_call.
+/// POST /v1/server/stop and /pause: sends the order to the io threads of the selected requests, and answers when all
+/// have carried it out. /resume is a generation_call.
 class server_control_call final : public plain_call {
  public:
   server_control_call(order what, plain_origin origin, std::shared_ptr<const service_context> context,
@@ -24,11 +24,11 @@ class server_control_call final : public plain_call {
 
   const order order_;
   std::function<void(std::function<void()>)> post_;
-  std::shared_ptr<const running_request> latest_;  // of those that are meant
-  std::size_t waiting_ = 0;                        // for so many of them
-  bool any_ = false;                               // was ended, or paused
-  bool refused_ = false;                           // by one that cannot be paused
-  std::shared_ptr<server_control_call*> self_ = std::make_shared<server_control_call*>(this);  // for what comes back
+  std::shared_ptr<const running_request> latest_;  // of the selected requests
+  std::size_t waiting_ = 0;                        // number of requests that have not replied
+  bool any_ = false;                               // one was ended or paused
+  bool refused_ = false;                           // one cannot be paused
+  std::shared_ptr<server_control_call*> self_ = std::make_shared<server_control_call*>(this);  // for late results
 };
 
 }  // namespace skein::request

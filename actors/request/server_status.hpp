@@ -10,11 +10,11 @@
 
 namespace skein::request {
 
-/// A request as the routes of the operator show it; null: there is none.
+/// A request as the operator's routes show it; null: there is none.
 void write_request(protocol::json_writer& out, const std::shared_ptr<const running_request>& r);
 
-/// GET /v1/server/status: the models, what they are busy with, and each request that who asks may see. The path of the
-/// model's file is only told to those who `may_see_path`.
+/// GET /v1/server/status: the models, their load, and each request that the caller may see. Only callers with
+/// `may_see_path` get the path of the model's file.
 class status_call final : public plain_call {
  public:
   status_call(bool may_see_path, plain_origin origin, std::shared_ptr<const service_context> context,
@@ -26,7 +26,7 @@ class status_call final : public plain_call {
 
   const bool may_see_path_;
   std::function<void(std::function<void()>)> post_;
-  std::shared_ptr<status_call*> self_ = std::make_shared<status_call*>(this);  // for what comes back
+  std::shared_ptr<status_call*> self_ = std::make_shared<status_call*>(this);  // for late results
 };
 
 }  // namespace skein::request

@@ -11,28 +11,28 @@
 
 namespace skein::request {
 
-/// A response as far as the question decides it.
+/// Status, body and type of a response.
 struct plain_answer {
   unsigned status = 200;
   std::string body;
   std::string_view type = "application/json";
 };
 
-/// A question of a client about sessions, and its answer.
+/// A client's question about sessions, and how its answer is written.
 struct session_question {
-  /// The message to send, about sessions of that tenant. Errors: invalid_argument naming the field.
+  /// Builds the message, about sessions of that tenant. Errors: invalid_argument naming the field.
   std::function<result<persistence::message_in>(std::string body, persistence::return_address reply,
                                                 const tenant_id& whose)>
       ask;
-  /// How the answer is told; a long one on the worker pool.
+  /// Writes the answer; a long one on the worker pool.
   std::function<result<plain_answer>(persistence::answer_body& answer)> tell;
-  /// Refusals that are told in other words; may be empty.
+  /// Replaces refusals by the route's own; may be empty.
   std::function<std::optional<plain_answer>(const error& why)> refuse{};
-  bool takes_file = false;            ///< the body is a file, however long
-  std::optional<tenant_id> tenant{};  ///< that the client names: its own, or with the admin right any
+  bool takes_file = false;            ///< the body is a file of any length
+  std::optional<tenant_id> tenant{};  ///< named by the client: its own, or any with the admin right
 };
 
-/// Asks the persistence actor one thing and tells the client what it says.
+/// Asks the persistence actor one question and sends the client the answer.
 class session_call final : public plain_call, public persistence_client {
  public:
   /// `post` runs work on this call's io thread; thread safe.
@@ -55,7 +55,7 @@ class session_call final : public plain_call, public persistence_client {
   std::function<void(std::function<void()>)> post_;
   persistence::return_address ticket_;
   byte_budget::lease answer_memory_;                                             // until the answer itself is counted
-  std::shared_ptr<session_call*> self_ = std::make_shared<session_call*>(this);  // for what comes back
+  std::shared_ptr<session_call*> self_ = std::make_shared<session_call*>(this);  // for late results
 };
 
 }  // namespace skein::request

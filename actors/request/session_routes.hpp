@@ -6,7 +6,8 @@
 #include "actors/request/session_call.hpp"
 #include "protocol/generation_request.hpp"
 
-/// What each route about sessions asks and tells. `path` holds the parts that the route leaves open: the session's id.
+/// The question and the answer of each route about sessions. `path` has the wildcard parts of the route: the session's
+/// id.
 namespace skein::request::session_routes {
 
 struct route_input {

@@ -15,7 +15,7 @@ namespace skein::request {
 enum class text_task : std::uint8_t { tokenize, detokenize, count, count_input, apply_template };
 
 /// POST /tokenize, /detokenize, /apply-template, /v1/tokens/count and /v1/responses/input_tokens. Short bodies are
-/// answered at once; long ones by the worker pool, whose answer goes to nobody when the client has left meanwhile.
+/// answered at once; long ones by the worker pool, whose answer is dropped if the client has left.
 class tokenize_call final : public connection::http_call {
  public:
   tokenize_call(text_task task, plain_origin origin, std::shared_ptr<const service_context> context,
@@ -34,7 +34,7 @@ class tokenize_call final : public connection::http_call {
   std::shared_ptr<const service_context> context_;
   std::function<void(std::function<void()>)> post_;
   std::shared_ptr<connection::response_writer> out_;
-  std::stop_source over_;  ///< asked to stop when the client has gone, so that no more is done for it
+  std::stop_source over_;  ///< requested when the client is gone, to stop its work
 };
 
 }  // namespace skein::request

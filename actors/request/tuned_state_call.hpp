@@ -9,8 +9,8 @@
 
 namespace skein::request {
 
-/// POST /loadstatemodel, /removestatemodel and those of mixtures, of the older servers. A file is read by the worker
-/// pool; the list of states changes at once for all io threads.
+/// POST /loadstatemodel, /removestatemodel and those of mixtures, of the older servers. The worker pool reads the file;
+/// the list of states changes at once for all io threads.
 class tuned_state_call final : public plain_call {
  public:
   enum class task : std::uint8_t { load, load_mixture, set_weights, remove };
@@ -27,7 +27,7 @@ class tuned_state_call final : public plain_call {
   const task task_;
   model_ref model_;
   std::function<void(std::function<void()>)> post_;
-  std::shared_ptr<tuned_state_call*> self_ = std::make_shared<tuned_state_call*>(this);  // for work that comes back
+  std::shared_ptr<tuned_state_call*> self_ = std::make_shared<tuned_state_call*>(this);  // for late results
 };
 
 }  // namespace skein::request

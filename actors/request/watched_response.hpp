@@ -12,17 +12,17 @@
 
 namespace skein::request {
 
-/// What is known of an exchange when it begins.
+/// Facts of an exchange that are known at its start.
 struct exchange_facts {
   std::string_view route;  ///< as in the table of routes, or "none"; outlives the server
   std::string method, path, request_name, key;
   protocol::error_style errors = protocol::error_style::openai;
   steady_time began{};
-  bool quiet = false;  ///< its line is for debugging alone
+  bool quiet = false;  ///< log its line at level debug
 };
 
-/// A response_writer that passes everything on, counts the exchange by its status, and writes its line of the access
-/// log when it is over. A whole answer that finds no memory becomes a refusal. Lives on its io thread.
+/// A response_writer that forwards everything, counts the exchange by its status, and writes its line of the access log
+/// at the end. A whole answer that does not fit into the memory budget becomes a refusal. Lives on its io thread.
 class watched_response final : public connection::response_writer {
  public:
   watched_response(std::shared_ptr<connection::response_writer> out, exchange_facts facts, metrics_shard& counts,
@@ -44,11 +44,11 @@ class watched_response final : public connection::response_writer {
   [[nodiscard]] byte_share::outcome reserve(std::size_t bytes) override { return out_->reserve(bytes); }
   [[nodiscard]] std::size_t queued_bytes() const override { return out_->queued_bytes(); }
 
-  /// Whose exchange it is, once that is known.
+  /// Sets the caller's key, once it is known.
   void set_key(const std::string& name) { facts_.key = name; }
-  /// Its line is for debugging alone.
+  /// Logs its line at level debug.
   void be_quiet() { facts_.quiet = true; }
-  /// A call writes the line of the log, and knows more of it.
+  /// Leaves the log line to the call, which knows more.
   void leave_line_to_call() { has_line_ = true; }
 
  private:
@@ -58,9 +58,9 @@ class watched_response final : public connection::response_writer {
   const std::shared_ptr<connection::response_writer> out_;
   exchange_facts facts_;
   metrics_shard& counts_;
-  std::atomic<std::uint32_t>* const streams_;  // those that run now; null where nobody counts them
+  std::atomic<std::uint32_t>* const streams_;  // number of current streams; null: not counted
   const clock& time_;
-  byte_share share_;  // of the memory
+  byte_share share_;  // of the memory budget
   unsigned status_ = connection::client_gone;
   bool streams_now_ = false, has_line_ = false;
 };
