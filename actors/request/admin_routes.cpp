@@ -54,7 +54,7 @@ tended outcome_of(const result<void>& ended, std::string output = {}) {
   return {std::move(output), ended ? std::nullopt : std::optional(ended.error())};
 }
 
-/// On a copy: the store itself changes while we look, and its records and their index must agree.
+/// Reads a copy: the store changes meanwhile, and its records and their index must match.
 tended look(storage::database& db, state_command what, const std::string& key, const std::stop_token& stop) {
   if (!db.on_disk()) return outcome_of(error{error_kind::unsupported, "this server keeps nothing on disk", ""});
   const fs::path copy = cli::looked_at(db.directory().parent_path());

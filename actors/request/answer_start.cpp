@@ -13,7 +13,7 @@ bool printable(std::string_view text) {
   return std::ranges::all_of(text, [](char c) { return c > ' ' && c < 0x7f; });
 }
 
-/// The client's X-Request-Id when it is one to three dozen printable characters or so, else a new one.
+/// The client's X-Request-Id if it is 1 to 128 printable characters, else a new one.
 std::string request_name(const connection::request_head& head) {
   const std::string_view sent = head.field("x-request-id");
   if (!sent.empty() && sent.size() <= 128 && printable(sent)) return std::string(sent);

@@ -65,7 +65,7 @@ void answer_state::on_prompt_scored(std::uint32_t prompt, const std::vector<samp
 bool answer_state::on_token(std::uint32_t prompt, std::uint32_t row, token_id token,
                             const sampling::token_logprobs* logprobs) {
   row_state& r = at(prompt, row);
-  if (r.over) return false;  // drawn before the device knew of the stop
+  if (r.over) return false;  // sampled before the device knew of the stop
   if (call_.stops_at(token)) {
     r.text.push_stop_token(token, has_room(token, logprobs) ? logprobs : nullptr);
     if (token != model_.vocabulary->end()) r.end.stop_reason = token;
@@ -87,20 +87,20 @@ bool answer_state::on_token(std::uint32_t prompt, std::uint32_t row, token_id to
     return true;
   }
   if (hidden_budget_ > 0 && r.text.tokens() >= call_.request.sampling.max_tokens) {
-    answer_end end;  // before the device has used its budget, which is larger by the tokens that may be hidden
+    answer_end end;  // earlier than the device, whose budget includes tokens that may be hidden
     end.reason = finish_reason::length;
     end_row(prompt, row, std::move(end));
     return true;
   }
   if (!call_.request.stream) {
-    if (is_kept()) collect(r);  // for notes on the way
+    if (is_kept()) collect(r);  // for progress notes
   } else if (++r.tokens_since_event >= call_.request.chunk_size) {
     send_piece(prompt, row);
   }
   return false;
 }
 
-/// What a body without any text takes, with the longest numbers and ends that it may have.
+/// Bytes of a body without any text, with the longest possible numbers and stop reasons.
 std::size_t answer_state::frame_bytes() const {
   const protocol::generation_request& request = call_.request;
   answer_end end;
@@ -133,20 +133,20 @@ result<void> answer_state::make_room_for_frame(const protocol::request_limits& l
   return {};
 }
 
-/// About what a token and its alternatives take as JSON: each text, and its bytes as numbers.
+/// Approximate bytes of a token and its alternatives as JSON: each text, and its bytes as numbers.
 std::size_t answer_state::scored_bytes(token_id token, const sampling::token_logprobs& logprobs) const {
   const std::uint32_t top = call_.request.sampling.top_logprobs;
-  constexpr std::size_t a_byte = 9;  // "\\xff" in a text that is none, and "255,"
+  constexpr std::size_t a_byte = 9;  // "\\xff" for invalid UTF-8, and "255,"
   const auto bytes_of = [&](token_id id) {
     const std::string_view text = model_.vocabulary->text(id);
     return protocol::json_bytes(text) + a_byte * text.size();
   };
-  std::size_t bytes = scored_token_bytes(top) + 2 * bytes_of(token);  // it may be named among the best again
+  std::size_t bytes = scored_token_bytes(top) + 2 * bytes_of(token);  // it may be among the alternatives again
   for (const auto& best : std::span(logprobs.top).first(std::min(logprobs.count, top))) bytes += bytes_of(best.token);
   return bytes;
 }
 
-/// Whether an answer that is sent whole, or kept, may collect the token; other streams hold nothing for long.
+/// Whether the token fits into the byte budget of a whole or kept answer. Other streams hold little and have no budget.
 bool answer_state::has_room(token_id token, const sampling::token_logprobs* logprobs) {
   if (call_.request.stream && !is_kept()) return true;
   const std::size_t bytes =
@@ -193,7 +193,7 @@ void answer_state::stop(std::string_view why) {
 
 // ---------------------------------------------------------------- streams
 
-/// What comes before a row's first text: the role of a chat answer, the echoed prompt of a completion.
+/// Writes what precedes a row's first text: the role of a chat answer, the echoed prompt of a completion.
 void answer_state::begin_row(std::uint32_t prompt, std::uint32_t row) {
   row_state& r = at(prompt, row);
   if (r.begun) return;
@@ -220,7 +220,7 @@ void answer_state::send_piece(std::uint32_t prompt, std::uint32_t row) {
   deltas_.push_back({{prompt, row}, std::move(piece)});
 }
 
-/// Writes what rows got since the last time, in the order of their indexes, and then the ends of those that are over.
+/// Writes the rows' deltas since the last call in order of index, then the ends of finished rows.
 void answer_state::write_deltas() {
   const auto index = [&](const row_place& of) { return choice_index(of.prompt, of.row); };
   std::ranges::sort(deltas_, {}, [&](const waiting_delta& d) { return index(d.of); });
@@ -242,7 +242,7 @@ void answer_state::write_deltas() {
   ended_.clear();
 }
 
-/// For an answer that is sent whole.
+/// For whole answers.
 void answer_state::collect(row_state& r) {
   row_text::piece piece = r.text.take();
   r.reasoning += piece.reasoning;
@@ -257,7 +257,8 @@ void answer_state::keep(const row_text::piece& piece) {
   kept_.content += piece.content;
 }
 
-/// For sessions, or to go on after a pause: that ends where the tokens are too many to be kept.
+/// Keeps a token for the session, or to resume after a pause. Above pause_tokens_max the request cannot be paused any
+/// more.
 void answer_state::keep(token_id token) {
   if (!is_kept() && call_.pause_tokens_max == 0) return;
   kept_.drawn.push_back(token);
@@ -333,7 +334,7 @@ protocol::whole_row answer_state::whole(std::uint32_t prompt, std::uint32_t row,
   return w;
 }
 
-/// The n rows of a prompt that answer: the first n, or with best_of those of the best mean log-probability.
+/// The n rows of a prompt that are returned: the first n, or with best_of those with the best mean log-probability.
 std::vector<std::uint32_t> answer_state::best_rows(std::uint32_t prompt) const {
   std::vector<std::uint32_t> rows(call_.rows_per_prompt());
   std::iota(rows.begin(), rows.end(), 0u);
@@ -373,8 +374,8 @@ std::vector<logprob_entry> answer_state::entries(std::vector<scored_token> token
   return out;
 }
 
-/// The best tokens of a draw, as many as were asked for, and the one that was drawn if it is not among them. Chats that
-/// ask for none get none.
+/// The requested number of best tokens, plus the sampled token if it is not among them. Chats that request none get
+/// none.
 std::vector<std::pair<std::string, float>> answer_state::alternatives(const scored_token& drawn) const {
   const std::uint32_t asked = call_.request.sampling.top_logprobs;
   std::vector<std::pair<std::string, float>> all;

@@ -41,8 +41,7 @@ bool has_method(std::string_view list, std::string_view method) {
   return false;
 }
 
-/// The models that `who` may use, and each that is in memory with each of its tuned states. The current one comes
-/// first.
+/// The models that `who` may use, each followed by its tuned states if it is in memory. The current model is first.
 std::vector<protocol::model_card> cards_of(const loaded_models& models, const caller& who, bool also_resting) {
   std::vector<protocol::model_card> cards;
   for (const auto& place : models.places()) {
@@ -220,7 +219,7 @@ api_service::api_service(std::shared_ptr<const service_context> context, request
 
 header_list api_service::refusal_headers(const header_list& fields) { return start_answer(fields, *context_).headers; }
 
-/// Called for what a connection refuses by itself.
+/// Called for requests that the connection itself refuses.
 std::string api_service::error_body(unsigned status, std::string_view message) {
   context_->metrics->of(hub_.io_thread()).count_exchange("none", "", status);
   return protocol::error_body(status, message);
@@ -257,7 +256,7 @@ api_service::made_call api_service::accept(const connection::request_head& head,
   return nullptr;
 }
 
-/// From here on what the exchange comes to is counted.
+/// From here on the exchange is counted and logged.
 void api_service::watch(exchange& x) {
   exchange_facts facts;
   facts.route = x.way ? x.way->pattern : "none";
@@ -273,19 +272,20 @@ void api_service::watch(exchange& x) {
   x.out = x.watched;
 }
 
-/// Whether the name under which the client knows this server is one of ours; only asked where no secret protects it.
+/// Whether `Host` names this server. Checked only if no secret protects it.
 bool api_service::is_addressed_here(const exchange& x) const {
   return context_->guarded() || request::is_addressed_here(x.head, context_->settings.host_names);
 }
 
-/// Whether a preflight is answered. With a password every page may ask, since it then needs the key.
+/// Whether a preflight is answered. With a password it is answered for every page, since the request itself needs the
+/// secret.
 bool api_service::may_ask_first(const exchange& x) const {
   return context_->guarded() ||
          (is_addressed_here(x) && !is_from_foreign_page(x.head, context_->settings.cors_origins));
 }
 
 /// Whether the route serves pages of other origins too: the chat page's files, which other pages may link to but not
-/// read, and translation where the operator opened it.
+/// read, and translation if the operator opened it.
 bool api_service::serves_foreign_pages(const exchange& x) const {
   if (!x.way) return false;
   const bool is_link = x.way->handler == &api_service::tell_page && x.head.field("origin").empty();
@@ -332,7 +332,7 @@ bool api_service::admit(exchange& x) {
   return false;
 }
 
-/// Without any secret. Floods of these fill no log.
+/// Refuses a request without any secret. Floods of them do not fill the log.
 void api_service::refuse_visitor(exchange& x) {
   const auto wait = context_->logins->judge_visit(x.head.remote_address, context_->time->now());
   if (!wait) return x.refuse(no_password());
@@ -340,7 +340,7 @@ void api_service::refuse_visitor(exchange& x) {
   x.refuse(protocol::to_http(too_many_visits(), retry_after(*wait), x.errors()));
 }
 
-/// Whether the client may see what all clients do. Wrong secrets are counted here too.
+/// Whether the client may see data of all clients. Wrong secrets are counted here too.
 bool api_service::is_operator(const exchange& x) const {
   if (!context_->guarded() || x.head.admin) return true;
   const caller_ref who = log_in(x.head, *context_, x.errors()).who;
@@ -393,7 +393,7 @@ api_service::made_call api_service::tell_models_array(exchange& x) {
   return nullptr;
 }
 
-/// By its id in the list, or by another name.
+/// Finds the model by its id in the list, or by another name.
 api_service::made_call api_service::tell_model(exchange& x) {
   const std::string& id = x.path.front();
   const auto cards = cards_of(*context_->models, *x.who, true);
@@ -418,7 +418,7 @@ api_service::made_call api_service::refuse_states(exchange& x) {
   return nullptr;
 }
 
-/// What is said in a conversation is fed with the answer to it.
+/// A message of a conversation is fed together with its answer, so items cannot be added alone.
 api_service::made_call api_service::refuse_new_items(exchange& x) {
   x.refuse({error_kind::unsupported,
             "items come into a conversation with a response: POST /v1/responses with `conversation` and `input`",
@@ -426,7 +426,7 @@ api_service::made_call api_service::refuse_new_items(exchange& x) {
   return nullptr;
 }
 
-/// The state after a turn is that of all of its items.
+/// The state after a turn covers all of its items, so one item cannot be removed.
 api_service::made_call api_service::refuse_item_removal(exchange& x) {
   x.refuse({error_kind::unsupported,
             "items go with their turn: DELETE /v1/responses/{id} for one, DELETE /v1/conversations/{id} for all", ""});
@@ -508,7 +508,7 @@ api_service::made_call api_service::ask_sessions(exchange& x) {
   return std::make_unique<session_call>(x.plain(), std::move(question), context_, hub_, post_, std::move(x.out));
 }
 
-/// As ask_sessions; a field `tenant` of the query says about whose.
+/// Like ask_sessions; the query field `tenant` selects the tenant.
 template <session_question (*Question)(const session_routes::route_input&)>
 api_service::made_call api_service::ask_tenant(exchange& x) {
   auto question = Question({std::move(x.path), x.head.query, context_->settings.limits});

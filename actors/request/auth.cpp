@@ -46,7 +46,7 @@ std::optional<std::string_view> presented_secret(const connection::request_head&
     if (!same_letters(given.substr(0, space), "bearer")) return "";
     return given.substr(std::min(given.find_first_not_of(' ', space), given.size()));
   }
-  if (!given.empty()) return "";  // a scheme without credentials, or none that we know
+  if (!given.empty()) return "";  // a scheme without credentials, or an unknown one
   given = head.field("x-api-key");
   if (given.empty()) given = head.field("api-key");
   for (const auto protocol : connection::offered_protocols(head))

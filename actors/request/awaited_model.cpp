@@ -20,7 +20,7 @@ bool model_comes(const service_context& context, const loaded_models::meant& mea
   return true;
 }
 
-/// Clients of the older servers know this as their own mistake.
+/// The older servers return this as a client error.
 error no_model(protocol::error_style style) {
   const auto kind = style == protocol::error_style::flat ? error_kind::invalid_argument : error_kind::unavailable;
   return {kind, "no model is loaded; call POST /v1/model/load first", ""};

@@ -8,11 +8,11 @@
 #include "base/log.hpp"
 #include "protocol/sse.hpp"
 
-/// The part of a generation call that speaks with the device, and tells the client what comes of it.
+/// The part of a generation call that talks to the device and sends its results to the client.
 namespace skein::request {
 namespace {
 
-// For the log to take a turn that ended with its time.
+// Extra time to commit a turn that ended at its deadline.
 constexpr auto commit_patience = std::chrono::seconds(30);
 
 double milliseconds(duration d) { return std::chrono::duration<double, std::milli>(d).count(); }
@@ -37,26 +37,26 @@ void generation_call::submit() {
   for (std::uint32_t prompt = 0; prompt < runs_.size(); ++prompt) to_run_.push_back(prompt);
   submit_more();
   if (ended_) return;
-  if (answer_->over()) write_ready();  // nothing was asked
+  if (answer_->over()) write_ready();  // no tokens were requested
   if (obeys_later_) obey(*obeys_later_);
-  // What was wanted and did not go to the device will never come.
+  // Wanted copies that did not go to the device will never arrive.
   if (prefix_)
     for (const auto& key : prefix_->unanswered()) hub_.tell(persistence::state_kept{key, nullptr});
 }
 
-/// Of many prompts only some wait for slots at a time; the next follow as these get theirs.
+/// Only some of many prompts wait for slots at a time; others follow as these get their slots.
 void generation_call::submit_more() {
   while (!paused_ && !crowded_ && !to_run_.empty() && waiting_ < context_->settings.prompts_waiting_max) {
     if (!submit_prompt(to_run_.front())) {
       if (origin_.model->cut_off) return refuse(cut_off_by_force());
       if (running_ == 0 && !begun_) refuse(nobody_listens(*context_));
-      return;  // a later event or tick tries again
+      return;  // a later event or tick retries
     }
     to_run_.pop_front();
   }
 }
 
-/// The parts of a prompt of that many tokens, with the part of the session before it.
+/// The parts of a prompt of this number of tokens, including the session's parts before it.
 std::vector<engine::prompt_part> generation_call::parts_of(std::size_t tokens) const {
   if (turn_) return turn_->parts();
   const std::size_t drawn = resumed_ ? std::min(resumed_->answered.size(), tokens) : 0;
@@ -95,7 +95,7 @@ bool generation_call::submit_prompt(std::uint32_t prompt) {
     message.rows.back().max_tokens += answer_->hidden_budget();
   }
   message.total_deadline = origin_.received + context_->settings.total_timeout;
-  // Who waits behind prompts of its own does not wait for others.
+  // Later prompts wait for prompts of their own request, so the queue timeout does not apply to them.
   message.queue_deadline = message.total_deadline;
   if (prompt == 0)
     message.queue_deadline = std::min(message.queue_deadline, context_->time->now() + context_->settings.queue_timeout);
@@ -136,7 +136,7 @@ void generation_call::on(std::uint32_t prompt, device::rejected& e) {
   prompt_over(prompt);
   if (origin_.model->cut_off) return refuse(cut_off_by_force());
   if (e.why.kind != error_kind::overloaded || !begun_) return refuse(e.why);
-  to_run_.push_front(prompt);  // a crowd need not end what has begun
+  to_run_.push_front(prompt);  // a full queue need not end a request that has begun
   crowded_ = true;
 }
 
@@ -156,7 +156,7 @@ void generation_call::on(std::uint32_t prompt, device::token& e) {
   ++listed_->generated_tokens;
   count_token(now);
   const bool over = answer_->on_token(prompt, e.row, e.id_of_token, e.logprobs.get());
-  if (over && !turn_) tell_device(device::cancel_row{e.id, e.row});  // a session's row ends by settle
+  if (over && !turn_) tell_device(device::cancel_row{e.id, e.row});  // a session's row ends with settle
 }
 
 void generation_call::on(std::uint32_t prompt, device::row_finished& e) {
@@ -168,7 +168,7 @@ void generation_call::on(std::uint32_t prompt, device::row_finished& e) {
   }
   if (e.cause == device::finish_cause::shutdown && origin_.model->cut_off) failure_ = cut_off_by_force();
   answer_->on_row_finished(prompt, e.row, e.cause);
-  if (!turn_ && --runs_[prompt].rows == 0) prompt_over(prompt);  // a session's prompt ends by settle
+  if (!turn_ && --runs_[prompt].rows == 0) prompt_over(prompt);  // a session's prompt ends with settle
 }
 
 void generation_call::on_events_done() {
@@ -203,7 +203,7 @@ void generation_call::writable() {
   });
 }
 
-/// The device ends what it has in time; this is for all that comes before and after.
+/// The device enforces the deadline while it has the request. This covers the time before and after.
 bool generation_call::is_late(steady_time now) const {
   if (!read_ || running_ > 0) return false;
   if (answer_ && answer_->over() && asked_ != question::commit) return false;  // only its reader is slow
@@ -259,7 +259,7 @@ void generation_call::finish() {
   end_call(200, answer_->finish_word());
 }
 
-/// A response that says no: as a status while none was sent, as the last event of a stream otherwise.
+/// Refuses the request: with a status if none was sent yet, else with the last event of the stream.
 void generation_call::refuse(const error& why, std::chrono::seconds retry_after) {
   if (ended_) return;
   if (!begun_) counts().count_rejection(origin_.model ? model().names.front() : "none", origin_.who->key, why.kind);
@@ -322,7 +322,7 @@ void generation_call::end_call(unsigned status, std::string_view how) {
                         {"finish_reason", how}});
 }
 
-/// Tokens of one delivery come together: what passes between deliveries is what a reader sees.
+/// Tokens of one delivery arrive together, so a reader sees the time between deliveries.
 void generation_call::count_token(steady_time now) {
   if (!last_token_)
     counts_->first_token.observe(seconds(now - origin_.received));

@@ -27,13 +27,13 @@ std::mt19937_64& local_random() {
   return generator;
 }
 
-/// A response's turn is known by the response's id, which tells its conversation.
+/// A response's turn is identified by the response's id, which includes the conversation's id.
 void name_response(protocol::session_fields& session) {
   if (session.id.empty()) session.id = protocol::conversation_id(new_name());
   session.request_key = protocol::response_id(session.id, new_name());
 }
 
-/// Takes the request's own weights into a mixture, which has one answer and of which nothing is kept.
+/// Applies the request's weights to a mixture. A mixture allows only one answer, and no session or prompt scores.
 result<void> mix(std::optional<tuned_state>& state, const protocol::generation_request& request) {
   const auto no = [](const char* field, const char* complaint) {
     return error{error_kind::unsupported, std::string(field) + " cannot be " + complaint + " with a mixture of states",
@@ -95,7 +95,7 @@ const protocol::answer_head& generation_call::head(const protocol::generation_re
   return *head_;
 }
 
-/// Whatever throws ends this call with a 500 or an error event, and no other call.
+/// An exception ends only this call, with a 500 or an error event.
 void generation_call::guarded(const std::function<void()>& work) {
   const auto done = [&](const std::function<void()>& step) {
     return attempt(origin_.request_name, [&]() -> result<void> {
@@ -109,7 +109,7 @@ void generation_call::guarded(const std::function<void()>& work) {
   out_->abort();
 }
 
-/// Hands what `work` answers to `next`; work that is long goes to the worker pool and comes back from there.
+/// Passes the result of `work` to `next`. Long work runs on the worker pool.
 template <typename Result>
 void generation_call::run(bool is_long, std::function<Result()> work, void (generation_call::*next)(Result)) {
   if (!is_long) return (this->*next)(attempt(origin_.request_name, work));
@@ -121,7 +121,7 @@ void generation_call::run(bool is_long, std::function<Result()> work, void (gene
       *context_, {post_, origin_.request_name, over_.get_token()},
       [work = std::move(work), memory = std::make_shared<byte_budget::lease>(memory_)] {
         auto outcome = work();
-        memory->reset();  // before the next stage takes its own
+        memory->reset();  // before the next stage reserves its own
         return outcome;
       },
       std::move(back));
@@ -163,13 +163,13 @@ void generation_call::log_in(result<opened_body> body) {
   find_model(std::move(body->text));
 }
 
-/// Where a name that nobody knows is read over, it has nothing loaded either.
+/// Lenient dialects ignore unknown names, so a name does not start a load there.
 loaded_models::meant generation_call::meant() const {
   return context_->models->find(wanted_, origin_.who->admin && !origin_.dialect->lenient);
 }
 
-/// Without a model there is nothing to read a body by; one that comes is waited for as long as for a slot. Nothing gets
-/// lost between two looks: whoever shows a model has the clock of all calls tick after that.
+/// A body cannot be parsed without a model. A call waits for a model that is being loaded, up to the queue timeout. It
+/// looks again at each tick; whoever publishes a model ticks all calls afterwards, so none misses it.
 void generation_call::find_model(std::shared_ptr<const std::string> text) {
   const auto meant = this->meant();
   if (auto no = may_not_use(*origin_.who, meant.id)) return refuse(*no);
@@ -192,7 +192,7 @@ void generation_call::look_for_model(steady_time now) {
     refuse_for(error_kind::timeout, "the model was not loaded in time");
 }
 
-/// Who asks is known, and whom: whether that one may, now.
+/// The caller and the model are known: checks the key's limits.
 bool generation_call::enter() {
   const caller& who = *origin_.who;
   if (who.usage) {
@@ -233,7 +233,7 @@ generation_call::read_body generation_call::read(const std::string& text, const 
   return {as, std::move(call), {}, std::move(ignored)};
 }
 
-/// Counts what the next stage takes in place of what the last one took; refuses where there is no room for it.
+/// Replaces the memory lease of the last stage by one for the next; refuses the request if it does not fit.
 bool generation_call::hold(std::size_t bytes) {
   memory_.reset();
   auto memory = hold_memory(origin_.share, bytes);
@@ -275,9 +275,9 @@ void generation_call::parsed(parsed_call call) {
   turn_ ? open_session() : tokenise();
 }
 
-/// The model that the request names, and the tuned state, whose defaults then count where the request is silent.
+/// Checks the requested model and chooses the tuned state, whose defaults apply to fields that the request omits.
 bool generation_call::choose_beginning() {
-  if (resumed_) {  // with what it began with, which may be gone from the list
+  if (resumed_) {  // its initial state, which may have been removed since
     tuned_ = resumed_->tuned;
     return true;
   }
@@ -317,7 +317,7 @@ void generation_call::tokenise() {
   run<result<prepared_call>>(is_long, std::move(work), &generation_call::prepared);
 }
 
-/// What log.prompts asks for.
+/// Logs the prompt if log.prompts is set.
 void generation_call::log_prompt(const prepared_call& call) const {
   if (!context_->settings.log_prompts) return;
   std::string text;
@@ -340,7 +340,7 @@ void generation_call::prepared(result<prepared_call> call) {
   }
   if (resumed_) call->form = resumed_->form;
   if (may_be_paused(*call)) call->pause_tokens_max = context_->requests->limits().tokens_max;
-  std::size_t copies = 0;  // of the prompt: for notes and for the log, or to go on after a pause
+  std::size_t copies = 0;  // of the prompt: for notes and the log, or to resume after a pause
   if (turn_ || call->pause_tokens_max > 0)
     copies = (turn_ || resumed_ ? 2 : 1) * call->prompts.front().size() * sizeof(token_id);
   if (!hold(held_bytes(*call) + copies)) return;

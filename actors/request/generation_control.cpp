@@ -6,7 +6,7 @@
 #include "protocol/json_writer.hpp"
 #include "protocol/sse.hpp"
 
-/// The part of a generation call that others may see and interrupt.
+/// The part of a generation call that other requests can see and interrupt.
 namespace skein::request {
 namespace {
 
@@ -40,8 +40,8 @@ void generation_call::delist() {
   if (listed_ && !listed_->finished) context_->requests->leave(listed_);
 }
 
-/// What has a slot ends as if its text had come to an end, and says why; what has none yet is refused. A session's turn
-/// is kept with the text that it has; and a response that others may ask for is kept also without any. What cannot be
+/// A request with a slot ends as if its text were complete, with the reason; one without a slot is refused. A session's
+/// turn is stored with its text so far, and a response that has an id even without text. A request that cannot be
 /// paused runs on.
 outcome generation_call::obey(order what) {
   if (ended_ || asked_ == question::commit || (answer_ && answer_->over())) return outcome::nothing_ran;
@@ -65,7 +65,7 @@ outcome generation_call::obey(order what) {
   return outcome::done;
 }
 
-/// A single answer of a chat without a session, which has its own way to go on.
+/// Only single chat answers without a session can be paused. Turns of sessions are continued differently.
 bool generation_call::may_be_paused(const prepared_call& call) const {
   const bool chat = call.request.chat || resumed_;
   return chat && !turn_ && call.rows_per_prompt() == 1 && !call.request.sampling.logprobs &&
@@ -92,7 +92,7 @@ void generation_call::keep_paused() {
   context_->requests->keep(std::move(paused));
 }
 
-/// A resumed answer that does not reach its end is again what it was, and can be resumed once more.
+/// A resumed answer that does not finish goes back to the register, and can be resumed again.
 void generation_call::keep_resumed() {
   if (!resumed_) return;
   resumed_->since = context_->time->now();
@@ -100,7 +100,7 @@ void generation_call::keep_resumed() {
   resumed_.reset();
 }
 
-/// An event about the queue, for those who asked for such.
+/// Sends a queue event to a client that requested them.
 void generation_call::tell_queue() {
   const auto place = context_->requests->place_of(*listed_);
   std::string json;
@@ -120,7 +120,7 @@ error not_paused() { return {error_kind::not_found, "Paused request not found", 
 
 }  // namespace
 
-/// Whether the paused request that was read of is still there: it is this call's from now on.
+/// Takes the paused request that the body names. False: it is gone, and this call is refused.
 bool generation_call::take_paused(std::optional<paused_request>& read) {
   if (!read) return true;
   auto taken = context_->requests->take(read->was->what().id, context_->time->now());
@@ -128,13 +128,13 @@ bool generation_call::take_paused(std::optional<paused_request>& read) {
     read = std::move(taken);
     return true;
   }
-  if (taken) context_->requests->keep(std::move(*taken));  // it went on, and was paused once more
+  if (taken) context_->requests->keep(std::move(*taken));  // it was resumed and paused again meanwhile
   refuse(not_paused());
   return false;
 }
 
-/// The request of a body that names a paused one: streamed, as chat is, with the tokens as its prompt. The paused one
-/// stays where it is: this runs in the worker pool, and the call may be over before its result is back.
+/// The request of a body that names a paused one: streamed like a chat, with the tokens as its prompt. The paused
+/// request stays in the register: this runs on the worker pool, and the call may be over before the result is back.
 result<generation_call::parsed_call> generation_call::read_resumed(const std::string& text, const caller& who,
                                                                    const served_model& model,
                                                                    const service_context& context) {
@@ -150,7 +150,7 @@ result<generation_call::parsed_call> generation_call::read_resumed(const std::st
     ok = error{error_kind::conflict, "the paused request belongs to another model", "model"};
   if (!ok) return ok.error();
   request.stream = true;
-  request.chat = false;  // its prompt is no conversation any more
+  request.chat = false;  // its prompt is tokens, not messages
   request.seed_given = true;
   request.prompts.push_back({"", paused->tokens, true});
   return parsed_call{std::move(request), std::nullopt, std::move(paused)};

@@ -6,11 +6,11 @@
 #include "actors/request/memory.hpp"
 #include "actors/request/replay.hpp"
 
-/// The part of a generation call that speaks with the persistence actor.
+/// The part of a generation call that talks to the persistence actor.
 namespace skein::request {
 namespace {
 
-// A prefix that is known saves time; waiting for longer than this would not.
+// A known prefix saves time only if the wait for it is short.
 constexpr auto prefix_patience = std::chrono::seconds(2);
 
 }  // namespace
@@ -27,7 +27,7 @@ void generation_call::open_session() {
   asked_ = question::session;
 }
 
-/// The states of prefixes serve whoever begins with nothing better.
+/// Looks for a prefix state, unless the call resumes from a session's state.
 void generation_call::find_prefix() {
   const prepared_call& call = answer_->call();
   const bool resumes = turn_ && turn_->opened().resume.state;
@@ -49,7 +49,7 @@ void generation_call::find_prefix() {
   asked_ = question::prefix;
 }
 
-/// An answer that comes later is given back by the hub.
+/// The hub handles a late answer.
 void generation_call::go_without_prefix() {
   asked_ = question::none;
   hub_.close_ticket(prefix_ticket_.number);
@@ -75,7 +75,7 @@ void generation_call::on(persistence::session_opened& r) {
   tokenise();
 }
 
-/// A response's turn is certain: from now on others may find it, and who does not want to wait hears its name.
+/// A response's turn is accepted: from now on others may find it. A client that does not wait gets its id.
 void generation_call::announce() {
   if (origin_.named) origin_.named(turn_->key());
   background_ = request_->background;
@@ -94,7 +94,7 @@ std::string generation_call::early_body() const {
   return request_ && head_ ? request_->writer->early_body(*head_, false) : std::string();
 }
 
-/// The turn was taken before: its answer once more, from the record.
+/// The turn was committed before: sends its answer again, from the record.
 void generation_call::on(persistence::session_replayed& r) {
   asked_ = question::none;
   if (request_->session->go_on && turn_->responds())
@@ -145,8 +145,8 @@ void generation_call::note_progress() {
     (void)hub_.ask(persistence::note_running{turn_->opened().lease, std::move(*so_far)});  // best effort
 }
 
-/// The answer is over: its text is decided, the state shall become that text's, and the log gets it. Then the client
-/// hears the end.
+/// The answer is over and its text is final: makes the state match that text and commits the turn. The client gets the
+/// end after that.
 void generation_call::settle_turn() {
   if (!turn_->stored()) {
     answer_->conclude(turn_->note_of(turn_->opened().base, persistence::durability::memory, false));
@@ -156,16 +156,16 @@ void generation_call::settle_turn() {
   auto ending = turn_->end(*answer_, *model().vocabulary);
   if (!ending) return refuse(ending.error());
   const request_id id = runs_.front().id;
-  prompt_over(0);  // a cancel would undo it
+  prompt_over(0);  // so that no cancel undoes the settle
   tell_device(device::settle{id, ending->drawn, std::move(ending->more)});
   unfinished_ = ending->version.unfinished;
   hub_.tell(persistence::commit_turn{ticket_, turn_->opened().lease, std::move(ending->version),
                                      std::move(ending->segment), turn_->wanted()});
-  leased_ = false;  // only now: what throws before gives the lease back
+  leased_ = false;  // only now: after an exception above, the lease is still released
   asked_ = question::commit;
 }
 
-/// The session need not wait for this call any longer.
+/// Releases the session for other turns.
 void generation_call::leave_session() {
   if (std::exchange(asked_, question::none) == question::session) hub_.tell(persistence::release{ticket_, 0});
   if (std::exchange(leased_, false)) hub_.tell(persistence::release{ticket_, turn_->opened().lease});

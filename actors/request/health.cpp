@@ -16,7 +16,7 @@ using protocol::json_writer;
 
 bool is_lost(const model_ref& model) { return model->counters->lost; }
 
-/// For too long.
+/// Whether the queue has been full for settings.full_limit.
 bool is_full(const service_context& c, const device::device_counters& device) {
   const std::int64_t since = device.queue_full_since;
   return since != 0 && c.time->now().time_since_epoch() - duration(since) > c.settings.full_limit;
@@ -38,7 +38,7 @@ duration since_last_tick(const service_context& c, const device::device_counters
   return c.time->now().time_since_epoch() - duration(device.last_tick_at.load());
 }
 
-/// How far a load is, if one runs.
+/// Progress of the current load, if any.
 void write_loading(json_writer& out, const service_context& c) {
   const auto load = c.models->loading();
   if (!load) return;

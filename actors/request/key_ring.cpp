@@ -70,7 +70,7 @@ caller_ref key_ring::find(const sha256_digest& hash_of_secret) const {
   const auto keys = current();
   caller_ref found;
   for (const auto& [known, who] : *keys)
-    if (access::same(hash_of_secret, known)) found = who;  // and on: the time shall not tell where it was
+    if (access::same(hash_of_secret, known)) found = who;  // no break: the time must not reveal the position
   return found;
 }
 

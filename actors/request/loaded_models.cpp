@@ -12,7 +12,7 @@ auto has_id(std::string_view id) {
   return [id](const place& p) { return p.names.front() == id; };
 }
 
-/// Of a model that is not in memory nobody knows the states: its own id is enough.
+/// The states of a model that is not in memory are unknown, so its id as a prefix is enough.
 bool knows_state(const place& p, std::string_view name) {
   if (!p.model) return name.starts_with(p.names.front() + ' ');
   const auto chosen = choose_model(p.names, *p.model->tuned.all(), name, "");
@@ -74,8 +74,8 @@ bool loaded_models::may_choose() const {
   return by_name_ || places_.size() > 1;
 }
 
-/// All models share the names of the configuration, so that an id counts more than other names, and those of the
-/// current model more than those of others.
+/// All models share the configured names, so ids have priority over names, and names of the current model over those of
+/// others.
 loaded_models::meant loaded_models::find(std::string_view name, bool may_load) const {
   const std::lock_guard lock(mutex_);
   const auto of = [](const place& p) { return meant{p.names.front(), p.model, p.why}; };
@@ -102,7 +102,7 @@ bool loaded_models::call(const std::string& id) {
 }
 
 void loaded_models::put(place there, bool as_current) {
-  const std::lock_guard lock(mutex_);  // what was there is let go outside of it
+  const std::lock_guard lock(mutex_);  // the old entry is destroyed outside of it
   auto it = std::ranges::find_if(places_, has_id(there.names.front()));
   if (it == places_.end()) it = places_.insert(it, place{});
   std::swap(*it, there);

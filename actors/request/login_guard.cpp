@@ -55,7 +55,7 @@ std::optional<duration> login_guard::wait_of(const std::string& network, std::ui
                                              steady_time now) const {
   const auto found = by_network_.find(network);
   if (found == by_network_.end() || found->second->failures / allowance < limits_.failures_max) return std::nullopt;
-  if (found->second->until <= now) return std::nullopt;  // windows of another length stand before it
+  if (found->second->until <= now) return std::nullopt;  // hidden behind windows of another length
   return found->second->until - now;
 }
 
@@ -69,7 +69,7 @@ void login_guard::count_failure(std::string network, steady_time now) {
   by_network_.emplace(records_.back().network, std::prev(records_.end()));
 }
 
-/// Windows are of one length, so the oldest ends first.
+/// All windows have one length, so the oldest ends first.
 void login_guard::forget_until(steady_time now) {
   while (!records_.empty() && records_.front().until <= now) forget_oldest();
 }

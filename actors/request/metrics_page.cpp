@@ -16,7 +16,7 @@ namespace {
 using metrics::exposition;
 using metrics::histogram_sum;
 
-/// The series of one model and key, of all io threads.
+/// Sums of the series of one model and key over all io threads.
 struct generation_sums {
   histogram_sum first_token, inter_token, per_token, whole, queue, prefill, decode, prompt_tokens, generated_tokens;
   std::uint64_t prompt_total = 0, generated_total = 0, prefix_queries = 0, prefix_hits = 0;
@@ -101,7 +101,7 @@ void write_http(exposition& out, const service_context& c) {
   out.sample({}, c.connections->refused.load());
 }
 
-/// Each family of a device's numbers, with a sample for each model in memory.
+/// The metrics of devices, with a sample for each model in memory.
 void write_devices(exposition& out, const service_context& c, std::span<const model_ref> models) {
   using counters = device::device_counters;
   const auto each = [&](auto value) {
@@ -164,7 +164,7 @@ void write_devices(exposition& out, const service_context& c, std::span<const mo
 
 std::uint64_t slot_bytes(const loaded_model& model) { return model.actor ? model.actor->info().memory.slot_bytes : 0; }
 
-/// States by kind: those of sequences that run, of sessions, and of prompts' beginnings.
+/// States by kind: running sequences, sessions and prefixes.
 void write_states(exposition& out, std::span<const model_ref> models, const persistence::persistence_counters* p) {
   using d = device::device_counters;
   const auto moved = [&](auto member) {

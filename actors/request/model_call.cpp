@@ -10,7 +10,7 @@
 namespace skein::request {
 namespace {
 
-/// What strategies are refused with names the field of /loadmodel.
+/// Renames the field in an error about the strategy to that of /loadmodel.
 error in_words_of(model_call::form form, error why) {
   constexpr std::string_view there = "model_", field = "model_strategy";
   if (form == model_call::form::load_file || why.field != field) return why;

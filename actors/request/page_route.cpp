@@ -10,7 +10,7 @@
 namespace skein::request {
 namespace {
 
-/// The page is made of its own files, talks to its own server, and stands in nobody's frame. No text becomes HTML.
+/// The page loads only its own files, talks only to its own server, and cannot be framed. No text becomes HTML.
 constexpr std::string_view policy =
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; "

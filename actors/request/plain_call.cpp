@@ -14,7 +14,7 @@ plain_call::plain_call(plain_origin origin, std::shared_ptr<const service_contex
                        std::shared_ptr<connection::response_writer> out)
     : origin_(std::move(origin)), context_(std::move(context)), out_(std::move(out)) {}
 
-/// Bodies of these routes are a few fields, read on the io thread.
+/// Bodies of these routes have a few fields and are read on the io thread.
 std::uint64_t plain_call::body_bytes_max() const { return login_body_bytes_max(context_->settings); }
 
 std::string plain_call::error_body(unsigned status, std::string_view message) const {

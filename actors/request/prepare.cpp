@@ -31,8 +31,8 @@ result<void> check_vocabulary_fields(const generation_request& request, std::uin
   return {};
 }
 
-/// What lets a model close its thinking at once is banned from the second and third draw: the tokens that clients of
-/// rwkv_lightning_cuda rely on (n and </). A vocabulary without them needs nothing.
+/// Bans the tokens with which a model closes its reasoning at once ("n" and "</", as rwkv_lightning_cuda does) as
+/// second and third sampled token. A vocabulary without them needs no ban.
 std::vector<sampling::logit_bias_entry> bans_of_reasoning(const tokenizer::vocabulary& words) {
   std::vector<sampling::logit_bias_entry> bans;
   for (const char* text : {"n", "</"}) {
@@ -45,28 +45,28 @@ std::vector<sampling::logit_bias_entry> bans_of_reasoning(const tokenizer::vocab
 
 std::size_t prompt_count(const generation_request& request) { return request.chat ? 1 : request.prompts.size(); }
 
-/// The text of a call's one prompt where it is rendered, or new to a session.
+/// The text of a call's only prompt if it is rendered, or new to a session.
 std::optional<protocol::fed_text> take_fed(generation_request& request) {
   if (request.to_feed) return std::exchange(request.to_feed, std::nullopt);
   if (!request.chat) return std::nullopt;
   return protocol::text_to_feed(protocol::render_turns(request.messages, request.think, request.style), 0);
 }
 
-/// The text or tokens of one prompt that the device is to continue; takes them from the request.
+/// Moves the text or tokens of one prompt out of the request.
 protocol::prompt_input take_prompt(generation_request& request, std::size_t which) {
   protocol::prompt_input prompt = std::move(request.prompts[which]);
   if (request.suffix) prompt.text = protocol::fim_prompt(prompt.text, *request.suffix);
   return prompt;
 }
 
-/// The number of tokens that make up the first `bytes` of their text; 0 where a token lies across that place.
+/// The number of tokens that make up the first `bytes` of their text; 0 if a token crosses that boundary.
 std::uint32_t tokens_at(std::size_t bytes, const std::vector<token_id>& tokens, const tokenizer::vocabulary& words) {
   std::size_t at = 0, count = 0;
   while (at < bytes && count < tokens.size()) at += words.text(tokens[count++]).size();
   return at == bytes ? static_cast<std::uint32_t>(count) : 0;
 }
 
-/// The tokens of one prompt, at least one. `field` is what errors name.
+/// The tokens of one prompt, at least one. Errors name `field`.
 result<std::vector<token_id>> tokens_of(protocol::prompt_input prompt, bool pad_zero, const std::string& field,
                                         const served_model& model, const protocol::request_limits& limits) {
   std::vector<token_id> tokens = std::move(prompt.tokens);
@@ -88,18 +88,19 @@ result<std::vector<token_id>> tokens_of(protocol::prompt_input prompt, bool pad_
   return tokens;
 }
 
-/// The part of a prompt whose tokens count as drawn: all of it, or what an earlier run of the same answer drew.
+/// The part of a prompt whose tokens count as sampled: all of it, or the tokens that an earlier run of the same answer
+/// sampled.
 std::span<const token_id> drawn_before(const std::vector<token_id>& tokens, const generation_request& request) {
   if (request.penalises_prompt) return tokens;
   return std::span(tokens).last(std::min<std::size_t>(tokens.size(), request.sampling.drawn_before));
 }
 
-/// What one prompt and its rows take while they wait and run.
+/// Bytes that one prompt and its rows take while they wait and run.
 std::size_t held_bytes(const std::vector<token_id>& prompt, const generation_request& request) {
   const auto& sampling = request.sampling;
   const std::size_t row_bytes = sizeof sampling + sampling.logit_bias.size() * sizeof(sampling::logit_bias_entry) +
                                 sampling.stop_ids.size() * sizeof(token_id);
-  const bool twice = request.echo || request.prompts.size() > 1;  // the device's, and the answer's
+  const bool twice = request.echo || request.prompts.size() > 1;  // one for the device, one for the answer
   const std::size_t copies = twice ? 2 : 1;
   return prompt.size() * sizeof(token_id) * copies + row_bytes * rows_per_prompt(request);
 }
@@ -108,8 +109,7 @@ std::size_t held_bytes(const sampling::shared_penalties& prior) {
   return prior ? prior->size() * sizeof(sampling::token_penalty) : 0;
 }
 
-/// Bytes of JSON that a prompt takes where it is repeated; counted until they pass `bytes_max`, not to build a text
-/// that is far too long.
+/// Bytes of JSON of an echoed prompt. Counting stops above `bytes_max`.
 std::size_t echo_bytes(const std::vector<token_id>& prompt, const generation_request& request,
                        const tokenizer::vocabulary& vocabulary, std::size_t bytes_max) {
   const std::size_t scored = request.sampling.logprobs ? scored_token_bytes(request.sampling.top_logprobs) : 0;
@@ -125,8 +125,8 @@ std::size_t echo_bytes(const std::vector<token_id>& prompt, const generation_req
   return bytes;
 }
 
-/// Takes the echo, which comes before each choice, from what the answer may have. A stream sends a row's echo in one
-/// piece, and those of all rows soon after each other: together they must fit into the queue of the connection.
+/// Subtracts the echo, which precedes each choice, from the answer's byte budget. A stream sends a row's echo in one
+/// piece, and the echoes of all rows in quick succession: together they must fit into the connection's outbound queue.
 result<void> make_room_for_echo(prepared_call& call, const served_model& model, const service_settings& settings) {
   const bool streamed = call.request.stream;
   const std::size_t bytes_max = streamed ? settings.outbound_bytes_max : settings.limits.response_bytes_max;
@@ -148,7 +148,7 @@ sampling::sampling_params prepared_call::row_params(std::uint32_t prompt, std::u
   params.logit_bias.insert(params.logit_bias.end(), own_bias.begin(), own_bias.end());
   params.stop_ids.insert(params.stop_ids.end(), own_stop_ids.begin(), own_stop_ids.end());
   if (!priors.empty()) params.prior = priors[prompt];
-  params.row = row;  // of its own prompt: a prompt draws the same in a list as alone
+  params.row = row;  // row of its own prompt, so a prompt samples the same in a list as alone
   params.logprobs = params.logprobs || request.best_of > request.n;
   return params;
 }
@@ -185,7 +185,7 @@ result<prepared_call> prepare(generation_request request, const served_model& mo
 
   prepared_call call;
   std::size_t held = 0;
-  for (std::size_t i = 0; i < prompt_count(request); ++i) {  // one by one: a suffix stands in each of their texts
+  for (std::size_t i = 0; i < prompt_count(request); ++i) {  // one at a time: each text contains the suffix
     if (gone.stop_requested()) return error{error_kind::cancelled, "the client has gone", ""};
     const auto fed = take_fed(request);
     const auto input = [&] { return fed ? protocol::prompt_input{fed->text, {}, false} : take_prompt(request, i); };
@@ -208,7 +208,7 @@ result<prepared_call> prepare(generation_request request, const served_model& mo
   call.answer_bytes_max = limits.response_bytes_max;
   call.form = protocol::form_of(request);
   call.score_prompt = request.echo && request.sampling.logprobs;
-  request.messages = {};  // the tokens say it all: a waiting request holds its prompt once
+  request.messages = {};  // the tokens replace them: a waiting request holds its prompt once
   request.prompts = {};
   request.suffix.reset();
   call.request = std::move(request);

@@ -12,7 +12,7 @@ reply_router::reply_router(std::uint32_t io_threads, std::function<void(std::uin
 void reply_router::deliver(persistence::reply&& r) {
   const std::uint32_t to = std::visit([](const auto& one) { return one.reply.io_thread; }, r);
   box& b = *boxes_[to];
-  // All that may throw for want of memory comes before the reply is taken.
+  // Everything that may throw for lack of memory happens before the reply is taken.
   const std::lock_guard lock(b.mutex);
   if (b.items.size() == b.items.capacity()) b.items.reserve(2 * b.items.size() + 1);
   if (b.items.empty()) wake_(to);

@@ -58,7 +58,7 @@ persistence::return_address request_hub::open_ticket(persistence_client& client)
 void request_hub::close_ticket(persistence::ticket number) { by_ticket_.erase(number); }
 
 bool request_hub::ask(persistence::message_in question) {
-  send_untold();  // a release that waits comes before the next turn
+  send_untold();  // a waiting release precedes the next turn
   return persistence_ && untold_sessions_.empty() && persistence_->push(std::move(question));
 }
 
@@ -75,7 +75,7 @@ void request_hub::dispatch(std::vector<persistence::reply> replies) {
     if (it != by_ticket_.end()) {
       it->second->on_reply(r);
     } else if (const auto* late = std::get_if<persistence::prefix_found>(&r)) {
-      for (const auto& wanted : late->keep) tell(persistence::state_kept{wanted.key, nullptr});  // nobody makes them
+      for (const auto& wanted : late->keep) tell(persistence::state_kept{wanted.key, nullptr});  // none is made
     }
   }
 }
@@ -92,7 +92,7 @@ std::vector<device::event> request_hub::dispatch(std::vector<device::event> even
   }
   std::ranges::sort(touched_);
   touched_.erase(std::ranges::unique(touched_).begin(), touched_.end());
-  // By index: a client that leaves meanwhile sets its entry to null.
+  // By index, since a client that leaves meanwhile sets its entry to null.
   for (std::size_t i = 0; i < touched_.size(); ++i)
     if (touched_[i]) touched_[i]->on_events_done();
   touched_.clear();

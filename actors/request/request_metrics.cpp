@@ -5,7 +5,7 @@
 namespace skein::request {
 namespace {
 
-/// Names come from outside; their number must have an end.
+/// Clients can choose names, so their number must be bounded.
 template <typename Map>
 series_name bounded(const Map& known, const std::string& model, const std::string& key) {
   if (known.size() < config::limits::metric_series_max) return {model, key};

@@ -22,14 +22,14 @@ connection::header_list stream_headers(connection::header_list headers) {
   return headers;
 }
 
-/// What a run says to somebody who asks after it.
+/// The reply of a run to a question.
 struct told_by_run {
-  bool there = false;     ///< else the log has it, now or soon
-  bool followed = false;  ///< the answer comes from the run itself
+  bool there = false;     ///< else the response is in the log, or will be soon
+  bool followed = false;  ///< the run itself sends the answer
   std::string body;
 };
 
-/// On the run's io thread. For who may not see it, it is not there.
+/// Runs on the run's io thread. A caller that may not see the run gets the same reply as if there were none.
 told_by_run ask(response_run* run, const caller& who, const response_question& question,
                 const run_output::follower& reader, const connection::header_list& headers) {
   if (!run || !who.sees(run->call->tenant())) return {};
@@ -169,7 +169,7 @@ void response_call::stream(std::string events) {
   plain_call::gone("", 200);
 }
 
-/// It becomes the answer of this exchange.
+/// The resumed response becomes the answer of this exchange.
 void response_call::go_on(const protocol::logged_response& logged, std::string_view named) {
   if (context().draining) return refuse({error_kind::unavailable, "the server is shutting down", ""});
   auto model = model_at_hand(context(), *origin().who, named, origin().errors);

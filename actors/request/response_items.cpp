@@ -20,12 +20,12 @@ struct item {
   enum class kind : std::uint8_t { said, thought, answered };
   kind what = kind::said;
   std::string id;
-  std::string turn;  ///< what ids of its turn are made of
+  std::string turn;  ///< name from which ids of its turn are made
   std::string_view role, text;
   response_status status = response_status::completed;
 };
 
-/// What ids of a turn are made of: the response's name, or the number of a turn that another route took.
+/// The name from which ids of a turn are made: the response's id, or the turn's number if another route made the turn.
 std::string name_of(const version_record& turn) {
   const bool response = protocol::conversation_of(turn.request_key).has_value();
   return response ? turn.request_key : "turn_v" + std::to_string(turn.id);
@@ -42,7 +42,7 @@ void add_said(const version_record& turn, std::vector<item>& items) {
   for (const auto& message : turn.messages) {
     if (instructed && &message == turn.messages.data() && message.role == "system" &&
         message.content == known->facts.instructions)
-      continue;  // what was instructed is no item
+      continue;  // instructions are not an item
     add(message.role, message.content);
   }
   if (turn.messages.empty() && turn.prompt_bytes > 0)  // raw text

@@ -27,7 +27,7 @@ error no_conversation(const std::string& id) {
   return {error_kind::not_found, "there is no conversation '" + id + "'", ""};
 }
 
-/// A refusal in words of this route: its clients know nothing of sessions.
+/// A refusal in the terms of this route, whose clients know no sessions.
 std::optional<plain_answer> in_own_words(const error& why, const error& unknown) {
   if (why.kind != error_kind::not_found) return std::nullopt;
   const auto no = protocol::to_http(unknown);

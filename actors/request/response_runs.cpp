@@ -6,7 +6,7 @@
 
 namespace skein::request {
 
-// ---------------------------------------------------------------- who reads
+// ---------------------------------------------------------------- readers
 
 void run_output::respond(unsigned status, connection::header_list headers, std::string body) {
   if (first_) first_->respond(status, std::move(headers), std::move(body));
@@ -48,7 +48,7 @@ void run_output::drop_revoked() {
   });
 }
 
-/// Those who follow are not waited for: one that is too slow is cut off, and may ask again.
+/// Followers do not slow the response down: a follower that is too slow is cut off, and may ask again.
 std::size_t run_output::queued_bytes() const { return first_ ? first_->queued_bytes() : 0; }
 
 void run_output::tell_followers(const std::function<void(connection::response_writer&)>& what) {
@@ -60,7 +60,7 @@ void run_output::finish() {
   if (on_over) on_over();
 }
 
-// ---------------------------------------------------------------- who is found
+// ---------------------------------------------------------------- the table of responses
 
 void response_table::enter(const std::string& id, visitor how) {
   const std::lock_guard lock(mutex_);
@@ -78,9 +78,9 @@ response_table::visitor response_table::find(const std::string& id) const {
   return it == running_.end() ? visitor() : it->second;
 }
 
-// ---------------------------------------------------------------- who owns
+// ---------------------------------------------------------------- ownership
 
-/// The exchange that asked. When it ends, the response ends too, unless it runs in the background.
+/// The exchange that asked. When it ends, so does the response, unless it runs in the background.
 class response_runs::exchange final : public connection::http_call {
  public:
   exchange(response_runs& home, std::uint64_t number) : home_(home), number_(number) {}

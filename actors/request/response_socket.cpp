@@ -34,7 +34,7 @@ class response_socket::output final : public connection::response_writer {
     over_();
   }
   void begin_stream(unsigned, connection::header_list) override {}
-  /// Whole events: lines of which one begins with "data: ".
+  /// `bytes` are whole events; each has one line that begins with "data: ".
   void write(std::string bytes) override {
     constexpr std::string_view mark = "data: ";
     for (std::string_view rest = bytes; !rest.empty();) {
@@ -52,7 +52,7 @@ class response_socket::output final : public connection::response_writer {
   }
   [[nodiscard]] std::size_t queued_bytes() const override { return socket_->queued_bytes(); }
 
-  /// The response's id, once an event told it.
+  /// The response's id, once an event contained it.
   [[nodiscard]] const std::string& id() const { return id_; }
 
  private:
@@ -90,7 +90,7 @@ void response_socket::create(std::string text) {
   if (running_.size() >= context_->settings.socket_requests_max)
     return refuse({error_kind::overloaded, "too many responses run on this socket", ""});
   const std::uint64_t number = ++last_;
-  // It is inside its call when it says that it is over: it goes a moment later.
+  // `over` is called from inside the call, so the call is destroyed later.
   auto out = std::make_shared<output>(out_, [post = post_, self = std::weak_ptr(self_), number] {
     post([self, number] {
       if (const auto socket = self.lock()) (*socket)->over(number);
@@ -102,7 +102,7 @@ void response_socket::create(std::string text) {
   if (x.call) x.call->body(std::move(text));
 }
 
-/// Whoever runs in the background is cancelled by its own route.
+/// A background response is cancelled by its own route.
 void response_socket::cancel(const std::string& id) {
   bool known = false;
   for (const auto& [number, x] : running_) {

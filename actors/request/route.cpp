@@ -5,7 +5,7 @@
 namespace skein::request {
 namespace {
 
-/// What cannot be decoded stays as it is: the gate let only valid escapes of a path pass.
+/// Invalid escapes stay as they are; in paths, request_gate lets only valid ones pass.
 std::string decoded(std::string_view text, bool plus_is_space) {
   std::string out;
   for (std::size_t i = 0; i < text.size(); ++i) {

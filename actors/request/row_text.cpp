@@ -14,7 +14,7 @@ std::uint64_t text_place::pass(std::string_view bytes) {
   assembler_.push(bytes.substr(0, 1), first);
   const bool broken = was_open && !first.empty() && utf8_length(first) + assembler_.held() > 1;
   assembler_.push(bytes.substr(std::min<std::size_t>(bytes.size(), 1)), rest);
-  const std::uint64_t place = characters_ + (broken ? 1 : 0);  // what was open has become U+FFFD
+  const std::uint64_t place = characters_ + (broken ? 1 : 0);  // the incomplete character became U+FFFD
   characters_ += utf8_length(first) + utf8_length(rest);
   return place;
 }
@@ -42,7 +42,7 @@ void row_text::push(token_id token, const sampling::token_logprobs* logprobs) {
   if (outcome.stop) {
     stopped_ = matcher_.stops()[*outcome.stop];
     if (shows_stop_) release(*stopped_);
-    waiting_.clear();  // these lie behind the cut
+    waiting_.clear();  // these are behind the cut
   }
 }
 
@@ -58,7 +58,7 @@ bool row_text::is_hidden(std::string_view bytes) {
   return hidden;
 }
 
-/// The token's log-probability waits until the text shows the token.
+/// The token's log-probability waits until the token's text is released.
 void row_text::score(token_id token, const sampling::token_logprobs* logprobs) {
   if (!logprobs) return;
   logprob_sum_ += logprobs->logprob;
@@ -77,7 +77,7 @@ void row_text::finish() {
   scratch_.clear();
   matcher_.finish(scratch_);
   release(scratch_);
-  for (auto& w : waiting_) ready_.logprobs.push_back(std::move(w.token));  // tokens without text at the very end
+  for (auto& w : waiting_) ready_.logprobs.push_back(std::move(w.token));  // tokens without text at the end
   waiting_.clear();
   bytes_out_ -= std::min<std::uint64_t>(bytes_out_, assembler_.finish());
   protocol::think_splitter::parts rest;

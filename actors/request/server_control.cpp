@@ -17,7 +17,7 @@ server_control_call::server_control_call(order what, plain_origin origin,
                                          std::shared_ptr<connection::response_writer> out)
     : plain_call(std::move(origin), std::move(context), std::move(out)), order_(what), post_(std::move(post)) {}
 
-/// Without an id, stop means all requests and pause the latest one.
+/// Without an id, stop selects all requests and pause the latest one.
 void server_control_call::read(std::string body) {
   const auto id = protocol::parse_control(body, context().settings.limits);
   if (!id) return refuse(id.error());

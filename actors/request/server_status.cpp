@@ -57,7 +57,7 @@ void write_model(json_writer& out, const model_ref& loaded, bool may_see_path) {
   out.key("device").value(model.card.device).key("weight_type").value(model.card.weight_type).end_object();
 }
 
-/// What the engine took when it started; it takes no more.
+/// Memory that the engine allocated at its start; it never allocates more.
 void write_memory(json_writer& out, const memory_plan& taken) {
   out.key("memory").begin_object();
   out.key("weight_bytes").value(taken.weight_bytes).key("activation_bytes").value(taken.activation_bytes);
@@ -92,8 +92,8 @@ void write_capabilities(json_writer& out, const service_context& context) {
   out.end_object();
 }
 
-/// In the words of the older servers, for whom a slot is a place in a batch. An engine takes its memory when it starts,
-/// so that what is free limits nothing; null: the model is on no GPU. What is on one and not free is reserved.
+/// In the format of the older servers, which call a slot a place in a batch. An engine allocates its memory at its
+/// start, so free memory limits nothing. Null: the model is not on a GPU.
 void write_queue(json_writer& out, const service_context& context, const std::optional<card_memory>& card) {
   const device_totals d(*context.models);
   const model_ref model = context.models->current();
@@ -161,7 +161,7 @@ status_call::status_call(bool may_see_path, plain_origin origin, std::shared_ptr
       may_see_path_(may_see_path),
       post_(std::move(post)) {}
 
-/// A GPU may take its time to answer, so it is asked by the worker pool.
+/// The GPU may answer slowly, so the worker pool queries it.
 void status_call::read(std::string) {
   const model_ref model = context().models->current();
   if (!model || !model->served.card_usage) return tell(std::nullopt);

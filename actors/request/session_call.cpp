@@ -10,7 +10,7 @@ namespace skein::request {
 
 namespace {
 
-/// About how long the JSON of an answer gets; of a long one not all is looked at.
+/// Approximate bytes of an answer's JSON. Counting stops once the answer is long.
 std::size_t told_bytes(const persistence::answer_body& answer) {
   constexpr std::size_t record_bytes = 512, version_bytes = 384, long_bytes = 1u << 20;
   if (const auto* list = std::get_if<persistence::session_list>(&answer)) {
@@ -45,7 +45,7 @@ std::uint64_t session_call::body_bytes_max() const {
   return question_.takes_file ? http_call::body_bytes_max() : plain_call::body_bytes_max();
 }
 
-/// The answer to a caller without the right does not depend on what the other tenant has.
+/// Without the admin right, the answer does not depend on the other tenant's data.
 result<tenant_id> session_call::whose() const {
   const caller& who = *origin().who;
   const auto& named = question_.tenant;
@@ -85,7 +85,7 @@ void session_call::on_reply(persistence::reply& r) {
   });
 }
 
-/// A list of thousands of versions, or what was said in them, would keep the io thread from everything else.
+/// A list of thousands of versions, or their texts, would block the io thread.
 void session_call::tell(persistence::answer& a) {
   answer_memory_ = std::move(a.memory);
   if (told_bytes(a.body) <= context().settings.inline_text_bytes_max) return told(question_.tell(a.body));

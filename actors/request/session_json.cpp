@@ -23,7 +23,7 @@ std::string_view to_string(tier t) {
   return "none";
 }
 
-/// As the older servers name them; what has no state is in the log.
+/// Names of the older servers. A session without a state is in the log.
 std::string_view level_of(tier t) {
   switch (t) {
     case tier::vram: return "L1 (VRAM)";
@@ -74,10 +74,10 @@ void write_version(json_writer& out, const persistence::version_record& v, bool 
   out.end_object();
 }
 
-/// Of what else write_version and write_members write: at most, with numbers of all digits.
+/// Upper bounds of everything else that write_version and write_members write, with the longest numbers.
 constexpr std::size_t version_frame_bytes = 448, message_frame_bytes = 32, members_frame_bytes = 640;
 
-/// No less than write_version writes, and the comma.
+/// An upper bound of what write_version writes, with the comma.
 std::size_t version_bytes(const persistence::version_record& v, bool texts) {
   using protocol::json_bytes;
   std::size_t bytes = version_frame_bytes + json_bytes(v.request_key) + json_bytes(v.finish_reason) +

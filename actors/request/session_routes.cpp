@@ -38,7 +38,7 @@ result<std::optional<std::uint32_t>> number_field(const route_input& in, const s
   return std::optional(number);
 }
 
-/// Nothing where it is neither true nor false. (A result<bool> would be copied as "it has a value".)
+/// Nothing if it is neither true nor false. (A result<bool> would convert to whether it has a value.)
 std::optional<bool> flag_field(const route_input& in, const std::string& name, bool standard = false) {
   const auto text = query_field(in.query, name);
   if (!text) return standard;
@@ -49,7 +49,7 @@ std::optional<bool> flag_field(const route_input& in, const std::string& name, b
 
 error no_flag(const std::string& name) { return wrong(name, "must be true or false"); }
 
-/// What the answer holds, where it can only be one thing.
+/// The content of an answer that can have only one type.
 template <typename Body>
 const Body& as(const answer_body& answer) {
   return std::get<Body>(answer);

@@ -15,14 +15,14 @@ using persistence::version_record;
 
 constexpr std::string_view blank_line = "\n\n";
 constexpr std::size_t note_every_tokens = 16;
-constexpr std::size_t note_share = 8;  // a note repeats the whole turn: one for so much of its length at most
+constexpr std::size_t note_share = 8;  // a note repeats the whole turn: at most one per this share of its length
 
 std::int64_t wall_clock_ms() {
   using namespace std::chrono;
   return duration_cast<milliseconds>(system_clock::now().time_since_epoch()).count();
 }
 
-/// How many of the tokens lie whole within the first `bytes` of their text; and those bytes.
+/// The number of tokens that are entirely within the first `bytes` of their text, and their bytes.
 struct whole_tokens {
   std::size_t count = 0;
   std::uint64_t bytes = 0;
@@ -47,7 +47,7 @@ bool is_single_user_message(const std::vector<protocol::chat_message>& messages)
   return users == 1 && !has_answer(messages);
 }
 
-/// What a request says of the end of its answer and of single tokens, for an answer that may go on later.
+/// The request's stop rules and logit bias, for an answer that may be resumed later.
 void write_rules(protocol::json_writer& out, const protocol::generation_request& request) {
   out.key("stop").begin_array();
   for (const std::string& stop : request.stop) out.value(stop);
@@ -59,11 +59,11 @@ void write_rules(protocol::json_writer& out, const protocol::generation_request&
   out.end_array();
 }
 
-/// What the log keeps of a turn beside its request.
+/// What the log keeps of a turn besides its request.
 struct turn_facts {
   std::uint32_t hidden = 0;             // tokens of the answer that do not count
   std::optional<std::uint64_t> digest;  // of the body
-  std::string more;                     // of an answer whose dialect has more to remember, as JSON
+  std::string more;                     // further data of the answer's dialect, as JSON
 };
 
 std::string in_json(const protocol::generation_request& request, const turn_facts& facts) {
@@ -128,7 +128,7 @@ persistence::open_session session_turn::question(persistence::return_address rep
 result<protocol::fed_text> session_turn::begin(persistence::session_opened opened) {
   opened_ = std::move(opened);
   const bool after_text = opened_.base != storage::beginning && opened_.history_from == 0;
-  const auto part = [&](std::string_view text) {  // the blank line belongs to what follows it
+  const auto part = [&](std::string_view text) {  // the blank line belongs to the text after it
     if (after_text && !text.starts_with(blank_line)) before_ = blank_line;
   };
   if (continues()) {
@@ -140,7 +140,7 @@ result<protocol::fed_text> session_turn::begin(persistence::session_opened opene
       resent_prompt_ = chat_.turns;
       part(resent_prompt_);
     } else {
-      is_chat_ = false;  // the blank line stands in the recorded prompt already
+      is_chat_ = false;  // the recorded prompt already has the blank line
       resent_prompt_ = unfinished.text.substr(0, unfinished.prompt_bytes);
     }
     return protocol::fed_text();
@@ -172,7 +172,7 @@ error session_turn::in_own_words(error why) const {
   return why;
 }
 
-/// What stays is what this turn says.
+/// Only the messages of this turn stay.
 void session_turn::drop_known_messages() {
   if (from_ == 0 || !is_chat_) return;
   const std::size_t known_to = from_ + (opened_.repeats_system ? 0 : blank_line.size());
@@ -212,7 +212,7 @@ session_turn::counts session_turn::usage(std::uint64_t prefix) const {
   const std::uint64_t fed = resume.feed.size();
   counts c;
   c.prompt = prompt_.size();
-  if (opened_.history_from > 0) {  // the client sent all of it
+  if (opened_.history_from > 0) {  // the client sent the whole history
     c.prompt += resume.cached_tokens + fed;
     c.cached = resume.cached_tokens + prefix;
   } else {
@@ -265,7 +265,7 @@ version_record session_turn::record(const answer_state& answer, std::size_t draw
   v.answer = kept.content;
   v.finish_reason = kept.end.reason == protocol::finish_reason::stop ? "stop" : "length";
   if (kept.end.administrative) v.stop_reason = kept.end.administrative->stop_reason;
-  // An answer that was ended before its first word is nothing to go on from either.
+  // An answer that was stopped before its first token does not become the head either.
   v.unfinished = protocol::is_parked(v.stop_reason) || (!v.stop_reason.empty() && kept.drawn.empty());
   v.template_name = is_chat_ ? "chat" : "raw";
   v.sampling = in_json(answer.call().request, {answer.hidden_tokens(), digest_, answer.remembered()});

@@ -13,7 +13,7 @@ namespace skein::request {
 
 using connection::header_list;
 
-/// GET of this route becomes a WebSocket, or nothing.
+/// GET on this route upgrades to a WebSocket or is refused.
 api_service::made_call api_service::open_socket(exchange& x) {
   auto no = connection::judge_handshake(x.head);
   if (!connection::asks_for_socket(x.head)) no = connection::refusal{426, "this route speaks WebSocket; or use POST"};
@@ -40,7 +40,7 @@ api_service::made_call api_service::open_socket(exchange& x) {
                  hash = secret ? std::optional(access::hash_of(*secret)) : std::nullopt] {
     if (by_socket || !context_->guarded()) return true;
     const caller_ref who = hash ? identify(*hash, *context_) : nullptr;
-    if (who) origin->who = who;  // with the limits that count now
+    if (who) origin->who = who;  // with its current limits
     return who != nullptr;
   };
   auto start = [this, origin, count = 0](std::shared_ptr<connection::response_writer> out) mutable -> made_call {

@@ -23,7 +23,7 @@ auto texts_of(const served_model& model) {
   return [&vocabulary = *model.vocabulary](token_id t) { return vocabulary.text(t); };
 }
 
-/// The body of an answer, and the members of the request's that were not read.
+/// The body of an answer, and the request's members that were ignored.
 struct text_answer {
   std::string body;
   protocol::ignored_names ignored;
@@ -56,7 +56,7 @@ result<std::string> detokenize(const std::string& body, const service_context& c
   return protocol::detokenize_answer(*tokens, texts_of(model), context.settings.limits);
 }
 
-/// How many tokens a prompt would have that is given in one of several ways.
+/// The number of tokens of a prompt, which can be given in several ways.
 result<std::string> count(const std::string& body, const service_context& context, const loaded_model& model,
                           const std::stop_token& gone, protocol::ignored_names& ignored) {
   const auto& limits = context.settings.limits;
@@ -68,7 +68,7 @@ result<std::string> count(const std::string& body, const service_context& contex
   return protocol::count_answer(tokens, request->return_tokens, limits);
 }
 
-/// How many tokens the input of a response would have, with the opening of its answer.
+/// The number of tokens of a response's input, with the opening of its answer.
 result<std::string> count_input(const std::string& body, const service_context& context, const loaded_model& model,
                                 const std::stop_token& gone, protocol::ignored_names& ignored) {
   auto read = protocol::read_request(body, protocol::dialects::responses, *model.preset(), context.settings.limits);
@@ -112,7 +112,7 @@ void respond(connection::response_writer& out, const plain_origin& origin, resul
   out.respond(refusal.status, std::move(headers), refusal.body);
 }
 
-/// Whatever throws, the client hears of it: as a 500, or as the end of the connection.
+/// If an exception is thrown, the client gets a 500, or the connection ends.
 void send(connection::response_writer& out, const plain_origin& origin, result<text_answer> answer,
           std::chrono::seconds retry_after = std::chrono::seconds(1)) {
   const auto sent = [&](result<text_answer> what) {

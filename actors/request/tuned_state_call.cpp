@@ -42,7 +42,7 @@ void tuned_state_call::load(const result<protocol::load_state_request>& asked) {
     refuse({error_kind::overloaded, "too many long requests are being read; try again soon", ""});
 }
 
-/// Also by the name under which /models lists it.
+/// The state's name may also be the one in /models.
 void tuned_state_call::set_weights(const result<protocol::load_state_request>& asked) {
   if (!asked) return refuse(asked.error());
   const auto chosen = choose_model(model_->served.names, *model_->tuned.all(), asked->name, "");

@@ -13,7 +13,7 @@ watched_response::watched_response(std::shared_ptr<connection::response_writer> 
                                    metrics_shard& counts, std::atomic<std::uint32_t>* streams, const clock& time)
     : out_(std::move(out)), facts_(std::move(facts)), counts_(counts), streams_(streams), time_(time) {}
 
-/// The exchange is over. For want of memory it may go unseen; no destructor throws for that.
+/// Counts and logs the exchange. If memory is short it may be missed: a destructor must not throw.
 watched_response::~watched_response() {
   if (streams_now_ && streams_) --*streams_;
   try {
@@ -31,7 +31,7 @@ watched_response::~watched_response() {
   }
 }
 
-/// As OpenAI's servers tell it, in whole milliseconds.
+/// Adds the header of OpenAI's servers, in whole milliseconds.
 void watched_response::add_time(connection::header_list& headers) const {
   const auto took = std::chrono::duration_cast<std::chrono::milliseconds>(time_.now() - facts_.began);
   headers.emplace_back("openai-processing-ms", std::to_string(took.count()));
@@ -46,7 +46,7 @@ void watched_response::respond(unsigned status, connection::header_list headers,
   out_->respond(status, std::move(headers), std::move(body));
 }
 
-/// In place of an answer whose headers these are.
+/// Replaces an answer; `headers` are the answer's.
 void watched_response::refuse(const error& why, connection::header_list headers) {
   const protocol::http_error no = protocol::to_http(why, std::chrono::seconds(1), facts_.errors);
   std::erase_if(headers, [](const auto& field) { return field.first.starts_with("Content-"); });
