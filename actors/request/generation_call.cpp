@@ -169,7 +169,7 @@ loaded_models::meant generation_call::meant() const {
 }
 
 /// A body cannot be parsed without a model. A call waits for a model that is being loaded, up to the queue timeout. It
-/// looks again at each tick; whoever publishes a model ticks all calls afterwards, so none misses it.
+/// looks again at each tick; the supervisor ticks all calls after it publishes a model.
 void generation_call::find_model(std::shared_ptr<const std::string> text) {
   const auto meant = this->meant();
   if (auto no = may_not_use(*origin_.who, meant.id)) return refuse(*no);
