@@ -42,11 +42,11 @@ result<state_command> read_command(const session_routes::route_input& in) {
     std::uint32_t version = 0;
     const auto [end, code] = std::from_chars(text->data(), text->data() + text->size(), version);
     if (code != std::errc() || end != text->data() + text->size())
-      return error{error_kind::invalid_argument, "version must be a number", "version"};
+      return error{error_kind::invalid_argument, "version must be a whole number", "version"};
     what.version = version;
   }
   if (*action == state_action::backup && !what.file.is_absolute())
-    return error{error_kind::invalid_argument, "into must be a path from the root", "into"};
+    return error{error_kind::invalid_argument, "into must be an absolute path", "into"};
   return what;
 }
 
@@ -56,7 +56,7 @@ tended outcome_of(const result<void>& ended, std::string output = {}) {
 
 /// Reads a copy: the store changes meanwhile, and its records and their index must match.
 tended look(storage::database& db, state_command what, const std::string& key, const std::stop_token& stop) {
-  if (!db.on_disk()) return outcome_of(error{error_kind::unsupported, "this server keeps nothing on disk", ""});
+  if (!db.on_disk()) return outcome_of(error{error_kind::unsupported, "this server stores nothing on disk", ""});
   const fs::path copy = cli::looked_at(db.directory().parent_path());
   std::error_code ignored;
   fs::remove_all(copy, ignored);  // a crash may have left one

@@ -409,27 +409,29 @@ api_service::made_call api_service::tell_model(exchange& x) {
 }
 
 api_service::made_call api_service::refuse_embeddings(exchange& x) {
-  x.refuse({error_kind::unsupported, "this server makes no embeddings", ""});
+  x.refuse({error_kind::unsupported, "embeddings are not supported", ""});
   return nullptr;
 }
 
 api_service::made_call api_service::refuse_states(exchange& x) {
-  x.refuse({error_kind::unsupported, "states are given as files of sessions: GET /v1/sessions/{id}/export", ""});
+  x.refuse({error_kind::unsupported,
+            "this route is not supported; GET /v1/sessions/{id}/export returns a session with its state", ""});
   return nullptr;
 }
 
 /// A message of a conversation is fed together with its answer, so items cannot be added alone.
 api_service::made_call api_service::refuse_new_items(exchange& x) {
   x.refuse({error_kind::unsupported,
-            "items come into a conversation with a response: POST /v1/responses with `conversation` and `input`",
-            "items"});
+            "items can only be added with a response: POST /v1/responses with `conversation` and `input`", "items"});
   return nullptr;
 }
 
 /// The state after a turn covers all of its items, so one item cannot be removed.
 api_service::made_call api_service::refuse_item_removal(exchange& x) {
-  x.refuse({error_kind::unsupported,
-            "items go with their turn: DELETE /v1/responses/{id} for one, DELETE /v1/conversations/{id} for all", ""});
+  x.refuse(
+      {error_kind::unsupported,
+       "items can only be removed with their turn: DELETE /v1/responses/{id}, or DELETE /v1/conversations/{id} for all",
+       ""});
   return nullptr;
 }
 

@@ -9,7 +9,7 @@
 namespace skein::request {
 
 [[nodiscard]] inline error server_failed() {
-  return {error_kind::internal, "the server failed while it worked on this request", ""};
+  return {error_kind::internal, "the server failed while it processed this request", ""};
 }
 
 /// Returns the result of `work`. If `work` throws, logs the reason with the request's name and returns a generic error

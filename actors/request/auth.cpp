@@ -29,7 +29,7 @@ bool same_secret(std::string_view given, std::string_view secret) {
 
 error no_password() { return {error_kind::unauthorized, "invalid or missing password", ""}; }
 
-error no_admin() { return {error_kind::forbidden, "this needs a key with the admin right", ""}; }
+error no_admin() { return {error_kind::forbidden, "this route needs a key with the admin right", ""}; }
 
 error too_many_passwords() {
   return {error_kind::overloaded, "too many wrong passwords from this address; try again later", ""};

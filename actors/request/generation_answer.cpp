@@ -161,7 +161,7 @@ void generation_call::on(std::uint32_t prompt, device::token& e) {
 
 void generation_call::on(std::uint32_t prompt, device::row_finished& e) {
   if (e.cause == device::finish_cause::device_lost)
-    failure_ = error{error_kind::internal, "the device failed while it worked on this request", ""};
+    failure_ = error{error_kind::internal, "the device failed while it processed this request", ""};
   if (e.cause == device::finish_cause::not_finite && !failure_) {
     failure_ = error{error_kind::internal, "the model computed a logit that is NaN or infinite for this request", ""};
     log::error("logits not finite", {{"request_id", origin_.request_name}, {"model", model().names.front()}});

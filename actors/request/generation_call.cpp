@@ -36,7 +36,7 @@ void name_response(protocol::session_fields& session) {
 /// Applies the request's weights to a mixture. A mixture allows only one answer, and no session or prompt scores.
 result<void> mix(std::optional<tuned_state>& state, const protocol::generation_request& request) {
   const auto no = [](const char* field, const char* complaint) {
-    return error{error_kind::unsupported, std::string(field) + " cannot be " + complaint + " with a mixture of states",
+    return error{error_kind::unsupported, std::string(field) + " cannot be " + complaint + " for a mixture of states",
                  field};
   };
   const auto& weights = request.mixture_weights;
@@ -47,7 +47,7 @@ result<void> mix(std::optional<tuned_state>& state, const protocol::generation_r
   if (request.session) return no("session_id", "used");
   if (request.n > 1) return no("n", "above 1");
   if (request.best_of > 1) return no("best_of", "above 1");
-  if (request.echo && request.sampling.logprobs) return no("echo", "scored");
+  if (request.echo && request.sampling.logprobs) return no("echo", "used with logprobs");
   return weights.empty() ? result<void>() : set_weights(*state, weights, "mrss_gatingweight");
 }
 
@@ -81,7 +81,7 @@ std::uint64_t generation_call::body_bytes_max() const {
 std::string generation_call::error_body(unsigned status, std::string_view message) const {
   std::string text(message);
   if (status == 413 && !origin_.authenticated)
-    text += "; longer ones need the password in their header (Authorization: Bearer)";
+    text += "; longer bodies need the password in a header (Authorization: Bearer)";
   return protocol::error_body(status, text, origin_.errors);
 }
 
@@ -125,7 +125,7 @@ void generation_call::run(bool is_long, std::function<Result()> work, void (gene
         return outcome;
       },
       std::move(back));
-  if (!taken) refuse({error_kind::overloaded, "too many long requests are being read; try again soon", ""});
+  if (!taken) refuse({error_kind::overloaded, "too many long requests are being processed; try again soon", ""});
 }
 
 void generation_call::body(std::string bytes) {

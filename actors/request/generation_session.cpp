@@ -16,7 +16,8 @@ constexpr auto prefix_patience = std::chrono::seconds(2);
 }  // namespace
 
 void generation_call::open_session() {
-  if (!context_->persistence) return refuse({error_kind::unsupported, "this server keeps no sessions", "session_id"});
+  if (!context_->persistence)
+    return refuse({error_kind::unsupported, "this server does not store sessions", "session_id"});
   ticket_ = hub_.open_ticket(*this);
   const steady_time deadline = std::min(context_->time->now() + context_->settings.queue_timeout,
                                         origin_.received + context_->settings.total_timeout);
@@ -98,7 +99,7 @@ std::string generation_call::early_body() const {
 void generation_call::on(persistence::session_replayed& r) {
   asked_ = question::none;
   if (request_->session->go_on && turn_->responds())
-    return refuse({error_kind::conflict, "somebody else has gone on with this response; ask again", "session_id"});
+    return refuse({error_kind::conflict, "response was resumed by another client; try again", "session_id"});
   if (turn_->asked_otherwise(r.version))
     return refuse({error_kind::conflict, "Idempotency-Key was used for a request with another body; use a new key",
                    "Idempotency-Key"});

@@ -16,11 +16,11 @@ std::optional<key_usage::refusal> key_usage::enter(const limits& most, steady_ti
     begun_ = true;
     counted_at_ = now;
     if (tokens_ <= 0)
-      return refusal{{error_kind::overloaded, "this key has used its tokens of this minute; try again soon", ""},
+      return refusal{{error_kind::overloaded, "this key has used up its tokens for this minute; try again soon", ""},
                      std::chrono::seconds(static_cast<std::int64_t>(std::floor(-tokens_ / a_second)) + 1)};
   }
   if (most.concurrent_max > 0 && running_ >= most.concurrent_max)
-    return refusal{{error_kind::overloaded, "too many requests of this key are running; try again soon", ""}};
+    return refusal{{error_kind::overloaded, "this key has too many running requests; try again soon", ""}};
   ++running_;
   return std::nullopt;
 }

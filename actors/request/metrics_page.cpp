@@ -54,27 +54,26 @@ void write_generations(exposition& out, const request_metrics& all) {
     for (const auto& [of, s] : sums) out.sample({{"model", of.first}, {"key", of.second}}, s.*value);
   };
   using s = generation_sums;
-  counter("skein_prompt_tokens_total", "Tokens of the prompts of requests that are over.", &s::prompt_total);
-  counter("skein_generation_tokens_total", "Tokens that were drawn.", &s::generated_total);
-  counter("skein_prefix_cache_queries_total", "Tokens of prompts whose known beginning was looked for.",
-          &s::prefix_queries);
-  counter("skein_prefix_cache_hits_total", "Of these, tokens that need not be fed.", &s::prefix_hits);
-  histogram("skein_time_to_first_token_seconds", "From a request's arrival to its first token.", &s::first_token);
-  histogram("skein_inter_token_latency_seconds", "Between two tokens of an answer.", &s::inter_token);
+  counter("skein_prompt_tokens_total", "Prompt tokens of finished requests.", &s::prompt_total);
+  counter("skein_generation_tokens_total", "Generated tokens.", &s::generated_total);
+  counter("skein_prefix_cache_queries_total", "Prompt tokens looked up in the prefix cache.", &s::prefix_queries);
+  counter("skein_prefix_cache_hits_total", "Of these, tokens found there, which need no prefill.", &s::prefix_hits);
+  histogram("skein_time_to_first_token_seconds", "Time from a request's arrival to its first token.", &s::first_token);
+  histogram("skein_inter_token_latency_seconds", "Time between two tokens of an answer.", &s::inter_token);
   histogram("skein_request_time_per_output_token_seconds", "Mean time between two tokens of a whole answer.",
             &s::per_token);
-  histogram("skein_e2e_request_latency_seconds", "From a request's arrival to its end.", &s::whole);
-  histogram("skein_request_queue_time_seconds", "Wait for a slot.", &s::queue);
-  histogram("skein_request_prefill_time_seconds", "From a request's slot to its first token.", &s::prefill);
-  histogram("skein_request_decode_time_seconds", "From a request's first token to its last.", &s::decode);
+  histogram("skein_e2e_request_latency_seconds", "Time from a request's arrival to its end.", &s::whole);
+  histogram("skein_request_queue_time_seconds", "Time that a request waits for a slot.", &s::queue);
+  histogram("skein_request_prefill_time_seconds", "Time from a request's slot to its first token.", &s::prefill);
+  histogram("skein_request_decode_time_seconds", "Time from a request's first token to its last.", &s::decode);
   histogram("skein_request_prompt_tokens", "Tokens of a request's prompts.", &s::prompt_tokens);
   histogram("skein_request_generation_tokens", "Tokens of a request's answers.", &s::generated_tokens);
-  out.counter("skein_request_success_total", "Requests that had a slot, by how they ended.");
+  out.counter("skein_request_success_total", "Finished requests that had a slot, by finish reason.");
   for (const auto& [of, sum] : sums)
     for (std::size_t i = 0; i < sum.ended.size(); ++i)
       out.sample({{"model", of.first}, {"key", of.second}, {"finished_reason", ending_names[i]}}, sum.ended[i]);
 
-  out.counter("skein_requests_rejected_total", "Requests that were refused before they had a slot, by why.");
+  out.counter("skein_requests_rejected_total", "Requests that were refused before they got a slot, by reason.");
   std::map<std::pair<series_name, error_kind>, std::uint64_t> rejected;
   for (const auto& shard : all.shards())
     shard.each_rejection([&](const series_name& name, error_kind why, std::uint64_t n) { rejected[{name, why}] += n; });
@@ -92,12 +91,13 @@ void write_http(exposition& out, const service_context& c) {
     out.sample({{"route", route}, {"method", method}, {"code", std::to_string(status)}}, count);
   }
   if (!c.connections) return;
-  out.gauge("skein_http_connections", "Connections that are open, and responses that are being streamed.");
+  out.gauge("skein_http_connections", "Open connections, and responses that are being streamed.");
   out.sample({{"kind", "open"}}, std::uint64_t{c.connections->open});
   out.sample({{"kind", "stream"}}, std::uint64_t{c.connections->streams});
-  out.counter("skein_http_connections_accepted_total", "Connections that were taken.");
+  out.counter("skein_http_connections_accepted_total", "Accepted connections.");
   out.sample({}, c.connections->accepted.load());
-  out.counter("skein_http_connections_refused_total", "Of these, connections that were one too many.");
+  out.counter("skein_http_connections_refused_total",
+              "Of these, connections that were closed at once because too many were open.");
   out.sample({}, c.connections->refused.load());
 }
 
@@ -120,29 +120,30 @@ void write_devices(exposition& out, const service_context& c, std::span<const mo
     return all - std::min(all, d.waiting.load());
   };
   const auto waiting = [](const counters& d) -> std::uint64_t { return d.waiting; };
-  gauge("skein_num_requests_running", "Requests that have a slot, or had one and wait for another turn.", running);
+  gauge("skein_num_requests_running", "Requests that have a slot, or had one and wait for it again.", running);
   gauge("skein_requests_running", "The same as skein_num_requests_running, under its older name.", running);
   gauge("skein_num_requests_waiting", "Requests that wait for their first slot.", waiting);
   gauge("skein_requests_waiting", "The same as skein_num_requests_waiting, under its older name.", waiting);
-  gauge("skein_sequences_parked", "Sequences that made room and wait for another turn.",
+  gauge("skein_sequences_parked", "Preempted sequences that wait for a slot again.",
         [](const counters& d) -> std::uint64_t { return d.parked; });
-  gauge("skein_parked_bytes", "Bytes of their states.", [](const counters& d) { return d.parked_bytes.load(); });
-  gauge("skein_undo_bytes", "Bytes of states that are kept while an answer may be cut.",
+  gauge("skein_parked_bytes", "Bytes of the states of parked sequences.",
+        [](const counters& d) { return d.parked_bytes.load(); });
+  gauge("skein_undo_bytes", "Bytes of states that are kept so that an answer can be cut.",
         [](const counters& d) { return d.undo_bytes.load(); });
-  counter("skein_num_preemptions_total", "How often a sequence made room for another one.", &counters::preemptions);
+  counter("skein_num_preemptions_total", "Sequences that were preempted for another one.", &counters::preemptions);
   counter("skein_preemptions_total", "The same as skein_num_preemptions_total, under its older name.",
           &counters::preemptions);
   counter("skein_steps_total", "Ticks of the device.", &counters::ticks);
-  counter("skein_state_settles_total", "States that became what their client saw.", &counters::settles);
-  counter("skein_state_settles_back_total", "Of these, states that had to go back first.", &counters::settles_back);
-  counter("skein_state_copies_refused_total", "States of prompts' beginnings that were wanted and not taken.",
+  counter("skein_state_settles_total", "States that were made equal to the visible text.", &counters::settles);
+  counter("skein_state_settles_back_total", "Of these, states that were rolled back first.", &counters::settles_back);
+  counter("skein_state_copies_refused_total", "Requested copies of prefix states that were not made.",
           &counters::copies_refused);
   out.histogram("skein_batch_size", "Rows of a tick.");
   each([](const counters& d) {
     histogram_sum rows;
     return rows += d.batch_rows;
   });
-  out.histogram("skein_step_seconds", "Time of a tick, by what its rows did.");
+  out.histogram("skein_step_seconds", "Time of a tick, by the kind of its rows.");
   for (const auto& model : models)
     for (const auto& [phase, seconds] :
          {std::pair("decode", &counters::decode_seconds), std::pair("prefill", &counters::prefill_seconds),
@@ -150,12 +151,12 @@ void write_devices(exposition& out, const service_context& c, std::span<const mo
       histogram_sum sum;
       out.sample({{"model", model->id()}, {"phase", phase}}, sum += (*model->counters).*seconds);
     }
-  gauge("skein_last_step_age_seconds", "Time since the last tick while there is work; 0 when there is none.",
+  gauge("skein_last_step_age_seconds", "Time since the last tick while there is work; 0 if there is none.",
         [&](const counters& d) {
           const duration age = c.time->now().time_since_epoch() - duration(d.last_tick_at.load());
           return d.busy ? std::chrono::duration<double>(age).count() : 0.0;
         });
-  out.gauge("skein_model_info", "The models in memory.");
+  out.gauge("skein_model_info", "Models in memory.");
   for (const auto& model : models) {
     const auto& card = model->served.card;
     out.sample({{"model", model->id()}, {"device", card.device}, {"dtype", card.weight_type}}, std::uint64_t{1});
@@ -172,7 +173,7 @@ void write_states(exposition& out, std::span<const model_ref> models, const pers
     for (const auto& model : models) all += (*model->counters).*member;
     return all;
   };
-  out.gauge("skein_state_slots", "States in each tier, and room where it is counted in states.");
+  out.gauge("skein_state_slots", "States in each tier; total: slots in device memory.");
   for (const auto& model : models)
     for (const auto& [state, member] :
          {std::pair("used", &d::slots_used), std::pair("kept", &d::slots_kept), std::pair("total", &d::slots)})
@@ -203,17 +204,17 @@ void write_states(exposition& out, std::span<const model_ref> models, const pers
   for (const auto& [kind, tier] : kinds) out.sample({{"kind", kind}}, std::uint64_t{tier->dirty});
   out.gauge("skein_states_dirty_bytes", "Bytes of states that wait to be written.");
   for (const auto& [kind, tier] : kinds) out.sample({{"kind", kind}}, tier->dirty_bytes.load());
-  out.gauge("skein_state_oldest_dirty_seconds", "How long one of them has waited.");
+  out.gauge("skein_state_oldest_dirty_seconds", "Age of the oldest state that waits to be written.");
   for (const auto& [kind, tier] : kinds)
     out.sample({{"kind", kind}}, static_cast<double>(tier->oldest_dirty_ms.load()) * 1e-3);
   out.gauge("skein_state_oldest_use_timestamp_seconds",
-            "Unix time of the last use of what nobody used for the longest time; 0: there is nothing.");
+            "Unix time of the last use of the least recently used state; 0: there is none.");
   for (const auto& [kind, tier] : kinds) {
     out.sample({{"tier", "ram"}, {"kind", kind}}, static_cast<double>(tier->ram_oldest_use_ms.load()) * 1e-3);
     out.sample({{"tier", "disk"}, {"kind", kind}}, static_cast<double>(tier->disk_oldest_use_ms.load()) * 1e-3);
   }
 
-  out.counter("skein_state_moves_total", "States that went from one tier to another; none: they were dropped.");
+  out.counter("skein_state_moves_total", "States that moved from one tier to another; none: they were dropped.");
   out.sample({{"kind", "session"}, {"from", "vram"}, {"to", "vram"}}, moved(&d::kept_hits));
   out.sample({{"kind", "session"}, {"from", "vram"}, {"to", "ram"}}, moved(&d::settles));
   out.sample({{"kind", "prefix"}, {"from", "vram"}, {"to", "ram"}}, moved(&d::copies_taken));
@@ -224,12 +225,12 @@ void write_states(exposition& out, std::span<const model_ref> models, const pers
     out.sample({{"kind", kind}, {"from", "ram"}, {"to", "none"}}, tier->ram_drops.load());
     out.sample({{"kind", kind}, {"from", "disk"}, {"to", "none"}}, tier->disk_drops.load());
   }
-  out.counter("skein_state_move_failures_total", "Moves that failed; the state stays, or is made again.");
+  out.counter("skein_state_move_failures_total", "Failed moves; the state stays in its tier or is rebuilt.");
   for (const auto& [kind, tier] : kinds) {
     out.sample({{"kind", kind}, {"from", "ram"}, {"to", "disk"}}, tier->write_failures.load());
     out.sample({{"kind", kind}, {"from", "disk"}, {"to", "ram"}}, tier->load_failures.load());
   }
-  out.histogram("skein_state_move_seconds", "Time of a move.");
+  out.histogram("skein_state_move_seconds", "Time of a move between tiers.");
   for (const auto& [kind, tier] : kinds) {
     histogram_sum written, loaded;
     out.sample({{"kind", kind}, {"from", "ram"}, {"to", "disk"}}, written += tier->write_seconds);
@@ -239,57 +240,58 @@ void write_states(exposition& out, std::span<const model_ref> models, const pers
 
 void write_sessions(exposition& out, const persistence::persistence_counters& p) {
   out.gauge("skein_sessions_in_memory", "Sessions whose tree is in memory.", p.open_sessions);
-  out.gauge("skein_session_leases", "Turns that run.", p.leases);
-  out.gauge("skein_session_waiters", "Turns that wait for the turn before.", p.waiters);
+  out.gauge("skein_session_leases", "Running turns.", p.leases);
+  out.gauge("skein_session_waiters", "Turns that wait for the previous turn of their session.", p.waiters);
   out.gauge("skein_session_tree_bytes", "Bytes of sessions' texts in memory.", p.tree_bytes);
-  out.gauge("skein_session_unsaved_bytes", "Bytes of turns that only memory has.", p.unsaved_bytes);
-  out.gauge("skein_session_unsaved", "Sessions with such turns.", p.unsaved_sessions);
+  out.gauge("skein_session_unsaved_bytes", "Bytes of turns that are not on disk yet.", p.unsaved_bytes);
+  out.gauge("skein_session_unsaved", "Sessions with turns that are not on disk yet.", p.unsaved_sessions);
   const auto stored = [&](std::string_view name, std::string_view help, std::uint64_t all, std::uint64_t largest) {
     out.gauge(name, help);
     out.sample({{"tenants", "all"}}, all);
     out.sample({{"tenants", "largest"}}, largest);
   };
-  stored("skein_stored_sessions", "Sessions that are stored, of all tenants and of the one that has most.",
-         p.stored_sessions, p.largest_sessions);
-  stored("skein_stored_versions", "Versions of sessions, likewise.", p.stored_versions, p.largest_versions);
-  stored("skein_stored_bytes", "Bytes of sessions' tokens, texts, titles and metadata, likewise.", p.stored_bytes,
-         p.largest_bytes);
-  out.gauge("skein_disk_failing", "1 while turns are kept in memory because the disk takes none.",
+  stored("skein_stored_sessions", "Stored sessions, of all tenants and of the tenant with the most.", p.stored_sessions,
+         p.largest_sessions);
+  stored("skein_stored_versions", "Stored versions, of all tenants and of the tenant with the most.", p.stored_versions,
+         p.largest_versions);
+  stored("skein_stored_bytes", "Stored bytes of tokens, texts, titles and metadata, of all tenants and of the largest.",
+         p.stored_bytes, p.largest_bytes);
+  out.gauge("skein_disk_failing", "1 while turns are kept in memory because writing to disk fails.",
             p.disk_fails ? 1 : 0);
-  out.counter("skein_session_turns_total", "Turns of sessions, by what became of them.");
+  out.counter("skein_session_turns_total", "Turns of sessions, by outcome.");
   const std::pair<const char*, const std::atomic<std::uint64_t>*> outcomes[] = {{"opened", &p.turns_opened},
                                                                                 {"committed", &p.turns_committed},
                                                                                 {"failed", &p.turns_failed},
                                                                                 {"replayed", &p.replays},
                                                                                 {"refused", &p.refusals}};
   for (const auto& [outcome, count] : outcomes) out.sample({{"outcome", outcome}}, count->load());
-  out.counter("skein_session_rebuilds_total", "Turns whose base had no state.", p.rebuilds);
-  out.counter("skein_session_rebuilt_tokens_total", "Tokens that were fed for that.", p.rebuilt_tokens);
-  out.counter("skein_sessions_damaged_total", "Sessions that could not be read, and were set aside.", p.damaged);
-  out.gauge("skein_prefixes_known", "Beginnings of prompts that have a state.", p.prefixes_ready);
-  out.gauge("skein_prefixes_wanted", "Beginnings of prompts whose state is on its way.", p.prefixes_wanted);
-  out.gauge("skein_prefix_token_bytes", "Bytes of the tokens by which they are known.", p.prefix_token_bytes);
-  out.counter("skein_invariant_violations_total", "How often the books of sessions and states did not add up.",
+  out.counter("skein_session_rebuilds_total", "Turns whose initial state had to be rebuilt.", p.rebuilds);
+  out.counter("skein_session_rebuilt_tokens_total", "Tokens that were fed to rebuild states.", p.rebuilt_tokens);
+  out.counter("skein_sessions_damaged_total", "Sessions that could not be read and were set aside.", p.damaged);
+  out.gauge("skein_prefixes_known", "Prompt prefixes that have a state.", p.prefixes_ready);
+  out.gauge("skein_prefixes_wanted", "Prompt prefixes whose state is being made.", p.prefixes_wanted);
+  out.gauge("skein_prefix_token_bytes", "Bytes of the tokens that identify known prefixes.", p.prefix_token_bytes);
+  out.counter("skein_invariant_violations_total", "Inconsistencies found in the accounting of sessions and states.",
               p.invariant_violations);
 }
 
 void write_process(exposition& out, const service_context& c) {
   const process_usage p = measure_process();
-  out.counter("process_cpu_seconds_total", "Processor time of all threads.");
+  out.counter("process_cpu_seconds_total", "CPU time of all threads.");
   out.sample({}, p.cpu_seconds);
-  out.gauge("process_start_time_seconds", "Unix time of the process's start.");
+  out.gauge("process_start_time_seconds", "Unix time of the process start.");
   out.sample({}, p.start_time_seconds);
-  out.gauge("process_resident_memory_bytes", "Bytes in memory.", p.resident_bytes);
-  out.gauge("process_virtual_memory_bytes", "Bytes of address space.", p.virtual_bytes);
-  out.gauge("process_open_fds", "Open descriptors.", p.open_files);
-  out.gauge("process_max_fds", "Descriptors that may be open.", p.open_files_max);
+  out.gauge("process_resident_memory_bytes", "Resident memory in bytes.", p.resident_bytes);
+  out.gauge("process_virtual_memory_bytes", "Virtual memory in bytes.", p.virtual_bytes);
+  out.gauge("process_open_fds", "Open file descriptors.", p.open_files);
+  out.gauge("process_max_fds", "Maximum number of open file descriptors.", p.open_files_max);
   out.gauge("process_threads", "Threads.", p.threads);
   out.gauge("skein_request_held_bytes",
-            "Bytes of bodies, of prompts that wait or run, and of answers that wait for their readers.",
-            c.memory->held());
-  out.counter("skein_log_lines_dropped_total", "Lines of the log that nobody took in time.", log::dropped_lines());
-  out.gauge("skein_draining", "1 while the server ends.", c.draining ? 1 : 0);
-  out.gauge("skein_build_info", "The program.");
+            "Bytes of request bodies, of waiting and running prompts, and of unsent answers.", c.memory->held());
+  out.counter("skein_log_lines_dropped_total", "Log lines that were dropped because the log output was too slow.",
+              log::dropped_lines());
+  out.gauge("skein_draining", "1 while the server drains.", c.draining ? 1 : 0);
+  out.gauge("skein_build_info", "Version and build of the program.");
   const auto build = this_build();
   out.sample({{"version", build.version}, {"commit", build.commit}, {"backend", build.backend}}, std::uint64_t{1});
 }

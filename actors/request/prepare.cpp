@@ -20,7 +20,8 @@ result<void> check_ids(const std::vector<token_id>& ids, std::uint32_t vocab, co
   for (token_id id : ids)
     if (id < 0 || static_cast<std::uint32_t>(id) >= vocab)
       return error{error_kind::invalid_argument,
-                   "token " + std::to_string(id) + " is not in the vocabulary of " + std::to_string(vocab), field};
+                   "token " + std::to_string(id) + " is not in the vocabulary (0 to " + std::to_string(vocab - 1) + ")",
+                   field};
   return {};
 }
 
@@ -186,7 +187,7 @@ result<prepared_call> prepare(generation_request request, const served_model& mo
   prepared_call call;
   std::size_t held = 0;
   for (std::size_t i = 0; i < prompt_count(request); ++i) {  // one at a time: each text contains the suffix
-    if (gone.stop_requested()) return error{error_kind::cancelled, "the client has gone", ""};
+    if (gone.stop_requested()) return error{error_kind::cancelled, "the client is gone", ""};
     const auto fed = take_fed(request);
     const auto input = [&] { return fed ? protocol::prompt_input{fed->text, {}, false} : take_prompt(request, i); };
     auto tokens = request.goes_on_after.empty() ? tokens_of(input(), request.pad_zero, field, model, limits)

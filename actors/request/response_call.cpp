@@ -64,7 +64,7 @@ result<response_question> response_question_of(task what, const std::string& id,
     std::uint64_t number = 0;
     const auto [end, code] = std::from_chars(text->data(), text->data() + text->size(), number);
     if (code != std::errc() || end != text->data() + text->size())
-      return error{error_kind::invalid_argument, "starting_after must be the number of an event", "starting_after"};
+      return error{error_kind::invalid_argument, "starting_after must be an event number", "starting_after"};
     if (q.what != task::stream)
       return error{error_kind::invalid_argument, "starting_after needs stream=true", "starting_after"};
     q.how.after = number;
@@ -126,7 +126,7 @@ void response_call::ask_run(const response_table::visitor& run) {
 }
 
 void response_call::ask_log() {
-  if (!context().persistence) return refuse({error_kind::unsupported, "this server keeps no responses", ""});
+  if (!context().persistence) return refuse({error_kind::unsupported, "this server does not store responses", ""});
   if (ticket_.number == 0) ticket_ = hub_.open_ticket(*this);
   persistence::describe_session q;
   q.reply = ticket_;

@@ -98,7 +98,7 @@ result<std::string> list_of(std::vector<item> items, const item_page& page) {
   if (!page.after.empty()) {
     const auto behind = std::ranges::find(items, page.after, &item::id);
     if (behind == items.end())
-      return error{error_kind::invalid_argument, "after must be the id of an item of this list", "after"};
+      return error{error_kind::invalid_argument, "after must be the id of an item in this list", "after"};
     items.erase(items.begin(), behind + 1);
   }
   std::string json;

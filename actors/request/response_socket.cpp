@@ -79,7 +79,7 @@ response_socket::response_socket(start begin, doorkeeper admits, std::shared_ptr
       out_(std::move(out)) {}
 
 void response_socket::message(std::string text) {
-  if (!admits_()) return out_->close(close_code::policy, "the key of this socket counts no more");
+  if (!admits_()) return out_->close(close_code::policy, "the key of this socket is no longer valid");
   const auto read = protocol::read_socket_message(text, context_->settings.limits);
   if (!read) return refuse(read.error());
   if (read->creates) return create(std::move(text));
@@ -88,7 +88,7 @@ void response_socket::message(std::string text) {
 
 void response_socket::create(std::string text) {
   if (running_.size() >= context_->settings.socket_requests_max)
-    return refuse({error_kind::overloaded, "too many responses run on this socket", ""});
+    return refuse({error_kind::overloaded, "too many responses are running on this socket", ""});
   const std::uint64_t number = ++last_;
   // `over` is called from inside the call, so the call is destroyed later.
   auto out = std::make_shared<output>(out_, [post = post_, self = std::weak_ptr(self_), number] {
@@ -113,7 +113,7 @@ void response_socket::cancel(const std::string& id) {
         if (found) found->call->obey(order::stop);
       });
   }
-  if (!known) refuse({error_kind::not_found, "no such response runs on this socket", "response_id"});
+  if (!known) refuse({error_kind::not_found, "no such response is running on this socket", "response_id"});
 }
 
 void response_socket::over(std::uint64_t number) {

@@ -28,7 +28,7 @@ row_text::row_text(const tokenizer::vocabulary& vocabulary, std::vector<std::str
       lead_(protocol::closes_tag(form) ? form : protocol::answer_form::raw) {}
 
 void row_text::push(token_id token, const sampling::token_logprobs* logprobs) {
-  check(!stopped_, "no token belongs to a row after its stop string");
+  check(!stopped_, "no token follows a row's stop string");
   const std::string_view bytes = vocabulary_.text(token);
   if (!is_hidden(bytes)) {
     ++tokens_;
@@ -47,7 +47,7 @@ void row_text::push(token_id token, const sampling::token_logprobs* logprobs) {
 }
 
 void row_text::push_stop_token(token_id token, const sampling::token_logprobs* logprobs) {
-  check(!stopped_, "no token belongs to a row after its stop string");
+  check(!stopped_, "no token follows a row's stop string");
   ++tokens_;
   score(token, logprobs);
 }

@@ -58,7 +58,7 @@ result<tenant_id> session_call::whose() const {
 }
 
 void session_call::read(std::string body) {
-  if (!context().persistence) return refuse({error_kind::unsupported, "this server keeps no sessions", ""});
+  if (!context().persistence) return refuse({error_kind::unsupported, "this server does not store sessions", ""});
   const auto tenant = whose();
   if (!tenant) return refuse(tenant.error());
   ticket_ = hub_.open_ticket(*this);

@@ -133,7 +133,7 @@ void write_versions(json_writer& out, versions_span versions, bool texts) {
 error too_long(const persistence::version_record& v, std::size_t bytes_max) {
   return {error_kind::too_large,
           "the transcript of version " + std::to_string(v.id) + " alone is longer than limits.response_bytes_max (" +
-              std::to_string(bytes_max) + " bytes); export has it",
+              std::to_string(bytes_max) + " bytes); export the session instead",
           ""};
 }
 

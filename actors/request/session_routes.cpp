@@ -92,7 +92,7 @@ session_question describe(const route_input& in) {
     if (!transcript) return no_flag("transcript");
     if (!tree) return no_flag("tree");
     if (!version) return version.error();
-    if (*transcript && *tree) return wrong("tree", "cannot come together with transcript");
+    if (*transcript && *tree) return wrong("tree", "cannot be combined with transcript");
     if (*version && !*transcript) return wrong("version", "needs transcript=true");
     if (!after) return after.error();
     if (*after && !*tree) return wrong("after", "needs tree=true");

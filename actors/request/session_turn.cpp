@@ -157,7 +157,7 @@ result<protocol::fed_text> session_turn::begin(persistence::session_opened opene
   fed.turn_bytes += fed.turn_bytes > 0 ? before_.size() : 0;
   if (fed.text.empty() && opened_.base != storage::beginning)
     return error{error_kind::invalid_argument,
-                 "the session ends with this text already; say something new, or continue an unfinished answer",
+                 "the session already ends with this text; send a new message, or continue an unfinished answer",
                  is_chat_ ? "messages" : "prompt"};
   return fed;
 }

@@ -16,7 +16,8 @@ using connection::header_list;
 /// GET on this route upgrades to a WebSocket or is refused.
 api_service::made_call api_service::open_socket(exchange& x) {
   auto no = connection::judge_handshake(x.head);
-  if (!connection::asks_for_socket(x.head)) no = connection::refusal{426, "this route speaks WebSocket; or use POST"};
+  if (!connection::asks_for_socket(x.head))
+    no = connection::refusal{426, "GET on this route needs a WebSocket handshake; or use POST"};
   if (!no && context_->draining) no = connection::refusal{503, "the server is shutting down"};
   if (no) {
     if (no->status == 426) {

@@ -29,7 +29,7 @@ struct text_answer {
   protocol::ignored_names ignored;
 };
 
-error client_gone() { return {error_kind::cancelled, "the client has gone", ""}; }
+error client_gone() { return {error_kind::cancelled, "the client is gone", ""}; }
 
 result<std::string> tokenize(const std::string& body, const service_context& context, const served_model& model,
                              const std::stop_token& gone, protocol::ignored_names& ignored) {
@@ -166,7 +166,7 @@ void tokenize_call::body(std::string bytes) {
   };
   if (!is_long) return tell(attempt(origin_.request_name, work));
   if (!run_long(*context_, {post_, origin_.request_name, over_.get_token()}, std::move(work), tell))
-    tell(error{error_kind::overloaded, "too many long requests are being read; try again soon", ""});
+    tell(error{error_kind::overloaded, "too many long requests are being processed; try again soon", ""});
 }
 
 }  // namespace skein::request

@@ -18,7 +18,7 @@ void tuned_state_call::read(std::string body) {
   if (!model) return refuse(model.error());
   model_ = std::move(*model);
   if (!model_->served.load_state)
-    return refuse({error_kind::unsupported, "this server's model takes no tuned states", ""});
+    return refuse({error_kind::unsupported, "this model does not support tuned states", ""});
   const auto& limits = context().settings.limits;
   switch (task_) {
     case task::load: return load(protocol::parse_load_state(body, limits));
@@ -39,7 +39,7 @@ void tuned_state_call::load(const result<protocol::load_state_request>& asked) {
     if (const auto call = self.lock()) (*call)->done(outcome);
   };
   if (!run_long(context(), {post_, origin().request_name, over()}, std::move(work), std::move(back)))
-    refuse({error_kind::overloaded, "too many long requests are being read; try again soon", ""});
+    refuse({error_kind::overloaded, "too many long requests are being processed; try again soon", ""});
 }
 
 /// The state's name may also be the one in /models.

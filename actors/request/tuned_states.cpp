@@ -13,7 +13,7 @@ result<void> set_weights(tuned_state& mixture, const std::vector<float>& weights
   const auto wrong = [&](const std::string& complaint) {
     return error{error_kind::invalid_argument, complaint, field};
   };
-  if (mixture.mixture.empty()) return wrong(field + " is for a mixture of states, which this request does not name");
+  if (mixture.mixture.empty()) return wrong(field + " needs a mixture of states");
   if (weights.size() > mixture.mixture.size())
     return wrong(field + " must have at most " + std::to_string(mixture.mixture.size()) +
                  " numbers, one for each state");
@@ -39,7 +39,8 @@ result<void> tuned_states::put(tuned_state state, std::size_t states_max) {
   for (const tuned_state& s : *changed) count += std::max<std::size_t>(s.mixture.size(), 1);
   if (count > states_max)
     return error{error_kind::overloaded,
-                 "there would be " + std::to_string(count) + " tuned states, above model.tuned_states_max; remove some",
+                 "too many tuned states: " + std::to_string(count) + "; model.tuned_states_max is " +
+                     std::to_string(states_max) + "; remove some",
                  ""};
   states_ = std::move(changed);
   return {};
@@ -102,7 +103,7 @@ result<std::string> path_below(const std::string& root, const std::string& name)
   const fs::path file = fs::weakly_canonical(base / fs::path(name), ec);
   const auto [end, unused] = std::mismatch(base.begin(), base.end(), file.begin(), file.end());
   if (ec || end != base.end() || name.find('\0') != std::string::npos)
-    return error{error_kind::forbidden, "state files must lie in the server's folder of states", ""};
+    return error{error_kind::forbidden, "state files must be inside model.states_dir", ""};
   if (!fs::is_regular_file(file, ec))
     return error{error_kind::missing_file, "there is no state file '" + name + "'", ""};
   return file.string();

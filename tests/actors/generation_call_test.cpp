@@ -388,7 +388,7 @@ BOOST_AUTO_TEST_CASE(an_event_that_throws_ends_its_call_and_no_other) {
     b.read_mailbox();
     BOOST_TEST(failing_out->ended);
     BOOST_TEST(failing_out->status == (streamed ? 200u : 500u));
-    BOOST_TEST(failing_out->has(R"({"error":{"message":"the server failed while it worked on this request")"));
+    BOOST_TEST(failing_out->has(R"({"error":{"message":"the server failed while it processed this request")"));
     if (streamed) BOOST_TEST(failing_out->text.ends_with("data: [DONE]\n\n"));
     BOOST_TEST(b.cancelled == std::vector<request_id>{b.submitted[0].id}, boost::test_tools::per_element());
     BOOST_TEST(b.streamed("text") == "y");

@@ -105,7 +105,7 @@ BOOST_AUTO_TEST_CASE(work_that_throws_on_the_worker_pool_is_a_500) {
     b.pool.run_one();
   }
   BOOST_TEST(b.out->status == 500u);
-  BOOST_TEST(b.has(R"({"error":{"message":"the server failed while it worked on this request","type":"server_error")"));
+  BOOST_TEST(b.has(R"({"error":{"message":"the server failed while it processed this request","type":"server_error")"));
   BOOST_TEST(b.submitted.empty());
   b.send(body, protocol::dialects::completions);
   b.pool.run_one();

@@ -118,7 +118,7 @@ BOOST_AUTO_TEST_CASE(work_that_throws_on_the_worker_pool_is_a_500) {
   BOOST_TEST(b.out->status == 500u);
   BOOST_TEST(b.out->header("X-Request-Id") == "req-1");
   BOOST_TEST(
-      b.out->has(R"({"error":{"message":"the server failed while it worked on this request","type":"server_error")"));
+      b.out->has(R"({"error":{"message":"the server failed while it processed this request","type":"server_error")"));
   b.send(true, text_body(long_text));
   b.pool.run_one();
   BOOST_TEST(b.out->status == 200u);

@@ -30,7 +30,7 @@ test('an exception in a tick answers who waits and ends the process with 70', as
     const answer = await ask(server, { ...endless, stream, n: 3 });
     const text = await answer.text();
     assert.equal(answer.status, stream ? 200 : 500);
-    assert.match(text, /{"error":{"message":"the device failed while it worked on this request","type":"server_error"/);
+    assert.match(text, /{"error":{"message":"the device failed while it processed this request","type":"server_error"/);
     if (stream) assert.ok(text.endsWith('data: [DONE]\n\n'));
     assert.equal((await server.end()).code, 70);
     const lost = server.lines.filter((line) => line.includes('"msg":"the device is lost"')).map((line) => JSON.parse(line));

@@ -328,7 +328,7 @@ test('a server with keys', async (t) => {
     assert(streams.every((s) => s.status === 200));
     const third = await complete('alice');
     assert.equal(third.status, 429);
-    assert.match(third.body.error.message, /too many requests of this key/);
+    assert.match(third.body.error.message, /this key has too many running requests/);
     assert.equal((await complete('root')).status, 200);
     stops.forEach((s) => s.abort());
     await Promise.all(streams.map((s) => s.text().catch(() => {})));
@@ -338,7 +338,7 @@ test('a server with keys', async (t) => {
     assert.equal((await complete('bob', { max_tokens: 200 })).status, 200);
     const late = await complete('bob');
     assert.equal(late.status, 429);
-    assert.match(late.body.error.message, /tokens of this minute/);
+    assert.match(late.body.error.message, /tokens for this minute/);
     assert(Number(late.headers.get('retry-after')) > 1);
     assert.equal((await complete('root')).status, 200);
 

@@ -106,7 +106,7 @@ const rows = [
   ['/models', 'behind the model\'s name', null, 200, is([{ object: 'models', id: 'RWKV tiny base' }, { object: 'models', id: 'RWKV tiny base State Test' }])],
   ['/loadstatemodel', 'one of another shape', { ...loadState, state_filename: 'models/state-gen-7.pth' }, 400, detail(/state-gen-7/)],
   ['/loadstatemodel', 'one that is not there', { ...loadState, state_filename: 'absent.pth' }, 404, detail(/absent/)],
-  ['/loadstatemodel', 'one elsewhere', { ...loadState, state_filename: '../../etc/passwd' }, 403, detail(/folder of states/)],
+  ['/loadstatemodel', 'one elsewhere', { ...loadState, state_filename: '../../etc/passwd' }, 403, detail(/model\.states_dir/)],
   ['/loadstatemodel', 'no file', { state_viewname: 'x' }, 400, detail(/state_filename/)],
   ['/mrss_loadstatemodel', 'two, by weights', { state_viewname: 'duo', state_filenames: [loadState.state_filename, loadState.state_filename], state_gatingweight: [0.7, 0.3] }, 200, success],
   ['/mrss_loadstatemodel', 'the zero state with them, as texts', { state_viewname: 'trio', state_filenames: [loadState.state_filename], contain_originalstate: 'True', state_gatingweight: ['1', '2'] }, 200, success],

@@ -195,7 +195,7 @@ const said = [
   ['12.2', 'defaults that are none', '/update-config', { temperature: 'hot' }, 400, both(/temperature/)],
   ['12.2', 'a state as a default', '/update-config', { state: 'poet' }, 400, both(/^state /)],
   ['12.2', 'a strategy that nobody knows', '/switch-model', { model: 'tiny-7v0.pth', strategy: 'zzz' }, 400, both(/^strategy 'zzz' is not known/)],
-  ['12.2', 'no embeddings', '/v1/embeddings', { input: 'x' }, 400, object(null, /no embeddings/)],
+  ['12.2', 'no embeddings', '/v1/embeddings', { input: 'x' }, 400, object(null, /embeddings are not supported/)],
   ['12.3', 'what follows best', '/api/oai/v1/chooses', { input: ['The ', 'quick'], choices: ['zzzz', ' the', ' the'], state: '' }, 200, (b) => {
     hasShape(b, ranking);
     for (const [rank, c] of b.data.entries()) hasShape(c, { object: is('choice'), index: isCount, rank: is(rank), choice: isText, perplexity: (p) => assert.ok(p > 0) });
@@ -205,11 +205,11 @@ const said = [
   ['12.3', 'what gains most by the input', '/api/oai/chooses', { input: 'The ', choices: ['the', 'q'], calibrate: true }, 200, (b) => hasShape(b, ranking)],
   ['12.3', 'nothing to choose from', '/api/oai/chooses', { input: 'x', choices: [] }, 400, flat(/^choices /)],
   ['12.3', 'a state as numbers', '/api/oai/v1/states', { input: 'x' }, 400, flat(/export/)],
-  ['12.3', 'embeds', '/api/oai/embeds', { input: 'x' }, 400, flat(/no embeddings/)],
+  ['12.3', 'embeds', '/api/oai/embeds', { input: 'x' }, 400, flat(/embeddings are not supported/)],
   ...['/embeddings', '/embedding', '/openai/v1/embeddings', '/engines/text-embedding-ada-002/embeddings',
-    '/v1/engines/text-embedding-ada-002/embeddings'].map((path) => ['12.2', 'no embeddings', path, { input: 'x' }, 400, object(null, /no embeddings/)]),
+    '/v1/engines/text-embedding-ada-002/embeddings'].map((path) => ['12.2', 'no embeddings', path, { input: 'x' }, 400, object(null, /embeddings are not supported/)]),
   ...['/api/oai/v1/embeds', '/api/oai/embeddings', '/api/oai/v1/embeddings', '/api/embed', '/api/embeddings'].map((path) =>
-    ['12.3', 'no embeddings', path, { input: 'x' }, 400, flat(/no embeddings/)]),
+    ['12.3', 'no embeddings', path, { input: 'x' }, 400, flat(/embeddings are not supported/)]),
   ['12.3', 'a route that there is not', '/api/generate', { model: 'x' }, 404, flat(/no route/)],
   ['12.3', 'a wrong field', ai, { messages: hi, temperature: 'hot' }, 400, flat(/temperature/)],
   ['12.3', 'another sampler for the state', ai, { messages: hi, sampler_override: { type: 'Typical' } }, 400, flat(/sampler_override/)],
