@@ -71,7 +71,7 @@ class loaded_models {
  public:
   /// Why a model is not in memory.
   enum class absence : std::uint8_t {
-    unloaded,   ///< an operator unloaded it: requests are refused
+    unloaded,   ///< there is no model: requests are refused
     available,  ///< it can be loaded; a caller that may load models only has to name it
     resting,    ///< it was idle, or another model needed its memory: the next request loads it again
     coming,     ///< it is being loaded: requests wait
