@@ -49,7 +49,7 @@ std::optional<std::string> key::objection(const value& v) const {
     if (text->size() > limits::text_bytes_max)
       return "is longer than " + std::to_string(limits::text_bytes_max) + " bytes";
     if (text->find('\0') != std::string::npos) return "holds a zero byte";
-    if (is_legal && !is_legal(*text)) return quoted(*text) + " is none of: " + legal();
+    if (is_legal && !is_legal(*text)) return quoted_text(*text) + " is none of: " + legal();
   }
   if (const auto* list = std::get_if<std::vector<std::string>>(&v)) {
     if (list->size() > limits::list_entries_max)

@@ -2,113 +2,58 @@
 
 #include <algorithm>
 
+#include "config/key_row.hpp"
 #include "config/limits.hpp"
 
 namespace skein::config {
 namespace {
 
-template <typename Field>
-value to_value(const Field& field) {
-  if constexpr (std::is_same_v<Field, bool>)
-    return field;
-  else if constexpr (std::is_integral_v<Field>)
-    return static_cast<std::int64_t>(field);
-  else
-    return field;
-}
-
-template <typename Field>
-void assign(Field& field, const value& v) {
-  if constexpr (std::is_same_v<Field, bool>)
-    field = std::get<bool>(v);
-  else if constexpr (std::is_integral_v<Field>)
-    field = static_cast<Field>(std::get<std::int64_t>(v));
-  else
-    field = std::get<Field>(v);
-}
-
-/// A row of the table below: a key with the parts that not every key has set by name.
-struct row : key {
-  row range(double low, double high) && {
-    min = low;
-    max = high;
-    return std::move(*this);
-  }
-  row texts(std::string_view what, bool (*test)(std::string_view)) && {
-    form = what;
-    is_legal = test;
-    return std::move(*this);
-  }
-  row flag(std::vector<std::string_view> spellings) && {
-    flags = std::move(spellings);
-    return std::move(*this);
-  }
-  row changes_live() && {
-    live = true;
-    return std::move(*this);
-  }
-  row hidden() && {
-    secret = true;
-    return std::move(*this);
-  }
-};
-
-template <auto Section, auto Field>
-row setting(std::string path, std::string_view help) {
-  row made;
-  made.path = std::move(path);
-  made.help = help;
-  made.get = [](const config& c) { return to_value(c.*Section.*Field); };
-  made.set = [](config& c, const value& v) { assign(c.*Section.*Field, v); };
-  return made;
-}
-
 template <auto Field>
-row server(const char* name, std::string_view help) {
-  return setting<&config::server, Field>(std::string("server.") + name, help);
+constexpr row server(std::string_view name, std::string_view help) {
+  return setting<&config::server, Field>("server", name, help);
 }
 template <auto Field>
-row limit(const char* name, double low, double high, std::string_view help) {
-  return setting<&config::limits, Field>(std::string("limits.") + name, help).range(low, high).changes_live();
+constexpr row limit(std::string_view name, double low, double high, std::string_view help) {
+  return setting<&config::limits, Field>("limits", name, help).range(low, high).changes_live();
 }
 template <auto Field>
-row queue(const char* name, double low, double high, std::string_view help) {
-  return setting<&config::queue, Field>(std::string("queue.") + name, help).range(low, high).changes_live();
+constexpr row queue(std::string_view name, double low, double high, std::string_view help) {
+  return setting<&config::queue, Field>("queue", name, help).range(low, high).changes_live();
 }
 template <auto Field>
-row session(const char* name, std::string_view help) {
-  return setting<&config::sessions, Field>(std::string("sessions.") + name, help);
+constexpr row session(std::string_view name, std::string_view help) {
+  return setting<&config::sessions, Field>("sessions", name, help);
 }
 template <auto Field>
-row session(const char* name, double low, double high, std::string_view help) {
+constexpr row session(std::string_view name, double low, double high, std::string_view help) {
   return session<Field>(name, help).range(low, high);
 }
 template <auto Field>
-row prefix(const char* name, std::string_view help) {
-  return setting<&config::prefix_cache, Field>(std::string("prefix_cache.") + name, help);
+constexpr row prefix(std::string_view name, std::string_view help) {
+  return setting<&config::prefix_cache, Field>("prefix_cache", name, help);
 }
 template <auto Field>
-row engine(const char* name, std::string_view help) {
-  return setting<&config::engine, Field>(std::string("engine.") + name, help);
+constexpr row engine(std::string_view name, std::string_view help) {
+  return setting<&config::engine, Field>("engine", name, help);
 }
 template <auto Field>
-row model(const char* name, std::string_view help) {
-  return setting<&config::model, Field>(std::string("model.") + name, help);
+constexpr row model(std::string_view name, std::string_view help) {
+  return setting<&config::model, Field>("model", name, help);
 }
 template <auto Field>
-row log(const char* name, std::string_view help) {
-  return setting<&config::log, Field>(std::string("log.") + name, help);
+constexpr row log(std::string_view name, std::string_view help) {
+  return setting<&config::log, Field>("log", name, help);
 }
 template <auto Field>
-row drain(const char* name, std::string_view help) {
-  return setting<&config::drain, Field>(std::string("drain.") + name, help)
+constexpr row drain(std::string_view name, std::string_view help) {
+  return setting<&config::drain, Field>("drain", name, help)
       .range(0, static_cast<double>(limits::duration_ms_max))
       .changes_live();
 }
 
 template <auto Field>
-row pause(const char* name, double high, std::string_view help) {
-  return setting<&config::pause, Field>(std::string("pause.") + name, help).range(0, high);
+constexpr row pause(std::string_view name, double high, std::string_view help) {
+  return setting<&config::pause, Field>("pause", name, help).range(0, high);
 }
 
 bool is_number(std::string_view text) {
@@ -161,7 +106,7 @@ std::vector<key> make_keys() {
   using n = session_settings;
   using p = prefix_cache_settings;
   using e = engine_settings;
-  return {
+  static constexpr row rows[] = {
       server<&s::host>("host", "Address to listen on. Beyond loopback it needs a password or allow_unauthenticated.")
           .flag({"--host", "--localhost"}),
       server<&s::port>("port", "TCP port; 0 lets the system choose.").range(0, 65535).flag({"--port"}),
@@ -277,9 +222,9 @@ std::vector<key> make_keys() {
       limit<&l::prompts_max>("prompts_max", 1, limits::prompts_max, "Prompts times n of one request."),
       limit<&l::stops_max>("stops_max", 0, limits::stops_max, "Stop strings of a request."),
       limit<&l::stop_bytes_max>("stop_bytes_max", 1, limits::stop_bytes_max, "Bytes of one stop string."),
-      setting<&config::limits, &l::logit_bias_max>("limits.logit_bias_max", "Entries of logit_bias.")
+      setting<&config::limits, &l::logit_bias_max>("limits", "logit_bias_max", "Entries of logit_bias.")
           .range(0, limits::logit_bias_max),  // not live: the GPU engine has taken room for so many
-      setting<&config::limits, &l::mixture_max>("limits.mixture_max", "States of one mixture of states.")
+      setting<&config::limits, &l::mixture_max>("limits", "mixture_max", "States of one mixture of states.")
           .range(1, limits::mixture_max),
       limit<&l::json_depth_max>("json_depth_max", 4, limits::json_depth_max, "Nesting of a JSON body."),
       limit<&l::response_bytes_max>(
@@ -311,11 +256,11 @@ std::vector<key> make_keys() {
       queue<&q::parked_bytes_max>("parked_bytes_max", 0, limits::memory_bytes_max,
                                   "Bytes of the states that are copied out; one state more is always allowed."),
       setting<&config::queue, &q::copies_max>(
-          "queue.copies_max",
+          "queue", "copies_max",
           "Copies of states inside prompts on their way out of the engine at a time; further ones are left out.")
           .range(0, limits::waiting_max),
       setting<&config::queue, &q::undo_bytes_max>(
-          "queue.undo_bytes_max",
+          "queue", "undo_bytes_max",
           "Bytes of states after prompts, kept while an answer may be cut; without one the prompt is fed again.")
           .range(0, limits::memory_bytes_max),
       queue<&q::queue_timeout_ms>("queue_timeout_ms", 1, duration_max, "Milliseconds that a request waits for a slot."),
@@ -504,6 +449,9 @@ std::vector<key> make_keys() {
                                          "Tokens of one, prompt and answer; a longer one cannot be paused."),
       pause<&pause_settings::age_max_s>("age_max_s", 2'592'000, "Seconds after which one is forgotten."),
   };
+  std::vector<key> made;
+  for (const auto& one : rows) made.push_back(key_of(one, std::string(one.section)));
+  return made;
 }
 
 const model_defaults& defaults_of(const config& c, const std::string& model_name) {
@@ -513,14 +461,13 @@ const model_defaults& defaults_of(const config& c, const std::string& model_name
 }
 
 template <auto Field>
-row model_default(std::string_view model_name, const char* name, std::string_view help) {
-  row made;
-  made.path = "models." + quoted(model_name) + '.' + name;
-  made.help = help;
-  made.live = true;
-  made.get = [model = std::string(model_name)](const config& c) { return to_value(defaults_of(c, model).*Field); };
-  made.set = [model = std::string(model_name)](config& c, const value& v) { assign(c.models[model].*Field, v); };
-  return made;
+constexpr row model_default(std::string_view name, std::string_view help) {
+  return {.section = "models",
+          .name = name,
+          .help = help,
+          .get = [](const config& c, const std::string& model) { return to_value(defaults_of(c, model).*Field); },
+          .set = [](config& c, const std::string& model, const value& v) { assign(c.models[model].*Field, v); },
+          .live = true};
 }
 
 }  // namespace
@@ -532,25 +479,24 @@ std::span<const key> keys() {
 
 std::vector<key> model_keys(std::string_view model) {
   using m = model_defaults;
-  return {
-      model_default<&m::temperature>(model, "temperature", "Of chat requests that name no sampler field; 0 is greedy.")
+  static constexpr row rows[] = {
+      model_default<&m::temperature>("temperature", "Of chat requests that name no sampler field; 0 is greedy.")
           .range(0, 1000),
-      model_default<&m::top_p>(model, "top_p", "Share of probability that is kept.").range(0, 1),
-      model_default<&m::top_k>(model, "top_k", "Tokens that are kept; 0: all.").range(-1, 1 << 24),
-      model_default<&m::alpha_presence>(model, "alpha_presence", "Penalty of a token that was drawn once.")
-          .range(-100, 100),
-      model_default<&m::alpha_frequency>(model, "alpha_frequency", "Penalty added by each further draw.")
-          .range(-100, 100),
-      model_default<&m::alpha_decay>(model, "alpha_decay", "Factor on all penalties after each token.").range(1e-6, 1),
-      model_default<&m::max_tokens>(model, "max_tokens", "Tokens of a chat answer.").range(1, limits::max_tokens_max),
-      model_default<&m::completion_max_tokens>(model, "completion_max_tokens",
-                                               "Tokens of an answer of /v1/completions.")
+      model_default<&m::top_p>("top_p", "Share of probability that is kept.").range(0, 1),
+      model_default<&m::top_k>("top_k", "Tokens that are kept; 0: all.").range(-1, 1 << 24),
+      model_default<&m::alpha_presence>("alpha_presence", "Penalty of a token that was drawn once.").range(-100, 100),
+      model_default<&m::alpha_frequency>("alpha_frequency", "Penalty added by each further draw.").range(-100, 100),
+      model_default<&m::alpha_decay>("alpha_decay", "Factor on all penalties after each token.").range(1e-6, 1),
+      model_default<&m::max_tokens>("max_tokens", "Tokens of a chat answer.").range(1, limits::max_tokens_max),
+      model_default<&m::completion_max_tokens>("completion_max_tokens", "Tokens of an answer of /v1/completions.")
           .range(1, limits::max_tokens_max),
-      model_default<&m::stop>(model, "stop", "Stop strings of chat requests that name none."),
-      model_default<&m::no_think_opening>(model, "no_think_opening",
-                                          "How the template opens an answer without thinking."),
-      model_default<&m::default_think>(model, "default_think", "Whether chat requests that do not say so think first."),
+      model_default<&m::stop>("stop", "Stop strings of chat requests that name none."),
+      model_default<&m::no_think_opening>("no_think_opening", "How the template opens an answer without thinking."),
+      model_default<&m::default_think>("default_think", "Whether chat requests that do not say so think first."),
   };
+  std::vector<key> made;
+  for (const auto& one : rows) made.push_back(key_of(one, "models." + quoted_text(model), std::string(model)));
+  return made;
 }
 
 std::optional<key> find_key(std::string_view path) {

@@ -114,7 +114,7 @@ class merger {
   void set_from_text(const key& k, std::string_view text, origin where) {
     const value like = k.standard();
     if (const auto v = value_of(text, like)) return set(k, *v, std::move(where));
-    const std::string shown = k.secret ? "the value" : quoted(text);
+    const std::string shown = k.secret ? "the value" : quoted_text(text);
     complain(fault_kind::bad_value, std::move(where), k.path, shown + " is not " + std::string(type_name(like)));
   }
 

@@ -57,7 +57,7 @@ std::optional<value> parse_value(std::string_view text, const value& like) {
   return value(split(text));
 }
 
-std::string quoted(std::string_view text) {
+std::string quoted_text(std::string_view text) {
   std::string out = "\"";
   for (const char c : text) {
     switch (c) {
@@ -83,11 +83,11 @@ std::string to_toml(const value& v) {
   if (const auto* boolean = std::get_if<bool>(&v)) return *boolean ? "true" : "false";
   if (const auto* integer = std::get_if<std::int64_t>(&v)) return std::to_string(*integer);
   if (const auto* number = std::get_if<double>(&v)) return number_text(*number);
-  if (const auto* text = std::get_if<std::string>(&v)) return quoted(*text);
+  if (const auto* text = std::get_if<std::string>(&v)) return quoted_text(*text);
   std::string list;
   for (const auto& entry : std::get<std::vector<std::string>>(v)) {
     list += list.empty() ? "" : ", ";
-    list += quoted(entry);
+    list += quoted_text(entry);
   }
   return '[' + list + ']';
 }

@@ -20,6 +20,6 @@ using value = std::variant<bool, std::int64_t, double, std::string, std::vector<
 
 /// The value as TOML writes it.
 [[nodiscard]] std::string to_toml(const value& v);
-[[nodiscard]] std::string quoted(std::string_view text);
+[[nodiscard]] std::string quoted_text(std::string_view text);
 
 }  // namespace skein::config
