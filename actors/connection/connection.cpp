@@ -11,6 +11,7 @@
 #include <ctime>
 #include <exception>
 
+#include "actors/connection/awaiting.hpp"
 #include "actors/connection/exchange.hpp"
 #include "actors/connection/response_head.hpp"
 #include "base/log.hpp"
@@ -21,16 +22,11 @@ namespace {
 namespace asio = boost::asio;
 using boost::system::error_code;
 
-constexpr auto token = asio::as_tuple(asio::use_awaitable);
-constexpr auto never = steady_time::max();
-
 /// A stream that ignores queued_bytes is cut at this multiple of outbound_bytes_max, but not before this number of
 /// writes above the limit: tokens that a fast device generated while this thread waited for a CPU arrive in one large
 /// piece, which is not the reader's fault.
 constexpr std::size_t outbound_overrun = 8;
 constexpr std::uint32_t deaf_writes_max = 256;
-
-steady_time now() { return real_clock().now(); }
 
 }  // namespace
 

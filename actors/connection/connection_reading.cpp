@@ -5,6 +5,7 @@
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
+#include "actors/connection/awaiting.hpp"
 #include "actors/connection/body_decoder.hpp"
 #include "actors/connection/exchange.hpp"
 #include "actors/connection/header_scan.hpp"
@@ -15,14 +16,9 @@ namespace {
 namespace asio = boost::asio;
 using boost::system::error_code;
 
-constexpr auto token = asio::as_tuple(asio::use_awaitable);
-constexpr auto never = steady_time::max();
-
 /// How long the unread rest of a request is discarded before closing, so that the close does not reset the connection
 /// before the client has read the response.
 constexpr std::chrono::seconds goodbye_time{2};
-
-steady_time now() { return real_clock().now(); }
 
 /// Size of the empty lines at the beginning of `bytes`.
 std::size_t leading_empty_lines(std::string_view bytes) {

@@ -1,6 +1,7 @@
 // A connection that became a WebSocket.
 #include <utility>
 
+#include "actors/connection/awaiting.hpp"
 #include "actors/connection/exchange.hpp"
 #include "actors/connection/response_head.hpp"
 #include "actors/connection/socket_frames.hpp"
@@ -13,8 +14,6 @@ namespace asio = boost::asio;
 
 /// How long to wait for the client's close frame.
 constexpr std::chrono::seconds farewell_time{2};
-
-steady_time now() { return real_clock().now(); }
 
 }  // namespace
 

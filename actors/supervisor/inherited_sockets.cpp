@@ -1,5 +1,7 @@
 #include "actors/supervisor/inherited_sockets.hpp"
 
+#include "actors/supervisor/environment.hpp"
+
 #include <fcntl.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -12,18 +14,6 @@ namespace skein::supervisor {
 namespace {
 
 constexpr int first_fd = 3;  // SD_LISTEN_FDS_START
-
-std::string_view environment(const char* name) {
-  const char* const value = std::getenv(name);
-  return value ? value : "";
-}
-
-std::optional<int> number(std::string_view text) {
-  int value = 0;
-  const auto [end, trouble] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (trouble != std::errc() || end != text.data() + text.size() || value < 0) return std::nullopt;
-  return value;
-}
 
 error no_number(const char* variable, std::string_view value) {
   return {error_kind::invalid_argument, std::string(variable) + ": '" + std::string(value) + "' is not a number",
@@ -42,7 +32,7 @@ result<std::vector<inherited_socket>> inherited_sockets(std::string_view listen_
                                                         std::string_view names) {
   std::vector<inherited_socket> found;
   if (listen_fds.empty() || listen_pid.empty()) return found;
-  const auto pid = number(listen_pid), count = number(listen_fds);
+  const auto pid = number<int>(listen_pid), count = number<int>(listen_fds);
   if (!pid) return no_number("LISTEN_PID", listen_pid);
   if (*pid != ::getpid()) return found;  // meant for another process
   if (!count) return no_number("LISTEN_FDS", listen_fds);

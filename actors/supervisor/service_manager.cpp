@@ -11,28 +11,17 @@
 #include <ctime>
 #include <utility>
 
+#include "actors/supervisor/environment.hpp"
 #include "base/log.hpp"
 
 namespace skein::supervisor {
 namespace {
 
-std::string_view environment(const char* name) {
-  const char* const value = std::getenv(name);
-  return value ? value : "";
-}
-
-std::optional<std::uint64_t> number(std::string_view text) {
-  std::uint64_t value = 0;
-  const auto [end, trouble] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (trouble != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
-
 std::optional<std::chrono::microseconds> watchdog_of_environment() {
-  const auto time = number(environment("WATCHDOG_USEC"));
+  const auto time = number<std::uint64_t>(environment("WATCHDOG_USEC"));
   if (!time || *time == 0) return std::nullopt;
   const std::string_view whose = environment("WATCHDOG_PID");
-  if (!whose.empty() && number(whose) != static_cast<std::uint64_t>(::getpid())) return std::nullopt;
+  if (!whose.empty() && number<std::uint64_t>(whose) != static_cast<std::uint64_t>(::getpid())) return std::nullopt;
   return std::chrono::microseconds(*time);
 }
 

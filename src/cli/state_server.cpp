@@ -60,7 +60,7 @@ class exchange {
   const int fd_;
 };
 
-std::string escaped(std::string_view text) {
+std::string percent_encoded(std::string_view text) {
   static constexpr char digits[] = "0123456789ABCDEF";
   std::string out;
   for (const char c : text) {
@@ -75,8 +75,8 @@ std::string escaped(std::string_view text) {
 }
 
 std::string target_of(const state_command& what) {
-  std::string target = "/admin/state/" + std::string(name_of(what.action)) + "?tenant=" + escaped(what.tenant);
-  const auto add = [&](const char* name, const std::string& value) { target += '&' + (name + ('=' + escaped(value))); };
+  std::string target = "/admin/state/" + std::string(name_of(what.action)) + "?tenant=" + percent_encoded(what.tenant);
+  const auto add = [&](const char* name, const std::string& value) { target += '&' + (name + ('=' + percent_encoded(value))); };
   if (!what.id.empty()) add("id", what.id);
   if (!what.new_id.empty()) add("to", what.new_id);
   if (what.version) add("version", std::to_string(*what.version));

@@ -10,7 +10,7 @@ namespace {
 
 // Rows of one head call: enough to read the head matrix once for many sequences, and at a vocabulary of 65536 no more
 // than 16 MiB of logits.
-constexpr std::uint32_t max_logit_rows = 64;
+constexpr std::uint32_t logit_rows_of_cpu = 64;
 
 bool is_matrix_type(dtype t) { return t == dtype::f32 || t == dtype::bf16 || t == dtype::f16; }
 
@@ -42,7 +42,7 @@ result<cpu_parts> parts_of(const model::checkpoint& file, const model::model_inf
                               .max_tick_rows = options.max_tick_rows,
                               .limits = {.slots = options.slots,
                                          .max_rows = options.max_tick_tokens,
-                                         .max_logit_rows = std::min(options.max_tick_tokens, max_logit_rows),
+                                         .max_logit_rows = std::min(options.max_tick_tokens, logit_rows_of_cpu),
                                          .threads = options.threads}}};
 }
 

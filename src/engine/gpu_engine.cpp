@@ -12,7 +12,7 @@ namespace {
 
 // Rows of one head call: a long score row reads the head matrix once per this many positions. At a vocabulary of 65536
 // their logits take 64 MiB, and more if a tick can sample more rows.
-constexpr std::uint32_t max_logit_rows = 256;
+constexpr std::uint32_t logit_rows_of_gpu = 256;
 
 result<kernels::gpu::element> element_of(dtype type, const char* what, const char* field) {
   switch (type) {
@@ -63,7 +63,7 @@ result<gpu_parts> parts_of(const model::checkpoint& file, const model::model_inf
   parts.how.limits = {.slots = options.slots,
                       .max_tick_tokens = options.max_tick_tokens,
                       .max_tick_rows = options.max_tick_rows,
-                      .max_logit_rows = max_logit_rows,
+                      .max_logit_rows = logit_rows_of_gpu,
                       .logit_bias_max = options.row_max.logit_bias_max,
                       .stop_ids_max = options.row_max.stop_ids_max,
                       .state_stages = stages_for(options, info.state.bytes())};

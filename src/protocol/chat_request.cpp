@@ -80,7 +80,7 @@ bool read_reasoning_raw(const object_reader& body) {
   return false;
 }
 
-void read_logprobs(const object_reader& body, sampling::sampling_params& out) {
+void read_chat_logprobs(const object_reader& body, sampling::sampling_params& out) {
   out.logprobs = body.boolean("logprobs").value_or(false);
   const auto top = body.integer("top_logprobs", 0, sampling::top_logprobs_max);
   if (top && *top > 0 && !out.logprobs) body.refuse("top_logprobs", "needs logprobs to be true");
@@ -117,7 +117,7 @@ void read_spoken_conversation(const object_reader& body, const reading& by, gene
 
 void read_chat_options(const object_reader& body, const reading& by, generation_request& out) {
   refuse_unsupported_fields(body);
-  read_logprobs(body, out.sampling);
+  read_chat_logprobs(body, out.sampling);
   out.think = read_think(body, by.preset);
   if (!body.text("think_type").value_or("").empty()) out.force_reasoning = out.think != think_mode::off;
   out.reasoning_raw = read_reasoning_raw(body);

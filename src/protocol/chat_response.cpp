@@ -13,7 +13,7 @@ void write_token(json_writer& out, std::string_view bytes, float logprob) {
   out.end_array();
 }
 
-void write_logprobs(json_writer& out, std::span<const logprob_entry> entries) {
+void write_chat_logprobs(json_writer& out, std::span<const logprob_entry> entries) {
   out.begin_object().key("content").begin_array();
   for (const auto& entry : entries) {
     out.begin_object();
@@ -39,12 +39,12 @@ void write_tool_calls(json_writer& out, std::span<const tool_call> calls) {
   out.end_array();
 }
 
-constexpr answer_shape shape{"chat.completion", "chat.completion.chunk", write_logprobs};
+constexpr answer_shape chat_shape{"chat.completion", "chat.completion.chunk", write_chat_logprobs};
 
 /// An event whose delta has the members that `write(out)` writes.
 template <typename Write>
 std::string delta_event(const answer_head& head, const choice_event& event, Write write) {
-  return answer_event(shape, head, event, [&](json_writer& out) {
+  return answer_event(chat_shape, head, event, [&](json_writer& out) {
     out.key("delta").begin_object();
     write(out);
     out.end_object();
@@ -55,7 +55,7 @@ std::string delta_event(const answer_head& head, const choice_event& event, Writ
 
 std::string chat_body(const answer_head& head, std::span<const chat_choice> choices, const token_usage& usage,
                       const session_note* session) {
-  return answer_body(shape, head, choices, usage, session, [](json_writer& out, const chat_choice& choice) {
+  return answer_body(chat_shape, head, choices, usage, session, [](json_writer& out, const chat_choice& choice) {
     out.key("message").begin_object().key("role").value("assistant");
     out.key("content");
     choice.content.empty() && !choice.tool_calls.empty() ? out.null() : out.value(choice.content);
@@ -85,7 +85,7 @@ std::string chat_final_chunk(const answer_head& head, std::uint32_t index, const
 }
 
 std::string chat_usage_chunk(const answer_head& head, const token_usage& usage, const session_note* session) {
-  return usage_event(shape, head, usage, session);
+  return usage_event(chat_shape, head, usage, session);
 }
 
 }  // namespace skein::protocol

@@ -61,7 +61,7 @@ void read_rows(const object_reader& body, const request_limits& limits, generati
   if (out.best_of > out.n && out.stream) body.refuse("best_of", "must equal n in a stream");
 }
 
-void read_logprobs(const object_reader& body, sampling::sampling_params& out) {
+void read_completion_logprobs(const object_reader& body, sampling::sampling_params& out) {
   const auto top = body.integer("logprobs", 0, completion_logprobs_max);
   out.logprobs = top.has_value();
   out.top_logprobs = static_cast<std::uint32_t>(top.value_or(0));
@@ -89,7 +89,7 @@ void read_prompt(const object_reader& body, const reading& by, generation_reques
 void read_text_options(const object_reader& body, const reading& by, generation_request& out) {
   refuse_unsupported_fields(body);
   read_rows(body, by.limits, out);
-  read_logprobs(body, out.sampling);
+  read_completion_logprobs(body, out.sampling);
   out.echo = body.boolean("echo").value_or(false);
 }
 

@@ -24,7 +24,7 @@ void write_alternatives(json_writer& out, const logprob_entry& entry) {
   out.end_object();
 }
 
-void write_logprobs(json_writer& out, std::span<const logprob_entry> entries) {
+void write_completion_logprobs(json_writer& out, std::span<const logprob_entry> entries) {
   out.begin_object().key("tokens").begin_array();
   for (const auto& entry : entries) out.value(token_text(entry.text));
   out.end_array().key("token_logprobs").begin_array();
@@ -36,17 +36,17 @@ void write_logprobs(json_writer& out, std::span<const logprob_entry> entries) {
   out.end_array().end_object();
 }
 
-constexpr answer_shape shape{"text_completion", "text_completion", write_logprobs};
+constexpr answer_shape completion_shape{"text_completion", "text_completion", write_completion_logprobs};
 
 std::string text_event(const answer_head& head, const choice_event& event, std::string_view text) {
-  return answer_event(shape, head, event, [&](json_writer& out) { out.key("text").value(text); });
+  return answer_event(completion_shape, head, event, [&](json_writer& out) { out.key("text").value(text); });
 }
 
 }  // namespace
 
 std::string completion_body(const answer_head& head, std::span<const completion_choice> choices,
                             const token_usage& usage, const session_note* session) {
-  return answer_body(shape, head, choices, usage, session,
+  return answer_body(completion_shape, head, choices, usage, session,
                      [](json_writer& out, const completion_choice& choice) { out.key("text").value(choice.text); });
 }
 
@@ -61,7 +61,7 @@ std::string completion_final_chunk(const answer_head& head, std::uint32_t index,
 }
 
 std::string completion_usage_chunk(const answer_head& head, const token_usage& usage, const session_note* session) {
-  return usage_event(shape, head, usage, session);
+  return usage_event(completion_shape, head, usage, session);
 }
 
 }  // namespace skein::protocol

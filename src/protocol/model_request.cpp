@@ -10,14 +10,14 @@
 namespace skein::protocol {
 namespace {
 
-constexpr std::size_t name_bytes_max = 256;
+constexpr std::size_t model_name_bytes_max = 256;
 
 std::string_view or_empty_object(std::string_view body) {
   return body.find_first_not_of(" \t\r\n") == std::string_view::npos ? "{}" : body;
 }
 
 /// What changes the model in a way that this server cannot follow; said, and not ignored.
-void refuse_foreign(const object_reader& body) {
+void refuse_adapters(const object_reader& body) {
   for (const std::string_view name : {"adapter_filename", "adapter_mode"})
     if (const auto text = body.text(name); text && !text->empty()) body.refuse_unsupported(name);
   const auto form = body.text("template").value_or("");
@@ -38,12 +38,12 @@ result<load_model_request> parse_load_model_file(std::string_view text, const re
   return read_body(or_empty_object(text), limits, [](const object_reader& body) {
     auto request = read_common(body, "model_filename", "model_strategy");
     request.name = body.text("model_viewname").value_or("");
-    if (request.name.size() > name_bytes_max)
-      body.refuse("model_viewname", "must have at most " + std::to_string(name_bytes_max) + " bytes");
+    if (request.name.size() > model_name_bytes_max)
+      body.refuse("model_viewname", "must have at most " + std::to_string(model_name_bytes_max) + " bytes");
     request.defaults.temperature = lenient_number(body, "default_temperature", 0, 1000);
     request.defaults.top_p = lenient_number(body, "default_top_p", 0, 1);
     if (const auto end = body.text("endtoken")) request.defaults.end_text = without_escapes(*end);
-    refuse_foreign(body);
+    refuse_adapters(body);
     return request;
   });
 }

@@ -6,7 +6,7 @@
 namespace skein::protocol {
 namespace {
 
-constexpr std::int64_t token_max = std::numeric_limits<token_id>::max();
+constexpr std::int64_t stop_token_max = std::numeric_limits<token_id>::max();
 
 /// Takes stop strings and stop ids into a request, within the limits, and reports what is neither.
 class stop_collector {
@@ -27,7 +27,7 @@ class stop_collector {
   void take_id(json_value value, const std::string& path) {
     if (out_.sampling.stop_ids.size() >= limits_.stop_ids_max)
       return refuse(path, "is one stop token too many; the limit is " + std::to_string(limits_.stop_ids_max));
-    if (const auto id = read_integer(value, path, 0, token_max, fault_))
+    if (const auto id = read_integer(value, path, 0, stop_token_max, fault_))
       out_.sampling.stop_ids.push_back(static_cast<token_id>(*id));
   }
 

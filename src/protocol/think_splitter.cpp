@@ -5,7 +5,7 @@
 namespace skein::protocol {
 namespace {
 
-constexpr std::string_view close_tag = "</think>";
+constexpr std::string_view thoughts_end = "</think>";
 
 char lead_of(answer_form form) {
   if (form == answer_form::raw) return '\0';
@@ -38,7 +38,7 @@ void think_splitter::push(std::string_view text, parts& out) {
 }
 
 void think_splitter::finish(parts& out) {
-  if (in_thoughts_) out.reasoning += close_tag.substr(0, matched_);
+  if (in_thoughts_) out.reasoning += thoughts_end.substr(0, matched_);
   matched_ = 0;
 }
 
@@ -61,13 +61,13 @@ std::string_view answer_lead::cut(std::string_view text) {
 void think_splitter::push_thoughts(std::string_view text, parts& out) {
   for (std::size_t i = 0; i < text.size(); ++i) {
     // '<' occurs in the tag only at its start, so a failed match can only begin anew at this byte.
-    if (text[i] != close_tag[matched_]) {
-      out.reasoning += close_tag.substr(0, matched_);
+    if (text[i] != thoughts_end[matched_]) {
+      out.reasoning += thoughts_end.substr(0, matched_);
       matched_ = 0;
     }
-    if (text[i] != close_tag[matched_]) {
+    if (text[i] != thoughts_end[matched_]) {
       out.reasoning += text[i];
-    } else if (++matched_ == close_tag.size()) {
+    } else if (++matched_ == thoughts_end.size()) {
       in_thoughts_ = false;
       matched_ = 0;
       lead_.skip_newlines();

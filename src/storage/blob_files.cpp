@@ -26,7 +26,7 @@ struct record_header {
 };
 
 /// Of the record at `at`, if it can be one: our keys are short, and no value expires.
-std::optional<record_header> header_at(std::string_view head, std::uint64_t at, std::uint64_t file_bytes) {
+std::optional<record_header> record_header_at(std::string_view head, std::uint64_t at, std::uint64_t file_bytes) {
   if (head.size() < record_header_bytes) return {};
   record_header found{number_at<std::uint64_t>(head, 0), number_at<std::uint64_t>(head, 8), 0};
   if (found.key_bytes == 0 || found.key_bytes > key_bytes_max) return {};
@@ -50,7 +50,7 @@ std::string read_at(std::ifstream& file, std::uint64_t at, std::uint64_t bytes) 
 std::uint64_t next_record(std::ifstream& file, std::uint64_t at, std::uint64_t file_bytes) {
   const std::string rest = read_at(file, at, file_bytes - at);
   for (std::size_t i = 0; i + record_header_bytes <= rest.size(); ++i)
-    if (header_at(std::string_view(rest).substr(i, record_header_bytes), at + i, file_bytes)) return at + i;
+    if (record_header_at(std::string_view(rest).substr(i, record_header_bytes), at + i, file_bytes)) return at + i;
   return file_bytes;
 }
 
@@ -78,7 +78,7 @@ void blob_files::look_at(const fs::path& path) {
   bool told = false;
   for (std::uint64_t at = file_header_bytes; at < bytes;) {
     const auto header =
-        header_at(read_at(file, at, std::min<std::uint64_t>(record_header_bytes, bytes - at)), at, bytes);
+        record_header_at(read_at(file, at, std::min<std::uint64_t>(record_header_bytes, bytes - at)), at, bytes);
     if (header) {
       const std::uint64_t key = at + record_header_bytes, value = key + header->key_bytes;
       places_.insert_or_assign({of, read_at(file, key, header->key_bytes)}, place{path, value, header->value_bytes});

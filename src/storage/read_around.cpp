@@ -9,7 +9,7 @@ namespace skein::storage {
 namespace {
 
 constexpr int tries_max = 1000;  ///< of reading on between two damaged places
-constexpr std::size_t key_bytes_max = 1024;
+constexpr std::size_t probe_bytes_max = 1024;
 
 /// A key about halfway between two, as digits to base 256.
 std::string halfway(const std::string& low, const std::string& high) {
@@ -90,7 +90,7 @@ class reader {
 
   void look_into(const gap& where) {
     const std::string middle = halfway(where.low, where.high);
-    if (middle <= where.low || middle >= where.high || middle.size() > key_bytes_max) return;
+    if (middle <= where.low || middle >= where.high || middle.size() > probe_bytes_max) return;
     const auto first = backward(middle, where.low);
     if (!whole_) gaps_.push_back({where.low, std::min(first.value_or(middle), middle)});
     const auto last = forward(middle, where.high);

@@ -6,6 +6,7 @@
 #include "storage/quarantine.hpp"
 #include "storage/raw_states.hpp"
 #include "storage/session_check.hpp"
+#include "storage/session_names.hpp"
 #include "storage/state_record.hpp"
 #include "storage/storage_keys.hpp"
 #include "storage/wall_time.hpp"
@@ -15,8 +16,6 @@ namespace {
 
 using keys::number_at;
 
-std::string name_of(const session_key& key) { return "session '" + key.id + "' of tenant '" + key.tenant + "'"; }
-std::string name_of(session_uid uid) { return "session number " + std::to_string(uid); }
 
 /// The name that a session's record is under.
 session_key key_at(std::string_view key) {
@@ -116,7 +115,7 @@ result<void> recovery::index() {
     last_uid_ = std::max(last_uid_, of.owner);
     auto entry = decode_entry(value, of);
     if (!entry)
-      lost(storage::name_of(of), "its entry in the index: " + entry.error().message);
+      lost(name_of(of), "its entry in the index: " + entry.error().message);
     else if (entry->complete)
       index_[of] = std::move(*entry);
   });
@@ -296,7 +295,7 @@ result<void> recovery::states() {
     if (key.owner != 0 && !kept_.contains(key.owner) && !shared.contains(key)) continue;
     const auto record = record_of(entry);
     if (!record) {
-      lost(storage::name_of(key), record.error().message + "; it is computed again when it is needed");
+      lost(name_of(key), record.error().message + "; it is computed again when it is needed");
       continue;
     }
     ++(key.owner == 0 ? report_.prefixes : report_.states);

@@ -3,15 +3,14 @@
 #include <algorithm>
 
 #include "storage/raw_states.hpp"
+#include "storage/session_names.hpp"
 #include "storage/state_record.hpp"
 #include "storage/wall_time.hpp"
 
 namespace skein::storage {
 namespace {
 
-std::string quoted(const session_key& key) { return "session '" + key.id + "' of tenant '" + key.tenant + "'"; }
-
-version_id version_of(const std::string& state) {
+version_id version_of_record(const std::string& state) {
   const auto contents = read_state_record(state);
   return contents ? static_cast<version_id>(contents->label.key.number) : beginning;
 }
@@ -39,7 +38,7 @@ bool has_version(const session_file& file, version_id version) {
 result<session_file> take_out(database& db, session_store& store, const session_key& key, bool with_states) {
   const auto session = store.find(key);
   if (!session) return session.error();
-  if (!*session) return error{error_kind::not_found, "there is no " + quoted(key), {}};
+  if (!*session) return error{error_kind::not_found, "there is no " + name_of(key), {}};
   session_file file{**session, {}, {}};
   auto versions = store.versions(file.session.uid);
   if (!versions) return versions.error();
@@ -92,7 +91,7 @@ result<session_record> put_in(database& db, session_store& store, session_file f
                  "a session's name has 1 to " + std::to_string(session_id_bytes_max) + " bytes", "id"};
   const auto there = store.find(as);
   if (!there) return there.error();
-  if (*there && !replace) return error{error_kind::conflict, "there is a " + quoted(as) + " already", {}};
+  if (*there && !replace) return error{error_kind::conflict, "there is a " + name_of(as) + " already", {}};
   const auto uid = store.new_uid();
   if (!uid) return uid.error();
   file = readdressed(std::move(file), *uid, as);
@@ -101,7 +100,7 @@ result<session_record> put_in(database& db, session_store& store, session_file f
   // The one that it replaces goes only when this one is safe; its name then is that of the new record.
   if (const auto written = store.commit(file.session, file.versions, true); !written) return written.error();
   for (const auto& state : file.states) {
-    const state_key key{*uid, version_of(state)};
+    const state_key key{*uid, version_of_record(state)};
     if (const auto put = write_raw_state(db.internals(), {key, state.size(), wall_time_ms(), true, {}, {}, {}}, state);
         !put)
       return put.error();

@@ -7,6 +7,7 @@
 #include "storage/quarantine.hpp"
 #include "storage/raw_states.hpp"
 #include "storage/record_codec.hpp"
+#include "storage/session_names.hpp"
 #include "storage/storage_keys.hpp"
 
 namespace skein::storage {
@@ -14,9 +15,7 @@ namespace {
 
 constexpr std::uint64_t uids_reserved = 1024;  ///< numbers that one synced write takes
 
-std::string name_of(const session_key& key) { return "session '" + key.id + "' of tenant '" + key.tenant + "'"; }
-std::string name_of(session_uid uid) { return "session number " + std::to_string(uid); }
-std::string name_of(session_uid uid, std::string_view key) {
+std::string version_name(session_uid uid, std::string_view key) {
   std::uint32_t version = 0;
   for (std::size_t i = sizeof uid; i < key.size(); ++i) version = version << 8 | static_cast<std::uint8_t>(key[i]);
   return "version " + std::to_string(version) + " of " + name_of(uid);
@@ -100,7 +99,7 @@ result<std::vector<version_record>> session_store::versions(session_uid uid) {
   if (!looked) return looked.error();
   if (!bad) return all;
   if (!is_damage(bad->why)) return bad->why;
-  return set_aside(db, family::versions, bad->key, bad->record, name_of(uid, bad->key), bad->why);
+  return set_aside(db, family::versions, bad->key, bad->record, version_name(uid, bad->key), bad->why);
 }
 
 /// A note of an older program has the session's number alone as its key: it had one at a time.

@@ -20,7 +20,7 @@ using namespace skein::test;
 using kernels::gpu::tick_runner;
 using std::chrono_literals::operator""ms;
 
-const std::vector<token_id> prompt = {3, 1, 4, 1, 5, 9};
+const std::vector<token_id> first_prompt = {3, 1, 4, 1, 5, 9};
 
 /// Copies between device and host stand still until they may go on.
 struct traffic {
@@ -100,7 +100,7 @@ void wait_until(Holds holds) {
   }
 }
 
-bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
+bool same_state(const std::vector<float>& a, const std::vector<float>& b) {
   return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
 }
 
@@ -108,7 +108,7 @@ void run_prompts(engine::engine& e, slot_id slots) {
   tick_plan plan;
   for (slot_id s = 0; s < slots; ++s) {
     e.start(s, seeded(s, 1000));
-    std::vector<token_id> own = prompt;
+    std::vector<token_id> own = first_prompt;
     own.push_back(static_cast<token_id>(s + 1));
     add_prefill(plan, s, own, true);
   }
@@ -149,7 +149,7 @@ BOOST_AUTO_TEST_CASE(ticks_go_on_while_states_leave) {
 
   copies.moves = true;  // nobody calls the engine meanwhile
   wait_until([&] { return moved(*e).departed == departed + slots; });
-  for (slot_id s = 0; s < slots; ++s) BOOST_TEST(same_bits(out[s].state, before[s]));
+  for (slot_id s = 0; s < slots; ++s) BOOST_TEST(same_state(out[s].state, before[s]));
 }
 
 // With all ticks in flight the worker looks after states too.
@@ -181,7 +181,7 @@ BOOST_AUTO_TEST_CASE(more_states_than_there_is_room_for_wait_for_the_first) {
   BOOST_REQUIRE(run_tick(*e, decodes(0, slots)).size() == slots);
   BOOST_TEST(copies.waited > 0);
   BOOST_REQUIRE(e->finish().has_value());
-  for (slot_id s = 0; s < slots; ++s) BOOST_TEST(same_bits(out[s].state, before[s]));
+  for (slot_id s = 0; s < slots; ++s) BOOST_TEST(same_state(out[s].state, before[s]));
 }
 
 BOOST_AUTO_TEST_CASE(ticks_of_others_go_on_while_a_state_comes) {
@@ -219,22 +219,22 @@ BOOST_AUTO_TEST_CASE(every_command_finds_a_state_that_comes) {
   copies.moves = false;
   e->write_state(2, one);
   e->copy_state(2, 3);
-  BOOST_TEST(same_bits(state_of(*e, 3), one));
+  BOOST_TEST(same_state(state_of(*e, 3), one));
   e->write_state(2, zero);
   e->write_state(2, one);
-  BOOST_TEST(same_bits(state_of(*e, 2), one));
+  BOOST_TEST(same_state(state_of(*e, 2), one));
   e->write_state(2, zero);
   e->start(2, seeded(2, 9));
   const auto fresh = state_of(*e, 2);
-  BOOST_TEST(!same_bits(fresh, zero));
+  BOOST_TEST(!same_state(fresh, zero));
   e->write_state(2, zero);
   e->clear(2);
-  BOOST_TEST(same_bits(state_of(*e, 2), fresh));
+  BOOST_TEST(same_state(state_of(*e, 2), fresh));
   e->write_state(3, zero);
   e->copy_state(0, 3);
   e->write_state(0, one);
-  BOOST_TEST(same_bits(state_of(*e, 3), zero));
-  BOOST_TEST(same_bits(state_of(*e, 0), one));
+  BOOST_TEST(same_state(state_of(*e, 3), zero));
+  BOOST_TEST(same_state(state_of(*e, 0), one));
 }
 
 // A state may be asked back before it has left.
@@ -249,9 +249,9 @@ BOOST_AUTO_TEST_CASE(a_state_that_leaves_may_be_asked_back_at_once) {
   e->park(0, parked);
   e->read_state(1, read);
   e->unpark(2, seeded(0, 9), parked);
-  BOOST_TEST(same_bits(state_of(*e, 2), zero));
+  BOOST_TEST(same_state(state_of(*e, 2), zero));
   e->write_state(2, read);
-  BOOST_TEST(same_bits(state_of(*e, 2), one));
+  BOOST_TEST(same_state(state_of(*e, 2), one));
 }
 
 BOOST_AUTO_TEST_SUITE_END()
