@@ -43,13 +43,14 @@ std::optional<std::string> key::objection(const value& v) const {
     return "must be " + std::string(type_name(like)) + ", not " + std::string(type_name(v));
   const auto in_range = [&](double n) { return n >= min && n <= max; };
   if (const auto* n = std::get_if<std::int64_t>(&v); n && !in_range(static_cast<double>(*n)))
-    return std::to_string(*n) + " is outside " + legal();
-  if (const auto* n = std::get_if<double>(&v); n && !in_range(*n)) return number(*n) + " is outside " + legal();
+    return std::to_string(*n) + " is out of range (" + legal() + ')';
+  if (const auto* n = std::get_if<double>(&v); n && !in_range(*n))
+    return number(*n) + " is out of range (" + legal() + ')';
   if (const auto* text = std::get_if<std::string>(&v)) {
     if (text->size() > limits::text_bytes_max)
       return "is longer than " + std::to_string(limits::text_bytes_max) + " bytes";
-    if (text->find('\0') != std::string::npos) return "holds a zero byte";
-    if (is_legal && !is_legal(*text)) return quoted_text(*text) + " is none of: " + legal();
+    if (text->find('\0') != std::string::npos) return "contains a NUL byte";
+    if (is_legal && !is_legal(*text)) return quoted_text(*text) + " is not one of: " + legal();
   }
   if (const auto* list = std::get_if<std::vector<std::string>>(&v)) {
     if (list->size() > limits::list_entries_max)

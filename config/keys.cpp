@@ -107,25 +107,27 @@ std::vector<key> make_keys() {
   using p = prefix_cache_settings;
   using e = engine_settings;
   static constexpr row rows[] = {
-      server<&s::host>("host", "Address to listen on. Beyond loopback it needs a password or allow_unauthenticated.")
+      server<&s::host>(
+          "host",
+          "Address to listen on. Any address but loopback requires a password, API keys or allow_unauthenticated.")
           .flag({"--host", "--localhost"}),
       server<&s::port>("port", "TCP port; 0 lets the system choose.").range(0, 65535).flag({"--port"}),
       server<&s::tls_certificate>("tls_certificate", "PEM file of a certificate and its chain, for TLS; empty: no TLS.")
           .flag({"--tls-certificate"})
           .changes_live(),
       server<&s::tls_key>("tls_key", "PEM file of the certificate's key.").flag({"--tls-key"}).changes_live(),
-      server<&s::tls_port>("tls_port", "TCP port for TLS, beside port; 0 lets the system choose.")
+      server<&s::tls_port>("tls_port", "TCP port for TLS, in addition to port; 0 lets the system choose.")
           .range(0, 65535)
           .flag({"--tls-port"}),
       server<&s::unix_socket>("unix_socket", "Path of a unix socket to listen on as well; empty: none.")
           .flag({"--unix-socket"}),
       server<&s::admin_socket>(
           "admin_socket",
-          "Path of the unix socket for skein state, open to its owner alone; empty: admin.socket in state_dir."),
-      server<&s::io_threads>("io_threads", "Threads that speak HTTP; 0 chooses from the number of cores.")
+          "Path of the unix socket for skein state, accessible to its owner only; empty: admin.socket in state_dir."),
+      server<&s::io_threads>("io_threads", "HTTP threads; 0 chooses from the number of cores.")
           .range(0, limits::io_threads_max)
           .flag({"--io-threads", "--workers"}),
-      server<&s::password>("password", "What clients must send as bearer token; empty: no authentication.")
+      server<&s::password>("password", "Bearer token that clients must send; empty: no password.")
           .flag({"--password"})
           .hidden()
           .changes_live(),
@@ -133,248 +135,254 @@ std::vector<key> make_keys() {
           .flag({"--password-file"})
           .changes_live(),
       server<&s::keys_file>(
-          "keys_file", "File of API keys (skein keys); a credential api-keys of systemd takes its place; empty: none.")
+          "keys_file", "File of API keys (see skein keys); the systemd credential api-keys overrides it; empty: none.")
           .flag({"--keys-file"})
           .changes_live(),
-      server<&s::json_password>("json_password", "Also accept the password as the JSON field password of the body.")
+      server<&s::json_password>("json_password", "Also accept the password in the JSON field password of the body.")
           .changes_live(),
-      server<&s::open_translation>("open_translation", "Let anybody translate, where all else needs the password.")
+      server<&s::open_translation>("open_translation", "Allow translation requests without a password or key.")
           .changes_live(),
-      server<&s::noise>("noise", "Let /big_batch/completions draw by the field noise where a request sends it.")
+      server<&s::noise>("noise",
+                        "Apply the field noise of /big_batch/completions to sampling; otherwise it is ignored.")
           .changes_live(),
-      server<&s::open_metrics>("open_metrics", "Let anybody read /metrics, where all else needs the password.")
-          .changes_live(),
+      server<&s::open_metrics>("open_metrics", "Allow reading /metrics without a password or key.").changes_live(),
       server<&s::strict_model_names>(
           "strict_model_names",
-          "Answer 404 to a model that nobody knows, on the routes of OpenAI; else the current one answers.")
+          "Return 404 for an unknown model name on OpenAI routes; otherwise the current model answers.")
           .changes_live(),
-      server<&s::tell_ignored_fields>("tell_ignored_fields",
-                                      "Name the fields of a request for text that were not read, in the header "
-                                      "X-Skein-Ignored-Fields of its answer.")
+      server<&s::tell_ignored_fields>(
+          "tell_ignored_fields",
+          "List the ignored fields of a generation request in the response header X-Skein-Ignored-Fields.")
           .changes_live(),
       server<&s::web_page>("web_page", "Serve the chat page at /.").changes_live(),
-      server<&s::allow_unauthenticated>("allow_unauthenticated", "Serve beyond loopback without a password.")
+      server<&s::allow_unauthenticated>("allow_unauthenticated",
+                                        "Allow addresses other than loopback without a password or API keys.")
           .flag({"--allow-unauthenticated"}),
-      server<&s::state_dir>("state_dir", "Folder for sessions and states; empty: they are in memory alone.")
+      server<&s::state_dir>("state_dir", "Folder for sessions and states; empty: keep them in memory only.")
           .flag({"--state-dir", "--state-db-path"}),
       server<&s::stall_ms>("stall_ms",
-                           "Milliseconds that the device may have work and make no progress; then /livez fails, and a "
-                           "watching service manager hears nothing more.")
+                           "Milliseconds for which the device may have work but make no progress; after that /livez "
+                           "fails and the systemd watchdog is no longer notified.")
           .range(100, static_cast<double>(limits::duration_ms_max)),
-      server<&s::cors_origins>("cors_origins", "Origins whose pages may call the server; \"*\" is every origin.")
+      server<&s::cors_origins>("cors_origins", "Origins whose pages may call the server; \"*\" allows every origin.")
           .changes_live(),
-      server<&s::host_names>("host_names",
-                             "Names of this server in Host, beside localhost and IP addresses, where it has no "
-                             "password.")
+      server<&s::host_names>(
+          "host_names",
+          "Host names that requests may use, in addition to localhost and IP addresses, if the server has no password.")
           .changes_live(),
       server<&s::trusted_proxies>("trusted_proxies",
-                                  "Addresses of proxies whose X-Forwarded-For is believed; \"unix\": those that come "
+                                  "Addresses of proxies whose X-Forwarded-For is trusted; \"unix\" trusts connections "
                                   "through the unix socket."),
 
       limit<&l::header_bytes_max>("header_bytes_max", 512, limits::header_bytes_max,
-                                  "Bytes of request line and header fields."),
+                                  "Bytes of the request line and the header fields."),
       limit<&l::header_fields_max>("header_fields_max", 8, limits::header_fields_max, "Header fields of a request."),
-      limit<&l::body_bytes_max>("body_bytes_max", 1024, limits::body_bytes_max, "Bytes of a body."),
+      limit<&l::body_bytes_max>("body_bytes_max", 1024, limits::body_bytes_max, "Bytes of a request body."),
       limit<&l::request_wire_bytes_max>("request_wire_bytes_max", 1024, limits::request_wire_bytes_max,
-                                        "Bytes of a body with its framing and trailers."),
-      limit<&l::body_bytes_per_second_min>("body_bytes_per_second_min", 0, u32_max,
-                                           "Bytes per second; a body that comes slower is cut off."),
+                                        "Bytes of a request body with its framing and trailers."),
+      limit<&l::body_bytes_per_second_min>(
+          "body_bytes_per_second_min", 0, u32_max,
+          "Minimum upload rate of a body in bytes per second; slower uploads are aborted."),
       limit<&l::outbound_bytes_max>(
           "outbound_bytes_max", 4096, limits::outbound_bytes_max,
-          "Bytes queued for one reader before its generation pauses; a streamed echo is no longer."),
+          "Bytes queued for one client before its generation pauses; also the limit of a streamed echo."),
       limit<&l::unsent_bytes_max>("unsent_bytes_max", 4096, limits::unsent_bytes_max,
-                                  "Bytes for one reader that the system takes before it can send them, beside those "
-                                  "above; counts for connections that come later."),
+                                  "Unsent bytes that the kernel buffers for one connection, in addition to "
+                                  "outbound_bytes_max; applies to new connections."),
       limit<&l::connections_max>("connections_max", 1, limits::connections_max,
                                  "Open connections of the whole server."),
       limit<&l::connections_per_address_max>(
           "connections_per_address_max", 1, limits::connections_max,
-          "Open connections of one address; loopback and trusted proxies are spared."),
+          "Open connections of one address; loopback and trusted proxies are exempt."),
       limit<&l::requests_per_connection_max>("requests_per_connection_max", 1, u32_max,
                                              "Requests after which a connection is closed."),
-      limit<&l::unauthenticated_body_bytes_max>("unauthenticated_body_bytes_max", 1024, limits::body_bytes_max,
-                                                "Bytes of a body that has to bring the password itself."),
-      limit<&l::login_failures_max>("login_failures_max", 0, limits::login_failures_max,
-                                    "Wrong passwords of one address, loopback included, after which it must wait, and "
-                                    "a fifth of the requests that "
-                                    "it may send without any; 0: no limit."),
+      limit<&l::unauthenticated_body_bytes_max>(
+          "unauthenticated_body_bytes_max", 1024, limits::body_bytes_max,
+          "Bytes of the body of a request that its headers do not authenticate; such a body may contain the password."),
+      limit<&l::login_failures_max>(
+          "login_failures_max", 0, limits::login_failures_max,
+          "Wrong passwords of one address, loopback included, after which further wrong ones get 429 for the rest of "
+          "login_window_ms; requests without a password may be five times as many. 0: no limit."),
       limit<&l::login_window_ms>("login_window_ms", 1, duration_max,
-                                 "Milliseconds from an address's first wrong password to its fresh start."),
+                                 "Milliseconds from an address's first wrong password until its count is reset."),
       limit<&l::login_addresses_max>("login_addresses_max", 1, limits::login_addresses_max,
-                                     "Addresses whose wrong passwords are remembered; the oldest makes room."),
-      limit<&l::header_timeout_ms>("header_timeout_ms", 1, duration_max, "Milliseconds for complete headers."),
-      limit<&l::body_timeout_ms>("body_timeout_ms", 1, duration_max, "Milliseconds for a complete body."),
+                                     "Addresses whose wrong passwords are counted; a further one replaces the oldest."),
+      limit<&l::header_timeout_ms>("header_timeout_ms", 1, duration_max,
+                                   "Milliseconds in which the complete headers must arrive."),
+      limit<&l::body_timeout_ms>("body_timeout_ms", 1, duration_max,
+                                 "Milliseconds in which the complete body must arrive."),
       limit<&l::idle_timeout_ms>("idle_timeout_ms", 1, duration_max,
                                  "Milliseconds between two requests of a connection."),
       limit<&l::write_timeout_ms>("write_timeout_ms", 1, duration_max,
-                                  "Milliseconds without progress after which a slow reader is cut off."),
+                                  "Milliseconds without progress after which a slow client is disconnected."),
       limit<&l::socket_message_bytes_max>("socket_message_bytes_max", 1024, limits::response_bytes_max,
-                                          "Bytes of one message on a WebSocket."),
+                                          "Bytes of one WebSocket message."),
       limit<&l::socket_idle_timeout_ms>("socket_idle_timeout_ms", 2, duration_max,
-                                        "Milliseconds without a sign of life after which a WebSocket is cut; it is "
-                                        "asked for one after half of them."),
+                                        "Milliseconds without a frame from the client after which a WebSocket is "
+                                        "closed; a ping is sent after half of them."),
       limit<&l::socket_requests_max>("socket_requests_max", 1, limits::waiting_max,
-                                     "Responses that run on one WebSocket at a time."),
+                                     "Concurrent responses on one WebSocket."),
       limit<&l::n_max>("n_max", 1, limits::n_max, "Answers to one prompt (n and best_of)."),
       limit<&l::max_tokens_max>("max_tokens_max", 1, limits::max_tokens_max,
-                                "Tokens of one answer; larger wishes are cut to this."),
+                                "Tokens of one answer; larger requests are reduced to this."),
       limit<&l::prompt_tokens_max>("prompt_tokens_max", 1, limits::prompt_tokens_max, "Tokens of one prompt."),
       limit<&l::prompts_max>("prompts_max", 1, limits::prompts_max, "Prompts times n of one request."),
       limit<&l::stops_max>("stops_max", 0, limits::stops_max, "Stop strings of a request."),
       limit<&l::stop_bytes_max>("stop_bytes_max", 1, limits::stop_bytes_max, "Bytes of one stop string."),
       setting<&config::limits, &l::logit_bias_max>("limits", "logit_bias_max", "Entries of logit_bias.")
-          .range(0, limits::logit_bias_max),  // not live: the GPU engine has taken room for so many
-      setting<&config::limits, &l::mixture_max>("limits", "mixture_max", "States of one mixture of states.")
+          .range(0, limits::logit_bias_max),  // not live: the GPU engine has allocated its buffers
+      setting<&config::limits, &l::mixture_max>("limits", "mixture_max", "States in one mixture.")
           .range(1, limits::mixture_max),
-      limit<&l::json_depth_max>("json_depth_max", 4, limits::json_depth_max, "Nesting of a JSON body."),
+      limit<&l::json_depth_max>("json_depth_max", 4, limits::json_depth_max, "Nesting depth of a JSON body."),
       limit<&l::response_bytes_max>(
           "response_bytes_max", 65536, limits::response_bytes_max,
-          "Bytes of a response that is sent whole; generated text ends there, other answers are refused."),
+          "Bytes of a response that is not streamed; generated text ends there, other responses are refused."),
 
-      queue<&q::waiting_max>(
-          "waiting_max", 0, limits::waiting_max,
-          "Requests that wait for a slot; further ones are refused at once. The last of them waits about "
-          "waiting_max / slots answers long."),
+      queue<&q::waiting_max>("waiting_max", 0, limits::waiting_max,
+                             "Requests that wait for a slot; further ones are refused at once. The last one waits for "
+                             "about waiting_max / slots answers."),
       queue<&q::waiting_per_client_max>("waiting_per_client_max", 0, limits::waiting_max,
                                         "Waiting requests of one client (its key or address)."),
       queue<&q::prompts_waiting_max>("prompts_waiting_max", 1, limits::waiting_max,
-                                     "Prompts of one request that wait for slots at a time; the others follow them."),
+                                     "Prompts of one request that wait for slots at a time; the rest follow."),
       queue<&q::bytes_max>("bytes_max", 1024, limits::memory_bytes_max,
                            "Bytes of all requests and answers: bodies as they arrive, tokens of prompts that wait or "
-                           "run, answers until their readers have taken them."),
-      queue<&q::key_bytes_max>(
-          "key_bytes_max", 0, limits::memory_bytes_max,
-          "Bytes of these that one key may hold, or one address where no key is needed; 0: half of bytes_max. A body "
-          "or a file that is longer is refused."),
+                           "run, answers until clients have read them."),
+      queue<&q::key_bytes_max>("key_bytes_max", 0, limits::memory_bytes_max,
+                               "Bytes of bytes_max that one key may use, or one address if no key is required; 0: half "
+                               "of bytes_max. A longer body or file is refused."),
       queue<&q::address_bytes_max>("address_bytes_max", 0, limits::memory_bytes_max,
-                                   "Bytes of these that one address may hold that has not said yet who it is; 0: a "
-                                   "sixteenth of bytes_max. All such addresses together hold at most a quarter."),
+                                   "Bytes of bytes_max that one address may use before it authenticates; 0: a "
+                                   "sixteenth of bytes_max. All such addresses together use at most a quarter."),
       queue<&q::turn_tokens>("turn_tokens", 1, u32_max,
-                             "Tokens that an answer gets before it may have to make room for one that waits."),
+                             "Tokens that an answer generates before it may be parked for a waiting request."),
       queue<&q::parked_max>("parked_max", 0, limits::waiting_max,
-                            "Answers that made room and wait for another turn, their states copied out."),
+                            "Parked answers: they wait for another turn, with their states copied out of the engine."),
       queue<&q::parked_bytes_max>("parked_bytes_max", 0, limits::memory_bytes_max,
-                                  "Bytes of the states that are copied out; one state more is always allowed."),
+                                  "Bytes of the states of parked answers; one more state is always allowed."),
       setting<&config::queue, &q::copies_max>(
           "queue", "copies_max",
-          "Copies of states inside prompts on their way out of the engine at a time; further ones are left out.")
+          "Copies of states inside prompts that are in transfer out of the engine at a time; further ones are skipped.")
           .range(0, limits::waiting_max),
-      setting<&config::queue, &q::undo_bytes_max>(
-          "queue", "undo_bytes_max",
-          "Bytes of states after prompts, kept while an answer may be cut; without one the prompt is fed again.")
+      setting<&config::queue, &q::undo_bytes_max>("queue", "undo_bytes_max",
+                                                  "Bytes of states after prompts, kept while an answer may be cut; "
+                                                  "without such a state the prompt is processed again.")
           .range(0, limits::memory_bytes_max),
       queue<&q::queue_timeout_ms>("queue_timeout_ms", 1, duration_max, "Milliseconds that a request waits for a slot."),
       queue<&q::total_timeout_ms>("total_timeout_ms", 1, duration_max,
-                                  "Milliseconds from a request's arrival to its forced end."),
-      queue<&q::full_unready_ms>("full_unready_ms", 1, duration_max,
-                                 "Milliseconds for which the queue may be full; then /readyz fails until it has room."),
+                                  "Milliseconds from a request's arrival until it is aborted."),
+      queue<&q::full_unready_ms>(
+          "full_unready_ms", 1, duration_max,
+          "Milliseconds for which the queue may be full; after that /readyz fails until the queue has room."),
 
       session<&n::ram_bytes_max>("ram_bytes_max", 0, limits::memory_bytes_max,
-                                 "Bytes of sessions' states in RAM; 0: an eighth of the memory that is free at start."),
+                                 "Bytes of session states in RAM; 0: an eighth of the memory that is free at start."),
       session<&n::ram_states_max>("ram_states_max", 0, u32_max,
-                                  "States of sessions in RAM; 0: as many as their bytes allow."),
-      session<&n::disk_bytes_max>("disk_bytes_max", 0, limits::disk_bytes_max,
-                                  "Bytes of sessions' states on disk; older ones go and are made again from tokens."),
+                                  "Session states in RAM; 0: as many as ram_bytes_max allows."),
+      session<&n::disk_bytes_max>(
+          "disk_bytes_max", 0, limits::disk_bytes_max,
+          "Bytes of session states on disk; older ones are removed and recomputed from tokens when needed."),
       session<&n::disk_states_max>("disk_states_max", 0, u32_max,
-                                   "States of sessions on disk; 0: as many as their bytes allow."),
+                                   "Session states on disk; 0: as many as disk_bytes_max allows."),
       session<&n::disk_state_age_max_s>("disk_state_age_max_s", 0, limits::age_s_max,
-                                        "Seconds after which an unused state leaves the disk; 0: never."),
+                                        "Seconds after which an unused state is removed from disk; 0: never."),
       session<&n::session_age_max_s>("session_age_max_s", 0, limits::age_s_max,
                                      "Seconds after which an unused session is removed; 0: never."),
       session<&n::write_behind_ms>("write_behind_ms", 0, duration_max,
                                    "Milliseconds that a new state may wait to be written."),
-      session<&n::dirty_bytes_max>("dirty_bytes_max", 0, limits::memory_bytes_max,
-                                   "Bytes of states that may wait; also how far RAM may be over its budget meanwhile."),
+      session<&n::dirty_bytes_max>(
+          "dirty_bytes_max", 0, limits::memory_bytes_max,
+          "Bytes of states that may wait to be written; RAM may exceed its budget by as much meanwhile."),
       session<&n::tree_bytes_max>(
           "tree_bytes_max", 0, limits::memory_bytes_max,
-          "Bytes of tokens, texts, titles and metadata of sessions that stay in memory while no request uses them."),
+          "Bytes of tokens, texts, titles and metadata of unused sessions that stay in memory."),
       session<&n::unsaved_bytes_max>(
           "unsaved_bytes_max", 0, limits::memory_bytes_max,
-          "Bytes of turns that only memory has: while the disk fails further turns are "
-          "refused, and without a state_dir the sessions go that were not used for longest."),
+          "Bytes of turns that are in memory only; above it turns are refused while the disk fails, and without a "
+          "state_dir the least recently used sessions are removed."),
       session<&n::file_bytes_max>("file_bytes_max", 1024, limits::memory_bytes_max, "Bytes of an imported session."),
       session<&n::tenant_sessions_max>(
           "tenant_sessions_max", 0, u32_max,
           "Sessions, conversations and chains of responses that one tenant may store; further ones are refused with "
           "507. 0: no limit.")
           .changes_live(),
-      session<&n::tenant_versions_max>("tenant_versions_max", 0, u32_max,
-                                       "Versions (turns) of all of them, with those of forks; 0: no limit.")
+      session<&n::tenant_versions_max>(
+          "tenant_versions_max", 0, u32_max,
+          "Versions (turns) that one tenant may store, including those of forks; 0: no limit.")
           .changes_live(),
-      session<&n::tenant_bytes_max>(
-          "tenant_bytes_max", 0, limits::disk_bytes_max,
-          "Bytes of tokens, texts, titles and metadata of all of them, with those of forks; 0: no limit.")
+      session<&n::tenant_bytes_max>("tenant_bytes_max", 0, limits::disk_bytes_max,
+                                    "Bytes of tokens, texts, titles and metadata that one tenant may store, including "
+                                    "those of forks; 0: no limit.")
           .changes_live(),
       session<&n::writers_max>("writers_max", 1, limits::waiting_max,
-                               "Turns of one session that run at a time, each from a version that it names."),
+                               "Concurrent turns of one session, each from a version that it names."),
       session<&n::waiters_max>("waiters_max", 0, limits::waiting_max,
-                               "Turns that wait for another one of the same session."),
-      session<&n::busy>("busy", "What a turn does that cannot run beside those of its session that run.")
+                               "Turns that wait for another turn of the same session."),
+      session<&n::busy>("busy",
+                        "Whether a turn waits or is refused if it cannot run beside the running turns of its session.")
           .texts("wait, refuse", is_busy_rule),
-      session<&n::state_dtype>("state_dtype", "Type of stored states; auto: as in the engine.")
+      session<&n::state_dtype>("state_dtype", "Data type of stored states; auto: as in the engine.")
           .texts("auto, fp32, fp16", is_stored_dtype),
-      session<&n::signature_key>("signature_key",
-                                 "Key that exported sessions are signed with and imported ones must be; empty: none.")
+      session<&n::signature_key>(
+          "signature_key",
+          "Key that signs exported sessions; imported ones must be signed with it. Empty: no signatures.")
           .hidden(),
       session<&n::cache_bytes_max>("cache_bytes_max", 1 << 20, limits::memory_bytes_max,
-                                   "Bytes of the database's blocks that are kept in memory."),
+                                   "Bytes of the database's block cache."),
       session<&n::write_buffer_bytes_max>("write_buffer_bytes_max", 1 << 20, limits::memory_bytes_max,
-                                          "Bytes of the database that wait in memory for a file."),
-      session<&n::open_files_max>("open_files_max", 32, limits::connections_max,
-                                  "Files that the database has open at once."),
+                                          "Bytes of the database's write buffer."),
+      session<&n::open_files_max>("open_files_max", 32, limits::connections_max, "Files that the database keeps open."),
 
-      prefix<&p::enabled>("enabled", "Keep states of prompts' beginnings, for prompts that begin alike."),
+      prefix<&p::enabled>("enabled", "Keep states of prompt prefixes for later prompts that share them."),
       prefix<&p::ram_bytes_max>("ram_bytes_max",
                                 "Bytes of these states in RAM; 0: a sixteenth of the memory that is free at start.")
           .range(0, limits::memory_bytes_max),
       prefix<&p::disk_bytes_max>("disk_bytes_max", "Bytes of these states on disk; 0: none.")
           .range(0, limits::disk_bytes_max),
-      prefix<&p::min_tokens>("min_tokens", "Tokens of the shortest beginning that is worth a state.").range(1, u32_max),
-      prefix<&p::every_tokens>("every_tokens",
-                               "A state is kept after every so many tokens of a prompt; 0: none of these.")
+      prefix<&p::min_tokens>("min_tokens", "Tokens of the shortest prefix whose state is kept.").range(1, u32_max),
+      prefix<&p::every_tokens>("every_tokens", "Interval in tokens at which states inside a prompt are kept; 0: none.")
           .range(0, u32_max),
-      prefix<&p::wait_tokens_min>(
-          "wait_tokens_min",
-          "Tokens that a state on disk must save a prompt for it to wait for the disk; for fewer "
-          "it is read for prompts to come. 0: 2048 on a GPU, 1 else.")
+      prefix<&p::wait_tokens_min>("wait_tokens_min",
+                                  "Tokens that a state on disk must save for a prompt to wait for it; below that it is "
+                                  "read only for later prompts. 0: 2048 on a GPU, 1 otherwise.")
           .range(0, u32_max),
 
-      engine<&e::device>("device", "Where the model runs; cuda:0,cuda:1 are replicas, cuda:0+1 shards of one engine.")
+      engine<&e::device>("device",
+                         "Device of the model; cuda:0,cuda:1 are replicas, cuda:0+1 are shards of one engine.")
           .texts("auto, cpu, cuda, fake, cuda:N, hip:N, joined by , or +", is_device)
           .flag({"--device"}),
-      engine<&e::dtype>("dtype", "Type the matrices are kept in; auto: as in the file.")
+      engine<&e::dtype>("dtype", "Data type of the weight matrices; auto: as in the file.")
           .texts("auto, fp32, bf16, fp16, int8, nf4", is_dtype)
           .flag({"--dtype"}),
-      engine<&e::state_dtype>("state_dtype", "Type the states are kept in.")
+      engine<&e::state_dtype>("state_dtype", "Data type of the states.")
           .texts("fp32, fp16", is_state_dtype)
           .flag({"--state-dtype"}),
       engine<&e::invariance>("invariance",
-                             "On a GPU: with default, an answer depends on its request and session, not on load; with "
-                             "strict, not on how its text was split into requests either; with fast, on both.")
+                             "Reproducibility on a GPU. default: an answer depends on its request and session, not on "
+                             "load; strict: nor on how its text was split into requests; fast: it may depend on both.")
           .texts("default, strict, fast", is_invariance)
           .flag({"--invariance"}),
       engine<&e::slots>("slots", "Sequences resident at once; 0 chooses from the device and its memory.")
           .range(0, limits::slots_max)
           .flag({"--slots", "--dynamic_state_cache_size", "--dynamic-state-cache-size"}),
       engine<&e::vram_states_max>("vram_states_max",
-                                  "States of sessions that stay in free slots until others need the slots.")
+                                  "Session states that stay in free slots until other requests need the slots.")
           .range(0, limits::slots_max),
-      engine<&e::max_tick_tokens>(
-          "max_tick_tokens",
-          "Tokens that one tick may carry, decode and prefill together; 0: 256 on the CPU, 2048 on a GPU. Below 128 a "
-          "GPU has little room for answers while it reads a prompt.")
+      engine<&e::max_tick_tokens>("max_tick_tokens",
+                                  "Tokens of one tick, decode and prefill together; 0: 256 on the CPU, 2048 on a GPU. "
+                                  "Below 128 a GPU decodes few answers while it prefills.")
           .range(0, limits::tick_tokens_max)
           .flag({"--max-tick-tokens"}),
       engine<&e::prefill_chunk_tokens>("prefill_chunk_tokens",
-                                       "Prompt tokens that a tick carries while others decode; 0: 64 on the CPU, 512 "
-                                       "on a GPU, where it is 64 at least.")
+                                       "Prompt tokens of one tick while other requests decode; 0: 64 on the CPU, 512 "
+                                       "on a GPU. On a GPU it is at least 64.")
           .range(0, limits::tick_tokens_max)
           .flag({"--prefill-chunk-tokens", "--chunk-size"}),
       engine<&e::moving_bytes_max>("moving_bytes_max",
-                                   "Bytes of states on their way between a GPU and the host at a time, there and "
-                                   "pinned here; four states are always allowed.")
+                                   "Bytes of states in transfer between a GPU and the host, on the GPU and in pinned "
+                                   "host memory; four states are always allowed.")
           .range(0, limits::memory_bytes_max),
-      engine<&e::threads>("threads", "Threads of the cpu engine; 0: as many as the process may use.")
+      engine<&e::threads>("threads", "Threads of the CPU engine; 0: as many as the process may use.")
           .range(0, limits::engine_threads_max)
           .flag({"--threads"}),
       engine<&e::fake_tick_us>("fake_tick_us", "Microseconds that a tick of the fake engine takes; for tests.")
@@ -385,69 +393,69 @@ std::vector<key> make_keys() {
           .range(0, u32_max),
 
       model<&model_settings::path>(
-          "path", "Checkpoint, .pth or .safetensors; the ending .pth may be left out; empty: the demo model.")
+          "path", "Checkpoint, .pth or .safetensors; the extension .pth may be omitted; empty: the demo model.")
           .flag({"--model", "--model-path"}),
-      model<&model_settings::name>("name", "Name in the API; empty: the file's name without its ending.")
+      model<&model_settings::name>("name", "Name in the API; empty: the file's name without its extension.")
           .flag({"--model-name"}),
-      model<&model_settings::aliases>("aliases", "Further names that requests may use."),
-      model<&model_settings::vocab>("vocab", "Vocabulary file or bytes; empty: found beside the model.")
+      model<&model_settings::aliases>("aliases", "Additional names that requests may use."),
+      model<&model_settings::vocab>("vocab", "Vocabulary file or bytes; empty: the file beside the model.")
           .flag({"--vocab", "--vocab-path"}),
       model<&model_settings::allow_nonfinite>(
-          "allow_nonfinite", "Load weights and tuned states that hold NaN or infinity, which are refused otherwise.")
+          "allow_nonfinite", "Load weights and tuned states that contain NaN or infinity; otherwise they are refused.")
           .flag({"--allow-nonfinite"}),
-      model<&model_settings::root>("root", "Folder of the models that clients may load; empty: none but that of path.")
+      model<&model_settings::root>("root", "Folder of the models that clients may load; empty: only the model of path.")
           .flag({"--model-root"}),
       model<&model_settings::on_switch>(
           "switch",
-          "A model that clients load: beside, the old one serves until it is there, which takes the memory of "
-          "both; replace, the old one goes first, and requests wait.")
+          "How a load by a client replaces the model. beside: the old model serves until the new one is loaded, which "
+          "needs memory for both; replace: the old model is unloaded first, and requests wait.")
           .texts("beside, replace", is_switch),
       model<&model_settings::resident_max>("resident_max",
-                                           "Models in memory at a time; above 1 a request has the model loaded that it "
-                                           "names, and the least used one goes.")
+                                           "Models in memory at a time; above 1 a request loads the model that it "
+                                           "names, and the least recently used one is unloaded.")
           .range(1, limits::resident_models_max),
       model<&model_settings::resting_max>(
-          "resting_max", "Models that left memory and come back when a request names them; one more is forgotten.")
+          "resting_max",
+          "Unloaded models that are loaded again when a request names them; a further one replaces the oldest.")
           .range(1, limits::resting_models_max),
       model<&model_settings::idle_unload_s>(
-          "idle_unload_s", "Seconds after which a model that nobody uses is unloaded, until a request comes; 0: never.")
+          "idle_unload_s", "Seconds after which an unused model is unloaded, until the next request; 0: never.")
           .range(0, limits::age_s_max),
       model<&model_settings::memory_bytes_max>(
           "memory_bytes_max",
-          "Bytes of all models while clients load one beside another; 0: what the machine or the GPU has left.")
+          "Bytes of all models while one is loaded beside another; 0: the free memory of the machine or the GPU.")
           .range(0, limits::memory_bytes_max),
-      model<&model_settings::states_dir>(
-          "states_dir", "Folder of the state-tuning files that clients may load; empty: none may be loaded.")
+      model<&model_settings::states_dir>("states_dir",
+                                         "Folder of the state-tuning files that clients may load; empty: none.")
           .flag({"--states-dir"}),
-      model<&model_settings::tuned_states_max>("tuned_states_max", "State-tuning files that are loaded at once.")
+      model<&model_settings::tuned_states_max>("tuned_states_max", "State-tuning files in memory at a time.")
           .range(0, limits::tuned_states_max),
       model<&model_settings::tuned_states>("tuned_states",
-                                           "State-tuning files that come with every model that they fit, and must fit "
-                                           "the first, as \"NAME=FILE\", from states_dir."),
+                                           "State-tuning files from states_dir, as \"NAME=FILE\", that are loaded with "
+                                           "every model that they fit; they must fit the first model."),
 
-      log<&log_settings::level>("level", "Least level that is logged.")
+      log<&log_settings::level>("level", "Lowest level that is logged.")
           .texts("debug, info, warning, error, off", is_level)
           .flag({"--log-level"})
           .changes_live(),
-      log<&log_settings::format>("format", "Shape of the lines; automatic looks at what stderr is.")
+      log<&log_settings::format>("format", "Format of log lines; automatic chooses by the type of stderr.")
           .texts("automatic, text, json, systemd", is_format)
           .flag({"--log-format"}),
       log<&log_settings::prompts>("prompts",
-                                  "Log what is fed of each request too: of its first prompt the first 4096 bytes.")
+                                  "Also log the first 4096 bytes of each request's first prompt, as fed to the model.")
           .changes_live(),
 
       drain<&drain_settings::grace_ms>("grace_ms",
-                                       "Milliseconds after SIGTERM in which new requests still get an answer, 503."),
+                                       "Milliseconds after SIGTERM during which new requests are answered with 503."),
       drain<&drain_settings::timeout_ms>("timeout_ms",
-                                         "Milliseconds after SIGTERM in which running answers may finish."),
+                                         "Milliseconds after SIGTERM during which running answers may finish."),
 
-      pause<&pause_settings::requests_max>(
-          "requests_max", 65536,
-          "Chat answers of one tenant, interrupted by /v1/server/pause, that are kept; one more takes its oldest one's "
-          "place; 0: none can be paused."),
+      pause<&pause_settings::requests_max>("requests_max", 65536,
+                                           "Chat answers of one tenant, interrupted by /v1/server/pause, that are "
+                                           "kept; a further one replaces the oldest. 0: none can be paused."),
       pause<&pause_settings::tokens_max>("tokens_max", 16'777'216,
-                                         "Tokens of one, prompt and answer; a longer one cannot be paused."),
-      pause<&pause_settings::age_max_s>("age_max_s", 2'592'000, "Seconds after which one is forgotten."),
+                                         "Tokens of a paused answer with its prompt; longer ones cannot be paused."),
+      pause<&pause_settings::age_max_s>("age_max_s", 2'592'000, "Seconds after which a paused answer is discarded."),
   };
   std::vector<key> made;
   for (const auto& one : rows) made.push_back(key_of(one, std::string(one.section)));
@@ -480,19 +488,20 @@ std::span<const key> keys() {
 std::vector<key> model_keys(std::string_view model) {
   using m = model_defaults;
   static constexpr row rows[] = {
-      model_default<&m::temperature>("temperature", "Of chat requests that name no sampler field; 0 is greedy.")
+      model_default<&m::temperature>("temperature", "Temperature of chat requests without sampler fields; 0 is greedy.")
           .range(0, 1000),
-      model_default<&m::top_p>("top_p", "Share of probability that is kept.").range(0, 1),
+      model_default<&m::top_p>("top_p", "Probability mass that is kept.").range(0, 1),
       model_default<&m::top_k>("top_k", "Tokens that are kept; 0: all.").range(-1, 1 << 24),
-      model_default<&m::alpha_presence>("alpha_presence", "Penalty of a token that was drawn once.").range(-100, 100),
-      model_default<&m::alpha_frequency>("alpha_frequency", "Penalty added by each further draw.").range(-100, 100),
-      model_default<&m::alpha_decay>("alpha_decay", "Factor on all penalties after each token.").range(1e-6, 1),
+      model_default<&m::alpha_presence>("alpha_presence", "Penalty of a token that was sampled once.").range(-100, 100),
+      model_default<&m::alpha_frequency>("alpha_frequency", "Penalty added each further time a token is sampled.")
+          .range(-100, 100),
+      model_default<&m::alpha_decay>("alpha_decay", "Factor applied to all penalties after each token.").range(1e-6, 1),
       model_default<&m::max_tokens>("max_tokens", "Tokens of a chat answer.").range(1, limits::max_tokens_max),
       model_default<&m::completion_max_tokens>("completion_max_tokens", "Tokens of an answer of /v1/completions.")
           .range(1, limits::max_tokens_max),
-      model_default<&m::stop>("stop", "Stop strings of chat requests that name none."),
-      model_default<&m::no_think_opening>("no_think_opening", "How the template opens an answer without thinking."),
-      model_default<&m::default_think>("default_think", "Whether chat requests that do not say so think first."),
+      model_default<&m::stop>("stop", "Stop strings of chat requests that send none."),
+      model_default<&m::no_think_opening>("no_think_opening", "Text that opens an answer without thinking."),
+      model_default<&m::default_think>("default_think", "Whether chat requests think first if they do not specify it."),
   };
   std::vector<key> made;
   for (const auto& one : rows) made.push_back(key_of(one, "models." + quoted_text(model), std::string(model)));

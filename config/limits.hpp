@@ -1,8 +1,7 @@
 #pragma once
 #include <cstdint>
 
-/// Ceilings that no configuration can lift. The settings in config.hpp move below them; config/keys.cpp takes its legal
-/// ranges from here.
+/// Upper limits of the settings in config.hpp; config/keys.cpp takes its legal ranges from here.
 namespace skein::config::limits {
 
 inline constexpr std::uint32_t io_threads_max = 64;
@@ -24,7 +23,7 @@ inline constexpr std::uint32_t connections_max = 1'000'000;
 inline constexpr std::uint32_t json_depth_max = 256;
 inline constexpr std::uint32_t login_failures_max = 1'000'000;
 inline constexpr std::uint32_t login_addresses_max = 1'000'000;
-inline constexpr std::uint32_t metric_series_max = 1024;  ///< models and keys that /metrics tells apart
+inline constexpr std::uint32_t metric_series_max = 1024;  ///< models and keys with their own series in /metrics
 
 inline constexpr std::uint64_t response_bytes_max = 1ull << 30;
 
@@ -42,7 +41,7 @@ inline constexpr std::uint32_t slots_max = 65536;
 inline constexpr std::uint32_t tick_tokens_max = 65536;
 inline constexpr std::uint32_t fake_tick_us_max = 10'000'000;
 inline constexpr std::uint32_t waiting_max = 1'000'000;
-inline constexpr std::uint64_t memory_bytes_max = 1ull << 42;  ///< of what requests or parked states hold
+inline constexpr std::uint64_t memory_bytes_max = 1ull << 42;  ///< of requests, of states or of a cache
 inline constexpr std::uint64_t disk_bytes_max = 1ull << 49;
 inline constexpr std::uint64_t age_s_max = 100ull * 366 * 24 * 3600;        ///< 100 years
 inline constexpr std::uint64_t duration_ms_max = 30ull * 24 * 3600 * 1000;  ///< 30 days

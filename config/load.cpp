@@ -16,7 +16,7 @@
 namespace skein::config {
 namespace {
 
-/// The text of a small file, or why there is none.
+/// The text of a small file, or why it could not be read.
 struct file_text {
   std::string text;
   std::string trouble;
@@ -38,7 +38,7 @@ file_text read_file(const std::filesystem::path& path) {
   return {std::move(text), {}, false};
 }
 
-/// The value of a TOML node as far as settings know such values.
+/// The value of a TOML node if its type is one of the setting types.
 std::optional<value> from_toml(const toml::node& node, const value& like) {
   if (const auto* boolean = node.as_boolean()) return boolean->get();
   if (const auto* number = node.as_floating_point()) return number->get();
@@ -57,7 +57,7 @@ std::optional<value> from_toml(const toml::node& node, const value& like) {
   return texts;
 }
 
-/// A value given outside a file. A list may be written with commas between its texts, or as in the file.
+/// A value given outside a file. A list may be written with commas between its entries, or as in the file.
 std::optional<value> value_of(std::string_view text, const value& like) {
   if (!std::holds_alternative<std::vector<std::string>>(like) || !text.starts_with('[')) return parse_value(text, like);
   const toml::parse_result parsed = toml::parse("list = " + std::string(text));
@@ -170,7 +170,7 @@ class merger {
       if (const auto* table = node.as_table())
         merge_section(section, *table, known, paths, at);
       else
-        complain(fault_kind::bad_value, at(node.source()), section, "must be a section of its own");
+        complain(fault_kind::bad_value, at(node.source()), section, "must be a table");
     }
   }
 
@@ -189,7 +189,7 @@ class merger {
     }
   }
 
-  // A variable that names a section but no key of it is a fault; other programs' SKEIN_ variables are left alone.
+  // A variable that names a section but no key of it is a fault; SKEIN_ variables of other programs are ignored.
   void merge_environment(const std::vector<std::pair<std::string, std::string>>& environment) {
     std::vector<std::string> names;
     for (const auto& k : keys()) names.push_back(k.environment_name());
@@ -221,7 +221,7 @@ class merger {
     }
   }
 
-  /// "[::1]", as URLs have it, is ::1.
+  /// Accepts "[::1]", the form used in URLs, for ::1.
   void unwrap_host() {
     std::string& host = out_.settings.server.host;
     if (host.starts_with('[') && host.ends_with(']') && host.find(':') != std::string::npos)
@@ -234,7 +234,7 @@ class merger {
     const origin where = out_.origins["server.password_file"];
     auto [text, trouble, missing] = read_file(server.password_file);
     text.resize(std::min(text.size(), text.find_first_of("\r\n")));
-    if (trouble.empty() && text.empty()) trouble = "begins with an empty line";
+    if (trouble.empty() && text.empty()) trouble = "starts with an empty line";
     if (!trouble.empty())
       complain(missing ? fault_kind::missing : fault_kind::bad_value, where, "server.password_file",
                server.password_file + " " + trouble);
@@ -242,7 +242,7 @@ class merger {
     out_.origins["server.password"] = where;
   }
 
-  /// One that is not there would only show when a client names a file of it.
+  /// Without this check a missing folder would be noticed only when a client names a file in it.
   void look_for_folder(const std::string& key, const std::string& path) {
     std::error_code failed;
     if (path.empty() || std::filesystem::exists(path, failed) || failed) return;

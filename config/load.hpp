@@ -10,7 +10,7 @@
 
 namespace skein::config {
 
-/// Where a value comes from; a later kind beats an earlier one.
+/// Origin of a value; a later kind overrides an earlier one.
 enum class origin_kind { standard, file, environment, flag };
 
 struct origin {
@@ -21,17 +21,17 @@ struct origin {
 [[nodiscard]] std::string to_string(const origin& from);  ///< "default", "skein.toml:12", "SKEIN_SERVER_PORT", "--port"
 
 enum class fault_kind {
-  missing,      ///< a file or folder that is named does not exist
-  unreadable,   ///< a file is too large or no TOML, or cannot be read
+  missing,      ///< a named file or folder does not exist
+  unreadable,   ///< a file is too large, not TOML, or cannot be read
   unknown_key,  ///< no such key or section
   bad_value,    ///< wrong type or outside the legal values
-  conflict,     ///< legal alone, but not beside another setting
+  conflict,     ///< legal by itself, but not in combination with another setting
 };
 
 struct fault {
   fault_kind kind;
   origin where;
-  std::string key;  ///< path; empty when the whole file is at fault
+  std::string key;  ///< path; empty if the fault is in the whole file
   std::string message;
 };
 /// One line: "skein.toml:12: server.prot: no such key; did you mean server.port?"
@@ -45,19 +45,19 @@ struct assignment {
 };
 
 struct sources {
-  std::filesystem::path file;  ///< empty: none. conf.d/*.toml beside it follow in name order, each beating those before
+  std::filesystem::path file;  ///< empty: none. conf.d/*.toml beside it follow in name order and override it
   std::vector<std::pair<std::string, std::string>>
       environment;                ///< variables that do not begin with SKEIN_ are skipped
-  std::vector<assignment> flags;  ///< of one key, the last counts
+  std::vector<assignment> flags;  ///< the last one of a key wins
 };
 
 struct loaded {
-  config settings;                        ///< to be used only when there are no faults
-  std::map<std::string, origin> origins;  ///< by key path; keys that are absent have their default
-  std::vector<fault> faults;              ///< all of them, in the order of sources and lines
+  config settings;                        ///< valid only if there are no faults
+  std::map<std::string, origin> origins;  ///< by key path; absent keys have their default
+  std::vector<fault> faults;              ///< all faults, in the order of sources and lines
 };
 
-/// Merges defaults, file, environment and flags, in rising order of rank, and checks the result.
+/// Merges defaults, file, environment and flags, in ascending order of precedence, and checks the result.
 [[nodiscard]] loaded load(const sources& from);
 
 }  // namespace skein::config

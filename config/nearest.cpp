@@ -7,7 +7,7 @@
 namespace skein::config {
 namespace {
 
-// Levenshtein's distance, row by row.
+// Levenshtein distance, row by row.
 std::size_t edits(std::string_view a, std::string_view b) {
   std::vector<std::size_t> row_before(b.size() + 1);
   std::iota(row_before.begin(), row_before.end(), std::size_t{0});

@@ -8,7 +8,7 @@
 namespace skein::config {
 namespace {
 
-/// All settings of models are live; of a model that has no section any more they go back to their defaults.
+/// All settings of models are live; those of a model whose section was removed return to their defaults.
 std::set<std::string> changed_models(const config& running, const config& fresh) {
   std::set<std::string> names, changed;
   for (const auto* c : {&running, &fresh})

@@ -6,11 +6,11 @@
 
 namespace skein::config {
 
-/// What becomes of settings that are read anew while the server runs.
+/// Result of reading the settings again while the server runs.
 struct reloaded {
-  config settings;                        ///< those that run, with the live ones as they were read
+  config settings;                        ///< the running settings with the live ones updated
   std::vector<std::string> changed;       ///< paths of live settings that differ
-  std::vector<std::string> need_restart;  ///< paths of others that differ
+  std::vector<std::string> need_restart;  ///< paths of other settings that differ
 };
 
 [[nodiscard]] reloaded take_live(const config& running, const config& fresh);

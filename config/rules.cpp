@@ -42,34 +42,34 @@ void check_rules(loaded& merged) {
   const bool known_host = is_address(c.server.host) || c.server.host == "localhost";
   demand(merged, known_host, "server.host", "\"" + c.server.host + "\" is neither an IP address nor localhost");
   demand(merged, !known_host || is_loopback(c.server.host) || guarded || c.server.allow_unauthenticated, "server.host",
-         "is beyond loopback, so it needs server.password_file (--password-file), server.keys_file (--keys-file) or, "
-         "for a server that everybody may use, server.allow_unauthenticated (--allow-unauthenticated)");
+         "is not a loopback address; set server.password_file (--password-file), server.keys_file (--keys-file) or, "
+         "for a server open to everyone, server.allow_unauthenticated (--allow-unauthenticated)");
   demand(merged, c.server.password.empty() || c.server.password_file.empty(), "server.password_file",
-         "is given beside server.password; one of them is enough");
-  demand(merged, c.server.tls_certificate.empty() == c.server.tls_key.empty(), "server.tls_key",
-         c.server.tls_key.empty() ? "is missing: server.tls_certificate is given, and they go together"
-                                  : "needs server.tls_certificate beside it");
+         "is set in addition to server.password; set only one of them");
+  demand(
+      merged, c.server.tls_certificate.empty() == c.server.tls_key.empty(), "server.tls_key",
+      c.server.tls_key.empty() ? "is missing: server.tls_certificate requires it" : "requires server.tls_certificate");
   constexpr std::size_t path_bytes_max = sizeof(sockaddr_un::sun_path) - 1;
   for (const auto& [key, path] : {std::pair{"server.unix_socket", &c.server.unix_socket},
                                   std::pair{"server.admin_socket", &c.server.admin_socket}})
     demand(merged, path->size() <= path_bytes_max, key,
-           "has more than " + std::to_string(path_bytes_max) + " bytes, as much as the path of a socket may have");
+           "is longer than " + std::to_string(path_bytes_max) + " bytes, the limit of a socket path");
   for (const auto& proxy : c.server.trusted_proxies)
     demand(merged, is_address(proxy) || proxy == "unix", "server.trusted_proxies",
            "\"" + proxy + "\" is neither an IP address nor unix");
   for (const auto& named : c.model.tuned_states)
     demand(merged, is_named_file(named), "model.tuned_states", "\"" + named + "\" is not NAME=FILE");
   demand(merged, c.model.tuned_states.empty() || !c.model.states_dir.empty(), "model.tuned_states",
-         "needs model.states_dir, the folder of its files");
+         "requires model.states_dir, the folder of its files");
   demand(merged, c.limits.request_wire_bytes_max >= c.limits.body_bytes_max, "limits.request_wire_bytes_max",
          "is less than limits.body_bytes_max");
   demand(merged, c.limits.connections_per_address_max <= c.limits.connections_max, "limits.connections_per_address_max",
-         "is more than limits.connections_max");
+         "is greater than limits.connections_max");
   demand(merged, c.limits.prompts_max >= c.limits.n_max, "limits.prompts_max", "is less than limits.n_max");
   demand(merged, c.queue.queue_timeout_ms <= c.queue.total_timeout_ms, "queue.queue_timeout_ms",
-         "is more than queue.total_timeout_ms");
+         "is greater than queue.total_timeout_ms");
   demand(merged, c.engine.max_tick_tokens == 0 || c.engine.prefill_chunk_tokens <= c.engine.max_tick_tokens,
-         "engine.prefill_chunk_tokens", "is more than engine.max_tick_tokens");
+         "engine.prefill_chunk_tokens", "is greater than engine.max_tick_tokens");
 }
 
 }  // namespace skein::config

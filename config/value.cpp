@@ -38,14 +38,14 @@ std::string number_text(double number) {
   char buffer[32];
   const auto [end, trouble] = std::to_chars(buffer, buffer + sizeof buffer, number);
   std::string text(buffer, end);
-  if (text.find_first_of(".en") == std::string::npos) text += ".0";  // TOML tells 1 from 1.0
+  if (text.find_first_of(".en") == std::string::npos) text += ".0";  // TOML distinguishes 1 from 1.0
   return text;
 }
 
 }  // namespace
 
 std::string_view type_name(const value& v) {
-  constexpr std::string_view names[] = {"a boolean", "an integer", "a number", "a text", "a list of texts"};
+  constexpr std::string_view names[] = {"a boolean", "an integer", "a number", "a string", "a list of strings"};
   return names[v.index()];
 }
 

@@ -178,8 +178,8 @@ BOOST_AUTO_TEST_CASE(check_config_lists_all_faults_each_with_its_key) {
   BOOST_TEST(ended.exit_code == 78);
   BOOST_TEST(std::count(ended.err.begin(), ended.err.end(), '\n') == 4);
   for (const char* needle :
-       {":2: server.prot: no such key; did you mean server.port?", ":3: server.port: 70000 is outside",
-        ":4: limit: no such key; did you mean limits?", ":7: log.level: must be a text"})
+       {":2: server.prot: no such key; did you mean server.port?", ":3: server.port: 70000 is out of range",
+        ":4: limit: no such key; did you mean limits?", ":7: log.level: must be a string"})
     BOOST_TEST(ended.err.find(needle) != std::string::npos, ended.err << " lacks " << needle);
 }
 

@@ -112,15 +112,15 @@ BOOST_AUTO_TEST_CASE(all_faults_come_at_once_with_place_and_key) {
   from.flags = {{"engine.slot", "1", "--set"}, {"drain.grace_ms", "-1", "--set"}};
   BOOST_TEST(lines(config::load(from), in) ==
              "skein.toml:2: server.prot: no such key; did you mean server.port?\n"
-             "skein.toml:3: server.port: must be an integer, not a text\n"
+             "skein.toml:3: server.port: must be an integer, not a string\n"
              "skein.toml:4: servr: no such key; did you mean server?\n"
              "skein.toml:6: models.\"m\".top_q: no such key; did you mean models.\"m\".top_p?\n"
-             "skein.toml:7: models.\"m\".top_p: 2 is outside 0 .. 1\n"
-             "conf.d/a.toml:2: log.level: \"loud\" is none of: debug, info, warning, error, off\n"
+             "skein.toml:7: models.\"m\".top_p: 2 is out of range (0 .. 1)\n"
+             "conf.d/a.toml:2: log.level: \"loud\" is not one of: debug, info, warning, error, off\n"
              "SKEIN_SERVER_PROT: no such key; did you mean SKEIN_SERVER_PORT?\n"
              "SKEIN_LIMITS_N_MAX: limits.n_max: \"none\" is not an integer\n"
              "--set: engine.slot: no such key; did you mean engine.slots?\n"
-             "--set: drain.grace_ms: -1 is outside 0 .. 2592000000\n");
+             "--set: drain.grace_ms: -1 is out of range (0 .. 2592000000)\n");
 }
 
 BOOST_AUTO_TEST_CASE(files_that_cannot_be_read) {
