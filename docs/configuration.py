@@ -15,22 +15,22 @@ HEAD = """# Configuration
 
 <!-- Written by docs/configuration.py from the table of keys (config/keys.cpp); do not edit. -->
 
-`config/skein.toml` holds every setting with its meaning, default and legal values. A flag beats an environment variable
-(`SKEIN_SERVER_PORT` for `server.port`), which beats the file given by `--config` or `$SKEIN_CONFIG`, with `conf.d/*.toml`
-beside it. Any setting can be given as `--set KEY=VALUE`; lists as `a,b` or `["a", "b"]`.
+`config/skein.toml` lists every setting with its meaning, default and legal values. A flag overrides an environment variable
+(`SKEIN_SERVER_PORT` for `server.port`), which overrides the file given by `--config` or `$SKEIN_CONFIG` and the files
+`conf.d/*.toml` beside it. Any setting can be given as `--set KEY=VALUE`; lists as `a,b` or `["a", "b"]`.
 
 ```
-skein check-config --config FILE         # lists all faults, each with file, line and key
+skein check-config --config FILE         # lists all errors, each with file, line and key
 skein serve --config FILE --dump-config  # prints the merged result and the origin of each value
 ```
 
-Live keys change without a restart: `SIGHUP` (`systemctl reload skein`) reads everything again. A file with an error then
-changes nothing, and the log says why.
+Live keys change without a restart: `SIGHUP` (`systemctl reload skein`) reads all files again. If a file has an error, no
+setting changes and the error is logged.
 """
 
 
 def plain(roff):
-    """A line of roff without its fonts and escapes."""
+    """A line of roff without font changes and escapes."""
     roff = re.sub(r"\\f[A-Z]", "", roff)
     return roff.replace(r"\&", "").replace(r"\-", "-").replace(r"\e", "\\")
 
