@@ -1,5 +1,5 @@
-# cmake -D FOLDER=... -D "FILES=a;b" -D OUT=page_files.cpp [-D FUNCTION=page_files] -P embed.cmake: writes the files below
-# FOLDER as C++ arrays, with the type and the hash under which they are served.
+# cmake -D FOLDER=... -D "FILES=a;b" -D OUT=page_files.cpp [-D FUNCTION=page_files] -P embed.cmake: writes the files in
+# FOLDER as C++ arrays, with their content types and hashes.
 if(NOT DEFINED FUNCTION)
   set(FUNCTION page_files)
 endif()

@@ -81,19 +81,19 @@ test('an empty setting says what it means beside the others', options, async () 
   await browser.with(server, async (p, page) => {
     const means = (label) => page.getByLabel(label, { exact: true }).getAttribute('placeholder');
     await page.getByRole('button', { name: 'Settings' }).click();
-    assert.equal(await means('Top p'), 'model’s own');
+    assert.equal(await means('Top p'), 'model default');
     await page.getByLabel('Temperature', { exact: true }).fill('0.5');
-    assert.deepEqual([await means('Top p'), await means('Top k'), await means('Presence penalty')], ['1 (all tokens)', '0 (all tokens)', 'model’s own']);
+    assert.deepEqual([await means('Top p'), await means('Top k'), await means('Presence penalty')], ['1 (all tokens)', '0 (all tokens)', 'model default']);
     await page.getByLabel('Temperature', { exact: true }).fill('');
-    assert.equal(await means('Top p'), 'model’s own');
+    assert.equal(await means('Top p'), 'model default');
   });
 });
 
 test('an answer that was cut at the limit goes on, and is one answer', options, async () => {
   await browser.with(server, async (p, page) => {
-    await set(p, { ...greedy, 'Tokens at most': '6' });
+    await set(p, { ...greedy, 'Maximum tokens': '6' });
     await p.say('Tell me a story about a dog.');
-    await page.getByText('Cut at the limit of tokens.').waitFor();
+    await page.getByText('Stopped at the token limit.').waitFor();
     await p.picture('cut');
     const cut = await p.lastAnswer();
     await page.getByRole('button', { name: 'Continue' }).click();
@@ -106,7 +106,7 @@ test('an answer that was cut at the limit goes on, and is one answer', options, 
     assert.equal(await p.turns.count(), 1);
     assert.equal(await page.getByText('2 / 2').count(), 0);
     await page.getByRole('button', { name: 'New', exact: true }).click();
-    await set(p, { ...greedy, 'Tokens at most': '' });
+    await set(p, { ...greedy, 'Maximum tokens': '' });
     await p.say('Tell me a story about a dog.');
     assert.ok((await p.lastAnswer()).startsWith(longer));
   });
@@ -138,7 +138,7 @@ test('edits and new answers are branches, and the tree leads to each', options, 
     await page.locator('.turn:not(.running) .said', { hasText: '10 + 15' }).waitFor();
     assert.match(await p.lastAnswer(), /25/);
     assert.match(await p.turn(1).innerText(), /2 \/ 2/);
-    await p.press(1, 'Answer again');
+    await p.press(1, 'Regenerate the answer');
     await page.getByText('3 / 3').waitFor();
     await page.keyboard.press('Alt+ArrowLeft');
     await page.getByText('2 / 3').waitFor();
@@ -201,7 +201,7 @@ test('several answers side by side, to go on from one', options, async () => {
     assert.equal(await page.locator('.answers .answer').count(), 8);
     const answers = await p.answers();
     assert.ok(new Set(answers.slice(1)).size > 1);
-    await page.getByRole('button', { name: 'Go on from this' }).nth(2).click();
+    await page.getByRole('button', { name: 'Use this answer' }).nth(2).click();
     await page.locator('.answer.chosen', { has: page.getByText('Answer 4') }).waitFor();
     await p.picture('side-by-side');
     await accessible(p, 'side by side');
@@ -250,7 +250,7 @@ test('a conversation stays with its tuned state', { skip: noBrowser || noOracle 
   try {
     await browser.with(tiny, async (p, page) => {
       const model = page.getByLabel('Model');
-      await set(p, { 'Tokens at most': '8' });
+      await set(p, { 'Maximum tokens': '8' });
       await model.selectOption('tiny poet');
       await p.say('The sea.');
       await page.keyboard.press('Alt+KeyN');
@@ -273,7 +273,7 @@ test('another model is loaded by choosing it', { skip: noBrowser || noOracle }, 
   const tiny = await serve('--device', 'cpu', '--model-root', directory, '--model', join(directory, 'one.pth'), '--set', 'drain.grace_ms=0');
   try {
     await browser.with(tiny, async (p, page) => {
-      await page.locator('#model optgroup[label="To be loaded"] option', { hasText: 'two' }).waitFor({ state: 'attached' });
+      await page.locator('#model optgroup[label="Not loaded"] option', { hasText: 'two' }).waitFor({ state: 'attached' });
       assert.equal(await page.getByLabel('Model').inputValue(), 'one');
       await page.getByLabel('Model').selectOption('two');
       await page.getByText('two is loaded.').waitFor();
@@ -319,11 +319,11 @@ test('text is never markup', options, async () => {
 
 test('what the server refuses is said, and may be tried again', options, async () => {
   await browser.with(server, async (p, page) => {
-    await set(p, { 'Further fields': '{"tools": [{"type": "web_search"}]}' });
+    await set(p, { 'Extra fields': '{"tools": [{"type": "web_search"}]}' });
     await page.locator('#message').fill('My name is Uma.');
     await page.keyboard.press('Enter');
     await page.getByRole('alert').filter({ hasText: 'tools' }).waitFor();
-    await set(p, { 'Further fields': '' });
+    await set(p, { 'Extra fields': '' });
     await page.getByRole('button', { name: 'Try again' }).click();
     await page.getByRole('alert').waitFor({ state: 'detached' });
     await p.settled();
@@ -353,7 +353,7 @@ test('a key is asked for, and goes with sockets and requests', options, async ()
   try {
     await browser.with(guarded, async (p, page) => {
       await page.locator('#key').fill('wrong');
-      await page.getByRole('button', { name: 'Enter' }).click();
+      await page.getByRole('button', { name: 'Sign in' }).click();
       await page.locator('#key:invalid').waitFor(); // empty again
       await accessible(p, 'key');
       await page.locator('#key').fill('open~sesame');

@@ -17,7 +17,7 @@ let expected; // what the server says to the question without any trouble
 const away = /ERR_|WebSocket connection to|(404|503) \(/;
 
 // An answer that takes some seconds, on a device that is slow on purpose, so that something can happen meanwhile.
-const long = { ...greedy, 'Tokens at most': '1000' };
+const long = { ...greedy, 'Maximum tokens': '1000' };
 const question = 'Tell me a story about a dog.';
 const directory = mkdtempSync(join(tmpdir(), 'skein-page-'));
 const start = (port = 0) => serve('--device', 'fake', '--set', 'engine.fake_tick_us=2000', '--port', `${port}`,
@@ -65,11 +65,11 @@ test('an answer is stopped, and goes on to the same end', options, async () => {
     await grown(page, 100);
     await p.picture('streaming');
     await page.keyboard.press('Escape');
-    await page.getByText('Broken off here.').waitFor();
+    await page.getByText('Interrupted here.').waitFor();
     const broken = await stored(p);
     assert.ok(broken.unfinished && broken.answer.length < expected.length && expected.startsWith(broken.answer));
     await page.getByRole('button', { name: 'Continue' }).click();
-    await page.getByText('Cut at the limit of tokens.').waitFor();
+    await page.getByText('Stopped at the token limit.').waitFor();
     assert.equal((await stored(p)).answer, expected);
     assert.equal(...(await shown(page, expected)));
     assert.equal(await page.getByText('2 / 2').count(), 0); // it is one answer
@@ -87,7 +87,7 @@ for (const [how, signal] of [['killed', 'SIGKILL'], ['restarted', 'SIGTERM']]) {
       server.process.kill(signal);
       await server.end();
       await page.getByText('Waiting for the server…').waitFor();
-      await page.getByText('The server is away.').waitFor();
+      await page.getByText('The server is unreachable.').waitFor();
       await p.picture(`server-${how}`);
       server = await start(port);
       await p.settled();
@@ -101,7 +101,7 @@ for (const [how, signal] of [['killed', 'SIGKILL'], ['restarted', 'SIGTERM']]) {
 
 test('several answers, of which some have not begun, get over the ends of two servers', options, async () => {
   await browser.with(server, async (p, page) => {
-    await set(p, { 'Tokens at most': '200' });
+    await set(p, { 'Maximum tokens': '200' });
     await page.getByLabel('Answers').selectOption('4');
     await page.locator('#message').fill('Tell me a story.');
     await page.keyboard.press('Enter');
@@ -125,7 +125,7 @@ test('several answers, of which some have not begun, get over the ends of two se
 test('the page is there while the model loads, and comes to life when it is there', options, async () => {
   const { port } = server;
   await browser.with(server, async (p, page) => {
-    await set(p, { 'Tokens at most': '20' });
+    await set(p, { 'Maximum tokens': '20' });
     server.process.kill('SIGTERM');
     await server.end();
     const next = start(port);

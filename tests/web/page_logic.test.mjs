@@ -20,13 +20,13 @@ test('settings become the fields of a request; what is empty or wrong is left ou
 
 test('an empty field is the model’s own until the server makes it neutral', () => {
   const empty = (name, values) => whenEmpty({ name }, values);
-  for (const name of ['temperature', 'top_p', 'top_k', 'min_p', 'alpha_presence', 'seed']) assert.equal(empty(name, {}), 'model’s own');
+  for (const name of ['temperature', 'top_p', 'top_k', 'min_p', 'alpha_presence', 'seed']) assert.equal(empty(name, {}), 'model default');
   assert.match(empty('top_p', { temperature: '0.5' }), /^1 /);
   assert.match(empty('top_k', { more: '{"top_p": 0.5}' }), /^0 /);
   assert.equal(empty('temperature', { top_k: '5' }), '1');
-  assert.equal(empty('temperature', { top_k: '1.5', min_p: '0.1', seed: '1' }), 'model’s own');
-  assert.equal(empty('alpha_decay', { temperature: '0.5' }), 'model’s own');
-  assert.equal(empty('temperature', { temperature: '0.5' }), 'model’s own');
+  assert.equal(empty('temperature', { top_k: '1.5', min_p: '0.1', seed: '1' }), 'model default');
+  assert.equal(empty('alpha_decay', { temperature: '0.5' }), 'model default');
+  assert.equal(empty('temperature', { temperature: '0.5' }), 'model default');
 });
 
 test('colours lose no letter, and know words, strings, numbers and comments', () => {

@@ -1,12 +1,12 @@
-// One answer, from its request to its end, over as many connections and servers as that takes. It knows nothing of how
-// events travel: `line` does (see server.js), and tests have one of their own.
+// One answer from its request to its end, across reconnects and server restarts. The transport is `line` (see
+// server.js); tests use a fake one.
 //
 //   line.create(request, signal)     events of a new answer
-//   line.resume(id, after, signal)   events of a known one behind number `after`; all of them without a number
-//   line.find()                      the id under which the server has it already, if it does
-//   line.ready(signal)               waits until the server answers again
+//   line.resume(id, after, signal)   events of a known answer after number `after`; all events if it is null
+//   line.find()                      the id of the answer if the server has started it already
+//   line.ready(signal)               waits until the server accepts requests again
 
-/** What the server said no to; asking again would not help. */
+/** The server rejected the request; retrying would not help. */
 export class Refused extends Error {
   constructor(message, status = 0, field = null) {
     super(message);
@@ -21,10 +21,10 @@ export class Answer {
   text = '';
   reasoning = '';
   status = 'waiting'; // streaming, reconnecting; then done, stopped or failed
-  reason = ''; // why an answer that is done is not whole: max_output_tokens, ...
+  reason = ''; // why an answer with status 'done' is incomplete: max_output_tokens, ...
   error = '';
   id = null;
-  last = -1; // number of the last event that was taken
+  last = -1; // sequence number of the last processed event
   tokens = 0;
   usage = null;
   version = null;
@@ -32,12 +32,12 @@ export class Answer {
   #ended = 0;
   #leave = new AbortController();
 
-  /** `request`: fields of response.create; or null and the `id` of an answer that is gone on with. */
+  /** `request`: fields of response.create; or null with the `id` of an answer to continue. */
   constructor(line, request, { id = null, before = 0, changed = () => {}, now = () => performance.now() } = {}) {
     this.line = line;
     this.request = request;
     this.id = id;
-    this.before = before; // tokens of the conversation so far, which its state has
+    this.before = before; // tokens of the conversation so far, which are in its state
     this.changed = changed;
     this.now = now;
   }
@@ -46,12 +46,12 @@ export class Answer {
     return ['done', 'stopped', 'failed'].includes(this.status);
   }
 
-  /** Tokens a second since the first one; 0 where there is too little to tell. */
+  /** Tokens per second since the first token; 0 if there are too few to measure. */
   get speed() {
     const seconds = ((this.#ended || this.now()) - this.#began) / 1000;
     return this.tokens > 1 && seconds > 0.02 ? (this.tokens - 1) / seconds : 0;
   }
-  /** How much of all that came before the answer was not read again: {cached, all}, once that is known. */
+  /** Input tokens of the answer that were cached: {cached, all}; null until the server reports usage. */
   get memory() {
     if (!this.usage) return null;
     const { input_tokens, input_tokens_details } = this.usage;
@@ -62,7 +62,7 @@ export class Answer {
     this.#leave.abort();
   }
 
-  /** Ends when the answer does; never throws. */
+  /** Resolves when the answer is over; never throws. */
   async run() {
     const { signal } = this.#leave;
     let asked = Boolean(this.id);
@@ -75,7 +75,7 @@ export class Answer {
         for await (const event of events) {
           if (this.#take(event)) break;
         }
-        // A server that was killed may have noted less than it told, and the answer then have ended sooner.
+        // A killed server may have stored less than it streamed, so that the stored answer ends before `last`.
         if (this.last === before) this.last = -1;
       } catch (trouble) {
         if (!signal.aborted) this.#judge(trouble);
@@ -103,19 +103,19 @@ export class Answer {
 
   #judge(trouble) {
     if (!(trouble instanceof Refused) || away(trouble.status)) return;
-    if (trouble.status === 409 && this.id) return; // whoever had it has not let go of it yet
+    if (trouble.status === 409 && this.id) return; // the previous connection still holds the answer
     if (trouble.status === 404 && this.id && this.request) {
-      this.id = null; // the server ended before it noted anything: the answer is asked for once more
+      this.id = null; // the server ended before it stored anything: send the request again
       return this.#clear();
     }
     this.error = trouble.message;
     this.#end('failed');
   }
 
-  /** Whether that was the last event of its stream. */
+  /** Processes an event; returns whether it was the last one of its stream. */
   #take(event) {
     if (event.type === 'error') {
-      throw new Refused(event.error?.message ?? event.message ?? 'the server refused', event.status, event.error?.param);
+      throw new Refused(event.error?.message ?? event.message ?? 'the server refused the request', event.status, event.error?.param);
     }
     if (event.sequence_number <= this.last) return false;
     this.last = event.sequence_number;
@@ -136,7 +136,7 @@ export class Answer {
       case 'response.completed':
       case 'response.incomplete':
         this.reason = response.incomplete_details?.reason ?? '';
-        if (this.reason === 'drain') return true; // it goes on with the next server
+        if (this.reason === 'drain') return true; // to be resumed on the next server
         this.#settle(response.output);
         this.usage = response.usage;
         this.tokens = response.usage?.output_tokens ?? this.tokens;
@@ -148,7 +148,7 @@ export class Answer {
     }
   }
 
-  /** What the server kept is the answer, whatever was told before a server was killed. */
+  /** The stored answer replaces the streamed text, which may differ after a server was killed. */
   #settle(output = []) {
     const said = (type) => output.find((item) => item.type === type)?.content.map((part) => part.text).join('');
     this.text = said('message') ?? this.text;

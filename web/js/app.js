@@ -1,4 +1,4 @@
-// The page: what is on it, and what happens when a person does something.
+// The page: its parts and the actions of the user.
 import { Conversation, inputOf, questionOf, titleOf } from './conversation.js';
 import { askForKey, askForTitle, confirmed, showKeys } from './dialogs.js';
 import { h, icon, iconButton } from './dom.js';
@@ -13,7 +13,7 @@ import { showTree } from './tree_view.js';
 const $ = (id) => document.getElementById(id);
 const server = new Server();
 const settings = loadSettings();
-const running = new Map(); // conversations of this page whose answers run, by id
+const running = new Map(); // conversations of this page with running answers, by id
 let sessions = [];
 let current = new Conversation(server);
 let panel = null; // 'tree' or 'settings'
@@ -30,7 +30,7 @@ const thread = new ThreadView($('thread'), {
   retry: () => ask(current.asked.input, current.asked.base, current.asked.answers.length),
 });
 
-// ---------------------------------------------------------------- doing
+// ---------------------------------------------------------------- actions
 
 const said = (content) => ({ type: 'message', role: 'user', content });
 
@@ -40,7 +40,7 @@ function notice(text) {
   setTimeout(() => line.remove(), 6000);
 }
 
-/** What goes wrong is said; nothing is lost by it. */
+/** Runs `work` and shows its error as a notice. */
 async function attempt(work) {
   try {
     return await work();
@@ -61,12 +61,12 @@ async function run(conversation, work) {
   }
 }
 
-/** Asks in the conversation that is shown; one of another client goes on in a copy. */
+/** Sends a request in the shown conversation; a conversation of another client is forked first. */
 function ask(input, base, count = 1) {
   return attempt(async () => {
     if (!current.canGoOn) {
       await fork(base);
-      notice('This conversation is another client’s; it goes on in a copy.');
+      notice('This conversation belongs to another client; it continues in a copy.');
     }
     const conversation = current;
     if (location.hash !== hashOf(conversation.id)) history.pushState(null, '', hashOf(conversation.id));
@@ -134,7 +134,7 @@ async function renameCurrent() {
 }
 
 async function removeCurrent() {
-  if (!(await confirmed('Delete this conversation?', 'All its branches go with it.', 'Delete'))) return;
+  if (!(await confirmed('Delete this conversation?', 'All its branches are deleted too.', 'Delete'))) return;
   await server.remove(current.id);
   startNew();
   await refreshSessions();
@@ -153,7 +153,7 @@ async function importFile(file) {
   go(id);
 }
 
-// ---------------------------------------------------------------- showing
+// ---------------------------------------------------------------- display
 
 const currentTitle = () => current.session?.title ?? current.title;
 
@@ -169,7 +169,7 @@ function bytes(n) {
 function showFacts() {
   const { session } = current;
   const size = session && (session.state_bytes || models.stateBytes(session));
-  const where = { vram: ' on the device', ram: ' in memory', disk: ' on disk' }[session?.tier] ?? ''; // else on its way
+  const where = { vram: ' on the device', ram: ' in memory', disk: ' on disk' }[session?.tier] ?? ''; // else in transfer
   $('facts').textContent = session ? `${session.total_tokens} tokens · state ${bytes(size)}${where}` : '';
 }
 
@@ -194,7 +194,7 @@ function showSettled({ detail: { asked, places } }) {
   const told = asked.answers.map((a) => a.text).join(' ');
   $('spoken').textContent = told.length > 300 ? `The answer is complete: ${told.slice(0, 300)}…` : told;
   if (places.length === 0 && asked.answers.every((a) => a.status === 'stopped') && !$('message').value) {
-    $('message').value = asked.input.at(-1).content; // nothing came of it: it may be said otherwise
+    $('message').value = asked.input.at(-1).content; // stopped before any text: let the user edit the message
     fitMessage();
   }
 }
@@ -234,7 +234,7 @@ function send() {
   if (!text) return;
   const count = Number($('count').value);
   $('message').value = '';
-  $('count').value = '1'; // several answers are a wish for one prompt
+  $('count').value = '1'; // the number of answers applies to one prompt only
   fitMessage();
   ask([said(text)], current.here, count);
 }
@@ -244,7 +244,7 @@ function nextTheme() {
   const theme = order[(order.indexOf(document.documentElement.dataset.theme) + 1) % 3];
   document.documentElement.dataset.theme = theme;
   localStorage.setItem('skein.theme', theme);
-  notice(theme === 'auto' ? 'Light and dark as the system has it.' : `Always ${theme}.`);
+  notice(theme === 'auto' ? 'Theme: same as the system.' : `Theme: ${theme}.`);
 }
 
 async function changeKey() {
@@ -254,7 +254,7 @@ async function changeKey() {
   await attempt(begin);
 }
 
-/** The last turn's button of that name, pressed. */
+/** Clicks the button of that name in the last turn. */
 const pressLast = (name) => [...document.querySelectorAll(`.turn [data-key$="-${name}"]`)].at(-1)?.click();
 
 function onKey(event) {
@@ -285,7 +285,7 @@ function build() {
   $('new').addEventListener('click', startNew);
   $('sidebar-tools').append(
     iconButton('load', 'Import a conversation', () => $('file').click()), iconButton('key', 'Change the key', changeKey),
-    iconButton('theme', 'Light or dark', nextTheme), iconButton('help', 'Keys', showKeys));
+    iconButton('theme', 'Switch theme', nextTheme), iconButton('help', 'Keyboard shortcuts', showKeys));
   $('open-sidebar').append(iconButton('menu', 'Conversations', () => $('page').classList.toggle('with-sidebar')));
   $('bar-tools').append(
     iconButton('tree', 'Branches', () => openPanel('tree'), { id: 'open-tree', 'aria-expanded': 'false' }),
@@ -314,7 +314,7 @@ function build() {
       pressLast('edit');
     }
   });
-  // The address names the conversation: the link must not change it.
+  // The URL fragment names the conversation: the link must not change it.
   document.querySelector('.skip').addEventListener('click', (event) => {
     event.preventDefault();
     $('message').focus();
@@ -328,7 +328,7 @@ function build() {
   });
   server.addEventListener('away', ({ detail }) => {
     $('banner').hidden = false;
-    $('banner').textContent = detail.reason ? `The server is not ready yet: ${detail.reason}` : 'The server is away. Everything goes on when it is back.';
+    $('banner').textContent = detail.reason ? `The server is not ready yet: ${detail.reason}` : 'The server is unreachable. Answers resume when it is back.';
   });
   server.addEventListener('back', () => ($('banner').hidden = true));
 }

@@ -1,16 +1,16 @@
-// One conversation: its versions on the server, where the reader stands in them, and the answers that run.
+// One conversation: its versions on the server, the version that is shown, and the running answers.
 import { Answer, Refused } from './answer.js';
 import { isConversation, newConversationId } from './server.js';
 import { Versions } from './versions.js';
 
 const pause = (ms) => new Promise((done) => setTimeout(done, ms));
 
-/** What a version was asked with, as items of a request. */
+/** The input of a version as items of a request. */
 export const inputOf = (version) => version.messages.map(({ role, content }) => ({ type: 'message', role, content }));
 export const questionOf = (version) =>
   version.messages?.findLast((m) => m.role === 'user')?.content ?? version.prompt ?? '';
 
-/** A title is how a conversation begins. */
+/** Title of a conversation: the first line of its first question. */
 export function titleOf(version) {
   const line = questionOf(version).split('\n').find((l) => l.trim()) ?? '';
   return line.length > 80 ? `${line.slice(0, 79).trimEnd()}…` : line;
@@ -18,11 +18,11 @@ export function titleOf(version) {
 
 export class Conversation extends EventTarget {
   versions = new Versions();
-  session = null; // as the server tells it; null: there is none yet
-  here = 0; // the version that the reader sees the end of
-  asked = null; // what runs: { base, input, answers }
-  choice = null; // versions that answer one question side by side, until the reader went on from one of them
-  results = new Map(); // the answers of this page that are over, by id
+  session = null; // session object of the server; null if it does not exist yet
+  here = 0; // the version whose end is shown
+  asked = null; // the running request: { base, input, answers }
+  choice = null; // versions with alternative answers to one question, until the user continues from one of them
+  results = new Map(); // finished answers of this page, by id
 
   constructor(server, id = newConversationId()) {
     super();
@@ -34,7 +34,7 @@ export class Conversation extends EventTarget {
   get running() {
     return this.asked?.answers.some((a) => !a.over) ?? false;
   }
-  /** The versions that the reader sees, with their texts. */
+  /** The versions that are shown, with their texts. */
   get path() {
     return this.versions.path(this.here).map((v) => this.texts.get(v) ?? this.versions.get(v));
   }
@@ -43,7 +43,7 @@ export class Conversation extends EventTarget {
     this.dispatchEvent(new Event('changed'));
   }
 
-  /** Reads the tree and what is said up to `version`; nothing there is no error. */
+  /** Loads the tree and the transcript up to `version`; a missing session is no error. */
   async load(version) {
     let told;
     try {
@@ -69,17 +69,17 @@ export class Conversation extends EventTarget {
     for (const v of await this.server.transcript(this.id, version)) this.texts.set(v.version, v);
   }
 
-  /** The texts of all branches, for who shows them all. */
+  /** Loads the texts of all branches. */
   async readAll(leaves_max = 60) {
     for (const leaf of this.versions.leaves().slice(-leaves_max))
       if (!this.texts.has(leaf)) await this.readTexts(leaf);
   }
 
-  /** Asks behind `base`; ends when all answers do. */
+  /** Requests `count` answers after version `base`; resolves when all are over. */
   async ask(input, base, settings, count = 1) {
     if (this.running) return;
     const request = { ...settings, input, conversation: this.id, from_version: base };
-    if (base > 0) delete request.instructions; // what was instructed at the beginning stays said
+    if (base > 0) delete request.instructions; // instructions are part of the first turn
     const known = Math.max(0, ...this.versions.all.keys());
     const before = this.versions.get(base)?.total_tokens ?? 0;
     const answers = [];
@@ -90,8 +90,8 @@ export class Conversation extends EventTarget {
     await this.#run({ base, input, answers });
   }
 
-  /** Goes on with an answer that broke off, was stopped, or ended at its limit of tokens: then by `more` of them, or by
-   * as many as it was to have. */
+  /** Continues an answer that was interrupted, was stopped, or reached its token limit; in the last case by `more`
+   * tokens, or by its original limit. */
   async goOn(version, more) {
     if (this.running) return;
     const known = this.texts.get(version);
@@ -108,7 +108,8 @@ export class Conversation extends EventTarget {
     for (const answer of this.asked?.answers ?? []) answer.stop();
   }
 
-  /** How answers reach the server. One whose beginning was lost is looked for before it is asked for again. */
+  /** The transport of an answer (see answer.js). If its first event was lost, it is looked up before it is requested
+   * again. */
   #line(base, known, others) {
     const { server, id } = this;
     return {
@@ -127,7 +128,7 @@ export class Conversation extends EventTarget {
     };
   }
 
-  /** The limit is lifted once: what breaks after that goes on like any answer. */
+  /** Raises the token limit once; after that an interruption is resumed like that of any answer. */
   #beyond(line, more) {
     const { server } = this;
     let lifted = false;
@@ -161,11 +162,11 @@ export class Conversation extends EventTarget {
     }
   }
 
-  /** Takes up the versions that the answers became; what failed stays in sight until something else is asked. */
+  /** Loads the versions of the finished answers; a failed answer stays visible until the next request. */
   async #settle(asked) {
     const wanted = asked.answers.filter((a) => a.id && a.status !== 'failed');
     let places = [];
-    // The server hears of a reader who left a moment later, and keeps what there is under the answer's id.
+    // The server notices a closed connection a moment later and stores the partial answer under its id.
     for (let tries = 0; tries < 20; ++tries) {
       const told = await this.server.tree(this.id).catch((no) => {
         if (no.status === 404) return { tree: [] };
@@ -175,8 +176,8 @@ export class Conversation extends EventTarget {
       if (places.every(Boolean) || wanted.every((a) => a.text === '' && a.reasoning === '')) break;
       await pause(100);
     }
-    if (!asked.answers.some((a) => a.status === 'failed')) this.asked = null; // else it stays in sight
-    for (const version of places) this.texts.delete(version); // an answer that went on has another text
+    if (!asked.answers.some((a) => a.status === 'failed')) this.asked = null; // otherwise it stays visible
+    for (const version of places) this.texts.delete(version); // a continued answer has a new text
     places = places.filter(Boolean);
     this.choice = places.length > 1 ? places : null;
     for (const version of places.slice(1)) await this.readTexts(version);
@@ -184,7 +185,7 @@ export class Conversation extends EventTarget {
     this.dispatchEvent(new CustomEvent('settled', { detail: { asked, places } }));
   }
 
-  /** A conversation of its own that begins like this one up to `version`. */
+  /** A new conversation that starts with this one up to `version`. */
   async fork(version) {
     const copy = new Conversation(this.server);
     await this.server.fork(this.id, copy.id, version);
@@ -192,7 +193,7 @@ export class Conversation extends EventTarget {
     return copy;
   }
 
-  /** The server too goes on from that version from now on. */
+  /** Makes that version the head of the session on the server. */
   async rollBack(version) {
     await this.server.rollback(this.id, version);
     await this.load(version);

@@ -1,4 +1,4 @@
-// Small questions in the middle of the page.
+// Modal dialogs.
 import { h } from './dom.js';
 
 function ask(title, content, buttons) {
@@ -25,15 +25,15 @@ export async function askForKey() {
   const input = h('input', { type: 'password', id: 'key', autocomplete: 'current-password', required: true, autofocus: true });
   const keep = h('input', { type: 'checkbox', id: 'keep' });
   const content = [
-    h('p', {}, 'This server wants a key or password.'),
+    h('p', {}, 'This server requires a key or password.'),
     h('div', { class: 'field' }, h('label', { for: 'key' }, 'Key'), input),
-    h('label', { class: 'check' }, keep, ' Keep it in this browser'),
+    h('label', { class: 'check' }, keep, ' Remember it in this browser'),
   ];
-  const answer = await ask('Who is there?', content, [['Cancel', null], ['Enter', 'yes', true]]);
+  const answer = await ask('Sign in', content, [['Cancel', null], ['Sign in', 'yes', true]]);
   return answer === 'yes' && input.value ? { key: input.value, keep: keep.checked } : null;
 }
 
-/** What a conversation is to be called, or null. */
+/** The new title of a conversation, or null. */
 export async function askForTitle(title) {
   const input = h('input', { type: 'text', id: 'new-title', maxlength: 80, value: title, required: true, autofocus: true });
   const content = h('div', { class: 'field' }, h('label', { for: 'new-title' }, 'Title'), input);
@@ -42,10 +42,10 @@ export async function askForTitle(title) {
 }
 
 const keys = [
-  ['Enter', 'Send'], ['Shift + Enter', 'New line'], ['Esc', 'Stop the answer, or close what is open'],
-  ['↑ in an empty message', 'Edit the last message'], ['Alt + N', 'New conversation'], ['Alt + R', 'Answer again'],
-  ['Alt + ← / →', 'The branch before, the next one'], ['Alt + T', 'Branches'], ['Alt + S', 'Settings'], ['?', 'This list'],
+  ['Enter', 'Send'], ['Shift + Enter', 'New line'], ['Esc', 'Stop the answer, or close the open panel'],
+  ['↑ in an empty message', 'Edit the last message'], ['Alt + N', 'New conversation'], ['Alt + R', 'Regenerate the answer'],
+  ['Alt + ← / →', 'Previous / next branch'], ['Alt + T', 'Branches'], ['Alt + S', 'Settings'], ['?', 'Show this list'],
 ];
 export const showKeys = () =>
-  ask('Keys', h('dl', { class: 'keys' }, keys.map(([key, what]) => [h('dt', {}, h('kbd', {}, key)), h('dd', {}, what)]).flat()),
+  ask('Keyboard shortcuts', h('dl', { class: 'keys' }, keys.map(([key, what]) => [h('dt', {}, h('kbd', {}, key)), h('dd', {}, what)]).flat()),
     [['Close', 'yes', true]]);

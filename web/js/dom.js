@@ -1,6 +1,6 @@
-// Elements by hand. Text goes in as text nodes alone, so nothing that a model or a person wrote becomes markup.
+// Creates elements. Text is added as text nodes only, so text of a model or a user never becomes markup.
 
-/** h('button', {class: 'x', onclick: f, 'aria-label': 'Close'}, child, 'text'): what is null or false is left out. */
+/** h('button', {class: 'x', onclick: f, 'aria-label': 'Close'}, child, 'text'); null and false values are skipped. */
 export function h(tag, props = {}, ...children) {
   const node = document.createElement(tag);
   for (const [name, value] of Object.entries(props)) {
@@ -50,11 +50,11 @@ export function icon(name) {
   return svg;
 }
 
-/** A button that shows an icon and has a name for everybody else. */
+/** A button with an icon and an accessible name. */
 export const iconButton = (name, label, onclick, more = {}) =>
   h('button', { type: 'button', class: 'quiet', 'aria-label': label, title: label, onclick, ...more }, icon(name));
 
-/** Runs `work` at the next frame, once however often it is asked for. */
+/** Returns a function that runs `work` in the next frame, once per frame. */
 export function framed(work) {
   let asked = false;
   return () => {

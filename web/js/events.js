@@ -1,9 +1,9 @@
-// Streams of events of the Responses API, as async iterables: over a WebSocket, or as server-sent events.
+// Event streams of the Responses API as async iterables: over a WebSocket or as server-sent events.
 
-/** A stream that ended before its answer did. */
+/** A stream ended before its answer. */
 export class Broken extends Error {}
 
-/** The events of one request over a WebSocket of its own. Leaving the loop, or `signal`, closes it. */
+/** The events of one request over its own WebSocket, which is closed when the loop ends or `signal` aborts. */
 export async function* socketEvents(url, protocols, request, signal, Socket = globalThis.WebSocket) {
   const socket = new Socket(url, protocols);
   const arrived = [];
@@ -48,7 +48,7 @@ export async function* bodyEvents(body) {
   }
 }
 
-/** A stream's chunks; not every browser lets one loop over a stream itself. */
+/** The chunks of a stream; not every browser supports async iteration of streams. */
 async function* chunks(stream) {
   const reader = stream.getReader();
   try {

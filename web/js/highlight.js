@@ -1,5 +1,4 @@
-// Colours for code: comments, strings, numbers and the words of a language. Enough to read by, in eighty lines; what it
-// does not know stays plain.
+// Minimal syntax highlighting: comments, strings, numbers and keywords. Code in an unknown language stays plain.
 
 const words = (text) => new Set(text.split(' '));
 const c_like =
@@ -26,7 +25,7 @@ const names = {
   python3: 'python', bash: 'sh', shell: 'sh', zsh: 'sh', console: 'sh', yaml: 'toml', yml: 'toml', ini: 'toml', jsonc: 'json',
 };
 
-/** [{kind, text}] with kind 'plain', 'comment', 'string', 'number' or 'word'; their texts together are the code. */
+/** [{kind, text}] with kind 'plain', 'comment', 'string', 'number' or 'word'; the concatenated texts are the code. */
 export function highlight(code, lang) {
   const rules = languages[names[lang] ?? lang];
   if (!rules || code.length > 100000) return [{ kind: 'plain', text: code }];
@@ -56,7 +55,7 @@ export function highlight(code, lang) {
   return out;
 }
 
-/** How long the string is that begins there: to its end, or to the end of the line (a template goes over lines). */
+/** Length of the string literal that starts at `at`; it ends at the end of the line unless it is a template. */
 function quoted(code, at) {
   for (let i = at + 1; i < code.length; ++i) {
     if (code[i] === '\\') ++i;

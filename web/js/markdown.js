@@ -1,5 +1,5 @@
-// Markdown as models write it, read into a plain tree: {type, ...} for blocks, strings and {type, ...} for what stands in
-// a line. There is no HTML in it, neither read nor made: render.js makes elements of the tree, and text stays text.
+// Parses the Markdown that models write into a plain tree: {type, ...} for blocks, strings and {type, ...} for inline
+// content. HTML is neither parsed nor produced: render.js makes elements of the tree, and text stays text.
 
 const depth_max = 12;
 
@@ -52,7 +52,7 @@ function blocks(lines, depth) {
   return out;
 }
 
-/** A fence that is not closed yet holds all that follows: so a running answer shows its code as code. */
+/** An unclosed fence contains the rest of the text, so that a running answer shows its code as code. */
 function readCode(lines, at, [opening, mark, lang], out) {
   const indent = opening.search(/\S/);
   const text = [];
@@ -115,7 +115,7 @@ function readTable(lines, at, out) {
   return at;
 }
 
-/** A link that a click may follow; all others stay text. */
+/** A link that is safe to click; all others stay text. */
 export function safeLink(href) {
   return /^(https?:\/\/|mailto:)[^\s]+$/i.test(href) ? href : null;
 }
@@ -123,7 +123,7 @@ export function safeLink(href) {
 const bareLink = /^https?:\/\/[^\s<>"'`]+[^\s<>"'`.,;:!?)\]}*_~]/;
 const escapable = /[\\`*_{}[\]()#+\-.!|~<>]/;
 
-/** What stands in a paragraph. Each kind of mark that finds no end is not looked for again, so the cost is linear. */
+/** Inline content of a paragraph. A mark without an end is not searched for again, so the cost is linear. */
 export function inline(text, depth = 0) {
   const out = [];
   const hopeless = new Set();
@@ -137,12 +137,12 @@ export function inline(text, depth = 0) {
     out.push(node);
     return length;
   };
-  /** Where `mark` closes what it opened at `from`; none: -1. */
+  /** Position of the `mark` that closes the one at `from`; -1 if there is none. */
   const closing = (mark, from) => {
     if (hopeless.has(mark)) return -1;
     for (let at = text.indexOf(mark, from + 1); at >= 0; at = text.indexOf(mark, at + 1)) {
       if (/\s/.test(text[at - 1]) || text[at - 1] === '\\') continue;
-      while (mark.length === 2 && text[at + 2] === mark[0]) ++at; // the inner one of three ends first
+      while (mark.length === 2 && text[at + 2] === mark[0]) ++at; // of three marks the inner one closes first
       if (mark.length === 1 && (text[at + 1] === mark || text[at - 1] === mark)) continue;
       if (mark[0] === '_' && /\w/.test(text[at + mark.length] ?? '')) continue;
       return at;

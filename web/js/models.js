@@ -1,4 +1,4 @@
-// The choice of a model, with or without one of its tuned states.
+// The selection of a model, with or without one of its tuned states.
 import { h } from './dom.js';
 
 const place = 'skein.model';
@@ -20,7 +20,7 @@ export class ModelChoice {
 
   async refresh() {
     this.#list = await this.server.models();
-    // A mixture of states has no identity, and no sessions.
+    // A mixture of states has no identity and cannot have sessions.
     this.#list.data = this.#list.data.filter((m) => !m.parent || m.rwkv.initial_state);
     const loaded = this.#list.data.filter(isLoaded).map((m) => m.id);
     const all = new Set([...this.#list.data.map((m) => m.id), ...this.#list.available]);
@@ -28,7 +28,7 @@ export class ModelChoice {
     const options = (ids) => ids.map((id) => h('option', { value: id }, id));
     const group = (label, ids) => (ids.length ? h('optgroup', { label }, options(ids)) : null);
     const before = this.select.value || localStorage.getItem(place);
-    this.select.replaceChildren(...[group('Loaded', loaded), group('To be loaded', others)].filter(Boolean));
+    this.select.replaceChildren(...[group('Loaded', loaded), group('Not loaded', others)].filter(Boolean));
     this.select.value = loaded.includes(before) ? before : loaded[0] ?? '';
   }
 
@@ -54,7 +54,7 @@ export class ModelChoice {
     return this.#list.data.find((m) => m.rwkv.identity === session.model_identity)?.rwkv.state_bytes ?? 0;
   }
 
-  /** A conversation stays with the model and the tuned state that it began with. */
+  /** Selects the model and the tuned state with which the conversation was started. */
   fit(session) {
     if (!session) return;
     const fits = (m) =>

@@ -1,4 +1,4 @@
-// The tree of markdown.js as elements.
+// Renders the tree of markdown.js as elements.
 import { h, iconButton } from './dom.js';
 import { highlight } from './highlight.js';
 import { parse } from './markdown.js';
@@ -23,7 +23,7 @@ export async function copy(text, button) {
   setTimeout(() => delete button.dataset.done, 1200);
 }
 
-/** Browsers keep their clipboard from pages that came without TLS, but let a person copy what is selected. */
+/** Browsers hide navigator.clipboard from pages without TLS, but permit copying the selection. */
 function copySelected(text) {
   const box = h('textarea', { class: 'unseen', value: text });
   document.body.append(box);
@@ -56,7 +56,7 @@ function block(node) {
   }
 }
 
-/** Shows `text` in `into`; blocks that are as they were keep their elements, so a running answer costs its end alone. */
+/** Renders `text` in `into`. Unchanged leading blocks keep their elements, so a running answer renders only its end. */
 export function showMarkdown(into, text) {
   const before = into.shownBlocks ?? [];
   const blocks = parse(text);

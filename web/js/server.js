@@ -1,9 +1,9 @@
-// Everything that the page says to its server.
+// All requests of the page to its server.
 import { Refused } from './answer.js';
 import { bodyEvents, Broken, socketEvents } from './events.js';
 
 const keyName = 'skein.key';
-/** What a WebSocket's list of protocols can carry. */
+/** Whether the text may be part of a WebSocket subprotocol name. */
 const isToken = (text) => /^[A-Za-z0-9!#$%&'*+.^_`|~-]*$/.test(text);
 
 const sleep = (ms, signal) =>
@@ -16,7 +16,7 @@ export const newConversationId = () => {
   const digits = [...crypto.getRandomValues(new Uint8Array(12))].map((b) => b.toString(16).padStart(2, '0'));
   return `conv_${digits.join('')}`;
 };
-/** Whether answers can be added to it: other clients give their sessions any names. */
+/** Whether the page can add answers to the session: sessions of other clients may have any name. */
 export const isConversation = (id) => /^conv_[0-9a-f]{24}$/.test(id);
 
 export class Server extends EventTarget {
@@ -26,7 +26,7 @@ export class Server extends EventTarget {
   get key() {
     return this.#key;
   }
-  /** `keep`: also after the tab was closed. */
+  /** `keep`: keep the key after the tab is closed. */
   setKey(key, keep) {
     this.#key = key;
     sessionStorage.removeItem(keyName);
@@ -34,7 +34,8 @@ export class Server extends EventTarget {
     if (key) (keep ? localStorage : sessionStorage).setItem(keyName, key);
   }
 
-  /** A response with a good status, or Refused; a server that is away is waited for unless `patient` is false. */
+  /** Returns a response with a success status or throws Refused. Waits for an unreachable server unless `patient` is
+   * false; then it throws Broken. */
   async fetch(path, { patient = true, signal, headers = {}, ...options } = {}) {
     for (;;) {
       let response;
@@ -48,7 +49,7 @@ export class Server extends EventTarget {
       }
       if (response.ok) return response;
       if (response.status === 401) {
-        if (!(await this.#askForKey())) throw new Refused('This server wants a key.', 401);
+        if (!(await this.#askForKey())) throw new Refused('This server requires a key.', 401);
         continue;
       }
       if (response.status === 503 && patient && !signal?.aborted) {
@@ -69,7 +70,7 @@ export class Server extends EventTarget {
   }
 
   #asking = null;
-  /** Whoever listens to 'key' brings one; false: the person did not want to. */
+  /** Asks the listener of 'key' for a key; resolves to false if the user cancelled. */
   #askForKey() {
     this.#asking ??= new Promise((done) => {
       this.dispatchEvent(new CustomEvent('key', { detail: done }));
@@ -77,7 +78,7 @@ export class Server extends EventTarget {
     return this.#asking;
   }
 
-  /** Waits until the server takes requests. Tells whoever listens ('away', 'back') how it is. */
+  /** Waits until the server accepts requests. Dispatches 'away' for each failed check and 'back' at the end. */
   async ready(signal) {
     for (let tries = 0; !signal?.aborted; ++tries) {
       await sleep(Math.min(100 + 100 * tries, 1500), signal);
@@ -104,7 +105,7 @@ export class Server extends EventTarget {
         yield event;
       }
     } catch (trouble) {
-      // Some proxies let no WebSocket through: then the same goes over plain HTTP.
+      // Some proxies block WebSockets: fall back to plain HTTP.
       if (!opened && !signal.aborted && this.#sockets !== 'fine')
         this.#sockets = this.#sockets === 'untried' ? 'doubtful' : 'broken';
       throw trouble;
@@ -128,7 +129,7 @@ export class Server extends EventTarget {
     yield* bodyEvents(response.body);
   }
 
-  /** The events of an answer that ended at its limit of tokens, and of `more` beyond it. */
+  /** The events of an answer that reached its token limit, continued by `more` tokens. */
   async *goOn(id, more, signal) {
     const response = await this.fetch(`/v1/responses/${id}/continue`, {
       method: 'POST',
@@ -142,7 +143,7 @@ export class Server extends EventTarget {
 
   // ---- sessions
 
-  /** All of them, newest first. */
+  /** All sessions, most recently used first. */
   async sessions() {
     const all = [];
     for (let after = ''; ; ) {
@@ -156,7 +157,7 @@ export class Server extends EventTarget {
   #of(id, rest = '') {
     return `/v1/sessions/${encodeURIComponent(id)}${rest}`;
   }
-  /** A session with all its versions; a long tree comes in several answers. */
+  /** A session with all its versions; a long tree is fetched in pages. */
   async tree(id) {
     const session = await this.json(this.#of(id, '?tree=true'));
     for (let page = session; page.has_more; ) {
@@ -165,7 +166,7 @@ export class Server extends EventTarget {
     }
     return session;
   }
-  /** What was said up to a version, in order; a long one comes in several answers, the last words first. */
+  /** The transcript up to a version, in order; a long one is fetched in pages, the last turns first. */
   async transcript(id, version) {
     const said = [];
     for (let upTo = version; ; upTo = said[0].parent) {

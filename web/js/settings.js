@@ -1,23 +1,23 @@
-// What a person may set for answers, and the fields of a request that come of it. What is left empty is the model's own,
-// except that the server makes the other two of temperature, top_p and top_k neutral when a request names one.
+// The user's settings for answers and the request fields made of them. An empty setting means the model's default, but
+// if a request names one of temperature, top_p and top_k, the server makes the other two neutral.
 
 export const fields = [
-  { name: 'instructions', label: 'Instructions', kind: 'text', hint: 'Said at the beginning of new conversations' },
-  { name: 'think', label: 'Think first', kind: 'choice', choices: [['', 'As the model does'], ['high', 'Yes'], ['none', 'No']] },
-  { name: 'temperature', label: 'Temperature', kind: 'number', min: 0, max: 5, step: 0.05, hint: '0 always takes the likeliest token' },
+  { name: 'instructions', label: 'Instructions', kind: 'text', hint: 'Added at the start of new conversations' },
+  { name: 'think', label: 'Think first', kind: 'choice', choices: [['', 'Model default'], ['high', 'Yes'], ['none', 'No']] },
+  { name: 'temperature', label: 'Temperature', kind: 'number', min: 0, max: 5, step: 0.05, hint: '0 always picks the most likely token' },
   { name: 'top_p', label: 'Top p', kind: 'number', min: 0, max: 1, step: 0.05 },
   { name: 'top_k', label: 'Top k', kind: 'number', min: 0, max: 100000, step: 1 },
   { name: 'min_p', label: 'Min p', kind: 'number', min: 0, max: 1, step: 0.01 },
   { name: 'alpha_presence', label: 'Presence penalty', kind: 'number', min: -100, max: 100, step: 0.1 },
   { name: 'alpha_frequency', label: 'Frequency penalty', kind: 'number', min: -100, max: 100, step: 0.1 },
-  { name: 'alpha_decay', label: 'Decay of penalties', kind: 'number', min: 0.001, max: 1, step: 0.001 },
-  { name: 'max_output_tokens', label: 'Tokens at most', kind: 'number', min: 1, max: 1000000, step: 1 },
+  { name: 'alpha_decay', label: 'Penalty decay', kind: 'number', min: 0.001, max: 1, step: 0.001 },
+  { name: 'max_output_tokens', label: 'Maximum tokens', kind: 'number', min: 1, max: 1000000, step: 1 },
   { name: 'seed', label: 'Seed', kind: 'number', min: 0, max: 9007199254740991, step: 1, hint: 'The same seed gives the same answer' },
-  { name: 'stop', label: 'Stop at', kind: 'text', hint: 'One text a line' },
-  { name: 'more', label: 'Further fields', kind: 'text', hint: 'A JSON object that is added to each request' },
+  { name: 'stop', label: 'Stop strings', kind: 'text', hint: 'One per line' },
+  { name: 'more', label: 'Extra fields', kind: 'text', hint: 'A JSON object that is merged into each request' },
 ];
 
-/** What is wrong with a value, or null. */
+/** Why a value is invalid, or null. */
 export function fault({ name, kind, min, max, step }, value) {
   if (value === '' || value === undefined) return null;
   if (kind === 'number') {
@@ -30,13 +30,13 @@ export function fault({ name, kind, min, max, step }, value) {
       const object = JSON.parse(value);
       if (typeof object !== 'object' || object === null || Array.isArray(object)) return 'must be a JSON object';
     } catch {
-      return 'is no JSON yet';
+      return 'is not valid JSON';
     }
   }
   return null;
 }
 
-/** Fields of a request; values with faults are left out. */
+/** Fields of a request; invalid values are omitted. */
 export function requestFields(values) {
   const request = {};
   for (const field of fields) {
@@ -52,11 +52,11 @@ export function requestFields(values) {
 
 const neutral = { temperature: '1', top_p: '1 (all tokens)', top_k: '0 (all tokens)' };
 
-/** What an empty field of numbers means beside the other values. */
+/** The meaning of an empty number field, given the other values. */
 export function whenEmpty({ name }, values) {
   const named = requestFields({ ...values, [name]: '' });
   const isReset = name in neutral && Object.keys(neutral).some((other) => other !== name && other in named);
-  return isReset ? neutral[name] : 'model’s own';
+  return isReset ? neutral[name] : 'model default';
 }
 
 const place = 'skein.settings';

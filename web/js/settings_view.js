@@ -1,4 +1,4 @@
-// The panel of settings: a form that says at once what is wrong with a value, and keeps what is right.
+// The settings panel: a form that validates and saves each value as it is typed.
 import { h } from './dom.js';
 import { fault, fields, saveSettings, whenEmpty } from './settings.js';
 
@@ -12,7 +12,7 @@ function control(field, value, put) {
   return h('input', { ...more, type: 'number', min: field.min, max: field.max, step: 'any', value, oninput: typed });
 }
 
-/** `empties` takes what shows the meaning of an empty field, `showEmpty` calls all of these. */
+/** Adds a function to `empties` that shows the meaning of an empty field; `showEmpty` calls all of them. */
 function row(field, values, changed, empties, showEmpty) {
   const hint = h('span', { class: 'hint', id: `set-${field.name}-hint` });
   const input = control(field, values[field.name] ?? '', (value) => {
@@ -33,7 +33,7 @@ function row(field, values, changed, empties, showEmpty) {
   return h('div', { class: `field ${field.kind}` }, h('label', { for: `set-${field.name}` }, field.label), input, hint);
 }
 
-/** Fills the panel. `values` is changed as the person types. */
+/** Fills the panel. `values` is changed as the user types. */
 export function showSettings(into, values, changed) {
   const reset = () => {
     for (const name of Object.keys(values)) delete values[name];
@@ -46,7 +46,7 @@ export function showSettings(into, values, changed) {
   into.replaceChildren(
     h('form', { class: 'settings', onsubmit: (e) => e.preventDefault() },
       fields.map((field) => row(field, values, changed, empties, showEmpty)),
-      h('button', { type: 'button', class: 'plain', onclick: reset }, 'Back to the model’s own')),
+      h('button', { type: 'button', class: 'plain', onclick: reset }, 'Reset to model defaults')),
   );
   showEmpty();
 }

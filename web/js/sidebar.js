@@ -1,4 +1,4 @@
-// The list of conversations, by the titles that the server has for them.
+// The list of conversations with their titles on the server.
 import { h } from './dom.js';
 import { isConversation } from './server.js';
 
@@ -18,7 +18,7 @@ export class Sidebar {
     this.open = open;
   }
 
-  /** `current`: the id that is shown; `busy`: ids where answers run; `fresh`: conversations that the server has not yet. */
+  /** `current`: the shown id; `busy`: ids with running answers; `fresh`: conversations not on the server yet. */
   show(sessions, current, busy, fresh) {
     const had_focus = this.root.contains(document.activeElement);
     const known = new Set(sessions.map((s) => s.id));

@@ -1,2 +1,2 @@
-// Before anything is painted: light or dark, if the person chose one. Else the system's choice stands.
+// Runs before the first paint: applies the user's theme; by default the system's theme applies.
 document.documentElement.dataset.theme = localStorage.getItem('skein.theme') ?? 'auto';

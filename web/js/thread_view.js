@@ -1,4 +1,4 @@
-// What is said in a conversation, from its beginning to where the reader stands, and the answers that run.
+// The turns of a conversation from its start to the shown version, and the running answers.
 import { questionOf } from './conversation.js';
 import { framed, h, icon, iconButton } from './dom.js';
 import { copy, showMarkdown } from './render.js';
@@ -11,7 +11,7 @@ export function figuresOf(answer) {
   return told.join(' · ');
 }
 
-/** The text of an answer with its thoughts, which may grow. */
+/** The text of an answer with its reasoning; both may grow. */
 function answerBody() {
   const thoughts = h('div', { class: 'prose' });
   const summary = h('summary', {}, 'Thoughts');
@@ -32,7 +32,7 @@ export class ThreadView {
   #follows = true;
   #update = framed(() => this.#showRunning());
 
-  /** `act` has what buttons do: edit, again, goOn, fork, rollBack, goTo, retry. */
+  /** `act`: the actions of the buttons: edit, again, goOn, fork, rollBack, goTo, retry. */
   constructor(root, act) {
     this.root = root;
     this.act = act;
@@ -58,7 +58,7 @@ export class ThreadView {
     if (focused) this.root.querySelector(`[data-key="${focused}"]`)?.focus();
   }
 
-  /** Shows the end, now and as it grows. */
+  /** Scrolls to the end and keeps it visible as it grows. */
   follow() {
     this.#follows = true;
     this.#scroll();
@@ -119,7 +119,7 @@ export class ThreadView {
     text.setSelectionRange(text.value.length, text.value.length);
   }
 
-  /** Answers side by side that were given to one question; the reader goes on from one of them. */
+  /** Alternative answers to one question, side by side; the user continues from one of them. */
   #choice(versions, chosen) {
     return h('div', { class: 'answers' }, versions.map((number, i) => {
       const body = answerBody();
@@ -128,7 +128,7 @@ export class ThreadView {
       return h('section', { class: `answer ${number === chosen ? 'chosen' : ''}`, 'aria-label': `Answer ${i + 1}` },
         h('header', {}, h('h3', {}, `Answer ${i + 1}`),
           h('button', { type: 'button', class: 'plain', 'aria-pressed': String(number === chosen), 'data-key': `choose-${i}`,
-            onclick: () => this.act.goTo(number) }, number === chosen ? 'Goes on from here' : 'Go on from this')),
+            onclick: () => this.act.goTo(number) }, number === chosen ? 'Selected' : 'Use this answer')),
         body.parts);
     }));
   }
@@ -136,7 +136,7 @@ export class ThreadView {
   #ending(version, last) {
     const cut = version.finish_reason === 'length' && !version.stop_reason;
     if (!version.unfinished && !cut) return null;
-    return h('p', { class: 'ending' }, cut ? 'Cut at the limit of tokens. ' : 'Broken off here. ', last && version.response_id
+    return h('p', { class: 'ending' }, cut ? 'Stopped at the token limit. ' : 'Interrupted here. ', last && version.response_id
       ? h('button', { type: 'button', class: 'plain', 'data-key': 'go-on', onclick: () => this.act.goOn(version) }, icon('on'), 'Continue') : null);
   }
 
@@ -151,11 +151,11 @@ export class ThreadView {
     const copies = button('copy', 'Copy the answer', () => copy(version.answer ?? '', copies));
     const result = results.get(version.response_id);
     return h('footer', { class: last ? 'tools last' : 'tools' },
-      siblings.length > 1 ? h('span', { class: 'branches' }, step('left', 'The branch before', at - 1),
-        h('span', {}, `${at + 1} / ${siblings.length}`), step('right', 'The next branch', at + 1)) : null,
+      siblings.length > 1 ? h('span', { class: 'branches' }, step('left', 'Previous branch', at - 1),
+        h('span', {}, `${at + 1} / ${siblings.length}`), step('right', 'Next branch', at + 1)) : null,
       copies,
-      version.messages?.length && canGoOn ? button('again', 'Answer again', () => this.act.again(version)) : null,
-      button('fork', 'Fork: a conversation of its own from here', () => this.act.fork(number)),
+      version.messages?.length && canGoOn ? button('again', 'Regenerate the answer', () => this.act.again(version)) : null,
+      button('fork', 'Fork a new conversation from here', () => this.act.fork(number)),
       last && this.#conversation.session?.head === number ? null : button('back', 'Roll back to here', () => this.act.rollBack(number)),
       h('span', { class: 'figures' }, result ? figuresOf(result) : `${tokensOf(version, versions)} tokens`));
   }
@@ -163,7 +163,7 @@ export class ThreadView {
   #asked({ input, answers }) {
     const questions = input.filter((m) => m.role === 'user').map((m) => h('div', { class: 'said' }, m.content));
     const views = answers.map((answer, i) => this.#runningAnswer(answer, answers.length > 1 ? `Answer ${i + 1}` : null));
-    return h('article', { class: 'turn running' }, h('h2', { class: 'unseen' }, 'The turn that runs'),
+    return h('article', { class: 'turn running' }, h('h2', { class: 'unseen' }, 'Current turn'),
       h('div', { class: 'question' }, questions),
       answers.length > 1 ? h('div', { class: 'answers' }, views) : views);
   }
@@ -203,5 +203,5 @@ function tokensOf(version, versions) {
 
 function welcome() {
   return h('div', { class: 'welcome' }, h('h2', {}, 'What shall we talk about?'),
-    h('p', {}, 'Every turn is kept. Edit any message, ask again, go back: nothing is lost, the tree remembers.'));
+    h('p', {}, 'Every turn is kept. Edit a message, regenerate an answer or go back: all versions stay in the tree.'));
 }

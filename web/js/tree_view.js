@@ -1,4 +1,4 @@
-// The branches of a conversation as a tree to move in: arrows move, Enter goes there.
+// The branches of a conversation as a tree: arrow keys move the focus, Enter shows the version.
 import { questionOf } from './conversation.js';
 import { h } from './dom.js';
 
@@ -7,7 +7,7 @@ const short = (text, max) => {
   return line.length > max ? `${line.slice(0, max - 1)}…` : line;
 };
 
-/** Indents an element; very deep trees are no wider than a panel. */
+/** Indents an element; the indent is limited to the width of the panel. */
 function at(depth, element) {
   element.style.setProperty('--depth', Math.min(depth, 8));
   return element;
@@ -21,12 +21,12 @@ function moveFocus(event, items) {
   items[to].focus();
 }
 
-/** Fills the panel; texts that are not known yet come later and fill it again. */
+/** Fills the panel; missing texts are loaded and the panel is filled again. */
 export function showTree(into, conversation, goTo) {
   const { versions } = conversation;
   const on_path = new Set(versions.path(conversation.here));
   const rows = versions.rows();
-  if (rows.length === 0) return into.replaceChildren(h('p', { class: 'hint' }, 'Nothing has been said yet.'));
+  if (rows.length === 0) return into.replaceChildren(h('p', { class: 'hint' }, 'No turns yet.'));
   const had_focus = into.contains(document.activeElement);
   const items = rows.map(({ version, depth, rails }) => {
     const known = conversation.texts.get(version);
@@ -40,7 +40,7 @@ export function showTree(into, conversation, goTo) {
       rails.map((rail) => at(rail.depth, h('span', { class: `rail ${rail.kind}` }))),
       h('span', { class: 'asked' }, known ? short(questionOf(known), 60) || '…' : `Version ${version}`),
       h('span', { class: 'told' }, known ? short(known.answer ?? '', 90) : ''),
-      versions.get(version).unfinished ? h('span', { class: 'mark' }, 'broken off') : null,
+      versions.get(version).unfinished ? h('span', { class: 'mark' }, 'interrupted') : null,
       conversation.session?.head === version ? h('span', { class: 'mark' }, 'head') : null);
     return at(depth, item);
   });

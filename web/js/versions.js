@@ -1,8 +1,8 @@
-// The versions of a conversation as the tree that they are. Version 0 is the beginning, and is not in the list.
+// The versions of a conversation as a tree. Version 0 is the root; it is not in the list.
 
 export class Versions {
   constructor(list = []) {
-    // An answer that went on later is there twice, and the later one has all of it.
+    // A continued answer is listed twice; the later version has the complete text.
     const parents = new Set(list.map((v) => v.parent));
     const went_on = (v) => !parents.has(v.version) &&
       list.some((w) => w.version > v.version && w.response_id && w.response_id === v.response_id);
@@ -24,7 +24,7 @@ export class Versions {
   children(version) {
     return this.below.get(version) ?? [];
   }
-  /** All versions with the same parent, itself too. */
+  /** All versions with the same parent, including this one. */
   siblings(version) {
     return this.children(this.get(version)?.parent ?? 0);
   }
@@ -34,7 +34,7 @@ export class Versions {
     for (let v = this.get(version); v; v = this.get(v.parent)) way.unshift(v.version);
     return way;
   }
-  /** The newest version that goes on from this one, or itself. */
+  /** The newest leaf below this version, or the version itself. */
   newestBelow(version) {
     const children = this.children(version);
     return children.length ? this.newestBelow(children.at(-1)) : version;
@@ -42,14 +42,14 @@ export class Versions {
   leaves() {
     return [...this.all.keys()].filter((v) => this.children(v).length === 0);
   }
-  /** Where a reader is put: at the head, or at an answer that broke off right behind it. */
+  /** The version to show first: the head, or an interrupted answer directly after it. */
   start(head) {
     const broken = this.children(head).filter((v) => this.get(v).unfinished && v > head);
     return broken.at(-1) ?? head;
   }
 
-  /** The tree as rows from top to bottom: a way keeps its depth as long as it does not part. `rails` are the lines on
-   * the left: {depth, kind} with kind 'through', 'to' or 'from' the row's own dot, or 'turn-off' to it from its parent. */
+  /** The tree as rows from top to bottom: a path keeps its depth until it branches. `rails` are the lines on the left:
+   * {depth, kind} with kind 'through', 'to' or 'from' the row's own dot, or 'turn-off' to it from its parent. */
   rows() {
     const rows = [];
     const walk = (version, depth) => {
@@ -65,7 +65,7 @@ export class Versions {
     return rows;
   }
 
-  /** From the bottom up, since a line is drawn as far down as there is a branch to turn off to. */
+  /** From the bottom up, because a line extends down to the last branch that turns off from it. */
   #addRails(rows) {
     const depths = new Map(rows.map((row) => [row.version, row.depth]));
     let open = []; // depths from which a branch turns off further down
