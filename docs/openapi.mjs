@@ -1,6 +1,5 @@
 #!/usr/bin/env node
-// Reads docs/openapi.yaml without a package and writes docs/openapi.json, which the server sends at
-// /openapi.json.
+// Converts docs/openapi.yaml to docs/openapi.json, which the server returns at /openapi.json, without npm packages.
 //
 //     docs/openapi.mjs --write    write docs/openapi.json
 //     docs/openapi.mjs --check    exit 1 if docs/openapi.json is not the same document
@@ -96,15 +95,15 @@ class Line {
   }
 }
 
-/** The document of a text. */
+/** Parses a document. */
 export function parseYaml(text) {
   const lines = text.split('\n')
     .map((line, i) => ({ number: i + 1, indent: line.search(/\S|$/), text: line.trim() }))
     .filter(({ text }) => text !== '' && !text.startsWith('#'));
   let at = 0;
-  let number = 0;  // of the line that is read
+  let number = 0;  // of the current line
 
-  /** Splits "key: rest" or "key:"; nothing where the line is no such pair. */
+  /** Splits "key: rest" or "key:"; undefined if the line is no such pair. */
   const pair = (text) => {
     const line = new Line(text);
     const key = line.value(false, true);
