@@ -1,5 +1,5 @@
-// Which tokens an answer counts and scores: lists of log-probabilities have every token that was drawn, the one that
-// ends the text too, and every list names the token that was drawn.
+// Which tokens an answer counts and scores: lists of log-probabilities have every sampled token, including the one that
+// ends the text, and every list names the sampled token.
 #include <boost/test/unit_test.hpp>
 #include <string>
 

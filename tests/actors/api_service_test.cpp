@@ -371,7 +371,7 @@ BOOST_AUTO_TEST_CASE(tuned_states_are_loaded_listed_and_removed) {
   BOOST_TEST(states->front().temperature.value() == 0.5f);
   load("poet.pth");  // the same name replaces
   BOOST_TEST(model->tuned.all()->size() == 1u);
-  BOOST_TEST(states->front().temperature.value() == 0.5f);  // who reads the old list goes on reading it
+  BOOST_TEST(states->front().temperature.value() == 0.5f);  // readers of the old list keep it
 
   send("GET", "/models");
   BOOST_TEST(out->text == R"([{"object":"models","id":"tiny"},{"object":"models","id":"tiny State Test"}])");
@@ -489,7 +489,7 @@ BOOST_AUTO_TEST_CASE(without_a_model_everybody_hears_it_in_the_words_of_their_ro
   send("GET", "/health");
   BOOST_TEST(out->has(R"("model":null)"));
 
-  // One that rests is called by the first who asks, and waited for by those whose work takes time anyway.
+  // An idle model is loaded again by the first request for it; requests with long work wait for it.
   std::vector<model_change> asked;
   context->change_model = [&](model_change change, const model_changed&) { asked.push_back(std::move(change)); };
   context->models->put({{"tiny"}, nullptr, loaded_models::absence::resting}, true);

@@ -1,5 +1,5 @@
-// Calls that come where no model is loaded, stepped by hand: one that rests is called once and waited for, without a
-// password it is not, and nobody waits for what does not come.
+// Calls that arrive while no model is loaded, stepped by hand: an idle model is loaded once and awaited, but not
+// without a password, and no call waits for a model that will not be loaded.
 #include <boost/test/unit_test.hpp>
 #include <string>
 #include <vector>

@@ -1,6 +1,6 @@
 // The device actor as it runs: its own thread, the fake engine behind it, many senders before it. Every answer must be
-// the fake model's text for its prompt; shutdown, a lost device and a destroyed actor must leave nobody without an
-// answer.
+// the fake model's text for its prompt; shutdown, a lost device and a destroyed actor must leave no request
+// without an answer.
 #include "actors/device/device_actor.hpp"
 
 #include <atomic>

@@ -1,5 +1,5 @@
-// What one generation call may cost others, stepped by hand: long work goes to the worker pool and only while somebody
-// waits for it; prompts, suffixes and answers have ceilings in bytes, and an echo counts to them.
+// The cost of one generation call for others, stepped by hand: long work goes to the worker pool and only while a
+// client waits for it; prompts, suffixes and answers have limits in bytes, and an echo counts towards them.
 #include <boost/test/unit_test.hpp>
 #include <functional>
 #include <stop_token>

@@ -84,7 +84,7 @@ BOOST_AUTO_TEST_CASE(tokens_of_a_minute_come_back_in_a_minute) {
   usage.spend(650);  // it may overdraw
   auto no = usage.enter(most, time.now());
   BOOST_REQUIRE(no);
-  BOOST_TEST(no->retry_after.count() == 6);  // 50 tokens that lack, and one to spend
+  BOOST_TEST(no->retry_after.count() == 6);  // 50 missing tokens, and one to spend
   time.advance(5s);
   BOOST_TEST(usage.enter(most, time.now()).has_value());
   time.advance(1s);
@@ -136,7 +136,7 @@ BOOST_AUTO_TEST_CASE(a_change_between_two_limits_forgives_nothing) {
   ring.replace({alice});
   const auto no = usage->enter({0, 1200}, time.now());
   BOOST_REQUIRE(no);
-  BOOST_TEST(no->retry_after.count() == 36);  // 700 tokens that lack, at 20 a second, and one to spend
+  BOOST_TEST(no->retry_after.count() == 36);  // 700 missing tokens, at 20 a second, and one to spend
 }
 
 BOOST_AUTO_TEST_CASE(over_an_hour_a_key_gets_what_it_may_have) {

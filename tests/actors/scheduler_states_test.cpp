@@ -13,7 +13,7 @@ using namespace skein::test;
 
 device::beginning begin_with(std::uint64_t hash) { return {state_of(hash), {}}; }
 
-/// Runs until the row has so many tokens.
+/// Runs until the row has that many tokens.
 void run_until(world& w, request_id id, std::size_t tokens) {
   for (int i = 0; i < 2000 && w.clients[id].rows[0].got.size() < tokens; ++i) w.turn();
   BOOST_REQUIRE_EQUAL(w.clients[id].rows[0].got.size(), tokens);
@@ -325,7 +325,7 @@ BOOST_AUTO_TEST_CASE(a_kept_slot_is_taken_up_without_a_copy) {
     BOOST_REQUIRE(settled.state);
     BOOST_TEST(w.kept.size() == 1u);
     hash = *settled.hash;
-    from = {turn % 2 ? settled.state : nullptr, w.clients[id].settles_as};  // the slot has it, whoever else does
+    from = {turn % 2 ? settled.state : nullptr, w.clients[id].settles_as};  // the slot has it in any case
     whole = {static_cast<token_id>(turn)};
   }
   w.judge();

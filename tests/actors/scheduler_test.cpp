@@ -1,6 +1,6 @@
 // The scheduler, stepped by hand with a seeded order of messages, a clock that the test turns and a model of an engine
 // (scheduler_world): every token that comes out must be the one that the row's own prompt and earlier tokens give,
-// whatever slots, parking, pauses, cancels and batch mates did.
+// regardless of slots, parking, pauses, cancels and batch composition.
 #include <boost/test/unit_test.hpp>
 #include <random>
 #include <set>
@@ -130,7 +130,7 @@ BOOST_AUTO_TEST_CASE(what_gave_way_to_others_does_not_count_as_waiting) {
 
 BOOST_AUTO_TEST_CASE(waiting_too_long_is_a_timeout) {
   scheduler_options o = small(1);
-  o.turn_tokens = 1000000;  // nobody gives way
+  o.turn_tokens = 1000000;  // no row is parked
   world w(o);
   const auto running = w.send({1}, 1, 100000);
   const auto late = w.send({2}, 1, 5, false, "b", 5ms);

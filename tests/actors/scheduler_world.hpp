@@ -164,7 +164,7 @@ class model_engine {
     result.tick = ++ticks_;
     std::set<slot_id> seen;
     const auto comes = [this](const engine::row& row) { return is_coming(row.slot); };
-    if (std::ranges::any_of(plan.rows, comes)) {  // nobody else is held up
+    if (std::ranges::any_of(plan.rows, comes)) {  // no other row is delayed
       BOOST_REQUIRE(results_.empty());
       for (const auto& row : plan.rows)
         BOOST_REQUIRE(is_coming(row.slot) || row.group != 0 || row.kind != engine::row_kind::decode);
@@ -539,7 +539,7 @@ struct world {
   request_id last_id = 0;
   std::uint64_t last_number = 0;
   std::optional<submit> untaken;  // by the scheduler
-  std::size_t fails_from = 0;     // allocations of so many bytes fail; 0: none
+  std::size_t fails_from = 0;     // allocations of at least this size fail; 0: none
 };
 
 inline scheduler_options small(std::uint32_t slots) {

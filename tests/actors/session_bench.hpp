@@ -8,8 +8,8 @@
 
 namespace skein::test {
 
-/// A generation_bench with sessions, and a device that generates: the next token hangs on every token before it, so
-/// that text tells whether a state was the right one. What the device is told to settle becomes a state.
+/// A generation_bench with sessions and a device that generates: the next token depends on every token before it, so
+/// that the text shows whether a state was the right one. The text that the device is told to settle becomes a state.
 struct session_bench : generation_bench {
   session_bench() { context->persistence = &questions; }
 

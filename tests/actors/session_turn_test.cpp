@@ -1,6 +1,6 @@
-// Sessions through the request actor, with a persistence actor that answers at once and a device whose next token hangs
-// on all tokens before it. Shows that a session's state is exactly the text that its versions hold, however the client
-// tells its turns; that the end of an answer waits for the log; and that whatever fails leaves nothing behind.
+// Sessions through the request actor, with a persistence actor that answers at once and a device whose next token
+// depends on all tokens before it. Shows that a session's state is exactly the text of its versions, however the client
+// sends its turns; that the end of an answer waits for the log; and that a failure leaves nothing behind.
 #include <boost/test/unit_test.hpp>
 #include <string>
 #include <vector>
@@ -494,7 +494,7 @@ BOOST_AUTO_TEST_CASE(known_prefixes_are_not_fed_again_and_copies_are_wanted) {
   }
   b.ask(R"({"prompt":"0123456789","max_tokens":5,"store":false})", dialects::completions);
   BOOST_TEST(b.submitted.back().copies.empty());
-  BOOST_TEST(b.sessions.never.size() == 2u);  // and nobody waits for them
+  BOOST_TEST(b.sessions.never.size() == 2u);  // and no client waits for them
   b.ask(R"({"prompt":["ab","cd"],"max_tokens":1})", dialects::completions);
   BOOST_TEST(b.sessions.looked_up.size() == 2u);
 }

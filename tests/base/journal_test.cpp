@@ -64,7 +64,7 @@ BOOST_AUTO_TEST_CASE(an_entry_arrives_whole) {
   address.sun_family = AF_UNIX;
   std::strcpy(address.sun_path, path.c_str());
   journal j;
-  BOOST_TEST(!j.open(path.c_str()));  // nobody is there
+  BOOST_TEST(!j.open(path.c_str()));  // no reader yet
   const int reader = ::socket(AF_UNIX, SOCK_DGRAM, 0);
   BOOST_REQUIRE_EQUAL(::bind(reader, reinterpret_cast<const sockaddr*>(&address), sizeof(address)), 0);
   BOOST_REQUIRE(j.open(path.c_str()));

@@ -122,7 +122,7 @@ BOOST_AUTO_TEST_CASE(a_full_queue_drops_and_counts) {
   const std::uint64_t dropped_before = log::dropped_lines();
   log::start(over(pipe, 8));
   const std::string filler(300, 'x');
-  for (std::uint64_t n = 0; n < written; ++n) log::info("line", {{"n", n}, {"filler", filler}});  // nobody reads
+  for (std::uint64_t n = 0; n < written; ++n) log::info("line", {{"n", n}, {"filler", filler}});  // without a reader
   const std::uint64_t dropped = log::dropped_lines() - dropped_before;
   // The pipe holds 4 KiB, the queue 8 lines.
   BOOST_TEST(dropped >= written - 8 - 4096 / 300 - 1);

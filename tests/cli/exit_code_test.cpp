@@ -142,7 +142,7 @@ BOOST_AUTO_TEST_CASE(what_a_server_cannot_begin_with) {
 
 bool is_root(boost::unit_test::test_unit_id) { return ::geteuid() == 0; }
 
-/// By the same program as somebody else, who may run it and no more.
+/// By the same program under another user, who may only execute it.
 BOOST_AUTO_TEST_CASE(what_is_not_permitted, *boost::unit_test::precondition(is_root)) {
   const test::temporary_folder folder;
   namespace fs = std::filesystem;

@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::uint32_t few_logit_rows = 3;  // so that most ticks need several pieces of the head
 
-#if !defined(SKEIN_GPU_EMULATOR) || SKEIN_GPU_EMULATOR == 32  // with the other width only what hangs on it
+#if !defined(SKEIN_GPU_EMULATOR) || SKEIN_GPU_EMULATOR == 32  // with the other width only the tests that depend on it
 #define SKEIN_ENGINES_ON_THE_HOST
 #endif
 

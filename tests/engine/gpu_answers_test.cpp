@@ -333,7 +333,7 @@ BOOST_AUTO_TEST_CASE(an_answer_depends_on_its_request_alone) {
     compare(seed, seed % 2 == 0 ? element::f32 : element::f16, 16, chunk);
 }
 
-// A turn that begins with the state of the session, and one for which the session is fed anew.
+// A turn that starts from the state of the session, and one for which the session is fed again.
 BOOST_AUTO_TEST_CASE(a_session_without_its_state_answers_as_with_it) {
   for (const element state_type : {element::f32, element::f16}) {
     dice random(given_seed().value_or(7));

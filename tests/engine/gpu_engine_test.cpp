@@ -68,7 +68,7 @@ BOOST_AUTO_TEST_CASE(a_replayed_tick_is_a_launched_tick) {
   }
 }
 
-// A frozen row runs in a slot of nobody: the others find their states, and the frozen slot its own.
+// A frozen row runs in an unused slot: the other slots and the frozen one keep their states.
 BOOST_AUTO_TEST_CASE(a_frozen_row_touches_nothing) {
   const auto e = make_gpu({.slots = 4, .max_tick_tokens = 32, .max_tick_rows = 4});
   tick_plan plan;

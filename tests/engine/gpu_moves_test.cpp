@@ -147,7 +147,7 @@ BOOST_AUTO_TEST_CASE(ticks_go_on_while_states_leave) {
   for (const auto& o : out) BOOST_TEST(o.state.empty());
   BOOST_TEST(copies.waited == 0);
 
-  copies.moves = true;  // nobody calls the engine meanwhile
+  copies.moves = true;  // the engine is not called meanwhile
   wait_until([&] { return moved(*e).departed == departed + slots; });
   for (slot_id s = 0; s < slots; ++s) BOOST_TEST(same_state(out[s].state, before[s]));
 }

@@ -145,7 +145,7 @@ class script {
         const auto params = any_params(known_[s]);
         return both([&](engine::engine& e) { e.restart_sampler(s, params); });
       }
-      case 2: {  // whether it stops hangs on its own parameters, but it may arrive frozen
+      case 2: {  // whether it stops depends on its own parameters, but it may arrive frozen
         known_[other].decodes = known_[s].decodes;
         known_[other].stops |= known_[s].stops;
         return both([&](engine::engine& e) { e.copy_state(s, other); });

@@ -15,7 +15,7 @@ namespace {
 using namespace skein;
 using namespace skein::engine;
 
-/// A device that is done with a tick when it is told so, or when somebody waits.
+/// A device that completes a tick when it is told so, or when a thread waits for it.
 struct watched_device {
   std::atomic<bool> done{false};
   std::atomic<std::uint64_t> launched{0}, settled{0};

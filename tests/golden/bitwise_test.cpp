@@ -1,8 +1,8 @@
-// Shows that a sequence's logits, drawn tokens and state are the same bits however the CPU engine gets to them: prefill
-// chunks of 1, 3, 16, 64 and 512 tokens, 0, 1, 7 and 63 batch mates that prefill and decode as dice say, one to three
-// threads, any slot and any place in the tick. What the sequence gets alone, in one piece and on one thread, is the
-// measure. Here run some of the combinations; the case with the label nightly runs all. A failing run prints its seed;
-// SKEIN_SEED=n repeats it.
+// Shows that a sequence's logits, sampled tokens and state have the same bits however the CPU engine computes them:
+// prefill chunks of 1, 3, 16, 64 and 512 tokens, 0, 1, 7 and 63 other rows that prefill and decode at random, one to
+// three threads, any slot and any place in the tick. What the sequence gets alone, in one piece and on one thread, is
+// the measure. Here run some of the combinations; the case with the label nightly runs all. A failing run prints its
+// seed; SKEIN_SEED=n repeats it.
 #include <algorithm>
 #include <array>
 #include <boost/test/unit_test.hpp>
@@ -42,8 +42,8 @@ std::size_t prompt_tokens(std::uint32_t chunk) { return chunk + chunk / 16 + 20;
 
 /// All that the sequence under test got.
 struct trace {
-  std::vector<float> logits;     // after each token of the prompt and each drawn token but the last
-  std::vector<token_id> tokens;  // drawn
+  std::vector<float> logits;     // after each token of the prompt and each sampled token but the last
+  std::vector<token_id> tokens;  // sampled
   std::vector<float> state;      // in the end
 };
 

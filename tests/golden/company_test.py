@@ -63,7 +63,7 @@ class Company(unittest.TestCase):
             self.compare_crowd(server, [numbered(request(i), 512) for i in range(64)])
 
     def test_beside_63_that_never_end(self) -> None:
-        """The company is certain: all others have a slot before the first is compared, and draw in every tick."""
+        """The batch is certain: all others have a slot before the first is compared, and sample in every tick."""
         with Server(TINY.path, TINY.vocab, *CROWDED) as server:
             alone = [server.texts(**request(i)) for i in range(0, 24, 3)]
             with server.busy(63, [dict(request(i), n=1, max_tokens=1000000) for i in range(63)]):

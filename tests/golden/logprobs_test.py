@@ -60,7 +60,7 @@ class ServedGoldens(unittest.TestCase):
         with self.subTest(model=model.name, dtype=dtype, case="greedy transcript"):
             generated = [ids[name] for name in transcript["tokens"]]
             self.assertEqual(generated[:certain], greedy.tokens[greedy.prompt_len:][:certain])
-            self.compare(model, dtype, greedy, "logprobs of drawn tokens", transcript["token_logprobs"][:certain],
+            self.compare(model, dtype, greedy, "logprobs of sampled tokens", transcript["token_logprobs"][:certain],
                          greedy.logprob_next[greedy.prompt_len - 1:][:certain])
         return certain
 

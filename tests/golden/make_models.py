@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes the checkpoints that the golden tests need and that nobody stores:
+"""Makes the checkpoints that the golden tests need and that are not stored:
 
     make_models.py FOLDER
 

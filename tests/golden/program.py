@@ -97,7 +97,7 @@ class Server:
         return read
 
     def await_slots(self, used: int) -> None:
-        """Until so many slots are used; the limit only ends a test that would hang."""
+        """Waits until `used` slots are used; the timeout only ends a test that would hang."""
         end = time.monotonic() + 300
         while (health := self.get("/health"))["slots"]["used"] != used:
             if time.monotonic() > end:

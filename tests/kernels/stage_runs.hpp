@@ -34,7 +34,7 @@ std::vector<std::vector<float>> feed_in_company(kernels::stages& stages, const k
 
 [[nodiscard]] bool same_bits(const std::vector<float>& a, const std::vector<float>& b);
 
-/// Largest difference by largest expected value; infinite where a value is no number (memory nobody wrote) or missing.
+/// Largest difference by largest expected value; infinite if a value is NaN (unwritten memory) or missing.
 [[nodiscard]] float difference(const std::vector<float>& got, const std::vector<float>& expected);
 
 }  // namespace skein::test

@@ -83,7 +83,7 @@ BOOST_AUTO_TEST_CASE(views_have_the_shapes_of_the_contract) {
 BOOST_AUTO_TEST_CASE(layer_0_never_has_a_value_residual) {
   auto plan = small;
   plan.push_back({"blocks.0.att.v0", dtype::bf16, {1, 1, 8}, {}});
-  plan.push_back({"blocks.0.att.v1", dtype::bf16, {3, 3}, {}});  // unused, so its shape is nobody's business
+  plan.push_back({"blocks.0.att.v1", dtype::bf16, {3, 3}, {}});  // unused, so its shape does not matter
   for (const auto& variant : {small, plan}) {
     const auto model = bound(variant);
     BOOST_REQUIRE(model);

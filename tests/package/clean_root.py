@@ -31,7 +31,7 @@ APT = ["apt-get", "-q", "-y", "--no-install-recommends"]
 
 
 def lacking() -> str:
-    """What this machine lacks to have one; empty: nothing."""
+    """What is missing on this machine for a clean root; empty: nothing."""
     if os.geteuid() != 0:
         return "this must be run as root"
     if not shutil.which("debootstrap"):
@@ -103,5 +103,5 @@ class clean_root:
         end = time.monotonic() + limit_s
         while not happened():
             if time.monotonic() > end:
-                raise AssertionError("waited in vain")
+                raise AssertionError("timed out")
             time.sleep(0.1)

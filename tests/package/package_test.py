@@ -80,7 +80,7 @@ def faults(found: dict, folder: pathlib.Path):
         root = folder / name
         files = contents(package, root)
         if files != EXPECTED[name]:
-            yield f"{name}: {sorted(set(files.items()) ^ set(EXPECTED[name].items()))} are too many, or lack"
+            yield f"{name}: {sorted(set(files.items()) ^ set(EXPECTED[name].items()))} are surplus or missing"
     version = packages.field(found["skein"], "Version")
     yield from program_faults(folder / "skein", version)
     if "skein-cuda" in found and f"skein (= {version})" not in packages.field(found["skein-cuda"], "Depends"):

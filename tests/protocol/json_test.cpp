@@ -1,4 +1,4 @@
-// The JSON reader: what it refuses (size, depth, repeated names, text that is no JSON anywhere in the document), and
+// The JSON reader: what it refuses (size, depth, repeated names, text that is not JSON anywhere in the document), and
 // that its views give back what the text says.
 #include <boost/test/unit_test.hpp>
 #include <string>

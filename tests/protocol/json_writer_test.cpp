@@ -1,5 +1,5 @@
 // The JSON writer: golden strings, and whatever bytes and numbers go in, simdjson reads the output back as the same
-// values (bytes that are no UTF-8 come back as U+FFFD).
+// values (bytes that are not UTF-8 come back as U+FFFD).
 #include <boost/test/unit_test.hpp>
 #include <limits>
 #include <random>

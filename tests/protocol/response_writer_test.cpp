@@ -1,5 +1,5 @@
-// Events of the Responses API: told once and told again from any number on they are the same, and an answer that was
-// broken off goes on with numbers that nobody has seen.
+// Events of the Responses API: a replay from any number on has the same events, and a resumed answer continues with
+// numbers that were not sent before.
 #include "protocol/response_writer.hpp"
 
 #include <boost/test/unit_test.hpp>

@@ -75,7 +75,7 @@ sampling_case random_case(std::uint32_t seed, std::uint32_t vocab) {
                                    one_of<std::uint16_t>(random, {0, 0, 1}), one_of<std::uint16_t>(random, {0, 0, 2})});
   c.params.seed = (std::uint64_t{random()} << 32) | random();
   c.params.row = random() % 128;
-  // All or nothing of a token hangs on a sum here: not where what is left is as small as the rounding of weights.
+  // A sum decides whether a token is kept at all: skip cases whose remainder is as small as the rounding of weights.
   c.params.filters_first = chance(random, 4) && (c.params.top_p == 1 || c.params.top_p < 0.9999f);
   c.params.lasting_penalty = one_of(random, {0.0f, 0.0f, 1.5f, -0.5f});
   if (chance(random, 8)) c.params.noise = one_of(random, {0.01f, 1.5f, 40.0f});

@@ -14,7 +14,7 @@ struct sampling_case {
   sampling_params params;
 };
 
-/// Ties, NaN, infinities, masks, extreme temperatures and limits in random company. `vocab` 0: a random small one.
+/// Random combinations of ties, NaN, infinities, masks, extreme temperatures and limits. `vocab` 0: a random small one.
 [[nodiscard]] sampling_case random_case(std::uint32_t seed, std::uint32_t vocab = 0);
 
 }  // namespace skein::sampling

@@ -1,5 +1,6 @@
-// The sampler of one row: drawn tokens against the slow sampler, frequencies against probabilities, penalties by hand,
-// and that a draw is a function of logits, parameters and the row's own tokens, whatever sat in the slot before.
+// The sampler of one row: sampled tokens against the slow sampler, frequencies against probabilities, penalties by
+// hand, and that a sample is a function of logits, parameters and the row's own tokens, regardless of earlier uses of
+// the slot.
 #include "sampling/sampler.hpp"
 
 #include <boost/test/unit_test.hpp>

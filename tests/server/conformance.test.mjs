@@ -1,7 +1,7 @@
 // The wire contract with clients of older servers, as a table: each of their documented requests, literally and in
 // variants, streamed and whole, to the demo model and to a tiny one whose tokens are bytes. Every answer is checked field
-// by field and every stream event by event; then what the contract asks for besides: conversations that are kept, two
-// writers, branches, hang-ups, tuned states, stop strings. The contract's twelve least checks are listed at the end, each
+// by field and every stream event by event; then the other parts of the contract: stored conversations, two
+// writers, branches, hang-ups, tuned states, stop strings. The contract's twelve minimum checks are listed at the end, each
 // with the tests that make it. (Single statements: statements.test.mjs; tools and json_schema are not there yet.)
 import assert from 'node:assert/strict';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
@@ -132,7 +132,7 @@ const variants = {
   'stops as strings': { change: (b) => ({ ...b, ...greedy, stop_tokens: ['\nUser:', 'e'], max_tokens: 24 }), certain: true, never: 'e' },
   'stops of both kinds': { change: (b) => ({ ...b, ...greedy, stop_tokens: [0, 11, ' '], stop: 'never', max_tokens: 24 }), certain: true, never: ' ' },
   'no stops': { change: (b) => ({ ...b, ...greedy, stop_tokens: [], ignore_eos: true, max_tokens: 9 }), certain: true, end: 'length' },
-  'nulls, and fields that nobody knows': {
+  'nulls and unknown fields': {
     change: (b) => ({ ...b, ...greedy, stop: null, session_id: b.session_id ?? null, noise: 1.5, nonsense: { a: [1] }, max_tokens: 9 }),
     certain: true,
   },

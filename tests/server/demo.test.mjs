@@ -1,5 +1,5 @@
-// What a person sees in the first minute: the program with no model named serves the one that comes with it, which talks,
-// remembers, translates and fills in the middle; and the engine computes what its trainer computes.
+// The first minute of a user: without a model name the program serves the demo model, which talks, remembers, translates
+// and fills in the middle; and the engine computes the same as its trainer.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -146,7 +146,7 @@ test('a conversation as its template has it, is the prompt that is fed', async (
   assert.deepEqual([bad.status, bad.body.error.param], [400, 'messages']);
 });
 
-test('it comes with an installed program', async () => {
+test('an installed program includes it', async () => {
   const prefix = join(folder, 'usr');
   const build = process.env.SKEIN_BUILD_DIR ?? join(binary, '..');
   await run('cmake', ['--install', build, '--prefix', prefix]);

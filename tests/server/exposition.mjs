@@ -1,4 +1,4 @@
-// Reads a page of metrics as strictly as its format is written down, and keeps what the house demands besides.
+// Parses a page of metrics strictly by its format, and checks the further rules of this project.
 import assert from 'node:assert/strict';
 
 const name = /^[a-zA-Z_][a-zA-Z0-9_]*$/;

@@ -1,5 +1,5 @@
-// What the server promises when something inside it breaks or runs full: everybody is answered, the reason is in the
-// log, and the process ends in order with a code that says so.
+// The behaviour of the server when a part of it fails or runs full: every request is answered, the reason is logged, and
+// the process ends in order with an exit code that says so.
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { serve } from './support.mjs';
@@ -24,7 +24,7 @@ function lastWords(server) {
 
 const endless = { prompt: 'x', max_tokens: 100000, ignore_eos: true };
 
-test('an exception in a tick answers who waits and ends the process with 70', async () => {
+test('an exception in a tick answers waiting requests and ends the process with 70', async () => {
   for (const stream of [true, false]) {
     const server = await start('--set', 'engine.fake_throw_tick=50');  // only this request makes ticks
     const answer = await ask(server, { ...endless, stream, n: 3 });

@@ -1,4 +1,4 @@
-// Keys of a running server: who comes in, who may do what, who sees whose sessions, and what a key's limits do.
+// Keys of a running server: authentication, rights, visibility of sessions, and the limits of keys.
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
@@ -82,7 +82,7 @@ test('an inherited socket is judged and named by its own address', async () => {
   }
 });
 
-test('a file of secrets that everybody may write is refused', (t) => {
+test('a file of secrets that every user may write is refused', (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'skein-keys-'));
   t.after(() => rmSync(folder, { recursive: true }));
   const file = join(folder, 'secret');
@@ -111,7 +111,7 @@ test('names that the server uses itself are no names of keys', (t) => {
   }
 });
 
-test('a file of keys without a key lets nobody in', async (t) => {
+test('with a keys file without keys every request is refused', async (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'skein-keys-'));
   t.after(() => rmSync(folder, { recursive: true }));
   const file = join(folder, 'api-keys');
@@ -124,7 +124,7 @@ test('a file of keys without a key lets nobody in', async (t) => {
     return await server.says(line);
   };
 
-  writeFileSync(file, '# nobody yet\n', { mode: 0o600 });
+  writeFileSync(file, '# no keys yet\n', { mode: 0o600 });
   for (const host of ['127.0.0.1', '0.0.0.0']) {
     const server = await start('--host', host);
     assert.deepEqual(await seen(server), shut);
@@ -139,7 +139,7 @@ test('a file of keys without a key lets nobody in', async (t) => {
     await server.stop();
   }
 
-  // Somebody who says so may serve everybody; but no reload opens what was closed.
+  // An explicit setting opens the server to every client; but no reload opens a closed server.
   const server = await start('--allow-unauthenticated');
   assert.deepEqual(await seen(server), open);
   const [secret] = made('alice', '--keys-file', file, '--admin');
@@ -218,7 +218,7 @@ test('a server with keys', async (t) => {
     return readExposition(await page.text());
   };
 
-  await t.test('lets in who has one, in any of the ways', async () => {
+  await t.test('accepts a key in every supported form', async () => {
     assert.equal((await server.get('/v1/models')).status, 401);
     assert.equal((await server.get('/v1/models', bearer('sk-skein-wrong'))).status, 401);
     assert.equal((await server.get('/v1/models', bearer(key.alice))).status, 200);

@@ -156,7 +156,7 @@ const rows = [
     hasShape(body, { status: is('success'), total_sessions: is(1), l1_cache_count: isCount, l2_cache_count: isCount, database_count: isCount, sessions: isList });
     hasShape(body.sessions[0], { session_id: is('kitchen-1'), cache_level: like(/^(L1 \(VRAM\)|L2 \(RAM\)|Database \(Disk\))$/), last_updated: isText, timestamp: isNumber, bytes: isCount, tokens: isCount });
   }],
-  ['/state/status', 'fields that nobody knows', { what: [1] }, 200, (body) => assert.equal(body.total_sessions, 1)],
+  ['/state/status', 'unknown fields', { what: [1] }, 200, (body) => assert.equal(body.total_sessions, 1)],
   ['/state/status', 'a cut body', '{', 400, flat(/./)],
   ['/state/delete', 'as documented', request('state-delete'), 200, is({ status: 'success', message: 'Session kitchen-1 deleted successfully' })],
   ['/state/delete', 'again', request('state-delete'), 404, is({ status: 'not_found', message: 'Session kitchen-1 not found in database' })],
@@ -173,7 +173,7 @@ const rows = [
   ['/v1/model/load', 'by its id', { model: 'second' }, 200, loaded('second')],
   ['/v1/model/load', 'the same again', { model: 'second' }, 200, loaded('second')],
   ['/v1/model/load', 'the one of the start', { model: 'tiny' }, 200, loaded('tiny')],
-  ['/v1/model/load', 'one that nobody knows', { model: 'x' }, 404, is({ error: 'unknown model: x' })],
+  ['/v1/model/load', 'an unknown one', { model: 'x' }, 404, is({ error: 'unknown model: x' })],
   ['/v1/model/load', 'no id', {}, 400, flat(/model/)],
   ['/v1/model/load', 'a list', { model: ['tiny'] }, 400, flat(/model/)],
   ['/switch-model', 'as its client has it', { model: 'second', strategy: 'cpu fp32', tokenizer: '', customCuda: 'false', deploy: false }, 200, is('success')],

@@ -100,7 +100,7 @@ test('the numbers of a server', async (t) => {
     assert.equal(total(all, 'skein_invariant_violations_total'), 0);
   });
 
-  await t.test('are OpenMetrics for who asks', async () => {
+  await t.test('are OpenMetrics for clients that accept it', async () => {
     const { type, page } = await scrape(server, { accept: 'application/openmetrics-text;version=1.0.0' });
     assert.match(type, /^application\/openmetrics-text; version=1\.0\.0/);
     assert(readExposition(page, true).has('skein_generation_tokens'));

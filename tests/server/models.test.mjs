@@ -266,7 +266,7 @@ describe('two real models', { skip: noOracle }, () => {
     assert.equal((await tight.stop()).code, 0);
   });
 
-  test('tuned states of the configuration come with every model that they fit', async () => {
+  test('tuned states of the configuration are loaded with every model that they fit', async () => {
     const tuned = ['--states-dir', oracle, '--set', 'model.tuned_states=poet=models/state-tiny-7v0.pth'];
     const server = await serve('--device', 'cpu', '--model', join(models, 'tiny.safetensors'), '--model-root', models, ...tuned, ...quiet);
     const ids = async () => (await server.get('/models')).body.map(({ id }) => id);
@@ -370,14 +370,14 @@ describe('loads and ticks that last as long as they have to', () => {
     assert.deepEqual(await server.end(), { code: 0, signal: null });
   });
 
-  test('a model that nobody uses goes, and comes back when it is wanted', async () => {
+  test('an unused model is unloaded, and loaded again for a request', async () => {
     const server = await serve(...slow, '--set', 'model.idle_unload_s=1');
     const running = await stream(server, { ...endless, max_tokens: 1500 });  // three seconds and more of use
     await running.end;
     assert.ok(!server.lines.some((l) => l.includes('"msg":"model retired"')));
     await server.counters((h) => h.model === null);
     assert.deepEqual((await server.get('/readyz')).body, { status: 'ok' });
-    // Whoever comes now waits until it is there.
+    // Requests that arrive now wait until it is loaded.
     const both = [1, 2].map(() => server.post('/v1/completions', { prompt: 'x', max_tokens: 2 }));
     for (const answer of await Promise.all(both)) assert.equal(answer.status, 200);
     assert.equal(server.lines.filter((l) => l.includes('"msg":"model ready"')).length, 2);

@@ -1,5 +1,5 @@
-// Sessions of real models, in more company than there are places: before every turn their states have left the device,
-// for RAM, for the disk, or for good; the server ends in order or is killed; sessions are forked. Then one run over all
+// Sessions of real models, more than there are slots: before every turn their states have left the device for RAM or
+// disk, or are lost; the server ends in order or is killed; sessions are forked. Then one run over all
 // tokens of a session, in one prompt and with no session at all, must find the same log-probability, to the last digit
 // of its float, for every token of every answer, and must like no token more. SKEIN_LONG=1: the long form.
 import assert from 'node:assert/strict';

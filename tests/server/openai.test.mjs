@@ -57,7 +57,7 @@ test('chat: whole and streamed answers agree', options, async () => {
   assert.equal(ids.size, 1);
 });
 
-test('fields that nobody reads are named', options, async () => {
+test('ignored fields are named', options, async () => {
   const odd = { ...greedy, temprature: 1, 'a b\n': 2, service_tier: 'auto' };
   const header = async (request) => (await request.asResponse()).headers.get('x-skein-ignored-fields');
   for (const stream of [false, true]) {
@@ -179,7 +179,7 @@ test('errors have the classes that the client knows', options, async () => {
 });
 
 test('a full queue is a 429 with Retry-After', options, async (t) => {
-  // Nobody gives way and no reader is slow: the first keeps the only slot until it is aborted.
+  // No row is parked and no reader is slow: the first keeps the only slot until it is aborted.
   const small = await serveTiny('--set', 'engine.slots=1', '--set', 'queue.waiting_max=1', '--set', 'queue.turn_tokens=100000000',
                                 '--set', 'drain.grace_ms=0');
   t.after(() => small.process.kill('SIGKILL'));  // harmless when it has ended

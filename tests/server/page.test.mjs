@@ -1,5 +1,5 @@
-// The chat page in a real browser, with the model that comes with the program: what a person does there, and that nothing
-// of it is lost, whatever the server does meanwhile.
+// The chat page in a real browser, with the demo model: the actions of a user, and that nothing is lost whatever the
+// server does meanwhile.
 import assert from 'node:assert/strict';
 import { copyFileSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { createRequire } from 'node:module';

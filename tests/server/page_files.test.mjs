@@ -24,7 +24,7 @@ const files = [
   ...scripts,
 ];
 
-test('every file is served as it is, with its type and policy, and nobody needs the password', async () => {
+test('every file is served as it is, with its type and policy, without the password', async () => {
   for (const [path, source, type] of files) {
     const response = await server.fetch(path);
     const body = Buffer.from(await response.arrayBuffer());
@@ -41,7 +41,7 @@ test('every file is served as it is, with its type and policy, and nobody needs 
   }
 });
 
-test('who has a file gets 304, HEAD gets no body, and other methods 405', async () => {
+test('a client that has a file gets 304, HEAD gets no body, and other methods 405', async () => {
   const { headers } = await server.fetch('/');
   const etag = headers.get('etag');
   for (const known of [etag, `"other", W/${etag}`, '*']) {

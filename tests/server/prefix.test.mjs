@@ -11,7 +11,7 @@ import { serve, short } from './support.mjs';
 const directory = mkdtempSync(join(tmpdir(), 'skein-prefix-'));
 after(() => rmSync(directory, { recursive: true, force: true }));
 
-// Some thousands of tokens that everybody shares, then what one asks.
+// Some thousands of tokens that all requests share, then one's own question.
 const shared = short ? 1000 : 4000;
 const system = Array.from({ length: shared / 4 }, (_, i) => `Rule ${i}: be kind.`).join(' ');
 const request = (question) => ({

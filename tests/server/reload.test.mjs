@@ -1,4 +1,4 @@
-// SIGHUP: what a file says now counts for what comes from now on; a wrong file changes nothing; nobody is cut off.
+// SIGHUP: new settings apply to later requests; a file with an error changes nothing; no request is cut off.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import test from 'node:test';
 import { binary, serve, within } from './support.mjs';
 
-test('a server that is told to read its settings anew', async (t) => {
+test('a server that is told to reload its settings', async (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'skein-reload-'));
   const file = join(folder, 'skein.toml'), keys = join(folder, 'api-keys');
   const line = (name, secret) => spawnSync(binary, ['keys', 'hash', name], { input: secret, encoding: 'utf8' }).stdout;
@@ -130,7 +130,7 @@ test('a server that is told to read its settings anew', async (t) => {
     await reload('reloaded');
   });
 
-  await t.test('cuts nobody off', async () => {
+  await t.test('cuts no request off', async () => {
     const text = await stream.text();
     assert(text.endsWith('data: [DONE]\n\n'));
     assert.equal(text.match(/^data: \{/gm).length >= 1, true);

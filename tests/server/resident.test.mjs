@@ -161,7 +161,7 @@ describe('models in memory', { skip: noOracle }, () => {
     assert.equal((await server.stop()).code, 0);
   });
 
-  test('one that cannot be loaded is an answer, and hurts nobody; memory has a limit too', async () => {
+  test('a failed load is an error response and disturbs no other request; memory has a limit too', async () => {
     const three = ['--slots', '2', '--set', 'model.resident_max=3'];
     const roomy = await start(...three);
     for (const model of names) await asks(roomy, model);
@@ -188,7 +188,7 @@ describe('models in memory', { skip: noOracle }, () => {
     const root = made('root', '--admin'), bob = made('bob', '--models', 'small,tiny');
     const server = await start('--keys-file', file, '--set', 'model.resident_max=2');
     const ask = (key, model) => server.post('/v1/completions', { ...completion, model }, { authorization: `Bearer ${key}` });
-    assert.equal((await ask(bob, 'tiny')).status, 404);  // nobody who may load models had it loaded
+    assert.equal((await ask(bob, 'tiny')).status, 404);  // no key with the right to load models has loaded it
     assert.equal((await ask(root, 'tiny')).status, 200);
     assert.equal((await ask(bob, 'tiny')).status, 200);
     assert.equal((await ask(root, 'third')).status, 200);  // now one of the others rests

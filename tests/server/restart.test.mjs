@@ -37,7 +37,7 @@ after(async () => {
   rmSync(directory, { recursive: true, force: true });
 });
 
-/** What one client has got of its answer. */
+/** The part of an answer that one client has received. */
 class Reader {
   text = '';
   last = -1;

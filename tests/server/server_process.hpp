@@ -18,7 +18,7 @@ struct server_counters {
   std::uint64_t generated = 0;         ///< tokens
   std::uint64_t connections_open = 0;  ///< without the one that asked
 
-  /// Nobody is served and nothing is held for anyone.
+  /// No request is served and no memory is held for one.
   [[nodiscard]] bool idle() const { return slots_used + running + waiting + parked + connections_open == 0; }
 };
 

@@ -194,9 +194,9 @@ BOOST_AUTO_TEST_CASE(clients_that_come_before_the_server_are_served) {
   BOOST_TEST(server.wait_for_exit() == 0);
 }
 
-/// Each client connects for each request. While the server ends, an answer may be a refusal that asks to come back, or
-/// none where the connection had just been taken: then it asks again. Nobody is refused by the system, and at the end
-/// everybody was served.
+/// Each client connects for each request. While the server ends, an answer may be a refusal with a time to retry, or be
+/// missing if the connection had just been accepted: then the client asks again. The system refuses no client, and at
+/// the end all were served.
 BOOST_AUTO_TEST_CASE(clients_are_served_over_restarts_behind_an_open_door) {
   constexpr int clients = 4, restarts = 3;
   const temporary_folder folder;
@@ -221,7 +221,7 @@ BOOST_AUTO_TEST_CASE(clients_are_served_over_restarts_behind_an_open_door) {
           else
             ++wrong;
         } catch (const std::exception&) {
-          ++wrong;  // nobody listened
+          ++wrong;  // no listener
         }
       }
     });

@@ -123,7 +123,7 @@ turn_outcome session_writer::write(std::uint16_t port) {
   try {
     client.emplace(port);
   } catch (const std::runtime_error&) {
-    return turn_outcome::failed;  // nobody heard it
+    return turn_outcome::failed;  // it was not received
   }
   unknown_ = turn;
   std::string text, last;

@@ -21,8 +21,8 @@ enum class turn_outcome : std::uint8_t {
   unknown,       ///< the connection broke after the request was sent: there, whole, or not there
 };
 
-/// Somebody who writes turns into one session of his own, or into a branch of his own of a session that others write to
-/// at the same time, and knows what must be in it whatever happened to the server.
+/// A client that writes turns into its own session, or into its own branch of a session that others write to at the
+/// same time, and knows what must be in it whatever happened to the server.
 class session_writer {
  public:
   /// `branch`: his name among the writers of the session; empty: there are no others.

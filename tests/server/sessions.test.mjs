@@ -144,7 +144,7 @@ describe('chats with the demo model', () => {
 describe('sessions on the fake engine', () => {
   const state_dir = folder();
   // Few places everywhere, so that states move between all tiers, or are made again from the log. A tick takes a little,
-  // so that nobody drowns in an endless answer.
+  // so that an endless answer stays short.
   const options = ['--device', 'fake', '--set', 'engine.fake_tick_us=100', '--state-dir', state_dir, '--slots', '8', '--set', 'sessions.ram_states_max=4', '--set', 'sessions.disk_states_max=16', ...quiet];
   let server;
   before(async () => (server = await serve(...options)));
@@ -155,7 +155,7 @@ describe('sessions on the fake engine', () => {
     assert.equal(status, 200, JSON.stringify(body));
     return body.choices[0].text;
   };
-  /** What the model says after this text when nobody remembers anything. */
+  /** The answer of the model to this text without any cached state. */
   const fresh = async (prompt, more = {}) =>
     answered(await server.post('/v1/completions', { prompt, temperature: 0, max_tokens: 12, use_prefix_cache: false, ...more }));
 

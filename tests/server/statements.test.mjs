@@ -128,7 +128,7 @@ const fed = [
   ['4.5', 'nothing said', v1, { messages: [{ role: 'user', content: null }] }, `User:\n\n${open}`],
   ['9.6', 'a text that was looked up', infer, { messages: [{ role: 'rag', content: 'R' }, ...hi], system_name: 'Sys' }, `Sys: R\n\nUser: Hi\n\n${open}`],
   ['9.6', 'roles with capitals', infer, { messages: [{ role: 'System', content: 'S' }, { role: 'User', content: 'Hi' }] }, `System: S\n\nUser: Hi\n\n${open}`],
-  ['12.1', 'nobody opens the answer', v1, { messages: hi, add_generation_prompt: false }, 'User: Hi\n\n'],
+  ['12.1', 'the answer is not opened', v1, { messages: hi, add_generation_prompt: false }, 'User: Hi\n\n'],
   ['12.2', 'a tool that answered', v1, { messages: [...hi, { role: 'tool', content: '42' }] }, `User: Hi\n\nObservation: 42\n\n${open}`],
   ['12.2', 'names of who speaks, on the path that OpenAI has', v1, { messages: hi, user_name: 'Bob', assistant_name: 'Alice' }, `Bob: Hi\n\n${open.replace('Assistant', 'Alice')}`],
   ['12.2', 'as it stands', infer, { messages: [{ role: 'user', content: 'Q: ', raw: true }] }, `Q: ${open}`],
@@ -150,7 +150,7 @@ const said = [
   ...['/loadmodel', '/removestatemodel', '/update-config'].map((path) => ['2.5', 'no JSON', path, '{', 400, both(/^Invalid JSON: /)]),
   ['2.5', 'a byte order mark before the JSON', v2, '\ufeff{"contents":["x"],"max_tokens":1}', 200, (b) => assert.equal(b.choices.length, 1)],
   ['2.5', 'half a character', v2, '{"contents":["\\ud83d"]}', 400, flat(/half a surrogate pair/)],
-  ['2.5', 'a number that nobody holds', v2, '{"contents":["x"],"max_tokens":99999999999999999999999}', 400, flat(/beyond 64 bits/)],
+  ['2.5', 'a number that is too large', v2, '{"contents":["x"],"max_tokens":99999999999999999999999}', 400, flat(/beyond 64 bits/)],
   ['2.5', 'another method', v2, null, 405, flat('this route allows POST, OPTIONS')],
   ['2.5', 'another method, for OpenAI', openai, null, 405, object(null, /allows POST/)],
   ['3', 'a text for a number', v1, { ...x, top_p: 'x' }, 400, flat('top_p must be a number')],
@@ -162,7 +162,7 @@ const said = [
   ['6.7', 'an empty session', state, { ...x, session_id: '' }, 400, flat('session_id must have 1 to 256 bytes')],
   ['4.2', 'an id of another vocabulary, for OpenAI', raw, { prompt: 'x', stop_token_ids: [261] }, 400, object('stop_token_ids')],
   ['2.5', 'no JSON for OpenAI', openai, '{', 400, object(null, /^Invalid JSON: /)],
-  ['2.5', 'nobody says anything', openai, { messages: [] }, 400, object('messages', 'Empty prompt')],
+  ['2.5', 'no message', openai, { messages: [] }, 400, object('messages', 'Empty prompt')],
   ['2.5', 'nor by many words', openai, { messages: [{ role: 'user', content: '' }], session_id: 's' }, 400, object('messages', 'Empty prompt')],
   ['2.5', 'nor by none', openai, {}, 400, object('messages', 'Empty prompt')],
   ...[v1, v2, v3, '/big_batch/completions', '/v1/batch/completions'].map((path) => ['2.5', 'no prompts', path, { contents: [] }, 400, flat('Empty prompts list')]),
@@ -187,14 +187,14 @@ const said = [
   ['6.10', 'two contents in a session', openai, { contents: ['a', 'b'], session_id: 's' }, 400, object('contents', 'State mode only supports a single contents item')],
   ['6.12', 'text before messages before contents', '/v1/tokens/count', { text: 'Hi', messages: hi, contents: ['abc'] }, 200, is({ tokens: 2 })],
   ['6.12', 'both, as a chat has them', '/v1/tokens/count', { messages: hi, contents: ['abc'] }, 200, is({ tokens: `User: Hi\n\nUser: abc\n\n${open}`.length })],
-  ['9.5', 'a name that nobody knows, on the routes of RWKV-Infer', infer, { messages: hi, model: 'gpt-3.5-turbo', ...sure }, 200, (b) => assert.equal(b.model, 'gpt-3.5-turbo')],
-  ['9.5', 'a name that nobody knows, elsewhere', v1, { messages: hi, model: 'gpt-3.5-turbo', ...sure }, 200, (b) => assert.equal(b.model, 'tiny')],
+  ['9.5', 'an unknown name, on the routes of RWKV-Infer', infer, { messages: hi, model: 'gpt-3.5-turbo', ...sure }, 200, (b) => assert.equal(b.model, 'gpt-3.5-turbo')],
+  ['9.5', 'an unknown name, elsewhere', v1, { messages: hi, model: 'gpt-3.5-turbo', ...sure }, 200, (b) => assert.equal(b.model, 'tiny')],
   ['12.1', 'several answers', raw, { prompt: 'x', ...sure, n: 2, best_of: 2 }, 200, (b) => assert.equal(b.choices.length, 2)],
   ['12.2', 'no messages', infer, { model: 'x' }, 400, object('messages')],
   ['12.2', 'how it is', '/status', null, 200, (b) => hasShape(b, { status: is(3), pid: isCount, device_name: is('cpu') })],
   ['12.2', 'defaults that are none', '/update-config', { temperature: 'hot' }, 400, both(/temperature/)],
   ['12.2', 'a state as a default', '/update-config', { state: 'poet' }, 400, both(/^state /)],
-  ['12.2', 'a strategy that nobody knows', '/switch-model', { model: 'tiny-7v0.pth', strategy: 'zzz' }, 400, both(/^strategy 'zzz' is not known/)],
+  ['12.2', 'an unknown strategy', '/switch-model', { model: 'tiny-7v0.pth', strategy: 'zzz' }, 400, both(/^strategy 'zzz' is not known/)],
   ['12.2', 'no embeddings', '/v1/embeddings', { input: 'x' }, 400, object(null, /embeddings are not supported/)],
   ['12.3', 'what follows best', '/api/oai/v1/chooses', { input: ['The ', 'quick'], choices: ['zzzz', ' the', ' the'], state: '' }, 200, (b) => {
     hasShape(b, ranking);
@@ -312,7 +312,7 @@ describe('a tiny model', { skip: noOracle }, () => {
     assert.equal(await type({ stream: false }), 'application/json');
   });
 
-  test('6.13: the queue is told of to who asks, before all else', async () => {
+  test('6.13: queue events are sent on request, before all others', async () => {
     const lines = async (more) => {
       const answer = await server.fetch(v1, { method: 'POST', body: JSON.stringify({ ...x, ...sure, stream: true, ...more }), headers: auth });
       return (await answer.text()).split('\n\n').filter((l) => l.startsWith('data: {')).map((l) => JSON.parse(l.slice(6)));

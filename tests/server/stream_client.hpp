@@ -25,8 +25,8 @@ struct visit {
   static constexpr std::size_t all = std::numeric_limits<std::size_t>::max();
 
   std::string request;
-  std::size_t send_bytes = all;                                           ///< leaves after so many bytes of the request
-  std::size_t read_bytes = all;                                           ///< leaves after so many bytes of the answer
+  std::size_t send_bytes = all;                                           ///< leaves after that many request bytes
+  std::size_t read_bytes = all;                                           ///< leaves after that many answer bytes
   std::chrono::microseconds patience = std::chrono::microseconds::max();  ///< leaves so long after it has sent
   departure leaves = departure::close;
   bool slow = false;  ///< takes little into the kernel's buffers, and reads only after read_on()

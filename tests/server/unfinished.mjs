@@ -17,7 +17,7 @@ export function unfinished(t) {
     try {
       return openSync(path, constants.O_WRONLY | constants.O_NONBLOCK);
     } catch (trouble) {
-      if (trouble.code !== 'ENXIO') throw trouble;  // nobody reads yet
+      if (trouble.code !== 'ENXIO') throw trouble;  // no reader yet
     }
   };
   const finish = async (text) => {

@@ -152,7 +152,7 @@ errors('empty', 1, text(''));
 errors('no JSON', 1, text('hello'));
 errors('no object', 1, text('[]'));
 errors('no type', 1, text('{}'));
-errors('a type that nobody knows', 1, text('{"type":"session.update"}'));
+errors('an unknown type', 1, text('{"type":"session.update"}'));
 errors('two in one write', 2, text('a'), text('b'));
 for (const size of [125, 126, 127, 128, 65535, 65536, message_max]) errors(`${size} bytes`, 1, text('x'.repeat(size)));
 for (const [name, said] of Object.entries({ Greek: 'κόσμε', 'four bytes': '😀', 'the last character': '\u{10ffff}',
@@ -179,7 +179,7 @@ pongs('of 125 bytes', ['x'.repeat(125)], ping('x'.repeat(125)));
 pongs('with bytes that are no text', ['\xff\xfe\x00'], ping(Buffer.from([0xff, 0xfe, 0])));
 pongs('ten in one write', [...'0123456789'], ...[...'0123456789'].map((d) => ping(d)));
 pongs('between the parts of a text', ['p', undefined], text('a', { fin: false }), ping('p'), rest('b'));
-pongs('a pong that nobody asked for', [], pong('hello'));
+pongs('an unsolicited pong', [], pong('hello'));
 pongs('a pong of 125 bytes', [], pong('x'.repeat(125)));
 pongs('after a pong', ['x'], pong(''), ping('x'));
 
@@ -217,9 +217,9 @@ for (const code of [1000, 1001, 1002, 1003, 1007, 1008, 1009, 1010, 1011, 1012, 
 goodbye('with a reason', 1000, closing(1000, 'that was all'));
 goodbye('with a reason of 123 bytes', 1000, closing(1000, 'é'.repeat(61) + 'x'));
 for (const code of [0, 999, 1004, 1005, 1006, 1015, 1016, 1100, 2000, 2999, 5000, 65535])
-  goodbye(`${code}, which nobody may send`, 1002, closing(code));
+  goodbye(`${code}, which must not be sent`, 1002, closing(code));
 goodbye('with half a code', 1002, frame(8, 'x'));
-goodbye('with a reason that is no UTF-8', 1007, closing(1000, Buffer.from([0xff])));
+goodbye('with a reason that is not UTF-8', 1007, closing(1000, Buffer.from([0xff])));
 goodbye('in the middle of a text', 1000, Buffer.concat([text('a', { fin: false }), closing(1000)]));
 
 check('a client that leaves without a word costs nothing', async () => {

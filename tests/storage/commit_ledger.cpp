@@ -98,7 +98,7 @@ std::optional<std::uint32_t> commit_ledger::found_version(session_store& store, 
   if (!*found) return 0;
   const std::uint32_t version = (**found).last_version;
   if (version == 0 || version > of.tried || **found != record_at(of, version)) {
-    faults.push_back(name + " has a record that nobody wrote");
+    faults.push_back(name + " has a record that was never written");
     return {};
   }
   const auto versions = store.versions(of.tree.session.uid);
@@ -106,7 +106,7 @@ std::optional<std::uint32_t> commit_ledger::found_version(session_store& store, 
     if (!errors_allowed) faults.push_back(name + " has unreadable versions: " + versions.error().message);
     return {};
   }
-  // A session that lacks one of its versions is refused when it is opened.
+  // A session with a missing version is refused when it is opened.
   if (errors_allowed && !check_session(**found, *versions)) return {};
   if (!std::ranges::equal(*versions, std::span(of.tree.versions).first(version))) {
     faults.push_back(name + " has other versions than were committed");

@@ -24,7 +24,7 @@ class commit_ledger {
  public:
   explicit commit_ledger(random_cases& random);
 
-  /// Goes on with `steps` steps. Errors are expected; what was acknowledged is noted.
+  /// Makes `steps` further steps. Errors are expected; acknowledged commits are recorded.
   void live(const std::shared_ptr<storage::database>& db, std::uint32_t steps);
 
   /// The ways in which the database differs from what it may hold; empty: it is right.

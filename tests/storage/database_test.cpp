@@ -110,7 +110,7 @@ BOOST_AUTO_TEST_CASE(a_directory_that_goes_while_it_is_in_use_takes_nothing_unti
   BOOST_REQUIRE(store.commit(session, {}, false));
   const auto away = folder.path() / "away";
   std::filesystem::rename(path, away);
-  BOOST_TEST(!store.commit(session, {}, true));  // the file takes it, and nobody would find it
+  BOOST_TEST(!store.commit(session, {}, true));  // the write succeeds, but the file would not be found
   BOOST_TEST(db->failing());
   for (int i = 0; i < 3; ++i) BOOST_TEST(!db->probe());
   std::filesystem::create_directory(path);

@@ -19,7 +19,7 @@ enum class fault_kind : std::uint8_t {
   io_error,     ///< the operation does nothing and fails
   no_space,     ///< likewise, as on a full disk
   short_write,  ///< the first half is written, then it fails
-  flipped_bit,  ///< of reads: one bit of what was read is wrong, and nobody says so
+  flipped_bit,  ///< of reads: one bit of the data is wrong, without an error
 };
 
 /// When: the `first`-th operation that can go wrong so (from 1), and for how many operations it stays so.
@@ -47,7 +47,7 @@ class fault_file_system final : public rocksdb::FileSystemWrapper {
   void freeze() { frozen_ = true; }
   /// After the database was destroyed: the files become what a power cut leaves. A fault ends here.
   void cut_power();
-  /// After a kill, or to begin anew: writes reach the files again, and all of them count as safe.
+  /// After a kill, or to start again: writes reach the files again, and all of them count as safe.
   void thaw();
 
   using Slice = rocksdb::Slice;

@@ -68,7 +68,7 @@ BOOST_AUTO_TEST_CASE(a_server_with_a_key_takes_what_is_signed_with_it_alone) {
           error_kind::forbidden, "not signed");
   refused(read_session_file(write_session_file(file, "other"), {.model_identity = "model", .signature_key = "key"}),
           error_kind::forbidden, "another key");
-  // Changed by somebody who can compute checksums, but does not know the key.
+  // Changed by an attacker who can compute checksums but does not know the key.
   auto changed = file;
   changed.versions[0].answer += "!";
   const auto own = write_session_file(changed, "key of the forger");

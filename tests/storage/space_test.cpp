@@ -1,5 +1,5 @@
-// Shows that the bytes of deleted states come back with nobody asking for a compaction: blob files shrink to about what
-// is left once the deletions are flushed.
+// Shows that the bytes of deleted states are freed without a requested compaction: blob files shrink to about the live
+// data once the deletions are flushed.
 #include <boost/test/unit_test.hpp>
 #include <chrono>
 #include <filesystem>

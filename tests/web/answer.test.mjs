@@ -42,7 +42,7 @@ test('an answer in one go', async () => {
   assert.deepEqual(l.asked, ['create']);
 });
 
-test('a stream that breaks is gone on with behind the last event', async () => {
+test('a broken stream is resumed after the last event', async () => {
   const l = line([created, text(1, 'a'), new Broken('gone')], [new Broken('still away')], [text(1, 'a'), text(2, 'b'), ended(3, 'ab')]);
   const shown = [];
   await run(l, { changed: (a) => shown.push(a.text) });
@@ -69,7 +69,7 @@ test('what the server kept wins over what it told before it was killed', async (
   assert.equal(a.text, 'ayz');
 });
 
-test('one that nobody knows any more is asked for again', async () => {
+test('an answer that the server no longer knows is requested again', async () => {
   const l = line([created, text(1, 'a'), new Broken('killed')], [new Refused('no response', 404)], [created, text(1, 'b'), ended(2, 'b')]);
   const a = await run(l);
   assert.equal(a.text, 'b');

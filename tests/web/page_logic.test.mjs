@@ -18,7 +18,7 @@ test('settings become the fields of a request; what is empty or wrong is left ou
   assert.equal(fault(named('seed'), ''), null);
 });
 
-test('an empty field is the model’s own until the server makes it neutral', () => {
+test('an empty field means the model default until the server makes it neutral', () => {
   const empty = (name, values) => whenEmpty({ name }, values);
   for (const name of ['temperature', 'top_p', 'top_k', 'min_p', 'alpha_presence', 'seed']) assert.equal(empty(name, {}), 'model default');
   assert.match(empty('top_p', { temperature: '0.5' }), /^1 /);
@@ -57,7 +57,7 @@ test('events of a body, however it is cut', async () => {
   }
 });
 
-test('events of a socket: it is asked once, breaks where it closes, and is closed when nobody listens', async () => {
+test('events of a socket: it is asked once, breaks where it closes, and is closed when no one listens', async () => {
   const sockets = [];
   class Socket {
     sent = [];

@@ -32,7 +32,7 @@ test('an answer that broke off is where a reader begins, until it went on', () =
   assert.equal(went_on.start(3), 3);
   assert.deepEqual(went_on.children(1), [3]);
   const answered = new Versions([v(1, 0), broken, v(3, 2), v(4, 1, { response_id: 'a' })]);
-  assert.deepEqual(answered.children(1), [2, 4]); // somebody went on from the broken one
+  assert.deepEqual(answered.children(1), [2, 4]); // another client continued from the interrupted one
 });
 
 test('rows keep their depth until a way parts, and lines lead to every branch', () => {

@@ -1,5 +1,5 @@
-// Turns that are known by their request key, as the Responses API names them: asked for, gone on from, gone on with
-// when they broke, and removed.
+// Turns that are named by their request key, as in the Responses API: they are read, continued by a further turn,
+// resumed after an interruption, and removed.
 #include <boost/test/unit_test.hpp>
 
 #include "tests/actors/persistence/keeper_bench.hpp"
@@ -86,7 +86,7 @@ BOOST_AUTO_TEST_CASE(the_broken_turn_that_is_named_goes_on_and_keeps_its_name) {
   BOOST_TEST(now->id == 3u);
   BOOST_TEST(!now->unfinished);
   q.reply.number = ++b.tickets;
-  BOOST_TEST(b.ask<session_replayed>(q).version.id == 3u);  // it is whole: nothing is left to go on with
+  BOOST_TEST(b.ask<session_replayed>(q).version.id == 3u);  // it is complete: nothing is left to resume
 }
 
 BOOST_AUTO_TEST_CASE(a_turn_is_removed_and_others_stay) {

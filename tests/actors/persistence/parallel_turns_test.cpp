@@ -208,7 +208,7 @@ BOOST_AUTO_TEST_CASE(one_that_fails_takes_nothing_along) {
   BOOST_TEST(b.notes() == 1u);
   BOOST_TEST(b.commit(turns[1], {2}) == 3u);
   BOOST_TEST(b.notes() == 0u);
-  b.tell(state_kept{turns[0].key, state_after(tokens_t{9})});  // nobody's
+  b.tell(state_kept{turns[0].key, state_after(tokens_t{9})});  // has no owner
   BOOST_TEST((b.versions() == numbers{1, 3, 4}));
   b.crash();
   b.open();

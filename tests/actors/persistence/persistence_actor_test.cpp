@@ -151,8 +151,8 @@ BOOST_AUTO_TEST_CASE(a_turn_that_fails_holds_up_nobody) {
     };
     tokens_t lost = all;
     BOOST_TEST(b.turn(2, "s", {9}, lost) == 0u);
-    if (at_its_end) all = lost;                 // it was written: nobody knows, and then it is there
-    BOOST_TEST(b.turn(3, "s", {2}, all) > 1u);  // waits for nobody
+    if (at_its_end) all = lost;                 // it was written without an answer, and then it exists
+    BOOST_TEST(b.turn(3, "s", {2}, all) > 1u);  // does not wait for another turn
   }
   // What is counted is told a little later than what is answered.
   for (int i = 0; i < 6000 && b.actor->counters().leases > 0; ++i) std::this_thread::sleep_for(10ms);

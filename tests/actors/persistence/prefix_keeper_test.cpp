@@ -70,7 +70,7 @@ BOOST_AUTO_TEST_CASE(a_second_prompt_with_the_same_system_text_feeds_only_the_re
   BOOST_TEST(warm.position == 40u);
   BOOST_REQUIRE(warm.keep.size() == 1u);
   BOOST_TEST(warm.keep[0].position == 43u);
-  // Nobody else sees it: neither another tenant nor another initial state.
+  // It is not shared with another tenant or another initial state.
   BOOST_TEST(b.find(second, 40, "other").position == 0u);
   BOOST_TEST(b.find(second, 40, default_tenant, "tuned").position == 0u);
   b.prefixes->publish();
@@ -132,7 +132,7 @@ BOOST_AUTO_TEST_CASE(a_state_that_does_not_come_is_wanted_again) {
   b.prefixes->handle(state_kept{first.keep[0].key, nullptr});
   const auto again = b.find(prompt);
   BOOST_REQUIRE(again.keep.size() == 1u);
-  b.prefixes->handle(state_kept{first.keep[0].key, state_after(tokens_t{9})});  // nobody's
+  b.prefixes->handle(state_kept{first.keep[0].key, state_after(tokens_t{9})});  // has no owner
   b.run(prompt, again);
   BOOST_TEST(b.find(count_to(8)).position == 7u);
 }
@@ -161,7 +161,8 @@ BOOST_AUTO_TEST_CASE(short_ram_sends_the_least_used_to_disk_and_a_damaged_one_is
   BOOST_TEST(b.find(prompts[0]).keep.size() + b.find(more).keep.size() <= 2u);
 }
 
-// States that were made in chunks are apart from others, and serve a session that is fed anew within its first prompt.
+// States that were made in chunks are kept apart from others, and serve a session that is fed again within its first
+// prompt.
 BOOST_AUTO_TEST_CASE(states_made_in_chunks_serve_at_their_ends_and_within_a_prompt) {
   prefix_bench b;
   const auto ask = [&](const tokens_t& tokens, std::uint32_t chunk, std::uint32_t first_part) {

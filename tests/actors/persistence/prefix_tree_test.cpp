@@ -66,7 +66,7 @@ BOOST_AUTO_TEST_CASE(it_finds_what_a_list_finds) {
         BOOST_REQUIRE(copy.position > from);
         BOOST_REQUIRE(copy.position <= size);
         const tokens_t prefix(tokens.begin(), tokens.begin() + copy.position);
-        for (const auto& [number, l] : list)  // nobody has or wants it
+        for (const auto& [number, l] : list)  // it is neither stored nor requested yet
           BOOST_REQUIRE((l.tenant != tenant || l.initial != initial || l.tokens != prefix));
         list[copy.key.number] = {tenant, initial, prefix, false};
       }
@@ -174,7 +174,7 @@ BOOST_AUTO_TEST_CASE(wants_end_with_patience_and_have_a_ceiling) {
   BOOST_TEST(tree.wanted() == 0u);
   const auto again = tree.want("a", "", tokens_t{0, 0, 0}, 0, 0, 0, now);
   BOOST_REQUIRE(again.size() == 1u);
-  BOOST_TEST(!tree.kept(keys[0], true));  // the late one is nobody's
+  BOOST_TEST(!tree.kept(keys[0], true));  // the late one has no owner
   BOOST_TEST(tree.kept(again[0].key, true));
 }
 

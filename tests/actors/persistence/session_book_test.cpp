@@ -1,6 +1,6 @@
 // Shows which turns of a session run beside each other, pair by pair, and the leases of sessions in seeded lives
-// against a plain list: who may run runs, the others in order, nobody forgotten; and that trees are dropped only while
-// nobody needs them.
+// against a plain list: each turn that may run does, the others run in order, none is forgotten; and that trees are
+// dropped only while no turn needs them.
 #include "actors/persistence/session_book.hpp"
 
 #include <boost/test/unit_test.hpp>
@@ -70,7 +70,7 @@ const std::vector<kind_of_turn>& kinds() {
          q.kind = turn_text::chat_messages;
        }},
       {"from a turn", true, [](open_session& q) { q.from_key = "one"; }},
-      {"going on with a turn", true,
+      {"resuming a turn", true,
        [](open_session& q) {
          q.continue_unfinished = true;
          q.request_key = "two";
@@ -85,8 +85,8 @@ const std::vector<kind_of_turn>& kinds() {
       {"expecting a head", false, [](open_session& q) { q.expected_version = 1; }},
       {"from a version that is not there", false, [](open_session& q) { q.from = 3; }},
       {"from a turn that is not there", false, [](open_session& q) { q.from_key = "three"; }},
-      {"going on with whatever broke", false, [](open_session& q) { q.continue_unfinished = true; }},
-      {"going on with a turn that is whole", false,
+      {"resuming any interrupted turn", false, [](open_session& q) { q.continue_unfinished = true; }},
+      {"resuming a turn that is complete", false,
        [](open_session& q) {
          q.continue_unfinished = true;
          q.request_key = "one";
@@ -101,8 +101,7 @@ BOOST_AUTO_TEST_CASE(a_turn_runs_beside_any_other_if_it_names_where_it_goes_on) 
   using place = session_book::place;
   for (const auto& first : kinds())
     for (const auto& second : kinds()) {
-      if (&first == &second && std::string(first.name) == "going on with a turn")
-        continue;  // of the same key: see below
+      if (&first == &second && std::string(first.name) == "resuming a turn") continue;  // of the same key: see below
       for (const bool waits : {true, false}) {
         BOOST_TEST_INFO(first.name << ", then " << second.name);
         book_of_one b({.wait_when_busy = waits});

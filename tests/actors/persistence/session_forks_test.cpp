@@ -1,5 +1,5 @@
-// Shows what becomes of states where sessions and branches part: a fork lives on the states of its origin, also after a
-// restart and without a copy of them; whatever is deleted takes with it what nobody else has, and nothing more.
+// Shows how sessions and branches share states: a fork uses the states of its origin, also after a restart and without
+// a copy of them; a deletion removes exactly the states that no other session shares.
 #include <boost/test/unit_test.hpp>
 
 #include "storage/database_impl.hpp"

@@ -71,7 +71,7 @@ BOOST_AUTO_TEST_CASE(a_state_that_comes_before_the_commit_counts_after_it) {
   (void)b.ask<turn_committed>(b.commit_of(o, {1}, "a"));
   auto next = b.opened("s");
   BOOST_TEST(next.resume.state != nullptr);
-  // A turn that fails leaves no state, and its late state is nobody's, although the number is given out again.
+  // A turn that fails leaves no state, and its late state has no owner, although the number is given out again.
   b.tell(state_kept{next.key, state_after(tokens_t{9, 9, 9})});
   b.tell(release{next.reply, next.lease});
   const auto third = b.opened("s");
@@ -104,7 +104,7 @@ BOOST_AUTO_TEST_CASE(a_turn_waits_for_the_state_of_the_one_before) {
   BOOST_TEST((*o.resume.state == *state_after(tokens_t{1, 2})));
   BOOST_TEST(o.resume.feed == tokens_t({3}), boost::test_tools::per_element());
   BOOST_TEST(o.resume.cached_tokens == 2u);
-  // So does one that nobody sends.
+  // So does a state that never arrives.
   (void)b.ask<turn_committed>(b.commit_of(o, {4}, "d"));
   b.tell(b.question("s"));
   b.pass(5s);
@@ -359,7 +359,7 @@ BOOST_AUTO_TEST_CASE(another_models_session_is_refused_with_both_named) {
   BOOST_TEST(why.field == "model");
   BOOST_TEST(why.message.find("model-a") != std::string::npos);
   BOOST_TEST(why.message.find("model-b") != std::string::npos);
-  b.turn("t", {1}, "a");  // and touches nobody else
+  b.turn("t", {1}, "a");  // and touches no other session
 }
 
 BOOST_AUTO_TEST_CASE(two_models_in_turns_each_keep_their_sessions_and_states) {
@@ -485,7 +485,7 @@ BOOST_AUTO_TEST_CASE(a_clock_that_was_set_removes_nothing_until_it_has_gone_on_l
   b.ms += year;
   for (int i = 0; i < 10; ++i) b.pass(61s);
   BOOST_TEST(sessions() == 1u);
-  b.ms -= year;  // somebody saw it
+  b.ms -= year;  // it was used
   for (int i = 0; i < 40; ++i) {
     b.turn("s", {2}, "b");
     b.pass(59s);

@@ -232,7 +232,7 @@ struct life : keeper_bench {
     replies.all.clear();
   }
 
-  /// Once everybody is gone there is nothing left of anybody.
+  /// Once all sessions are removed, no record and no state is left.
   void remove_all() {
     while (!running.empty()) finish_one();
     for (int i = 0; i < 5; ++i) remove("s" + std::to_string(i));
@@ -278,7 +278,7 @@ struct life : keeper_bench {
       }
       BOOST_REQUIRE((there.empty() || (after_crash && with_faults)));
       if (!there.empty()) {
-        // The disk took what it said it did not: then nobody knows, and the model cannot.
+        // The disk stored a write that it reported as failed: the model cannot know the result.
         const std::string doubtful = id;
         session = {};
         it = std::next(it);

@@ -402,7 +402,7 @@ BOOST_AUTO_TEST_CASE(large_sessions_go_into_the_log_ahead_of_their_record) {
     rest = nullptr;
     b.crash();
     b.open();
-    BOOST_TEST(versions() == 5u);  // what nobody knows is gone
+    BOOST_TEST(versions() == 5u);  // unknown records are gone
     BOOST_TEST(b.answered<session_list>(list_sessions{{0, 1}}).sessions.size() == 1u);
 
     begin(forks, "t")();
@@ -413,7 +413,7 @@ BOOST_AUTO_TEST_CASE(large_sessions_go_into_the_log_ahead_of_their_record) {
     BOOST_TEST(b.described("t", true).versions.back()->text == text);
     b.answered<removed>(remove_session{{0, 1}, {default_tenant, "t"}, false});
 
-    // Somebody else takes the name meanwhile.
+    // Another session takes the name meanwhile.
     rest = begin(forks, "t");
     b.turn("t", {7}, "mine");
     rest();

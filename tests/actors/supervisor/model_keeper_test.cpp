@@ -256,7 +256,7 @@ BOOST_AUTO_TEST_CASE(the_old_model_goes_first_where_both_do_not_fit) {
   BOOST_TEST(w.comes());
   BOOST_TEST(w.context.models->loading()->percent == 0u);
   for (int i = 0; i < 20; ++i) w.main.run_one_for(10ms);
-  BOOST_TEST(!w.keeper->loading());  // somebody runs on the old one
+  BOOST_TEST(!w.keeper->loading());  // a request runs on the old one
   BOOST_TEST((w.ask(task::load)->value().error().kind == error_kind::conflict));
   BOOST_TEST(w.changes == 0);
   old.reset();
@@ -286,7 +286,7 @@ BOOST_AUTO_TEST_CASE(a_load_that_fails_brings_the_old_model_back_as_it_was) {
   w.run_until([&] { return w.current() != nullptr; });
   BOOST_TEST(w.current()->tuned.all()->size() == 1u);
   BOOST_TEST(w.changes > 0);
-  w.hear(w.ask(task::load));  // a model that was asked for begins anew
+  w.hear(w.ask(task::load));  // a model that is loaded by request starts without them
   BOOST_TEST(w.current()->tuned.all()->empty());
 }
 
@@ -318,10 +318,10 @@ BOOST_AUTO_TEST_CASE(a_model_that_nobody_uses_rests_and_comes_back_with_its_stat
   BOOST_REQUIRE(w.current()->tuned.put({"poet", "identity", nullptr, {}, {}}, 8).has_value());
   auto held = w.current();
   w.idle();
-  BOOST_TEST(w.current() == held);  // somebody runs on it
+  BOOST_TEST(w.current() == held);  // a request runs on it
   held.reset();
   w.keeper->tick();
-  BOOST_TEST(w.current() != nullptr);  // just now somebody did
+  BOOST_TEST(w.current() != nullptr);  // a request ran just now
   w.idle();
   BOOST_TEST(w.current() == nullptr);
   BOOST_TEST((w.why_none() == absence::resting));

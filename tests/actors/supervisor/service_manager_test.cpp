@@ -23,7 +23,7 @@ namespace {
 using supervisor::inherited_sockets;
 using supervisor::service_manager;
 
-/// The end of whoever wants to be told.
+/// The receiving end of a service manager's notifications.
 class notify_socket {
  public:
   /// "@..." is abstract.

@@ -1,8 +1,8 @@
 // Compares an engine with the CPU engine in fp32, which the goldens of the reference vouch for, on one model:
 //   engine_check MODEL TOKENS_FILE DTYPE DEVICE STATE_DTYPE DRAWS [INVARIANCE]
-// TOKENS_FILE holds a sequence of ids a line. Teacher-forced over whole sequences, in several cuts and company, logits
+// TOKENS_FILE holds a sequence of ids a line. Teacher-forced over whole sequences, in several cuts and batches, logits
 // must be near and the best token the same wherever the margin is more than twice what is permitted; rows alone must
-// have the bits of rows in company; greedy and seeded texts of DRAWS tokens must be the same alone and in company, and
+// have the bits of rows in a batch; greedy and seeded texts of DRAWS tokens must be the same alone and in a batch, and
 // greedy ones those of the CPU up to its first narrow margin. With the invariance strict, the bits must not depend on
 // cuts either; with fast, bits are not compared. JSON to stdout; 0: all held, 1: something did not.
 #include <algorithm>
@@ -148,11 +148,11 @@ void check_logits(report& to, engine::engine& tested, engine::engine& judge, con
 
   const auto expected = feed_together(judge, all, slots, whole);
   const auto together = feed_together(tested, all, slots, chunks);
-  compare(to, "logits, chunks of 50, all in company", together, expected, vocab, share);
+  compare(to, "logits, chunks of 50, all in a batch", together, expected, vocab, share);
   const auto singly = feed_together(tested, all, slots, single);
-  compare(to, "logits, token by token, all in company", singly, expected, vocab, share);
+  compare(to, "logits, token by token, all in a batch", singly, expected, vocab, share);
   const auto pieces = feed_together(tested, all, slots, anywhere);
-  compare(to, "logits, cut anywhere, all in company", pieces, expected, vocab, share);
+  compare(to, "logits, cut anywhere, all in a batch", pieces, expected, vocab, share);
   if (invariance == "fast") return;
   if (invariance == "strict") {
     std::uint64_t rows = 0, different = 0;
@@ -171,7 +171,7 @@ void check_logits(report& to, engine::engine& tested, engine::engine& judge, con
       rows += all[i].size();
       different += different_rows(alone[0], company[i], vocab);
     }
-    to.add(std::string("bits of logits alone and in company, ") + name, different == 0, "rows", rows, "different",
+    to.add(std::string("bits of logits alone and in a batch, ") + name, different == 0, "rows", rows, "different",
            different);
   }
 }
@@ -211,7 +211,7 @@ void check_texts(report& to, engine::engine& tested, engine::engine& judge, cons
       differ += !same(alone[0], together[i]);
     }
     if (bits)
-      to.add(kind + " tokens and log-probabilities alone and in company, to the bit", differ == 0, "texts", some,
+      to.add(kind + " tokens and log-probabilities alone and in a batch, to the bit", differ == 0, "texts", some,
              "different", differ);
 
     const auto expected = continue_together(judge, prompts, slots, params, draws, true);

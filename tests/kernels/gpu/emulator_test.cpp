@@ -36,7 +36,7 @@ __global__ void swap_halves(int* out) {
 __device__ float block_sum(float value) {
   __shared__ float of_warp[1024 / 32];
   value = warp_sum(value);
-  __syncthreads();  // nobody still reads the sums of the call before
+  __syncthreads();  // all threads have read the sums of the previous call
   if (threadIdx.x % warp_width == 0) of_warp[threadIdx.x / warp_width] = value;
   __syncthreads();
   float sum = 0;
@@ -329,7 +329,7 @@ BOOST_AUTO_TEST_CASE(a_stream_runs_when_it_is_waited_for) {
   const auto values = numbers(first);
   BOOST_REQUIRE(launch({"add_one", {1}, {threads}, 0, first}, add_one, values.data()).has_value());
   BOOST_REQUIRE(done.record(first).has_value());
-  BOOST_TEST(content(values, second)[0] == 0);  // nobody told the second to wait
+  BOOST_TEST(content(values, second)[0] == 0);  // the second was not told to wait
   BOOST_REQUIRE(done.hold(second).has_value());
   BOOST_TEST(content(values, second)[0] == 1);
 }

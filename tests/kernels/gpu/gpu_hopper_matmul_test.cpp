@@ -29,7 +29,7 @@ std::uint32_t some_rows(random_numbers& random) {
   return least + 1 + random.below(most[which] - least);
 }
 
-/// The sums [rows, outputs] of a product in fp32, its segments added up by whoever does.
+/// The sums [rows, outputs] of a GEMM in fp32, with its partial sums added by the kernel or here.
 values sums_of(product p, element type, std::uint32_t rows, const stream& in) {
   const bool in_parts = p.segments > 1 && hopper_splits({&p, 1}, rows);
   const std::size_t size = std::size_t{rows} * p.outputs;
@@ -70,8 +70,8 @@ BOOST_AUTO_TEST_CASE(hopper_products_are_the_products_of_each_of_their_matrices)
   });
 }
 
-// Blocks of few rows that are few and long have half the outputs of a matrix instruction, whose other half is
-// anybody's: where results are added, also what a later block would overwrite shows.
+// Blocks of few rows that are few and long have half the outputs of a matrix instruction; the other half must not be
+// written. Adding to results also shows writes that a later block would overwrite.
 BOOST_AUTO_TEST_CASE(a_narrow_block_writes_its_own_outputs_alone) {
   const auto device = hopper(3);
   const stream in;

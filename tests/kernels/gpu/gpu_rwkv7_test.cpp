@@ -270,15 +270,15 @@ BOOST_AUTO_TEST_CASE(few_rows_with_sparse_values_stay_near_the_reference) {
   BOOST_TEST(difference(state_of(gpu, 1), state_of(**made, 1)) < tolerance(element::f16));
 }
 
-// So many decode rows that other kernels take them: the same bits as in ticks of a few rows.
+// Enough decode rows for other kernels to be chosen: the same bits as in ticks of a few rows.
 BOOST_AUTO_TEST_CASE(crowds_of_decode_rows_change_no_bit) {
   change_a_crowd(base_dims, element::bf16, element::f32, {.rows = 256, .few = 64});
   change_a_crowd(wide_dims, element::f16, element::f16, {.rows = 256, .few = 64});
 }
 
 #if SKEIN_GPU_EMULATOR == 32
-// The same where the token shifts of the crowd forget what they have read for the last time (device/forget.cuh), with
-// and without hidden rows that end in zeros: nobody else may read it.
+// The same where the token shifts of the crowd discard from L2 what they have read for the last time
+// (device/forget.cuh), with and without hidden rows that end in zeros: no other kernel may read it.
 BOOST_AUTO_TEST_CASE(crowds_of_decode_rows_change_no_bit_where_rows_are_forgotten) {
   const kernels::gpu::emulator::other_device hopper({.multiprocessors = 3, .compute_capability_major = 9});
   kernels::rwkv7_dims whole_lines = wide_dims;

@@ -105,14 +105,14 @@ BOOST_AUTO_TEST_CASE(time_mix_is_so_for_heads_of_any_size) {
   });
 }
 
-/// A token each for so many slots in a scattered order; the count has no divisor 7.
+/// One token each for `count` slots in a scattered order; the count is not divisible by 7.
 static std::vector<kernels::sequence_run> one_token_runs(std::uint32_t count) {
   std::vector<kernels::sequence_run> runs;
   for (std::uint32_t i = 0; i < count; ++i) runs.push_back({(i * 7) % count, i, 1});
   return runs;
 }
 
-// A tick of so many one-token runs that blocks take several heads: the same bits as in ticks of a few.
+// A tick with enough one-token runs for blocks to take several heads: the same bits as in ticks of a few.
 BOOST_AUTO_TEST_CASE(crowds_change_no_bit) {
   constexpr std::uint32_t heads = 9, crowd = 260, piece = 26;  // heads: one more than such a block takes
   for_seeds(2, [](random_numbers& random, element type, element state_type, std::uint64_t) {

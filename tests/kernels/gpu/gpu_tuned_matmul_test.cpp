@@ -260,7 +260,7 @@ BOOST_AUTO_TEST_CASE(the_library_of_the_vendor_multiplies_as_ours) {
     return;
   }
   const auto by_library_alone = [](stream_handle in, const std::function<result<void>()>& work) -> result<double> {
-    static double falling = 1;  // whoever is measured later is faster: the library, and its last algorithm
+    static double falling = 1;  // each later measurement is faster: the library wins, with its last algorithm
     if (auto r = work(); !r) return r.error();
     if (auto r = wait_for(in); !r) return r.error();
     return falling *= 0.9;

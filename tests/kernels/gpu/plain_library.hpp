@@ -40,7 +40,7 @@ class plain_product final : public kernels::gpu::library_product {
   result<void> queue(kernels::gpu::stream_handle in, std::size_t, const kernels::gpu::product& p, std::uint32_t rows,
                      const kernels::gpu::device_buffer<std::byte>& workspace) override {
     BOOST_TEST(workspace.bytes() == kernels::gpu::tuned_matmul::workspace_bytes);
-    if (log_.refuses) return error{error_kind::unsupported, "not so many rows", ""};
+    if (log_.refuses) return error{error_kind::unsupported, "too many rows", ""};
     ++log_.queued;
     if (log_.idle) return {};
     kernels::gpu::product bare = p;
