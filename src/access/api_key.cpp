@@ -18,7 +18,7 @@ bool is_name_letter(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '_' || c == '-';
 }
 
-/// The next word of a line, which loses it.
+/// Removes the next word from the line and returns it.
 std::string_view take_word(std::string_view& line) {
   const auto begin = std::min(line.find_first_not_of(" \t\r"), line.size());
   const auto end = std::min(line.find_first_of(" \t\r", begin), line.size());
@@ -49,12 +49,12 @@ std::vector<std::string> split(std::string_view list) {
   for (std::size_t comma; !list.empty(); list.remove_prefix(std::min(comma + 1, list.size()))) {
     comma = std::min(list.find(','), list.size());
     parts.emplace_back(list.substr(0, comma));
-    if (comma + 1 == list.size()) parts.emplace_back();  // what ends with a comma lacks something
+    if (comma + 1 == list.size()) parts.emplace_back();  // a trailing comma: the last name is empty
   }
   return parts;
 }
 
-/// What is wrong with a setting; empty: it was taken.
+/// Applies one setting to the key; returns what is wrong with it, or an empty string.
 std::string take_setting(std::string_view word, api_key& key) {
   const auto sign = std::min(word.find('='), word.size());
   const std::string_view what = word.substr(0, sign);
@@ -62,30 +62,31 @@ std::string take_setting(std::string_view word, api_key& key) {
   if (what == "admin" && sign == word.size()) {
     key.admin = true;
   } else if (what == "concurrent") {
-    if (!read_number(value, key.concurrent_max)) return "concurrent must be a number from 1 to 4294967295";
+    if (!read_number(value, key.concurrent_max)) return "concurrent: must be a number from 1 to 4294967295";
   } else if (what == "tokens-per-minute") {
     if (!read_number(value, key.tokens_per_minute) || key.tokens_per_minute > 1'000'000'000'000)
-      return "tokens-per-minute must be a number from 1 to 1000000000000";
+      return "tokens-per-minute: must be a number from 1 to 1000000000000";
   } else if (what == "models") {
     key.models = split(value);
     if (key.models.empty() || std::ranges::find(key.models, "") != key.models.end())
-      return "models must be names with commas between them";
+      return "models: must be names separated by commas";
   } else if (what == "tenant") {
-    if (const auto no = new_name_complaint(value); !no.empty()) return "tenant " + std::string(no);
+    if (const auto no = new_name_complaint(value); !no.empty()) return "tenant: " + std::string(no);
     key.tenant = value;
   } else {
-    return "\"" + std::string(word) + "\" is none of concurrent=, tokens-per-minute=, models=, tenant= and admin";
+    return "unknown setting \"" + std::string(word) +
+           "\"; accepted: concurrent=, tokens-per-minute=, models=, tenant= and admin";
   }
   return {};
 }
 
-/// The hash itself is not told: a secret may have been put in its place.
+/// Messages never quote the hash: an operator may have put the secret in its place.
 std::string take_line(std::string_view line, api_key& key) {
   key.name = take_word(line);
-  if (const auto no = new_name_complaint(key.name); !no.empty()) return "the name " + std::string(no);
+  if (const auto no = new_name_complaint(key.name); !no.empty()) return "name: " + std::string(no);
   key.tenant = key.name;
   const auto hash = digest_of(take_word(line));
-  if (!hash) return "the second word must be the hash of the key, 64 hexadecimal digits (skein keys hash)";
+  if (!hash) return "hash: the second word must be the hash of the key, 64 hexadecimal digits (skein keys hash)";
   key.hash = *hash;
   for (auto word = take_word(line); !word.empty(); word = take_word(line))
     if (auto no = take_setting(word, key); !no.empty()) return no;
@@ -95,14 +96,14 @@ std::string take_line(std::string_view line, api_key& key) {
 }  // namespace
 
 std::string_view name_complaint(std::string_view name) {
-  if (name.empty() || name.size() > name_bytes_max) return "must have 1 to 64 letters";
-  if (!std::ranges::all_of(name, is_name_letter)) return "must be of letters, digits, '.', '_' and '-'";
+  if (name.empty() || name.size() > name_bytes_max) return "must have 1 to 64 characters";
+  if (!std::ranges::all_of(name, is_name_letter)) return "may contain only letters, digits, '.', '_' and '-'";
   return {};
 }
 
 std::string_view new_name_complaint(std::string_view name) {
   if (std::ranges::find(reserved_names, name) != std::end(reserved_names))
-    return "is one that the server uses itself: default, open, none, password and anonymous are";
+    return "is reserved: default, open, none, password and anonymous are names that the server uses";
   return name_complaint(name);
 }
 
@@ -118,10 +119,10 @@ result<std::vector<api_key>> parse_keys(std::string_view text, const std::string
     if (first.empty() || first.front() == '#') continue;
     api_key key;
     std::string complaint = take_line(line, key);
-    if (complaint.empty() && !names.insert(key.name).second) complaint = "there are two keys named " + key.name;
+    if (complaint.empty() && !names.insert(key.name).second) complaint = "name: there are two keys named " + key.name;
     if (complaint.empty() && !hashes.insert(key.hash).second)
-      complaint = key.name + " has the same secret as another key";
-    if (complaint.empty() && keys.size() >= keys_max) complaint = "there are more than 10000 keys";
+      complaint = "hash: " + key.name + " has the same secret as another key";
+    if (complaint.empty() && keys.size() >= keys_max) complaint = "too many keys: at most 10000 are accepted";
     if (!complaint.empty())
       return error{error_kind::bad_config, file + ':' + std::to_string(number) + ": " + complaint, "server.keys_file"};
     keys.push_back(std::move(key));
@@ -141,9 +142,9 @@ std::string to_line(const api_key& key) {
 
 result<std::string> new_secret() {
   static constexpr char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-  std::array<std::uint8_t, 43> bytes;  // six bits of each count
+  std::array<std::uint8_t, 43> bytes;  // six bits of each are used
   if (::getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size()))
-    return error{error_kind::io, "the system gives no random numbers", ""};
+    return error{error_kind::io, "getrandom failed: the system returned no random bytes", ""};
   std::string secret = "sk-skein-";
   for (const auto byte : bytes) secret += letters[byte % 64];
   return secret;

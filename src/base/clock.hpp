@@ -6,7 +6,7 @@ namespace skein {
 using steady_time = std::chrono::steady_clock::time_point;
 using duration = std::chrono::steady_clock::duration;
 
-/// Where logic gets its time from, so that tests can turn the hands. Thread safe.
+/// The source of time for all logic, so that tests can control it. Thread safe.
 class clock {
  public:
   virtual ~clock() = default;
@@ -16,7 +16,7 @@ class clock {
 /// The machine's monotonic clock.
 [[nodiscard]] const clock& real_clock();
 
-/// A clock that moves only when told to; for tests on one thread.
+/// A clock that moves only by `advance`; for single-threaded tests.
 class fake_clock final : public clock {
  public:
   [[nodiscard]] steady_time now() const override { return now_; }

@@ -2,11 +2,11 @@
 #include <optional>
 #include <string_view>
 
-/// Characters that a terminal may obey instead of showing them.
+/// Characters that a terminal may execute instead of displaying.
 namespace skein {
 
-/// The code of one UTF-8 character when it is a control: C0, DEL, C1, or one that turns the direction of the text that is
-/// shown around it. Nothing for all others.
+/// The code point of one UTF-8 character if it is a control character: C0, DEL, C1, or one that changes the direction
+/// of the surrounding text. nullopt for all others.
 [[nodiscard]] inline std::optional<char32_t> control_character(std::string_view character) {
   const auto byte = [&](std::size_t i) { return static_cast<char32_t>(static_cast<unsigned char>(character[i])); };
   if (character.size() == 1 && (byte(0) < 0x20 || byte(0) == 0x7f)) return byte(0);

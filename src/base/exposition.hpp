@@ -9,11 +9,11 @@
 
 namespace skein::metrics {
 
-/// Name and value of a label; an empty value is the same as no such label, and is left out.
+/// Name and value of a label. A label with an empty value is left out.
 using label = std::pair<std::string_view, std::string_view>;
 using label_list = std::initializer_list<label>;
 
-/// Writes what Prometheus reads: families of samples, as text. Each family is begun once; its samples follow.
+/// Writes the Prometheus text format: families of samples. Begin each family once, then write its samples.
 ///   # HELP skein_requests_running Requests that have a slot.
 ///   # TYPE skein_requests_running gauge
 ///   skein_requests_running{model="skein-demo"} 3
@@ -21,18 +21,18 @@ class exposition {
  public:
   enum class dialect : std::uint8_t { prometheus, openmetrics };
 
-  /// What the client that sent this field Accept wants.
+  /// The dialect to send for this value of the Accept header.
   [[nodiscard]] static dialect chosen(std::string_view accept);
   [[nodiscard]] static std::string_view content_type(dialect d);
 
   exposition(std::string& out, dialect d) : out_(out), dialect_(d) {}
 
-  /// A family. `help` is one sentence; names of counters end in _total.
+  /// Begins a family. `help` is one sentence; names of counters end in _total.
   void counter(std::string_view name, std::string_view help) { begin(name, "counter", help); }
   void gauge(std::string_view name, std::string_view help) { begin(name, "gauge", help); }
   void histogram(std::string_view name, std::string_view help) { begin(name, "histogram", help); }
 
-  /// A family of one sample without labels.
+  /// Writes a family of one sample without labels.
   void counter(std::string_view name, std::string_view help, std::uint64_t value) {
     counter(name, help);
     sample({}, value);
@@ -42,12 +42,12 @@ class exposition {
     sample({}, value);
   }
 
-  // Samples of the family that was begun last.
+  // Write a sample of the family that was begun last.
   void sample(label_list labels, double value);
   void sample(label_list labels, std::uint64_t value);
   void sample(label_list labels, const histogram_sum& value);
 
-  /// Ends the page.
+  /// Ends the output.
   void finish();
 
  private:

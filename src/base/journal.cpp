@@ -16,13 +16,13 @@
 namespace skein::log {
 namespace {
 
-constexpr timeval patience{1, 0};  // with a journal that takes nothing
+constexpr timeval patience{1, 0};  // for a journal that accepts no data
 
 void append_field(std::string& entry, std::string_view name, std::string_view value) {
   entry += name;
   if (value.find('\n') == std::string_view::npos) {
     entry.append("=").append(value);
-  } else {  // then its length stands before it, in eight bytes, the lowest first
+  } else {  // binary form: the value's length as a little-endian u64, then the value
     entry += '\n';
     for (std::uint64_t size = value.size(), byte = 0; byte < 8; ++byte, size >>= 8)
       entry += static_cast<char>(size & 0xff);
@@ -31,7 +31,7 @@ void append_field(std::string& entry, std::string_view name, std::string_view va
   entry += '\n';
 }
 
-/// Upper case, digits and underscores are all that a name may have.
+/// Names of journal fields may contain only upper-case letters, digits and underscores.
 std::string field_name(std::string_view name) {
   std::string out = "SKEIN_";
   for (const char c : name) {
@@ -41,7 +41,8 @@ std::string field_name(std::string_view name) {
   return out;
 }
 
-/// The same for the same message, in every build: messages are fixed, and what varies is in the fields.
+/// Depends on the message alone, so it is the same in every build: messages are constants, and variable data is in the
+/// fields.
 std::string message_id(std::string_view message) {
   const std::string named = "skein: " + std::string(message);
   const auto digest = sha256(std::span(reinterpret_cast<const std::uint8_t*>(named.data()), named.size()));
@@ -51,7 +52,7 @@ std::string message_id(std::string_view message) {
 }  // namespace
 
 std::string to_journal_entry(const event& what) {
-  // "<4>message key=value": the same that a pipe would get.
+  // "<4>message key=value": the same text as for a pipe.
   std::string line = to_line(what, {format::systemd, false, false});
   line.pop_back();
   std::string entry;

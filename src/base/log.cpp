@@ -23,9 +23,9 @@ namespace skein::log {
 namespace {
 
 constexpr int poll_ms = 50;
-constexpr int flush_patience_ms = 1000;  // how long stop() waits for a reader that takes nothing
+constexpr int flush_patience_ms = 1000;  // how long stop() waits for a reader that reads nothing
 
-// The queue and its thread. One process has one log as it has one stderr, so this is a global object.
+// The queue and its thread. A process has one log, as it has one stderr, so this is a global object.
 class line_writer {
  public:
   ~line_writer() { stop(); }
@@ -81,7 +81,7 @@ class line_writer {
 
  private:
   void run() {
-    sigset_t all;  // signals belong to the thread that waits for them, and SIGPIPE to nobody
+    sigset_t all;  // signals go to the thread that waits for them; SIGPIPE is ignored
     sigfillset(&all);
     pthread_sigmask(SIG_BLOCK, &all, nullptr);
 
@@ -97,7 +97,7 @@ class line_writer {
     }
   }
 
-  // Waits for work; false when told to stop and nothing is left. From then on lines go straight to stderr.
+  // Waits for work; false if stop() was called and nothing is left. After that, lines go straight to stderr.
   bool take(std::vector<std::string>& batch, std::uint64_t& unreported) {
     batch.clear();
     std::unique_lock lock(mutex_);
@@ -115,7 +115,7 @@ class line_writer {
     return true;
   }
 
-  // Writes a line, however slowly the reader takes it; false when the descriptor fails or stop() lost patience.
+  // Writes a line, however slowly it is read; false if the descriptor fails or stop() timed out.
   bool put(std::string_view line) {
     if (style_.load().journal) return journal_.send(line);
     int waited_ms = 0;
@@ -128,7 +128,7 @@ class line_writer {
         if (patience_lost_) return false;
         continue;
       }
-      // A pipe that polls as writable takes this much without blocking, so a dead reader cannot hold up stop().
+      // A pipe that polls as writable accepts this many bytes without blocking, so a stuck reader cannot delay stop().
       const ssize_t written = count < 0 ? -1 : ::write(fd_, line.data(), std::min<std::size_t>(line.size(), PIPE_BUF));
       if (written >= 0) {
         line.remove_prefix(static_cast<std::size_t>(written));
@@ -157,8 +157,8 @@ class line_writer {
   bool patience_lost_ = false;
   int fd_ = STDERR_FILENO;
   std::size_t lines_max_ = 0;
-  std::size_t writing_ = 0;    // lines that the thread has taken and not yet finished
-  std::uint64_t refused_ = 0;  // lines that found the queue full, not yet reported
+  std::size_t writing_ = 0;    // lines that the thread has taken and not yet written
+  std::uint64_t refused_ = 0;  // lines dropped because the queue was full, not yet reported
   std::vector<std::string> queue_;
   journal journal_;
   std::thread thread_;

@@ -6,15 +6,17 @@
 #include <string_view>
 #include <variant>
 
-/// Structured logging: one event, a fixed message and named values. No caller ever waits for the terminal or the disk:
-/// lines go into a bounded queue that one writer thread empties; when it is full, lines are dropped and counted.
-/// No secrets, and prompt text only where log.prompts asks for it.
+/// Structured logging: an event is a constant message and named values. Callers never wait for the terminal or the
+/// disk:
+/// lines go into a bounded queue that one writer thread empties. When it is full, lines are dropped and counted.
+/// Never log secrets; log prompt text only if log.prompts is set.
 namespace skein::log {
 
 enum class level : std::uint8_t { debug, info, warning, error, off };
 
 /// text: short lines for a terminal (colour when stderr is one); json: one object a line;
-/// systemd: fields to the journal, else "<N>" and no time; automatic: chosen from stderr and $JOURNAL_STREAM.
+/// systemd: fields to the journal, or lines with "<N>" and no time if stderr is not the journal; automatic: chosen from
+/// stderr and $JOURNAL_STREAM.
 enum class format : std::uint8_t { automatic, text, json, systemd };
 
 /// One named value of an event.
@@ -43,10 +45,10 @@ struct options {
 
 /// Starts the writer; call once from main before threads start. Without it, lines go straight to stderr (tests, tools).
 void start(const options& how);
-/// From now on less, or more, is logged. Thread safe.
+/// Changes the lowest level that is logged. Thread safe.
 void set_minimum(level minimum);
-/// Writes what is queued and stops the writer; from then on lines go straight to stderr again, with the same minimum.
-/// Harmless when not started.
+/// Writes the queued lines and stops the writer. After that, lines go straight to stderr again, with the same minimum.
+/// Does nothing if the writer was not started.
 void stop();
 
 [[nodiscard]] bool enabled(level l);

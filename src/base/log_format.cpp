@@ -21,7 +21,7 @@ constexpr std::size_t string_bytes_max = 8192;
 struct level_words {
   std::string_view name;
   std::string_view colour;
-  char priority;  // as syslog(3)
+  char priority;  // syslog(3) priority
 };
 
 const level_words& words_of(level severity) {
@@ -46,7 +46,7 @@ void append_control(std::string& out, unsigned code) {
   out += escape.data();
 }
 
-// `text` as the inside of a JSON string; without `quoted`, quotes and backslashes stay as they are.
+// Appends `text` escaped for a JSON string; unless `quoted`, quotes and backslashes are not escaped.
 void append_escaped(std::string& out, std::string_view text, bool quoted) {
   const bool cut = text.size() > string_bytes_max;
   std::string_view rest = text.substr(0, string_bytes_max);
@@ -98,7 +98,7 @@ void append_value(std::string& out, const field::value_type& value, bool json) {
       out += v ? "true" : "false";
     } else if constexpr (std::is_same_v<type, double>) {
       if (json && !std::isfinite(v))
-        out += "null";  // JSON has no other word for it
+        out += "null";  // JSON has no NaN or infinity
       else
         append_number(out, v);
     } else {

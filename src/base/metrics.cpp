@@ -5,7 +5,7 @@
 namespace skein::metrics {
 namespace {
 
-// One thread writes, so that adding needs no locked instruction.
+// Only one thread writes, so a load and a store suffice: no locked instruction.
 template <typename Number>
 void add(std::atomic<Number>& to, Number more) noexcept {
   to.store(to.load(std::memory_order_relaxed) + more, std::memory_order_relaxed);

@@ -4,7 +4,7 @@
 
 #include "base/utf8.hpp"
 
-/// What may stand in the path of a URL once its escapes are read.
+/// Checks of a URL's path after percent-decoding.
 namespace skein {
 
 /// UTF-8 without control characters.
@@ -12,8 +12,7 @@ namespace skein {
   return is_utf8(text) && std::ranges::none_of(text, [](char c) { return (c >= 0 && c < 0x20) || c == 0x7f; });
 }
 
-/// Whether one of the segments between slashes is "." or "..", which clients and proxies resolve. `path` begins with a
-/// slash.
+/// Whether a segment of the path is "." or "..", which clients and proxies resolve. `path` must begin with a slash.
 [[nodiscard]] inline bool has_dot_segment(std::string_view path) {
   while (!path.empty()) {
     path.remove_prefix(1);  // the '/'

@@ -16,7 +16,7 @@ double seconds_of(const timeval& time) {
   return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
 }
 
-/// Unix time at which the machine started.
+/// Unix time of the system boot.
 double boot_time() {
   std::ifstream file("/proc/stat");
   for (std::string line; std::getline(file, line);)
@@ -29,10 +29,11 @@ std::uint64_t count_open_files() {
   std::filesystem::directory_iterator each("/proc/self/fd", trouble);
   std::uint64_t count = 0;
   for (; !trouble && each != std::filesystem::directory_iterator(); each.increment(trouble)) ++count;
-  return count > 0 ? count - 1 : 0;  // the one that reads the list
+  return count > 0 ? count - 1 : 0;  // without the descriptor that reads the directory
 }
 
-/// Fields of /proc/self/stat behind the name, which may hold anything: state is number 3 of proc(5).
+/// Fields of /proc/self/stat after the process name, which may contain any character. The first is the state, field 3
+/// in proc(5).
 void read_stat(process_usage& to) {
   std::ifstream file("/proc/self/stat");
   std::string text((std::istreambuf_iterator<char>(file)), {});

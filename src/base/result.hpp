@@ -6,16 +6,16 @@
 
 namespace skein {
 
-/// A value or an `error`. Test with `if (!r)`, read with `*r`, pass the trouble on with `return r.error();`.
+/// A value or an `error`. Test with `if (!r)`, read with `*r`, propagate the error with `return r.error();`.
 template <typename T>
 using result = boost::system::result<T, error>;
 
-/// Called by result::value() on an error; start-up code may rely on it, request paths test first.
+/// Called by result::value() on an error. Start-up code may rely on it; request paths must test first.
 [[noreturn]] inline void throw_exception_from_error(const error& e, const boost::source_location&) {
   throw std::runtime_error(e.message);
 }
 
-/// Marks a result that is dropped on purpose, with the reason: `ignore(r, "client already gone")`.
+/// Drops a result on purpose, with the reason: `ignore(r, "client already gone")`.
 template <typename T>
 void ignore(const result<T>&, const char* /*why*/) {}
 

@@ -47,12 +47,12 @@ void compress(words8& hash, const std::uint8_t* block) {
 constexpr words8 nothing_yet = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
                                 0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
 
-/// The digest of some whole blocks, whose hash is given, and then `bytes`.
+/// The digest of `blocks_before` whole blocks, whose intermediate hash is given, followed by `bytes`.
 sha256_digest finish(words8 hash, std::uint64_t blocks_before, std::span<const std::uint8_t> bytes) {
   const std::uint64_t bits = (blocks_before * block_bytes + bytes.size()) * 8;
   for (; bytes.size() >= block_bytes; bytes = bytes.subspan(block_bytes)) compress(hash, bytes.data());
 
-  // The rest, a one bit, zeros, and the length in the last eight bytes: one block or two.
+  // Padding: the remaining bytes, a 1 bit, zeros, and the length in bits in the last eight bytes; one block or two.
   std::array<std::uint8_t, 2 * block_bytes> tail{};
   std::copy(bytes.begin(), bytes.end(), tail.begin());
   tail[bytes.size()] = 0x80;

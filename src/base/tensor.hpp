@@ -8,7 +8,7 @@
 
 namespace skein {
 
-/// Element types that checkpoints hold.
+/// Element types of tensors in checkpoints.
 enum class dtype : std::uint8_t { f32, bf16, f16, f64, i8, u8, i32, i64 };
 
 [[nodiscard]] constexpr std::size_t dtype_bytes(dtype t) {
@@ -40,8 +40,8 @@ enum class dtype : std::uint8_t { f32, bf16, f16, f64, i8, u8, i32, i64 };
   return "?";
 }
 
-/// A tensor that somebody else owns: usually a piece of a memory-mapped checkpoint, which need not be aligned.
-/// Whoever makes a view has checked that every element that shape and strides reach lies inside the file.
+/// A non-owning view of a tensor, usually part of a memory-mapped checkpoint, which need not be aligned. The code that
+/// creates a view must check that every element reachable by shape and strides lies inside the file.
 struct tensor_view {
   const std::byte* data = nullptr;  ///< first element; unaligned
   dtype type = dtype::f32;

@@ -6,8 +6,8 @@ namespace skein {
 namespace {
 
 struct lead_byte {
-  std::size_t length;         // of the whole character; 0: no character begins so
-  unsigned char low = 0x80;   // range of the second byte, where overlong forms, surrogates and too high values show;
+  std::size_t length;         // of the whole character; 0: not a lead byte
+  unsigned char low = 0x80;   // range of the second byte: no overlong forms, surrogates or values above U+10FFFF;
   unsigned char high = 0xbf;  // later bytes are always 80..bf
 };
 

@@ -5,16 +5,16 @@
 
 namespace skein {
 
-/// What a byte string begins with, by the table of well-formed UTF-8 in the Unicode standard (no overlong forms, no
-/// surrogates, nothing above U+10FFFF).
+/// The first character of a byte string, by the table of well-formed UTF-8 in the Unicode standard (no overlong forms,
+/// no surrogates, nothing above U+10FFFF).
 struct utf8_head {
   enum class kind {
-    character,   ///< a whole character of `bytes` bytes
-    incomplete,  ///< all that is there (`bytes`, 1 to 3) could still become a character
-    invalid,     ///< `bytes` (1 to 3) can not: the longest start of a character, or else one byte
+    character,   ///< a complete character of `bytes` bytes
+    incomplete,  ///< the whole string (`bytes`, 1 to 3) is the start of a character
+    invalid,     ///< ill formed: `bytes` (1 to 3) is the longest start of a character, or one byte
   };
   kind what;
-  std::size_t bytes;  ///< what is no character is to be replaced by one U+FFFD
+  std::size_t bytes;  ///< unless a character, replace these by one U+FFFD
 
   [[nodiscard]] bool is_character() const { return what == kind::character; }
 };
@@ -24,13 +24,13 @@ struct utf8_head {
 
 [[nodiscard]] bool is_utf8(std::string_view text);
 
-/// Characters (code points) of a text; a part that is no UTF-8 counts as one.
+/// Number of code points; each ill-formed sequence (utf8_head) counts as one.
 [[nodiscard]] std::size_t utf8_length(std::string_view text);
 
-/// The longest start of a valid text that has at most `bytes_max` bytes and ends between characters.
+/// The longest prefix of valid UTF-8 that has at most `bytes_max` bytes and ends at a character boundary.
 [[nodiscard]] std::string_view utf8_prefix(std::string_view text, std::size_t bytes_max);
 
-/// Appends the character; `code` must be a Unicode scalar value (checked): at most U+10FFFF and no surrogate.
+/// Appends a character; `code` must be a Unicode scalar value (checked): at most U+10FFFF and not a surrogate.
 void append_utf8(char32_t code, std::string& out);
 
 [[nodiscard]] constexpr bool is_scalar_value(char32_t code) {

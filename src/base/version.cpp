@@ -1,6 +1,6 @@
 #include "base/version.hpp"
 
-// The build passes SKEIN_VERSION, and SKEIN_COMMIT and SKEIN_COMMIT_DAY where the source is a git checkout.
+// The build passes SKEIN_VERSION, and SKEIN_COMMIT and SKEIN_COMMIT_DAY if the source is a git checkout.
 #ifndef SKEIN_COMMIT
 #define SKEIN_COMMIT "unknown"
 #define SKEIN_COMMIT_DAY ""

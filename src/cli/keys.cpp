@@ -45,7 +45,7 @@ result<api_key> finished(const keys_command& what, const std::string& secret) {
   api_key key = what.key;
   for (const auto& name : {key.name, key.tenant.empty() ? key.name : key.tenant})
     if (const auto no = access::new_name_complaint(name); !no.empty())
-      return error{error_kind::invalid_argument, '"' + name + "\" " + std::string(no), "name"};
+      return error{error_kind::invalid_argument, "name: \"" + name + "\" " + std::string(no), "name"};
   if (key.tenant.empty()) key.tenant = key.name;
   key.hash = access::hash_of(secret);
   return key;

@@ -55,23 +55,23 @@ BOOST_AUTO_TEST_CASE(what_is_wrong_is_said_with_its_line) {
   refuses("alice sk-skein-abc", "64 hexadecimal digits");
   refuses("alice " + hash.substr(1), "64 hexadecimal digits");
   refuses("alice g" + hash.substr(1), "64 hexadecimal digits");
-  refuses("al/ice " + hash, "the name must be of letters");
-  refuses(std::string(65, 'a') + ' ' + hash, "the name must have 1 to 64 letters");
-  refuses("alice " + hash + " concurrent=0", "concurrent must be a number from 1");
-  refuses("alice " + hash + " concurrent=4294967296", "concurrent must be a number from 1");
+  refuses("al/ice " + hash, "name: may contain only letters");
+  refuses(std::string(65, 'a') + ' ' + hash, "name: must have 1 to 64 characters");
+  refuses("alice " + hash + " concurrent=0", "concurrent: must be a number from 1");
+  refuses("alice " + hash + " concurrent=4294967296", "concurrent: must be a number from 1");
   refuses("alice " + hash + " concurrent=-1", "concurrent");
-  refuses("alice " + hash + " tokens-per-minute=1e3", "tokens-per-minute must be a number");
-  refuses("alice " + hash + " tokens-per-minute=1000000000001", "tokens-per-minute must be a number");
-  refuses("alice " + hash + " models=", "models must be names");
-  refuses("alice " + hash + " models=a,,b", "models must be names");
-  refuses("alice " + hash + " models=a,", "models must be names");
-  refuses("alice " + hash + " tenant=", "tenant must have 1 to 64 letters");
-  refuses("alice " + hash + " admin=no", "\"admin=no\" is none of");
-  refuses("alice " + hash + " concurent=1", "\"concurent=1\" is none of");
+  refuses("alice " + hash + " tokens-per-minute=1e3", "tokens-per-minute: must be a number");
+  refuses("alice " + hash + " tokens-per-minute=1000000000001", "tokens-per-minute: must be a number");
+  refuses("alice " + hash + " models=", "models: must be names");
+  refuses("alice " + hash + " models=a,,b", "models: must be names");
+  refuses("alice " + hash + " models=a,", "models: must be names");
+  refuses("alice " + hash + " tenant=", "tenant: must have 1 to 64 characters");
+  refuses("alice " + hash + " admin=no", "unknown setting \"admin=no\"");
+  refuses("alice " + hash + " concurent=1", "unknown setting \"concurent=1\"");
 
   const auto two = [](const std::string& a, const std::string& b) { return parse_keys(a + '\n' + b, "f").error(); };
-  BOOST_TEST(two("a " + hash, "a " + to_hex(hash_of("x"))).message == "f:2: there are two keys named a");
-  BOOST_TEST(two("a " + hash, "b " + hash).message == "f:2: b has the same secret as another key");
+  BOOST_TEST(two("a " + hash, "a " + to_hex(hash_of("x"))).message == "f:2: name: there are two keys named a");
+  BOOST_TEST(two("a " + hash, "b " + hash).message == "f:2: hash: b has the same secret as another key");
 }
 
 BOOST_AUTO_TEST_CASE(random_bytes_are_an_error_or_keys) {
