@@ -116,7 +116,7 @@ result<void> back_up(storage::database& db, const std::filesystem::path& into) {
   if (std::filesystem::exists(into, failed))
     return error{error_kind::conflict, into.string() + " exists already; a backup makes its directory", {}};
   if (!std::filesystem::create_directories(into, failed))
-    return error{error_kind::io, "cannot make " + into.string() + ": " + failed.message(), {}};
+    return error{error_kind::io, "cannot create " + into.string() + ": " + failed.message(), {}};
   std::filesystem::permissions(into, std::filesystem::perms::owner_all, failed);
   return db.backup(storage::database_directory(into));
 }

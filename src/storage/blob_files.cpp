@@ -25,7 +25,7 @@ struct record_header {
   std::uint64_t key_bytes = 0, value_bytes = 0, end = 0;
 };
 
-/// Of the record at `at`, if it can be one: our keys are short, and no value expires.
+/// The header of the record at `at`; nullopt if it cannot be one: our keys are short, and values never expire.
 std::optional<record_header> record_header_at(std::string_view head, std::uint64_t at, std::uint64_t file_bytes) {
   if (head.size() < record_header_bytes) return {};
   record_header found{number_at<std::uint64_t>(head, 0), number_at<std::uint64_t>(head, 8), 0};
@@ -46,7 +46,7 @@ std::string read_at(std::ifstream& file, std::uint64_t at, std::uint64_t bytes) 
   return read;
 }
 
-/// Where the next record may begin, from `at` on; the end of the file where there is none.
+/// The next offset from `at` on where a record may begin; the end of the file if there is none.
 std::uint64_t next_record(std::ifstream& file, std::uint64_t at, std::uint64_t file_bytes) {
   const std::string rest = read_at(file, at, file_bytes - at);
   for (std::size_t i = 0; i + record_header_bytes <= rest.size(); ++i)
@@ -61,7 +61,7 @@ blob_files::blob_files(const fs::path& directory) {
   std::error_code failed;
   for (const auto& entry : fs::directory_iterator(directory, failed))
     if (entry.path().extension() == ".blob") files.push_back(entry.path());
-  std::ranges::sort(files);  // so that the copy in the newest file is the one that is kept
+  std::ranges::sort(files);  // so that the value in the newest file wins
   for (const auto& file : files) look_at(file);
 }
 
@@ -71,9 +71,10 @@ void blob_files::look_at(const fs::path& path) {
   const std::uint64_t bytes = fs::file_size(path, failed);
   std::ifstream file(path, std::ios::binary);
   const std::string head = failed || !file ? std::string() : read_at(file, 0, std::min<std::uint64_t>(bytes, 30));
-  if (head.size() < file_header_bytes) return damaged("it cannot be read or is too short");
+  if (head.size() < file_header_bytes) return damaged("the file cannot be read or is too short");
   const auto number = number_at<std::uint32_t>(head, 8);
-  if (number_at<std::uint32_t>(head, 0) != file_magic || number >= families) return damaged("its header is damaged");
+  if (number_at<std::uint32_t>(head, 0) != file_magic || number >= families)
+    return damaged("the file header is damaged");
   const auto of = static_cast<family>(number);
   bool told = false;
   for (std::uint64_t at = file_header_bytes; at < bytes;) {

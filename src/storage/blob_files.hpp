@@ -12,19 +12,19 @@
 
 namespace skein::storage {
 
-/// Values in RocksDB's blob files by their keys, found in the files themselves: RocksDB's own repair forgets which blob
-/// files there are. A blob file is a header of 30 bytes, which has the number of its family, and a record for each
-/// value: sizes of key and value and an expiration (u64 each), two checksums (u32 each), key, value. What is read is
-/// not checked here; records have checksums of their own.
+/// Reads values from RocksDB's blob files by key, without RocksDB: its own repair drops the list of blob files.
+/// A blob file is a header of 30 bytes with the number of its column family, then a record for each value: sizes of key
+/// and value and an expiration (u64 each), two checksums (u32 each), key, value. These checksums are not verified here:
+/// our records have checksums of their own.
 class blob_files {
  public:
-  /// Looks at all blob files of a directory. Values are read later, so the files must stay.
+  /// Indexes all blob files of a directory. Values are read later, so the files must not be removed.
   explicit blob_files(const std::filesystem::path& directory);
 
-  /// The copy in the newest file; nothing where there is none that can be read.
+  /// The value in the newest file that has one; nullopt if there is none or it cannot be read.
   [[nodiscard]] std::optional<std::string> read(family of, std::string_view key) const;
 
-  /// Files that are damaged so that values could not be found, with the reason.
+  /// Files in which damage hides some values, with the reason.
   [[nodiscard]] const std::vector<std::pair<std::string, std::string>>& damaged() const { return damaged_; }
 
  private:

@@ -5,7 +5,7 @@
 namespace skein::storage {
 namespace {
 
-/// Who opens is told that it is not permitted; to RocksDB that is input and output like all else.
+/// Reports missing permissions as `forbidden`; RocksDB reports them as IOError.
 error in_its_kind(error why) {
   for (const auto* text : {"Permission denied", "Operation not permitted", "Read-only file system"})
     if (why.kind == error_kind::io && why.message.ends_with(text)) why.kind = error_kind::forbidden;

@@ -1,4 +1,4 @@
-// What is done to a database now and then, as a whole.
+// Maintenance of a whole database.
 #include <rocksdb/utilities/checkpoint.h>
 
 #include <atomic>
@@ -11,7 +11,7 @@ namespace skein::storage {
 
 result<void> database::compact(const std::stop_token& stop) {
   auto& db = internals();
-  // Flushed first, so that no file of the log holds what was deleted.
+  // Flush first, so that no log file contains deleted data.
   if (const auto flushed = db.flush({}); !flushed) return flushed.error();
   const std::shared_lock entered(db.gate);
   if (const auto may = db.may_write(); !may) return may.error();
@@ -24,7 +24,7 @@ result<void> database::compact(const std::stop_token& stop) {
   wish.canceled = &cancelled;
   for (auto* const handle : db.handles) {
     const auto status = db.db->CompactRange(wish, handle, nullptr, nullptr);
-    if (cancelled) return error{error_kind::cancelled, "compacting was cut short: the server ends", {}};
+    if (cancelled) return error{error_kind::cancelled, "compaction was cancelled: the server is shutting down", {}};
     if (const auto done = db.noted(status, "compacting " + db.directory); !done) return done.error();
   }
   return {};
@@ -33,7 +33,7 @@ result<void> database::compact(const std::stop_token& stop) {
 result<void> database::backup(const std::filesystem::path& into) {
   auto& db = internals();
   if (db.env->FileExists(into.string()).ok())
-    return error{error_kind::conflict, into.string() + " exists already; a backup makes its directory", {}};
+    return error{error_kind::conflict, into.string() + " already exists; a backup needs a new directory", {}};
   const std::shared_lock entered(db.gate);
   if (!db.db) return error{error_kind::io, db.directory + " is not open", {}};
   rocksdb::Checkpoint* made = nullptr;

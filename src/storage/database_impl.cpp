@@ -25,17 +25,17 @@ constexpr std::string_view probe_key = "probe";
 rocksdb::Slice slice(std::string_view bytes) { return {bytes.data(), bytes.size()}; }
 std::string_view view(const rocksdb::Slice& bytes) { return {bytes.data(), bytes.size()}; }
 
-/// Nobody but its owner is to read what people said.
+/// Creates the directory readable by its owner only: conversations are private.
 result<void> make_directory(const std::string& path) {
   std::error_code failed;
   if (std::filesystem::create_directories(path, failed))
     std::filesystem::permissions(path, std::filesystem::perms::owner_all, failed);
   if (!failed) return {};
   const auto kind = failed == std::errc::no_space_on_device ? error_kind::no_space : error_kind::io;
-  return error{kind, "cannot make the directory " + path + ": " + failed.message(), {}};
+  return error{kind, "cannot create the directory " + path + ": " + failed.message(), {}};
 }
 
-/// Which file this is. No file, or a failure that says nothing of whether there is one.
+/// Outcome of looking for a file; unknown: an error that does not tell whether the file exists.
 enum class looked_for { found, missing, unknown };
 looked_for identity_of(const std::string& path, std::pair<std::uint64_t, std::uint64_t>& identity) {
   struct stat found {};
@@ -45,9 +45,9 @@ looked_for identity_of(const std::string& path, std::pair<std::uint64_t, std::ui
   return looked_for::found;
 }
 
-/// A database is made where there is none. RocksDB takes it for none where CURRENT is missing, and would then remove
-/// the files of the one that was there. A list of files or an empty log alone are what a start that was cut short
-/// leaves.
+/// Checks that the directory holds no data of a database. If CURRENT is missing, RocksDB assumes that there is no
+/// database, creates one and removes the files of the old one. A MANIFEST or an empty log without data is what an
+/// interrupted start leaves.
 result<void> holds_no_records(rocksdb::Env& env, const std::string& directory) {
   std::vector<std::string> names;
   if (!env.GetChildren(directory, &names).ok()) return {};
@@ -55,8 +55,9 @@ result<void> holds_no_records(rocksdb::Env& env, const std::string& directory) {
     std::uint64_t bytes = 0;
     const bool log = name.ends_with(".log") && env.GetFileSize(directory + '/' + name, &bytes).ok() && bytes > 0;
     if (log || name.ends_with(".sst") || name.ends_with(".blob"))
-      return error{
-          error_kind::damaged, directory + "/CURRENT is missing, but there are files of a database (" + name + ")", {}};
+      return error{error_kind::damaged,
+                   directory + "/CURRENT is missing, but the directory has files of a database (" + name + ")",
+                   {}};
   }
   return {};
 }
@@ -92,7 +93,7 @@ database::impl::impl(const database_options& wanted)
       env(wanted.environment ? wanted.environment
           : memory           ? memory.get()
                              : rocksdb::Env::Default()) {
-  if (memory) (void)memory->CreateDirIfMissing(directory);  // RocksDB warns of one that it has to make
+  if (memory) (void)memory->CreateDirIfMissing(directory);  // RocksDB warns if it has to create it
 }
 
 database::impl::~impl() { close(); }
@@ -133,12 +134,12 @@ result<void> database::impl::open() {
   std::uint32_t count = 0;
   const auto counted =
       scan(family::quarantine, {}, {}, [&](std::string_view, std::string_view) { return ++count > 0; });
-  ignore(counted, "what was set aside need not be readable");
+  ignore(counted, "records in quarantine need not be readable");
   records_set_aside = count;
   return damaged_log_ ? answer_for_losses() : result<void>();
 }
 
-/// Looks at the format before anything can change files: a newer program's stay as they are.
+/// Checks the format before any file can change: files of a newer program stay unchanged.
 result<void> database::impl::look_at_format() {
   rocksdb::FileLock* lock = nullptr;
   const auto locked = env->LockFile(directory + "/LOCK", &lock);
@@ -146,7 +147,7 @@ result<void> database::impl::look_at_format() {
     auto why = from_status(locked, "opening " + directory);
     if (why.kind == error_kind::in_use)
       why.message = directory + " is in use by another process (" + locked.ToString() + ")";
-    // A read-only file system takes no locks, and nobody else writes there.
+    // A read-only file system has no locks, and no other process can write to it.
     if (!options.read_only || why.kind == error_kind::in_use) return why;
   }
   const auto lengths = check_log_lengths(*env, directory, !options.read_only);
@@ -154,7 +155,7 @@ result<void> database::impl::look_at_format() {
     if (lock) env->UnlockFile(lock);
     return lengths.error();
   }
-  // With any damage in the log this fails.
+  // Fails if the log has any damage.
   auto status = open_to_look(rocksdb::WALRecoveryMode::kAbsoluteConsistency, nullptr);
   if (status.IsCorruption()) status = look_past_damage(status);
   result<void> known;
@@ -178,7 +179,7 @@ rocksdb::Status database::impl::open_to_look(rocksdb::WALRecoveryMode how, rocks
   settings.wal_recovery_mode = how;
   settings.wal_filter = watcher;
   auto descriptors = options_of_families(options);
-  if (!watcher) descriptors.resize(1);  // it knows families that are open by their names
+  if (!watcher) descriptors.resize(1);  // the watcher gets the names of the open families
   auto status = rocksdb::DB::OpenForReadOnly(settings, directory, descriptors, &one, &opened);
   if (!status.ok()) return status;
   db.reset(opened);
@@ -186,7 +187,7 @@ rocksdb::Status database::impl::open_to_look(rocksdb::WALRecoveryMode how, rocks
   return status;
 }
 
-/// Opens again as replay will do it: up to damage at the log's end, past damage in its middle.
+/// Opens the database again as replay will: up to damage at the end of the log, past damage in the middle.
 rocksdb::Status database::impl::look_past_damage(const rocksdb::Status& damage) {
   log_watcher all, first;
   const auto past = open_to_look(rocksdb::WALRecoveryMode::kSkipAnyCorruptedRecords, &all);
@@ -208,8 +209,8 @@ rocksdb::WALRecoveryMode database::impl::recovery_mode() const {
                                                      : rocksdb::WALRecoveryMode::kPointInTimeRecovery;
 }
 
-/// Mends the sessions that damage in the middle of the log hit, or names them and sets them aside: acknowledged turns
-/// may be among what is lost. At its end there is what the system had not written when it ended.
+/// Repairs the sessions that damage in the middle of the log affected, or logs them and sets them aside, because
+/// acknowledged turns may be lost. Damage at the end affects only data that the system had not written when it stopped.
 result<void> database::impl::answer_for_losses() {
   const std::unique_ptr<damaged_log> log = std::move(damaged_log_);
   const auto lost = losses(*this, *log);
@@ -228,12 +229,12 @@ result<void> database::impl::answer_for_losses() {
       log::warning("turns were read out of a damaged log", {{"record", name}, {"versions", one.missing.size()}});
     } else {
       const std::string now = one.session.uid != 0 ? encode_session(one.session) : std::string();
-      const error why{error_kind::damaged, one.why + (one.mended ? "; a server that starts mends it" : ""), {}};
+      const error why{error_kind::damaged, one.why + (one.mended ? "; the next start of a server repairs it" : ""), {}};
       log_losses.push_back(set_aside(*this, family::sessions, keys::of_session(one.key), now, name, why).message);
     }
   }
   if (!writable || !log->in_its_middle) return {};
-  // Numbers may have been given out in what is lost; no log holds so many.
+  // Lost records may contain session numbers that were given out; no log contains this many.
   const auto skipped = take_session_numbers(std::uint64_t{1} << 32);
   return skipped ? result<void>() : skipped.error();
 }
@@ -264,28 +265,28 @@ result<void> database::impl::check_format() {
   if (!format) return error{format.error().kind, directory + ": " + format.error().message, {}};
   if (*format != record_format)
     return error{error_kind::conflict,
-                 directory + " has format " + std::to_string(*format) + ", this program reads format " +
+                 directory + " has format " + std::to_string(*format) + "; this program reads format " +
                      std::to_string(record_format),
                  {}};
   return {};
 }
 
-/// A new database, or one whose making was cut short: it holds nothing yet.
+/// For a new database, or one whose creation was interrupted: it has no records yet.
 result<void> database::impl::start_format() {
   bool empty = true;
   for (const family of : {family::meta, family::sessions, family::versions, family::states}) {
-    if (!handles[static_cast<std::size_t>(of)]) continue;  // while only the format is looked at
+    if (!handles[static_cast<std::size_t>(of)]) continue;  // when only the format is checked
     const auto looked = scan(of, {}, {}, [&](std::string_view, std::string_view) { return empty = false; });
     if (!looked) return looked.error();
   }
-  if (!empty) return error{error_kind::conflict, directory + " holds records, but none that says in which format", {}};
+  if (!empty) return error{error_kind::conflict, directory + " has records, but no format record", {}};
   if (!writable) return {};
   return write(safety::synced, [](change_list& changes) {
     changes.put(family::meta, keys::format, encode_number(record_kind::database_format, record_format));
   });
 }
 
-/// `create`: one that is not there is made. Never while it is in use: what was in it is still asked for.
+/// `create`: creates the database if it is missing; never while it is in use, because clients still request its data.
 result<void> database::impl::open_families(bool read_only, bool create) {
   auto settings = options_of_database(options, env, [this](const rocksdb::Status& why) { fail(why); });
   settings.create_if_missing = settings.create_missing_column_families = create;
@@ -297,7 +298,7 @@ result<void> database::impl::open_families(bool read_only, bool create) {
                                 : rocksdb::DB::Open(settings, directory, descriptors, &all, &opened);
   if (!status.ok()) {
     auto why = from_status(status, "opening " + directory);
-    if (status.IsInvalidArgument())  // families that are missing, or that this program does not know
+    if (status.IsInvalidArgument())  // missing or unknown column families
       why.kind = error_kind::conflict;
     return why;
   }
@@ -309,8 +310,8 @@ result<void> database::impl::open_families(bool read_only, bool create) {
   return {};
 }
 
-/// Whether what is written can be found again: a directory that was removed, or another one in its place, takes writes
-/// to files that have no name, without a word.
+/// Whether the directory is still the one that was opened: if it was removed or replaced, writes silently go to
+/// unlinked files.
 bool database::impl::is_there() const {
   if (!lock_file_) return true;
   std::pair<std::uint64_t, std::uint64_t> identity;
@@ -334,7 +335,7 @@ result<void> database::impl::noted(const rocksdb::Status& outcome, std::string_v
 
 result<void> database::impl::may_write() const {
   if (!db) return closed();
-  if (!writable && !failing) return error{error_kind::io, directory + " is open for reading alone", {}};
+  if (!writable && !failing) return error{error_kind::io, directory + " is open read-only", {}};
   if (!failing) return {};
   const std::lock_guard entered(failure_);
   return why_failing_;
@@ -407,13 +408,13 @@ bool database::impl::probe() {
       changes.put(family::meta, probe_key, encode_number(record_kind::counter, 0));
     });
   };
-  // After a failure RocksDB must be opened again, which costs reads if that fails too. So we look first whether it can
+  // After a failure RocksDB must be reopened; if that fails too, reads stop working. So test first whether it can
   // succeed.
   return try_it() || (disk_takes_writes() && open_again() && try_it());
 }
 
 bool database::impl::disk_takes_writes() {
-  if (!is_there()) return false;  // what is still open can be read
+  if (!is_there()) return false;  // files that are still open can be read
   const std::string name = directory + "/probe.tmp", bytes(1 << 20, 'x');
   const bool taken = rocksdb::WriteStringToFile(env, bytes, name, true).ok();
   return env->DeleteFile(name).ok() && taken;
@@ -427,7 +428,7 @@ bool database::impl::open_again() {
   const auto opened = open_families(false, false);
   if (opened && !failing) return true;
   failing = true;
-  if (!opened) ignore(open_families(true, false), "reading goes on, if it can");
+  if (!opened) ignore(open_families(true, false), "reads continue if the database opens");
   return false;
 }
 

@@ -19,32 +19,32 @@
 
 #include "storage/database.hpp"
 
-/// RocksDB behind `database`, for this folder alone.
+/// The implementation of `database`, used only within this folder.
 namespace skein::storage {
 
 /// The column families, in the order of their handles.
 enum class family : std::uint8_t {
-  meta,         ///< format version, counters; RocksDB calls it "default" and insists on it
+  meta,         ///< format version, counters; RocksDB's mandatory family "default"
   sessions,     ///< by tenant and id
   versions,     ///< by session number and version
   running,      ///< by session number
   states,       ///< blobs, by session number and version
   prefixes,     ///< blobs, by number
-  state_index,  ///< what there is in the two before, without the blobs
+  state_index,  ///< keys and sizes of the states and prefixes, without the blobs
   quarantine,   ///< damaged records, by family and key
 };
 inline constexpr std::size_t families = 8;
 [[nodiscard]] std::string_view to_string(family of);
 
-/// How far a write has got when it returns.
+/// How durable a write is when it returns.
 enum class safety : std::uint8_t {
-  buffered,  ///< in memory; for what a flush follows
+  buffered,  ///< in memory only; for writes that a flush follows
   logged,    ///< in the write-ahead log: survives the process
-  synced,    ///< and synced: survives the machine
+  synced,    ///< and synced: survives a power cut
 };
 
-/// Changes that are made together or not at all. Ranges of keys are not erased as such: RocksDB 7.8, where it checks
-/// itself as Debian's does, aborts when a file cannot be made while such an erasure is in memory.
+/// Changes that are applied atomically. There is no erasure of key ranges: RocksDB 7.8 with assertions enabled, as in
+/// Debian, aborts if it fails to create a file while a range erasure is in memory.
 class change_list {
  public:
   explicit change_list(std::span<rocksdb::ColumnFamilyHandle* const> handles) : handles_(handles) {}
@@ -59,7 +59,7 @@ class change_list {
 
 struct damaged_log;
 
-/// Thread safe. Calls may come at the same time; only while the database is opened again after a failure do they wait.
+/// Thread safe. Calls run concurrently; they wait only while the database is reopened after a failure.
 struct database::impl {
   explicit impl(const database_options& options);
   ~impl();
@@ -70,44 +70,47 @@ struct database::impl {
   [[nodiscard]] result<void> open();
 
   [[nodiscard]] result<void> write(safety how, const std::function<void(change_list&)>& changes);
-  /// Hands the value to `use`, valid during the call; false: there is none. `use` must not call this object.
-  /// `verified`: RocksDB checks its own checksums, which takes longer than reading where it was built for any machine;
-  /// without, the caller checks the value.
+  /// Passes the value to `use`, valid during the call; false if the key does not exist. `use` must not call this
+  /// object.
+  /// `verified`: RocksDB verifies its checksums, which takes longer than the read itself in a build without
+  /// CPU-specific
+  /// instructions. If false, the caller verifies the value.
   [[nodiscard]] result<bool> read(family where, std::string_view key, const std::function<void(std::string_view)>& use,
                                   bool verified = true);
-  /// Keys from `first` to before `end` (empty: to the last) in order, until `use` says false; it must not call this
-  /// object.
+  /// Visits the keys in [`first`, `end`) (empty `end`: to the last) in order until `use` returns false. `use` must not
+  /// call this object.
   [[nodiscard]] result<void> scan(family where, std::string_view first, std::string_view end,
                                   const std::function<bool(std::string_view key, std::string_view value)>& use);
-  /// Everything that is buffered goes to files of these families, all if empty.
+  /// Writes the buffered data of these families to files; empty: of all.
   [[nodiscard]] result<void> flush(std::span<const family> of);
-  /// Of a family, that are not in files yet.
+  /// Bytes of a family that are not in files yet.
   [[nodiscard]] std::uint64_t buffered_bytes(family of);
   [[nodiscard]] bool probe();
-  /// The first of so many numbers for sessions, never given out before. Synced: states are stored under these numbers
-  /// without passing through the log, so a number that a power cut gave out twice could find the state of another one.
+  /// Reserves `count` session numbers and returns the first; none was given out before. Synced, because states are
+  /// stored
+  /// under these numbers without the log: if a power cut reset the counter, a session could find another one's state.
   [[nodiscard]] result<std::uint64_t> take_session_numbers(std::uint64_t count);
 
-  /// The outcome of something that writes. After the first failure no more of it reaches RocksDB until `probe` has
-  /// opened the database again: Debian's RocksDB aborts when it is to write to a file that failed before.
+  /// Records the outcome of a write. After the first failure no write reaches RocksDB until `probe` has reopened the
+  /// database: Debian's RocksDB aborts if it writes to a file after a failed write.
   [[nodiscard]] result<void> noted(const rocksdb::Status& outcome, std::string_view doing);
-  /// The failure that lasts, if one does.
+  /// The current failure, if there is one.
   [[nodiscard]] result<void> may_write() const;
 
   const database_options options;
   const std::string directory;
-  std::unique_ptr<rocksdb::Env> memory;       ///< where there is no directory
+  std::unique_ptr<rocksdb::Env> memory;       ///< null if there is a directory
   const std::unique_ptr<rocksdb::Env> plain;  ///< see plain_errors
   rocksdb::Env* const env;
   std::atomic<bool> failing{false};
-  /// Sessions of which the log, where it was damaged, lost the newest turns; found when the database was opened.
+  /// Sessions that lost their newest turns to damage in the log; found when the database was opened.
   std::vector<std::string> log_losses;
-  std::atomic<std::uint32_t> records_set_aside{0};  ///< in quarantine
+  std::atomic<std::uint32_t> records_set_aside{0};  ///< number of records in quarantine
   std::atomic<std::uint32_t> buffered_flushes{0};
 
-  // One of these waits until nobody else uses the database, to close and open it again.
+  // Shared by all calls; locked exclusively to close and reopen the database.
   std::shared_mutex gate;
-  std::unique_ptr<rocksdb::DB> db;  ///< null while it can not be opened
+  std::unique_ptr<rocksdb::DB> db;  ///< null while the database cannot be opened
   std::array<rocksdb::ColumnFamilyHandle*, families> handles{};
   bool writable = false;
 
@@ -128,11 +131,11 @@ struct database::impl {
 
   std::unique_ptr<damaged_log> damaged_log_;  ///< until the database is open
 
-  std::mutex writing_;          ///< one write after the other, so that none follows one that fails
+  std::mutex writing_;          ///< serializes writes, so that none follows a failed one
   mutable std::mutex failure_;  ///< guards why_failing_
   error why_failing_;
-  std::optional<std::pair<std::uint64_t, std::uint64_t>> lock_file_;  ///< device and inode of LOCK, where it was opened
-  rocksdb::FileLock* lock_ = nullptr;  ///< of read-only users: RocksDB itself locks for writers alone
+  std::optional<std::pair<std::uint64_t, std::uint64_t>> lock_file_;  ///< device and inode of LOCK when it was opened
+  rocksdb::FileLock* lock_ = nullptr;  ///< held by read-only users: RocksDB itself locks for writers only
 };
 
 }  // namespace skein::storage

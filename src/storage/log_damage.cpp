@@ -12,7 +12,8 @@
 namespace skein::storage {
 namespace {
 
-/// What records consist of, one after another. A header that points out of its block costs the rest of it.
+/// The concatenated fragments of all records. A header that points past the end of its block drops the rest of the
+/// block.
 std::string pieces_of(std::string_view file) {
   std::string pieces;
   for (std::size_t block = 0; block < file.size(); block += log_block_bytes) {
@@ -28,7 +29,7 @@ std::string pieces_of(std::string_view file) {
   return pieces;
 }
 
-/// Notes what a batch does to sessions.
+/// Collects the sessions that a batch writes and removes.
 class session_changes final : public rocksdb::WriteBatch::Handler {
  public:
   session_changes(std::uint32_t sessions, std::set<std::string>& removed) : sessions_(sessions), removed_(removed) {}
@@ -55,7 +56,7 @@ void for_each_mark(std::string_view bytes, record_kind kind, Use use) {
 
 using versions_by_id = std::map<version_id, version_record>;
 
-/// Those that can be read; the others are found when somebody asks for them.
+/// The readable versions; damaged ones are detected when a request reads them.
 versions_by_id versions_of(database::impl& db, session_uid uid) {
   versions_by_id all;
   const std::string first = keys::of_number(uid);
@@ -63,7 +64,7 @@ versions_by_id versions_of(database::impl& db, session_uid uid) {
     if (auto version = decode_version(value, uid)) all[version->id] = std::move(*version);
     return true;
   });
-  ignore(looked, "what cannot be read is missing then");
+  ignore(looked, "versions after an unreadable one are missing");
   return all;
 }
 
@@ -73,7 +74,8 @@ std::vector<version_record> as_list(const versions_by_id& versions) {
   return list;
 }
 
-/// Only the record that was hit is lost, but RocksDB leaves out what follows it in its block too.
+/// Restores the session from the log if possible: only the damaged record is lost, but RocksDB also skips the records
+/// after it in its block.
 void mend(log_loss& loss, const session_record& then, versions_by_id versions, const log_remains& left) {
   const auto found = left.versions.find(then.uid);
   if (found != left.versions.end())
@@ -98,7 +100,7 @@ rocksdb::WalFilter::WalProcessingOption log_watcher::LogRecordFound(unsigned lon
                                                                     rocksdb::WriteBatch*, bool*) {
   ++records_;
   session_changes handler(sessions_, removed_);
-  (void)batch.Iterate(&handler);  // what is damaged in it, RocksDB says itself
+  (void)batch.Iterate(&handler);  // RocksDB reports damage in the batch itself
   return WalProcessingOption::kContinueProcessing;
 }
 
@@ -134,7 +136,7 @@ result<std::vector<log_loss>> losses(database::impl& db, const damaged_log& log)
     const auto& [then, whole] = found;
     auto now = there.find(uid);
     if (now == there.end()) {
-      // Another has its name: made later, or one of both names or numbers is written wrongly.
+      // Another session has its name: created later, or one of the names or numbers is damaged.
       now = std::ranges::find(
           there, then.key, [](const auto& one) -> auto& { return one.second.key; });
       if (now != there.end() ? whole : log.removed.contains(keys::of_session(then.key))) continue;
@@ -143,16 +145,16 @@ result<std::vector<log_loss>> losses(database::impl& db, const damaged_log& log)
     log_loss loss{known ? now->second : session_record(), known ? now->second.key : then.key, {}, {}, {}};
     const auto& session = loss.session;
     auto versions = versions_of(db, uid);
-    if (whole && session == then) {  // its last turn is there; whether those before are
+    if (whole && session == then) {  // its last turn is there; check the earlier ones
       const auto sound = check_session(then, as_list(versions));
       if (sound) continue;
       loss.why = sound.error().message;
     } else {
-      loss.why = "what was done to it after version " + std::to_string(session.last_version) + " is lost" +
+      loss.why = "its changes after version " + std::to_string(session.last_version) + " are lost" +
                  (then.last_version > session.last_version ? ", up to version " + std::to_string(then.last_version)
                                                            : std::string());
     }
-    loss.why += "; that was in a part of the log that is damaged";
+    loss.why += "; they were in a damaged part of the log";
     if (whole) mend(loss, then, std::move(versions), log.remains);
     all.push_back(std::move(loss));
   }

@@ -17,7 +17,7 @@ namespace {
 
 using crc32c = boost::crc_optimal<32, 0x1EDC6F41, 0xFFFFFFFF, 0xFFFFFFFF, true, true>;
 
-/// As RocksDB stores a checksum.
+/// A checksum as RocksDB stores it: masked.
 std::uint32_t masked(std::uint32_t crc) { return (crc >> 15 | crc << 17) + 0xa282ead8u; }
 
 bool holds(const log_header& header, std::string_view payload) {
@@ -27,8 +27,8 @@ bool holds(const log_header& header, std::string_view payload) {
   return masked(sum.checksum()) == header.checksum;
 }
 
-/// The length for which the record with which `rest` begins is whole, shorter than its header says. Another record or
-/// the end has to follow it: a checksum that holds somewhere by chance is not taken for a proof.
+/// The length, shorter than the header says, at which the checksum of the first record in `rest` matches. Another
+/// record or the end of the log must follow; a checksum that matches by chance is no proof.
 std::optional<std::uint16_t> proven_length(std::string_view rest) {
   const log_header said = header_at(rest);
   const std::string_view payload = rest.substr(log_header_bytes);
@@ -49,11 +49,11 @@ std::optional<std::uint16_t> proven_length(std::string_view rest) {
 }
 
 struct wrong_length {
-  std::uint64_t at;  ///< of the length, in the file
+  std::uint64_t at;  ///< offset of the length in the file
   std::uint16_t right;
 };
 
-/// In the last block of a log, which begins at `begin`.
+/// Searches the last block of a log, which begins at `begin` in the file.
 std::optional<wrong_length> wrong_length_in(std::string_view block, std::uint64_t begin) {
   for (std::size_t at = 0; block.size() - at > log_header_bytes;) {
     const std::string_view rest = block.substr(at);
@@ -102,9 +102,9 @@ result<void> check_log_lengths(rocksdb::Env& env, const std::string& directory, 
     if (const auto looked = look(env, path, found); !looked.ok()) return from_status(looked, "reading " + path);
     if (!found) continue;
     const std::string where = "the length of a record at byte " + std::to_string(found->at) + " of " + path;
-    if (!mend) return error{error_kind::damaged, where + " is damaged; a server that starts mends it", {}};
+    if (!mend) return error{error_kind::damaged, where + " is damaged; the next start of a server repairs it", {}};
     if (const auto written = write_length(env, path, *found); !written.ok())
-      return from_status(written, "mending " + path);
+      return from_status(written, "repairing " + path);
     log::warning("a damaged file was mended", {{"what", where}, {"length", found->right}});
   }
   return {};

@@ -5,14 +5,14 @@
 
 #include "base/result.hpp"
 
-/// Damage that RocksDB cannot tell from a torn write. It checks every record of its logs (*.log, MANIFEST-*), but not
-/// the length in a record's header: one that points behind the end of the file reads as if the writer had died there,
-/// and the record and all behind it are gone without a word; of a MANIFEST with them whole files of data. The record's
-/// own checksum knows better: where it holds for a shorter length, nothing is torn and the length is what was hit.
+/// Damage that RocksDB cannot tell from a torn write. It verifies every record of its logs (*.log, MANIFEST-*), but not
+/// the length in a record's header. A length that points past the end of the file looks as if the writer had died
+/// there: RocksDB silently drops the record and all later ones, in a MANIFEST whole data files with them. The record's
+/// checksum tells the two apart: if it matches for a shorter length, the write is complete and the length is damaged.
 namespace skein::storage {
 
-/// Looks at the ends of all logs of the directory and writes the right length where that is proven (`mend`), or only
-/// says so: an error of the kind `damaged` that names the file. Errors: `io` when a file cannot be read or written.
+/// Checks the ends of all logs in the directory. Writes the right length if it is proven and `mend` is set; without
+/// `mend`, fails with `damaged`, naming the file. Errors: `io` if a file cannot be read or written.
 [[nodiscard]] result<void> check_log_lengths(rocksdb::Env& env, const std::string& directory, bool mend);
 
 }  // namespace skein::storage

@@ -21,8 +21,8 @@ error model_table::unknown(std::string_view what, std::string_view identity) con
   std::string known;
   for (const auto& [name, unused] : models_) known += (known.empty() ? "model " : ", model ") + name;
   return {error_kind::conflict,
-          std::string(what) + " belongs to model " + std::string(identity) + ", which was not loaded; known is " +
-              (known.empty() ? "none" : known),
+          std::string(what) + " belongs to model " + std::string(identity) +
+              ", which was not loaded; loaded since the start: " + (known.empty() ? "none" : known),
           ""};
 }
 

@@ -12,14 +12,14 @@
 
 namespace skein::storage {
 
-/// What must be known of a model to read and write its sessions and states.
+/// The facts about a model that are needed to read and write its sessions and states.
 struct known_model {
   model::state_layout layout;
-  std::uint32_t vocab = 0;  ///< every token is below it
+  std::uint32_t vocab = 0;  ///< vocabulary size; every token id is below it
 };
 
-/// The models that were loaded since the process began, by identity. States of others stay where they are. Thread safe;
-/// nothing is ever taken out: states of a model that was unloaded are still written.
+/// The models loaded since the process started, by identity. States of other models are not touched. Entries are never
+/// removed, because states of an unloaded model are still written. Thread safe.
 class model_table {
  public:
   model_table() = default;
@@ -27,9 +27,9 @@ class model_table {
 
   void add(std::string identity, const known_model& model);
   [[nodiscard]] std::optional<known_model> find(std::string_view identity) const;
-  /// What a request for `identity` gets where that is not in here; names those that are.
+  /// The error for a model that is not in the table; lists the known ones.
   [[nodiscard]] error unknown(std::string_view what, std::string_view identity) const;
-  /// Of the largest state of all models.
+  /// Bytes of the largest state of all models.
   [[nodiscard]] std::size_t state_bytes_max() const;
 
  private:

@@ -79,7 +79,7 @@ class plain_files final : public rocksdb::FileSystemWrapper {
   }
 };
 
-/// The other environment's threads and clock with these files.
+/// The wrapped environment's threads and clock, with files whose errors are plain.
 class plain_environment final : public rocksdb::EnvWrapper {
  public:
   explicit plain_environment(rocksdb::Env* env) : EnvWrapper(env) {

@@ -1,9 +1,9 @@
-// Two ways onto the disk. A small record goes through the write-ahead log together with its entry, as any other. A
-// large one would be written twice that way, and every commit of a turn would wait behind it, so its parts go past the
-// log: first an entry that says it is being written, then the parts into a buffer, the buffer into blob files, and then
-// the entry that it is complete. A crash in between costs a checkpoint, which is built again. The flush syncs the log
-// as far as it has been written, so no state on disk is newer than the turn that it belongs to, and what is on disk has
-// an entry by which it can be erased.
+// Records are written in two ways. A small record goes through the write-ahead log together with its entry. A large one
+// would be written twice that way and delay every commit of a turn, so its parts bypass the log: first an entry that
+// marks the state as incomplete, then the parts into the write buffer, a flush of the buffer to blob files, then the
+// entry that marks it as complete. A crash in between loses a checkpoint, which is computed again. The flush syncs the
+// log written so far, so no state on disk is newer than its turn, and every state on disk has an entry by which it can
+// be erased.
 #include "storage/raw_states.hpp"
 
 #include <array>
@@ -20,7 +20,7 @@ namespace {
 
 using keys::number_at;
 
-constexpr std::uint32_t flushes_before_all = 32;  ///< each of them begins a file of the log, which this ends
+constexpr std::uint32_t flushes_before_all = 32;  ///< each flush begins a log file; flushing all families releases them
 
 family family_of(const state_key& key) { return key.owner == 0 ? family::prefixes : family::states; }
 
@@ -42,8 +42,8 @@ result<void> flush_blobs(database::impl& db, family blobs) {
   return db.flush(one);
 }
 
-/// Where the disk is slower than who writes, what waits for it would take any amount of memory: so as much as the write
-/// buffers once more.
+/// If the disk is slower than the writers, pending data would take unlimited memory. This limits it to the size of the
+/// write buffers once more.
 void wait_for_disk(database::impl& db, family blobs) {
   constexpr auto pause = std::chrono::milliseconds(2), patience = std::chrono::milliseconds(2000);
   for (auto waited = pause * 0; waited < patience && !db.failing; waited += pause) {
@@ -123,8 +123,7 @@ result<void> write_raw_state(database::impl& db, state_entry entry, std::string_
 result<void> read_raw_state(database::impl& db, const state_entry& entry, std::string& record) {
   record.clear();
   for (std::uint64_t part = 0; part < parts_of(entry); ++part) {
-    // The record has a checksum of its own. The first part is verified all the same, and with it the block that says
-    // where the parts are.
+    // The record has its own checksum. The first part is still verified, and with it the block that locates the parts.
     const auto found = db.read(
         family_of(entry.key), part_key(entry.key, part), [&](std::string_view value) { record.append(value); },
         part == 0);
@@ -134,7 +133,7 @@ result<void> read_raw_state(database::impl& db, const state_entry& entry, std::s
   if (record.size() != entry.bytes)
     return error{
         error_kind::damaged,
-        "its record has " + std::to_string(record.size()) + " bytes, by the index " + std::to_string(entry.bytes),
+        "its record has " + std::to_string(record.size()) + " bytes; the index says " + std::to_string(entry.bytes),
         {}};
   return {};
 }

@@ -8,10 +8,10 @@
 namespace skein::storage {
 namespace {
 
-constexpr int tries_max = 1000;  ///< of reading on between two damaged places
+constexpr int tries_max = 1000;  ///< attempts to resume between two damaged places
 constexpr std::size_t probe_bytes_max = 1024;
 
-/// A key about halfway between two, as digits to base 256.
+/// A key about halfway between two keys, as digits in base 256.
 std::string halfway(const std::string& low, const std::string& high) {
   const std::size_t digits = std::max(low.size(), high.size()) + 1;
   const auto digit = [](const std::string& key, std::size_t i) {
@@ -24,7 +24,7 @@ std::string halfway(const std::string& low, const std::string& high) {
     sum[i] = static_cast<char>(carry & 0xff);
     carry >>= 8;
   }
-  for (std::size_t i = 0; i < digits; ++i) {  // carry: the digit before the first
+  for (std::size_t i = 0; i < digits; ++i) {  // the carry becomes the leading digit
     const unsigned value = carry << 8 | static_cast<unsigned char>(sum[i]);
     sum[i] = static_cast<char>(value >> 1);
     carry = value & 1;
@@ -51,7 +51,7 @@ class reader {
 
  private:
   struct gap {
-    std::string low, high;  ///< both are known, or lie outside of the file
+    std::string low, high;  ///< keys already read, or keys outside the file
   };
 
   std::unique_ptr<rocksdb::Iterator> begin() {
@@ -60,7 +60,8 @@ class reader {
     return std::unique_ptr<rocksdb::Iterator>(file_.NewIterator(wish));
   }
 
-  /// From a key, or the first, to before `end` or to damage. The last key that was read; whole_: no damage was met.
+  /// Reads from a key, or the first, up to but not including `end`, or to damage. Returns the last key read; sets
+  /// whole_ if there was no damage.
   std::optional<std::string> forward(const std::string& from, const std::string& end) {
     std::optional<std::string> last;
     const auto at = begin();
@@ -74,7 +75,7 @@ class reader {
     return last;
   }
 
-  /// From a key, or the last, back to behind `end` or to damage.
+  /// Reads backward from a key, or the last, down to but not including `end`, or to damage.
   std::optional<std::string> backward(const std::string& from, const std::string& end) {
     std::optional<std::string> first;
     const auto at = begin();

@@ -6,9 +6,9 @@
 
 namespace skein::storage {
 
-/// All entries of a table file that can be read, whichever of its blocks are damaged: RocksDB stops at the first such
-/// block, so the file is read forward from its beginning, backward from its end, and from keys between both. An entry
-/// whose newest form in this file is a deletion does not show.
+/// All readable entries of a table file with damaged blocks. RocksDB stops at the first damaged block, so the file is
+/// read forward from its beginning, backward from its end, and from keys in between. Keys whose newest entry in this
+/// file is a deletion are left out.
 [[nodiscard]] std::map<std::string, std::string> read_around_damage(rocksdb::SstFileReader& file);
 
 }  // namespace skein::storage

@@ -40,7 +40,7 @@ std::string_view to_string(record_kind kind) {
     case record_kind::prefix_entry: return "entry of a prefix";
     case record_kind::database_format: return "format record";
     case record_kind::counter: return "counter";
-    case record_kind::set_aside: return "record of what was set aside";
+    case record_kind::set_aside: return "record in quarantine";
     case record_kind::state_shares: return "list of shared states";
     case record_kind::session_file: return "session file";
   }
@@ -80,7 +80,7 @@ std::string record_writer::sealed() && {
 result<record_reader> record_reader::open(std::string_view record, record_kind kind) {
   const std::string_view what = to_string(kind);
   if (record.size() < header_bytes + checksum_bytes)
-    return damaged(what, std::to_string(record.size()) + " bytes are too few");
+    return damaged(what, std::to_string(record.size()) + " bytes are too short for a record");
   const std::size_t end = record.size() - checksum_bytes;
   if (get_fixed<std::uint64_t>(record.substr(end)) != checksum(record.substr(0, end)))
     return damaged(what, "its checksum is wrong");
@@ -89,7 +89,7 @@ result<record_reader> record_reader::open(std::string_view record, record_kind k
   const auto format = get_fixed<std::uint32_t>(record.substr(4));
   if (format == 0 || format > format_of(kind))
     return error{error_kind::conflict,
-                 std::string(what) + " has format " + std::to_string(format) + ", this program reads format " +
+                 std::string(what) + " has format " + std::to_string(format) + "; this program reads format " +
                      std::to_string(format_of(kind)),
                  {}};
   record_reader reader(record.substr(header_bytes, end - header_bytes), what);
@@ -109,7 +109,7 @@ std::uint64_t record_reader::varint() {
   std::uint64_t n = 0;
   for (std::size_t i = 0; i < rest_.size() && i < 10; ++i) {
     const auto byte = static_cast<std::uint8_t>(rest_[i]);
-    if (i == 9 && byte > 1) break;  // beyond 64 bits
+    if (i == 9 && byte > 1) break;  // more than 64 bits
     n |= static_cast<std::uint64_t>(byte & 0x7f) << 7 * i;
     if (byte & 0x80) continue;
     rest_.remove_prefix(i + 1);

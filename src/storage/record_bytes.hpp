@@ -11,12 +11,12 @@
 #include "base/ids.hpp"
 #include "base/result.hpp"
 
-/// How records become bytes. Every record is an envelope around its fields:
+/// Serialization of records. Every record is an envelope around its fields:
 ///   "Skn", kind (1 byte) | format version (u32) | fields | XXH3-64 of all before it (u64)      little-endian
-/// Later formats keep the envelope, so that a record of a newer program is told from a damaged one. Fields: numbers as
-/// varints of 7 bits a byte, low ones first (signed ones zigzag), texts and lists with their length before them.
+/// Later formats keep the envelope, so that a record of a newer program can be told from a damaged one. Fields: numbers
+/// are little-endian varints with 7 bits per byte (zigzag if signed); texts and lists are prefixed with their length.
 ///
-/// One function `fields(io, record)` lists the fields for both ways; io is a record_writer or a record_reader.
+/// One function `fields(io, record)` lists the fields for both directions; io is a record_writer or a record_reader.
 namespace skein::storage {
 
 enum class record_kind : char {
@@ -36,7 +36,7 @@ enum class record_kind : char {
 
 /// The format of a database as a whole, and of most records.
 inline constexpr std::uint32_t record_format = 1;
-/// The format that this program writes a kind of record in; it reads the ones before it too.
+/// The format in which this program writes a kind of record; it reads earlier formats too.
 [[nodiscard]] constexpr std::uint32_t format_of(record_kind kind) {
   return kind == record_kind::session || kind == record_kind::session_file ? 2 : record_format;  // 2: title, metadata
 }
@@ -44,13 +44,13 @@ inline constexpr std::uint32_t record_format = 1;
 /// XXH3-64.
 [[nodiscard]] std::uint64_t checksum(std::string_view bytes);
 
-/// Appends to a record.
+/// Serializes fields into a record.
 class record_writer {
  public:
   explicit record_writer(record_kind kind) : record_writer(kind, format_of(kind)) {}
-  /// `memory`: is used for the record; what is in it goes.
+  /// `memory`: reused for the record; its contents are discarded.
   record_writer(record_kind kind, std::uint32_t format, std::string memory = {});
-  /// For bytes that are no record by themselves.
+  /// For fields without an envelope.
   record_writer() = default;
 
   void number(std::unsigned_integral auto n) { varint(n); }
@@ -80,13 +80,14 @@ class record_writer {
   std::uint32_t format_ = record_format;
 };
 
-/// Reads fields in the order in which they were written. After the first fault it reads zeros, so that callers look
-/// once, at the end. A list is never longer than the bytes that are left.
+/// Reads fields in the order in which they were written. After the first fault it reads zeros, so callers check once,
+/// at
+/// the end. A list never has more elements than bytes that are left.
 class record_reader {
  public:
-  /// Checks the envelope. Errors: damaged (which check failed), conflict for a format of others (both versions named).
+  /// Checks the envelope. Errors: damaged (which check failed), conflict (an unknown format; both versions named).
   [[nodiscard]] static result<record_reader> open(std::string_view record, record_kind kind);
-  /// For a record whose end is not known: nothing of it is checked.
+  /// For a record whose end is unknown: nothing is checked.
   [[nodiscard]] static record_reader unsealed(std::string_view record, record_kind kind);
   /// For fields without an envelope; `what` names them in errors.
   record_reader(std::string_view fields, std::string_view what) : rest_(fields), what_(what), size_(fields.size()) {}
@@ -122,7 +123,7 @@ class record_reader {
   [[nodiscard]] std::string_view rest() const { return rest_; }
   [[nodiscard]] std::uint32_t format() const { return format_; }
   [[nodiscard]] bool faulty() const { return !fault_.empty(); }
-  /// Notes that a field has a value that it cannot have.
+  /// Records that a field has an invalid value.
   void fault(std::string_view why);
   /// After the last field: damaged if there was a fault or bytes are left.
   [[nodiscard]] result<void> end();
@@ -131,7 +132,7 @@ class record_reader {
   [[nodiscard]] std::uint64_t varint();
   std::string_view rest_;
   std::string_view what_;
-  std::size_t size_ = 0;  ///< with the envelope before the fields
+  std::size_t size_ = 0;  ///< including the envelope before the fields
   std::uint32_t format_ = record_format;
   std::string fault_;
 };

@@ -5,7 +5,7 @@
 namespace skein::storage {
 namespace {
 
-// The fields in their order on disk; Record is const when they are written.
+// The fields in their order on disk; Record is const for writing.
 
 template <typename Io, typename Record>
 void session_fields(Io& io, Record& r) {
@@ -57,7 +57,7 @@ void version_fields(Io& io, Record& r) {
   if constexpr (!std::is_const_v<Record>) {
     r.unfinished = (marks & 1) != 0;
     r.deleted = (marks & 2) != 0;
-    if (marks > 3) io.fault("a version has marks that nobody knows");
+    if (marks > 3) io.fault("a version has unknown flags");
   }
 }
 
@@ -74,7 +74,7 @@ void entry_fields(Io& io, Entry& e) {
   io.tokens(e.tokens);
 }
 
-/// A record that belongs to a session.
+/// Decodes a record that belongs to a session.
 template <typename Record, typename Fields>
 result<Record> decode_owned(std::string_view bytes, record_kind kind, session_uid owner, Fields&& fields) {
   auto in = record_reader::open(bytes, kind);
@@ -88,7 +88,7 @@ result<Record> decode_owned(std::string_view bytes, record_kind kind, session_ui
   return record;
 }
 
-/// All of a record whose fields were read.
+/// The bytes of a record whose fields have been read.
 std::string_view up_to(std::string_view bytes, const record_reader& fields) {
   return bytes.substr(0, bytes.size() - fields.rest().size() + sizeof(std::uint64_t));
 }
@@ -101,15 +101,15 @@ void write_fields(record_writer& out, const version_record& record) { version_fi
 void read_fields(record_reader& in, session_record& r) {
   session_fields(in, r);
   if (in.faulty()) return;
-  if (r.key.id.empty() || r.key.id.size() > session_id_bytes_max) in.fault("the session has no proper name");
+  if (r.key.id.empty() || r.key.id.size() > session_id_bytes_max) in.fault("the session's name is empty or too long");
   if (r.head > r.last_version) in.fault("the head is beyond the last version");
-  if (r.versions > r.last_version) in.fault("there are more versions than numbers were given out");
+  if (r.versions > r.last_version) in.fault("there are more versions than version numbers");
 }
 
 void read_fields(record_reader& in, version_record& r) {
   version_fields(in, r);
   if (in.faulty()) return;
-  if (r.id == beginning || r.parent >= r.id) in.fault("the version does not come after its parent");
+  if (r.id == beginning || r.parent >= r.id) in.fault("the version's number is not above its parent's");
   if (r.prompt_tokens > r.tokens.size()) in.fault("the prompt has more tokens than the version");
   if (r.tokens.size() > r.total_tokens) in.fault("the version has more tokens than the session");
   if (r.prompt_bytes > r.text.size()) in.fault("the prompt is longer than the text");
@@ -117,12 +117,12 @@ void read_fields(record_reader& in, version_record& r) {
 
 namespace {
 
-/// A stored session. A file of one has the same fields, and check_labels for what these may hold.
+/// Reads a stored session. A session file has the same fields; check_labels limits them.
 void read_stored(record_reader& in, session_record& r) {
   read_fields(in, r);
   if (in.faulty()) return;
   if (r.title.size() > session_title_bytes_max) in.fault("the title is too long");
-  if (r.metadata.size() > metadata_pairs_max) in.fault("there is too much metadata");
+  if (r.metadata.size() > metadata_pairs_max) in.fault("there are too many metadata pairs");
 }
 
 }  // namespace

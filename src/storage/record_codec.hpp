@@ -9,25 +9,25 @@
 #include "storage/record_bytes.hpp"
 #include "storage/records.hpp"
 
-/// Records of sessions as bytes. What belongs to a session carries its number, so that a record under the wrong key is
-/// seen. decode_x answers damaged (which check failed, where) or conflict (another format, both versions named); what
-/// it gives is sound: lengths, counts and numbers agree with each other.
+/// Serialization of session records. A record that belongs to a session contains its number, so that a record under the
+/// wrong key is detected. Errors of decode_x: damaged (which check failed, where), conflict (another format; both
+/// versions named). Decoded records are consistent: lengths, counts and numbers agree with each other.
 namespace skein::storage {
 
 [[nodiscard]] std::string encode_session(const session_record& record);
 [[nodiscard]] result<session_record> decode_session(std::string_view bytes);
 
-/// Records at the beginning of bytes that go on behind them, for finding what is left of them in something damaged. A
-/// session's need not be whole: it says at its beginning whose it was.
+/// Records found at the start of a longer byte string, for salvage from damaged files. A session record need not be
+/// intact, because the session's name is at its beginning.
 struct found_session {
   session_record session;
-  bool whole = false;  ///< its checksum is right
+  bool whole = false;  ///< its checksum matches
 };
 struct found_version {
   session_uid owner = 0;
   version_record version;
 };
-/// What every record of a kind begins with.
+/// The bytes that every record of a kind begins with.
 [[nodiscard]] std::string mark_of(record_kind kind);
 [[nodiscard]] std::optional<found_session> session_at(std::string_view bytes);
 [[nodiscard]] std::optional<found_version> version_at(std::string_view bytes);
@@ -38,12 +38,12 @@ struct found_version {
 [[nodiscard]] std::string encode_running(session_uid owner, const running_turn& turn);
 [[nodiscard]] result<running_turn> decode_running(std::string_view bytes, session_uid owner);
 
-/// What the index says of a stored state; of a prefix also what leads to it.
+/// The index entry of a stored state; for a prefix it includes the prefix's tokens and initial state.
 struct state_entry {
   state_key key;
   std::uint64_t bytes = 0;  ///< of the state's record
   std::int64_t used_ms = 0;
-  bool complete = true;          ///< false: it is being written, or was when a crash came
+  bool complete = true;          ///< false: being written, or interrupted by a crash
   tenant_id tenant;              ///< of a prefix
   std::string initial_state;     ///< of a prefix
   std::vector<token_id> tokens;  ///< of a prefix
@@ -52,15 +52,15 @@ struct state_entry {
 [[nodiscard]] std::string encode_entry(const state_entry& entry);
 [[nodiscard]] result<state_entry> decode_entry(std::string_view bytes, const state_key& key);
 
-/// States of other sessions that serve this one too.
+/// States of other sessions that this session shares.
 [[nodiscard]] std::string encode_shares(session_uid borrower, const std::vector<state_key>& states);
 [[nodiscard]] result<std::vector<state_key>> decode_shares(std::string_view bytes, session_uid borrower);
 
-/// A number by itself: the database's format, or the next session's number.
+/// A single number: the database's format, or the next session number.
 [[nodiscard]] std::string encode_number(record_kind kind, std::uint64_t number);
 [[nodiscard]] result<std::uint64_t> decode_number(std::string_view bytes, record_kind kind);
 
-/// A record that was set aside: why, when, and what it was; `record` may be left out where it could not be kept.
+/// A record in quarantine, with reason and time; `record` is empty if it could not be kept.
 struct set_aside_record {
   std::string reason;
   std::int64_t at_ms = 0;

@@ -11,10 +11,10 @@
 
 #include "base/ids.hpp"
 
-/// What a session consists of, as values (design section 6). How they become bytes stands in record_codec.
+/// The parts of a session as values. Serialization: record_codec.
 namespace skein::storage {
 
-/// How a client names a session: any string of 1 to 256 bytes, in the space of its tenant.
+/// A client's name for a session: any string of 1 to 256 bytes, unique within the tenant.
 struct session_key {
   tenant_id tenant = default_tenant;
   std::string id;
@@ -23,18 +23,18 @@ struct session_key {
 
 inline constexpr std::size_t session_id_bytes_max = 256;
 
-/// A session's number in a database: never used again, so that nothing of a deleted session can show in a new one of
-/// the same name.
+/// A session's number in a database. Never reused, so no data of a deleted session can appear in a new one of the same
+/// name.
 using session_uid = std::uint64_t;
 
-/// A version of a session: 1, 2, ... in order of creation, in all branches. 0 is the beginning, where nothing was said.
+/// A version of a session: 1, 2, ... in order of creation, across all branches. 0 is the beginning: an empty history.
 using version_id = std::uint32_t;
 inline constexpr version_id beginning = 0;
-/// So much a file may say; no session gets there by its turns, and none runs out of numbers behind it.
+/// Highest version number accepted in a session file: turns never reach it, and enough numbers remain above it.
 inline constexpr version_id version_in_file_max = version_id{1} << 31;
 
-/// Names a state for ever: what is stored under a key is never replaced by something else. So a state moves between
-/// tiers as a copy or goes away, and no copy can be stale.
+/// Names a state permanently: the state stored under a key never changes. So tiers only copy or delete states, and no
+/// copy can be stale.
 struct state_key {
   session_uid owner = 0;     ///< a session; 0: a prefix of some prompts
   std::uint64_t number = 0;  ///< the session's version, or the prefix's number, from 1; 0: no state
@@ -42,10 +42,10 @@ struct state_key {
   [[nodiscard]] explicit operator bool() const { return number != 0; }
 };
 
-/// The version that a session's state is of.
+/// The session version that a state belongs to.
 [[nodiscard]] inline version_id version_of(const state_key& key) { return static_cast<version_id>(key.number); }
 
-/// A state in the canonical order of model/state_layout, shared by whoever reads it, never changed.
+/// A state in the canonical order of model/state_layout; shared and immutable.
 using state_buffer = std::shared_ptr<const std::vector<float>>;
 
 struct message {
@@ -53,39 +53,39 @@ struct message {
   bool operator==(const message&) const = default;
 };
 
-/// A chained XXH3 of texts: that of a version is over its parent's and its own segment, so that a long history is
-/// recognised segment by segment without being kept.
+/// A chained XXH3 of texts: a version's hash covers its parent's hash and its own segment, so that a long history is
+/// recognised segment by segment without being stored.
 using history_hash = std::array<std::uint8_t, 16>;
 
 /// One version: what a turn added to its parent. Immutable once committed.
 struct version_record {
   version_id id = 0, parent = beginning;
-  std::int64_t created_ms = 0;   ///< Unix time
-  std::vector<token_id> tokens;  ///< all that the state has swallowed since the parent: the client's, then the model's
-  std::uint32_t prompt_tokens = 0;  ///< how many of them the client brought
+  std::int64_t created_ms = 0;      ///< Unix time
+  std::vector<token_id> tokens;     ///< all tokens fed since the parent: the prompt's, then the model's
+  std::uint32_t prompt_tokens = 0;  ///< number of prompt tokens among them
   std::uint64_t total_tokens = 0;   ///< from the beginning to the end of this version
-  std::string text;                 ///< the bytes of the tokens: exactly prompt and visible answer
-  std::uint64_t prompt_bytes = 0;   ///< how many of them the client brought
-  std::uint64_t segment_bytes = 0;  ///< what this turn adds to the history as a client resends it
+  std::string text;                 ///< the decoded tokens: exactly prompt and visible answer
+  std::uint64_t prompt_bytes = 0;   ///< number of prompt bytes among them
+  std::uint64_t segment_bytes = 0;  ///< bytes that this turn adds to the history as a client resends it
   history_hash history{};           ///< from the beginning to the end of this version
-  std::vector<message> messages;    ///< what the client said in this turn; empty for raw prompts
-  std::string reasoning, answer;    ///< as the client got them
+  std::vector<message> messages;    ///< the client's messages in this turn; empty for raw prompts
+  std::string reasoning, answer;    ///< as sent to the client
   std::string finish_reason;        ///< "stop" or "length"
-  std::string stop_reason;          ///< "drain", "timeout", ... where the server ended the answer; else empty
+  std::string stop_reason;          ///< "drain", "timeout", ... if the server ended the answer; else empty
   std::string template_name;        ///< "chat" or "raw"
   std::string sampling;             ///< settings of the turn as a JSON object, for people
   std::string request_key;          ///< the Idempotency-Key; empty: none
-  bool deleted =
-      false;  ///< only what goes on from it still has it: it is offered to nobody, and goes with the last of those
-  bool unfinished = false;  ///< cut by a crash or a drain: may be continued, is never the head by itself
+  bool deleted = false;  ///< hidden from clients; kept only for the versions that descend from it, and removed with the
+                         ///< last of them
+  bool unfinished = false;  ///< interrupted by a crash or a drain: may be continued, never becomes the head by itself
   bool operator==(const version_record&) const = default;
 };
 
-/// A version as all who have it share it: sessions that were forked from each other, answers on their way. Never
-/// changed, so it is read on any thread.
+/// A version shared by its users: sessions forked from each other, answers in progress. Immutable, so any thread may
+/// read it.
 using shared_version = std::shared_ptr<const version_record>;
 
-/// Bytes of a version's tokens and texts.
+/// Total bytes of a version's tokens and texts.
 [[nodiscard]] inline std::uint64_t content_bytes(const version_record& v) {
   std::uint64_t bytes = v.tokens.size() * sizeof(token_id) + v.text.size() + v.reasoning.size() + v.answer.size() +
                         v.sampling.size() + v.request_key.size();
@@ -93,37 +93,37 @@ using shared_version = std::shared_ptr<const version_record>;
   return bytes;
 }
 
-/// What clients keep beside a session: names and values. The limits are those of OpenAI's API.
+/// Names and values that clients attach to a session. The limits are those of OpenAI's API.
 using session_metadata = std::vector<std::pair<std::string, std::string>>;
 inline constexpr std::size_t metadata_pairs_max = 16, metadata_name_bytes_max = 64, metadata_value_bytes_max = 512;
 inline constexpr std::size_t session_title_bytes_max = 256;
 
-/// What is known of a session without reading its versions.
+/// The facts about a session that are known without reading its versions.
 struct session_record {
   session_uid uid = 0;
   session_key key;
-  std::string model_identity;  ///< of the only model that may continue it
-  std::string initial_state;   ///< identity of the tuned state it began with; empty: zero
+  std::string model_identity;  ///< the only model that may continue it
+  std::string initial_state;   ///< identity of the tuned state it began with; empty: the zero state
   version_id head = beginning;
-  version_id last_version = beginning;  ///< the highest number given out and committed
-  std::uint32_t versions = 0;           ///< how many there are
+  version_id last_version = beginning;  ///< the highest committed number
+  std::uint32_t versions = 0;           ///< number of versions
   std::uint64_t total_tokens = 0;       ///< of the head
   std::uint64_t log_bytes = 0;          ///< of all versions' tokens and texts
   std::int64_t created_ms = 0, used_ms = 0;
-  std::string title;  ///< how it begins, or what a client called it; at most session_title_bytes_max
+  std::string title;  ///< its first words, or the title set by a client; at most session_title_bytes_max
   session_metadata metadata;
   bool operator==(const session_record&) const = default;
 };
 
-/// A turn that runs: enough to make an unfinished version of it after a crash.
+/// A running turn: enough to make an unfinished version of it after a crash.
 struct running_turn {
   version_record so_far;  ///< `tokens`, `text`, ... up to the last append
   bool operator==(const running_turn&) const = default;
 };
 
-/// How safe a turn is when its last event says so.
+/// How durable a turn is when its last event reports it.
 enum class durability : std::uint8_t {
-  memory,   ///< in this process only: there is no disk, or it fails
+  memory,   ///< in this process only: there is no disk, or writes to it fail
   process,  ///< written to the log: survives kill -9
   power,    ///< and synced: survives a power cut
 };

@@ -17,14 +17,14 @@ namespace {
 using keys::number_at;
 
 
-/// The name that a session's record is under.
+/// The session name in a key.
 session_key key_at(std::string_view key) {
   const auto tenant = keys::tenant_of(std::string(key));
   if (!tenant) return {"", std::string(key)};
   return {*tenant, std::string(key.substr(sizeof(std::uint32_t) + tenant->size()))};
 }
 
-/// Versions that have all before them.
+/// Versions whose ancestors all exist.
 std::vector<version_record> rooted(const std::vector<version_record>& all) {
   std::vector<version_record> kept;
   for (const auto& version : all) {
@@ -37,7 +37,7 @@ std::vector<version_record> rooted(const std::vector<version_record>& all) {
   return kept;
 }
 
-/// What a session's record is with these versions, at least one, in place of those that it had.
+/// The session's record with these versions (at least one) instead of its own.
 session_record shortened(session_record session, const std::vector<version_record>& versions) {
   const auto has = [&](version_id id) { return std::ranges::binary_search(versions, id, {}, &version_record::id); };
   if (versions.back().id > session.last_version || !has(session.head)) {
@@ -84,7 +84,7 @@ void recovery::write(const std::function<void(change_list&)>& changes) {
   if (into_ && written_) written_ = into_->write(safety::logged, changes);
 }
 
-/// The format first: what a newer program wrote is not ours to sort out.
+/// Checks the format first: data of a newer program is not repaired.
 result<void> recovery::counters() {
   result<void> known;
   const auto read = from_.scan(family::meta, [&](std::string_view key, std::string_view value) {
@@ -131,8 +131,8 @@ result<void> recovery::sessions() {
   });
 }
 
-/// What was set aside before. A session whose record is whole was set aside for turns that it lost: it is recovered
-/// like the others.
+/// Records in quarantine. A session with an intact record was set aside because it lost turns; it is recovered like the
+/// others.
 result<void> recovery::quarantine() {
   std::set<session_key> names;
   for (const auto& [uid, session] : sessions_) names.insert(session.key);
@@ -143,14 +143,15 @@ result<void> recovery::quarantine() {
     if (session && key == quarantine_key(family::sessions, keys::of_session(session->key)) &&
         !sessions_.contains(session->uid) && names.insert(session->key).second) {
       sessions_[session->uid] = *session;
-      lost(name_of(session->key), "it was set aside: " + aside->reason + "; it is answered again with what is left");
+      lost(name_of(session->key),
+           "it was set aside: " + aside->reason + "; it is available again with its remaining versions");
       return;
     }
     set_aside_[std::string(key)] = std::move(*aside);
   });
 }
 
-/// Turns that ran when the server ended.
+/// Turns that were running when the server stopped.
 result<void> recovery::running() {
   return from_.scan(family::running, [&](std::string_view key, std::string_view value) {
     const session_uid uid = number_at(key, 0);
@@ -162,7 +163,7 @@ result<void> recovery::running() {
   });
 }
 
-/// Session by session, as their keys are.
+/// Versions by session, in key order.
 result<void> recovery::versions() {
   session_uid of = 0;
   found_versions found;
@@ -211,7 +212,7 @@ void recovery::take_session(const session_record& session, const found_versions&
                                  (short_one.head == session.head ? " as before" : ""));
 }
 
-/// A stored state says of which tenant and model its session is.
+/// Names a session without a record; a stored state gives its tenant and model.
 void recovery::take_nameless(session_uid uid, const found_versions& found) {
   const auto left = rooted(found.whole);
   if (left.empty()) return lost(name_of(uid), "its name and all of its versions are lost");
@@ -238,8 +239,9 @@ void recovery::keep(const session_record& session, const std::vector<version_rec
   kept_.insert(session.uid);
   ++report_.sessions;
   report_.versions += versions.size();
-  for (const auto& version : versions) running_.erase(keys::of_version(session.uid, version.id));  // it was committed
-  // What was set aside of it is left out of it now.
+  for (const auto& version : versions)
+    running_.erase(keys::of_version(session.uid, version.id));  // the turn was committed
+  // Its records in quarantine are no longer part of it.
   for (const family where : {family::versions, family::running, family::state_index})
     erase_below(set_aside_, quarantine_key(where, keys::of_number(session.uid)));
   write([&](change_list& changes) {
@@ -249,7 +251,7 @@ void recovery::keep(const session_record& session, const std::vector<version_rec
   });
 }
 
-/// It is answered as damaged, not as new, until its name is freed.
+/// Requests for the session fail as damaged, not as unknown, until its name is freed.
 void recovery::lose(const session_key& key, const std::string& why) {
   lost(name_of(key), why);
   set_aside_.try_emplace(quarantine_key(family::sessions, keys::of_session(key)),
@@ -283,7 +285,7 @@ result<std::string> recovery::record_of(const state_entry& entry) {
   return record;
 }
 
-/// A lost state costs time alone: it is computed again from the session's tokens.
+/// A lost state costs only time: it is recomputed from the session's tokens.
 result<void> recovery::states() {
   std::set<state_key> shared;
   for (const auto& [borrower, states] : shares_)
@@ -295,7 +297,7 @@ result<void> recovery::states() {
     if (key.owner != 0 && !kept_.contains(key.owner) && !shared.contains(key)) continue;
     const auto record = record_of(entry);
     if (!record) {
-      lost(name_of(key), record.error().message + "; it is computed again when it is needed");
+      lost(name_of(key), record.error().message + "; it will be recomputed when needed");
       continue;
     }
     ++(key.owner == 0 ? report_.prefixes : report_.states);
@@ -307,8 +309,8 @@ result<void> recovery::states() {
   return {};
 }
 
-/// What belongs to no session, or to those that are kept now. Numbers may have been given out in what is lost; no log
-/// holds so many.
+/// Records that belong to no session, or to sessions that were kept. Lost records may contain session numbers that were
+/// given out; no log contains this many.
 result<void> recovery::rest() {
   for (const auto& [key, value] : running_) {
     if (!kept_.contains(number_at(key, 0))) continue;

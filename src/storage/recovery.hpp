@@ -12,16 +12,16 @@
 
 namespace skein::storage {
 
-/// Takes what is whole out of the remains of a database and puts it into a new one.
+/// Copies intact records from a damaged database into a new one.
 class recovery {
  public:
-  /// `into`: null only counts and lists.
+  /// `into`: null to only count and list.
   recovery(salvage& from, database::impl* into, repair_report& report) : from_(from), into_(into), report_(report) {}
-  /// Errors: conflict (the remains have a newer format), and those of reading and writing.
+  /// Errors: conflict (the damaged database has a newer format), and those of reading and writing.
   [[nodiscard]] result<void> run();
 
  private:
-  /// Versions of one session in order of their numbers.
+  /// Versions of one session, ordered by number.
   struct found_versions {
     std::vector<version_record> whole;
     std::uint64_t unreadable = 0;
@@ -52,11 +52,11 @@ class recovery {
   result<void> written_;  ///< the first error of writing
 
   std::map<session_uid, session_record> sessions_;
-  std::map<state_key, state_entry> index_;  ///< of states that were stored in full
+  std::map<state_key, state_entry> index_;  ///< complete states only
   std::map<session_uid, std::vector<state_key>> shares_;
   std::map<std::string, std::string> running_;         ///< by key
   std::map<std::string, set_aside_record> set_aside_;  ///< by key
-  std::set<session_uid> staged_;                       ///< were on their way in: never acknowledged
+  std::set<session_uid> staged_;                       ///< being imported and never acknowledged
   std::set<session_uid> kept_;
   session_uid last_uid_ = 0, next_uid_ = 0;
 };

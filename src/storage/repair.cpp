@@ -21,7 +21,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Held so that no server starts meanwhile. It lies in the old database, and goes aside with it.
+/// Holds the database's lock so that no server starts meanwhile. The lock file is in the old database and moves aside
+/// with it.
 class directory_lock {
  public:
   explicit directory_lock(const fs::path& directory) {
@@ -39,7 +40,8 @@ class directory_lock {
   rocksdb::Status status_;
 };
 
-/// Where the new database is made: of links and copies alone, so it may be removed at any time.
+/// The directory in which the new database is built. It contains only links and copies, so it may be removed at any
+/// time.
 class workplace {
  public:
   explicit workplace(fs::path path) : path_(std::move(path)) { remove(); }
@@ -50,7 +52,7 @@ class workplace {
   [[nodiscard]] fs::path made() const { return path_ / "made"; }
   [[nodiscard]] result<void> make() const {
     if (std::error_code failed; !fs::create_directories(path_, failed) && failed)
-      return error{error_kind::io, "making " + path_.string() + ": " + failed.message(), {}};
+      return error{error_kind::io, "creating " + path_.string() + ": " + failed.message(), {}};
     return {};
   }
 
@@ -72,12 +74,12 @@ result<void> check_space(const fs::path& directory) {
   const auto space = fs::space(directory, failed);
   if (failed || space.available >= needed) return {};
   return error{error_kind::no_space,
-               "the repair needs " + std::to_string(needed) + " bytes beside " + directory.string() + ", and " +
-                   std::to_string(space.available) + " are free",
+               "not enough space to repair " + directory.string() + ": " + std::to_string(needed) +
+                   " bytes are needed, " + std::to_string(space.available) + " are free",
                {}};
 }
 
-/// "sessions.damaged-20261125T170000Z", or with a number behind it where that exists.
+/// "sessions.damaged-20261125T170000Z", with a number appended if that exists.
 fs::path name_aside(const fs::path& directory) {
   const std::time_t now = std::time(nullptr);
   std::tm parts{};
@@ -90,12 +92,13 @@ fs::path name_aside(const fs::path& directory) {
   return free;
 }
 
-/// The server may run as another user than who repairs.
+/// Gives the new files to the old owner: the server may run as another user than the repair.
 void give_to_owner_of(const fs::path& old, const fs::path& made) {
   struct stat owner {};
   if (::geteuid() != 0 || ::stat(old.c_str(), &owner) != 0) return;
   const auto give = [&](const fs::path& path) {
-    if (::lchown(path.c_str(), owner.st_uid, owner.st_gid) != 0) return;  // the server says so when it cannot read it
+    if (::lchown(path.c_str(), owner.st_uid, owner.st_gid) != 0)
+      return;  // the server reports it if it cannot read them
   };
   give(made);
   std::error_code failed;
@@ -109,7 +112,8 @@ void sync_directory(const fs::path& directory) {
   ::close(fd);
 }
 
-/// In one step where the file system can: at no time there is no database, which a server would take for a new one.
+/// Swaps atomically if the file system can; otherwise a server could start in between, find no database and create a
+/// new one.
 result<void> replace(const fs::path& directory, const fs::path& made, const fs::path& aside) {
   const auto failure = [&] {
     return error{error_kind::io, "replacing " + directory.string() + ": " + std::strerror(errno), {}};
@@ -126,7 +130,7 @@ result<void> replace(const fs::path& directory, const fs::path& made, const fs::
   return why;
 }
 
-/// Why it does not open, if it does not. Errors: in_use, conflict: it is none to be repaired.
+/// Why the database does not open; empty if it does. Errors: in_use, conflict: then it must not be repaired.
 result<std::string> trouble_of(const fs::path& directory) {
   const auto opened = database::open({.directory = directory, .create = false, .read_only = true});
   if (opened) return std::string();
@@ -135,7 +139,7 @@ result<std::string> trouble_of(const fs::path& directory) {
   return why.message;
 }
 
-/// Reads the remains, and writes what is whole to work.made() if that is wanted.
+/// Reads the damaged database and, if `write`, writes the intact records to work.made().
 result<repair_report> recover(const fs::path& directory, const workplace& work, bool write) {
   repair_report report;
   if (const auto made = work.make(); !made) return made.error();
@@ -155,7 +159,7 @@ result<repair_report> recover(const fs::path& directory, const workplace& work, 
   return report;
 }
 
-/// Puts what was made in the place of the old database. Where that is now.
+/// Replaces the old database by the new one; returns the new path of the old one.
 result<fs::path> swap_in(const fs::path& directory, const workplace& work) {
   give_to_owner_of(directory, work.made());
   sync_directory(work.made());
@@ -176,7 +180,7 @@ result<repair_report> repair(const fs::path& state_directory, bool dry_run) {
   const directory_lock lock(directory);
   if (!lock.status().ok()) return from_status(lock.status(), "opening " + directory.string());
   const fs::path place = directory.string() + ".repair";
-  if (dry_run || trouble->empty()) {  // one that opens may be sound: then nothing is written
+  if (dry_run || trouble->empty()) {  // a database that opens may be sound; then nothing is written
     auto looked = recover(directory, workplace(place), false);
     if (looked) looked->trouble = *trouble;
     if (!looked || dry_run || looked->sound()) return looked;
@@ -187,7 +191,7 @@ result<repair_report> repair(const fs::path& state_directory, bool dry_run) {
   if (!report) return report;
   report->trouble = *trouble;
   if (report->sessions + report->prefixes + report->set_aside == 0)
-    return error{error_kind::damaged, "nothing in " + directory.string() + " can be read; it stays as it is", {}};
+    return error{error_kind::damaged, "nothing in " + directory.string() + " can be read; it was not changed", {}};
   auto aside = swap_in(directory, work);
   if (!aside) return aside.error();
   report->aside = std::move(*aside);

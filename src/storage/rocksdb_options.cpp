@@ -17,15 +17,15 @@
 namespace skein::storage {
 namespace {
 
-/// Whether RocksDB warns of what is in order. While a copy of the store is made (database::backup) no file is deleted;
-/// the list of the log's files, which is a part of that, asks for the same a second time, and RocksDB warns of both
-/// ends of the second time. What it says of files that it cannot delete has other words.
+/// Whether a warning of RocksDB is harmless. A backup (database::backup) disables file deletions; listing the log files
+/// for it disables and enables them a second time, and RocksDB warns about both. Its warnings about files that it
+/// cannot delete have other texts.
 bool is_in_order(std::string_view format) {
   return format.find("File Deletions Disabled, but already disabled.") != format.npos ||
          format.find("File Deletions Enable, but not really enabled.") != format.npos;
 }
 
-/// RocksDB's warnings and errors in our log; no LOG files that grow in the directory.
+/// Forwards RocksDB's warnings and errors to our log, instead of LOG files that grow in the directory.
 class log_forwarder final : public rocksdb::Logger {
  public:
   log_forwarder() : Logger(rocksdb::WARN_LEVEL) {}
@@ -55,7 +55,7 @@ rocksdb::ColumnFamilyOptions records(const std::shared_ptr<rocksdb::Cache>& cach
   rocksdb::ColumnFamilyOptions options;
   rocksdb::BlockBasedTableOptions table;
   table.block_cache = cache;
-  table.cache_index_and_filter_blocks = true;  // else they lie outside of every budget
+  table.cache_index_and_filter_blocks = true;  // otherwise their memory is outside every budget
   table.filter_policy.reset(rocksdb::NewBloomFilterPolicy(10));
   options.table_factory.reset(rocksdb::NewBlockBasedTableFactory(table));
   options.max_write_buffer_number = 8;  // a stall in one family stops them all
@@ -70,16 +70,18 @@ rocksdb::ColumnFamilyOptions blobs(const std::shared_ptr<rocksdb::Cache>& cache,
   options.compression = rocksdb::kNoCompression;  // floats
   options.enable_blob_files = true;
   options.min_blob_size = 4096;
-  options.blob_file_size = 8 << 20;  // a file goes when the last of its blobs does: better that there are few in one
-  options.write_buffer_size = write_buffer_bytes / 2;  // one fills while others are written
-  // Writers of states wait for their own flush, so there is one buffer a writer; a stall would stop the log too.
+  options.blob_file_size = 8 << 20;  // a file is deleted with the last of its blobs, so few per file are better
+  options.write_buffer_size = write_buffer_bytes / 2;  // one is filled while others are flushed
+  // Each writer of states waits for its own flush, so there is one buffer per writer; a stall would stop the log too.
   options.max_write_buffer_number = 16;
-  // A file of each flush has a handful of keys: many of them are no burden.
+  // The file of a flush has only a few keys, so many such files cost little.
   options.level0_slowdown_writes_trigger = 200;
   options.level0_stop_writes_trigger = 400;
-  // A file of keys a quarter of which are deletions is compacted at once: blob files that nobody names any more then
-  // go. Live blobs are moved out of half-empty files on purpose alone (database::compact): in the course of compactions
-  // they would be written again and again, and there are few states in a file.
+  // A file is compacted at once when a quarter of its keys are deletions, which frees unreferenced blob files. Live
+  // blobs
+  // are moved out of half-empty files only by database::compact: ordinary compactions would rewrite them again and
+  // again,
+  // and a file has only a few states.
   options.table_properties_collector_factories.push_back(rocksdb::NewCompactOnDeletionCollectorFactory(0, 0, 0.25));
   options.enable_blob_garbage_collection = false;
   return options;
@@ -94,15 +96,15 @@ rocksdb::DBOptions options_of_database(const database_options& options, rocksdb:
   db.create_if_missing = options.create;
   db.create_missing_column_families = options.create;
   db.max_open_files = static_cast<int>(options.open_files_max);
-  db.max_file_opening_threads = 1;  // for each family anew, and there are few files
+  db.max_file_opening_threads = 1;  // threads are started per family, and there are few files
   db.db_write_buffer_size = options.write_buffer_bytes;
   db.max_total_wal_size = options.write_buffer_bytes;
   db.max_manifest_file_size = 4 << 20;
   db.advise_random_on_open = false;  // states are read from end to end
-  // States that were buffered and not flushed were never acknowledged; a flush could meet a file that failed before.
+  // Buffered states that were not flushed were never acknowledged; a flush could write to a file that failed before.
   db.avoid_flush_during_shutdown = true;
-  db.allow_fallocate = false;       // it would take the size of the write buffer from a small disk at once
-  db.max_bgerror_resume_count = 0;  // database::probe does that, on the thread that asks for it
+  db.allow_fallocate = false;       // it would reserve the size of the write buffer on a small disk at once
+  db.max_bgerror_resume_count = 0;  // database::probe resumes, on the calling thread
   db.stats_dump_period_sec = 0;
   db.stats_persist_period_sec = 0;
   db.info_log = std::make_shared<log_forwarder>();

@@ -8,7 +8,7 @@
 
 namespace skein::storage {
 
-/// Options of the whole database. `failed` is told when RocksDB could not write in the background, on its threads.
+/// Options of the whole database. RocksDB calls `failed` from its own threads if a background write fails.
 [[nodiscard]] rocksdb::DBOptions options_of_database(const database_options& options, rocksdb::Env* env,
                                                      std::function<void(const rocksdb::Status&)> failed);
 

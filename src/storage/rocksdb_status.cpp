@@ -7,7 +7,7 @@
 namespace skein::storage {
 namespace {
 
-/// A lock that somebody holds is an IOError to RocksDB, told by its text alone.
+/// RocksDB reports a held lock as IOError; only the text tells.
 bool is_lock(const rocksdb::Status& status, std::string_view text) {
   return status.IsIOError() && (text.find("lock hold by current process") != text.npos ||
                                 text.find("LOCK: Resource temporarily unavailable") != text.npos);

@@ -24,12 +24,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// In RocksDB's files.
+/// Entry types in RocksDB's files.
 constexpr int type_value = 1, type_blob = 17;
 
-const std::string last_key(1024, '\xff');  ///< behind all of ours
+const std::string last_key(1024, '\xff');  ///< after all keys that we write
 
-/// The name of a file, as RocksDB has it.
+/// The name of a file in RocksDB's form.
 std::string numbered(std::string number, const char* ending) {
   if (number.size() < 6) number.insert(0, 6 - number.size(), '0');
   return number + ending;
@@ -62,8 +62,8 @@ class silent_log final : public rocksdb::Logger {
   void Logv(const char*, va_list) override {}
 };
 
-/// Notes what RocksDB's repair leaves out of the log, which it tells its own log alone: "Log #14: dropping 300 bytes;
-/// WHY".
+/// Collects what RocksDB's repair drops from the log; it reports that only to its own log, as "Log #14: dropping 300
+/// bytes; WHY".
 class repair_log final : public rocksdb::Logger {
  public:
   explicit repair_log(std::vector<damaged_file>& into) : Logger(rocksdb::INFO_LEVEL), into_(into) {}
@@ -87,7 +87,7 @@ class repair_log final : public rocksdb::Logger {
   std::vector<damaged_file>& into_;
 };
 
-/// A link, or a copy where the file system has no links. RocksDB removes what it imports.
+/// Makes a hard link, or a copy if the file system has no links. RocksDB removes the files that it imports.
 rocksdb::Status link_to(const fs::path& file, const fs::path& link) {
   std::error_code failed;
   fs::create_hard_link(file, link, failed);
@@ -95,7 +95,7 @@ rocksdb::Status link_to(const fs::path& file, const fs::path& link) {
   return failed ? rocksdb::Status::IOError("linking " + file.string(), failed.message()) : rocksdb::Status::OK();
 }
 
-/// Whether `one` is a later form of the record under a key than `other`, by what they say.
+/// Whether `one` is a later form of a record than `other`, by their contents.
 bool is_later(family where, std::string_view key, std::string_view one, std::string_view other) {
   if (where == family::sessions) {
     const auto age = [](const session_record& s) { return std::tuple(s.uid, s.last_version, s.used_ms); };
@@ -108,7 +108,7 @@ bool is_later(family where, std::string_view key, std::string_view one, std::str
   return a && (!b || a->complete > b->complete);
 }
 
-/// Reads a source in order of its keys: of each the newest entry, deletions too.
+/// Iterates over a source in key order: the newest entry of each key, including deletions.
 class cursor {
  public:
   cursor(rocksdb::DB& db, rocksdb::ColumnFamilyHandle& handle) : db_(db), handle_(handle) { fill(""); }
@@ -157,7 +157,8 @@ result<std::unique_ptr<salvage>> salvage::open(const fs::path& directory, const 
   return made;
 }
 
-/// The log's entries as tables, by RocksDB's repair of a database of nothing else. Copies: wrong lengths are mended.
+/// Converts the log's entries to tables, by RocksDB's repair of a database with only these logs. Works on copies,
+/// because it corrects wrong lengths.
 result<void> salvage::open_log() {
   const fs::path place = work_ / "log";
   std::error_code failed;
@@ -183,8 +184,8 @@ result<void> salvage::open_log() {
   return {};
 }
 
-/// RocksDB's repair knows the families that some table names, and drops what the log has of others. So there is a table
-/// of each: with a deletion of the empty key, which names nothing.
+/// RocksDB's repair knows only families that have a table, and drops the log's entries of others. So this makes a table
+/// for each family, with a deletion of the empty key, which is never used.
 result<void> salvage::seed_families(const fs::path& into) {
   const fs::path seed = work_ / "seed";
   {
@@ -198,7 +199,7 @@ result<void> salvage::seed_families(const fs::path& into) {
     if (status.ok()) status = opened->Flush({}, made.handles);
     if (!status.ok()) return from_status(status, "making " + seed.string());
   }
-  // Numbers that no log has: these are given out one by one, and 2^40 of them take longer than disks live.
+  // File numbers that no log reaches: they are given out one by one.
   std::uint64_t number = std::uint64_t{1} << 40;
   std::error_code failed;
   for (const auto& file : files_with(seed, ".sst", failed)) {
@@ -213,7 +214,7 @@ result<void> salvage::open_tables() {
   rocksdb::DB* opened = nullptr;
   std::vector<rocksdb::ColumnFamilyDescriptor> only{options_[0]};
   auto settings = settings_for(place, true);
-  settings.info_log = std::make_shared<silent_log>();  // it warns of each file that is none
+  settings.info_log = std::make_shared<silent_log>();  // it warns about each foreign file
   const auto status = rocksdb::DB::Open(settings, place.string(), only, &tables_.handles, &opened);
   if (!status.ok()) return from_status(status, "making " + place.string());
   tables_.db.reset(opened);
@@ -223,7 +224,7 @@ result<void> salvage::open_tables() {
   return {};
 }
 
-/// As a family of its own, where it is whole.
+/// Imports a table file as a family of its own if it is intact.
 void salvage::open_table(const fs::path& path) {
   const std::string name = path.filename();
   rocksdb::SstFileReader file{rocksdb::Options(rocksdb::DBOptions(), options_[0].options)};
@@ -232,7 +233,7 @@ void salvage::open_table(const fs::path& path) {
   std::size_t of = 0;
   while (properties && of < families && properties->column_family_name != to_string(static_cast<family>(of))) ++of;
   if (!properties || of == families)
-    return damaged_.push_back({name, status.ok() ? "its family is not known" : status.ToString()});
+    return damaged_.push_back({name, status.ok() ? "its column family is unknown" : status.ToString()});
   const auto where = static_cast<family>(of);
   status = file.VerifyChecksum();
   if (status.ok()) status = link_to(path, work_ / name);
@@ -243,13 +244,13 @@ void salvage::open_table(const fs::path& path) {
     meta.db_path = work_.string();
     meta.level = 0;
     meta.smallest_seqno = 0;
-    meta.largest_seqno = std::uint64_t{1} << 50;  // it says itself which it has; this only has to be no less
+    meta.largest_seqno = std::uint64_t{1} << 50;  // the file contains its real numbers; this is only an upper bound
     rocksdb::ExportImportFilesMetaData list;
     list.db_comparator_name = rocksdb::BytewiseComparator()->Name();
     list.files.push_back(meta);
     rocksdb::ColumnFamilyHandle* handle = nullptr;
     rocksdb::ImportColumnFamilyOptions how;
-    how.move_files = true;  // the link, that is
+    how.move_files = true;  // moves the link
     auto options = options_[of].options;
     options.disable_auto_compactions = true;
     status = tables_.db->CreateColumnFamilyWithImport(options, name, how, list, &handle);
@@ -258,7 +259,7 @@ void salvage::open_table(const fs::path& path) {
       return sources_.push_back({where, tables_.db.get(), handle});
     }
   }
-  damaged_.push_back({name, "of " + std::string(to_string(where)) + ": " + status.ToString()});
+  damaged_.push_back({name, std::string(to_string(where)) + ": " + status.ToString()});
   for (auto& [key, value] : read_around_damage(file)) of_damaged_tables_.push_back({where, key, std::move(value)});
 }
 
@@ -272,7 +273,7 @@ void salvage::take_damaged() {
       offer(family::versions, keys::of_version(uid, id), encode_version(uid, version));
 }
 
-/// Keeps it if it is the newest of its key.
+/// Keeps the record if it is the newest of its key.
 void salvage::offer(family where, const std::string& key, std::string value) {
   std::optional<rocksdb::KeyVersion> known;
   for (const auto& one : sources_) {
@@ -286,7 +287,7 @@ void salvage::offer(family where, const std::string& key, std::string value) {
   if (!is_new && is_later(where, key, value, at->second)) at->second = std::move(value);
 }
 
-/// The newest entry of each key, in order, if it is no deletion.
+/// Visits the newest entry of each key, in order, except deletions.
 result<void> salvage::each(family where, const entry_visitor& use) {
   std::vector<cursor> all;
   for (const auto& one : sources_)
@@ -318,7 +319,7 @@ result<void> salvage::scan(family where, const visitor& use) {
   return read;
 }
 
-/// They are few: the ends of states, and whole states of small models.
+/// There are few: the last parts of states, and whole states of small models.
 result<void> salvage::read_small_blobs() {
   for (const family where : {family::states, family::prefixes}) {
     const auto read = each(where, [&](const rocksdb::KeyVersion& entry) {

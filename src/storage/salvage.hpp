@@ -23,7 +23,7 @@ struct damaged_file {
   std::string name, why;
 };
 
-/// A database that RocksDB has open.
+/// An open RocksDB database with its column family handles.
 struct open_files {
   std::unique_ptr<rocksdb::DB> db;
   std::vector<rocksdb::ColumnFamilyHandle*> handles;
@@ -34,33 +34,33 @@ struct open_files {
   open_files& operator=(const open_files&) = delete;
 };
 
-/// All that can be read of a database's files, whichever of them are damaged or missing, and with no use of the list of
-/// files (MANIFEST). Each table file is taken by itself into a database beside, as links, so that nothing is changed
-/// here; the log goes through RocksDB's repair. (Its repair of a whole database forgets the blob files, drops a table
-/// for one bad block, and refuses tables whose numbers overlap those of the log, as they do after a crash.) Of each key
-/// the entry with the highest sequence number counts, so what was deleted stays deleted. What RocksDB cannot read is
-/// read as well where that is possible: the sound blocks of a damaged table, and our own records behind damage in the
-/// log. They count where nothing else is known of their key, or something older.
+/// Reads all readable data of a database's files, whichever of them are damaged or missing, without the MANIFEST. Each
+/// table file is ingested into a temporary database as a hard link, so the original stays unchanged; the log goes
+/// through RocksDB's repair. (RocksDB's repair of a whole database drops the blob files, drops a table for one bad
+/// block, and refuses tables whose sequence numbers overlap those of the log, as they do after a crash.) For each key
+/// the entry with the highest sequence number counts, so deleted keys stay deleted. Data that RocksDB cannot read is
+/// recovered if possible: intact blocks of a damaged table, and our own records after damage in the log. These count
+/// only if their key has no entry otherwise, or an older one.
 class salvage {
  public:
-  /// `directory`: no process may write there. `work`: a directory that does not exist yet, on the same file system; its
-  /// owner removes it when this is gone. Errors: io, no_space.
+  /// `directory`: no process may write to it. `work`: a new directory on the same file system; the caller removes it
+  /// after this object is destroyed. Errors: io, no_space.
   [[nodiscard]] static result<std::unique_ptr<salvage>> open(const std::filesystem::path& directory,
                                                              const std::filesystem::path& work);
 
   using visitor = std::function<void(std::string_view key, std::string_view value)>;
-  /// All entries of a family that holds no blobs, in order of their keys. Nothing in them is checked.
+  /// All entries of a family without blobs, in key order. The contents are not verified.
   [[nodiscard]] result<void> scan(family where, const visitor& use);
-  /// A value of a family of blobs, but for the quarantine.
+  /// A value of a family with blobs, except the quarantine.
   [[nodiscard]] std::optional<std::string> blob(family where, const std::string& key);
-  /// Keys and values of the quarantine; the value is empty where it cannot be read.
+  /// Keys and values of the quarantine; a value that cannot be read is empty.
   [[nodiscard]] result<void> quarantine(const visitor& use);
 
-  /// The files that something could not be read of.
+  /// The files that could not be read completely.
   [[nodiscard]] const std::vector<damaged_file>& damaged() const { return damaged_; }
 
  private:
-  /// A family in one of the sources.
+  /// A column family in one of the opened databases.
   struct source {
     family of;
     rocksdb::DB* db;
@@ -79,7 +79,7 @@ class salvage {
   [[nodiscard]] result<void> each(family where, const entry_visitor& use);
 
   const std::filesystem::path directory_, work_;
-  const std::vector<rocksdb::ColumnFamilyDescriptor> options_;  ///< one cache for all that is opened
+  const std::vector<rocksdb::ColumnFamilyDescriptor> options_;  ///< one cache for all opened databases
   std::unique_ptr<blob_files> blobs_;
   open_files log_, tables_;
   std::vector<source> sources_;
@@ -87,9 +87,9 @@ class salvage {
     family where;
     std::string key, value;
   };
-  std::vector<entry> of_damaged_tables_;                               ///< until all sources are known
-  std::array<std::map<std::string, std::string>, families> left_out_;  ///< of the sources, and the newest of its key
-  std::map<std::pair<family, std::string>, std::string> small_blobs_;  ///< that are in no blob file
+  std::vector<entry> of_damaged_tables_;                               ///< kept until all sources are open
+  std::array<std::map<std::string, std::string>, families> left_out_;  ///< records that sources_ do not have
+  std::map<std::pair<family, std::string>, std::string> small_blobs_;  ///< values that are in no blob file
   std::vector<damaged_file> damaged_;
 };
 

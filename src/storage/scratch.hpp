@@ -7,13 +7,13 @@
 
 namespace skein::storage {
 
-/// Memory for records that is used again: fresh memory of that size costs more than what is done with it (a fault a
+/// A pool of reusable buffers for records: fresh memory of that size costs more than the work on it (one page fault per
 /// page, measured with session_storage_bench). Keeps at most `kept_max` buffers between uses. Thread safe.
 class scratch {
  public:
   static constexpr std::size_t kept_max = 2;
 
-  /// A buffer with anything in it; its owner gives it back by itself.
+  /// A buffer with unspecified contents; the returned pointer gives it back when destroyed.
   [[nodiscard]] auto lend() {
     const auto give_back = [this](std::string* buffer) {
       const std::unique_ptr<std::string> owned(buffer);

@@ -7,9 +7,7 @@
 namespace skein::storage {
 namespace {
 
-error disagrees(const std::string& what) {
-  return {error_kind::damaged, "the session does not agree with itself: " + what, {}};
-}
+error disagrees(const std::string& what) { return {error_kind::damaged, "the session is inconsistent: " + what, {}}; }
 
 const version_record* find(std::span<const version_record> versions, version_id id) {
   const auto at = std::ranges::lower_bound(versions, id, {}, &version_record::id);
@@ -17,7 +15,7 @@ const version_record* find(std::span<const version_record> versions, version_id 
 }
 
 constexpr std::size_t identity_bytes_max = 1024;  // of a model or a tuned state
-constexpr std::size_t word_bytes_max = 256;       // a role, a reason: longer than all that the program writes
+constexpr std::size_t word_bytes_max = 256;       // a role, a reason: longer than any that the program writes
 
 error too_long(std::string field, std::size_t bytes, std::size_t bytes_max) {
   std::string why = field + ": " + std::to_string(bytes) + " bytes are too many; at most " + std::to_string(bytes_max) +
@@ -44,7 +42,7 @@ result<void> check_metadata(const session_metadata& metadata) {
   return {};
 }
 
-/// What a version has beside its texts.
+/// Checks the labels of a version.
 result<void> check_words(const version_record& v) {
   const auto field = [&](std::string_view name) { return "version " + std::to_string(v.id) + "." + std::string(name); };
   for (const auto& [name, word] : {std::pair<std::string_view, const std::string&>{"request_key", v.request_key},
@@ -76,7 +74,7 @@ result<void> check_session(const session_record& session, std::span<const versio
   version_id before = beginning;
   for (const auto& version : versions) {
     const std::string name = "version " + std::to_string(version.id);
-    if (version.id <= before) return disagrees(name + " comes after version " + std::to_string(before));
+    if (version.id <= before) return disagrees(name + " follows version " + std::to_string(before));
     before = version.id;
     const version_record* const parent = find(versions, version.parent);
     if (version.parent >= version.id || (!parent && version.parent != beginning))
@@ -86,7 +84,7 @@ result<void> check_session(const session_record& session, std::span<const versio
   }
   if (before > session.last_version) return disagrees("version " + std::to_string(before) + " was never given out");
   if (session.versions != versions.size())
-    return disagrees("it should have " + std::to_string(session.versions) + " versions and has " +
+    return disagrees("it should have " + std::to_string(session.versions) + " versions but has " +
                      std::to_string(versions.size()));
   const version_record* const head = find(versions, session.head);
   if (!head && session.head != beginning) return disagrees("its head is missing");

@@ -15,7 +15,7 @@ version_id version_of_record(const std::string& state) {
   return contents ? static_cast<version_id>(contents->label.key.number) : beginning;
 }
 
-/// The record of a stored state, as one of this session's. A file has no turns that failed, so its keys have none.
+/// The record of a stored state, relabelled as this session's own.
 result<std::string> state_of(database& db, const session_record& session, const state_key& key) {
   const auto entry = find_entry(db.internals(), key);
   if (!entry) return entry.error();
@@ -88,16 +88,16 @@ result<session_record> put_in(database& db, session_store& store, session_file f
                               bool replace, std::vector<state_key> shared) {
   if (as.id.empty() || as.id.size() > session_id_bytes_max)
     return error{error_kind::invalid_argument,
-                 "a session's name has 1 to " + std::to_string(session_id_bytes_max) + " bytes", "id"};
+                 "id: a session's name must have 1 to " + std::to_string(session_id_bytes_max) + " bytes", "id"};
   const auto there = store.find(as);
   if (!there) return there.error();
-  if (*there && !replace) return error{error_kind::conflict, "there is a " + name_of(as) + " already", {}};
+  if (*there && !replace) return error{error_kind::conflict, name_of(as) + " already exists", {}};
   const auto uid = store.new_uid();
   if (!uid) return uid.error();
   file = readdressed(std::move(file), *uid, as);
   file.session.used_ms = wall_time_ms();
   store.share(*uid, std::move(shared));
-  // The one that it replaces goes only when this one is safe; its name then is that of the new record.
+  // The replaced session is removed only after the new one is durable; the name then belongs to the new record.
   if (const auto written = store.commit(file.session, file.versions, true); !written) return written.error();
   for (const auto& state : file.states) {
     const state_key key{*uid, version_of_record(state)};

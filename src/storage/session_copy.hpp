@@ -6,22 +6,22 @@
 #include "storage/session_file.hpp"
 #include "storage/session_store.hpp"
 
-/// Sessions between a database that nobody else uses and files.
+/// Copies sessions between files and a database that no other process uses.
 namespace skein::storage {
 
-/// A session with all its versions and, if wished, the states that are stored of them. Errors: not_found, and those of
-/// reading.
+/// Exports a session with all its versions and optionally their stored states. Errors: not_found, and those of reading.
 [[nodiscard]] result<session_file> take_out(database& db, session_store& store, const session_key& key,
                                             bool with_states);
 
-/// The stored states of a session's versions, its own and those that it shares.
+/// Keys of the stored states of a session's versions, own and shared.
 [[nodiscard]] result<std::vector<state_key>> stored_states(database& db, const session_store& store, session_uid uid);
 
-/// The way from the beginning to a version as a session by itself, without states; nothing: there is no such version.
+/// The path from the beginning to a version as a session of its own, without states; nullopt if there is no such
+/// version.
 [[nodiscard]] std::optional<session_file> branch(const session_file& from, version_id version);
 
-/// Stores it as a new session, which shares some states of others. Errors: conflict (there is one of that name, and
-/// `replace` is not set), invalid_argument (the name), and those of writing.
+/// Stores the file as a new session. `shared`: states of other sessions that it shares. Errors: conflict (the name
+/// exists and `replace` is not set), invalid_argument (the name), and those of writing.
 [[nodiscard]] result<session_record> put_in(database& db, session_store& store, session_file file,
                                             const session_key& as, bool replace, std::vector<state_key> shared = {});
 

@@ -7,9 +7,9 @@
 #include "base/result.hpp"
 #include "storage/records.hpp"
 
-/// A session as one file, for backups and for other servers: the session, all its versions, and, if wished, states. In
-/// the envelope of a record (record_bytes); under a key also signed with HMAC-SHA256, so that a server takes what its
-/// peers wrote and nothing else.
+/// A session as one file, for backups and for other servers: the session, all its versions, and optionally states. The
+/// file has the envelope of a record (record_bytes). With a key it is also signed with HMAC-SHA256, so that a server
+/// accepts only files that its peers wrote.
 namespace skein::storage {
 
 struct session_file {
@@ -19,23 +19,23 @@ struct session_file {
   bool operator==(const session_file&) const = default;
 };
 
-/// What is taken.
+/// Requirements for a file to be accepted.
 struct session_file_rules {
-  std::string model_identity{};  ///< of the only model that is taken; empty: any
-  std::string signature_key{};   ///< files must be signed with it; empty: signed or not
+  std::string model_identity{};  ///< the only accepted model; empty: any
+  std::string signature_key{};   ///< files must be signed with this key; empty: signatures are not checked
   std::uint64_t bytes_max = 1ull << 30;
 };
 
-/// Signed where there is a key.
+/// Signs the file if `signature_key` is not empty.
 [[nodiscard]] std::string write_session_file(const session_file& file, std::string_view signature_key);
 
-/// A file whose parts agree with each other, with a title, metadata and other labels within the limits of the API. The
-/// texts and token ids in it are as its writer made them. Errors: bad_file (damaged, parts that do not agree, or a
-/// label that is too long: then with its field), conflict (another model: both named; another format), too_large,
-/// forbidden (the signature is missing or wrong).
+/// Reads a file and checks that it is consistent and that title, metadata and other labels are within the limits of the
+/// API. Texts and token ids are not checked. Errors: bad_file (damaged, inconsistent, or a label is too long: then with
+/// its field), conflict (another model: both named; another format), too_large, forbidden (the signature is missing or
+/// wrong).
 [[nodiscard]] result<session_file> read_session_file(std::string_view bytes, const session_file_rules& rules);
 
-/// Makes the file that of a session with this number and name; its states too.
+/// The same session under another number and name, in its states too.
 [[nodiscard]] session_file readdressed(session_file file, session_uid uid, const session_key& key);
 
 }  // namespace skein::storage

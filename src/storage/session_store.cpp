@@ -13,7 +13,7 @@
 namespace skein::storage {
 namespace {
 
-constexpr std::uint64_t uids_reserved = 1024;  ///< numbers that one synced write takes
+constexpr std::uint64_t uids_reserved = 1024;  ///< session numbers reserved by one synced write
 
 std::string version_name(session_uid uid, std::string_view key) {
   std::uint32_t version = 0;
@@ -35,7 +35,7 @@ result<version_record> decode_found(std::string_view record, std::string_view ke
   return version;
 }
 
-/// A record that could not be decoded, until it can be set aside.
+/// A record that could not be decoded, kept until it can be set aside.
 struct unreadable {
   std::string key, record;
   error why;
@@ -102,7 +102,7 @@ result<std::vector<version_record>> session_store::versions(session_uid uid) {
   return set_aside(db, family::versions, bad->key, bad->record, version_name(uid, bad->key), bad->why);
 }
 
-/// A note of an older program has the session's number alone as its key: it had one at a time.
+/// A note of an older program has only the session number as its key: a session had one running turn at a time.
 result<std::vector<running_turn>> session_store::running(session_uid uid) {
   auto& db = db_->internals();
   const std::string first = keys::of_number(uid);
@@ -159,7 +159,7 @@ result<std::vector<tenant_id>> session_store::tenants() {
         });
     if (!looked) return looked.error();
     auto tenant = keys::tenant_of(key);
-    if (!tenant) return all;  // behind the last
+    if (!tenant) return all;  // after the last tenant
     first = keys::after_all(keys::of_tenant(*tenant));
     all.push_back(std::move(*tenant));
     if (first.empty()) return all;
@@ -207,7 +207,7 @@ result<void> session_store::commit_each(const session_record& session, const eac
                                         std::span<const version_id> refused) {
   return write_session(session, sync ? safety::synced : safety::logged, [&](change_list& changes) {
     for (const version_id number : refused) changes.erase(family::versions, keys::of_version(session.uid, number));
-    versions([&](const version_record& version) {  // also under a number that was refused to another turn
+    versions([&](const version_record& version) {  // also under the number of another turn that failed
       const std::string at = keys::of_version(session.uid, version.id);
       changes.put(family::versions, at, encode_version(session.uid, version));
       changes.erase(family::running, at);
@@ -257,7 +257,7 @@ result<void> session_store::drop_staged() {
 }
 
 result<void> stage_versions(database& db, session_uid uid, std::span<const shared_version> versions) {
-  constexpr std::size_t piece_bytes = 256 << 10;  // some ms
+  constexpr std::size_t piece_bytes = 256 << 10;  // a few ms
   auto& inside = db.internals();
   if (auto marked = inside.write(safety::logged,
                                  [&](change_list& changes) { changes.put(family::meta, keys::of_staged(uid), {}); });
@@ -311,7 +311,7 @@ result<void> session_store::remove_contents(const session_record& session) { ret
 result<void> session_store::remove(const session_record& session, bool with_record) {
   auto& db = db_->internals();
   const std::string first = keys::of_number(session.uid);
-  // First, since an entry that is damaged is set aside here, and what it named is found in another way then.
+  // First, because this sets damaged entries aside; their states are then found by their parts.
   const auto states = states_going(session.uid, [](version_id) { return true; });
   if (!states) return states.error();
   const auto versions = keys_below(db, family::versions, first);
@@ -364,7 +364,7 @@ result<void> session_store::remove_versions(const session_record& session, std::
   return removed;
 }
 
-// ---------------------------------------------------------------- states that sessions share
+// ---------------------------------------------------------------- shared states
 
 session_store::session_store(std::shared_ptr<database> db) : db_(std::move(db)) {
   auto& db_inside = db_->internals();
@@ -379,7 +379,7 @@ session_store::session_store(std::shared_ptr<database> db) : db_(std::move(db)) 
           bad.push_back({std::string(key), std::string(value), states.error()});
         return true;
       });
-  ignore(looked, "without this, tokens of forks are fed again");
+  ignore(looked, "without the lists, forks recompute their states");
   for (const auto& one : bad)
     if (is_damage(one.why))
       (void)set_aside(db_inside, family::meta, one.key, one.record,
@@ -413,8 +413,8 @@ result<std::vector<state_key>> session_store::last_held(session_uid borrower, st
   return last;
 }
 
-/// The states on disk that go with versions of a session: its own that nobody shares, and those of others that it was
-/// the last to share.
+/// The stored states to remove with versions of a session: its own that no session shares, and those of other sessions
+/// that only it still shared.
 result<std::vector<state_entry>> session_store::states_going(session_uid uid,
                                                              const std::function<bool(version_id)>& goes) {
   auto& db = db_->internals();

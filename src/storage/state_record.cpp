@@ -16,7 +16,7 @@
 namespace skein::storage {
 namespace {
 
-static_assert(std::endian::native == std::endian::little, "floats are copied as they lie");
+static_assert(std::endian::native == std::endian::little, "floats are copied without byte swapping");
 
 constexpr std::size_t dimensions_max = 4;
 
@@ -42,7 +42,7 @@ void fields(Io& io, Contents& c, Type& type) {
   });
 }
 
-/// The fields before the floats, in memory that was used before.
+/// Writes the fields before the floats into reused memory.
 record_writer begin_record(const state_contents& contents, std::size_t float_bytes, std::string memory = {}) {
   record_writer out(record_kind::state, record_format, std::move(memory));
   const auto type = static_cast<std::uint8_t>(contents.type);
@@ -51,7 +51,7 @@ record_writer begin_record(const state_contents& contents, std::size_t float_byt
   return out;
 }
 
-/// Floats of all arrays; 0 and a fault where they cannot be right.
+/// Number of floats in all arrays; 0 and a fault if the shapes are invalid.
 std::uint64_t count_floats(record_reader& in, const std::vector<state_contents::array>& arrays) {
   std::uint64_t all = 0;
   for (const auto& array : arrays) {
@@ -76,8 +76,8 @@ void append_f16(std::string& out, std::span<const float> floats) {
   }
 }
 
-/// Zeros, in large pages where the system has them for the asking: with small ones a fault for each costs several times
-/// what copying the state does (decode_state in session_storage_bench).
+/// Zeros, in huge pages if the system grants them (madvise): with small pages, the page faults cost several times the
+/// copy of the state (decode_state in session_storage_bench).
 std::vector<float> fresh_floats(std::size_t count) {
   constexpr std::uintptr_t page = 2u << 20;
   std::vector<float> floats;
@@ -153,7 +153,7 @@ result<state_contents> read_state_record(std::string_view bytes) {
   contents.type = static_cast<state_type>(type);
   const std::uint64_t floats = count_floats(*in, contents.arrays);
   if (!in->faulty() && floats != in->rest().size() / bytes_of(contents.type))
-    in->fault("the arrays do not have as many floats as the record");
+    in->fault("the record's size does not match its arrays");
   contents.floats = in->view(floats * bytes_of(contents.type));
   if (const auto whole = in->end(); !whole) return whole.error();
   return contents;
@@ -164,7 +164,7 @@ namespace {
 result<decoded_state> decoded(state_contents&& contents, const model::state_layout& layout) {
   if (const auto expected = arrays_of(layout); contents.arrays != expected)
     return error{
-        error_kind::damaged, "the state has " + shown(contents.arrays) + ", the model needs " + shown(expected), {}};
+        error_kind::damaged, "the state has " + shown(contents.arrays) + "; the model needs " + shown(expected), {}};
   return decoded_state{std::move(contents.label), floats_of(contents)};
 }
 

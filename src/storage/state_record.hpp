@@ -6,10 +6,10 @@
 #include "base/result.hpp"
 #include "storage/state_store.hpp"
 
-/// State records without a model: what one says of itself, and the same state for another owner.
+/// Access to state records without a model: read the label, and write the same state under another label.
 namespace skein::storage {
 
-/// A record's fields before its floats, checked against each other and against the checksum.
+/// A record's fields, checked for consistency and against the checksum.
 struct state_contents {
   state_label label;
   state_type type = state_type::fp32;
@@ -19,19 +19,19 @@ struct state_contents {
     bool operator==(const array&) const = default;
   };
   std::vector<array> arrays;
-  std::string_view floats;  ///< of all arrays in order; of the record's bytes
+  std::string_view floats;  ///< of all arrays in order; a view of the record
 };
 /// Errors: damaged, conflict (another format).
 [[nodiscard]] result<state_contents> read_state_record(std::string_view bytes);
 
-/// The same floats under another label; `contents` as read_state_record gave them.
+/// A record with the same floats under another label; `contents` as returned by read_state_record.
 [[nodiscard]] std::string relabelled(const state_contents& contents, const state_label& label);
 
-/// As encode_state in state_store.hpp, into memory that is used again.
+/// As encode_state in state_store.hpp, but reuses the memory of `record`.
 void encode_state(const state_label& label, const model::state_layout& layout, std::span<const float> state,
                   state_type type, std::string& record);
 
-/// Bytes of a state's record.
+/// Size of a state's record in bytes.
 [[nodiscard]] std::size_t state_record_bytes(const state_label& label, const model::state_layout& layout,
                                              state_type type);
 

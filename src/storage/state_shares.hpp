@@ -9,18 +9,19 @@
 
 namespace skein::storage {
 
-/// Which sessions live on states that another one made: a fork goes on from versions of its origin, and their states
-/// serve it too. There is no copy of such a state; it stays until nobody has its version any more. Plain; of each fork
-/// it holds the few states that there were when it began.
+/// Which sessions use states of another session: a fork continues versions of its origin and shares their states. Such
+/// a state is not copied; it stays until no session has its version. Not thread safe; holds for each fork the few
+/// states
+/// that existed when it was created.
 class state_shares {
  public:
-  /// In place of what it shared before.
+  /// Replaces the borrower's previous list.
   void set(session_uid borrower, std::vector<state_key> states);
   void forget(session_uid borrower);
 
   [[nodiscard]] const std::vector<state_key>& of(session_uid borrower) const;
   [[nodiscard]] std::optional<state_key> find(session_uid borrower, version_id version) const;
-  /// Whether somebody but its maker, and but `except`, has this state.
+  /// Whether a session other than its owner and `except` uses this state.
   [[nodiscard]] bool borrowed(const state_key& state, session_uid except = 0) const;
 
  private:

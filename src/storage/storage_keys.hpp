@@ -6,24 +6,24 @@
 
 #include "storage/records.hpp"
 
-/// Keys in the database. Numbers are big-endian, so that keys sort as the numbers do; texts that something follows have
-/// their length before them, so that no two names give one key.
+/// Keys in the database. Numbers are big-endian, so that keys sort by number. Texts that are followed by more data are
+/// prefixed with their length, so that different names give different keys.
 namespace skein::storage::keys {
 
 inline void append(std::string& key, std::unsigned_integral auto n) {
   for (std::size_t i = sizeof n; i-- > 0;) key.push_back(static_cast<char>(n >> 8 * i));
 }
 
-/// Among the counters: the format of the database, and the next number for a session.
+/// Keys in the family `meta`: the format of the database, and the next session number.
 inline constexpr std::string_view format = "format", next_uid = "next_uid";
 
-/// All sessions of a tenant begin with this; their ids follow.
+/// The prefix of all session keys of a tenant; the session id follows.
 [[nodiscard]] inline std::string of_tenant(const tenant_id& tenant) {
   std::string key;
   append(key, static_cast<std::uint32_t>(tenant.size()));
   return key += tenant;
 }
-/// Whose session this key is; nothing for what is none.
+/// The tenant of a session key; nullopt if it is not a session key.
 [[nodiscard]] inline std::optional<tenant_id> tenant_of(const std::string& session) {
   constexpr std::size_t prefix = sizeof(std::uint32_t);
   std::size_t size = 0;
@@ -50,7 +50,7 @@ inline constexpr std::string_view format = "format", next_uid = "next_uid";
   return of_number(state.owner) += of_number(state.number);
 }
 
-/// Of the states that a session shares; among the counters, under a name that none of them begins with.
+/// Key of a session's list of shared states, in the family `meta`, under a prefix that no counter has.
 inline constexpr std::string_view shares_prefix = "shares/";
 [[nodiscard]] inline std::string of_shares(session_uid borrower) {
   std::string key(shares_prefix);
@@ -58,7 +58,7 @@ inline constexpr std::string_view shares_prefix = "shares/";
   return key;
 }
 
-/// Of a session whose versions are written ahead of it, likewise.
+/// Key that marks a session whose versions are staged, likewise.
 inline constexpr std::string_view staged_prefix = "staged/";
 [[nodiscard]] inline std::string of_staged(session_uid uid) {
   std::string key(staged_prefix);
@@ -66,14 +66,14 @@ inline constexpr std::string_view staged_prefix = "staged/";
   return key;
 }
 
-/// The number in a key, big-endian; 0 where the key is too short.
+/// The big-endian number at a position in a key; bytes past the end of the key are left out.
 [[nodiscard]] inline std::uint64_t number_at(std::string_view key, std::size_t at, std::size_t bytes = 8) {
   std::uint64_t n = 0;
   for (std::size_t i = at; i < at + bytes && i < key.size(); ++i) n = n << 8 | static_cast<std::uint8_t>(key[i]);
   return n;
 }
 
-/// The first key after all that begin with this one; empty: there is none.
+/// The first key after all keys with this prefix; empty if there is none.
 [[nodiscard]] inline std::string after_all(std::string prefix) {
   while (!prefix.empty() && prefix.back() == '\xff') prefix.pop_back();
   if (!prefix.empty()) prefix.back() = static_cast<char>(static_cast<unsigned char>(prefix.back()) + 1);

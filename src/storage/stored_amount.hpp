@@ -6,7 +6,7 @@
 
 namespace skein::storage {
 
-/// How much is stored of a session or of a tenant.
+/// What a session or a tenant has stored.
 struct stored_amount {
   std::uint64_t sessions = 0, versions = 0;
   std::uint64_t bytes = 0;  ///< of tokens, texts, titles and metadata
@@ -23,7 +23,7 @@ using tenant_amounts = std::map<tenant_id, stored_amount>;
 [[nodiscard]] inline stored_amount operator+(const stored_amount& a, const stored_amount& b) {
   return {a.sessions + b.sessions, a.versions + b.versions, a.bytes + b.bytes};
 }
-/// Nothing is less than 0: a record that was damaged may have counted or not.
+/// Saturates at 0: a damaged record may or may not have been counted.
 [[nodiscard]] inline stored_amount operator-(const stored_amount& a, const stored_amount& b) {
   const auto less = [](std::uint64_t from, std::uint64_t what) { return from > what ? from - what : 0; };
   return {less(a.sessions, b.sessions), less(a.versions, b.versions), less(a.bytes, b.bytes)};

@@ -31,7 +31,8 @@ class verifier {
     read_all("shared states", &verifier::shares);
     states();
     read_all("quarantine", &verifier::quarantine);
-    if (stop_.stop_requested()) return error{error_kind::cancelled, "verifying was cut short: the server ends", {}};
+    if (stop_.stop_requested())
+      return error{error_kind::cancelled, "verification was cancelled: the server is shutting down", {}};
     return std::move(report_);
   }
 
@@ -41,9 +42,9 @@ class verifier {
     if (report_.damaged.size() < verification::findings_max)
       report_.damaged.push_back({std::move(record), std::move(why)});
   }
-  /// What RocksDB cannot read hides what follows it in the same family, and nothing else.
+  /// An entry that RocksDB cannot read hides the later entries of the same family, and no others.
   void read_all(const char* what, result<void> (verifier::*read)()) {
-    if (const auto done = (this->*read)(); !done) found(what, done.error().message + "; what follows was not read");
+    if (const auto done = (this->*read)(); !done) found(what, done.error().message + "; later records were not read");
   }
   result<void> sessions() {
     return db_.internals().scan(family::sessions, {}, {}, [&](std::string_view key, std::string_view value) {
@@ -64,7 +65,7 @@ class verifier {
     });
   }
 
-  /// Session by session, as their keys are.
+  /// Versions by session, in key order.
   result<void> versions() {
     session_uid of = 0;
     std::vector<version_record> all;
@@ -107,7 +108,7 @@ class verifier {
       found("session '" + session->second.key.id + "'", sound.error().message);
   }
 
-  /// Whether it is on its way in, or was when a server died.
+  /// Whether the session is being imported, or was when a server crashed.
   bool staged(session_uid uid) {
     const auto marked = db_.internals().read(family::meta, keys::of_staged(uid), [](auto) {});
     return marked && *marked;

@@ -131,7 +131,7 @@ BOOST_AUTO_TEST_CASE(what_a_server_cannot_begin_with) {
     more.insert(more.begin(), serve.begin(), serve.end());
     return run_skein(more);
   };
-  expect(with({"--state-dir", file}), 74, "cannot make the directory " + file + "/sessions: Not a directory");
+  expect(with({"--state-dir", file}), 74, "cannot create the directory " + file + "/sessions: Not a directory");
   expect(with({"--unix-socket", "/tmp/" + std::string(120, 'x')}), 78, "server.unix_socket: has more than 107 bytes");
   expect(with({"--set", "server.admin_socket=/tmp/" + std::string(120, 'x')}), 78,
          "server.admin_socket: has more than");
@@ -165,7 +165,7 @@ BOOST_AUTO_TEST_CASE(what_is_not_permitted, *boost::unit_test::precondition(is_r
     return WEXITSTATUS(status);
   };
   const std::string serve = "serve --device fake --port 0 --log-level off --state-dir ";
-  BOOST_TEST(code(serve + (empty / "state").string(), "cannot make the directory") == 77);
+  BOOST_TEST(code(serve + (empty / "state").string(), "cannot create the directory") == 77);
   BOOST_TEST(code(serve + closed.string(), "looking into " + closed.string()) == 77);
   BOOST_TEST(code("state list --state-dir " + closed.string(), "Permission denied") == 77);
 }

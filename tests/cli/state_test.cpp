@@ -232,8 +232,8 @@ BOOST_AUTO_TEST_CASE(a_backup_is_a_state_directory) {
   BOOST_TEST(listed.exit_code == 0);
   BOOST_TEST(listed.out.find("s0\t") != std::string::npos, listed.out);
   BOOST_TEST(test::run_skein({"state", "verify", "--state-dir", into}).exit_code == 0);
-  in.fail({"backup", into}, 65, "exists already");
-  in.fail({"backup", "/proc/no"}, 74, "cannot make");
+  in.fail({"backup", into}, 65, "already exists");
+  in.fail({"backup", "/proc/no"}, 74, "cannot create");
 }
 
 BOOST_AUTO_TEST_CASE(a_damaged_database_is_repaired) {

@@ -68,7 +68,7 @@ BOOST_AUTO_TEST_CASE(other_formats_are_refused_and_left_alone) {
     const auto before = files_of(folder.path());
     for (const bool read_only : {false, true})
       refused(database::open({.directory = folder.path(), .read_only = read_only}), error_kind::conflict,
-              "format " + std::to_string(format) + ", this program reads format 1");
+              "format " + std::to_string(format) + "; this program reads format 1");
     BOOST_TEST(files_of(folder.path()) == before, boost::test_tools::per_element());
   }
 }
@@ -84,7 +84,7 @@ BOOST_AUTO_TEST_CASE(a_damaged_or_missing_format_record_is_refused) {
       changes.put(family::meta, "something", "else");
     }));
   }
-  refused(database::open({.directory = missing.path()}), error_kind::conflict, "none that says in which format");
+  refused(database::open({.directory = missing.path()}), error_kind::conflict, "but no format record");
 }
 
 BOOST_AUTO_TEST_CASE(nothing_is_made_where_that_was_not_asked) {

@@ -82,7 +82,7 @@ BOOST_AUTO_TEST_CASE(another_format_is_named) {
     const auto got = decode_number(resealed(
                                        record_kind::counter, [](auto& out) { out.number(1u); }, format),
                                    record_kind::counter);
-    refused(got, error_kind::conflict, "format " + std::to_string(format) + ", this program reads format 1");
+    refused(got, error_kind::conflict, "format " + std::to_string(format) + "; this program reads format 1");
   }
 }
 
@@ -125,9 +125,9 @@ BOOST_AUTO_TEST_CASE(fields_that_cannot_be_true_are_refused) {
     v.total_tokens = 1;
   });
   auto session = test::random_session(random, 1, "");
-  refused(decode_session(encode_session(session)), error_kind::damaged, "no proper name");
+  refused(decode_session(encode_session(session)), error_kind::damaged, "name is empty or too long");
   session.key.id = std::string(257, 'a');
-  refused(decode_session(encode_session(session)), error_kind::damaged, "no proper name");
+  refused(decode_session(encode_session(session)), error_kind::damaged, "name is empty or too long");
   session.key.id = "a";
   session.head = session.last_version + 1;
   refused(decode_session(encode_session(session)), error_kind::damaged, "head");

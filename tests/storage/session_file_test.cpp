@@ -80,7 +80,7 @@ BOOST_AUTO_TEST_CASE(files_of_other_models_and_files_that_are_too_large_are_refu
   random_cases random;
   const auto bytes = write_session_file(random_file(random, 3), "");
   refused(read_session_file(bytes, {.model_identity = "other"}), error_kind::conflict,
-          "belongs to model model, this is model other");
+          "belongs to model model; this server has model other");
   session_file_rules small;
   small.bytes_max = bytes.size() - 1;
   refused(read_session_file(bytes, small), error_kind::too_large, std::to_string(bytes.size()) + " bytes");
@@ -99,12 +99,12 @@ BOOST_AUTO_TEST_CASE(parts_that_do_not_agree_are_refused) {
     spoil(file);
     refused(read_session_file(write_session_file(file, ""), {}), error_kind::bad_file, needle);
   };
-  refused_when("comes after", [](auto& f) {
+  refused_when(" follows version ", [](auto& f) {
     f.versions[3].parent = beginning;  // else it is missed first
     f.versions[3].total_tokens = f.versions[3].tokens.size();
     std::swap(f.versions[2], f.versions[3]);
   });
-  refused_when("comes after", [](auto& f) { f.versions[3] = f.versions[2]; });
+  refused_when(" follows version ", [](auto& f) { f.versions[3] = f.versions[2]; });
   refused_when("parent of version 6", [](auto& f) {
     f.versions[5].parent = 5;
     f.versions.erase(f.versions.begin() + 4);
@@ -122,7 +122,7 @@ BOOST_AUTO_TEST_CASE(parts_that_do_not_agree_are_refused) {
   refused_when("two states", [](auto& f) { f.states.push_back(f.states[0]); });
   refused_when("another model", [](auto& f) { f.session.model_identity = "other"; });
   refused_when("state record", [](auto& f) { f.states[0].back() = static_cast<char>(~f.states[0].back()); });
-  refused_when("swallowed other tokens", [](auto& f) {
+  refused_when("different number of tokens", [](auto& f) {
     f.versions[1].tokens.push_back(1);
     ++f.versions[1].total_tokens;
     f.versions[1].parent = 0;
