@@ -25,14 +25,14 @@ namespace {
 constexpr std::size_t samples_min = 5;
 constexpr std::uint32_t warm_up_ticks = 3;
 constexpr std::uint32_t first_tokens = 4;  // fed to each sequence before it decodes
-constexpr double gpu_sample_s = 0.25;      // ticks of a GPU are too short to be timed one by one
+constexpr double gpu_sample_s = 0.25;      // GPU ticks are too short to be timed individually
 constexpr std::uint32_t sample_ticks_max = 2000;
 
 const std::vector<std::uint32_t> cpu_batches = {1, 2, 4, 8, 16, 32}, gpu_batches = {1, 8, 32, 128, 320, 960};
 const std::vector<prefill_shape> cpu_prefill = {{1, 512}};
 const std::vector<prefill_shape> gpu_prefill = {{1, 512}, {1, 1024}, {1, 4096}, {32, 128}};
 
-/// A file that is gone at the end of the scope.
+/// A file that is removed at the end of the scope.
 class temporary_file {
  public:
   temporary_file()
@@ -53,7 +53,7 @@ double seconds_since(std::chrono::steady_clock::time_point begin) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
-/// Ticks made one after another, with fresh random tokens wherever tokens are fed.
+/// Runs ticks one after another, with new random tokens for each.
 class tick_maker {
  public:
   tick_maker(engine::engine& on, float temperature) : on_(on), random_(1) {
@@ -61,7 +61,7 @@ class tick_maker {
     params_.max_tokens = ~0u;
   }
 
-  /// Fresh sequences in slots 0 to `count` - 1, ready to decode, each with tokens and a seed of its own.
+  /// Starts sequences in slots 0 to `count` - 1, ready to decode, each with its own tokens and seed.
   result<void> begin(std::uint32_t count) {
     for (slot_id slot = 0; slot < count; ++slot) {
       params_.seed = slot + 1;
@@ -104,7 +104,7 @@ class tick_maker {
     return {};
   }
 
-  /// Seconds of `count` ticks, each submitted before the one before it is collected, as a server does it.
+  /// Seconds for `count` ticks. Each tick is submitted before the previous one is collected, as in a server.
   template <typename Next>
   result<double> time(std::uint32_t count, const Next& next) {
     const auto begin = std::chrono::steady_clock::now();
@@ -122,7 +122,7 @@ class tick_maker {
   sampling::sampling_params params_;
 };
 
-/// Repeats a tick for `wanted_s` seconds; the first ones warm up and do not count.
+/// Repeats a tick for `wanted_s` seconds, after uncounted warm-up ticks.
 template <typename Next>
 result<void> repeat(tick_maker& ticks, machine_scale& machine, double wanted_s, const Next& next, bench_case& into) {
   auto warm = ticks.time(warm_up_ticks, next);
@@ -143,11 +143,15 @@ result<void> repeat(tick_maker& ticks, machine_scale& machine, double wanted_s, 
 /// The model to measure: the one given, or random weights of a released size.
 result<opened_model> model_of(const bench_engine_command& what) {
   if (what.random_size.empty() && what.model.path.empty())
-    return error{error_kind::invalid_argument, "bench engine needs a model: --model PATH or --random SIZE", "model"};
+    return error{error_kind::invalid_argument, "model: missing; bench engine needs --model PATH or --random SIZE",
+                 "model"};
   if (what.random_size.empty()) return open_model(what.model.path);
   const auto dims = released_dims(what.random_size);
-  if (!dims) return error{error_kind::invalid_argument, "no released size " + what.random_size, "random"};
-  const temporary_file passing;  // the opened checkpoint keeps its mapping when the name is gone
+  if (!dims)
+    return error{error_kind::invalid_argument,
+                 "random: " + what.random_size + " is not a released size; accepted: 0.1b, 0.4b, 1.5b, 2.9b, 7.2b",
+                 "random"};
+  const temporary_file passing;  // the opened checkpoint keeps its mapping after the file is removed
   const auto& path = what.random_file.empty() ? passing.path() : what.random_file;
   if (what.random_file.empty() || !is_file(path)) {
     const auto begin = std::chrono::steady_clock::now();
@@ -158,7 +162,7 @@ result<opened_model> model_of(const bench_engine_command& what) {
   return open_model(path);
 }
 
-/// Runs every case and puts it into the report, a line on stderr each.
+/// Runs every case, adds it to the report and prints a line for it on stderr.
 result<void> measure(const std::vector<std::uint32_t>& batches, const std::vector<prefill_shape>& prefill,
                      engine::engine& on, machine_scale& machine, const bench_engine_command& what, bench_report& into) {
   tick_maker ticks(on, what.temperature);

@@ -48,7 +48,7 @@ double tick_cost::weight_bytes(const bench_case& of) const {
 double tick_cost::state_bytes(const bench_case& of) const { return 2 * bytes_of_state_ * of.sequences; }
 
 double tick_cost::flop(const bench_case& of) const {
-  return 2 * of.sequences * (layers_ * of.tokens + table_);  // a draw a sequence
+  return 2 * of.sequences * (layers_ * of.tokens + table_);  // the head runs once per sequence
 }
 
 double tick_cost::least_s(const bench_case& of, const device_limits& limits) const {
@@ -105,22 +105,22 @@ std::string table_of(const bench_report& r) {
   if (!r.cases.empty()) {
     const device_limits limits = rates_of(r.cases.front(), r.cost).limits;
     const auto known = [](double limit, const char* unit) {
-      return limit > 0 ? formatted("%.1f ", limit) + unit : std::string("not known");
+      return limit > 0 ? formatted("%.1f ", limit) + unit : std::string("unknown");
     };
-    text += "\nlimits   reads " + known(limits.read_bytes_per_s * 1e-9, "GB/s") + ", products " +
+    text += "\nlimits   reads " + known(limits.read_bytes_per_s * 1e-9, "GB/s") + ", GEMM " +
             known(limits.flop_per_s * 1e-12, "TFLOP/s") + " (" + r.flop_source + ')';
   }
   text +=
-      "\n\nMedians. Bytes: weights once a tick (where invariance is fast, also those that a zero input spares), states "
-      "read\nand written. Shares: of the limits measured in this run; last: of the least time, in which products and "
-      "weights\nhide behind each other and states come on top.\n\n"
+      "\n\nMedians. Bytes: weights once per tick (fast invariance: also those skipped for zero inputs), states read\n"
+      "and written. Shares refer to the limits measured in this run. The last one refers to the least time, in which\n"
+      "GEMMs and reads of weights overlap and the time for states is added.\n\n"
       "        sequences                                                      share of             share of    share\n"
       "         x tokens   tokens/s       tick  (fastest  slowest)     bytes      read    operations  matrix  of all\n";
   for (const auto& each : r.cases) text += line_of(each, r) + '\n';
   if (!r.states.samples.empty()) {
     const state_rates x = rates_of(r.states);
     const auto line = [&](const char* way, double speed, double of_copy, double alone_s) {
-      return formatted("  %s %8.2f GB/s %s of the copy; one alone %9.3f ms\n", way, speed * 1e-9,
+      return formatted("  %s %8.2f GB/s %s of the copy; one state alone %9.3f ms\n", way, speed * 1e-9,
                        percent(of_copy).c_str(), alone_s * 1e3);
     };
     text += formatted("\nStates of %.2f MB, %u together; a copy within host memory: %.2f GB/s\n",

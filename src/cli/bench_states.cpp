@@ -15,7 +15,7 @@ constexpr std::uint32_t samples = 9, warm_ups = 2;
 using clock = std::chrono::steady_clock;
 using states = std::vector<std::vector<float>>;
 
-/// Seconds of one, where `count` of them happen.
+/// Seconds per item of work on `count` items.
 template <typename Work>
 result<double> time_of(std::size_t count, const Work& work) {
   const auto begin = clock::now();
@@ -77,7 +77,7 @@ result<state_moves_bench> bench_states(engine::engine& on, bool half_precision) 
     const auto out = move_out(on, back, back.size());
     if (!out) return out.error();
     if (!same(there, back, half_precision))
-      return error{error_kind::internal, "a state came out of its slot as another", {}};
+      return error{error_kind::internal, "a state differs after a round trip through its slot", {}};
     const auto alone_in = move_in(on, there, 1);
     if (!alone_in) return alone_in.error();
     const auto alone_out = move_out(on, back, 1);

@@ -2,15 +2,15 @@
 #include <string>
 #include <vector>
 
-/// What --help says, as plain values: manual pages and the completion are made of it, so that all three agree.
+/// The contents of --help as plain values. Manual pages and shell completions are generated from them, so all agree.
 namespace skein::cli {
 
 struct option_help {
-  std::vector<std::string> names;    ///< "--port" and older spellings; of a positional its name alone
-  std::string value;                 ///< kind of its value, "TEXT" or "NUMBER"; empty: it has none
-  std::vector<std::string> choices;  ///< where the value is one of a few words
-  std::string text;                  ///< meaning, and legal values where they are no list of words
-  std::string standard;              ///< the value without it, where --help says so
+  std::vector<std::string> names;    ///< "--port" and older spellings; for a positional, only its name
+  std::string value;                 ///< kind of value, "TEXT" or "NUMBER"; empty: no value
+  std::vector<std::string> choices;  ///< the accepted words, if there is a fixed list
+  std::string text;                  ///< meaning, and accepted values if they are not a list of words
+  std::string standard;              ///< default value, if --help states one
   bool required = false;
 
   [[nodiscard]] bool positional() const { return !names.front().starts_with('-'); }

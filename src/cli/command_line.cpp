@@ -21,7 +21,7 @@
 namespace skein::cli {
 namespace {
 
-/// A subcommand whose flags fill in a Command; when it is the one given, that becomes the result.
+/// Adds a subcommand whose flags fill in a Command, which becomes the result if the subcommand is given.
 template <typename Command>
 std::pair<CLI::App*, std::shared_ptr<Command>> add_command(CLI::App& app, command& chosen, const std::string& name,
                                                            const std::string& help) {
@@ -31,7 +31,7 @@ std::pair<CLI::App*, std::shared_ptr<Command>> add_command(CLI::App& app, comman
   return {sub, made};
 }
 
-/// CLI::Range of numbers, which lets "nan" pass: it is neither below nor above.
+/// As CLI::Range, but rejects "nan", which CLI::Range accepts because it is neither below nor above.
 CLI::Validator between(double low, double high) {
   CLI::Range range(low, high);
   const auto judge = [range](std::string& text) -> std::string {
@@ -51,11 +51,11 @@ void add_configuration(CLI::App& app, config::sources& into) {
          [&into](const std::vector<std::string>& settings) {
            for (const auto& setting : settings) {
              const auto equals = setting.find('=');
-             if (equals == std::string::npos) throw CLI::ValidationError("--set", "needs KEY=VALUE, not " + setting);
+             if (equals == std::string::npos) throw CLI::ValidationError("--set", "must be KEY=VALUE, not " + setting);
              into.flags.push_back({setting.substr(0, equals), setting.substr(equals + 1), "--set"});
            }
          },
-         "Any setting of the configuration, as KEY=VALUE; may be repeated")
+         "Set any configuration key, as KEY=VALUE; may be repeated")
       ->allow_extra_args(false)
       ->take_all();
 }
@@ -66,8 +66,7 @@ std::string joined(const std::vector<std::string_view>& names) {
   return list;
 }
 
-/// What stands behind a setting's flag in --help: TEXT, NUMBER, or the words that are legal. The loader judges the
-/// value.
+/// The value of a setting's flag in --help: TEXT, NUMBER, or the accepted words. The loader validates the value.
 std::string kind_of(const config::value& standard, const std::vector<std::string>& words) {
   const bool is_number = std::holds_alternative<std::int64_t>(standard) || std::holds_alternative<double>(standard);
   if (words.empty()) return is_number ? "NUMBER" : "TEXT";
@@ -76,7 +75,7 @@ std::string kind_of(const config::value& standard, const std::vector<std::string
   return list + '}';
 }
 
-/// One flag for each key that has a spelling of its own.
+/// Adds a flag for each key that has one.
 void add_settings(CLI::App& app, config::sources& into) {
   for (const auto& key : config::keys()) {
     if (key.flags.empty()) continue;
@@ -107,29 +106,29 @@ void add_settings(CLI::App& app, config::sources& into) {
 
 void add_vocabulary(CLI::App& app, std::string& vocab, const std::string& found) {
   app.add_option("--vocab,--vocab-path", vocab,
-                 "Vocabulary file, or bytes; default: found " + found + " or in $SKEIN_DATA_DIR or /usr/share/skein");
+                 "Vocabulary file, or bytes; default: searched " + found + ", in $SKEIN_DATA_DIR and /usr/share/skein");
 }
 
 CLI::Option* add_model(CLI::App& app, model_options& into, const std::string& otherwise) {
-  app.add_option("--device", into.device, "Where the model runs: auto, cpu, cuda, cuda:N")->capture_default_str();
-  app.add_option("--dtype", into.dtype, "Type the matrices are kept in: auto (as in the file), fp32, bf16, fp16")
+  app.add_option("--device", into.device, "Device that runs the model: auto, cpu, cuda, cuda:N")->capture_default_str();
+  app.add_option("--dtype", into.dtype, "Data type of the weights: auto (as in the file), fp32, bf16, fp16")
       ->capture_default_str();
-  app.add_option("--threads", into.threads, "Threads; 0: as many as the process may use")
+  app.add_option("--threads", into.threads, "CPU threads; 0: all that the process may use")
       ->check(CLI::Range(0u, config::limits::engine_threads_max))
       ->capture_default_str();
-  app.add_option("--state-dtype", into.state_dtype, "Type that states are kept in: fp32, or on a GPU fp16")
+  app.add_option("--state-dtype", into.state_dtype, "Data type of states: fp32, or fp16 on a GPU")
       ->check(CLI::IsMember({"fp32", "fp16"}))
       ->capture_default_str();
   app.add_option("--invariance", into.invariance,
-                 "What bits may depend on, on a GPU: default (the prompt), strict (its tokens) or fast (load)")
+                 "On a GPU, results may depend on: default (the prompt), strict (its tokens) or fast (the load)")
       ->check(CLI::IsMember({"default", "strict", "fast"}))
       ->capture_default_str();
-  app.add_flag("--allow-nonfinite", into.allow_nonfinite, "Load weights and states that hold NaN or infinity");
+  app.add_flag("--allow-nonfinite", into.allow_nonfinite, "Load weights and states that contain NaN or infinity");
   return app.add_option("--model,--model-path", into.path, "Checkpoint, .pth or .safetensors" + otherwise);
 }
 
 void add_serve(CLI::App& app, command& chosen) {
-  auto [sub, made] = add_command<serve_command>(app, chosen, "serve", "Serve clients over HTTP");
+  auto [sub, made] = add_command<serve_command>(app, chosen, "serve", "Run the server");
   auto& into = *made;
   add_configuration(*sub, into.configuration);
   sub->add_flag("--dump-config", into.dump_config, "Print the merged configuration with the origin of each value");
@@ -137,8 +136,8 @@ void add_serve(CLI::App& app, command& chosen) {
 }
 
 void add_check_config(CLI::App& app, command& chosen) {
-  auto [sub, made] = add_command<check_config_command>(app, chosen, "check-config",
-                                                       "List everything that is wrong with a configuration");
+  auto [sub, made] =
+      add_command<check_config_command>(app, chosen, "check-config", "Check a configuration and list all faults");
   auto& into = *made;
   add_configuration(*sub, into.configuration);
 }
@@ -147,13 +146,13 @@ void add_generate(CLI::App& app, command& chosen) {
   auto [sub, made] = add_command<generate_command>(app, chosen, "generate", "Continue a prompt; text to stdout");
   auto& into = *made;
   add_model(*sub, into.model, "; default: the demo model");
-  add_vocabulary(*sub, into.model.vocab, "beside the model");
-  auto* prompt = sub->add_option_group("prompt", "What to continue");
+  add_vocabulary(*sub, into.model.vocab, "next to the model");
+  auto* prompt = sub->add_option_group("prompt", "The prompt");
   prompt->add_option_function<std::string>(
       "--prompt", [&into](const std::string& text) { into.prompt = text; }, "Text");
   prompt->add_option_function<std::string>(
       "--prompt-file", [&into](const std::string& path) { into.prompt = std::filesystem::path(path); },
-      "File that holds the text");
+      "File with the text");
   prompt->add_option_function<std::string>(
       "--tokens",
       [&into](const std::string& list) {
@@ -161,18 +160,18 @@ void add_generate(CLI::App& app, command& chosen) {
         if (!tokens) throw CLI::ValidationError("--tokens", tokens.error().message);
         into.prompt = std::move(*tokens);
       },
-      "Token ids with commas between them");
+      "Token ids, separated by commas");
   prompt->require_option(1);
-  sub->add_option("--max-tokens", into.max_tokens, "Tokens to generate at most")
+  sub->add_option("--max-tokens", into.max_tokens, "Maximum number of tokens to generate")
       ->check(CLI::Range(1u, 1u << 30))
       ->capture_default_str();
-  sub->add_option("--temperature", into.sampling.temperature, "0 is greedy")
+  sub->add_option("--temperature", into.sampling.temperature, "Sampling temperature; 0: greedy")
       ->check(between(0.0, 1000.0))
       ->capture_default_str();
-  sub->add_option("--top-k", into.sampling.top_k, "Tokens that are kept; 0: all")
+  sub->add_option("--top-k", into.sampling.top_k, "Sample from the K most probable tokens; 0: all")
       ->check(CLI::Range(-1, 1 << 24))
       ->capture_default_str();
-  sub->add_option("--top-p", into.sampling.top_p, "Share of probability that is kept")
+  sub->add_option("--top-p", into.sampling.top_p, "Sample from the most probable tokens up to this total probability")
       ->check(between(0.0, 1.0))
       ->capture_default_str();
   sub->add_option_function<std::uint64_t>(
@@ -181,8 +180,8 @@ void add_generate(CLI::App& app, command& chosen) {
         into.sampling.seed = seed;
         into.seed_given = true;
       },
-      "The same seed draws the same tokens; default: a new one each time");
-  sub->add_flag("--show-tokens", into.show_tokens, "Print the ids of the generated tokens in place of text");
+      "Seed of the sampler; default: a random one");
+  sub->add_flag("--show-tokens", into.show_tokens, "Print the generated token ids instead of text");
 }
 
 void add_logits(CLI::App& app, command& chosen) {
@@ -190,20 +189,20 @@ void add_logits(CLI::App& app, command& chosen) {
       app, chosen, "logits", "Write the logits after each input token as raw float32 [tokens, vocab]");
   auto& into = *made;
   add_model(*sub, into.model, "")->required();
-  sub->add_option("--tokens-file", into.tokens_file, "File of token ids with commas between them")->required();
+  sub->add_option("--tokens-file", into.tokens_file, "File with token ids, separated by commas")->required();
   sub->add_option("--chunk", into.chunk_tokens, "Tokens fed at once")
       ->check(CLI::Range(1u, 65536u))
       ->capture_default_str();
-  sub->add_option("--state-in", into.state_in, "Start from this state, or state-tuning file");
+  sub->add_option("--state-in", into.state_in, "Start from this state or state-tuning file");
   sub->add_option("--state-out", into.state_out, "Write the state after the last token (.safetensors)");
-  sub->add_option("--out", into.out, "File for the logits")->required();
+  sub->add_option("--out", into.out, "Output file for the logits")->required();
 }
 
 void add_score(CLI::App& app, command& chosen) {
-  auto [sub, made] = add_command<score_command>(app, chosen, "score", "Bits per byte of a text under a model");
+  auto [sub, made] = add_command<score_command>(app, chosen, "score", "Print bits per byte and perplexity of a text");
   auto& into = *made;
   add_model(*sub, into.model, "; default: the demo model");
-  add_vocabulary(*sub, into.model.vocab, "beside the model");
+  add_vocabulary(*sub, into.model.vocab, "next to the model");
   sub->add_option("file", into.text_file, "The text; default: stdin");
   sub->add_option("--chunk", into.chunk_tokens, "Tokens fed at once")
       ->check(CLI::Range(1u, 65536u))
@@ -213,17 +212,17 @@ void add_score(CLI::App& app, command& chosen) {
 
 void add_tokenize(CLI::App& app, command& chosen) {
   auto [sub, made] =
-      add_command<tokenize_command>(app, chosen, "tokenize", "Turn stdin into token ids, or ids into bytes");
+      add_command<tokenize_command>(app, chosen, "tokenize", "Convert stdin to token ids, or ids to bytes");
   auto& into = *made;
   add_vocabulary(*sub, into.vocab, "here");
-  sub->add_flag("--ids", into.ids, "stdin holds ids; write their bytes");
+  sub->add_flag("--ids", into.ids, "Read ids from stdin and write bytes");
 }
 
 void add_inspect(CLI::App& app, command& chosen) {
-  auto [sub, made] = add_command<inspect_command>(app, chosen, "inspect", "Print what a checkpoint holds");
+  auto [sub, made] = add_command<inspect_command>(app, chosen, "inspect", "Print the contents of a checkpoint");
   auto& into = *made;
   sub->add_option("path", into.path, "Checkpoint, .pth or .safetensors; default: the demo model");
-  add_vocabulary(*sub, into.vocab, "beside the model");
+  add_vocabulary(*sub, into.vocab, "next to the model");
 }
 
 constexpr std::uint32_t bench_sequences_max = 1u << 16, bench_tokens_max = 1u << 20;
@@ -237,20 +236,21 @@ prefill_shape parse_shape(const std::string& text) {
   const auto [last, second] = std::from_chars(cut ? middle + 1 : end, end, shape.tokens);
   const bool legal = cut && second == std::errc() && last == end && shape.sequences > 0 && shape.tokens > 0;
   if (!legal || shape.sequences > bench_sequences_max || shape.tokens > bench_tokens_max / shape.sequences)
-    throw CLI::ValidationError("--prefill", "needs SEQUENCESxTOKENS, at most 1048576 tokens in all, not " + text);
+    throw CLI::ValidationError("--prefill", "must be SEQUENCESxTOKENS with at most 1048576 tokens in all, not " + text);
   return shape;
 }
 
 void add_bench_engine(CLI::App& bench, command& chosen) {
   auto [sub, made] = add_command<bench_engine_command>(
-      bench, chosen, "engine", "Decode and prefill per batch size, with shares of the machine's limits");
+      bench, chosen, "engine", "Measure decode and prefill by batch size, relative to the machine's limits");
   auto& into = *made;
   auto* model = add_model(*sub, into.model, "; or --random");
-  sub->add_option("--random", into.random_size, "Random weights of a released size: 0.1b, 0.4b, 1.5b, 2.9b, 7.2b")
+  sub->add_option("--random", into.random_size, "Use random weights of a released size: 0.1b, 0.4b, 1.5b, 2.9b, 7.2b")
       ->excludes(model);
-  sub->add_option("--random-file", into.random_file, "Keep the random weights here, or take those that are here");
-  sub->add_flag("--sparse", into.sparse, "Random weights whose feed-forward gives 88 % zeros, as trained ones do");
-  sub->add_option("--batches", into.batches, "Sequences that decode at once, as 1,8,32; default: usual ones")
+  sub->add_option("--random-file", into.random_file, "File for the random weights; reused if it exists");
+  sub->add_flag("--sparse", into.sparse,
+                "Make 88 % of the random model's feed-forward activations zero, as in trained models");
+  sub->add_option("--batches", into.batches, "Decode batch sizes, as 1,8,32; default: depends on the device")
       ->delimiter(',')
       ->check(CLI::Range(1u, bench_sequences_max));
   sub->add_option_function<std::vector<std::string>>(
@@ -258,76 +258,78 @@ void add_bench_engine(CLI::App& bench, command& chosen) {
          [&into](const std::vector<std::string>& shapes) {
            for (const auto& shape : shapes) into.prefill.push_back(parse_shape(shape));
          },
-         "Prompts at once, and tokens of each, as 1x512,32x128; default: usual ones")
+         "Prefill shapes, prompts x tokens, as 1x512,32x128; default: depends on the device")
       ->delimiter(',');
-  sub->add_option("--seconds", into.seconds, "Time for each of them")
+  sub->add_option("--seconds", into.seconds, "Seconds per measurement")
       ->check(between(0.0, 3600.0))
       ->capture_default_str();
-  sub->add_option("--temperature", into.temperature, "Of the draws; 0 is greedy")
+  sub->add_option("--temperature", into.temperature, "Sampling temperature; 0: greedy")
       ->check(between(0.0, 1000.0))
       ->capture_default_str();
-  sub->add_option("--json", into.json, "File for all figures as JSON");
+  sub->add_option("--json", into.json, "Output file for all results as JSON");
 }
 
 void add_lengths(CLI::App& app, load::length_wish& into, const std::string& what, const std::string& of) {
-  app.add_option("--" + what + "-mean", into.mean, "Tokens of " + of + " on average; they are spread log-normally")
+  app.add_option("--" + what + "-mean", into.mean, "Mean tokens of " + of + " (log-normal)")
       ->check(between(1.0, double{load::planned_tokens_max}))
       ->capture_default_str();
-  app.add_option("--" + what + "-sigma", into.sigma, "Their spread: of the logarithm")
+  app.add_option("--" + what + "-sigma", into.sigma, "Standard deviation of the logarithm of the number of tokens")
       ->check(between(0.0, 4.0))
       ->capture_default_str();
-  app.add_option("--" + what + "-len", into.fixed, "The same number of tokens for all")
+  app.add_option("--" + what + "-len", into.fixed, "Use this number of tokens for all requests")
       ->check(CLI::Range(1u, load::planned_tokens_max));
 }
 
 void add_bench_serve(CLI::App& bench, command& chosen) {
   auto [sub, made] = add_command<bench_serve_command>(
-      bench, chosen, "serve", "Load a running server: success, TTFT, ITL, TPOT and E2E, tokens per second");
+      bench, chosen, "serve",
+      "Send load to a running server; report success, TTFT, ITL, TPOT, E2E and tokens per second");
   auto& into = *made;
-  auto* url = sub->add_option("--url", into.url, "The server")->capture_default_str();
-  sub->add_option("--unix-socket", into.unix_socket, "The server's socket, in place of --url")->excludes(url);
-  sub->add_flag("--chat", into.chat, "Words to /v1/chat/completions; else token ids to /v1/completions");
-  sub->add_option("--vocab-size", into.vocab, "Token ids are drawn below it; default: printable ASCII")
+  auto* url = sub->add_option("--url", into.url, "URL of the server")->capture_default_str();
+  sub->add_option("--unix-socket", into.unix_socket, "Unix socket of the server, instead of --url")->excludes(url);
+  sub->add_flag("--chat", into.chat, "Send words to /v1/chat/completions; default: token ids to /v1/completions");
+  sub->add_option("--vocab-size", into.vocab, "Sample token ids below this; default: printable ASCII")
       ->excludes("--chat")
       ->check(CLI::Range(2u, 1u << 24));
-  sub->add_option("--model", into.model, "Name that requests carry; default: none");
-  sub->add_option("--password-file", into.password_file, "File that holds the server's password");
-  sub->add_option("--num-prompts", into.plan.prompts, "Requests")
+  sub->add_option("--model", into.model, "Model name in requests; default: none");
+  sub->add_option("--password-file", into.password_file, "File with the server's password");
+  sub->add_option("--num-prompts", into.plan.prompts, "Number of requests")
       ->check(CLI::Range(1u, 10'000'000u))
       ->capture_default_str();
-  sub->add_option("--request-rate", into.plan.rate, "Requests a second, at random times; default: all at once")
+  sub->add_option("--request-rate", into.plan.rate, "Requests per second, at random times; default: all at once")
       ->check(between(1e-3, 1e6));
-  sub->add_option("--concurrency", into.concurrency, "Requests that run at once at most; default: no limit")
+  sub->add_option("--concurrency", into.concurrency, "Maximum number of concurrent requests; default: no limit")
       ->check(CLI::Range(1u, 1'000'000u));
   add_lengths(*sub, into.plan.input, "input", "a prompt");
   add_lengths(*sub, into.plan.output, "output", "an answer");
-  sub->add_option("--seed", into.plan.seed, "The same seed asks for the same")->capture_default_str();
-  sub->add_option("--timeout", into.timeout_s, "Seconds after which a request has failed")
+  sub->add_option("--seed", into.plan.seed, "Seed of the requests")->capture_default_str();
+  sub->add_option("--timeout", into.timeout_s, "Timeout of a request in seconds")
       ->check(between(0.001, 86400.0))
       ->capture_default_str();
-  sub->add_option("--json", into.json, "File for all figures as JSON");
+  sub->add_option("--json", into.json, "Output file for all results as JSON");
 }
 
 void add_bench(CLI::App& app, command& chosen) {
-  auto* bench = app.add_subcommand("bench", "Measure speed, of the engine alone or of a running server");
+  auto* bench = app.add_subcommand("bench", "Measure the speed of the engine or of a running server");
   bench->require_subcommand(1);
   add_bench_engine(*bench, chosen);
   add_bench_serve(*bench, chosen);
 }
 
-/// `skein state ACTION`: each action has the flags that it needs.
+/// Adds `skein state ACTION`; each action has its own flags.
 void add_state(CLI::App& app, command& chosen) {
-  auto* state = app.add_subcommand("state", "Look after the sessions of a server, whether it runs or not");
+  auto* state = app.add_subcommand("state", "Manage the sessions of a server, running or stopped");
   state->require_subcommand(1);
   const auto add = [&](state_action action, const std::string& name, const std::string& help) {
     auto [sub, made] = add_command<state_command>(*state, chosen, name, help);
     made->action = action;
     sub->add_option("--state-dir", made->state_dir, "The server's state directory")->required();
-    sub->add_option("--admin-socket", made->admin_socket, "Where it listens if it runs; default: in its directory");
+    sub->add_option("--admin-socket", made->admin_socket,
+                    "Admin socket of the running server; default: in its directory");
     return std::pair<CLI::App*, state_command*>(sub, made.get());
   };
   const auto add_tenant = [](CLI::App& sub, state_command& into) {
-    sub.add_option("--tenant", into.tenant, "Whose sessions")->capture_default_str();
+    sub.add_option("--tenant", into.tenant, "Owner of the sessions")->capture_default_str();
   };
   const auto add_id = [&](CLI::App& sub, state_command& into) {
     sub.add_option("id", into.id, "Name of the session")->required();
@@ -338,50 +340,50 @@ void add_state(CLI::App& app, command& chosen) {
   };
   const auto add_json = [](CLI::App& sub, state_command& into) { sub.add_flag("--json", into.json, "Print JSON"); };
 
-  if (const auto [sub, into] = add(state_action::list, "list", "All sessions, by name"); true) {
+  if (const auto [sub, into] = add(state_action::list, "list", "List all sessions by name"); true) {
     add_tenant(*sub, *into);
     add_json(*sub, *into);
   }
-  if (const auto [sub, into] = add(state_action::info, "info", "One session and the tree of its versions"); true) {
+  if (const auto [sub, into] = add(state_action::info, "info", "Show a session and the tree of its versions"); true) {
     add_id(*sub, *into);
     add_json(*sub, *into);
   }
-  if (const auto [sub, into] = add(state_action::export_session, "export", "Write a session to one file"); true) {
+  if (const auto [sub, into] = add(state_action::export_session, "export", "Write a session to a file"); true) {
     add_id(*sub, *into);
-    sub->add_option("--out", into->file, "The file")->required();
-    sub->add_flag("!--no-states", into->with_states, "Texts and tokens alone; states are built again from them");
+    sub->add_option("--out", into->file, "Output file")->required();
+    sub->add_flag("!--no-states", into->with_states, "Export only texts and tokens; states are recomputed from them");
     add_key(*sub, *into, "Sign with the key in this file");
   }
-  if (const auto [sub, into] = add(state_action::import_session, "import", "Take a session in from a file"); true) {
-    sub->add_option("file", into->file, "What export wrote")->required();
+  if (const auto [sub, into] = add(state_action::import_session, "import", "Read a session from a file"); true) {
+    sub->add_option("file", into->file, "File written by export")->required();
     sub->add_option("--as", into->new_id, "Name of the session; default: as in the file");
-    sub->add_flag("--replace", into->replace, "In place of a session of that name");
+    sub->add_flag("--replace", into->replace, "Replace a session of that name");
     add_tenant(*sub, *into);
-    add_key(*sub, *into, "Take it only if it is signed with the key in this file");
+    add_key(*sub, *into, "Accept the file only if it is signed with the key in this file");
   }
   if (const auto [sub, into] = add(state_action::remove, "delete", "Delete a session"); true) add_id(*sub, *into);
   if (const auto [sub, into] = add(state_action::fork, "fork", "Copy a session up to one of its versions"); true) {
     add_id(*sub, *into);
     sub->add_option("new", into->new_id, "Name of the copy")->required();
-    sub->add_option("--version-number", into->version, "The version; default: the newest one of the conversation");
+    sub->add_option("--version-number", into->version, "Last version to copy; default: the head");
   }
-  if (const auto [sub, into] = add(state_action::verify, "verify", "Read everything and report what is damaged"); true)
+  if (const auto [sub, into] = add(state_action::verify, "verify", "Read all data and report damage"); true)
     add_json(*sub, *into);
   if (const auto [sub, into] =
           add(state_action::repair, "repair",
-              "Recover what can be read of a damaged database, while no server runs on it; needs as "
-              "much free space as the database has");
+              "Recover the readable data of a damaged database while no server is running on it; needs "
+              "free space of the database's size");
       true) {
-    sub->add_flag("--dry-run", into->dry_run, "Only say what is damaged and what would be lost");
+    sub->add_flag("--dry-run", into->dry_run, "Only report the damage and what would be lost");
     add_json(*sub, *into);
   }
-  add(state_action::compact, "compact", "Give back the space of what was deleted");
-  if (const auto [sub, into] = add(state_action::backup, "backup", "Copy everything into a new state directory"); true)
+  add(state_action::compact, "compact", "Free the disk space of deleted data");
+  if (const auto [sub, into] = add(state_action::backup, "backup", "Copy all data into a new state directory"); true)
     sub->add_option("into", into->file, "The directory, which must not exist")->required();
 }
 
 void add_keys(CLI::App& app, command& chosen) {
-  auto* keys = app.add_subcommand("keys", "API keys: make one, hash one, list those of a file");
+  auto* keys = app.add_subcommand("keys", "Create, hash and list API keys");
   keys->require_subcommand(1);
   const auto add = [&](keys_command::task what, const std::string& name, const std::string& help) {
     auto [sub, made] = add_command<keys_command>(*keys, chosen, name, help);
@@ -390,30 +392,32 @@ void add_keys(CLI::App& app, command& chosen) {
   };
   const auto add_rights = [](CLI::App& sub, access::api_key& key) {
     sub.add_option("name", key.name, "The key's name in logs and metrics")->required();
-    sub.add_option("--concurrent", key.concurrent_max, "Requests at a time; default: no limit")
+    sub.add_option("--concurrent", key.concurrent_max, "Maximum number of concurrent requests; default: no limit")
         ->check(CLI::Range(1u, ~0u));
-    sub.add_option("--tokens-per-minute", key.tokens_per_minute, "Tokens of prompts and answers; default: no limit")
+    sub.add_option("--tokens-per-minute", key.tokens_per_minute,
+                   "Prompt and generated tokens per minute; default: no limit")
         ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1'000'000'000'000}));
-    sub.add_option("--models", key.models, "Models that it may use, as a,b; default: all")->delimiter(',');
-    sub.add_option("--tenant", key.tenant, "Whose sessions it sees; default: its own");
-    sub.add_flag("--admin", key.admin, "May change models, and see what all clients do");
+    sub.add_option("--models", key.models, "Models that the key may use, as a,b; default: all")->delimiter(',');
+    sub.add_option("--tenant", key.tenant, "Tenant whose sessions the key sees; default: the key's name");
+    sub.add_flag("--admin", key.admin, "Allow the key to change models and to see the activity of all clients");
   };
-  if (const auto [sub, into] = add(keys_command::task::create, "new", "Make a key and print its secret"); true) {
+  if (const auto [sub, into] = add(keys_command::task::create, "new", "Create a key and print its secret"); true) {
     add_rights(*sub, into->key);
-    sub->add_option("--keys-file", into->file, "File to add it to; default: its line is printed too");
+    sub->add_option("--keys-file", into->file, "Key file to append to; default: print the line too");
   }
-  if (const auto [sub, into] = add(keys_command::task::hash, "hash", "Print the line of a secret that stdin holds");
+  if (const auto [sub, into] = add(keys_command::task::hash, "hash", "Print the line for a secret read from stdin");
       true)
     add_rights(*sub, into->key);
-  if (const auto [sub, into] = add(keys_command::task::list, "list", "Print names and rights"); true)
-    sub->add_option("--keys-file", into->file, "The file")->required();
+  if (const auto [sub, into] =
+          add(keys_command::task::list, "list", "List the names and permissions of the keys in a file");
+      true)
+    sub->add_option("--keys-file", into->file, "Key file")->required();
 }
 
 void add_manual(CLI::App& app, command& chosen) {
-  auto [sub, made] =
-      add_command<manual_command>(app, chosen, "manual", "Print a manual page or the completion of a shell");
+  auto [sub, made] = add_command<manual_command>(app, chosen, "manual", "Print a manual page or a shell completion");
   auto& into = *made;
-  sub->add_option("page", into.page, "Which one")->required()->check(CLI::IsMember(manual_pages()));
+  sub->add_option("page", into.page, "The page")->required()->check(CLI::IsMember(manual_pages()));
 }
 
 void add_program(CLI::App& app, command& chosen) {
@@ -432,7 +436,7 @@ void add_program(CLI::App& app, command& chosen) {
   add_manual(app, chosen);
 }
 
-/// "TEXT:{fp32,fp16}", "UINT:UINT in [1 - 65536]": how CLI11 writes kind and legal values of an option.
+/// Parses CLI11's description of an option's value: "TEXT:{fp32,fp16}", "UINT:UINT in [1 - 65536]".
 void describe_value(const std::string& type, option_help& into) {
   into.value = type.empty() || type.starts_with("TEXT") || type.starts_with('{') ? "TEXT" : "NUMBER";
   if (const auto open = type.find('{'); open != std::string::npos) {
@@ -454,7 +458,7 @@ option_help described(const CLI::Option& option) {
   return made;
 }
 
-/// A group has no name of its own: its options are those of the command.
+/// Option groups have no name; their options belong to the command.
 void describe_options(const CLI::App& app, std::vector<option_help>& into) {
   for (const auto* option : app.get_options()) into.push_back(described(*option));
   for (const auto* group : app.get_subcommands(nullptr))
@@ -470,7 +474,7 @@ command_help described(const CLI::App& app, const std::string& name) {
   return made;
 }
 
-/// What to say of a first word that is no command; nothing when it is one, or a flag.
+/// The error for an unknown first word; nullopt if it is a command or a flag.
 std::optional<error> not_a_command(const CLI::App& app, const std::vector<std::string>& arguments) {
   if (arguments.empty() || arguments.front().starts_with('-')) return std::nullopt;
   std::vector<std::string> names;
@@ -479,12 +483,12 @@ std::optional<error> not_a_command(const CLI::App& app, const std::vector<std::s
   const std::vector<std::string_view> known(names.begin(), names.end());
   const auto near = config::nearest(arguments.front(), known);
   return error{error_kind::invalid_argument,
-               "no command \"" + arguments.front() + "\"" +
+               "unknown command \"" + arguments.front() + "\"" +
                    (near.empty() ? "." : "; did you mean " + std::string(near) + "?") + " See skein --help",
                {}};
 }
 
-/// The command that was called, and how.
+/// The command that was called, and its full name.
 std::pair<const CLI::App*, std::string> called_command(const CLI::App& app) {
   std::pair<const CLI::App*, std::string> found{&app, "skein"};
   for (auto below = app.get_subcommands(); !below.empty(); below = found.first->get_subcommands()) {
@@ -494,7 +498,7 @@ std::pair<const CLI::App*, std::string> called_command(const CLI::App& app) {
   return found;
 }
 
-/// What to say of words that the command does not take.
+/// The error for words that the command does not accept.
 error unexpected(const CLI::App& app) {
   const auto [command, called] = called_command(app);
   const auto words = app.remaining(true);
@@ -525,7 +529,7 @@ result<command> parse_command_line(std::span<const std::string> arguments) {
   if (!modern->empty() && (modern->front() == "help" || modern->front() == "version")) modern->front().insert(0, "--");
   if (const auto wrong = not_a_command(app, *modern)) return *wrong;
   try {
-    std::reverse(modern->begin(), modern->end());  // the order in which CLI11 takes them
+    std::reverse(modern->begin(), modern->end());  // the order that CLI11 expects
     app.parse(*modern);
     if (auto* serve = std::get_if<serve_command>(&chosen)) serve->remarks = std::move(words->remarks);
     return chosen;

@@ -13,35 +13,35 @@
 #include "load/load_plan.hpp"
 #include "sampling/sampling_params.hpp"
 
-/// The commands of the program: what the command line says as plain values, and the functions that carry it out. Their
-/// errors are printed and turned into exit codes by cli/run.
+/// The commands of the program: the parsed command line as plain values, and the functions that execute it. cli/run
+/// prints their errors and converts them to exit codes.
 namespace skein::cli {
 
-/// Help or version: printed, then done.
+/// Help or version: printed, then the program exits.
 struct print_text {
   std::string text;
 };
 
 struct serve_command {
   config::sources configuration;
-  bool dump_config = false;          ///< print the merged configuration and leave
-  std::vector<std::string> remarks;  ///< what flags of older servers asked for and do not get, for the log
+  bool dump_config = false;          ///< print the merged configuration and exit
+  std::vector<std::string> remarks;  ///< for the log: flags of older servers that have no or another effect
 };
 
 struct check_config_command {
   config::sources configuration;
 };
 
-/// The model that a tool works with.
+/// The model that a command uses.
 struct model_options {
   std::filesystem::path path;
-  std::string vocab;  ///< file or "bytes"; empty: found beside the model
+  std::string vocab;  ///< file or "bytes"; empty: searched next to the model
   std::string device = "auto";
   std::string dtype = "auto";
-  std::uint32_t threads = 0;  ///< 0: as many as the process may use
+  std::uint32_t threads = 0;  ///< 0: all CPUs that the process may use
   std::string state_dtype = "fp32";
   std::string invariance = "default";
-  bool allow_nonfinite = false;  ///< load tensors that hold NaN or infinity
+  bool allow_nonfinite = false;  ///< load tensors that contain NaN or infinity
 };
 
 struct generate_command {
@@ -49,8 +49,8 @@ struct generate_command {
   std::variant<std::string, std::filesystem::path, std::vector<token_id>> prompt;  ///< text, file or tokens
   std::uint32_t max_tokens = 128;
   sampling::sampling_params sampling;
-  bool seed_given = false;   ///< else one is drawn
-  bool show_tokens = false;  ///< print ids in place of text
+  bool seed_given = false;   ///< false: a random seed is used
+  bool show_tokens = false;  ///< print token ids instead of text
 };
 
 struct logits_command {
@@ -70,7 +70,7 @@ struct score_command {
 
 struct tokenize_command {
   std::string vocab;
-  bool ids = false;  ///< stdin holds ids, stdout gets bytes
+  bool ids = false;  ///< read ids from stdin and write bytes
 };
 
 struct inspect_command {
@@ -85,31 +85,31 @@ struct prefill_shape {
 
 struct bench_engine_command {
   model_options model;
-  std::string random_size;             ///< "0.4b": random weights of that size in place of a model
-  std::filesystem::path random_file;   ///< where they are kept, or found again; empty: gone after the run
-  bool sparse = false;                 ///< of the random weights, see random_model
-  std::vector<std::uint32_t> batches;  ///< empty: those usual for the device
+  std::string random_size;             ///< "0.4b": use random weights of that size instead of a model
+  std::filesystem::path random_file;   ///< where the random weights are kept or reused; empty: a temporary file
+  bool sparse = false;                 ///< for the random weights, see random_model
+  std::vector<std::uint32_t> batches;  ///< empty: the device's defaults
   std::vector<prefill_shape> prefill;  ///< likewise
-  double seconds = 2;                  ///< for each case
+  double seconds = 2;                  ///< per case
   float temperature = 0;
-  std::filesystem::path json;  ///< empty: the table alone
+  std::filesystem::path json;  ///< empty: print the table only
 };
 
 /// Requests for a running server.
 struct bench_serve_command {
   std::string url = "http://127.0.0.1:8000";
-  std::string unix_socket;              ///< not empty: in place of the URL's host and port
-  bool chat = false;                    ///< words to the chat route; else token ids to /v1/completions
-  std::string model;                    ///< named in requests; empty: none
+  std::string unix_socket;              ///< if not empty: used instead of the URL's host and port
+  bool chat = false;                    ///< send words to the chat route; false: token ids to /v1/completions
+  std::string model;                    ///< model name in requests; empty: none
   std::filesystem::path password_file;  ///< empty: none
-  std::uint32_t vocab = 0;              ///< token ids are below it; 0: printable ASCII
+  std::uint32_t vocab = 0;              ///< sample token ids below it; 0: printable ASCII
   load::plan_options plan;
   std::uint32_t concurrency = 0;  ///< 0: no limit
-  double timeout_s = 600;         ///< of one request
-  std::filesystem::path json;     ///< empty: the table alone
+  double timeout_s = 600;         ///< per request
+  std::filesystem::path json;     ///< empty: print the table only
 };
 
-/// What is done to the sessions of a server, whether it runs or not.
+/// Actions on the sessions of a server, whether it is running or not.
 enum class state_action : std::uint8_t {
   list,
   info,
@@ -126,15 +126,15 @@ enum class state_action : std::uint8_t {
 struct state_command {
   state_action action = state_action::list;
   std::filesystem::path state_dir;
-  std::filesystem::path admin_socket;  ///< of a server that runs; empty: where it is by default
+  std::filesystem::path admin_socket;  ///< of a running server; empty: the default path
   tenant_id tenant = default_tenant;
   std::string id;                        ///< of the session
-  std::string new_id;                    ///< fork, and import: empty: as in the file
+  std::string new_id;                    ///< fork, import; import: empty: as in the file
   std::optional<std::uint32_t> version;  ///< fork; none: the head
   std::filesystem::path file;            ///< export, import; backup: the directory
-  std::filesystem::path key_file;        ///< holds the key of signatures; empty: none
+  std::filesystem::path key_file;        ///< file with the signature key; empty: none
   bool with_states = true;               ///< export
-  bool replace = false;                  ///< import: a session of that name
+  bool replace = false;                  ///< import: replace a session of that name
   bool json = false;                     ///< list, info, verify, repair
   bool dry_run = false;                  ///< repair
 };
@@ -143,11 +143,11 @@ struct state_command {
 struct keys_command {
   enum class task : std::uint8_t { create, hash, list };
   task what = task::list;
-  std::filesystem::path file;  ///< of keys; create: empty prints the line
+  std::filesystem::path file;  ///< key file; create: empty: print the line
   access::api_key key;         ///< create, hash: without its hash
 };
 
-/// A manual page, or what bash is to know of the command line; for packages.
+/// A manual page or a shell completion; for packages.
 struct manual_command {
   std::string page;  ///< one of manual_pages
 };
@@ -156,25 +156,25 @@ using command = std::variant<print_text, serve_command, check_config_command, ge
                              score_command, tokenize_command, inspect_command, keys_command, state_command,
                              bench_engine_command, bench_serve_command, manual_command>;
 
-/// Continues a prompt; text (or ids) to stdout as it comes.
+/// Continues a prompt; streams text (or ids) to stdout.
 [[nodiscard]] result<void> generate(const generate_command& what);
 /// Writes the logits after every input token as raw little-endian float32 [tokens, vocab].
 [[nodiscard]] result<void> logits(const logits_command& what);
-/// Prints how well the model predicts a text: bits per byte and perplexity of all its tokens but the first.
+/// Prints how well the model predicts a text: bits per byte and perplexity of all its tokens except the first.
 [[nodiscard]] result<void> score(const score_command& what);
-/// Text of stdin to one line of comma-separated ids, or ids to bytes.
+/// Converts text on stdin to one line of comma-separated ids, or ids to bytes.
 [[nodiscard]] result<void> tokenize(const tokenize_command& what);
-/// Prints what a checkpoint holds.
+/// Prints the contents of a checkpoint.
 [[nodiscard]] result<void> inspect(const inspect_command& what);
-/// Looks after the sessions in a state directory; where a server has it open, through that. Errors: conflict where
-/// the server does not answer, damaged where records are.
+/// Manages the sessions in a state directory, through the server if one has it open. Errors: conflict if the server
+/// does not answer, damaged if records are.
 [[nodiscard]] result<void> state(const state_command& what);
-/// Makes a key: its secret to stdout, its line into the file; or the line of a secret that stdin holds; or lists a
-/// file.
+/// Creates a key (prints the secret, appends its line to the file), prints the line for a secret read from stdin, or
+/// lists a key file.
 [[nodiscard]] result<void> keys(const keys_command& what);
-/// Measures decode and prefill, and the device's limits in the same run: a table to stdout, a line a case to stderr.
+/// Measures decode and prefill, and the device's limits in the same run: a table on stdout, a line per case on stderr.
 [[nodiscard]] result<void> bench_engine(const bench_engine_command& what);
-/// Loads a running server and tells how fast it answered. Errors: unavailable where no request succeeded.
+/// Sends load to a running server and reports its speed. Errors: unavailable if no request succeeded.
 [[nodiscard]] result<void> bench_serve(const bench_serve_command& what);
 
 }  // namespace skein::cli

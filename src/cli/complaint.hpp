@@ -3,8 +3,8 @@
 
 namespace skein::cli {
 
-/// Says on stderr why the program ends: "skein: WHAT". Where stderr is the journal of systemd it is an error there, so
-/// that `journalctl -p err` has it.
+/// Prints "skein: WHAT", the reason why the program ends, on stderr. If stderr is the systemd journal, the line has the
+/// priority of an error, so that `journalctl -p err` shows it.
 void complain(const std::string& what);
 
 }  // namespace skein::cli

@@ -4,7 +4,7 @@
 namespace skein::cli {
 namespace {
 
-/// What may come next in a command: its commands, the words of its first positional, its flags.
+/// The words that may follow a command: its subcommands, the choices of its first positional, its flags.
 std::string next_words(const command_help& command) {
   std::vector<std::string> list;
   for (const auto& each : command.commands) list.push_back(last_word(each.name));
@@ -15,7 +15,7 @@ std::string next_words(const command_help& command) {
   return in_one(list);
 }
 
-/// Flags with a value, as patterns of a case: `"skein serve --host" | "skein serve --localhost"`.
+/// Flags with a value as patterns of a case: `"skein serve --host" | "skein serve --localhost"`.
 std::string patterns(const command_help& command, const option_help& option) {
   std::string list;
   for (const auto& name : option.names)
@@ -43,7 +43,7 @@ std::string flags_with_anything(const command_help& command) {
 
 }  // namespace
 
-// Where nothing fits, bash offers names of files: what most flags want.
+// If no word fits, bash offers file names, which most flags accept.
 std::string bash_completion(const command_help& program) {
   const auto commands = all_commands(program);
   std::string known, values, nexts;

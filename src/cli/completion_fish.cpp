@@ -4,7 +4,7 @@
 namespace skein::cli {
 namespace {
 
-/// In single quotes, where fish knows \' and \\.
+/// The text in single quotes for fish, which knows the escapes \' and \\.
 std::string for_fish(const std::string& text) {
   std::string out = "'";
   for (const char c : text) {
@@ -29,7 +29,7 @@ std::string flag(const command_help& command, const option_help& option) {
   return line(command, rest, option.text);
 }
 
-/// Where a command takes no file, none is offered.
+/// Offers files only for commands that accept one.
 std::string lines_of(const command_help& command) {
   std::string lines;
   bool takes_file = false;

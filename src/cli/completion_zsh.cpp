@@ -17,7 +17,7 @@ std::string described(const std::string& word, const std::string& text) {
   return quoted(text.empty() ? word : word + ':' + text);
 }
 
-/// What stands behind the flags of a command.
+/// The values of a command's flags.
 std::string values(const command_help& command) {
   std::string lines;
   for (const auto& option : command.options) {
@@ -33,7 +33,7 @@ std::string values(const command_help& command) {
   return lines;
 }
 
-/// What may come next in a command. Flags are told apart: zsh offers them where a '-' was typed.
+/// The words that may follow a command. Flags are a separate list: zsh offers them after a '-'.
 std::string next(const command_help& command) {
   std::string words, flags;
   const auto add = [](std::string& to, const std::string& word, const std::string& text) {

@@ -9,7 +9,7 @@
 namespace skein::cli {
 namespace {
 
-/// The number in "cuda" (0) or "cuda:N"; nothing for other texts.
+/// The index in "cuda" (0) or "cuda:N"; nullopt for other texts.
 std::optional<int> cuda_index(std::string_view wish) {
   if (wish == "cuda") return 0;
   if (!wish.starts_with("cuda:")) return {};
@@ -26,15 +26,17 @@ result<device_choice> choose_device(const std::string& wish) {
   if (wish == "cpu") return device_choice{};
   const auto index = wish == "auto" ? 0 : cuda_index(wish);
   if (!index)
-    return error{error_kind::unavailable, "no device " + wish + ": this version runs on cpu or one cuda:N", "device"};
+    return error{error_kind::unavailable, "device: " + wish + " is not supported; accepted: auto, cpu, cuda, cuda:N",
+                 "device"};
   const auto library = engine::open_gpu_library();
   const auto refuse = [&](const std::string& why) {
-    return error{error_kind::unavailable, "no device " + wish + ": " + why, "device"};
+    return error{error_kind::unavailable, "device: " + wish + " is not available: " + why, "device"};
   };
   if (!library && wish == "auto") return device_choice{.remark = library.error().message};
   if (!library) return refuse(library.error().message);
   if (*index >= library->devices)
-    return refuse("there is only cuda:0" + (library->devices > 1 ? " to " + std::to_string(library->devices - 1) : ""));
+    return refuse("this machine has only cuda:0" +
+                  (library->devices > 1 ? " to " + std::to_string(library->devices - 1) : ""));
   const auto described = library->plugin->describe_device(*index);
   if (!described) return refuse(described.error().message);
   return device_choice{library->plugin, *index, described->free_bytes, {}};

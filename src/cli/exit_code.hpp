@@ -6,7 +6,7 @@
 
 namespace skein::cli {
 
-/// sysexits.h, as systemd knows them by name.
+/// Exit codes of sysexits.h, which systemd shows by name.
 enum class exit_code : int {
   ok = 0,
   usage = 64,
@@ -20,11 +20,11 @@ enum class exit_code : int {
   bad_config = 78,
 };
 
-/// The only map from what went wrong to how the process ends.
+/// The only mapping from error kinds to exit codes.
 [[nodiscard]] exit_code exit_code_of(error_kind kind);
 
-/// no_input when all that is wrong is that named files or folders do not exist; usage when all faults are flags that
-/// are wrong by themselves, else bad_config. Needs at least one fault.
+/// no_input if all faults are missing files or folders; usage if all faults are invalid flags; else bad_config. Needs
+/// at least one fault.
 [[nodiscard]] exit_code exit_code_of(std::span<const config::fault> faults);
 
 }  // namespace skein::cli

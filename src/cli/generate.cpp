@@ -25,11 +25,11 @@ result<std::vector<token_id>> prompt_tokens(const generate_command& what, const 
   }
   std::vector<token_id> tokens;
   if (const auto encoded = vocabulary.encode(text, tokens); !encoded) return encoded.error();
-  if (tokens.empty()) return error{error_kind::invalid_argument, "the prompt is empty", "prompt"};
+  if (tokens.empty()) return error{error_kind::invalid_argument, "prompt: must not be empty", "prompt"};
   return tokens;
 }
 
-/// Writes generated tokens to stdout as they come: text in whole characters, or ids on one line.
+/// Streams generated tokens to stdout: text in whole characters, or ids on one line.
 class printer {
  public:
   printer(const tokenizer::vocabulary& vocabulary, bool ids) : vocabulary_(vocabulary), ids_(ids) {}
@@ -44,7 +44,7 @@ class printer {
     std::fwrite(out.data(), 1, out.size(), stdout);
     std::fflush(stdout);
   }
-  /// Errors: io, for anything that stdout did not take.
+  /// Errors: io if a write to stdout failed.
   result<void> finish() {
     if (ids_ || isatty(STDOUT_FILENO) == 1) std::fputc('\n', stdout);
     if (std::fflush(stdout) != 0 || std::ferror(stdout)) return error{error_kind::io, "cannot write to stdout", {}};

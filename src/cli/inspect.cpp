@@ -46,7 +46,7 @@ result<void> inspect(const inspect_command& what) {
   line("state_bytes", number(info.state.bytes()));
   line("time_state", info.has_time_state ? "yes" : "no");
 
-  // The identity covers the vocabulary, so without one it is unknown, and the rest of the report still stands.
+  // The identity covers the vocabulary, so it is unknown without one; the rest of the report is still valid.
   const auto vocabulary = open_vocabulary(what.vocab, *model);
   if (vocabulary) {
     line("vocabulary", (*vocabulary)->name());

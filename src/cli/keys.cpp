@@ -24,7 +24,7 @@ result<std::vector<api_key>> read_keys(const std::filesystem::path& file) {
   return access::parse_keys(*text, file.string());
 }
 
-/// At the file's end, in one write; a new file is its owner's alone.
+/// Appends the line in one write. A new file is accessible to its owner only.
 result<void> append_line(const std::filesystem::path& file, std::string line) {
   const auto trouble = [&] {
     const auto kind = errno == EACCES || errno == EPERM || errno == EROFS ? error_kind::forbidden : error_kind::io;
@@ -32,7 +32,7 @@ result<void> append_line(const std::filesystem::path& file, std::string line) {
   };
   const int fd = ::open(file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
   if (fd < 0) return trouble();
-  line.insert(0, "\n").append("\n");  // the last line may lack its end
+  line.insert(0, "\n").append("\n");  // the last line may have no newline
   const auto written = ::write(fd, line.data(), line.size());
   const bool whole = written == static_cast<ssize_t>(line.size());
   if (!whole && written >= 0) errno = ENOSPC;
@@ -63,7 +63,8 @@ result<void> create(const keys_command& what) {
       if (!known) return known.error();
       for (const auto& each : *known)
         if (each.name == key->name)
-          return error{error_kind::invalid_argument, what.file.string() + " has a key named " + key->name, "name"};
+          return error{error_kind::invalid_argument,
+                       "name: " + what.file.string() + " already has a key named " + key->name, "name"};
     }
     if (auto ok = append_line(what.file, line); !ok) return ok;
   }
@@ -75,14 +76,14 @@ result<void> create(const keys_command& what) {
 result<void> hash(const keys_command& what) {
   std::string secret;
   std::getline(std::cin, secret);
-  if (secret.empty()) return error{error_kind::invalid_argument, "stdin holds no secret", ""};
+  if (secret.empty()) return error{error_kind::invalid_argument, "stdin contains no secret", ""};
   const auto key = finished(what, secret);
   if (!key) return key.error();
   std::printf("%s\n", access::to_line(*key).c_str());
   return {};
 }
 
-/// Hashes are left out: nobody needs to see them.
+/// Leaves out the hashes.
 result<void> list(const keys_command& what) {
   const auto keys = read_keys(what.file);
   if (!keys) return keys.error();

@@ -17,7 +17,7 @@
 namespace skein::cli {
 namespace {
 
-// The spellings are those that config/keys accepts.
+// The spellings are those in config/keys.
 constexpr std::pair<std::string_view, log::level> levels[] = {{"debug", log::level::debug},
                                                               {"info", log::level::info},
                                                               {"warning", log::level::warning},
@@ -28,7 +28,7 @@ constexpr std::pair<std::string_view, log::format> formats[] = {{"automatic", lo
                                                                 {"json", log::format::json},
                                                                 {"systemd", log::format::systemd}};
 
-/// Whether a credential is the packaged unit's own, which means that the host has no such file.
+/// Whether a credential is the placeholder of the packaged unit, which means that the host has no such file.
 bool says_none(const std::filesystem::path& credential) {
   const auto text = read_small_file(credential.string());
   return text && (*text == "none" || *text == "none\n");
@@ -37,7 +37,7 @@ bool says_none(const std::filesystem::path& credential) {
 }  // namespace
 
 config::loaded load_settings(config::sources from) {
-  // A service manager that was told to bring keys need not be told twice.
+  // Keys that the service manager passes as a credential need no further setting.
   if (const char* folder = std::getenv("CREDENTIALS_DIRECTORY"))
     if (const auto keys = std::filesystem::path(folder) / "api-keys"; is_file(keys) && !says_none(keys))
       from.environment.emplace_back("SKEIN_SERVER_KEYS_FILE", keys.string());

@@ -13,7 +13,7 @@ namespace skein::cli {
 /// Prints the merged settings as TOML; returns the exit code.
 [[nodiscard]] int print_settings(const config::loaded& merged);
 
-/// How to log, as the settings say.
+/// The log options that follow from the settings.
 [[nodiscard]] log::options log_options(const config::log_settings& from);
 
 }  // namespace skein::cli

@@ -12,7 +12,7 @@
 namespace skein::cli {
 namespace {
 
-static_assert(std::endian::native == std::endian::little, "floats are written as they lie in memory");
+static_assert(std::endian::native == std::endian::little, "floats are written without byte swapping");
 
 result<std::vector<token_id>> read_tokens(const std::filesystem::path& path, std::uint32_t vocab) {
   const auto text = read_small_file(path);

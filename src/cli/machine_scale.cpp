@@ -3,7 +3,7 @@
 namespace skein::cli {
 namespace {
 
-constexpr std::size_t probe_bytes = std::size_t{512} << 20;  // takes a CPU about as long as a decode tick
+constexpr std::size_t probe_bytes = std::size_t{512} << 20;  // a CPU reads this in about the time of a decode tick
 
 }  // namespace
 

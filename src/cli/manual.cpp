@@ -31,7 +31,7 @@ void write_option(roff_page& page, const option_help& option) {
   page.item(joined(option.names, ", "), option.choices.empty() ? option.value : joined(option.choices, "|"), text);
 }
 
-/// A command of its own section; one that has commands itself is a headline of theirs alone.
+/// Writes the section of a command. A command with subcommands has no section itself, only those of its subcommands.
 void write_command(roff_page& page, const command_help& command) {
   if (command.commands.empty()) {
     std::string line = command.name;
@@ -50,15 +50,15 @@ struct exit_row {
   const char* text;
 };
 constexpr exit_row exits[] = {
-    {exit_code::ok, "Done; a server ended in order."},
+    {exit_code::ok, "Success; a server shut down in order."},
     {exit_code::usage, "The command line is wrong."},
     {exit_code::bad_data, "A model, state or other file cannot be used."},
     {exit_code::no_input, "A file is missing."},
-    {exit_code::unavailable, "The device is not there, or the memory lacks."},
-    {exit_code::internal, "The device was lost, or hangs; a fault of the program."},
+    {exit_code::unavailable, "The device or enough memory is not available."},
+    {exit_code::internal, "The device was lost or hangs, or the program has a bug."},
     {exit_code::io, "A disk or a file failed."},
-    {exit_code::try_again, "Not now: later it may work."},
-    {exit_code::no_permission, "Not permitted."},
+    {exit_code::try_again, "Temporary failure; try again later."},
+    {exit_code::no_permission, "Permission denied."},
     {exit_code::bad_config, "The configuration is wrong."},
 };
 
@@ -72,30 +72,32 @@ std::string program_page() {
   page.heading("description");
   page.paragraph(
       "Skein serves RWKV language models to clients of the OpenAI API over HTTP, server-sent events and WebSocket. "
-      "With no model named it serves the small one that comes with it.");
+      "Without a configured model it serves a small demo model.");
   page.paragraph(
-      "A flag beats an environment variable (SKEIN_SERVER_PORT for server.port), which beats the configuration file; "
+      "A flag overrides an environment variable (SKEIN_SERVER_PORT for server.port), which overrides the configuration "
+      "file; "
       "see skein.toml(5).");
   page.heading("options");
   for (const auto& option : program.options) write_option(page, option);
   page.heading("commands");
   write_command(page, program);
   page.heading("signals");
-  page.item("SIGTERM, SIGINT", "", "A server ends in order: running answers finish. A second signal ends them now.");
-  page.item("SIGHUP", "", "A server reads its configuration and keys again; a wrong file changes nothing.");
+  page.item("SIGTERM, SIGINT", "",
+            "Shut down a server in order: running answers finish. A second signal ends them at once.");
+  page.item("SIGHUP", "", "Reload the configuration and keys of a server; an invalid file changes nothing.");
   page.heading("exit status");
   for (const auto& each : exits) page.item(std::to_string(static_cast<int>(each.code)), "", each.text);
   page.heading("environment");
   page.item("SKEIN_CONFIG", "", "The configuration file, unless --config names one.");
   page.item("SKEIN_SECTION_KEY", "", "Any setting, as SKEIN_LIMITS_N_MAX for limits.n_max.");
-  page.item("SKEIN_DATA_DIR", "", "A folder to look in for the demo model and vocabularies first.");
+  page.item("SKEIN_DATA_DIR", "", "The first folder that is searched for the demo model and vocabularies.");
   page.item("SKEIN_CUDA_LIBRARY", "", "The GPU back end, libskein_cuda.so.");
   page.item("SKEIN_CUBLASLT", "", "The file of cuBLASLt, which the GPU back end may use.");
   page.heading("files");
   page.item("/etc/skein/skein.toml", "", "Settings of the service.");
-  page.item("/etc/skein/api-keys", "", "API keys of the service, made by skein keys.");
+  page.item("/etc/skein/api-keys", "", "API keys of the service, created by skein keys.");
   page.item("/var/lib/skein", "", "Sessions and states of the service.");
-  page.item("/usr/share/skein", "", "The demo model; vocabularies are looked for here too.");
+  page.item("/usr/share/skein", "", "The demo model; also searched for vocabularies.");
   page.item("/usr/lib/skein", "", "GPU back ends.");
   page.heading("see also");
   page.paragraph("skein.toml(5), systemctl(1), journalctl(1)");
@@ -118,17 +120,17 @@ std::string settings_page() {
   page.item("/etc/skein/skein.toml, /etc/skein/conf.d/*.toml", "", "");
   page.heading("description");
   page.paragraph(
-      "A TOML file with the sections below; what is not said has its default, which stands behind the key here. A flag "
-      "of skein serve beats an environment variable (SKEIN_SERVER_PORT for server.port), which beats the file. Files "
-      "conf.d/*.toml beside it are read after it, in the order of their names; the later one counts. Any setting can "
-      "be "
-      "given as --set KEY=VALUE.");
+      "A TOML file with the sections below. Each key is shown with its default, which applies if the key is not set. A "
+      "flag of skein serve overrides an environment variable (SKEIN_SERVER_PORT for server.port), which overrides the "
+      "file. Files conf.d/*.toml next to it are read after it in the order of their names, and later files override "
+      "earlier ones. Any setting can be given as --set KEY=VALUE.");
   page.paragraph(
-      "Live keys change without a restart: SIGHUP (systemctl reload skein) reads everything again. A wrong file then "
+      "Live keys change without a restart: SIGHUP (systemctl reload skein) reads everything again. An invalid file "
+      "then "
       "changes nothing, and the log says why.");
   page.paragraph(
       "skein check-config lists all faults, each with file, line and key; skein serve --dump-config prints the merged "
-      "result and where each value comes from.");
+      "configuration with the origin of each value.");
   page.heading("settings");
   std::string_view section;
   for (const auto& key : config::keys()) {
@@ -136,7 +138,7 @@ std::string settings_page() {
     write_setting(page, key);
   }
   page.sub_heading("[models.NAME]");
-  page.paragraph("Defaults of requests to the model of that name; a section for each model.");
+  page.paragraph("Defaults for requests to the model of that name; one section per model.");
   for (const auto& key : config::model_keys("name")) write_setting(page, key);
   page.heading("example");
   page.example(

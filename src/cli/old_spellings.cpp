@@ -10,18 +10,18 @@ namespace {
 using words = std::vector<std::string>;
 
 error wrong(std::string_view flag, std::string_view message) {
-  return {error_kind::invalid_argument, std::string(flag).append(" ").append(message), std::string(flag)};
+  return {error_kind::invalid_argument, std::string(flag).append(": ").append(message), std::string(flag)};
 }
 
 bool is_truth(std::string_view text) { return text == "True" || text == "true" || text == "1"; }
 bool is_falsehood(std::string_view text) { return text == "False" || text == "false" || text == "0"; }
 
-/// The words of a command line, one after another.
+/// Iterates over the words of a command line.
 class reader {
  public:
   explicit reader(const words& all) : all_(all) {}
 
-  /// The next flag or word. What follows a flag's '=' is its value.
+  /// Moves to the next flag or word. The text after a flag's '=' is its value.
   bool next() {
     if (at_ == all_.size()) return false;
     whole_ = flag = all_[at_++];
@@ -32,14 +32,14 @@ class reader {
     value_ = whole_.substr(equals + 1);
     return true;
   }
-  /// As it came.
+  /// The word as given.
   [[nodiscard]] const std::string& whole() const { return whole_; }
   /// The flag's value, which may be the next word.
   std::optional<std::string> value() {
     if (!value_ && at_ < all_.size()) value_ = all_[at_++];
     return value_;
   }
-  /// The value, if it is a truth value; else the next word is left alone.
+  /// The value if it is a boolean; otherwise the next word is not consumed.
   std::optional<bool> truth() {
     if (!value_ && at_ < all_.size() && (is_truth(all_[at_]) || is_falsehood(all_[at_]))) value_ = all_[at_++];
     return value_ ? std::optional(is_truth(*value_)) : std::nullopt;
@@ -54,7 +54,7 @@ class reader {
   std::optional<std::string> value_;
 };
 
-/// The first of "[0,1]" or "0,1".
+/// The first number of "[0,1]" or "0,1".
 std::optional<std::string> first_device(std::string list) {
   std::erase_if(list, [](char c) { return c == '[' || c == ']' || c == ' '; });
   const bool numbers = list.find_first_not_of("0123456789,") == std::string::npos;
@@ -65,24 +65,24 @@ std::optional<std::string> first_device(std::string list) {
 result<void> pipeline(reader& from, modern_words& to) {
   const std::string list = from.value().value_or("");
   const auto first = first_device(list);
-  if (!first) return wrong(from.flag, "needs a list of device numbers such as [0,1]");
+  if (!first) return wrong(from.flag, "must be a list of device numbers such as [0,1]");
   to.arguments.insert(to.arguments.end(), {"--device", "cuda:" + *first});
   if (list.find(',') != std::string::npos)
-    to.remarks.push_back("--pp-devices: a model is not spread over several GPUs; cuda:" + *first + " serves");
+    to.remarks.push_back("--pp-devices: a model runs on one GPU only; using cuda:" + *first);
   return {};
 }
 
 result<void> inference_engine(reader& from, modern_words& to) {
   const std::string name = from.value().value_or("");
   if (name != "fp16" && name != "gemlite" && name != "cutlass")
-    return wrong(from.flag, "needs fp16, gemlite or cutlass");
+    return wrong(from.flag, "must be fp16, gemlite or cutlass");
   to.arguments.insert(to.arguments.end(), {"--dtype", name == "fp16" ? "fp16" : "int8"});
   return {};
 }
 
 result<void> mixture_max(reader& from, modern_words& to) {
   const auto count = from.value();
-  if (!count) return wrong(from.flag, "needs a number");
+  if (!count) return wrong(from.flag, "must be a number");
   to.arguments.insert(to.arguments.end(), {"--set", "limits.mixture_max=" + *count});
   return {};
 }

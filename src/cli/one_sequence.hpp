@@ -7,26 +7,26 @@
 
 namespace skein::cli {
 
-/// One sequence in slot 0 of an engine, fed step by step; each call waits for its tick. Results stay valid until the
+/// One sequence in slot 0 of an engine, fed step by step. Each call waits for its tick. Results are valid until the
 /// next call.
 class one_sequence {
  public:
   one_sequence(engine::engine& on, const sampling::sampling_params& params);
 
-  /// How much of a prompt one tick can take next, of which `fed` tokens are fed: at most `most`, as a server would cut
-  /// it.
+  /// The next piece of a prompt for one tick, after `fed` tokens: at most `most` tokens, cut as a server cuts it.
   [[nodiscard]] engine::prompt_piece next_piece(std::span<const token_id> prompt, std::size_t fed,
                                                 std::uint32_t most) const;
-  /// Feeds a piece of a prompt, whose tokens begin at `tokens`; with `sample` a token is drawn after the last.
+  /// Feeds a piece of a prompt whose tokens begin at `tokens`; with `sample`, samples a token after the last.
   [[nodiscard]] result<const engine::row_result*> feed(engine::prompt_piece piece, const token_id* tokens, bool sample,
                                                        engine::logits_wanted logits = engine::logits_wanted::none);
-  /// Feeds a piece and scores what follows each of its tokens: the next one, for the last `next` unless no_token.
+  /// Feeds a piece and scores the successor of each token: the next token in the piece, and `next` (unless no_token)
+  /// for the last.
   [[nodiscard]] result<const engine::row_result*> score(engine::prompt_piece piece, const token_id* tokens,
                                                         token_id next);
-  /// Feeds the token that was drawn last and draws the next.
+  /// Feeds the last sampled token and samples the next.
   [[nodiscard]] result<const engine::row_result*> decode();
 
-  /// Canonical order; see model/state_layout.
+  /// The state in canonical order; see model/state_layout.
   [[nodiscard]] result<std::vector<float>> state();
   [[nodiscard]] result<void> set_state(std::span<const float> state);
 

@@ -24,10 +24,10 @@ result<std::shared_ptr<const tokenizer::vocabulary>> find_world(const std::vecto
     if (is_file(folder / world_file)) return tokenizer::vocabulary::load(folder / world_file);
     searched += (searched.empty() ? "" : ", ") + (folder.empty() ? std::string(".") : folder.string());
   }
-  return error{
-      error_kind::missing_file,
-      std::string("no vocabulary: give --vocab FILE or --vocab bytes (no ") + world_file + " in " + searched + ')',
-      "vocab"};
+  return error{error_kind::missing_file,
+               std::string("vocab: no vocabulary found; pass --vocab FILE or --vocab bytes (no ") + world_file +
+                   " in " + searched + ')',
+               "vocab"};
 }
 
 result<std::shared_ptr<const tokenizer::vocabulary>> named(const std::string& given) {
@@ -39,7 +39,8 @@ result<std::optional<dtype>> matrix_type(const std::string& name) {
   if (name == "auto") return std::optional<dtype>();
   for (const auto type : {dtype::f32, dtype::bf16, dtype::f16})
     if (name == to_string(type)) return std::optional(type);
-  return error{error_kind::invalid_argument, "matrices are kept in fp32, bf16 or fp16, not " + name, "dtype"};
+  return error{error_kind::invalid_argument, "dtype: " + name + " is not supported; accepted: fp32, bf16, fp16",
+               "dtype"};
 }
 
 result<kernels::gpu::invariance> invariance_of(const std::string& name) {
@@ -47,15 +48,16 @@ result<kernels::gpu::invariance> invariance_of(const std::string& name) {
   if (name == "default") return invariance::standard;
   if (name == "strict") return invariance::strict;
   if (name == "fast") return invariance::fast;
-  return error{error_kind::invalid_argument, "invariance is default, strict or fast, not " + name, "invariance"};
+  return error{error_kind::invalid_argument, "invariance: " + name + " is unknown; accepted: default, strict, fast",
+               "invariance"};
 }
 
 result<engine::cpu_engine_options> cpu_options(const engine_wish& wish) {
   const auto type = matrix_type(wish.dtype);
   if (!type) return type.error();
   if (wish.state_dtype != "fp32")
-    return error{error_kind::invalid_argument, "the cpu engine keeps states in fp32, not " + wish.state_dtype,
-                 "state-dtype"};
+    return error{error_kind::invalid_argument,
+                 "state-dtype: " + wish.state_dtype + " is not supported on the CPU; accepted: fp32", "state-dtype"};
   engine::cpu_engine_options options;
   options.matrix_type = *type;
   options.slots = wish.slots;
@@ -104,7 +106,8 @@ result<std::unique_ptr<engine::engine>> open_on(const device_choice& device, con
 result<opened_model> open_model(const std::filesystem::path& path) {
   std::filesystem::path chosen = path.empty() ? demo_model() : path;
   if (chosen.empty())
-    return error{error_kind::missing_file, "no model: give --model PATH; the demo model is not installed", "model"};
+    return error{error_kind::missing_file, "model: missing; pass --model PATH (the demo model is not installed)",
+                 "model"};
   if (auto with_ending = chosen; !is_file(chosen) && is_file(with_ending += ".pth")) chosen = with_ending;
   auto file = model::checkpoint::open(chosen);
   if (!file) return file.error();
@@ -136,7 +139,7 @@ result<std::shared_ptr<const tokenizer::vocabulary>> open_vocabulary(const std::
   if (vocabulary && (*vocabulary)->size() > model.info.vocab)
     return error{error_kind::conflict,
                  "vocabulary " + (*vocabulary)->name() + " has " + std::to_string((*vocabulary)->size()) +
-                     " tokens, the model " + std::to_string(model.info.vocab),
+                     " tokens, more than the model (" + std::to_string(model.info.vocab) + ')',
                  "vocab"};
   if (vocabulary && (*vocabulary)->size() < model.info.vocab / 2)
     log::warning("the vocabulary may not be the model's: it has far fewer tokens",

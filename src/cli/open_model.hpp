@@ -18,22 +18,22 @@ struct opened_model {
   model::model_info info;
 };
 
-/// Opens a checkpoint and reads its sizes. A path that is no file is tried with ".pth" appended; an empty one means the
-/// demo model. Errors: missing_file without a demo model, those of checkpoint::open and describe.
+/// Opens a checkpoint and reads its sizes. If the path is not a file, tries it with ".pth" appended; an empty path
+/// means the demo model. Errors: missing_file without a demo model, those of checkpoint::open and describe.
 [[nodiscard]] result<opened_model> open_model(const std::filesystem::path& path);
 
-/// The vocabulary named by `given` (a file, or "bytes"). When that is empty: NAME.vocab.txt beside a model NAME.pth,
-/// else bytes for a model of 256 tokens, else rwkv_vocab_v20230424.txt beside the model or in one of data_folders().
-/// Errors: missing_file when there is none, those of vocabulary::load, conflict when it has more tokens than the model.
+/// The vocabulary named by `given` (a file, or "bytes"). If that is empty: NAME.vocab.txt next to a model NAME.pth,
+/// else bytes for a model of 256 tokens, else rwkv_vocab_v20230424.txt next to the model or in one of data_folders().
+/// Errors: missing_file if there is none, those of vocabulary::load, conflict if it has more tokens than the model.
 [[nodiscard]] result<std::shared_ptr<const tokenizer::vocabulary>> open_vocabulary(const std::string& given,
                                                                                    const opened_model& model);
-/// The same without a model: only the data folders are searched.
+/// The same without a model; searches only the data folders.
 [[nodiscard]] result<std::shared_ptr<const tokenizer::vocabulary>> open_vocabulary(const std::string& given);
 
 struct device_choice;
 struct model_options;
 
-/// What an engine is asked to be; texts as on the command line.
+/// Options of an engine; texts as on the command line.
 struct engine_wish {
   std::string device = "auto";
   std::string dtype = "auto";
@@ -43,23 +43,23 @@ struct engine_wish {
   std::uint32_t slots = 1;
   std::uint32_t max_tick_tokens = 512;
   sampling::row_limits row_max = {};
-  std::uint64_t moving_bytes_max = 256ull << 20;  ///< of states on their way between a GPU and the host
-  std::string model_identity = {};                ///< for states that leave the process; empty: unknown
-  bool refuse_nonfinite = false;                  ///< read all tensors first; refuse NaN and infinity
-  std::function<void(std::uint64_t done, std::uint64_t total)> progress = {};  ///< also told how far the weights are
+  std::uint64_t moving_bytes_max = 256ull << 20;  ///< of states in transfer between a GPU and the host
+  std::string model_identity = {};                ///< label of states that are stored or exported; empty: unknown
+  bool refuse_nonfinite = false;                  ///< read all tensors first; reject NaN and infinity
+  std::function<void(std::uint64_t done, std::uint64_t total)> progress =
+      {};  ///< called during the load of the weights
 };
 
-/// What the options that all commands share ask for.
+/// The engine options that all commands share.
 [[nodiscard]] engine_wish wish_of(const model_options& model);
 
-/// Builds the engine, with a progress bar on stderr when that is a terminal. Errors: those of choose_device,
-/// bad_file for a tensor
-/// that is refused, invalid_argument for a dtype that the device does not have or an unknown invariance, those of
+/// Builds the engine, with a progress bar on stderr if that is a terminal. Errors: those of choose_device, bad_file for
+/// a rejected tensor, invalid_argument for a dtype that the device does not support or an unknown invariance, those of
 /// make_cpu_engine and make_gpu_engine.
 [[nodiscard]] result<std::unique_ptr<engine::engine>> open_engine(const opened_model& model, const engine_wish& wish);
 
-/// The memory that such an engine will take on the device that was chosen, found without taking any. Errors: as above,
-/// without those of memory and of tensors that are refused.
+/// The memory that such an engine would use on the chosen device; allocates none. Errors: as for open_engine, except
+/// those for memory and rejected tensors.
 [[nodiscard]] result<memory_plan> plan_engine(const opened_model& model, const device_choice& device,
                                               const engine_wish& wish);
 

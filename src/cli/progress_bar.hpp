@@ -4,7 +4,7 @@
 
 namespace skein::cli {
 
-/// One line on stderr that shows how far something is; nothing unless stderr is a terminal. Its end wipes the line.
+/// A progress bar in one line on stderr, if that is a terminal. The destructor erases the line.
 class progress_bar {
  public:
   explicit progress_bar(std::string what);

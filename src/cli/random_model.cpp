@@ -13,15 +13,15 @@
 namespace skein::cli {
 namespace {
 
-/// A tensor whose elements are even between low and high.
+/// A tensor with elements uniform between low and high.
 struct random_tensor {
   std::string name;
   std::vector<std::int64_t> shape;
   float low, high;
 };
 
-// The keys of a feed-forward over normed rows have a deviation of 0.365 with weights as below. Leaning by 1.175 of
-// that, 12 % of them stay positive.
+// With the weights below, the keys of a feed-forward over normalized rows have a standard deviation of 0.365. Shifted
+// down by 1.175 times that, 12 % of them stay positive.
 constexpr float sparse_bias = 0.1f;
 constexpr float sparse_lean = 1.175f * 0.365f / sparse_bias;
 
@@ -59,7 +59,7 @@ class tensor_list {
     tensors_.push_back({att + "ln_x.weight", {embd}, 0.5f, 1});
     tensors_.push_back({att + "ln_x.bias", {embd}, -0.1f, 0.1f});
     vector(ffn + "x_k", 0, 1);
-    // A bias of ln2 and weights that lean against it make a key negative more often than not.
+    // A bias in ln2 and weights shifted against it make most keys negative.
     matrix(ffn + "key.weight", wide, embd, sparse_ ? -sparse_lean / static_cast<float>(embd) : 0);
     matrix(ffn + "value.weight", embd, wide);
   }
@@ -91,7 +91,7 @@ constexpr std::size_t piece_elements = std::size_t{1} << 20;
 /// Part of a tensor, which one thread writes.
 struct piece {
   const random_tensor* tensor;
-  std::uint64_t first_byte;  ///< among all tensors' elements
+  std::uint64_t first_byte;  ///< offset in the data of all tensors
   std::size_t elements;
 };
 
@@ -111,8 +111,8 @@ std::vector<piece> cut(const std::vector<random_tensor>& tensors) {
   return pieces;
 }
 
-// splitmix64, as speed matters more than quality here: each number feeds four elements. A step does not wait for the
-// one before, and every piece has a seed of its own, so that any thread may write it.
+// splitmix64, because speed matters more than quality here: each number gives four elements. Steps are independent, and
+// every piece has its own seed, so that any thread may write it.
 class random_bits {
  public:
   random_bits(std::uint64_t seed, std::uint64_t piece) : state_(mixed(seed * 0x9e3779b97f4a7c15ull + piece)) {}
@@ -127,7 +127,7 @@ class random_bits {
   std::uint64_t state_;
 };
 
-/// 65536 values from low to high, as they are stored: an element is one of them, picked by 16 random bits.
+/// 65536 values from low to high in stored form; 16 random bits pick one of them for an element.
 std::vector<std::uint16_t> values_between(float low, float high, dtype type) {
   std::vector<std::uint16_t> values(std::size_t{1} << 16);
   for (std::size_t i = 0; i < values.size(); ++i) {
@@ -137,7 +137,7 @@ std::vector<std::uint16_t> values_between(float low, float high, dtype type) {
   return values;
 }
 
-/// Tables of values_between by their bounds: a model has a handful of them.
+/// Tables of values_between by their bounds; a model needs only a few.
 class value_tables {
  public:
   value_tables(const std::vector<random_tensor>& tensors, dtype type) {

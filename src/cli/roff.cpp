@@ -6,7 +6,7 @@
 namespace skein::cli {
 namespace {
 
-/// Hyphens as typed on a command line, no escapes, and no command at the beginning of a line.
+/// Escapes hyphens, backslashes, and roff commands at the beginning of a line.
 std::string escaped(std::string_view text) {
   std::string made;
   for (const char c : text) {

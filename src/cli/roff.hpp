@@ -4,8 +4,7 @@
 
 namespace skein::cli {
 
-/// A manual page as man(1) reads it, written from top to bottom. Texts are plain: what roff would take for a command is
-/// escaped here.
+/// Writes a manual page for man(1) from top to bottom. Texts are plain; roff commands in them are escaped here.
 class roff_page {
  public:
   roff_page(std::string_view name, std::string_view section, std::string_view of);
@@ -13,9 +12,9 @@ class roff_page {
   void heading(std::string_view text);
   void sub_heading(std::string_view text);
   void paragraph(std::string_view text);
-  /// A term in bold, with what is to be filled in in italics behind it, and its meaning below.
+  /// A term in bold, followed by its placeholder in italics, and its meaning below.
   void item(std::string_view term, std::string_view filled_in, std::string_view text);
-  /// Lines that stay as they are.
+  /// Preformatted lines.
   void example(std::string_view lines);
 
   [[nodiscard]] const std::string& text() const { return text_; }

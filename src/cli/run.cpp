@@ -14,7 +14,7 @@ namespace {
 
 int done(const result<void>& outcome) { return outcome ? static_cast<int>(exit_code::ok) : fail(outcome.error()); }
 
-/// One function an alternative, so that a forgotten command does not compile.
+/// One function per alternative, so that a forgotten command does not compile.
 struct runner {
   serve_function serve;
 
@@ -30,7 +30,7 @@ struct runner {
     log::start(how);
     for (const auto& remark : what.remarks) log::warning("an old flag", {{"remark", remark}});
     const auto ended = serve(merged.settings, [&what] { return load_settings(what.configuration); });
-    const bool in_record = !ended && how.shape == log::format::json;  // who reads records gets no line that is none
+    const bool in_record = !ended && how.shape == log::format::json;  // readers of JSON records get no plain line
     if (in_record) log::error("ended", {{"why", ended.error().message}});
     log::stop();
     return in_record ? static_cast<int>(exit_code_of(ended.error().kind)) : done(ended);

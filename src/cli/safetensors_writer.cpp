@@ -34,7 +34,7 @@ std::string header_of(std::span<const safetensors_writer::entry> entries) {
     offset += bytes;
   }
   json += '}';
-  json.resize((json.size() + 7) / 8 * 8, ' ');  // the format asks for data at a multiple of 8
+  json.resize((json.size() + 7) / 8 * 8, ' ');  // the format requires data at a multiple of 8
   return json;
 }
 

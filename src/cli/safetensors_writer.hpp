@@ -11,7 +11,7 @@
 
 namespace skein::cli {
 
-/// Writes a .safetensors file: all names and shapes first, then the tensors' elements in that order.
+/// Writes a .safetensors file: first all names and shapes, then the tensors' elements in the same order.
 class safetensors_writer {
  public:
   struct entry {
@@ -28,10 +28,10 @@ class safetensors_writer {
   safetensors_writer(const safetensors_writer&) = delete;  // owns a file
   ~safetensors_writer();
 
-  /// Writes elements of one or several tensors; `first_byte` counts from the first element of the first. The caller
-  /// keeps order, sizes and types. Several threads may write different bytes at once.
+  /// Writes elements of one or more tensors at offset `first_byte` of the data. The caller is responsible for order,
+  /// sizes and types. Threads may write different bytes concurrently.
   void write(std::uint64_t first_byte, std::span<const std::byte> elements);
-  /// Errors: io, for anything that went wrong since create().
+  /// Errors: io for any failure since create().
   [[nodiscard]] result<void> finish();
 
  private:

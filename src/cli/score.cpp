@@ -21,7 +21,7 @@ result<std::string> text_of(const score_command& what) {
   return std::string{std::istreambuf_iterator<char>(std::cin), {}};
 }
 
-/// Sum of the log-probabilities of all tokens but the first, which has nothing before it.
+/// Sum of the log-probabilities of all tokens except the first, which has no context.
 result<double> log_probability(one_sequence& sequence, std::span<const token_id> tokens, std::uint32_t most) {
   double sum = 0;
   for (std::size_t first = 0; first + 1 < tokens.size();) {
@@ -47,7 +47,8 @@ result<void> score(const score_command& what) {
   if (!vocabulary) return vocabulary.error();
   std::vector<token_id> tokens;
   if (const auto encoded = (*vocabulary)->encode(*text, tokens); !encoded) return encoded.error();
-  if (tokens.size() < 2) return error{error_kind::invalid_argument, "the text has fewer than two tokens", "file"};
+  if (tokens.size() < 2)
+    return error{error_kind::invalid_argument, "file: the text must have at least two tokens", "file"};
 
   engine_wish wish = wish_of(what.model);
   wish.max_tick_tokens = what.chunk_tokens;

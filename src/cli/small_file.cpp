@@ -36,10 +36,11 @@ result<void> judge_secret_file(const std::filesystem::path& path) {
   const perms mode = std::filesystem::status(path, failed).permissions();
   if (failed) return {};
   if ((mode & perms::others_write) != perms::none)
-    return error{error_kind::bad_config, path.string() + " can be written by every user of this machine: chmod o-w it",
-                 {}};
+    return error{
+        error_kind::bad_config, path.string() + " is writable by every user of this machine; run chmod o-w", {}};
   if ((mode & perms::others_read) != perms::none)
-    log::warning("a file of secrets can be read by every user of this machine: chmod o-r it", {{"file", path.string()}});
+    log::warning("a file of secrets can be read by every user of this machine: chmod o-r it",
+                 {{"file", path.string()}});
   return {};
 }
 

@@ -6,12 +6,12 @@
 
 namespace skein::cli {
 
-/// The whole content. Errors: missing_file, forbidden, io.
+/// The whole contents. Errors: missing_file, forbidden, io.
 [[nodiscard]] result<std::string> read_small_file(const std::filesystem::path& path);
-/// Whether a file of secrets is safe from other users of this machine. One that everybody may write is an error
-/// (bad_config); one that everybody may read is said in the log. A missing file is another's matter.
+/// Checks that a file of secrets is protected from other users of this machine. A world-writable file is an error
+/// (bad_config), a world-readable one is logged as a warning. A missing file is not an error here.
 [[nodiscard]] result<void> judge_secret_file(const std::filesystem::path& path);
-/// Replaces the content. Errors: io.
+/// Replaces the contents. Errors: io.
 [[nodiscard]] result<void> write_small_file(const std::filesystem::path& path, const std::string& content);
 
 }  // namespace skein::cli

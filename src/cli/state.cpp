@@ -23,7 +23,8 @@ result<std::string> signature_key(const state_command& what) {
   auto key = read_small_file(what.key_file);
   if (!key) return key.error();
   while (!key->empty() && (key->back() == '\n' || key->back() == '\r')) key->pop_back();
-  if (key->empty()) return error{error_kind::invalid_argument, what.key_file.string() + " holds no key", "--key-file"};
+  if (key->empty())
+    return error{error_kind::invalid_argument, what.key_file.string() + " contains no key", "--key-file"};
   return key;
 }
 
@@ -39,13 +40,13 @@ result<void> write_file(const std::filesystem::path& path, const std::string& by
   return error{error_kind::io, "cannot write " + path.string(), {}};
 }
 
-/// What import is to take in, checked.
+/// The session file to import, checked.
 result<storage::session_file> given_file(const state_command& what, const std::string& key) {
   const auto bytes = read_small_file(what.file);
   if (!bytes) return bytes.error();
   storage::session_file_rules rules;
   rules.signature_key = key;
-  rules.bytes_max = bytes->size();  // whoever may write here may write much
+  rules.bytes_max = bytes->size();  // no limit: a user with write access to this directory can store any amount
   auto file = storage::read_session_file(*bytes, rules);
   if (!file) return error{file.error().kind, what.file.string() + ": " + file.error().message, {}};
   return file;
@@ -109,7 +110,7 @@ result<void> compact(const state_command& what) {
     if (!db) return db.error();
     if (const auto done = (*db)->compact(); !done) return done.error();
   }
-  // Opened once more: only then the list of files forgets the names that were in files which are gone.
+  // Reopened, because only that removes deleted files from the MANIFEST.
   const auto db = open_state(what, false);
   if (!db) return db.error();
   return {};
@@ -121,15 +122,15 @@ result<void> backup(const state_command& what) {
   return back_up(**db, what.file);
 }
 
-/// With --dry-run damage is an error, as it is for verify.
+/// With --dry-run, damage is an error, as in verify.
 result<void> repair(const state_command& what, std::string& output) {
   const auto report = storage::repair(what.state_dir, what.dry_run);
   if (!report && report.error().kind == error_kind::in_use)
-    return error{error_kind::in_use, "a server runs on " + what.state_dir.string() + "; stop it first", {}};
+    return error{error_kind::in_use, "a server is running on " + what.state_dir.string() + "; stop it first", {}};
   if (!report) return report.error();
   output = what.json ? repair_json(*report) : repair_text(*report);
   if (!what.dry_run || report->sound()) return {};
-  return error{error_kind::damaged, "the database is damaged; without --dry-run what is left of it is recovered", {}};
+  return error{error_kind::damaged, "the database is damaged; run without --dry-run to recover the readable data", {}};
 }
 
 result<void> on_directory(const state_command& what, const std::string& key, std::string& output) {
@@ -144,7 +145,7 @@ result<void> on_directory(const state_command& what, const std::string& key, std
   }
 }
 
-/// A server has the directory, and does it in our place.
+/// Runs the action through the server that has the directory open.
 result<void> on_server(state_command what, const std::string& key, std::string& output) {
   std::string body = key;
   if (what.action == state_action::import_session) {

@@ -31,7 +31,7 @@ result<std::vector<float>> read_state(const std::filesystem::path& path, const m
     if (found->shape != array.shape || !is_floating(found->type))
       return error{error_kind::bad_file,
                    path.string() + ": " + array.name + " is " + std::string(to_string(found->type)) + ' ' +
-                       shape_text(found->shape) + ", the model needs floats " + shape_text(array.shape),
+                       shape_text(found->shape) + "; the model needs floats " + shape_text(array.shape),
                    {}};
     const auto values = std::span(state).subspan(array.offset, static_cast<std::size_t>(found->elements()));
     copy_to_f32(*found, values);
@@ -47,7 +47,7 @@ result<void> write_state(const std::filesystem::path& path, const model::state_l
   for (const auto& array : layout.arrays()) entries.push_back({array.name, dtype::f32, array.shape});
   auto file = safetensors_writer::create(path, entries);
   if (!file) return file.error();
-  file->write(0, std::as_bytes(state));  // the arrays lie in it in this very order
+  file->write(0, std::as_bytes(state));  // the file has the arrays in the same order
   return file->finish();
 }
 

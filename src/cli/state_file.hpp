@@ -8,7 +8,7 @@
 
 namespace skein::cli {
 
-/// A state in canonical order from a file that write_state wrote, or the initial state of a state-tuning file.
+/// Reads a state in canonical order from a file that write_state wrote, or the initial state of a state-tuning file.
 /// Errors: those of checkpoint::open, bad_file for arrays that are missing or do not fit the model (both named).
 [[nodiscard]] result<std::vector<float>> read_state(const std::filesystem::path& path, const model::model_info& info,
                                                     bool allow_nonfinite = false);

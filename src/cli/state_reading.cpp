@@ -36,7 +36,7 @@ result<void> list(const state_command& what, std::string& output) {
   const auto tenants = store.tenants();
   if (!tenants) return tenants.error();
   output = "no sessions of tenant '" + printable(what.tenant) + "'";
-  const char* before = "; --tenant names those who have some: ";
+  const char* before = "; tenants with sessions (--tenant): ";
   for (const auto& tenant : *tenants) output.append(std::exchange(before, ", ")).append(printable(tenant));
   output += '\n';
   return {};
@@ -103,18 +103,18 @@ result<std::shared_ptr<storage::database>> open_state(const state_command& what,
 error with_repair_named(error why, const std::filesystem::path& state_dir) {
   std::error_code unknown;
   const bool is_there = std::filesystem::exists(storage::database_directory(state_dir), unknown);
-  // RocksDB calls a file that is missing or unreadable an I/O error.
+  // RocksDB reports a missing or unreadable file as an I/O error.
   const bool of_files =
       why.kind == error_kind::io || (why.kind == error_kind::missing_file && why.message.starts_with("opening "));
   if (why.kind == error_kind::damaged || (of_files && is_there))
-    why.message += "; skein state repair --state-dir " + state_dir.string() + " recovers what can be read";
+    why.message += "; skein state repair --state-dir " + state_dir.string() + " recovers the readable data";
   return why;
 }
 
 result<void> back_up(storage::database& db, const std::filesystem::path& into) {
   std::error_code failed;
   if (std::filesystem::exists(into, failed))
-    return error{error_kind::conflict, into.string() + " exists already; a backup makes its directory", {}};
+    return error{error_kind::conflict, into.string() + " already exists; a backup needs a new directory", {}};
   if (!std::filesystem::create_directories(into, failed))
     return error{error_kind::io, "cannot create " + into.string() + ": " + failed.message(), {}};
   std::filesystem::permissions(into, std::filesystem::perms::owner_all, failed);
@@ -128,7 +128,7 @@ result<void> read_state(const state_command& what, const std::string& signature_
     case state_action::info: return info(what, output);
     case state_action::export_session: return export_session(what, signature_key, output);
     case state_action::verify: return verify(what, output, stop);
-    default: return error{error_kind::internal, "an action that changes something", {}};
+    default: return error{error_kind::internal, "the action is not read-only", {}};
   }
 }
 

@@ -14,7 +14,7 @@ using storage::session_record;
 using storage::version_id;
 using storage::version_record;
 
-/// "2026-11-21T20:18:00Z"; empty for what no calendar has.
+/// "2026-11-21T20:18:00Z"; empty for a time outside the calendar.
 std::string utc(std::int64_t unix_ms) {
   const std::time_t seconds = unix_ms / 1000;
   std::tm parts{};

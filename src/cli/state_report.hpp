@@ -7,7 +7,7 @@
 #include "storage/stored_amount.hpp"
 #include "storage/verify.hpp"
 
-/// What `skein state` prints: lines for people, JSON for programs. No texts of conversations in either.
+/// The output of `skein state`: lines for people, JSON for programs. Neither contains conversation texts.
 namespace skein::cli {
 
 [[nodiscard]] std::string sessions_text(std::span<const storage::session_record> sessions);
@@ -15,7 +15,7 @@ namespace skein::cli {
 [[nodiscard]] std::string amounts_text(const storage::tenant_amounts& amounts);
 [[nodiscard]] std::string sessions_json(std::span<const storage::session_record> sessions);
 
-/// `stored`: the versions whose state is stored.
+/// `stored`: keys of the stored states.
 [[nodiscard]] std::string session_text(const storage::session_record& session,
                                        std::span<const storage::version_record> versions,
                                        std::span<const storage::state_key> stored);
@@ -29,7 +29,7 @@ namespace skein::cli {
 [[nodiscard]] std::string repair_text(const storage::repair_report& report);
 [[nodiscard]] std::string repair_json(const storage::repair_report& report);
 
-/// A session's name with what a terminal would act on left out.
+/// A session's name without control characters that a terminal would execute.
 [[nodiscard]] std::string printable(std::string_view name);
 
 }  // namespace skein::cli

@@ -15,7 +15,7 @@
 namespace skein::cli {
 namespace {
 
-/// One request and its response over a unix socket, HTTP as plain as it can be.
+/// One request and its response over a unix socket, in minimal HTTP.
 class exchange {
  public:
   exchange() : fd_(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)) {}
@@ -41,7 +41,7 @@ class exchange {
     }
     return true;
   }
-  /// Until the server closes.
+  /// Reads until the server closes the connection.
   [[nodiscard]] std::string receive() const {
     std::string all(1 << 16, '\0');
     for (std::size_t size = 0;;) {
@@ -93,7 +93,7 @@ error_kind kind_named(std::string_view name) {
   return error_kind::internal;
 }
 
-/// The body of a whole response; nothing when it is cut short.
+/// The body of a complete response; nullopt if it is truncated.
 std::optional<std::string_view> body_of(std::string_view response) {
   const auto end = response.find("\r\n\r\n");
   if (end == std::string_view::npos) return std::nullopt;
@@ -115,20 +115,25 @@ result<void> ask_server(const state_command& what, const std::string& body, std:
   const exchange with_server;
   if (!with_server.connect(path))
     return error{error_kind::conflict,
-                 "a server runs on " + what.state_dir.string() + " and does not answer on " + path + " (" +
-                     std::strerror(errno) + "); stop it first, or ask it over HTTP",
+                 "a server is running on " + what.state_dir.string() + " but does not answer on " + path + " (" +
+                     std::strerror(errno) + "); stop it first, or use its HTTP API",
                  {}};
   const bool is_file = what.action == state_action::import_session;
   const std::string head =
       std::string(is_file ? "PUT " : "POST ") + target_of(what) +
       " HTTP/1.1\r\nHost: skein\r\nConnection: close\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n";
   const bool sent = with_server.send(head) && with_server.send(body);
-  const std::string response = with_server.receive();  // also where it was not read to its end: it says why
+  const std::string response =
+      with_server.receive();  // also if the request was not sent completely: the response says why
   const auto told = body_of(response);
-  if (!told) return error{error_kind::io, sent ? "the server broke off its answer" : "the server broke off", {}};
+  if (!told)
+    return error{
+        error_kind::io,
+        sent ? "the server closed the connection before the end of its response" : "the server closed the connection",
+        {}};
   if (!response.starts_with("HTTP/1.1 200 "))
-    return error{error_kind::unavailable, "the server says " + std::string(*told), {}};
-  // A line that says how it ended, then what is printed.
+    return error{error_kind::unavailable, "the server returned: " + std::string(*told), {}};
+  // The first line is the outcome; the rest is printed.
   const auto line = told->substr(0, told->find('\n'));
   output = told->substr(std::min(line.size() + 1, told->size()));
   if (line == "ok") return {};

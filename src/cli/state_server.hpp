@@ -7,12 +7,12 @@
 
 namespace skein::cli {
 
-/// Where a server listens for `skein state` unless it is told otherwise.
+/// The default path of a server's socket for `skein state`.
 [[nodiscard]] std::filesystem::path admin_socket(const std::filesystem::path& state_dir);
 
-/// Asks the server that has the state directory to do it, through its admin socket. `body`: export: the key of the
-/// signature, if any; import: the file. `output` is what is printed; that of export is the file. Errors: the server's
-/// own; conflict where it does not answer.
+/// Sends the action to the server that has the state directory open, through its admin socket. `body`: the signature
+/// key, if any (export), or the file (import). `output`: the text to print, or the file (export). Errors: the server's;
+/// conflict if it does not answer.
 [[nodiscard]] result<void> ask_server(const state_command& what, const std::string& body, std::string& output);
 
 }  // namespace skein::cli

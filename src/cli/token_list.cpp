@@ -14,7 +14,7 @@ result<std::vector<token_id>> parse_tokens(std::string_view list) {
     const auto [end, trouble] = std::from_chars(word.data(), word.data() + word.size(), token);
     if (trouble != std::errc() || end != word.data() + word.size() || token < 0)
       return error{error_kind::invalid_argument,
-                   "\"" + std::string(word.substr(0, 40)) + "\" is not a token id; ids stand with commas between them",
+                   "\"" + std::string(word.substr(0, 40)) + "\" is not a token id; expected ids separated by commas",
                    {}};
     tokens.push_back(token);
     if (comma == std::string_view::npos) return tokens;
@@ -34,9 +34,10 @@ std::string to_list(std::span<const token_id> tokens) {
 result<void> check_tokens(std::span<const token_id> tokens, std::uint32_t vocab) {
   for (const auto token : tokens)
     if (static_cast<std::uint32_t>(token) >= vocab)
-      return error{error_kind::invalid_argument,
-                   "token " + std::to_string(token) + " is outside the model's " + std::to_string(vocab) + " tokens",
-                   {}};
+      return error{
+          error_kind::invalid_argument,
+          "token " + std::to_string(token) + " is out of range: the model has " + std::to_string(vocab) + " tokens",
+          {}};
   return {};
 }
 

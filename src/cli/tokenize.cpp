@@ -15,7 +15,7 @@ result<void> tokenize(const tokenize_command& what) {
 
   std::string output;
   const bool is_blank = input.find_first_not_of(" \t\r\n") == std::string::npos;
-  if (what.ids && is_blank) return {};  // the ids of an empty text
+  if (what.ids && is_blank) return {};  // an empty list gives an empty text
   if (what.ids) {
     const auto tokens = parse_tokens(input);
     if (!tokens) return tokens.error();

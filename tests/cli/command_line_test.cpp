@@ -95,7 +95,7 @@ BOOST_AUTO_TEST_CASE(what_an_old_flag_does_not_get_is_said) {
   BOOST_TEST(remarks({"serve", "--pp-devices", "[0]", "--debug"}).empty());
   const auto several = remarks({"serve", "--pp-devices", "[1,2]"});
   BOOST_REQUIRE_EQUAL(several.size(), 1u);
-  BOOST_TEST(several[0] == "--pp-devices: a model is not spread over several GPUs; cuda:1 serves");
+  BOOST_TEST(several[0] == "--pp-devices: a model runs on one GPU only; using cuda:1");
 }
 
 BOOST_AUTO_TEST_CASE(an_old_flag_with_a_bad_value_is_refused) {

@@ -59,7 +59,7 @@ BOOST_AUTO_TEST_CASE(usage) {
   expect(run_skein({"tokenize", "--vocab", "bytes", "--ids"}, "1,x"), 64, "\"x\"");
   expect(run_skein({"tokenize", "--vocab", "bytes", "--ids"}, "256"), 64, "256");
   expect(run_skein({"bench", "engine", "--random", "3b"}), 64, "3b");
-  expect(run_skein({"bench", "engine"}), 64, "bench engine needs a model: --model PATH or --random SIZE");
+  expect(run_skein({"bench", "engine"}), 64, "model: missing; bench engine needs --model PATH or --random SIZE");
   expect(run_skein({"bench", "serve", "--num-prompts", "0"}), 64, "--num-prompts");
   expect(run_skein({"bench", "serve", "--url", "https://host"}), 64, "--url needs http://HOST");
 }

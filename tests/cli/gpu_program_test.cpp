@@ -79,9 +79,10 @@ BOOST_AUTO_TEST_CASE(text_is_what_the_cpu_writes, *needs_oracle) {
 
 BOOST_AUTO_TEST_CASE(what_is_not_there_is_said_in_a_line, *needs_oracle) {
   expect_unavailable(generate("cuda", "/nonexistent"), "libskein_cuda.so is not installed");
-  expect_unavailable(generate("cuda:1", emulated.front()), "no device cuda:1: there is only cuda:0");
-  expect_unavailable(generate("cuda:0+1", emulated.front()), "runs on cpu or one cuda:N");
-  expect_unavailable(generate("hip:0", emulated.front()), "runs on cpu or one cuda:N");
+  expect_unavailable(generate("cuda:1", emulated.front()),
+                     "device: cuda:1 is not available: this machine has only cuda:0");
+  expect_unavailable(generate("cuda:0+1", emulated.front()), "is not supported; accepted: auto, cpu, cuda, cuda:N");
+  expect_unavailable(generate("hip:0", emulated.front()), "is not supported; accepted: auto, cpu, cuda, cuda:N");
 
   const test::temporary_folder folder;
   const std::string damaged = folder.path() / "damaged.so";
@@ -94,7 +95,7 @@ BOOST_AUTO_TEST_CASE(what_is_not_there_is_said_in_a_line, *needs_oracle) {
 // The library itself loads anywhere: what is missing then is the driver or the device.
 BOOST_AUTO_TEST_CASE(the_cuda_library_loads_without_a_driver, *needs_oracle) {
   const auto ended = generate("cuda", SKEIN_CUDA_BACK_END);
-  if (ended.exit_code != 0) expect_unavailable(ended, "no device cuda: GPU: counting devices: ");
+  if (ended.exit_code != 0) expect_unavailable(ended, "device: cuda is not available: GPU: counting devices: ");
 }
 #endif
 

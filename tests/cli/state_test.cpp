@@ -110,7 +110,7 @@ BOOST_AUTO_TEST_CASE(sessions_are_listed_and_described) {
   BOOST_TEST(std::string_view(all.at(1)["id"]) == "s1");
   BOOST_TEST(std::string_view(all.at(1)["model"]) == "model");
   BOOST_TEST(in.succeed({"list", "--tenant", "nobody"}) ==
-             "no sessions of tenant 'nobody'; --tenant names those who have some: default\n");
+             "no sessions of tenant 'nobody'; tenants with sessions (--tenant): default\n");
 
   const auto about = in.succeed({"info", "s1"});
   BOOST_TEST(about.find("version 3") != std::string::npos, about);
@@ -256,8 +256,8 @@ BOOST_AUTO_TEST_CASE(a_damaged_database_is_repaired) {
 BOOST_AUTO_TEST_CASE(a_running_server_keeps_its_directory) {
   const state_folder in;
   const auto server = in.open();
-  in.fail({"repair"}, 75, "a server runs on");
-  in.fail({"repair", "--dry-run"}, 75, "a server runs on");
+  in.fail({"repair"}, 75, "a server is running on");
+  in.fail({"repair", "--dry-run"}, 75, "a server is running on");
   for (const std::vector<std::string>& words :
        std::vector<std::vector<std::string>>{{"list"},
                                              {"info", "s0"},
@@ -267,7 +267,7 @@ BOOST_AUTO_TEST_CASE(a_running_server_keeps_its_directory) {
                                              {"verify"},
                                              {"compact"},
                                              {"backup", in.path("b")}})
-    in.fail(words, 65, "a server runs on");
+    in.fail(words, 65, "a server is running on");
   BOOST_TEST(!std::filesystem::exists(in.path("b")));
 }
 

@@ -91,7 +91,7 @@ test('a file of secrets that every user may write is refused', (t) => {
     chmodSync(file, 0o602);
     const start = skein(['serve', '--device', 'fake', '--port', '0', option, file]);
     assert.equal(start.status, 78, start.stderr);
-    assert.match(start.stderr, /can be written by every user/);
+    assert.match(start.stderr, /is writable by every user/);
   }
 });
 

@@ -113,7 +113,7 @@ describe('two real models', { skip: noOracle }, () => {
       [await file('old-version'), 400, /version|RWKV-4|not/],
       [await file('tiny', { model_strategy: 'quant' }), 400, /available: fp32, fp16, bf16/],
       [await file('tiny', { model_strategy: 'what' }), 400, /available: fp32, fp16, bf16/],
-      [await file('tiny', { model_strategy: 'cuda:7 fp16' }), 400, /no device cuda:7/],
+      [await file('tiny', { model_strategy: 'cuda:7 fp16' }), 400, /cuda:7 is not available/],
       [await file('tiny', { template: 'chatml' }), 400, /template/],
       [await file('tiny', { adapter_filename: 'a.pth' }), 400, /adapter_filename/],
       [await file(''), 400, /model_filename/],

@@ -53,7 +53,7 @@ describe('a server that runs and one that was stopped', () => {
     };
     const running = await all('running');
     assert.match(running[0].out, /^a\t3 versions/);
-    assert.equal(running[2].out, "no sessions of tenant 'nobody'; --tenant names those who have some: default\n");
+    assert.equal(running[2].out, "no sessions of tenant 'nobody'; tenants with sessions (--tenant): default\n");
     assert.match(running[5].out, /^states +9$/m);
     assert.ok(!existsSync(at('one/looked-at')));
     assert.equal((await server.stop()).code, 0);
@@ -139,7 +139,7 @@ describe('the admin socket', () => {
 
     const lost = await state('two', 'list');
     assert.equal(lost.code, 65);
-    assert.match(lost.err, /a server runs on .* does not answer on .*two\/admin\.socket/);
+    assert.match(lost.err, /a server is running on .* but does not answer on .*two\/admin\.socket/);
     await server.stop('SIGKILL');
     server = await serve(...options('two'), '--set', `server.admin_socket=${socketPath}`); // replaces what the other left
     assert.match(await prints('two', 'list', ...socket), /^t\t1 versions/m);
@@ -208,7 +208,7 @@ describe('a database with a damaged file', () => {
     const server = await serve(...options('used'));
     const { code, err } = await state('used', 'repair');
     assert.equal(code, 75);
-    assert.match(err, /a server runs on .*; stop it first/);
+    assert.match(err, /a server is running on .*; stop it first/);
     assert.equal((await server.stop()).code, 0);
   });
 
