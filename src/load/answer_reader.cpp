@@ -14,7 +14,7 @@ bool has_text(const json_value& object, std::string_view name) {
   return value && !value->text().value_or("").empty();
 }
 
-/// The text of the first choice, whatever the route calls it.
+/// Whether the first choice has text, under the field name of either route.
 bool has_text(const json_value& choice) {
   const auto delta = choice.member("delta");
   return has_text(choice, "text") || (delta && (has_text(*delta, "content") || has_text(*delta, "reasoning_content")));
@@ -53,7 +53,7 @@ std::uint32_t answer_reader::read(std::string_view bytes) {
 bool answer_reader::take_event(std::string_view data) {
   const auto event = protocol::json_document::parse(data, {});
   if (!event) {
-    failure_ = "an event is not JSON";
+    failure_ = "an event is not valid JSON";
     return false;
   }
   const json_value root = event->root();

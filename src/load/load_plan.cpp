@@ -9,7 +9,7 @@ namespace {
 
 class length_source {
  public:
-  /// mean of a log-normal = exp(mu + sigma^2 / 2)
+  /// mean of a log-normal distribution = exp(mu + sigma^2 / 2)
   explicit length_source(const length_wish& wish)
       : wish_(wish), draw_(std::log(wish.mean) - wish.sigma * wish.sigma / 2, wish.sigma) {}
 

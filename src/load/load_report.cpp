@@ -10,7 +10,7 @@
 namespace skein::load {
 namespace {
 
-/// `share` of 0 .. 1 of sorted values, at least one.
+/// The percentile for a `share` from 0 to 1; `sorted` is not empty.
 double percentile(const std::vector<double>& sorted, double share) {
   const double place = share * static_cast<double>(sorted.size() - 1);
   const auto below = static_cast<std::size_t>(place);
@@ -80,10 +80,10 @@ load_figures figures_of(const std::vector<request_outcome>& outcomes, double dur
 
 std::string table_of(const load_figures& f) {
   const auto count = [](std::uint64_t n) { return static_cast<unsigned long long>(n); };
-  std::string text = line("requests    %llu whole, %llu failed, %.2f/s, at most %llu at once, %.1f s in all\n",
+  std::string text = line("requests    %llu completed, %llu failed, %.2f/s, at most %llu concurrent, %.1f s total\n",
                           count(f.completed), count(f.failed), f.requests_per_s, count(f.most_at_once), f.duration_s);
   for (const auto& [why, times] : f.failures) text += "  failed    " + std::to_string(times) + ": " + why + '\n';
-  text += line("tokens      %llu in, %llu out; %.1f out/s, %.1f all/s\n\n", count(f.input_tokens),
+  text += line("tokens      %llu in, %llu out; %.1f out/s, %.1f total/s\n\n", count(f.input_tokens),
                count(f.output_tokens), f.output_tokens_per_s, f.total_tokens_per_s);
   text += line("%-6s %12s %12s %12s %12s\n", "ms", "mean", "median", "p90", "p99");
   return text + line("TTFT", f.ttft) + line("ITL", f.itl) + line("TPOT", f.tpot) + line("E2E", f.e2e);

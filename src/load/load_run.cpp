@@ -35,7 +35,7 @@ double seconds_since(time_point begin) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
-/// A connection needs a descriptor.
+/// Every connection needs a descriptor.
 void raise_descriptor_limit() {
   rlimit limit{};
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
@@ -45,7 +45,7 @@ void raise_descriptor_limit() {
 
 using address_result = result<protocol_type::endpoint>;
 
-/// Spelled out, since an endpoint believes that it can be made of anything.
+/// Converts explicitly, because endpoints have a constructor from any type.
 address_result no_address(error_kind kind, std::string message) {
   return {boost::system::in_place_error, error{kind, std::move(message), {}}};
 }
@@ -53,13 +53,13 @@ address_result no_address(error_kind kind, std::string message) {
 address_result address_of(const load_target& target, asio::io_context& io) {
   if (!target.unix_socket.empty()) {
     if (target.unix_socket.size() >= sizeof(sockaddr_un::sun_path))
-      return no_address(error_kind::invalid_argument, "the path of the socket is too long");
+      return no_address(error_kind::invalid_argument, "unix-socket: the path is too long");
     return protocol_type::endpoint(asio::local::stream_protocol::endpoint(target.unix_socket));
   }
   boost::system::error_code failed;
   const auto found = asio::ip::tcp::resolver(io).resolve(target.host, target.port, failed);
   if (failed || found.empty())
-    return no_address(error_kind::unavailable, "no address of " + target.host + ": " + failed.message());
+    return no_address(error_kind::unavailable, "url: cannot resolve " + target.host + ": " + failed.message());
   return protocol_type::endpoint(found.begin()->endpoint());
 }
 
@@ -73,7 +73,7 @@ http::request<http::string_body> request_of(const load_target& target, std::stri
   return request;
 }
 
-/// One run: what its coroutines share, all on one thread.
+/// State of one run, shared by its coroutines on one thread.
 class load_run {
  public:
   load_run(asio::io_context& io, const load_target& target, protocol_type::endpoint address,
@@ -82,7 +82,7 @@ class load_run {
     turn_.expires_at(time_point::max());
   }
 
-  /// Sends what is due; every request goes on by itself.
+  /// Starts a coroutine for each request when it is due.
   asio::awaitable<void> send_all() {
     asio::steady_timer due(io_);
     for (std::size_t i = 0; i < plan_.size(); ++i) {
@@ -108,7 +108,7 @@ class load_run {
     try {
       co_await exchange(i, outcome);
     } catch (const boost::system::system_error& broken) {
-      outcome.failure = broken.code().message();  // what() names a line of Asio too
+      outcome.failure = broken.code().message();  // what() would include a source location of Asio
     } catch (const std::exception& broken) {
       outcome.failure = broken.what();
     }
@@ -142,7 +142,9 @@ class load_run {
     }
     outcome.input_tokens = reader.input_tokens();
     outcome.output_tokens = reader.output_tokens();
-    outcome.failure = !reader.failure().empty() ? reader.failure() : reader.done() ? "" : "the stream has no end";
+    outcome.failure = !reader.failure().empty() ? reader.failure()
+                      : reader.done()           ? ""
+                                                : "the stream ended without [DONE]";
   }
 
   asio::io_context& io_;
@@ -152,7 +154,7 @@ class load_run {
   const run_options& options_;
   const time_point begin_ = std::chrono::steady_clock::now();
   std::vector<request_outcome> outcomes_;
-  asio::steady_timer turn_{io_};  // cancelled when a request has ended
+  asio::steady_timer turn_{io_};  // cancelled when a request ends
   std::uint64_t running_ = 0, most_ = 0;
   double last_s_ = 0;
 };

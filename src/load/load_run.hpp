@@ -11,13 +11,13 @@
 namespace skein::load {
 
 struct run_options {
-  std::uint32_t concurrency = 0;               ///< requests at once at most; 0: as many as are due
-  std::chrono::milliseconds timeout{600'000};  ///< of one request
+  std::uint32_t concurrency = 0;               ///< maximum number of concurrent requests; 0: no limit
+  std::chrono::milliseconds timeout{600'000};  ///< per request
 };
 
-/// Sends each request when it is due, or as soon as fewer than `concurrency` run, each on a connection of its own and
-/// all from this thread, and waits for all answers. What goes wrong with one request is its outcome; errors:
-/// unavailable for a host that has no address.
+/// Sends each request when it is due, or later when fewer than `concurrency` are running, and waits for all answers.
+/// Each request has its own connection; all run on this thread. Failures of single requests are outcomes. Errors:
+/// unavailable if the host has no address.
 [[nodiscard]] result<load_figures> run_load(const load_target& target, const std::vector<planned_request>& plan,
                                             const run_options& options);
 

@@ -10,14 +10,14 @@
 namespace skein::load {
 namespace {
 
-// With the space before it each is one token of the World vocabulary.
+// Each word with its preceding space is one token of the World vocabulary.
 constexpr std::array<std::string_view, 32> words{
     "the",  "river", "house", "morning", "little", "water", "people", "story", "winter", "garden", "letter",
     "city", "road",  "night", "friend",  "music",  "table", "window", "light", "summer", "market", "teacher",
     "ship", "train", "bread", "island",  "forest", "stone", "paper",  "field", "horse",  "color"};
 
 error bad_url(std::string_view url) {
-  return {error_kind::invalid_argument, "--url needs http://HOST[:PORT][/PATH], not " + std::string(url), "url"};
+  return {error_kind::invalid_argument, "url: must be http://HOST[:PORT][/PATH], not " + std::string(url), "url"};
 }
 
 bool is_port(std::string_view text) {

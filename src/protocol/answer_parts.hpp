@@ -8,8 +8,8 @@
 #include "protocol/answer.hpp"
 #include "protocol/json_writer.hpp"
 
-/// What the answers of both routes share: the frame of a body and of an event, and pieces of their JSON. A route adds
-/// its answer_shape and, for each choice, a function that writes the text.
+/// The common part of both routes' answers: the frame of a body and of an event, and pieces of their JSON. A route adds
+/// its answer_shape and a function that writes the text of a choice.
 namespace skein::protocol {
 
 struct answer_shape {
@@ -17,28 +17,28 @@ struct answer_shape {
   void (*write_logprobs)(json_writer& out, std::span<const logprob_entry> entries);
 };
 
-/// id, object, created, model, system_fingerprint: the members that every body and event begins with.
+/// The first members of every body and event: id, object, created, model, system_fingerprint.
 void write_head(json_writer& out, const answer_head& head, std::string_view object);
 
-/// The member `usage` with its numbers.
+/// The member `usage`.
 void write_usage(json_writer& out, const token_usage& usage);
 
-/// The members finish_reason and stop_reason of a choice; both null while it runs.
+/// The members finish_reason and stop_reason of a choice; both null until it ends.
 void write_end(json_writer& out, const answer_end* end);
 
-/// The member `rwkv`, when the end was administrative.
+/// The member `rwkv`, if the end was administrative.
 void write_administrative(json_writer& out, const answer_end& end);
 
 /// The member `session`, if there is one.
 void write_session(json_writer& out, const session_note* session);
 
-/// A token as a JSON string can hold it: its text, or "bytes:\xe4\xbd" when that is no UTF-8.
+/// A token for a JSON string: its text, or "bytes:\xe4\xbd" if that is not UTF-8.
 [[nodiscard]] std::string token_text(std::string_view bytes);
 
-/// A log-probability as clients take it: JSON has no infinity, so impossible is -9999.
+/// A log-probability for JSON, which has no infinity: -inf becomes -9999.
 [[nodiscard]] float finite_logprob(float logprob);
 
-/// One element of `choices`. No logprobs: null; no end: it still runs.
+/// One element of `choices`. logprobs: nullopt writes null. end: null if the choice is still running.
 template <typename WriteText>
 void write_choice(json_writer& out, const answer_shape& shape, std::uint32_t index,
                   std::optional<std::span<const logprob_entry>> logprobs, const answer_end* end, WriteText write_text) {
@@ -53,8 +53,8 @@ void write_choice(json_writer& out, const answer_shape& shape, std::uint32_t ind
   out.end_object();
 }
 
-/// A whole answer; `write_text(out, choice)` writes the text of one choice. It reports the first end that was
-/// administrative.
+/// A whole answer; `write_text(out, choice)` writes the text of one choice. The member `rwkv` reports the first
+/// administrative end.
 template <typename Choice, typename WriteText>
 [[nodiscard]] std::string answer_body(const answer_shape& shape, const answer_head& head,
                                       std::span<const Choice> choices, const token_usage& usage,
@@ -78,16 +78,16 @@ template <typename Choice, typename WriteText>
   return json;
 }
 
-/// What one event says of a choice, beside its text.
+/// The fields of a choice in one event, except its text.
 struct choice_event {
   std::uint32_t index = 0;
   std::span<const logprob_entry> logprobs = {};  ///< empty: null
-  const answer_end* end = nullptr;               ///< null: it still runs
+  const answer_end* end = nullptr;               ///< null: still running
   bool usage_follows = false;                    ///< a usage event comes at the end of the stream
   const session_note* session = nullptr;
 };
 
-/// An event with one choice; `write_text(out)` writes what it adds.
+/// An event with one choice; `write_text(out)` writes the added text.
 template <typename WriteText>
 [[nodiscard]] std::string answer_event(const answer_shape& shape, const answer_head& head, const choice_event& event,
                                        WriteText write_text) {
@@ -106,7 +106,7 @@ template <typename WriteText>
   return json;
 }
 
-/// The event that ends a stream with its numbers.
+/// The last event of a stream, with usage.
 [[nodiscard]] std::string usage_event(const answer_shape& shape, const answer_head& head, const token_usage& usage,
                                       const session_note* session = nullptr);
 

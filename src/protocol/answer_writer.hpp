@@ -23,14 +23,14 @@ struct whole_row {
   std::vector<tool_call> tool_calls = {};  ///< chat only
 };
 
-/// What an event adds to a row.
+/// The text that an event adds to a row.
 struct row_delta {
   std::uint32_t index = 0;
   std::string_view reasoning, content;
   std::span<const logprob_entry> logprobs = {};
 };
 
-/// What an answer's id may be made of.
+/// Inputs for an answer's id.
 struct answer_names {
   std::string_view request_name;  ///< X-Request-Id
   bool streamed = false;
@@ -38,38 +38,38 @@ struct answer_names {
   std::string_view turn = {};  ///< the key of the session's turn; empty: none
 };
 
-/// How the answers of one dialect are written: one body, or a stream of events, which come framed for SSE.
+/// Writes the answers of one dialect: a whole body, or a stream of events framed for SSE.
 class answer_writer {
  public:
   virtual ~answer_writer() = default;
 
   [[nodiscard]] virtual std::string id(const answer_names& names) const = 0;
-  /// The first event of a row; empty where there is none.
+  /// The first event of a row; empty if the dialect has none.
   [[nodiscard]] virtual std::string begin_event(const answer_head&, std::uint32_t /*index*/) const { return {}; }
-  /// What several rows got at one time, each of them once, in the order of their indexes.
+  /// Events for new text of several rows; each row occurs once, in the order of indexes.
   [[nodiscard]] virtual std::string delta_events(const answer_head& head, std::span<const row_delta> rows) const = 0;
   [[nodiscard]] virtual std::string end_event(const answer_head& head, std::uint32_t index, const answer_end& end,
                                               const session_note* session) const = 0;
-  /// What ends the stream: usage, if it was asked for, and [DONE].
+  /// The end of the stream: usage, if requested, and [DONE].
   [[nodiscard]] virtual std::string last_events(const answer_head& head, const token_usage& usage,
                                                 const session_note* session) const = 0;
   [[nodiscard]] virtual std::string body(const answer_head& head, std::vector<whole_row> rows, const token_usage& usage,
                                          const session_note* session) const = 0;
-  /// What ends a stream that failed; `body` is what an answer with a status would say.
+  /// The end of a failed stream; `body` is the error body of a response that is not streamed.
   [[nodiscard]] virtual std::string failure_events(const answer_head& head, const error& why,
                                                    std::string_view body) const;
-  /// What was told so far, from the event behind number `after` on, for somebody who comes late; empty: events have no
+  /// The events written so far with numbers above `after`, for a client that connects later; empty if events have no
   /// numbers.
   [[nodiscard]] virtual std::string told_again(const answer_head&, std::optional<std::uint64_t> /*after*/) const {
     return {};
   }
-  /// A body that says that the answer is not there yet; `begun`: it has a slot.
+  /// The body for an answer that is not finished; `begun`: it has a slot.
   [[nodiscard]] virtual std::string early_body(const answer_head&, bool /*begun*/) const { return {}; }
-  /// What the log is to keep of the answer beside its texts, as a JSON object; empty: nothing.
+  /// Data to store with the answer besides its texts, as a JSON object; may be empty.
   [[nodiscard]] virtual std::string remembered(const answer_head&, const token_usage&) const { return {}; }
 };
 
-/// A writer that lasts as long as the program, as requests hold theirs.
+/// A shared_ptr to a writer with static storage, without ownership.
 [[nodiscard]] inline std::shared_ptr<const answer_writer> lasting(const answer_writer& writer) {
   return {std::shared_ptr<void>(), &writer};
 }

@@ -9,13 +9,13 @@
 
 namespace skein::protocol {
 
-/// What has to be known of a JSON body before the rest of it can be read: who sends it, and who is to answer. Fields
-/// that are absent or no strings are empty, and all are when the body is no JSON object.
+/// Fields of a JSON body that are needed before the rest can be read: the credentials and the model. Fields that are
+/// absent or not strings are empty; if the body is not a JSON object, all are.
 struct body_head {
-  std::optional<std::string> password;  ///< as clients of the older servers send it
+  std::optional<std::string> password;  ///< sent by clients of the older servers
   std::string model;
-  std::string request_id;  ///< or session_id, where a paused request goes on
-  /// How its refusal is written, where the path has several forms of bodies; also to who has not said who it is.
+  std::string request_id;  ///< or session_id, to resume a paused request
+  /// The style of errors, on paths with several forms of bodies; also used if authentication fails.
   std::optional<error_style> errors;
 };
 [[nodiscard]] body_head read_body_head(std::string_view body, const request_limits& limits,

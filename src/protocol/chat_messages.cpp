@@ -7,7 +7,7 @@
 namespace skein::protocol {
 namespace {
 
-/// "rag" is what RWKV-Infer calls a text that was looked up; it stands where the system speaks.
+/// "rag" is RWKV-Infer's role for retrieved text; it is rendered like the system's.
 bool is_role(std::string_view role) {
   constexpr std::array<std::string_view, 6> roles{"system", "developer", "user", "assistant", "tool", "rag"};
   return std::find(roles.begin(), roles.end(), role) != roles.end();

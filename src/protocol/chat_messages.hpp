@@ -6,12 +6,12 @@
 
 namespace skein::protocol {
 
-/// Reads `messages`, with a `system` text before and one entry of `contents` after them as a user's turn. Reports
-/// what is wrong to the body's fault; a conversation without any message is. `leniently`: roles in any spelling, and
-/// messages may be raw, as clients of the older servers have them.
+/// Reads `messages`, preceded by the text `system` and followed by one entry of `contents` as a user turn. Reports
+/// errors to the body's fault, also for a conversation without messages. `leniently`: accepts roles in any case and raw
+/// messages, as clients of the older servers send them.
 [[nodiscard]] std::vector<chat_message> read_messages(const object_reader& body, bool leniently = false);
 
-/// One of them: role, content (a string or a list of text parts) and name.
+/// Reads one message: role, content (a string or a list of text parts) and name.
 [[nodiscard]] chat_message read_message(const object_reader& message, bool leniently = false);
 
 }  // namespace skein::protocol

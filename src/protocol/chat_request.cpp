@@ -58,7 +58,7 @@ std::optional<think_mode> read_effort(const object_reader& body, std::string_vie
 
 namespace {
 
-/// The most exact field wins. All are read, so that a wrong one is refused whether it counts or not.
+/// The most specific field wins. All are read, so that an invalid one is rejected even if it has no effect.
 think_mode read_think(const object_reader& body, const model_preset& preset) {
   const auto type = read_mode(body, "think_type", think_types);
   const auto think = read_switch(body, "think");
@@ -87,7 +87,7 @@ void read_chat_logprobs(const object_reader& body, sampling::sampling_params& ou
   out.top_logprobs = static_cast<std::uint32_t>(top.value_or(0));
 }
 
-/// An experiment of rwkv_lightning: whole answers are searched for calls of tools.
+/// An experimental feature of rwkv_lightning: whole answers are searched for tool calls.
 void read_tool_tags(const object_reader& body, generation_request& out) {
   const bool wanted = body.boolean("enable_tool_calls").value_or(false);
   const auto parser = body.text("tool_call_parser").value_or("auto");
@@ -124,7 +124,7 @@ void read_chat_options(const object_reader& body, const reading& by, generation_
   read_tool_tags(body, out);
   out.style.opens_answer = body.boolean("add_generation_prompt").value_or(true);
   if (!out.style.opens_answer && body.value("session_id"))
-    body.refuse("add_generation_prompt", "cannot be false in a session, whose answers are turns");
+    body.refuse("add_generation_prompt", "must not be false in a session");
 }
 
 }  // namespace skein::protocol

@@ -8,24 +8,24 @@
 
 #include "protocol/answer.hpp"
 
-/// JSON of /v1/chat/completions. A stream is, for every index: a role chunk, delta chunks, a final chunk; then for all
-/// a usage chunk, if it was asked for (`usage_follows` marks the chunks before it with usage:null).
+/// JSON of /v1/chat/completions. A stream has, for every index, a role chunk, delta chunks and a final chunk, then one
+/// usage chunk if requested (`usage_follows` marks the chunks before it with usage:null).
 namespace skein::protocol {
 
 struct chat_choice {
   std::uint32_t index = 0;
-  std::string reasoning;  ///< reasoning_content; left out when empty
+  std::string reasoning;  ///< reasoning_content; left out if empty
   std::string content;
   std::optional<std::vector<logprob_entry>> logprobs;
   answer_end end;
-  std::vector<tool_call> tool_calls = {};  ///< left out when empty; else an empty content is null
+  std::vector<tool_call> tool_calls = {};  ///< left out if empty; otherwise an empty content is null
 };
 
 /// The whole answer.
 [[nodiscard]] std::string chat_body(const answer_head& head, std::span<const chat_choice> choices,
                                     const token_usage& usage, const session_note* session = nullptr);
 
-/// What one event adds to a choice; an empty text is left out.
+/// The text that one event adds to a choice; empty texts are left out.
 struct chat_delta {
   std::uint32_t index = 0;
   std::string_view reasoning;

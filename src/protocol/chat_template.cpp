@@ -65,7 +65,7 @@ void append_turn(std::string& prompt, std::string_view who, std::string_view tex
   prompt += "\n\n";
 }
 
-/// Appends all turns, each with the blank line after it.
+/// Appends all turns, each followed by a blank line.
 void append_turns(std::span<const chat_message> messages, const chat_style& style, rendered_chat& out) {
   const auto asked = last_user(messages);
   for (std::size_t i = 0; i < messages.size(); ++i) {

@@ -5,11 +5,12 @@
 #include "protocol/dialect_readers.hpp"
 #include "protocol/whole_writer.hpp"
 
-/// Which of several texts follows best, as clients of ai00 ask: each is scored behind the input, and nothing is drawn.
+/// Ranks texts by how well they continue the input, for clients of ai00. Each is scored after the input; no token is
+/// sampled.
 namespace skein::protocol {
 namespace {
 
-/// What a text costs: the mean of -log p over the last tokens of a row, as many as make it up.
+/// The cost of a text: the mean of -log p over its tokens, which are the last ones of the row.
 float cost_of(std::string_view text, const whole_row& row) {
   std::size_t bytes = 0, tokens = 0;
   float sum = 0;
@@ -25,7 +26,8 @@ float cost_of(std::string_view text, const whole_row& row) {
 
 class ranking_writer final : public whole_writer {
  public:
-  std::vector<std::string> choices;  ///< of which the rows are; with as many more rows, these say what each costs alone
+  /// One row each; with calibration, as many more rows give the cost of each without the input.
+  std::vector<std::string> choices;
 
   std::string body(const answer_head& head, std::vector<whole_row> rows, const token_usage& usage,
                    const session_note*) const override {
@@ -53,7 +55,7 @@ class ranking_writer final : public whole_writer {
   }
 };
 
-/// One text, or several that are one.
+/// Reads one text, or several that are joined.
 std::string read_joined(const object_reader& body, std::string_view name) {
   const auto found = body.value(name);
   if (!found) return {};
@@ -76,18 +78,18 @@ void read_choices(const object_reader& body, const reading&, generation_request&
   out.chat = false;
   const auto input = read_joined(body, "input");
   const auto list = body.array("choices");
-  if (!list || list->is_empty_array()) return body.refuse("choices", "must be a list of strings that is not empty");
+  if (!list || list->is_empty_array()) return body.refuse("choices", "must be a non-empty list of strings");
   const auto writer = std::make_shared<ranking_writer>();
   for (const auto element : list->elements()) {
     const auto text = element.text();
-    if (!text || text->empty()) return body.refuse("choices", "must be a list of strings that are not empty");
+    if (!text || text->empty()) return body.refuse("choices", "must be a list of non-empty strings");
     writer->choices.emplace_back(*text);
     out.prompts.push_back({input + std::string(*text), {}, false});
   }
   const bool calibrate = body.boolean("calibrate").value_or(false);
   if (calibrate)
     for (const auto& choice : writer->choices) out.prompts.push_back({choice, {}, false});
-  out.pad_zero = calibrate || input.empty();  // what is first in its text is scored too
+  out.pad_zero = calibrate || input.empty();  // the first token of the text is scored too
   out.writer = writer;
 }
 

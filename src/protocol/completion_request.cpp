@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::uint32_t completion_logprobs_max = 5;
 
-/// Reads the four shapes of `prompt`: a text, texts, token ids, lists of token ids.
+/// Reads the four forms of `prompt`: a text, texts, token ids, lists of token ids.
 class prompt_reader {
  public:
   prompt_reader(const object_reader& body, const request_limits& limits)
@@ -45,7 +45,7 @@ class prompt_reader {
 
   void refuse(const std::string& path) {
     fault_.report(error_kind::invalid_argument, path,
-                  path + " is wrong: prompt must be a string, strings, token ids, or lists of token ids");
+                  path + " is invalid: prompt must be a string, strings, token ids, or lists of token ids");
   }
 
   first_fault& fault_;
@@ -53,7 +53,7 @@ class prompt_reader {
   std::string path_;
 };
 
-/// Every prompt runs best_of rows and the answer shows n of them; so a stream, which cannot choose, has no best_of.
+/// Every prompt runs best_of rows, of which the answer shows n. A stream cannot choose, so there best_of must equal n.
 void read_rows(const object_reader& body, const request_limits& limits, generation_request& out) {
   const auto best_of = body.integer("best_of", 1, limits.n_max);
   out.best_of = static_cast<std::uint32_t>(best_of.value_or(out.n));
@@ -82,7 +82,7 @@ void read_prompt(const object_reader& body, const reading& by, generation_reques
   if (const auto suffix = body.text("suffix"); suffix && !suffix->empty()) {
     out.suffix = std::string(*suffix);
     if (std::any_of(out.prompts.begin(), out.prompts.end(), [](const prompt_input& p) { return p.is_tokens; }))
-      body.refuse("suffix", "needs prompts of text, not of tokens");
+      body.refuse("suffix", "requires text prompts, not tokens");
   }
 }
 

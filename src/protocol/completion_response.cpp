@@ -7,7 +7,7 @@
 namespace skein::protocol {
 namespace {
 
-/// {"token":logprob,...}; of tokens with equal text only the best is named, since a name may stand once.
+/// {"token":logprob,...}; of tokens with equal text only the best is written, because names must be unique.
 void write_alternatives(json_writer& out, const logprob_entry& entry) {
   if (!entry.logprob) {
     out.null();

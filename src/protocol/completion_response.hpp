@@ -8,8 +8,8 @@
 
 #include "protocol/answer.hpp"
 
-/// JSON of /v1/completions. A stream is, for every index: text chunks, a final chunk; then for all a usage chunk, if it
-/// was asked for (`usage_follows` marks the chunks before it with usage:null).
+/// JSON of /v1/completions. A stream has, for every index, text chunks and a final chunk, then one usage chunk if
+/// requested (`usage_follows` marks the chunks before it with usage:null).
 namespace skein::protocol {
 
 struct completion_choice {
@@ -23,7 +23,7 @@ struct completion_choice {
 [[nodiscard]] std::string completion_body(const answer_head& head, std::span<const completion_choice> choices,
                                           const token_usage& usage, const session_note* session = nullptr);
 
-/// What one event adds to a choice.
+/// The text that one event adds to a choice.
 struct completion_delta {
   std::uint32_t index = 0;
   std::string_view text;

@@ -7,7 +7,7 @@
 namespace skein::protocol {
 namespace {
 
-/// How the questions of /v3 are put, and answers opened.
+/// The template for the questions of /v3.
 chat_style question_style() { return {.no_think_opening = "Assistant: <think>\n</think>"}; }
 
 std::vector<std::string_view> read_texts(const object_reader& body, std::string_view name) {
@@ -25,7 +25,7 @@ std::vector<std::string_view> read_texts(const object_reader& body, std::string_
   return texts;
 }
 
-/// In words that old clients may compare with.
+/// Rejects with a legacy message that clients of the older servers may compare.
 void refuse(const object_reader& body, error_kind kind, std::string_view field, std::string message) {
   body.fault().report(kind, std::string(field), std::move(message));
 }
@@ -41,7 +41,7 @@ void read_one_turn(const object_reader& body, const reading&, generation_request
   const bool nothing_new = goes_on(body, "contents");
   if (!nothing_new)
     for (const auto text : read_texts(body, "contents")) out.prompts.push_back({std::string(text), {}, false});
-  // What the older servers say of several prompts, status and misspelling included: clients may compare.
+  // The older servers' message for several prompts, status and misspelling included: clients may compare it.
   if (out.prompts.size() > 1)
     refuse(body, error_kind::internal, "contents", "Server Error: Requst must be single prompt !");
   if (out.prompts.empty() && !nothing_new)
@@ -74,9 +74,9 @@ void read_contents(const object_reader& body, const reading& by, generation_requ
 
 void read_padding(const object_reader& body, const reading&, generation_request& out) {
   out.pad_zero = body.boolean("pad_zero").value_or(true);
-  // v2 would be that route's first one, which took each penalty twice and spared some tokens.
+  // The original mode of that route applied each penalty twice and exempted some tokens.
   if (const auto mode = body.text("penalty_mode"); mode && *mode != "rapid")
-    body.refuse("penalty_mode", "must be rapid, the rules of all routes; there is no other mode");
+    body.refuse("penalty_mode", "must be rapid");
 }
 
 void read_questions(const object_reader& body, const reading& by, generation_request& out) {
@@ -102,8 +102,8 @@ void read_pairs(const object_reader& body, const reading& by, generation_request
   const auto before = read_texts(body, "prefix");
   const auto after = read_texts(body, "suffix");
   if (before.size() != after.size())
-    return body.refuse("suffix", "has " + std::to_string(after.size()) + " entries and prefix " +
-                                     std::to_string(before.size()) + "; they go in pairs");
+    return body.refuse("suffix", "has " + std::to_string(after.size()) + " entries, but prefix has " +
+                                     std::to_string(before.size()) + "; they must have the same number");
   for (std::size_t i = 0; i < before.size(); ++i) out.prompts.push_back({fim_prompt(before[i], after[i]), {}, false});
   need_prompts(body, by, out);
 }

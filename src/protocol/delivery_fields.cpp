@@ -6,7 +6,7 @@
 namespace skein::protocol {
 namespace {
 
-/// As clients say that they ask for nothing: "", [] or false; null is absent anyway.
+/// Whether a value means "not requested": "", [] or false; null counts as absent anyway.
 bool asks_for_nothing(json_value value) {
   return value.is_empty_array() || value.text() == "" || value.boolean() == false;
 }
@@ -16,7 +16,7 @@ bool asks_for(const object_reader& body, std::string_view name) {
   return value && !asks_for_nothing(*value);
 }
 
-/// vLLM's object: one whose members are all null or empty asks for nothing.
+/// vLLM's structured_outputs; has no effect if all its members are null or empty.
 void refuse_structured_outputs(const object_reader& body) {
   const auto wanted = body.value("structured_outputs");
   if (!wanted || asks_for_nothing(*wanted)) return;
@@ -30,7 +30,7 @@ void refuse_structured_outputs(const object_reader& body) {
   body.refuse_unsupported("structured_outputs");
 }
 
-/// Tools, under their newer and older names, are accepted where the request says that none is to be called.
+/// Accepts tools, under their newer and older names, only if the request says that none may be called.
 void refuse_tools(const object_reader& body, std::string_view list, std::string_view choice) {
   const auto chosen = body.value(choice);
   const auto how = chosen ? chosen->text() : std::nullopt;

@@ -4,18 +4,18 @@
 
 #include "protocol/dialect.hpp"
 
-/// The readers that the table of dialects is made of: dialect::read_prompts and dialect::read_more.
+/// The functions in the table of dialects: dialect::read_prompts and dialect::read_more.
 namespace skein::protocol {
 
 // OpenAI: messages; prompt
 void read_conversation(const object_reader& body, const reading& by, generation_request& out);
 void read_spoken_conversation(const object_reader& body, const reading& by,
-                              generation_request& out);  ///< it has a text
+                              generation_request& out);  ///< must have a text
 void read_chat_options(const object_reader& body, const reading& by, generation_request& out);
 void read_prompt(const object_reader& body, const reading& by, generation_request& out);
 void read_text_options(const object_reader& body, const reading& by, generation_request& out);
 
-/// How an answer thinks, by the words of reasoning_effort at `field`; nothing where it is absent.
+/// The thinking mode for a value of reasoning_effort at `field`; nullopt if absent.
 [[nodiscard]] std::optional<think_mode> read_effort(const object_reader& body, std::string_view field);
 
 // OpenAI's Responses API: input, instructions
@@ -23,11 +23,11 @@ void read_input(const object_reader& body, const reading& by, generation_request
 void read_response_options(const object_reader& body, const reading& by, generation_request& out);
 void read_streamed_response(const object_reader& body, const reading& by, generation_request& out);
 
-// ai00: choices behind an input
+// ai00: choices after an input
 void read_choices(const object_reader& body, const reading& by, generation_request& out);
 void read_scoring(const object_reader& body, const reading& by, generation_request& out);
 
-// rwkv_lightning: contents, of which there is one or are many; prefix and suffix; questions to be put into a template
+// rwkv_lightning: contents, one or many; prefix and suffix; questions for a template
 void read_one_turn(const object_reader& body, const reading& by, generation_request& out);
 void read_one_row(const object_reader& body, const reading& by, generation_request& out);
 void read_branch(const object_reader& body, const reading& by, generation_request& out);
@@ -44,7 +44,7 @@ void read_infill_options(const object_reader& body, const reading& by, generatio
 void read_texts_to_translate(const object_reader& body, const reading& by, generation_request& out);
 void read_whole_answer(const object_reader& body, const reading& by, generation_request& out);
 
-// RWKV-Infer: messages, with names for who speaks
+// RWKV-Infer: messages, with names for the speakers
 void read_named_conversation(const object_reader& body, const reading& by, generation_request& out);
 
 }  // namespace skein::protocol

@@ -30,7 +30,7 @@ sampling_rules chat_rules(const model_preset& p) {
       p.by_client);
 }
 
-sampling_rules text_rules(const model_preset& p) {  // plain text has no turns to end
+sampling_rules text_rules(const model_preset& p) {  // raw text has no turns, so no turn ends
   return {.alpha_decay = p.alpha_decay, .max_tokens = p.completion_max_tokens};
 }
 
@@ -64,7 +64,7 @@ sampling_rules ai_rules(const model_preset&) {
   return rules;
 }
 
-/// Other samplers, templates and states than those that there are would give other texts.
+/// Rejects samplers, templates and states of ai00 that are not implemented, because the text would differ.
 void refuse_foreign(const object_reader& body) {
   for (const auto name : {"template", "states", "embeds", "sampler_override"})
     if (const auto value = body.value(name); value && !value->is_empty_array() && value->text() != "")
@@ -82,7 +82,7 @@ const native_writer batch_answers("rwkv7-batch"), v3_answers("rwkv7-batch-v3"), 
     single_answers("rwkv7-fast-batch", native_writer::events::of_one_row),
     fill_in_answers("rwkv7-batch", native_writer::events::shared, "FIM.completion");
 
-/// A list with nothing in it says no more than a member that is not there.
+/// An empty list counts as absent.
 bool has(const object_reader& body, std::string_view name) {
   const auto found = body.value(name);
   return found && !found->is_empty_array();
@@ -106,7 +106,7 @@ namespace {
 
 constexpr auto flat = error_style::flat;
 
-/// A row that differs from another one in some places only.
+/// A copy of a row with some fields changed.
 template <typename Change>
 dialect like(dialect row, std::string_view name, Change change) {
   row.name = name;
@@ -223,7 +223,7 @@ const dialect resume = like(chat, "resume", [](dialect& d) { d.errors = flat; })
 
 namespace {
 
-/// Refuses a batch of more answers than a request may ask for; the older servers' clients get their word for it.
+/// Rejects a batch with more answers than the limit, with the legacy message for clients of the older servers.
 void refuse_size(std::size_t answers, std::size_t most, understood& found) {
   const auto& as = *found.as;
   if (as.errors == error_style::openai) {
@@ -273,7 +273,7 @@ understood read_request(std::string_view text, const dialect& spoken, const mode
     if (spoken.choose) as = spoken.choose(plain);
     generation_request out;
     asked_fields asked;
-    asked.note("password");  // whoever let this request in has read it
+    asked.note("password");  // read earlier, by the authentication
     const object_reader body = limits.tells_ignored ? plain.noting(asked) : plain;
     read(as->loose_values_in.empty() ? body : body.loosely(as->loose_values_in), {*as, preset, limits}, out);
     if (limits.tells_ignored) ignored = plain.others(asked);

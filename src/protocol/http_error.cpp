@@ -7,7 +7,7 @@
 namespace skein::protocol {
 namespace {
 
-/// `code` empty: null.
+/// An empty `code` is written as null.
 struct mapping {
   unsigned status;
   std::string_view type, code;
@@ -84,7 +84,7 @@ http_error to_http(const error& e, std::chrono::seconds retry_after, error_style
   const auto as = map(e);
   http_error answer{as.status, {}, body_in(style, as, e.message, e.field)};
   if (as.code == "version_conflict" || as.code == "model_mismatch" || as.code == "idempotency_key_reused")
-    answer.headers.emplace_back("x-should-retry", "false");  // the same call will meet the same end
+    answer.headers.emplace_back("x-should-retry", "false");  // a retry would fail again
   if (as.status == 401) answer.headers.emplace_back("WWW-Authenticate", "Bearer");
   if (as.status == 429 || as.status == 503) {
     const auto wait = std::clamp(retry_after, std::chrono::seconds(1), retry_after_max);

@@ -1,7 +1,7 @@
 #include "protocol/chat_messages.hpp"
 #include "protocol/dialect_readers.hpp"
 
-/// Conversations as clients of RWKV-Infer and RWKV-Runner send them: with names for who speaks.
+/// Conversations in the format of RWKV-Infer and RWKV-Runner, with names for the speakers.
 namespace skein::protocol {
 namespace {
 
@@ -14,7 +14,7 @@ void read_name(const object_reader& body, std::string_view field, std::string& o
   out = *name;
 }
 
-/// RWKV-Runner's way to put a model into the mood to answer.
+/// RWKV-Runner's presystem: begins a conversation with an example exchange.
 void read_presystem(const object_reader& body, generation_request& out) {
   if (!body.boolean("presystem").value_or(false) || out.messages.empty() || body.value("session_id")) return;
   if (out.messages.front().role == "system") return;

@@ -8,11 +8,11 @@
 #include "protocol/shared_fields.hpp"
 #include "protocol/sse.hpp"
 
-/// POST /infill as llama-server has it: editors ask what stands between two texts.
+/// POST /infill in the format of llama-server: editors request the text between a prefix and a suffix.
 namespace skein::protocol {
 namespace {
 
-/// Goes with one request, of one row: the last event of a stream has its end and its numbers.
+/// Belongs to one request with one row: the last event of a stream has its end and usage.
 class infill_writer final : public answer_writer {
  public:
   std::string id(const answer_names& names) const override { return std::string(names.request_name); }
@@ -69,7 +69,7 @@ void read_infill(const object_reader& body, const reading&, generation_request& 
   const auto before = body.text("input_prefix"), after = body.text("input_suffix");
   for (const auto name : {"input_prefix", "input_suffix"})
     if (!body.value(name)) body.refuse(name, "is missing");
-  // `prompt` is what was typed last: it goes on from the prefix.
+  // `prompt` is the text typed last; it continues the prefix.
   const auto typed = body.text("prompt").value_or("");
   out.prompts.push_back({fim_prompt(std::string(before.value_or("")).append(typed), after.value_or("")), {}, false});
   out.writer = std::make_shared<infill_writer>();
@@ -79,7 +79,7 @@ void read_infill_options(const object_reader& body, const reading& by, generatio
   refuse_unsupported_fields(body);
   read_one_row(body, by, out);
   const auto wanted = body.integer("n_predict", -2, std::numeric_limits<std::int64_t>::max());
-  const std::int64_t most = by.limits.max_tokens_max;  // below 0: as many as may be
+  const std::int64_t most = by.limits.max_tokens_max;  // below 0: up to the limit
   if (wanted) out.sampling.max_tokens = static_cast<std::uint32_t>(*wanted < 0 ? most : std::min(*wanted, most));
 }
 

@@ -15,7 +15,7 @@ namespace skein::protocol {
 
 namespace dom = simdjson::dom;
 
-/// Between json_value and simdjson's views, all of which are one document pointer and one tape index.
+/// Converts between json_value and simdjson's views, all of which are a document pointer and a tape index.
 struct json_access {
   template <typename View>
   static View view(const json_value& value) {
@@ -38,7 +38,7 @@ struct json_access {
 namespace {
 
 constexpr std::size_t path_name_bytes_max = 64;
-constexpr std::string_view byte_order_mark = "\xef\xbb\xbf";  // some editors and shells put it before a file's text
+constexpr std::string_view byte_order_mark = "\xef\xbb\xbf";  // some editors and shells prepend it to a file
 
 bool has_repeated_name(dom::object object, std::string_view& repeated) {
   if (object.size() < 2) return false;
@@ -52,7 +52,7 @@ bool has_repeated_name(dom::object object, std::string_view& repeated) {
   return true;
 }
 
-/// Looks for an object with a repeated name in `value`, whose path is given. The recursion is bounded by depth_max.
+/// The path of a repeated name in `value`, if there is one. Recursion is bounded by depth_max.
 std::optional<std::string> repeated_name(dom::element value, const std::string& path) {
   if (value.is_array()) {
     std::size_t index = 0;
@@ -78,8 +78,8 @@ error not_json(simdjson::error_code code, const json_limits& limits) {
             "the JSON body is nested deeper than " + std::to_string(limits.depth_max) + " levels", ""};
   if (code == simdjson::MEMALLOC) return {error_kind::unavailable, "not enough memory to read the body", ""};
   const auto why = [code]() -> const char* {
-    if (code == simdjson::NUMBER_ERROR) return "a number is none, or beyond 64 bits";
-    if (code == simdjson::STRING_ERROR) return "a string has an escape that is none, or half a surrogate pair";
+    if (code == simdjson::NUMBER_ERROR) return "a number is malformed or does not fit into 64 bits";
+    if (code == simdjson::STRING_ERROR) return "a string has an invalid escape or an unpaired surrogate";
     return simdjson::error_message(code);
   };
   return {error_kind::invalid_argument, std::string("Invalid JSON: ") + why(), ""};
@@ -171,7 +171,7 @@ result<json_document> json_document::parse(std::string_view text, const json_lim
   if (text.starts_with(byte_order_mark)) text.remove_prefix(byte_order_mark.size());
   if (text.empty()) return not_json(simdjson::EMPTY, limits);
   json_document document;
-  // simdjson counts the document itself as one level, and takes its depth only here.
+  // simdjson counts the document itself as one level; the depth can be set only here.
   if (const auto code = document.parser_->allocate(std::max<std::size_t>(text.size(), 64), limits.depth_max + 1))
     return not_json(code, limits);
   dom::element root;

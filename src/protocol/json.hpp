@@ -33,14 +33,14 @@ class json_value {
   [[nodiscard]] bool is(json_kind k) const { return kind() == k; }
   [[nodiscard]] bool is_empty_array() const;
 
-  // The value, if it is of that type and fits. `integer` takes 3.0 for 3; `unsigned_integer` reaches 2^64 - 1.
+  // The value, if it has that type and fits. `integer` accepts 3.0 as 3; `unsigned_integer` accepts up to 2^64 - 1.
   [[nodiscard]] std::optional<bool> boolean() const;
   [[nodiscard]] std::optional<double> number() const;
   [[nodiscard]] std::optional<std::int64_t> integer() const;
   [[nodiscard]] std::optional<std::uint64_t> unsigned_integer() const;
   [[nodiscard]] std::optional<std::string_view> text() const;
 
-  /// The member of an object, or nothing. Reads the object from its start: for a known handful of names.
+  /// The member of an object, or nullopt. Scans the object from its start, so use it for a few known names only.
   [[nodiscard]] std::optional<json_value> member(std::string_view name) const;
 
   /// The values of an array, in order; the kind must be array (checked).
@@ -82,15 +82,15 @@ class json_value::member_iterator {
 
 struct json_limits {
   std::size_t bytes_max = 8u << 20;
-  std::size_t depth_max = 64;  ///< arrays and objects inside each other, each with something in it
+  std::size_t depth_max = 64;  ///< nesting of arrays and objects that are not empty
 };
 
-/// A parsed text. Owns up to about 12 times the text's bytes, which its destructor gives back: nothing grows with the
-/// largest body ever seen.
+/// A parsed text. Owns up to about 12 times the text's size and frees it on destruction, so memory does not grow with
+/// the largest body ever parsed.
 class json_document {
  public:
-  /// Errors: too_large above bytes_max; invalid_argument for what is not JSON in valid UTF-8 or too deep; and, with the
-  /// path in `field`, for an object that has a name twice (readers disagree on which one counts).
+  /// Errors: too_large above bytes_max; invalid_argument if the text is not JSON in valid UTF-8 or is nested too
+  /// deeply; and, with the path in `field`, for duplicate names in an object (parsers disagree on which one counts).
   [[nodiscard]] static result<json_document> parse(std::string_view text, const json_limits& limits);
 
   json_document(json_document&&) noexcept;

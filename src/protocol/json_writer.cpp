@@ -56,13 +56,13 @@ json_writer& json_writer::whole(std::uint64_t number) { return digits(number); }
 template <typename Real>
 json_writer& json_writer::real(Real number) {
   if (!std::isfinite(number)) return null();
-  // Written out in full, a large number looks like an integer, and readers refuse integers above 64 bits.
+  // Without an exponent, a large number looks like an integer, and parsers reject integers above 64 bits.
   return std::abs(number) < Real(1e15) ? digits(number) : digits(number, std::chars_format::scientific);
 }
 
 template <typename Number, typename... Format>
 json_writer& json_writer::digits(Number number, Format... format) {
-  std::array<char, 32> buffer;  // the longest shortest double has 24 characters
+  std::array<char, 32> buffer;  // the shortest form of a double has at most 24 characters
   const auto end = std::to_chars(buffer.data(), buffer.data() + buffer.size(), number, format...).ptr;
   return literal({buffer.data(), end});
 }

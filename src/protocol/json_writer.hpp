@@ -7,8 +7,8 @@
 
 namespace skein::protocol {
 
-/// Appends compact JSON to a string. Whatever text it is given, what it writes is valid UTF-8: bytes that are no
-/// character become U+FFFD. Commas come by themselves; brackets and names are the caller's to pair.
+/// Appends compact JSON to a string. The output is always valid UTF-8: ill-formed bytes become U+FFFD. Commas are
+/// inserted automatically; the caller pairs brackets and names.
 ///   json_writer out(body);
 ///   out.begin_object().key("n").value(1).key("text").value("x").end_object();   // {"n":1,"text":"x"}
 class json_writer {
@@ -28,11 +28,11 @@ class json_writer {
   json_writer& value(std::unsigned_integral auto number) requires(!std::same_as<decltype(number), bool>) {
     return whole(number);
   }
-  /// The shortest digits that read back as the same number; null for what JSON cannot say (NaN, infinities).
+  /// The shortest digits that parse to the same number; null for NaN and infinities, which JSON does not have.
   json_writer& value(float number);
   json_writer& value(double number);
   json_writer& null() { return literal("null"); }
-  /// A value that is JSON already.
+  /// A value that is already JSON.
   json_writer& json(std::string_view text) { return literal(text); }
 
  private:
@@ -52,7 +52,7 @@ class json_writer {
   bool after_value_ = false;
 };
 
-/// Bytes that json_writer writes for the text, without the quotes around it.
+/// Number of bytes that json_writer writes for the text, without the quotes.
 [[nodiscard]] std::size_t json_bytes(std::string_view text);
 
 }  // namespace skein::protocol

@@ -10,7 +10,7 @@ namespace {
 
 using entry = std::pair<std::string_view, std::string_view>;
 
-/// ISO 639-1, and the longer codes that translators use.
+/// ISO 639-1, and longer codes that are in common use.
 constexpr std::array<entry, 168> names{{
     {"aa", "Afar"},      {"ab", "Abkhazian"},   {"ae", "Avestan"},    {"af", "Afrikaans"},     {"ak", "Akan"},
     {"am", "Amharic"},   {"an", "Aragonese"},   {"ar", "Arabic"},     {"as", "Assamese"},      {"av", "Avaric"},
@@ -92,14 +92,14 @@ std::string_view guess_language(std::string_view text) {
   std::uint32_t han = 0, cyrillic = 0, arabic = 0, hangul = 0, other = 0;
   while (!text.empty()) {
     const char32_t c = next_character(text);
-    if (within(c, 0x3040, 0x30ff)) return "ja";  // kana stand in no other language
+    if (within(c, 0x3040, 0x30ff)) return "ja";  // no other language uses kana
     han += within(c, 0x3400, 0x9fff) || within(c, 0xf900, 0xfaff) || within(c, 0x20000, 0x3ffff);
     hangul += within(c, 0xac00, 0xd7a3) || within(c, 0x1100, 0x11ff);
     cyrillic += within(c, 0x400, 0x52f);
     arabic += within(c, 0x600, 0x6ff) || within(c, 0x750, 0x77f);
     other += within(c | 32, 'a', 'z') || within(c, 0xc0, 0x24f);
   }
-  // A sign of Han says as much as a word of letters.
+  // One Han character counts as one word of letters.
   constexpr std::uint32_t letters_a_word = 4;
   const std::array<std::pair<std::uint32_t, std::string_view>, 5> seen{{
       {other, "en"},

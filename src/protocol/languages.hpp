@@ -5,16 +5,16 @@
 
 namespace skein::protocol {
 
-/// The English name of a language that a client names by its code ("zh-CN"); what is no code that is known stays as it
-/// is, since it may be a name.
+/// The English name of the language with this code ("zh-CN"). Unknown codes are returned unchanged, because they may be
+/// names.
 [[nodiscard]] std::string language_name(std::string_view code);
 
-/// The same, or nothing where neither a code nor a name is known. Names may have more words beside that of a language
-/// ("Simplified Chinese", "Portuguese (Brazil)").
+/// The same, or nullopt if neither code nor name is known. Names may have additional words ("Simplified Chinese",
+/// "Portuguese (Brazil)").
 [[nodiscard]] std::optional<std::string> known_language(std::string_view named);
 
-/// The code of the language that a text is probably in, by its script alone: kana ja, hangul ko, Han zh-CN, Cyrillic
-/// ru, Arabic ar, and all else en.
+/// Guesses the language of a text from its script: kana ja, hangul ko, Han zh-CN, Cyrillic ru, Arabic ar, all others
+/// en. Returns the code.
 [[nodiscard]] std::string_view guess_language(std::string_view text);
 
 }  // namespace skein::protocol

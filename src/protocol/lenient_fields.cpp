@@ -9,7 +9,7 @@ namespace {
 
 constexpr double weight_max = 1e6;
 
-/// Also digits in a string; nothing for what is no number from `min` to `max`.
+/// A number, or digits in a string; nullopt unless it is from `min` to `max`.
 std::optional<double> number_of(json_value value, double min, double max) {
   auto number = value.number();
   if (const auto text = value.text()) {
@@ -24,7 +24,7 @@ std::optional<double> number_of(json_value value, double min, double max) {
 
 std::string required_text(const object_reader& body, std::string_view name) {
   const auto text = body.text(name);
-  if (!text || text->empty()) body.refuse(name, "must be a string that is not empty");
+  if (!text || text->empty()) body.refuse(name, "must be a non-empty string");
   return std::string(text.value_or(""));
 }
 

@@ -6,16 +6,16 @@
 
 #include "protocol/object_reader.hpp"
 
-/// Fields as clients of the older servers send them: numbers and truths may be strings.
+/// Fields as clients of the older servers send them: numbers and booleans may be strings.
 namespace skein::protocol {
 
-/// A string that is not empty; else it is reported.
+/// A non-empty string; anything else is reported.
 [[nodiscard]] std::string required_text(const object_reader& body, std::string_view name);
 [[nodiscard]] std::optional<float> lenient_number(const object_reader& body, std::string_view name, double min,
                                                   double max);
 [[nodiscard]] std::optional<bool> lenient_flag(const object_reader& body, std::string_view name);
 
-/// Shares of a mixture: at most `count_max`, none negative, their sum above zero. Nothing for an empty list.
+/// Weights of a mixture: at most `count_max`, none negative, with a sum above zero. nullopt for an empty list.
 [[nodiscard]] std::optional<std::vector<float>> read_weights(const object_reader& body, std::string_view name,
                                                              std::size_t count_max);
 

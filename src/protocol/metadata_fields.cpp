@@ -16,7 +16,7 @@ std::optional<metadata_fields> read_metadata(const object_reader& body) {
     if (!text)
       body.refuse("metadata", "must be an object of strings");
     else if (name.size() > key_bytes_max || text->size() > value_bytes_max)
-      body.refuse("metadata", "has a name above 64 bytes or a value above 512");
+      body.refuse("metadata", "has a name longer than 64 bytes or a value longer than 512 bytes");
     else if (all.size() == pairs_max)
       body.refuse("metadata", "has more than 16 members");
     else

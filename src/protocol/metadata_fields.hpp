@@ -9,7 +9,7 @@
 
 namespace skein::protocol {
 
-/// What clients keep beside a response or a session: names and values.
+/// Names and values that clients attach to a response or a session.
 using metadata_fields = std::vector<std::pair<std::string, std::string>>;
 
 /// metadata: an object of texts, within the limits of OpenAI's API (16 members, names of 64 and values of 512 bytes).

@@ -16,12 +16,12 @@ std::string_view or_empty_object(std::string_view body) {
   return body.find_first_not_of(" \t\r\n") == std::string_view::npos ? "{}" : body;
 }
 
-/// What changes the model in a way that this server cannot follow; said, and not ignored.
+/// Rejects fields that would change the model in a way that this server does not support, instead of ignoring them.
 void refuse_adapters(const object_reader& body) {
   for (const std::string_view name : {"adapter_filename", "adapter_mode"})
     if (const auto text = body.text(name); text && !text->empty()) body.refuse_unsupported(name);
   const auto form = body.text("template").value_or("");
-  if (!form.empty() && form != "world") body.refuse("template", "must be world: this server has no other");
+  if (!form.empty() && form != "world") body.refuse("template", "must be world");
 }
 
 load_model_request read_common(const object_reader& body, std::string_view file, std::string_view strategy) {
@@ -80,7 +80,7 @@ result<client_defaults> parse_defaults(std::string_view text, const request_limi
       made.max_tokens = std::min(static_cast<std::uint32_t>(*count), limits.max_tokens_max);
     made.penalises_prompt = loose.boolean("global_penalty");
     if (const auto state = body.text("state"); state && !state->empty())
-      body.refuse("state", "is no default here: name it in each request, as state or with the model");
+      body.refuse("state", "cannot be set as a default; set state or model in each request");
     return made;
   });
 }

@@ -6,27 +6,25 @@
 #include "base/result.hpp"
 #include "protocol/generation_request.hpp"
 
-/// Bodies of the routes that load and unload models. Errors as parse_completion; numbers may come as strings, and so
-/// may true and false.
+/// Bodies of the routes that load and unload models. Errors: as read_request. Numbers and booleans may be strings.
 namespace skein::protocol {
 
 struct load_model_request {
   std::string file;      ///< a path, or an id
-  std::string name;      ///< the id from now on; empty: the file's own
+  std::string name;      ///< the new id; empty: that of the file
   std::string strategy;  ///< see model/strategy.hpp; empty: as configured
   client_defaults defaults;
   bool force = false;
 };
 
 /// POST /loadmodel: model_filename, model_viewname, model_strategy, default_temperature, default_top_p, template,
-/// endtoken (its backslash escapes are decoded), force. Adapters and templates that this server does not have are
-/// unsupported.
+/// endtoken (its backslash escapes are decoded), force. Adapters and other templates are rejected as unsupported.
 [[nodiscard]] result<load_model_request> parse_load_model_file(std::string_view body, const request_limits& limits);
 
 /// POST /v1/model/load: model, strategy, force.
 [[nodiscard]] result<load_model_request> parse_load_model_id(std::string_view body, const request_limits& limits);
 
-/// POST /switch-model: model, strategy, force; tokenizer, customCuda and deploy mean nothing here.
+/// POST /switch-model: model, strategy, force; tokenizer, customCuda and deploy are ignored.
 [[nodiscard]] result<load_model_request> parse_switch_model(std::string_view body, const request_limits& limits);
 
 /// POST /removemodel: an empty body, or {"model"? (or model_viewname), "force"?}.
@@ -40,7 +38,7 @@ struct remove_model_request {
 /// max_tokens.
 [[nodiscard]] result<client_defaults> parse_defaults(std::string_view body, const request_limits& limits);
 
-/// Backslash and n become a newline; likewise \t, \r, \0, a backslash after a backslash, and \xHH. Others stay.
+/// Decodes the escapes \n, \t, \r, \0, \\ and \xHH; other backslashes stay.
 [[nodiscard]] std::string without_escapes(std::string_view text);
 
 }  // namespace skein::protocol

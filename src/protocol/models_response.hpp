@@ -6,24 +6,24 @@
 
 namespace skein::protocol {
 
-/// A model as /v1/models shows it; all from `version` to `state_bytes` stands in its object `rwkv`.
+/// A model in /v1/models; the fields from `version` to `state_bytes` are in its object `rwkv`.
 struct model_card {
   std::string id;
   std::int64_t created = 0;  ///< Unix seconds of loading
   std::string version;       ///< "7"
-  std::string device;        ///< "cpu"; with weight_type, the strategy
+  std::string device;        ///< "cpu"; the strategy is device and weight_type
   std::string weight_type;   ///< "bf16"
   std::string identity;      ///< hash over tensors and vocabulary
   std::uint32_t layers = 0, embd = 0, vocab = 0;
   std::uint64_t parameters = 0;
-  std::uint64_t state_bytes = 0;  ///< of one sequence, whatever its length
-  std::string parent{};           ///< of a tuned state: the model that it is for
-  std::string initial_state{};    ///< its identity, as sessions that began with it have it; a mixture has none
+  std::uint64_t state_bytes = 0;  ///< per sequence, independent of its length
+  std::string parent{};           ///< of a tuned state: its model
+  std::string initial_state{};    ///< identity of the tuned state, as recorded in sessions; a mixture has none
   std::string_view status = "loaded";
 };
 
-/// {"object":"list","data":[...],"loaded":id|null,"available":[ids]}: `loaded` answers who names no model, empty: none
-/// does; `available` may be loaded.
+/// {"object":"list","data":[...],"loaded":id|null,"available":[ids]}: `loaded` is the model for requests that name none
+/// (empty: there is none), `available` are the models that can be loaded.
 [[nodiscard]] std::string models_list(std::span<const model_card> models, std::string_view loaded,
                                       std::span<const std::string> available);
 

@@ -31,7 +31,7 @@ std::string delta_event(const answer_head& head, std::span<const row_delta> rows
   return sse_event(json);
 }
 
-/// What comes right before [DONE] where the session branches.
+/// The event before [DONE] on routes with branches.
 std::string branch_event(const session_note& session) {
   std::string json;
   json_writer out(json);

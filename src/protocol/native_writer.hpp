@@ -5,11 +5,12 @@
 
 namespace skein::protocol {
 
-/// The answers of the older servers' own routes, with what their clients tolerate on top: id, created, model, usage and
-/// a truthful end. A stream is delta events and a final event for every row as soon as it ends.
+/// Answers of the older servers' own routes, with additional members that their clients tolerate: id, created, model,
+/// usage and the real finish reason. A stream has delta events, and a final event for every row as soon as it ends.
 class native_writer final : public answer_writer {
  public:
-  /// Whether all rows that have text share an event, or each has its own; then the stream's id is the request's name.
+  /// Whether rows with new text share an event or each has its own; in the second case the stream's id is the request's
+  /// name.
   enum class events : std::uint8_t { shared, of_one_row };
 
   explicit native_writer(std::string_view whole_id, events form = events::shared,

@@ -19,14 +19,14 @@ std::optional<json_value> given(json_value object, std::string_view name) {
   return found && !found->is(json_kind::null) ? found : std::nullopt;
 }
 
-/// Behind "must be a number"; an empty end is no limit.
+/// The range after "must be a number"; an empty bound is no limit.
 std::string in_range(const std::string& min, const std::string& max) {
   if (!min.empty() && !max.empty()) return " from " + min + " to " + max;
   if (!min.empty()) return " of at least " + min;
   return max.empty() ? "" : " of at most " + max;
 }
 
-/// The number that a text is, if all of it is one.
+/// The number in a text, if the whole text is a number.
 template <typename Number>
 std::optional<Number> number_in(std::optional<std::string_view> text) {
   Number number{};
@@ -110,7 +110,7 @@ std::optional<std::uint64_t> object_reader::bits(std::string_view name) const {
   if (negative) return static_cast<std::uint64_t>(*negative);
   auto large = found->unsigned_integer();
   if (!large && loose_) large = number_in<std::uint64_t>(found->text());
-  if (!large) refuse(name, "must be a whole number of 64 bits");
+  if (!large) refuse(name, "must be a 64-bit integer");
   return large;
 }
 
@@ -167,9 +167,9 @@ std::optional<std::int64_t> read_integer(json_value value, const std::string& pa
   const auto read = value.integer();
   if (read && *read >= min && *read <= max) return read;
   constexpr std::numeric_limits<std::int64_t> all;
-  std::string range = " from " + std::to_string(min) + " to " + std::to_string(max);
-  if (max == all.max()) range = " of 64 bits" + (min == all.min() ? "" : ", at least " + std::to_string(min));
-  fault.report(error_kind::invalid_argument, path, path + " must be a whole number" + range);
+  std::string range = "a whole number from " + std::to_string(min) + " to " + std::to_string(max);
+  if (max == all.max()) range = "a 64-bit integer" + (min == all.min() ? "" : ", at least " + std::to_string(min));
+  fault.report(error_kind::invalid_argument, path, path + " must be " + range);
   return std::nullopt;
 }
 

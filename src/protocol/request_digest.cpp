@@ -40,7 +40,7 @@ std::uint64_t digest_of(json_value value, bool is_body) {
     }
     case json_kind::object: break;
   }
-  std::uint64_t members = 0;  // a sum: their order does not count
+  std::uint64_t members = 0;  // a sum, so that the order does not matter
   for (const auto [name, member] : value.members())
     if (!is_body || !delivers(name)) members += mixed(mixed(nothing, name), digest_of(member, false));
   return mixed(begun, members);

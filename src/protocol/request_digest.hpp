@@ -5,9 +5,9 @@
 
 namespace skein::protocol {
 
-/// A number that stands for what a body asks: equal for bodies with the same members and values, in whatever order and
-/// spacing. How the answer is delivered (stream, stream_options) and the password do not count. Nothing for a body that
-/// is no object. The log keeps it, so it must not change between versions.
+/// A hash of a request body: equal for bodies with the same members and values, in any order and spacing. Delivery
+/// options (stream, stream_options) and the password are excluded. nullopt for a body that is not an object. It is
+/// stored in sessions, so it must not change between versions.
 [[nodiscard]] std::optional<std::uint64_t> request_digest(std::string_view body);
 
 }  // namespace skein::protocol

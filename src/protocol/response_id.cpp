@@ -10,7 +10,7 @@ constexpr std::size_t digits = 2 * std::tuple_size_v<random_name>;
 
 bool is_hex(std::string_view text) { return text.find_first_not_of("0123456789abcdef") == std::string_view::npos; }
 
-/// What stands behind the prefix, if that is so many hex digits.
+/// The part after the prefix, if it consists of `count` hex digits.
 std::optional<std::string_view> digits_of(std::string_view id, std::string_view prefix, std::size_t count) {
   if (!id.starts_with(prefix)) return std::nullopt;
   id.remove_prefix(prefix.size());

@@ -10,7 +10,7 @@ namespace {
 
 void write_or_null(json_writer& out, std::string_view text) { text.empty() ? out.null() : out.value(text); }
 
-/// What was asked with; the members of a request have the same names.
+/// Writes the request's fields; they have the same names as in a request.
 void write_facts(json_writer& out, const response_facts& f) {
   out.key("background").value(f.background);
   out.key("instructions");
@@ -51,7 +51,7 @@ std::vector<std::uint32_t> read_steps(const object_reader& object, std::string_v
   return steps;
 }
 
-/// "completed", "incomplete" or "in_progress": an item knows no other words.
+/// "completed", "incomplete" or "in_progress", the only statuses of an item.
 std::string_view item_status(response_status status) {
   switch (status) {
     case response_status::completed: return "completed";

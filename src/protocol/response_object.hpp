@@ -9,10 +9,10 @@
 #include "protocol/answer.hpp"
 #include "protocol/metadata_fields.hpp"
 
-/// The object `response` of the Responses API: what it was asked with, what it has said, how it ended.
+/// The object `response` of the Responses API: its request, its text and its outcome.
 namespace skein::protocol {
 
-/// What a response was asked with, as far as its object says so.
+/// The request's fields that the response object repeats.
 struct response_facts {
   std::string id;
   std::string model;
@@ -24,13 +24,13 @@ struct response_facts {
   bool store = true;
   bool background = false;
   float temperature = 1, top_p = 1;
-  std::uint32_t tokens_max = 0;                         ///< of the whole answer, however often it was broken off
-  std::uint64_t hidden_before = 0;                      ///< of drawn_before, those that do not count
-  std::uint64_t drawn_before = 0, reasoned_before = 0;  ///< tokens of it that were drawn before it was
+  std::uint32_t tokens_max = 0;                         ///< for the whole answer, across interruptions
+  std::uint64_t hidden_before = 0;                      ///< tokens of drawn_before that usage does not count
+  std::uint64_t drawn_before = 0, reasoned_before = 0;  ///< tokens sampled before the last interruption
 };
 
-/// What a response has said, and in which steps a stream told it: bytes of each delta; 0 is a number of the sequence
-/// that some other event had.
+/// The text of a response, and the steps in which it was streamed: bytes of each delta; 0 is a sequence number that
+/// another event used.
 struct response_text {
   std::string reasoning, content;
   std::vector<std::uint32_t> reasoning_steps, content_steps;
@@ -39,25 +39,25 @@ struct response_text {
 enum class response_status : std::uint8_t { queued, in_progress, completed, incomplete, cancelled, failed };
 [[nodiscard]] std::string_view to_string(response_status status);
 
-/// The reason of a response that ended at its limit of tokens.
+/// The reason of a response that ended at its token limit.
 inline constexpr std::string_view cut_at_limit = "max_output_tokens";
 
-/// How a response ended. An answer that the server broke off, and that can be gone on with, is incomplete and parked.
+/// How a response ended. An interrupted answer that can be continued is incomplete and parked.
 struct response_outcome {
   response_status status = response_status::in_progress;
-  std::string reason;  ///< of an incomplete one
+  std::string reason;  ///< if incomplete
   std::string failure;
   bool parked = false;
 };
 [[nodiscard]] response_outcome outcome_of(const answer_end& end);
-/// The same from the words in the log.
+/// The same from the stored reasons.
 [[nodiscard]] response_outcome outcome_of(std::string_view finish_reason, std::string_view stop_reason,
                                           bool unfinished);
 
-/// Reads the fields that are repeated in the object: instructions, metadata, max_output_tokens, ...
+/// Reads the fields that the object repeats: instructions, metadata, max_output_tokens, ...
 void read_facts(const object_reader& body, response_facts& out);
 
-/// The whole object. No usage: null.
+/// Writes the whole object. `usage` may be null.
 void write_response(json_writer& out, const response_facts& facts, const response_text& text,
                     const response_outcome& outcome, const token_usage* usage, const session_note* session);
 
@@ -65,20 +65,20 @@ void write_response(json_writer& out, const response_facts& facts, const respons
 [[nodiscard]] std::string conversation_object(std::string_view id, std::int64_t created,
                                               const metadata_fields& metadata);
 
-// Items and parts, whole or as they begin.
+// Items and parts, complete or at their beginning.
 void write_reasoning_item(json_writer& out, std::string_view response, std::string_view text, response_status status);
 void write_message_item(json_writer& out, std::string_view response, std::string_view text, response_status status);
 void write_text_part(json_writer& out, std::string_view text);
 void write_reasoning_part(json_writer& out, std::string_view text);
 
-/// What the log keeps of a response beside its texts, as a JSON object.
+/// The data of a response that is stored besides its texts, as a JSON object.
 struct remembered_response {
   response_facts facts;
   token_usage usage;
   std::vector<std::uint32_t> reasoning_steps, content_steps;
 };
 void write_remembered(json_writer& out, const remembered_response& what);
-/// Reports to the object's fault what write_remembered did not write.
+/// Reads what write_remembered wrote; reports anything else to the object's fault.
 [[nodiscard]] remembered_response read_remembered(const object_reader& object);
 
 }  // namespace skein::protocol

@@ -17,7 +17,7 @@ response_facts named(response_facts facts, const answer_head& head) {
   return facts;
 }
 
-/// Counts what was drawn before the answer was broken off as answer, not as prompt.
+/// Counts tokens sampled before an interruption as answer, not as prompt.
 token_usage in_all(token_usage usage, const response_facts& facts) {
   usage.prompt_tokens -= std::min(usage.prompt_tokens, facts.drawn_before);
   usage.cached_tokens = std::min(usage.cached_tokens, usage.prompt_tokens);
@@ -28,7 +28,7 @@ token_usage in_all(token_usage usage, const response_facts& facts) {
 
 }  // namespace
 
-/// The events as they come out, and what they have said so far.
+/// The pending events, and the text so far.
 struct response_writer::telling {
   response_text known;
   std::optional<std::uint64_t> after;
@@ -58,7 +58,7 @@ struct response_writer::telling {
     event(type, [&](json_writer& out) { write_response(out.key("response"), facts, text, outcome, usage, session); });
   }
 
-  /// What all events of the item have that is told at present.
+  /// Members that all events of the current item have.
   void place(json_writer& out, bool of_part = true) const {
     out.key("output_index").value(speaks && !text.reasoning.empty() ? 1 : 0);
     if (of_part) out.key("item_id").value(item_id(speaks ? "msg_" : "rs_", facts.id)).key("content_index").value(0);
@@ -118,7 +118,7 @@ struct response_writer::telling {
     });
   }
 
-  /// Tells a text in steps, and what they leave of it in one more.
+  /// Writes a text in the given steps, and the rest of it in one more.
   template <typename Tell>
   void repeat(std::string_view all, const std::vector<std::uint32_t>& steps, std::vector<std::uint32_t>& told,
               Tell tell) {
@@ -146,7 +146,7 @@ response_writer::~response_writer() = default;
 
 std::string response_writer::id(const answer_names& names) const {
   if (!names.turn.empty()) return std::string(names.turn);
-  return response_id(conversation_id(names.random), names.random);  // of no conversation: nobody can ask for it
+  return response_id(conversation_id(names.random), names.random);  // of no conversation: cannot be retrieved
 }
 
 std::string response_writer::begin_event(const answer_head& head, std::uint32_t) const {
@@ -184,7 +184,7 @@ std::string response_writer::last_events(const answer_head&, const token_usage& 
 std::string response_writer::concluding_events(const response_outcome& outcome, const token_usage& usage,
                                                const session_note* session) const {
   telling& t = *told_;
-  if (!outcome.parked) {  // else its items go on when the answer does
+  if (!outcome.parked) {  // otherwise its items continue when the answer does
     t.begin_speaking();
     t.end_item(outcome.status);
   }
@@ -238,7 +238,7 @@ std::string_view events_after(std::string_view events, std::uint64_t after) {
     std::uint64_t number = 0;
     if (at < end) std::from_chars(events.data() + at + mark.size(), events.data() + end, number);
     if (at < end && number > after) break;
-    events.remove_prefix(std::min(end + 1, events.size()));  // comments go with them
+    events.remove_prefix(std::min(end + 1, events.size()));  // comments are removed too
   }
   return events;
 }

@@ -9,13 +9,13 @@
 
 namespace skein::protocol {
 
-/// Writes one answer of the Responses API: the object, or its events, which are numbered from 0. It goes with one
-/// request and remembers what it has told, since the last events repeat the text. The same text told in the same steps
-/// gives the same events: a stream that broke is told again from any number on.
+/// Writes one answer of the Responses API: the object, or its events, numbered from 0. A writer belongs to one request
+/// and keeps the text, because the last events repeat it. The same text in the same steps gives the same events, so an
+/// interrupted stream can be replayed from any number.
 class response_writer final : public answer_writer {
  public:
-  /// `known`: what was told of the answer before this writer; it tells that first. `after`: the number of the last
-  /// event that need not be written.
+  /// `known`: the part of the answer that an earlier writer wrote; its events are written first. `after`: number of the
+  /// last event to skip.
   explicit response_writer(response_facts facts, response_text known = {}, std::optional<std::uint64_t> after = {});
   ~response_writer() override;
 
@@ -35,7 +35,7 @@ class response_writer final : public answer_writer {
   std::string early_body(const answer_head& head, bool begun) const override;
 
   [[nodiscard]] const response_facts& facts() const { return facts_; }
-  /// As last_events, of an outcome that is known.
+  /// As last_events, for a known outcome.
   [[nodiscard]] std::string concluding_events(const response_outcome& outcome, const token_usage& usage,
                                               const session_note* session) const;
 
@@ -46,11 +46,11 @@ class response_writer final : public answer_writer {
   const std::unique_ptr<telling> told_;
 };
 
-/// What is left of some whole events without those, at the front, whose number is not above `after`.
+/// `events` without the leading ones whose number is not above `after`.
 [[nodiscard]] std::string_view events_after(std::string_view events, std::uint64_t after);
 
-/// Notes that numbers of the sequence were other events': those with which the answer ended before it goes on. A
-/// parked one had only one that said so.
+/// Marks the sequence numbers of the ending events that an interrupted answer already had before it continues. A parked
+/// answer had only one such event.
 void skip_ending(response_text& text, bool parked);
 
 }  // namespace skein::protocol

@@ -15,10 +15,10 @@
 namespace skein::protocol {
 namespace {
 
-/// An item of `input`: a message, or what an earlier answer brought beside its text and a client sends back.
+/// An item of `input`: a message, or another item of an earlier answer that the client sends back.
 void read_item(const object_reader& item, std::vector<chat_message>& out) {
   const auto type = item.text("type").value_or("message");
-  if (type == "reasoning") return;  // the state remembers what it thought
+  if (type == "reasoning") return;  // the state already includes it
   if (type != "message") return item.refuse_unsupported("type");
   out.push_back(read_message(item));
 }
@@ -35,7 +35,8 @@ void read_items(json_value list, const object_reader& body, std::vector<chat_mes
   }
 }
 
-/// What would change the answer and is not done here. What only names a cache, a tier or an end user is read over.
+/// Rejects unsupported fields that would change the answer. Fields that only name a cache, a tier or an end user are
+/// ignored.
 void refuse_what_is_not_done(const object_reader& body) {
   refuse_tool_use(body);
   if (const auto text = body.object("text"))
@@ -50,19 +51,18 @@ void refuse_what_is_not_done(const object_reader& body) {
   if (body.integer("n", 1, 1'000'000).value_or(1) != 1) body.refuse_unsupported("n");
 }
 
-/// Which turn it continues, or which conversation it is added to, at its end or behind any version of it; a new one
-/// where it names none.
+/// Reads the turn to continue or the conversation to append to (at its head or after any version); a new conversation
+/// if neither is given.
 void read_place(const object_reader& body, const response_facts& facts, generation_request& out) {
   session_fields session;
   session.appends = session.responds = session.store_on_disconnect = true;
   session.must_exist = !facts.previous_response_id.empty();
   if (facts.conversation.empty() && body.value("from_version"))
-    return body.refuse("from_version", "needs a conversation");
+    return body.refuse("from_version", "requires conversation");
   if (!facts.previous_response_id.empty()) {
     const auto conversation = conversation_of(facts.previous_response_id);
     if (!conversation) return body.refuse("previous_response_id", "is not the id of a response");
-    if (!facts.conversation.empty())
-      return body.refuse("conversation", "cannot come together with previous_response_id");
+    if (!facts.conversation.empty()) return body.refuse("conversation", "cannot be combined with previous_response_id");
     session.id = *conversation;
     session.from_key = facts.previous_response_id;
   } else if (!facts.conversation.empty()) {
@@ -120,8 +120,8 @@ known_response known(const logged_response& logged, const object_reader& respons
   return k;
 }
 
-/// The stop strings, stop ids and biases that the request named; those of the preset where the log has none. What a
-/// file brought may say more of them than a request can, and engines have room for that.
+/// The stop strings, stop ids and biases of the stored request, or the preset's stop strings if it has none. Imported
+/// sessions may have more ids and biases than a request may; the surplus is dropped.
 void read_rules(const object_reader& settings, const model_preset& preset, const request_limits& limits,
                 generation_request& out) {
   out.stop = preset.stop;
@@ -190,8 +190,7 @@ void read_response_options(const object_reader& body, const reading& by, generat
   if (facts.max_output_tokens)
     out.sampling.max_tokens =
         static_cast<std::uint32_t>(std::min<std::int64_t>(*facts.max_output_tokens, by.limits.max_tokens_max));
-  if (facts.background && !facts.store)
-    body.refuse("background", "needs store to be true: the answer is asked for later");
+  if (facts.background && !facts.store) body.refuse("background", "requires store to be true");
   out.background = facts.background;
   out.answers_at_once = facts.background && !out.stream;
   out.stream = out.stream || facts.background;

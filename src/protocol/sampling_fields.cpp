@@ -20,7 +20,7 @@ std::optional<float> read_float(const object_reader& body, std::string_view name
 std::optional<std::int32_t> read_top_k(const object_reader& body) {
   const auto count = body.integer("top_k", int64_min, int64_max);
   if (!count) return std::nullopt;
-  const bool limits = *count > 0 && *count <= token_max;  // more than any vocabulary holds is no limit
+  const bool limits = *count > 0 && *count <= token_max;  // more than any vocabulary size is no limit
   return limits ? static_cast<std::int32_t>(*count) : 0;
 }
 
@@ -29,9 +29,9 @@ std::optional<float> read_native_top_p(const object_reader& body) {
   return top_p && (*top_p < 0 || *top_p > 1) ? 1.0f : top_p;
 }
 
-/// Naming one of the three makes the others neutral: a client that sets temperature 0.7 does not expect our top_p.
+/// Setting one of the three makes the others neutral: a client that sets temperature 0.7 does not expect our top_p.
 void read_filters(const object_reader& body, const sampling_rules& rules, sampling::sampling_params& out) {
-  if (rules.temperature_only) {  // where nothing above 0 means the best token
+  if (rules.temperature_only) {  // a temperature of 0 or below means greedy
     const auto temperature = read_float(body, "temperature", -float_max, 1000);
     out.temperature = std::max(temperature.value_or(rules.temperature), 0.0f);
     return;
@@ -79,7 +79,7 @@ void read_penalties(const object_reader& body, const sampling_rules& rules, samp
   }
 }
 
-/// A token id as JSON object keys give it: digits only, no leading zero, so that two keys are never one token.
+/// A token id in a JSON object key: digits only, no leading zero, so that different keys are different tokens.
 std::optional<token_id> token_of_key(std::string_view key) {
   token_id token = 0;
   if (key.empty() || key[0] == '-' || (key[0] == '0' && key.size() > 1)) return std::nullopt;
@@ -90,7 +90,7 @@ std::optional<token_id> token_of_key(std::string_view key) {
 void read_logit_bias(const object_reader& body, std::string_view name, const request_limits& limits,
                      sampling::sampling_params& out) {
   const auto found = body.value(name);
-  if (!found || found->is_empty_array()) return;  // as languages write an empty object that have no other list
+  if (!found || found->is_empty_array()) return;  // some languages serialize an empty map as []
   if (!found->is(json_kind::object)) return body.refuse(name, "must be an object of token ids and numbers");
   const auto path = body.path_of(name);
   const object_reader entries(*found, path, body.fault());

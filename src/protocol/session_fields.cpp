@@ -17,24 +17,24 @@ bool read_power(const object_reader& body) {
   return level == "power";
 }
 
-/// As clients of RWKV-Runner and ai00 name a tuned state: by its file, or by an id, of which this one means none.
+/// RWKV-Runner and ai00 name a tuned state by its file or by an id; this id means none.
 void read_foreign_state(const object_reader& body, generation_request& out) {
   constexpr std::string_view no_state = "00000000-0000-0000-0000-000000000000";
   const auto state = body.value("state");
   if (!state) return;
   const auto name = state->text();
-  if (!name) return body.refuse("state", "must be the name or the file of a tuned state that is loaded");
+  if (!name) return body.refuse("state", "must be the name or file of a loaded tuned state");
   if (*name == no_state) return;
   out.state_name = *name;
   out.state_field = "state";
 }
 
-/// A session is one line of text, so one row and prompts of text.
+/// A session is one sequence of text, so it allows only one row and text prompts.
 void refuse_what_is_not_one_row(const object_reader& body, const generation_request& request) {
   if (request.n > 1) body.refuse("n", "must be 1 with a session");
   if (request.best_of > 1) body.refuse("best_of", "must be 1 with a session");
   if (request.suffix) body.refuse("suffix", "cannot be used with a session");
-  if (request.echo && request.sampling.logprobs) body.refuse("echo", "cannot score a prompt that belongs to a session");
+  if (request.echo && request.sampling.logprobs) body.refuse("echo", "cannot be combined with logprobs in a session");
   if (request.prompts.size() > 1) body.refuse("prompt", "must be one text with a session");
   if (!request.prompts.empty() && request.prompts.front().is_tokens)
     body.refuse("prompt", "must be a text, not tokens, with a session");
@@ -54,9 +54,9 @@ std::optional<std::uint32_t> read_version(const object_reader& body, std::string
 bool goes_on(const object_reader& body, std::string_view text_field) {
   if (!body.boolean("continue").value_or(false)) return false;
   const auto id = body.text("session_id");
-  if (!id || id->empty()) body.refuse("continue", "needs a session_id");
+  if (!id || id->empty()) body.refuse("continue", "requires session_id");
   if (const auto text = body.value(text_field); text && !text->is_empty_array())
-    body.refuse(text_field, "must be left out with continue: nothing new is said");
+    body.refuse(text_field, "must be absent with continue");
   return true;
 }
 
@@ -72,7 +72,7 @@ void read_beginning(const object_reader& body, const request_limits& limits, gen
 void read_session(const object_reader& body, generation_request& out) {
   const auto id = body.text("session_id");
   if (!id) return;
-  if (id->empty() || id->size() > session_id_bytes_max)  // a turn of "" would be lost without a word
+  if (id->empty() || id->size() > session_id_bytes_max)  // a turn of "" would be lost silently
     body.refuse("session_id", "must have 1 to " + std::to_string(session_id_bytes_max) + " bytes");
   if (!fits_in_path(*id)) body.refuse("session_id", no_path);
   session_fields session;
@@ -98,9 +98,9 @@ result<void> read_session_headers(std::string_view if_match, std::string_view re
   std::uint32_t version = 0;
   const auto [end, code] = std::from_chars(if_match.data(), if_match.data() + if_match.size(), version);
   if (code != std::errc() || end != if_match.data() + if_match.size())
-    return error{error_kind::invalid_argument, "If-Match must be the number of a version, or *", "If-Match"};
+    return error{error_kind::invalid_argument, "If-Match must be a version number or *", "If-Match"};
   if (out.expected_version && *out.expected_version != version)
-    return error{error_kind::invalid_argument, "If-Match and expected_version name two versions", "If-Match"};
+    return error{error_kind::invalid_argument, "If-Match and expected_version name different versions", "If-Match"};
   out.expected_version = version;
   return {};
 }

@@ -11,7 +11,7 @@ std::string_view or_empty_object(std::string_view body) {
   return body.find_first_not_of(" \t\r\n") == std::string_view::npos ? "{}" : body;
 }
 
-/// What all bodies about tuned states have.
+/// Reads the fields that all bodies about tuned states share.
 load_state_request read_view(const object_reader& body) {
   load_state_request view;
   view.name = required_text(body, "state_viewname");
@@ -24,7 +24,7 @@ std::vector<std::string> read_files(const object_reader& body, std::size_t files
   std::vector<std::string> files;
   const auto list = body.array("state_filenames");
   if (!list || list->is_empty_array()) {
-    body.refuse("state_filenames", "must be a list of names that is not empty");
+    body.refuse("state_filenames", "must be a non-empty list of names");
     return files;
   }
   for (const auto element : list->elements()) {
@@ -83,7 +83,7 @@ result<state_delete_request> parse_state_delete(std::string_view text, const req
     state_delete_request request;
     request.session_id = body.text("session_id").value_or("");
     request.with_prefix = body.boolean("delete_prefix").value_or(false);
-    if (request.session_id.empty())  // words that old clients may compare with
+    if (request.session_id.empty())  // legacy text that clients of the older servers may compare
       body.fault().report(error_kind::invalid_argument, "session_id", "Missing session_id parameter");
     return request;
   });
@@ -119,7 +119,7 @@ result<load_state_request> parse_set_weights(std::string_view text, const reques
   return read_body(or_empty_object(text), limits, [&](const object_reader& body) {
     load_state_request request = read_view(body);
     const auto weights = read_weights(body, "state_gatingweight", limits.mixture_max);
-    if (!weights) body.refuse("state_gatingweight", "must be a list of numbers that is not empty");
+    if (!weights) body.refuse("state_gatingweight", "must be a non-empty list of numbers");
     request.weights = weights.value_or(std::vector<float>());
     return request;
   });

@@ -9,7 +9,7 @@
 #include "protocol/generation_request.hpp"
 #include "protocol/metadata_fields.hpp"
 
-/// Bodies of the routes that look after sessions and tuned states. Errors as parse_completion; an empty body is {}.
+/// Bodies of the routes that manage sessions and tuned states. Errors: as read_request. An empty body counts as {}.
 namespace skein::protocol {
 
 /// {"to": id, "version"?: n}
@@ -22,7 +22,7 @@ struct fork_request {
 /// The version in {"version": n}.
 [[nodiscard]] result<std::uint32_t> parse_rollback(std::string_view body, const request_limits& limits);
 
-/// {"title"?: text, "metadata"?: {}}: one of them at least.
+/// {"title"?: text, "metadata"?: {}}: at least one of them.
 struct label_request {
   std::optional<std::string> title;
   std::optional<metadata_fields> metadata;
@@ -39,14 +39,14 @@ struct state_delete_request {
 /// An empty body, or an object.
 [[nodiscard]] result<void> parse_nothing(std::string_view body, const request_limits& limits);
 
-/// Numbers may come as strings.
+/// Numbers may be strings.
 struct load_state_request {
   std::string name;
   std::vector<std::string> files;
   std::optional<float> temperature, top_p;
   bool mixture = false;
-  bool with_original = false;  ///< the zero state is in the mixture too, at its end
-  std::vector<float> weights;  ///< of the mixture's states; those beyond them weigh nothing
+  bool with_original = false;  ///< append the zero state to the mixture
+  std::vector<float> weights;  ///< of the mixture's states; missing weights are 0
 };
 /// {"state_filename", "state_viewname", "default_temperature"?, "default_top_p"?}
 [[nodiscard]] result<load_state_request> parse_load_state(std::string_view body, const request_limits& limits);

@@ -2,10 +2,10 @@
 #include "protocol/dialect.hpp"
 #include "protocol/object_reader.hpp"
 
-/// The fields that chat and text completions share. Each function reports what is wrong to the body's fault.
+/// The fields that chat and text completions share. Each function reports errors to the body's fault.
 namespace skein::protocol {
 
-/// temperature, top_p, top_k, min_p, penalties of both name families, logit_bias, max_tokens and its other name.
+/// temperature, top_p, top_k, min_p, penalties (native and OpenAI names), logit_bias, max_tokens and its alias.
 void read_sampling(const object_reader& body, const sampling_rules& rules, const request_limits& limits,
                    sampling::sampling_params& out);
 
@@ -17,33 +17,34 @@ void read_stops(const object_reader& body, const std::vector<std::string>& turn_
 /// model, user, stream, stream_options, chunk_size, n, seed.
 void read_delivery(const object_reader& body, const reading& by, generation_request& out);
 
-/// Tokens collected before an event; below 1 is as good as 1.
+/// Tokens collected before an event; values below 1 count as 1.
 [[nodiscard]] std::uint32_t read_chunk_size(const object_reader& body, std::uint32_t otherwise,
                                             const request_limits& limits);
 
 /// The number of a version, 0 for the beginning.
 [[nodiscard]] std::optional<std::uint32_t> read_version(const object_reader& body, std::string_view name);
 
-/// Whether the request goes on with its session's broken answer (`continue`); it then brings no `text_field`
+/// Whether the request continues its session's interrupted answer (`continue`); `text_field` must then be absent
 /// (reported).
 [[nodiscard]] bool goes_on(const object_reader& body, std::string_view text_field);
 
 /// state_name, state, mrss_gatingweight, store, use_prefix_cache, cache_prompt.
 void read_beginning(const object_reader& body, const request_limits& limits, generation_request& out);
 
-/// session_id, from_version, expected_version, continue, durability, store_on_disconnect. Refuses what a session cannot
-/// have: several rows or prompts, prompts of tokens, echo with logprobs, a suffix. After the fields above.
+/// session_id, from_version, expected_version, continue, durability, store_on_disconnect. Rejects what a session does
+/// not support: several rows or prompts, token prompts, echo with logprobs, a suffix. Call it after the functions
+/// above.
 void read_session(const object_reader& body, generation_request& out);
-/// Whether a path can name a session that is called so; others could be made and never be looked after.
+/// Whether a URL path can contain this session id; otherwise the session could be created but not managed.
 [[nodiscard]] bool fits_in_path(std::string_view session_id);
-inline constexpr const char* no_path = "must not have control characters or segments . and ..: no path can name it";
+inline constexpr const char* no_path = "must not have control characters or the path segments . and ..";
 
-/// Refuses what would change the answer's meaning and is not done here: tools, audio and the like. Values that ask for
-/// nothing ("", [], false) are as good as absent.
+/// Rejects unsupported fields that would change the answer: tools, audio and the like. Empty values ("", [], false)
+/// count as absent.
 void refuse_unsupported_fields(const object_reader& body);
-/// Of these, tools and functions: they may be there when the choice is "none", and "auto" chooses among none.
+/// Rejects tools and functions, unless the choice is "none"; "auto" without tools is accepted.
 void refuse_tool_use(const object_reader& body);
-/// Refuses output that a grammar, a schema or a pattern constrains, under the name of any server. For all dialects.
+/// Rejects constrained output (grammar, schema, pattern), under the field names of any server. For all dialects.
 void refuse_constraints(const object_reader& body);
 
 }  // namespace skein::protocol

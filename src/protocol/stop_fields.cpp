@@ -8,25 +8,25 @@ namespace {
 
 constexpr std::int64_t stop_token_max = std::numeric_limits<token_id>::max();
 
-/// Takes stop strings and stop ids into a request, within the limits, and reports what is neither.
+/// Collects stop strings and stop ids within the limits, and reports invalid ones.
 class stop_collector {
  public:
   stop_collector(const request_limits& limits, first_fault& fault, generation_request& out)
       : limits_(limits), fault_(fault), out_(out) {}
 
   void take_text(std::string_view stop, const std::string& path) {
-    if (stop.empty()) return;  // as clients say that there is none
+    if (stop.empty()) return;  // clients send "" for none
     if (stop.size() > limits_.stop_bytes_max)
       refuse(path, "must have at most " + std::to_string(limits_.stop_bytes_max) + " bytes");
     else if (named_ >= limits_.stops_max)
-      refuse(path, "is one stop string too many; the limit is " + std::to_string(limits_.stops_max));
+      refuse(path, "exceeds the limit of " + std::to_string(limits_.stops_max) + " stop strings");
     else if (++named_; std::find(out_.stop.begin(), out_.stop.end(), stop) == out_.stop.end())
       out_.stop.emplace_back(stop);
   }
 
   void take_id(json_value value, const std::string& path) {
     if (out_.sampling.stop_ids.size() >= limits_.stop_ids_max)
-      return refuse(path, "is one stop token too many; the limit is " + std::to_string(limits_.stop_ids_max));
+      return refuse(path, "exceeds the limit of " + std::to_string(limits_.stop_ids_max) + " stop tokens");
     if (const auto id = read_integer(value, path, 0, stop_token_max, fault_))
       out_.sampling.stop_ids.push_back(static_cast<token_id>(*id));
   }
@@ -42,7 +42,7 @@ class stop_collector {
   std::uint32_t named_ = 0;
 };
 
-/// Calls `take(value, path)` for a value that stands alone or for each of a list.
+/// Calls `take(value, path)` for a single value or for each element of a list.
 template <typename Take>
 void for_one_or_each(json_value value, const std::string& path, const first_fault& fault, Take take) {
   if (!value.is(json_kind::array)) return take(value, path);

@@ -60,7 +60,7 @@ std::string_view answer_lead::cut(std::string_view text) {
 
 void think_splitter::push_thoughts(std::string_view text, parts& out) {
   for (std::size_t i = 0; i < text.size(); ++i) {
-    // '<' occurs in the tag only at its start, so a failed match can only begin anew at this byte.
+    // '<' occurs in the tag only at its start, so after a failed match a new one can begin only at this byte.
     if (text[i] != thoughts_end[matched_]) {
       out.reasoning += thoughts_end.substr(0, matched_);
       matched_ = 0;

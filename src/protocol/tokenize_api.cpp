@@ -23,7 +23,7 @@ void write_piece(json_writer& out, std::string_view bytes) {
   out.end_array();
 }
 
-/// {"tokens":[...]} with each token as `write` writes it.
+/// {"tokens":[...]}; `write` writes each token.
 template <typename Write>
 result<std::string> tokens_answer(std::span<const token_id> tokens, const char* field, const request_limits& limits,
                                   Write write) {
@@ -38,7 +38,7 @@ result<std::string> tokens_answer(std::span<const token_id> tokens, const char* 
   return json;
 }
 
-/// read_body, which also tells what was not read. Who asks, and which model, is read before.
+/// As read_body, but also reports the members that were not read. Credentials and model are read before.
 template <typename Read>
 auto read_noting(std::string_view text, const request_limits& limits, ignored_names* ignored, Read read) {
   return read_body(text, limits, [&](const object_reader& plain) {
@@ -75,7 +75,7 @@ result<tokenize_request> parse_tokenize(std::string_view text, const request_lim
 }
 
 error answer_too_long(std::string field, std::string_view limit, std::size_t bytes_max) {
-  std::string message = "the answer would be longer than ";
+  std::string message = "the answer would exceed ";
   message.append(limit).append(" (").append(std::to_string(bytes_max)).append(" bytes)");
   return {error_kind::invalid_argument, std::move(message), std::move(field)};
 }

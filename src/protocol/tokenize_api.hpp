@@ -12,30 +12,31 @@
 /// POST /tokenize, /detokenize and /apply-template, with the field names of llama-server.
 namespace skein::protocol {
 
-/// Members of a body that were not read, where limits.tells_ignored wants them.
+/// Members of a body that were not read, if limits.tells_ignored is set.
 using ignored_names = std::vector<std::string>;
 
 /// {"content": text, "add_special"?: bool, "with_pieces"?: bool}
 struct tokenize_request {
   std::string content;
-  bool add_special = false;  ///< asks for a token that begins every text; RWKV vocabularies have none, so it adds none
+  bool add_special = false;  ///< requests a start token; no effect, because RWKV vocabularies have none
   bool with_pieces = false;
 };
 
-/// Errors as parse_completion.
+/// Errors: as read_request.
 [[nodiscard]] result<tokenize_request> parse_tokenize(std::string_view body, const request_limits& limits,
                                                       ignored_names* ignored = nullptr);
 
-/// {"tokens":[1,2]}. Error, as for the answers below: invalid_argument when it would pass limits.response_bytes_max.
+/// {"tokens":[1,2]}. Errors, also of the answers below: invalid_argument if the answer would exceed
+/// limits.response_bytes_max.
 [[nodiscard]] result<std::string> tokenize_answer(std::span<const token_id> tokens, const request_limits& limits);
 
-/// {"tokens":[{"id":1,"piece":"a"},{"id":2,"piece":[228,189]}]}: bytes as a list where they are no whole characters.
+/// {"tokens":[{"id":1,"piece":"a"},{"id":2,"piece":[228,189]}]}: a list of bytes if they are not whole characters.
 [[nodiscard]] result<std::string> tokenize_answer(std::span<const token_id> tokens,
                                                   const std::function<std::string_view(token_id)>& bytes_of,
                                                   const request_limits& limits);
 
-/// The text of {"text": text}, {"messages": [...]} as the template renders them, or {"contents": [texts]} put together;
-/// the first of these that is there counts.
+/// The text of {"text": text}, {"messages": [...]} (rendered by the template) or {"contents": [texts]} (joined); the
+/// first one present is used.
 struct count_request {
   std::string text;
   bool return_tokens = false;
@@ -43,16 +44,16 @@ struct count_request {
 /// Errors as read_request.
 [[nodiscard]] result<count_request> parse_count(std::string_view body, const model_preset& preset,
                                                 const request_limits& limits, ignored_names* ignored = nullptr);
-/// {"tokens":2}, and "token_ids":[1,2] where they are wanted.
+/// {"tokens":2}, and "token_ids":[1,2] if requested.
 [[nodiscard]] result<std::string> count_answer(std::span<const token_id> tokens, bool with_ids,
                                                const request_limits& limits);
 
-/// {"prompt":"..."}: the text that a chat request with this body would feed. Errors as read_request; also
-/// invalid_argument when the answer would pass limits.response_bytes_max.
+/// {"prompt":"..."}: the text that a chat request with this body would feed. Errors: as read_request; also
+/// invalid_argument if the answer would exceed limits.response_bytes_max.
 [[nodiscard]] result<std::string> template_answer(std::string_view body, const model_preset& preset,
                                                   const request_limits& limits, ignored_names* ignored = nullptr);
 
-/// The ids of {"tokens":[1,2]}. Errors as parse_completion; ids are not compared with a vocabulary.
+/// The ids of {"tokens":[1,2]}, not checked against a vocabulary. Errors: as read_request.
 [[nodiscard]] result<std::vector<token_id>> parse_detokenize(std::string_view body, const request_limits& limits,
                                                              ignored_names* ignored = nullptr);
 
@@ -61,7 +62,7 @@ struct count_request {
                                                     const std::function<std::string_view(token_id)>& bytes_of,
                                                     const request_limits& limits);
 
-/// The error for an answer that `field` would make longer than the limit of that name.
+/// The error for an answer that would exceed the limit named `limit` because of `field`.
 [[nodiscard]] error answer_too_long(std::string field, std::string_view limit, std::size_t bytes_max);
 /// The same for limits.response_bytes_max.
 [[nodiscard]] error response_too_long(std::string field, const request_limits& limits);

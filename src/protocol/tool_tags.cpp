@@ -52,7 +52,7 @@ std::optional<tool_call> read_call(std::string_view json) {
   return call;
 }
 
-/// Takes calls between `open` and `close` out of the text.
+/// Moves the calls between `open` and `close` from the text to `calls`.
 void take(std::string_view open, std::string_view close, tagged_text& out) {
   std::size_t from = 0;
   for (std::size_t at = out.rest.find(open); at != std::string::npos; at = out.rest.find(open, from)) {

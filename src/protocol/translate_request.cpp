@@ -6,17 +6,17 @@
 #include "protocol/languages.hpp"
 #include "protocol/whole_writer.hpp"
 
-/// Translation, as an extension of browsers asks for it. A text is cut at its blank lines, since an answer ends where
-/// its paragraph does; the pieces are prompts of one batch, and the answer puts them together again.
+/// Translation for a browser extension. A text is split at its blank lines, because an answer ends with its paragraph;
+/// the pieces are prompts of one batch, and the answer joins them again.
 namespace skein::protocol {
 namespace {
 
-/// A piece that is translated, and the blank lines before it.
+/// A piece to translate, and the blank lines before it.
 struct piece {
   std::string_view gap, text;
 };
 
-/// The pieces of a text that is trimmed; none of an empty one.
+/// The pieces of a trimmed text; none if it is empty.
 std::vector<piece> pieces_of(std::string_view text) {
   std::vector<piece> pieces;
   std::size_t begin = 0, gap = 0;
@@ -33,12 +33,12 @@ std::vector<piece> pieces_of(std::string_view text) {
   return pieces;
 }
 
-/// The translations of one call: which rows belong to which text.
+/// Joins the translations of one call; knows which rows belong to which text.
 class translation_writer final : public whole_writer {
  public:
   struct text {
     std::string source_lang;
-    std::vector<std::string> gaps;  ///< before each piece, which are rows
+    std::vector<std::string> gaps;  ///< before each piece (row)
   };
 
   std::vector<text> texts;

@@ -4,7 +4,7 @@
 
 namespace skein::protocol {
 
-/// Of answers that are never streamed: they have a body and no events. Their name is the request's.
+/// Writer of answers that are never streamed: they have a body and no events. Their id is the request's name.
 class whole_writer : public answer_writer {
  public:
   std::string id(const answer_names& names) const final { return std::string(names.request_name); }

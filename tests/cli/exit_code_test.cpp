@@ -61,7 +61,7 @@ BOOST_AUTO_TEST_CASE(usage) {
   expect(run_skein({"bench", "engine", "--random", "3b"}), 64, "3b");
   expect(run_skein({"bench", "engine"}), 64, "model: missing; bench engine needs --model PATH or --random SIZE");
   expect(run_skein({"bench", "serve", "--num-prompts", "0"}), 64, "--num-prompts");
-  expect(run_skein({"bench", "serve", "--url", "https://host"}), 64, "--url needs http://HOST");
+  expect(run_skein({"bench", "serve", "--url", "https://host"}), 64, "url: must be http://HOST");
 }
 
 BOOST_AUTO_TEST_CASE(unusable_files) {

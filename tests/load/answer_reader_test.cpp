@@ -46,5 +46,5 @@ BOOST_AUTO_TEST_CASE(errors_in_the_stream) {
   (void)flat.read("data: {\"error\":\"no\"}\n");
   BOOST_TEST(flat.failure() == "no");
   (void)garbage.read("data: {\n");
-  BOOST_TEST(garbage.failure() == "an event is not JSON");
+  BOOST_TEST(garbage.failure() == "an event is not valid JSON");
 }

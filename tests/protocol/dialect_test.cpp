@@ -245,7 +245,7 @@ BOOST_AUTO_TEST_CASE(pairs_to_fill_in) {
              boost::test_tools::per_element());
   const auto e = refused(dialects::fill_in, R"({"prefix":["a","b"],"suffix":["c"]})");
   BOOST_TEST(e.field == "suffix");
-  BOOST_TEST(e.message == "suffix has 1 entries and prefix 2; they go in pairs");
+  BOOST_TEST(e.message == "suffix has 1 entries, but prefix has 2; they must have the same number");
   BOOST_TEST(refused(dialects::fill_in, "{}").message == "Empty prompts list");
   BOOST_TEST(r.writer->body({}, {}, {}, nullptr).find(R"("object":"FIM.completion")") != std::string::npos);
 }

@@ -71,7 +71,7 @@ BOOST_AUTO_TEST_CASE(answers_have_a_longest) {
     BOOST_CHECK(refused.error().kind == error_kind::invalid_argument);
     BOOST_TEST(refused.error().field == field);
     BOOST_TEST(refused.error().message ==
-               "the answer would be longer than limits.response_bytes_max (" + std::to_string(longest - 1) + " bytes)");
+               "the answer would exceed limits.response_bytes_max (" + std::to_string(longest - 1) + " bytes)");
   };
   expect_longest(16, "content", [&](const request_limits& l) { return tokenize_answer(tokens, l); });
   expect_longest(56, "with_pieces", [&](const request_limits& l) { return tokenize_answer(tokens, bytes_of, l); });
