@@ -16,7 +16,7 @@ struct api_key {
   std::string name;  ///< 1 to 64 letters, digits, '.', '_' and '-'; appears in logs and metrics
   sha256_digest hash{};
   tenant_id tenant;                  ///< owner of the sessions and prefixes that the key sees; default: the key's name
-  bool admin = false;                ///< may change models and tuned states, and see what all clients do
+  bool admin = false;                ///< may change models and tuned states, and see the activity of all clients
   std::uint32_t concurrent_max = 0;  ///< concurrent requests; 0: no limit
   std::uint64_t tokens_per_minute = 0;  ///< prompt and generated tokens together; 0: no limit
   std::vector<std::string> models;      ///< models that the key may use; empty: all

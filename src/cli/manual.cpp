@@ -106,7 +106,7 @@ std::string program_page() {
 
 void write_setting(roff_page& page, const config::key& key) {
   std::string text(key.help);
-  if (const auto legal = key.legal(); !legal.empty()) append_sentence(text, "Legal: " + legal);
+  if (const auto legal = key.legal(); !legal.empty()) append_sentence(text, "Accepted: " + legal);
   if (key.live) append_sentence(text, "Live");
   if (!key.flags.empty()) append_sentence(text, "Flag: " + std::string(key.flags.front()));
   page.item(key.name(), "= " + config::to_toml(key.standard()), text);

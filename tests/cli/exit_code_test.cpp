@@ -80,8 +80,8 @@ BOOST_AUTO_TEST_CASE(the_journal_has_the_reason_as_an_error) {
     for (int c = std::fgetc(pipe.get()); c != EOF; c = std::fgetc(pipe.get())) line += static_cast<char>(c);
     return line;
   };
-  BOOST_TEST(first_line("$(stat -L -c %d:%i /proc/self/fd/2)").starts_with("<3>skein: no command"));
-  BOOST_TEST(first_line("1:1").starts_with("skein: no command"));
+  BOOST_TEST(first_line("$(stat -L -c %d:%i /proc/self/fd/2)").starts_with("<3>skein: unknown command"));
+  BOOST_TEST(first_line("1:1").starts_with("skein: unknown command"));
 }
 
 BOOST_AUTO_TEST_CASE(output_that_nobody_takes) {
@@ -184,7 +184,7 @@ BOOST_AUTO_TEST_CASE(check_config_lists_all_faults_each_with_its_key) {
 }
 
 BOOST_AUTO_TEST_CASE(words_that_are_no_command) {
-  expect(run_skein({"serv"}), 64, "no command \"serv\"; did you mean serve?");
+  expect(run_skein({"serv"}), 64, "unknown command \"serv\"; did you mean serve?");
   expect(run_skein({"gibberish"}), 64, "See skein --help");
   expect(run_skein({"serve", "--prot", "8"}), 64,
          "\"--prot\" was not expected; did you mean --port? See skein serve --help");

@@ -44,7 +44,7 @@ BOOST_AUTO_TEST_CASE(figures) {
   BOOST_TEST(f.tpot.median == 100, tt::tolerance(1e-9));
   BOOST_TEST(f.tpot.p99 == 100, tt::tolerance(1e-9));
   BOOST_TEST(f.e2e.median == 350, tt::tolerance(1e-9));
-  BOOST_TEST(table_of(f).find("2 whole, 2 failed") != std::string::npos);
+  BOOST_TEST(table_of(f).find("2 completed, 2 failed") != std::string::npos);
   BOOST_TEST(table_of(f).find("2: status 429") != std::string::npos);
   BOOST_TEST(json_of(f, "{}").find(R"("failures":{"status 429":2},"input_tokens":30)") != std::string::npos);
 }

@@ -106,7 +106,7 @@ test('names that the server uses itself are no names of keys', (t) => {
       writeFileSync(file, text + '\n', { mode: 0o600 });
       const told = skein(['keys', 'list', '--keys-file', file]);
       assert.equal(told.status, 78, text);
-      assert.match(told.stderr, /uses itself/);
+      assert.match(told.stderr, /is reserved/);
     }
   }
 });
