@@ -29,7 +29,7 @@ std::string pieces_of(std::string_view file) {
   return pieces;
 }
 
-/// Collects the sessions that a batch writes and removes.
+/// Tracks which sessions a batch removes or writes again.
 class session_changes final : public rocksdb::WriteBatch::Handler {
  public:
   session_changes(std::uint32_t sessions, std::set<std::string>& removed) : sessions_(sessions), removed_(removed) {}

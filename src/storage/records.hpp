@@ -42,7 +42,7 @@ struct state_key {
   [[nodiscard]] explicit operator bool() const { return number != 0; }
 };
 
-/// The session version that a state belongs to.
+/// The session version that a state belongs to: the lower half of its number.
 [[nodiscard]] inline version_id version_of(const state_key& key) { return static_cast<version_id>(key.number); }
 
 /// A state in the canonical order of model/state_layout; shared and immutable.

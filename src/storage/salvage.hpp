@@ -35,7 +35,7 @@ struct open_files {
 };
 
 /// Reads all readable data of a database's files, whichever of them are damaged or missing, without the MANIFEST. Each
-/// table file is ingested into a temporary database as a hard link, so the original stays unchanged; the log goes
+/// table file is imported into a temporary database as a hard link, so the original stays unchanged; the log goes
 /// through RocksDB's repair. (RocksDB's repair of a whole database drops the blob files, drops a table for one bad
 /// block, and refuses tables whose sequence numbers overlap those of the log, as they do after a crash.) For each key
 /// the entry with the highest sequence number counts, so deleted keys stay deleted. Data that RocksDB cannot read is
@@ -87,8 +87,9 @@ class salvage {
     family where;
     std::string key, value;
   };
-  std::vector<entry> of_damaged_tables_;                               ///< kept until all sources are open
-  std::array<std::map<std::string, std::string>, families> left_out_;  ///< records that sources_ do not have
+  std::vector<entry> of_damaged_tables_;  ///< kept until all sources are open
+  /// Recovered records that sources_ do not have, or only in an older form.
+  std::array<std::map<std::string, std::string>, families> left_out_;
   std::map<std::pair<family, std::string>, std::string> small_blobs_;  ///< values that are in no blob file
   std::vector<damaged_file> damaged_;
 };

@@ -15,7 +15,8 @@ version_id version_of_record(const std::string& state) {
   return contents ? static_cast<version_id>(contents->label.key.number) : beginning;
 }
 
-/// The record of a stored state, relabelled as this session's own.
+/// The record of a stored state, relabelled as this session's own. Its number is only the version: the upper half,
+/// which counts failed turns, is 0 in files.
 result<std::string> state_of(database& db, const session_record& session, const state_key& key) {
   const auto entry = find_entry(db.internals(), key);
   if (!entry) return entry.error();
