@@ -11,6 +11,7 @@
 #include <cstring>
 #include <span>
 
+#include "base/message_names.hpp"
 #include "base/sha256.hpp"
 
 namespace skein::log {
@@ -44,7 +45,7 @@ std::string field_name(std::string_view name) {
 /// Depends on the message alone, so it is the same in every build: messages are constants, and variable data is in the
 /// fields.
 std::string message_id(std::string_view message) {
-  const std::string named = "skein: " + std::string(message);
+  const std::string named = "skein: " + std::string(first_wording(message));
   const auto digest = sha256(std::span(reinterpret_cast<const std::uint8_t*>(named.data()), named.size()));
   return to_hex(digest).substr(0, 32);
 }

@@ -28,7 +28,7 @@ struct runner {
     if (what.dump_config) return print_settings(merged);
     const log::options how = log_options(merged.settings.log);
     log::start(how);
-    for (const auto& remark : what.remarks) log::warning("an old flag", {{"remark", remark}});
+    for (const auto& remark : what.remarks) log::warning("a deprecated flag was used", {{"remark", remark}});
     const auto ended = serve(merged.settings, [&what] { return load_settings(what.configuration); });
     const bool in_record = !ended && how.shape == log::format::json;  // readers of JSON records get no plain line
     if (in_record) log::error("ended", {{"why", ended.error().message}});

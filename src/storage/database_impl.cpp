@@ -105,7 +105,7 @@ void database::impl::close() {
       handle = nullptr;
     }
     if (const auto closed = db->Close(); !closed.ok())
-      log::warning("the database did not close well", {{"text", closed.ToString()}});
+      log::warning("closing the database failed", {{"text", closed.ToString()}});
     db.reset();
   }
   writable = false;

@@ -105,7 +105,7 @@ result<void> check_log_lengths(rocksdb::Env& env, const std::string& directory, 
     if (!mend) return error{error_kind::damaged, where + " is damaged; the next start of a server repairs it", {}};
     if (const auto written = write_length(env, path, *found); !written.ok())
       return from_status(written, "repairing " + path);
-    log::warning("a damaged file was mended", {{"what", where}, {"length", found->right}});
+    log::warning("a damaged file was repaired", {{"what", where}, {"length", found->right}});
   }
   return {};
 }
