@@ -36,7 +36,7 @@ io_thread::~io_thread() { stop(); }
 void io_thread::post(std::function<void()> work) { boost::asio::post(*context_, std::move(work)); }
 
 void io_thread::stop() {
-  check(!on_this_thread(), "an io thread cannot wait for itself");
+  check(!on_this_thread(), "an io thread cannot join itself");
   context_->stop();
   if (thread_.joinable()) thread_.join();
 }

@@ -74,7 +74,7 @@ rocksdb::ColumnFamilyOptions blobs(const std::shared_ptr<rocksdb::Cache>& cache,
   options.write_buffer_size = write_buffer_bytes / 2;  // one is filled while others are flushed
   // Each writer of states waits for its own flush, so there is one buffer per writer; a stall would stop the log too.
   options.max_write_buffer_number = 16;
-  // The file of a flush has only a few keys, so many such files cost little.
+  // The file of a flush has only a few keys; a large number of such files costs little.
   options.level0_slowdown_writes_trigger = 200;
   options.level0_stop_writes_trigger = 400;
   // A file is compacted at once when a quarter of its keys are deletions, which frees unreferenced blob files. Live

@@ -1,27 +1,30 @@
 #!/usr/bin/env python3
-"""Reads every source file and says which rule of the house a line breaks.
+"""Checks the source tree against the rules of this project.
 
     tidy.py ROOT          check the repository at ROOT; exit 1 with one line per finding
-    tidy.py --self-test   show that each rule finds what it is there to find, on made-up files
+    tidy.py --self-test   show on made-up files that each rule finds violations
 
-Rules: includes point one way (config, src/base <- kernels <- rest of src <- actors <- src/main.cpp); each outside
-library stays in its rooms; no file grows beyond 600 lines; no unfinished marks; headers are included once; files end
-with one newline; the chat page makes no markup of text and asks nobody but its server.
+Rules: includes point one way (config, src/base <- kernels <- rest of src <- actors <- src/main.cpp); each third-party
+library is included in its folders only; files have at most 600 lines and end with one newline; no marks of unfinished
+work; headers have include guards; the chat page never makes markup of text and contacts only its server; comments,
+messages and documents are plain English (wording.py).
 """
 import pathlib
 import re
 import sys
 
+import wording
+
 FOLDERS = ("config", "src", "kernels", "actors", "web", "tests", "bench")
 CODE = {".cpp", ".hpp", ".cu", ".cuh"}
 HEADERS = {".hpp", ".cuh"}
 OTHER_TEXT = {".py", ".txt", ".cmake", ".toml", ".mjs", ".js", ".ts", ".sh", ".html", ".css", ".svg"}
-# The page shows what models and strangers wrote: text goes into text nodes, and nothing comes from elsewhere.
+# The page shows text of models and other users: it goes into text nodes, and nothing is loaded from other servers.
 PAGE = {".js", ".html", ".css", ".svg"}
 PAGE_RULES = (
     (re.compile(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function|DOMParser"), "text is never markup"),
-    (re.compile(r"""(?:src|href|from|import|url)\s*[=(]?\s*["'(](?:https?:)?//"""), "the page asks nobody but its server"),
-    (re.compile(r"""\sstyle=|\son[a-z]+=["']"""), "the policy of the page forbids that"),
+    (re.compile(r"""(?:src|href|from|import|url)\s*[=(]?\s*["'(](?:https?:)?//"""), "the page may contact only its server"),
+    (re.compile(r"""\sstyle=|\son[a-z]+=["']"""), "the Content-Security-Policy of the page forbids this"),
 )
 SKIPPED = {"node_modules", "build", "__pycache__"}
 LINES_MAX = 600
@@ -40,7 +43,7 @@ LAYERS = (
     ("actors/", 3),
 )
 
-# What an include of an outside library looks like, and the files that may hold one.
+# Library, pattern of its includes, and the files that may include it.
 ROOMS = (
     ("Beast", r"boost/beast", ("actors/listener/", "actors/connection/", "src/load/load_run.cpp", "tests/support/http_client.cpp")),
     ("Asio", r"boost/asio", ("actors/", "src/load/load_run.cpp", "tests/actors/", "tests/support/")),
@@ -62,7 +65,7 @@ def layer(path):
 
 
 def resolve(include, files):
-    """The repository path that an include names, or None for headers from outside."""
+    """The repository path of an include, or None for a third-party header."""
     return next((path for path in (include, "src/" + include) if path in files), None)
 
 
@@ -71,18 +74,18 @@ def include_findings(path, line, include, files):
     if target is not None:
         mine, theirs = layer(path), layer(target)
         if mine is not None and theirs is None:
-            yield f"{path}:{line}: includes {target}: the program must not know its tests"
+            yield f"{path}:{line}: includes {target}: the program must not include its tests"
         elif mine is not None and theirs > mine:
-            yield f"{path}:{line}: includes {target}: that arrow points the wrong way"
+            yield f"{path}:{line}: includes {target}: includes must not point upwards"
         return
     for name, pattern, rooms in ROOMS:
         if re.match(pattern, include) and not path.startswith(rooms):
-            yield f"{path}:{line}: includes {include}: {name} belongs in {', '.join(rooms)}"
+            yield f"{path}:{line}: includes {include}: {name} may be included only in {', '.join(rooms)}"
 
 
 def code_findings(path, text, files):
     suffix = pathlib.PurePosixPath(path).suffix
-    # Highway's -inl headers are read once per target on purpose.
+    # Highway's -inl headers are included once per target on purpose.
     if suffix in HEADERS and not path.endswith("-inl.hpp") and "#pragma once\n" not in text:
         yield f"{path}:1: has no #pragma once"
     for number, content in enumerate(text.split("\n"), 1):
@@ -94,7 +97,7 @@ def code_findings(path, text, files):
 def length_findings(path, text):
     lines = text.count("\n")
     if lines > LINES_MAX:
-        yield f"{path}:{LINES_MAX}: has {lines} lines; which second idea moved in?"
+        yield f"{path}:{LINES_MAX}: has {lines} lines; at most {LINES_MAX} are allowed"
 
 
 def page_findings(path, text):
@@ -118,7 +121,7 @@ def findings(files):
             yield f"{path}:{text.count(chr(10)) + 1}: does not end with exactly one newline"
         for number, content in enumerate(text.split("\n"), 1):
             if MARK.search(content):
-                yield f"{path}:{number}: holds a mark of unfinished work"
+                yield f"{path}:{number}: contains a mark of unfinished work"
 
 
 def read(root):
@@ -132,7 +135,7 @@ def read(root):
 
 
 def self_test():
-    """Each row: files, and what the one finding must say; None: no finding."""
+    """Each row: files, and a part of the one expected finding; None: no finding."""
     pragma = "#pragma once\n"
     header = {name: pragma for name in ("src/base/a.hpp", "config/a.hpp", "kernels/a.hpp", "src/model/a.hpp",
                                         "actors/a.hpp", "tests/support/a.hpp")}
@@ -142,33 +145,33 @@ def self_test():
                                     "actors/b.cpp": '#include "model/a.hpp"\n', "src/model/b.cpp": '#include "base/a.hpp"\n',
                                     "src/cli/b.cpp": '#include "model/a.hpp"\n', "kernels/b.cpp": '#include "base/a.hpp"\n',
                                     "tests/b.cpp": '#include "actors/a.hpp"\n'}, None),
-        ("base knows a kernel", {"src/base/b.cpp": '#include "kernels/a.hpp"\n'}, "wrong way"),
-        ("config knows the model", {"config/b.cpp": '#include "model/a.hpp"\n'}, "wrong way"),
-        ("a kernel knows the model", {"kernels/b.cpp": '#include "src/model/a.hpp"\n'}, "wrong way"),
-        ("src knows an actor", {"src/model/b.cpp": '#include "actors/a.hpp"\n'}, "wrong way"),
-        ("the program knows a test", {"src/model/b.cpp": '#include "tests/support/a.hpp"\n'}, "must not know its tests"),
-        ("spaces in the directive", {"src/base/b.cpp": '  #  include <kernels/a.hpp>\n'}, "wrong way"),
-        ("Beast in src", {"src/cli/b.cpp": "#include <boost/beast.hpp>\n"}, "Beast belongs"),
+        ("base knows a kernel", {"src/base/b.cpp": '#include "kernels/a.hpp"\n'}, "must not point upwards"),
+        ("config knows the model", {"config/b.cpp": '#include "model/a.hpp"\n'}, "must not point upwards"),
+        ("a kernel knows the model", {"kernels/b.cpp": '#include "src/model/a.hpp"\n'}, "must not point upwards"),
+        ("src knows an actor", {"src/model/b.cpp": '#include "actors/a.hpp"\n'}, "must not point upwards"),
+        ("the program knows a test", {"src/model/b.cpp": '#include "tests/support/a.hpp"\n'}, "must not include its tests"),
+        ("spaces in the directive", {"src/base/b.cpp": '  #  include <kernels/a.hpp>\n'}, "must not point upwards"),
+        ("Beast in src", {"src/cli/b.cpp": "#include <boost/beast.hpp>\n"}, "Beast may be"),
         ("Beast in its room", {"actors/connection/b.cpp": "#include <boost/beast/http.hpp>\n"}, None),
-        ("Asio in src", {"src/base/b.cpp": "#include <boost/asio/post.hpp>\n"}, "Asio belongs"),
-        ("simdjson in actors", {"actors/b.cpp": "#include <simdjson.h>\n"}, "simdjson belongs"),
-        ("toml++ twice", {"config/b.cpp": "#include <toml++/toml.h>\n"}, "toml++ belongs"),
-        ("CLI11 twice", {"src/cli/b.cpp": "#include <CLI/CLI.hpp>\n"}, "CLI11 belongs"),
-        ("RocksDB in actors", {"actors/b.cpp": "#include <rocksdb/db.h>\n"}, "RocksDB belongs"),
-        ("CUDA in an engine", {"src/engine/b.cpp": "#include <cuda_runtime.h>\n"}, "GPU runtime belongs"),
-        ("CUDA in a kernel", {"kernels/gpu/b.cu": "#include <cuda_fp16.h>\n"}, "GPU runtime belongs"),
+        ("Asio in src", {"src/base/b.cpp": "#include <boost/asio/post.hpp>\n"}, "Asio may be"),
+        ("simdjson in actors", {"actors/b.cpp": "#include <simdjson.h>\n"}, "simdjson may be"),
+        ("toml++ twice", {"config/b.cpp": "#include <toml++/toml.h>\n"}, "toml++ may be"),
+        ("CLI11 twice", {"src/cli/b.cpp": "#include <CLI/CLI.hpp>\n"}, "CLI11 may be"),
+        ("RocksDB in actors", {"actors/b.cpp": "#include <rocksdb/db.h>\n"}, "RocksDB may be"),
+        ("CUDA in an engine", {"src/engine/b.cpp": "#include <cuda_runtime.h>\n"}, "GPU runtime may be"),
+        ("CUDA in a kernel", {"kernels/gpu/b.cu": "#include <cuda_fp16.h>\n"}, "GPU runtime may be"),
         ("HIP in its room", {"kernels/gpu/runtime/b.hpp": pragma + "#include <hip/hip_runtime.h>\n"}, None),
-        ("fibers elsewhere", {"src/base/b.cpp": "#include <boost/context/fiber.hpp>\n"}, "Boost.Context belongs"),
-        ("a kernel above its layer", {"kernels/gpu/b.cu": '#include "model/a.hpp"\n'}, "wrong way"),
-        ("Highway in the reference", {"kernels/reference/b.cpp": "#include <hwy/highway.h>\n"}, "Highway belongs"),
+        ("fibers elsewhere", {"src/base/b.cpp": "#include <boost/context/fiber.hpp>\n"}, "Boost.Context may be"),
+        ("a kernel above its layer", {"kernels/gpu/b.cu": '#include "model/a.hpp"\n'}, "must not point upwards"),
+        ("Highway in the reference", {"kernels/reference/b.cpp": "#include <hwy/highway.h>\n"}, "Highway may be"),
         ("markup of text", {"web/js/a.js": "x.innerHTML = text;\n"}, "never markup"),
-        ("a script of others", {"web/index.html": '<script src="https://a.example/b.js"></script>\n'}, "asks nobody"),
-        ("a font of others", {"web/style.css": "@import url(//a.example/b.css);\n"}, "asks nobody"),
-        ("a style in a tag", {"web/index.html": '<p style="color: red">\n'}, "policy"),
-        ("a handler in a tag", {"web/index.html": '<p onclick="go()">\n'}, "policy"),
+        ("a script of others", {"web/index.html": '<script src="https://a.example/b.js"></script>\n'}, "only its server"),
+        ("a font of others", {"web/style.css": "@import url(//a.example/b.css);\n"}, "only its server"),
+        ("a style in a tag", {"web/index.html": '<p style="color: red">\n'}, "Policy"),
+        ("a handler in a tag", {"web/index.html": '<p onclick="go()">\n'}, "Policy"),
         ("a page of its own", {"web/js/a.js": "import { b } from './b.js';\n", "web/style.css": "a { b: url(c.svg); }\n"}, None),
-        ("a long script", {"web/js/a.js": "x;\n" * (LINES_MAX + 1)}, "second idea"),
-        ("a long file", {"src/base/b.cpp": "int x;\n" * (LINES_MAX + 1)}, "second idea"),
+        ("a long script", {"web/js/a.js": "x;\n" * (LINES_MAX + 1)}, "at most"),
+        ("a long file", {"src/base/b.cpp": "int x;\n" * (LINES_MAX + 1)}, "at most"),
         ("a file of just the length", {"src/base/b.cpp": "int x;\n" * LINES_MAX}, None),
         ("a mark", {"tests/b.py": f"# {mark}: later\n"}, "unfinished"),
         ("no newline at the end", {"src/base/b.cpp": "int x;"}, "newline"),
@@ -182,7 +185,8 @@ def self_test():
         if not right:
             print(f"{name}: expected {expected!r}, found {found}")
             wrong += 1
-    print(f"{len(rows) - wrong} of {len(rows)} rows right")
+    wrong += wording.self_test()
+    print(f"{len(rows)} rows and the wording: {wrong} wrong")
     return 1 if wrong else 0
 
 
@@ -197,9 +201,12 @@ def main(arguments):
         print(f"no sources below {arguments[0]}", file=sys.stderr)
         return 66
     found = list(findings(files))
+    texts = wording.read_prose(pathlib.Path(arguments[0]))
+    for path, text in texts.items():
+        found += wording.findings(path, text)
     for finding in found:
         print(finding)
-    print(f"{len(files)} files, {len(found)} findings")
+    print(f"{len(files.keys() | texts.keys())} files, {len(found)} findings")
     return 1 if found else 0
 
 
