@@ -1,10 +1,18 @@
 # Interface targets that carry warnings, sanitizers and library-wide definitions to every target.
 add_library(skein_flags INTERFACE)
 target_include_directories(skein_flags INTERFACE ${CMAKE_SOURCE_DIR} ${CMAKE_SOURCE_DIR}/src)
-set(warnings -Wall -Wextra -Wshadow=local -Wnon-virtual-dtor -Wconversion -Wno-sign-conversion
-             -Wno-maybe-uninitialized  # GCC 12 is wrong about std::variant
-             -fno-omit-frame-pointer)
+set(warnings -Wall -Wextra -Wnon-virtual-dtor -Wconversion -Wno-sign-conversion -fno-omit-frame-pointer)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  list(APPEND warnings -Wshadow=local -Wno-maybe-uninitialized)  # GCC 12 is wrong about std::variant
+endif()
 target_compile_options(skein_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:${warnings}>)
+if(SKEIN_WERROR)
+  target_compile_options(skein_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Werror>)
+endif()
+# Checks of the standard library: indexes, empty optionals, iterators of another container.
+if(NOT CMAKE_BUILD_TYPE STREQUAL "Release")
+  target_compile_definitions(skein_flags INTERFACE _GLIBCXX_ASSERTIONS)
+endif()
 # Every target gets these definitions: a file without them would break the one-definition rule of Asio and Beast.
 target_compile_definitions(skein_flags INTERFACE BOOST_ASIO_SEPARATE_COMPILATION BOOST_BEAST_SEPARATE_COMPILATION
                                                  BOOST_ASIO_NO_DEPRECATED BOOST_TEST_DYN_LINK)
@@ -22,6 +30,9 @@ endif()
 if(SKEIN_SANITIZE STREQUAL "address")
   target_compile_options(skein_flags INTERFACE -fsanitize=address,undefined -fno-sanitize-recover=undefined)
   target_link_options(skein_flags INTERFACE -fsanitize=address,undefined)
+  if(SKEIN_FUZZ)
+    target_compile_options(skein_flags INTERFACE -fsanitize=fuzzer-no-link)
+  endif()
 elseif(SKEIN_SANITIZE STREQUAL "thread")
   # GCC warns that TSan does not model atomic_thread_fence; our code does not use it.
   target_compile_options(skein_flags INTERFACE -fsanitize=thread -Wno-tsan)
