@@ -34,7 +34,7 @@ struct batch {
 /// when it is made. Calls come from one thread, in the order of the recipe; a stage reads what the stage before left.
 ///
 /// Promise 2 of the design: what a row and its state become depends on the tokens of its own sequence only, bit for
-/// bit: not on batch mates, not on how the sequence was cut into runs, not on the number of threads.
+/// bit: not on other rows of the batch, not on how the sequence was cut into runs, not on the number of threads.
 class stages {
  public:
   virtual ~stages() = default;

@@ -72,14 +72,14 @@ struct submit {
   std::vector<weighted_beginning> mixture;
 };
 
-/// Decides the text of a row that has ended: its state becomes that of its beginning, its prompt, its first `drawn`
+/// Decides the text of a row that has ended: its state becomes that of its beginning, its prompt, its first `sampled`
 /// tokens and then `more`, fed at once. The state is then copied out and given to the state_sink under
 /// submit::settles_as, and the slot may keep it until another request needs the slot. No effect if the id is unknown or
 /// has no settles_as. After a cancel, and if the request ends before its admission, the state_sink gets null. May be
 /// sent before row_finished, instead of cancel_row: row_finished(cancelled) follows at once. A second one is ignored.
 struct settle {
   request_id id = 0;
-  std::uint32_t drawn = 0;     ///< at most the number of reported tokens
+  std::uint32_t sampled = 0;   ///< at most the number of reported tokens
   std::vector<token_id> more;  ///< each below the vocabulary's size (checked by sender)
 };
 

@@ -81,7 +81,7 @@ void scheduler::handle(settle&& message, steady_time) {
   if (!r || !r->message.settles_as || r->settling()) return;
   sequence& s = r->rows[0];
   if (!r->admitted || !knows(options_.limits, message.more)) return drop(*r, finish_cause::cancelled);
-  check(message.drawn <= s.drawn, "no more tokens are settled than were sampled");
+  check(message.sampled <= s.sampled, "no more tokens are settled than were sampled");
   if (!r->to_settle) {  // there is no state_sink
     if (!s.over) finish(s, finish_cause::cancelled);
     return;
@@ -231,13 +231,13 @@ void scheduler::absorb(const engine::tick_result& result, steady_time) {
   check(planned.size() == result.rows.size(), "a result has one row per planned row");
 
   for (std::size_t i = 0; i < planned.size(); ++i) {
-    const auto& [who, last_without_draw] = planned[i];
+    const auto& [who, last_without_sample] = planned[i];
     const engine::row_result& row = result.rows[i];
     request* r = find(who.id);
     if (!r) continue;  // it ended while the tick ran
     sequence& s = r->rows[who.row];
     --s.in_flight;
-    if (row.sampled && r->to_settle) r->to_settle->drawn.push_back(row.token);
+    if (row.sampled && r->to_settle) r->to_settle->sampled.push_back(row.token);
     if (s.over || !r->answers(s)) continue;
     if (!row.finite) {
       drop(*r, finish_cause::not_finite);
@@ -245,17 +245,17 @@ void scheduler::absorb(const engine::tick_result& result, steady_time) {
     }
     if (!row.scores.empty()) emit(*r, prompt_scored{who.id, row.scores});
     if (row.sampled) {
-      token t{who.id, who.row, s.drawn, row.token, nullptr};
+      token t{who.id, who.row, s.sampled, row.token, nullptr};
       if (r->params(s).logprobs) t.logprobs = std::make_unique<sampling::token_logprobs>(row.logprobs);
       emit(*r, std::move(t));
-      ++s.drawn;
-      ++s.drawn_this_turn;
+      ++s.sampled;
+      ++s.sampled_this_turn;
       ++counts_.generated_tokens;
       waiting_.charge(*r->payer, 1);
     }
     if (row.stopped == engine::stop_cause::stop_id)
       finish(s, finish_cause::stop_id);
-    else if (row.stopped == engine::stop_cause::budget || last_without_draw)
+    else if (row.stopped == engine::stop_cause::budget || last_without_sample)
       finish(s, finish_cause::budget);
   }
   spare_plans_.push_back(std::move(planned));
@@ -272,7 +272,7 @@ bool scheduler::take_slot(sequence& s, const state_key& wanted) {
   slots_[taken.slot] = &s;
   ++s.owner->payer->slots;
   s.slot = taken.slot;
-  s.drawn_this_turn = 0;
+  s.sampled_this_turn = 0;
   return taken.hit;
 }
 

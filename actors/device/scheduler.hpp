@@ -164,7 +164,7 @@ class scheduler {
   };
   struct planned_row {
     row_reference who;
-    bool last_without_draw;
+    bool last_without_sample;
   };
 
   // scheduler.cpp: messages, results, ends
@@ -211,7 +211,7 @@ class scheduler {
   /// The number of decode rows that fit into a tick beside a chunk.
   [[nodiscard]] std::uint32_t max_decode_rows() const { return options_.max_tick_tokens - options_.chunk_tokens; }
   [[nodiscard]] bool awaits_chunk(std::span<const std::uint8_t> congested) const;
-  void plan_row(sequence& s, const engine::row& row, bool last_without_draw);
+  void plan_row(sequence& s, const engine::row& row, bool last_without_sample);
   [[nodiscard]] bool is_here(const sequence& s) const;
   [[nodiscard]] bool may_leave(std::size_t more) const;
   [[nodiscard]] bool may_come(std::size_t more) const;

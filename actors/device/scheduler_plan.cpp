@@ -231,8 +231,8 @@ bool scheduler::make_room(const request& waits) {
     const auto& giver = *s->owner->payer;
     if (fits_share && giver.slots <= fair && giver.served < taker.served) continue;
     const bool holds_more = lacks_slots && giver.slots > fair && giver.served > taker.served + options_.turn_tokens;
-    if (s->drawn_this_turn < options_.turn_tokens && !holds_more) continue;
-    if (!best || s->drawn_this_turn > best->drawn_this_turn) best = s;
+    if (s->sampled_this_turn < options_.turn_tokens && !holds_more) continue;
+    if (!best || s->sampled_this_turn > best->sampled_this_turn) best = s;
   }
   if (!best) return false;
   ++counts_.preemptions;
@@ -245,7 +245,7 @@ bool scheduler::make_room(const request& waits) {
 /// Whether it is decoding, and there is room outside for all states parked with it.
 bool scheduler::can_park(const sequence& s) const {
   const std::size_t states = s.owner->slots_at_once();
-  return can_decode(s) && s.draws_planned > 0 && is_here(s) && parked_ + states <= options_.parked_max &&
+  return can_decode(s) && s.samples_planned > 0 && is_here(s) && parked_ + states <= options_.parked_max &&
          fits_outside(states) && may_leave(states);
 }
 
@@ -278,7 +278,7 @@ bool scheduler::resting(const sequence& s, std::span<const std::uint8_t> congest
 bool scheduler::can_decode(const sequence& s) const {
   const request& r = *s.owner;
   if (s.over || !r.answers(s)) return false;
-  if (s.draws_planned > 0) return s.draws_planned < r.params(s).max_tokens;
+  if (s.samples_planned > 0) return s.samples_planned < r.params(s).max_tokens;
   // The sequences of a mixture sample once each has fed all but the last token of the prompt.
   return r.mixes() && std::ranges::all_of(r.rows, [&](const sequence& one) { return one.fed == r.feed_limit(); });
 }
@@ -314,7 +314,7 @@ void scheduler::plan_decode(std::span<const std::uint8_t> congested) {
     row.kind = engine::row_kind::decode;
     row.sample = true;
     plan_row(*s, row, false);
-    ++s->draws_planned;
+    ++s->samples_planned;
   }
   decode_turn_ = (decode_turn_ + i) % count;
 }
@@ -333,7 +333,7 @@ void scheduler::plan_mixture(request& r) {
       row.tokens = 1;
       work_.plan.tokens.push_back(r.message.prompt[s.fed++]);
     }
-    ++s.draws_planned;
+    ++s.samples_planned;
     plan_row(s, row, false);
   }
 }
@@ -389,15 +389,15 @@ std::uint32_t scheduler::plan_prefill_row(sequence& s, std::uint32_t budget) {
   const bool last = s.fed == r.prompt_tokens();
   if (!last) row.score_next = r.message.prompt[s.fed];
   row.sample = last && !s.over && r.params(s).max_tokens > 0;
-  if (row.sample) ++s.draws_planned;
+  if (row.sample) ++s.samples_planned;
   plan_row(s, row, last && !s.over && !row.sample);
   if (s.row == 0) copy_out(s);
   return count;
 }
 
-void scheduler::plan_row(sequence& s, const engine::row& row, bool last_without_draw) {
+void scheduler::plan_row(sequence& s, const engine::row& row, bool last_without_sample) {
   work_.plan.rows.push_back(row);
-  in_flight_.back().push_back({{s.owner->message.id, s.row}, last_without_draw});
+  in_flight_.back().push_back({{s.owner->message.id, s.row}, last_without_sample});
   ++s.in_flight;
 }
 

@@ -18,7 +18,7 @@ void scheduler::copy_out(sequence& s) {
   };
 
   const std::size_t undo_bytes = (undo_states_ + std::size_t{1}) * options_.state_floats * sizeof(float);
-  if (r.to_settle && r.message.may_cut && s.draws_planned > 0 && !s.over && undo_bytes <= options_.undo_bytes_max &&
+  if (r.to_settle && r.message.may_cut && s.samples_planned > 0 && !s.over && undo_bytes <= options_.undo_bytes_max &&
       may_leave(1)) {
     r.to_settle->prompt_end = std::make_shared<outside_state>(undo_states_, 0);
     take(r.to_settle->prompt_end->buffer);
@@ -57,9 +57,10 @@ void scheduler::advance_settling(sequence& s) {
 bool scheduler::feed_text(sequence& s) {
   request& r = *s.owner;
   settlement& how = *r.to_settle;
-  const std::span drawn(how.drawn);
-  const std::span swallowed = drawn.first(drawn.empty() ? 0 : drawn.size() - 1);  // the last sampled token is not fed
-  std::vector<token_id> answer(drawn.begin(), drawn.begin() + how.text->drawn);
+  const std::span sampled(how.sampled);
+  const std::span swallowed =
+      sampled.first(sampled.empty() ? 0 : sampled.size() - 1);  // the last sampled token is not fed
+  std::vector<token_id> answer(sampled.begin(), sampled.begin() + how.text->sampled);
   answer.insert(answer.end(), how.text->more.begin(), how.text->more.end());
   const bool part_of_it = std::ranges::mismatch(swallowed, answer).in1 == swallowed.end();
 
@@ -77,7 +78,7 @@ bool scheduler::feed_text(sequence& s) {
   r.message.prompt.insert(r.message.prompt.end(), answer.begin(), answer.end());
   r.message.parts.push_back({static_cast<std::uint32_t>(answer.size()), true});
   how.prompt_end = nullptr;
-  how.drawn = {};
+  how.sampled = {};
   how.feeding = true;
   return true;
 }

@@ -35,10 +35,10 @@ struct scheduler::sequence {
   bool queued = false;  // is in waiting_
   bool over = false;    // its end was reported
   std::optional<slot_id> slot;
-  std::uint32_t fed = 0;            // prompt tokens planned so far
-  std::uint32_t draws_planned = 0;  // at most max_tokens
-  std::uint32_t drawn = 0;          // tokens sampled and reported
-  std::uint32_t drawn_this_turn = 0;
+  std::uint32_t fed = 0;              // prompt tokens planned so far
+  std::uint32_t samples_planned = 0;  // at most max_tokens
+  std::uint32_t sampled = 0;          // tokens sampled and reported
+  std::uint32_t sampled_this_turn = 0;
   std::uint32_t in_flight = 0;            // rows planned and not absorbed
   std::uint64_t arrival = 0;              // number, in moves_, of the state written to its slot
   std::shared_ptr<outside_state> parked;  // set while the state is copied out; forked rows share one
@@ -48,7 +48,7 @@ struct scheduler::sequence {
 /// slot (or is parked) until the settle message arrives; once no row is in flight, the text replaces the prompt; the
 /// part that the state has not processed is fed like a prompt; then the state is copied out.
 struct scheduler::settlement {
-  std::vector<token_id> drawn;  // all sampled tokens, also those after the end: the state may include them
+  std::vector<token_id> sampled;  // all sampled tokens, also those after the end: the state may include them
   std::shared_ptr<outside_state> prompt_end;  // the state after the prompt, for texts that were cut
   std::optional<settle> text;                 // the settle message
   bool feeding = false;                       // the text has replaced the prompt

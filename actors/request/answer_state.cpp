@@ -31,8 +31,8 @@ answer_state::answer_state(prepared_call call, const served_model& model, protoc
 }
 
 void answer_state::set_hidden_budget() {
-  const bool draws = !rows_.empty() && call_.request.sampling.max_tokens > 0;
-  hidden_budget_ = draws ? rows_.front().text.hidden_tokens_left() : 0;
+  const bool samples = !rows_.empty() && call_.request.sampling.max_tokens > 0;
+  hidden_budget_ = samples ? rows_.front().text.hidden_tokens_left() : 0;
 }
 
 std::vector<token_id> answer_state::give_prompt(std::uint32_t prompt) {
@@ -261,10 +261,10 @@ void answer_state::keep(const row_text::piece& piece) {
 /// more.
 void answer_state::keep(token_id token) {
   if (!is_kept() && call_.pause_tokens_max == 0) return;
-  kept_.drawn.push_back(token);
-  if (is_kept() || prompt_tokens_ + kept_.drawn.size() <= call_.pause_tokens_max) return;
+  kept_.sampled.push_back(token);
+  if (is_kept() || prompt_tokens_ + kept_.sampled.size() <= call_.pause_tokens_max) return;
   call_.pause_tokens_max = 0;
-  kept_.drawn = {};
+  kept_.sampled = {};
   call_.prompts.front() = {};
 }
 
@@ -376,16 +376,16 @@ std::vector<logprob_entry> answer_state::entries(std::vector<scored_token> token
 
 /// The requested number of best tokens, plus the sampled token if it is not among them. Chats that request none get
 /// none.
-std::vector<std::pair<std::string, float>> answer_state::alternatives(const scored_token& drawn) const {
+std::vector<std::pair<std::string, float>> answer_state::alternatives(const scored_token& sampled) const {
   const std::uint32_t asked = call_.request.sampling.top_logprobs;
   std::vector<std::pair<std::string, float>> all;
   if (asked == 0 && call_.request.chat) return all;
   bool named = false;
-  for (const auto& best : std::span(drawn.logprobs.top).first(std::min(drawn.logprobs.count, asked))) {
+  for (const auto& best : std::span(sampled.logprobs.top).first(std::min(sampled.logprobs.count, asked))) {
     all.emplace_back(model_.vocabulary->text(best.token), best.logprob);
-    named = named || best.token == drawn.token;
+    named = named || best.token == sampled.token;
   }
-  if (!named) all.emplace_back(model_.vocabulary->text(drawn.token), drawn.logprobs.logprob);
+  if (!named) all.emplace_back(model_.vocabulary->text(sampled.token), sampled.logprobs.logprob);
   return all;
 }
 

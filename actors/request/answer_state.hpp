@@ -46,7 +46,7 @@ class answer_state {
 
   /// The row's answer, for sessions and for requests that may be paused. Its text is final when the row is over.
   struct kept_row {
-    std::vector<token_id> drawn;      ///< without the stop id
+    std::vector<token_id> sampled;    ///< without the stop id
     std::uint64_t visible_bytes = 0;  ///< of their text: row_text::visible_bytes
     std::string reasoning, content;   ///< as the client got them
     protocol::answer_end end;
@@ -101,7 +101,7 @@ class answer_state {
   void write_deltas();
   void end_row(std::uint32_t prompt, std::uint32_t row, protocol::answer_end end);
   [[nodiscard]] std::vector<protocol::logprob_entry> entries(std::vector<scored_token> tokens, text_place& place) const;
-  [[nodiscard]] std::vector<std::pair<std::string, float>> alternatives(const scored_token& drawn) const;
+  [[nodiscard]] std::vector<std::pair<std::string, float>> alternatives(const scored_token& sampled) const;
   [[nodiscard]] std::vector<protocol::logprob_entry> prompt_entries(std::uint32_t prompt, text_place& place) const;
   [[nodiscard]] std::string echo_text(std::uint32_t prompt) const;
   [[nodiscard]] std::vector<std::uint32_t> best_rows(std::uint32_t prompt) const;

@@ -59,9 +59,9 @@ void generation_call::submit_more() {
 /// The parts of a prompt of this number of tokens, including the session's parts before it.
 std::vector<engine::prompt_part> generation_call::parts_of(std::size_t tokens) const {
   if (turn_) return turn_->parts();
-  const std::size_t drawn = resumed_ ? std::min(resumed_->answered.size(), tokens) : 0;
-  std::vector<engine::prompt_part> parts{{static_cast<std::uint32_t>(tokens - drawn), false}};
-  if (drawn > 0) parts.push_back({static_cast<std::uint32_t>(drawn), true});
+  const std::size_t sampled = resumed_ ? std::min(resumed_->answered.size(), tokens) : 0;
+  std::vector<engine::prompt_part> parts{{static_cast<std::uint32_t>(tokens - sampled), false}};
+  if (sampled > 0) parts.push_back({static_cast<std::uint32_t>(sampled), true});
   return parts;
 }
 

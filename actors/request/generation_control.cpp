@@ -74,17 +74,17 @@ bool generation_call::may_be_paused(const prepared_call& call) const {
 
 void generation_call::keep_paused() {
   const prepared_call& call = answer_->call();
-  const std::vector<token_id>& drawn = answer_->kept().drawn;
+  const std::vector<token_id>& sampled = answer_->kept().sampled;
   paused_request paused;
   paused.was = listed_;
   paused.request = call.request;
   auto& params = paused.request.sampling;
   params.max_tokens -= static_cast<std::uint32_t>(answer_->usage().completion_tokens);
-  params.drawn_before += static_cast<std::uint32_t>(drawn.size());
+  params.sampled_before += static_cast<std::uint32_t>(sampled.size());
   paused.tokens = call.prompts.front();
-  paused.tokens.insert(paused.tokens.end(), drawn.begin(), drawn.end());
+  paused.tokens.insert(paused.tokens.end(), sampled.begin(), sampled.end());
   if (resumed_) paused.answered = resumed_->answered;
-  paused.answered.insert(paused.answered.end(), drawn.begin(), drawn.end());
+  paused.answered.insert(paused.answered.end(), sampled.begin(), sampled.end());
   paused.form = call.form;
   paused.tuned = tuned_;
   paused.model_identity = model().card.identity;

@@ -42,7 +42,7 @@ void generation_call::find_prefix() {
   prefix_.emplace(std::move(tokens), call.request.store);
   prefix_ticket_ = hub_.open_ticket(*this);
   auto question = prefix_->question(prefix_ticket_, initial_state(), call, offset, model().chunk_tokens,
-                                    first.drawn ? 0 : first.tokens);
+                                    first.sampled ? 0 : first.tokens);
   question.model = model().card.identity;
   question.tenant = origin_.who->tenant;
   prefix_until_ = context_->time->now() + prefix_patience;
@@ -158,7 +158,7 @@ void generation_call::settle_turn() {
   if (!ending) return refuse(ending.error());
   const request_id id = runs_.front().id;
   prompt_over(0);  // so that no cancel undoes the settle
-  tell_device(device::settle{id, ending->drawn, std::move(ending->more)});
+  tell_device(device::settle{id, ending->sampled, std::move(ending->more)});
   unfinished_ = ending->version.unfinished;
   hub_.tell(persistence::commit_turn{ticket_, turn_->opened().lease, std::move(ending->version),
                                      std::move(ending->segment), turn_->wanted()});

@@ -91,9 +91,9 @@ result<std::vector<token_id>> tokens_of(protocol::prompt_input prompt, bool pad_
 
 /// The part of a prompt whose tokens count as sampled: all of it, or the tokens that an earlier run of the same answer
 /// sampled.
-std::span<const token_id> drawn_before(const std::vector<token_id>& tokens, const generation_request& request) {
+std::span<const token_id> sampled_before(const std::vector<token_id>& tokens, const generation_request& request) {
   if (request.penalises_prompt) return tokens;
-  return std::span(tokens).last(std::min<std::size_t>(tokens.size(), request.sampling.drawn_before));
+  return std::span(tokens).last(std::min<std::size_t>(tokens.size(), request.sampling.sampled_before));
 }
 
 /// Bytes that one prompt and its rows take while they wait and run.
@@ -197,9 +197,9 @@ result<prepared_call> prepare(generation_request request, const served_model& mo
       call.system_tokens = tokens_at(fed->system_bytes, *tokens, *model.vocabulary);
       call.turn_tokens = tokens_at(fed->turn_bytes, *tokens, *model.vocabulary);
     }
-    if (const auto drawn = drawn_before(*tokens, request); !drawn.empty())
+    if (const auto sampled = sampled_before(*tokens, request); !sampled.empty())
       call.priors.push_back(std::make_shared<const std::vector<sampling::token_penalty>>(
-          sampling::penalties_of(drawn, request.sampling)));
+          sampling::penalties_of(sampled, request.sampling)));
     held += held_bytes(*tokens, request) + (call.priors.empty() ? 0 : held_bytes(call.priors.back()));
     if (held > settings.key_memory()) return never_fits(held, settings.key_memory());
     call.prompts.push_back(std::move(*tokens));

@@ -222,22 +222,22 @@ session_turn::counts session_turn::usage(std::uint64_t prefix) const {
 }
 
 std::optional<version_record> session_turn::note(const answer_state& answer, const tokenizer::vocabulary& vocabulary) {
-  const std::size_t drawn = answer.kept().drawn.size();
-  if (!stored_ || drawn < noted_ + std::max(note_every_tokens, (prompt_.size() + drawn) / note_share))
+  const std::size_t sampled = answer.kept().sampled.size();
+  if (!stored_ || sampled < noted_ + std::max(note_every_tokens, (prompt_.size() + sampled) / note_share))
     return std::nullopt;
-  noted_ = drawn;
-  const auto certain = tokens_within(answer.kept().drawn, answer.certain_bytes(), vocabulary);
+  noted_ = sampled;
+  const auto certain = tokens_within(answer.kept().sampled, answer.certain_bytes(), vocabulary);
   return record(answer, certain.count, {}, vocabulary);
 }
 
 result<session_turn::ending> session_turn::end(const answer_state& answer,
                                                const tokenizer::vocabulary& vocabulary) const {
   const auto& kept = answer.kept();
-  const auto whole = tokens_within(kept.drawn, kept.visible_bytes, vocabulary);
+  const auto whole = tokens_within(kept.sampled, kept.visible_bytes, vocabulary);
   ending e;
-  e.drawn = static_cast<std::uint32_t>(whole.count);
+  e.sampled = static_cast<std::uint32_t>(whole.count);
   if (whole.bytes < kept.visible_bytes) {
-    const auto rest = vocabulary.text(kept.drawn[whole.count]).substr(0, kept.visible_bytes - whole.bytes);
+    const auto rest = vocabulary.text(kept.sampled[whole.count]).substr(0, kept.visible_bytes - whole.bytes);
     if (auto count = vocabulary.encode(rest, e.more); !count) return count.error();
   }
   e.version = record(answer, whole.count, e.more, vocabulary);
@@ -246,13 +246,13 @@ result<session_turn::ending> session_turn::end(const answer_state& answer,
   return e;
 }
 
-version_record session_turn::record(const answer_state& answer, std::size_t drawn, const std::vector<token_id>& more,
+version_record session_turn::record(const answer_state& answer, std::size_t sampled, const std::vector<token_id>& more,
                                     const tokenizer::vocabulary& vocabulary) const {
   const auto& kept = answer.kept();
   version_record v;
   v.created_ms = wall_clock_ms();
   v.tokens = prompt_;
-  v.tokens.insert(v.tokens.end(), kept.drawn.begin(), kept.drawn.begin() + static_cast<std::ptrdiff_t>(drawn));
+  v.tokens.insert(v.tokens.end(), kept.sampled.begin(), kept.sampled.begin() + static_cast<std::ptrdiff_t>(sampled));
   v.tokens.insert(v.tokens.end(), more.begin(), more.end());
   v.prompt_tokens = said_;
   for (std::size_t i = 0; i < v.tokens.size(); ++i) {
@@ -266,7 +266,7 @@ version_record session_turn::record(const answer_state& answer, std::size_t draw
   v.finish_reason = kept.end.reason == protocol::finish_reason::stop ? "stop" : "length";
   if (kept.end.administrative) v.stop_reason = kept.end.administrative->stop_reason;
   // An answer that was stopped before its first token does not become the head either.
-  v.unfinished = protocol::is_parked(v.stop_reason) || (!v.stop_reason.empty() && kept.drawn.empty());
+  v.unfinished = protocol::is_parked(v.stop_reason) || (!v.stop_reason.empty() && kept.sampled.empty());
   v.template_name = is_chat_ ? "chat" : "raw";
   v.sampling = in_json(answer.call().request, {answer.hidden_tokens(), digest_, answer.remembered()});
   v.request_key = fields_.request_key;

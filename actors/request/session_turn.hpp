@@ -67,7 +67,7 @@ class session_turn {
 
   /// The result of the turn: for the device, the tokens of the final state; for the log, the version.
   struct ending {
-    std::uint32_t drawn = 0;     ///< number of sampled tokens that stay
+    std::uint32_t sampled = 0;   ///< number of sampled tokens that stay
     std::vector<token_id> more;  ///< tokens after them: the rest of a token that a stop string cut
     persistence::version_record version;
     std::string segment;
@@ -83,7 +83,7 @@ class session_turn {
                                                bool unfinished) const;
 
  private:
-  [[nodiscard]] persistence::version_record record(const answer_state& answer, std::size_t drawn,
+  [[nodiscard]] persistence::version_record record(const answer_state& answer, std::size_t sampled,
                                                    const std::vector<token_id>& more,
                                                    const tokenizer::vocabulary& vocabulary) const;
   void drop_known_messages();

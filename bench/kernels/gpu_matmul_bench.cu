@@ -89,10 +89,10 @@ void check_shape(stream& in, std::uint32_t outputs, std::uint32_t inputs, std::u
        {1024u, 1u, 3u, 8u, 16u, 17u, 32u, 50u, 64u, 100u, 128u, 129u, 160u, 192u, 240u, 300u, 320u, 700u, 960u}) {
     const std::string name = std::to_string(outputs) + " x " + std::to_string(inputs) + " in " +
                              std::to_string(segments) + " split-K segments, " + std::to_string(rows) + " rows";
-    product p{matrix.data(), x.data(), sums.data(), outputs, inputs, depth, outputs, finish::store_f32, segments, 0};
+    gemm p{matrix.data(), x.data(), sums.data(), outputs, inputs, depth, outputs, epilogue::store_f32, segments, 0};
     std::vector<float> got;
     if (segments > 1 && hopper_splits({&p, 1}, rows)) {
-      p.how = finish::store_parts, p.out = parts.data(), p.part_stride = std::size_t{rows} * outputs;
+      p.how = epilogue::store_parts, p.out = parts.data(), p.part_stride = std::size_t{rows} * outputs;
       require(matmul_hopper(in, type_of<Element>, {&p, 1}, nullptr, rows));
       const auto each = fetch<float>(parts.data(), std::size_t{segments} * rows * outputs, in);
       got.resize(std::size_t{rows} * outputs);
@@ -117,29 +117,29 @@ void check_shape(stream& in, std::uint32_t outputs, std::uint32_t inputs, std::u
   }
 }
 
-void check_finishes(stream& in) {
+void check_epilogues(stream& in) {
   constexpr std::uint32_t outputs = 96, inputs = 704, stride = 128;
   device_buffer<half> matrix(std::size_t{128} * inputs), x(std::size_t{256} * inputs), out(std::size_t{256} * stride);
   device_buffer<float> sums(std::size_t{256} * stride);
   fill<<<64, 256, 0, in>>>(matrix.data(), 96, inputs, inputs, 5, 0.5f);
   fill<<<64, 256, 0, in>>>(x.data(), 256, inputs, inputs, 6, 1.0f);
   for (const std::uint32_t rows : {5u, 200u}) {
-    product plain{matrix.data(), x.data(), sums.data(), outputs, inputs, inputs, stride, finish::store_f32};
+    gemm plain{matrix.data(), x.data(), sums.data(), outputs, inputs, inputs, stride, epilogue::store_f32};
     require(matmul_hopper(in, element::f16, {&plain, 1}, nullptr, rows));
     const auto sum = fetch<float>(sums.data(), std::size_t{rows} * stride, in);
-    for (const finish how : {finish::store, finish::sigmoid, finish::tanh, finish::relu_squared}) {
+    for (const epilogue how : {epilogue::store, epilogue::sigmoid, epilogue::tanh, epilogue::relu_squared}) {
       require(fill_with_zeros(out.data(), out.bytes(), in));
-      product p = plain;
+      gemm p = plain;
       p.out = out.data(), p.how = how;
       require(matmul_hopper(in, element::f16, {&p, 1}, nullptr, rows));
       const auto got = fetch<half>(out.data(), std::size_t{rows} * stride, in);
       for (std::size_t i = 0; i < got.size(); ++i) {
         const double s = i % stride < outputs ? sum[i] : 0;
-        const double want = i % stride >= outputs    ? 0
-                            : how == finish::store   ? s
-                            : how == finish::sigmoid ? 1 / (1 + std::exp(-s))
-                            : how == finish::tanh    ? std::tanh(s)
-                                                     : std::max(s, 0.0) * std::max(s, 0.0);
+        const double want = i % stride >= outputs      ? 0
+                            : how == epilogue::store   ? s
+                            : how == epilogue::sigmoid ? 1 / (1 + std::exp(-s))
+                            : how == epilogue::tanh    ? std::tanh(s)
+                                                       : std::max(s, 0.0) * std::max(s, 0.0);
         if (!(std::abs(__half2float(got[i]) - want) <= 1e-3 * std::abs(want) + 1e-4))
           return expect(false, "epilogue " + std::to_string(static_cast<int>(how)) + " at " + std::to_string(i));
       }
@@ -156,13 +156,13 @@ void check_additions(stream& in, std::uint32_t outputs, std::uint32_t inputs) {
   fill<<<512, 256, 0, in>>>(in_rows.data(), rows_max, inputs, inputs, 9, 1.0f);
   for (const std::uint32_t segments : {1u, 4u})
     for (const std::uint32_t rows : {130u, 600u, 700u, 960u, 1000u, 1024u}) {
-      product p{matrix.data(), in_rows.data(), sums.data(),       outputs, inputs,
-                inputs,        outputs,        finish::store_f32, segments};
+      gemm p{matrix.data(), in_rows.data(), sums.data(),         outputs, inputs,
+             inputs,        outputs,        epilogue::store_f32, segments};
       if (segments > 1 && hopper_splits({&p, 1}, rows)) continue;
       fill<<<512, 256, 0, in>>>(x.data(), rows_max, outputs, outputs, 10, 3.0f);
       const auto before = fetch<float>(x.data(), x.size(), in);
       require(matmul_hopper(in, element::f16, {&p, 1}, nullptr, rows));
-      p.out = x.data(), p.how = finish::add_f32;
+      p.out = x.data(), p.how = epilogue::add_f32;
       require(matmul_hopper(in, element::f16, {&p, 1}, nullptr, rows));
       const auto sum = fetch<float>(sums.data(), sums.size(), in), after = fetch<float>(x.data(), x.size(), in);
       for (std::size_t i = 0; i < after.size(); ++i)
@@ -175,11 +175,11 @@ void check_additions(stream& in, std::uint32_t outputs, std::uint32_t inputs) {
 
 /// The shapes chosen above to check pairs of blocks are still computed by pairs.
 void check_who_pairs() {
-  const std::uint32_t multiprocessors = *multiprocessor_count();
+  const std::uint32_t sm_count = *count_sms();
   for (const auto [outputs, inputs, rows] : {std::array{136u, 3328u, 520u}, std::array{2048u, 8192u, 960u}}) {
-    product p{};
-    p.outputs = outputs, p.inputs = inputs, p.how = finish::store_f32, p.segments = 4;
-    expect(hopper_pairs({&p, 1}, rows, multiprocessors), "pairs for " + std::to_string(outputs) + " outputs");
+    gemm p{};
+    p.outputs = outputs, p.inputs = inputs, p.how = epilogue::store_f32, p.segments = 4;
+    expect(hopper_pairs({&p, 1}, rows, sm_count), "pairs for " + std::to_string(outputs) + " outputs");
   }
 }
 
@@ -206,24 +206,24 @@ void check_turns(stream& in, std::uint32_t repeats = turn_repeats) {
     require(fill_with_zeros(inner.back().data(), inner.back().bytes(), in));
   }
   require(fill_with_zeros(done.data(), done.bytes(), in));
-  const finish as_gate = std::is_same_v<Element, bf16> ? finish::store_f16 : finish::store;
-  std::vector<product> products;
+  const epilogue as_gate = std::is_same_v<Element, bf16> ? epilogue::store_f16 : epilogue::store;
+  std::vector<gemm> gemms;
   for (std::size_t i = 0; i < pairs; ++i)
-    products.push_back({down[i].data(), mixed[i].data(), inner[i].data(), ranks[i], width, width, padded(ranks[i]),
-                        i == 0 ? finish::tanh : finish::sigmoid});
-  products.push_back({square.data(), x.data(), projected.data(), width, width, width, width});
+    gemms.push_back({down[i].data(), mixed[i].data(), inner[i].data(), ranks[i], width, width, padded(ranks[i]),
+                     i == 0 ? epilogue::tanh : epilogue::sigmoid});
+  gemms.push_back({square.data(), x.data(), projected.data(), width, width, width, width});
   for (std::size_t i = 0; i < pairs; ++i)
-    products.push_back(
+    gemms.push_back(
         {up[i].data(), inner[i].data(), mixed[i].data(), width, ranks[i], padded(ranks[i]), width, as_gate});
   const auto multiply = [&](std::uint32_t rows, bool together) -> result<void> {
-    for (std::size_t i = 0; i < products.size(); ++i) {
-      product& p = products[i];
+    for (std::size_t i = 0; i < gemms.size(); ++i) {
+      gemm& p = gemms[i];
       p.when = !together ? turn::any : i < pairs ? turn::first : i > pairs ? turn::second : turn::any;
       p.done = p.when == turn::second ? done.data() : nullptr;
-      p.next_may_begin = i == 0;
+      p.pdl_early_launch = i == 0;
     }
-    if (together) return matmul_hopper(in, type_of<Element>, products, nullptr, rows);
-    const std::span<const product> all(products);
+    if (together) return matmul_hopper(in, type_of<Element>, gemms, nullptr, rows);
+    const std::span<const gemm> all(gemms);
     if (auto r = matmul_hopper(in, type_of<Element>, all.first(pairs + 1), nullptr, rows); !r) return r;
     return matmul_hopper(in, type_of<Element>, all.subspan(pairs + 1), nullptr, rows);
   };
@@ -295,9 +295,9 @@ double microseconds(stream& in, int repeats, const Work& work) {
 }
 
 /// The GEMMs of a layer, in the same launches as in the model.
-class layer_products {
+class layer_gemms {
  public:
-  layer_products(std::uint32_t width, std::array<std::uint32_t, 4> ranks, stream& in)
+  layer_gemms(std::uint32_t width, std::array<std::uint32_t, 4> ranks, stream& in)
       : in_(in),
         squares_{{{width, width, in}, {width, width, in}, {width, width, in}, {width, width, in}}},
         down_{{{ranks[0], width, in}, {ranks[1], width, in}, {ranks[2], width, in}, {ranks[3], width, in}}},
@@ -317,8 +317,8 @@ class layer_products {
   }
 
   result<void> r_k_v(int n, std::uint32_t rows) {
-    const finish hows[] = {finish::store, finish::sigmoid, finish::tanh, finish::store};
-    std::array<product, products_max> all;
+    const epilogue hows[] = {epilogue::store, epilogue::sigmoid, epilogue::tanh, epilogue::store};
+    std::array<gemm, gemms_max> all;
     for (unsigned i = 0; i < 4; ++i) all[i] = of(down_[i], n, mixed(i), made(i), hows[i]), all[i].when = turn::first;
     for (unsigned i = 0; i < 3; ++i) all[4 + i] = of(squares_[i], n, mixed(4 + i), made(4 + i));
     for (unsigned i = 0; i < 4; ++i) {
@@ -329,23 +329,23 @@ class layer_products {
   }
   result<void> output(int n, std::uint32_t rows) { return add(squares_[3], n, mixed(6), rows); }
   result<void> key(int n, std::uint32_t rows) {
-    product p = of(key_, n, mixed(5), hidden_.data(), finish::relu_squared);
+    gemm p = of(key_, n, mixed(5), hidden_.data(), epilogue::relu_squared);
     return run({&p, 1}, 0, 0, rows);
   }
   result<void> value(int n, std::uint32_t rows) { return add(value_, n, hidden_.data(), rows); }
 
   struct launch_of {
     const char* name;
-    result<void> (layer_products::*queue)(int n, std::uint32_t rows);
+    result<void> (layer_gemms::*queue)(int n, std::uint32_t rows);
     double weights;
   };
   [[nodiscard]] std::array<launch_of, 4> launches() const {
     double ranks = 0, width = value_.outputs;
     for (const matrix_set& m : down_) ranks += m.outputs;
-    return {{{"r k v", &layer_products::r_k_v, (3 * width + 2 * ranks) * width},
-             {"output", &layer_products::output, width * width},
-             {"key", &layer_products::key, 4 * width * width},
-             {"value", &layer_products::value, 4 * width * width}}};
+    return {{{"r k v", &layer_gemms::r_k_v, (3 * width + 2 * ranks) * width},
+             {"output", &layer_gemms::output, width * width},
+             {"key", &layer_gemms::key, 4 * width * width},
+             {"value", &layer_gemms::value, 4 * width * width}}};
   }
 
  private:
@@ -353,22 +353,22 @@ class layer_products {
 
   half* mixed(unsigned i) { return mixed_.data() + std::size_t{i} * rows_max * value_.outputs; }
   half* made(unsigned i) { return made_.data() + std::size_t{i} * rows_max * value_.outputs; }
-  static product of(const matrix_set& m, int n, const half* from, void* to, finish how = finish::store) {
+  static gemm of(const matrix_set& m, int n, const half* from, void* to, epilogue how = epilogue::store) {
     return {m.copy(n), from, to, m.outputs, m.inputs, padded(m.inputs), padded(m.outputs), how};
   }
   result<void> add(const matrix_set& m, int n, const half* from, std::uint32_t rows) {
-    product p = of(m, n, from, x_.data(), finish::add_f32);
+    gemm p = of(m, n, from, x_.data(), epilogue::add_f32);
     return run({&p, 1}, 0, 1, rows);
   }
   /// `cut` GEMMs, starting at `first`, use split-K.
-  result<void> run(std::span<product> all, std::size_t first, std::size_t cut, std::uint32_t rows) {
+  result<void> run(std::span<gemm> all, std::size_t first, std::size_t cut, std::uint32_t rows) {
     std::uint32_t tiles = 0;
-    for (const product& p : all.subspan(first, cut)) tiles += padded(p.outputs) / matrix_tile;
+    for (const gemm& p : all.subspan(first, cut)) tiles += padded(p.outputs) / matrix_tile;
     float* parts = parts_.data();
-    for (product& p : all.subspan(first, cut)) {
+    for (gemm& p : all.subspan(first, cut)) {
       p.segments = segments_of(p.inputs, tiles);
       if (p.segments == 1 || !hopper_splits(all, rows)) continue;
-      p.how = finish::store_parts, p.out = parts, p.part_stride = std::size_t{rows} * p.outputs;
+      p.how = epilogue::store_parts, p.out = parts, p.part_stride = std::size_t{rows} * p.outputs;
       parts += p.segments * p.part_stride;
     }
     return matmul_hopper(in_, element::f16, all, nullptr, rows);
@@ -384,7 +384,7 @@ class layer_products {
 
 void time_model(stream& in, const char* name, std::uint32_t width, std::array<std::uint32_t, 4> ranks,
                 std::uint32_t least, std::uint32_t most) {
-  layer_products layer(width, ranks, in);
+  layer_gemms layer(width, ranks, in);
   for (const std::uint32_t rows : {1u, 8u, 32u, 64u, 128u, 320u, 512u, 960u, 1024u, 4096u}) {
     if (rows < least || rows > most) continue;
     const int repeats = rows > 512 ? 12 : 48;
@@ -465,12 +465,12 @@ void show_power(stream& in, std::uint32_t rows) {
   const device_buffer<half> x(std::size_t{rows} * key.inputs), out(std::size_t{rows} * key.outputs);
   fill<<<1024, 256, 0, in>>>(x.data(), rows, key.inputs, key.inputs, 3, 1.0f);
   const auto of = [&](int n) {
-    return product{key.copy(n), x.data(), out.data(), key.outputs, key.inputs, key.inputs, key.outputs};
+    return gemm{key.copy(n), x.data(), out.data(), key.outputs, key.inputs, key.inputs, key.outputs};
   };
   const double operations = 2.0 * key.outputs * key.inputs * rows;
   std::printf("7.2B key %u rows", rows);
   sustain(in, "ours", operations, [&](int i) {
-    const product p = of(i);
+    const gemm p = of(i);
     return matmul_hopper(in, element::f16, {&p, 1}, nullptr, rows);
   });
   const auto library = open_matmul_library();
@@ -526,7 +526,7 @@ int main(int count, char** arguments) {
                                                    {136u, 3328u, 4u},  // computed by pairs of blocks from 520 rows
                                                    {2048u, 8192u, 4u}})
       check_shapes(outputs, inputs, segments);
-    check_finishes(in);
+    check_epilogues(in);
     check_additions(in, 4032, 512);
     check_additions(in, 2048, 8192);  // value of 1.5B, where a pair of blocks computes each tile
     check_who_pairs();

@@ -29,8 +29,8 @@ constexpr std::uint32_t rounds = 20;  // per graph
 struct dialect {
   const char* name;
   sampling_params params;
-  std::uint32_t drawn_before;  // entries in the list of penalties
-  bool flat;                   // normal logits of deviation 1: nearly every token is likely
+  std::uint32_t sampled_before;  // entries in the list of penalties
+  bool flat;                     // normal logits of deviation 1: nearly every token is likely
 };
 
 std::vector<dialect> dialects() {
@@ -90,36 +90,36 @@ class bench {
         fresh_(std::size_t{batch} * vocab) {
     for (std::uint32_t i = 0; i < different_rows; ++i) logits_.push_back(model_logits(i, of.flat));
     device_array<float> row(vocab);
-    std::vector<gpu::draw_row> draws;
+    std::vector<gpu::sample_row> samples;
     for (std::uint32_t i = 0; i < batch; ++i) {
       row.write(logits_[i % different_rows], device_.in);
       gpu::require(
           gpu::copy_on_device(fresh_.data() + std::size_t{i} * vocab, row.data(), vocab * sizeof(float), device_.in));
-      draws.push_back({i, i});
+      samples.push_back({i, i});
     }
-    device_.rows.write(draws, device_.in);
+    device_.rows.write(samples, device_.in);
     device_.count.write(std::span(&batch_, 1), device_.in);
     start();
   }
 
   /// Counts sampled tokens that differ from the host's, among `draws` tokens of the first rows.
-  std::uint32_t count_differences(std::uint32_t& draws) {
+  std::uint32_t count_differences(std::uint32_t& samples) {
     const std::uint32_t rows = std::min(batch_, different_rows);
     std::vector<sampling::sampler> hosts;
     for (std::uint32_t i = 0; i < rows; ++i) {
       hosts.emplace_back(vocab).start(params(i));
-      hosts[i].restore(drawn_before());
+      hosts[i].restore(sampled_before());
     }
     std::uint32_t different = 0;
     std::vector<bool> parted(rows);
     for (int n = 0; n < 10; ++n) {
       queue_copy();
-      queue_draws();
+      queue_samples();
       const auto out = device_.out.read(device_.in);
       for (std::uint32_t i = 0; i < rows; ++i) {
         if (parted[i]) continue;
-        ++draws;
-        parted[i] = hosts[i].draw(logits_[i]).token != out[i].token;
+        ++samples;
+        parted[i] = hosts[i].sample(logits_[i]).token != out[i].token;
         different += parted[i];
       }
     }
@@ -129,7 +129,7 @@ class bench {
   /// Time of one sampling launch.
   double microseconds() {
     start();
-    const auto with = [this] { queue_copy(), queue_draws(); };
+    const auto with = [this] { queue_copy(), queue_samples(); };
     const auto without = [this] { queue_copy(); };
     return (time_of(with) - time_of(without)) / rounds;
   }
@@ -140,14 +140,14 @@ class bench {
     own.seed = slot;
     return own;
   }
-  [[nodiscard]] sampling::sampler::saved drawn_before() const {
+  [[nodiscard]] sampling::sampler::saved sampled_before() const {
     sampling::sampler::saved before;
-    for (std::uint32_t i = 0; i < dialect_.drawn_before; ++i)
+    for (std::uint32_t i = 0; i < dialect_.sampled_before; ++i)
       before.penalties.push_back({static_cast<token_id>(i * 131 % vocab), 0.3f});
     return before;
   }
   void start() {
-    const auto before = drawn_before();
+    const auto before = sampled_before();
     pinned_position position(static_cast<std::uint32_t>(before.penalties.size()) + 1);
     position.fill(before);
     for (slot_id s = 0; s < batch_; ++s) {
@@ -160,9 +160,9 @@ class bench {
   void queue_copy() {
     gpu::require(gpu::copy_on_device(device_.logits.data(), fresh_.data(), fresh_.bytes(), device_.in));
   }
-  void queue_draws() {
-    gpu::require(device_.samplers.queue_draws(device_.in, {device_.count.data(), device_.rows.data(), batch_},
-                                              {device_.logits.data(), nullptr, nullptr}, device_.out.data()));
+  void queue_samples() {
+    gpu::require(device_.samplers.queue_samples(device_.in, {device_.count.data(), device_.rows.data(), batch_},
+                                                {device_.logits.data(), nullptr, nullptr}, device_.out.data()));
   }
 
   /// Microseconds of a graph with `rounds` times `work`, the fastest of 20 replays.
@@ -202,12 +202,12 @@ int main(int count, char** arguments) try {
   for (const dialect& d : dialects())
     for (const std::uint32_t batch : batches) {
       bench one(batch, d);
-      std::uint32_t draws = 0;
-      const std::uint32_t different = one.count_differences(draws);
-      all_equal = all_equal && different * 100 <= draws;  // except within rounding of a boundary
+      std::uint32_t samples = 0;
+      const std::uint32_t different = one.count_differences(samples);
+      all_equal = all_equal && different * 100 <= samples;  // except within rounding of a boundary
       const double us = one.microseconds();
       const double gigabytes = 4e-9 * vocab * batch;
-      std::printf("%-24s %6u %10.1f %10.0f %u of %u\n", d.name, batch, us, gigabytes / us * 1e6, different, draws);
+      std::printf("%-24s %6u %10.1f %10.0f %u of %u\n", d.name, batch, us, gigabytes / us * 1e6, different, samples);
       std::fflush(stdout);
     }
   return all_equal ? 0 : 1;

@@ -77,7 +77,7 @@ class layer_on_device {
     kept_.reserve(32);
     const std::size_t count = std::size_t{rows} * given.width;
     const auto rows_of = [&](const values& all, element as) {
-      return product_rows{kept_.emplace_back(all, as, count, in).data(), given.width, 0, 0};
+      return gemm_rows{kept_.emplace_back(all, as, count, in).data(), given.width, 0, 0};
     };
     const auto vector = [&](const values& all) {
       return kept_.emplace_back(all, element::f32, all.size(), in).floats();

@@ -33,7 +33,7 @@ void limits(benchmark::State& state) {
   state.counters["GFLOP/s"] = fma * 1e-9;
 }
 
-void products(benchmark::State& state, dtype type) {
+void gemms(benchmark::State& state, dtype type) {
   const auto rows = static_cast<std::size_t>(state.range(0));
   const std::vector<float> noise(static_cast<std::size_t>(inputs * outputs), 0.01f);
   const tensor_view view{reinterpret_cast<const std::byte*>(noise.data()), dtype::f32, {outputs, inputs}, {inputs, 1}};
@@ -48,7 +48,7 @@ void products(benchmark::State& state, dtype type) {
   matmul multiply(pool());
   std::size_t turn = 0;
   for (auto _ : state) {
-    const product one{&matrices[turn++ % matrices.size()], in.data(), in_stride, out.data(), outputs};
+    const gemm one{&matrices[turn++ % matrices.size()], in.data(), in_stride, out.data(), outputs};
     multiply(rows, {&one, 1});
   }
   using benchmark::Counter;
@@ -63,9 +63,9 @@ void row_counts(benchmark::internal::Benchmark* bench) {
 }
 
 BENCHMARK(limits)->Iterations(1)->UseRealTime()->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(products, bf16, dtype::bf16)->Apply(row_counts);
-BENCHMARK_CAPTURE(products, f16, dtype::f16)->Apply(row_counts);
-BENCHMARK_CAPTURE(products, f32, dtype::f32)->Apply(row_counts);
+BENCHMARK_CAPTURE(gemms, bf16, dtype::bf16)->Apply(row_counts);
+BENCHMARK_CAPTURE(gemms, f16, dtype::f16)->Apply(row_counts);
+BENCHMARK_CAPTURE(gemms, f32, dtype::f32)->Apply(row_counts);
 
 }  // namespace
 

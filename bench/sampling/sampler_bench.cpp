@@ -23,51 +23,51 @@ std::vector<float> model_logits() {
   return logits;
 }
 
-void draw(benchmark::State& state, const std::vector<float>& logits, const sampling_params& params) {
+void sample(benchmark::State& state, const std::vector<float>& logits, const sampling_params& params) {
   sampler one(vocab);
   one.start(params);
-  for (auto _ : state) benchmark::DoNotOptimize(one.draw(logits));
+  for (auto _ : state) benchmark::DoNotOptimize(one.sample(logits));
 }
 
-void draw_model(benchmark::State& state) {
+void sample_model(benchmark::State& state) {
   sampling_params params;
   params.top_p = static_cast<float>(state.range(0)) / 100;
   params.top_k = static_cast<std::int32_t>(state.range(1));
   params.first_penalty = 1;
   params.repeat_penalty = 0.1f;
   params.penalty_decay = 0.996f;
-  draw(state, model_logits(), params);
+  sample(state, model_logits(), params);
 }
-BENCHMARK(draw_model)
+BENCHMARK(sample_model)
     ->ArgNames({"top_p", "top_k"})
     ->ArgsProduct({{60, 95, 100}, {0, 20, 500, 5000}})
     ->Unit(benchmark::kMicrosecond);
 
-void draw_flat(benchmark::State& state) {
+void sample_flat(benchmark::State& state) {
   sampling_params params;
   params.top_p = static_cast<float>(state.range(0)) / 100;
   params.top_k = static_cast<std::int32_t>(state.range(1));
-  draw(state, std::vector<float>(vocab, 0.5f), params);
+  sample(state, std::vector<float>(vocab, 0.5f), params);
 }
-BENCHMARK(draw_flat)->ArgNames({"top_p", "top_k"})->ArgsProduct({{50, 100}, {0, 20}})->Unit(benchmark::kMicrosecond);
+BENCHMARK(sample_flat)->ArgNames({"top_p", "top_k"})->ArgsProduct({{50, 100}, {0, 20}})->Unit(benchmark::kMicrosecond);
 
-void draw_greedy(benchmark::State& state) {
+void sample_greedy(benchmark::State& state) {
   sampling_params params;
   params.temperature = 0;
-  draw(state, model_logits(), params);
+  sample(state, model_logits(), params);
 }
-BENCHMARK(draw_greedy)->Unit(benchmark::kMicrosecond);
+BENCHMARK(sample_greedy)->Unit(benchmark::kMicrosecond);
 
-void draw_masked(benchmark::State& state) {
+void sample_masked(benchmark::State& state) {
   sampling_params params;
   params.top_p = 0.6f;
   const auto logits = model_logits();
   const std::vector<std::uint32_t> allowed(vocab / 32, 0x11111111u);
   sampler one(vocab);
   one.start(params);
-  for (auto _ : state) benchmark::DoNotOptimize(one.draw(logits, allowed));
+  for (auto _ : state) benchmark::DoNotOptimize(one.sample(logits, allowed));
 }
-BENCHMARK(draw_masked)->Unit(benchmark::kMicrosecond);
+BENCHMARK(sample_masked)->Unit(benchmark::kMicrosecond);
 
 void logprobs(benchmark::State& state) {
   const auto logits = model_logits();

@@ -47,9 +47,9 @@ void throughput(std::size_t count, std::uint32_t tokens) {
   const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin;
   const double used = server.processor_seconds() - used_before;
   demand(streams.whole() == count && streams.wrong_texts() == 0, "a text is wrong");
-  const double drawn = static_cast<double>(count) * tokens;
+  const double sampled = static_cast<double>(count) * tokens;
   std::printf("%zu streams x %u tokens: %.2f s, %.0f tokens/s; server: %.2f s of CPU time, %.1f us per token\n", count,
-              tokens, taken.count(), drawn / taken.count(), used, used / drawn * 1e6);
+              tokens, taken.count(), sampled / taken.count(), used, used / sampled * 1e6);
   stop(server);
 }
 

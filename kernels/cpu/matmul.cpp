@@ -27,10 +27,10 @@ namespace skein::kernels::cpu {
 constexpr std::size_t task_panels_max = 4;
 constexpr std::size_t task_rows_max = 192;  // with 256 inputs: 192 KiB of the L2
 constexpr std::size_t sums_per_thread = task_panels_max * task_rows_max * panel_outputs;
-constexpr std::size_t products_max = 8;
+constexpr std::size_t gemms_max = 8;
 
 struct task {
-  const product* what;
+  const gemm* what;
   std::size_t first_row, rows, first_panel, panels;
   float* sums;  // [panels, rows, 32]
 };
@@ -197,7 +197,7 @@ void sum_task(const task& work) {
 }
 
 template <class Function>
-HWY_INLINE void finish_each(const task& work, const Function& function) {
+HWY_INLINE void apply_epilogue(const task& work, const Function& function) {
   const floats d;
   const std::size_t outputs = work.what->matrix->outputs();
   for (std::size_t panel = 0; panel < work.panels; ++panel) {
@@ -219,18 +219,20 @@ void run_task(const task& work) {
     case matrix_format::f16: sum_task<f16_strip>(work); break;
   }
   switch (work.what->how) {
-    case finish::store:
-      return finish_each(work, [](floats, float_vector sum, const float*, std::size_t) { return sum; });
-    case finish::add:
-      return finish_each(work, [](floats d, float_vector sum, const float* out, std::size_t left) {
+    case epilogue::store:
+      return apply_epilogue(work, [](floats, float_vector sum, const float*, std::size_t) { return sum; });
+    case epilogue::add:
+      return apply_epilogue(work, [](floats d, float_vector sum, const float* out, std::size_t left) {
         return hn::Add(load_part(d, out, left), sum);
       });
-    case finish::tanh:
-      return finish_each(work, [](floats d, float_vector sum, const float*, std::size_t) { return hn::Tanh(d, sum); });
-    case finish::sigmoid:
-      return finish_each(work, [](floats d, float_vector sum, const float*, std::size_t) { return sigmoid(d, sum); });
-    case finish::relu_squared:
-      return finish_each(work, [](floats d, float_vector sum, const float*, std::size_t) {
+    case epilogue::tanh:
+      return apply_epilogue(work,
+                            [](floats d, float_vector sum, const float*, std::size_t) { return hn::Tanh(d, sum); });
+    case epilogue::sigmoid:
+      return apply_epilogue(work,
+                            [](floats d, float_vector sum, const float*, std::size_t) { return sigmoid(d, sum); });
+    case epilogue::relu_squared:
+      return apply_epilogue(work, [](floats d, float_vector sum, const float*, std::size_t) {
         const auto positive = hn::Max(sum, hn::Zero(d));
         return hn::Mul(positive, positive);
       });
@@ -249,14 +251,14 @@ matmul::matmul(thread_pool& pool) : pool_(pool), sums_(pool.threads() * sums_per
 
 std::size_t matmul::planned_bytes(std::uint32_t threads) { return threads * sums_per_thread * sizeof(float); }
 
-void matmul::operator()(std::size_t rows, std::span<const product> products) {
+void matmul::operator()(std::size_t rows, std::span<const gemm> gemms) {
   if (rows == 0) return;
-  check(products.size() <= products_max);
+  check(gemms.size() <= gemms_max);
   const std::size_t row_blocks = (rows + task_rows_max - 1) / task_rows_max;
-  std::array<std::size_t, products_max> ends{};  // of each GEMM's tasks
+  std::array<std::size_t, gemms_max> ends{};  // of each GEMM's tasks
   std::size_t tasks = 0;
-  for (std::size_t p = 0; p < products.size(); ++p) {
-    tasks += (products[p].matrix->panels() + task_panels_max - 1) / task_panels_max * row_blocks;
+  for (std::size_t p = 0; p < gemms.size(); ++p) {
+    tasks += (gemms[p].matrix->panels() + task_panels_max - 1) / task_panels_max * row_blocks;
     ends[p] = tasks;
   }
   const auto dispatched = HWY_DYNAMIC_DISPATCH(run_task);
@@ -264,12 +266,12 @@ void matmul::operator()(std::size_t rows, std::span<const product> products) {
     // Task numbers count down; the widest GEMMs are first in the list and should start first.
     const std::size_t index = tasks - 1 - number;
     const auto p =
-        static_cast<std::size_t>(std::upper_bound(ends.begin(), ends.begin() + products.size(), index) - ends.begin());
+        static_cast<std::size_t>(std::upper_bound(ends.begin(), ends.begin() + gemms.size(), index) - ends.begin());
     const std::size_t within = index - (p == 0 ? 0 : ends[p - 1]);
     const std::size_t row_block = within % row_blocks, first_row = rows * row_block / row_blocks;
     const std::size_t first_panel = within / row_blocks * task_panels_max;
-    dispatched({&products[p], first_row, rows * (row_block + 1) / row_blocks - first_row, first_panel,
-                std::min(task_panels_max, products[p].matrix->panels() - first_panel),
+    dispatched({&gemms[p], first_row, rows * (row_block + 1) / row_blocks - first_row, first_panel,
+                std::min(task_panels_max, gemms[p].matrix->panels() - first_panel),
                 sums_.data() + thread * sums_per_thread});
   });
 }

@@ -9,7 +9,7 @@
 namespace skein::kernels::cpu {
 
 /// The epilogue of a GEMM, applied to each sum.
-enum class finish : std::uint8_t {
+enum class epilogue : std::uint8_t {
   store,         ///< out = sum
   add,           ///< out += sum
   tanh,          ///< out = tanh(sum)
@@ -18,13 +18,13 @@ enum class finish : std::uint8_t {
 };
 
 /// out[t, o] = finish(sum over i of matrix[o, i] * in[t, i]), fp32.
-struct product {
+struct gemm {
   const packed_matrix* matrix;
   const float* in;         ///< [rows, inputs]
   std::size_t in_stride;   ///< floats from row to row; with a multiple of 4 KiB, rows compete for one set of the L1
   float* out;              ///< [rows, outputs]
   std::size_t out_stride;  ///< floats from row to row
-  finish how = finish::store;
+  epilogue how = epilogue::store;
 };
 
 /// GEMMs over one set of rows, computed together in one phase of the pool.
@@ -35,7 +35,7 @@ class matmul {
  public:
   explicit matmul(thread_pool& pool);
   /// At most 8 GEMMs, whose outputs overlap neither each other nor any input.
-  void operator()(std::size_t rows, std::span<const product> products);
+  void operator()(std::size_t rows, std::span<const gemm> gemms);
   [[nodiscard]] std::size_t scratch_bytes() const { return sums_.bytes(); }
   /// scratch_bytes() for a pool with this number of threads.
   [[nodiscard]] static std::size_t planned_bytes(std::uint32_t threads);

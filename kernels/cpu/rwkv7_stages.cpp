@@ -41,8 +41,8 @@ class row_buffer {
   vector values_;
 };
 
-product make_product(const packed_matrix& matrix, const row_buffer& in, const row_buffer& out,
-                     finish how = finish::store) {
+gemm make_gemm(const packed_matrix& matrix, const row_buffer& in, const row_buffer& out,
+               epilogue how = epilogue::store) {
   return {&matrix, in[0], in.stride(), out[0], out.stride(), how};
 }
 
@@ -129,16 +129,16 @@ class cpu_rwkv7 final : public stages {
                                           {&p.x_a, &mixed_[4]},
                                           {&p.x_g, &mixed_[5]}}};
     norm_and_shift(rows, p.ln1, slot_part(layer, 0), shifts);
-    const std::array<product, 7> products = {
-        make_product(p.receptance, mixed_[0], r_),
-        make_product(p.key, mixed_[1], k_),
-        make_product(p.value, mixed_[2], first ? v_first_ : v_),
-        make_product(p.g.first, mixed_[5], inner_g_, finish::sigmoid),
-        make_product(p.w.first, mixed_[3], inner_w_, finish::tanh),
-        make_product(p.a.first, mixed_[4], inner_a_),
-        make_product(p.v.first, mixed_[2], inner_v_),
+    const std::array<gemm, 7> gemms = {
+        make_gemm(p.receptance, mixed_[0], r_),
+        make_gemm(p.key, mixed_[1], k_),
+        make_gemm(p.value, mixed_[2], first ? v_first_ : v_),
+        make_gemm(p.g.first, mixed_[5], inner_g_, epilogue::sigmoid),
+        make_gemm(p.w.first, mixed_[3], inner_w_, epilogue::tanh),
+        make_gemm(p.a.first, mixed_[4], inner_a_),
+        make_gemm(p.v.first, mixed_[2], inner_v_),
     };
-    matmul_(rows.tokens.size(), std::span(products).first(first ? 6 : 7));
+    matmul_(rows.tokens.size(), std::span(gemms).first(first ? 6 : 7));
   }
 
   void time_mix_state(std::uint32_t layer, const batch& rows) override {
@@ -146,13 +146,13 @@ class cpu_rwkv7 final : public stages {
     const bool first = layer == 0;
     // The shifted inputs are not needed any more; their memory is reused for the low-rank outputs and for y.
     const row_buffer &w = mixed_[0], &a = mixed_[1], &g = mixed_[2], &v_mix = mixed_[3], &y = mixed_[4];
-    const std::array<product, 4> products = {
-        make_product(p.g.second, inner_g_, g),
-        make_product(p.w.second, inner_w_, w),
-        make_product(p.a.second, inner_a_, a),
-        make_product(p.v.second, inner_v_, v_mix),
+    const std::array<gemm, 4> gemms = {
+        make_gemm(p.g.second, inner_g_, g),
+        make_gemm(p.w.second, inner_w_, w),
+        make_gemm(p.a.second, inner_a_, a),
+        make_gemm(p.v.second, inner_v_, v_mix),
     };
-    matmul_(rows.tokens.size(), std::span(products).first(first ? 3 : 4));
+    matmul_(rows.tokens.size(), std::span(gemms).first(first ? 3 : 4));
 
     const std::size_t n = dims_.head_size, heads = dims_.heads;
     pool_.run(rows.runs.size() * heads, [&](std::size_t task, std::uint32_t) {
@@ -169,7 +169,7 @@ class cpu_rwkv7 final : public stages {
   }
 
   void time_mix_out(std::uint32_t layer, const batch& rows) override {
-    const product residual = make_product(weights_.layers[layer].output, mixed_[4], x_, finish::add);
+    const gemm residual = make_gemm(weights_.layers[layer].output, mixed_[4], x_, epilogue::add);
     matmul_(rows.tokens.size(), {&residual, 1});
   }
 
@@ -177,12 +177,12 @@ class cpu_rwkv7 final : public stages {
     const auto& p = weights_.layers[layer];
     const shift only{&p.ffn_x_k, &mixed_[0]};
     norm_and_shift(rows, p.ln2, slot_part(layer, 1), {&only, 1});
-    const product key = make_product(p.ffn_key, mixed_[0], hidden_, finish::relu_squared);
+    const gemm key = make_gemm(p.ffn_key, mixed_[0], hidden_, epilogue::relu_squared);
     matmul_(rows.tokens.size(), {&key, 1});
   }
 
   void channel_mix_out(std::uint32_t layer, const batch& rows) override {
-    const product residual = make_product(weights_.layers[layer].ffn_value, hidden_, x_, finish::add);
+    const gemm residual = make_gemm(weights_.layers[layer].ffn_value, hidden_, x_, epilogue::add);
     matmul_(rows.tokens.size(), {&residual, 1});
   }
 
@@ -191,7 +191,7 @@ class cpu_rwkv7 final : public stages {
     check(logits.size() == wanted.size() * dims_.vocab);
     pool_.run(wanted.size(),
               [&](std::size_t i, std::uint32_t) { normalise_row(weights_.ln_out, x_[wanted[i]], normed_[i]); });
-    const product logits_of{&weights_.head, normed_[0], normed_.stride(), logits.data(), dims_.vocab};
+    const gemm logits_of{&weights_.head, normed_[0], normed_.stride(), logits.data(), dims_.vocab};
     matmul_(wanted.size(), {&logits_of, 1});
   }
 

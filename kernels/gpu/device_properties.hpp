@@ -8,7 +8,7 @@ namespace skein::kernels::gpu {
 struct device_properties {
   std::string name;  ///< the vendor's name for the device
   std::size_t memory_bytes = 0, free_bytes = 0;
-  std::uint32_t multiprocessors = 0, warp_width = 0;
+  std::uint32_t sm_count = 0, warp_width = 0;
 };
 
 }  // namespace skein::kernels::gpu

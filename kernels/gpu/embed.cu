@@ -3,7 +3,7 @@
 #include "kernels/gpu/embed.hpp"
 
 #include "base/check.hpp"
-#include "kernels/gpu/device/overlap.cuh"
+#include "kernels/gpu/device/pdl.cuh"
 #include "kernels/gpu/device/row_norm.cuh"
 #include "kernels/ops.hpp"
 
@@ -15,8 +15,8 @@ template <typename Element, unsigned packets>
 __global__ void embed_kernel(device_batch rows, const Element* table, std::uint32_t table_stride, norm_weights ln0,
                              float* x, std::uint32_t width) {
   const norm_share<packets> norm(ln0, width);
-  wait_for_kernels_before();
-  let_next_kernel_begin();  // not earlier: the next kernel relies on the batch being complete
+  pdl_wait();
+  pdl_launch_dependents();  // not earlier: the next kernel relies on the batch being complete
   const std::uint32_t t = blockIdx.x;
   if (t >= rows.counts->rows) return;
   const Element* const embedding = table + static_cast<std::size_t>(rows.tokens[t]) * table_stride;
@@ -32,8 +32,8 @@ template <typename Element, unsigned packets>
 __global__ void norm_wanted_kernel(device_batch rows, residual from, norm_weights ln_out, Element* out,
                                    std::uint32_t out_stride, std::uint32_t width) {
   const norm_share<packets> norm(ln_out, width);
-  let_next_kernel_begin();
-  wait_for_kernels_before();
+  pdl_launch_dependents();
+  pdl_wait();
   const std::uint32_t wanted = blockIdx.x;
   if (wanted >= rows.counts->wanted) return;
   row_share<packets> row = load_row<packets>(from, width, rows.wanted_rows[wanted]);

@@ -1,7 +1,7 @@
 #pragma once
 #include "kernels/gpu/batch.hpp"
 #include "kernels/gpu/elements.hpp"
-#include "kernels/gpu/product_rows.hpp"
+#include "kernels/gpu/gemm_rows.hpp"
 #include "kernels/gpu/runtime/runtime.hpp"
 
 namespace skein::kernels::gpu {
@@ -18,7 +18,7 @@ struct norm_weights {
 /// parts: nothing to add).
 struct residual {
   const float* x = nullptr;
-  product_rows added;
+  gemm_rows added;
 };
 
 /// x[t] = layer_norm(table[token[t]], ln0)

@@ -19,9 +19,9 @@ namespace {
 constexpr unsigned threads = 512;
 constexpr unsigned loads_in_flight = 4;
 constexpr std::size_t read_bytes_min = std::size_t{4} << 30, read_bytes_max = std::size_t{8} << 30;
-constexpr int read_passes = 8, product_passes = 20;
-constexpr std::uint32_t product_size = 8192;
-constexpr std::size_t product_workspace_bytes = std::size_t{32} << 20;
+constexpr int read_passes = 8, gemm_passes = 20;
+constexpr std::uint32_t gemm_size = 8192;
+constexpr std::size_t gemm_workspace_bytes = std::size_t{32} << 20;
 
 __device__ std::uint32_t mixed(std::uint32_t x) {
   x = (x ^ (x >> 16)) * 0x7feb352du;
@@ -70,10 +70,10 @@ double measure_reads(const stream& in, const device_properties& device) {
   const std::size_t bytes = std::clamp(device.free_bytes / 2, read_bytes_min, read_bytes_max);
   const device_buffer<uint4> memory(bytes / sizeof(uint4));
   const device_buffer<std::uint32_t> sink(1);
-  require(launch({"fill", {device.multiprocessors * 4}, {threads}, 0, in}, fill_kernel, memory.data(), memory.size()));
+  require(launch({"fill", {device.sm_count * 4}, {threads}, 0, in}, fill_kernel, memory.data(), memory.size()));
   double best = 0;
   for (const unsigned blocks_each : {1u, 2u, 4u, 8u, 16u}) {
-    const launch_shape shape{"read", {device.multiprocessors * blocks_each}, {threads}, 0, in};
+    const launch_shape shape{"read", {device.sm_count * blocks_each}, {threads}, 0, in};
     const auto read = [&] { return launch(shape, read_kernel, memory.data(), memory.size(), sink.data()); };
     require(read());
     const double time = seconds(in, [&]() -> result<void> {
@@ -86,7 +86,7 @@ double measure_reads(const stream& in, const device_properties& device) {
   return best;
 }
 
-void measure_products(const stream& in, const device_properties& device, machine_limits& to) {
+void measure_gemms(const stream& in, const device_properties& device, machine_limits& to) {
   const auto library = open_matmul_library();
   if (!library) {
     to.matrix_by = library.error().message;
@@ -94,26 +94,26 @@ void measure_products(const stream& in, const device_properties& device, machine
   }
   to.matrix_by = (*library)->name();
   library_shape square;
-  square.outputs = square.inputs = square.in_stride = square.out_stride = product_size;
-  const auto work = (*library)->prepare(square, product_size, product_workspace_bytes);
+  square.outputs = square.inputs = square.in_stride = square.out_stride = gemm_size;
+  const auto work = (*library)->prepare(square, gemm_size, gemm_workspace_bytes);
   if (!work) throw device_failure(work.error());
-  constexpr std::size_t packets = std::size_t{product_size} * product_size * sizeof(half) / sizeof(uint4);
+  constexpr std::size_t packets = std::size_t{gemm_size} * gemm_size * sizeof(half) / sizeof(uint4);
   const device_buffer<uint4> a(packets), b(packets), out(packets);
-  const device_buffer<std::byte> workspace(product_workspace_bytes);
+  const device_buffer<std::byte> workspace(gemm_workspace_bytes);
   for (const auto* matrix : {&a, &b})
-    require(launch({"fill", {device.multiprocessors * 4}, {threads}, 0, in}, fill_kernel, matrix->data(), packets));
-  product p;
+    require(launch({"fill", {device.sm_count * 4}, {threads}, 0, in}, fill_kernel, matrix->data(), packets));
+  gemm p;
   p.matrix = a.data(), p.in = b.data(), p.out = out.data();
-  const double operations = 2.0 * product_size * product_size * product_size;
+  const double operations = 2.0 * gemm_size * gemm_size * gemm_size;
   for (std::size_t algorithm = 0; algorithm < (*work)->algorithms(); ++algorithm) {
-    const auto multiply = [&] { return (*work)->queue(in, algorithm, p, product_size, workspace); };
+    const auto multiply = [&] { return (*work)->queue(in, algorithm, p, gemm_size, workspace); };
     if (!multiply()) continue;
     const double time = seconds(in, [&]() -> result<void> {
-      for (int pass = 0; pass < product_passes; ++pass)
+      for (int pass = 0; pass < gemm_passes; ++pass)
         if (const auto queued = multiply(); !queued) return queued;
       return {};
     });
-    to.matrix_flop_per_s = std::max(to.matrix_flop_per_s, operations * product_passes / time);
+    to.matrix_flop_per_s = std::max(to.matrix_flop_per_s, operations * gemm_passes / time);
   }
 }
 
@@ -126,7 +126,7 @@ result<machine_limits> measure_limits(int device) {
     const stream in;
     machine_limits limits;
     limits.read_bytes_per_s = measure_reads(in, *described);
-    measure_products(in, *described, limits);
+    measure_gemms(in, *described, limits);
     return limits;
   } catch (const device_failure& failure) {
     return failure.why();

@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "base/check.hpp"
-#include "kernels/gpu/device/finish.cuh"
+#include "kernels/gpu/device/epilogue.cuh"
 #include "kernels/gpu/device/vec.cuh"
 
 namespace skein::kernels::gpu {
@@ -19,22 +19,22 @@ constexpr unsigned outputs_each = matrix_tile / lanes;
 constexpr unsigned pitch = matrix_tile + 1;  // odd: a column of a tile is spread over the banks
 
 /// The products of a launch; block x belongs to the last product whose first_block is at most x.
-struct product_list {
-  product of[products_max_of_turn];
-  std::uint32_t first_block[products_max_of_turn];
+struct gemm_list {
+  gemm of[gemms_max_of_turn];
+  std::uint32_t first_block[gemms_max_of_turn];
   std::uint32_t count;
 };
 
 template <typename Element>
-__device__ void put(const product& p, std::size_t at, float sum) {
-  if (p.how == finish::add_f32)
+__device__ void put(const gemm& p, std::size_t at, float sum) {
+  if (p.how == epilogue::add_f32)
     static_cast<float*>(p.out)[at] += sum;
-  else if (p.how == finish::store_f32)
+  else if (p.how == epilogue::store_f32)
     static_cast<float*>(p.out)[at] = sum;
-  else if (p.how == finish::store_f16)
+  else if (p.how == epilogue::store_f16)
     static_cast<half*>(p.out)[at] = from_float<half>(sum);
   else
-    static_cast<Element*>(p.out)[at] = from_float<Element>(finished(p.how, sum));
+    static_cast<Element*>(p.out)[at] = from_float<Element>(apply_epilogue(p.how, sum));
 }
 
 /// Copies rows `first` .. `first` + tile_rows, columns `column` .. `column` + 64, into a tile; rows from `end` on are
@@ -54,16 +54,16 @@ __device__ void load_tile(float (*tile)[pitch], const void* from, std::uint32_t 
 }
 
 template <typename Element, unsigned rows_each>
-__global__ void __launch_bounds__(threads) matmul_kernel(product_list products, const std::uint32_t* row_count) {
+__global__ void __launch_bounds__(threads) matmul_kernel(gemm_list gemms, const std::uint32_t* row_count) {
   constexpr unsigned tile_rows = lanes * rows_each;
   __shared__ float weights[matrix_tile][pitch];  // [output, input]
   __shared__ float inputs[tile_rows][pitch];     // [row, input]
   const std::uint32_t rows = *row_count, first_row = blockIdx.y * tile_rows;
   if (first_row >= rows) return;
-  std::uint32_t which = products.count - 1;
-  while (blockIdx.x < products.first_block[which]) --which;
-  const product p = products.of[which];
-  const std::uint32_t first_output = (blockIdx.x - products.first_block[which]) * matrix_tile;
+  std::uint32_t which = gemms.count - 1;
+  while (blockIdx.x < gemms.first_block[which]) --which;
+  const gemm p = gemms.of[which];
+  const std::uint32_t first_output = (blockIdx.x - gemms.first_block[which]) * matrix_tile;
   const unsigned column = threadIdx.x % lanes, line = threadIdx.x / lanes;
   const std::uint32_t depth = padded(p.inputs);
 
@@ -73,7 +73,7 @@ __global__ void __launch_bounds__(threads) matmul_kernel(product_list products, 
     for (unsigned r = 0; r < rows_each; ++r)
       for (unsigned o = 0; o < outputs_each; ++o) {
         const std::uint32_t row = first_row + line + r * lanes, output = first_output + column + o * lanes;
-        if (p.how == finish::store_parts && row < rows && output < p.outputs)
+        if (p.how == epilogue::store_parts && row < rows && output < p.outputs)
           static_cast<float*>(p.out)[number * p.part_stride + static_cast<std::size_t>(row) * p.out_stride + output] =
               sums[r][o];
         done[r][o] = number == 0 ? sums[r][o] : done[r][o] + sums[r][o];
@@ -92,7 +92,7 @@ __global__ void __launch_bounds__(threads) matmul_kernel(product_list products, 
           sums[r][o] = multiply_add(weights[column + o * lanes][i], inputs[line + r * lanes][i], sums[r][o]);
   }
   end_segment((depth - 1) / segment);
-  if (p.how == finish::store_parts) return;
+  if (p.how == epilogue::store_parts) return;
 
   for (unsigned r = 0; r < rows_each; ++r)
     for (unsigned o = 0; o < outputs_each; ++o) {
@@ -104,15 +104,15 @@ __global__ void __launch_bounds__(threads) matmul_kernel(product_list products, 
 
 }  // namespace
 
-result<void> matmul(stream_handle in, element type, std::span<const product> products, const std::uint32_t* row_count,
+result<void> matmul(stream_handle in, element type, std::span<const gemm> gemms, const std::uint32_t* row_count,
                     std::uint32_t rows_room) {
-  check(!products.empty());
-  check(is_in_turn(products));
-  if (has_turns(products))
-    return in_two_launches(products, [&](auto some) { return matmul(in, type, some, row_count, rows_room); });
-  product_list list{};
+  check(!gemms.empty());
+  check(is_in_turn(gemms));
+  if (has_turns(gemms))
+    return in_two_launches(gemms, [&](auto some) { return matmul(in, type, some, row_count, rows_room); });
+  gemm_list list{};
   std::uint32_t blocks = 0;
-  for (const product& p : products) {
+  for (const gemm& p : gemms) {
     check(p.in_stride >= padded(p.inputs));
     check((p.segments - 1) * segment_tiles(p) * matrix_tile < padded(p.inputs));
     list.first_block[list.count] = blocks;
@@ -130,22 +130,21 @@ result<void> matmul(stream_handle in, element type, std::span<const product> pro
   });
 }
 
-bool is_in_turn(std::span<const product> products) {
-  const auto independent_of = independent(products), second = products.subspan(independent_of.size());
-  if (independent_of.size() > products_max_of_turn || second.size() > products_max_of_turn) return false;
+bool is_in_turn(std::span<const gemm> gemms) {
+  const auto independent_of = independent(gemms), second = gemms.subspan(independent_of.size());
+  if (independent_of.size() > gemms_max_of_turn || second.size() > gemms_max_of_turn) return false;
   if (second.empty()) return true;
-  const auto is_first = [](const product& p) { return p.when == turn::first; };
-  const auto is_awaited_in_parts = [&](const product& p) { return is_first(p) && p.how == finish::store_parts; };
+  const auto is_first = [](const gemm& p) { return p.when == turn::first; };
+  const auto is_awaited_in_parts = [&](const gemm& p) { return is_first(p) && p.how == epilogue::store_parts; };
   return std::ranges::is_partitioned(independent_of, is_first) &&
-         std::ranges::none_of(independent_of, is_awaited_in_parts) &&
-         std::ranges::all_of(second, [&](const product& p) {
+         std::ranges::none_of(independent_of, is_awaited_in_parts) && std::ranges::all_of(second, [&](const gemm& p) {
            return p.when == turn::second && p.segments == 1 && p.outputs == second.front().outputs && p.done &&
                   p.done == second.front().done;
          });
 }
 
 matmul_functions plain_matmul() {
-  return {"plain", matmul, [](std::span<const product>, std::uint32_t rows_room) { return rows_room <= 8; }};
+  return {"plain", matmul, [](std::span<const gemm>, std::uint32_t rows_room) { return rows_room <= 8; }};
 }
 
 }  // namespace skein::kernels::gpu

@@ -19,7 +19,7 @@
 // while the large products of the launch still stream.
 //
 // PDL: a kernel lets its successor start when all kernels before it have ended, or at once if the successor reads
-// nothing that they write (product::next_may_begin).
+// nothing that they write (product::pdl_early_launch).
 //
 // Floor: bytes of weights / bandwidth.
 #include "kernels/gpu/matmul_few_rows.hpp"
@@ -30,8 +30,8 @@
 #include "kernels/gpu/device/block.cuh"
 #include "kernels/gpu/device/convert.cuh"
 #include "kernels/gpu/device/done_count.cuh"
-#include "kernels/gpu/device/finish.cuh"
-#include "kernels/gpu/device/overlap.cuh"
+#include "kernels/gpu/device/epilogue.cuh"
+#include "kernels/gpu/device/pdl.cuh"
 #include "kernels/gpu/device/tile_copy.cuh"
 #include "kernels/gpu/device/wgmma.cuh"
 #include "kernels/gpu/runtime/tensor_map.hpp"
@@ -67,7 +67,7 @@ using narrow =
 constexpr std::uint32_t bytes_on_their_way = 48 * 1024;
 
 /// A product as blocks read it.
-struct placed_product {
+struct placed_gemm {
   CUtensorMap weights, inputs;
   void* out;
   std::size_t part_stride;
@@ -77,16 +77,16 @@ struct placed_product {
   std::uint32_t stages_before, stages_after;
   std::uint32_t groups;      // of outputs, one per block
   std::uint32_t first_item;  // in the launch; the same for all second products
-  finish how;
+  epilogue how;
   bool is_narrow;
 };
 
 /// `has_second`: there are second products (`turn`), at the end.
 template <bool has_second>
-struct placed_products {
-  placed_product of[has_second ? products_max : products_max_of_turn];
+struct placed_gemms {
+  placed_gemm of[has_second ? gemms_max : gemms_max_of_turn];
   std::uint32_t count, rows;
-  bool next_may_begin;
+  bool pdl_early_launch;
   std::uint32_t firsts;         // number of first products, at the beginning
   std::uint32_t before_second;  // index of the first of the second products
   done_count done;              // counts the blocks of first products that are done
@@ -94,11 +94,11 @@ struct placed_products {
 
 /// The work of a block: 64 or 32 outputs, some tiles of inputs.
 struct work_item {
-  const placed_product* product;
+  const placed_gemm* gemm;
   std::uint32_t output, segment, first, end;
 };
 
-[[maybe_unused]] __device__ work_item item_of(const placed_product& p) {
+[[maybe_unused]] __device__ work_item item_of(const placed_gemm& p) {
   const std::uint32_t inside = blockIdx.x - p.first_item, segment = inside / p.groups, first = segment * p.item_depth;
   const std::uint32_t outputs = p.is_narrow ? narrow_outputs : instruction_outputs;
   return {&p, inside % p.groups * outputs, segment, first, min(first + p.item_depth, p.depth)};
@@ -109,7 +109,7 @@ struct work_item {
 template <bool has_second>
 class block_work {
  public:
-  __device__ explicit block_work(const placed_products<has_second>& all) : all_(all) {
+  __device__ explicit block_work(const placed_gemms<has_second>& all) : all_(all) {
     which_ = has_second ? all.before_second : all.count - 1;
     while (blockIdx.x < all.of[which_].first_item) --which_;
     first_ = item_of(all.of[which_]);
@@ -125,7 +125,7 @@ class block_work {
   }
 
  private:
-  const placed_products<has_second>& all_;
+  const placed_gemms<has_second>& all_;
   std::uint32_t which_;
   work_item first_;
 };
@@ -161,33 +161,33 @@ struct block_memory {
 };
 
 template <typename t, bool has_second>
-__device__ void produce_weights(const placed_products<has_second>& all, const block_work<has_second>& work_of_block,
+__device__ void produce_weights(const placed_gemms<has_second>& all, const block_work<has_second>& work_of_block,
                                 const block_memory<t>& memory) {
-  if (all.next_may_begin) let_next_kernel_begin();
+  if (all.pdl_early_launch) pdl_launch_dependents();
   stage_turn<t> turn, arrived;
   std::uint32_t on_their_way = 0;
   work_of_block.for_each([&](const work_item& work) {
     for (std::uint32_t tile = work.first; tile < work.end; tile += t::stage_tiles, turn.next()) {
       if (turn.phase > 0) memory.empty[turn.stage].wait(turn.phase - 1);
-      while (on_their_way >= (memory.released->is_over(0) ? work.product->stages_after : work.product->stages_before)) {
+      while (on_their_way >= (memory.released->is_over(0) ? work.gemm->stages_after : work.gemm->stages_before)) {
         memory.weights_there[arrived.stage].wait(arrived.phase);
         arrived.next(), --on_their_way;
       }
       phase_barrier& there = memory.weights_there[turn.stage];
       there.arrive_expecting(t::stage_tiles * t::weight_tile);
-      copy_tiles(memory.weights(turn.stage), work.product->weights, work.output, tile, there, cache_use::streamed);
+      copy_tiles(memory.weights(turn.stage), work.gemm->weights, work.output, tile, there, cache_use::streamed);
       ++on_their_way;
     }
   });
 }
 
 template <typename t, bool has_second>
-__device__ void produce_inputs(const placed_products<has_second>& all, const block_work<has_second>& work_of_block,
+__device__ void produce_inputs(const placed_gemms<has_second>& all, const block_work<has_second>& work_of_block,
                                const block_memory<t>& memory) {
-  bring_map(work_of_block.first().product->inputs);
-  wait_for_kernels_before();
+  bring_map(work_of_block.first().gemm->inputs);
+  pdl_wait();
   memory.released->arrive();
-  let_next_kernel_begin();
+  pdl_launch_dependents();
   if (work_of_block.is_second()) all.done.await_writers();
   stage_turn<t> turn;
   work_of_block.for_each([&](const work_item& work) {
@@ -195,7 +195,7 @@ __device__ void produce_inputs(const placed_products<has_second>& all, const blo
       if (turn.phase > 0) memory.empty[turn.stage].wait(turn.phase - 1);
       phase_barrier& there = memory.inputs_there[turn.stage];
       there.arrive_expecting(t::stage_tiles * t::input_tile);
-      copy_tiles(memory.inputs(turn.stage), work.product->inputs, 0, tile, there, cache_use::shared);
+      copy_tiles(memory.inputs(turn.stage), work.gemm->inputs, 0, tile, there, cache_use::shared);
     }
   });
   if (work_of_block.is_second()) all.done.count_reader();
@@ -257,7 +257,7 @@ __device__ void multiply(const work_item& work, const block_memory<t>& memory, s
 /// two neighbouring rows in every eight.
 template <typename t, typename Stored, typename Take>
 __device__ void put_each(const work_item& work, std::uint32_t rows, Stored* out, Take take) {
-  const placed_product& p = *work.product;
+  const placed_gemm& p = *work.gemm;
   const unsigned warp = threadIdx.x / 32, lane = threadIdx.x % 32;
   if (warp >= t::outputs / 16) return;
   const std::uint32_t output = work.output + warp * 16 + lane / 4;
@@ -279,25 +279,25 @@ template <typename Stored, typename t>
 __device__ void store_rounded(const work_item& work, std::uint32_t rows, const float (&sums)[t::columns / 2]) {
   Stored rounded[t::columns / 2];
   from_floats(sums, rounded);
-  put_each<t>(work, rows, static_cast<Stored*>(work.product->out), [&](Stored* to, int j) { *to = rounded[j]; });
+  put_each<t>(work, rows, static_cast<Stored*>(work.gemm->out), [&](Stored* to, int j) { *to = rounded[j]; });
 }
 
 template <typename Element, typename t>
 __device__ void store(const work_item& work, std::uint32_t rows, float (&sums)[t::columns / 2]) {
-  const placed_product& p = *work.product;
-  finish_quickly(p.how, sums);
+  const placed_gemm& p = *work.gemm;
+  apply_epilogue_fast(p.how, sums);
   auto* const floats = static_cast<float*>(p.out) + work.segment * p.part_stride;
   switch (p.how) {
-    case finish::add_f32: return put_each<t>(work, rows, floats, [&](float* to, int j) { atomicAdd(to, sums[j]); });
-    case finish::store_f32:
-    case finish::store_parts: return put_each<t>(work, rows, floats, [&](float* to, int j) { *to = sums[j]; });
-    case finish::store_f16: return store_rounded<half, t>(work, rows, sums);
+    case epilogue::add_f32: return put_each<t>(work, rows, floats, [&](float* to, int j) { atomicAdd(to, sums[j]); });
+    case epilogue::store_f32:
+    case epilogue::store_parts: return put_each<t>(work, rows, floats, [&](float* to, int j) { *to = sums[j]; });
+    case epilogue::store_f16: return store_rounded<half, t>(work, rows, sums);
     default: return store_rounded<Element, t>(work, rows, sums);
   }
 }
 
 template <typename Element, typename t, bool has_second>
-__device__ void run_block(const placed_products<has_second>& all, const block_work<has_second>& work_of_block) {
+__device__ void run_block(const placed_gemms<has_second>& all, const block_work<has_second>& work_of_block) {
   const block_memory<t> memory;
   if (threadIdx.x == consumers) {
     for (int stage = 0; stage < t::stages; ++stage) {
@@ -319,7 +319,7 @@ __device__ void run_block(const placed_products<has_second>& all, const block_wo
   work_of_block.for_each([&](const work_item& work) {
     float sums[t::columns / 2];
     multiply<Element, t, has_second>(work, memory, turn, sums);
-    wait_for_kernels_before();  // already complete; but every thread that writes must call this
+    pdl_wait();  // already complete; but every thread that writes must call this
     store<Element, t>(work, all.rows, sums);
   });
   if (work_of_block.is_awaited()) {
@@ -330,10 +330,10 @@ __device__ void run_block(const placed_products<has_second>& all, const block_wo
 
 template <typename Element, typename t, bool has_second>
 __global__ void __launch_bounds__(threads, 2)
-    matmul_few_rows_kernel(const __grid_constant__ placed_products<has_second> all) {
+    matmul_few_rows_kernel(const __grid_constant__ placed_gemms<has_second> all) {
 #if defined(SKEIN_HAS_WGMMA)
   const block_work work(all);
-  if (work.first().product->is_narrow)
+  if (work.first().gemm->is_narrow)
     run_block<Element, narrow<t>>(all, work);
   else
     run_block<Element, t>(all, work);
@@ -342,30 +342,30 @@ __global__ void __launch_bounds__(threads, 2)
 
 /// Always for products that others wait for, which are not split. Otherwise if a product is alone in its launch and its
 /// blocks would be few and long: at most one per SM, with more than 4 stages (docs/decisions, 62).
-bool is_narrow(const product& p, std::span<const product> launch, std::uint32_t multiprocessors) {
+bool is_narrow(const gemm& p, std::span<const gemm> launch, std::uint32_t sm_count) {
   if (p.when == turn::first) return true;
   const std::uint32_t blocks = padded(p.outputs) / instruction_outputs * p.segments;
-  return launch.size() == 1 && blocks <= multiprocessors && segment_tiles(p) > 8;
+  return launch.size() == 1 && blocks <= sm_count && segment_tiles(p) > 8;
 }
 
 template <typename t, bool has_second>
-result<void> launch_as(stream_handle in, element type, std::span<const product> products, std::uint32_t rows) {
-  const auto found = multiprocessor_count();
+result<void> launch_as(stream_handle in, element type, std::span<const gemm> gemms, std::uint32_t rows) {
+  const auto found = count_sms();
   if (!found) return found.error();
-  const std::uint32_t multiprocessors = *found;
-  placed_products<has_second> all{};
-  check(products.size() <= std::size(all.of));
+  const std::uint32_t sm_count = *found;
+  placed_gemms<has_second> all{};
+  check(gemms.size() <= std::size(all.of));
   all.rows = rows;
-  all.next_may_begin = products.front().next_may_begin;
-  all.before_second = static_cast<std::uint32_t>(before_second(products));
+  all.pdl_early_launch = gemms.front().pdl_early_launch;
+  all.before_second = static_cast<std::uint32_t>(before_second(gemms));
   std::uint32_t items = 0, tiles = 0;
-  for (const product& p : products) {
-    placed_product& to = all.of[all.count++];
+  for (const gemm& p : gemms) {
+    placed_gemm& to = all.of[all.count++];
     to.depth = padded(p.inputs) / matrix_tile;
-    const bool in_parts = p.how == finish::store_parts;
+    const bool in_parts = p.how == epilogue::store_parts;
     check(in_parts || p.segments == 1);
     to.item_depth = in_parts ? segment_tiles(p) : to.depth;
-    to.is_narrow = is_narrow(p, products, multiprocessors);
+    to.is_narrow = is_narrow(p, gemms, sm_count);
     const std::uint32_t outputs = to.is_narrow ? narrow_outputs : instruction_outputs;
     const std::uint32_t stage_tiles = to.is_narrow ? narrow<t>::stage_tiles : t::stage_tiles;
     to.groups = (p.outputs + outputs - 1) / outputs;
@@ -387,11 +387,11 @@ result<void> launch_as(stream_handle in, element type, std::span<const product> 
   }
   items += all.done.readers;
   // A narrow block has as much in flight as a wide one of its depth would have, although it needs half.
-  const double share = double{bytes_on_their_way} * multiprocessors / (static_cast<double>(tiles) * t::weight_tile);
+  const double share = double{bytes_on_their_way} * sm_count / (static_cast<double>(tiles) * t::weight_tile);
   for (std::uint32_t i = 0; i < all.count; ++i) {
-    placed_product& p = all.of[i];
+    placed_gemm& p = all.of[i];
     const std::uint32_t stages = p.is_narrow ? narrow<t>::stages : t::stages;
-    p.stages_before = items <= multiprocessors && t::columns <= 16 ? 2 : 1;  // 2: if a block is alone on its SM
+    p.stages_before = items <= sm_count && t::columns <= 16 ? 2 : 1;  // 2: if a block is alone on its SM
     p.stages_after = std::clamp(static_cast<std::uint32_t>(p.item_depth * share / t::stage_tiles + 0.5), 2u, stages);
     if (i < all.firsts) p.stages_before = p.stages_after = stages;  // others wait for them
   }
@@ -404,19 +404,17 @@ result<void> launch_as(stream_handle in, element type, std::span<const product> 
 }
 
 template <typename t>
-result<void> launch_tiles(stream_handle in, element type, std::span<const product> products, std::uint32_t rows) {
-  return has_turns(products) ? launch_as<t, true>(in, type, products, rows)
-                             : launch_as<t, false>(in, type, products, rows);
+result<void> launch_tiles(stream_handle in, element type, std::span<const gemm> gemms, std::uint32_t rows) {
+  return has_turns(gemms) ? launch_as<t, true>(in, type, gemms, rows) : launch_as<t, false>(in, type, gemms, rows);
 }
 
 }  // namespace
 
-result<void> matmul_few_rows(stream_handle in, element type, std::span<const product> products,
-                             std::uint32_t rows_room) {
+result<void> matmul_few_rows(stream_handle in, element type, std::span<const gemm> gemms, std::uint32_t rows_room) {
   check(rows_room <= few_rows_max);
-  if (rows_room <= 8) return launch_tiles<tiling<8, 6>>(in, type, products, rows_room);
-  if (rows_room <= 16) return launch_tiles<tiling<16, 5>>(in, type, products, rows_room);
-  return launch_tiles<tiling<32, 4>>(in, type, products, rows_room);
+  if (rows_room <= 8) return launch_tiles<tiling<8, 6>>(in, type, gemms, rows_room);
+  if (rows_room <= 16) return launch_tiles<tiling<16, 5>>(in, type, gemms, rows_room);
+  return launch_tiles<tiling<32, 4>>(in, type, gemms, rows_room);
 }
 
 }  // namespace skein::kernels::gpu

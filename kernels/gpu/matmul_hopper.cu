@@ -5,7 +5,7 @@
 // each with a tile of weights and one of inputs, 64 inputs deep. The consumers multiply the stages that have arrived
 // and release them. Weights do not depend on the preceding kernel, so the first ring of them is requested before that
 // kernel has ended. PDL: a kernel lets its successor start when it has requested its last tiles, or at once if the
-// successor reads nothing before its wait that is still being written (next_may_begin).
+// successor reads nothing before its wait that is still being written (pdl_early_launch).
 //
 // Floor: decode reads every weight once, so time >= bytes of weights / bandwidth up to about 180 rows, then 2 * rows *
 // weights / FLOP rate.
@@ -13,8 +13,8 @@
 // With up to 64 rows, each block computes 128 outputs of one segment, and a matrix is cut into enough segments
 // (split-K) to give every SM a block. With more rows there are as many blocks as SMs. Each takes tiles of 128 outputs
 // by 128 to 256 rows in turn, and adds up the segments itself if the rows alone give enough tiles. If there are at most
-// half as many wide tiles as SMs, two blocks share one and exchange the sums of their segments (segment_sums.cuh). All
-// variants give the same bits. With more than 64 rows, TMA stores the results (product_results.cuh).
+// half as many wide tiles as SMs, two blocks share one and exchange the sums of their segments (split_k_sums.cuh). All
+// variants give the same bits. With more than 64 rows, TMA stores the results (gemm_results.cuh).
 //
 // Wide tiles need less shared memory bandwidth: for 64 inputs, a tile of 128 by 128 accesses shared memory for 640
 // cycles and multiplies for 512, one of 128 by 256 for 1024 and 1024.
@@ -23,11 +23,11 @@
 
 #include "base/check.hpp"
 #include "kernels/gpu/device/block.cuh"
-#include "kernels/gpu/device/finish.cuh"
-#include "kernels/gpu/device/overlap.cuh"
-#include "kernels/gpu/device/product_results.cuh"
-#include "kernels/gpu/device/product_tiles.cuh"
-#include "kernels/gpu/device/segment_sums.cuh"
+#include "kernels/gpu/device/epilogue.cuh"
+#include "kernels/gpu/device/gemm_results.cuh"
+#include "kernels/gpu/device/gemm_tiles.cuh"
+#include "kernels/gpu/device/pdl.cuh"
+#include "kernels/gpu/device/split_k_sums.cuh"
 #include "kernels/gpu/device/tile_copy.cuh"
 #include "kernels/gpu/device/wgmma.cuh"
 #include "kernels/gpu/matmul_few_rows.hpp"
@@ -53,25 +53,25 @@ __device__ block_memory lay_out_memory() {
 }
 
 template <typename t>
-__device__ void produce(const placed_products& all, const block_memory& memory) {
+__device__ void produce(const placed_gemms& all, const block_memory& memory) {
   const std::uint32_t tiles = all.items * all.row_tiles;
   // Neighbouring row tiles read the same weights at about the same time.
   const auto copy_weights = [&](const work_item& work, std::uint32_t i, unsigned stage) {
     memory.full[stage].arrive_expecting(t::stage_bytes);
-    copy_tile(memory.stages + stage * t::stage_bytes, work.product->weights, (work.first + i) * matrix_tile,
-              work.output, memory.full[stage], cache_use::streamed);
+    copy_tile(memory.stages + stage * t::stage_bytes, work.gemm->weights, (work.first + i) * matrix_tile, work.output,
+              memory.full[stage], cache_use::streamed);
   };
   const auto copy_inputs = [&](const work_item& work, std::uint32_t i, unsigned stage) {
 #pragma unroll
     for (std::uint32_t row = 0; row < t::columns; row += t::columns_at_once)
-      copy_tile(memory.stages + stage * t::stage_bytes + t::weight_bytes + row * row_bytes, work.product->inputs,
+      copy_tile(memory.stages + stage * t::stage_bytes + t::weight_bytes + row * row_bytes, work.gemm->inputs,
                 (work.first + i) * matrix_tile, work.row + row, memory.full[stage], cache_use::shared);
   };
   work_item work = find_work<t>(all, blockIdx.x / t::blocks_each);
   const std::uint32_t early = min(work.count, static_cast<std::uint32_t>(t::stages));
   for (std::uint32_t i = 0; i < early; ++i) copy_weights(work, i, i);
-  if (all.next_may_begin) let_next_kernel_begin();
-  wait_for_kernels_before();
+  if (all.pdl_early_launch) pdl_launch_dependents();
+  pdl_wait();
   for (std::uint32_t i = 0; i < early; ++i) copy_inputs(work, i, i);
   stage_turn<t> turn;
   std::uint32_t i = early;
@@ -90,12 +90,12 @@ __device__ void produce(const placed_products& all, const block_memory& memory) 
     work = find_work<t>(all, tile);
     i = 0;
   }
-  let_next_kernel_begin();
+  pdl_launch_dependents();
 }
 
 /// sums = (keep_sums ? sums : 0) + 16 inputs of a tile; asynchronous.
 template <typename Element, typename t>
-__device__ void begin_products(float (&sums)[t::columns / 2], descriptor weights, descriptor inputs, int keep_sums) {
+__device__ void begin_gemms(float (&sums)[t::columns / 2], descriptor weights, descriptor inputs, int keep_sums) {
   if constexpr (t::columns == t::columns_at_once) {
     wgmma<Element, t::columns>(sums, weights, inputs, keep_sums);
   } else {
@@ -112,7 +112,7 @@ __device__ void multiply(const work_item& work, const block_memory& memory, stag
                          float (&sums)[t::columns / 2]) {
   [[maybe_unused]] sums_before<t> before_these(memory.result);
   const unsigned group = threadIdx.x / warpgroup;
-  const std::uint32_t segment_depth = work.product->segment_depth;
+  const std::uint32_t segment_depth = work.gemm->segment_depth;
   std::uint32_t in_segment = 0;
   unsigned before = 0;
   for (std::uint32_t i = 0; i < work.count; ++i, turn.next()) {
@@ -128,8 +128,7 @@ __device__ void multiply(const work_item& work, const block_memory& memory, stag
     const descriptor inputs = tile_descriptor(tiles + t::weight_bytes);
     wgmma_begin();
 #pragma unroll
-    for (int k = 0; k < 4; ++k)
-      begin_products<Element, t>(sums, weights + 2 * k, inputs + 2 * k, k > 0 || in_segment > 0);
+    for (int k = 0; k < 4; ++k) begin_gemms<Element, t>(sums, weights + 2 * k, inputs + 2 * k, k > 0 || in_segment > 0);
     wgmma_commit();
     wgmma_wait<1>();  // the previous tile has been consumed
     if (i > 0 && threadIdx.x % 32 == 0) memory.empty[before].arrive();
@@ -146,7 +145,7 @@ __device__ void multiply(const work_item& work, const block_memory& memory, stag
 
 template <typename Element, typename t>
 __global__ void __launch_bounds__(t::threads, 1)
-    matmul_hopper_kernel(const __grid_constant__ placed_products all, const __grid_constant__ ways_out<t> out) {
+    matmul_hopper_kernel(const __grid_constant__ placed_gemms all, const __grid_constant__ ways_out<t> out) {
 #if defined(SKEIN_HAS_WGMMA)
   const block_memory memory = lay_out_memory<t>();
   if (threadIdx.x == t::consumers) {
@@ -166,11 +165,11 @@ __global__ void __launch_bounds__(t::threads, 1)
     const work_item work = find_work<t>(all, tile);
     float sums[t::columns / 2];
     multiply<Element, t>(work, memory, turn, sums);
-    wait_for_kernels_before();  // already complete; but every thread that reads or writes must call this
+    pdl_wait();  // already complete; but every thread that reads or writes must call this
     if constexpr (t::in_pairs) {
       store_half<t>(work, all.rows, out.of[work.which], memory.result, sums);
     } else {
-      finish_quickly(work.product->how, sums);
+      apply_epilogue_fast(work.gemm->how, sums);
       store<Element, t>(work, all.rows, out.of[t::in_turn ? work.which : 0], memory.result, sums);
     }
   }
@@ -179,7 +178,7 @@ __global__ void __launch_bounds__(t::threads, 1)
 }
 
 /// Whether TMA, which needs units of 16 bytes, can write the output of a product.
-bool can_be_sent(const product& p) {
+bool can_be_sent(const gemm& p) {
   const std::size_t bytes = is_f32(p.how) ? 4 : 2;
   return reinterpret_cast<std::uintptr_t>(p.out) % 16 == 0 && p.out_stride * bytes % 16 == 0 &&
          p.part_stride * bytes % 16 == 0;
@@ -187,10 +186,10 @@ bool can_be_sent(const product& p) {
 
 /// The outputs as a tensor map: boxes of 128 bytes of outputs by a piece's rows.
 template <typename t>
-CUtensorMap describe_out(element type, const product& p, std::uint32_t rows) {
-  const std::uint32_t parts = p.how == finish::store_parts ? p.segments : 1;
+CUtensorMap describe_out(element type, const gemm& p, std::uint32_t rows) {
+  const std::uint32_t parts = p.how == epilogue::store_parts ? p.segments : 1;
   const std::size_t part_stride = parts > 1 ? p.part_stride : std::size_t{rows} * p.out_stride;
-  const element stored = is_f32(p.how) ? element::f32 : p.how == finish::store_f16 ? element::f16 : type;
+  const element stored = is_f32(p.how) ? element::f32 : p.how == epilogue::store_f16 ? element::f16 : type;
   const std::uint32_t box_rows = is_f32(p.how) ? t::piece_columns / 2 : t::piece_columns;
   return make_map(stored, p.out,
                   {3,
@@ -206,18 +205,18 @@ CUtensorMap describe_in(element type, const void* data, std::uint32_t depth, std
 }
 
 template <typename t>
-result<void> launch_tiles(stream_handle in, element type, std::span<const product> products, std::uint32_t rows) {
-  const auto multiprocessors = multiprocessor_count();
-  if (!multiprocessors) return multiprocessors.error();
-  placed_products all{};
+result<void> launch_tiles(stream_handle in, element type, std::span<const gemm> gemms, std::uint32_t rows) {
+  const auto sm_count = count_sms();
+  if (!sm_count) return sm_count.error();
+  placed_gemms all{};
   all.rows = rows;
-  all.next_may_begin = products.front().next_may_begin;
+  all.pdl_early_launch = gemms.front().pdl_early_launch;
   all.row_tiles = (rows + t::columns - 1) / t::columns;
   ways_out<t> out{};
-  for (const product& p : products) {
+  for (const gemm& p : gemms) {
     if (t::in_turn && can_be_sent(p))
       all.of[all.count].is_sent = true, out.of[all.count] = describe_out<t>(type, p, rows);
-    placed_product& to = all.of[all.count++];
+    placed_gemm& to = all.of[all.count++];
     to.depth = padded(p.inputs) / matrix_tile;
     to.segment_depth = segment_tiles(p);
     to.tiles = (p.outputs + t::outputs - 1) / t::outputs;
@@ -231,8 +230,7 @@ result<void> launch_tiles(stream_handle in, element type, std::span<const produc
   const auto start = [&](auto kernel) -> result<void> {
     if (const auto r = allow_shared_bytes(kernel, t::shared_bytes); !r) return r;
     const std::uint32_t tiles = all.items * all.row_tiles;
-    const std::uint32_t blocks =
-        t::in_turn && !t::in_pairs ? std::min(tiles, *multiprocessors) : tiles * t::blocks_each;
+    const std::uint32_t blocks = t::in_turn && !t::in_pairs ? std::min(tiles, *sm_count) : tiles * t::blocks_each;
     return launch({"matmul", {blocks}, {t::threads}, t::shared_bytes, in, true, t::blocks_each}, kernel, all, out);
   };
   return type == element::f16 ? start(matmul_hopper_kernel<half, t>) : start(matmul_hopper_kernel<bf16, t>);
@@ -246,15 +244,14 @@ constexpr std::uint32_t tile_time(std::uint32_t columns) { return 550 + 14 * col
 
 /// The time that `tiles` of 128 outputs by `rows` rows take for 64 inputs on `multiprocessors` SMs.
 constexpr std::uint32_t time_in_turn(std::uint32_t tiles, std::uint32_t rows, std::uint32_t columns,
-                                     std::uint32_t multiprocessors) {
+                                     std::uint32_t sm_count) {
   const std::uint32_t all = tiles * ((rows + columns - 1) / columns);
-  return (all + multiprocessors - 1) / multiprocessors * tile_time(columns);
+  return (all + sm_count - 1) / sm_count * tile_time(columns);
 }
 
-std::uint32_t fastest_columns(std::uint32_t tiles, std::uint32_t rows, bool adds_up, std::uint32_t multiprocessors) {
-  return *std::ranges::min_element(std::span(tile_columns).first(adds_up ? 5 : 6), {}, [&](std::uint32_t columns) {
-    return time_in_turn(tiles, rows, columns, multiprocessors);
-  });
+std::uint32_t fastest_columns(std::uint32_t tiles, std::uint32_t rows, bool adds_up, std::uint32_t sm_count) {
+  return *std::ranges::min_element(std::span(tile_columns).first(adds_up ? 5 : 6), {},
+                                   [&](std::uint32_t columns) { return time_in_turn(tiles, rows, columns, sm_count); });
 }
 
 /// Of pairs: the rows of their tiles, which cut 960 rows into four; and, in the unit of tile_time, an estimated 4 us to
@@ -262,18 +259,18 @@ std::uint32_t fastest_columns(std::uint32_t tiles, std::uint32_t rows, bool adds
 constexpr std::uint32_t pair_columns = 240, exchange_time = 19'000;
 
 template <takes work>
-result<void> launch_columns(std::uint32_t columns, stream_handle in, element type, std::span<const product> products,
+result<void> launch_columns(std::uint32_t columns, stream_handle in, element type, std::span<const gemm> gemms,
                             std::uint32_t rows) {
   switch (columns) {
-    case 128: return launch_tiles<tiling<128, 6, work>>(in, type, products, rows);
-    case 160: return launch_tiles<tiling<160, 5, work>>(in, type, products, rows);
-    case 192: return launch_tiles<tiling<192, 4, work>>(in, type, products, rows);
-    case 240: return launch_tiles<tiling<240, 3, work>>(in, type, products, rows);
-    case 256: return launch_tiles<tiling<256, 3, work>>(in, type, products, rows);
+    case 128: return launch_tiles<tiling<128, 6, work>>(in, type, gemms, rows);
+    case 160: return launch_tiles<tiling<160, 5, work>>(in, type, gemms, rows);
+    case 192: return launch_tiles<tiling<192, 4, work>>(in, type, gemms, rows);
+    case 240: return launch_tiles<tiling<240, 3, work>>(in, type, gemms, rows);
+    case 256: return launch_tiles<tiling<256, 3, work>>(in, type, gemms, rows);
     default: break;
   }
   check(columns == 320 && work == takes::parts);
-  if constexpr (work == takes::parts) return launch_tiles<tiling<320, 3, work>>(in, type, products, rows);
+  if constexpr (work == takes::parts) return launch_tiles<tiling<320, 3, work>>(in, type, gemms, rows);
   return {};
 }
 
@@ -281,61 +278,61 @@ result<void> launch_columns(std::uint32_t columns, stream_handle in, element typ
 /// us for 128 inputs and the second ones 3 us more, so the others of the launch must take longer than both: a tick of
 /// 7.2B with 1, 8 and 32 rows is 2.5, 2.0 and 1.6 % shorter, one of 1.5B 5 to 10 % longer (docs/decisions, 58). With
 /// more rows, in tiles, it gained nothing.
-constexpr bool is_worth_turns(std::span<const product> products, std::uint32_t rows) {
-  return rows <= few_rows_max && products.front().inputs >= 4096;
+constexpr bool is_worth_turns(std::span<const gemm> gemms, std::uint32_t rows) {
+  return rows <= few_rows_max && gemms.front().inputs >= 4096;
 }
 
 }  // namespace
 
-bool hopper_splits(std::span<const product> products, std::uint32_t rows) {
+bool hopper_splits(std::span<const gemm> gemms, std::uint32_t rows) {
   if (rows <= 128 || rows > split_rows_max) return rows <= 128;
   std::uint32_t tiles = 0;
-  for (const product& p : independent(products)) tiles += (p.outputs + 127) / 128 * ((rows + 127) / 128);
+  for (const gemm& p : independent(gemms)) tiles += (p.outputs + 127) / 128 * ((rows + 127) / 128);
   return tiles < 100;  // too few for the SMs of any GPU with these tensor cores
 }
 
-bool hopper_pairs(std::span<const product> products, std::uint32_t rows, std::uint32_t multiprocessors) {
-  const product& p = products.front();
-  if (products.size() != 1 || rows <= 128 || p.segments != 4 ||
-      !(p.how == finish::add_f32 || p.how == finish::store_f32))
+bool hopper_pairs(std::span<const gemm> gemms, std::uint32_t rows, std::uint32_t sm_count) {
+  const gemm& p = gemms.front();
+  if (gemms.size() != 1 || rows <= 128 || p.segments != 4 ||
+      !(p.how == epilogue::add_f32 || p.how == epilogue::store_f32))
     return false;
   const std::uint32_t tiles = (p.outputs + 127) / 128, depth = padded(p.inputs) / matrix_tile;
-  if (2 * tiles * ((rows + pair_columns - 1) / pair_columns) > multiprocessors) return false;
-  const std::uint32_t columns = fastest_columns(tiles, rows, true, multiprocessors);
-  const std::uint64_t alone = std::uint64_t{depth} * time_in_turn(tiles, rows, columns, multiprocessors);
+  if (2 * tiles * ((rows + pair_columns - 1) / pair_columns) > sm_count) return false;
+  const std::uint32_t columns = fastest_columns(tiles, rows, true, sm_count);
+  const std::uint64_t alone = std::uint64_t{depth} * time_in_turn(tiles, rows, columns, sm_count);
   return std::uint64_t{depth} * tile_time(pair_columns) / 2 + exchange_time < alone;
 }
 
-result<void> matmul_hopper(stream_handle in, element type, std::span<const product> products, const std::uint32_t*,
+result<void> matmul_hopper(stream_handle in, element type, std::span<const gemm> gemms, const std::uint32_t*,
                            std::uint32_t rows_room) {
-  check(!products.empty());
+  check(!gemms.empty());
   check(type != element::f32);
-  check(is_in_turn(products));
-  for (const product& p : products) {
+  check(is_in_turn(gemms));
+  for (const gemm& p : gemms) {
     check(p.in_stride >= padded(p.inputs));
     check((p.segments - 1) * segment_tiles(p) * matrix_tile < padded(p.inputs));
   }
-  if (has_turns(products) && !is_worth_turns(products, rows_room))
-    return in_two_launches(products, [&](auto some) { return matmul_hopper(in, type, some, nullptr, rows_room); });
+  if (has_turns(gemms) && !is_worth_turns(gemms, rows_room))
+    return in_two_launches(gemms, [&](auto some) { return matmul_hopper(in, type, some, nullptr, rows_room); });
   bool segments = false, parts = false;
   std::uint32_t tiles = 0, split_tiles = 0;
-  for (const product& p : independent(products)) {
+  for (const gemm& p : independent(gemms)) {
     segments |= p.segments > 1;
-    parts |= p.how == finish::store_parts;
+    parts |= p.how == epilogue::store_parts;
     tiles += (p.outputs + 127) / 128, split_tiles += (p.outputs + 127) / 128 * p.segments;
   }
-  check(!segments || parts == hopper_splits(products, rows_room));
-  if (rows_room <= few_rows_max) return matmul_few_rows(in, type, products, rows_room);
-  if (rows_room <= 64) return launch_tiles<tiling<64, 8, takes::a_part>>(in, type, products, rows_room);
-  if (rows_room <= 128) return launch_columns<takes::parts>(128, in, type, products, rows_room);
-  const auto multiprocessors = multiprocessor_count();
-  if (!multiprocessors) return multiprocessors.error();
-  if (hopper_pairs(products, rows_room, *multiprocessors))
-    return launch_tiles<tiling<pair_columns, 3, takes::halves>>(in, type, products, rows_room);
+  check(!segments || parts == hopper_splits(gemms, rows_room));
+  if (rows_room <= few_rows_max) return matmul_few_rows(in, type, gemms, rows_room);
+  if (rows_room <= 64) return launch_tiles<tiling<64, 8, takes::a_part>>(in, type, gemms, rows_room);
+  if (rows_room <= 128) return launch_columns<takes::parts>(128, in, type, gemms, rows_room);
+  const auto sm_count = count_sms();
+  if (!sm_count) return sm_count.error();
+  if (hopper_pairs(gemms, rows_room, *sm_count))
+    return launch_tiles<tiling<pair_columns, 3, takes::halves>>(in, type, gemms, rows_room);
   const bool adds_up = segments && !parts;
-  const std::uint32_t fastest = fastest_columns(adds_up ? tiles : split_tiles, rows_room, adds_up, *multiprocessors);
-  return adds_up ? launch_columns<takes::added_up_parts>(fastest, in, type, products, rows_room)
-                 : launch_columns<takes::parts>(fastest, in, type, products, rows_room);
+  const std::uint32_t fastest = fastest_columns(adds_up ? tiles : split_tiles, rows_room, adds_up, *sm_count);
+  return adds_up ? launch_columns<takes::added_up_parts>(fastest, in, type, gemms, rows_room)
+                 : launch_columns<takes::parts>(fastest, in, type, gemms, rows_room);
 }
 
 #if defined(SKEIN_SM90A) || defined(SKEIN_GPU_EMULATOR)

@@ -17,16 +17,16 @@ struct library_shape {
 };
 
 /// A GEMM that a library has prepared.
-class library_product {
+class library_gemm {
  public:
-  virtual ~library_product() = default;
+  virtual ~library_gemm() = default;
   /// The number of algorithms for it, the most promising first; at least one.
   [[nodiscard]] virtual std::size_t algorithms() const = 0;
   /// Queues the GEMM without epilogue for `rows` rows, at most the number that it was prepared for. It may be captured
   /// in a graph once it has run. `workspace` has the size given to matmul_library::prepare. One thread at a time.
   /// Errors: unsupported (that algorithm for this number of rows), unavailable; then nothing is queued.
-  [[nodiscard]] virtual result<void> queue(stream_handle in, std::size_t algorithm, const product& p,
-                                           std::uint32_t rows, const device_buffer<std::byte>& workspace) = 0;
+  [[nodiscard]] virtual result<void> queue(stream_handle in, std::size_t algorithm, const gemm& p, std::uint32_t rows,
+                                           const device_buffer<std::byte>& workspace) = 0;
 };
 
 /// A third-party GEMM library. Its bits may depend on the number of rows. Sums are fp32 until the end, but values
@@ -36,8 +36,8 @@ class matmul_library {
   virtual ~matmul_library() = default;
   [[nodiscard]] virtual std::string name() const = 0;
   /// Errors: unsupported.
-  [[nodiscard]] virtual result<std::unique_ptr<library_product>> prepare(const library_shape& shape, std::uint32_t rows,
-                                                                         std::size_t workspace_bytes) = 0;
+  [[nodiscard]] virtual result<std::unique_ptr<library_gemm>> prepare(const library_shape& shape, std::uint32_t rows,
+                                                                      std::size_t workspace_bytes) = 0;
 };
 
 /// NVIDIA's cuBLASLt, opened at run time and never linked, because its 500 MB are not on every machine. $SKEIN_CUBLASLT

@@ -6,7 +6,7 @@
 
 #include "base/check.hpp"
 #include "kernels/gpu/device/block.cuh"
-#include "kernels/gpu/device/overlap.cuh"
+#include "kernels/gpu/device/pdl.cuh"
 #include "kernels/gpu/device/vec.cuh"
 
 namespace skein::kernels::gpu {
@@ -23,7 +23,7 @@ __device__ std::uint32_t admit(const planned_row& row, slot_record& record, cons
     record.frozen = 1;
     status |= budget_spent;
   }
-  if (row.samples && status == 0) status |= draws;
+  if (row.samples && status == 0) status |= samples;
   return status;
 }
 
@@ -42,11 +42,11 @@ __device__ void place(const preparation& of, std::uint32_t i, const planned_row&
   of.runs[i] = {idle ? of.spare : row.slot, row.first_row, row.rows, row.chunked};
   of.status[i] = status;
 
-  const slot_id drawing = (status & draws) != 0 ? row.slot : no_slot;
-  if (row.draw != no_place) of.wanted_rows[row.draw] = row.first_row + row.rows - 1;
-  if (row.draws_alone) of.draws[row.draw] = {row.draw, drawing};
-  if (row.member != no_place) of.members[row.member].slot = drawing;
-  if (row.mixture != no_place) of.mixture_draws[row.mixture] = {row.mixture % of.mixtures_at_once, drawing};
+  const slot_id sampling = (status & samples) != 0 ? row.slot : no_slot;
+  if (row.sample != no_place) of.wanted_rows[row.sample] = row.first_row + row.rows - 1;
+  if (row.samples_alone) of.samples[row.sample] = {row.sample, sampling};
+  if (row.member != no_place) of.members[row.member].slot = sampling;
+  if (row.mixture != no_place) of.mixture_samples[row.mixture] = {row.mixture % of.mixtures_at_once, sampling};
 }
 
 __device__ void copy_counts(const preparation& of) {
@@ -59,7 +59,7 @@ __global__ void __launch_bounds__(threads) prepare_kernel(preparation of) {
   constexpr unsigned row_words = sizeof(planned_row) / sizeof(std::uint32_t);
   static_assert(row_words <= threads);
   __shared__ planned_row row;
-  let_next_kernel_begin();
+  pdl_launch_dependents();
   const std::uint32_t i = blockIdx.x;
   if (i == gridDim.x - 1) return copy_counts(of);
   const std::uint32_t count = of.planned_counts[0];

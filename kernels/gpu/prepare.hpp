@@ -15,12 +15,12 @@ struct planned_row {
   std::uint32_t first_row;  ///< in the batch
   std::uint32_t rows;
   std::uint32_t chunked;              ///< the number of them that are computed in chunks
-  std::uint32_t draw;                 ///< index of the sampled position among the tick's wanted rows
+  std::uint32_t sample;               ///< index of the sampled position among the tick's wanted rows
   std::uint32_t member;               ///< index among the members of mixtures, or no_place
   std::uint32_t mixture;              ///< mixture whose first row this is, or no_place
   std::uint32_t wanted;               ///< index of the first further wanted row
   std::uint32_t position, positions;  ///< of the further wanted rows: the first position in the row, and their number
-  std::uint32_t decodes : 1, samples : 1, draws_alone : 1;
+  std::uint32_t decodes : 1, samples : 1, samples_alone : 1;
 };
 
 /// The first kernel of a tick turns planned rows into the arrays that the other kernels read. The host's plan is in
@@ -38,10 +38,10 @@ struct preparation {
   sequence_run* runs = nullptr;
   std::uint32_t* run_of_row = nullptr;
   std::uint32_t* wanted_rows = nullptr;
-  draw_row* draws = nullptr;          ///< of rows that sample alone; no_slot if nothing is sampled
-  mixture_member* members = nullptr;  ///< no_slot likewise
-  draw_row* mixture_draws = nullptr;  ///< likewise; mixtures are sampled `mixtures_at_once` at a time
-  std::uint32_t* status = nullptr;    ///< pinned; row_status of each row
+  sample_row* samples = nullptr;          ///< of rows that sample alone; no_slot if nothing is sampled
+  mixture_member* members = nullptr;      ///< no_slot likewise
+  sample_row* mixture_samples = nullptr;  ///< likewise; mixtures are sampled `mixtures_at_once` at a time
+  std::uint32_t* status = nullptr;        ///< pinned; row_status of each row
 };
 /// `room`: the number of rows that blocks are launched for.
 [[nodiscard]] result<void> prepare(stream_handle in, const preparation& of, std::uint32_t room);

@@ -12,12 +12,11 @@ namespace skein::kernels::gpu {
 
 namespace {
 
-product product_of(const device_matrix& matrix, const activation& in, const activation& out,
-                   finish how = finish::store) {
+gemm gemm_of(const device_matrix& matrix, const activation& in, const activation& out, epilogue how = epilogue::store) {
   return {matrix.data, in.data(), out.data(), matrix.outputs, matrix.inputs, in.stride(), out.stride(), how};
 }
 
-product_rows rows_of(const activation& out) { return {out.data(), out.stride(), 0, 0}; }
+gemm_rows rows_of(const activation& out) { return {out.data(), out.stride(), 0, 0}; }
 
 bool wants_library(const gpu_options& options, const model_room& room) {
   return options.invariance == invariance::fast && options.matrix_type != element::f32 &&
@@ -47,8 +46,8 @@ std::array<std::uint32_t, 16> activation_widths(const rwkv7_dims& dims) {
   return {c, c, c, c, c, c, c, c, c, c, c, dims.rank_w, dims.rank_a, dims.rank_v, dims.rank_g, dims.ffn};
 }
 
-tuned_matmul choose_products(const gpu_options& options, const model_room& room, const library_opener& open_library,
-                             std::string& library_trouble) {
+tuned_matmul choose_gemms(const gpu_options& options, const model_room& room, const library_opener& open_library,
+                          std::string& library_trouble) {
   const element type = options.matrix_type;
   const auto ours = choose_matmul(options.device, type);
   if (!ours) throw device_failure(ours.error());
@@ -67,7 +66,7 @@ rwkv7_model::rwkv7_model(const rwkv7_weights& weights, const gpu_options& option
       type_(options.matrix_type),
       room_(room),
       layout_(layout_of(dims_, options, room)),
-      matmul_(choose_products(options, room, open_library, library_)),
+      matmul_(choose_gemms(options, room, open_library, library_)),
       x_{{rows_buffer(room.rows), rows_buffer(room.rows)}},
       parts_{{rows_buffer(parts_rows()), rows_buffer(parts_rows()), rows_buffer(parts_rows())}},
       mixed_{{{room.rows, dims_.embd, type_},
@@ -91,7 +90,7 @@ rwkv7_model::rwkv7_model(const rwkv7_weights& weights, const gpu_options& option
       weights_(upload(weights, type_, options.progress)) {
   if (can_chunk(dims_, options, room)) chunks_.emplace(dims_.embd, type_, room.rows, chunked_runs_max(room));
   if (wants_sparse_values(options)) make_sparse(in);
-  learn_products(in);
+  learn_gemms(in);
   for (const activation* a : activations()) require(fill_with_zeros(a->data(), a->bytes(), in));
   require(fill_with_zeros(done_.data(), done_.bytes(), in));
   set_initial_state(weights, in);
@@ -151,33 +150,33 @@ void rwkv7_model::time_mix_in(std::uint32_t layer, pass& tick) {
   const std::array<const float*, 6> mixes = {p.x_r, p.x_k, p.x_v, p.x_w, p.x_a, p.x_g};
   shift(tick, p.ln1, layout_.att_x_prev(layer), mixes);
   const auto& [for_r, for_k, for_v, for_w, for_a, for_g] = mixed_;
-  const finish as_gate = type_ == element::bf16 ? finish::store_f16 : finish::store;
+  const epilogue as_gate = type_ == element::bf16 ? epilogue::store_f16 : epilogue::store;
   // w_out, a_out and g_out reuse the memory of inputs that only the first product of their pair reads.
-  std::array<product, products_max> products = {
-      product_of(p.v1, for_v, inner_v_),
-      product_of(p.g1, for_g, inner_g_, finish::sigmoid),
-      product_of(p.w1, for_w, inner_w_, finish::tanh),
-      product_of(p.a1, for_a, inner_a_),
-      product_of(p.receptance, for_r, r_),
-      product_of(p.key, for_k, k_),
-      product_of(p.value, for_v, v_),
-      product_of(p.g2, inner_g_, for_g, as_gate),
-      product_of(p.w2, inner_w_, for_w, as_gate),
-      product_of(p.a2, inner_a_, for_a, as_gate),
-      product_of(p.v2, inner_v_, v_out_, as_gate),
+  std::array<gemm, gemms_max> gemms = {
+      gemm_of(p.v1, for_v, inner_v_),
+      gemm_of(p.g1, for_g, inner_g_, epilogue::sigmoid),
+      gemm_of(p.w1, for_w, inner_w_, epilogue::tanh),
+      gemm_of(p.a1, for_a, inner_a_),
+      gemm_of(p.receptance, for_r, r_),
+      gemm_of(p.key, for_k, k_),
+      gemm_of(p.value, for_v, v_),
+      gemm_of(p.g2, inner_g_, for_g, as_gate),
+      gemm_of(p.w2, inner_w_, for_w, as_gate),
+      gemm_of(p.a2, inner_a_, for_a, as_gate),
+      gemm_of(p.v2, inner_v_, v_out_, as_gate),
   };
   constexpr std::size_t low_rank = 4, projections = 3, second = low_rank + projections;
-  for (product& inner : std::span(products).first(low_rank)) inner.when = turn::first;
-  for (product& outer : std::span(products).subspan(second)) outer.when = turn::second, outer.done = done_.data();
+  for (gemm& inner : std::span(gemms).first(low_rank)) inner.when = turn::first;
+  for (gemm& outer : std::span(gemms).subspan(second)) outer.when = turn::second, outer.done = done_.data();
   const std::size_t skipped = layer == 0 ? 1 : 0;  // the first layer has no v1 and v2
-  const auto in_this_layer = std::span(products).subspan(skipped, products.size() - 2 * skipped);
-  const auto cut = std::span(products).subspan(low_rank, projections);
+  const auto in_this_layer = std::span(gemms).subspan(skipped, gemms.size() - 2 * skipped);
+  const auto cut = std::span(gemms).subspan(low_rank, projections);
   const bool split = cut_into_segments(cut, in_this_layer, tick);
   for (std::size_t i = 0; i < projections; ++i) {
     projections_[i] = {cut[i].out, cut[i].out_stride, 0, 0};
     if (split) projections_[i] = store_parts(cut[i], parts_[i], tick);
   }
-  in_this_layer.front().next_may_begin = products[second].next_may_begin = true;
+  in_this_layer.front().pdl_early_launch = gemms[second].pdl_early_launch = true;
   multiply_rows(tick, in_this_layer);
 }
 
@@ -205,8 +204,8 @@ void rwkv7_model::time_mix_out(std::uint32_t layer, pass& tick) {
 void rwkv7_model::channel_mix_in(std::uint32_t layer, pass& tick) {
   const device_layer& p = weights_.layers[layer];
   shift(tick, p.ln2, layout_.ffn_x_prev(layer), {&p.ffn_x_k, 1});
-  product key = product_of(p.ffn_key, mixed_[0], hidden_, finish::relu_squared);
-  key.next_may_begin = true;
+  gemm key = gemm_of(p.ffn_key, mixed_[0], hidden_, epilogue::relu_squared);
+  key.pdl_early_launch = true;
   multiply_rows(tick, {&key, 1});
 }
 
@@ -256,7 +255,7 @@ void rwkv7_model::shift(pass& tick, const norm_weights& norm, std::size_t x_prev
   token_shift_parameters of;
   of.from = {x_[now_].data(), added_}, of.norm = norm;
   if (added_.parts > 0) {
-    of.sum = x_[now_ ^= 1].data(), of.forgets = true, added_ = {};
+    of.sum = x_[now_ ^= 1].data(), of.discards = true, added_ = {};
     // Before time mixing, channel mixing has spent its hidden rows; not if they end in zeros that have to stay.
     if (mixes.size() > 1 && hidden_.stride() == dims_.ffn)
       of.spent = hidden_.data(), of.spent_bytes = hidden_.stride() * element_bytes(type_);
@@ -271,25 +270,24 @@ void rwkv7_model::shift(pass& tick, const norm_weights& norm, std::size_t x_prev
   tick.note(token_shift(tick.in, tick.rows, type_, of));
 }
 
-void rwkv7_model::multiply_rows(pass& tick, std::span<const product> products) {
-  multiply(tick, products, &tick.rows.counts->rows, tick.rows.room.rows);
+void rwkv7_model::multiply_rows(pass& tick, std::span<const gemm> gemms) {
+  multiply(tick, gemms, &tick.rows.counts->rows, tick.rows.room.rows);
 }
 
 void rwkv7_model::multiply_wanted(pass& tick) {
   const activation& normed = mixed_[0];
-  const product all{weights_.head.data,   normed.data(),   logits_.data(), weights_.head.outputs,
-                    weights_.head.inputs, normed.stride(), dims_.vocab,    finish::store_f32};
+  const gemm all{weights_.head.data,   normed.data(),   logits_.data(), weights_.head.outputs,
+                 weights_.head.inputs, normed.stride(), dims_.vocab,    epilogue::store_f32};
   multiply(tick, {&all, 1}, &tick.rows.counts->wanted, tick.rows.room.wanted);
 }
 
-void rwkv7_model::multiply(pass& tick, std::span<const product> products, const std::uint32_t* count,
-                           std::uint32_t room) {
-  tick.note(tick.learns ? matmul_.learn(tick.in, products, count, room) : matmul_.run(tick.in, products, count, room));
+void rwkv7_model::multiply(pass& tick, std::span<const gemm> gemms, const std::uint32_t* count, std::uint32_t room) {
+  tick.note(tick.learns ? matmul_.learn(tick.in, gemms, count, room) : matmul_.run(tick.in, gemms, count, room));
 }
 
 // The first layer has its own launches; the second represents all others. Inputs are copied from the embedding, because
 // the speed of a GEMM depends on the power that its data takes, and zeros take little.
-void rwkv7_model::learn_products(stream_handle in) {
+void rwkv7_model::learn_gemms(stream_handle in) {
   if (matmul_.bucket_rows().empty()) return;
   const auto begin = std::chrono::steady_clock::now();
   for (const activation* a : activations()) {
@@ -322,23 +320,23 @@ void rwkv7_model::learn_products(stream_handle in) {
 
 // Whether split or not, x becomes x + the whole sum: if it is split, the next norm adds the partial sums.
 void rwkv7_model::add_to_x(pass& tick, const device_matrix& matrix, const activation& in) {
-  product change{matrix.data,   in.data(),   x_[now_].data(), matrix.outputs,
-                 matrix.inputs, in.stride(), dims_.embd,      finish::add_f32};
+  gemm change{matrix.data,   in.data(),   x_[now_].data(), matrix.outputs,
+              matrix.inputs, in.stride(), dims_.embd,      epilogue::add_f32};
   // With more rows, the weights of products two launches ahead would compete with this launch.
-  change.next_may_begin = tick.rows.room.rows <= few_rows_max;
+  change.pdl_early_launch = tick.rows.room.rows <= few_rows_max;
   if (cut_into_segments({&change, 1}, {&change, 1}, tick)) added_ = store_parts(change, parts_[0], tick);
   multiply_rows(tick, {&change, 1});
 }
 
-bool rwkv7_model::cut_into_segments(std::span<product> some, std::span<const product> launch, const pass& tick) const {
+bool rwkv7_model::cut_into_segments(std::span<gemm> some, std::span<const gemm> launch, const pass& tick) const {
   std::uint32_t tiles = 0;
-  for (const product& p : some) tiles += padded(p.outputs) / matrix_tile;
-  for (product& p : some) p.segments = segments_of(p.inputs, tiles);
+  for (const gemm& p : some) tiles += padded(p.outputs) / matrix_tile;
+  for (gemm& p : some) p.segments = segments_of(p.inputs, tiles);
   return some.front().segments > 1 && matmul_.splits(launch, tick.rows.room.rows);
 }
 
-product_rows rwkv7_model::store_parts(product& p, const device_buffer<float>& parts, const pass& tick) const {
-  p.how = finish::store_parts;
+gemm_rows rwkv7_model::store_parts(gemm& p, const device_buffer<float>& parts, const pass& tick) const {
+  p.how = epilogue::store_parts;
   p.out = parts.data(), p.out_stride = dims_.embd;
   p.part_stride = std::size_t{tick.rows.room.rows} * dims_.embd;
   return {p.out, p.out_stride, p.segments, p.part_stride};

@@ -109,21 +109,20 @@ class rwkv7_model {
   void channel_mix_out(std::uint32_t layer, pass& tick);
 
   void shift(pass& tick, const norm_weights& norm, std::size_t x_prev, std::span<const float* const> mixes);
-  void multiply_rows(pass& tick, std::span<const product> products);
+  void multiply_rows(pass& tick, std::span<const gemm> gemms);
   void multiply_wanted(pass& tick);
-  void multiply(pass& tick, std::span<const product> products, const std::uint32_t* count, std::uint32_t room);
+  void multiply(pass& tick, std::span<const gemm> gemms, const std::uint32_t* count, std::uint32_t room);
   /// Measures the GEMMs of ticks of many rows, in this model's buffers.
-  void learn_products(stream_handle in);
+  void learn_gemms(stream_handle in);
   void add_to_x(pass& tick, const device_matrix& matrix, const activation& in);
   /// Whether channel mixing ends with sparse_values.
   [[nodiscard]] bool is_sparse(const pass& tick) const {
     return sparse_ && tick.rows.room.rows <= sparse_values::rows_max && !tick.learns;
   }
   /// Sets the segments of some products of a launch; returns true if their partial sums are to be stored.
-  [[nodiscard]] bool cut_into_segments(std::span<product> some, std::span<const product> launch,
-                                       const pass& tick) const;
+  [[nodiscard]] bool cut_into_segments(std::span<gemm> some, std::span<const gemm> launch, const pass& tick) const;
   /// Makes a product store its partial sums; returns them as its consumer reads them.
-  [[nodiscard]] product_rows store_parts(product& p, const device_buffer<float>& parts, const pass& tick) const;
+  [[nodiscard]] gemm_rows store_parts(gemm& p, const device_buffer<float>& parts, const pass& tick) const;
   [[nodiscard]] device_buffer<float> rows_buffer(std::size_t rows) const {
     return device_buffer<float>(rows * dims_.embd, "activations");
   }
@@ -150,8 +149,8 @@ class rwkv7_model {
   const std::array<device_buffer<float>, 2> x_;
   const std::array<device_buffer<float>, 3> parts_;
   unsigned now_ = 0;
-  product_rows added_;
-  std::array<product_rows, 3> projections_;     ///< r k v of the current layer
+  gemm_rows added_;
+  std::array<gemm_rows, 3> projections_;        ///< r k v of the current layer
   const device_buffer<std::uint32_t> done_{2};  ///< counters for products that others of their launch wait for
   const std::array<activation, 6> mixed_;
   const activation r_, k_, v_, v_out_, v_first_, inner_w_, inner_a_, inner_v_, inner_g_, hidden_;

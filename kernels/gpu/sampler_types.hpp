@@ -14,13 +14,13 @@ struct sampler_settings {
   float temperature = 1, top_p = 1, min_p = 0, noise = 0;
   float first_penalty = 0, repeat_penalty = 0, lasting_penalty = 0, penalty_decay = 1;
   std::int32_t top_k = 0;
-  std::uint32_t max_tokens = 0;  ///< including drawn_before
+  std::uint32_t max_tokens = 0;  ///< including sampled_before
   std::uint64_t seed = 0;
   std::uint32_t row = 0;
   std::uint32_t filters_first = 0;               ///< 0 or 1
   std::uint32_t logprobs = 0;                    ///< 0 or 1
   std::uint32_t top_logprobs = 0;                ///< 0 .. top_logprobs_most
-  std::uint32_t drawn_before = 0;                ///< slot_record::generated at the start
+  std::uint32_t sampled_before = 0;              ///< slot_record::generated at the start
   std::uint32_t bias_count = 0, stop_count = 0;  ///< entries in the slot's lists; filled in by slot_samplers
 };
 
@@ -42,7 +42,7 @@ struct slot_record {
 };
 
 /// Why sampling ended a sequence; the values of engine::stop_cause.
-enum class draw_stop : std::uint32_t { none, stop_id, budget };
+enum class sample_stop : std::uint32_t { none, stop_id, budget };
 
 /// sampling::token_logprobs.
 struct token_scores {
@@ -56,10 +56,10 @@ struct token_scores {
 };
 
 /// The result of sampling a token; in pinned host memory or in device memory.
-struct drawn_token {
+struct sampled_token {
   token_id token = no_token;
   std::uint32_t sampled = 0;  ///< 1, or 0 if a mask allowed no token
-  draw_stop stopped = draw_stop::none;
+  sample_stop stopped = sample_stop::none;
   token_scores scores;  ///< if the settings request no logprobs, logprob and top_count are 0
 };
 

@@ -13,20 +13,20 @@
 namespace skein::kernels::gpu {
 
 /// Samples one token: from row `logits_row` of the logits, with the sampler of `slot` and for that slot. With no_slot
-/// nothing happens and the drawn_token is left as it is, because an earlier kernel may have written the reason there.
-struct draw_row {
+/// nothing happens and the sampled_token is left as it is, because an earlier kernel may have written the reason there.
+struct sample_row {
   std::uint32_t logits_row;
   slot_id slot;
 };
 /// Draws as kernels read them: everything in device memory, no slot twice. `room` is the number of rows that blocks are
 /// launched for; all of them may be read, whatever those beyond the count contain.
-struct device_draws {
+struct device_samples {
   const std::uint32_t* count = nullptr;
-  const draw_row* rows = nullptr;
+  const sample_row* rows = nullptr;
   std::uint32_t room = 0;
 };
 /// The logits to sample from. All arrays are on the device; those of logits begin at a multiple of 16 bytes.
-struct draw_logits {
+struct sample_logits {
   float* logits = nullptr;     ///< [rows, vocab]; bias and penalties are applied in place, so sampling consumes a row
   const float* raw = nullptr;  ///< nullptr, or [rows, vocab]: `logits` is a mixture of penalised rows to sample from
                                ///< unchanged, and logprobs come from here
@@ -50,8 +50,8 @@ struct device_scores {
 struct mixture_member {
   std::uint32_t logits_row;
   slot_id slot;
-  float share;         ///< row::weight / sum of the group's weights, both as group_mixer computes them
-  std::uint32_t draw;  ///< index of the member's drawn_token in `out` of spread_draws
+  float share;           ///< row::weight / sum of the group's weights, both as group_mixer computes them
+  std::uint32_t sample;  ///< index of the member's sampled_token in `out` of spread_samples
 };
 struct mixture {
   std::uint32_t first_member, members;
@@ -114,20 +114,20 @@ class slot_samplers {
   [[nodiscard]] static std::size_t planned_bytes(const sampler_limits& limits);
 
   /// out[i] = the token sampled for draw i, recorded in its slot: penalties, generated, last token, frozen.
-  [[nodiscard]] result<void> queue_draws(stream_handle in, const device_draws& draws, const draw_logits& from,
-                                         drawn_token* out);
-  /// out[i] = score i. Changes nothing; queue_draws changes the logits, so scores of the same logits go first.
+  [[nodiscard]] result<void> queue_samples(stream_handle in, const device_samples& samples, const sample_logits& from,
+                                           sampled_token* out);
+  /// out[i] = score i. Changes nothing; queue_samples changes the logits, so scores of the same logits go first.
   [[nodiscard]] result<void> queue_scores(stream_handle in, const device_scores& scores, const float* logits,
                                           token_scores* out);
   /// penalised[g], raw[g] : [mixtures, vocab] weighted means over the members of mixture g; `penalised` includes bias
   /// and penalties of each member. `logits` are unchanged.
   [[nodiscard]] result<void> queue_mixtures(stream_handle in, const device_mixtures& mixtures, const float* logits,
                                             float* penalised, float* raw);
-  /// Gives the token of mixture g (drawn[g], from queue_draws over the mixtures) to its members: records it in the
+  /// Gives the token of mixture g (drawn[g], from queue_samples over the mixtures) to its members: records it in the
   /// slots of all but the first, as sequence_slot::accept with a decided stop, and copies it to out[member.draw] of
   /// all. Skips a mixture whose first slot is no_slot.
-  [[nodiscard]] result<void> spread_draws(stream_handle in, const device_mixtures& mixtures, const drawn_token* drawn,
-                                          drawn_token* out);
+  [[nodiscard]] result<void> spread_samples(stream_handle in, const device_mixtures& mixtures,
+                                            const sampled_token* sampled, sampled_token* out);
 
  private:
   enum class last_token_of_start : std::uint8_t { none, stays };

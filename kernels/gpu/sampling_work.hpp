@@ -45,15 +45,15 @@ struct sampling_scratch {
   float* raw_sum;            ///< [blocks] of exp(raw - raw_max)
 };
 
-[[nodiscard]] result<void> launch_draws(stream_handle in, const device_draws& draws, const draw_logits& from,
-                                        drawn_token* out, const slot_memory& slots, const sampling_scratch& scratch,
-                                        std::uint32_t vocab);
+[[nodiscard]] result<void> launch_samples(stream_handle in, const device_samples& samples, const sample_logits& from,
+                                          sampled_token* out, const slot_memory& slots, const sampling_scratch& scratch,
+                                          std::uint32_t vocab);
 [[nodiscard]] result<void> launch_scores(stream_handle in, const device_scores& scores, const float* logits,
                                          token_scores* out, const sampling_scratch& scratch, std::uint32_t vocab);
 [[nodiscard]] result<void> launch_mixtures(stream_handle in, const device_mixtures& mixtures, const float* logits,
                                            float* penalised, float* raw, const slot_memory& slots, std::uint32_t vocab);
-[[nodiscard]] result<void> launch_spread(stream_handle in, const device_mixtures& mixtures, const drawn_token* drawn,
-                                         drawn_token* out, const slot_memory& slots);
+[[nodiscard]] result<void> launch_spread(stream_handle in, const device_mixtures& mixtures,
+                                         const sampled_token* sampled, sampled_token* out, const slot_memory& slots);
 [[nodiscard]] result<void> launch_copy_position(stream_handle in, slot_id from, slot_id to, const slot_memory& slots);
 
 }  // namespace skein::kernels::gpu

@@ -1,5 +1,5 @@
 // Sampler operations other than sampling: mixtures of states, and copies of a position.
-#include "kernels/gpu/device/slot_draws.cuh"
+#include "kernels/gpu/device/slot_samples.cuh"
 
 namespace skein::kernels::gpu {
 
@@ -42,14 +42,14 @@ __global__ void __launch_bounds__(mass_threads)
 
 // A block is one group.
 __global__ void __launch_bounds__(mass_threads)
-    spread_kernel(device_mixtures groups, const drawn_token* drawn, drawn_token* out, slot_memory slots) {
+    spread_kernel(device_mixtures groups, const sampled_token* sampled, sampled_token* out, slot_memory slots) {
   if (blockIdx.x >= *groups.count) return;
   const mixture group = groups.mixtures[blockIdx.x];
   const mixture_member* const members = groups.members + group.first_member;
-  const drawn_token& token = drawn[blockIdx.x];
+  const sampled_token& token = sampled[blockIdx.x];
   if (members[0].slot == no_slot) return;
   for (std::uint32_t m = 0; m < group.members; ++m) {
-    if (threadIdx.x == 0) out[members[m].draw] = token;
+    if (threadIdx.x == 0) out[members[m].sample] = token;
     if (m == 0 || token.sampled == 0) continue;
     const slot_lists lists(slots, members[m].slot);
     const slot_record& record = lists.record();
@@ -82,9 +82,9 @@ result<void> launch_mixtures(stream_handle in, const device_mixtures& mixtures, 
   return launch(shape, mixture_kernel, mixtures, logits, penalised, raw, slots, vocab);
 }
 
-result<void> launch_spread(stream_handle in, const device_mixtures& mixtures, const drawn_token* drawn,
-                           drawn_token* out, const slot_memory& slots) {
-  return launch({"spread draws", {mixtures.room}, {mass_threads}, 0, in}, spread_kernel, mixtures, drawn, out, slots);
+result<void> launch_spread(stream_handle in, const device_mixtures& mixtures, const sampled_token* sampled,
+                           sampled_token* out, const slot_memory& slots) {
+  return launch({"spread draws", {mixtures.room}, {mass_threads}, 0, in}, spread_kernel, mixtures, sampled, out, slots);
 }
 
 result<void> launch_copy_position(stream_handle in, slot_id from, slot_id to, const slot_memory& slots) {

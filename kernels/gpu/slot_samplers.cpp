@@ -108,7 +108,7 @@ result<void> slot_samplers::start(stream_handle in, slot_id slot, const sampler_
                                   std::span<const bias_entry> bias, std::span<const token_id> stop_ids) {
   slot_record record;
   record.settings = settings;
-  record.generated = settings.drawn_before;
+  record.generated = settings.sampled_before;
   return upload(in, slot, record, bias, stop_ids, last_token_of_start::none);
 }
 
@@ -116,7 +116,7 @@ result<void> slot_samplers::restart(stream_handle in, slot_id slot, const sample
                                     std::span<const bias_entry> bias, std::span<const token_id> stop_ids) {
   slot_record record;
   record.settings = settings;
-  record.generated = settings.drawn_before;
+  record.generated = settings.sampled_before;
   return upload(in, slot, record, bias, stop_ids, last_token_of_start::stays);
 }
 
@@ -201,14 +201,14 @@ result<void> slot_samplers::save(stream_handle in, slot_id slot, const sampler_p
   return copy_to_host(out.penalties, penalties_.data() + first, count * sizeof(float), in);
 }
 
-result<void> slot_samplers::queue_draws(stream_handle in, const device_draws& draws, const draw_logits& from,
-                                        drawn_token* out) {
-  check(draws.room > 0);
-  check(draws.room <= limits_.rows_max);
+result<void> slot_samplers::queue_samples(stream_handle in, const device_samples& samples, const sample_logits& from,
+                                          sampled_token* out) {
+  check(samples.room > 0);
+  check(samples.room <= limits_.rows_max);
   check(is_aligned(from.logits));
   check(is_aligned(from.raw));
-  return launch_draws(in, draws, from, out, memory(), scratch_at(scratch_.data(), scratch_layout(limits_)),
-                      limits_.vocab);
+  return launch_samples(in, samples, from, out, memory(), scratch_at(scratch_.data(), scratch_layout(limits_)),
+                        limits_.vocab);
 }
 
 result<void> slot_samplers::queue_scores(stream_handle in, const device_scores& scores, const float* logits,
@@ -225,10 +225,10 @@ result<void> slot_samplers::queue_mixtures(stream_handle in, const device_mixtur
   return launch_mixtures(in, mixtures, logits, penalised, raw, memory(), limits_.vocab);
 }
 
-result<void> slot_samplers::spread_draws(stream_handle in, const device_mixtures& mixtures, const drawn_token* drawn,
-                                         drawn_token* out) {
+result<void> slot_samplers::spread_samples(stream_handle in, const device_mixtures& mixtures,
+                                           const sampled_token* sampled, sampled_token* out) {
   check(mixtures.room > 0);
-  return launch_spread(in, mixtures, drawn, out, memory());
+  return launch_spread(in, mixtures, sampled, out, memory());
 }
 
 }  // namespace skein::kernels::gpu

@@ -5,7 +5,7 @@
 
 #include "base/check.hpp"
 #include "kernels/gpu/device/last_block.cuh"
-#include "kernels/gpu/device/overlap.cuh"
+#include "kernels/gpu/device/pdl.cuh"
 #include "kernels/gpu/device/vec.cuh"
 #include "kernels/gpu/device/warp.cuh"
 
@@ -89,8 +89,8 @@ __global__ void __launch_bounds__(threads) sparse_value_kernel(sparse_work<Eleme
   constexpr unsigned size = packet<Element>::size, columns = tile_columns<Element>;
   __shared__ input_list lists[quarters];
   __shared__ float sums[quarters][columns];
-  wait_for_kernels_before();
-  let_next_kernel_begin();  // not earlier, see docs/gpu.md, "Programmatic dependent launch"
+  pdl_wait();
+  pdl_launch_dependents();  // not earlier, see docs/gpu.md, "Programmatic dependent launch"
   const std::uint32_t row = blockIdx.z, segment = blockIdx.y, tile = blockIdx.x;
   if (row >= *work.row_count) return;
   const std::uint32_t first_input = segment * segment_inputs, inputs_left = work.inputs - first_input;

@@ -59,14 +59,14 @@ sampler_limits sampler_limits_of(const gpu_options& options, const tick_room& ro
           .penalties_max = 0};
 }
 
-std::size_t single_draw_words(const tick_room& room) { return mask_at + (room.vocab + 31) / 32; }
+std::size_t single_sample_words(const tick_room& room) { return mask_at + (room.vocab + 31) / 32; }
 
 /// The size of the runner's own buffers.
 std::size_t planned_bytes(const tick_room& room) {
-  return 2 * room.tokens * sizeof(std::uint32_t)                      // run_of_row_ and wanted_rows_
-         + room.rows * (sizeof(sequence_run) + 2 * sizeof(draw_row))  // runs_, draws_ and mixture_draws_
-         + room.logit_rows * sizeof(token_scores) + room.mixtures_at_once * sizeof(drawn_token) +
-         2 * mixed_floats(room) * sizeof(float) + single_draw_words(room) * sizeof(std::uint32_t);
+  return 2 * room.tokens * sizeof(std::uint32_t)                        // run_of_row_ and wanted_rows_
+         + room.rows * (sizeof(sequence_run) + 2 * sizeof(sample_row))  // runs_, draws_ and mixture_samples_
+         + room.logit_rows * sizeof(token_scores) + room.mixtures_at_once * sizeof(sampled_token) +
+         2 * mixed_floats(room) * sizeof(float) + single_sample_words(room) * sizeof(std::uint32_t);
 }
 
 class rwkv7_runner final : public tick_runner {
@@ -82,14 +82,14 @@ class rwkv7_runner final : public tick_runner {
         run_of_row_(room_.tokens, "plans of ticks"),
         wanted_rows_(room_.tokens, "plans of ticks"),
         runs_(room_.rows, "plans of ticks"),
-        draws_(room_.rows, "plans of ticks"),
-        mixture_draws_(room_.rows, "plans of ticks"),
+        samples_(room_.rows, "plans of ticks"),
+        mixture_samples_(room_.rows, "plans of ticks"),
         scores_(room_.logit_rows, "results of ticks"),
-        drawn_mixtures_(room_.mixtures_at_once, "results of ticks"),
+        sampled_mixtures_(room_.mixtures_at_once, "results of ticks"),
         mixed_(2 * mixed_floats(room_), "mixtures"),
-        single_draw_(single_draw_words(room_), "single samples"),
-        single_draw_pinned_(single_draw_words(room_)),
-        single_drawn_(1),
+        single_sample_(single_sample_words(room_), "single samples"),
+        single_sample_pinned_(single_sample_words(room_)),
+        single_sampled_(1),
         flights_{flight(room_), flight(room_)} {
     for (slot_id slot = 0; slot < slots_; ++slot) require(samplers_.start(ticks_, slot, {}, {}, {}));
     record_decodes();
@@ -139,8 +139,8 @@ class rwkv7_runner final : public tick_runner {
     f.outcomes.resize(f.places.size());
     for (std::size_t i = 0; i < f.places.size(); ++i) {
       const row_place& place = f.places[i];
-      const bool has_drawn = (status[i] & draws) != 0 && place.draw != no_place;
-      f.outcomes[i] = {status[i], has_drawn ? f.drawn.data() + place.draw : nullptr,
+      const bool has_sampled = (status[i] & samples) != 0 && place.sample != no_place;
+      f.outcomes[i] = {status[i], has_sampled ? f.sampled.data() + place.sample : nullptr,
                        f.scores.all().subspan(place.first_score, place.scores),
                        place.last_score == no_place ? nullptr : f.scores.data() + place.last_score};
     }
@@ -173,23 +173,23 @@ class rwkv7_runner final : public tick_runner {
     return note(stages_.give_penalties(stage, slot, samplers_, ticks_));
   }
 
-  result<drawn_token> draw(slot_id slot, std::span<const float> logits,
-                           std::span<const std::uint32_t> allowed) override {
+  result<sampled_token> sample(slot_id slot, std::span<const float> logits,
+                               std::span<const std::uint32_t> allowed) override {
     check(completed_ == launched_);
     check(logits.size() == room_.vocab);
     enter();
-    // Words: the number of samples, the draw_row, its mask. The memory of logits is free between ticks.
-    std::uint32_t* const words = single_draw_pinned_.data();
+    // Words: the number of samples, the sample_row, its mask. The memory of logits is free between ticks.
+    std::uint32_t* const words = single_sample_pinned_.data();
     words[0] = 1, words[1] = 0, words[2] = slot;
     std::ranges::copy(allowed, words + mask_at);
-    const std::uint32_t* const sent = single_draw_.data();
-    note(copy_to_device(single_draw_.data(), words, (mask_at + allowed.size()) * sizeof *words, ticks_));
+    const std::uint32_t* const sent = single_sample_.data();
+    note(copy_to_device(single_sample_.data(), words, (mask_at + allowed.size()) * sizeof *words, ticks_));
     note(copy_to_device(model_.logits(), logits.data(), logits.size_bytes(), ticks_));
-    note(samplers_.queue_draws(ticks_, {sent, reinterpret_cast<const draw_row*>(sent + 1), 1},
-                               {model_.logits(), nullptr, allowed.empty() ? nullptr : sent + mask_at},
-                               single_drawn_.data()));
+    note(samplers_.queue_samples(ticks_, {sent, reinterpret_cast<const sample_row*>(sent + 1), 1},
+                                 {model_.logits(), nullptr, allowed.empty() ? nullptr : sent + mask_at},
+                                 single_sampled_.data()));
     if (auto r = note(ticks_.synchronize()); !r) return r.error();
-    return *single_drawn_.data();
+    return *single_sampled_.data();
   }
 
   result<void> settle() override {
@@ -203,11 +203,11 @@ class rwkv7_runner final : public tick_runner {
   struct flight {
     explicit flight(const tick_room& room)
         : status(room.rows, "results of ticks"),
-          drawn(room.rows, "results of ticks"),
+          sampled(room.rows, "results of ticks"),
           scores(room.tokens, "results of ticks") {}
     event done;
     pinned_buffer<std::uint32_t> status;
-    pinned_buffer<drawn_token> drawn;
+    pinned_buffer<sampled_token> sampled;
     pinned_buffer<token_scores> scores;
     std::vector<row_place> places;
     std::vector<row_outcome> outcomes;
@@ -251,9 +251,9 @@ class rwkv7_runner final : public tick_runner {
       if (auto r = hand_out(shape, p, f, scored, copied); !r) return r;
       if (p > 0) continue;  // the first piece holds all sampled rows
       if (auto r = queue_mixtures(shape, f); !r) return r;
-      if (shape.draws_alone == 0) continue;
-      const device_draws alone{upload_.draw_count(), draws_.data(), shape.draws_alone};
-      if (auto r = samplers_.queue_draws(ticks_, alone, {.logits = model_.logits()}, f.drawn.data()); !r) return r;
+      if (shape.samples_alone == 0) continue;
+      const device_samples alone{upload_.sample_count(), samples_.data(), shape.samples_alone};
+      if (auto r = samplers_.queue_samples(ticks_, alone, {.logits = model_.logits()}, f.sampled.data()); !r) return r;
     }
     return {};
   }
@@ -266,7 +266,7 @@ class rwkv7_runner final : public tick_runner {
     of.spare = slots_, of.mixtures_at_once = room_.mixtures_at_once;
     of.tokens = upload_.tokens(), of.runs = runs_.data();
     of.run_of_row = run_of_row_.data(), of.wanted_rows = wanted_rows_.data();
-    of.draws = draws_.data(), of.members = upload_.members(), of.mixture_draws = mixture_draws_.data();
+    of.samples = samples_.data(), of.members = upload_.members(), of.mixture_samples = mixture_samples_.data();
     of.status = flights_[turn].status.data();
     return of;
   }
@@ -303,11 +303,12 @@ class rwkv7_runner final : public tick_runner {
       const std::uint32_t room = std::min(room_.mixtures_at_once, shape.mixtures - begin);
       const std::uint32_t* const count = upload_.mixture_count(group);
       const device_mixtures mixtures{count, upload_.mixtures() + begin, upload_.members(), room};
-      const device_draws draws{count, mixture_draws_.data() + begin, room};
+      const device_samples samples{count, mixture_samples_.data() + begin, room};
       if (auto r = samplers_.queue_mixtures(ticks_, mixtures, model_.logits(), mixed_.data(), raw); !r) return r;
-      if (auto r = samplers_.queue_draws(ticks_, draws, {mixed_.data(), raw, nullptr}, drawn_mixtures_.data()); !r)
+      if (auto r = samplers_.queue_samples(ticks_, samples, {mixed_.data(), raw, nullptr}, sampled_mixtures_.data());
+          !r)
         return r;
-      if (auto r = samplers_.spread_draws(ticks_, mixtures, drawn_mixtures_.data(), f.drawn.data()); !r) return r;
+      if (auto r = samplers_.spread_samples(ticks_, mixtures, sampled_mixtures_.data(), f.sampled.data()); !r) return r;
     }
     return {};
   }
@@ -319,7 +320,7 @@ class rwkv7_runner final : public tick_runner {
     for (const std::uint32_t size : decode_sizes) {
       const std::uint32_t rows = std::min(size, room_.rows);
       tick_shape shape;
-      shape.rows = shape.tokens = shape.wanted = shape.draws_alone = rows;
+      shape.rows = shape.tokens = shape.wanted = shape.samples_alone = rows;
       require(queue_kernels(shape, 0));
       require(ticks_.synchronize());
       graphs_.push_back({rows, {record(shape, 0), record(shape, 1)}});
@@ -348,8 +349,8 @@ class rwkv7_runner final : public tick_runner {
     memory.activation_bytes = model_.activation_bytes();
     memory.workspace_bytes = model_.state_bytes() + samplers_.bytes() - memory.bytes_of_slots() + upload_.bytes() +
                              stages_.bytes() + run_of_row_.bytes() + wanted_rows_.bytes() + runs_.bytes() +
-                             draws_.bytes() + mixture_draws_.bytes() + scores_.bytes() + drawn_mixtures_.bytes() +
-                             mixed_.bytes() + single_draw_.bytes();
+                             samples_.bytes() + mixture_samples_.bytes() + scores_.bytes() + sampled_mixtures_.bytes() +
+                             mixed_.bytes() + single_sample_.bytes();
     sizes_.library = model_.library();
     sizes_.library_seconds = model_.library_seconds();
     sizes_.graphs = static_cast<std::uint32_t>(graphs_.size());
@@ -370,13 +371,13 @@ class rwkv7_runner final : public tick_runner {
   // Written by kernels of a tick for later ones.
   device_buffer<std::uint32_t> run_of_row_, wanted_rows_;
   device_buffer<sequence_run> runs_;
-  device_buffer<draw_row> draws_, mixture_draws_;
+  device_buffer<sample_row> samples_, mixture_samples_;
   device_buffer<token_scores> scores_;
-  device_buffer<drawn_token> drawn_mixtures_;
+  device_buffer<sampled_token> sampled_mixtures_;
   device_buffer<float> mixed_;
-  device_buffer<std::uint32_t> single_draw_;
-  pinned_buffer<std::uint32_t> single_draw_pinned_;
-  pinned_buffer<drawn_token> single_drawn_;
+  device_buffer<std::uint32_t> single_sample_;
+  pinned_buffer<std::uint32_t> single_sample_pinned_;
+  pinned_buffer<sampled_token> single_sampled_;
 
   std::array<flight, ticks_in_flight_max> flights_;
   std::uint64_t launched_ = 0, completed_ = 0;

@@ -37,14 +37,14 @@ struct tick {
 enum row_status : std::uint32_t {
   was_frozen = 1,       ///< its slot was frozen when the tick began
   budget_spent = 2,     ///< it samples, but its budget was already spent: its slot is frozen now
-  draws = 4,            ///< it samples and is not frozen
+  samples = 4,          ///< it samples and is not frozen
   nothing_to_feed = 8,  ///< it is a decode row of a slot that has no last token
 };
 
 /// The status and the results of a row. The memory stays valid until the tick after the next is launched.
 struct row_outcome {
   std::uint32_t status = 0;                  ///< of row_status
-  const drawn_token* drawn = nullptr;        ///< of a row that sampled a token, alone or in its group
+  const sampled_token* sampled = nullptr;    ///< of a row that sampled a token, alone or in its group
   std::span<const token_scores> scores;      ///< of the row's tokens from the second on, and of score_next
   const token_scores* last_score = nullptr;  ///< that of score_next, if it is stored separately
 };
@@ -125,8 +125,8 @@ class tick_runner {
   [[nodiscard]] virtual result<void> give_penalties(std::uint32_t stage, slot_id slot) = 0;
 
   /// Samples a token for a slot from the given logits, `allowed` as in sampler::draw; waits. No tick may be in flight.
-  [[nodiscard]] virtual result<drawn_token> draw(slot_id slot, std::span<const float> logits,
-                                                 std::span<const std::uint32_t> allowed) = 0;
+  [[nodiscard]] virtual result<sampled_token> sample(slot_id slot, std::span<const float> logits,
+                                                     std::span<const std::uint32_t> allowed) = 0;
   /// Waits for all queued work.
   [[nodiscard]] virtual result<void> settle() = 0;
 };

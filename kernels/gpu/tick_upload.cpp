@@ -12,7 +12,7 @@ namespace {
 constexpr std::size_t aligned(std::size_t bytes) { return small_copy_bytes(bytes); }
 constexpr std::uint32_t pieces(std::uint32_t count, std::uint32_t each) { return (count + each - 1) / each; }
 
-bool draws_alone(const tick_row& r) { return r.sample && !r.sync && r.group == 0; }
+bool samples_alone(const tick_row& r) { return r.sample && !r.sync && r.group == 0; }
 std::uint32_t tokens_of(const tick_row& r) { return std::max(r.tokens, 1u); }
 
 }  // namespace
@@ -37,7 +37,7 @@ tick_upload::tick_upload(const tick_room& room, stream_handle in)
   static_assert(sizeof(batch_counts) == 3 * sizeof(std::uint32_t));
   check(room.logit_rows >= room.rows);
   groups_.reserve(room.rows);
-  row_of_draw_.reserve(room.rows);
+  row_of_sample_.reserve(room.rows);
   scores_of_piece_.reserve(layout_.pieces_max);
   runs_.reserve(room.rows);
   copies_.reserve(room.rows);
@@ -53,18 +53,18 @@ tick_shape tick_upload::write(const tick& plan, std::size_t block, std::vector<r
   shape_ = {};
   shape_.rows = static_cast<std::uint32_t>(plan.rows.size());
   shape_.only_decodes = true;
-  drawn_rows_ = score_total_ = 0;
+  sampled_rows_ = score_total_ = 0;
   runs_.clear();
   copies_.clear();
   scores_of_piece_.assign(layout_.pieces_max, 0);
   places.assign(plan.rows.size(), {});
   find_groups(plan.rows);
-  place_draws(plan, places);
-  shape_.wanted = drawn_rows_;
-  for (std::uint32_t d = 0; d < drawn_rows_; ++d) {  // scores are in the order of the wanted rows: these first
-    const tick_row& r = plan.rows[row_of_draw_[d]];
+  place_samples(plan, places);
+  shape_.wanted = sampled_rows_;
+  for (std::uint32_t d = 0; d < sampled_rows_; ++d) {  // scores are in the order of the wanted rows: these first
+    const tick_row& r = plan.rows[row_of_sample_[d]];
     if (!r.score || r.score_next == no_token) continue;
-    places[row_of_draw_[d]].last_score = score_total_;
+    places[row_of_sample_[d]].last_score = score_total_;
     add_score(d, r.score_next, r.score_top);
   }
   for (std::uint32_t i = 0; i < shape_.rows; ++i) place_row(plan, i, places[i]);
@@ -73,7 +73,7 @@ tick_shape tick_upload::write(const tick& plan, std::size_t block, std::vector<r
 
   const auto count = reinterpret_cast<std::uint32_t*>(block_);
   count[0] = shape_.rows;
-  count[1] = shape_.draws_alone;
+  count[1] = shape_.samples_alone;
   std::ranges::copy(scores_of_piece_, count + layout_.scores_count);
   for (std::uint32_t g = 0; g * room_.mixtures_at_once < shape_.mixtures; ++g)
     count[layout_.mixture_counts + g] = std::min(room_.mixtures_at_once, shape_.mixtures - g * room_.mixtures_at_once);
@@ -104,15 +104,15 @@ void tick_upload::find_groups(std::span<const tick_row> rows) {
   }
 }
 
-void tick_upload::place_draws(const tick& plan, std::vector<row_place>& places) {
-  row_of_draw_.clear();
+void tick_upload::place_samples(const tick& plan, std::vector<row_place>& places) {
+  row_of_sample_.clear();
   const auto place = [&](std::uint32_t row) {
-    places[row].draw = drawn_rows_++;
-    row_of_draw_.push_back(row);
+    places[row].sample = sampled_rows_++;
+    row_of_sample_.push_back(row);
   };
   for (std::uint32_t i = 0; i < plan.rows.size(); ++i)
-    if (draws_alone(plan.rows[i])) place(i);
-  shape_.draws_alone = drawn_rows_;
+    if (samples_alone(plan.rows[i])) place(i);
+  shape_.samples_alone = sampled_rows_;
   shape_.mixtures = static_cast<std::uint32_t>(groups_.size());
   if (groups_.empty()) return;
 
@@ -124,7 +124,8 @@ void tick_upload::place_draws(const tick& plan, std::vector<row_place>& places) 
     for (std::uint32_t i = groups_[g].first_row; i < plan.rows.size(); ++i) {
       if (plan.rows[i].group != groups_[g].id) continue;
       place(i);
-      members[member++] = {places[i].draw, plan.rows[i].slot, plan.rows[i].weight / groups_[g].weights, places[i].draw};
+      members[member++] = {places[i].sample, plan.rows[i].slot, plan.rows[i].weight / groups_[g].weights,
+                           places[i].sample};
     }
   }
   used_ = layout_.members + member * sizeof(mixture_member);
@@ -136,19 +137,19 @@ void tick_upload::place_row(const tick& plan, std::uint32_t index, row_place& pl
   const std::uint32_t tokens = tokens_of(r), last = tokens - 1;
   const bool every_position = r.copied == tick_row::copies::all;
   const bool scores_last = r.score && r.score_next != no_token;
-  const bool last_position = place.draw == no_place && (r.copied != tick_row::copies::none || scores_last);
+  const bool last_position = place.sample == no_place && (r.copied != tick_row::copies::none || scores_last);
   const std::uint32_t begin = every_position || r.score ? 0 : last, end = last_position ? tokens : last;
 
   planned_row planned{};
   planned.slot = planned.deciding = r.slot;
   planned.first_row = shape_.tokens, planned.rows = tokens, planned.chunked = r.chunked;
-  planned.draw = place.draw, planned.member = planned.mixture = no_place;
+  planned.sample = place.sample, planned.member = planned.mixture = no_place;
   planned.wanted = shape_.wanted, planned.position = begin, planned.positions = end > begin ? end - begin : 0;
-  planned.decodes = r.tokens == 0, planned.samples = r.sample, planned.draws_alone = draws_alone(r);
+  planned.decodes = r.tokens == 0, planned.samples = r.sample, planned.samples_alone = samples_alone(r);
   if (r.group != 0) {
     const auto of = std::ranges::find(groups_, r.group, &group::id);
     planned.deciding = plan.rows[of->first_row].slot;
-    planned.member = place.draw - shape_.draws_alone;
+    planned.member = place.sample - shape_.samples_alone;
     if (of->first_row == index) planned.mixture = static_cast<std::uint32_t>(of - groups_.begin());
   }
   reinterpret_cast<planned_row*>(block_ + layout_.rows)[index] = planned;
@@ -161,14 +162,14 @@ void tick_upload::place_row(const tick& plan, std::uint32_t index, row_place& pl
   if (r.copied != tick_row::copies::none) {
     const std::uint32_t first = every_position ? 0 : last;
     for (std::uint32_t p = first; p < tokens; ++p)
-      copies_.push_back({p == last && place.draw != no_place ? place.draw : planned.wanted + p - begin,
+      copies_.push_back({p == last && place.sample != no_place ? place.sample : planned.wanted + p - begin,
                          r.logits + std::size_t{p - first} * room_.vocab});
   }
   add_scores(r, plan, place, planned);
   runs_.push_back({r.slot, shape_.tokens, tokens, r.chunked});
   shape_.tokens += tokens;
   shape_.wanted += planned.positions;
-  shape_.only_decodes &= planned.decodes && planned.draws_alone && r.copied == tick_row::copies::none && !r.score;
+  shape_.only_decodes &= planned.decodes && planned.samples_alone && r.copied == tick_row::copies::none && !r.score;
 }
 
 void tick_upload::add_scores(const tick_row& row, const tick& plan, row_place& place, const planned_row& planned) {
@@ -176,7 +177,7 @@ void tick_upload::add_scores(const tick_row& row, const tick& plan, row_place& p
   place.first_score = score_total_;
   for (std::uint32_t p = 0; p + 1 < row.tokens; ++p)
     add_score(planned.wanted + p, plan.tokens[row.first_token + p + 1], row.score_top);
-  if (row.score_next != no_token && place.draw == no_place)
+  if (row.score_next != no_token && place.sample == no_place)
     add_score(planned.wanted + row.tokens - 1, row.score_next, row.score_top);
   place.scores = score_total_ - place.first_score;
 }

@@ -26,7 +26,7 @@ struct logits_copy {
 
 /// The indices of a row's results.
 struct row_place {
-  std::uint32_t draw = no_place;              ///< among the sampled tokens
+  std::uint32_t sample = no_place;            ///< among the sampled tokens
   std::uint32_t first_score = 0, scores = 0;  ///< among the tick's scores; without that of the last position
   std::uint32_t last_score = no_place;        ///< of the last position, if it is also sampled from
 };
@@ -34,7 +34,7 @@ struct row_place {
 /// The counts that launches depend on. The lists belong to the upload and stay valid until its next write.
 struct tick_shape {
   std::uint32_t rows = 0, tokens = 0, wanted = 0;
-  std::uint32_t draws_alone = 0, mixtures = 0;
+  std::uint32_t samples_alone = 0, mixtures = 0;
   bool only_decodes = false;              ///< every row decodes and samples alone, and no other result is wanted
   std::span<const sequence_run> runs;     ///< of the batch, as planned: on the device, frozen slots use the spare slot
   std::span<const logits_copy> copies;    ///< in the order of the wanted rows
@@ -83,7 +83,7 @@ class tick_upload {
 
   // On the device, at fixed addresses.
   [[nodiscard]] std::uint32_t* counts() const { return at<std::uint32_t>(0); }
-  [[nodiscard]] const std::uint32_t* draw_count() const { return counts() + 1; }
+  [[nodiscard]] const std::uint32_t* sample_count() const { return counts() + 1; }
   [[nodiscard]] const std::uint32_t* score_count(std::uint32_t piece) const {
     return counts() + layout_.scores_count + piece;
   }
@@ -115,7 +115,7 @@ class tick_upload {
   }
 
   void find_groups(std::span<const tick_row> rows);
-  void place_draws(const tick& plan, std::vector<row_place>& places);
+  void place_samples(const tick& plan, std::vector<row_place>& places);
   void place_row(const tick& plan, std::uint32_t index, row_place& place);
   void add_scores(const tick_row& row, const tick& plan, row_place& place, const planned_row& planned);
   void add_score(std::uint32_t wanted, token_id token, std::uint32_t top);
@@ -129,9 +129,9 @@ class tick_upload {
   std::byte* block_ = nullptr;
   std::size_t used_ = 0;  // bytes to copy, including the counts before them
   tick_shape shape_;
-  std::uint32_t drawn_rows_ = 0, score_total_ = 0;
+  std::uint32_t sampled_rows_ = 0, score_total_ = 0;
   std::vector<group> groups_;
-  std::vector<std::uint32_t> row_of_draw_;
+  std::vector<std::uint32_t> row_of_sample_;
   std::vector<sequence_run> runs_;
   std::vector<logits_copy> copies_;
   std::vector<std::uint32_t> scores_of_piece_;

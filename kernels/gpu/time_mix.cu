@@ -19,7 +19,7 @@
 #include "kernels/gpu/time_mix.hpp"
 
 #include "base/check.hpp"
-#include "kernels/gpu/device/overlap.cuh"
+#include "kernels/gpu/device/pdl.cuh"
 #include "kernels/gpu/device/time_mix_rows.cuh"
 
 namespace skein::kernels::gpu {
@@ -36,22 +36,22 @@ constexpr std::uint32_t many_heads = 512, very_many_heads = 1024;
 template <typename Element, typename Stored>
 __global__ void __launch_bounds__(threads, blocks_each) time_mix_kernel(device_batch rows, time_mix_parameters of) {
   __shared__ shared_tile<tile_tokens> tile;
-  let_next_kernel_begin();
+  pdl_launch_dependents();
   const sequence_run run = rows.runs[blockIdx.y];  // beyond the count it is meaningless, but may be read
   if (blockIdx.y >= rows.counts->runs || run.rows == run.chunked) {
-    wait_for_kernels_before();  // kernels that wait for this one rely on the preceding ones being complete
+    pdl_wait();  // kernels that wait for this one rely on the preceding ones being complete
     return;
   }
   Stored* const head = reinterpret_cast<Stored*>(static_cast<char*>(of.state) + run.slot * of.slot_bytes) +
                        static_cast<std::size_t>(blockIdx.x) * head_size * head_size;
   row_part<Stored> state;
-  if (run.chunked > 0) wait_for_kernels_before();  // for the state after the run's chunks
+  if (run.chunked > 0) pdl_wait();  // for the state after the run's chunks
   const auto loaded = state.load(head);
   const std::uint32_t warp = threadIdx.x / warp_width;
   const std::uint32_t channel = blockIdx.x * head_size + threadIdx.x % warp_width * lane_channels;
   const head_weights weights = load_weights(of, channel);
   const norm_weights_of_lane norm(of, channel);
-  wait_for_kernels_before();
+  pdl_wait();
   std::uint32_t row = run.first_row + run.chunked + warp,
                 left = run.rows - run.chunked;  // this warp's token of the tile
   if (warp < left)
@@ -123,9 +123,9 @@ __global__ void __launch_bounds__(one_token_threads, sizeof(Stored) == 2 ? 7 : 6
     one_token_kernel(device_batch rows, time_mix_parameters of) {
   constexpr unsigned size = packet<Stored>::size, packets = head_size / size;
   __shared__ shared_tile<1> tile;
-  let_next_kernel_begin();
+  pdl_launch_dependents();
   const sequence_run run = rows.runs[blockIdx.y];
-  if (blockIdx.y >= rows.counts->runs) return wait_for_kernels_before();
+  if (blockIdx.y >= rows.counts->runs) return pdl_wait();
   const bool makes_vectors = threadIdx.x >= head_size;
   const std::uint32_t channel = blockIdx.x * head_size + threadIdx.x % warp_width * lane_channels;
   Stored* const head = reinterpret_cast<Stored*>(static_cast<char*>(of.state) + run.slot * of.slot_bytes) +
@@ -133,14 +133,14 @@ __global__ void __launch_bounds__(one_token_threads, sizeof(Stored) == 2 ? 7 : 6
   packet<Stored> state[packets];
   if (makes_vectors) {
     const head_weights weights = load_weights(of, channel);
-    wait_for_kernels_before();
+    pdl_wait();
     fill_tile<Element, Stored>(of, run.first_row, channel, load_inputs<Element>(of, run.first_row, channel), weights,
                                tile, 0);
   } else {
 #pragma unroll
     for (unsigned p = 0; p < packets; ++p)
       state[p] = load_packet_once(head + head_state_index<Stored>(threadIdx.x, p * size));
-    wait_for_kernels_before();
+    pdl_wait();
   }
   __syncthreads();
   if (!makes_vectors) tile.y[0][threadIdx.x] = take_token(state, head, tile);
@@ -154,7 +154,7 @@ result<void> time_mix(stream_handle in, const device_batch& rows, element type, 
                       const time_mix_parameters& of) {
   check(of.width % head_size == 0);
   check(state_type != element::bf16);
-  for (const product_rows* gate : {&of.w_out, &of.a_out, &of.g_out, &of.v_out}) check(gate->parts == 0);
+  for (const gemm_rows* gate : {&of.w_out, &of.a_out, &of.g_out, &of.v_out}) check(gate->parts == 0);
   const std::uint32_t heads = of.width / head_size;
   launch_shape shape{"time_mix", {heads, rows.room.runs}, {threads}, 0, in, true};
   return with_element(type, [&]<typename Element>() -> result<void> {

@@ -1,7 +1,7 @@
 #pragma once
 #include "kernels/gpu/batch.hpp"
 #include "kernels/gpu/elements.hpp"
-#include "kernels/gpu/product_rows.hpp"
+#include "kernels/gpu/gemm_rows.hpp"
 #include "kernels/gpu/runtime/runtime.hpp"
 
 namespace skein::kernels::gpu {
@@ -28,7 +28,7 @@ inline constexpr std::uint32_t head_size_max = 256;  ///< of time_mix_any_head
 /// Arithmetic is fp32. A state stored in 16 bits is rounded after every token, so that the result does not depend on
 /// where a sequence was cut into runs.
 struct time_mix_parameters {
-  product_rows r, k, v, w_out, a_out, v_out, g_out;
+  gemm_rows r, k, v, w_out, a_out, v_out, g_out;
   void *v_first = nullptr, *y = nullptr;
   const float *w0 = nullptr, *a0 = nullptr, *v0 = nullptr, *k_k = nullptr, *k_a = nullptr, *r_k = nullptr;
   const float *ln_x_weight = nullptr, *ln_x_bias = nullptr;

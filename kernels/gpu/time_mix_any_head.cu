@@ -7,7 +7,7 @@
 //
 // Floor: the bytes of the states, read and written once per token.
 #include "base/check.hpp"
-#include "kernels/gpu/device/overlap.cuh"
+#include "kernels/gpu/device/pdl.cuh"
 #include "kernels/gpu/device/time_mix_rows.cuh"
 #include "kernels/gpu/time_mix.hpp"
 
@@ -29,9 +29,9 @@ __device__ float sum_of_block(float value) {
 
 /// The output of a GEMM for one channel; adds up partial sums.
 template <typename Element>
-__device__ float load_channel(const product_rows& from, std::uint32_t row, std::uint32_t channel) {
+__device__ float load_channel(const gemm_rows& from, std::uint32_t row, std::uint32_t channel) {
   float value[1];
-  load_products<Element>(from, row, channel, value);
+  load_gemms<Element>(from, row, channel, value);
   return value[0];
 }
 
@@ -72,8 +72,8 @@ __global__ void __launch_bounds__(head_size_max)
     any_head_kernel(device_batch rows, time_mix_parameters of, std::uint32_t size) {
   using gate = gate_type<Element>;
   __shared__ token_of_head token;
-  let_next_kernel_begin();
-  wait_for_kernels_before();
+  pdl_launch_dependents();
+  pdl_wait();
   if (blockIdx.y >= rows.counts->runs) return;
   const sequence_run run = rows.runs[blockIdx.y];
   const std::uint32_t own = threadIdx.x, channel = blockIdx.x * size + own;

@@ -13,7 +13,7 @@
 #include "kernels/gpu/device/block.cuh"
 #include "kernels/gpu/device/bulk_copy.cuh"
 #include "kernels/gpu/device/mma.cuh"
-#include "kernels/gpu/device/overlap.cuh"
+#include "kernels/gpu/device/pdl.cuh"
 #include "kernels/gpu/device/time_mix_rows.cuh"
 #include "kernels/gpu/time_mix.hpp"
 
@@ -119,7 +119,7 @@ __device__ float take_rows(packet<Stored>* state, const float* v, const key_shar
 template <typename Element, typename Stored, bool in_parts>
 __global__ void __launch_bounds__(threads, 1) time_mix_many_kernel(device_batch rows, time_mix_parameters of) {
   using memory = warp_memory<Stored>;
-  let_next_kernel_begin();
+  pdl_launch_dependents();
   memory& mine = dynamic_shared<memory>()[threadIdx.x / warp_width];
   const unsigned lane = threadIdx.x % warp_width;
   // Neighbouring blocks process neighbouring heads of a token; a warp always processes the same head.
@@ -127,7 +127,7 @@ __global__ void __launch_bounds__(threads, 1) time_mix_many_kernel(device_batch 
   const std::uint32_t tokens_at_once = gridDim.x * warps / heads, head = number % heads;
   const std::uint32_t end = rows.counts->rows;
   std::uint32_t row = number / heads;
-  if (number >= tokens_at_once * heads || row >= end) return wait_for_kernels_before();
+  if (number >= tokens_at_once * heads || row >= end) return pdl_wait();
   const std::uint32_t channel = head * head_size + lane * lane_channels;
 
   const auto head_of = [&](slot_id slot) {
@@ -154,7 +154,7 @@ __global__ void __launch_bounds__(threads, 1) time_mix_many_kernel(device_batch 
   warp_barrier();
   const head_weights weights = load_weights(of, channel);
   const norm_weights_of_lane norm(of, channel);
-  wait_for_kernels_before();
+  pdl_wait();
   inputs_on_their_way<Element> inputs;
   if (!in_parts) inputs.load(of, row, channel);
   for (; row < end; row += tokens_at_once) {
@@ -199,11 +199,11 @@ result<void> time_mix_many(stream_handle in, const device_batch& rows, element t
   check(of.width % head_size == 0);
   check(state_type != element::bf16);
   check(rows.room.runs == rows.room.rows);
-  for (const product_rows* gate : {&of.w_out, &of.a_out, &of.g_out, &of.v_out}) check(gate->parts == 0);
+  for (const gemm_rows* gate : {&of.w_out, &of.a_out, &of.g_out, &of.v_out}) check(gate->parts == 0);
   const bool in_parts = of.r.parts > 0 || of.k.parts > 0 || of.v.parts > 0;
-  const auto multiprocessors = multiprocessor_count();
-  if (!multiprocessors) return multiprocessors.error();
-  if (of.width / head_size > *multiprocessors * warps)
+  const auto sm_count = count_sms();
+  if (!sm_count) return sm_count.error();
+  if (of.width / head_size > *sm_count * warps)
     return error{error_kind::unsupported, "the model has more heads than the device has warps", ""};
   return with_element(type, [&]<typename Element>() -> result<void> {
     const auto start = [&]<typename Stored>(Stored) -> result<void> {
@@ -212,7 +212,7 @@ result<void> time_mix_many(stream_handle in, const device_batch& rows, element t
           in_parts ? time_mix_many_kernel<Element, Stored, true> : time_mix_many_kernel<Element, Stored, false>;
       if (const auto r = allow_shared_bytes(kernel, bytes); !r)
         return error{error_kind::unsupported, r.error().message, ""};
-      return launch({"time_mix_many", {*multiprocessors}, {threads}, bytes, in, true}, kernel, rows, of);
+      return launch({"time_mix_many", {*sm_count}, {threads}, bytes, in, true}, kernel, rows, of);
     };
     return state_type == element::f32 ? start(float{}) : start(half{});
   });

@@ -23,8 +23,8 @@
 #include <algorithm>
 
 #include "base/check.hpp"
-#include "kernels/gpu/device/forget.cuh"
-#include "kernels/gpu/device/overlap.cuh"
+#include "kernels/gpu/device/discard.cuh"
+#include "kernels/gpu/device/pdl.cuh"
 #include "kernels/gpu/device/row_norm.cuh"
 #include "kernels/ops.hpp"
 
@@ -116,16 +116,16 @@ struct mix_shares {
 
 template <typename Element, typename Kept, unsigned packets, unsigned shifts>
 __global__ void __launch_bounds__(512) token_shift_kernel(device_batch rows, token_shift_parameters of) {
-  let_next_kernel_begin();
+  pdl_launch_dependents();
   const norm_share<packets> norm(of.norm, of.width);
   const mix_shares<packets, shifts> mixes(of);
   const std::uint32_t t = blockIdx.x;
-  if (t >= rows.counts->rows) return wait_for_kernels_before();
+  if (t >= rows.counts->rows) return pdl_wait();
   const sequence_run run = rows.runs[rows.run_of_row[t]];
   const bool begins = t == run.first_row;
   x_prev_on_its_way<Kept, packets> x_prev;
   if (begins) x_prev.ask(of, run);
-  wait_for_kernels_before();
+  pdl_wait();
   row_share<packets> now, before;  // before: the row to shift with
   if (!begins) before = as_kept<Kept>(load_normed(of, norm, t - 1));
   now = load_row<packets>(of.from, of.width, t);
@@ -141,17 +141,17 @@ __global__ void __launch_bounds__(512) token_shift_kernel(device_batch rows, tok
 
 /// Discards row t of all inputs that no other block of the launch reads.
 template <unsigned packets>
-__device__ void forget_row(const token_shift_parameters& of, std::uint32_t t) {
-  const product_rows& added = of.from.added;
+__device__ void discard_row(const token_shift_parameters& of, std::uint32_t t) {
+  const gemm_rows& added = of.from.added;
   for_each_packet<packets>(of.width, [&](unsigned, std::uint32_t c) {
     if (c % (line_bytes / sizeof(float)) != 0) return;
-    forget_line(of.from.x + static_cast<std::size_t>(t) * of.width + c);
+    discard_line(of.from.x + static_cast<std::size_t>(t) * of.width + c);
     for (std::uint32_t p = 0; p < added.parts; ++p)
-      forget_line(static_cast<const float*>(added.data) + p * added.part_stride +
-                  static_cast<std::size_t>(t) * added.stride + c);
+      discard_line(static_cast<const float*>(added.data) + p * added.part_stride +
+                   static_cast<std::size_t>(t) * added.stride + c);
   });
   for (std::size_t at = threadIdx.x * line_bytes; at < of.spent_bytes; at += blockDim.x * line_bytes)
-    forget_line(static_cast<const char*>(of.spent) + t * of.spent_bytes + at);
+    discard_line(static_cast<const char*>(of.spent) + t * of.spent_bytes + at);
 }
 
 /// The same for runs of one row each, with registers for twice as many blocks at once: while a row waits for its loads,
@@ -159,19 +159,19 @@ __device__ void forget_row(const token_shift_parameters& of, std::uint32_t t) {
 template <typename Element, typename Kept, unsigned shifts>
 __global__ void __launch_bounds__(512, 2) single_rows_kernel(device_batch rows, token_shift_parameters of) {
   constexpr unsigned packets = 2;
-  let_next_kernel_begin();
+  pdl_launch_dependents();
   const std::uint32_t t = blockIdx.x;
-  if (t >= rows.counts->rows) return wait_for_kernels_before();
+  if (t >= rows.counts->rows) return pdl_wait();
   const sequence_run run = rows.runs[t];
   x_prev_on_its_way<Kept, packets> x_prev;
   x_prev.ask(of, run);
-  wait_for_kernels_before();
+  pdl_wait();
   row_share<packets> now = load_row<packets>(of.from, of.width, t);
   if (of.sum) store_sum(of, t, now);
   normalise(now, of.width, norm_share<packets>(of.norm, of.width), layer_norm_eps);
   const row_share<packets> before = x_prev.read(of.width);
   store_x_prev<Kept>(of, run, now);
-  if (of.forgets) forget_row<packets>(of, t);  // after the barriers of the norm
+  if (of.discards) discard_row<packets>(of, t);  // after the barriers of the norm
 #pragma unroll 1
   for (unsigned s = 0; s < shifts; ++s) {
     row_share<packets> mix;
@@ -188,7 +188,7 @@ __global__ void __launch_bounds__(512)
   using share = row_share<packets>;
   alignas(sequence_run) __shared__ unsigned char run_bytes[rows_each_max * sizeof(sequence_run)];
   auto* runs = reinterpret_cast<sequence_run*>(run_bytes);  // HIP: no member initializers in shared variables
-  let_next_kernel_begin();
+  pdl_launch_dependents();
   const norm_share<packets> norm(of.norm, of.width);
   share mixes[shifts];
 #pragma unroll
@@ -197,9 +197,9 @@ __global__ void __launch_bounds__(512)
                              [&](unsigned i, std::uint32_t c) { load_floats(of.mix[s] + c, mixes[s].values[i]); });
   const std::uint32_t first = blockIdx.x * rows_each, count = rows.counts->rows;
   const std::uint32_t end = first + rows_each < count ? first + rows_each : count;
-  if (first >= end) return wait_for_kernels_before();
+  if (first >= end) return pdl_wait();
   if (threadIdx.x < end - first) runs[threadIdx.x] = rows.runs[rows.run_of_row[first + threadIdx.x]];
-  wait_for_kernels_before();
+  pdl_wait();
   __syncthreads();
 
   const auto normed_row = [&](std::uint32_t t) {
@@ -252,7 +252,7 @@ __global__ void __launch_bounds__(512)
 bool has_whole_lines(const token_shift_parameters& of) {
   const auto is_whole = [](auto... bytes) { return ((bytes % line_bytes == 0) && ...); };
   const auto at = [](const void* address) { return reinterpret_cast<std::uintptr_t>(address); };
-  const product_rows& added = of.from.added;
+  const gemm_rows& added = of.from.added;
   return is_whole(at(of.from.x), at(added.data), at(of.spent), of.width * sizeof(float), added.stride * sizeof(float),
                   added.part_stride * sizeof(float), of.spent_bytes);
 }
@@ -265,10 +265,10 @@ result<void> token_shift(stream_handle in, const device_batch& rows, element typ
   check(of.sum != of.from.x);
   check((of.sum != nullptr) == (of.from.added.parts > 0));
   check(of.kept_type != element::bf16);
-  check(!of.forgets || has_whole_lines(of));
-  const auto multiprocessors = multiprocessor_count();
-  if (!multiprocessors) return multiprocessors.error();
-  const std::uint32_t block = row_threads(of.width), at_once = *multiprocessors * (512 / block);
+  check(!of.discards || has_whole_lines(of));
+  const auto sm_count = count_sms();
+  if (!sm_count) return sm_count.error();
+  const std::uint32_t block = row_threads(of.width), at_once = *sm_count * (512 / block);
   const bool is_usual = packets_of(of.width) == 2 && (of.shifts == 1 || of.shifts == token_shifts_max);
   const auto shape_of = [&](std::uint32_t rows_each) {
     return launch_shape{"token_shift", {(rows.room.rows + rows_each - 1) / rows_each}, {block}, 0, in, true};

@@ -12,7 +12,7 @@ inline constexpr std::uint32_t token_shifts_max = 6;  ///< r w k v a g of time m
 /// x_prev : of `kept_type`, f32 or f16, for slot 0; slots are `slot_bytes` apart
 /// mix[i] : [width] fp32;  out[i] : [rows, out_stride] of `type`
 /// forgets : x, added and `spent` ([rows, spent_bytes], any type) are not read afterwards, so their contents may be
-/// discarded (device/forget.cuh). Their rows and partial sums begin at multiples of 128 bytes.
+/// discarded (device/discard.cuh). Their rows and partial sums begin at multiples of 128 bytes.
 /// The result of a row depends only on its own run, not on where the run was cut: `before` is rounded as x_prev is.
 struct token_shift_parameters {
   residual from;
@@ -24,7 +24,7 @@ struct token_shift_parameters {
   std::uint32_t width = 0, out_stride = 0, shifts = 0;
   const float* mix[token_shifts_max] = {};
   void* out[token_shifts_max] = {};
-  bool forgets = false;
+  bool discards = false;
   const void* spent = nullptr;
   std::size_t spent_bytes = 0;
 };

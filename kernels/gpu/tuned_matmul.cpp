@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "base/check.hpp"
-#include "kernels/gpu/finish_rows.hpp"
+#include "kernels/gpu/epilogue_rows.hpp"
 #include "kernels/gpu/runtime/stream.hpp"
 
 namespace skein::kernels::gpu {
@@ -16,25 +16,27 @@ constexpr int timed_runs = 4;
 constexpr double worth_it = 0.98;       // of the time of our kernels: smaller gains may be noise
 constexpr double parts_worth_it = 0.9;  // of the time of the alternatives: the consumer of partial sums reads more
 
-bool same_shape(const product& a, const product& b) {
+bool same_shape(const gemm& a, const gemm& b) {
   return a.outputs == b.outputs && a.inputs == b.inputs && a.in_stride == b.in_stride && a.out_stride == b.out_stride &&
          a.how == b.how;
 }
 
-bool finishes_apart(finish how) { return how == finish::sigmoid || how == finish::tanh || how == finish::relu_squared; }
+bool separate_epilogue(epilogue how) {
+  return how == epilogue::sigmoid || how == epilogue::tanh || how == epilogue::relu_squared;
+}
 
-library_shape shape_of(const product& p, element type) {
+library_shape shape_of(const gemm& p, element type) {
   library_shape shape;
   shape.type = shape.out_type = type;
-  if (p.how == finish::store_f16) shape.out_type = element::f16;
-  if (p.how == finish::store_f32 || p.how == finish::add_f32) shape.out_type = element::f32;
-  shape.adds = p.how == finish::add_f32;
+  if (p.how == epilogue::store_f16) shape.out_type = element::f16;
+  if (p.how == epilogue::store_f32 || p.how == epilogue::add_f32) shape.out_type = element::f32;
+  shape.adds = p.how == epilogue::add_f32;
   shape.outputs = p.outputs, shape.inputs = p.inputs, shape.in_stride = p.in_stride, shape.out_stride = p.out_stride;
   return shape;
 }
 
 /// Whether matrices are aligned as the library expects, and rows for 16-byte accesses.
-bool is_aligned(const product& p, const library_shape& shape) {
+bool is_aligned(const gemm& p, const library_shape& shape) {
   const auto at = [](const void* address) { return reinterpret_cast<std::uintptr_t>(address) % 256 == 0; };
   return p.outputs % 8 == 0 && p.in_stride * element_bytes(shape.type) % 16 == 0 &&
          p.out_stride * element_bytes(shape.out_type) % 16 == 0 && at(p.matrix) && at(p.in) && at(p.out);
@@ -87,14 +89,14 @@ const tuned_matmul::bucket* tuned_matmul::find_bucket(std::uint32_t rows) const 
   return found == buckets_.end() ? nullptr : &*found;
 }
 
-const tuned_matmul::launch_ways* tuned_matmul::find_launch(const bucket& b, std::span<const product> launch) {
+const tuned_matmul::launch_ways* tuned_matmul::find_launch(const bucket& b, std::span<const gemm> launch) {
   const auto found = std::ranges::find_if(b.launches, [&](const launch_ways& ways) {
     return std::ranges::equal(ways.of, launch, same_shape, &way::shape);
   });
   return found == b.launches.end() ? nullptr : &*found;
 }
 
-result<void> tuned_matmul::learn(stream_handle in, std::span<const product> launch, const std::uint32_t* row_count,
+result<void> tuned_matmul::learn(stream_handle in, std::span<const gemm> launch, const std::uint32_t* row_count,
                                  std::uint32_t rows) {
   check(takes(rows));
   if (has_turns(launch)) return in_two_launches(launch, [&](auto some) { return learn(in, some, row_count, rows); });
@@ -102,7 +104,7 @@ result<void> tuned_matmul::learn(stream_handle in, std::span<const product> laun
   check(found != buckets_.end());
   if (find_launch(*found, launch)) return {};
   launch_ways ways{{}, false};
-  for (const product& p : launch) {
+  for (const gemm& p : launch) {
     auto how = fastest(in, *found, p, row_count, rows);
     if (!how) return how.error();
     ways.of.push_back(std::move(*how));
@@ -118,7 +120,7 @@ result<void> tuned_matmul::learn(stream_handle in, std::span<const product> laun
     else
       least = *chosen;
   }
-  const auto has_segments = [](const product& p) { return p.segments > 1; };
+  const auto has_segments = [](const gemm& p) { return p.segments > 1; };
   if (std::ranges::any_of(launch, has_segments) && ours_.splits(launch, rows)) {
     const auto in_parts = seconds_in_parts(in, launch, row_count, rows);
     if (!in_parts) return in_parts.error();
@@ -129,27 +131,27 @@ result<void> tuned_matmul::learn(stream_handle in, std::span<const product> laun
 }
 
 // All partial sums overwrite each other in the workspace, because they are not read.
-result<double> tuned_matmul::seconds_in_parts(stream_handle in, std::span<const product> launch,
+result<double> tuned_matmul::seconds_in_parts(stream_handle in, std::span<const gemm> launch,
                                               const std::uint32_t* row_count, std::uint32_t rows) const {
-  std::vector<product> split(launch.begin(), launch.end());
-  for (product& p : split) {
+  std::vector<gemm> split(launch.begin(), launch.end());
+  for (gemm& p : split) {
     if (p.segments == 1) continue;
-    p.how = finish::store_parts, p.out = workspace_.data(), p.out_stride = p.outputs;
+    p.how = epilogue::store_parts, p.out = workspace_.data(), p.out_stride = p.outputs;
     p.part_stride = std::size_t{rows} * p.outputs;
     if (p.segments * p.part_stride * sizeof(float) > workspace_.bytes()) return std::numeric_limits<double>::infinity();
   }
   return watch_(in, [&] { return ours_.run(in, type_, split, row_count, rows); });
 }
 
-bool tuned_matmul::is_better_in_parts(std::span<const product> launch, std::uint32_t rows) const {
+bool tuned_matmul::is_better_in_parts(std::span<const gemm> launch, std::uint32_t rows) const {
   const bucket* const b = find_bucket(rows);
   const launch_ways* const ways = b ? find_launch(*b, launch) : nullptr;
   return ways && ways->in_parts;
 }
 
-result<tuned_matmul::way> tuned_matmul::fastest(stream_handle in, bucket& b, const product& p,
+result<tuned_matmul::way> tuned_matmul::fastest(stream_handle in, bucket& b, const gemm& p,
                                                 const std::uint32_t* row_count, std::uint32_t rows) {
-  for (const way& known : b.products)
+  for (const way& known : b.gemms)
     if (same_shape(known.shape, p)) return known;
   way best{p, nullptr, 0};
   const library_shape shape = shape_of(p, type_);
@@ -159,18 +161,18 @@ result<tuned_matmul::way> tuned_matmul::fastest(stream_handle in, bucket& b, con
     const auto ours = watch_(in, [&] { return run_as(in, {}, {&p, 1}, row_count, rows); });
     if (!ours) return ours.error();
     double least = worth_it * *ours;
-    const std::shared_ptr<library_product> library = std::move(*prepared);
+    const std::shared_ptr<library_gemm> library = std::move(*prepared);
     for (std::size_t algorithm = 0; algorithm < library->algorithms(); ++algorithm) {
       const way tried{p, library, algorithm};
       const auto seconds = watch_(in, [&] { return run_by_library(in, tried, p, rows); });
       if (seconds && *seconds < least) best = tried, least = *seconds;
     }
   }
-  b.products.push_back(best);
+  b.gemms.push_back(best);
   return best;
 }
 
-result<void> tuned_matmul::run(stream_handle in, std::span<const product> launch, const std::uint32_t* row_count,
+result<void> tuned_matmul::run(stream_handle in, std::span<const gemm> launch, const std::uint32_t* row_count,
                                std::uint32_t rows_room) const {
   if (!takes(rows_room)) return ours_.run(in, type_, launch, row_count, rows_room);
   if (has_turns(launch)) return in_two_launches(launch, [&](auto some) { return run(in, some, row_count, rows_room); });
@@ -181,29 +183,28 @@ result<void> tuned_matmul::run(stream_handle in, std::span<const product> launch
 
 // `ways`: one per product, or empty if all use our kernels. If the library fails, our kernels run instead; if they fail
 // too, their error is returned.
-result<void> tuned_matmul::run_as(stream_handle in, std::span<const way> ways, std::span<const product> launch,
+result<void> tuned_matmul::run_as(stream_handle in, std::span<const way> ways, std::span<const gemm> launch,
                                   const std::uint32_t* row_count, std::uint32_t rows) const {
-  check(launch.size() <= products_max);
-  std::array<product, products_max> left;
+  check(launch.size() <= gemms_max);
+  std::array<gemm, gemms_max> left;
   std::size_t count = 0;
   for (std::size_t i = 0; i < launch.size(); ++i) {
     const bool by_library = !ways.empty() && ways[i].library && is_aligned(launch[i], shape_of(launch[i], type_));
     if (by_library && run_by_library(in, ways[i], launch[i], rows)) continue;
     left[count] = launch[i];
-    if (left[count].how != finish::store_parts) left[count].segments = 1;
+    if (left[count].how != epilogue::store_parts) left[count].segments = 1;
     ++count;
   }
   if (count == 0) return {};
   return ours_.run(in, type_, std::span(left).first(count), row_count, rows);
 }
 
-result<void> tuned_matmul::run_by_library(stream_handle in, const way& how, const product& p,
-                                          std::uint32_t rows) const {
+result<void> tuned_matmul::run_by_library(stream_handle in, const way& how, const gemm& p, std::uint32_t rows) const {
   if (auto r = how.library->queue(in, how.algorithm, p, rows, workspace_); !r) return r;
-  return finishes_apart(p.how) ? finish_rows(in, type_, p, rows) : result<void>();
+  return separate_epilogue(p.how) ? epilogue_rows(in, type_, p, rows) : result<void>();
 }
 
-std::string tuned_matmul::rows_by_library(const product& p) const {
+std::string tuned_matmul::rows_by_library(const gemm& p) const {
   std::string rows;
   for (const bucket& b : buckets_)
     for (const launch_ways& ways : b.launches)
@@ -218,10 +219,10 @@ std::string tuned_matmul::rows_by_library(const product& p) const {
 std::string tuned_matmul::description() const {
   if (!library_) return {};
   std::string text = library_->name();
-  std::vector<product> told;
+  std::vector<gemm> told;
   for (const bucket& b : buckets_)
-    for (const way& of : b.products) {
-      if (std::ranges::any_of(told, [&](const product& p) { return same_shape(p, of.shape); })) continue;
+    for (const way& of : b.gemms) {
+      if (std::ranges::any_of(told, [&](const gemm& p) { return same_shape(p, of.shape); })) continue;
       told.push_back(of.shape);
       const std::string rows = rows_by_library(of.shape);
       if (rows.empty()) continue;

@@ -36,14 +36,14 @@ class tuned_matmul {
   /// Measures this launch, unless launches of the same shapes are known, for the bucket of `rows`; writes to the
   /// outputs and waits. *row_count is `rows`. Launches that were never measured use our kernels. Second products are
   /// measured, and with a library also run, in a launch of their own.
-  [[nodiscard]] result<void> learn(stream_handle in, std::span<const product> launch, const std::uint32_t* row_count,
+  [[nodiscard]] result<void> learn(stream_handle in, std::span<const gemm> launch, const std::uint32_t* row_count,
                                    std::uint32_t rows);
 
   /// As matmul_functions. With a library, products of library_rows_min rows or more store partial sums only if that was
   /// measured to be faster; otherwise their `segments` are ignored.
-  [[nodiscard]] result<void> run(stream_handle in, std::span<const product> launch, const std::uint32_t* row_count,
+  [[nodiscard]] result<void> run(stream_handle in, std::span<const gemm> launch, const std::uint32_t* row_count,
                                  std::uint32_t rows_room) const;
-  [[nodiscard]] bool splits(std::span<const product> launch, std::uint32_t rows_room) const {
+  [[nodiscard]] bool splits(std::span<const gemm> launch, std::uint32_t rows_room) const {
     return ours_.splits(launch, rows_room) && (!takes(rows_room) || is_better_in_parts(independent(launch), rows_room));
   }
 
@@ -54,8 +54,8 @@ class tuned_matmul {
  private:
   // How one product of a launch is run: by our kernels if `library` is null.
   struct way {
-    product shape;  ///< compared by same_shape()
-    std::shared_ptr<library_product> library;
+    gemm shape;  ///< compared by same_shape()
+    std::shared_ptr<library_gemm> library;
     std::size_t algorithm = 0;
   };
   struct launch_ways {
@@ -64,24 +64,23 @@ class tuned_matmul {
   };
   struct bucket {
     std::uint32_t rows_max;
-    std::vector<way> products;
+    std::vector<way> gemms;
     std::vector<launch_ways> launches;
   };
 
   [[nodiscard]] bool takes(std::uint32_t rows) const { return library_ && rows >= library_rows_min; }
   [[nodiscard]] const bucket* find_bucket(std::uint32_t rows) const;
-  [[nodiscard]] static const launch_ways* find_launch(const bucket& b, std::span<const product> launch);
-  [[nodiscard]] bool is_better_in_parts(std::span<const product> launch, std::uint32_t rows) const;
-  [[nodiscard]] result<double> seconds_in_parts(stream_handle in, std::span<const product> launch,
+  [[nodiscard]] static const launch_ways* find_launch(const bucket& b, std::span<const gemm> launch);
+  [[nodiscard]] bool is_better_in_parts(std::span<const gemm> launch, std::uint32_t rows) const;
+  [[nodiscard]] result<double> seconds_in_parts(stream_handle in, std::span<const gemm> launch,
                                                 const std::uint32_t* row_count, std::uint32_t rows) const;
-  [[nodiscard]] result<way> fastest(stream_handle in, bucket& b, const product& p, const std::uint32_t* row_count,
+  [[nodiscard]] result<way> fastest(stream_handle in, bucket& b, const gemm& p, const std::uint32_t* row_count,
                                     std::uint32_t rows);
-  [[nodiscard]] result<void> run_as(stream_handle in, std::span<const way> ways, std::span<const product> launch,
+  [[nodiscard]] result<void> run_as(stream_handle in, std::span<const way> ways, std::span<const gemm> launch,
                                     const std::uint32_t* row_count, std::uint32_t rows) const;
   /// The buckets in which a launch leaves that product to the library, as text.
-  [[nodiscard]] std::string rows_by_library(const product& p) const;
-  [[nodiscard]] result<void> run_by_library(stream_handle in, const way& how, const product& p,
-                                            std::uint32_t rows) const;
+  [[nodiscard]] std::string rows_by_library(const gemm& p) const;
+  [[nodiscard]] result<void> run_by_library(stream_handle in, const way& how, const gemm& p, std::uint32_t rows) const;
 
   matmul_functions ours_;
   element type_;

@@ -9,7 +9,7 @@
 
 #include "base/check.hpp"
 #include "base/finite_half.hpp"
-#include "kernels/gpu/retype.hpp"
+#include "kernels/gpu/convert.hpp"
 #include "kernels/gpu/runtime/memory.hpp"
 #include "kernels/gpu/runtime/stream.hpp"
 
@@ -98,7 +98,7 @@ class weight_upload::pieces {
       of(job).filled = false;
     }
     require(copy_to_device(to, of(job).memory.data(), bytes, stream_));
-    if (sent != type) require(queue_retype(stream_, to, bytes / element_bytes(type), sent, type));
+    if (sent != type) require(queue_convert(stream_, to, bytes / element_bytes(type), sent, type));
     require(of(job).copied.record(stream_));
   }
   /// Waits until the job has been copied; jobs in order.

@@ -29,7 +29,7 @@
 #include "base/check.hpp"
 #include "kernels/gpu/device/block.cuh"
 #include "kernels/gpu/device/chunk_states.cuh"
-#include "kernels/gpu/device/overlap.cuh"
+#include "kernels/gpu/device/pdl.cuh"
 #include "kernels/gpu/runtime/stream.hpp"
 
 namespace skein::kernels::gpu {
@@ -125,7 +125,7 @@ __global__ void __launch_bounds__(threads, blocks_at_once)
     chunk_kernel(chunk_list list, time_mix_parameters of, bool state_in_16) {
   shared_chunk& s = *dynamic_shared<shared_chunk>();
   weight_packet weights(of);
-  wait_for_kernels_before();
+  pdl_wait();
   const run_chunk chunk = list.chunks[blockIdx.y];  // if there is one: both loads are in flight together
   if (blockIdx.y >= *list.count) return;
   const lane_place at;

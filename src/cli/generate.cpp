@@ -85,10 +85,10 @@ result<void> generate(const generate_command& what) {
     if (const auto done = sequence.feed(piece, prompt->data() + fed, false); !done) return done.error();
     fed += piece.tokens;
   }
-  for (auto drawn = sequence.feed(piece, prompt->data() + fed, true);; drawn = sequence.decode()) {
-    if (!drawn) return drawn.error();
-    if ((*drawn)->stopped != engine::stop_cause::stop_id) out.print((*drawn)->token);
-    if ((*drawn)->stopped != engine::stop_cause::none) return out.finish();
+  for (auto sampled = sequence.feed(piece, prompt->data() + fed, true);; sampled = sequence.decode()) {
+    if (!sampled) return sampled.error();
+    if ((*sampled)->stopped != engine::stop_cause::stop_id) out.print((*sampled)->token);
+    if ((*sampled)->stopped != engine::stop_cause::none) return out.finish();
   }
 }
 

@@ -48,7 +48,7 @@ class backend {
   [[nodiscard]] virtual result<void> settle() { return {}; }
 
   /// No tick is in flight.
-  [[nodiscard]] virtual result<row_result> draw(slot_id slot, std::span<const std::uint32_t> allowed) = 0;
+  [[nodiscard]] virtual result<row_result> sample(slot_id slot, std::span<const std::uint32_t> allowed) = 0;
 };
 
 }  // namespace skein::engine

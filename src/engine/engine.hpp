@@ -89,11 +89,11 @@ struct row_result {
   token_id token = no_token;
   stop_cause stopped = stop_cause::none;  ///< a stop id was sampled or the token budget is spent: the slot is now
                                           ///< frozen
-  bool frozen = false;       ///< the slot froze in an earlier tick: nothing was sampled, and a decode fed nothing
-  bool finite = true;        ///< false: a logit used for sampling or scoring was NaN or infinite. It was replaced as in
-                             ///< sampler::draw, and the numbers here are meaningless
-  bool awaits_draw = false;  ///< a sync row: the logits are in `logits`, and the host must call draw() before the next
-                             ///< decode
+  bool frozen = false;  ///< the slot froze in an earlier tick: nothing was sampled, and a decode fed nothing
+  bool finite = true;   ///< false: a logit used for sampling or scoring was NaN or infinite. It was replaced as in
+                        ///< sampler::draw, and the numbers here are meaningless
+  bool awaits_sample = false;  ///< a sync row: the logits are in `logits`, and the host must call draw() before the
+                               ///< next decode
   sampling::token_logprobs logprobs;             ///< of the sampled token, if sampling_params::logprobs
   std::vector<sampling::token_logprobs> scores;  ///< score rows: entry i is the log-probability of the row's token i+1
                                                  ///< (for the last: of row::score_next, omitted if that is no_token)
@@ -161,7 +161,7 @@ class engine {
   [[nodiscard]] virtual std::uint32_t ticks_in_flight() const = 0;
   /// Samples the token of a sync row from the logits of its tick, under a mask (see sampler::draw; empty: all allowed).
   /// Waits for the device.
-  [[nodiscard]] virtual result<row_result> draw(slot_id slot, std::span<const std::uint32_t> allowed) = 0;
+  [[nodiscard]] virtual result<row_result> sample(slot_id slot, std::span<const std::uint32_t> allowed) = 0;
   /// Waits until every queued command has run. Uncollected results remain available.
   virtual result<void> finish() = 0;
 };

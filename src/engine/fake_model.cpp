@@ -79,7 +79,7 @@ std::vector<token_id> fake_text(const fake_model& model, std::span<const token_i
   std::vector<token_id> text;
   while (text.size() < params.max_tokens) {
     fake_logits(model, state, logits);
-    text.push_back(sampler.draw(logits).token);
+    text.push_back(sampler.sample(logits).token);
     if (sampler.is_stop(text.back())) break;
     state = fake_feed(state, text.back());
   }

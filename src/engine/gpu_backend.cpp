@@ -22,11 +22,11 @@ sampling::token_logprobs logprobs_of(const kernels::gpu::token_scores& scores) {
   return of;
 }
 
-void report_draw(row_result& out, const kernels::gpu::drawn_token& drawn) {
+void report_sample(row_result& out, const kernels::gpu::sampled_token& sampled) {
   out.sampled = true;
-  out.token = drawn.token;
-  out.stopped = static_cast<stop_cause>(drawn.stopped);
-  out.logprobs = logprobs_of(drawn.scores);
+  out.token = sampled.token;
+  out.stopped = static_cast<stop_cause>(sampled.stopped);
+  out.logprobs = logprobs_of(sampled.scores);
   out.finite = out.finite && out.logprobs.finite;
 }
 
@@ -49,8 +49,8 @@ void check_groups(const tick_plan& plan, std::span<const kernels::gpu::row_outco
   for (std::size_t i = 0; i < plan.rows.size(); ++i) {
     if (plan.rows[i].group == 0) continue;
     const auto first = std::ranges::find(plan.rows, plan.rows[i].group, &row::group) - plan.rows.begin();
-    const auto draws = [&](std::size_t row) { return done[row].status & kernels::gpu::draws; };
-    check(draws(i) == draws(static_cast<std::size_t>(first)), "a group with both frozen and unfrozen slots");
+    const auto samples = [&](std::size_t row) { return done[row].status & kernels::gpu::samples; };
+    check(samples(i) == samples(static_cast<std::size_t>(first)), "a group with both frozen and unfrozen slots");
   }
 }
 
@@ -181,18 +181,18 @@ result<void> gpu_backend::complete(const tick_plan& plan, tick_result& out) {
 void gpu_backend::report(const tick_plan& plan, std::size_t index, const kernels::gpu::row_outcome& done,
                          std::uint64_t tick, row_result& out) {
   const row& r = plan.rows[index];
-  const bool draws = (done.status & kernels::gpu::draws) != 0;
+  const bool samples = (done.status & kernels::gpu::samples) != 0;
   out.frozen = (done.status & kernels::gpu::was_frozen) != 0;
   if ((done.status & kernels::gpu::budget_spent) != 0) out.stopped = stop_cause::budget;
   check((done.status & kernels::gpu::nothing_to_feed) == 0, "a decode row in a slot that has sampled nothing");
-  const bool idle = r.kind == row_kind::decode && r.sample ? !draws : r.kind == row_kind::decode && out.frozen;
-  if (idle || (r.sync && !draws && r.logits == logits_wanted::none)) out.logits.clear();
+  const bool idle = r.kind == row_kind::decode && r.sample ? !samples : r.kind == row_kind::decode && out.frozen;
+  if (idle || (r.sync && !samples && r.logits == logits_wanted::none)) out.logits.clear();
 
   for (const auto& score : done.scores) report_score(out, score);
   if (done.last_score) report_score(out, *done.last_score);
-  if (done.drawn) report_draw(out, *done.drawn);
-  if (!r.sync || !draws) return;
-  out.awaits_draw = true;
+  if (done.sampled) report_sample(out, *done.sampled);
+  if (!r.sync || !samples) return;
+  out.awaits_sample = true;
   kept_logits& kept = kept_[r.slot];
   if (kept.dropped_after >= tick) return;
   kept.awaited = true;
@@ -206,16 +206,16 @@ result<void> gpu_backend::settle() {
   return runner_->settle();
 }
 
-result<row_result> gpu_backend::draw(slot_id slot, std::span<const std::uint32_t> allowed) {
+result<row_result> gpu_backend::sample(slot_id slot, std::span<const std::uint32_t> allowed) {
   kept_logits& kept = kept_[slot];
   check(kept.awaited, "a draw in a slot that has kept no logits");
   kept.awaited = false;
-  const auto drawn = runner_->draw(slot, kept.logits, allowed);
-  if (!drawn) return drawn.error();
-  check(drawn->sampled != 0, "a mask that allows no token");
+  const auto sampled = runner_->sample(slot, kept.logits, allowed);
+  if (!sampled) return sampled.error();
+  check(sampled->sampled != 0, "a mask that allows no token");
   row_result out;
   out.slot = slot;
-  report_draw(out, *drawn);
+  report_sample(out, *sampled);
   return out;
 }
 
@@ -228,8 +228,8 @@ kernels::gpu::sampler_start gpu_backend::start_of(const sampling::sampling_param
   s.first_penalty = params.first_penalty, s.repeat_penalty = params.repeat_penalty;
   s.lasting_penalty = params.lasting_penalty, s.penalty_decay = params.penalty_decay;
   s.filters_first = params.filters_first, s.noise = params.noise;
-  s.drawn_before = params.drawn_before;
-  s.max_tokens = params.drawn_before + std::min(params.max_tokens, ~0u - params.drawn_before);
+  s.sampled_before = params.sampled_before;
+  s.max_tokens = params.sampled_before + std::min(params.max_tokens, ~0u - params.sampled_before);
   s.seed = params.seed, s.row = params.row;
   s.logprobs = params.logprobs;
   s.top_logprobs = std::min(params.top_logprobs, sampling::top_logprobs_max);

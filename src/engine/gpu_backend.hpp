@@ -34,7 +34,7 @@ class gpu_backend final : public backend {
   [[nodiscard]] bool ready() override;
   [[nodiscard]] result<void> complete(const tick_plan& plan, tick_result& out) override;
   [[nodiscard]] result<void> settle() override;
-  [[nodiscard]] result<row_result> draw(slot_id slot, std::span<const std::uint32_t> allowed) override;
+  [[nodiscard]] result<row_result> sample(slot_id slot, std::span<const std::uint32_t> allowed) override;
 
  private:
   // A state being copied out: in the staging buffer on the device, then in its pinned memory, then with the mover.

@@ -62,7 +62,7 @@ struct read_command {
 struct tick_command {
   std::uint64_t tick;
 };
-struct draw_command {
+struct sample_command {
   slot_id slot;
   std::span<const std::uint32_t> allowed;
   row_result* out;
@@ -70,7 +70,7 @@ struct draw_command {
 struct settle_command {};
 
 using command = std::variant<start_command, restart_command, copy_command, clear_command, park_command, unpark_command,
-                             write_command, read_command, tick_command, draw_command, settle_command>;
+                             write_command, read_command, tick_command, sample_command, settle_command>;
 
 class host_engine final : public engine {
  public:
@@ -172,13 +172,13 @@ class host_engine final : public engine {
     return static_cast<std::uint32_t>(submitted_ - collected_);
   }
 
-  [[nodiscard]] result<row_result> draw(slot_id slot, std::span<const std::uint32_t> allowed) override {
+  [[nodiscard]] result<row_result> sample(slot_id slot, std::span<const std::uint32_t> allowed) override {
     check_slot(slot);
     check(allowed.empty() || allowed.size() == (info_.vocab + 31) / 32, "a mask of the wrong size");
-    row_result drawn;
-    post(draw_command{slot, allowed, &drawn});
+    row_result sampled;
+    post(sample_command{slot, allowed, &sampled});
     if (auto r = finish(); !r) return r.error();
-    return drawn;
+    return sampled;
   }
 
   result<void> finish() override {
@@ -244,7 +244,7 @@ class host_engine final : public engine {
   // Returns false if the engine is being destroyed.
   [[nodiscard]] bool run_command(const command& c) {
     const bool is_tick = std::holds_alternative<tick_command>(c);
-    if (std::holds_alternative<draw_command>(c) || std::holds_alternative<settle_command>(c)) complete_all();
+    if (std::holds_alternative<sample_command>(c) || std::holds_alternative<settle_command>(c)) complete_all();
     const result<void> outcome =
         loss_ ? result<void>() : attempt([&] { return std::visit([this](const auto& one) { return run(one); }, c); });
     if (!outcome) complete_all();  // ticks launched before the loss may have completed
@@ -340,10 +340,10 @@ class host_engine final : public engine {
     buffer.result.tick = c.tick;
     return backend_->launch(buffer.plan, buffer.result);
   }
-  result<void> run(const draw_command& c) {
-    auto drawn = backend_->draw(c.slot, c.allowed);
-    if (!drawn) return drawn.error();
-    *c.out = std::move(*drawn);
+  result<void> run(const sample_command& c) {
+    auto sampled = backend_->sample(c.slot, c.allowed);
+    if (!sampled) return sampled.error();
+    *c.out = std::move(*sampled);
     return {};
   }
   result<void> run(const settle_command&) {

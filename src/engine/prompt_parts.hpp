@@ -13,7 +13,7 @@ namespace skein::engine {
 
 struct prompt_part {
   std::uint32_t tokens = 0;
-  bool drawn = false;  ///< a generated answer, or the tokens that settled one
+  bool sampled = false;  ///< a generated answer, or the tokens that settled one
 };
 
 /// How many tokens of a part supplied by the client, from the first, are computed in chunks. `chunk` is 0 if the engine
@@ -24,7 +24,7 @@ struct prompt_part {
   return 2 * rest >= chunk ? tokens - 1 : tokens - 1 - rest;
 }
 [[nodiscard]] constexpr std::uint32_t chunked_tokens(const prompt_part& part, std::uint32_t chunk) {
-  return part.drawn ? 0 : chunked_tokens(part.tokens, chunk);
+  return part.sampled ? 0 : chunked_tokens(part.tokens, chunk);
 }
 
 /// Whether a sequence may pause after `position` tokens of these parts, so that its state can be copied there.

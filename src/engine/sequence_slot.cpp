@@ -10,7 +10,7 @@ void sequence_slot::start(const sampling::sampling_params& params) {
   sampler_.start(params);
   last_token_ = no_token;
   frozen_ = false;
-  awaits_draw_ = false;
+  awaits_sample_ = false;
   kept_logits_.assign(kept_logits_.size(), 0.0f);
 }
 
@@ -28,7 +28,7 @@ void sequence_slot::copy_position(const sequence_slot& from) {
 }
 
 void sequence_slot::save(parked_sequence& out) const {
-  check(!awaits_draw_, "a slot parked between its logits and the draw");
+  check(!awaits_sample_, "a slot parked between its logits and the draw");
   out.sampler = sampler_.save();
   out.last_token = last_token_;
   out.frozen = frozen_;
@@ -58,13 +58,13 @@ void sequence_slot::accept(token_id token, stop_cause decided) {
 
 void sequence_slot::keep_logits(std::span<const float> logits) {
   kept_logits_.assign(logits.begin(), logits.end());
-  awaits_draw_ = true;
+  awaits_sample_ = true;
 }
 
-sampling::sampler::drawn sequence_slot::draw_kept(std::span<const std::uint32_t> allowed) {
-  check(awaits_draw_, "a draw in a slot that has kept no logits");
-  awaits_draw_ = false;
-  return sampler_.draw(kept_logits_, allowed);
+sampling::sampler::sampled sequence_slot::sample_kept(std::span<const std::uint32_t> allowed) {
+  check(awaits_sample_, "a draw in a slot that has kept no logits");
+  awaits_sample_ = false;
+  return sampler_.sample(kept_logits_, allowed);
 }
 
 }  // namespace skein::engine

@@ -40,18 +40,18 @@ class sequence_slot {
   /// The same for a row of a group, whose first row has decided whether the sequence ends.
   void accept(token_id token, stop_cause decided);
 
-  /// Keeps the logits of a sync row for draw_kept.
+  /// Keeps the logits of a sync row for sample_kept.
   void keep_logits(std::span<const float> logits);
-  void drop_logits() { awaits_draw_ = false; }
-  [[nodiscard]] bool awaits_draw() const { return awaits_draw_; }
+  void drop_logits() { awaits_sample_ = false; }
+  [[nodiscard]] bool awaits_sample() const { return awaits_sample_; }
   /// Samples from the kept logits.
-  [[nodiscard]] sampling::sampler::drawn draw_kept(std::span<const std::uint32_t> allowed);
+  [[nodiscard]] sampling::sampler::sampled sample_kept(std::span<const std::uint32_t> allowed);
 
  private:
   sampling::sampler sampler_;
   token_id last_token_ = no_token;  // sampled, not yet fed
   bool frozen_ = false;
-  bool awaits_draw_ = false;
+  bool awaits_sample_ = false;
   std::vector<float> kept_logits_;  // [vocab] once the slot has had a sync row
 };
 

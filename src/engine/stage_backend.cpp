@@ -18,11 +18,11 @@ void parallel_for(kernels::stages& stages, std::size_t count, Body body) {
   stages.parallel_for(count, piece, &body);
 }
 
-void report_draw(row_result& out, const sampling::sampler::drawn& drawn, stop_cause stopped) {
+void report_sample(row_result& out, const sampling::sampler::sampled& sampled, stop_cause stopped) {
   out.sampled = true;
-  out.finite = out.finite && drawn.finite;
-  out.token = drawn.token;
-  out.logprobs = drawn.logprobs;
+  out.finite = out.finite && sampled.finite;
+  out.token = sampled.token;
+  out.logprobs = sampled.logprobs;
   out.stopped = stopped;
 }
 
@@ -96,7 +96,7 @@ result<void> stage_backend::run(const tick_plan& plan, std::vector<row_result>& 
   const kernels::batch batch{tokens_, runs_};
   model::forward_rwkv7(*stages_, layers_, batch);
   read_logits(plan, batch, results);
-  draw_groups(plan, results);
+  sample_groups(plan, results);
   return stages_->status();
 }
 
@@ -117,7 +117,7 @@ void stage_backend::pack_row(const tick_plan& plan, std::uint32_t index, row_res
   const auto first_row = static_cast<std::uint32_t>(tokens_.size());
   const token_id last_token = slot.take_last_token();
   if (r.kind == row_kind::decode) {
-    check(!slot.awaits_draw(), "a decode row before its draw");
+    check(!slot.awaits_sample(), "a decode row before its draw");
     check(last_token != no_token, "a decode row in a slot that has sampled nothing");
     tokens_.push_back(last_token);
   } else {
@@ -130,20 +130,21 @@ void stage_backend::pack_row(const tick_plan& plan, std::uint32_t index, row_res
   want_logits(r, index, tokens, r.sample && !slot.frozen(), out);
 }
 
-void stage_backend::want_logits(const row& r, std::uint32_t index, std::uint32_t tokens, bool draws, row_result& out) {
+void stage_backend::want_logits(const row& r, std::uint32_t index, std::uint32_t tokens, bool samples,
+                                row_result& out) {
   const std::uint32_t last = tokens - 1;
   const bool every_position = r.logits == logits_wanted::all;
-  const bool last_position = draws || r.logits == logits_wanted::last;
+  const bool last_position = samples || r.logits == logits_wanted::last;
   const std::uint32_t scored = scores_of(r, tokens);
   out.scores.resize(scored);
-  if (every_position || r.logits == logits_wanted::last || (draws && r.sync))
+  if (every_position || r.logits == logits_wanted::last || (samples && r.sync))
     out.logits.resize(std::size_t{every_position ? tokens : 1} * vocab_);
 
   const auto first_row = static_cast<std::uint32_t>(tokens_.size()) - tokens;
   const std::uint32_t begin = every_position || r.kind == row_kind::score ? 0 : last;
   const std::uint32_t end = every_position || last_position || scored == tokens ? tokens : last;
   for (std::uint32_t position = begin; position < end; ++position) {
-    wanted_.push_back({index, position, position == last, position == last && draws});
+    wanted_.push_back({index, position, position == last, position == last && samples});
     wanted_rows_.push_back(first_row + position);
   }
 }
@@ -157,7 +158,7 @@ void stage_backend::read_logits(const tick_plan& plan, const kernels::batch& bat
                  [&](std::size_t i) { use_logits(plan, piece[i], logits_row(i), results[piece[i].row]); });
     for (std::size_t i = 0; i < count; ++i) {  // one after another: rows of a group add to the same sums
       const row& r = plan.rows[piece[i].row];
-      if (piece[i].draws && r.group != 0) groups_.add(r, slots_[r.slot].sampler(), logits_row(i));
+      if (piece[i].samples && r.group != 0) groups_.add(r, slots_[r.slot].sampler(), logits_row(i));
     }
   }
 }
@@ -176,39 +177,39 @@ void stage_backend::use_logits(const tick_plan& plan, const wanted_position& wan
     out.scores[wanted.position] = sampling::log_probabilities(logits, next, r.score_top);
     out.finite = out.finite && out.scores[wanted.position].finite;
   }
-  if (!wanted.draws || r.group != 0) return;
+  if (!wanted.samples || r.group != 0) return;
   if (r.sync) {
     slot.keep_logits(logits);
-    out.awaits_draw = true;
+    out.awaits_sample = true;
   } else {
-    const auto drawn = slot.sampler().draw(logits);
-    report_draw(out, drawn, slot.accept(drawn.token));
+    const auto sampled = slot.sampler().sample(logits);
+    report_sample(out, sampled, slot.accept(sampled.token));
   }
 }
 
-void stage_backend::draw_groups(const tick_plan& plan, std::vector<row_result>& results) {
+void stage_backend::sample_groups(const tick_plan& plan, std::vector<row_result>& results) {
   for (group_mixer::group& g : groups_.groups()) {
     sequence_slot& first = slots_[plan.rows[g.first_row].slot];
     if (first.frozen()) continue;
-    const auto drawn = first.sampler().draw_penalised(g.penalised, g.raw);
-    const stop_cause stopped = first.accept(drawn.token);
+    const auto sampled = first.sampler().sample_penalised(g.penalised, g.raw);
+    const stop_cause stopped = first.accept(sampled.token);
     for (std::size_t i = g.first_row; i < plan.rows.size(); ++i) {
       if (plan.rows[i].group != g.id) continue;
       if (i != g.first_row) {
         sequence_slot& slot = slots_[plan.rows[i].slot];
-        slot.sampler().record(drawn.token);
-        slot.accept(drawn.token, stopped);
+        slot.sampler().record(sampled.token);
+        slot.accept(sampled.token, stopped);
       }
-      report_draw(results[i], drawn, stopped);
+      report_sample(results[i], sampled, stopped);
     }
   }
 }
 
-result<row_result> stage_backend::draw(slot_id slot, std::span<const std::uint32_t> allowed) {
+result<row_result> stage_backend::sample(slot_id slot, std::span<const std::uint32_t> allowed) {
   row_result out;
   out.slot = slot;
-  const auto drawn = slots_[slot].draw_kept(allowed);
-  report_draw(out, drawn, slots_[slot].accept(drawn.token));
+  const auto sampled = slots_[slot].sample_kept(allowed);
+  report_sample(out, sampled, slots_[slot].accept(sampled.token));
   return out;
 }
 

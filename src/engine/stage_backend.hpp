@@ -33,7 +33,7 @@ class stage_backend : public backend {
   /// Computes the whole tick.
   [[nodiscard]] result<void> launch(const tick_plan& plan, tick_result& out) override;
   [[nodiscard]] result<void> complete(const tick_plan&, tick_result&) override { return {}; }
-  [[nodiscard]] result<row_result> draw(slot_id slot, std::span<const std::uint32_t> allowed) override;
+  [[nodiscard]] result<row_result> sample(slot_id slot, std::span<const std::uint32_t> allowed) override;
 
  private:
   // A position of a row whose logits are needed.
@@ -41,15 +41,15 @@ class stage_backend : public backend {
     std::uint32_t row;       // index in the plan
     std::uint32_t position;  // within the row's tokens
     bool last;               // the row's last position
-    bool draws;              // a token is sampled from it, now or by draw()
+    bool samples;            // a token is sampled from it, now or by draw()
   };
 
   [[nodiscard]] result<void> run(const tick_plan& plan, std::vector<row_result>& results);
   void pack_row(const tick_plan& plan, std::uint32_t index, row_result& out);
-  void want_logits(const row& r, std::uint32_t index, std::uint32_t tokens, bool draws, row_result& out);
+  void want_logits(const row& r, std::uint32_t index, std::uint32_t tokens, bool samples, row_result& out);
   void read_logits(const tick_plan& plan, const kernels::batch& batch, std::vector<row_result>& results);
   void use_logits(const tick_plan& plan, const wanted_position& wanted, std::span<float> logits, row_result& out);
-  void draw_groups(const tick_plan& plan, std::vector<row_result>& results);
+  void sample_groups(const tick_plan& plan, std::vector<row_result>& results);
   [[nodiscard]] std::span<float> logits_row(std::size_t i) { return std::span(logits_).subspan(i * vocab_, vocab_); }
 
   const std::unique_ptr<kernels::stages> stages_;

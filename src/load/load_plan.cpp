@@ -11,16 +11,16 @@ class length_source {
  public:
   /// mean of a log-normal distribution = exp(mu + sigma^2 / 2)
   explicit length_source(const length_wish& wish)
-      : wish_(wish), draw_(std::log(wish.mean) - wish.sigma * wish.sigma / 2, wish.sigma) {}
+      : wish_(wish), sample_(std::log(wish.mean) - wish.sigma * wish.sigma / 2, wish.sigma) {}
 
   std::uint32_t next(std::mt19937_64& random) {
     if (wish_.fixed > 0) return wish_.fixed;
-    return static_cast<std::uint32_t>(std::clamp(std::round(draw_(random)), 1.0, double{planned_tokens_max}));
+    return static_cast<std::uint32_t>(std::clamp(std::round(sample_(random)), 1.0, double{planned_tokens_max}));
   }
 
  private:
   length_wish wish_;
-  std::lognormal_distribution<double> draw_;
+  std::lognormal_distribution<double> sample_;
 };
 
 }  // namespace

@@ -24,9 +24,9 @@ struct response_facts {
   bool store = true;
   bool background = false;
   float temperature = 1, top_p = 1;
-  std::uint32_t tokens_max = 0;                         ///< for the whole answer, across interruptions
-  std::uint64_t hidden_before = 0;                      ///< tokens of drawn_before that usage does not count
-  std::uint64_t drawn_before = 0, reasoned_before = 0;  ///< tokens sampled before the last interruption
+  std::uint32_t tokens_max = 0;                           ///< for the whole answer, across interruptions
+  std::uint64_t hidden_before = 0;                        ///< tokens of sampled_before that usage does not count
+  std::uint64_t sampled_before = 0, reasoned_before = 0;  ///< tokens sampled before the last interruption
 };
 
 /// The text of a response, and the steps in which it was streamed: bytes of each delta; 0 is a sequence number that

@@ -19,9 +19,9 @@ response_facts named(response_facts facts, const answer_head& head) {
 
 /// Counts tokens sampled before an interruption as answer, not as prompt.
 token_usage in_all(token_usage usage, const response_facts& facts) {
-  usage.prompt_tokens -= std::min(usage.prompt_tokens, facts.drawn_before);
+  usage.prompt_tokens -= std::min(usage.prompt_tokens, facts.sampled_before);
   usage.cached_tokens = std::min(usage.cached_tokens, usage.prompt_tokens);
-  usage.completion_tokens += facts.drawn_before - facts.hidden_before;
+  usage.completion_tokens += facts.sampled_before - facts.hidden_before;
   usage.reasoning_tokens += facts.reasoned_before;
   return usage;
 }

@@ -144,7 +144,7 @@ void read_rules(const object_reader& settings, const model_preset& preset, const
     }
 }
 
-sampling::sampling_params sampling_of(const object_reader& settings, std::uint64_t most, std::uint64_t drawn,
+sampling::sampling_params sampling_of(const object_reader& settings, std::uint64_t most, std::uint64_t sampled,
                                       std::uint64_t counted) {
   const auto number = [&](std::string_view name, double standard) {
     return static_cast<float>(settings.number(name, -1e9, 1e9).value_or(standard));
@@ -158,7 +158,7 @@ sampling::sampling_params sampling_of(const object_reader& settings, std::uint64
   p.repeat_penalty = number("repeat_penalty", 0);
   p.penalty_decay = number("penalty_decay", 1);
   p.max_tokens = static_cast<std::uint32_t>(most - std::min(most, counted));
-  if (const auto seed = settings.value("seed")) p.seed = seed->unsigned_integer().value_or(0) + drawn;
+  if (const auto seed = settings.value("seed")) p.seed = seed->unsigned_integer().value_or(0) + sampled;
   return p;
 }
 
@@ -255,8 +255,8 @@ result<generation_request> go_on_with(const logged_response& logged, const model
                                       const request_limits& limits, const continuation& how) {
   return with_settings(logged, [&](const object_reader& settings, const object_reader& response) {
     known_response k = known(logged, response);
-    const std::uint64_t hidden = std::min(hidden_tokens(logged.settings), logged.tokens_drawn);
-    const std::uint64_t counted = logged.tokens_drawn - hidden;
+    const std::uint64_t hidden = std::min(hidden_tokens(logged.settings), logged.tokens_sampled);
+    const std::uint64_t counted = logged.tokens_sampled - hidden;
     const bool beyond_limit = how.beyond_limit && !logged.unfinished;
     if (beyond_limit) {
       const std::uint64_t more = how.more_tokens.value_or(k.facts.tokens_max);
@@ -269,7 +269,7 @@ result<generation_request> go_on_with(const logged_response& logged, const model
       r.think = read_effort(*reasoning, "effort").value_or(r.think);
     r.prompt_field = "input";
     r.style.no_think_opening = preset.no_think_opening;
-    r.sampling = sampling_of(settings, k.facts.tokens_max, logged.tokens_drawn, counted);
+    r.sampling = sampling_of(settings, k.facts.tokens_max, logged.tokens_sampled, counted);
     r.sampling.max_tokens = std::min(r.sampling.max_tokens, limits.max_tokens_max);
     r.seed_given = r.temperature_named = r.top_p_named = true;
     read_rules(settings, preset, limits, r);
@@ -282,7 +282,7 @@ result<generation_request> go_on_with(const logged_response& logged, const model
     session.go_on = session.responds = session.store_on_disconnect = true;
     r.session = std::move(session);
     skip_ending(k.text, !beyond_limit);
-    k.facts.drawn_before = logged.tokens_drawn;
+    k.facts.sampled_before = logged.tokens_sampled;
     k.facts.hidden_before = hidden;
     k.facts.reasoned_before = k.usage.reasoning_tokens;
     r.writer = std::make_shared<response_writer>(std::move(k.facts), std::move(k.text), how.after);

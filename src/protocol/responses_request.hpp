@@ -37,7 +37,7 @@ struct logged_response {
   std::string settings;  ///< version_record::sampling
   std::string reasoning, answer, finish_reason, stop_reason;
   bool unfinished = false;
-  std::uint64_t tokens_drawn = 0;
+  std::uint64_t tokens_sampled = 0;
 };
 
 /// The same, parsed. `text` has the steps in which it was streamed.

@@ -6,14 +6,14 @@ namespace skein::sampling {
 
 void penalties::record(token_id token, const sampling_params& params) {
   token_penalty* known = nullptr;
-  for (token_penalty& p : drawn_) {
+  for (token_penalty& p : sampled_) {
     p.penalty *= params.penalty_decay;
     if (p.token == token) known = &p;
   }
   if (known)
     known->penalty += params.repeat_penalty;
   else
-    drawn_.push_back({token, params.first_penalty});
+    sampled_.push_back({token, params.first_penalty});
 }
 
 std::vector<token_penalty> penalties_of(std::span<const token_id> tokens, const sampling_params& params) {

@@ -29,21 +29,21 @@ void sampler::start(const sampling_params& params) {
   std::erase_if(params_.logit_bias, [this](const logit_bias_entry& entry) {
     return entry.token < 0 || static_cast<std::uint32_t>(entry.token) >= row_.vocab();
   });
-  generated_ = params_.drawn_before;
+  generated_ = params_.sampled_before;
   penalties_.clear();
   if (params.prior) penalties_.restore(*params.prior);
 }
 
-sampler::drawn sampler::draw(std::span<const float> logits, std::span<const std::uint32_t> allowed) {
+sampler::sampled sampler::sample(std::span<const float> logits, std::span<const std::uint32_t> allowed) {
   row_.load(logits);
   penalise(row_.logits());
-  return draw_loaded(logits, allowed);
+  return sample_loaded(logits, allowed);
 }
 
-sampler::drawn sampler::draw_penalised(std::span<const float> penalised, std::span<const float> raw,
-                                       std::span<const std::uint32_t> allowed) {
+sampler::sampled sampler::sample_penalised(std::span<const float> penalised, std::span<const float> raw,
+                                           std::span<const std::uint32_t> allowed) {
   row_.load(penalised);
-  return draw_loaded(raw, allowed);
+  return sample_loaded(raw, allowed);
 }
 
 void sampler::penalise(std::span<float> logits) const {
@@ -54,11 +54,11 @@ void sampler::penalise(std::span<float> logits) const {
   };
   for (const auto& entry : params_.logit_bias)
     if (entry.counts_for(generated_)) add(entry.token, entry.bias);
-  for (const auto& [token, penalty] : penalties_.drawn()) add(token, -(penalty + params_.lasting_penalty));
+  for (const auto& [token, penalty] : penalties_.sampled()) add(token, -(penalty + params_.lasting_penalty));
 }
 
-sampler::drawn sampler::draw_loaded(std::span<const float> raw, std::span<const std::uint32_t> allowed) {
-  drawn result;
+sampler::sampled sampler::sample_loaded(std::span<const float> raw, std::span<const std::uint32_t> allowed) {
+  sampled result;
   result.finite = row_.was_finite();
   result.token = choose(allowed);
   if (params_.logprobs) result.logprobs = log_probabilities(raw, result.token, params_.top_logprobs);
@@ -93,7 +93,7 @@ bool sampler::is_stop(token_id token) const {
   return std::find(params_.stop_ids.begin(), params_.stop_ids.end(), token) != params_.stop_ids.end();
 }
 
-sampler::saved sampler::save() const { return {generated_, penalties_.drawn()}; }
+sampler::saved sampler::save() const { return {generated_, penalties_.sampled()}; }
 
 void sampler::restore(const saved& from) {
   for (const token_penalty& p : from.penalties) {

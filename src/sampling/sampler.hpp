@@ -20,32 +20,32 @@ class sampler {
   /// The memory that one sampler reserves.
   [[nodiscard]] static std::size_t planned_bytes(std::uint32_t vocab);
 
-  /// Begins a row: clears all penalties; generated() becomes drawn_before. Bias outside the vocabulary has no effect.
+  /// Begins a row: clears all penalties; generated() becomes sampled_before. Bias outside the vocabulary has no effect.
   void start(const sampling_params& params);
 
   /// Samples from `logits` (vocab raw values) and records the token. `allowed`: empty, or one bit per token (bit i%32
   /// of word i/32); other tokens are never sampled; at least one bit must be set (asserted). NaN logits count as 0,
   /// infinities as the largest float.
-  struct drawn {
+  struct sampled {
     token_id token = no_token;
     bool finite = true;       ///< false: a logit was NaN or infinite
     token_logprobs logprobs;  ///< filled if params.logprobs
   };
-  [[nodiscard]] drawn draw(std::span<const float> logits, std::span<const std::uint32_t> allowed = {});
+  [[nodiscard]] sampled sample(std::span<const float> logits, std::span<const std::uint32_t> allowed = {});
 
   /// Turns raw logits into penalised ones, in place: bias added, penalties subtracted (for mixtures of states).
   void penalise(std::span<float> logits) const;
   /// Samples from penalised logits and records the token; log-probabilities come from `raw`.
-  [[nodiscard]] drawn draw_penalised(std::span<const float> penalised, std::span<const float> raw,
-                                     std::span<const std::uint32_t> allowed = {});
+  [[nodiscard]] sampled sample_penalised(std::span<const float> penalised, std::span<const float> raw,
+                                         std::span<const std::uint32_t> allowed = {});
 
   /// Records a token that was sampled elsewhere (in another row of a group) as this row's next.
   void record(token_id token);
 
   [[nodiscard]] const sampling_params& params() const { return params_; }
-  /// Number of sampled tokens, including drawn_before.
+  /// Number of sampled tokens, including sampled_before.
   [[nodiscard]] std::uint32_t generated() const { return generated_; }
-  [[nodiscard]] bool budget_spent() const { return generated_ - params_.drawn_before >= params_.max_tokens; }
+  [[nodiscard]] bool budget_spent() const { return generated_ - params_.sampled_before >= params_.max_tokens; }
   [[nodiscard]] bool is_stop(token_id token) const;
 
   /// Saved with a parked sequence: penalties and position. Call start(params) before restore.
@@ -57,7 +57,7 @@ class sampler {
   void restore(const saved& from);
 
  private:
-  drawn draw_loaded(std::span<const float> raw, std::span<const std::uint32_t> allowed);
+  sampled sample_loaded(std::span<const float> raw, std::span<const std::uint32_t> allowed);
   token_id choose(std::span<const std::uint32_t> allowed);
   void add_noise(std::span<float> logits) const;
 

@@ -16,7 +16,7 @@ struct logit_bias_entry {
   /// Applies to sampling steps first .. end - 1, counted from 0; end 0: all from `first` on.
   std::uint16_t first = 0, end = 0;
 
-  [[nodiscard]] bool counts_for(std::uint32_t draw) const { return draw >= first && (end == 0 || draw < end); }
+  [[nodiscard]] bool counts_for(std::uint32_t sample) const { return sample >= first && (end == 0 || sample < end); }
 };
 
 /// A sampled token and the penalty subtracted from its logit, P in sampling_params. If P has decayed to 0, the token
@@ -43,10 +43,10 @@ struct row_limits {
 };
 
 /// How one row samples its tokens, after defaults, presets and dialects were applied (by protocol). One step:
-///   z[i] = (logit[i] + bias[i] - P[i] - lasting_penalty * drawn_before[i]) / temperature;  p = softmax(z)
+///   z[i] = (logit[i] + bias[i] - P[i] - lasting_penalty * sampled_before[i]) / temperature;  p = softmax(z)
 ///   min_p, then top_k and top_p together choose the kept tokens; one of them is sampled
 ///   P *= penalty_decay; P[sampled] += first_penalty if it was never sampled before, else repeat_penalty
-/// P and drawn_before[i] (1 if token i was sampled before, else 0) start from `prior` with each request and count
+/// P and sampled_before[i] (1 if token i was sampled before, else 0) start from `prior` with each request and count
 /// generated tokens only. The "rapid" dialect (alpha_*) maps presence -> first, frequency -> repeat; OpenAI's maps
 /// presence + frequency -> first, frequency -> repeat, with decay 1.
 struct sampling_params {
@@ -71,7 +71,7 @@ struct sampling_params {
   std::uint32_t max_tokens = 4096;  ///< the row stops after this number of generated tokens
   /// Tokens of the same answer sampled by an earlier run. Steps are numbered from here on: random numbers and
   /// logit_bias_entry::first count them, max_tokens does not. Their penalties are in `prior`.
-  std::uint32_t drawn_before = 0;
+  std::uint32_t sampled_before = 0;
   std::uint64_t seed = 0;
   std::uint32_t row = 0;  ///< row of `n`; random numbers are keyed by (seed, row, index of generated token)
   bool logprobs = false;

@@ -45,13 +45,13 @@ BOOST_DATA_TEST_CASE(a_paused_chat_has_the_text_of_one_that_was_not, data::make(
     for (const bool twice : {false, true}) {
       BOOST_TEST_CONTEXT("paused after " << at << (twice ? " and again" : "")) {
         b.open("job", "/v1/chat/completions", reasoning_chat(900));
-        b.turn_until([&] { return at == 0 ? b.fed("job") > 0 : b.drawn("job") >= at; });
+        b.turn_until([&] { return at == 0 ? b.fed("job") > 0 : b.sampled("job") >= at; });
         BOOST_TEST(b.ask("/v1/server/pause", named("job")).find(R"("paused":true)") != std::string::npos);
         std::string text = engine_bench::text_of(*b.clients["job"].out);
         std::string last = "job";
         if (twice) {
           b.open("more", "/v1/server/resume", named("job"));
-          b.turn_until([&] { return b.drawn("more") >= 1; });
+          b.turn_until([&] { return b.sampled("more") >= 1; });
           BOOST_TEST(b.ask("/v1/server/pause", named("more")).find(R"("paused":true)") != std::string::npos);
           text += engine_bench::text_of(*b.clients["more"].out);
           last = "more";

@@ -152,17 +152,17 @@ conversation talk(const test::engine_under_test& line, way how) {
     BOOST_REQUIRE(actor.inbox().push(std::move(s)));
 
     const std::vector<token_id> more = {5, static_cast<token_id>(turn % words)};
-    std::uint32_t drawn = 0;
+    std::uint32_t sampled = 0;
     if (turn % 3 == 0) {
       all.wait_for_tokens(turn, cut + 2);
-      drawn = cut;
+      sampled = cut;
     } else {
-      drawn = static_cast<std::uint32_t>(all.wait_for_end(turn).size());
+      sampled = static_cast<std::uint32_t>(all.wait_for_end(turn).size());
     }
-    BOOST_REQUIRE(actor.inbox().push(settle{turn, drawn, more}));
+    BOOST_REQUIRE(actor.inbox().push(settle{turn, sampled, more}));
     auto answer = all.wait_for_end(turn);
-    BOOST_REQUIRE_GE(answer.size(), drawn);
-    answer.resize(drawn);
+    BOOST_REQUIRE_GE(answer.size(), sampled);
+    answer.resize(sampled);
     history.insert(history.end(), answer.begin(), answer.end());
     history.insert(history.end(), more.begin(), more.end());
 
@@ -228,7 +228,7 @@ BOOST_DATA_TEST_CASE(copies_inside_a_prompt_are_states_to_begin_with, data::make
   }
 }
 
-BOOST_DATA_TEST_CASE(a_mixture_of_states_draws_as_one, data::make(test::engines_under_test())) {
+BOOST_DATA_TEST_CASE(a_mixture_of_states_samples_as_one, data::make(test::engines_under_test())) {
   listener all;
   device_actor actor(sample.make({.slots = 3, .max_tick_tokens = 8, .max_tick_rows = 3}), {}, all, real_clock(), {},
                      &all);

@@ -110,7 +110,7 @@ class engine_bench : public generation_bench {
   void turn_until_ended(const std::string& name) {
     turn_until([&] { return clients.at(name).out->ended; });
   }
-  [[nodiscard]] std::uint64_t drawn(const std::string& name) const {
+  [[nodiscard]] std::uint64_t sampled(const std::string& name) const {
     for (const auto& each : context->requests->running())
       if (each->what().id == name) return each->generated_tokens;
     return 0;

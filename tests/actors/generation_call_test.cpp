@@ -69,7 +69,8 @@ BOOST_AUTO_TEST_CASE(what_closes_a_thinking_at_once_is_banned_where_that_is_want
     BOOST_REQUIRE_EQUAL(bias.size(), 1u);  // of bytes, only one of the two texts is a token
     BOOST_TEST(bias[0].token == 'n');
     BOOST_TEST(bias[0].bias == sampling::ban);
-    for (const std::uint32_t draw : {0u, 1u, 2u, 3u}) BOOST_TEST(bias[0].counts_for(draw) == (draw == 1 || draw == 2));
+    for (const std::uint32_t sample : {0u, 1u, 2u, 3u})
+      BOOST_TEST(bias[0].counts_for(sample) == (sample == 1 || sample == 2));
   }
   b.submitted.clear();
   b.send(R"({"contents":["x"]})", protocol::dialects::batch);

@@ -143,13 +143,13 @@ class random_life {
     client& c = w_.clients[id];
     if (!c.settles_as || !c.admitted || c.cancelled) return;
     const auto& got = c.rows[0].got;
-    const auto drawn = static_cast<std::uint32_t>(random_() % 2 ? got.size() : random_() % (got.size() + 1));
+    const auto sampled = static_cast<std::uint32_t>(random_() % 2 ? got.size() : random_() % (got.size() + 1));
     std::vector<token_id> more = random_() % 2 ? std::vector<token_id>{} : random_prompt(random_, 4);
     if (random_() % 4 == 0) {
       const auto want = expected_tokens(c.wish.prompt, 0, c.wish.budget, c.wish.beginning, c.wish.parts);
-      more.assign(want.begin() + drawn, want.begin() + std::min<std::size_t>(want.size(), drawn + 3));
+      more.assign(want.begin() + sampled, want.begin() + std::min<std::size_t>(want.size(), sampled + 3));
     }
-    w_.settle(id, drawn, std::move(more));
+    w_.settle(id, sampled, std::move(more));
   }
   void cancel_row(request_id id) {
     const client& c = w_.clients[id];

@@ -381,7 +381,7 @@ BOOST_AUTO_TEST_CASE(a_forgotten_owner_leaves_nothing_in_slots) {
   BOOST_TEST(zero == 2u);
 }
 
-BOOST_AUTO_TEST_CASE(a_mixture_draws_as_one) {
+BOOST_AUTO_TEST_CASE(a_mixture_samples_as_one) {
   for (const std::size_t length : {1u, 2u, 40u})
     for (const std::uint32_t budget : {0u, 1u, 20u}) {
       world w(small(4));

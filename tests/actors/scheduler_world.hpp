@@ -200,13 +200,13 @@ class model_engine {
       if (row.sample && row.group != 0)
         groups[row.group].push_back(result.rows.size());
       else if (row.sample)
-        draw(s, s.state, out);
+        sample(s, s.state, out);
       result.rows.push_back(out);
     }
     for (const auto& [group, rows] : groups) {
       std::vector<part> parts;
       for (const std::size_t i : rows) parts.push_back({slots_[plan.rows[i].slot].state, plan.rows[i].weight});
-      for (const std::size_t i : rows) draw(slots_[plan.rows[i].slot], mixed(parts), result.rows[i]);
+      for (const std::size_t i : rows) sample(slots_[plan.rows[i].slot], mixed(parts), result.rows[i]);
     }
     results_.push_back(std::move(result));
   }
@@ -242,7 +242,7 @@ class model_engine {
  private:
   struct slot {
     std::uint64_t state = 0;
-    std::uint32_t row = 0, drawn = 0, budget = 0;
+    std::uint32_t row = 0, sampled = 0, budget = 0;
     token_id last = no_token;
     bool frozen = false;
   };
@@ -255,15 +255,15 @@ class model_engine {
     std::weak_ptr<const void> alive;
     slot_id slot;
   };
-  static void draw(slot& s, std::uint64_t from, engine::row_result& out) {
+  static void sample(slot& s, std::uint64_t from, engine::row_result& out) {
     BOOST_REQUIRE(!s.frozen);
-    if (s.drawn < s.budget) {
+    if (s.sampled < s.budget) {
       out.sampled = true;
-      out.token = s.last = drawn_from(from, s.row, s.drawn++);
+      out.token = s.last = drawn_from(from, s.row, s.sampled++);
     }
     if (out.sampled && out.token == stop_id)
       out.stopped = engine::stop_cause::stop_id;
-    else if (s.drawn == s.budget)
+    else if (s.sampled == s.budget)
       out.stopped = engine::stop_cause::budget;
     s.frozen = out.stopped != engine::stop_cause::none;
   }
@@ -387,15 +387,15 @@ struct world {
     call([&] { schedule.handle(device::cancel{id}, time.now()); });
   }
 
-  /// The text is the prompt, what came of the answer until `drawn`, and `more`.
-  void settle(request_id id, std::uint32_t drawn, std::vector<token_id> more = {}) {
+  /// The text is the prompt, what came of the answer until `sampled`, and `more`.
+  void settle(request_id id, std::uint32_t sampled, std::vector<token_id> more = {}) {
     client& c = clients.at(id);
     if (!std::exchange(c.settled, true) && c.settles_as) {
       std::uint64_t hash = swallow_prompt(c.wish.beginning, c.wish.prompt, c.wish.parts, c.wish.prompt.size());
-      hash = swallow(hash, std::span(c.rows[0].got).first(drawn));
+      hash = swallow(hash, std::span(c.rows[0].got).first(sampled));
       asked.at(c.settles_as).hash = swallow(hash, more);
     }
-    device::settle message{id, drawn, std::move(more)};
+    device::settle message{id, sampled, std::move(more)};
     call([&] { schedule.handle(std::move(message), time.now()); });
   }
 

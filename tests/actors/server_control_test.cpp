@@ -158,7 +158,7 @@ BOOST_AUTO_TEST_CASE(a_paused_chat_goes_on_where_it_broke_off) {
   BOOST_TEST(std::string(submitted[1].prompt.begin(), submitted[1].prompt.end()) == prompt + ">\nab\xe4\xbd");
   BOOST_TEST(submitted[1].rows[0].max_tokens == 16u);  // `>` and the newline did not count
   BOOST_TEST(submitted[1].rows[0].seed == seed);
-  BOOST_TEST(submitted[1].rows[0].drawn_before == 6u);  // draws are numbered on
+  BOOST_TEST(submitted[1].rows[0].sampled_before == 6u);  // draws are numbered on
   BOOST_TEST(submitted[1].rows[0].stop_ids == submitted[0].rows[0].stop_ids);
   in(ask("GET", "/v1/server/status"), R"("endpoint":"server.resume")");
   admit(1);
@@ -291,7 +291,7 @@ BOOST_AUTO_TEST_CASE(a_resumed_chat_that_breaks_off_can_be_resumed_again) {
     open("/v1/server/resume", R"({"request_id":"job"})", "again");
     BOOST_REQUIRE_EQUAL(submitted.size(), which + 1);
     BOOST_TEST(submitted[which].prompt == submitted[1].prompt);
-    BOOST_TEST(submitted[which].rows[0].drawn_before == 4u);
+    BOOST_TEST(submitted[which].rows[0].sampled_before == 4u);
     BOOST_TEST(submitted[which].rows[0].max_tokens == 18u);  // `>` and the newline did not count
   };
   resume(1);

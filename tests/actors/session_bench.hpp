@@ -49,7 +49,7 @@ struct session_bench : generation_bench {
     ran = submitted.size();
     start_device();
     const auto& params = submitted.back().rows.front();
-    for (std::uint32_t i = 0; i < params.max_tokens && !over(); ++i) draw();
+    for (std::uint32_t i = 0; i < params.max_tokens && !over(); ++i) sample();
     if (!over()) tell(device::row_finished{submitted.back().id, 0, device::finish_cause::budget});
     settle();
   }
@@ -61,18 +61,18 @@ struct session_bench : generation_bench {
     prompt_end = state.size();
     tell(device::admitted{s.id, 5us});
   }
-  void draw() {
+  void sample() {
     const token_id t = next(state);
     state.push_back(t);
-    const auto drawn = static_cast<std::uint32_t>(state.size() - prompt_end);
-    tell(device::token{submitted.back().id, 0, drawn - 1, t, nullptr});
+    const auto sampled = static_cast<std::uint32_t>(state.size() - prompt_end);
+    tell(device::token{submitted.back().id, 0, sampled - 1, t, nullptr});
     pump();
   }
   [[nodiscard]] bool over() const { return out->ended || !settled.empty() || !cancelled.empty(); }
   /// What was told to settle becomes a state, as the device would make it.
   void settle() {
     for (const auto& s : std::exchange(settled, {})) {
-      state.resize(prompt_end + s.drawn);
+      state.resize(prompt_end + s.sampled);
       state.insert(state.end(), s.more.begin(), s.more.end());
       sessions.states[submitted.back().settles_as] = memory_sessions::state_of(state);
     }

@@ -244,7 +244,7 @@ BOOST_AUTO_TEST_CASE(a_client_that_leaves_stores_nothing) {
   bench b;
   b.begin(chat(user("Hi")));
   b.start_device();
-  b.draw();
+  b.sample();
   b.call->gone("client closed", connection::client_gone);
   b.call.reset();
   b.pump();
@@ -268,13 +268,13 @@ BOOST_AUTO_TEST_CASE(store_on_disconnect_keeps_what_there_is) {
   bench b;
   b.begin(chat(user("Hi"), R"(,"store_on_disconnect":true)"));
   b.start_device();
-  for (int i = 0; i < 4; ++i) b.draw();
+  for (int i = 0; i < 4; ++i) b.sample();
   b.call->gone("client closed", connection::client_gone);
   b.call.reset();
   b.read_mailbox();
   BOOST_TEST(b.cancelled.empty());  // a cancel would undo the settling
   BOOST_REQUIRE_EQUAL(b.settled.size(), 1u);
-  BOOST_TEST(b.settled[0].drawn == 4u);
+  BOOST_TEST(b.settled[0].sampled == 4u);
   b.settle();
   BOOST_TEST(b.sessions.head("s").finish_reason == "length");
   check_states(b, "s");
@@ -293,7 +293,7 @@ BOOST_AUTO_TEST_CASE(a_drained_answer_is_kept_aside_and_can_be_continued) {
     origin.dialect = &as;
     b.begin(body, std::move(origin));
     b.start_device();
-    for (int i = 0; i < 4; ++i) b.draw();
+    for (int i = 0; i < 4; ++i) b.sample();
     b.tell(device::row_finished{b.submitted.back().id, 0, device::finish_cause::shutdown});
     b.settle();
     b.ran = b.submitted.size();

@@ -155,7 +155,7 @@ BOOST_DATA_TEST_CASE(the_last_budgeted_token_may_be_a_stop_id, data::make(engine
   BOOST_CHECK(generate_alone(*e, 0, prompt, params, prompt.size()).stopped == stop_cause::stop_id);
 }
 
-BOOST_DATA_TEST_CASE(without_budget_a_prefill_feeds_but_draws_nothing, data::make(engines_under_test())) {
+BOOST_DATA_TEST_CASE(without_budget_a_prefill_feeds_but_samples_nothing, data::make(engines_under_test())) {
   const auto e = sample.make({});
   e->start(0, greedy(0));
   const auto r = prefill(*e, 0, prompt, true);
@@ -265,7 +265,7 @@ BOOST_DATA_TEST_CASE(a_copy_in_mid_text_takes_position_last_token_and_frost, dat
   BOOST_TEST(decode(*e, 2).frozen);
 }
 
-BOOST_DATA_TEST_CASE(a_copied_position_beyond_the_own_budget_draws_nothing, data::make(engines_under_test())) {
+BOOST_DATA_TEST_CASE(a_copied_position_beyond_the_own_budget_samples_nothing, data::make(engines_under_test())) {
   const auto e = sample.make({});
   e->start(0, greedy(9));
   e->start(1, greedy(2));

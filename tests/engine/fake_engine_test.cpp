@@ -50,7 +50,7 @@ BOOST_AUTO_TEST_CASE(answers_fake_text) {
   BOOST_TEST(ended < 40u);
 }
 
-BOOST_AUTO_TEST_CASE(text_is_printable_and_rows_differ_only_when_drawn_by_chance) {
+BOOST_AUTO_TEST_CASE(text_is_printable_and_rows_differ_only_when_sampled_by_chance) {
   const fake_model model;
   auto params = seeded(5, 200);
   const auto row0 = fake_text(model, prompt, params);
@@ -150,7 +150,7 @@ BOOST_AUTO_TEST_CASE(a_lost_device_is_lost_for_good) {
   e->park(1, parked);
   BOOST_TEST(e->ready());
   for (const error& again :
-       {e->submit(plan).error(), e->collect().error(), e->finish().error(), e->draw(0, {}).error()})
+       {e->submit(plan).error(), e->collect().error(), e->finish().error(), e->sample(0, {}).error()})
     BOOST_TEST(again.message == lost.error().message);
   BOOST_TEST(parked.state.empty());
 }

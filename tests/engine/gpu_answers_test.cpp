@@ -348,9 +348,9 @@ BOOST_AUTO_TEST_CASE(a_session_without_its_state_answers_as_with_it) {
       while (!on.answers.at(id).front().end) on.turn();
       const answer& got = on.answers.at(id).front();
       // Less than was drawn may be settled, and other tokens: the state goes back, and the text is fed.
-      const auto drawn = random.below(static_cast<std::uint32_t>(got.tokens.size()) + 1);
+      const auto sampled = random.below(static_cast<std::uint32_t>(got.tokens.size()) + 1);
       const auto more = random.one_in(2) ? random_tokens(random, 40) : std::vector<token_id>();
-      on.tell(settle{id, drawn, more});
+      on.tell(settle{id, sampled, more});
       on.run_dry();
       state = on.state(id, 0);
       BOOST_REQUIRE(state);
@@ -363,16 +363,16 @@ BOOST_AUTO_TEST_CASE(a_session_without_its_state_answers_as_with_it) {
       const request_id again = on.send(anew);
       while (!on.answers.at(again).front().end) on.turn();
       BOOST_TEST(on.answers.at(again).front() == got);
-      on.tell(settle{again, drawn, more});
+      on.tell(settle{again, sampled, more});
       on.run_dry();
       BOOST_REQUIRE(on.state(again, 0));
       BOOST_TEST(*on.state(again, 0) == *state);
 
       history = anew.prompt;
-      history.insert(history.end(), got.tokens.begin(), got.tokens.begin() + drawn);
+      history.insert(history.end(), got.tokens.begin(), got.tokens.begin() + sampled);
       history.insert(history.end(), more.begin(), more.end());
       parts = anew.parts;
-      parts.push_back({static_cast<std::uint32_t>(drawn + more.size()), true});
+      parts.push_back({static_cast<std::uint32_t>(sampled + more.size()), true});
     }
   }
 }

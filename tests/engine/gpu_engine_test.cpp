@@ -187,7 +187,7 @@ BOOST_AUTO_TEST_CASE(a_lost_device_stays_lost) {
   }
   BOOST_TEST((*runner)->launch({rows, prompt}).has_value());  // not known yet
   const auto lost = (*runner)->complete();
-  kernels::gpu::emulator::forget_trouble();
+  kernels::gpu::emulator::clear_error();
   BOOST_REQUIRE(!lost.has_value());
   BOOST_TEST(lost.error().message.find("lose_a_thread") != std::string::npos, lost.error().message);
   const auto next = (*runner)->launch({rows, prompt});

@@ -58,9 +58,9 @@ class halted_runner final : public tick_runner {
   result<void> give_penalties(std::uint32_t stage, slot_id slot) override {
     return runner_->give_penalties(stage, slot);
   }
-  result<kernels::gpu::drawn_token> draw(slot_id slot, std::span<const float> logits,
-                                         std::span<const std::uint32_t> allowed) override {
-    return runner_->draw(slot, logits, allowed);
+  result<kernels::gpu::sampled_token> sample(slot_id slot, std::span<const float> logits,
+                                             std::span<const std::uint32_t> allowed) override {
+    return runner_->sample(slot, logits, allowed);
   }
   result<void> settle() override { return runner_->settle(); }
 

@@ -45,7 +45,7 @@ void compare(const row_result& got, const row_result& expected) {
   BOOST_TEST(got.sampled == expected.sampled);
   BOOST_TEST(got.token == expected.token);
   BOOST_CHECK(got.stopped == expected.stopped);
-  BOOST_TEST(got.awaits_draw == expected.awaits_draw);
+  BOOST_TEST(got.awaits_sample == expected.awaits_sample);
   compare(got.logprobs, expected.logprobs);
   BOOST_TEST(got.scores.size() == expected.scores.size());
   for (std::size_t i = 0; i < std::min(got.scores.size(), expected.scores.size()); ++i)
@@ -238,7 +238,7 @@ class script {
     std::vector<slot_id> awaiting;
     for (std::size_t i = 0; i < (*got)->rows.size(); ++i) {
       compare((*got)->rows[i], (*expected)->rows[i]);
-      if ((*expected)->rows[i].awaits_draw) awaiting.push_back((*expected)->rows[i].slot);
+      if ((*expected)->rows[i].awaits_sample) awaiting.push_back((*expected)->rows[i].slot);
     }
     for (const slot_id s : awaiting) {  // no other tick is in flight behind one with sync rows
       std::vector<std::uint32_t> mask((gpu_->info().vocab + 31) / 32);
@@ -247,10 +247,10 @@ class script {
         mask[token / 32] |= 1u << (token % 32);
       }
       if (one_in(3)) mask.clear();
-      const auto drawn = gpu_->draw(s, mask), by_judge = judge_->draw(s, mask);
-      BOOST_REQUIRE(drawn.has_value());
+      const auto sampled = gpu_->sample(s, mask), by_judge = judge_->sample(s, mask);
+      BOOST_REQUIRE(sampled.has_value());
       BOOST_REQUIRE(by_judge.has_value());
-      compare(*drawn, *by_judge);
+      compare(*sampled, *by_judge);
       known_[s].decodes = true;
     }
   }

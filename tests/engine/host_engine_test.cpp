@@ -54,7 +54,7 @@ class watched_backend final : public backend {
     return states_on_way{device_.leaving, device_.coming};
   }
   result<void> settle() override { return ++device_.settled, result<void>(); }
-  result<row_result> draw(slot_id, std::span<const std::uint32_t>) override { return row_result{}; }
+  result<row_result> sample(slot_id, std::span<const std::uint32_t>) override { return row_result{}; }
 
  private:
   watched_device& device_;

@@ -25,7 +25,7 @@ using namespace skein::test;
 namespace utf = boost::unit_test;
 
 const std::filesystem::path made_models = SKEIN_GOLDEN_MODELS;
-constexpr std::uint32_t draws = 8;
+constexpr std::uint32_t samples = 8;
 constexpr std::uint32_t mate_chunk_max = 5;
 
 struct combination {
@@ -67,10 +67,10 @@ class subject {
     std::vector<bool> can_decode(how.mates + 1, false);
     const auto own = static_cast<slot_id>(random() % (how.mates + 1));
     for (slot_id slot = 0; slot <= how.mates; ++slot)
-      e->start(slot, slot == own ? greedy(draws) : seeded(slot, 1 << 20));
+      e->start(slot, slot == own ? greedy(samples) : seeded(slot, 1 << 20));
 
     trace got;
-    for (std::size_t fed = 0; got.tokens.size() < draws;) {
+    for (std::size_t fed = 0; got.tokens.size() < samples;) {
       tick_plan plan;
       std::vector<slot_id> order(how.mates + 1);
       std::iota(order.begin(), order.end(), 0u);
@@ -99,9 +99,9 @@ class subject {
   [[nodiscard]] trace alone(const combination& how) const {
     const auto e = engine_for({512, 0, 1, how.type});
     const auto prompt = std::span(prompt_).first(prompt_tokens(how.chunk));
-    e->start(0, greedy(draws));
+    e->start(0, greedy(samples));
     trace got;
-    for (row_result last; got.tokens.size() < draws; got.tokens.push_back(last.token)) {
+    for (row_result last; got.tokens.size() < samples; got.tokens.push_back(last.token)) {
       tick_plan plan;
       if (got.tokens.empty()) {
         add_prefill(plan, 0, prompt, true).logits = logits_wanted::all;

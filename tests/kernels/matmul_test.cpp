@@ -43,7 +43,7 @@ struct random_matrix {
 std::vector<float> multiply(thread_pool& pool, const packed_matrix& matrix, const std::vector<float>& in,
                             std::size_t rows) {
   std::vector<float> out(rows * matrix.outputs());
-  const product one{&matrix, in.data(), matrix.inputs(), out.data(), matrix.outputs()};
+  const gemm one{&matrix, in.data(), matrix.inputs(), out.data(), matrix.outputs()};
   matmul multiplication(pool);
   multiplication(rows, {&one, 1});
   return out;
@@ -56,7 +56,7 @@ void check_against_loops(std::size_t rows, std::size_t outputs, std::size_t inpu
   const std::vector<float> in = random_values(rows * inputs, rows);
   const std::size_t stride = outputs + 3;
   std::vector<float> out(rows * stride, guard);
-  const product one{&packed, in.data(), inputs, out.data(), stride};
+  const gemm one{&packed, in.data(), inputs, out.data(), stride};
   matmul multiplication(pool);
   multiplication(rows, {&one, 1});
   for (std::size_t t = 0; t < rows; ++t) {
@@ -75,7 +75,7 @@ void check_against_loops(std::size_t rows, std::size_t outputs, std::size_t inpu
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(products_equal_plain_loops) {
+BOOST_AUTO_TEST_CASE(gemms_equal_plain_loops) {
   struct size {
     std::size_t rows, outputs, inputs;
   };
@@ -98,7 +98,7 @@ BOOST_AUTO_TEST_CASE(a_matrix_without_inputs_gives_zeros) {
   for (const float value : multiply(pool, packed, {}, 2)) BOOST_REQUIRE_EQUAL(value, 0.0f);
 }
 
-BOOST_AUTO_TEST_CASE(a_row_has_the_same_bits_in_any_company) {
+BOOST_AUTO_TEST_CASE(a_row_has_the_same_bits_in_any_batch) {
   constexpr std::size_t outputs = 75, inputs = 301, rows = 25;
   test::for_every_target([&] {
     for (const dtype type : formats) {
@@ -138,7 +138,7 @@ BOOST_AUTO_TEST_CASE(a_row_has_the_same_bits_in_a_long_prefill) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(several_products_finish_in_their_own_ways) {
+BOOST_AUTO_TEST_CASE(several_gemms_finish_in_their_own_ways) {
   constexpr std::size_t outputs = 45, inputs = 50, rows = 3;
   test::for_every_target([&] {
     thread_pool pool(3);
@@ -148,11 +148,11 @@ BOOST_AUTO_TEST_CASE(several_products_finish_in_their_own_ways) {
     const std::vector<float> sums = multiply(pool, packed, in, rows);
     const std::vector<float> before = random_values(rows * outputs, 11);
     std::vector<float> stored = before, added = before, tanhs = before, sigmoids = before, squares = before;
-    const auto into = [&](std::vector<float>& out, finish how) {
-      return product{&packed, in.data(), inputs, out.data(), outputs, how};
+    const auto into = [&](std::vector<float>& out, epilogue how) {
+      return gemm{&packed, in.data(), inputs, out.data(), outputs, how};
     };
-    const product all[] = {into(stored, finish::store), into(added, finish::add), into(tanhs, finish::tanh),
-                           into(sigmoids, finish::sigmoid), into(squares, finish::relu_squared)};
+    const gemm all[] = {into(stored, epilogue::store), into(added, epilogue::add), into(tanhs, epilogue::tanh),
+                        into(sigmoids, epilogue::sigmoid), into(squares, epilogue::relu_squared)};
     matmul multiplication(pool);
     multiplication(rows, all);
     for (std::size_t i = 0; i < sums.size(); ++i) {

@@ -84,7 +84,7 @@ BOOST_AUTO_TEST_CASE(threads_give_the_same_bits) {
 }
 
 // Random ticks of random pieces: each sequence must end as if it had been alone.
-BOOST_AUTO_TEST_CASE(company_does_not_matter) {
+BOOST_AUTO_TEST_CASE(batch_does_not_matter) {
   constexpr std::uint32_t sequences = 5;
   for (const auto& dims : {base_dims, odd_dims}) {
     const test::random_rwkv7 model(dims, dtype::bf16, 7, true);
@@ -94,7 +94,7 @@ BOOST_AUTO_TEST_CASE(company_does_not_matter) {
       std::vector<tokens> ids;
       for (std::uint32_t s = 0; s < sequences; ++s)
         ids.push_back(random_tokens(20 + random.below(30), dims.vocab, seed * 100 + s));
-      const auto logits = feed_in_company(*cpu, dims, ids, 14, seed);
+      const auto logits = feed_in_batch(*cpu, dims, ids, 14, seed);
       BOOST_TEST_CONTEXT("seed " << seed) {
         for (std::uint32_t s = 0; s < sequences; ++s) {
           const auto state = state_of(*cpu, s);

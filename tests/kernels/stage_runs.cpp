@@ -67,9 +67,9 @@ float difference(const std::vector<float>& got, const std::vector<float>& expect
   return most / largest;
 }
 
-std::vector<std::vector<float>> feed_in_company(kernels::stages& stages, const kernels::rwkv7_dims& dims,
-                                                const std::vector<tokens>& sequences, std::uint32_t rows_max,
-                                                std::uint64_t seed) {
+std::vector<std::vector<float>> feed_in_batch(kernels::stages& stages, const kernels::rwkv7_dims& dims,
+                                              const std::vector<tokens>& sequences, std::uint32_t rows_max,
+                                              std::uint64_t seed) {
   random_numbers random(seed);
   const auto count = static_cast<std::uint32_t>(sequences.size());
   for (slot_id s = 0; s < count; ++s) stages.clear_state(s);

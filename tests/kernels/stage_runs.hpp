@@ -28,9 +28,9 @@ std::vector<float> feed(kernels::stages& stages, const kernels::rwkv7_dims& dims
 
 /// Feeds all sequences, each in the slot of its index, in random ticks of random pieces (at most `rows_max` rows of a
 /// sequence a tick); the logits of each.
-std::vector<std::vector<float>> feed_in_company(kernels::stages& stages, const kernels::rwkv7_dims& dims,
-                                                const std::vector<tokens>& sequences, std::uint32_t rows_max,
-                                                std::uint64_t seed);
+std::vector<std::vector<float>> feed_in_batch(kernels::stages& stages, const kernels::rwkv7_dims& dims,
+                                              const std::vector<tokens>& sequences, std::uint32_t rows_max,
+                                              std::uint64_t seed);
 
 [[nodiscard]] bool same_bits(const std::vector<float>& a, const std::vector<float>& b);
 

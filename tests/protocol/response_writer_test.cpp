@@ -52,7 +52,7 @@ logged_response logged(const response_writer& writer, const char* stopped = "") 
                        stopped};
   turn.settings += writer.remembered(head(), {5, 4, 1, 2}) + "}";
   turn.unfinished = *stopped != '\0';
-  turn.tokens_drawn = 4;
+  turn.tokens_sampled = 4;
   return turn;
 }
 

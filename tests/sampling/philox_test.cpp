@@ -38,8 +38,8 @@ BOOST_AUTO_TEST_CASE(every_argument_counts) {
 
 BOOST_AUTO_TEST_CASE(even_over_the_unit_interval) {
   std::array<int, 16> bins{};
-  constexpr int draws = 16000;
-  for (std::uint32_t index = 0; index < draws; ++index) {
+  constexpr int samples = 16000;
+  for (std::uint32_t index = 0; index < samples; ++index) {
     const double u = uniform(42, 0, index);
     BOOST_REQUIRE(u >= 0);
     BOOST_REQUIRE(u < 1);

@@ -25,9 +25,9 @@ std::vector<float> normal_logits(std::uint32_t vocab, std::uint32_t seed) {
 }
 
 // Draws `count` tokens, each from other logits.
-std::vector<token_id> draw_many(sampler& s, std::uint32_t vocab, std::uint32_t first, std::uint32_t count) {
+std::vector<token_id> sample_many(sampler& s, std::uint32_t vocab, std::uint32_t first, std::uint32_t count) {
   std::vector<token_id> tokens;
-  for (std::uint32_t i = first; i < first + count; ++i) tokens.push_back(s.draw(normal_logits(vocab, i)).token);
+  for (std::uint32_t i = first; i < first + count; ++i) tokens.push_back(s.sample(normal_logits(vocab, i)).token);
   return tokens;
 }
 
@@ -54,7 +54,7 @@ float penalised_zero(const sampler& s, std::uint32_t vocab, token_id token) {
 
 BOOST_AUTO_TEST_SUITE(one_row)
 
-BOOST_AUTO_TEST_CASE(draws_as_the_slow_sampler) {
+BOOST_AUTO_TEST_CASE(samples_as_the_slow_sampler) {
   for (std::uint32_t seed = 1; seed <= 2000; ++seed) {
     const bool full = seed % 200 == 0;
     const sampling_case c = random_case(seed, full ? 65536 : 0);
@@ -63,7 +63,7 @@ BOOST_AUTO_TEST_CASE(draws_as_the_slow_sampler) {
     slow_sampler slow(c.params);
     for (std::uint32_t index = 0; index < (full ? 2u : 8u); ++index) {
       const auto kept = slow.kept(c.logits, c.allowed);
-      const token_id token = fast.draw(c.logits, c.allowed).token;
+      const token_id token = fast.sample(c.logits, c.allowed).token;
       BOOST_TEST_CONTEXT("seed " << seed << " index " << index) {
         BOOST_TEST_REQUIRE(token >= 0);
         BOOST_TEST(kept[static_cast<std::size_t>(token)] > 0);
@@ -76,7 +76,7 @@ BOOST_AUTO_TEST_CASE(draws_as_the_slow_sampler) {
 
 BOOST_AUTO_TEST_CASE(frequencies_follow_the_kept_weights) {
   constexpr std::uint32_t vocab = 12;
-  constexpr int draws = 30000;
+  constexpr int samples = 30000;
   const auto logits = normal_logits(vocab, 1);
   sampling_params params;
   params.temperature = 1.5f;
@@ -85,7 +85,7 @@ BOOST_AUTO_TEST_CASE(frequencies_follow_the_kept_weights) {
   const auto chi_squared = [&](const std::vector<int>& counts) {
     double sum = 0;
     for (std::size_t i = 0; i < vocab; ++i) {
-      const double expected = draws * kept[i];
+      const double expected = samples * kept[i];
       if (kept[i] == 0) BOOST_TEST(counts[i] == 0);
       if (kept[i] > 0) sum += (counts[i] - expected) * (counts[i] - expected) / expected;
     }
@@ -96,16 +96,16 @@ BOOST_AUTO_TEST_CASE(frequencies_follow_the_kept_weights) {
   sampler s(vocab);
   params.seed = 5;
   s.start(params);
-  for (int i = 0; i < draws; ++i) ++over_index[static_cast<std::size_t>(s.draw(logits).token)];
-  for (int i = 0; i < draws; ++i) {
+  for (int i = 0; i < samples; ++i) ++over_index[static_cast<std::size_t>(s.sample(logits).token)];
+  for (int i = 0; i < samples; ++i) {
     params.seed = static_cast<std::uint64_t>(i);
     params.row = 0;
     s.start(params);
-    ++over_seed[static_cast<std::size_t>(s.draw(logits).token)];
+    ++over_seed[static_cast<std::size_t>(s.sample(logits).token)];
     params.seed = 5;
     params.row = static_cast<std::uint32_t>(i);
     s.start(params);
-    ++over_row[static_cast<std::size_t>(s.draw(logits).token)];
+    ++over_row[static_cast<std::size_t>(s.sample(logits).token)];
   }
   constexpr double one_in_10000 = 37.4;  // 11 degrees of freedom; fewer when tokens are cut
   BOOST_TEST(chi_squared(over_index) < one_in_10000);
@@ -124,7 +124,7 @@ BOOST_AUTO_TEST_CASE(greedy_settings_agree_and_take_the_lowest_of_equals) {
   for (const auto& params : {by_temperature, by_top_p, by_top_k, nearly_zero}) {
     sampler s(300);
     s.start(params);
-    BOOST_TEST(s.draw(logits).token == 77);
+    BOOST_TEST(s.sample(logits).token == 77);
   }
 }
 
@@ -136,28 +136,28 @@ BOOST_AUTO_TEST_CASE(greedy_sees_penalties_bias_and_mask) {
   sampler s(4);
   s.start(params);
   const std::vector<float> logits{50, 2, 1, 0};
-  BOOST_TEST(s.draw(logits).token == 1);
-  BOOST_TEST(s.draw(logits).token == 3);
-  BOOST_TEST(s.draw(logits).token == 2);
-  BOOST_TEST(s.draw(logits, std::vector<std::uint32_t>{0b1001}).token == 3);
+  BOOST_TEST(s.sample(logits).token == 1);
+  BOOST_TEST(s.sample(logits).token == 3);
+  BOOST_TEST(s.sample(logits).token == 2);
+  BOOST_TEST(s.sample(logits, std::vector<std::uint32_t>{0b1001}).token == 3);
 }
 
-BOOST_AUTO_TEST_CASE(a_bias_may_count_for_some_draws) {
+BOOST_AUTO_TEST_CASE(a_bias_may_count_for_some_samples) {
   sampling_params params;
   params.temperature = 0;
   params.logit_bias = {{0, ban, 1, 3}, {1, ban, 2, 0}};
   sampler s(4);
   s.start(params);
   const std::vector<float> logits{4, 3, 2, 1};
-  for (const token_id expected : {0, 1, 2, 0}) BOOST_TEST(s.draw(logits).token == expected);
+  for (const token_id expected : {0, 1, 2, 0}) BOOST_TEST(s.sample(logits).token == expected);
   const auto there = s.save();
   s.start(params);
-  BOOST_TEST(s.draw(logits).token == 0);
+  BOOST_TEST(s.sample(logits).token == 0);
   s.restore(there);
-  BOOST_TEST(s.draw({{1, 3, 2, 0}}).token == 2);  // the second one still counts
+  BOOST_TEST(s.sample({{1, 3, 2, 0}}).token == 2);  // the second one still counts
 }
 
-BOOST_AUTO_TEST_CASE(worked_example_of_two_draws) {
+BOOST_AUTO_TEST_CASE(worked_example_of_two_samples) {
   sampling_params params;
   params.temperature = 0;
   params.first_penalty = 2;
@@ -166,9 +166,9 @@ BOOST_AUTO_TEST_CASE(worked_example_of_two_draws) {
   sampler s(8);
   s.start(params);
   const std::vector<float> logits{0, 0, 0, 90, 0, 0, 0, 0};
-  BOOST_TEST(s.draw(logits).token == 3);
+  BOOST_TEST(s.sample(logits).token == 3);
   BOOST_TEST(penalised_zero(s, 8, 3) == -2);
-  BOOST_TEST(s.draw(logits).token == 3);
+  BOOST_TEST(s.sample(logits).token == 3);
   BOOST_TEST(penalised_zero(s, 8, 3) == -6);  // 2 * 0.5 + 5
   BOOST_TEST(penalised_zero(s, 8, 2) == 0);
 }
@@ -222,15 +222,15 @@ BOOST_AUTO_TEST_CASE(penalised_logits_stay_finite) {
   BOOST_TEST(logits[2] == 100);
 }
 
-BOOST_AUTO_TEST_CASE(recording_equals_drawing) {
+BOOST_AUTO_TEST_CASE(recording_equals_sampling) {
   sampler drawer(500), recorder(500);
   drawer.start(lively());
   recorder.start(lively());
-  for (const token_id token : draw_many(drawer, 500, 0, 40)) recorder.record(token);
-  BOOST_TEST(draw_many(drawer, 500, 40, 40) == draw_many(recorder, 500, 40, 40));
+  for (const token_id token : sample_many(drawer, 500, 0, 40)) recorder.record(token);
+  BOOST_TEST(sample_many(drawer, 500, 40, 40) == sample_many(recorder, 500, 40, 40));
 }
 
-BOOST_AUTO_TEST_CASE(penalise_then_draw_equals_draw) {
+BOOST_AUTO_TEST_CASE(penalise_then_sample_equals_sample) {
   sampling_params params = lively();
   params.logprobs = true;
   params.top_logprobs = 3;
@@ -242,8 +242,8 @@ BOOST_AUTO_TEST_CASE(penalise_then_draw_equals_draw) {
     const auto raw = normal_logits(500, i);
     auto penalised = raw;
     parts.penalise(penalised);
-    const auto a = whole.draw(raw);
-    const auto b = parts.draw_penalised(penalised, raw);
+    const auto a = whole.sample(raw);
+    const auto b = parts.sample_penalised(penalised, raw);
     BOOST_TEST(a.token == b.token);
     BOOST_TEST(a.logprobs.logprob == b.logprobs.logprob);
     BOOST_TEST(a.logprobs.logprob == log_probabilities(raw, a.token, 0).logprob);
@@ -255,15 +255,15 @@ BOOST_AUTO_TEST_CASE(a_restored_row_goes_on_as_if_never_parked) {
   sampler stays(500), leaves(500), other(500);
   stays.start(lively());
   leaves.start(lively());
-  BOOST_TEST(draw_many(stays, 500, 0, 50) == draw_many(leaves, 500, 0, 50));
+  BOOST_TEST(sample_many(stays, 500, 0, 50) == sample_many(leaves, 500, 0, 50));
   const sampler::saved parked = leaves.save();
   leaves.start({});
-  draw_many(leaves, 500, 900, 10);
-  draw_many(other, 500, 700, 10);
+  sample_many(leaves, 500, 900, 10);
+  sample_many(other, 500, 700, 10);
   other.start(lively());
   other.restore(parked);
   BOOST_TEST(other.generated() == 50u);
-  BOOST_TEST(draw_many(stays, 500, 50, 50) == draw_many(other, 500, 50, 50));
+  BOOST_TEST(sample_many(stays, 500, 50, 50) == sample_many(other, 500, 50, 50));
 }
 
 BOOST_AUTO_TEST_CASE(the_slots_past_leaves_no_trace) {
@@ -274,11 +274,11 @@ BOOST_AUTO_TEST_CASE(the_slots_past_leaves_no_trace) {
   past.logit_bias = {{1, 50.0f}};
   used.start(past);
   const std::vector<std::uint32_t> allowed(16, 0x0f0f0f0f);
-  for (std::uint32_t i = 0; i < 30; ++i) BOOST_TEST(used.draw(normal_logits(500, i), allowed).token >= 0);
+  for (std::uint32_t i = 0; i < 30; ++i) BOOST_TEST(used.sample(normal_logits(500, i), allowed).token >= 0);
   fresh.start(lively());
   used.start(lively());
   BOOST_TEST(used.generated() == 0u);
-  BOOST_TEST(draw_many(fresh, 500, 0, 60) == draw_many(used, 500, 0, 60));
+  BOOST_TEST(sample_many(fresh, 500, 0, 60) == sample_many(used, 500, 0, 60));
 }
 
 BOOST_AUTO_TEST_CASE(logits_of_the_caller_stay_as_they_are) {
@@ -288,7 +288,7 @@ BOOST_AUTO_TEST_CASE(logits_of_the_caller_stay_as_they_are) {
   s.start(params);
   const auto before = normal_logits(100, 3);
   auto logits = before;
-  BOOST_TEST(s.draw(logits, std::vector<std::uint32_t>(4, 0xffu)).token >= 0);
+  BOOST_TEST(s.sample(logits, std::vector<std::uint32_t>(4, 0xffu)).token >= 0);
   BOOST_TEST(logits == before);
 }
 
@@ -304,30 +304,30 @@ BOOST_AUTO_TEST_CASE(stop_ids) {
   BOOST_TEST(!s.is_stop(0));
 }
 
-BOOST_AUTO_TEST_CASE(a_prior_of_a_prompt_penalises_as_if_its_tokens_had_been_drawn) {
+BOOST_AUTO_TEST_CASE(a_prior_of_a_prompt_penalises_as_if_its_tokens_had_been_sampled) {
   sampling_params params;
   params.first_penalty = 2;
   params.repeat_penalty = 0.5f;
   params.lasting_penalty = 0.25f;
   params.penalty_decay = 0.9f;
   const std::vector<token_id> prompt{3, 1, 3, 3, 2, 1};
-  sampler drawn(8);
-  drawn.start(params);
-  for (const token_id token : prompt) drawn.record(token);
+  sampler sampled(8);
+  sampled.start(params);
+  for (const token_id token : prompt) sampled.record(token);
 
   params.prior = std::make_shared<const std::vector<token_penalty>>(penalties_of(prompt, params));
   sampler started(8);
   started.start(params);
   BOOST_TEST(started.generated() == 0u);
   std::vector<float> expected(8, 1.0f), penalised(8, 1.0f);
-  drawn.penalise(expected);
+  sampled.penalise(expected);
   started.penalise(penalised);
   for (std::size_t i = 0; i < 8; ++i) BOOST_TEST(std::abs(penalised[i] - expected[i]) < 1e-6f);
   BOOST_TEST(penalised[4] == 1.0f);
   BOOST_TEST(penalised[3] < penalised[2]);
   started.record(3);  // not for the first time
-  drawn.record(3);
-  BOOST_TEST(std::abs(started.save().penalties.back().penalty - drawn.save().penalties.front().penalty) < 1e-6f);
+  sampled.record(3);
+  BOOST_TEST(std::abs(started.save().penalties.back().penalty - sampled.save().penalties.front().penalty) < 1e-6f);
   BOOST_TEST(penalties_of({}, params).empty());
 }
 

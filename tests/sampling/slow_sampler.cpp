@@ -48,7 +48,7 @@ std::vector<double> slow_sampler::kept(std::span<const float> logits, std::span<
   std::vector<float> penalised(logits.begin(), logits.end());
   for (float& x : penalised) x = cleaned(x);
   for (const auto& [token, bias, first, end] : params_.logit_bias) {
-    if (drawn_ < first || (end != 0 && drawn_ >= end)) continue;
+    if (sampled_ < first || (end != 0 && sampled_ >= end)) continue;
     penalised[static_cast<std::size_t>(token)] = cleaned(penalised[static_cast<std::size_t>(token)] + bias);
   }
   for (const auto& [token, penalty] : penalty_)
@@ -59,7 +59,7 @@ std::vector<double> slow_sampler::kept(std::span<const float> logits, std::span<
   const bool noisy = params_.noise > 0 && !greedy;
   for (std::size_t i = 0; noisy && i < logits.size(); ++i) {
     const auto words =
-        philox4x32({drawn_, params_.row, static_cast<std::uint32_t>(i / 4 * 4), 1},
+        philox4x32({sampled_, params_.row, static_cast<std::uint32_t>(i / 4 * 4), 1},
                    {static_cast<std::uint32_t>(params_.seed), static_cast<std::uint32_t>(params_.seed >> 32)});
     const float number = static_cast<float>(words[i % 4] / 256) / 16777216.0f;
     penalised[i] = cleaned(penalised[i] / params_.temperature + params_.noise * number);
@@ -95,7 +95,7 @@ std::vector<double> slow_sampler::kept(std::span<const float> logits, std::span<
 }
 
 void slow_sampler::record(token_id token) {
-  ++drawn_;
+  ++sampled_;
   for (auto& [known, penalty] : penalty_) penalty *= params_.penalty_decay;
   const auto [place, fresh] = penalty_.try_emplace(token, params_.first_penalty);
   if (!fresh) place->second += params_.repeat_penalty;

@@ -18,7 +18,7 @@ class slow_sampler {
 
  private:
   sampling_params params_;
-  std::uint32_t drawn_ = 0;
+  std::uint32_t sampled_ = 0;
   std::map<token_id, float> penalty_;  // of every token drawn so far
 };
 

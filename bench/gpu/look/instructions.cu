@@ -14,7 +14,7 @@ namespace {
 
 constexpr int stages = 16, a_stage = 8;  // instructions of 16 inputs
 constexpr unsigned weight_tile = 64 * 128, threads = 128, sums_max = 512;
-enum class way { one_group, groups, groups_waited_for, product, registers, loaded, loaded_product };
+enum class way { one_group, groups, groups_waited_for, gemm, registers, loaded, loaded_gemm };
 
 template <int columns>
 struct __align__(1024) shared_memory {
@@ -47,7 +47,7 @@ __device__ void by_warpgroup(shared_memory<columns>& memory, float (&sums)[colum
   if (how == way::one_group) wgmma_begin();
 #pragma unroll 1
   for (int stage = 0; stage < stages; ++stage) {
-    if (how == way::product && !is_there(memory, stage)) {
+    if (how == way::gemm && !is_there(memory, stage)) {
       wgmma_wait<0>();
       memory.weights_there[stage].wait(0);
     }
@@ -60,7 +60,7 @@ __device__ void by_warpgroup(shared_memory<columns>& memory, float (&sums)[colum
     wgmma_commit();
     if (how == way::groups_waited_for) wgmma_wait<0>();
     if (how == way::groups) wgmma_wait<1>();
-    if (how != way::product || stage == 0) continue;
+    if (how != way::gemm || stage == 0) continue;
     wgmma_wait<1>();
     if (threadIdx.x % 32 == 0) memory.empty[stage - 1].arrive();
   }
@@ -82,12 +82,12 @@ __device__ void by_warps(shared_memory<columns>& memory, float* sums) {
   if (how == way::registers) load(0);
 #pragma unroll 1
   for (int stage = 0; stage < stages; ++stage) {
-    if (how == way::loaded_product && !is_there(memory, stage)) memory.weights_there[stage].wait(0);
+    if (how == way::loaded_gemm && !is_there(memory, stage)) memory.weights_there[stage].wait(0);
     if (how != way::registers) {
 #pragma unroll
       for (int k = 0; k < a_stage; ++k) load(k);
     }
-    if (how == way::loaded_product) {
+    if (how == way::loaded_gemm) {
       __syncwarp();
       if (lane == 0) memory.empty[stage].arrive();
     }
@@ -163,13 +163,13 @@ int main() {
     time_chain<way::one_group, 8>("wgmma, 8 columns, one group", blocks);
     time_chain<way::groups, 8>("groups of 8, one in flight", blocks);
     time_chain<way::groups_waited_for, 8>("groups of 8, each waited for", blocks);
-    time_chain<way::product, 8>("and barriers, as in a GEMM", blocks);
+    time_chain<way::gemm, 8>("and barriers, as in a GEMM", blocks);
     time_chain<way::one_group, 32>("32 columns, one group", blocks);
-    time_chain<way::product, 32>("32 columns, as in a GEMM", blocks);
+    time_chain<way::gemm, 32>("32 columns, as in a GEMM", blocks);
     time_chain<way::one_group, 64>("64 columns, one group", blocks);
     time_chain<way::registers, 8>("mma.sync, operands in registers", blocks);
     time_chain<way::loaded, 8>("mma.sync, with ldmatrix", blocks);
-    time_chain<way::loaded_product, 8>("and barriers, as in a GEMM", blocks);
+    time_chain<way::loaded_gemm, 8>("and barriers, as in a GEMM", blocks);
   }
   const cudaError_t outcome = cudaDeviceSynchronize();
   if (outcome != cudaSuccess) printf("%s\n", cudaGetErrorString(outcome));

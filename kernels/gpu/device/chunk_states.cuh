@@ -1,5 +1,5 @@
 #pragma once
-#include "kernels/gpu/device/chunk_products.cuh"
+#include "kernels/gpu/device/chunk_gemms.cuh"
 #include "kernels/gpu/device/head_state.cuh"
 
 /// The states before and after a chunk: in the slot, or passed between blocks of one launch.

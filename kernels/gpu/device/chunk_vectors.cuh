@@ -146,9 +146,9 @@ __device__ void make_vectors(const time_mix_parameters& of, const run_chunk& chu
       kk[c] = from.k(c) * weight(k_k, c);
       k[c] = from.k(c) * multiply_add(rate[c], weight(k_a, c), weight(k_stays, c));
       squares = multiply_add(kk[c], kk[c], squares);
-      const float product = from.r(c) * k[c];
-      diagonal += product;
-      bonus = multiply_add(product, weight(r_k, c), bonus);
+      const float gemm = from.r(c) * k[c];
+      diagonal += gemm;
+      bonus = multiply_add(gemm, weight(r_k, c), bonus);
     }
     squares = couple_sum(squares), bonus = couple_sum(bonus), diagonal = couple_sum(diagonal);
     if (at.lane % couple_lanes == 0) s.r_k[t] = diagonal, s.bonus[t] = bonus;

@@ -100,7 +100,7 @@ __attribute__((noinline)) __device__ inline packet<float> uniform_of_tokens(std:
 }
 
 /// The noise of one sample, see sampling_params::noise; no noise if the width is 0.
-struct draw_noise {
+struct sample_noise {
   float width, temperature;
   std::uint64_t seed;
   std::uint32_t row, index;

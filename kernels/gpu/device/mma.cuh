@@ -53,9 +53,9 @@ __device__ inline operand_pair multiply_pairs(const operand_pair& a, const opera
 #if defined(SKEIN_GPU_EMULATOR)
   return to_operands(a.first * b.first, a.second * b.second);
 #elif defined(__CUDA_ARCH__)
-  operand_pair product;
-  asm("mul.rn.f16x2 %0, %1, %2;" : "=r"(product.bits) : "r"(a.bits), "r"(b.bits));
-  return product;
+  operand_pair gemm;
+  asm("mul.rn.f16x2 %0, %1, %2;" : "=r"(gemm.bits) : "r"(a.bits), "r"(b.bits));
+  return gemm;
 #else
   return {};
 #endif

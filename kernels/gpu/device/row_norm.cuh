@@ -1,5 +1,5 @@
 #pragma once
-#include "kernels/gpu/device/product_rows.cuh"
+#include "kernels/gpu/device/gemm_rows.cuh"
 #include "kernels/gpu/device/warp.cuh"
 #include "kernels/gpu/embed.hpp"
 
@@ -45,9 +45,9 @@ __device__ row_share<packets> load_x(const residual& from, std::uint32_t width, 
 template <unsigned packets>
 __device__ void add_to_row(row_share<packets>& row, const residual& from, std::uint32_t width, std::uint32_t t) {
   if (from.added.parts == 0) return;
-  products_on_their_way<float, 4> addends[packets];
+  gemms_on_their_way<float, 4> addends[packets];
   for_each_packet<packets>(width, [&](unsigned i, std::uint32_t channel) {
-    addends[i] = products_on_their_way<float, 4>(from.added, t, channel);
+    addends[i] = gemms_on_their_way<float, 4>(from.added, t, channel);
   });
   for_each_packet<packets>(width, [&](unsigned i, std::uint32_t) {
     float sums[4];

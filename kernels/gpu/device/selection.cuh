@@ -20,7 +20,7 @@ namespace skein::kernels::gpu {
   constexpr float temperature_min = 0.001f;
   return settings.top_k == 1 || settings.top_p == 0 || !(settings.temperature >= temperature_min);
 }
-[[nodiscard]] __device__ inline draw_noise noise_of(const sampler_settings& settings, std::uint32_t index) {
+[[nodiscard]] __device__ inline sample_noise noise_of(const sampler_settings& settings, std::uint32_t index) {
   return {settings.noise > 0 && !is_greedy(settings) ? settings.noise : 0, settings.temperature, settings.seed,
           settings.row, index};
 }
@@ -37,20 +37,20 @@ namespace skein::kernels::gpu {
 }
 
 /// The part of a choice that does not depend on logits.
-struct draw_rules {
+struct sample_rules {
   double position;  ///< the random number
   double top_p;
   double temperature;     ///< of the filters
   double floor_of_min_p;  ///< relative to the row's maximum
   float scale, final_scale;
   std::uint32_t top_k;
-  draw_noise noise;
+  sample_noise noise;
   bool largest, by_min_p, by_count, by_weight, filters_first;
 
   [[nodiscard]] __device__ bool has_limits() const { return by_count || by_weight; }
 };
-__device__ inline draw_rules rules_of(const sampler_settings& settings, std::uint32_t index, std::uint32_t vocab) {
-  draw_rules rules{};
+__device__ inline sample_rules rules_of(const sampler_settings& settings, std::uint32_t index, std::uint32_t vocab) {
+  sample_rules rules{};
   rules.noise = noise_of(settings, index);
   rules.largest = takes_largest(settings);
   if (rules.largest) return rules;
@@ -76,7 +76,7 @@ __device__ inline draw_rules rules_of(const sampler_settings& settings, std::uin
 }
 
 /// The lowest id among the tokens with the largest logit.
-__device__ inline token_id largest(const weighed_row& row, const draw_noise& noise) {
+__device__ inline token_id largest(const weighed_row& row, const sample_noise& noise) {
   __shared__ std::uint32_t block, token;
   if (threadIdx.x == 0) block = token = 0xffffffff;
   __syncthreads();
@@ -158,7 +158,7 @@ __device__ inline step_sums shuffle_xor_sum(const step_sums& s, unsigned mask) {
 }
 
 /// A floor for top_k and top_p. Sets `total` to the weight of all tokens.
-__device__ inline float floor_of_limits(const weighed_row& row, const draw_rules& rules, std::uint64_t& total) {
+__device__ inline float floor_of_limits(const weighed_row& row, const sample_rules& rules, std::uint64_t& total) {
   constexpr double log_2 = 0.6931471805599453;
   constexpr float steps = 4;  // a power of two
   constexpr float largest_unit = 0x1p18f;
@@ -268,7 +268,7 @@ __device__ descent descend_candidates(std::uint32_t lowest, std::uint32_t highes
   return descend_few(in.here.count, in.above, limit);
 }
 
-__device__ inline kept narrow(const candidates& from, const draw_rules& rules, std::uint64_t total) {
+__device__ inline kept narrow(const candidates& from, const sample_rules& rules, std::uint64_t total) {
   const double weight_limit = rules.top_p * static_cast<double>(total);
   const mass limit = {rules.by_count ? rules.top_k : any_count,
                       rules.by_weight ? static_cast<std::uint64_t>(ceil(weight_limit)) : any_weight};
@@ -330,7 +330,7 @@ __device__ inline token_id pick(const candidates& from, const kept& of, double p
 }
 
 /// The sampled token. `list` is in shared memory.
-__device__ __forceinline__ token_id choose(const weighed_row& row, const draw_rules& rules, candidate_list* list) {
+__device__ __forceinline__ token_id choose(const weighed_row& row, const sample_rules& rules, candidate_list* list) {
   if (rules.largest) return largest(row, rules.noise);
   if (!rules.has_limits() && !rules.by_min_p) return pick_of_all(row, rules.position);
 

@@ -4,7 +4,7 @@
 
 #include "kernels/gpu/runtime/runtime.hpp"
 #if defined(SKEIN_GPU_EMULATOR)
-#include "kernels/gpu/runtime/emulator/copy_engine.hpp"
+#include "kernels/gpu/runtime/emulator/tma.hpp"
 #endif
 
 /// TMA of sm_90, and the mbarriers in shared memory that signal the arrival of copies (PTX ISA, "mbarrier" and

@@ -93,7 +93,7 @@ struct channels_of_operands {
 
 /// A row of a low-rank pair's output, which is never stored as partial sums.
 template <typename Element>
-__device__ const gate_type<Element>* gate_place(const product_rows& of, std::uint32_t row, std::uint32_t channel) {
+__device__ const gate_type<Element>* gate_place(const gemm_rows& of, std::uint32_t row, std::uint32_t channel) {
   return static_cast<const gate_type<Element>*>(of.data) + static_cast<std::size_t>(row) * of.stride + channel;
 }
 
@@ -109,9 +109,9 @@ struct couple_inputs {
   template <bool in_parts>
   __device__ void load(const time_mix_parameters& of, std::uint32_t row, std::uint32_t channel) {
     a_out.load(gate_place<Element>(of.a_out, row, channel));
-    load_product<in_parts>(of.k, row, channel, k);
-    load_product<in_parts>(of.r, row, channel, r);
-    load_product<in_parts>(of.v, row, channel, v);
+    load_gemm<in_parts>(of.k, row, channel, k);
+    load_gemm<in_parts>(of.r, row, channel, r);
+    load_gemm<in_parts>(of.v, row, channel, v);
     if (of.first_layer) return;
     v_out.load(gate_place<Element>(of.v_out, row, channel));
     v_first.load(static_cast<const Element*>(of.v_first) + static_cast<std::size_t>(row) * of.width + channel);
@@ -119,8 +119,8 @@ struct couple_inputs {
 
  private:
   template <bool in_parts>
-  __device__ static void load_product(const product_rows& of, std::uint32_t row, std::uint32_t channel,
-                                      channels_on_their_way<Element>& to) {
+  __device__ static void load_gemm(const gemm_rows& of, std::uint32_t row, std::uint32_t channel,
+                                   channels_on_their_way<Element>& to) {
     if constexpr (!in_parts) {
       to.load(static_cast<const Element*>(of.data) + static_cast<std::size_t>(row) * of.stride + channel);
     } else {
@@ -128,7 +128,7 @@ struct couple_inputs {
 #pragma unroll
       for (unsigned i = 0; i < couple_channels; i += 4) {
         float sums[4];
-        load_products<Element>(of, row, channel + i, sums);
+        load_gemms<Element>(of, row, channel + i, sums);
 #pragma unroll
         for (unsigned c = i; c < i + 4; ++c) to.pieces[c / wide].values[c % wide] = from_float<Element>(sums[c - i]);
       }

@@ -1,7 +1,7 @@
 #pragma once
 #include <type_traits>
 
-#include "kernels/gpu/device/product_rows.cuh"
+#include "kernels/gpu/device/gemm_rows.cuh"
 #include "kernels/gpu/device/warp.cuh"
 #include "kernels/gpu/time_mix.hpp"
 #include "kernels/ops.hpp"
@@ -28,7 +28,7 @@ using lane_on_its_way = on_their_way<Element, lane_channels>;
 /// Issues the load of row `row` of an output without partial sums; `channel` is the lane's first, counted over all
 /// heads.
 template <typename Element>
-__device__ lane_on_its_way<Element> ask_for(const product_rows& from, std::uint32_t row, std::uint32_t channel) {
+__device__ lane_on_its_way<Element> ask_for(const gemm_rows& from, std::uint32_t row, std::uint32_t channel) {
   return lane_on_its_way<Element>(static_cast<const Element*>(from.data) + static_cast<std::size_t>(row) * from.stride +
                                   channel);
 }
@@ -56,8 +56,8 @@ struct gates_on_their_way {
 /// Loads the GEMM outputs of row `row`.
 template <typename Element>
 __device__ token_inputs load_inputs(const time_mix_parameters& of, std::uint32_t row, std::uint32_t channel) {
-  using products = products_on_their_way<Element, lane_channels>;
-  const products r(of.r, row, channel), k(of.k, row, channel), v(of.v, row, channel);
+  using gemms = gemms_on_their_way<Element, lane_channels>;
+  const gemms r(of.r, row, channel), k(of.k, row, channel), v(of.v, row, channel);
   gates_on_their_way<Element> gates;
   gates.ask(of, row, channel);
   token_inputs in;

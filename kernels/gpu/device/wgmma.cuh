@@ -143,10 +143,10 @@ __device__ void wgmma(float (&sums)[columns / 2], descriptor weights, descriptor
 #else
 
 inline void wgmma_begin() {}
-inline void wgmma_commit() { emulator::warpgroup_products::of_this_thread().end_group(); }
+inline void wgmma_commit() { emulator::warpgroup_gemms::of_this_thread().end_group(); }
 template <int left>
 void wgmma_wait() {
-  emulator::warpgroup_products::of_this_thread().wait(left);
+  emulator::warpgroup_gemms::of_this_thread().wait(left);
 }
 template <int>
 void keep_registers() {}
@@ -154,7 +154,7 @@ template <int>
 void take_registers() {}
 template <typename Element, int columns>
 void wgmma(float (&sums)[columns / 2], descriptor weights, descriptor inputs, int keep_sums) {
-  emulator::begin_products<Element, columns>(sums, weights, inputs, keep_sums != 0);
+  emulator::begin_gemms<Element, columns>(sums, weights, inputs, keep_sums != 0);
 }
 
 #endif

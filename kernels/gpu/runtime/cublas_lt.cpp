@@ -50,16 +50,16 @@ cudaDataType_t type_of(element e) {
   return e == element::f32 ? CUDA_R_32F : e == element::f16 ? CUDA_R_16F : CUDA_R_16BF;
 }
 
-class cublas_product final : public library_product {
+class cublas_gemm final : public library_gemm {
  public:
-  explicit cublas_product(std::shared_ptr<const functions> f) : f_(std::move(f)) {}
-  ~cublas_product() override {
+  explicit cublas_gemm(std::shared_ptr<const functions> f) : f_(std::move(f)) {}
+  ~cublas_gemm() override {
     for (const cublasLtMatrixLayout_t layout : {matrix_, in_, out_})
       if (layout) f_->destroy_layout(layout);
     if (operation_) f_->destroy_operation(operation_);
   }
-  cublas_product(const cublas_product&) = delete;  // owns handles of the library
-  cublas_product& operator=(const cublas_product&) = delete;
+  cublas_gemm(const cublas_gemm&) = delete;  // owns handles of the library
+  cublas_gemm& operator=(const cublas_gemm&) = delete;
 
   /// Called once, before anything else.
   result<void> prepare(const library_shape& shape, std::uint32_t rows, std::size_t workspace_bytes) {
@@ -74,7 +74,7 @@ class cublas_product final : public library_product {
 
   std::size_t algorithms() const override { return proposed_.size(); }
 
-  result<void> queue(stream_handle in, std::size_t algorithm, const product& p, std::uint32_t rows,
+  result<void> queue(stream_handle in, std::size_t algorithm, const gemm& p, std::uint32_t rows,
                      const device_buffer<std::byte>& workspace) override {
     if (rows != rows_) {
       const std::uint64_t columns = rows;
@@ -165,11 +165,11 @@ class cublas_lt final : public matmul_library {
 
   std::string name() const override { return "cuBLASLt " + std::to_string(f_->version()); }
 
-  result<std::unique_ptr<library_product>> prepare(const library_shape& shape, std::uint32_t rows,
-                                                   std::size_t workspace_bytes) override {
-    auto made = std::make_unique<cublas_product>(f_);
+  result<std::unique_ptr<library_gemm>> prepare(const library_shape& shape, std::uint32_t rows,
+                                                std::size_t workspace_bytes) override {
+    auto made = std::make_unique<cublas_gemm>(f_);
     if (auto r = made->prepare(shape, rows, workspace_bytes); !r) return r.error();
-    return std::unique_ptr<library_product>(std::move(made));
+    return std::unique_ptr<library_gemm>(std::move(made));
   }
 
  private:

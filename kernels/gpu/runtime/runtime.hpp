@@ -75,7 +75,7 @@ inline result<device_properties> describe_device(int device) {
 }
 
 /// The number of SMs of the current device. Queried at every launch that needs it, which is fast.
-inline result<std::uint32_t> multiprocessor_count() {
+inline result<std::uint32_t> count_sms() {
   int device = 0, count = 0;
   if (const auto r = outcome(SKEIN_GPU(GetDevice)(&device), "querying the current device"); !r) return r.error();
   if (const auto r =
@@ -107,7 +107,7 @@ struct launch_shape {
   dim3 grid, block;
   std::size_t shared_bytes = 0;  ///< dynamic shared memory, see dynamic_shared() in device/block.cuh
   stream_handle stream;
-  bool overlaps = false;  ///< PDL: the kernel keeps the rules of device/overlap.cuh
+  bool uses_pdl = false;  ///< PDL: the kernel keeps the rules of device/pdl.cuh
   unsigned cluster = 1;   ///< blocks per cluster, see device/block_pair.cuh; above 1 only for kernels that overlap
 };
 
@@ -125,9 +125,9 @@ template <typename... Parameters>
 result<void> launch(const launch_shape& shape, void (*kernel)(Parameters...),
                     std::type_identity_t<Parameters>... arguments) {
   void* addresses[] = {&arguments..., nullptr};
-  check(shape.cluster == 1 || shape.overlaps);
+  check(shape.cluster == 1 || shape.uses_pdl);
 #if defined(__CUDACC__)
-  if (shape.overlaps) {
+  if (shape.uses_pdl) {
     cudaLaunchAttribute attributes[2]{};
     attributes[0].id = cudaLaunchAttributeProgrammaticStreamSerialization;
     attributes[0].val.programmaticStreamSerializationAllowed = 1;

@@ -5,7 +5,7 @@
 #include "kernels/gpu/elements.hpp"
 #include "kernels/gpu/matmul.hpp"
 #if defined(SKEIN_GPU_EMULATOR)
-#include "kernels/gpu/runtime/emulator/copy_engine.hpp"
+#include "kernels/gpu/runtime/emulator/tma.hpp"
 #endif
 
 namespace skein::kernels::gpu {

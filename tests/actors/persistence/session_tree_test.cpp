@@ -147,11 +147,11 @@ BOOST_AUTO_TEST_CASE(paths_and_tokens_are_those_of_the_branch) {
 
 BOOST_AUTO_TEST_CASE(what_is_fed_anew_is_told_as_prompts_and_answers) {
   session_tree tree(record_of("s"));
-  const auto grow = [&](std::uint32_t brought, std::uint32_t drawn) {
+  const auto grow = [&](std::uint32_t brought, std::uint32_t sampled) {
     version_record v;
     v.id = tree.record().last_version + 1;
     v.parent = v.id - 1;
-    v.tokens.resize(brought + drawn);
+    v.tokens.resize(brought + sampled);
     v.prompt_tokens = brought;
     v.text = "x";
     tree.place(v, "x");
@@ -163,7 +163,7 @@ BOOST_AUTO_TEST_CASE(what_is_fed_anew_is_told_as_prompts_and_answers) {
   std::string parts;
   for (const version_id from : {0, 1, 3}) {
     for (const auto& part : tree.parts_between(from, 3))
-      parts += std::to_string(part.tokens) + (part.drawn ? " drawn " : " brought ");
+      parts += std::to_string(part.tokens) + (part.sampled ? " drawn " : " brought ");
     parts += '|';
   }
   BOOST_TEST(parts == "7 brought 3 drawn 4 brought 2 drawn |4 brought 2 drawn ||");

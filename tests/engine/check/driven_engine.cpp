@@ -78,7 +78,7 @@ float margin_of(std::span<const float> logits) {
   return best - second;
 }
 
-void note_draw(transcript& to, const engine::row_result& row, bool with_margin) {
+void note_sample(transcript& to, const engine::row_result& row, bool with_margin) {
   if (!row.sampled) throw std::runtime_error("a row that should draw did not");
   to.tokens.push_back(row.token);
   to.logprobs.push_back(row.logprobs.logprob);
@@ -102,7 +102,7 @@ std::vector<std::vector<float>> feed_together(engine::engine& on, const sequence
 std::vector<transcript> continue_together(engine::engine& on, const sequences& prompts, std::span<const slot_id> slots,
                                           const std::vector<sampling::sampling_params>& params, std::uint32_t count,
                                           bool with_margins) {
-  std::vector<transcript> drawn(prompts.size());
+  std::vector<transcript> sampled(prompts.size());
   const auto wanted = with_margins ? engine::logits_wanted::last : engine::logits_wanted::none;
   for (std::size_t i = 0; i < prompts.size(); ++i) on.start(slots[i], params[i]);
   feed(
@@ -112,7 +112,7 @@ std::vector<transcript> continue_together(engine::engine& on, const sequences& p
         row.logits = last ? wanted : engine::logits_wanted::none;
       },
       [&](std::size_t i, const engine::row_result& row) {
-        if (row.sampled) note_draw(drawn[i], row, with_margins);
+        if (row.sampled) note_sample(sampled[i], row, with_margins);
       });
 
   engine::tick_plan plan;
@@ -127,9 +127,9 @@ std::vector<transcript> continue_together(engine::engine& on, const sequences& p
     for (; submitted < count && on.ticks_in_flight() < on.info().ticks_in_flight_max; ++submitted)
       or_throw(on.submit(plan));
     const auto& outcome = *or_throw(on.collect());
-    for (std::size_t i = 0; i < prompts.size(); ++i) note_draw(drawn[i], outcome.rows[i], with_margins);
+    for (std::size_t i = 0; i < prompts.size(); ++i) note_sample(sampled[i], outcome.rows[i], with_margins);
   }
-  return drawn;
+  return sampled;
 }
 
 }  // namespace skein::test

@@ -28,7 +28,7 @@ constexpr std::uint32_t prompt_tokens = 16, tick_tokens = 1024, alone_max = 8;
 
 struct options {
   std::string model, tokens_file, dtype, device, state_dtype;
-  std::uint32_t draws;
+  std::uint32_t samples;
   std::string invariance = "default";
 };
 
@@ -163,23 +163,23 @@ void check_logits(report& to, engine::engine& tested, engine::engine& judge, con
     to.add("bits of logits in other cuts", different == 0, "rows", rows, "different", different);
   }
   for (const auto& [name, cut] : {std::pair<const char*, cutter>{"chunks of 50", chunks}, {"token by token", single}}) {
-    const auto company = feed_together(tested, all, slots, cut);
+    const auto batch = feed_together(tested, all, slots, cut);
     std::uint64_t rows = 0, different = 0;
     for (std::size_t i = 0; i < std::min<std::size_t>(all.size(), alone_max); ++i) {
       const slot_id elsewhere = slots[(i + 3) % slots.size()];
       const auto alone = feed_together(tested, {all[i]}, {&elsewhere, 1}, cut);
       rows += all[i].size();
-      different += different_rows(alone[0], company[i], vocab);
+      different += different_rows(alone[0], batch[i], vocab);
     }
     to.add(std::string("bits of logits alone and in a batch, ") + name, different == 0, "rows", rows, "different",
            different);
   }
 }
 
-std::vector<sampling::sampling_params> params_of(std::size_t count, std::uint32_t draws, bool greedy) {
+std::vector<sampling::sampling_params> params_of(std::size_t count, std::uint32_t samples, bool greedy) {
   std::vector<sampling::sampling_params> all(count);
   for (std::size_t i = 0; i < count; ++i) {
-    all[i].max_tokens = draws;
+    all[i].max_tokens = samples;
     all[i].logprobs = true;
     all[i].seed = 1000 + i;
     all[i].temperature = greedy ? 0.0f : 0.8f + 0.1f * static_cast<float>(i % 6);
@@ -198,26 +198,26 @@ bool same(const transcript& a, const transcript& b) {
 }
 
 void check_texts(report& to, engine::engine& tested, engine::engine& judge, const sequences& prompts,
-                 std::span<const slot_id> slots, std::uint32_t draws, double permitted, bool bits) {
+                 std::span<const slot_id> slots, std::uint32_t samples, double permitted, bool bits) {
   for (const bool greedy : {true, false}) {
     const std::string kind = greedy ? "greedy" : "seeded";
-    const auto params = params_of(prompts.size(), draws, greedy);
-    const auto together = continue_together(tested, prompts, slots, params, draws, false);
+    const auto params = params_of(prompts.size(), samples, greedy);
+    const auto together = continue_together(tested, prompts, slots, params, samples, false);
     const std::size_t some = std::min<std::size_t>(prompts.size(), alone_max);
     std::size_t differ = 0;
     for (std::size_t i = 0; i < some; ++i) {
       const slot_id elsewhere = slots[(i + 5) % slots.size()];
-      const auto alone = continue_together(tested, {prompts[i]}, {&elsewhere, 1}, {params[i]}, draws, false);
+      const auto alone = continue_together(tested, {prompts[i]}, {&elsewhere, 1}, {params[i]}, samples, false);
       differ += !same(alone[0], together[i]);
     }
     if (bits)
       to.add(kind + " tokens and log-probabilities alone and in a batch, to the bit", differ == 0, "texts", some,
              "different", differ);
 
-    const auto expected = continue_together(judge, prompts, slots, params, draws, true);
+    const auto expected = continue_together(judge, prompts, slots, params, samples, true);
     std::uint64_t judged = 0, wrong = 0;
     for (std::size_t i = 0; i < prompts.size(); ++i) {
-      for (std::size_t t = 0; t < draws; ++t, ++judged) {
+      for (std::size_t t = 0; t < samples; ++t, ++judged) {
         if (greedy && expected[i].margins[t] <= 2 * permitted) break;
         if (expected[i].tokens[t] == together[i].tokens[t]) continue;
         ++wrong;  // what follows is another text
@@ -249,7 +249,7 @@ int run(const options& of) {
   double largest = 0;
   for (const auto& row : feed_together(*judge, prompts, slots, [](std::uint32_t left) { return left; }))
     for (const float logit : row) largest = std::max<double>(largest, std::abs(logit));
-  check_texts(to, *tested, *judge, prompts, slots, of.draws, share * largest, of.invariance != "fast");
+  check_texts(to, *tested, *judge, prompts, slots, of.samples, share * largest, of.invariance != "fast");
   return to.finish();
 }
 

@@ -73,19 +73,20 @@ class device_samplers {
     gpu::require(samplers.start(in, slot, settings_of(p), bias_of(p), p.stop_ids));
   }
   /// Draw i: row i of `given`, [draws, vocab]; `masks`, [draws, words], may be empty.
-  [[nodiscard]] std::vector<gpu::drawn_token> draw(std::span<const slot_id> slots, std::span<const float> given,
-                                                   std::span<const std::uint32_t> masks = {}) {
-    std::vector<gpu::draw_row> draws;
-    for (std::uint32_t i = 0; i < slots.size(); ++i) draws.push_back({i, slots[i]});
-    const auto drawn = static_cast<std::uint32_t>(slots.size());
-    rows.write(draws, in);
-    count.write(std::span(&drawn, 1), in);
+  [[nodiscard]] std::vector<gpu::sampled_token> sample(std::span<const slot_id> slots, std::span<const float> given,
+                                                       std::span<const std::uint32_t> masks = {}) {
+    std::vector<gpu::sample_row> samples;
+    for (std::uint32_t i = 0; i < slots.size(); ++i) samples.push_back({i, slots[i]});
+    const auto sampled = static_cast<std::uint32_t>(slots.size());
+    rows.write(samples, in);
+    count.write(std::span(&sampled, 1), in);
     logits.write(given, in);
     if (!masks.empty()) allowed.write(masks, in);
-    gpu::require(samplers.queue_draws(in, {count.data(), rows.data(), drawn},
-                                      {logits.data(), nullptr, masks.empty() ? nullptr : allowed.data()}, out.data()));
+    gpu::require(samplers.queue_samples(in, {count.data(), rows.data(), sampled},
+                                        {logits.data(), nullptr, masks.empty() ? nullptr : allowed.data()},
+                                        out.data()));
     const auto all = out.read(in);
-    return {all.begin(), all.begin() + drawn};
+    return {all.begin(), all.begin() + sampled};
   }
   [[nodiscard]] gpu::slot_record record(slot_id slot) {
     gpu::pinned_buffer<gpu::slot_record> pinned(1);
@@ -99,9 +100,9 @@ class device_samplers {
   gpu::slot_samplers samplers;
   device_array<float> logits;
   device_array<std::uint32_t> allowed;
-  device_array<gpu::draw_row> rows;
+  device_array<gpu::sample_row> rows;
   device_array<std::uint32_t> count;
-  device_array<gpu::drawn_token> out;
+  device_array<gpu::sampled_token> out;
 };
 
 /// A sampler's position as the device keeps it, in pinned memory.

@@ -166,8 +166,8 @@ bool swaps_halves() {
 }
 
 /// Undoes what a case with a broken kernel left.
-struct forget_trouble {
-  ~forget_trouble() { emulator::forget_trouble(); }
+struct clear_error {
+  ~clear_error() { emulator::clear_error(); }
 };
 
 }  // namespace
@@ -223,7 +223,7 @@ BOOST_AUTO_TEST_CASE(a_copy_is_there_when_it_was_waited_for_and_often_not_before
 
 BOOST_AUTO_TEST_CASE(what_is_wrong_with_copies_is_told) {
   const auto told = [](auto kernel) {
-    const forget_trouble after;
+    const clear_error after;
     const stream in;
     const device_buffer<int> values = numbers(in);
     BOOST_REQUIRE(launch({"copying", {1}, {threads}, threads * sizeof(int), in}, kernel, values.data()).has_value());
@@ -264,13 +264,13 @@ BOOST_AUTO_TEST_CASE(blocks_of_a_pair_see_each_other_s_memory_once_they_have_met
     BOOST_TEST((wrong == 0) == waits);
   }
   const launch_shape odd{"swap", {3}, {threads}, threads * sizeof(float4), in, true, 2};
-  const forget_trouble after;
+  const clear_error after;
   BOOST_REQUIRE(launch(odd, swap_in_pair<true>, static_cast<float*>(nullptr)).has_value());
   BOOST_TEST(!in.synchronize().has_value());
 }
 
 BOOST_AUTO_TEST_CASE(a_divergent_barrier_is_an_error_with_the_kernel_s_name) {
-  const forget_trouble after;
+  const clear_error after;
   const stream in;
   BOOST_REQUIRE(launch({"diverge", {2}, {threads}, 0, in}, diverge).has_value());
   const auto ended = in.synchronize();
@@ -284,7 +284,7 @@ BOOST_AUTO_TEST_CASE(a_divergent_barrier_is_an_error_with_the_kernel_s_name) {
 }
 
 BOOST_AUTO_TEST_CASE(a_lane_that_leaves_a_shuffle_is_an_error) {
-  const forget_trouble after;
+  const clear_error after;
   const stream in;
   const device_buffer<float> out(1);
   BOOST_REQUIRE(launch({"leave_a_shuffle", {1}, {threads}, 0, in}, leave_a_shuffle, out.data()).has_value());
@@ -295,7 +295,7 @@ BOOST_AUTO_TEST_CASE(a_lane_that_leaves_a_shuffle_is_an_error) {
 
 BOOST_AUTO_TEST_CASE(the_fibers_work_again_after_trouble) {
   {
-    const forget_trouble after;
+    const clear_error after;
     const stream in;
     BOOST_REQUIRE(launch({"diverge", {1}, {threads}, 0, in}, diverge).has_value());
     BOOST_REQUIRE(!in.synchronize().has_value());

@@ -7,13 +7,13 @@
 namespace skein::test {
 
 /// What a product makes of a sum, before it is rounded; `before` is what lay there.
-inline float finished(kernels::gpu::finish how, float sum, float before) {
-  using kernels::gpu::finish;
+inline float apply_epilogue(kernels::gpu::epilogue how, float sum, float before) {
+  using kernels::gpu::epilogue;
   switch (how) {
-    case finish::sigmoid: return kernels::sigmoid(sum);
-    case finish::tanh: return std::tanh(sum);
-    case finish::relu_squared: return sum > 0 ? sum * sum : 0;
-    case finish::add_f32: return before + sum;
+    case epilogue::sigmoid: return kernels::sigmoid(sum);
+    case epilogue::tanh: return std::tanh(sum);
+    case epilogue::relu_squared: return sum > 0 ? sum * sum : 0;
+    case epilogue::add_f32: return before + sum;
     default: return sum;
   }
 }

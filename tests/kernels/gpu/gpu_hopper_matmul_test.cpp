@@ -6,7 +6,7 @@
 
 #include "kernels/gpu/matmul_hopper.hpp"
 #include "tests/kernels/gpu/for_seeds.hpp"
-#include "tests/kernels/gpu/product_case.hpp"
+#include "tests/kernels/gpu/gemm_case.hpp"
 
 using namespace skein;
 using namespace skein::test;
@@ -15,8 +15,8 @@ using values = std::vector<float>;
 
 namespace {
 
-emulator::other_device hopper(int multiprocessors = 4) {
-  return emulator::other_device({.multiprocessors = multiprocessors, .compute_capability_major = 9});
+emulator::other_device hopper(int sm_count = 4) {
+  return emulator::other_device({.sm_count = sm_count, .compute_capability_major = 9});
 }
 
 element pick(random_numbers& random) { return random.below(2) == 0 ? element::f16 : element::bf16; }
@@ -30,12 +30,12 @@ std::uint32_t some_rows(random_numbers& random) {
 }
 
 /// The sums [rows, outputs] of a GEMM in fp32, with its partial sums added by the kernel or here.
-values sums_of(product p, element type, std::uint32_t rows, const stream& in) {
+values sums_of(gemm p, element type, std::uint32_t rows, const stream& in) {
   const bool in_parts = p.segments > 1 && hopper_splits({&p, 1}, rows);
   const std::size_t size = std::size_t{rows} * p.outputs;
   const device_values out(values(size * (in_parts ? p.segments : 1)), element::f32);
   p.out = out.data(), p.out_stride = p.outputs;
-  p.how = in_parts ? finish::store_parts : finish::store_f32, p.part_stride = in_parts ? size : 0;
+  p.how = in_parts ? epilogue::store_parts : epilogue::store_f32, p.part_stride = in_parts ? size : 0;
   require(matmul_hopper(in, type, {&p, 1}, nullptr, rows));
   values sums = out.read(in);
   for (std::size_t i = size; i < sums.size(); ++i) sums[i % size] += sums[i];
@@ -45,18 +45,19 @@ values sums_of(product p, element type, std::uint32_t rows, const stream& in) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(hopper_products_are_the_products_of_each_of_their_matrices) {
+BOOST_AUTO_TEST_CASE(hopper_gemms_are_the_gemms_of_each_of_their_matrices) {
   for_seeds(40, [](random_numbers& random) {
     const auto device = hopper(1 + static_cast<int>(random.below(6)));
     const stream in;
     const element type = pick(random);
     const std::uint32_t rows = some_rows(random);
-    std::deque<product_case> cases;
-    std::vector<product> launch;
+    std::deque<gemm_case> cases;
+    std::vector<gemm> launch;
     std::vector<values> before;
     for (std::uint32_t i = 1 + random.below(rows > 64 ? 2 : 4); i > 0; --i) {
       const std::uint32_t outputs = 1 + random.below(150), inputs = 1 + random.below(300);
-      const auto& made = cases.emplace_back(random, type, rows, outputs, inputs, static_cast<finish>(random.below(7)));
+      const auto& made =
+          cases.emplace_back(random, type, rows, outputs, inputs, static_cast<epilogue>(random.below(7)));
       launch.push_back(made.p);
       before.push_back(made.out_memory.read(in));
     }
@@ -76,24 +77,24 @@ BOOST_AUTO_TEST_CASE(a_narrow_block_writes_its_own_outputs_alone) {
   const auto device = hopper(3);
   const stream in;
   random_numbers random(1);
-  for (const finish how : {finish::store, finish::sigmoid, finish::tanh, finish::relu_squared, finish::add_f32,
-                           finish::store_f32, finish::store_f16})
+  for (const epilogue how : {epilogue::store, epilogue::sigmoid, epilogue::tanh, epilogue::relu_squared,
+                             epilogue::add_f32, epilogue::store_f32, epilogue::store_f16})
     for (const std::uint32_t rows : {1u, 7u, 14u, 30u})
       BOOST_TEST_CONTEXT(rows << " rows, finish " << static_cast<int>(how)) {
-        const product_case c(random, pick(random), rows, 136, 600, how);
+        const gemm_case c(random, pick(random), rows, 136, 600, how);
         require(matmul_hopper(in, c.type, {&c.p, 1}, nullptr, rows));
         c.check_result(in);
       }
 }
 
 // However many rows, in tiles of whatever width, in parts or added up.
-BOOST_AUTO_TEST_CASE(a_row_of_a_hopper_product_has_the_bits_that_it_has_alone) {
+BOOST_AUTO_TEST_CASE(a_row_of_a_hopper_gemm_has_the_bits_that_it_has_alone) {
   for (const std::uint32_t segments : {1u, 2u, 4u}) {
     const stream in;
     random_numbers random(segments);
     const element type = pick(random);
     constexpr std::uint32_t rows_max = 1024, outputs = 136;
-    product_case c(random, type, rows_max, outputs, segments == 1 ? 1500 : 2700, finish::store_f32);
+    gemm_case c(random, type, rows_max, outputs, segments == 1 ? 1500 : 2700, epilogue::store_f32);
     c.p.segments = segments;
     const auto one_device = hopper(1);  // four tiles of 256 rows
     const values all = sums_of(c.p, type, rows_max, in);
@@ -108,25 +109,25 @@ BOOST_AUTO_TEST_CASE(a_row_of_a_hopper_product_has_the_bits_that_it_has_alone) {
 
 // As the value matrix of 1.5B with 960 rows: two blocks a tile pass each other sums of segments.
 BOOST_AUTO_TEST_CASE(a_pair_of_blocks_gives_the_bits_of_one) {
-  constexpr std::uint32_t outputs = 136, multiprocessors = 12;
+  constexpr std::uint32_t outputs = 136, sm_count = 12;
   for (const std::uint32_t inputs : {3328u, 3250u})  // segments of 13 tiles of 64 inputs; the last of 12
     for (const std::uint32_t rows : {520u, 700u}) BOOST_TEST_CONTEXT(inputs << " inputs, " << rows << " rows") {
         const stream in;
         random_numbers random(rows);
         const element type = pick(random);
-        product_case c(random, type, rows, outputs, inputs, finish::store_f32);
+        gemm_case c(random, type, rows, outputs, inputs, epilogue::store_f32);
         c.p.segments = 4;
         values alone = [&] {
           const auto device = hopper(3);
           BOOST_TEST(!hopper_pairs({&c.p, 1}, rows, 3));
           return sums_of(c.p, type, rows, in);
         }();
-        const auto device = hopper(multiprocessors);
-        BOOST_TEST(hopper_pairs({&c.p, 1}, rows, multiprocessors));
+        const auto device = hopper(sm_count);
+        BOOST_TEST(hopper_pairs({&c.p, 1}, rows, sm_count));
         BOOST_TEST(same_bits(sums_of(c.p, type, rows, in), alone));
         const values x = random_values(random, rows * outputs);
         const device_values added(x, element::f32);
-        c.p.how = finish::add_f32, c.p.out = added.data(), c.p.out_stride = outputs;
+        c.p.how = epilogue::add_f32, c.p.out = added.data(), c.p.out_stride = outputs;
         require(matmul_hopper(in, type, {&c.p, 1}, nullptr, rows));
         for (std::size_t i = 0; i < x.size(); ++i) alone[i] += x[i];
         BOOST_TEST(same_bits(added.read(in), alone));
@@ -134,7 +135,7 @@ BOOST_AUTO_TEST_CASE(a_pair_of_blocks_gives_the_bits_of_one) {
 }
 
 // As in a wide model: pairs whose first halves' inputs the second halves overwrite, and a product beside them.
-BOOST_AUTO_TEST_CASE(second_hopper_products_wait_for_the_first) {
+BOOST_AUTO_TEST_CASE(second_hopper_gemms_wait_for_the_first) {
   for_seeds(4, [](random_numbers& random) {
     const auto device = hopper();
     const stream in;
@@ -142,20 +143,20 @@ BOOST_AUTO_TEST_CASE(second_hopper_products_wait_for_the_first) {
     constexpr std::uint32_t width = 4096, outputs = 100;
     const std::uint32_t rows = 1 + random.below(32);
     const std::uint32_t ranks[] = {70, 200, 9};
-    std::deque<product_case> down, up;
+    std::deque<gemm_case> down, up;
     for (const std::uint32_t rank : ranks) {
-      down.emplace_back(random, type, rows, rank, width, rank == 9 ? finish::tanh : finish::store);
-      up.emplace_back(random, type, rows, outputs, rank, finish::sigmoid);
+      down.emplace_back(random, type, rows, rank, width, rank == 9 ? epilogue::tanh : epilogue::store);
+      up.emplace_back(random, type, rows, outputs, rank, epilogue::sigmoid);
     }
-    const product_case beside(random, type, rows, 130, width, finish::store);
+    const gemm_case beside(random, type, rows, 130, width, epilogue::store);
     const device_buffer<std::uint32_t> done(2);
     require(fill_with_zeros(done.data(), done.bytes(), in));
     const auto outcome = [&](bool together) {
       std::deque<device_values> between, mixed;
-      std::vector<product> launch, second;
+      std::vector<gemm> launch, second;
       for (std::size_t i = 0; i < std::size(ranks); ++i) {
-        product first = down[i].p, then = up[i].p;
-        const values x = product_case::tiled(down[i].x, rows, width, rows);
+        gemm first = down[i].p, then = up[i].p;
+        const values x = gemm_case::tiled(down[i].x, rows, width, rows);
         first.in = mixed.emplace_back(x, type).data();
         first.out_stride = padded(ranks[i]);
         then.in = first.out = between.emplace_back(values(rows * padded(ranks[i])), type).data();

@@ -48,7 +48,7 @@ values tiled(const values& matrix, std::uint32_t outputs, std::uint32_t inputs) 
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(matmul_is_the_product_of_each_of_its_matrices) {
+BOOST_AUTO_TEST_CASE(matmul_is_the_gemm_of_each_of_its_matrices) {
   for_seeds(25, [](random_numbers& random) {
     const stream in;
     const element type = pick(random);
@@ -59,13 +59,15 @@ BOOST_AUTO_TEST_CASE(matmul_is_the_product_of_each_of_its_matrices) {
     require(upload.send_rows({ids, runs}, in));
 
     std::vector<device_values> memory;
-    std::vector<product> products;
+    std::vector<gemm> gemms;
     std::vector<values> expected, before;
-    memory.reserve(3 * products_max);
+    memory.reserve(3 * gemms_max);
     for (std::uint32_t p = 1 + random.below(4); p > 0; --p) {
       const std::uint32_t outputs = 1 + random.below(150), inputs = 1 + random.below(300);
-      const auto how = static_cast<finish>(random.below(7));
-      const element out_type = how == finish::store_f16 ? element::f16 : how >= finish::add_f32 ? element::f32 : type;
+      const auto how = static_cast<epilogue>(random.below(7));
+      const element out_type = how == epilogue::store_f16 ? element::f16
+                               : how >= epilogue::add_f32 ? element::f32
+                                                          : type;
       const values matrix = rounded(random_values(random, outputs * inputs, 2 / std::sqrt(float(inputs))), type);
       const values x = rounded(random_values(random, rows * inputs), type);
       const std::uint32_t in_stride = padded(inputs), out_stride = outputs + random.below(9);
@@ -78,27 +80,27 @@ BOOST_AUTO_TEST_CASE(matmul_is_the_product_of_each_of_its_matrices) {
         kernels::linear(dense, row_of(x, inputs, r), sums);
         for (std::uint32_t o = 0; o < outputs; ++o) {
           float& to = expected.back()[r * out_stride + o];
-          to = finished(how, sums[o], to);
+          to = apply_epilogue(how, sums[o], to);
         }
       }
       const auto& m = memory.emplace_back(tiled(matrix, outputs, inputs), type);
       const auto& i = memory.emplace_back(padded_x, type);
       const auto& o = memory.emplace_back(before.back(), out_type);
-      products.push_back({m.data(), i.data(), o.data(), outputs, inputs, in_stride, out_stride, how});
+      gemms.push_back({m.data(), i.data(), o.data(), outputs, inputs, in_stride, out_stride, how});
     }
-    require(matmul(in, type, products, &upload.on_device().counts->rows, room));
-    for (std::size_t p = 0; p < products.size(); ++p) {
+    require(matmul(in, type, gemms, &upload.on_device().counts->rows, room));
+    for (std::size_t p = 0; p < gemms.size(); ++p) {
       const values got = memory[3 * p + 2].read(in);
-      const float of_store = products[p].how == finish::store_f16 ? tolerance(element::f16) : 0;
+      const float of_store = gemms[p].how == epilogue::store_f16 ? tolerance(element::f16) : 0;
       BOOST_TEST(difference(got, expected[p]) < std::max(tolerance(type), of_store));
       for (std::uint32_t r = 0; r < rows; ++r)  // between the rows
-        for (std::uint32_t o = products[p].outputs; o < products[p].out_stride; ++o)
-          BOOST_TEST(got[r * products[p].out_stride + o] == before[p][r * products[p].out_stride + o]);
+        for (std::uint32_t o = gemms[p].outputs; o < gemms[p].out_stride; ++o)
+          BOOST_TEST(got[r * gemms[p].out_stride + o] == before[p][r * gemms[p].out_stride + o]);
     }
   });
 }
 
-BOOST_AUTO_TEST_CASE(a_row_of_a_product_hangs_on_no_other_row) {
+BOOST_AUTO_TEST_CASE(a_row_of_a_gemm_hangs_on_no_other_row) {
   for_seeds(5, [](random_numbers& random) {
     const stream in;
     const element type = pick(random);
@@ -106,24 +108,24 @@ BOOST_AUTO_TEST_CASE(a_row_of_a_product_hangs_on_no_other_row) {
     const device_values matrix(tiled(random_values(random, outputs * inputs), outputs, inputs), type);
     const values x = random_values(random, std::size_t{rows} * padded(inputs));
     const device_values all(x, type);
-    const auto product_of = [&](std::uint32_t count, std::uint32_t room) {
+    const auto gemm_of = [&](std::uint32_t count, std::uint32_t room) {
       batch_upload upload(rows, 1, 1);
       const std::vector<token_id> ids(count, 0);
       const std::vector<kernels::sequence_run> runs{{0, 0, count}};
       require(upload.send_rows({ids, runs}, in));
       const device_values out(values(count * outputs), element::f32);
-      const product p{matrix.data(), all.data(),     out.data(), outputs,
-                      inputs,        padded(inputs), outputs,    finish::store_f32};
+      const gemm p{matrix.data(), all.data(),     out.data(), outputs,
+                   inputs,        padded(inputs), outputs,    epilogue::store_f32};
       require(matmul(in, type, {&p, 1}, &upload.on_device().counts->rows, room));
       return out.read(in);
     };
-    const values whole = product_of(rows, rows);
+    const values whole = gemm_of(rows, rows);
     for (const auto& [count, room] : {std::pair{1u, 1u}, {1u, 64u}, {16u, 16u}, {17u, 17u}, {33u, 70u}})
-      BOOST_TEST(same_bits(product_of(count, room), values(whole.begin(), whole.begin() + count * outputs)));
+      BOOST_TEST(same_bits(gemm_of(count, room), values(whole.begin(), whole.begin() + count * outputs)));
   });
 }
 
-BOOST_AUTO_TEST_CASE(parts_of_a_product_add_up_to_the_bits_of_the_whole) {
+BOOST_AUTO_TEST_CASE(parts_of_a_gemm_add_up_to_the_bits_of_the_whole) {
   for_seeds(12, [](random_numbers& random) {
     const stream in;
     const element type = pick(random);
@@ -140,10 +142,10 @@ BOOST_AUTO_TEST_CASE(parts_of_a_product_add_up_to_the_bits_of_the_whole) {
     const device_values x(random_values(random, std::size_t{rows} * padded(inputs)), type);
     const device_values whole(values(rows * outputs), element::f32);
     const device_values parts(values(segments * rows * outputs), element::f32);
-    product p{matrix.data(),  x.data(), whole.data(),      outputs, inputs,
-              padded(inputs), outputs,  finish::store_f32, segments};
+    gemm p{matrix.data(),  x.data(), whole.data(),        outputs, inputs,
+           padded(inputs), outputs,  epilogue::store_f32, segments};
     require(matmul(in, type, {&p, 1}, &upload.on_device().counts->rows, rows));
-    p.how = finish::store_parts, p.out = parts.data(), p.part_stride = rows * outputs;
+    p.how = epilogue::store_parts, p.out = parts.data(), p.part_stride = rows * outputs;
     require(matmul(in, type, {&p, 1}, &upload.on_device().counts->rows, rows));
     const values each = parts.read(in);
     values sums(each.begin(), each.begin() + static_cast<std::ptrdiff_t>(rows * outputs));
@@ -154,7 +156,7 @@ BOOST_AUTO_TEST_CASE(parts_of_a_product_add_up_to_the_bits_of_the_whole) {
 }
 
 // Two pairs, each with an input of its own, which its second half overwrites, and a product beside them.
-BOOST_AUTO_TEST_CASE(second_products_read_what_the_first_of_their_launch_write) {
+BOOST_AUTO_TEST_CASE(second_gemms_read_what_the_first_of_their_launch_write) {
   for_seeds(6, [](random_numbers& random) {
     const stream in;
     const element type = pick(random);
@@ -179,22 +181,22 @@ BOOST_AUTO_TEST_CASE(second_products_read_what_the_first_of_their_launch_write) 
     const auto outcome = [&](bool together) {
       const device_values projected(values(size), type);
       std::vector<device_values> between, mixed;
-      std::vector<product> first, second;
+      std::vector<gemm> first, second;
       between.reserve(2), mixed.reserve(2);
       for (unsigned i = 0; i < 2; ++i) {
         between.emplace_back(values(std::size_t{rows} * padded(inner[i])), type);
         mixed.emplace_back(x[i], type);
         first.push_back({down[i].data(), mixed[i].data(), between[i].data(), inner[i], width, width, padded(inner[i]),
-                         i == 0 ? finish::tanh : finish::store});
+                         i == 0 ? epilogue::tanh : epilogue::store});
         second.push_back({up[i].data(), between[i].data(), mixed[i].data(), width, inner[i], padded(inner[i]), width});
       }
       first.push_back({square.data(), other_x.data(), projected.data(), width, width, width, width});
-      const auto multiply = [&](std::span<const product> some) {
+      const auto multiply = [&](std::span<const gemm> some) {
         require(matmul(in, type, some, &upload.on_device().counts->rows, rows));
       };
       if (together) {
         first[0].when = first[1].when = turn::first;
-        for (product& p : second) p.when = turn::second, p.done = done.data();
+        for (gemm& p : second) p.when = turn::second, p.done = done.data();
         first.insert(first.end(), second.begin(), second.end());
         multiply(first);
       } else {
@@ -216,24 +218,24 @@ BOOST_AUTO_TEST_CASE(second_products_read_what_the_first_of_their_launch_write) 
 
 BOOST_AUTO_TEST_CASE(what_is_not_in_turn_is_told) {
   std::uint32_t done[2] = {};
-  product first, any, second;
+  gemm first, any, second;
   first.when = turn::first, second.when = turn::second, second.done = done;
-  const auto is_right = [](const std::vector<product>& list) { return is_in_turn(list); };
+  const auto is_right = [](const std::vector<gemm>& list) { return is_in_turn(list); };
   BOOST_TEST(is_right({any, any}));
   BOOST_TEST(is_right({first, any, second, second}));
   BOOST_TEST(is_right({second, second}));  // what is left of a launch in two
   BOOST_TEST(!is_right({any, first, second}));
   BOOST_TEST(!is_right({first, second, any}));
-  product other = second;
+  gemm other = second;
   other.outputs = 64;
   BOOST_TEST(!is_right({first, second, other}));
   other = second, other.done = nullptr;
   BOOST_TEST(!is_right({first, second, other}));
   other = second, other.segments = 2;
   BOOST_TEST(!is_right({first, other}));
-  other = first, other.how = finish::store_parts;
+  other = first, other.how = epilogue::store_parts;
   BOOST_TEST(!is_right({other, second}));
-  BOOST_TEST(!is_right(std::vector<product>(products_max_of_turn + 1, any)));
+  BOOST_TEST(!is_right(std::vector<gemm>(gemms_max_of_turn + 1, any)));
 }
 
 BOOST_AUTO_TEST_CASE(embed_and_norm_wanted_are_layer_norms) {
@@ -302,8 +304,8 @@ void check_token_shift(random_numbers& random, const random_batch& tick, std::ui
   }
   of.from.x = on_device.floats(), of.norm = {w.floats(), b.floats()};
   const device_values spent(values(x.size() + 64, 7.0f), element::f32);
-  of.forgets = random.below(2) == 0;
-  if (of.forgets && random.below(2) == 0) of.spent = spent.data(), of.spent_bytes = width * sizeof(float);
+  of.discards = random.below(2) == 0;
+  if (of.discards && random.below(2) == 0) of.spent = spent.data(), of.spent_bytes = width * sizeof(float);
   of.x_prev = prev.data(), of.slot_bytes = width * element_bytes(kept), of.kept_type = kept;
   of.width = of.out_stride = width, of.shifts = shifts;
   std::vector<values> mixes;
@@ -331,8 +333,8 @@ void check_token_shift(random_numbers& random, const random_batch& tick, std::ui
   for (std::uint32_t i = 0; i < shifts; ++i)
     BOOST_TEST(difference(memory[2 * i + 1].read(in), expected[i]) < tolerance(type));
   BOOST_TEST(difference(prev.read(in), expected_prev) < tolerance(kept));
-  if (!of.forgets) BOOST_TEST(same_bits(on_device.read(in), x));
-  if (!of.forgets && adds) BOOST_TEST(same_bits(addends.read(in), pieces));
+  if (!of.discards) BOOST_TEST(same_bits(on_device.read(in), x));
+  if (!of.discards && adds) BOOST_TEST(same_bits(addends.read(in), pieces));
   const values left = spent.read(in);
   BOOST_TEST(same_bits(values(left.end() - 64, left.end()), values(64, 7.0f)));
   if (adds) BOOST_TEST(same_bits(sum.read(in), sums));
@@ -371,7 +373,7 @@ BOOST_AUTO_TEST_CASE(token_shift_does_so_for_a_row_each_of_many_sequences) {
 }
 
 // A run that many rows of one launch hold and the same run cut in two: other kernels, the same bits.
-BOOST_AUTO_TEST_CASE(token_shift_has_the_same_bits_in_any_company) {
+BOOST_AUTO_TEST_CASE(token_shift_has_the_same_bits_in_any_batch) {
   for_seeds(4, [](random_numbers& random) {
     const stream in;
     const element type = pick(random), kept = random.below(2) == 0 ? element::f32 : element::f16;

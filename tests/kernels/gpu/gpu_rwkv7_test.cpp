@@ -75,13 +75,13 @@ void compare_with_the_reference(const kernels::rwkv7_dims& dims, element type) {
 }
 
 /// Slots are taken in a scattered order. Runs go up to 70 tokens, more than a tile of any kernel.
-void change_cuts_and_company(const kernels::rwkv7_dims& dims, element type, element state_type) {
+void change_cuts_and_batch(const kernels::rwkv7_dims& dims, element type, element state_type) {
   const random_rwkv7 model(dims, stored_as(type), 3, true);
   const auto gpu = make_gpu(model, type, state_type, kernels::gpu::invariance::strict);
   std::vector<tokens> ids;
   for (slot_id s = 0; s < limits.slots; ++s) ids.push_back(random_tokens(12 + 7 * s, dims.vocab, 100 + s));
   ids[3] = random_tokens(70, dims.vocab, 4);
-  const auto together = feed_in_company(*gpu, dims, ids, 16, 5);
+  const auto together = feed_in_batch(*gpu, dims, ids, 16, 5);
   std::vector<std::vector<float>> states;
   for (slot_id s = 0; s < limits.slots; ++s) states.push_back(state_of(*gpu, s));
   for (slot_id s = 0; s < limits.slots; ++s) {
@@ -134,20 +134,20 @@ BOOST_AUTO_TEST_CASE(gpu_equals_the_reference) {
 
 // With strict invariance: however a prompt is cut and whatever else is in the tick, a sequence gets the same bits:
 // logits and state.
-BOOST_AUTO_TEST_CASE(neither_cuts_nor_company_change_a_bit) {
-  change_cuts_and_company(base_dims, element::bf16, element::f32);
-  change_cuts_and_company(wide_dims, element::f16, element::f16);
-  change_cuts_and_company(small_heads, element::f16, element::f16);
+BOOST_AUTO_TEST_CASE(neither_cuts_nor_batch_change_a_bit) {
+  change_cuts_and_batch(base_dims, element::bf16, element::f32);
+  change_cuts_and_batch(wide_dims, element::f16, element::f16);
+  change_cuts_and_batch(small_heads, element::f16, element::f16);
 }
 
 #if SKEIN_GPU_EMULATOR == 32
 // The same with the products of sm_90a.
-BOOST_AUTO_TEST_CASE(hopper_equals_the_reference_and_neither_cuts_nor_company_change_a_bit) {
-  const kernels::gpu::emulator::other_device hopper({.multiprocessors = 3, .compute_capability_major = 9});
+BOOST_AUTO_TEST_CASE(hopper_equals_the_reference_and_neither_cuts_nor_batch_change_a_bit) {
+  const kernels::gpu::emulator::other_device hopper({.sm_count = 3, .compute_capability_major = 9});
   BOOST_TEST(kernels::gpu::choose_matmul(0, element::f16)->name == "tensor cores of sm_90a");
   for (const element type : {element::f16, element::bf16}) compare_with_the_reference(wide_dims, type);
-  change_cuts_and_company(base_dims, element::bf16, element::f32);
-  change_cuts_and_company(wide_dims, element::f16, element::f16);
+  change_cuts_and_batch(base_dims, element::bf16, element::f32);
+  change_cuts_and_batch(wide_dims, element::f16, element::f16);
 }
 #endif
 
@@ -160,7 +160,7 @@ BOOST_AUTO_TEST_CASE(hopper_equals_the_reference_and_neither_cuts_nor_company_ch
 #if !defined(SKEIN_GPU_EMULATOR) || SKEIN_GPU_EMULATOR == 32
 BOOST_AUTO_TEST_CASE(few_rows_of_a_wide_model_have_the_bits_of_many SKEIN_AT_NIGHT) {
 #if defined(SKEIN_GPU_EMULATOR)
-  const kernels::gpu::emulator::other_device hopper({.multiprocessors = 132, .compute_capability_major = 9});
+  const kernels::gpu::emulator::other_device hopper({.sm_count = 132, .compute_capability_major = 9});
   constexpr std::size_t count = 34, chunks[] = {17};
   constexpr element types[] = {element::f16};
 #else
@@ -200,7 +200,7 @@ BOOST_AUTO_TEST_CASE(chunked_prefill_stays_near_the_reference) {
 }
 
 // With fast invariance: ticks of many rows by a library, short ones by our kernels, on the same states.
-BOOST_AUTO_TEST_CASE(products_of_a_library_stay_near_the_reference) {
+BOOST_AUTO_TEST_CASE(gemms_of_a_library_stay_near_the_reference) {
   constexpr std::uint32_t rows = 300;
   for (const auto& dims : {base_dims, wide_dims}) {
     const random_rwkv7 model(dims, dtype::f16, 41);
@@ -278,9 +278,9 @@ BOOST_AUTO_TEST_CASE(crowds_of_decode_rows_change_no_bit) {
 
 #if SKEIN_GPU_EMULATOR == 32
 // The same where the token shifts of the crowd discard from L2 what they have read for the last time
-// (device/forget.cuh), with and without hidden rows that end in zeros: no other kernel may read it.
+// (device/discard.cuh), with and without hidden rows that end in zeros: no other kernel may read it.
 BOOST_AUTO_TEST_CASE(crowds_of_decode_rows_change_no_bit_where_rows_are_forgotten) {
-  const kernels::gpu::emulator::other_device hopper({.multiprocessors = 3, .compute_capability_major = 9});
+  const kernels::gpu::emulator::other_device hopper({.sm_count = 3, .compute_capability_major = 9});
   kernels::rwkv7_dims whole_lines = wide_dims;
   whole_lines.ffn = 512;
   for (const auto& dims : {whole_lines, wide_dims})
@@ -411,7 +411,7 @@ BOOST_AUTO_TEST_CASE(a_lost_device_is_reported) {
     BOOST_CHECK(status.error().kind == error_kind::unavailable);
     BOOST_TEST(status.error().message.find("lose_a_thread") != std::string::npos, status.error().message);
   }
-  kernels::gpu::emulator::forget_trouble();
+  kernels::gpu::emulator::clear_error();
   BOOST_TEST(!gpu->status().has_value());
 }
 #endif

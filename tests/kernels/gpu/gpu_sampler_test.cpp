@@ -54,7 +54,7 @@ std::vector<float> side_by_side(std::initializer_list<std::vector<float>> rows) 
   return all;
 }
 
-bool equal(const gpu::drawn_token& a, const gpu::drawn_token& b) {
+bool equal(const gpu::sampled_token& a, const gpu::sampled_token& b) {
   if (a.token != b.token || a.sampled != b.sampled || a.stopped != b.stopped) return false;
   if (a.scores.logprob != b.scores.logprob || a.scores.top_count != b.scores.top_count) return false;
   return std::memcmp(a.scores.top, b.scores.top, a.scores.top_count * sizeof a.scores.top[0]) == 0;
@@ -73,10 +73,10 @@ BOOST_AUTO_TEST_CASE(a_long_run_decays_and_repeats_its_penalties_as_on_the_host)
   host.start(p);
   for (std::uint32_t n = 0; n < 200; ++n) {
     const auto logits = peaked_logits(n % 7);
-    const auto drawn = device.draw(std::vector<slot_id>{5}, logits).front();
-    const auto expected = host.draw(logits);
-    BOOST_REQUIRE_EQUAL(drawn.token, expected.token);
-    check_scores(drawn.scores, expected.logprobs);
+    const auto sampled = device.sample(std::vector<slot_id>{5}, logits).front();
+    const auto expected = host.sample(logits);
+    BOOST_REQUIRE_EQUAL(sampled.token, expected.token);
+    check_scores(sampled.scores, expected.logprobs);
   }
   pinned_position position(vocab);
   gpu::require(device.samplers.save(device.in, 5, position.view()));
@@ -106,10 +106,10 @@ BOOST_AUTO_TEST_CASE(thousands_of_penalties_count_as_a_few_do) {
   host.restore(before);
   for (std::uint32_t n = 0; n < 10; ++n) {
     const auto logits = normal_logits(n, 4);
-    const auto drawn = device.draw(std::vector<slot_id>{1}, logits).front();
-    const auto expected = host.draw(logits);
-    BOOST_REQUIRE_EQUAL(drawn.token, expected.token);
-    check_scores(drawn.scores, expected.logprobs);
+    const auto sampled = device.sample(std::vector<slot_id>{1}, logits).front();
+    const auto expected = host.sample(logits);
+    BOOST_REQUIRE_EQUAL(sampled.token, expected.token);
+    check_scores(sampled.scores, expected.logprobs);
   }
 }
 
@@ -125,7 +125,8 @@ BOOST_AUTO_TEST_CASE(penalties_beyond_their_room_are_left_out) {
   std::vector<float> logits(vocab, 0.0f);
   for (std::uint32_t i = 0; i < 6; ++i) logits[i] = 5.5f - static_cast<float>(i) / 4;
   const token_id expected[] = {0, 1, 2, 3, 4, 4, 4};  // four are listed, the fifth has found no room
-  for (const token_id token : expected) BOOST_CHECK_EQUAL(device.draw(std::vector<slot_id>{0}, logits)[0].token, token);
+  for (const token_id token : expected)
+    BOOST_CHECK_EQUAL(device.sample(std::vector<slot_id>{0}, logits)[0].token, token);
   BOOST_CHECK_EQUAL(device.record(0).penalty_count, 4u);
   BOOST_CHECK_EQUAL(device.record(0).generated, 7u);
 }
@@ -141,18 +142,18 @@ BOOST_AUTO_TEST_CASE(stop_ids_and_budgets_freeze_their_slot) {
   std::vector<float> goes_on(vocab, 0.0f), stops(vocab, 0.0f);
   goes_on[9] = 1;
   stops[42] = 1;
-  const auto first = device.draw(std::vector<slot_id>{1, 2}, side_by_side({goes_on, stops}));
+  const auto first = device.sample(std::vector<slot_id>{1, 2}, side_by_side({goes_on, stops}));
   BOOST_CHECK_EQUAL(first[0].token, 9);
-  BOOST_CHECK(first[0].stopped == gpu::draw_stop::none);
+  BOOST_CHECK(first[0].stopped == gpu::sample_stop::none);
   BOOST_CHECK_EQUAL(first[1].token, 42);
-  BOOST_CHECK(first[1].stopped == gpu::draw_stop::stop_id);
+  BOOST_CHECK(first[1].stopped == gpu::sample_stop::stop_id);
   BOOST_CHECK_EQUAL(device.record(1).frozen, 0u);
   BOOST_CHECK_EQUAL(device.record(1).last_token, 9);
   BOOST_CHECK_EQUAL(device.record(2).frozen, 1u);
   BOOST_CHECK_EQUAL(device.record(2).last_token, 42);
 
-  const auto second = device.draw(std::vector<slot_id>{1}, goes_on);
-  BOOST_CHECK(second[0].stopped == gpu::draw_stop::budget);
+  const auto second = device.sample(std::vector<slot_id>{1}, goes_on);
+  BOOST_CHECK(second[0].stopped == gpu::sample_stop::budget);
   BOOST_CHECK_EQUAL(device.record(1).frozen, 1u);
   BOOST_CHECK_EQUAL(device.record(1).generated, 2u);
 
@@ -174,8 +175,8 @@ BOOST_AUTO_TEST_CASE(a_saved_or_copied_position_goes_on_as_the_first) {
   sampling::sampler host(vocab);
   host.start(lively(11));
   for (std::uint32_t n = 0; n < 5; ++n) {
-    static_cast<void>(device.draw(std::vector<slot_id>{0}, peaked_logits(n)));
-    static_cast<void>(host.draw(peaked_logits(n)));
+    static_cast<void>(device.sample(std::vector<slot_id>{0}, peaked_logits(n)));
+    static_cast<void>(host.sample(peaked_logits(n)));
   }
   const token_id last = device.record(0).last_token;
 
@@ -195,11 +196,11 @@ BOOST_AUTO_TEST_CASE(a_saved_or_copied_position_goes_on_as_the_first) {
   second_row.restore(host.save());
   for (std::uint32_t n = 5; n < 15; ++n) {
     const auto logits = peaked_logits(n);
-    const auto drawn = device.draw(std::vector<slot_id>{0, 1, 2}, side_by_side({logits, logits, logits}));
-    const token_id expected = host.draw(logits).token;
-    BOOST_CHECK_EQUAL(drawn[0].token, expected);
-    BOOST_CHECK_EQUAL(drawn[1].token, second_row.draw(logits).token);
-    BOOST_CHECK(equal(drawn[0], drawn[2]));
+    const auto sampled = device.sample(std::vector<slot_id>{0, 1, 2}, side_by_side({logits, logits, logits}));
+    const token_id expected = host.sample(logits).token;
+    BOOST_CHECK_EQUAL(sampled[0].token, expected);
+    BOOST_CHECK_EQUAL(sampled[1].token, second_row.sample(logits).token);
+    BOOST_CHECK(equal(sampled[0], sampled[2]));
   }
 }
 
@@ -207,7 +208,7 @@ BOOST_AUTO_TEST_CASE(penalties_that_are_given_count_as_those_of_a_prior) {
   device_samplers device(limits);
   sampling_params p = lively(21);
   device.start(0, p);
-  static_cast<void>(device.draw(std::vector<slot_id>{0}, peaked_logits(0)));
+  static_cast<void>(device.sample(std::vector<slot_id>{0}, peaked_logits(0)));
   const token_id last = device.record(0).last_token;
   const auto prior = sampling::penalties_of(std::vector<token_id>{401, 7, 401, 0, 4999}, p);
   p.prior = std::make_shared<const std::vector<sampling::token_penalty>>(prior);
@@ -221,43 +222,43 @@ BOOST_AUTO_TEST_CASE(penalties_that_are_given_count_as_those_of_a_prior) {
   host.start(p);
   for (std::uint32_t n = 0; n < 20; ++n) {
     const auto logits = peaked_logits(n);
-    const auto drawn = device.draw(std::vector<slot_id>{0}, logits).front();
-    const auto expected = host.draw(logits);
-    BOOST_REQUIRE_EQUAL(drawn.token, expected.token);
-    check_scores(drawn.scores, expected.logprobs);
+    const auto sampled = device.sample(std::vector<slot_id>{0}, logits).front();
+    const auto expected = host.sample(logits);
+    BOOST_REQUIRE_EQUAL(sampled.token, expected.token);
+    check_scores(sampled.scores, expected.logprobs);
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_row_draws_the_same_alone_and_among_others) {
+BOOST_AUTO_TEST_CASE(a_row_samples_the_same_alone_and_among_others) {
   device_samplers device(limits);
   const auto own = normal_logits(1);
   for (std::uint32_t n = 0; n < 10; ++n) {
     device.start(3, lively(n));
-    const auto alone = device.draw(std::vector<slot_id>{3}, own).front();
+    const auto alone = device.sample(std::vector<slot_id>{3}, own).front();
     device.start(3, lively(n));
     device.start(0, lively(100 + n));
     device.start(7, {});
     const std::vector<float> flat(vocab, 1.0f);
-    const auto mates = device.draw(std::vector<slot_id>{0, 7, 3}, side_by_side({normal_logits(n), flat, own}));
+    const auto mates = device.sample(std::vector<slot_id>{0, 7, 3}, side_by_side({normal_logits(n), flat, own}));
     BOOST_CHECK(equal(alone, mates[2]));
   }
 }
 
-BOOST_AUTO_TEST_CASE(draws_are_recorded_in_a_graph_with_room_for_more) {
+BOOST_AUTO_TEST_CASE(samples_are_recorded_in_a_graph_with_room_for_more) {
   device_samplers device(limits);
   constexpr std::uint32_t room = 6;
-  gpu::drawn_token untouched;
+  gpu::sampled_token untouched;
   untouched.token = 123;
-  const std::vector<gpu::drawn_token> before(limits.rows_max, untouched);
+  const std::vector<gpu::sampled_token> before(limits.rows_max, untouched);
   const auto recorded = gpu::graph::record(device.in, [&] {
-    return device.samplers.queue_draws(device.in, {device.count.data(), device.rows.data(), room},
-                                       {device.logits.data(), nullptr, nullptr}, device.out.data());
+    return device.samplers.queue_samples(device.in, {device.count.data(), device.rows.data(), room},
+                                         {device.logits.data(), nullptr, nullptr}, device.out.data());
   });
   BOOST_REQUIRE(recorded);
   sampling::sampler host(vocab);
   for (const std::uint32_t count : {3u, 0u, 6u}) {
     for (slot_id s = 0; s < 8; ++s) device.start(s, lively(s));
-    std::vector<gpu::draw_row> rows;
+    std::vector<gpu::sample_row> rows;
     std::vector<float> logits;
     for (std::uint32_t i = 0; i < room; ++i) {
       rows.push_back({room - 1 - i, i == 1 ? gpu::no_slot : i});
@@ -276,18 +277,18 @@ BOOST_AUTO_TEST_CASE(draws_are_recorded_in_a_graph_with_room_for_more) {
         continue;
       }
       host.start(lively(i));
-      BOOST_CHECK_EQUAL(out[i].token, host.draw(normal_logits(10 * count + room - 1 - i)).token);
+      BOOST_CHECK_EQUAL(out[i].token, host.sample(normal_logits(10 * count + room - 1 - i)).token);
     }
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_mask_without_tokens_draws_none) {
+BOOST_AUTO_TEST_CASE(a_mask_without_tokens_samples_none) {
   device_samplers device(limits);
   device.start(0, lively(1));
   const std::vector<std::uint32_t> nothing((vocab + 31) / 32, 0);
-  const auto drawn = device.draw(std::vector<slot_id>{0}, normal_logits(1), nothing).front();
-  BOOST_CHECK_EQUAL(drawn.sampled, 0u);
-  BOOST_CHECK_EQUAL(drawn.token, no_token);
+  const auto sampled = device.sample(std::vector<slot_id>{0}, normal_logits(1), nothing).front();
+  BOOST_CHECK_EQUAL(sampled.sampled, 0u);
+  BOOST_CHECK_EQUAL(sampled.token, no_token);
   BOOST_CHECK_EQUAL(device.record(0).generated, 0u);
 }
 
@@ -322,12 +323,12 @@ BOOST_AUTO_TEST_CASE(scores_are_those_of_the_host) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_mixture_draws_one_token_for_all_its_rows) {
+BOOST_AUTO_TEST_CASE(a_mixture_samples_one_token_for_all_its_rows) {
   device_samplers device(limits);
   device_array<gpu::mixture> groups(2);
   device_array<gpu::mixture_member> members(4);
   gpu::device_buffer<float> penalised(2 * vocab), raw(2 * vocab);
-  gpu::device_buffer<gpu::drawn_token> drawn(2);
+  gpu::device_buffer<gpu::sampled_token> sampled(2);
 
   // Slots 2, 0 and 4 are one group; slot 6 is another of its own.
   const slot_id slots[] = {2, 0, 4, 6};
@@ -340,7 +341,7 @@ BOOST_AUTO_TEST_CASE(a_mixture_draws_one_token_for_all_its_rows) {
     hosts.emplace_back(vocab).start(p);
   }
   groups.write(std::vector<gpu::mixture>{{0, 3}, {3, 1}}, device.in);
-  device.rows.write(std::vector<gpu::draw_row>{{0, 2}, {1, 6}}, device.in);
+  device.rows.write(std::vector<gpu::sample_row>{{0, 2}, {1, 6}}, device.in);
   std::vector<gpu::mixture_member> of_groups;
   for (std::uint32_t i = 0; i < 4; ++i) of_groups.push_back({i, slots[i], shares[i], 7 - i});
   members.write(of_groups, device.in);
@@ -363,16 +364,16 @@ BOOST_AUTO_TEST_CASE(a_mixture_draws_one_token_for_all_its_rows) {
     const gpu::device_mixtures mixtures{device.count.data(), groups.data(), members.data(), 2};
     gpu::require(
         device.samplers.queue_mixtures(device.in, mixtures, device.logits.data(), penalised.data(), raw.data()));
-    gpu::require(device.samplers.queue_draws(device.in, {device.count.data(), device.rows.data(), 2},
-                                             {penalised.data(), raw.data(), nullptr}, drawn.data()));
-    gpu::require(device.samplers.spread_draws(device.in, mixtures, drawn.data(), device.out.data()));
+    gpu::require(device.samplers.queue_samples(device.in, {device.count.data(), device.rows.data(), 2},
+                                               {penalised.data(), raw.data(), nullptr}, sampled.data()));
+    gpu::require(device.samplers.spread_samples(device.in, mixtures, sampled.data(), device.out.data()));
     const auto out = device.out.read(device.in);
 
-    const auto expected = hosts[0].draw_penalised(mean, raw_mean);
+    const auto expected = hosts[0].sample_penalised(mean, raw_mean);
     for (std::uint32_t i = 1; i < 3; ++i) hosts[i].record(expected.token);
     for (std::uint32_t i = 0; i < 3; ++i) {
       BOOST_CHECK_EQUAL(out[7 - i].token, expected.token);
-      BOOST_CHECK(out[7 - i].stopped == (n == 5 ? gpu::draw_stop::budget : gpu::draw_stop::none));
+      BOOST_CHECK(out[7 - i].stopped == (n == 5 ? gpu::sample_stop::budget : gpu::sample_stop::none));
       check_scores(out[7 - i].scores, expected.logprobs);
       const auto record = device.record(slots[i]);
       BOOST_CHECK_EQUAL(record.last_token, expected.token);
@@ -380,7 +381,7 @@ BOOST_AUTO_TEST_CASE(a_mixture_draws_one_token_for_all_its_rows) {
       BOOST_CHECK_EQUAL(record.frozen, n == 5 ? 1u : 0u);
       BOOST_CHECK_EQUAL(record.penalty_count, hosts[i].save().penalties.size());
     }
-    if (n < 3) BOOST_CHECK_EQUAL(out[4].token, hosts[3].draw(std::span(logits).subspan(3 * vocab)).token);
+    if (n < 3) BOOST_CHECK_EQUAL(out[4].token, hosts[3].sample(std::span(logits).subspan(3 * vocab)).token);
   }
 }
 

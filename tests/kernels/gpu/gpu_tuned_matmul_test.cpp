@@ -7,9 +7,9 @@
 #include <cmath>
 #include <deque>
 
-#include "kernels/gpu/finish_rows.hpp"
+#include "kernels/gpu/epilogue_rows.hpp"
+#include "tests/kernels/gpu/gemm_case.hpp"
 #include "tests/kernels/gpu/plain_library.hpp"
-#include "tests/kernels/gpu/product_case.hpp"
 #include "tests/support/random_cases.hpp"
 
 using namespace skein;
@@ -36,9 +36,9 @@ struct multiplier {
       return log.queued == before ? 1.0 : seconds(log.queued - before);
     };
   }
-  void learn(std::span<const product> launch) { require(tuned.learn(in, launch, count.data(), rows)); }
+  void learn(std::span<const gemm> launch) { require(tuned.learn(in, launch, count.data(), rows)); }
   /// How many of them the library did.
-  std::uint32_t run(std::span<const product> launch) {
+  std::uint32_t run(std::span<const gemm> launch) {
     const std::uint32_t before = log.queued;
     require(tuned.run(in, launch, count.data(), rows));
     return log.queued - before;
@@ -55,27 +55,27 @@ struct multiplier {
 const auto faster = [](std::uint32_t) { return 0.5; };
 const auto slower = [](std::uint32_t) { return 2.0; };
 
-product_case small_case(std::uint32_t rows, std::uint64_t seed = 1, finish how = finish::store_f32) {
+gemm_case small_case(std::uint32_t rows, std::uint64_t seed = 1, epilogue how = epilogue::store_f32) {
   random_numbers random(seed);
   return {random, element::f16, rows, 16, 40, how};
 }
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(whoever_multiplies_the_products_are_right) {
+BOOST_AUTO_TEST_CASE(whoever_multiplies_the_gemms_are_right) {
   for (std::uint64_t seed = random_cases::seed(); seed < random_cases::seed() + 8; ++seed)
     BOOST_TEST_CONTEXT("SKEIN_SEED=" << seed) {
       random_numbers random(seed);
       const element type = random.below(2) == 0 ? element::f16 : element::bf16;
       const std::uint32_t rows = many + random.below(30);
       multiplier by(type, rows, many + 30, [&](std::uint32_t) { return random.below(2) == 0 ? 0.5 : 2.0; });
-      std::deque<product_case> cases;
-      std::vector<product> launch;
+      std::deque<gemm_case> cases;
+      std::vector<gemm> launch;
       std::vector<values> before;
       for (std::uint32_t i = 1 + random.below(4); i > 0; --i) {
         const std::uint32_t outputs = random.below(3) == 0 ? 1 + random.below(60) : 8 * (1 + random.below(9));
         const auto& made = cases.emplace_back(random, type, rows, outputs, 1 + random.below(130),
-                                              static_cast<finish>(random.below(7)));
+                                              static_cast<epilogue>(random.below(7)));
         launch.push_back(made.p);
         before.push_back(made.out_memory.read(by.in));
       }
@@ -87,27 +87,27 @@ BOOST_AUTO_TEST_CASE(whoever_multiplies_the_products_are_right) {
         launch[i].segments = segments_of(launch[i].inputs, 1);
       }
       by.run(launch);
-      for (const product_case& c : cases) c.check_result(by.in);
+      for (const gemm_case& c : cases) c.check_result(by.in);
     }
 }
 
-BOOST_AUTO_TEST_CASE(second_products_are_learned_and_run_in_a_launch_of_their_own) {
+BOOST_AUTO_TEST_CASE(second_gemms_are_learned_and_run_in_a_launch_of_their_own) {
   multiplier by(element::f16, many, many, faster);
-  product_case first = small_case(many, 1), any = small_case(many, 2), second = small_case(many, 3);
+  gemm_case first = small_case(many, 1), any = small_case(many, 2), second = small_case(many, 3);
   const device_buffer<std::uint32_t> done(2);
   first.p.when = turn::first;
   second.p.when = turn::second, second.p.done = done.data();
   const std::array launch = {first.p, any.p, second.p};
   by.learn(launch);
   BOOST_TEST(by.run(launch) == 3u);
-  for (const product_case* each : {&first, &any, &second}) each->check_result(by.in);
+  for (const gemm_case* each : {&first, &any, &second}) each->check_result(by.in);
   const std::uint32_t queued = by.log.queued;
   by.learn(launch);
   BOOST_TEST(by.log.queued == queued);
 }
 
 BOOST_AUTO_TEST_CASE(the_library_multiplies_where_it_was_faster) {
-  const product_case c = small_case(many + 1);
+  const gemm_case c = small_case(many + 1);
   multiplier good(element::f16, many + 1, 600, faster), bad(element::f16, many + 1, 600, slower);
   BOOST_TEST(good.run({&c.p, 1}) == 0u);  // nothing was measured
   good.learn({&c.p, 1}), bad.learn({&c.p, 1});
@@ -132,10 +132,10 @@ BOOST_AUTO_TEST_CASE(the_library_multiplies_where_it_was_faster) {
 }
 
 BOOST_AUTO_TEST_CASE(a_launch_is_split_up_only_where_that_is_faster) {
-  const product_case a = small_case(many, 1), b = small_case(many, 2, finish::tanh);
-  const std::array<product, 2> launch{a.p, b.p};
+  const gemm_case a = small_case(many, 1), b = small_case(many, 2, epilogue::tanh);
+  const std::array<gemm, 2> launch{a.p, b.p};
   // Alone the library is faster, but not than one launch of ours for both.
-  multiplier by(element::f16, many, many, [](std::uint32_t products) { return products > 1 ? 1.5 : 0.5; });
+  multiplier by(element::f16, many, many, [](std::uint32_t gemms) { return gemms > 1 ? 1.5 : 0.5; });
   by.learn(launch);
   BOOST_TEST(by.run(launch) == 0u);
   by.learn({&launch[1], 1});
@@ -148,7 +148,7 @@ BOOST_AUTO_TEST_CASE(a_launch_is_split_up_only_where_that_is_faster) {
 }
 
 BOOST_AUTO_TEST_CASE(ours_multiply_what_the_library_refuses) {
-  product_case c = small_case(many);
+  gemm_case c = small_case(many);
   const values before = c.out_memory.read(stream());
   multiplier by(element::f16, many, many, faster);
   by.learn({&c.p, 1});
@@ -158,7 +158,7 @@ BOOST_AUTO_TEST_CASE(ours_multiply_what_the_library_refuses) {
   BOOST_TEST(by.run({&c.p, 1}) == 0u);
   c.check_result(by.in);
 
-  product_case odd = small_case(many);
+  gemm_case odd = small_case(many);
   odd.p.outputs = 15;
   by.log.refuses = false;
   by.learn({&odd.p, 1});
@@ -170,15 +170,15 @@ BOOST_AUTO_TEST_CASE(ours_multiply_what_the_library_refuses) {
 BOOST_AUTO_TEST_CASE(many_rows_are_in_parts_only_where_that_is_faster) {
   static bool in_parts;
   matmul_functions ours = plain_matmul();
-  ours.splits = [](std::span<const product>, std::uint32_t) { return true; };
-  ours.run = [](stream_handle in, element type, std::span<const product> launch, const std::uint32_t* count,
+  ours.splits = [](std::span<const gemm>, std::uint32_t) { return true; };
+  ours.run = [](stream_handle in, element type, std::span<const gemm> launch, const std::uint32_t* count,
                 std::uint32_t rows) {
-    in_parts = launch[0].how == finish::store_parts;
+    in_parts = launch[0].how == epilogue::store_parts;
     BOOST_TEST(launch[0].segments == (in_parts ? 4u : 1u));
     return matmul(in, type, launch, count, rows);
   };
   random_numbers random(1);
-  product_case c(random, element::f16, many, 8, 250, finish::add_f32);
+  gemm_case c(random, element::f16, many, 8, 250, epilogue::add_f32);
   c.p.segments = segments_of(c.p.inputs, 1);
   const row_count count(many);
   const stream in;
@@ -197,8 +197,8 @@ BOOST_AUTO_TEST_CASE(many_rows_are_in_parts_only_where_that_is_faster) {
     BOOST_TEST(with.splits({&c.p, 1}, many) == (seconds < 1));
     require(with.run(in, {&c.p, 1}, count.data(), many));
     const device_values parts(values(4 * many * c.p.outputs), element::f32);
-    product split = c.p;
-    split.how = finish::store_parts, split.out = parts.data(), split.out_stride = split.outputs;
+    gemm split = c.p;
+    split.how = epilogue::store_parts, split.out = parts.data(), split.out_stride = split.outputs;
     split.part_stride = many * split.outputs;
     require(with.run(in, {&split, 1}, count.data(), many));
     require(in.synchronize());
@@ -210,7 +210,7 @@ BOOST_AUTO_TEST_CASE(many_rows_are_in_parts_only_where_that_is_faster) {
 }
 
 BOOST_AUTO_TEST_CASE(the_device_is_a_stopwatch) {
-  const product_case c = small_case(many);
+  const gemm_case c = small_case(many);
   const row_count count(many);
   const stream in;
   std::uint32_t queued = 0;
@@ -227,25 +227,25 @@ BOOST_AUTO_TEST_CASE(the_device_is_a_stopwatch) {
   BOOST_CHECK(failed.error().kind == error_kind::unsupported);
 }
 
-BOOST_AUTO_TEST_CASE(finish_rows_finishes_what_is_there) {
+BOOST_AUTO_TEST_CASE(epilogue_rows_changes_each_value) {
   random_numbers random(random_cases::seed());
   const stream in;
   for (const element type : {element::f32, element::f16, element::bf16})
-    for (const finish how : {finish::sigmoid, finish::tanh, finish::relu_squared})
+    for (const epilogue how : {epilogue::sigmoid, epilogue::tanh, epilogue::relu_squared})
       for (const std::uint32_t rows : {1u, 7u, 70u}) {
-        product p;
+        gemm p;
         p.outputs = 8 * (1 + random.below(40)), p.out_stride = p.outputs + 8 * random.below(3), p.how = how;
         values expected = rounded(random_values(random, rows * p.out_stride, 4), type);
         const device_values memory(expected, type);
         p.out = memory.data();
-        require(finish_rows(in, type, p, rows));
+        require(epilogue_rows(in, type, p, rows));
         for (std::uint32_t r = 0; r < rows; ++r)
           for (std::uint32_t o = 0; o < p.outputs; ++o) {
             float& value = expected[r * p.out_stride + o];
-            value = finished(how, value, 0);
+            value = apply_epilogue(how, value, 0);
           }
         const values got = memory.read(in);
-        BOOST_TEST(difference(got, expected) < (type == element::f32 ? 3e-6f : product_tolerance(type)));
+        BOOST_TEST(difference(got, expected) < (type == element::f32 ? 3e-6f : gemm_tolerance(type)));
         for (std::uint32_t r = 0; r < rows; ++r)  // between the rows
           for (std::uint32_t o = p.outputs; o < p.out_stride; ++o)
             BOOST_TEST(got[r * p.out_stride + o] == expected[r * p.out_stride + o]);
@@ -272,14 +272,14 @@ BOOST_AUTO_TEST_CASE(the_library_of_the_vendor_multiplies_as_ours) {
       for (const std::uint32_t outputs : {8u, 96u, 1032u}) {
         how = (how + 1) % 7;
         random_numbers random(how + rows);
-        product_case c(random, type, rows, outputs, 700, static_cast<finish>(how));
+        gemm_case c(random, type, rows, outputs, 700, static_cast<epilogue>(how));
         const values before = c.out_memory.read(in);
         tuned_matmul tuned(plain_matmul(), type, std::move(*open_matmul_library()), 1024, by_library_alone);
         const row_count count(rows);
         require(tuned.learn(in, {&c.p, 1}, count.data(), rows));
         c.forget(before);
         BOOST_TEST_CONTEXT("finish " << how << ", " << rows << " rows, " << outputs << " outputs") {
-          const bool refused = type == element::bf16 && c.p.how == finish::store_f16;
+          const bool refused = type == element::bf16 && c.p.how == epilogue::store_f16;
           BOOST_TEST((tuned.description().find(" of ") == std::string::npos) == refused);
           require(tuned.run(in, {&c.p, 1}, count.data(), rows));
           c.check_result(in);

@@ -33,28 +33,28 @@ struct library_log {
   bool idle = false;     ///< multiplies nothing, which no product of ours is faster than
 };
 
-class plain_product final : public kernels::gpu::library_product {
+class plain_gemm final : public kernels::gpu::library_gemm {
  public:
-  plain_product(library_log& log, const kernels::gpu::library_shape& shape) : log_(log), shape_(shape) {}
+  plain_gemm(library_log& log, const kernels::gpu::library_shape& shape) : log_(log), shape_(shape) {}
   std::size_t algorithms() const override { return 2; }
-  result<void> queue(kernels::gpu::stream_handle in, std::size_t, const kernels::gpu::product& p, std::uint32_t rows,
+  result<void> queue(kernels::gpu::stream_handle in, std::size_t, const kernels::gpu::gemm& p, std::uint32_t rows,
                      const kernels::gpu::device_buffer<std::byte>& workspace) override {
     BOOST_TEST(workspace.bytes() == kernels::gpu::tuned_matmul::workspace_bytes);
     if (log_.refuses) return error{error_kind::unsupported, "too many rows", ""};
     ++log_.queued;
     if (log_.idle) return {};
-    kernels::gpu::product bare = p;
-    bare.how = bare_finish();
+    kernels::gpu::gemm bare = p;
+    bare.how = bare_epilogue();
     const auto& count = counts_.try_emplace(rows, rows).first->second;
     return kernels::gpu::matmul(in, shape_.type, {&bare, 1}, count.data(), rows);
   }
 
  private:
-  [[nodiscard]] kernels::gpu::finish bare_finish() const {
-    using kernels::gpu::element, kernels::gpu::finish;
-    if (shape_.adds) return finish::add_f32;
-    if (shape_.out_type == element::f32) return finish::store_f32;
-    return shape_.out_type == shape_.type ? finish::store : finish::store_f16;
+  [[nodiscard]] kernels::gpu::epilogue bare_epilogue() const {
+    using kernels::gpu::element, kernels::gpu::epilogue;
+    if (shape_.adds) return epilogue::add_f32;
+    if (shape_.out_type == element::f32) return epilogue::store_f32;
+    return shape_.out_type == shape_.type ? epilogue::store : epilogue::store_f16;
   }
 
   library_log& log_;
@@ -66,13 +66,13 @@ class plain_library final : public kernels::gpu::matmul_library {
  public:
   explicit plain_library(library_log& log) : log_(log) {}
   std::string name() const override { return "plain"; }
-  result<std::unique_ptr<kernels::gpu::library_product>> prepare(const kernels::gpu::library_shape& shape,
-                                                                 std::uint32_t rows,
-                                                                 std::size_t workspace_bytes) override {
+  result<std::unique_ptr<kernels::gpu::library_gemm>> prepare(const kernels::gpu::library_shape& shape,
+                                                              std::uint32_t rows,
+                                                              std::size_t workspace_bytes) override {
     BOOST_TEST(rows >= kernels::gpu::tuned_matmul::library_rows_min);
     BOOST_TEST(workspace_bytes == kernels::gpu::tuned_matmul::workspace_bytes);
     ++log_.prepared;
-    return std::unique_ptr<kernels::gpu::library_product>(std::make_unique<plain_product>(log_, shape));
+    return std::unique_ptr<kernels::gpu::library_gemm>(std::make_unique<plain_gemm>(log_, shape));
   }
 
  private:

@@ -32,7 +32,7 @@ class time_mix_on_device {
     kept_.reserve(32);
     // Of a product: whole rows, or their sums in parts, which the device adds and rounds: multiples of a half of
     // it, so that no sum is rounded before. In fp32 it would be, so there all parts but the last are 0.
-    const auto product_of = [&](const std::vector<float>& all, element as) -> kernels::gpu::product_rows {
+    const auto gemm_of = [&](const std::vector<float>& all, element as) -> kernels::gpu::gemm_rows {
       const std::uint32_t parts = random.below(4);
       if (parts == 0) return {kept_.emplace_back(all, as).data(), width_, 0, 0};
       const std::size_t part_stride = all.size() + 4 * random.below(3);
@@ -46,11 +46,11 @@ class time_mix_on_device {
       }
       return {kept_.emplace_back(addends, element::f32).data(), width_, parts, part_stride};
     };
-    const auto gate_of = [&](const std::vector<float>& all) -> kernels::gpu::product_rows {
+    const auto gate_of = [&](const std::vector<float>& all) -> kernels::gpu::gemm_rows {
       return {kept_.emplace_back(all, gate).data(), width_, 0, 0};
     };
     const auto vector = [&](const std::vector<float>& all) { return kept_.emplace_back(all, element::f32).floats(); };
-    of.r = product_of(given.r, type), of.k = product_of(given.k, type), of.v = product_of(given.v, type);
+    of.r = gemm_of(given.r, type), of.k = gemm_of(given.k, type), of.v = gemm_of(given.v, type);
     of.w_out = gate_of(given.w_out), of.a_out = gate_of(given.a_out);
     of.v_out = gate_of(given.v_out), of.g_out = gate_of(given.g_out);
     of.v_first = v_first_.data(), of.y = y_.data();

@@ -93,7 +93,7 @@ emuError_t emuGetDeviceCount(int* count) { return *count = 1, emuSuccess; }
 emuError_t emuSetDevice(int device) { return device == 0 ? emuSuccess : emuErrorInvalidDevice; }
 emuError_t emuGetDeviceProperties(emuDeviceProp* out, int device) {
   if (device != 0) return emuErrorInvalidDevice;
-  *out = {"emulator", memory_bytes, emulator::traits.multiprocessors, static_cast<int>(emulator::warp_width)};
+  *out = {"emulator", memory_bytes, emulator::traits.sm_count, static_cast<int>(emulator::warp_width)};
   return emuSuccess;
 }
 emuError_t emuGetDevice(int* device) {
@@ -102,8 +102,7 @@ emuError_t emuGetDevice(int* device) {
 }
 emuError_t emuDeviceGetAttribute(int* out, emuDeviceAttr what, int device) {
   if (device != 0) return emuErrorInvalidDevice;
-  *out = what == emuDevAttrMultiProcessorCount ? emulator::traits.multiprocessors
-                                               : emulator::traits.compute_capability_major;
+  *out = what == emuDevAttrMultiProcessorCount ? emulator::traits.sm_count : emulator::traits.compute_capability_major;
   return emuSuccess;
 }
 emuError_t emuMemGetInfo(std::size_t* free_bytes, std::size_t* total_bytes) {
@@ -202,7 +201,7 @@ emuError_t emuGraphDestroy(emuGraph_t graph) {
 }
 emuError_t emuGraphExecDestroy(emuGraphExec_t graph) { return emuGraphDestroy(graph); }
 
-void emulator::forget_trouble() { last_error = emuSuccess; }
+void emulator::clear_error() { last_error = emuSuccess; }
 
 void emulator::enqueue(emuStream_t stream, const char* name, extent grid, extent block, std::size_t shared_bytes,
                        unsigned cluster, std::function<void()> kernel) {

@@ -104,7 +104,7 @@ struct own_memory {
 };
 /// The properties that the device reports to this host thread.
 struct device_traits {
-  int multiprocessors = 1;
+  int sm_count = 1;
   int compute_capability_major = 0;  ///< 9, at a warp width of 32: it has the features of sm_90a
 };
 /// One SM without features; if $SKEIN_EMULATED_DEVICE is "sm_90a:N", N SMs with those of sm_90a.
@@ -123,7 +123,7 @@ struct other_device {
 std::uint64_t device_allocations();
 
 /// After an error in a kernel nothing runs on this host thread any more, as on a GPU, until this is called.
-void forget_trouble();
+void clear_error();
 
 inline float shuffle_xor(float value, unsigned mask,
                          const std::source_location& where = std::source_location::current()) {

@@ -3,9 +3,9 @@
 #include <bit>
 #include <deque>
 
-#include "kernels/gpu/runtime/emulator/copy_engine.hpp"
 #include "kernels/gpu/runtime/emulator/emulator.hpp"
 #include "kernels/gpu/runtime/emulator/fibers.hpp"
+#include "kernels/gpu/runtime/emulator/tma.hpp"
 
 /// The emulator's implementation of device/mma.cuh and device/wgmma.cuh.
 namespace skein::kernels::gpu::emulator {
@@ -70,12 +70,12 @@ void store_turned(void* row, const std::uint32_t (&pairs)[count],
 
 /// The wgmma instructions that a thread's warpgroup runs asynchronously. Each is executed at once, or when it is waited
 /// for.
-class warpgroup_products {
+class warpgroup_gemms {
  public:
-  [[nodiscard]] static warpgroup_products& of_this_thread() {
-    thread_local std::vector<warpgroup_products> of_block(1024);
+  [[nodiscard]] static warpgroup_gemms& of_this_thread() {
+    thread_local std::vector<warpgroup_gemms> of_block(1024);
     const auto& runner = block_runner::of_this_thread();
-    warpgroup_products& mine = of_block[runner.thread_number()];
+    warpgroup_gemms& mine = of_block[runner.thread_number()];
     if (mine.block_ != runner.blocks_begun()) mine = {};
     mine.block_ = runner.blocks_begun();
     return mine;
@@ -122,9 +122,9 @@ void load_tile_row(std::uint64_t descriptor, unsigned row, float (&to)[16]) {
 /// Begins sums = (keep_sums ? sums : 0) + weights [64, 16] * inputs [columns, 16]^T, in the layout of device/wgmma.cuh.
 /// The 16 products are summed in order, then added.
 template <typename Element, int columns>
-void begin_products(float (&sums)[columns / 2], std::uint64_t weights, std::uint64_t inputs, bool keep_sums) {
+void begin_gemms(float (&sums)[columns / 2], std::uint64_t weights, std::uint64_t inputs, bool keep_sums) {
   const unsigned thread = now.thread_index.x % 128, warp = thread / 32, lane = thread % 32;
-  warpgroup_products::of_this_thread().begin([=, sums = &sums[0]] {
+  warpgroup_gemms::of_this_thread().begin([=, sums = &sums[0]] {
     using four = float __attribute__((vector_size(16)));  // of two outputs and two columns
     float both[2][16];
     four a[16];
@@ -132,9 +132,9 @@ void begin_products(float (&sums)[columns / 2], std::uint64_t weights, std::uint
     for (unsigned k = 0; k < 16; ++k) a[k] = four{both[0][k], both[0][k], both[1][k], both[1][k]};
     for (unsigned j = 0; j < columns / 4; j += 2) {
       for (unsigned e = 0; e < 2; ++e) load_tile_row<Element>(inputs, 4 * j + 2 * (lane % 4) + e, both[e]);
-      four products = {};
-      for (unsigned k = 0; k < 16; ++k) products += a[k] * four{both[0][k], both[1][k], both[0][k], both[1][k]};
-      for (unsigned i = 0; i < 4; ++i) sums[2 * j + i] = (keep_sums ? sums[2 * j + i] : 0) + products[i];
+      four gemms = {};
+      for (unsigned k = 0; k < 16; ++k) gemms += a[k] * four{both[0][k], both[1][k], both[0][k], both[1][k]};
+      for (unsigned i = 0; i < 4; ++i) sums[2 * j + i] = (keep_sums ? sums[2 * j + i] : 0) + gemms[i];
     }
   });
 }

@@ -1,7 +1,7 @@
 #pragma once
 #include "kernels/gpu/device/block_pair.cuh"
-#include "kernels/gpu/device/product_results.cuh"
-#include "kernels/gpu/device/product_tiles.cuh"
+#include "kernels/gpu/device/gemm_results.cuh"
+#include "kernels/gpu/device/gemm_tiles.cuh"
 
 /// How a block, or a pair of blocks, adds the partial sums of a tile's segments, always in order. CUDA and the
 /// emulator.

@@ -7,14 +7,14 @@ namespace skein::kernels::gpu {
 
 /// Waits until the preceding kernels are complete and their writes are visible. Must precede the first access to
 /// anything but weights.
-__device__ inline void wait_for_kernels_before() {
+__device__ inline void pdl_wait() {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.wait;" ::: "memory");
 #endif
 }
 
 /// Lets the next kernel start once every block has called this or has ended. A block may continue to work afterwards.
-__device__ inline void let_next_kernel_begin() {
+__device__ inline void pdl_launch_dependents() {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
 #endif

@@ -1,6 +1,6 @@
 // Every number of either 16-bit type becomes what the host makes of it, but that nothing becomes infinite; and one that
 // is none stays none. What lies behind the values stays.
-#include "kernels/gpu/retype.hpp"
+#include "kernels/gpu/convert.hpp"
 
 #include <boost/test/unit_test.hpp>
 #include <cmath>
@@ -10,7 +10,7 @@
 
 using namespace skein;
 using namespace skein::test;
-using kernels::gpu::queue_retype;
+using kernels::gpu::queue_convert;
 
 BOOST_AUTO_TEST_CASE(all_numbers_of_16_bits_become_those_of_the_other_type) {
   constexpr std::size_t all = (1 << 18) + 300, room = all + 8;  // more than all threads of a launch
@@ -24,7 +24,7 @@ BOOST_AUTO_TEST_CASE(all_numbers_of_16_bits_become_those_of_the_other_type) {
     for (const std::size_t count : {std::size_t{0}, std::size_t{1}, std::size_t{300}, all}) {
       for (std::size_t i = 0; i < room; ++i) values.data()[i] = static_cast<std::uint16_t>(i);
       require(copy_to_device(there.data(), values.data(), room * 2, in));
-      require(queue_retype(in, there.data(), count, from, to));
+      require(queue_convert(in, there.data(), count, from, to));
       require(copy_to_host(values.data(), there.data(), room * 2, in));
       require(in.synchronize());
       std::size_t wrong = 0;

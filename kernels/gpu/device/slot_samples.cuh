@@ -202,7 +202,7 @@ __device__ inline float raw_logit(const slot_lists& of, const slot_record& recor
 
 /// Called by one thread: makes the token the slot's last one and, if it is new, adds its penalty.
 __device__ inline void accept(const slot_lists& of, const slot_record& record, token_id token,
-                              const listed_token& listed, draw_stop stopped) {
+                              const listed_token& listed, sample_stop stopped) {
   slot_record& changed = of.record();
   if (listed.penalty == not_listed && record.penalty_count < of.penalties_max()) {
     of.penalty_tokens()[record.penalty_count] = token;
@@ -211,7 +211,7 @@ __device__ inline void accept(const slot_lists& of, const slot_record& record, t
   }
   changed.generated = record.generated + 1;
   changed.last_token = token;
-  if (stopped != draw_stop::none) changed.frozen = 1;
+  if (stopped != sample_stop::none) changed.frozen = 1;
 }
 
 }  // namespace skein::kernels::gpu

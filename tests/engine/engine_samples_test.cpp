@@ -40,9 +40,9 @@ std::vector<std::uint32_t> only(const engine_info& info, std::initializer_list<t
 
 }  // namespace
 
-BOOST_AUTO_TEST_SUITE(engine_draws)
+BOOST_AUTO_TEST_SUITE(engine_samples)
 
-BOOST_DATA_TEST_CASE(a_masked_draw_waits_for_its_mask, data::make(engines_under_test())) {
+BOOST_DATA_TEST_CASE(a_masked_sample_waits_for_its_mask, data::make(engines_under_test())) {
   const auto e = sample.make({});
   auto params = greedy(3);
   params.logprobs = true;
@@ -55,20 +55,20 @@ BOOST_DATA_TEST_CASE(a_masked_draw_waits_for_its_mask, data::make(engines_under_
   add_prefill(plan, 0, prompt, true).sync = true;
   add_prefill(plan, 1, prompt, true);
   const auto rows = run_tick(*e, plan);
-  BOOST_TEST(rows[0].awaits_draw);
+  BOOST_TEST(rows[0].awaits_sample);
   BOOST_TEST(!rows[0].sampled);
   BOOST_TEST(rows[0].logits.size() == e->info().vocab);
   BOOST_TEST(rows[1].token == free.tokens[0]);
 
   // Of two tokens, the likelier one is drawn; its log-probability is that of the unmasked logits.
   const token_id likelier = rows[0].logits[40] >= rows[0].logits[50] ? 40 : 50;
-  const auto drawn = e->draw(0, only(e->info(), {40, 50}));
-  BOOST_REQUIRE(drawn.has_value());
-  BOOST_TEST(drawn->token == likelier);
-  BOOST_TEST(drawn->sampled);
+  const auto sampled = e->sample(0, only(e->info(), {40, 50}));
+  BOOST_REQUIRE(sampled.has_value());
+  BOOST_TEST(sampled->token == likelier);
+  BOOST_TEST(sampled->sampled);
   const auto expected = sampling::log_probabilities(rows[0].logits, likelier, 2);
-  BOOST_TEST(drawn->logprobs.logprob == expected.logprob);
-  BOOST_TEST(drawn->logprobs.count == 2u);
+  BOOST_TEST(sampled->logprobs.logprob == expected.logprob);
+  BOOST_TEST(sampled->logprobs.count == 2u);
 
   // It is the token that the next decode feeds.
   auto fed = prompt;
@@ -78,14 +78,14 @@ BOOST_DATA_TEST_CASE(a_masked_draw_waits_for_its_mask, data::make(engines_under_
 
   plan.clear();
   add_decode(plan, 0).sync = true;
-  BOOST_TEST(run_tick(*e, plan)[0].awaits_draw);
-  const auto last = e->draw(0, {});
+  BOOST_TEST(run_tick(*e, plan)[0].awaits_sample);
+  const auto last = e->sample(0, {});
   BOOST_REQUIRE(last.has_value());
   BOOST_CHECK(last->stopped == stop_cause::budget);
   BOOST_TEST(run_tick(*e, plan)[0].frozen);
 }
 
-BOOST_DATA_TEST_CASE(a_prior_penalises_from_the_first_draw_on, data::make(engines_under_test())) {
+BOOST_DATA_TEST_CASE(a_prior_penalises_from_the_first_sample_on, data::make(engines_under_test())) {
   const auto e = sample.make({});
   const auto free = generate_alone(*e, 0, prompt, greedy(3), prompt.size());
   auto params = greedy(3);
@@ -100,19 +100,19 @@ BOOST_DATA_TEST_CASE(a_prior_penalises_from_the_first_draw_on, data::make(engine
   BOOST_TEST(prefill(*e, 2, prompt, true).token == free.tokens[0]);
 }
 
-BOOST_DATA_TEST_CASE(logits_that_nobody_draws_from_are_dropped, data::make(engines_under_test())) {
+BOOST_DATA_TEST_CASE(logits_that_nobody_samples_from_are_dropped, data::make(engines_under_test())) {
   const auto e = sample.make({});
   const auto expected = generate_alone(*e, 0, prompt, greedy(3), prompt.size());
   tick_plan plan;
   e->start(0, greedy(3));
   add_prefill(plan, 0, std::span(prompt).first(4), true).sync = true;
-  BOOST_TEST(run_tick(*e, plan)[0].awaits_draw);
+  BOOST_TEST(run_tick(*e, plan)[0].awaits_sample);
   BOOST_TEST(prefill(*e, 0, std::span(prompt).subspan(4), true).token == expected.tokens[0]);
   BOOST_TEST(decode(*e, 0).token == expected.tokens[1]);
 
   e->start(0, greedy(3));
   const auto fresh = state_of(*e, 0);
-  BOOST_TEST(run_tick(*e, plan)[0].awaits_draw);
+  BOOST_TEST(run_tick(*e, plan)[0].awaits_sample);
   e->write_state(0, fresh);
   parked_sequence parked;  // between logits and draw a slot cannot be parked
   e->park(0, parked);
@@ -120,7 +120,7 @@ BOOST_DATA_TEST_CASE(logits_that_nobody_draws_from_are_dropped, data::make(engin
   BOOST_TEST(parked.state == fresh, boost::test_tools::per_element());
 }
 
-BOOST_DATA_TEST_CASE(a_group_of_equal_rows_draws_as_one_row, data::make(engines_under_test())) {
+BOOST_DATA_TEST_CASE(a_group_of_equal_rows_samples_as_one_row, data::make(engines_under_test())) {
   const auto e = sample.make({});
   auto params = seeded(19, 7);
   params.logprobs = true;
@@ -152,7 +152,7 @@ BOOST_DATA_TEST_CASE(a_group_of_equal_rows_draws_as_one_row, data::make(engines_
   for (const auto& r : run_tick(*e, plan)) BOOST_TEST(r.frozen);
 }
 
-BOOST_DATA_TEST_CASE(a_group_draws_from_the_weighted_mean, data::make(engines_under_test())) {
+BOOST_DATA_TEST_CASE(a_group_samples_from_the_weighted_mean, data::make(engines_under_test())) {
   const auto e = sample.make({});
   auto biased = greedy(4);
   biased.logit_bias = {{21, 3.5f}};

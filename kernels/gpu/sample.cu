@@ -14,9 +14,9 @@
 
 #include <algorithm>
 
-#include "kernels/gpu/device/overlap.cuh"
+#include "kernels/gpu/device/pdl.cuh"
 #include "kernels/gpu/device/selection.cuh"
-#include "kernels/gpu/device/slot_draws.cuh"
+#include "kernels/gpu/device/slot_samples.cuh"
 #include "kernels/gpu/device/token_scores.cuh"
 
 namespace skein::kernels::gpu {
@@ -28,10 +28,10 @@ constexpr unsigned scan_blocks = 4;
 // Rows that choose_kernel<3> can process at once on the SMs of an H200.
 constexpr std::uint32_t few_rows = 396;
 
-struct draw_work {
-  device_draws draws;
-  draw_logits from;
-  drawn_token* out;
+struct sample_work {
+  device_samples samples;
+  sample_logits from;
+  sampled_token* out;
   slot_memory slots;
   sampling_scratch scratch;
   std::uint32_t vocab;
@@ -67,18 +67,18 @@ __device__ const slot_record& store_record_word(std::uint32_t word) {
 }
 
 // Row i of a launch, as both kernels use it.
-struct drawn_row {
+struct sampled_row {
   const slot_lists lists;
   const logit_row row, mixed_raw;
   const bool is_mixture;
   const row_scratch scratch;
 
-  __device__ drawn_row(const draw_work& work, const draw_row& draw, std::uint32_t i)
-      : lists(work.slots, draw.slot),
-        row{work.from.logits + std::size_t{draw.logits_row} * work.vocab,
+  __device__ sampled_row(const sample_work& work, const sample_row& sample, std::uint32_t i)
+      : lists(work.slots, sample.slot),
+        row{work.from.logits + std::size_t{sample.logits_row} * work.vocab,
             work.from.allowed == nullptr ? nullptr : work.from.allowed + std::size_t{i} * ((work.vocab + 31) / 32),
             work.vocab},
-        mixed_raw{work.from.raw + std::size_t{draw.logits_row} * work.vocab, nullptr, work.vocab},
+        mixed_raw{work.from.raw + std::size_t{sample.logits_row} * work.vocab, nullptr, work.vocab},
         is_mixture(work.from.raw != nullptr),
         scratch(work.scratch, i, blocks_of(work.vocab)) {}
 
@@ -89,7 +89,7 @@ struct drawn_row {
 
 // Scans chunks first_chunk .. end_chunk - 1 of a row. `next` is the first of them, already requested.
 template <bool has_noise>
-__device__ void scan_row(const drawn_row& of, const slot_record& record, float* logits, std::uint32_t first_chunk,
+__device__ void scan_row(const sampled_row& of, const slot_record& record, float* logits, std::uint32_t first_chunk,
                          std::uint32_t end_chunk, logit_packet (&next)[chunk_packets]) {
   const sampler_settings& settings = record.settings;
   const listed_tokens listed(of.lists, of.is_mixture ? 0 : record.penalty_count, 0);
@@ -112,13 +112,13 @@ __device__ void scan_row(const drawn_row& of, const slot_record& record, float* 
 }
 
 // Code that is rarely needed is not inlined, so that it has registers of its own.
-__attribute__((noinline)) __device__ void scan_noisy_row(draw_work work, draw_row draw, std::uint32_t i,
+__attribute__((noinline)) __device__ void scan_noisy_row(sample_work work, sample_row sample, std::uint32_t i,
                                                          const slot_record& record, std::uint32_t first_chunk,
                                                          std::uint32_t end_chunk) {
-  const drawn_row of(work, draw, i);
+  const sampled_row of(work, sample, i);
   logit_packet next[chunk_packets];
   of.row.request_chunk(first_chunk * chunk_tokens, next);
-  scan_row<true>(of, record, work.from.logits + std::size_t{draw.logits_row} * work.vocab, first_chunk, end_chunk,
+  scan_row<true>(of, record, work.from.logits + std::size_t{sample.logits_row} * work.vocab, first_chunk, end_chunk,
                  next);
 }
 __attribute__((noinline)) __device__ void scan_raw_row(logit_row row, row_scratch to, std::uint32_t first_chunk,
@@ -131,14 +131,14 @@ __attribute__((noinline)) __device__ void scan_raw_row(logit_row row, row_scratc
   }
 }
 
-__global__ void __launch_bounds__(mass_threads, scan_blocks) scan_kernel(draw_work work, std::uint32_t chunks_each) {
-  wait_for_kernels_before();
-  let_next_kernel_begin();  // not before the wait: the next kernel reads without a wait what earlier kernels wrote
+__global__ void __launch_bounds__(mass_threads, scan_blocks) scan_kernel(sample_work work, std::uint32_t chunks_each) {
+  pdl_wait();
+  pdl_launch_dependents();  // not before the wait: the next kernel reads without a wait what earlier kernels wrote
   const std::uint32_t i = blockIdx.y;
-  const draw_row draw = work.draws.rows[i];
-  if (i >= *work.draws.count || draw.slot == no_slot) return;
+  const sample_row sample = work.samples.rows[i];
+  if (i >= *work.samples.count || sample.slot == no_slot) return;
 
-  const drawn_row of(work, draw, i);
+  const sampled_row of(work, sample, i);
   const std::uint32_t record_word = load_record_word(of.lists.record());
   const std::uint32_t first_chunk = blockIdx.x * chunks_each;
   const std::uint32_t chunks = chunks_of(work.vocab);
@@ -147,8 +147,8 @@ __global__ void __launch_bounds__(mass_threads, scan_blocks) scan_kernel(draw_wo
   of.row.request_chunk(first_chunk * chunk_tokens, next);
   const slot_record& record = store_record_word(record_word);
   if (noise_of(record.settings, record.generated).width != 0)
-    return scan_noisy_row(work, draw, i, record, first_chunk, end_chunk);
-  scan_row<false>(of, record, work.from.logits + std::size_t{draw.logits_row} * work.vocab, first_chunk, end_chunk,
+    return scan_noisy_row(work, sample, i, record, first_chunk, end_chunk);
+  scan_row<false>(of, record, work.from.logits + std::size_t{sample.logits_row} * work.vocab, first_chunk, end_chunk,
                   next);
   if (of.is_mixture && record.settings.logprobs != 0) scan_raw_row(of.mixed_raw, of.scratch, first_chunk, end_chunk);
 }
@@ -156,22 +156,22 @@ __global__ void __launch_bounds__(mass_threads, scan_blocks) scan_kernel(draw_wo
 // A block is a row. The last rows come first, because their logits are most likely to be in the cache still. An SM
 // holds `blocks_each` blocks: with many rows it pays to have fewer registers per block.
 template <unsigned blocks_each>
-__global__ void __launch_bounds__(mass_threads, blocks_each) choose_kernel(draw_work work) {
+__global__ void __launch_bounds__(mass_threads, blocks_each) choose_kernel(sample_work work) {
   const std::uint32_t i = gridDim.x - 1 - blockIdx.x;
-  const draw_row draw = work.draws.rows[i];
-  if (i >= *work.draws.count || draw.slot == no_slot) {
-    wait_for_kernels_before();
+  const sample_row sample = work.samples.rows[i];
+  if (i >= *work.samples.count || sample.slot == no_slot) {
+    pdl_wait();
     return;
   }
-  const drawn_row of(work, draw, i);
+  const sampled_row of(work, sample, i);
   const slot_record& record = store_record_word(load_record_word(of.lists.record()));
   const sampler_settings& settings = record.settings;
   const listed_tokens listed_before(of.lists, record.penalty_count, settings.stop_count);
-  __shared__ draw_rules rules;
+  __shared__ sample_rules rules;
   if (threadIdx.x == 0) rules = rules_of(settings, record.generated, work.vocab);
-  drawn_token& out = work.out[i];
+  sampled_token& out = work.out[i];
 
-  wait_for_kernels_before();
+  pdl_wait();
   std::uint32_t nonfinite = 0;  // of the first thread
   if (threadIdx.x == 0) {
     nonfinite = *of.scratch.nonfinite;
@@ -185,9 +185,9 @@ __global__ void __launch_bounds__(mass_threads, blocks_each) choose_kernel(draw_
   }
   const token_id token = choose({of.row, blocks, max, rules.scale}, rules, dynamic_shared<candidate_list>());
   const listed_token listed = decay_penalties(of.lists, record, listed_before, token);
-  const draw_stop stopped = listed.is_stop                                ? draw_stop::stop_id
-                            : record.generated + 1 >= settings.max_tokens ? draw_stop::budget
-                                                                          : draw_stop::none;
+  const sample_stop stopped = listed.is_stop                                ? sample_stop::stop_id
+                              : record.generated + 1 >= settings.max_tokens ? sample_stop::budget
+                                                                            : sample_stop::none;
   if (settings.logprobs != 0) {
     const scanned_blocks raw_blocks_of_row(of.scratch.raw_max, of.scratch.raw_sum, work.vocab);
     const float raw =
@@ -216,17 +216,18 @@ std::uint32_t chunks_of_a_block(std::uint32_t chunks) { return std::clamp(chunks
 
 }  // namespace
 
-result<void> launch_draws(stream_handle in, const device_draws& draws, const draw_logits& from, drawn_token* out,
-                          const slot_memory& slots, const sampling_scratch& scratch, std::uint32_t vocab) {
+result<void> launch_samples(stream_handle in, const device_samples& samples, const sample_logits& from,
+                            sampled_token* out, const slot_memory& slots, const sampling_scratch& scratch,
+                            std::uint32_t vocab) {
   static_assert(sizeof(candidate_list) >= sizeof(raw_blocks));
-  const draw_work work{draws, from, out, slots, scratch, vocab};
+  const sample_work work{samples, from, out, slots, scratch, vocab};
   constexpr std::size_t scan_bytes = chunk_tokens * sizeof(float);
-  const std::uint32_t chunks = chunks_of(vocab), each = chunks_of_a_block(chunks * draws.room);
+  const std::uint32_t chunks = chunks_of(vocab), each = chunks_of_a_block(chunks * samples.room);
   const launch_shape scan{
-      "sampling scan", {(chunks + each - 1) / each, draws.room}, {mass_threads}, scan_bytes, in, true};
+      "sampling scan", {(chunks + each - 1) / each, samples.room}, {mass_threads}, scan_bytes, in, true};
   if (auto r = launch(scan, scan_kernel, work, each); !r) return r;
-  const launch_shape choice{"sampling choice", {draws.room}, {mass_threads}, sizeof(candidate_list), in, true};
-  return launch(choice, draws.room <= few_rows ? choose_kernel<3> : choose_kernel<4>, work);
+  const launch_shape choice{"sampling choice", {samples.room}, {mass_threads}, sizeof(candidate_list), in, true};
+  return launch(choice, samples.room <= few_rows ? choose_kernel<3> : choose_kernel<4>, work);
 }
 
 }  // namespace skein::kernels::gpu

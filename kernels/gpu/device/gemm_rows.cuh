@@ -1,6 +1,6 @@
 #pragma once
 #include "kernels/gpu/device/vec.cuh"
-#include "kernels/gpu/product_rows.hpp"
+#include "kernels/gpu/gemm_rows.hpp"
 
 namespace skein::kernels::gpu {
 
@@ -8,17 +8,17 @@ namespace skein::kernels::gpu {
 /// them, so that several can be in flight. `Element` is the type of the rows, or the type to which the sums are
 /// rounded. `channel`, `stride` and `part_stride` are multiples of `count`.
 template <typename Element, unsigned count>
-struct products_on_their_way {
+struct gemms_on_their_way {
   on_their_way<Element, count> rounded;
-  side_by_side<float, count> addends[product_parts_max];
+  side_by_side<float, count> addends[gemm_parts_max];
   std::uint32_t parts;
 
-  products_on_their_way() = default;
-  __device__ products_on_their_way(const product_rows& of, std::uint32_t row, std::uint32_t channel) : parts(of.parts) {
+  gemms_on_their_way() = default;
+  __device__ gemms_on_their_way(const gemm_rows& of, std::uint32_t row, std::uint32_t channel) : parts(of.parts) {
     const std::size_t at = static_cast<std::size_t>(row) * of.stride + channel;
     if (parts == 0) rounded = on_their_way<Element, count>(static_cast<const Element*>(of.data) + at);
 #pragma unroll
-    for (std::uint32_t p = 0; p < product_parts_max; ++p)
+    for (std::uint32_t p = 0; p < gemm_parts_max; ++p)
       if (p < parts)
         addends[p] = load_side_by_side<count>(static_cast<const float*>(of.data) + p * of.part_stride + at);
   }
@@ -27,7 +27,7 @@ struct products_on_their_way {
     if (parts == 0) return rounded.read(values);
     for (unsigned i = 0; i < count; ++i) values[i] = addends[0].values[i];
 #pragma unroll
-    for (std::uint32_t p = 1; p < product_parts_max; ++p)
+    for (std::uint32_t p = 1; p < gemm_parts_max; ++p)
       if (p < parts)
         for (unsigned i = 0; i < count; ++i) values[i] += addends[p].values[i];
     for (unsigned i = 0; i < count; ++i) values[i] = to_float(from_float<Element>(values[i]));
@@ -35,9 +35,8 @@ struct products_on_their_way {
 };
 
 template <typename Element, unsigned count>
-__device__ void load_products(const product_rows& of, std::uint32_t row, std::uint32_t channel,
-                              float (&values)[count]) {
-  products_on_their_way<Element, count>(of, row, channel).read(values);
+__device__ void load_gemms(const gemm_rows& of, std::uint32_t row, std::uint32_t channel, float (&values)[count]) {
+  gemms_on_their_way<Element, count>(of, row, channel).read(values);
 }
 
 }  // namespace skein::kernels::gpu

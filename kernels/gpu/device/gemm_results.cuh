@@ -2,8 +2,8 @@
 #include "kernels/gpu/device/block.cuh"
 #include "kernels/gpu/device/block_pair.cuh"
 #include "kernels/gpu/device/convert.cuh"
+#include "kernels/gpu/device/gemm_tiles.cuh"
 #include "kernels/gpu/device/mma.cuh"
-#include "kernels/gpu/device/product_tiles.cuh"
 #include "kernels/gpu/device/tile_copy.cuh"
 #include "kernels/gpu/device/wgmma.cuh"
 
@@ -14,8 +14,8 @@ __device__ inline void wait_for_warpgroup() { barrier_of<warpgroup>(1 + threadId
 /// One thread of a warpgroup issues the TMA operations.
 __device__ inline bool speaks() { return threadIdx.x % warpgroup == 0; }
 
-__host__ __device__ constexpr bool is_f32(finish how) {
-  return how == finish::add_f32 || how == finish::store_f32 || how == finish::store_parts;
+__host__ __device__ constexpr bool is_f32(epilogue how) {
+  return how == epilogue::add_f32 || how == epilogue::store_f32 || how == epilogue::store_parts;
 }
 
 /// Stores the sums directly to global memory, eight neighbouring outputs at a time.
@@ -25,7 +25,7 @@ __device__ void put_each(const work_item& work, std::uint32_t rows, const float 
   for_each_sum<t::columns>(sums, [&](unsigned output, unsigned column, float sum) {
     output += first_output;
     const std::uint32_t row = work.row + column;
-    if (output < work.product->outputs && row < rows) put(std::size_t{row} * work.product->out_stride + output, sum);
+    if (output < work.gemm->outputs && row < rows) put(std::size_t{row} * work.gemm->out_stride + output, sum);
   });
 }
 
@@ -83,7 +83,7 @@ __device__ void send_floats(const work_item& work, const CUtensorMap& out, std::
   constexpr int columns_each = t::piece_columns / 2;
   const unsigned warp = threadIdx.x % warpgroup / 32, lane = threadIdx.x % 32;
   send_pieces<t, columns_each>(
-      work, out, work.product->how == finish::add_f32, result, [&](std::byte* piece, int first) {
+      work, out, work.gemm->how == epilogue::add_f32, result, [&](std::byte* piece, int first) {
 #pragma unroll
         for (int i = 0; i < 4; ++i) {
           const unsigned output = warp % 2 * 16 + lane / 4 + i / 2 * 8, row = lane % 4 * 2 + i % 2;
@@ -99,19 +99,18 @@ template <typename Element, typename t>
 __device__ void store_elements(const work_item& work, std::uint32_t rows, const CUtensorMap& out, std::byte* result,
                                const float (&sums)[t::columns / 2]) {
   if constexpr (t::in_turn)
-    if (work.product->is_sent) return send_elements<Element, t>(work, out, result, sums);
-  put_each<t>(work, rows, sums, [&](std::size_t at, float sum) {
-    static_cast<Element*>(work.product->out)[at] = from_float<Element>(sum);
-  });
+    if (work.gemm->is_sent) return send_elements<Element, t>(work, out, result, sums);
+  put_each<t>(work, rows, sums,
+              [&](std::size_t at, float sum) { static_cast<Element*>(work.gemm->out)[at] = from_float<Element>(sum); });
 }
 
 template <typename t>
 __device__ void store_floats(const work_item& work, std::uint32_t rows, const CUtensorMap& out, std::byte* result,
                              const float (&sums)[t::columns / 2]) {
   if constexpr (t::in_turn)
-    if (work.product->is_sent) return send_floats<t>(work, out, result, sums);
-  auto* const to = static_cast<float*>(work.product->out) + work.segment * work.product->part_stride;
-  if (work.product->how == finish::add_f32)  // added by the L2 cache; here each addition would wait for a load
+    if (work.gemm->is_sent) return send_floats<t>(work, out, result, sums);
+  auto* const to = static_cast<float*>(work.gemm->out) + work.segment * work.gemm->part_stride;
+  if (work.gemm->how == epilogue::add_f32)  // added by the L2 cache; here each addition would wait for a load
     put_each<t>(work, rows, sums, [&](std::size_t at, float sum) { atomicAdd(to + at, sum); });
   else
     put_each<t>(work, rows, sums, [&](std::size_t at, float sum) { to[at] = sum; });
@@ -129,9 +128,9 @@ __device__ void store_half(work_item work, std::uint32_t rows, const CUtensorMap
 template <typename Element, typename t>
 __device__ void store(const work_item& work, std::uint32_t rows, const CUtensorMap& out, std::byte* result,
                       const float (&sums)[t::columns / 2]) {
-  if (is_f32(work.product->how))
+  if (is_f32(work.gemm->how))
     store_floats<t>(work, rows, out, result, sums);
-  else if (work.product->how == finish::store_f16)
+  else if (work.gemm->how == epilogue::store_f16)
     store_elements<half, t>(work, rows, out, result, sums);
   else
     store_elements<Element, t>(work, rows, out, result, sums);

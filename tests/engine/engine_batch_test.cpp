@@ -143,9 +143,9 @@ class crowd {
 
 }  // namespace
 
-BOOST_AUTO_TEST_SUITE(engine_company)
+BOOST_AUTO_TEST_SUITE(engine_batch)
 
-BOOST_DATA_TEST_CASE(company_changes_nothing, data::make(engines_under_test())) {
+BOOST_DATA_TEST_CASE(batch_changes_nothing, data::make(engines_under_test())) {
   const std::uint64_t first_seed = given_seed().value_or(1);
   for (std::uint64_t seed = first_seed; seed < first_seed + (sample.emulated ? 4 : 25); ++seed) {
     generator random(seed);

@@ -10,7 +10,7 @@ inline constexpr std::uint32_t line_bytes = 128;
 /// Marks the line at `at`, aligned to its size, as not needed until it is written again, so that it need not be written
 /// back (PTX ISA, "discard"). Call it only after a barrier behind the last read by any thread. Does nothing on other
 /// targets; the emulator fills the line with NaNs.
-__device__ inline void forget_line([[maybe_unused]] const void* at) {
+__device__ inline void discard_line([[maybe_unused]] const void* at) {
 #if defined(SKEIN_GPU_EMULATOR)
   std::memset(const_cast<void*>(at), 0xff, line_bytes);
 #elif defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800

@@ -57,7 +57,7 @@ struct half_tile : t {
 };
 
 /// A product as blocks read it.
-struct placed_product {
+struct placed_gemm {
   CUtensorMap weights, inputs;
   void* out;
   std::size_t part_stride;
@@ -66,29 +66,29 @@ struct placed_product {
   std::uint32_t depth, segment_depth;  // in tiles of 64 inputs
   std::uint32_t tiles;                 // of outputs, per segment that has blocks of its own
   std::uint32_t first_item;            // in the launch
-  finish how;
+  epilogue how;
 };
 
-struct placed_products {
-  placed_product of[products_max_of_turn];
+struct placed_gemms {
+  placed_gemm of[gemms_max_of_turn];
   std::uint32_t count, items, row_tiles, rows;  // items: tiles of outputs, times segments that have blocks of their own
-  bool next_may_begin;
+  bool pdl_early_launch;
 };
 
 /// The outputs as TMA sees them: [segment, row, output].
 template <typename t>
 struct ways_out {
-  CUtensorMap of[t::in_turn ? products_max_of_turn : 1];
+  CUtensorMap of[t::in_turn ? gemms_max_of_turn : 1];
 };
 
 /// A tile: its product, first output, first row, and range of input tiles.
 struct work_item {
-  const placed_product* product;
+  const placed_gemm* gemm;
   std::uint32_t which, output, row, segment, first, count;
 };
 
 template <typename t>
-__device__ work_item find_work(const placed_products& all, std::uint32_t item) {
+__device__ work_item find_work(const placed_gemms& all, std::uint32_t item) {
   std::uint32_t row_tile = 0;
   if (all.row_tiles > 1) {  // bands of rows, one after another; within a band, neighbours share weights
     const std::uint32_t band = item / (all.items * band_tiles), inside = item % (all.items * band_tiles);
@@ -98,7 +98,7 @@ __device__ work_item find_work(const placed_products& all, std::uint32_t item) {
   }
   std::uint32_t which = all.count - 1;
   while (item < all.of[which].first_item) --which;
-  const placed_product& p = all.of[which];
+  const placed_gemm& p = all.of[which];
   const std::uint32_t inside = item - p.first_item, segment = inside / p.tiles;
   const std::uint32_t half = 2 * p.segment_depth, rank = blockIdx.x % t::blocks_each;
   const std::uint32_t first = t::in_pairs ? rank * half : segment * p.segment_depth;

@@ -27,7 +27,7 @@ __device__ inline void make_decays(shared_chunk& s) {
 
 /// Of 16 x 16 products, keeps those with earlier tokens, and with `with_token` those with the token itself.
 template <bool on_diagonal>
-__device__ void keep_products(matrix_block& to, const tile_c (&c)[2], bool with_token, const lane_place& at) {
+__device__ void keep_gemms(matrix_block& to, const tile_c (&c)[2], bool with_token, const lane_place& at) {
 #pragma unroll
   for (unsigned n = 0; n < 2; ++n)
     for (unsigned row = 0; row < 2; ++row) {
@@ -77,8 +77,8 @@ __device__ inline void relate_block(shared_chunk& s, unsigned block, bool with_k
       multiply_tiles(of_r[n], r, b[n]);
     }
   }
-  keep_products<true>((with_k ? s.rk : s.rb).diagonal[block], of_r, !with_k, at);
-  if (with_k) return keep_products<true>(s.ak.diagonal[block], of_a, false, at);
+  keep_gemms<true>((with_k ? s.rk : s.rb).diagonal[block], of_r, !with_k, at);
+  if (with_k) return keep_gemms<true>(s.ak.diagonal[block], of_a, false, at);
 #pragma unroll
   for (unsigned n = 0; n < 2; ++n)
     for (unsigned i = 0; i < 4; ++i) s.own[block][8 * n + 2 * at.t + i % 2][at.g + i / 2 * 8] = of_a[n][i];
@@ -108,8 +108,8 @@ __device__ inline void relate_pair(shared_chunk& s, unsigned pair, bool with_k, 
       multiply_tiles(of_r[n], r, b[n]);
     }
   }
-  keep_products<false>((with_k ? s.ak : s.ab).below[pair], of_a, false, at);
-  keep_products<false>((with_k ? s.rk : s.rb).below[pair], of_r, false, at);
+  keep_gemms<false>((with_k ? s.ak : s.ab).below[pair], of_a, false, at);
+  keep_gemms<false>((with_k ? s.rk : s.rb).below[pair], of_r, false, at);
 }
 
 /// The warps that do not invert a block compute all pairs of blocks.

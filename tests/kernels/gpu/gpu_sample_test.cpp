@@ -23,11 +23,11 @@ namespace {
 constexpr double rounding = 1e-6;  // of the sum of a row's weights, relative
 
 struct tally {
-  std::uint32_t draws = 0, at_boundaries = 0;
+  std::uint32_t samples = 0, at_boundaries = 0;
 };
 
 /// Several draws of each of `cases`, all in one batch, a slot for each.
-void compare(device_samplers& device, std::vector<sampling_case> cases, std::uint32_t draws_each, tally& out) {
+void compare(device_samplers& device, std::vector<sampling_case> cases, std::uint32_t samples_each, tally& out) {
   const std::uint32_t vocab = device.vocab, words = (vocab + 31) / 32;
   std::vector<slot_id> slots;
   std::vector<sampling::sampler> hosts;
@@ -45,24 +45,24 @@ void compare(device_samplers& device, std::vector<sampling_case> cases, std::uin
     masks.insert(masks.end(), c.allowed.begin(), c.allowed.end());
   }
   std::vector<bool> parted(cases.size());
-  for (std::uint32_t n = 0; n < draws_each; ++n) {
-    const auto drawn = device.draw(slots, logits, masks);
+  for (std::uint32_t n = 0; n < samples_each; ++n) {
+    const auto sampled = device.sample(slots, logits, masks);
     for (std::size_t i = 0; i < cases.size(); ++i) {
       if (parted[i]) continue;
       const sampling_case& c = cases[i];
-      const auto expected = hosts[i].draw(c.logits, c.allowed);
-      ++out.draws;
-      BOOST_REQUIRE_EQUAL(drawn[i].sampled, 1u);
-      BOOST_CHECK_EQUAL(drawn[i].scores.nonfinite == 0, expected.finite);
-      if (drawn[i].token != expected.token) {
+      const auto expected = hosts[i].sample(c.logits, c.allowed);
+      ++out.samples;
+      BOOST_REQUIRE_EQUAL(sampled[i].sampled, 1u);
+      BOOST_CHECK_EQUAL(sampled[i].scores.nonfinite == 0, expected.finite);
+      if (sampled[i].token != expected.token) {
         parted[i] = true;
         ++out.at_boundaries;
         const double position = sampling::uniform(c.params.seed, c.params.row, n);
-        const double missed = sampling::miss(judges[i].kept(c.logits, c.allowed), drawn[i].token, position);
-        BOOST_CHECK_MESSAGE(missed < rounding, "case " << i << " draw " << n << " token " << drawn[i].token
+        const double missed = sampling::miss(judges[i].kept(c.logits, c.allowed), sampled[i].token, position);
+        BOOST_CHECK_MESSAGE(missed < rounding, "case " << i << " draw " << n << " token " << sampled[i].token
                                                        << " instead of " << expected.token << " by " << missed);
       } else {
-        if (c.params.logprobs) check_scores(drawn[i].scores, expected.logprobs);
+        if (c.params.logprobs) check_scores(sampled[i].scores, expected.logprobs);
         judges[i].record(expected.token);
       }
     }
@@ -84,9 +84,9 @@ void compare(device_samplers& device, std::vector<sampling_case> cases, std::uin
 
 }  // namespace
 
-BOOST_AUTO_TEST_SUITE(gpu_draw)
+BOOST_AUTO_TEST_SUITE(gpu_sample)
 
-BOOST_AUTO_TEST_CASE(random_draws_are_those_of_the_host) {
+BOOST_AUTO_TEST_CASE(random_samples_are_those_of_the_host) {
   constexpr std::uint32_t rows = 32;
   random_cases random;
   tally all;
@@ -106,9 +106,9 @@ BOOST_AUTO_TEST_CASE(random_draws_are_those_of_the_host) {
       compare(device, std::move(cases), 3, all);
     }
   }
-  BOOST_TEST_MESSAGE(all.draws << " draws, of which " << all.at_boundaries << " at a boundary");
-  BOOST_CHECK(all.draws > 5000);
-  BOOST_CHECK(all.at_boundaries <= all.draws / 500);
+  BOOST_TEST_MESSAGE(all.samples << " draws, of which " << all.at_boundaries << " at a boundary");
+  BOOST_CHECK(all.samples > 5000);
+  BOOST_CHECK(all.at_boundaries <= all.samples / 500);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -10,19 +10,19 @@
 
 namespace skein::test {
 
-using kernels::gpu::finish, kernels::gpu::product, kernels::gpu::padded, kernels::gpu::stream;
+using kernels::gpu::epilogue, kernels::gpu::gemm, kernels::gpu::padded, kernels::gpu::stream;
 
 /// Of sums that are rounded to the element type before they are finished.
-constexpr float product_tolerance(element type) { return type == element::f16 ? 2e-3f : 1.6e-2f; }
+constexpr float gemm_tolerance(element type) { return type == element::f16 ? 2e-3f : 1.6e-2f; }
 
-inline element stored_type(finish how, element type) {
-  return how == finish::store_f16 ? element::f16 : how >= finish::add_f32 ? element::f32 : type;
+inline element stored_type(epilogue how, element type) {
+  return how == epilogue::store_f16 ? element::f16 : how >= epilogue::add_f32 ? element::f32 : type;
 }
 
 /// A random product with its memory, and what it makes of that.
-struct product_case {
-  product_case(random_numbers& random, element t, std::uint32_t rows, std::uint32_t outputs, std::uint32_t inputs,
-               finish how)
+struct gemm_case {
+  gemm_case(random_numbers& random, element t, std::uint32_t rows, std::uint32_t outputs, std::uint32_t inputs,
+            epilogue how)
       : type(t),
         matrix(rounded(random_values(random, outputs * inputs, 2 / std::sqrt(static_cast<float>(inputs))), type)),
         x(rounded(random_values(random, rows * inputs), type)),
@@ -43,7 +43,7 @@ struct product_case {
       kernels::linear(dense, std::span(x).subspan(std::size_t{r} * p.inputs, p.inputs), sums);
       for (std::uint32_t o = 0; o < p.outputs; ++o) {
         float& to = out[std::size_t{r} * out_stride + o];
-        to = finished(p.how, sums[o], to);
+        to = apply_epilogue(p.how, sums[o], to);
       }
     }
   }
@@ -54,8 +54,8 @@ struct product_case {
   }
 
   void check_result(const stream& in) const {
-    const element of_store = p.how == finish::store_f16 && type == element::bf16 ? element::bf16 : type;
-    BOOST_TEST(difference(out_memory.read(in), out) < product_tolerance(of_store));
+    const element of_store = p.how == epilogue::store_f16 && type == element::bf16 ? element::bf16 : type;
+    BOOST_TEST(difference(out_memory.read(in), out) < gemm_tolerance(of_store));
   }
 
   static std::vector<float> tiled(const std::vector<float>& from, std::uint32_t rows, std::uint32_t width,
@@ -71,7 +71,7 @@ struct product_case {
   std::uint32_t out_stride;
   std::vector<float> out;
   device_values matrix_memory, x_memory, out_memory;
-  product p;
+  gemm p;
 };
 
 }  // namespace skein::test
