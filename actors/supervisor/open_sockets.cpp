@@ -59,7 +59,7 @@ result<void> open_sockets::adopt(const std::vector<inherited_socket>& sockets, b
     if (!is_here && !may_reach_others)
       return error{error_kind::bad_config,
                    "the inherited socket " + address +
-                       " is beyond loopback, so it needs server.password_file (--password-file), server.keys_file "
+                       " is not on a loopback address; set server.password_file (--password-file), server.keys_file "
                        "(--keys-file) or, for a public server, server.allow_unauthenticated "
                        "(--allow-unauthenticated)",
                    "LISTEN_FDS"};

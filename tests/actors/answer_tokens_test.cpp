@@ -35,7 +35,7 @@ BOOST_AUTO_TEST_CASE(the_token_that_ends_the_text_has_its_logprob) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(the_token_that_was_sampled_is_among_the_alternatives) {
+BOOST_AUTO_TEST_CASE(the_sampled_token_is_among_the_alternatives) {
   bench b;  // whose device names a and b as the best
   b.send(R"({"prompt":"x","logprobs":2,"max_tokens":2})", protocol::dialects::completions);
   b.admit();

@@ -461,7 +461,7 @@ BOOST_AUTO_TEST_CASE(models_are_loaded_and_removed_in_the_forms_of_the_older_ser
   BOOST_TEST(out->status == 503u);
 }
 
-BOOST_AUTO_TEST_CASE(without_a_model_everybody_hears_it_in_the_words_of_their_route) {
+BOOST_AUTO_TEST_CASE(without_a_model_every_route_answers_in_its_error_form) {
   context->models->forget("tiny");
   context->models->set_available({"a", "b"});
   const std::string words = "no model is loaded; call POST /v1/model/load first";

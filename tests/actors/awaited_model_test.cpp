@@ -54,7 +54,7 @@ BOOST_AUTO_TEST_CASE(a_model_that_rests_is_called_once_and_waited_for) {
   BOOST_TEST(b.out->status == 200u);
 }
 
-BOOST_AUTO_TEST_CASE(when_the_load_fails_whoever_waits_hears_it) {
+BOOST_AUTO_TEST_CASE(when_the_load_fails_waiting_calls_get_the_error) {
   bench b;
   b.ask();
   b.without_model(absence::resting);
@@ -65,7 +65,7 @@ BOOST_AUTO_TEST_CASE(when_the_load_fails_whoever_waits_hears_it) {
   BOOST_TEST(b.asked.size() == 2u);
 }
 
-BOOST_AUTO_TEST_CASE(nobody_waits_for_a_model_that_was_unloaded) {
+BOOST_AUTO_TEST_CASE(no_call_waits_for_an_unloaded_model) {
   bench b;
   b.ask();
   b.context->models->forget("tiny");
@@ -103,7 +103,7 @@ BOOST_AUTO_TEST_CASE(who_leaves_waits_no_more) {
   BOOST_TEST(b.submitted.empty());
 }
 
-BOOST_AUTO_TEST_CASE(a_server_that_ends_lets_nobody_wait) {
+BOOST_AUTO_TEST_CASE(a_server_that_ends_keeps_no_call_waiting) {
   bench b;
   b.ask();
   b.context->draining = true;

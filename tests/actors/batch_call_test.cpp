@@ -148,7 +148,7 @@ BOOST_AUTO_TEST_CASE(a_slow_reader_holds_back_prompts_that_were_not_asked_yet) {
   BOOST_TEST(b.submitted.size() == 3u);
 }
 
-BOOST_AUTO_TEST_CASE(nothing_to_translate_asks_nobody) {
+BOOST_AUTO_TEST_CASE(an_empty_translation_submits_nothing) {
   bench b;
   b.send(R"({"target_lang":"zh","text_list":[""," "]})", dialects::translate);
   BOOST_TEST(b.submitted.empty());

@@ -82,7 +82,7 @@ BOOST_AUTO_TEST_CASE(an_item_that_is_longer_than_an_answer_may_be_is_refused) {
   BOOST_TEST(out->has("limits.response_bytes_max (1000 bytes)"));
 }
 
-BOOST_AUTO_TEST_CASE(a_long_answer_that_nobody_waits_for_is_dropped) {
+BOOST_AUTO_TEST_CASE(a_long_answer_without_a_waiting_client_is_dropped) {
   persistence::session_description d{listed("a", {}), {}};
   persistence::version_record v;
   v.text = v.answer = std::string(200'000, 'x');

@@ -88,7 +88,7 @@ BOOST_AUTO_TEST_CASE(a_refusal_waits_for_the_answers_before_it) {
   BOOST_TEST(client.closed_by_server());
 }
 
-BOOST_AUTO_TEST_CASE(trailers_are_nobodys_headers) {
+BOOST_AUTO_TEST_CASE(trailers_are_ignored) {
   toy_server server;
   http_client client(server.port());
   client.request("POST", "/echo", "", "Transfer-Encoding: chunked\r\n");

@@ -110,7 +110,7 @@ BOOST_AUTO_TEST_CASE(statuses_without_a_body_have_no_length) {
   BOOST_TEST(client.read_response()->status == 200u);
 }
 
-BOOST_AUTO_TEST_CASE(a_stream_is_chunked_and_the_connection_goes_on) {
+BOOST_AUTO_TEST_CASE(a_stream_is_chunked_and_the_connection_stays_open) {
   toy_server server;
   http_client client(server.port());
   for (int round = 0; round < 2; ++round) {

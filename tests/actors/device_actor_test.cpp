@@ -170,7 +170,7 @@ BOOST_AUTO_TEST_CASE(shutdown_lets_running_requests_end) {
   BOOST_TEST(!actor.inbox().push(request(2, 1)));
 }
 
-BOOST_AUTO_TEST_CASE(a_destroyed_actor_answers_everybody) {
+BOOST_AUTO_TEST_CASE(a_destroyed_actor_answers_all_requests) {
   collector sink;
   {
     auto options = small_engine();
@@ -183,7 +183,7 @@ BOOST_AUTO_TEST_CASE(a_destroyed_actor_answers_everybody) {
   BOOST_TEST(sink.count(finish_cause::shutdown) + sink.rejections() + sink.count(finish_cause::stop_id) == 30u);
 }
 
-BOOST_AUTO_TEST_CASE(a_lost_device_is_told_to_everybody_and_the_supervisor) {
+BOOST_AUTO_TEST_CASE(a_lost_device_is_reported_to_all_requests_and_the_supervisor) {
   collector sink;
   auto options = small_engine();
   options.lost_at_tick = 5;
@@ -197,7 +197,7 @@ BOOST_AUTO_TEST_CASE(a_lost_device_is_told_to_everybody_and_the_supervisor) {
   BOOST_TEST(actor.counters().lost.load());
 }
 
-BOOST_AUTO_TEST_CASE(an_exception_in_a_tick_is_told_to_everybody_and_the_supervisor) {
+BOOST_AUTO_TEST_CASE(an_exception_in_a_tick_is_reported_to_all_requests_and_the_supervisor) {
   collector sink;
   auto options = small_engine();
   options.throws_at_tick = 5;
@@ -233,7 +233,7 @@ BOOST_AUTO_TEST_CASE(an_exception_on_the_device_thread_loses_the_device_and_not_
   BOOST_TEST(actor.counters().ended.load());
 }
 
-BOOST_AUTO_TEST_CASE(without_memory_for_a_request_the_device_is_lost_and_everybody_is_answered_once) {
+BOOST_AUTO_TEST_CASE(without_memory_for_a_request_the_device_is_lost_and_all_are_answered_once) {
   // On the device thread the allocation of very many rows fails, or every one.
   for (const std::size_t fails_from : {std::size_t{40000}, std::size_t{1}}) {
     collector sink;

@@ -196,7 +196,7 @@ engine::fake_engine_options small_fake() {
 
 }  // namespace
 
-BOOST_DATA_TEST_CASE(a_conversation_is_the_same_whichever_way_it_goes_on, data::make(test::engines_under_test())) {
+BOOST_DATA_TEST_CASE(a_conversation_is_the_same_however_it_continues, data::make(test::engines_under_test())) {
   const conversation fed = talk(sample, way::prefill);
   BOOST_TEST((talk(sample, way::slot) == fed));
   BOOST_TEST((talk(sample, way::host) == fed));

@@ -151,7 +151,7 @@ BOOST_AUTO_TEST_CASE(characters_and_stop_strings_hold_bytes_back) {
   BOOST_TEST(b.streamed("text") == "\xe4\xbd\xa0 ");
 }
 
-BOOST_AUTO_TEST_CASE(a_row_that_ends_lets_the_others_go_on) {
+BOOST_AUTO_TEST_CASE(a_row_that_ends_lets_the_others_continue) {
   bench b;
   b.send(R"({"prompt":"x","n":2,"stop":["!"]})", protocol::dialects::completions);
   BOOST_REQUIRE_EQUAL(b.submitted[0].rows.size(), 2u);

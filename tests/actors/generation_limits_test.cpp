@@ -30,7 +30,7 @@ BOOST_AUTO_TEST_CASE(long_bodies_and_texts_go_through_the_worker_pool) {
   BOOST_TEST(b.submitted[0].prompt.size() == 2u << 20);
 }
 
-BOOST_AUTO_TEST_CASE(work_that_comes_back_after_the_client_left_finds_nobody) {
+BOOST_AUTO_TEST_CASE(work_completed_after_the_client_left_is_dropped) {
   bench b;
   b.send(R"({"prompt":")" + std::string(2 << 20, 'x') + R"("})", protocol::dialects::completions);
   b.call.reset();

@@ -100,7 +100,7 @@ BOOST_AUTO_TEST_CASE(the_table_has_a_limit_and_the_oldest_makes_room) {
   BOOST_TEST(guard.must_wait("address 999", start + 1s).has_value());
 }
 
-BOOST_AUTO_TEST_CASE(no_limit_remembers_nobody) {
+BOOST_AUTO_TEST_CASE(without_a_limit_no_address_is_stored) {
   login_guard guard({.failures_max = 0});
   fail(guard, "1.2.3.4", 1000);
   BOOST_TEST(!guard.must_wait("1.2.3.4", start).has_value());

@@ -30,7 +30,7 @@ struct hub_bench {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(a_reply_goes_to_the_one_who_asked_and_to_nobody_once_he_left) {
+BOOST_AUTO_TEST_CASE(a_reply_goes_to_its_caller_and_is_dropped_once_the_caller_left) {
   hub_bench b;
   asking_call first, second;
   const auto one = b.hub.open_ticket(first), two = b.hub.open_ticket(second);
@@ -88,7 +88,7 @@ BOOST_AUTO_TEST_CASE(prefixes_that_were_wanted_of_who_has_left_are_given_up) {
   BOOST_TEST(!std::get<persistence::state_kept>(got[1]).state);
 }
 
-BOOST_AUTO_TEST_CASE(without_the_actor_nobody_is_asked_and_nothing_is_kept) {
+BOOST_AUTO_TEST_CASE(without_the_actor_nothing_is_asked_or_kept) {
   request::request_hub hub(0);
   asking_call call;
   const auto reply = hub.open_ticket(call);

@@ -78,7 +78,7 @@ BOOST_AUTO_TEST_CASE(pieces_are_whole_chunks_and_then_single_tokens) {
 
 /// Answers are what prompts alone say, with any neighbours, n, copies and beginnings in slots; and plans never end
 /// inside a chunk, which the world sees as another answer.
-BOOST_AUTO_TEST_CASE(batch_changes_no_chunk) {
+BOOST_AUTO_TEST_CASE(batch_composition_changes_no_chunk) {
   for (std::uint32_t seed = 1; seed <= 60; ++seed) {
     std::mt19937_64 random(seed);
     scheduler_options o = in_chunks_of(2 * (1 + seed % 4), 1 + seed % 5);

@@ -73,7 +73,7 @@ BOOST_AUTO_TEST_CASE(copies_above_their_ceiling_are_refused_at_once) {
   BOOST_TEST(w.schedule.counts().copies_taken == 4u);
 }
 
-BOOST_AUTO_TEST_CASE(nobody_waits_for_states_that_leave) {
+BOOST_AUTO_TEST_CASE(ticks_do_not_wait_for_downloads) {
   scheduler_options o = small(6);
   o.leaving_max = 2;
   world w(o);
@@ -98,7 +98,7 @@ BOOST_AUTO_TEST_CASE(nobody_waits_for_states_that_leave) {
   BOOST_TEST(w.settled(settles).state != nullptr);
 }
 
-BOOST_AUTO_TEST_CASE(nobody_waits_for_states_that_come) {
+BOOST_AUTO_TEST_CASE(ticks_do_not_wait_for_uploads) {
   scheduler_options o = small(5);
   o.coming_max = 1;
   world w(o);
@@ -464,7 +464,7 @@ BOOST_AUTO_TEST_CASE(impossible_mixtures_are_refused) {
   BOOST_TEST((!refusal(small(4), {.prompt = {1}, .copies = {1}, .settles = true, .mixture = {{1, 1}}})));
 }
 
-BOOST_AUTO_TEST_CASE(a_refusal_that_lacks_memory_is_told_once) {
+BOOST_AUTO_TEST_CASE(a_refusal_without_memory_is_sent_once) {
   world w(small(1));
   w.send({.prompt = endless_prompt(), .budget = 6});
   w.turn();

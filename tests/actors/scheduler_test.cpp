@@ -154,7 +154,7 @@ BOOST_AUTO_TEST_CASE(clients_take_turns_in_the_queue) {
   w.judge();
 }
 
-BOOST_AUTO_TEST_CASE(a_long_answer_gives_way_after_its_turn_and_goes_on) {
+BOOST_AUTO_TEST_CASE(a_long_answer_is_parked_after_its_turn_and_continues) {
   world w(small(1));
   const auto long_one = w.send(endless_prompt(), 1, 60, false, "a");
   w.turn();

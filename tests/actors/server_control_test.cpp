@@ -100,7 +100,7 @@ BOOST_AUTO_TEST_CASE(the_status_tells_of_every_request) {
   in(s, R"("finished":true)");
 }
 
-BOOST_AUTO_TEST_CASE(the_path_is_told_to_who_has_the_password) {
+BOOST_AUTO_TEST_CASE(the_path_is_shown_to_clients_with_the_password) {
   BOOST_TEST(ask("GET", "/v1/server/status").find("secret") == std::string::npos);
   context->settings.password = "word";
   BOOST_TEST(ask("GET", "/v1/server/status").starts_with("401 "));
@@ -132,7 +132,7 @@ BOOST_AUTO_TEST_CASE(a_stopped_answer_that_waits_is_refused) {
   BOOST_TEST(cancelled.size() == 1u);
 }
 
-BOOST_AUTO_TEST_CASE(others_go_on) {
+BOOST_AUTO_TEST_CASE(others_continue) {
   open("/v1/chat/completions", chat, "one");
   admit();
   in(ask("POST", "/v1/server/stop", R"({"request_id":"two"})"), R"("stopped":false)");
@@ -141,7 +141,7 @@ BOOST_AUTO_TEST_CASE(others_go_on) {
   BOOST_TEST(cancelled.empty());
 }
 
-BOOST_AUTO_TEST_CASE(a_paused_chat_goes_on_where_it_broke_off) {
+BOOST_AUTO_TEST_CASE(a_paused_chat_continues_where_it_was_interrupted) {
   open("/v1/chat/completions", chat);
   const std::string prompt(submitted[0].prompt.begin(), submitted[0].prompt.end());
   const auto seed = submitted[0].rows[0].seed;
@@ -233,7 +233,7 @@ BOOST_AUTO_TEST_CASE(a_tenant_cannot_push_out_what_another_has_paused) {
   BOOST_TEST(all.take("3", time.now()).has_value());
 }
 
-BOOST_AUTO_TEST_CASE(a_paused_chat_goes_on_with_its_tuned_state) {
+BOOST_AUTO_TEST_CASE(a_paused_chat_continues_with_its_tuned_state) {
   tuned_state state;
   state.name = "poet";
   state.values = std::make_shared<const std::vector<float>>(4, 1.0f);

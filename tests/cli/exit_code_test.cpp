@@ -84,7 +84,7 @@ BOOST_AUTO_TEST_CASE(the_journal_has_the_reason_as_an_error) {
   BOOST_TEST(first_line("1:1").starts_with("skein: unknown command"));
 }
 
-BOOST_AUTO_TEST_CASE(output_that_nobody_takes) {
+BOOST_AUTO_TEST_CASE(output_without_a_reader) {
   for (const char* wish : {" serve --dump-config", " --help", " --version"}) {
     const int status = std::system((SKEIN_PROGRAM + std::string(wish) + " > /dev/full 2> /dev/null").c_str());
     BOOST_TEST(WEXITSTATUS(status) == 74, wish);

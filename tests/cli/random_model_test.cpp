@@ -39,7 +39,7 @@ BOOST_AUTO_TEST_CASE(binds_with_the_sizes_asked_for) {
   BOOST_TEST(weights->dims.rank_v == 8u);
 }
 
-BOOST_AUTO_TEST_CASE(the_same_seed_gives_the_same_file_whoever_writes_it) {
+BOOST_AUTO_TEST_CASE(the_same_seed_gives_the_same_file) {
   const kernels::rwkv7_dims dims{.layers = 1,
                                  .embd = 512,
                                  .heads = 8,

@@ -40,7 +40,7 @@ void expect_default_of(const config::key& k, const config::loaded& merged) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(every_key_stands_in_it_with_its_default) {
+BOOST_AUTO_TEST_CASE(every_key_is_present_with_its_default) {
   const test::temporary_folder folder;
   const auto path = folder.path() / "skein.toml";
   std::ofstream(path) << with_model_section();

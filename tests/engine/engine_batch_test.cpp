@@ -145,7 +145,7 @@ class crowd {
 
 BOOST_AUTO_TEST_SUITE(engine_batch)
 
-BOOST_DATA_TEST_CASE(batch_changes_nothing, data::make(engines_under_test())) {
+BOOST_DATA_TEST_CASE(batch_composition_changes_nothing, data::make(engines_under_test())) {
   const std::uint64_t first_seed = given_seed().value_or(1);
   for (std::uint64_t seed = first_seed; seed < first_seed + (sample.emulated ? 4 : 25); ++seed) {
     generator random(seed);

@@ -265,7 +265,7 @@ BOOST_DATA_TEST_CASE(a_copy_in_mid_text_takes_position_last_token_and_frost, dat
   BOOST_TEST(decode(*e, 2).frozen);
 }
 
-BOOST_DATA_TEST_CASE(a_copied_position_beyond_the_own_budget_samples_nothing, data::make(engines_under_test())) {
+BOOST_DATA_TEST_CASE(a_copied_position_beyond_its_budget_samples_nothing, data::make(engines_under_test())) {
   const auto e = sample.make({});
   e->start(0, greedy(9));
   e->start(1, greedy(2));
@@ -279,7 +279,7 @@ BOOST_DATA_TEST_CASE(a_copied_position_beyond_the_own_budget_samples_nothing, da
   BOOST_TEST(state_of(*e, 1) == state, boost::test_tools::per_element());
 }
 
-BOOST_DATA_TEST_CASE(a_parked_sequence_goes_on_elsewhere, data::make(engines_under_test())) {
+BOOST_DATA_TEST_CASE(a_parked_sequence_continues_in_another_slot, data::make(engines_under_test())) {
   const auto e = sample.make({});
   const auto other = sample.make({.slots = 2});
   const auto params = seeded(17, 12);

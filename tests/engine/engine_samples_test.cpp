@@ -42,7 +42,7 @@ std::vector<std::uint32_t> only(const engine_info& info, std::initializer_list<t
 
 BOOST_AUTO_TEST_SUITE(engine_samples)
 
-BOOST_DATA_TEST_CASE(a_masked_sample_waits_for_its_mask, data::make(engines_under_test())) {
+BOOST_DATA_TEST_CASE(masked_sampling_waits_for_its_mask, data::make(engines_under_test())) {
   const auto e = sample.make({});
   auto params = greedy(3);
   params.logprobs = true;
@@ -100,7 +100,7 @@ BOOST_DATA_TEST_CASE(a_prior_penalises_from_the_first_sample_on, data::make(engi
   BOOST_TEST(prefill(*e, 2, prompt, true).token == free.tokens[0]);
 }
 
-BOOST_DATA_TEST_CASE(logits_that_nobody_samples_from_are_dropped, data::make(engines_under_test())) {
+BOOST_DATA_TEST_CASE(logits_without_a_sampling_row_are_dropped, data::make(engines_under_test())) {
   const auto e = sample.make({});
   const auto expected = generate_alone(*e, 0, prompt, greedy(3), prompt.size());
   tick_plan plan;

@@ -50,7 +50,7 @@ BOOST_AUTO_TEST_CASE(answers_fake_text) {
   BOOST_TEST(ended < 40u);
 }
 
-BOOST_AUTO_TEST_CASE(text_is_printable_and_rows_differ_only_when_sampled_by_chance) {
+BOOST_AUTO_TEST_CASE(text_is_printable_and_rows_differ_only_when_sampled) {
   const fake_model model;
   auto params = seeded(5, 200);
   const auto row0 = fake_text(model, prompt, params);

@@ -125,7 +125,7 @@ tick_plan decodes(slot_id from, slot_id to) {
 
 BOOST_AUTO_TEST_SUITE(gpu_moves)
 
-BOOST_AUTO_TEST_CASE(ticks_go_on_while_states_leave) {
+BOOST_AUTO_TEST_CASE(ticks_continue_while_states_leave) {
   traffic copies;
   constexpr slot_id slots = 4;
   const auto e = make_halted(copies, slots), other = make_halted(copies, slots);
@@ -184,7 +184,7 @@ BOOST_AUTO_TEST_CASE(more_states_than_there_is_room_for_wait_for_the_first) {
   for (slot_id s = 0; s < slots; ++s) BOOST_TEST(same_state(out[s].state, before[s]));
 }
 
-BOOST_AUTO_TEST_CASE(ticks_of_others_go_on_while_a_state_comes) {
+BOOST_AUTO_TEST_CASE(ticks_of_others_continue_while_a_state_arrives) {
   traffic copies;
   constexpr slot_id slots = 4;
   const auto e = make_halted(copies, slots), other = make_halted(copies, slots);

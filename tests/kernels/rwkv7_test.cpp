@@ -84,7 +84,7 @@ BOOST_AUTO_TEST_CASE(threads_give_the_same_bits) {
 }
 
 // Random ticks of random pieces: each sequence must end as if it had been alone.
-BOOST_AUTO_TEST_CASE(batch_does_not_matter) {
+BOOST_AUTO_TEST_CASE(results_do_not_depend_on_batch_composition) {
   constexpr std::uint32_t sequences = 5;
   for (const auto& dims : {base_dims, odd_dims}) {
     const test::random_rwkv7 model(dims, dtype::bf16, 7, true);

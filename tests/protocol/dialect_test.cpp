@@ -400,7 +400,7 @@ BOOST_AUTO_TEST_CASE(names_biases_and_stops_of_ai00) {
       (refused(dialects::ai_completions, R"({"prompt":"x","template":{"sep":"|"}})").kind == error_kind::unsupported));
 }
 
-BOOST_AUTO_TEST_CASE(choices_are_ranked_by_what_they_cost) {
+BOOST_AUTO_TEST_CASE(choices_are_ranked_by_their_cost) {
   const auto& as = dialects::ai_choices;
   const auto plain = read(as, R"({"input":["In ","a"],"choices":[" b","cd"],"max_tokens":9,"stream":true})");
   BOOST_TEST(texts(plain) == (strings{"In a b", "In acd"}), boost::test_tools::per_element());
@@ -467,7 +467,7 @@ BOOST_AUTO_TEST_CASE(tuned_states_in_the_words_of_others) {
     BOOST_TEST(refused(dialects::batch, wrong).field == "state");
 }
 
-BOOST_AUTO_TEST_CASE(a_conversation_in_which_nobody_says_anything) {
+BOOST_AUTO_TEST_CASE(a_conversation_without_text) {
   const auto& as = dialects::spoken_chat;
   for (const char* body : {"{}", R"({"messages":[]})", R"({"messages":[{"role":"user","content":""}]})",
                            R"({"messages":[{"role":"user","content":null}]})", R"({"messages":[],"session_id":"s"})",

@@ -84,7 +84,7 @@ BOOST_AUTO_TEST_CASE(older_routes_have_flat_errors) {
   BOOST_TEST(to_http(what, second, error_style::flat).status == 404u);
 }
 
-BOOST_AUTO_TEST_CASE(nobody_is_told_to_wait_long) {
+BOOST_AUTO_TEST_CASE(retry_after_is_never_long) {
   const auto wait = [](int seconds) {
     return to_http({error_kind::overloaded, "full", ""}, std::chrono::seconds(seconds)).headers[0].second;
   };

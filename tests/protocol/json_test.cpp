@@ -113,7 +113,7 @@ BOOST_AUTO_TEST_CASE(a_refusal_says_what_is_wrong_with_a_value) {
              "Invalid JSON: a number is malformed or does not fit into 64 bits");
 }
 
-BOOST_AUTO_TEST_CASE(damage_is_found_where_nobody_looks) {
+BOOST_AUTO_TEST_CASE(damage_in_unread_data_is_found) {
   for (const char* text : {R"({"a":1,"x":[1,2 bad }})", R"({"a":1,"x":"\ud800"})", R"({"a":1} ,)", R"({"a":1}{"b":2})",
                            "{\"a\":1,\"x\":\"\xff\"}", R"({"a":01})", R"({"a":1.})", R"({"a":'1'})", R"({a:1})"})
     BOOST_TEST(field_of_refusal(text).empty());

@@ -85,7 +85,7 @@ BOOST_AUTO_TEST_CASE(the_log_tells_the_same_from_any_number_on) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(what_runs_is_told_to_who_comes_late) {
+BOOST_AUTO_TEST_CASE(a_late_follower_gets_the_events_so_far) {
   const response_writer writer({});
   const auto all = cut(deltas(writer));
   BOOST_TEST(cut(writer.told_again(head(), std::nullopt)) == all, boost::test_tools::per_element());
@@ -97,7 +97,7 @@ BOOST_AUTO_TEST_CASE(what_runs_is_told_to_who_comes_late) {
   BOOST_TEST(events_after(joined, 9).empty());
 }
 
-BOOST_AUTO_TEST_CASE(a_broken_answer_goes_on_behind_its_last_number) {
+BOOST_AUTO_TEST_CASE(an_interrupted_answer_continues_after_its_last_number) {
   response_facts facts;
   facts.tokens_max = 9;
   const response_writer writer(facts);

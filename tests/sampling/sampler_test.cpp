@@ -142,7 +142,7 @@ BOOST_AUTO_TEST_CASE(greedy_sees_penalties_bias_and_mask) {
   BOOST_TEST(s.sample(logits, std::vector<std::uint32_t>{0b1001}).token == 3);
 }
 
-BOOST_AUTO_TEST_CASE(a_bias_may_count_for_some_samples) {
+BOOST_AUTO_TEST_CASE(a_bias_may_apply_to_some_samples) {
   sampling_params params;
   params.temperature = 0;
   params.logit_bias = {{0, ban, 1, 3}, {1, ban, 2, 0}};
@@ -251,7 +251,7 @@ BOOST_AUTO_TEST_CASE(penalise_then_sample_equals_sample) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_restored_row_goes_on_as_if_never_parked) {
+BOOST_AUTO_TEST_CASE(a_restored_row_continues_as_if_never_parked) {
   sampler stays(500), leaves(500), other(500);
   stays.start(lively());
   leaves.start(lively());

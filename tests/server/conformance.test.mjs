@@ -450,7 +450,7 @@ const checks = {
   6: ['two calls on one session', [here, 'two calls at once on one conversation follow each other']],
   7: ['branches', [here, 'branches of one conversation']],
   8: ['hanging up in prefill, in decode, in the queue', [here, 'who hangs up in prefill, in decode or in the queue leaves its place and no turn']],
-  9: ['a penalty of 2, then of 6', ['sampling/sampler_test.cpp', 'worked_example_of_two_draws']],
+  9: ['a penalty of 2, then of 6', ['sampling/sampler_test.cpp', 'worked_example_of_two_samples']],
   10: ['tuned states by name', [here, 'tuned states by name']],
   11: ['the official client', [here, 'the official client on the older path'], ['server/openai.test.mjs', 'chat: whole and streamed answers agree']],
   12: ['a stop text over several tokens', [here, 'a stop text that tokens cut is neither told nor kept, unless that is asked for']],

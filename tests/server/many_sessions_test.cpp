@@ -103,7 +103,7 @@ void stop(server_process& server) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(thousands_of_sessions_rest_on_disk_and_any_of_them_goes_on) {
+BOOST_AUTO_TEST_CASE(thousands_of_sessions_on_disk_can_all_be_continued) {
   const std::size_t sessions = session_count();
   const temporary_folder directory;
   std::size_t before = 0, after = 0;

@@ -139,7 +139,7 @@ BOOST_AUTO_TEST_CASE(clients_that_hang_up_leave_nothing_behind) {
   stop(server);
 }
 
-BOOST_AUTO_TEST_CASE(a_reader_that_pauses_gets_its_text_later_and_holds_nobody_up) {
+BOOST_AUTO_TEST_CASE(a_reader_that_pauses_gets_its_text_later_and_delays_no_other) {
   // Some 1.4 MiB, ten times what kernel and server hold for it. The ticks leave a slow io thread half a second to ask
   // for the pause, before the answer has run so far ahead that its reader is cut off.
   constexpr std::uint32_t long_answer = 6000;

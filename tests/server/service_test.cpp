@@ -129,7 +129,7 @@ BOOST_AUTO_TEST_CASE(a_device_that_hangs_is_not_called_alive) {
   BOOST_TEST(manager.count("WATCHDOG=1") == before);
 }
 
-BOOST_AUTO_TEST_CASE(a_reload_is_told_to_the_manager) {
+BOOST_AUTO_TEST_CASE(a_reload_is_reported_to_the_manager) {
   const temporary_folder folder;
   const std::string place = (folder.path() / "notify").string();
   notify_socket manager(place);

@@ -57,7 +57,7 @@ BOOST_AUTO_TEST_CASE(a_turn_is_found_whole_by_its_key) {
   BOOST_TEST((b.refusal().kind == error_kind::not_found));
 }
 
-BOOST_AUTO_TEST_CASE(a_turn_goes_on_from_the_one_that_is_named) {
+BOOST_AUTO_TEST_CASE(a_turn_continues_from_the_named_one) {
   bench b;
   named_turn(b, "a");
   named_turn(b, "b");
@@ -69,7 +69,7 @@ BOOST_AUTO_TEST_CASE(a_turn_goes_on_from_the_one_that_is_named) {
   BOOST_TEST((b.refusal().kind == error_kind::not_found));
 }
 
-BOOST_AUTO_TEST_CASE(the_broken_turn_that_is_named_goes_on_and_keeps_its_name) {
+BOOST_AUTO_TEST_CASE(the_named_interrupted_turn_continues_and_keeps_its_name) {
   bench b;
   named_turn(b, "a", "", true);
   named_turn(b, "b", "", true);

@@ -119,7 +119,7 @@ BOOST_AUTO_TEST_CASE(answers_wait_for_one_state_together) {
   for (int i = 0; i < 3; ++i) BOOST_TEST((*b.take<session_opened>().resume.state == *state_after(tokens_t{1})));
 }
 
-BOOST_AUTO_TEST_CASE(who_goes_on_at_the_head_waits_for_all_and_sees_what_they_made) {
+BOOST_AUTO_TEST_CASE(a_turn_at_the_head_waits_for_all_and_sees_their_results) {
   bench b;
   b.turn("s", {1}, "a");
   const auto turns = b.branches(1, 2);
@@ -279,7 +279,7 @@ BOOST_AUTO_TEST_CASE(a_drain_keeps_each) {
   BOOST_TEST((b.versions("s", true) == numbers{2, 3, 4}));
 }
 
-BOOST_AUTO_TEST_CASE(broken_answers_go_on_beside_each_other) {
+BOOST_AUTO_TEST_CASE(interrupted_answers_continue_in_parallel) {
   bench b;
   b.turn("s", {1}, "a");
   const auto turns = b.branches(1, 2);

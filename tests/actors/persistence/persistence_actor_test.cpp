@@ -137,7 +137,7 @@ BOOST_AUTO_TEST_CASE(everything_acknowledged_is_there_after_a_crash) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_turn_that_fails_holds_up_nobody) {
+BOOST_AUTO_TEST_CASE(a_turn_that_fails_delays_no_other) {
   actor_bench b;
   tokens_t all;
   BOOST_TEST(b.turn(1, "s", {1}, all) == 1u);
@@ -160,7 +160,7 @@ BOOST_AUTO_TEST_CASE(a_turn_that_fails_holds_up_nobody) {
   b.end();
 }
 
-BOOST_AUTO_TEST_CASE(every_question_is_answered_where_replies_lack_memory) {
+BOOST_AUTO_TEST_CASE(every_question_is_answered_when_replies_run_out_of_memory) {
   actor_bench b;
   tokens_t all;
   int failures = 0;
@@ -179,7 +179,7 @@ BOOST_AUTO_TEST_CASE(every_question_is_answered_where_replies_lack_memory) {
   b.end();
 }
 
-BOOST_AUTO_TEST_CASE(an_end_sends_the_replies_that_lack_memory_first) {
+BOOST_AUTO_TEST_CASE(an_end_sends_pending_replies_without_memory_first) {
   actor_bench b;
   int failures = 8;
   b.replies.fails = [&](const reply&) { return failures-- > 0; };
@@ -263,7 +263,7 @@ BOOST_AUTO_TEST_CASE(an_end_that_is_due_does_not_wait) {
   BOOST_TEST(b.turn(1, "s", {2}, all) == 2u);  // the log had it, whatever became of the state
 }
 
-BOOST_AUTO_TEST_CASE(an_actor_that_is_gone_at_once_leaves_nobody_waiting_for_its_threads) {
+BOOST_AUTO_TEST_CASE(an_actor_destroyed_at_once_does_not_block_on_its_threads) {
   for (int i = 0; i < 5; ++i) {
     actor_bench b;
     open_session q;

@@ -97,7 +97,7 @@ BOOST_AUTO_TEST_CASE(it_finds_what_a_list_finds) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(states_are_wanted_at_the_ends_and_at_every_so_many_tokens) {
+BOOST_AUTO_TEST_CASE(states_are_kept_at_the_ends_and_at_the_interval) {
   prefix_tree_options o;
   const auto at = [&](std::uint32_t size, std::uint32_t system, std::uint32_t turn, std::uint32_t from,
                       std::uint32_t again = 0) { return prefix_positions(o, size, system, turn, from, 0, again); };

@@ -97,7 +97,7 @@ const std::vector<kind_of_turn>& kinds() {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(a_turn_runs_beside_any_other_if_it_names_where_it_goes_on) {
+BOOST_AUTO_TEST_CASE(a_turn_runs_in_parallel_if_it_names_its_parent) {
   using place = session_book::place;
   for (const auto& first : kinds())
     for (const auto& second : kinds()) {
@@ -122,7 +122,7 @@ BOOST_AUTO_TEST_CASE(a_turn_runs_beside_any_other_if_it_names_where_it_goes_on) 
     }
 }
 
-BOOST_AUTO_TEST_CASE(nobody_overtakes_and_no_more_run_than_may) {
+BOOST_AUTO_TEST_CASE(turns_keep_their_order_and_their_limit) {
   using place = session_book::place;
   book_of_one b({.writers_max = 2});
   const auto come = [&](ticket number, bool beside, std::string key = {}) {

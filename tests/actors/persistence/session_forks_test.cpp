@@ -364,7 +364,7 @@ BOOST_AUTO_TEST_CASE(a_fork_does_not_take_later_states_of_its_origin_for_its_own
   BOOST_TEST(next.resume.feed == tokens_t({3}), boost::test_tools::per_element());
 }
 
-BOOST_AUTO_TEST_CASE(a_deleted_version_stays_for_what_goes_on_from_it_and_for_nobody_else) {
+BOOST_AUTO_TEST_CASE(a_deleted_version_stays_only_for_versions_that_continue_it) {
   disk_bench b;
   b.three_turns("a");
   auto keyed = b.question("a", "d");
@@ -409,7 +409,7 @@ BOOST_AUTO_TEST_CASE(a_deleted_version_stays_for_what_goes_on_from_it_and_for_no
   BOOST_TEST(b.on_disk() == 0u);
 }
 
-BOOST_AUTO_TEST_CASE(a_branch_that_a_fork_goes_on_from_leaves_it_its_state) {
+BOOST_AUTO_TEST_CASE(a_branch_that_a_fork_continues_leaves_it_its_state) {
   disk_bench b;
   b.three_turns("s");
   (void)b.answered<done>(fork_of("s", "t"));

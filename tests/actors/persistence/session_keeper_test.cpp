@@ -205,7 +205,7 @@ BOOST_AUTO_TEST_CASE(a_retry_is_answered_once_also_after_a_crash) {
   BOOST_TEST(b.described("s").versions.size() == 1u);
 }
 
-BOOST_AUTO_TEST_CASE(a_broken_answer_can_go_on_after_a_crash) {
+BOOST_AUTO_TEST_CASE(an_interrupted_answer_can_continue_after_a_crash) {
   for (const bool first_turn : {true, false}) {
     disk_bench b;
     if (!first_turn) b.turn("s", {1}, "a");
@@ -472,7 +472,7 @@ BOOST_AUTO_TEST_CASE(unused_sessions_age) {
   BOOST_TEST(list.sessions[0].record.key.id == "young");
 }
 
-BOOST_AUTO_TEST_CASE(a_clock_that_was_set_removes_nothing_until_it_has_gone_on_like_that) {
+BOOST_AUTO_TEST_CASE(a_changed_clock_removes_nothing_until_time_has_passed) {
   keeper_bench b;
   b.options.session_age_max_ms = 60'000;
   b.open();
@@ -515,7 +515,7 @@ BOOST_AUTO_TEST_CASE(many_old_sessions_go_without_all_coming_into_memory) {
   BOOST_TEST(most < 40u << 20);
 }
 
-BOOST_AUTO_TEST_CASE(sessions_of_whoever_was_not_seen_since_the_start_age_too) {
+BOOST_AUTO_TEST_CASE(sessions_of_tenants_not_seen_since_the_start_age_too) {
   keeper_bench b;
   b.options.session_age_max_ms = 60'000;
   b.open();

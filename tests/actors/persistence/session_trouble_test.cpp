@@ -29,7 +29,7 @@ struct disk_bench : keeper_bench {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(a_session_that_nobody_has_begun_travels_as_a_file) {
+BOOST_AUTO_TEST_CASE(a_session_without_turns_can_be_exported) {
   disk_bench b;
   label_session making{{0, 1}, {default_tenant, "s"}, "a title", {}};
   making.make = true;
@@ -107,7 +107,7 @@ BOOST_AUTO_TEST_CASE(a_state_that_cannot_be_written_is_tried_again) {
   BOOST_TEST(b.states->list()->size() == 1u);
 }
 
-BOOST_AUTO_TEST_CASE(while_the_disk_fails_nobody_wakes_up_for_what_it_does_not_take) {
+BOOST_AUTO_TEST_CASE(while_the_disk_fails_no_thread_wakes_up_for_writes) {
   disk_bench b;
   b.turn("s", {1}, "a");
   b.fill_disk();
@@ -192,7 +192,7 @@ BOOST_AUTO_TEST_CASE(a_damaged_session_does_not_take_names_that_begin_as_its_own
   BOOST_TEST((b.opened("chat-10").state == session_state::fresh));
 }
 
-BOOST_AUTO_TEST_CASE(a_damaged_session_is_reported_and_touches_nobody_else) {
+BOOST_AUTO_TEST_CASE(a_damaged_session_is_reported_and_touches_no_other) {
   disk_bench b;
   b.turn("bad", {1}, "a");
   b.turn("good", {1}, "a");

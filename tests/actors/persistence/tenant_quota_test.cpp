@@ -46,7 +46,7 @@ struct quota_bench : keeper_bench {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(a_tenant_has_so_many_sessions) {
+BOOST_AUTO_TEST_CASE(a_tenant_has_a_limit_of_sessions) {
   quota_bench b({.sessions_max = 2});
   b.turn("a", {1}, "x");
   (void)b.answered<done>(b.making("b"));
@@ -81,7 +81,7 @@ BOOST_AUTO_TEST_CASE(a_tenant_has_so_many_sessions) {
   b.agrees();
 }
 
-BOOST_AUTO_TEST_CASE(a_tenant_has_so_many_versions) {
+BOOST_AUTO_TEST_CASE(a_tenant_has_a_limit_of_versions) {
   quota_bench b({.versions_max = 3});
   b.turn("a", {1}, "x");
   b.turn("a", {2}, "y");
@@ -95,7 +95,7 @@ BOOST_AUTO_TEST_CASE(a_tenant_has_so_many_versions) {
   b.agrees();
 }
 
-BOOST_AUTO_TEST_CASE(a_tenant_has_so_many_bytes) {
+BOOST_AUTO_TEST_CASE(a_tenant_has_a_limit_of_bytes) {
   quota_bench b({.bytes_max = 2000});
   b.turn("a", {1}, std::string(1200, 'x'));
   BOOST_TEST(b.counted().bytes >= 2000u);  // a turn is as long as it is

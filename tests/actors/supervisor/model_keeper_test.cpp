@@ -158,7 +158,7 @@ void replace_first(config::config& c) { c.model.on_switch = "replace"; }
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(a_new_model_takes_the_place_of_one_that_goes_on_until_nobody_holds_it) {
+BOOST_AUTO_TEST_CASE(a_new_model_replaces_one_that_serves_until_no_request_holds_it) {
   world w;
   auto old = w.current();
   const auto heard = w.ask(task::load);
@@ -313,7 +313,7 @@ BOOST_AUTO_TEST_CASE(while_models_take_turns_a_request_always_finds_one_or_one_t
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_model_that_nobody_uses_rests_and_comes_back_with_its_states) {
+BOOST_AUTO_TEST_CASE(an_unused_model_is_unloaded_and_loaded_again_with_its_states) {
   world w;
   BOOST_REQUIRE(w.current()->tuned.put({"poet", "identity", nullptr, {}, {}}, 8).has_value());
   auto held = w.current();
@@ -395,7 +395,7 @@ BOOST_AUTO_TEST_CASE(a_request_has_the_model_loaded_that_it_names_and_the_curren
   BOOST_TEST(w.meant("").id == "c");  // who has it loaded wants it current
 }
 
-BOOST_AUTO_TEST_CASE(the_one_that_nobody_used_for_the_longest_time_makes_room_and_comes_back_as_it_was) {
+BOOST_AUTO_TEST_CASE(the_least_recently_used_model_is_unloaded_and_restored) {
   shelf w(2);
   BOOST_TEST(w.use("b")->id() == "b");
   BOOST_REQUIRE(w.meant("fake").model->tuned.put({"poet", "identity", nullptr, {}, {}}, 8).has_value());
@@ -429,7 +429,7 @@ BOOST_AUTO_TEST_CASE(those_who_wait_for_several_get_one_after_another) {
   BOOST_TEST(w.changes == 2);
 }
 
-BOOST_AUTO_TEST_CASE(a_name_whose_load_fails_is_forgotten_and_hurts_nobody) {
+BOOST_AUTO_TEST_CASE(a_name_whose_load_fails_is_dropped_and_disturbs_no_request) {
   shelf w(2);
   w.settings->model.vocab = "no such file";
   BOOST_TEST(w.use("b") == nullptr);
@@ -477,7 +477,7 @@ BOOST_AUTO_TEST_CASE(one_or_all_are_unloaded) {
   BOOST_TEST(w.meant("").id == "a");
 }
 
-BOOST_AUTO_TEST_CASE(each_rests_when_nobody_uses_it) {
+BOOST_AUTO_TEST_CASE(each_unused_model_is_unloaded) {
   shelf w(2);
   auto held = w.use("b");
   w.idle();

@@ -114,7 +114,7 @@ BOOST_AUTO_TEST_CASE(a_manager_is_told_in_order_and_no_status_twice) {
   check_told("@skein-test-" + own_pid());
 }
 
-BOOST_AUTO_TEST_CASE(nobody_asked_and_nobody_listens_are_no_trouble) {
+BOOST_AUTO_TEST_CASE(without_a_service_manager_nothing_fails) {
   service_manager nobody("", std::nullopt);
   BOOST_TEST(!nobody.is_there());
   nobody.ready();

@@ -56,7 +56,7 @@ BOOST_AUTO_TEST_CASE(a_full_mailbox_hears_later_which_slots_hold_states) {
   BOOST_TEST(b.arrived().empty());
 }
 
-BOOST_AUTO_TEST_CASE(a_state_that_found_no_room_is_told_to_be_lost) {
+BOOST_AUTO_TEST_CASE(a_state_without_room_is_reported_as_lost) {
   carrier_bench b;
   b.fill();
   b.carrier.state_kept({7, 1}, b.state);

@@ -303,7 +303,7 @@ BOOST_AUTO_TEST_CASE(the_fibers_work_again_after_trouble) {
   BOOST_TEST(swaps_halves<true>());
 }
 
-BOOST_AUTO_TEST_CASE(atomics_count_everybody_once) {
+BOOST_AUTO_TEST_CASE(atomics_count_every_thread_once) {
   const stream in;
   constexpr unsigned blocks = 4;
   const device_buffer<int> counter(1), tickets(blocks * threads);

@@ -134,7 +134,7 @@ BOOST_AUTO_TEST_CASE(gpu_equals_the_reference) {
 
 // With strict invariance: however a prompt is cut and whatever else is in the tick, a sequence gets the same bits:
 // logits and state.
-BOOST_AUTO_TEST_CASE(neither_cuts_nor_batch_change_a_bit) {
+BOOST_AUTO_TEST_CASE(neither_cuts_nor_batch_composition_change_a_bit) {
   change_cuts_and_batch(base_dims, element::bf16, element::f32);
   change_cuts_and_batch(wide_dims, element::f16, element::f16);
   change_cuts_and_batch(small_heads, element::f16, element::f16);
@@ -142,7 +142,7 @@ BOOST_AUTO_TEST_CASE(neither_cuts_nor_batch_change_a_bit) {
 
 #if SKEIN_GPU_EMULATOR == 32
 // The same with the products of sm_90a.
-BOOST_AUTO_TEST_CASE(hopper_equals_the_reference_and_neither_cuts_nor_batch_change_a_bit) {
+BOOST_AUTO_TEST_CASE(hopper_equals_the_reference_for_any_cuts_and_batches) {
   const kernels::gpu::emulator::other_device hopper({.sm_count = 3, .compute_capability_major = 9});
   BOOST_TEST(kernels::gpu::choose_matmul(0, element::f16)->name == "tensor cores of sm_90a");
   for (const element type : {element::f16, element::bf16}) compare_with_the_reference(wide_dims, type);

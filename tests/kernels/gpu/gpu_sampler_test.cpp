@@ -166,7 +166,7 @@ BOOST_AUTO_TEST_CASE(stop_ids_and_budgets_freeze_their_slot) {
   BOOST_CHECK_EQUAL(device.record(1).last_token, no_token);
 }
 
-BOOST_AUTO_TEST_CASE(a_saved_or_copied_position_goes_on_as_the_first) {
+BOOST_AUTO_TEST_CASE(a_saved_or_copied_position_continues_as_the_first) {
   device_samplers device(limits);
   device.start(0, lively(11));
   sampling_params other = lively(11);
@@ -229,7 +229,7 @@ BOOST_AUTO_TEST_CASE(penalties_that_are_given_count_as_those_of_a_prior) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_row_samples_the_same_alone_and_among_others) {
+BOOST_AUTO_TEST_CASE(a_row_samples_the_same_alone_and_in_a_batch) {
   device_samplers device(limits);
   const auto own = normal_logits(1);
   for (std::uint32_t n = 0; n < 10; ++n) {
@@ -244,7 +244,7 @@ BOOST_AUTO_TEST_CASE(a_row_samples_the_same_alone_and_among_others) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(samples_are_recorded_in_a_graph_with_room_for_more) {
+BOOST_AUTO_TEST_CASE(sampling_is_captured_in_a_graph_with_room_for_more_rows) {
   device_samplers device(limits);
   constexpr std::uint32_t room = 6;
   gpu::sampled_token untouched;

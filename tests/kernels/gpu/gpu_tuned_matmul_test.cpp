@@ -62,7 +62,7 @@ gemm_case small_case(std::uint32_t rows, std::uint64_t seed = 1, epilogue how = 
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(whoever_multiplies_the_gemms_are_right) {
+BOOST_AUTO_TEST_CASE(gemms_are_right_with_either_library) {
   for (std::uint64_t seed = random_cases::seed(); seed < random_cases::seed() + 8; ++seed)
     BOOST_TEST_CONTEXT("SKEIN_SEED=" << seed) {
       random_numbers random(seed);
