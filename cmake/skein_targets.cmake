@@ -1,20 +1,11 @@
-# skein_unity(target [batch]): compiles this many source files as one where SKEIN_UNITY is on. Most of the time to
-# compile a file goes into the headers of Boost, RocksDB and the standard library; files of one unit share it.
-function(skein_unity name)
-  set(batch 8)
-  if(ARGC GREATER 1)
-    set(batch ${ARGV1})
-  endif()
-  set_target_properties(${name} PROPERTIES UNITY_BUILD ${SKEIN_UNITY} UNITY_BUILD_BATCH_SIZE ${batch})
-endfunction()
-
 # skein_library(name SOURCES ... DEPS ...): the static library of one folder. Without sources it is header-only.
 function(skein_library name)
   cmake_parse_arguments(arg "" "" "SOURCES;DEPS" ${ARGN})
   if(arg_SOURCES)
     add_library(${name} STATIC ${arg_SOURCES})
     target_link_libraries(${name} PUBLIC skein_flags ${arg_DEPS})
-    skein_unity(${name})
+    # Half of the time to compile a file goes into headers of libraries; the files of one unit share it.
+    set_target_properties(${name} PROPERTIES UNITY_BUILD ${SKEIN_UNITY} UNITY_BUILD_BATCH_SIZE 8)
   else()
     add_library(${name} INTERFACE)
     target_link_libraries(${name} INTERFACE skein_flags ${arg_DEPS})
@@ -28,7 +19,6 @@ function(skein_test name)
   cmake_parse_arguments(arg "" "" "SOURCES;DEPS;LABELS" ${ARGN})
   add_executable(${name} ${arg_SOURCES})
   target_link_libraries(${name} PRIVATE skein_test_support ${arg_DEPS})
-  skein_unity(${name} 4)
   # Optimising the checks for undefined behaviour takes half of the compile time.
   if(SKEIN_SANITIZE STREQUAL "address" AND NOT skein_tests_compute)
     target_compile_options(${name} PRIVATE -O0)

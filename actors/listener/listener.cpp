@@ -53,13 +53,13 @@ void tune(int fd, std::uint32_t unsent_bytes_max) {
   set(IPPROTO_TCP, TCP_NOTSENT_LOWAT, static_cast<int>(unsent_bytes_max));
 }
 
+}  // namespace
+
 /// Properties of the connections of one acceptor.
-struct door_kind {
+struct acceptor_options {
   bool admin = false;
   std::shared_ptr<const tls_door> tls = nullptr;
 };
-
-}  // namespace
 
 /// The part of the listener that runs on the first io thread; all access to it is posted there.
 class listener::desk : public std::enable_shared_from_this<listener::desk> {
@@ -80,7 +80,7 @@ class listener::desk : public std::enable_shared_from_this<listener::desk> {
       lanes_[i].thread.post([set = sets_[i], limits] { set->change(limits); });
   }
 
-  void accept_on(int fd, int family, const std::string& unix_path, door_kind what = {}) {
+  void accept_on(int fd, int family, const std::string& unix_path, acceptor_options what = {}) {
     if (!unix_path.empty()) unix_paths_.push_back(unix_path);
     const auto made = std::make_shared<acceptor>(context_of(0));
     made->assign(stream_protocol(family, 0), fd);
@@ -128,7 +128,7 @@ class listener::desk : public std::enable_shared_from_this<listener::desk> {
 
   /// `self` keeps the desk alive while the coroutine runs.
   asio::awaitable<void> accept_loop([[maybe_unused]] std::shared_ptr<desk> self, std::shared_ptr<acceptor> from,
-                                    door_kind what) {
+                                    acceptor_options what) {
     asio::steady_timer pause(context_of(0));
     while (from->is_open()) {
       const std::size_t lane = next_lane_++ % lanes_.size();
@@ -146,7 +146,8 @@ class listener::desk : public std::enable_shared_from_this<listener::desk> {
     tell_if_empty();
   }
 
-  void welcome(std::size_t lane, stream_socket socket, const stream_protocol::endpoint& from, const door_kind& what) {
+  void welcome(std::size_t lane, stream_socket socket, const stream_protocol::endpoint& from,
+               const acceptor_options& what) {
     if (stopping_) return;  // accepted just before the acceptor closed
     const std::uint64_t number = counts_.accepted.fetch_add(1, std::memory_order_relaxed) + 1;
     auto peer = connection::describe_peer(from.data(), static_cast<socklen_t>(from.size()), limits_.trusted_proxies);

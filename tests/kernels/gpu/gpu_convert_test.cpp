@@ -20,7 +20,7 @@ BOOST_AUTO_TEST_CASE(all_numbers_of_16_bits_become_those_of_the_other_type) {
   const auto value_of = [](std::uint16_t bits, element type) {
     return type == element::f16 ? f16_to_f32(bits) : bf16_to_f32(bits);
   };
-  for (const auto [from, to] : {std::pair{element::bf16, element::f16}, std::pair{element::f16, element::bf16}})
+  for (const auto& [from, to] : {std::pair{element::bf16, element::f16}, std::pair{element::f16, element::bf16}})
     for (const std::size_t count : {std::size_t{0}, std::size_t{1}, std::size_t{300}, all}) {
       for (std::size_t i = 0; i < room; ++i) values.data()[i] = static_cast<std::uint16_t>(i);
       require(copy_to_device(there.data(), values.data(), room * 2, in));
