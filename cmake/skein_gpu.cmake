@@ -52,8 +52,9 @@ function(skein_hip_object variable source)
     list(APPEND flags --offload-arch=${target})
   endforeach()
   set(object ${CMAKE_CURRENT_BINARY_DIR}/hip/${source}.o)
+  get_filename_component(folder ${object} DIRECTORY)
   add_custom_command(OUTPUT ${object}
-    COMMAND ${CMAKE_COMMAND} -E make_directory ${CMAKE_CURRENT_BINARY_DIR}/hip
+    COMMAND ${CMAKE_COMMAND} -E make_directory ${folder}
     COMMAND ${CMAKE_CXX_COMPILER_LAUNCHER} ${SKEIN_HIPCC} ${flags} -MD -MF ${object}.d -MT ${object}
             -c ${CMAKE_CURRENT_SOURCE_DIR}/${source} -o ${object}
     DEPENDS ${source} DEPFILE ${object}.d COMMENT "Building HIP object ${source}.o" VERBATIM)
@@ -61,9 +62,9 @@ function(skein_hip_object variable source)
 endfunction()
 
 # SKEIN_BUILD_ID: what the program and a back end must have in common, the compiler and the headers of their interface.
-set(boundary kernels/gpu/plugin.hpp kernels/gpu/device_properties.hpp kernels/gpu/machine_limits.hpp
-             kernels/gpu/tick_runner.hpp kernels/gpu/gpu_options.hpp kernels/gpu/sampler_types.hpp
-             kernels/gpu/elements.hpp kernels/rwkv7_weights.hpp kernels/stages.hpp src/base/tensor.hpp
+set(boundary kernels/gpu/plugin.hpp kernels/gpu/types/device_properties.hpp kernels/gpu/machine_limits.hpp
+             kernels/gpu/tick/tick_runner.hpp kernels/gpu/types/gpu_options.hpp kernels/gpu/types/sampler_types.hpp
+             kernels/gpu/types/elements.hpp kernels/rwkv7_weights.hpp kernels/stages.hpp src/base/tensor.hpp
              src/base/error.hpp src/base/result.hpp src/base/ids.hpp)
 set(contents "")
 foreach(header IN LISTS boundary)

@@ -13,8 +13,8 @@
 
 #include "actors/connection/awaiting.hpp"
 #include "actors/connection/exchange.hpp"
-#include "actors/connection/response_head.hpp"
-#include "base/log.hpp"
+#include "actors/connection/http/response_head.hpp"
+#include "base/log/log.hpp"
 
 namespace skein::connection {
 namespace {

@@ -10,12 +10,12 @@
 
 #include "actors/byte_hold.hpp"
 #include "actors/connection/connection_set.hpp"
-#include "actors/connection/http.hpp"
+#include "actors/connection/http/http.hpp"
+#include "actors/connection/http/peer_address.hpp"
+#include "actors/connection/http/refusal.hpp"
+#include "actors/connection/http/request_gate.hpp"
 #include "actors/connection/outbound_queue.hpp"
-#include "actors/connection/peer_address.hpp"
-#include "actors/connection/refusal.hpp"
-#include "actors/connection/request_gate.hpp"
-#include "actors/connection/socket_frames.hpp"
+#include "actors/connection/websocket/socket_frames.hpp"
 
 namespace skein::connection {
 

@@ -6,9 +6,9 @@
 #include <boost/asio/use_awaitable.hpp>
 
 #include "actors/connection/awaiting.hpp"
-#include "actors/connection/body_decoder.hpp"
 #include "actors/connection/exchange.hpp"
-#include "actors/connection/header_scan.hpp"
+#include "actors/connection/http/body_decoder.hpp"
+#include "actors/connection/http/header_scan.hpp"
 
 namespace skein::connection {
 namespace {

@@ -10,8 +10,8 @@
 #include <unordered_set>
 
 #include "actors/connection/connection_counts.hpp"
-#include "actors/connection/http.hpp"
-#include "actors/connection/peer_address.hpp"
+#include "actors/connection/http/http.hpp"
+#include "actors/connection/http/peer_address.hpp"
 
 namespace skein::connection {
 

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "actors/connection/connection.hpp"
-#include "base/log.hpp"
+#include "base/log/log.hpp"
 
 /// Shared only by the sources of connection.
 namespace skein::connection {

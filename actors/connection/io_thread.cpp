@@ -8,7 +8,7 @@
 #include <exception>
 
 #include "base/check.hpp"
-#include "base/log.hpp"
+#include "base/log/log.hpp"
 
 namespace skein::connection {
 namespace {

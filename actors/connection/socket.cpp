@@ -3,9 +3,9 @@
 
 #include "actors/connection/awaiting.hpp"
 #include "actors/connection/exchange.hpp"
-#include "actors/connection/response_head.hpp"
-#include "actors/connection/socket_frames.hpp"
-#include "actors/connection/socket_handshake.hpp"
+#include "actors/connection/http/response_head.hpp"
+#include "actors/connection/websocket/socket_frames.hpp"
+#include "actors/connection/websocket/socket_handshake.hpp"
 
 namespace skein::connection {
 namespace {

@@ -8,7 +8,7 @@
 #include <string>
 #include <utility>
 
-#include "base/log.hpp"
+#include "base/log/log.hpp"
 
 namespace skein::device {
 namespace {

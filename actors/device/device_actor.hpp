@@ -9,7 +9,7 @@
 #include "actors/device/device_mailbox.hpp"
 #include "actors/device/scheduler.hpp"
 #include "base/clock.hpp"
-#include "base/metrics.hpp"
+#include "base/metrics/metrics.hpp"
 #include "engine/engine.hpp"
 
 namespace skein::device {

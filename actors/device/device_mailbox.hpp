@@ -15,7 +15,7 @@
 #include "engine/engine.hpp"
 #include "engine/prompt_parts.hpp"
 #include "sampling/sampling_params.hpp"
-#include "storage/records.hpp"
+#include "storage/records/records.hpp"
 
 /// All messages to the device actor, and all its replies.
 namespace skein::device {

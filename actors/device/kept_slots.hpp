@@ -3,7 +3,7 @@
 #include <optional>
 #include <vector>
 
-#include "storage/records.hpp"
+#include "storage/records/records.hpp"
 
 namespace skein::device {
 

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "engine/engine.hpp"
-#include "storage/records.hpp"
+#include "storage/records/records.hpp"
 
 namespace skein::device {
 

@@ -8,7 +8,7 @@
 
 #include "actors/device/slot_command.hpp"
 #include "engine/engine.hpp"
-#include "storage/records.hpp"
+#include "storage/records/records.hpp"
 
 namespace skein::device {
 

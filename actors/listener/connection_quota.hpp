@@ -3,8 +3,8 @@
 #include <string>
 #include <unordered_map>
 
-#include "actors/connection/http.hpp"
-#include "actors/connection/peer_address.hpp"
+#include "actors/connection/http/http.hpp"
+#include "actors/connection/http/peer_address.hpp"
 
 namespace skein::listener {
 

@@ -19,12 +19,12 @@
 #include <future>
 
 #include "actors/connection/connection_set.hpp"
-#include "actors/connection/response_head.hpp"
+#include "actors/connection/http/response_head.hpp"
 #include "actors/listener/connection_quota.hpp"
 #include "actors/listener/listening_socket.hpp"
 #include "actors/listener/tls_relay.hpp"
 #include "base/check.hpp"
-#include "base/log.hpp"
+#include "base/log/log.hpp"
 
 namespace skein::listener {
 namespace {

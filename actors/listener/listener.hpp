@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "actors/connection/connection_counts.hpp"
-#include "actors/connection/http.hpp"
+#include "actors/connection/http/http.hpp"
 #include "actors/connection/io_thread.hpp"
 #include "actors/listener/tls_door.hpp"
 #include "base/clock.hpp"

@@ -12,7 +12,7 @@
 #include <cstring>
 #include <memory>
 
-#include "base/log.hpp"
+#include "base/log/log.hpp"
 
 namespace skein::listener {
 namespace {

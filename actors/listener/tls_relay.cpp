@@ -15,7 +15,7 @@
 #include <cstdint>
 #include <utility>
 
-#include "base/log.hpp"
+#include "base/log/log.hpp"
 
 namespace skein::listener {
 namespace {

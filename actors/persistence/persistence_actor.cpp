@@ -10,7 +10,7 @@
 #include <variant>
 
 #include "base/check.hpp"
-#include "base/log.hpp"
+#include "base/log/log.hpp"
 
 namespace skein::persistence {
 namespace {

@@ -6,13 +6,13 @@
 #include <thread>
 #include <vector>
 
-#include "actors/persistence/persistence_counters.hpp"
-#include "actors/persistence/persistence_mailbox.hpp"
-#include "actors/persistence/persistence_options.hpp"
-#include "actors/persistence/prefix_keeper.hpp"
+#include "actors/persistence/keeper/persistence_options.hpp"
+#include "actors/persistence/keeper/prefix_keeper.hpp"
+#include "actors/persistence/keeper/session_keeper.hpp"
 #include "actors/persistence/reply_outbox.hpp"
-#include "actors/persistence/session_keeper.hpp"
-#include "actors/persistence/state_worker.hpp"
+#include "actors/persistence/shared/persistence_counters.hpp"
+#include "actors/persistence/shared/persistence_mailbox.hpp"
+#include "actors/persistence/states/state_worker.hpp"
 
 namespace skein::persistence {
 

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "actors/persistence/persistence_mailbox.hpp"
+#include "actors/persistence/shared/persistence_mailbox.hpp"
 
 namespace skein::persistence {
 

@@ -4,8 +4,8 @@
 #include <memory>
 #include <string>
 
-#include "actors/connection/http.hpp"
-#include "actors/request/api_service.hpp"
+#include "actors/connection/http/http.hpp"
+#include "actors/request/service/api_service.hpp"
 
 namespace skein::supervisor {
 

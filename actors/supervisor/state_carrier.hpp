@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "actors/device/device_mailbox.hpp"
-#include "actors/persistence/persistence_mailbox.hpp"
+#include "actors/persistence/shared/persistence_mailbox.hpp"
 
 namespace skein::supervisor {
 

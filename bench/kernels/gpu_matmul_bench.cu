@@ -15,11 +15,11 @@
 #include <vector>
 
 #include "kernels/gpu/device/convert.cuh"
-#include "kernels/gpu/matmul_hopper.hpp"
-#include "kernels/gpu/matmul_library.hpp"
+#include "kernels/gpu/gemm/matmul_hopper.hpp"
+#include "kernels/gpu/gemm/matmul_library.hpp"
+#include "kernels/gpu/gemm/tuned_matmul.hpp"
 #include "kernels/gpu/runtime/memory.hpp"
 #include "kernels/gpu/runtime/stream.hpp"
-#include "kernels/gpu/tuned_matmul.hpp"
 
 using namespace skein::kernels::gpu;
 using skein::result;

@@ -16,10 +16,10 @@
 #include <vector>
 
 #include "base/check.hpp"
-#include "storage/database_impl.hpp"
-#include "storage/session_store.hpp"
-#include "storage/state_record.hpp"
-#include "storage/state_store.hpp"
+#include "storage/database/database_impl.hpp"
+#include "storage/sessions/session_store.hpp"
+#include "storage/states/state_record.hpp"
+#include "storage/states/state_store.hpp"
 
 namespace {
 

@@ -8,7 +8,7 @@
 #include <chrono>
 #include <cstdint>
 
-#include "kernels/gpu/matmul_library.hpp"
+#include "kernels/gpu/gemm/matmul_library.hpp"
 #include "kernels/gpu/runtime/memory.hpp"
 #include "kernels/gpu/runtime/stream.hpp"
 

@@ -2,9 +2,9 @@
 #include <cstdint>
 #include <memory>
 
-#include "kernels/gpu/device_properties.hpp"
 #include "kernels/gpu/machine_limits.hpp"
-#include "kernels/gpu/tick_runner.hpp"
+#include "kernels/gpu/tick/tick_runner.hpp"
+#include "kernels/gpu/types/device_properties.hpp"
 
 /// The interface of a GPU back end. A back end is a shared object (libskein_cuda.so) that is opened when a device is
 /// needed, so the program starts without a GPU, a driver or that library. It exports one symbol, contains its own copy

@@ -10,8 +10,8 @@
 #include <sstream>
 
 #include "base/version.hpp"
-#include "cli/command_help.hpp"
-#include "cli/manual.hpp"
+#include "cli/help/command_help.hpp"
+#include "cli/help/manual.hpp"
 #include "cli/old_spellings.hpp"
 #include "cli/token_list.hpp"
 #include "config/keys.hpp"

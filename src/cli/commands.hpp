@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "access/api_key.hpp"
+#include "app/model_options.hpp"
+#include "app/state_command.hpp"
 #include "base/ids.hpp"
 #include "base/result.hpp"
 #include "config/load.hpp"
@@ -30,18 +32,6 @@ struct serve_command {
 
 struct check_config_command {
   config::sources configuration;
-};
-
-/// The model that a command uses.
-struct model_options {
-  std::filesystem::path path;
-  std::string vocab;  ///< file or "bytes"; empty: searched next to the model
-  std::string device = "auto";
-  std::string dtype = "auto";
-  std::uint32_t threads = 0;  ///< 0: all CPUs that the process may use
-  std::string state_dtype = "fp32";
-  std::string invariance = "default";
-  bool allow_nonfinite = false;  ///< load tensors that contain NaN or infinity
 };
 
 struct generate_command {
@@ -107,36 +97,6 @@ struct bench_serve_command {
   std::uint32_t concurrency = 0;  ///< 0: no limit
   double timeout_s = 600;         ///< per request
   std::filesystem::path json;     ///< empty: print the table only
-};
-
-/// Actions on the sessions of a server, whether it is running or not.
-enum class state_action : std::uint8_t {
-  list,
-  info,
-  export_session,
-  import_session,
-  remove,
-  fork,
-  verify,
-  compact,
-  backup,
-  repair
-};
-
-struct state_command {
-  state_action action = state_action::list;
-  std::filesystem::path state_dir;
-  std::filesystem::path admin_socket;  ///< of a running server; empty: the default path
-  tenant_id tenant = default_tenant;
-  std::string id;                        ///< of the session
-  std::string new_id;                    ///< fork, import; import: empty: as in the file
-  std::optional<std::uint32_t> version;  ///< fork; none: the head
-  std::filesystem::path file;            ///< export, import; backup: the directory
-  std::filesystem::path key_file;        ///< file with the signature key; empty: none
-  bool with_states = true;               ///< export
-  bool replace = false;                  ///< import: replace a session of that name
-  bool json = false;                     ///< list, info, verify, repair
-  bool dry_run = false;                  ///< repair
 };
 
 /// API keys of a server.

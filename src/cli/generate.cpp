@@ -3,10 +3,10 @@
 #include <cstdio>
 #include <random>
 
+#include "app/open_model.hpp"
+#include "app/small_file.hpp"
 #include "cli/commands.hpp"
 #include "cli/one_sequence.hpp"
-#include "cli/open_model.hpp"
-#include "cli/small_file.hpp"
 #include "cli/token_list.hpp"
 #include "tokenizer/detokenizer.hpp"
 

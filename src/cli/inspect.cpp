@@ -1,8 +1,8 @@
 #include <cstdio>
 #include <map>
 
+#include "app/open_model.hpp"
 #include "cli/commands.hpp"
-#include "cli/open_model.hpp"
 
 namespace skein::cli {
 namespace {

@@ -10,8 +10,8 @@
 #include <utility>
 
 #include "access/api_key.hpp"
+#include "app/small_file.hpp"
 #include "cli/commands.hpp"
-#include "cli/small_file.hpp"
 
 namespace skein::cli {
 namespace {

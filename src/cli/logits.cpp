@@ -2,10 +2,10 @@
 #include <bit>
 #include <fstream>
 
+#include "app/open_model.hpp"
+#include "app/small_file.hpp"
 #include "cli/commands.hpp"
 #include "cli/one_sequence.hpp"
-#include "cli/open_model.hpp"
-#include "cli/small_file.hpp"
 #include "cli/state_file.hpp"
 #include "cli/token_list.hpp"
 

@@ -3,11 +3,11 @@
 #include <cstdio>
 #include <string>
 
-#include "base/log.hpp"
-#include "cli/complaint.hpp"
-#include "cli/exit_code.hpp"
-#include "cli/load_settings.hpp"
-#include "cli/manual.hpp"
+#include "app/complaint.hpp"
+#include "app/exit_code.hpp"
+#include "app/load_settings.hpp"
+#include "base/log/log.hpp"
+#include "cli/help/manual.hpp"
 
 namespace skein::cli {
 namespace {

@@ -7,11 +7,11 @@
 #include <string>
 #include <vector>
 
+#include "app/open_model.hpp"
+#include "app/small_file.hpp"
 #include "cli/commands.hpp"
 #include "cli/one_sequence.hpp"
-#include "cli/open_model.hpp"
-#include "cli/small_file.hpp"
-#include "protocol/json_writer.hpp"
+#include "protocol/json/json_writer.hpp"
 
 namespace skein::cli {
 namespace {

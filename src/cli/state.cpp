@@ -2,15 +2,15 @@
 #include <cstdio>
 #include <fstream>
 
+#include "app/small_file.hpp"
+#include "app/state_reading.hpp"
+#include "app/state_report.hpp"
+#include "app/state_server.hpp"
 #include "cli/commands.hpp"
-#include "cli/small_file.hpp"
-#include "cli/state_reading.hpp"
-#include "cli/state_report.hpp"
-#include "cli/state_server.hpp"
-#include "storage/repair.hpp"
-#include "storage/session_copy.hpp"
-#include "storage/session_file.hpp"
-#include "storage/session_store.hpp"
+#include "storage/repair/repair.hpp"
+#include "storage/sessions/session_copy.hpp"
+#include "storage/sessions/session_file.hpp"
+#include "storage/sessions/session_store.hpp"
 
 namespace skein::cli {
 namespace {

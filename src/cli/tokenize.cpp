@@ -2,8 +2,8 @@
 #include <iostream>
 #include <iterator>
 
+#include "app/open_model.hpp"
 #include "cli/commands.hpp"
-#include "cli/open_model.hpp"
 #include "cli/token_list.hpp"
 
 namespace skein::cli {

@@ -2,7 +2,7 @@
 
 #include <optional>
 
-#include "protocol/json.hpp"
+#include "protocol/json/json.hpp"
 
 namespace skein::load {
 namespace {

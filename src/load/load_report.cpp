@@ -5,7 +5,7 @@
 #include <cstdio>
 #include <numeric>
 
-#include "protocol/json_writer.hpp"
+#include "protocol/json/json_writer.hpp"
 
 namespace skein::load {
 namespace {

@@ -5,7 +5,7 @@
 #include <charconv>
 #include <random>
 
-#include "protocol/json_writer.hpp"
+#include "protocol/json/json_writer.hpp"
 
 namespace skein::load {
 namespace {

@@ -5,7 +5,7 @@
 #include <charconv>
 #include <optional>
 
-#include "model/checkpoint_limits.hpp"
+#include "model/files/checkpoint_limits.hpp"
 #include "model/tensor_lookup.hpp"
 
 namespace skein::model {

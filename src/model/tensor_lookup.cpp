@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "model/file_bytes.hpp"
+#include "model/files/file_bytes.hpp"
 
 namespace skein::model {
 namespace {

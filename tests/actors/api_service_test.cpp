@@ -1,6 +1,6 @@
 // The table of routes, stepped by hand: paths, methods and passwords; what each route about sessions asks the
 // persistence actor and how it tells the answer; loading of tuned states.
-#include "actors/request/api_service.hpp"
+#include "actors/request/service/api_service.hpp"
 
 #include <boost/test/unit_test.hpp>
 #include <fstream>
@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "actors/request/route.hpp"
+#include "actors/request/call/route.hpp"
 #include "tests/actors/service_bench.hpp"
 #include "tests/support/oracle.hpp"
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "actors/request/generation_call.hpp"
+#include "actors/request/generation/generation_call.hpp"
 #include "tests/actors/generation_bench.hpp"
 
 namespace {

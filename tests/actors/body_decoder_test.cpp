@@ -1,6 +1,6 @@
 // Shows that bodies come out the same however the network cuts them, and that every framing limit holds. Each case is
 // fed whole and byte by byte.
-#include "actors/connection/body_decoder.hpp"
+#include "actors/connection/http/body_decoder.hpp"
 
 #include <boost/test/unit_test.hpp>
 

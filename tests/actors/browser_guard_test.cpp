@@ -1,5 +1,5 @@
 // Which requests come from pages of other origins, by their headers.
-#include "actors/request/browser_guard.hpp"
+#include "actors/request/service/browser_guard.hpp"
 
 #include <boost/test/unit_test.hpp>
 #include <string>

@@ -4,10 +4,10 @@
 #include <string>
 #include <utility>
 
-#include "actors/request/logged_text.hpp"
-#include "actors/request/memory.hpp"
-#include "actors/request/new_name.hpp"
-#include "protocol/response_id.hpp"
+#include "actors/request/call/memory.hpp"
+#include "actors/request/call/new_name.hpp"
+#include "actors/request/shared/logged_text.hpp"
+#include "protocol/responses_api/response_id.hpp"
 #include "tests/actors/service_bench.hpp"
 
 namespace {

@@ -14,7 +14,7 @@
 #include <set>
 #include <thread>
 
-#include "engine/fake_engine.hpp"
+#include "engine/fake/fake_engine.hpp"
 #include "tests/support/failing_new.hpp"
 
 namespace {

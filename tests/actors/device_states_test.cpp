@@ -10,7 +10,7 @@
 #include <set>
 
 #include "actors/device/device_actor.hpp"
-#include "engine/fake_engine.hpp"
+#include "engine/fake/fake_engine.hpp"
 #include "tests/engine/engine_fixture.hpp"
 
 namespace {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "actors/device/scheduler.hpp"
-#include "actors/request/api_service.hpp"
+#include "actors/request/service/api_service.hpp"
 #include "engine/engine.hpp"
 #include "tests/actors/generation_bench.hpp"
 

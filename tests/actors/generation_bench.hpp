@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "actors/request/generation_call.hpp"
-#include "actors/request/memory.hpp"
+#include "actors/request/call/memory.hpp"
+#include "actors/request/generation/generation_call.hpp"
 #include "tests/actors/hand_run_pool.hpp"
 #include "tests/actors/response_recorder.hpp"
 

@@ -1,7 +1,7 @@
 // The request actor, stepped by hand: a body goes in, the test plays device and reads what the client would get. Shows
 // the order of a stream's events, that text does not depend on how tokens cut it, that stop strings end a row and tell
 // the device, that refusals keep their status, and that whatever ends a call leaves no work behind on the device.
-#include "actors/request/generation_call.hpp"
+#include "actors/request/generation/generation_call.hpp"
 
 #include <boost/test/unit_test.hpp>
 #include <string>

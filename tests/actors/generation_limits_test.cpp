@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "actors/request/generation_call.hpp"
-#include "actors/request/long_work.hpp"
+#include "actors/request/call/long_work.hpp"
+#include "actors/request/generation/generation_call.hpp"
 #include "tests/actors/generation_bench.hpp"
 #include "tests/support/failing_new.hpp"
 

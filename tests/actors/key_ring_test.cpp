@@ -1,5 +1,5 @@
 // Keys and what they have used, on a clock of the test.
-#include "actors/request/key_ring.hpp"
+#include "actors/request/shared/key_ring.hpp"
 
 #include <boost/test/unit_test.hpp>
 #include <string>

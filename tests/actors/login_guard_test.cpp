@@ -1,5 +1,5 @@
 // Shows how wrong passwords are counted: by address, within a window, in a table that stays small. Time is the test's.
-#include "actors/request/login_guard.hpp"
+#include "actors/request/shared/login_guard.hpp"
 
 #include <atomic>
 #include <boost/test/unit_test.hpp>

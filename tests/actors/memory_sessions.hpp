@@ -5,9 +5,9 @@
 #include <utility>
 #include <vector>
 
-#include "actors/persistence/session_tree.hpp"
-#include "actors/persistence/turn_start.hpp"
-#include "actors/request/request_hub.hpp"
+#include "actors/persistence/sessions/session_tree.hpp"
+#include "actors/persistence/sessions/turn_start.hpp"
+#include "actors/request/shared/request_hub.hpp"
 
 namespace skein::test {
 

@@ -1,13 +1,13 @@
 // Shows that the gate lets exactly those headers pass on which no two parsers disagree, case by case: each row is a
 // header as raw bytes with the status it is refused with, or 0.
-#include "actors/connection/request_gate.hpp"
+#include "actors/connection/http/request_gate.hpp"
 
 #include <boost/test/unit_test.hpp>
 
-#include "actors/connection/header_parser.hpp"
-#include "actors/connection/header_scan.hpp"
-#include "actors/connection/peer_address.hpp"
-#include "actors/connection/request_target.hpp"
+#include "actors/connection/http/header_parser.hpp"
+#include "actors/connection/http/header_scan.hpp"
+#include "actors/connection/http/peer_address.hpp"
+#include "actors/connection/http/request_target.hpp"
 
 namespace skein::connection {
 namespace {

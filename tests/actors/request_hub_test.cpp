@@ -1,12 +1,12 @@
 // Shows how replies of the persistence actor find the call that asked, by ticket, that what must not be lost is kept
 // while the mailbox is full, and that events of the device travel in the same memory again and again.
-#include "actors/request/request_hub.hpp"
+#include "actors/request/shared/request_hub.hpp"
 
 #include <boost/test/unit_test.hpp>
 #include <set>
 
-#include "actors/request/event_router.hpp"
-#include "actors/request/reply_router.hpp"
+#include "actors/request/shared/event_router.hpp"
+#include "actors/request/shared/reply_router.hpp"
 
 using namespace skein;
 

@@ -1,6 +1,6 @@
 // The items of a conversation, page by page: what limits of number and of bytes leave, in both orders, and that
 // following the pages brings every item once.
-#include "actors/request/response_items.hpp"
+#include "actors/request/responses/response_items.hpp"
 
 #include <boost/test/unit_test.hpp>
 #include <vector>

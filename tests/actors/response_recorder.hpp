@@ -5,7 +5,7 @@
 #include <string_view>
 #include <utility>
 
-#include "actors/connection/http.hpp"
+#include "actors/connection/http/http.hpp"
 
 namespace skein::test {
 

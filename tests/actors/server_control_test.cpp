@@ -1,11 +1,11 @@
 // What operators may do with requests, stepped by hand: who is running and how far, the end of an answer on their word,
 // and a chat that goes on after a pause where it broke off. The test plays device, clock and the way between threads.
-#include "actors/request/server_control.hpp"
+#include "actors/request/status/server_control.hpp"
 
 #include <boost/test/unit_test.hpp>
 #include <string>
 
-#include "actors/request/api_service.hpp"
+#include "actors/request/service/api_service.hpp"
 #include "tests/actors/generation_bench.hpp"
 
 namespace {

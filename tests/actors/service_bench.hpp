@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "actors/request/api_service.hpp"
+#include "actors/request/service/api_service.hpp"
 #include "tests/actors/hand_run_pool.hpp"
 #include "tests/actors/response_recorder.hpp"
 

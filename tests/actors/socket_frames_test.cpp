@@ -1,6 +1,6 @@
 // Frames of a WebSocket, cut at every byte and put together again. What a whole server makes of them, case by case, is
 // in tests/server/websocket.test.mjs.
-#include "actors/connection/socket_frames.hpp"
+#include "actors/connection/websocket/socket_frames.hpp"
 
 #include <boost/test/unit_test.hpp>
 #include <vector>

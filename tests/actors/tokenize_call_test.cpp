@@ -1,12 +1,12 @@
 // /tokenize and /detokenize, with the test in the place of the worker pool: short bodies are answered at once, long
 // ones come back from the pool, and what cannot be answered (too long, no memory, no room) is refused with its reason.
-#include "actors/request/tokenize_call.hpp"
+#include "actors/request/models/tokenize_call.hpp"
 
 #include <boost/test/unit_test.hpp>
 #include <string>
 #include <vector>
 
-#include "actors/request/memory.hpp"
+#include "actors/request/call/memory.hpp"
 #include "tests/actors/hand_run_pool.hpp"
 #include "tests/actors/response_recorder.hpp"
 #include "tests/support/failing_new.hpp"

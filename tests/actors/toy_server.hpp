@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "actors/connection/http.hpp"
+#include "actors/connection/http/http.hpp"
 #include "actors/connection/io_thread.hpp"
 #include "actors/listener/listener.hpp"
 

@@ -1,5 +1,5 @@
 // What the journal of systemd gets: entries with fields, by its own protocol, read here in its place.
-#include "base/journal.hpp"
+#include "base/log/journal.hpp"
 
 #include <sys/socket.h>
 #include <sys/un.h>

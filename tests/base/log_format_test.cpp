@@ -1,5 +1,5 @@
 // What a log line looks like in each shape, that no value can break out of it, and how the shape is chosen.
-#include "base/log_format.hpp"
+#include "base/log/log_format.hpp"
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -74,7 +74,8 @@ BOOST_AUTO_TEST_CASE(strings_are_escaped) {
   BOOST_TEST(escaped("a\nb\r\tc") == R"(a\nb\r\tc)");
   BOOST_TEST(escaped(std::string_view("\0\x1b[2J\x7f", 6)) == R"(\u0000\u001b[2J\u007f)");
   BOOST_TEST(escaped("\xc2\x9b") == R"(\u009b)");  // one-character form of ESC [
-  BOOST_TEST(escaped("a\xe2\x80\xae" "b\xe2\x81\xa6\xd8\x9c") == R"(a\u202eb\u2066\u061c)");  // these turn what follows
+  BOOST_TEST(escaped("a\xe2\x80\xae"
+                     "b\xe2\x81\xa6\xd8\x9c") == R"(a\u202eb\u2066\u061c)");  // these turn what follows
   BOOST_TEST(json("m", {{"a\"b", 1}}).ends_with(",\"a\\\"b\":1}\n"));
 }
 

@@ -1,6 +1,6 @@
 // The log's queue and thread, over a pipe: lines arrive whole and in order, a reader that takes nothing never holds up
 // a caller, and every line is either delivered or counted.
-#include "base/log.hpp"
+#include "base/log/log.hpp"
 
 #include <fcntl.h>
 #include <signal.h>

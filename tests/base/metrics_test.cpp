@@ -1,5 +1,5 @@
 // Histograms and the text that Prometheus reads, sample by sample.
-#include "base/metrics.hpp"
+#include "base/metrics/metrics.hpp"
 
 #include <boost/test/unit_test.hpp>
 #include <cmath>
@@ -7,8 +7,8 @@
 #include <string>
 #include <thread>
 
-#include "base/exposition.hpp"
-#include "base/process_usage.hpp"
+#include "base/metrics/exposition.hpp"
+#include "base/metrics/process_usage.hpp"
 
 namespace {
 

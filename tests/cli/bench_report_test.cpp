@@ -1,6 +1,6 @@
 // Shows that the bench counts what a tick costs as performance work does it: known sizes of a released model, and
 // shares of made-up samples.
-#include "cli/bench_report.hpp"
+#include "cli/bench/bench_report.hpp"
 
 #include <boost/test/unit_test.hpp>
 

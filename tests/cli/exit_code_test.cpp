@@ -1,5 +1,5 @@
 // Shows how the program ends for each kind of trouble, and that it says so on stderr; by running the built program.
-#include "cli/exit_code.hpp"
+#include "app/exit_code.hpp"
 
 #include <unistd.h>
 

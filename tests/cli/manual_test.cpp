@@ -1,6 +1,6 @@
 // Shows that both manual pages and the completions say what the program reads: every flag that --help names, every key
 // with its meaning; and that a real bash, zsh and fish complete with them.
-#include "cli/manual.hpp"
+#include "cli/help/manual.hpp"
 
 #include <boost/test/unit_test.hpp>
 #include <cstdio>

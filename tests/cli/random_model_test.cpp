@@ -1,6 +1,6 @@
 // Shows that a random checkpoint is one that the model room accepts, with the sizes asked for; by writing a small one
 // and binding it.
-#include "cli/random_model.hpp"
+#include "cli/bench/random_model.hpp"
 
 #include <boost/test/unit_test.hpp>
 #include <cmath>

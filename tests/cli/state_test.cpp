@@ -4,11 +4,11 @@
 #include <fstream>
 
 #include <simdjson.h>
-#include "storage/database_impl.hpp"
-#include "storage/session_file.hpp"
-#include "storage/session_store.hpp"
-#include "storage/state_store.hpp"
-#include "storage/storage_keys.hpp"
+#include "storage/database/database_impl.hpp"
+#include "storage/records/storage_keys.hpp"
+#include "storage/sessions/session_file.hpp"
+#include "storage/sessions/session_store.hpp"
+#include "storage/states/state_store.hpp"
 #include "tests/cli/run_skein.hpp"
 #include "tests/storage/random_records.hpp"
 #include "tests/support/oracle.hpp"

@@ -1,6 +1,6 @@
 // Shows that make_cpu_engine serves a trained checkpoint as the reference implementation computes it: logits, scores
 // and greedy text of the golden data, in whatever pieces the tokens come. Also what it refuses.
-#include "engine/cpu_engine.hpp"
+#include "engine/stages/cpu_engine.hpp"
 
 #include <simdjson.h>
 

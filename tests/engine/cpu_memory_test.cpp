@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 
-#include "engine/stage_engine.hpp"
+#include "engine/stages/stage_engine.hpp"
 #include "kernels/cpu/aligned_buffer.hpp"
 #include "tests/engine/compare_memory.hpp"
 #include "tests/engine/counted_new.hpp"

@@ -6,9 +6,9 @@
 #include <ostream>
 #include <utility>
 
-#include "engine/fake_engine.hpp"
-#include "engine/gpu_engine.hpp"
-#include "engine/stage_engine.hpp"
+#include "engine/fake/fake_engine.hpp"
+#include "engine/gpu/gpu_engine.hpp"
+#include "engine/stages/stage_engine.hpp"
 #include "kernels/rwkv7_weights.hpp"
 #include "tests/engine/toy_stages.hpp"
 #include "tests/kernels/random_rwkv7.hpp"

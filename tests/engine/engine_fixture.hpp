@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "engine/engine.hpp"
-#include "kernels/gpu/elements.hpp"
+#include "kernels/gpu/types/elements.hpp"
 
 namespace skein::test {
 

@@ -1,6 +1,6 @@
 // Shows that the fake engine answers fake_text whatever the engine does around it, that damaged states are found out,
 // and that its troubles come as ordered: a lost device at one tick, and the same answer from then on.
-#include "engine/fake_engine.hpp"
+#include "engine/fake/fake_engine.hpp"
 
 #include <algorithm>
 #include <boost/test/unit_test.hpp>

@@ -1,6 +1,6 @@
 // Shows what is the GPU engine's own: replayed decode ticks give the bits of launched ones whatever their size, states
 // leave and arrive while ticks run, nothing is taken in a steady state, and what is lost or missing is said.
-#include "engine/gpu_engine.hpp"
+#include "engine/gpu/gpu_engine.hpp"
 
 #include <boost/test/unit_test.hpp>
 #include <cstring>

@@ -2,7 +2,7 @@
 // through device_buffer, which counts it.
 #include <boost/test/unit_test.hpp>
 
-#include "engine/gpu_engine.hpp"
+#include "engine/gpu/gpu_engine.hpp"
 #include "kernels/gpu/plugin.hpp"
 #include "kernels/gpu/runtime/memory.hpp"
 #include "tests/engine/compare_memory.hpp"

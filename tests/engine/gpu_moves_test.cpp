@@ -8,7 +8,7 @@
 #include <thread>
 #include <utility>
 
-#include "engine/gpu_engine.hpp"
+#include "engine/gpu/gpu_engine.hpp"
 #include "tests/engine/engine_fixture.hpp"
 #include "tests/kernels/random_rwkv7.hpp"
 

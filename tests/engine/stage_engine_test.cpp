@@ -1,6 +1,6 @@
 // Shows the arithmetic's side of a tick with stages that check what they are given (toy_stages): broken logits stop
 // nothing, the sizes of the stages are kept whatever a tick asks for, and frozen slots are not run.
-#include "engine/stage_engine.hpp"
+#include "engine/stages/stage_engine.hpp"
 
 #include <boost/test/unit_test.hpp>
 

@@ -4,9 +4,9 @@
 #include <fstream>
 #include <string>
 
-#include "storage/record_codec.hpp"
-#include "storage/session_file.hpp"
-#include "storage/state_store.hpp"
+#include "storage/records/record_codec.hpp"
+#include "storage/sessions/session_file.hpp"
+#include "storage/states/state_store.hpp"
 
 namespace {
 

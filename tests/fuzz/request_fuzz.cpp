@@ -4,8 +4,8 @@
 #include <cstdint>
 
 #include "base/check.hpp"
-#include "protocol/chat_template.hpp"
-#include "protocol/dialect.hpp"
+#include "protocol/chat/chat_template.hpp"
+#include "protocol/requests/dialect.hpp"
 
 namespace {
 

@@ -5,10 +5,10 @@
 #include <string>
 
 #include "base/check.hpp"
-#include "storage/record_codec.hpp"
-#include "storage/session_check.hpp"
-#include "storage/session_file.hpp"
-#include "storage/state_record.hpp"
+#include "storage/records/record_codec.hpp"
+#include "storage/records/session_check.hpp"
+#include "storage/sessions/session_file.hpp"
+#include "storage/states/state_record.hpp"
 
 namespace {
 

@@ -11,8 +11,8 @@
 #include <numeric>
 #include <random>
 
-#include "engine/cpu_engine.hpp"
-#include "model/checkpoint.hpp"
+#include "engine/stages/cpu_engine.hpp"
+#include "model/files/checkpoint.hpp"
 #include "tests/engine/engine_fixture.hpp"
 #include "tests/support/oracle.hpp"
 #include "tests/support/random_cases.hpp"

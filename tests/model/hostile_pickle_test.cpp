@@ -2,7 +2,7 @@
 // one fault, put into a good archive with one storage of four fp32.
 #include <boost/test/unit_test.hpp>
 
-#include "model/checkpoint_limits.hpp"
+#include "model/files/checkpoint_limits.hpp"
 #include "tests/model/checkpoint_builders.hpp"
 #include "tests/model/opened.hpp"
 
@@ -173,7 +173,8 @@ BOOST_AUTO_TEST_CASE(faulty_tensors_are_refused) {
       {"storage of negative size", tensor_a(tensor(storage("FloatStorage", "0", -4), 0, {4}, {1})), "negative size"},
       {"id of four parts", id({text("storage"), type, text("0"), text("cpu")}), "not a tensor storage"},
       {"id of a module", id({text("module"), type, text("0"), text("cpu"), integer(4)}), "not a tensor storage"},
-      {"id with a function", id({text("storage"), rebuild, text("0"), text("cpu"), integer(4)}), "not a tensor storage"},
+      {"id with a function", id({text("storage"), rebuild, text("0"), text("cpu"), integer(4)}),
+       "not a tensor storage"},
       {"id that is a string", tensor_a(text("storage") + "Q"), "a persistent id is a string"},
       {"negative offset", shaped(-1, {2, 2}, {2, 1}), "negative offset"},
       {"offset behind the storage", shaped(4, {1}, {1}), "reach beyond"},

@@ -1,7 +1,7 @@
 // A safetensors file that lies about itself is refused with a reason: each row of the table is a file with one fault.
 #include <boost/test/unit_test.hpp>
 
-#include "model/checkpoint_limits.hpp"
+#include "model/files/checkpoint_limits.hpp"
 #include "tests/model/checkpoint_builders.hpp"
 #include "tests/model/opened.hpp"
 

@@ -2,7 +2,7 @@
 // Positions inside the records are those of APPNOTE.TXT: directory entry +42 is the local header's offset, and so on.
 #include <boost/test/unit_test.hpp>
 
-#include "model/checkpoint_limits.hpp"
+#include "model/files/checkpoint_limits.hpp"
 #include "tests/model/checkpoint_builders.hpp"
 #include "tests/model/opened.hpp"
 

@@ -1,5 +1,5 @@
 // What cannot be mapped is told apart, and opening a large checkpoint reads its directory only.
-#include "model/mapped_file.hpp"
+#include "model/files/mapped_file.hpp"
 
 #include <sys/stat.h>
 
@@ -7,7 +7,7 @@
 #include <fstream>
 #include <stdexcept>
 
-#include "model/checkpoint.hpp"
+#include "model/files/checkpoint.hpp"
 #include "tests/model/checkpoint_builders.hpp"
 #include "tests/support/oracle.hpp"
 

@@ -2,8 +2,8 @@
 
 #include <vector>
 
-#include "model/pth.hpp"
-#include "model/safetensors.hpp"
+#include "model/files/pth.hpp"
+#include "model/files/safetensors.hpp"
 
 namespace skein::test {
 

@@ -1,5 +1,5 @@
 #pragma once
-#include "model/file_bytes.hpp"
+#include "model/files/file_bytes.hpp"
 
 namespace skein::test {
 

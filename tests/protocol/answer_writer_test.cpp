@@ -1,9 +1,9 @@
 // The writers of all dialects by the same words; what they say of a session; events that several rows share.
-#include "protocol/answer_writer.hpp"
+#include "protocol/responses/answer_writer.hpp"
 
 #include <boost/test/unit_test.hpp>
 
-#include "protocol/native_writer.hpp"
+#include "protocol/responses/native_writer.hpp"
 
 namespace {
 

@@ -1,6 +1,6 @@
 // What older clients put into the body and must be known before all else: found in any JSON object, and nowhere else;
 // and in which form they wait for an answer.
-#include "protocol/body_head.hpp"
+#include "protocol/requests/body_head.hpp"
 
 #include <boost/test/unit_test.hpp>
 

@@ -4,9 +4,9 @@
 #include <limits>
 #include <map>
 
-#include "protocol/chat_response.hpp"
-#include "protocol/json.hpp"
-#include "protocol/sse.hpp"
+#include "protocol/json/json.hpp"
+#include "protocol/responses/chat_response.hpp"
+#include "protocol/responses/sse.hpp"
 
 namespace skein::protocol {
 namespace {

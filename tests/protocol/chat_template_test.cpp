@@ -2,7 +2,7 @@
 #include <boost/test/unit_test.hpp>
 #include <vector>
 
-#include "protocol/chat_template.hpp"
+#include "protocol/chat/chat_template.hpp"
 
 namespace skein::protocol {
 namespace {

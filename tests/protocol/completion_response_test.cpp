@@ -1,8 +1,8 @@
 // Bodies and events of /v1/completions against golden JSON.
 #include <boost/test/unit_test.hpp>
 
-#include "protocol/completion_response.hpp"
-#include "protocol/json.hpp"
+#include "protocol/json/json.hpp"
+#include "protocol/responses/completion_response.hpp"
 
 namespace skein::protocol {
 namespace {

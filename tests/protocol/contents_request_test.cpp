@@ -2,8 +2,8 @@
 // may be on any route.
 #include <boost/test/unit_test.hpp>
 
-#include "protocol/dialect.hpp"
-#include "protocol/session_request.hpp"
+#include "protocol/requests/dialect.hpp"
+#include "protocol/server/session_request.hpp"
 
 namespace {
 

@@ -1,10 +1,10 @@
 // The dialects of older servers: what each makes of the prompts, the fields and the silences of its clients' bodies,
 // and which of them a path with several forms takes.
-#include "protocol/dialect.hpp"
+#include "protocol/requests/dialect.hpp"
 
 #include <boost/test/unit_test.hpp>
 
-#include "protocol/languages.hpp"
+#include "protocol/dialects/languages.hpp"
 
 namespace {
 

@@ -2,8 +2,8 @@
 #include <boost/test/unit_test.hpp>
 #include <map>
 
-#include "protocol/http_error.hpp"
-#include "protocol/json.hpp"
+#include "protocol/json/http_error.hpp"
+#include "protocol/json/json.hpp"
 
 namespace skein::protocol {
 namespace {

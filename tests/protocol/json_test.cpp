@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "protocol/json.hpp"
+#include "protocol/json/json.hpp"
 
 namespace skein::protocol {
 namespace {

@@ -5,8 +5,8 @@
 #include <random>
 
 #include "base/utf8.hpp"
-#include "protocol/json.hpp"
-#include "protocol/json_writer.hpp"
+#include "protocol/json/json.hpp"
+#include "protocol/json/json_writer.hpp"
 
 namespace skein::protocol {
 namespace {

@@ -1,6 +1,6 @@
 // Shows that bodies of the routes that load models are read as their old clients send them: numbers and truth values in
 // strings, escapes in the end text; and that what this server does not have is refused by name.
-#include "protocol/model_request.hpp"
+#include "protocol/server/model_request.hpp"
 
 #include <boost/test/unit_test.hpp>
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "protocol/dialect.hpp"
+#include "protocol/requests/dialect.hpp"
 
 namespace skein::protocol::test {
 

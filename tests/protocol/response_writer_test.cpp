@@ -1,13 +1,13 @@
 // Events of the Responses API: a replay from any number on has the same events, and a resumed answer continues with
 // numbers that were not sent before.
-#include "protocol/response_writer.hpp"
+#include "protocol/responses_api/response_writer.hpp"
 
 #include <boost/test/unit_test.hpp>
 #include <vector>
 
-#include "protocol/dialect.hpp"
-#include "protocol/response_id.hpp"
-#include "protocol/responses_request.hpp"
+#include "protocol/requests/dialect.hpp"
+#include "protocol/responses_api/response_id.hpp"
+#include "protocol/responses_api/responses_request.hpp"
 
 using namespace skein;
 using namespace skein::protocol;

@@ -3,7 +3,7 @@
 #include <boost/test/unit_test.hpp>
 #include <vector>
 
-#include "protocol/think_splitter.hpp"
+#include "protocol/chat/think_splitter.hpp"
 
 namespace skein::protocol {
 namespace {

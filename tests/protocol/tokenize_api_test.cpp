@@ -1,8 +1,8 @@
 // Bodies and answers of /tokenize, /detokenize and /v1/models.
 #include <boost/test/unit_test.hpp>
 
-#include "protocol/models_response.hpp"
-#include "protocol/tokenize_api.hpp"
+#include "protocol/server/models_response.hpp"
+#include "protocol/server/tokenize_api.hpp"
 
 namespace skein::protocol {
 namespace {

@@ -1,9 +1,9 @@
 // Calls of tools inside a text: both ways to write them, what is none of them, and how an answer shows them.
-#include "protocol/tool_tags.hpp"
+#include "protocol/chat/tool_tags.hpp"
 
 #include <boost/test/unit_test.hpp>
 
-#include "protocol/dialect.hpp"
+#include "protocol/requests/dialect.hpp"
 
 using namespace skein::protocol;
 

@@ -12,7 +12,7 @@ import { root, serve } from './support.mjs';
 const options = { skip: noBrowser, timeout: 120000 };
 
 // The route table itself: a route that is added to it is attacked here without a change of this file.
-const table = readFileSync(join(root, 'actors/request/api_service.cpp'), 'utf8');
+const table = readFileSync(join(root, 'actors/request/service/api_service.cpp'), 'utf8');
 const routes = [...new Set([...table.matchAll(/(?:\{|speaks\()"(\/[^"]*)", /g)].map((m) => m[1]))]
   .filter((path) => !path.startsWith('/admin/'))
   .map((path) => path.replace('/web/{*}', '/web/js/app.js').replace(/\{\*?\}/g, 'victim'));

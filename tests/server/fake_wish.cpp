@@ -2,7 +2,7 @@
 
 #include <random>
 
-#include "engine/fake_model.hpp"
+#include "engine/fake/fake_model.hpp"
 
 namespace skein::test {
 

@@ -27,7 +27,7 @@ const operations = new Map(
 
 /** The same of the route table in the source. HEAD stands beside every GET, and OpenAPI need not say so. */
 function tableOperations() {
-  const source = readFileSync(join(root, 'actors/request/api_service.cpp'), 'utf8');
+  const source = readFileSync(join(root, 'actors/request/service/api_service.cpp'), 'utf8');
   const rows = [...source.matchAll(/(?:\{|speaks\()"(\/[^"]*)", ("[A-Z, ]+"|get|post|dialects)/g)];
   return rows.flatMap(([, path, allowed]) => {
     const list = { get: 'GET', post: 'POST', dialects: 'POST' }[allowed] ?? allowed.replaceAll('"', '');

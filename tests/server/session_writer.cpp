@@ -6,7 +6,7 @@
 #include <stdexcept>
 #include <string_view>
 
-#include "engine/fake_model.hpp"
+#include "engine/fake/fake_model.hpp"
 #include "tests/support/http_client.hpp"
 
 namespace skein::test {

@@ -5,7 +5,7 @@
 #include <boost/test/unit_test.hpp>
 #include <stdexcept>
 
-#include "protocol/json_writer.hpp"
+#include "protocol/json/json_writer.hpp"
 
 using skein::test::streamed_answer;
 

@@ -6,8 +6,8 @@
 #include <filesystem>
 #include <fstream>
 
-#include "storage/database.hpp"
-#include "storage/log_blocks.hpp"
+#include "storage/database/database.hpp"
+#include "storage/database/log_blocks.hpp"
 #include "tests/storage/commit_ledger.hpp"
 #include "tests/storage/fault_file_system.hpp"
 #include "tests/support/oracle.hpp"

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "storage/session_check.hpp"
+#include "storage/records/session_check.hpp"
 
 namespace skein::test {
 namespace {

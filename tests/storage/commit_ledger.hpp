@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "storage/database.hpp"
-#include "storage/session_store.hpp"
-#include "storage/state_store.hpp"
+#include "storage/database/database.hpp"
+#include "storage/sessions/session_store.hpp"
+#include "storage/states/state_store.hpp"
 #include "tests/storage/random_records.hpp"
 
 namespace skein::test {

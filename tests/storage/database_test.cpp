@@ -1,12 +1,12 @@
 // Shows how a database opens and refuses to: once at a time, in its own format, changing nothing it should not.
-#include "storage/database.hpp"
+#include "storage/database/database.hpp"
 
 #include <boost/test/unit_test.hpp>
 #include <fstream>
 
-#include "storage/database_impl.hpp"
-#include "storage/record_codec.hpp"
-#include "storage/session_store.hpp"
+#include "storage/database/database_impl.hpp"
+#include "storage/records/record_codec.hpp"
+#include "storage/sessions/session_store.hpp"
 #include "tests/storage/random_records.hpp"
 #include "tests/support/oracle.hpp"
 

@@ -8,9 +8,9 @@
 #include <functional>
 #include <thread>
 
-#include "storage/database.hpp"
-#include "storage/session_store.hpp"
-#include "storage/state_store.hpp"
+#include "storage/database/database.hpp"
+#include "storage/sessions/session_store.hpp"
+#include "storage/states/state_store.hpp"
 #include "tests/storage/commit_ledger.hpp"
 #include "tests/storage/fault_file_system.hpp"
 #include "tests/support/oracle.hpp"

@@ -7,9 +7,9 @@
 #include <fstream>
 #include <set>
 
-#include "storage/database_impl.hpp"
-#include "storage/session_store.hpp"
-#include "storage/verify.hpp"
+#include "storage/database/database_impl.hpp"
+#include "storage/repair/verify.hpp"
+#include "storage/sessions/session_store.hpp"
 #include "tests/storage/fault_file_system.hpp"
 #include "tests/storage/random_records.hpp"
 #include "tests/support/oracle.hpp"

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "model/state_layout.hpp"
-#include "storage/database.hpp"
-#include "storage/records.hpp"
+#include "storage/database/database.hpp"
+#include "storage/records/records.hpp"
 #include "tests/support/random_cases.hpp"
 
 namespace skein::test {

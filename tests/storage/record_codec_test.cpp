@@ -1,6 +1,6 @@
 // Shows that records come back as they were written, and that no other bytes pass for one: each bit, each length, each
 // owner and format is tried. By encoding and decoding in memory.
-#include "storage/record_codec.hpp"
+#include "storage/records/record_codec.hpp"
 
 #include <boost/test/unit_test.hpp>
 #include <functional>

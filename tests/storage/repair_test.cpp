@@ -1,7 +1,7 @@
 // Shows what a repair recovers of a database of which a file of any kind is damaged or missing: sessions that were not
 // in it come back to the byte, what is lost is listed by name, what was deleted stays deleted, and the old database
 // stays beside the new one as it was.
-#include "storage/repair.hpp"
+#include "storage/repair/repair.hpp"
 
 #include <boost/test/unit_test.hpp>
 
@@ -13,11 +13,11 @@
 #include <map>
 #include <set>
 
-#include "storage/database_impl.hpp"
-#include "storage/session_store.hpp"
-#include "storage/state_store.hpp"
-#include "storage/storage_keys.hpp"
-#include "storage/verify.hpp"
+#include "storage/database/database_impl.hpp"
+#include "storage/records/storage_keys.hpp"
+#include "storage/repair/verify.hpp"
+#include "storage/sessions/session_store.hpp"
+#include "storage/states/state_store.hpp"
 #include "tests/storage/random_records.hpp"
 #include "tests/support/oracle.hpp"
 

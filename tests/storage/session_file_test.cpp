@@ -1,12 +1,12 @@
 // Shows that a session goes through a file unchanged, also one that another server signed, and that files which are
 // damaged, forged, foreign or too large are refused with the reason. By writing and reading in memory.
-#include "storage/session_file.hpp"
+#include "storage/sessions/session_file.hpp"
 
 #include <boost/test/unit_test.hpp>
 #include <functional>
 
-#include "storage/session_check.hpp"
-#include "storage/state_store.hpp"
+#include "storage/records/session_check.hpp"
+#include "storage/states/state_store.hpp"
 #include "tests/storage/random_records.hpp"
 
 using namespace skein;

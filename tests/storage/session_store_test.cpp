@@ -1,14 +1,14 @@
 // Shows that sessions come back from a database as they were committed, in the order of their names, with nothing mixed
 // and nothing left after removal, and that a damaged record is set aside alone. On databases in memory and in folders.
-#include "storage/session_store.hpp"
+#include "storage/sessions/session_store.hpp"
 
 #include <boost/test/unit_test.hpp>
 #include <set>
 
-#include "storage/database_impl.hpp"
-#include "storage/record_codec.hpp"
-#include "storage/state_store.hpp"
-#include "storage/storage_keys.hpp"
+#include "storage/database/database_impl.hpp"
+#include "storage/records/record_codec.hpp"
+#include "storage/records/storage_keys.hpp"
+#include "storage/states/state_store.hpp"
 #include "tests/storage/random_records.hpp"
 #include "tests/support/oracle.hpp"
 

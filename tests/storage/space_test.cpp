@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <thread>
 
-#include "storage/state_store.hpp"
+#include "storage/states/state_store.hpp"
 #include "tests/storage/random_records.hpp"
 #include "tests/support/oracle.hpp"
 

@@ -1,16 +1,16 @@
 // Shows that states come back bit for bit (fp16: rounded), small through the log and large through blobs, also after a
 // restart; that no other model's and no damaged state is taken; and that prefixes keep what leads to them.
-#include "storage/state_store.hpp"
+#include "storage/states/state_store.hpp"
 
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <limits>
 #include <thread>
 
-#include "storage/database_impl.hpp"
-#include "storage/raw_states.hpp"
-#include "storage/state_record.hpp"
-#include "storage/storage_keys.hpp"
+#include "storage/database/database_impl.hpp"
+#include "storage/records/storage_keys.hpp"
+#include "storage/states/raw_states.hpp"
+#include "storage/states/state_record.hpp"
 #include "tests/storage/random_records.hpp"
 #include "tests/support/oracle.hpp"
 

@@ -4,7 +4,7 @@
 #include <boost/test/unit_test.hpp>
 #include <cstdlib>
 
-#include "storage/database.hpp"
+#include "storage/database/database.hpp"
 #include "tests/storage/commit_ledger.hpp"
 #include "tests/storage/fault_file_system.hpp"
 #include "tests/support/oracle.hpp"

@@ -2,7 +2,7 @@
 #define BOOST_TEST_MODULE skein
 #include <boost/test/unit_test.hpp>
 
-#include "base/log.hpp"
+#include "base/log/log.hpp"
 
 namespace {
 

@@ -52,7 +52,7 @@ ROOMS = (
     ("toml++", r"toml\+\+|toml\.h", ("config/load.cpp",)),
     ("CLI11", r"CLI/", ("src/cli/command_line.cpp",)),
     ("RocksDB", r"rocksdb/", ("src/storage/", "tests/storage/")),
-    ("a GPU runtime", r"cuda|hip/|cub/|cublas|nccl|rocprim", ("kernels/gpu/runtime/",)),
+    ("a GPU runtime", r"cuda|hip/|cub/|cublas|nccl|rocprim", ("kernels/gpu/runtime/", "kernels/gpu/gemm/cublas_lt.cpp")),
     ("Boost.Context", r"boost/context", ("kernels/gpu/runtime/emulator/",)),
     ("Highway", r"hwy/", ("kernels/cpu/", "src/model/nonfinite.cpp", "src/sampling/logit_block.cpp", "tests/kernels/",
                            "tests/sampling/")),

@@ -46,7 +46,7 @@ HASH_NAMES = {"CMakeLists.txt", "dev", "run", "postinst", "postrm", "prerm", "tr
 PROSE = {".md", ".html", ".yaml", ".yml", ".in"}
 # Third-party text, generated files, recorded data, history, and this list.
 SKIPPED = ("web/vendor/", "models/", "docs/decisions/", "bench/results/", "CHANGELOG.md", "docs/configuration.md",
-           "src/base/message_names.cpp", "tests/tidy/wording.py")
+           "src/base/log/message_names.cpp", "tests/tidy/wording.py")
 
 SLASH_TOKEN = re.compile(
     r"""R"(?P<mark>[^(\s"]*)\((?P<raw>.*?)\)(?P=mark)"|"(?P<double>(?:\\.|[^"\\\n])*)"|'(?P<single>(?:\\.|[^'\\\n])*)'"""

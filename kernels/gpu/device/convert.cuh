@@ -3,8 +3,8 @@
 #include <cstring>
 #include <type_traits>
 
-#include "kernels/gpu/elements.hpp"
 #include "kernels/gpu/runtime/runtime.hpp"
+#include "kernels/gpu/types/elements.hpp"
 
 /// Element types of matrices, activations and stored states. All arithmetic is done in fp32.
 namespace skein::kernels::gpu {

@@ -1,6 +1,6 @@
 #pragma once
 #include "kernels/gpu/device/vec.cuh"
-#include "kernels/gpu/gemm_rows.hpp"
+#include "kernels/gpu/types/gemm_rows.hpp"
 
 namespace skein::kernels::gpu {
 

@@ -5,7 +5,7 @@
 
 #include "base/check.hpp"
 #include "base/result.hpp"
-#include "kernels/gpu/device_properties.hpp"
+#include "kernels/gpu/types/device_properties.hpp"
 
 // The only code that depends on the GPU runtime. The three runtimes have the same calls with different prefixes.
 #if defined(SKEIN_GPU_EMULATOR)

@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "actors/persistence/prefix_keeper.hpp"
-#include "actors/persistence/session_keeper.hpp"
+#include "actors/persistence/keeper/prefix_keeper.hpp"
+#include "actors/persistence/keeper/session_keeper.hpp"
 #include "tests/storage/fault_file_system.hpp"
 #include "tests/support/oracle.hpp"
 

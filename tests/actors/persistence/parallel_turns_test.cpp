@@ -3,10 +3,10 @@
 #include <boost/test/unit_test.hpp>
 #include <set>
 
-#include "storage/database_impl.hpp"
-#include "storage/record_codec.hpp"
-#include "storage/storage_keys.hpp"
-#include "storage/verify.hpp"
+#include "storage/database/database_impl.hpp"
+#include "storage/records/record_codec.hpp"
+#include "storage/records/storage_keys.hpp"
+#include "storage/repair/verify.hpp"
 #include "tests/actors/persistence/keeper_bench.hpp"
 
 using namespace skein;

@@ -9,7 +9,7 @@
 #include <mutex>
 #include <thread>
 
-#include "base/log.hpp"
+#include "base/log/log.hpp"
 #include "tests/actors/persistence/keeper_bench.hpp"
 #include "tests/support/failing_new.hpp"
 

@@ -1,6 +1,6 @@
 // Shows that prompts go on from the longest prefix that is known, in RAM or on disk, with the state that belongs to it;
 // over a real database.
-#include "actors/persistence/prefix_keeper.hpp"
+#include "actors/persistence/keeper/prefix_keeper.hpp"
 
 #include <boost/test/unit_test.hpp>
 

@@ -1,7 +1,7 @@
 // Shows that the tree of prefixes finds what a search through a plain list finds, in seeded lives of wants, arrivals
 // and removals, and where it wants states.
-#include "actors/persistence/prefix_tree.hpp"
-#include "actors/persistence/seen_prefixes.hpp"
+#include "actors/persistence/prefixes/prefix_tree.hpp"
+#include "actors/persistence/prefixes/seen_prefixes.hpp"
 
 #include <boost/test/unit_test.hpp>
 

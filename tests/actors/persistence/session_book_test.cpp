@@ -1,7 +1,7 @@
 // Shows which turns of a session run beside each other, pair by pair, and the leases of sessions in seeded lives
 // against a plain list: each turn that may run does, the others run in order, none is forgotten; and that trees are
 // dropped only while no turn needs them.
-#include "actors/persistence/session_book.hpp"
+#include "actors/persistence/sessions/session_book.hpp"
 
 #include <boost/test/unit_test.hpp>
 #include <functional>

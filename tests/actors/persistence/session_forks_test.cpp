@@ -2,9 +2,9 @@
 // a copy of them; a deletion removes exactly the states that no other session shares.
 #include <boost/test/unit_test.hpp>
 
-#include "storage/database_impl.hpp"
-#include "storage/session_store.hpp"
-#include "storage/storage_keys.hpp"
+#include "storage/database/database_impl.hpp"
+#include "storage/records/storage_keys.hpp"
+#include "storage/sessions/session_store.hpp"
 #include "tests/actors/persistence/keeper_bench.hpp"
 
 using namespace skein;

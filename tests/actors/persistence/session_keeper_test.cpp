@@ -1,11 +1,11 @@
 // Shows what the persistence actor does about sessions, one rule a case, over a real database: turns and leases, states
 // on their way, retries, broken answers, forks, removal, and what a crash leaves.
-#include "actors/persistence/session_keeper.hpp"
+#include "actors/persistence/keeper/session_keeper.hpp"
 
 #include <boost/test/unit_test.hpp>
 
-#include "storage/database_impl.hpp"
-#include "storage/session_store.hpp"
+#include "storage/database/database_impl.hpp"
+#include "storage/sessions/session_store.hpp"
 #include "tests/actors/persistence/keeper_bench.hpp"
 
 using namespace skein;

@@ -1,11 +1,11 @@
 // Shows that a session's tree knows its histories again: seeded trees of turns, with branches and equal texts, against
 // a slow model that keeps every history as a whole text.
-#include "actors/persistence/session_tree.hpp"
+#include "actors/persistence/sessions/session_tree.hpp"
 
 #include <boost/test/unit_test.hpp>
 
-#include "actors/persistence/session_title.hpp"
-#include "actors/persistence/turn_start.hpp"
+#include "actors/persistence/sessions/session_title.hpp"
+#include "actors/persistence/sessions/turn_start.hpp"
 #include "tests/support/random_cases.hpp"
 
 using namespace skein;

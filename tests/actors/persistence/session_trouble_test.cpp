@@ -2,10 +2,10 @@
 // so, answers go on from memory, and what comes from outside is believed only after it was checked.
 #include <boost/test/unit_test.hpp>
 
-#include "storage/database_impl.hpp"
-#include "storage/session_file.hpp"
-#include "storage/storage_keys.hpp"
-#include "storage/verify.hpp"
+#include "storage/database/database_impl.hpp"
+#include "storage/records/storage_keys.hpp"
+#include "storage/repair/verify.hpp"
+#include "storage/sessions/session_file.hpp"
 #include "tests/actors/persistence/keeper_bench.hpp"
 #include "tests/support/random_cases.hpp"
 

@@ -1,13 +1,13 @@
 // Shows the policy of the tiers: seeded lives of states in RAM and on a disk that the test plays, against what must
 // always hold: ceilings, nothing in use is dropped, what is said to be on disk is there, heads are safe first.
-#include "actors/persistence/tiered_cache.hpp"
+#include "actors/persistence/states/tiered_cache.hpp"
 
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <deque>
 
-#include "actors/persistence/session_book.hpp"
-#include "actors/persistence/thinning.hpp"
+#include "actors/persistence/sessions/session_book.hpp"
+#include "actors/persistence/states/thinning.hpp"
 #include "tests/support/random_cases.hpp"
 
 using namespace skein;

@@ -1,5 +1,5 @@
 // How many slots a model gets and when it is refused, by plans whose parts grow with the slots as those of engines do.
-#include "actors/supervisor/load_admission.hpp"
+#include "actors/supervisor/models/load_admission.hpp"
 
 #include <boost/test/unit_test.hpp>
 #include <string>

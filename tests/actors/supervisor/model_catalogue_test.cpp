@@ -1,5 +1,5 @@
 // What clients may have loaded: the files of one folder, wherever a path comes from, and the server's own model.
-#include "actors/supervisor/model_catalogue.hpp"
+#include "actors/supervisor/models/model_catalogue.hpp"
 
 #include <boost/test/unit_test.hpp>
 #include <filesystem>

@@ -1,6 +1,6 @@
 // Models that come and go, with fake engines and the test in the place of the main thread: who may begin what and when,
 // what a failure leaves behind, and what those who wait are told. The clock of idleness is turned by hand.
-#include "actors/supervisor/model_keeper.hpp"
+#include "actors/supervisor/models/model_keeper.hpp"
 
 #include <atomic>
 #include <boost/asio/io_context.hpp>
@@ -15,7 +15,7 @@
 #include <thread>
 #include <vector>
 
-#include "actors/request/awaited_model.hpp"
+#include "actors/request/call/awaited_model.hpp"
 #include "base/clock.hpp"
 #include "tests/support/oracle.hpp"
 

@@ -1,5 +1,5 @@
 // What a service manager is told, and the sockets that it hands over: real sockets on both ends.
-#include "actors/supervisor/service_manager.hpp"
+#include "actors/supervisor/process/service_manager.hpp"
 
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "actors/supervisor/inherited_sockets.hpp"
+#include "actors/supervisor/process/inherited_sockets.hpp"
 #include "tests/support/oracle.hpp"
 
 namespace skein::test {

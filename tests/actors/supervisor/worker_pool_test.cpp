@@ -1,5 +1,5 @@
 // Shows that the worker pool is bounded and that its end waits for the piece that runs and for nothing else.
-#include "actors/supervisor/worker_pool.hpp"
+#include "actors/supervisor/process/worker_pool.hpp"
 
 #include <boost/test/unit_test.hpp>
 #include <future>

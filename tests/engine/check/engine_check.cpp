@@ -14,9 +14,9 @@
 #include <stdexcept>
 #include <string>
 
-#include "cli/open_model.hpp"
+#include "app/open_model.hpp"
 #include "cli/token_list.hpp"
-#include "protocol/json_writer.hpp"
+#include "protocol/json/json_writer.hpp"
 #include "tests/engine/check/driven_engine.hpp"
 
 using namespace skein;

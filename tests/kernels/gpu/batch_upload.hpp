@@ -4,10 +4,10 @@
 #include <vector>
 
 #include "base/check.hpp"
-#include "kernels/gpu/batch.hpp"
 #include "kernels/gpu/runtime/memory.hpp"
 #include "kernels/gpu/runtime/stream.hpp"
-#include "kernels/gpu/wkv_chunks.hpp"
+#include "kernels/gpu/time_mix/wkv_chunks.hpp"
+#include "kernels/gpu/types/batch.hpp"
 
 namespace skein::kernels::gpu {
 

@@ -3,7 +3,7 @@
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 
-#include "kernels/gpu/sampling.hpp"
+#include "kernels/gpu/sampling/sampling.hpp"
 #include "sampling/sampler.hpp"
 
 namespace skein::test {

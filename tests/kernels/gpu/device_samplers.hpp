@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "base/check.hpp"
-#include "kernels/gpu/sampling.hpp"
+#include "kernels/gpu/sampling/sampling.hpp"
 #include "sampling/sampler.hpp"
 
 /// The samplers of a device behind calls of the host, for tests and benches: every call waits.

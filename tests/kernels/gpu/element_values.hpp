@@ -1,7 +1,7 @@
 #pragma once
 #include <vector>
 
-#include "kernels/gpu/elements.hpp"
+#include "kernels/gpu/types/elements.hpp"
 #include "tests/kernels/random_rwkv7.hpp"
 
 /// Random values as element types hold them.

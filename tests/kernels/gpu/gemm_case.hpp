@@ -1,7 +1,7 @@
 #pragma once
 #include <cmath>
 
-#include "kernels/gpu/matmul.hpp"
+#include "kernels/gpu/gemm/matmul.hpp"
 #include "kernels/ops.hpp"
 #include "tests/kernels/gpu/device_values.hpp"
 #include "tests/kernels/gpu/finished.hpp"

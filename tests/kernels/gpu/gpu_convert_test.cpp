@@ -1,6 +1,6 @@
 // Every number of either 16-bit type becomes what the host makes of it, but that nothing becomes infinite; and one that
 // is none stays none. What lies behind the values stays.
-#include "kernels/gpu/convert.hpp"
+#include "kernels/gpu/ops/convert.hpp"
 
 #include <boost/test/unit_test.hpp>
 #include <cmath>

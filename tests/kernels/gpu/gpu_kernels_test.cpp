@@ -5,11 +5,11 @@
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 
-#include "kernels/gpu/embed.hpp"
-#include "kernels/gpu/matmul.hpp"
-#include "kernels/gpu/state.hpp"
-#include "kernels/gpu/time_mix.hpp"
-#include "kernels/gpu/token_shift.hpp"
+#include "kernels/gpu/gemm/matmul.hpp"
+#include "kernels/gpu/ops/embed.hpp"
+#include "kernels/gpu/ops/token_shift.hpp"
+#include "kernels/gpu/time_mix/state.hpp"
+#include "kernels/gpu/time_mix/time_mix.hpp"
 #include "kernels/ops.hpp"
 #include "tests/kernels/gpu/device_values.hpp"
 #include "tests/kernels/gpu/finished.hpp"

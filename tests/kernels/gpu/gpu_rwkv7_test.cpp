@@ -1,7 +1,7 @@
 // RWKV-7 as a whole on the GPU's kernels, run by the emulator: against the reference in every element type, and promise
 // 2 of the design to the last bit, also across cuts of the prompt. Small random models; sizes that are no multiples of
 // a tile where a model may have such.
-#include "kernels/gpu/rwkv7_model.hpp"
+#include "kernels/gpu/model/rwkv7_model.hpp"
 
 #include <boost/test/unit_test.hpp>
 #include <cmath>

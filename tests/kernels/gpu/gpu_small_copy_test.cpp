@@ -2,9 +2,9 @@
 #include <boost/test/unit_test.hpp>
 #include <vector>
 
+#include "kernels/gpu/ops/small_copy.hpp"
 #include "kernels/gpu/runtime/memory.hpp"
 #include "kernels/gpu/runtime/stream.hpp"
-#include "kernels/gpu/small_copy.hpp"
 
 namespace {
 

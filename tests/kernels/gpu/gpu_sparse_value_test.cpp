@@ -4,7 +4,7 @@
 #include <cmath>
 #include <deque>
 
-#include "kernels/gpu/sparse_value.hpp"
+#include "kernels/gpu/model/sparse_value.hpp"
 #include "tests/kernels/gpu/device_values.hpp"
 #include "tests/support/random_cases.hpp"
 

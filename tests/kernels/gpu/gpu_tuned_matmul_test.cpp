@@ -1,13 +1,13 @@
 // Who multiplies what: our kernels and a library, which is a plain product behind a library's interface here, by times
 // that the test gives. On a card also the real one.
-#include "kernels/gpu/tuned_matmul.hpp"
+#include "kernels/gpu/gemm/tuned_matmul.hpp"
 
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <deque>
 
-#include "kernels/gpu/epilogue_rows.hpp"
+#include "kernels/gpu/gemm/epilogue_rows.hpp"
 #include "tests/kernels/gpu/gemm_case.hpp"
 #include "tests/kernels/gpu/plain_library.hpp"
 #include "tests/support/random_cases.hpp"

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <memory>
 
-#include "kernels/gpu/rwkv7_model.hpp"
+#include "kernels/gpu/model/rwkv7_model.hpp"
 #include "tests/kernels/gpu/batch_upload.hpp"
 
 namespace skein::test {

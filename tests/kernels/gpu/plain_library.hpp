@@ -3,8 +3,8 @@
 #include <map>
 #include <memory>
 
+#include "kernels/gpu/gemm/tuned_matmul.hpp"
 #include "kernels/gpu/runtime/stream.hpp"
-#include "kernels/gpu/tuned_matmul.hpp"
 
 /// A matrix library for tests: the plain product behind a library's interface.
 namespace skein::test {

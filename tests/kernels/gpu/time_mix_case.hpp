@@ -1,5 +1,5 @@
 #pragma once
-#include "kernels/gpu/time_mix.hpp"
+#include "kernels/gpu/time_mix/time_mix.hpp"
 #include "kernels/ops.hpp"
 #include "tests/kernels/gpu/element_values.hpp"
 

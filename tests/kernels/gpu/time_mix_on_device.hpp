@@ -1,7 +1,7 @@
 #pragma once
 #include <cmath>
 
-#include "kernels/gpu/state.hpp"
+#include "kernels/gpu/time_mix/state.hpp"
 #include "tests/kernels/gpu/device_values.hpp"
 #include "tests/kernels/gpu/time_mix_case.hpp"
 

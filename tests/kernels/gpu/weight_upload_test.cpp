@@ -1,6 +1,6 @@
 // Shows that what arrives on the device is what the file holds, rounded and padded, whatever the sizes, types and
 // strides of its tensors; with pieces so small that the ring of pinned memory goes round many times.
-#include "kernels/gpu/weight_upload.hpp"
+#include "kernels/gpu/model/weight_upload.hpp"
 
 #include <boost/test/unit_test.hpp>
 

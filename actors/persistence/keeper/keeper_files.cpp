@@ -1,0 +1,174 @@
+// Export and import of sessions as files. Reading and writing a file is a job; content of a file is checked before use.
+#include <algorithm>
+#include <utility>
+
+#include "actors/persistence/keeper/named_version.hpp"
+#include "actors/persistence/keeper/session_keeper.hpp"
+#include "base/check.hpp"
+#include "base/log/log.hpp"
+#include "storage/sessions/session_file.hpp"
+
+namespace skein::persistence {
+
+/// A session read from a file.
+struct imported_session {
+  session_tree tree;
+  std::vector<std::pair<version_id, state_buffer>> states;
+};
+
+namespace {
+
+/// Reads and checks a file; returns the session under its new name.
+result<imported_session> read_file(std::string_view bytes, bool trusted, const persistence_options& options,
+                                   const storage::model_table& models, session_name as, std::int64_t now_ms) {
+  const std::string key = trusted ? std::string() : options.signature_key;
+  auto file = storage::read_session_file(bytes, {"", key, options.file_bytes_max});
+  if (!file) return file.error();
+  const auto model = models.find(file->session.model_identity);
+  if (!model && !file->versions.empty()) return models.unknown("the session", file->session.model_identity);
+  for (const auto& v : file->versions)
+    if (std::ranges::any_of(v.tokens, [&](token_id t) { return t < 0 || std::cmp_greater_equal(t, model->vocab); }))
+      return error{error_kind::bad_file,
+                   "session file: version " + std::to_string(v.id) + " has a token outside the model's vocabulary", ""};
+  file->session.uid = as.uid;
+  file->session.key = std::move(as.key);
+  file->session.used_ms = now_ms;
+  auto tree = session_tree::restore(std::move(file->session), std::move(file->versions));
+  if (!tree) return error{error_kind::bad_file, tree.error().message, ""};
+  imported_session in{std::move(*tree), {}};
+  for (const std::string& record : file->states) {
+    auto state = storage::decode_state(record, models);
+    if (!state) return error{error_kind::bad_file, "the session file is damaged: " + state.error().message, ""};
+    in.states.emplace_back(version_of(state->label.key),
+                           std::make_shared<const std::vector<float>>(std::move(state->state)));
+  }
+  return in;
+}
+
+/// Writes the versions ahead of the session from the worker, so that the persistence thread writes only the record.
+result<imported_session> staged(result<imported_session> in, storage::database& db) {
+  if (!in) return in;
+  if (auto ok = storage::stage_versions(db, in->tree.record().uid, in->tree.all()); !ok) return ok.error();
+  return in;
+}
+
+}  // namespace
+
+/// Approximate size of a session as a file.
+std::size_t session_keeper::file_bytes(const session_tree& tree, const export_session& q) const {
+  const auto model = q.with_state ? ports_.states->models().find(tree.record().model_identity) : std::nullopt;
+  return tree.bytes() + (model ? model->layout.bytes() : 0);
+}
+
+void session_keeper::handle(export_session&& q) {
+  const auto named = find_named(q.session, [this](const session_key& key) { return entry_of(key); });
+  if (!named) return refuse(q.reply, named.error());
+  if (!*named)
+    return refuse(q.reply, {error_kind::not_found, "there is no session '" + q.session.id + "'", "session_id"});
+  const session_tree& tree = (*named)->tree();
+  auto why = byte_share::outcome::taken;
+  const std::size_t size = file_bytes(tree, q);
+  auto memory = q.share.lease(size, why);
+  if (!memory) return refuse(q.reply, no_room(why, size, q.share.most()));
+  auto file = std::make_shared<storage::session_file>();
+  file->session = tree.record();
+  std::optional<state_key> key;
+  const auto model = ports_.states->models().find(tree.record().model_identity);
+  if (q.with_state && model) key = state_of(tree.record().uid, tree.record().head);
+  const state_buffer held = key ? tiers_.cache().buffer(*key) : nullptr;
+  const storage::state_label label{tree.record().model_identity,
+                                   q.session.tenant,
+                                   {tree.record().uid, tree.record().head},
+                                   tree.record().total_tokens};
+  ports_.runner.run([this, file, all = tree.all(), key, held, label, model, reply = q.reply, memory = std::move(memory),
+                     states = ports_.states]() -> aftermath {
+    auto bytes = std::make_shared<result<std::string>>(guarded(error_kind::overloaded, [&]() -> result<std::string> {
+      for (const auto& v : all) file->versions.push_back(*v);
+      if (held) {
+        file->states.push_back(storage::encode_state(label, model->layout, *held, options_.file_type));
+      } else if (key) {
+        // An unreadable state is left out: the tokens are enough.
+        if (auto stored = states->get(*key); stored && *stored)
+          file->states.push_back(storage::encode_state(label, model->layout, (*stored)->state, options_.file_type));
+      }
+      return storage::write_session_file(*file, options_.signature_key);
+    }));
+    return [this, bytes, reply, memory] {
+      if (!*bytes) return refuse(reply, bytes->error());
+      deliver(answer{reply, session_bytes{std::move(**bytes)}, memory});
+    };
+  });
+}
+
+void session_keeper::handle(import_session&& q) {
+  auto question = std::make_shared<import_session>(std::move(q));
+  const session_name as{log_.new_uid(), question->as};
+  ports_.runner.run([this, question, as, db = ports_.db, now_ms = ports_.wall()]() -> aftermath {
+    auto in = std::make_shared<result<imported_session>>(guarded(error_kind::overloaded, [&] {
+      const auto& models = ports_.states->models();
+      return staged(read_file(question->file, question->trusted, options_, models, as, now_ms), *db);
+    }));
+    question->file = {};
+    question->memory.reset();
+    return [this, question, as, in] {
+      auto why = *in ? take_in(*question, std::move(**in)) : result<void>(in->error());
+      if (why) return;
+      refuse(question->reply, why.error());
+      unstage(as.uid);
+    };
+  });
+}
+
+result<void> session_keeper::take_in(const import_session& q, imported_session&& in) {
+  auto found = entry_of(q.as);
+  if (!found) return found.error();
+  open_entry& entry = **found;
+  if (entry.busy()) return error{error_kind::conflict, "session busy", "session_id"};
+  if (entry.tree && !q.replace) return error{error_kind::conflict, "session '" + q.as.id + "' already exists", "as"};
+  const session_record& record = in.tree.record();
+  if (auto ok = quota_.allows(q.as.tenant, entry.stored, storage::amount_of(record)); !ok) return ok;
+  const session_record* const replaced = entry.tree ? &entry.tree->record() : nullptr;
+  if (auto ok = log_.commit_staged(record, replaced, ports_.time.now()); !ok) {
+    if (replaced)
+      log_.disown(record, replaced, entry.tree->all());
+    else
+      log_.disown(record);
+    entry.unsaved = replaced && log_.has_unsaved(entry.uid);
+    return ok;
+  }
+  if (entry.tree) replace_content(entry);
+  entry.uid = record.uid;
+  entry.tree = std::move(in.tree);
+  entry.in_log = true;
+  book_.numbered(entry);
+  recount(entry);
+  for (auto& [version, state] : in.states)
+    put_state(entry, {entry.uid, version}, std::move(state), entry.tree->total_tokens(version));
+  shelve(entry);
+  deliver(answer{q.reply, done{entry.tree->record()}});
+  trim_shelf();
+  return {};
+}
+
+/// Removes the staged versions of a session that was not committed; if the disk fails, the next start removes them.
+void session_keeper::unstage(session_uid uid) {
+  ports_.runner.run([db = ports_.db, uid]() -> aftermath {
+    if (!db->failing()) ignore(storage::unstage_versions(*db, uid), "the next start removes them");
+    return [] {};
+  });
+}
+
+/// The session's name now belongs to another session: removes the old content once its pending state writes have ended.
+void session_keeper::replace_content(open_entry& entry) {
+  session_record old = entry.tree->record();
+  forget_states(old.uid);
+  ++sessions_removed_;
+  unshelve(old.uid);
+  book_.forget_content(entry);
+  recount(entry);
+  old.key.id.clear();  // so that erasing keeps the new session's record
+  ports_.runner.run(
+      [this, old]() -> aftermath { return [this, old] { ignore(erase(old), "the old session is unreachable"); }; });
+}
+
+}  // namespace skein::persistence

@@ -1,0 +1,45 @@
+#pragma once
+#include <atomic>
+#include <cstdint>
+
+#include "base/result.hpp"
+#include "storage/records/stored_amount.hpp"
+
+namespace skein::persistence {
+
+using storage::stored_amount;
+
+/// Limits on what one tenant may store; 0: no limit.
+struct tenant_limits {
+  std::uint64_t sessions_max = 0, versions_max = 0;
+  std::uint64_t bytes_max = 0;  ///< as stored_amount counts them
+};
+
+/// The amount that each tenant stores, and its limits. Calls other than begin_with() and largest() cost one map lookup.
+/// Owned by the persistence actor.
+class tenant_quota {
+ public:
+  explicit tenant_quota(const tenant_limits& limits) { change(limits); }
+
+  /// Thread-safe.
+  void change(const tenant_limits& limits);
+  /// Sets the amounts that earlier processes stored.
+  void begin_with(storage::tenant_amounts stored);
+  /// Changes a session's amount from `was` to `now`.
+  void replace(const tenant_id& tenant, const stored_amount& was, const stored_amount& now);
+  /// Whether a session may grow from `was` to `now`: no_space, with the name of the setting, if that exceeds a limit.
+  /// An amount that does not grow is always allowed.
+  [[nodiscard]] result<void> allows(const tenant_id& tenant, const stored_amount& was, const stored_amount& now) const;
+
+  [[nodiscard]] const stored_amount& total() const { return total_; }
+  /// The maximum of sessions, of versions and of bytes over all tenants. Visits every tenant.
+  [[nodiscard]] stored_amount largest() const;
+  [[nodiscard]] stored_amount of(const tenant_id& tenant) const;
+
+ private:
+  std::atomic<std::uint64_t> sessions_max_{0}, versions_max_{0}, bytes_max_{0};
+  storage::tenant_amounts stored_;
+  stored_amount total_;
+};
+
+}  // namespace skein::persistence

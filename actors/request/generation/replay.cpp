@@ -1,0 +1,36 @@
+#include "actors/request/generation/replay.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "protocol/responses_api/responses_request.hpp"
+
+namespace skein::request {
+
+std::string replay(const protocol::generation_request& request, const persistence::session_replayed& replayed,
+                   const session_turn& turn, protocol::answer_head head) {
+  const auto& version = replayed.version;
+  const bool streamed = request.stream;
+  const auto& writer = *request.writer;
+
+  protocol::whole_row row;
+  row.reasoning = version.reasoning;
+  row.content = version.answer;
+  row.end.reason = version.finish_reason == "stop" ? protocol::finish_reason::stop : protocol::finish_reason::length;
+  protocol::token_usage usage;
+  usage.prompt_tokens = version.prompt_tokens;
+  usage.completion_tokens = version.tokens.size() - version.prompt_tokens;
+  usage.completion_tokens -= std::min(usage.completion_tokens, protocol::hidden_tokens(version.sampling));
+  protocol::session_note note = turn.note_of(version.id, replayed.durable, version.unfinished);
+  note.replayed = true;
+  if (note.parent) note.parent = version.parent;
+
+  if (!streamed) return writer.body(head, {std::move(row)}, usage, &note);
+  const protocol::row_delta all{0, row.reasoning, row.content, {}};
+  std::string events = writer.begin_event(head, 0);
+  events += writer.delta_events(head, {&all, 1});
+  events += writer.end_event(head, 0, row.end, &note);
+  return events += writer.last_events(head, usage, &note);
+}
+
+}  // namespace skein::request

@@ -1,0 +1,185 @@
+#include "actors/request/responses/response_call.hpp"
+
+#include <charconv>
+#include <utility>
+
+#include "actors/request/call/awaited_model.hpp"
+#include "actors/request/call/memory.hpp"
+#include "actors/request/call/route.hpp"
+#include "actors/request/responses/response_items.hpp"
+#include "protocol/responses_api/response_id.hpp"
+
+namespace skein::request {
+namespace {
+
+using task = response_question::task;
+
+error no_response(const std::string& id) { return {error_kind::not_found, "there is no response '" + id + "'", ""}; }
+
+connection::header_list stream_headers(connection::header_list headers) {
+  headers.emplace_back("Content-Type", "text/event-stream; charset=utf-8");
+  headers.emplace_back("X-Accel-Buffering", "no");
+  return headers;
+}
+
+/// The reply of a run to a question.
+struct told_by_run {
+  bool there = false;     ///< else the response is in the log, or will be soon
+  bool followed = false;  ///< the run itself sends the answer
+  std::string body;
+};
+
+/// Runs on the run's io thread. A caller that may not see the run gets the same reply as if there were none.
+told_by_run ask(response_run* run, const caller& who, const response_question& question,
+                const run_output::follower& reader, const connection::header_list& headers) {
+  if (!run || !who.sees(run->call->tenant())) return {};
+  generation_call& call = *run->call;
+  if (question.what == task::cancel) {
+    call.obey(order::stop);
+    return {};
+  }
+  if (question.what == task::tell) return {true, false, call.early_body()};
+  if (!call.runs_on()) {
+    call.obey(order::park);
+    return {};
+  }
+  reader.post([out = reader.out, headers, so_far = call.told_again(question.how.after)] {
+    out->begin_stream(200, stream_headers(headers));
+    if (!so_far.empty()) out->write(so_far);
+  });
+  run->out->follow(reader);
+  return {true, true, ""};
+}
+
+}  // namespace
+
+result<response_question> response_question_of(task what, const std::string& id, std::string_view query) {
+  response_question q{what, id, {}};
+  if (what != task::tell) return q;
+  const auto stream = query_field(query, "stream");
+  if (stream && *stream != "true" && *stream != "false")
+    return error{error_kind::invalid_argument, "stream must be true or false", "stream"};
+  if (stream == "true") q.what = task::stream;
+  if (const auto text = query_field(query, "starting_after")) {
+    std::uint64_t number = 0;
+    const auto [end, code] = std::from_chars(text->data(), text->data() + text->size(), number);
+    if (code != std::errc() || end != text->data() + text->size())
+      return error{error_kind::invalid_argument, "starting_after must be an event number", "starting_after"};
+    if (q.what != task::stream)
+      return error{error_kind::invalid_argument, "starting_after needs stream=true", "starting_after"};
+    q.how.after = number;
+  }
+  return q;
+}
+
+protocol::logged_response logged_response_of(const persistence::version_record& v) {
+  return {v.request_key,   v.sampling,    v.reasoning,  v.answer,
+          v.finish_reason, v.stop_reason, v.unfinished, v.tokens.size() - v.prompt_tokens};
+}
+
+response_call::response_call(response_question question, plain_origin plain, call_origin origin,
+                             std::shared_ptr<const service_context> context, request_hub& hub, poster post,
+                             response_runs& runs, std::shared_ptr<connection::response_writer> out)
+    : plain_call(std::move(plain), std::move(context), out),
+      question_(std::move(question)),
+      origin_(std::move(origin)),
+      hub_(hub),
+      post_(std::move(post)),
+      runs_(runs),
+      out_(std::move(out)) {}
+
+response_call::~response_call() { hub_.close_ticket(ticket_.number); }
+
+void response_call::writable() {
+  if (continued_) continued_->writable();
+}
+
+void response_call::gone(std::string_view why, unsigned status) {
+  if (continued_) continued_->gone(why, status);
+  plain_call::gone(why, status);
+}
+
+void response_call::read(std::string body) {
+  if (!protocol::conversation_of(question_.id)) return refuse(no_response(question_.id));
+  if (goes_on()) {
+    const auto how = protocol::parse_continuation(body, context().settings.limits);
+    if (!how) return refuse(how.error());
+    question_.how = *how;
+  }
+  const auto run = context().responses->find(question_.id);
+  run ? ask_run(run) : ask_log();
+}
+
+void response_call::ask_run(const response_table::visitor& run) {
+  run([question = question_, who = origin().who,
+       reader = run_output::follower{out_, post_, origin().who, question_.how.after}, headers = origin().headers,
+       self = std::weak_ptr(self_)](response_run* found) {
+    auto told = ask(found, *who, question, reader, headers);
+    reader.post([self, told = std::move(told)]() mutable {
+      const auto call = self.lock();
+      if (!call || told.followed || (*call)->ended()) return;
+      (*call)->guarded([&] {
+        if (told.there && !told.body.empty()) return (*call)->answer(200, std::move(told.body));
+        (*call)->ask_log();
+      });
+    });
+  });
+}
+
+void response_call::ask_log() {
+  if (!context().persistence) return refuse({error_kind::unsupported, "this server does not store responses", ""});
+  if (ticket_.number == 0) ticket_ = hub_.open_ticket(*this);
+  persistence::describe_session q;
+  q.reply = ticket_;
+  q.session = {origin().who->tenant, *protocol::conversation_of(question_.id)};
+  q.turn = question_.id;
+  if (!hub_.ask(std::move(q))) refuse(nobody_listens(context()));
+}
+
+void response_call::on_reply(persistence::reply& r) {
+  if (ended()) return;
+  guarded([&] {
+    if (const auto* a = std::get_if<persistence::answer>(&r))
+      return tell(*std::get<persistence::session_description>(a->body).versions.front());
+    if (const auto* no = std::get_if<persistence::refused>(&r))
+      refuse(no->why.kind == error_kind::not_found ? no_response(question_.id) : no->why);
+  });
+}
+
+void response_call::tell(const persistence::version_record& version) {
+  const auto logged = logged_response_of(version);
+  const auto known = protocol::read_logged(logged);
+  if (!known) return refuse(known.error());
+  const protocol::response_outcome& end = known->outcome;
+  if (streams() && (end.parked || (goes_on() && end.reason == protocol::cut_at_limit)))
+    return go_on(logged, known->facts.model);
+  if (streams()) return stream(protocol::response_events(*known, question_.how.after, nullptr));
+  std::string body;
+  protocol::json_writer out(body);
+  protocol::write_response(out, known->facts, known->text, known->outcome, &known->usage, nullptr);
+  const std::size_t bytes_max = context().settings.limits.response_bytes_max;
+  if (body.size() > bytes_max) return refuse(answer_too_long(body.size(), bytes_max));
+  answer(200, std::move(body));
+}
+
+void response_call::stream(std::string events) {
+  if (const auto room = hold_memory(origin().share, events.size()); !room) return refuse(room.error());
+  out_->begin_stream(200, stream_headers(origin().headers));
+  if (!events.empty()) out_->write(std::move(events));
+  out_->end();
+  plain_call::gone("", 200);
+}
+
+/// The resumed response becomes the answer of this exchange.
+void response_call::go_on(const protocol::logged_response& logged, std::string_view named) {
+  if (context().draining) return refuse({error_kind::unavailable, "the server is shutting down", ""});
+  auto model = model_at_hand(context(), *origin().who, named, origin().errors);
+  if (!model) return refuse(model.error());
+  origin_.model = std::move(*model);
+  auto request = protocol::go_on_with(logged, *origin_.model->preset(), context().settings.limits, question_.how);
+  if (!request) return refuse(request.error());
+  origin_.who = origin().who;
+  continued_ = runs_.go_on(std::move(origin_), out_, std::move(*request));
+}
+
+}  // namespace skein::request

@@ -1,0 +1,65 @@
+#pragma once
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "actors/request/call/plain_call.hpp"
+#include "actors/request/generation/generation_call.hpp"
+#include "actors/request/responses/response_runs.hpp"
+#include "protocol/responses_api/responses_request.hpp"
+
+namespace skein::request {
+
+/// A client's question about an existing response.
+struct response_question {
+  enum class task : std::uint8_t { tell, stream, cancel, go_on };
+  task what = task::tell;
+  std::string id;
+  protocol::continuation how{};  ///< stream, go_on: after which event to start, and how much to add
+};
+
+/// From a path and a query. Errors: invalid_argument naming the field.
+[[nodiscard]] result<response_question> response_question_of(response_question::task what, const std::string& id,
+                                                             std::string_view query);
+
+/// GET /v1/responses/{id}, POST .../cancel and .../continue. A running response is asked on its own io thread; others
+/// are read from the log. Asking for the stream of an interrupted response resumes it (generation_call::begin); asking
+/// for the stream of one that another connection reads takes it over.
+class response_call final : public plain_call, public persistence_client {
+ public:
+  /// `origin`: for a response that is resumed; its model is chosen then.
+  response_call(response_question question, plain_origin plain, call_origin origin,
+                std::shared_ptr<const service_context> context, request_hub& hub, poster post, response_runs& runs,
+                std::shared_ptr<connection::response_writer> out);
+  ~response_call() override;
+
+  void writable() override;
+  void gone(std::string_view why, unsigned status) override;
+  void on_reply(persistence::reply& r) override;
+
+ private:
+  void read(std::string body) override;
+  void ask_run(const response_table::visitor& run);
+  void ask_log();
+  void tell(const persistence::version_record& version);
+  void stream(std::string events);
+  void go_on(const protocol::logged_response& logged, std::string_view named);
+  [[nodiscard]] bool streams() const { return question_.what == response_question::task::stream || goes_on(); }
+  [[nodiscard]] bool goes_on() const { return question_.what == response_question::task::go_on; }
+
+  response_question question_;
+  call_origin origin_;
+  request_hub& hub_;
+  poster post_;
+  response_runs& runs_;
+  std::shared_ptr<connection::response_writer> out_;
+  persistence::return_address ticket_;
+  std::unique_ptr<connection::http_call> continued_;
+  std::shared_ptr<response_call*> self_ = std::make_shared<response_call*>(this);  // for late results
+};
+
+/// A response as it is in the log.
+[[nodiscard]] protocol::logged_response logged_response_of(const persistence::version_record& version);
+
+}  // namespace skein::request

@@ -1,0 +1,87 @@
+#include "actors/request/shared/request_register.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace skein::request {
+
+void request_register::enter(std::shared_ptr<running_request> request) {
+  const std::lock_guard lock(mutex_);
+  request->ticket = ++entered_;
+  running_.push_back(std::move(request));
+}
+
+void request_register::leave(const std::shared_ptr<running_request>& request) {
+  request->finished = true;
+  const std::lock_guard lock(mutex_);
+  running_.remove(request);
+  last_ = request;
+}
+
+request_register::list request_register::running() const {
+  const std::lock_guard lock(mutex_);
+  return {running_.begin(), running_.end()};
+}
+
+request_register::place request_register::place_of(const running_request& request) const {
+  const std::lock_guard lock(mutex_);
+  place p{request.ticket};
+  for (const auto& r : running_) {
+    if (r->admitted_at != 0 || r->what().model != request.what().model) continue;
+    ++p.waiting;
+    if (r.get() == &request) p.position = p.waiting;
+  }
+  return p;
+}
+
+std::shared_ptr<const running_request> request_register::last() const {
+  const std::lock_guard lock(mutex_);
+  return last_;
+}
+
+void request_register::keep(paused_request paused) {
+  const std::lock_guard lock(mutex_);
+  forget_old(paused.since);
+  const tenant_id tenant = paused.was->what().tenant;
+  const auto is_theirs = [&](const paused_request& p) { return p.was->what().tenant == tenant; };
+  paused_.push_back(std::move(paused));
+  if (std::cmp_less_equal(std::ranges::count_if(paused_, is_theirs), limits_.requests_max)) return;
+  paused_.erase(std::ranges::find_if(paused_, is_theirs));
+}
+
+std::optional<paused_request> request_register::find(std::string_view id, steady_time now) {
+  const std::lock_guard lock(mutex_);
+  forget_old(now);
+  const auto found = std::ranges::find_if(paused_, [&](const paused_request& p) { return p.was->what().id == id; });
+  return found == paused_.end() ? std::nullopt : std::optional(*found);
+}
+
+std::optional<paused_request> request_register::take(std::string_view id, steady_time now) {
+  const std::lock_guard lock(mutex_);
+  forget_old(now);
+  const auto found = std::ranges::find_if(paused_, [&](const paused_request& p) { return p.was->what().id == id; });
+  if (found == paused_.end()) return std::nullopt;
+  std::optional<paused_request> taken(std::move(*found));
+  paused_.erase(found);
+  return taken;
+}
+
+std::vector<std::shared_ptr<const running_request>> request_register::paused(steady_time now) {
+  const std::lock_guard lock(mutex_);
+  forget_old(now);
+  std::vector<std::shared_ptr<const running_request>> all;
+  for (const auto& p : paused_) all.push_back(p.was);
+  return all;
+}
+
+std::string request_register::model_of_paused(std::string_view id) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = std::ranges::find_if(paused_, [&](const paused_request& p) { return p.was->what().id == id; });
+  return found == paused_.end() ? std::string() : found->was->what().model;
+}
+
+void request_register::forget_old(steady_time now) {
+  while (!paused_.empty() && now - paused_.front().since > limits_.age_max) paused_.pop_front();
+}
+
+}  // namespace skein::request

@@ -1,0 +1,47 @@
+// The epilogue of GEMMs that a library ran: a thread processes 16 bytes of a row.
+#include "kernels/gpu/gemm/epilogue_rows.hpp"
+
+#include "base/check.hpp"
+#include "kernels/gpu/device/pdl.cuh"
+#include "kernels/gpu/device/vec.cuh"
+#include "kernels/gpu/gemm/epilogue.cuh"
+
+namespace skein::kernels::gpu {
+
+namespace {
+
+constexpr unsigned threads = 256;
+
+template <typename Element>
+__global__ void __launch_bounds__(threads)
+    epilogue_rows_kernel(Element* out, std::uint32_t row_packets, std::uint32_t stride, std::size_t packets,
+                         epilogue how) {
+  pdl_launch_dependents();
+  pdl_wait();
+  const std::size_t i = static_cast<std::size_t>(blockIdx.x) * threads + threadIdx.x;
+  if (i >= packets) return;
+  Element* const at = out + i / row_packets * stride + i % row_packets * packet<Element>::size;
+  packet<Element> values = load_packet(at);
+#pragma unroll
+  for (unsigned e = 0; e < packet<Element>::size; ++e)
+    values.values[e] = from_float<Element>(apply_epilogue(how, to_float(values.values[e])));
+  store_packet(at, values);
+}
+
+}  // namespace
+
+result<void> epilogue_rows(stream_handle in, element type, const gemm& p, std::uint32_t rows) {
+  check(p.how == epilogue::sigmoid || p.how == epilogue::tanh || p.how == epilogue::relu_squared);
+  return with_element(type, [&]<typename Element>() {
+    constexpr std::uint32_t size = packet<Element>::size;
+    check(p.outputs % size == 0);
+    check(p.out_stride % size == 0);
+    check(reinterpret_cast<std::uintptr_t>(p.out) % sizeof(packet<Element>) == 0);
+    const std::size_t packets = std::size_t{rows} * (p.outputs / size);
+    const auto blocks = static_cast<unsigned>((packets + threads - 1) / threads);
+    return launch({"finish_rows", {blocks}, {threads}, 0, in, true}, epilogue_rows_kernel<Element>,
+                  static_cast<Element*>(p.out), p.outputs / size, p.out_stride, packets, p.how);
+  });
+}
+
+}  // namespace skein::kernels::gpu

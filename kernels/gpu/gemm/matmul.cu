@@ -1,0 +1,150 @@
+// The plain GEMM: a block computes a tile of 64 outputs by 16 or 64 rows and steps through the inputs 64 at a time in
+// shared memory; a thread keeps 4 outputs by 1 or 4 rows in registers. It is the reference for the tensor core kernels,
+// and runs on devices that have none.
+#include "kernels/gpu/gemm/matmul.hpp"
+
+#include <algorithm>
+
+#include "base/check.hpp"
+#include "kernels/gpu/device/vec.cuh"
+#include "kernels/gpu/gemm/epilogue.cuh"
+
+namespace skein::kernels::gpu {
+
+namespace {
+
+constexpr unsigned threads = 256;
+constexpr unsigned lanes = 16;  // of a block along each side of its tile
+constexpr unsigned outputs_each = matrix_tile / lanes;
+constexpr unsigned pitch = matrix_tile + 1;  // odd: a column of a tile is spread over the banks
+
+/// The products of a launch; block x belongs to the last product whose first_block is at most x.
+struct gemm_list {
+  gemm of[gemms_max_of_turn];
+  std::uint32_t first_block[gemms_max_of_turn];
+  std::uint32_t count;
+};
+
+template <typename Element>
+__device__ void put(const gemm& p, std::size_t at, float sum) {
+  if (p.how == epilogue::add_f32)
+    static_cast<float*>(p.out)[at] += sum;
+  else if (p.how == epilogue::store_f32)
+    static_cast<float*>(p.out)[at] = sum;
+  else if (p.how == epilogue::store_f16)
+    static_cast<half*>(p.out)[at] = from_float<half>(sum);
+  else
+    static_cast<Element*>(p.out)[at] = from_float<Element>(apply_epilogue(p.how, sum));
+}
+
+/// Copies rows `first` .. `first` + tile_rows, columns `column` .. `column` + 64, into a tile; rows from `end` on are
+/// 0.
+template <unsigned tile_rows, typename Element>
+__device__ void load_tile(float (*tile)[pitch], const void* from, std::uint32_t stride, std::uint32_t first,
+                          std::uint32_t end, std::uint32_t column) {
+  constexpr unsigned packets = matrix_tile / packet<Element>::size;  // of a row
+  for (unsigned p = threadIdx.x; p < tile_rows * packets; p += threads) {
+    const unsigned r = p / packets, c = p % packets * packet<Element>::size;
+    packet<Element> values = {};
+    if (first + r < end)
+      values =
+          load_packet(static_cast<const Element*>(from) + static_cast<std::size_t>(first + r) * stride + column + c);
+    for (unsigned i = 0; i < packet<Element>::size; ++i) tile[r][c + i] = to_float(values.values[i]);
+  }
+}
+
+template <typename Element, unsigned rows_each>
+__global__ void __launch_bounds__(threads) matmul_kernel(gemm_list gemms, const std::uint32_t* row_count) {
+  constexpr unsigned tile_rows = lanes * rows_each;
+  __shared__ float weights[matrix_tile][pitch];  // [output, input]
+  __shared__ float inputs[tile_rows][pitch];     // [row, input]
+  const std::uint32_t rows = *row_count, first_row = blockIdx.y * tile_rows;
+  if (first_row >= rows) return;
+  std::uint32_t which = gemms.count - 1;
+  while (blockIdx.x < gemms.first_block[which]) --which;
+  const gemm p = gemms.of[which];
+  const std::uint32_t first_output = (blockIdx.x - gemms.first_block[which]) * matrix_tile;
+  const unsigned column = threadIdx.x % lanes, line = threadIdx.x / lanes;
+  const std::uint32_t depth = padded(p.inputs);
+
+  const std::uint32_t segment = segment_tiles(p) * matrix_tile;
+  float sums[rows_each][outputs_each] = {}, done[rows_each][outputs_each] = {};
+  const auto end_segment = [&](std::uint32_t number) {
+    for (unsigned r = 0; r < rows_each; ++r)
+      for (unsigned o = 0; o < outputs_each; ++o) {
+        const std::uint32_t row = first_row + line + r * lanes, output = first_output + column + o * lanes;
+        if (p.how == epilogue::store_parts && row < rows && output < p.outputs)
+          static_cast<float*>(p.out)[number * p.part_stride + static_cast<std::size_t>(row) * p.out_stride + output] =
+              sums[r][o];
+        done[r][o] = number == 0 ? sums[r][o] : done[r][o] + sums[r][o];
+        sums[r][o] = 0;
+      }
+  };
+  for (std::uint32_t k = 0; k < depth; k += matrix_tile) {
+    if (k > 0 && k % segment == 0) end_segment(k / segment - 1);
+    __syncthreads();  // the previous tiles have been read
+    load_tile<matrix_tile, Element>(weights, p.matrix, depth, first_output, padded(p.outputs), k);
+    load_tile<tile_rows, Element>(inputs, p.in, p.in_stride, first_row, rows, k);
+    __syncthreads();
+    for (unsigned i = 0; i < matrix_tile; ++i)
+      for (unsigned r = 0; r < rows_each; ++r)
+        for (unsigned o = 0; o < outputs_each; ++o)
+          sums[r][o] = multiply_add(weights[column + o * lanes][i], inputs[line + r * lanes][i], sums[r][o]);
+  }
+  end_segment((depth - 1) / segment);
+  if (p.how == epilogue::store_parts) return;
+
+  for (unsigned r = 0; r < rows_each; ++r)
+    for (unsigned o = 0; o < outputs_each; ++o) {
+      const std::uint32_t row = first_row + line + r * lanes, output = first_output + column + o * lanes;
+      if (row < rows && output < p.outputs)
+        put<Element>(p, static_cast<std::size_t>(row) * p.out_stride + output, done[r][o]);
+    }
+}
+
+}  // namespace
+
+result<void> matmul(stream_handle in, element type, std::span<const gemm> gemms, const std::uint32_t* row_count,
+                    std::uint32_t rows_room) {
+  check(!gemms.empty());
+  check(is_in_turn(gemms));
+  if (has_turns(gemms))
+    return in_two_launches(gemms, [&](auto some) { return matmul(in, type, some, row_count, rows_room); });
+  gemm_list list{};
+  std::uint32_t blocks = 0;
+  for (const gemm& p : gemms) {
+    check(p.in_stride >= padded(p.inputs));
+    check((p.segments - 1) * segment_tiles(p) * matrix_tile < padded(p.inputs));
+    list.first_block[list.count] = blocks;
+    list.of[list.count++] = p;
+    blocks += padded(p.outputs) / matrix_tile;
+  }
+  const auto launch_tiles = [&](auto kernel, std::uint32_t tile_rows) {
+    return launch({"matmul", {blocks, (rows_room + tile_rows - 1) / tile_rows}, {threads}, 0, in}, kernel, list,
+                  row_count);
+  };
+  // The height of a tile does not change any bit: every sum is computed by one thread, in one order.
+  return with_element(type, [&]<typename Element>() {
+    return rows_room <= lanes ? launch_tiles(matmul_kernel<Element, 1>, lanes)
+                              : launch_tiles(matmul_kernel<Element, 4>, 4 * lanes);
+  });
+}
+
+bool is_in_turn(std::span<const gemm> gemms) {
+  const auto independent_of = independent(gemms), second = gemms.subspan(independent_of.size());
+  if (independent_of.size() > gemms_max_of_turn || second.size() > gemms_max_of_turn) return false;
+  if (second.empty()) return true;
+  const auto is_first = [](const gemm& p) { return p.when == turn::first; };
+  const auto is_awaited_in_parts = [&](const gemm& p) { return is_first(p) && p.how == epilogue::store_parts; };
+  return std::ranges::is_partitioned(independent_of, is_first) &&
+         std::ranges::none_of(independent_of, is_awaited_in_parts) && std::ranges::all_of(second, [&](const gemm& p) {
+           return p.when == turn::second && p.segments == 1 && p.outputs == second.front().outputs && p.done &&
+                  p.done == second.front().done;
+         });
+}
+
+matmul_functions plain_matmul() {
+  return {"plain", matmul, [](std::span<const gemm>, std::uint32_t rows_room) { return rows_room <= 8; }};
+}
+
+}  // namespace skein::kernels::gpu

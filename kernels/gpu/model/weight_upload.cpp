@@ -1,0 +1,214 @@
+#include "kernels/gpu/model/weight_upload.hpp"
+
+#include <algorithm>
+#include <condition_variable>
+#include <cstring>
+#include <memory>
+#include <mutex>
+#include <thread>
+
+#include "base/check.hpp"
+#include "base/finite_half.hpp"
+#include "kernels/gpu/ops/convert.hpp"
+#include "kernels/gpu/runtime/memory.hpp"
+#include "kernels/gpu/runtime/stream.hpp"
+
+namespace skein::kernels::gpu {
+
+namespace {
+
+constexpr std::uint32_t threads_max = 8;  // more than enough to saturate the bus
+
+constexpr dtype stored_as(element e) {
+  return e == element::f32 ? dtype::f32 : e == element::f16 ? dtype::f16 : dtype::bf16;
+}
+
+/// The type as which a tensor of `from` is sent if it becomes `type`. The device converts between the two 16-bit types
+/// while the next piece is being sent; eight host threads needed four times as long as the bus (docs/decisions, 66).
+constexpr element sent_as(dtype from, element type) {
+  if (type == element::f32) return type;
+  return from == dtype::f16 ? element::f16 : from == dtype::bf16 ? element::bf16 : type;
+}
+
+tensor_view row_of(const tensor_view& matrix, std::int64_t row) {
+  tensor_view view = matrix;
+  view.data += row * matrix.stride[0] * static_cast<std::int64_t>(dtype_bytes(matrix.type));
+  view.shape[0] = 1;
+  return view;
+}
+
+/// Copies the elements of a row that are not contiguous.
+void gather(const tensor_view& row, std::size_t columns, std::byte* to) {
+  const auto copy = [&]<typename Bits>(Bits bits) {
+    const std::ptrdiff_t step = row.stride[1] * static_cast<std::ptrdiff_t>(sizeof bits);
+    const std::byte* from = row.data;
+    for (std::size_t c = 0; c < columns; ++c, from += step, to += sizeof bits) {
+      std::memcpy(&bits, from, sizeof bits);
+      std::memcpy(to, &bits, sizeof bits);
+    }
+  };
+  dtype_bytes(row.type) == sizeof(std::uint32_t) ? copy(std::uint32_t{}) : copy(std::uint16_t{});
+}
+
+void encode(std::span<const float> values, element type, std::byte* to) {
+  const auto put = [&](auto convert) {
+    for (const float value : values) {
+      const auto element = convert(value);
+      std::memcpy(to, &element, sizeof element);
+      to += sizeof element;
+    }
+  };
+  switch (type) {
+    case element::f32: return put([](float v) { return v; });
+    case element::f16: return put(f32_to_finite_f16);
+    case element::bf16: return put(f32_to_bf16);
+  }
+}
+
+}  // namespace
+
+/// Pinned pieces in a ring: job j uses piece j modulo their number. Threads fill free pieces. The caller sends filled
+/// pieces in the order of the jobs, and frees them when they have been copied.
+class weight_upload::pieces {
+ public:
+  pieces(std::size_t count, std::size_t bytes) {
+    for (std::size_t i = 0; i < count; ++i) ring_.push_back(std::make_unique<piece>(bytes));
+  }
+  [[nodiscard]] std::size_t count() const { return ring_.size(); }
+  [[nodiscard]] std::byte* memory(std::size_t job) const { return of(job).memory.data(); }
+
+  /// Claims the next job once its piece is free; false if there is none or the work was abandoned.
+  bool claim(std::size_t jobs, std::size_t& job) {
+    std::unique_lock lock(mutex_);
+    if (claimed_ == jobs) return false;
+    job = claimed_++;
+    changed_.wait(lock, [&] { return given_up_ || job < freed_ + count(); });
+    return !given_up_;
+  }
+  void set_filled(std::size_t job) {
+    const std::scoped_lock lock(mutex_);
+    of(job).filled = true;
+    changed_.notify_all();
+  }
+  /// Waits until the job is in its piece, and queues its copy to the device, where `sent` is converted to `type`.
+  void send(std::size_t job, std::byte* to, std::size_t bytes, element sent, element type) {
+    {
+      std::unique_lock lock(mutex_);
+      changed_.wait(lock, [&] { return of(job).filled; });
+      of(job).filled = false;
+    }
+    require(copy_to_device(to, of(job).memory.data(), bytes, stream_));
+    if (sent != type) require(queue_convert(stream_, to, bytes / element_bytes(type), sent, type));
+    require(of(job).copied.record(stream_));
+  }
+  /// Waits until the job has been copied; jobs in order.
+  void free(std::size_t job) {
+    require(of(job).copied.synchronize());
+    const std::scoped_lock lock(mutex_);
+    freed_ = job + 1;
+    changed_.notify_all();
+  }
+  void give_up() {
+    const std::scoped_lock lock(mutex_);
+    given_up_ = true;
+    changed_.notify_all();
+  }
+  /// Pending copies still read from the pieces.
+  ~pieces() { static_cast<void>(stream_.synchronize()); }
+
+ private:
+  struct piece {
+    explicit piece(std::size_t bytes) : memory(bytes) {}
+    pinned_buffer<std::byte> memory;
+    event copied;
+    bool filled = false;
+  };
+  [[nodiscard]] piece& of(std::size_t job) const { return *ring_[job % ring_.size()]; }
+
+  std::vector<std::unique_ptr<piece>> ring_;
+  stream stream_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::size_t claimed_ = 0, freed_ = 0;
+  bool given_up_ = false;
+};
+
+weight_upload::weight_upload(const load_progress& progress, std::uint64_t total_bytes, const options& how)
+    : progress_(progress),
+      total_bytes_(total_bytes),
+      threads_(how.threads > 0 ? how.threads : std::clamp(std::thread::hardware_concurrency(), 1u, threads_max)),
+      piece_bytes_(how.piece_bytes) {}
+
+void weight_upload::add(std::byte* to, const tensor_view& from, element type, std::uint32_t height,
+                        std::uint32_t width) {
+  check(from.shape.size() == 2);
+  check(from.shape[0] <= height && from.shape[1] <= width);
+  const std::size_t row_bytes = width * element_bytes(type);
+  check(row_bytes <= piece_bytes_);
+  const auto rows_each = static_cast<std::uint32_t>(piece_bytes_ / std::max<std::size_t>(row_bytes, 1));
+  for (std::uint32_t first = 0; first < height; first += rows_each) {
+    const std::uint32_t rows = std::min(rows_each, height - first);
+    const auto present = std::clamp<std::int64_t>(from.shape[0] - first, 0, rows);
+    jobs_.push_back({tensors_.size(), first, rows, to + first * row_bytes,
+                     static_cast<std::uint64_t>(present * from.shape[1]) * dtype_bytes(from.type)});
+  }
+  tensors_.push_back({from, type, width});
+}
+
+std::size_t weight_upload::bytes_of(const job& which) const {
+  const tensor& of = tensors_[which.tensor];
+  return which.rows * std::size_t{of.width} * element_bytes(of.type);
+}
+
+void weight_upload::fill(std::byte* piece, const job& which, std::vector<float>& scratch) const {
+  const auto& [from, type, width] = tensors_[which.tensor];
+  const std::int64_t present = std::clamp<std::int64_t>(from.shape[0] - which.first_row, 0, which.rows);
+  const auto columns = static_cast<std::size_t>(from.shape[1]);
+  const std::size_t bytes = columns * element_bytes(type), row_bytes = width * element_bytes(type);
+  const bool as_it_is = from.type == stored_as(sent_as(from.type, type));
+  if (present < which.rows || bytes < row_bytes) std::memset(piece, 0, bytes_of(which));
+  if (!as_it_is) scratch.resize(columns);
+  for (std::int64_t r = 0; r < present; ++r, piece += row_bytes) {
+    const tensor_view row = row_of(from, which.first_row + r);
+    if (as_it_is && from.stride[1] == 1) {
+      std::memcpy(piece, row.data, bytes);
+    } else if (as_it_is) {
+      gather(row, columns, piece);
+    } else {
+      copy_to_f32(row, scratch);
+      encode(scratch, type, piece);
+    }
+  }
+}
+
+void weight_upload::run() {
+  pieces ring(2 * std::size_t{threads_}, piece_bytes_);
+  const auto fill_pieces = [&] {
+    std::vector<float> scratch;
+    for (std::size_t job = 0; ring.claim(jobs_.size(), job);) {
+      fill(ring.memory(job), jobs_[job], scratch);
+      ring.set_filled(job);
+    }
+  };
+  struct workers {  // end before the ring does, even if the device fails
+    pieces& ring;
+    std::vector<std::jthread> threads;
+    ~workers() { ring.give_up(); }
+  } workers{ring, {}};
+  for (std::uint32_t t = 0; t < threads_; ++t) workers.threads.emplace_back(fill_pieces);
+
+  // Half of the ring is being sent while the other half is filled.
+  const std::size_t on_the_way = std::max<std::size_t>(ring.count() / 2, 1);
+  std::uint64_t done_bytes = 0;
+  for (std::size_t sent = 0, gone = 0; gone < jobs_.size(); ++gone) {
+    for (; sent < jobs_.size() && sent < gone + on_the_way; ++sent) {
+      const tensor& of = tensors_[jobs_[sent].tensor];
+      ring.send(sent, jobs_[sent].to, bytes_of(jobs_[sent]), sent_as(of.from.type, of.type), of.type);
+    }
+    ring.free(gone);
+    done_bytes += jobs_[gone].source_bytes;
+    if (progress_.report) progress_.report(progress_.context, done_bytes, total_bytes_);
+  }
+}
+
+}  // namespace skein::kernels::gpu

@@ -1,0 +1,61 @@
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "base/tensor.hpp"
+#include "kernels/gpu/types/elements.hpp"
+#include "kernels/rwkv7_weights.hpp"
+
+namespace skein::kernels::gpu {
+
+/// Copies tensors from mapped files to the device. Threads convert pieces into pinned memory and the caller's thread
+/// sends the pieces that are ready, so that reading, converting and copying overlap. Conversion between bf16 and fp16
+/// happens on the device. Values beyond the range of fp16 become its largest value. Pinned memory is bounded whatever
+/// the sizes of the tensors: two pieces per thread.
+class weight_upload {
+ public:
+  struct options {
+    std::uint32_t threads = 0;  ///< that convert; 0: one per CPU available to the process, at most 8
+    std::size_t piece_bytes = std::size_t{4} << 20;
+  };
+
+  /// Progress is reported against `total_bytes`, in bytes of the source.
+  weight_upload(const load_progress& progress, std::uint64_t total_bytes, const options& how);
+  weight_upload(const load_progress& progress, std::uint64_t total_bytes)
+      : weight_upload(progress, total_bytes, options{}) {}
+
+  /// Adds a two-dimensional view, of any strides, as [height, width] rows of `type` at `to` on the device, padded with
+  /// zeros. A row must fit into a piece (checked). Views and their memory must live until run() returns.
+  void add(std::byte* to, const tensor_view& from, element type, std::uint32_t height, std::uint32_t width);
+
+  /// Copies everything that was added and waits for it; reports progress on the caller's thread. Throws device_failure.
+  void run();
+
+ private:
+  struct tensor {
+    tensor_view from;
+    element type;
+    std::uint32_t width;
+  };
+  /// Rows of a tensor that are sent together.
+  struct job {
+    std::size_t tensor;
+    std::uint32_t first_row, rows;
+    std::byte* to;
+    std::uint64_t source_bytes;
+  };
+  class pieces;
+
+  [[nodiscard]] std::size_t bytes_of(const job& which) const;
+  void fill(std::byte* piece, const job& which, std::vector<float>& scratch) const;
+
+  const load_progress progress_;
+  const std::uint64_t total_bytes_;
+  const std::uint32_t threads_;
+  const std::size_t piece_bytes_;
+  std::vector<tensor> tensors_;
+  std::vector<job> jobs_;
+};
+
+}  // namespace skein::kernels::gpu

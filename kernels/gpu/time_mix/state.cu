@@ -1,0 +1,92 @@
+// Converts a slot's state to and from the canonical order, and copies it to other slots. Block y is one layer; the
+// threads of its blocks x stride over the slot's elements there.
+#include "kernels/gpu/time_mix/state.hpp"
+
+#include "base/check.hpp"
+#include "kernels/gpu/time_mix/head_state.cuh"
+
+namespace skein::kernels::gpu {
+
+namespace {
+
+constexpr unsigned threads = 256;
+constexpr unsigned blocks_a_layer = 16;
+
+/// The parts of a slot in one layer.
+struct slot_parts {
+  char *att_x_prev, *ffn_x_prev, *wkv;
+
+  __device__ slot_parts(const slot_layout& layout, char* states, slot_id slot, std::uint32_t layer)
+      : att_x_prev(states + layout.att_x_prev(layer) + slot * layout.x_prev_bytes()),
+        ffn_x_prev(states + layout.ffn_x_prev(layer) + slot * layout.x_prev_bytes()),
+        wkv(states + layout.wkv(layer) + slot * layout.wkv_bytes()) {}
+};
+
+template <typename Stored, bool to_canonical>
+__global__ void __launch_bounds__(threads)
+    convert_kernel(slot_layout layout, char* states, slot_id slot, float* canonical) {
+  const std::uint32_t layer = blockIdx.y;
+  const slot_parts parts(layout, states, slot, layer);
+  float* const outside = canonical + layer * layout.canonical_layer_floats();
+  const auto move = [](auto& inside, float& out) {
+    if constexpr (to_canonical)
+      out = to_float(inside);
+    else
+      inside = from_float<std::remove_reference_t<decltype(inside)>>(out);
+  };
+  const std::uint32_t n = layout.head_size;
+  for (std::uint32_t i = blockIdx.x * threads + threadIdx.x; i < layout.canonical_layer_floats();
+       i += blocks_a_layer * threads) {
+    if (i < 2 * layout.width) {
+      auto* const x_prev = reinterpret_cast<Stored*>(i < layout.width ? parts.att_x_prev : parts.ffn_x_prev);
+      move(x_prev[i % layout.width], outside[i]);
+      continue;
+    }
+    const std::uint32_t of_heads = i - 2 * layout.width, head = of_heads / (n * n);
+    const std::uint32_t value = of_heads / n % n, key = of_heads % n;
+    const std::uint32_t in_head = n == head_size ? head_state_index<Stored>(value, key) : key * n + value;
+    move(reinterpret_cast<Stored*>(parts.wkv)[head * n * n + in_head], outside[i]);
+  }
+}
+
+template <bool to_canonical>
+result<void> convert(stream_handle in, const slot_layout& layout, void* states, slot_id slot, float* canonical) {
+  const launch_shape shape{"convert_state", {blocks_a_layer, layout.layers}, {threads}, 0, in};
+  const auto bytes = static_cast<char*>(states);
+  return layout.type == element::f32
+             ? launch(shape, convert_kernel<float, to_canonical>, layout, bytes, slot, canonical)
+             : launch(shape, convert_kernel<half, to_canonical>, layout, bytes, slot, canonical);
+}
+
+__global__ void __launch_bounds__(threads) copy_kernel(slot_layout layout, char* states, slot_id from, slot_id to) {
+  constexpr std::size_t size = packet<float>::size;
+  const slot_parts source(layout, states, from, blockIdx.y), target(layout, states, to, blockIdx.y);
+  const auto copy = [&](const char* of, char* into, std::size_t bytes) {
+    for (std::size_t i = (blockIdx.x * threads + threadIdx.x) * size; i < bytes / sizeof(float);
+         i += blocks_a_layer * threads * size)
+      store_packet(reinterpret_cast<float*>(into) + i, load_packet(reinterpret_cast<const float*>(of) + i));
+  };
+  copy(source.att_x_prev, target.att_x_prev, layout.x_prev_bytes());
+  copy(source.ffn_x_prev, target.ffn_x_prev, layout.x_prev_bytes());
+  copy(source.wkv, target.wkv, layout.wkv_bytes());
+}
+
+}  // namespace
+
+result<void> state_to_canonical(stream_handle in, const slot_layout& layout, const void* states, slot_id slot,
+                                float* canonical) {
+  return convert<true>(in, layout, const_cast<void*>(states), slot, canonical);
+}
+
+result<void> state_from_canonical(stream_handle in, const slot_layout& layout, const float* canonical, void* states,
+                                  slot_id slot) {
+  return convert<false>(in, layout, states, slot, const_cast<float*>(canonical));
+}
+
+result<void> copy_state(stream_handle in, const slot_layout& layout, void* states, slot_id from, slot_id to) {
+  check(layout.width % 64 == 0);  // whole packets
+  return launch({"copy_state", {blocks_a_layer, layout.layers}, {threads}, 0, in}, copy_kernel, layout,
+                static_cast<char*>(states), from, to);
+}
+
+}  // namespace skein::kernels::gpu

@@ -1,0 +1,20 @@
+#pragma once
+#include <cstdint>
+#include <filesystem>
+#include <string>
+
+namespace skein::cli {
+
+/// The model that a command uses.
+struct model_options {
+  std::filesystem::path path;
+  std::string vocab;  ///< file or "bytes"; empty: searched next to the model
+  std::string device = "auto";
+  std::string dtype = "auto";
+  std::uint32_t threads = 0;  ///< 0: all CPUs that the process may use
+  std::string state_dtype = "fp32";
+  std::string invariance = "default";
+  bool allow_nonfinite = false;  ///< load tensors that contain NaN or infinity
+};
+
+}  // namespace skein::cli

@@ -1,0 +1,183 @@
+#include "app/open_model.hpp"
+
+#include <optional>
+#include <vector>
+
+#include "app/data_files.hpp"
+#include "app/device_choice.hpp"
+#include "app/model_options.hpp"
+#include "app/progress_bar.hpp"
+#include "base/log/log.hpp"
+#include "engine/gpu/gpu_engine.hpp"
+#include "engine/stages/cpu_engine.hpp"
+#include "model/nonfinite.hpp"
+
+namespace skein::cli {
+namespace {
+
+constexpr const char* world_file = "rwkv_vocab_v20230424.txt";
+constexpr std::uint32_t byte_vocab = 256;
+
+result<std::shared_ptr<const tokenizer::vocabulary>> find_world(const std::vector<std::filesystem::path>& folders) {
+  std::string searched;
+  for (const auto& folder : folders) {
+    if (is_file(folder / world_file)) return tokenizer::vocabulary::load(folder / world_file);
+    searched += (searched.empty() ? "" : ", ") + (folder.empty() ? std::string(".") : folder.string());
+  }
+  return error{error_kind::missing_file,
+               std::string("vocab: no vocabulary found; pass --vocab FILE or --vocab bytes (no ") + world_file +
+                   " in " + searched + ')',
+               "vocab"};
+}
+
+result<std::shared_ptr<const tokenizer::vocabulary>> named(const std::string& given) {
+  if (given == "bytes") return tokenizer::vocabulary::bytes();
+  return tokenizer::vocabulary::load(given);
+}
+
+result<std::optional<dtype>> matrix_type(const std::string& name) {
+  if (name == "auto") return std::optional<dtype>();
+  for (const auto type : {dtype::f32, dtype::bf16, dtype::f16})
+    if (name == to_string(type)) return std::optional(type);
+  return error{error_kind::invalid_argument, "dtype: " + name + " is not supported; accepted: fp32, bf16, fp16",
+               "dtype"};
+}
+
+result<kernels::gpu::invariance> invariance_of(const std::string& name) {
+  using kernels::gpu::invariance;
+  if (name == "default") return invariance::standard;
+  if (name == "strict") return invariance::strict;
+  if (name == "fast") return invariance::fast;
+  return error{error_kind::invalid_argument, "invariance: " + name + " is unknown; accepted: default, strict, fast",
+               "invariance"};
+}
+
+result<engine::cpu_engine_options> cpu_options(const engine_wish& wish) {
+  const auto type = matrix_type(wish.dtype);
+  if (!type) return type.error();
+  if (wish.state_dtype != "fp32")
+    return error{error_kind::invalid_argument,
+                 "state-dtype: " + wish.state_dtype + " is not supported on the CPU; accepted: fp32", "state-dtype"};
+  engine::cpu_engine_options options;
+  options.matrix_type = *type;
+  options.slots = wish.slots;
+  options.max_tick_tokens = wish.max_tick_tokens;
+  options.max_tick_rows = wish.slots;
+  options.threads = wish.threads;
+  options.model_identity = wish.model_identity;
+  return options;
+}
+
+result<engine::gpu_engine_options> gpu_options(const device_choice& device, const engine_wish& wish) {
+  const auto type = matrix_type(wish.dtype);
+  if (!type) return type.error();
+  const auto invariance = invariance_of(wish.invariance);
+  if (!invariance) return invariance.error();
+  engine::gpu_engine_options options;
+  options.invariance = *invariance;
+  options.row_max = wish.row_max;
+  options.moving_bytes_max = wish.moving_bytes_max;
+  options.device = device.index;
+  options.matrix_type = *type;
+  options.state_type = wish.state_dtype == "fp16" ? dtype::f16 : dtype::f32;
+  options.slots = wish.slots;
+  options.max_tick_tokens = wish.max_tick_tokens;
+  options.max_tick_rows = wish.slots;
+  options.model_identity = wish.model_identity;
+  return options;
+}
+
+result<std::unique_ptr<engine::engine>> open_on(const device_choice& device, const opened_model& model,
+                                                const engine_wish& wish, const kernels::load_progress& progress) {
+  if (device.gpu) {
+    auto options = gpu_options(device, wish);
+    if (!options) return options.error();
+    options->progress = progress;
+    return engine::make_gpu_engine(*device.gpu, model.file, model.info, *options);
+  }
+  auto options = cpu_options(wish);
+  if (!options) return options.error();
+  options->progress = progress;
+  return engine::make_cpu_engine(model.file, model.info, *options);
+}
+
+}  // namespace
+
+result<opened_model> open_model(const std::filesystem::path& path) {
+  std::filesystem::path chosen = path.empty() ? demo_model() : path;
+  if (chosen.empty())
+    return error{error_kind::missing_file, "model: missing; pass --model PATH (the demo model is not installed)",
+                 "model"};
+  if (auto with_ending = chosen; !is_file(chosen) && is_file(with_ending += ".pth")) chosen = with_ending;
+  auto file = model::checkpoint::open(chosen);
+  if (!file) return file.error();
+  auto info = model::describe(*file);
+  if (!info) return info.error();
+  return opened_model{std::move(*file), std::move(*info)};
+}
+
+engine_wish wish_of(const model_options& model) {
+  engine_wish wish{model.device, model.dtype, model.threads, model.state_dtype, model.invariance};
+  wish.refuse_nonfinite = !model.allow_nonfinite;
+  return wish;
+}
+
+result<std::shared_ptr<const tokenizer::vocabulary>> open_vocabulary(const std::string& given) {
+  return given.empty() ? find_world(data_folders()) : named(given);
+}
+
+result<std::shared_ptr<const tokenizer::vocabulary>> open_vocabulary(const std::string& given,
+                                                                     const opened_model& model) {
+  const auto& path = model.file.path();
+  auto folders = data_folders();
+  folders.insert(folders.begin(), path.parent_path());
+  const auto own = path.parent_path() / (path.stem().string() + ".vocab.txt");
+  auto vocabulary = !given.empty()                   ? named(given)
+                    : is_file(own)                   ? tokenizer::vocabulary::load(own)
+                    : model.info.vocab == byte_vocab ? tokenizer::vocabulary::bytes()
+                                                     : find_world(folders);
+  if (vocabulary && (*vocabulary)->size() > model.info.vocab)
+    return error{error_kind::conflict,
+                 "vocabulary " + (*vocabulary)->name() + " has " + std::to_string((*vocabulary)->size()) +
+                     " tokens, more than the model (" + std::to_string(model.info.vocab) + ')',
+                 "vocab"};
+  if (vocabulary && (*vocabulary)->size() < model.info.vocab / 2)
+    log::warning("the vocabulary may not be the model's: it has far fewer tokens",
+                 {{"vocabulary", (*vocabulary)->name()},
+                  {"tokens", static_cast<std::uint64_t>((*vocabulary)->size())},
+                  {"model_tokens", model.info.vocab}});
+  return vocabulary;
+}
+
+result<std::unique_ptr<engine::engine>> open_engine(const opened_model& model, const engine_wish& wish) {
+  const auto device = choose_device(wish.device);
+  if (!device) return device.error();
+  if (const auto type = matrix_type(wish.dtype); !type) return type.error();
+  if (wish.refuse_nonfinite)
+    if (const auto found = model::identify(model.file, "").nonfinite; !found.empty())
+      return model::nonfinite_tensor(model.file, found);
+  struct watchers {
+    progress_bar bar{"loading"};
+    const engine_wish& wish;
+  } watching{.wish = wish};
+  const kernels::load_progress progress{[](void* to, std::uint64_t done, std::uint64_t total) {
+                                          auto& all = *static_cast<watchers*>(to);
+                                          all.bar.show(done, total);
+                                          if (all.wish.progress) all.wish.progress(done, total);
+                                        },
+                                        &watching};
+  return open_on(*device, model, wish, progress);
+}
+
+result<memory_plan> plan_engine(const opened_model& model, const device_choice& device, const engine_wish& wish) {
+  if (device.gpu) {
+    const auto options = gpu_options(device, wish);
+    if (!options) return options.error();
+    return engine::plan_gpu_engine(*device.gpu, model.file, model.info, *options);
+  }
+  const auto options = cpu_options(wish);
+  if (!options) return options.error();
+  return engine::plan_cpu_engine(model.file, model.info, *options);
+}
+
+}  // namespace skein::cli

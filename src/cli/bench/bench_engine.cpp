@@ -1,0 +1,229 @@
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <unistd.h>
+
+#include "app/data_files.hpp"
+#include "app/open_model.hpp"
+#include "app/small_file.hpp"
+#include "cli/bench/bench_report.hpp"
+#include "cli/bench/bench_states.hpp"
+#include "cli/bench/random_model.hpp"
+#include "cli/commands.hpp"
+#include "engine/prompt_parts.hpp"
+
+namespace skein::cli {
+namespace {
+
+constexpr std::size_t samples_min = 5;
+constexpr std::uint32_t warm_up_ticks = 3;
+constexpr std::uint32_t first_tokens = 4;  // fed to each sequence before it decodes
+constexpr double gpu_sample_s = 0.25;      // GPU ticks are too short to be timed individually
+constexpr std::uint32_t sample_ticks_max = 2000;
+
+const std::vector<std::uint32_t> cpu_batches = {1, 2, 4, 8, 16, 32}, gpu_batches = {1, 8, 32, 128, 320, 960};
+const std::vector<prefill_shape> cpu_prefill = {{1, 512}};
+const std::vector<prefill_shape> gpu_prefill = {{1, 512}, {1, 1024}, {1, 4096}, {32, 128}};
+
+/// A file that is removed at the end of the scope.
+class temporary_file {
+ public:
+  temporary_file()
+      : path_(std::filesystem::temp_directory_path() / ("skein-bench-" + std::to_string(getpid()) + ".safetensors")) {}
+  ~temporary_file() {
+    std::error_code ignored;
+    std::filesystem::remove(path_, ignored);
+  }
+  temporary_file(const temporary_file&) = delete;  // one owner removes it
+  temporary_file& operator=(const temporary_file&) = delete;
+  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+double seconds_since(std::chrono::steady_clock::time_point begin) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+/// Runs ticks one after another, with new random tokens for each.
+class tick_maker {
+ public:
+  tick_maker(engine::engine& on, float temperature) : on_(on), random_(1) {
+    params_.temperature = temperature;
+    params_.max_tokens = ~0u;
+  }
+
+  /// Starts sequences in slots 0 to `count` - 1, ready to decode, each with its own tokens and seed.
+  result<void> begin(std::uint32_t count) {
+    for (slot_id slot = 0; slot < count; ++slot) {
+      params_.seed = slot + 1;
+      on_.start(slot, params_);
+    }
+    const std::uint32_t at_once = on_.info().max_tick_tokens / first_tokens;
+    for (slot_id first = 0; first < count; first += at_once)
+      if (const auto fed = run(feeding(first, std::min(at_once, count - first), first_tokens)); !fed) return fed;
+    return {};
+  }
+  [[nodiscard]] engine::tick_plan decoding(std::uint32_t count) const {
+    engine::tick_plan plan;
+    for (slot_id slot = 0; slot < count; ++slot) {
+      engine::row row;
+      row.slot = slot;
+      row.sample = true;
+      plan.rows.push_back(row);
+    }
+    return plan;
+  }
+  engine::tick_plan feeding(slot_id first, std::uint32_t count, std::uint32_t tokens) {
+    engine::tick_plan plan;
+    for (slot_id slot = first; slot < first + count; ++slot) {
+      engine::row row;
+      row.slot = slot;
+      row.kind = engine::row_kind::prefill;
+      row.first_token = static_cast<std::uint32_t>(plan.tokens.size());
+      row.tokens = tokens;
+      row.chunked = engine::chunked_tokens(tokens, on_.info().chunk_tokens);
+      row.sample = true;
+      plan.rows.push_back(row);
+      for (std::uint32_t i = 0; i < tokens; ++i)
+        plan.tokens.push_back(static_cast<token_id>(random_() % on_.info().vocab));
+    }
+    return plan;
+  }
+  result<void> run(const engine::tick_plan& plan) {
+    if (const auto tick = on_.submit(plan); !tick) return tick.error();
+    if (const auto outcome = on_.collect(); !outcome) return outcome.error();
+    return {};
+  }
+
+  /// Seconds for `count` ticks. Each tick is submitted before the previous one is collected, as in a server.
+  template <typename Next>
+  result<double> time(std::uint32_t count, const Next& next) {
+    const auto begin = std::chrono::steady_clock::now();
+    for (std::uint32_t submitted = 0, collected = 0; collected < count; ++collected) {
+      for (; submitted < count && on_.ticks_in_flight() < on_.info().ticks_in_flight_max; ++submitted)
+        if (const auto tick = on_.submit(next()); !tick) return tick.error();
+      if (const auto outcome = on_.collect(); !outcome) return outcome.error();
+    }
+    return seconds_since(begin);
+  }
+
+ private:
+  engine::engine& on_;
+  std::mt19937 random_;
+  sampling::sampling_params params_;
+};
+
+/// Repeats a tick for `wanted_s` seconds, after uncounted warm-up ticks.
+template <typename Next>
+result<void> repeat(tick_maker& ticks, machine_scale& machine, double wanted_s, const Next& next, bench_case& into) {
+  auto warm = ticks.time(warm_up_ticks, next);
+  if (warm) warm = ticks.time(warm_up_ticks, next);
+  if (!warm) return warm.error();
+  const double fitting = gpu_sample_s * warm_up_ticks / *warm;
+  into.ticks = machine.is_gpu() ? std::clamp(static_cast<std::uint32_t>(fitting), 1u, sample_ticks_max) : 1;
+  for (double spent = 0; spent < wanted_s || into.samples.size() < samples_min;) {
+    const device_limits limits = machine.now();
+    const auto seconds = ticks.time(into.ticks, next);
+    if (!seconds) return seconds.error();
+    spent += *seconds;
+    into.samples.push_back({*seconds / into.ticks, limits});
+  }
+  return {};
+}
+
+/// The model to measure: the one given, or random weights of a released size.
+result<opened_model> model_of(const bench_engine_command& what) {
+  if (what.random_size.empty() && what.model.path.empty())
+    return error{error_kind::invalid_argument, "model: missing; bench engine needs --model PATH or --random SIZE",
+                 "model"};
+  if (what.random_size.empty()) return open_model(what.model.path);
+  const auto dims = released_dims(what.random_size);
+  if (!dims)
+    return error{error_kind::invalid_argument,
+                 "random: " + what.random_size + " is not a released size; accepted: 0.1b, 0.4b, 1.5b, 2.9b, 7.2b",
+                 "random"};
+  const temporary_file passing;  // the opened checkpoint keeps its mapping after the file is removed
+  const auto& path = what.random_file.empty() ? passing.path() : what.random_file;
+  if (what.random_file.empty() || !is_file(path)) {
+    const auto begin = std::chrono::steady_clock::now();
+    const dtype type = what.model.dtype == to_string(dtype::f16) ? dtype::f16 : dtype::bf16;
+    if (const auto written = write_random_model(path, {*dims, type, 1, what.sparse}); !written) return written.error();
+    std::fprintf(stderr, "wrote random weights, %s, in %.1f s\n", what.random_size.c_str(), seconds_since(begin));
+  }
+  return open_model(path);
+}
+
+/// Runs every case, adds it to the report and prints a line for it on stderr.
+result<void> measure(const std::vector<std::uint32_t>& batches, const std::vector<prefill_shape>& prefill,
+                     engine::engine& on, machine_scale& machine, const bench_engine_command& what, bench_report& into) {
+  tick_maker ticks(on, what.temperature);
+  const auto add = [&](bench_case each, const auto& next) -> result<void> {
+    if (const auto begun = ticks.begin(each.sequences); !begun) return begun;
+    if (const auto done = repeat(ticks, machine, what.seconds, next, each); !done) return done;
+    std::fprintf(stderr, "%s\n", line_of(each, into).c_str());
+    into.cases.push_back(std::move(each));
+    return {};
+  };
+  for (const auto batch : batches) {
+    const auto plan = ticks.decoding(batch);
+    const auto done = add({"decode", batch, 1, 1, {}}, [&]() -> const engine::tick_plan& { return plan; });
+    if (!done) return done;
+  }
+  for (const auto shape : prefill) {
+    const auto done = add({"prefill", shape.sequences, shape.tokens, 1, {}},
+                          [&] { return ticks.feeding(0, shape.sequences, shape.tokens); });
+    if (!done) return done;
+  }
+  return {};
+}
+
+}  // namespace
+
+result<void> bench_engine(const bench_engine_command& what) {
+  const auto device = choose_device(what.model.device);
+  if (!device) return device.error();
+  auto model = model_of(what);
+  if (!model) return model.error();
+  auto machine = machine_scale::of(*device, what.model.threads);
+  if (!machine) return machine.error();
+  const auto& batches = !what.batches.empty() ? what.batches : machine->is_gpu() ? gpu_batches : cpu_batches;
+  const auto& prefill = !what.prefill.empty() ? what.prefill : machine->is_gpu() ? gpu_prefill : cpu_prefill;
+
+  engine_wish wish = wish_of(what.model);
+  wish.slots = std::ranges::max(batches);
+  wish.max_tick_tokens = std::max(first_tokens, wish.slots);
+  for (const auto shape : prefill) {
+    wish.slots = std::max(wish.slots, shape.sequences);
+    wish.max_tick_tokens = std::max(wish.max_tick_tokens, shape.sequences * shape.tokens);
+  }
+  const auto begin = std::chrono::steady_clock::now();
+  const auto engine = open_engine(*model, wish);
+  if (!engine) return engine.error();
+  bench_report report{
+      what.random_size.empty() ? model->file.path().string() : "random weights of size " + what.random_size,
+      (*engine)->info(),
+      what.model.state_dtype,
+      what.model.invariance,
+      machine->flop_source(),
+      machine->threads(),
+      seconds_since(begin),
+      tick_cost(model->info, (*engine)->info().weight_type, what.model.state_dtype),
+      {}};
+  if (const auto done = measure(batches, prefill, **engine, *machine, what, report); !done) return done;
+  auto states = bench_states(**engine, what.model.state_dtype == to_string(dtype::f16));
+  if (!states) return states.error();
+  report.states = std::move(*states);
+  std::fputs(table_of(report).c_str(), stdout);
+  return what.json.empty() ? result<void>() : write_small_file(what.json, json_of(report));
+}
+
+}  // namespace skein::cli

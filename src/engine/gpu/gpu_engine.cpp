@@ -1,0 +1,122 @@
+#include "engine/gpu/gpu_engine.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/log/log.hpp"
+#include "engine/gpu/gpu_backend.hpp"
+#include "engine/host_engine.hpp"
+
+namespace skein::engine {
+namespace {
+
+// Rows of one head call: a long score row reads the head matrix once per this many positions. At a vocabulary of 65536
+// their logits take 64 MiB, and more if a tick can sample more rows.
+constexpr std::uint32_t logit_rows_of_gpu = 256;
+
+result<kernels::gpu::element> element_of(dtype type, const char* what, const char* field) {
+  switch (type) {
+    case dtype::f32: return kernels::gpu::element::f32;
+    case dtype::f16: return kernels::gpu::element::f16;
+    case dtype::bf16: return kernels::gpu::element::bf16;
+    default: break;
+  }
+  return error{error_kind::unsupported,
+               std::string(what) + " of type " + std::string(to_string(type)) +
+                   " are not supported on the GPU; use f32, f16 or bf16",
+               field};
+}
+
+/// A few more than there are slots are enough.
+std::uint32_t stages_for(const gpu_engine_options& options, std::size_t state_bytes) {
+  constexpr std::size_t least = 4;
+  return static_cast<std::uint32_t>(
+      std::clamp(options.moving_bytes_max / state_bytes, least, least + std::size_t{options.slots}));
+}
+
+/// The arguments of make_rwkv7.
+struct gpu_parts {
+  kernels::rwkv7_weights weights;
+  dtype matrix_type;
+  kernels::gpu::gpu_options how;
+};
+
+result<gpu_parts> parts_of(const model::checkpoint& file, const model::model_info& info,
+                           const gpu_engine_options& options) {
+  const dtype stored = info.matrix_type == dtype::bf16 ? dtype::bf16 : dtype::f16;
+  const dtype matrix_type = options.matrix_type.value_or(stored);
+  const auto matrices = element_of(matrix_type, "matrices", "dtype");
+  if (!matrices) return matrices.error();
+  if (options.state_type == dtype::bf16)
+    return error{error_kind::unsupported, "states of type bf16 are not supported on the GPU; use f32 or f16",
+                 "state-dtype"};
+  const auto states = element_of(options.state_type, "states", "state-dtype");
+  if (!states) return states.error();
+  auto weights = model::bind_rwkv7(file, info);
+  if (!weights) return weights.error();
+
+  gpu_parts parts{.weights = std::move(*weights), .matrix_type = matrix_type, .how = {}};
+  parts.how.device = options.device;
+  parts.how.matrix_type = *matrices;
+  parts.how.state_type = *states;
+  parts.how.invariance = options.invariance;
+  parts.how.limits = {.slots = options.slots,
+                      .max_tick_tokens = options.max_tick_tokens,
+                      .max_tick_rows = options.max_tick_rows,
+                      .max_logit_rows = logit_rows_of_gpu,
+                      .logit_bias_max = options.row_max.logit_bias_max,
+                      .stop_ids_max = options.row_max.stop_ids_max,
+                      .state_stages = stages_for(options, info.state.bytes())};
+  parts.how.progress = options.progress;
+  return parts;
+}
+
+void log_recording(const kernels::gpu::runner_sizes& sizes) {
+  log::info("decode graphs captured", {{"sizes", sizes.graphs}, {"seconds", sizes.graph_seconds}});
+  if (!sizes.library.empty())
+    log::info("GEMM library", {{"library", sizes.library}, {"seconds", sizes.library_seconds}});
+}
+
+}  // namespace
+
+result<memory_plan> plan_gpu_engine(const kernels::gpu::plugin& plugin, const model::checkpoint& file,
+                                    const model::model_info& info, const gpu_engine_options& options) {
+  const auto parts = parts_of(file, info, options);
+  if (!parts) return parts.error();
+  return plugin.plan_rwkv7(parts->weights, parts->how);
+}
+
+result<std::unique_ptr<engine>> make_gpu_engine(const kernels::gpu::plugin& plugin, const model::checkpoint& file,
+                                                const model::model_info& info, const gpu_engine_options& options) {
+  const auto parts = parts_of(file, info, options);
+  if (!parts) return parts.error();
+  const auto device = plugin.describe_device(options.device);
+  if (!device) return device.error();
+  auto runner = plugin.make_rwkv7(parts->weights, parts->how);
+  if (!runner) return runner.error();
+  log_recording((*runner)->sizes());
+  engine_info about;
+  about.device = std::string(plugin.kind) + ':' + std::to_string(options.device) + ' ' + device->name;
+  about.model_identity = options.model_identity;
+  about.weight_type = to_string(parts->matrix_type);
+  about.vocab = info.vocab;
+  about.slots = options.slots;
+  about.max_tick_tokens = options.max_tick_tokens;
+  about.max_tick_rows = options.max_tick_rows;
+  return make_runner_engine(std::move(*runner), std::move(about));
+}
+
+std::unique_ptr<engine> make_runner_engine(std::unique_ptr<kernels::gpu::tick_runner> runner, engine_info info) {
+  const kernels::gpu::runner_sizes& sizes = runner->sizes();
+  info.row_max = {.logit_bias_max = sizes.logit_bias_max, .stop_ids_max = sizes.stop_ids_max};
+  info.top_logprobs_max = kernels::gpu::top_logprobs_most;
+  info.state_floats = sizes.state_floats;
+  info.chunk_tokens = sizes.chunk_tokens;
+  info.coming_max = std::max(sizes.state_stages / 4, 1u);
+  info.leaving_max = sizes.state_stages - info.coming_max;
+  info.memory = sizes.memory;
+  auto work = std::make_unique<gpu_backend>(std::move(runner), info.slots, info.vocab, info.max_tick_rows);
+  return make_host_engine(std::move(info), std::move(work));
+}
+
+}  // namespace skein::engine

@@ -1,0 +1,69 @@
+#include "engine/stages/cpu_engine.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "engine/stages/stage_engine.hpp"
+
+namespace skein::engine {
+namespace {
+
+// Rows of one head call: enough to read the head matrix once for many sequences, and at a vocabulary of 65536 no more
+// than 16 MiB of logits.
+constexpr std::uint32_t logit_rows_of_cpu = 64;
+
+bool is_matrix_type(dtype t) { return t == dtype::f32 || t == dtype::bf16 || t == dtype::f16; }
+
+/// The options of the stages and of the engine over them.
+struct cpu_parts {
+  kernels::rwkv7_weights weights;
+  dtype matrix_type;
+  stage_engine_options engine;
+};
+
+result<cpu_parts> parts_of(const model::checkpoint& file, const model::model_info& info,
+                           const cpu_engine_options& options) {
+  const dtype stored = is_matrix_type(info.matrix_type) ? info.matrix_type : dtype::f32;
+  const dtype matrix_type = options.matrix_type.value_or(stored);
+  if (!is_matrix_type(matrix_type))
+    return error{error_kind::unsupported,
+                 "matrices of type " + std::string(to_string(matrix_type)) +
+                     " are not supported on the CPU; use fp32, bf16 or fp16",
+                 "dtype"};
+  auto weights = model::bind_rwkv7(file, info);
+  if (!weights) return weights.error();
+  return cpu_parts{.weights = std::move(*weights),
+                   .matrix_type = matrix_type,
+                   .engine = {.device = "cpu",
+                              .model_identity = options.model_identity,
+                              .weight_type = std::string(to_string(matrix_type)),
+                              .layers = info.layers,
+                              .vocab = info.vocab,
+                              .max_tick_rows = options.max_tick_rows,
+                              .limits = {.slots = options.slots,
+                                         .max_rows = options.max_tick_tokens,
+                                         .max_logit_rows = std::min(options.max_tick_tokens, logit_rows_of_cpu),
+                                         .threads = options.threads}}};
+}
+
+}  // namespace
+
+result<memory_plan> plan_cpu_engine(const model::checkpoint& file, const model::model_info& info,
+                                    const cpu_engine_options& options) {
+  const auto parts = parts_of(file, info, options);
+  if (!parts) return parts.error();
+  const auto of_stages = kernels::plan_cpu_rwkv7(parts->weights, parts->matrix_type, parts->engine.limits);
+  if (!of_stages) return of_stages.error();
+  return plan_stage_engine(*of_stages, parts->engine);
+}
+
+result<std::unique_ptr<engine>> make_cpu_engine(const model::checkpoint& file, const model::model_info& info,
+                                                const cpu_engine_options& options) {
+  const auto parts = parts_of(file, info, options);
+  if (!parts) return parts.error();
+  auto stages = kernels::make_cpu_rwkv7(parts->weights, parts->matrix_type, parts->engine.limits, options.progress);
+  if (!stages) return stages.error();
+  return make_stage_engine(std::move(*stages), parts->engine);
+}
+
+}  // namespace skein::engine

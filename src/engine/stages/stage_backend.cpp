@@ -1,0 +1,216 @@
+#include "engine/stages/stage_backend.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/check.hpp"
+#include "engine/row_results.hpp"
+#include "model/rwkv7.hpp"
+
+namespace skein::engine {
+namespace {
+
+template <typename Body>
+void parallel_for(kernels::stages& stages, std::size_t count, Body body) {
+  const auto piece = [](void* context, std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i) (*static_cast<Body*>(context))(i);
+  };
+  stages.parallel_for(count, piece, &body);
+}
+
+void report_sample(row_result& out, const sampling::sampler::sampled& sampled, stop_cause stopped) {
+  out.sampled = true;
+  out.finite = out.finite && sampled.finite;
+  out.token = sampled.token;
+  out.logprobs = sampled.logprobs;
+  out.stopped = stopped;
+}
+
+}  // namespace
+
+stage_backend::stage_backend(std::unique_ptr<kernels::stages> stages, const stage_engine_options& shape)
+    : stages_(std::move(stages)),
+      layers_(shape.layers),
+      vocab_(shape.vocab),
+      max_logit_rows_(shape.limits.max_logit_rows),
+      groups_(shape.vocab),
+      logits_(std::size_t{max_logit_rows_} * vocab_) {
+  check(max_logit_rows_ > 0);
+  slots_.reserve(shape.limits.slots);  // samplers are constructed in place: a copy would lose their reserved capacity
+  for (std::uint32_t i = 0; i < shape.limits.slots; ++i) slots_.emplace_back(vocab_);
+}
+
+void stage_backend::start(slot_id slot, const sampling::sampling_params& params) {
+  stages_->clear_state(slot);
+  slots_[slot].start(params);
+}
+
+void stage_backend::restart_sampler(slot_id slot, const sampling::sampling_params& params) {
+  slots_[slot].restart_sampler(params);
+}
+
+void stage_backend::copy_state(slot_id from, slot_id to) {
+  stages_->copy_state(from, to);
+  slots_[to].copy_position(slots_[from]);
+}
+
+void stage_backend::clear(slot_id slot) { start(slot, sampling::sampling_params{}); }
+
+result<void> stage_backend::park(slot_id slot, parked_sequence& out) {
+  slots_[slot].save(out);
+  out.state.resize(stages_->state_floats());
+  stages_->read_state(slot, out.state);
+  return stages_->status();
+}
+
+result<void> stage_backend::unpark(slot_id slot, const sampling::sampling_params& params, const parked_sequence& in) {
+  check(in.state.size() == stages_->state_floats(), "a parked state of the wrong size");
+  slots_[slot].restore(params, in);
+  stages_->write_state(slot, in.state);
+  return {};
+}
+
+result<void> stage_backend::write_state(slot_id slot, std::span<const float> state) {
+  slots_[slot].drop_logits();
+  stages_->write_state(slot, state);
+  return {};
+}
+
+result<void> stage_backend::read_state(slot_id slot, std::span<float> state) {
+  stages_->read_state(slot, state);
+  return stages_->status();
+}
+
+result<void> stage_backend::launch(const tick_plan& plan, tick_result& out) { return run(plan, out.rows); }
+
+result<void> stage_backend::run(const tick_plan& plan, std::vector<row_result>& results) {
+  results.resize(plan.rows.size());
+  groups_.begin(plan.rows);
+  tokens_.clear();
+  runs_.clear();
+  wanted_.clear();
+  wanted_rows_.clear();
+  for (std::uint32_t i = 0; i < plan.rows.size(); ++i) pack_row(plan, i, results[i]);
+  if (tokens_.empty()) return {};
+
+  const kernels::batch batch{tokens_, runs_};
+  model::forward_rwkv7(*stages_, layers_, batch);
+  read_logits(plan, batch, results);
+  sample_groups(plan, results);
+  return stages_->status();
+}
+
+void stage_backend::pack_row(const tick_plan& plan, std::uint32_t index, row_result& out) {
+  const row& r = plan.rows[index];
+  sequence_slot& slot = slots_[r.slot];
+  // The rows of a group continue or stop together; the slot of its first row decides.
+  sequence_slot& deciding = r.group == 0 ? slot : slots_[plan.rows[groups_.of(r).first_row].slot];
+  reset(out, r.slot);
+  out.frozen = slot.frozen();
+  if (r.sample && !slot.frozen() && deciding.budget_spent()) {
+    slot.freeze();
+    out.stopped = stop_cause::budget;
+  }
+  check(r.group == 0 || slot.frozen() == deciding.frozen(), "a group with both frozen and unfrozen slots");
+  if (r.kind == row_kind::decode && slot.frozen()) return;
+
+  const auto first_row = static_cast<std::uint32_t>(tokens_.size());
+  const token_id last_token = slot.take_last_token();
+  if (r.kind == row_kind::decode) {
+    check(!slot.awaits_sample(), "a decode row before its draw");
+    check(last_token != no_token, "a decode row in a slot that has sampled nothing");
+    tokens_.push_back(last_token);
+  } else {
+    slot.drop_logits();
+    const auto given = std::span(plan.tokens).subspan(r.first_token, r.tokens);
+    tokens_.insert(tokens_.end(), given.begin(), given.end());
+  }
+  const auto tokens = static_cast<std::uint32_t>(tokens_.size()) - first_row;
+  runs_.push_back({r.slot, first_row, tokens});
+  want_logits(r, index, tokens, r.sample && !slot.frozen(), out);
+}
+
+void stage_backend::want_logits(const row& r, std::uint32_t index, std::uint32_t tokens, bool samples,
+                                row_result& out) {
+  const std::uint32_t last = tokens - 1;
+  const bool every_position = r.logits == logits_wanted::all;
+  const bool last_position = samples || r.logits == logits_wanted::last;
+  const std::uint32_t scored = scores_of(r, tokens);
+  out.scores.resize(scored);
+  if (every_position || r.logits == logits_wanted::last || (samples && r.sync))
+    out.logits.resize(std::size_t{every_position ? tokens : 1} * vocab_);
+
+  const auto first_row = static_cast<std::uint32_t>(tokens_.size()) - tokens;
+  const std::uint32_t begin = every_position || r.kind == row_kind::score ? 0 : last;
+  const std::uint32_t end = every_position || last_position || scored == tokens ? tokens : last;
+  for (std::uint32_t position = begin; position < end; ++position) {
+    wanted_.push_back({index, position, position == last, position == last && samples});
+    wanted_rows_.push_back(first_row + position);
+  }
+}
+
+void stage_backend::read_logits(const tick_plan& plan, const kernels::batch& batch, std::vector<row_result>& results) {
+  for (std::size_t begin = 0; begin < wanted_.size(); begin += max_logit_rows_) {
+    const std::size_t count = std::min<std::size_t>(max_logit_rows_, wanted_.size() - begin);
+    const auto piece = std::span(wanted_).subspan(begin, count);
+    stages_->head(batch, std::span(wanted_rows_).subspan(begin, count), std::span(logits_).first(count * vocab_));
+    parallel_for(*stages_, count,
+                 [&](std::size_t i) { use_logits(plan, piece[i], logits_row(i), results[piece[i].row]); });
+    for (std::size_t i = 0; i < count; ++i) {  // one after another: rows of a group add to the same sums
+      const row& r = plan.rows[piece[i].row];
+      if (piece[i].samples && r.group != 0) groups_.add(r, slots_[r.slot].sampler(), logits_row(i));
+    }
+  }
+}
+
+void stage_backend::use_logits(const tick_plan& plan, const wanted_position& wanted, std::span<float> logits,
+                               row_result& out) {
+  const row& r = plan.rows[wanted.row];
+  sequence_slot& slot = slots_[r.slot];
+  if (r.logits == logits_wanted::all)
+    std::ranges::copy(logits, out.logits.begin() + static_cast<std::ptrdiff_t>(std::size_t{wanted.position} * vocab_));
+  else if (wanted.last && !out.logits.empty())
+    std::ranges::copy(logits, out.logits.begin());
+
+  if (wanted.position < out.scores.size()) {
+    const token_id next = wanted.last ? r.score_next : plan.tokens[r.first_token + wanted.position + 1];
+    out.scores[wanted.position] = sampling::log_probabilities(logits, next, r.score_top);
+    out.finite = out.finite && out.scores[wanted.position].finite;
+  }
+  if (!wanted.samples || r.group != 0) return;
+  if (r.sync) {
+    slot.keep_logits(logits);
+    out.awaits_sample = true;
+  } else {
+    const auto sampled = slot.sampler().sample(logits);
+    report_sample(out, sampled, slot.accept(sampled.token));
+  }
+}
+
+void stage_backend::sample_groups(const tick_plan& plan, std::vector<row_result>& results) {
+  for (group_mixer::group& g : groups_.groups()) {
+    sequence_slot& first = slots_[plan.rows[g.first_row].slot];
+    if (first.frozen()) continue;
+    const auto sampled = first.sampler().sample_penalised(g.penalised, g.raw);
+    const stop_cause stopped = first.accept(sampled.token);
+    for (std::size_t i = g.first_row; i < plan.rows.size(); ++i) {
+      if (plan.rows[i].group != g.id) continue;
+      if (i != g.first_row) {
+        sequence_slot& slot = slots_[plan.rows[i].slot];
+        slot.sampler().record(sampled.token);
+        slot.accept(sampled.token, stopped);
+      }
+      report_sample(results[i], sampled, stopped);
+    }
+  }
+}
+
+result<row_result> stage_backend::sample(slot_id slot, std::span<const std::uint32_t> allowed) {
+  row_result out;
+  out.slot = slot;
+  const auto sampled = slots_[slot].sample_kept(allowed);
+  report_sample(out, sampled, slots_[slot].accept(sampled.token));
+  return out;
+}
+
+}  // namespace skein::engine

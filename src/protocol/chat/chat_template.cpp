@@ -1,0 +1,146 @@
+#include "protocol/chat/chat_template.hpp"
+
+#include "base/text.hpp"
+
+namespace skein::protocol {
+namespace {
+
+std::string normalised(std::string_view text) {
+  std::string lines;
+  lines.reserve(text.size());
+  text = trimmed(text);
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const bool carriage_return = text[i] == '\r' && i + 1 < text.size() && text[i + 1] == '\n';
+    const bool repeated_newline = text[i] == '\n' && !lines.empty() && lines.back() == '\n';
+    if (!carriage_return && !repeated_newline) lines += text[i];
+  }
+  return lines;
+}
+
+bool is_system(const chat_message& message) { return message.role == "system" || message.role == "developer"; }
+
+std::string speaker(const chat_message& message, const chat_style& style) {
+  if (message.role == "user") return style.user + ':';
+  if (message.role == "assistant") return style.assistant + ':';
+  if (message.role == "tool") return "Observation:";
+  return style.system + ':';
+}
+
+std::string_view wish_of(think_mode think) {
+  switch (think) {
+    case think_mode::short_think: return " (think a bit)";
+    case think_mode::long_think: return " (think a lot)";
+    case think_mode::english_think: return " (think)";
+    case think_mode::off:
+    case think_mode::on:
+    case think_mode::chinese_think: break;
+  }
+  return "";
+}
+
+std::string opening_of(think_mode think, const chat_style& style) {
+  constexpr std::string_view usual = "Assistant";
+  std::string_view opening = "Assistant: <think";
+  if (think == think_mode::off) opening = style.no_think_opening;
+  if (think == think_mode::chinese_think) opening = "Assistant: <think>嗯";
+  if (!opening.starts_with(usual)) return std::string(opening);
+  return style.assistant + std::string(opening.substr(usual.size()));
+}
+
+/// Index of the last user message, or the number of messages.
+std::size_t last_user(std::span<const chat_message> messages) {
+  for (std::size_t i = messages.size(); i-- > 0;)
+    if (messages[i].role == "user" && !messages[i].raw) return i;
+  return messages.size();
+}
+
+void append_line(std::string& text, std::string_view line) {
+  if (!text.empty() && !line.empty()) text += '\n';
+  text += line;
+}
+
+void append_turn(std::string& prompt, std::string_view who, std::string_view text) {
+  prompt += who;
+  if (!text.empty()) prompt.append(1, ' ').append(text);
+  prompt += "\n\n";
+}
+
+/// Appends all turns, each followed by a blank line.
+void append_turns(std::span<const chat_message> messages, const chat_style& style, rendered_chat& out) {
+  const auto asked = last_user(messages);
+  for (std::size_t i = 0; i < messages.size(); ++i) {
+    const auto& message = messages[i];
+    if (message.raw) {
+      out.turns += message.content;
+      out.ends.push_back(out.turns.size());
+      continue;
+    }
+    const auto who = speaker(message, style);
+    if (message.role == "assistant") {
+      append_turn(out.turns, who, message.content);
+      out.ends.push_back(out.turns.size());
+      continue;
+    }
+    const std::size_t first = i;
+    auto text = normalised(message.content);
+    for (; is_system(message) && i + 1 < messages.size() && is_system(messages[i + 1]) && !messages[i + 1].raw; ++i)
+      append_line(text, normalised(messages[i + 1].content));
+    append_turn(out.turns, who, text);
+    out.ends.insert(out.ends.end(), i - first + 1, out.turns.size());
+    if (i == asked) out.wish_at = out.turns.size() - 2;
+    if (first == 0 && is_system(message)) out.system_bytes = out.turns.size();
+  }
+}
+
+}  // namespace
+
+bool continues_answer(std::span<const chat_message> messages) {
+  return !messages.empty() && messages.back().role == "assistant" && !messages.back().content.empty() &&
+         !messages.back().raw;
+}
+
+rendered_chat render_turns(std::span<const chat_message> messages, think_mode think, const chat_style& style) {
+  rendered_chat chat;
+  chat.answer_lead = style.assistant + ':';
+  if (!continues_answer(messages)) {
+    const bool empty_answer = !messages.empty() && messages.back().role == "assistant";
+    append_turns(messages.first(messages.size() - empty_answer), style, chat);
+    if (empty_answer) chat.ends.push_back(chat.turns.size());
+    if (last_user(messages) < messages.size()) chat.wish = wish_of(think);
+    if (style.opens_answer) chat.opening = opening_of(think, style);
+    return chat;
+  }
+  append_turns(messages.first(messages.size() - 1), style, chat);
+  chat.turns.append(speaker(messages.back(), style)).append(" ").append(messages.back().content);
+  chat.turns.erase(chat.turns.find_last_not_of(' ') + 1);
+  chat.ends.push_back(chat.turns.size());
+  return chat;
+}
+
+fed_text text_to_feed(const rendered_chat& chat, std::size_t from) {
+  fed_text fed{chat.turns.substr(from)};
+  if (!chat.wish.empty() && from <= chat.wish_at) fed.text.insert(chat.wish_at - from, chat.wish);
+  if (from == 0) fed.system_bytes = chat.system_bytes;
+  if (!chat.opening.empty()) fed.turn_bytes = fed.text.size();
+  fed.text += chat.opening;
+  return fed;
+}
+
+std::string resent_answer(const rendered_chat& chat, std::string_view content) {
+  if (chat.opening.empty()) return std::string(content);
+  std::string text = chat.answer_lead;
+  if (!content.empty()) text.append(1, ' ').append(content);
+  return text;
+}
+
+std::string render_chat(std::span<const chat_message> messages, think_mode think, const chat_style& style) {
+  return text_to_feed(render_turns(messages, think, style), 0).text;
+}
+
+std::string fim_prompt(std::string_view prefix, std::string_view suffix) {
+  std::string prompt = "✿prefix✿✿suffix✿";
+  prompt.append(suffix).append("✿middle✿").append(prefix);
+  return prompt;
+}
+
+}  // namespace skein::protocol

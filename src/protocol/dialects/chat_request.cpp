@@ -1,0 +1,130 @@
+#include <algorithm>
+#include <array>
+#include <span>
+
+#include "protocol/chat/chat_messages.hpp"
+#include "protocol/chat/tool_tags.hpp"
+#include "protocol/dialects/dialect_readers.hpp"
+#include "protocol/requests/shared_fields.hpp"
+
+namespace skein::protocol {
+namespace {
+
+struct named_mode {
+  std::string_view name;
+  think_mode mode;
+};
+
+constexpr std::array<named_mode, 9> think_types{{{"fast", think_mode::off},
+                                                 {"free", think_mode::on},
+                                                 {"preferChinese", think_mode::chinese_think},
+                                                 {"prefer_chinese", think_mode::chinese_think},
+                                                 {"en", think_mode::english_think},
+                                                 {"enShort", think_mode::short_think},
+                                                 {"enLong", think_mode::long_think},
+                                                 {"en_short", think_mode::short_think},
+                                                 {"en_long", think_mode::long_think}}};
+
+constexpr std::array<named_mode, 6> reasoning_efforts{{{"none", think_mode::off},
+                                                       {"minimal", think_mode::short_think},
+                                                       {"low", think_mode::short_think},
+                                                       {"medium", think_mode::on},
+                                                       {"high", think_mode::long_think},
+                                                       {"xhigh", think_mode::long_think}}};
+
+std::optional<think_mode> read_mode(const object_reader& body, std::string_view field,
+                                    std::span<const named_mode> known) {
+  const auto name = body.text(field);
+  if (!name || name->empty()) return std::nullopt;
+  const auto found = std::find_if(known.begin(), known.end(), [&](const named_mode& m) { return m.name == *name; });
+  if (found != known.end()) return found->mode;
+  std::string names;
+  for (const auto& m : known) names += (names.empty() ? "" : ", ") + std::string(m.name);
+  body.refuse(field, "must be one of: " + names);
+  return std::nullopt;
+}
+
+std::optional<think_mode> read_switch(const object_reader& body, std::string_view field) {
+  const auto think = body.boolean(field);
+  if (!think) return std::nullopt;
+  return *think ? think_mode::on : think_mode::off;
+}
+
+}  // namespace
+
+std::optional<think_mode> read_effort(const object_reader& body, std::string_view field) {
+  return read_mode(body, field, reasoning_efforts);
+}
+
+namespace {
+
+/// The most specific field wins. All are read, so that an invalid one is rejected even if it has no effect.
+think_mode read_think(const object_reader& body, const model_preset& preset) {
+  const auto type = read_mode(body, "think_type", think_types);
+  const auto think = read_switch(body, "think");
+  const auto enabled = read_switch(body, "enable_think");
+  const auto arguments = body.object("chat_template_kwargs");
+  const auto in_arguments = arguments ? read_switch(*arguments, "enable_thinking") : std::nullopt;
+  const auto effort = read_effort(body, "reasoning_effort");
+  for (const auto& given : {type, think, enabled, in_arguments, effort})
+    if (given) return *given;
+  return preset.default_think ? think_mode::on : think_mode::off;
+}
+
+bool read_reasoning_raw(const object_reader& body) {
+  const auto format = body.text("reasoning_format");
+  if (!format || format->empty()) return false;
+  if (*format == "raw" || *format == "none") return true;
+  if (*format != "auto" && *format != "parsed" && *format != "deepseek")
+    body.refuse("reasoning_format", "must be one of: raw, none, auto, parsed, deepseek");
+  return false;
+}
+
+void read_chat_logprobs(const object_reader& body, sampling::sampling_params& out) {
+  out.logprobs = body.boolean("logprobs").value_or(false);
+  const auto top = body.integer("top_logprobs", 0, sampling::top_logprobs_max);
+  if (top && *top > 0 && !out.logprobs) body.refuse("top_logprobs", "needs logprobs to be true");
+  out.top_logprobs = static_cast<std::uint32_t>(top.value_or(0));
+}
+
+/// An experimental feature of rwkv_lightning: whole answers are searched for tool calls.
+void read_tool_tags(const object_reader& body, generation_request& out) {
+  const bool wanted = body.boolean("enable_tool_calls").value_or(false);
+  const auto parser = body.text("tool_call_parser").value_or("auto");
+  if (parser != "auto" && parser != "tag" && parser != "prefix")
+    body.refuse("tool_call_parser", "must be one of: auto, tag, prefix");
+  if (wanted && !out.stream) out.writer = tool_tag_writer(parser != "prefix", parser != "tag");
+}
+
+}  // namespace
+
+void read_conversation(const object_reader& body, const reading& by, generation_request& out) {
+  if (!goes_on(body, "messages")) out.messages = read_messages(body, by.as.lenient);
+  out.style.no_think_opening = by.preset.no_think_opening;
+}
+
+void read_spoken_conversation(const object_reader& body, const reading& by, generation_request& out) {
+  const auto is_blank = [&](std::string_view name) {
+    const auto list = body.value(name);
+    return !list || list->is_empty_array();
+  };
+  const bool nothing_new = body.boolean("continue").value_or(false);
+  bool silent = !nothing_new && is_blank("messages") && is_blank("contents");
+  if (!silent) read_conversation(body, by, out);
+  silent = silent || std::ranges::all_of(out.messages, [](const chat_message& m) { return m.content.empty(); });
+  if (silent && !nothing_new) body.fault().report(error_kind::invalid_argument, "messages", "Empty prompt");
+}
+
+void read_chat_options(const object_reader& body, const reading& by, generation_request& out) {
+  refuse_unsupported_fields(body);
+  read_chat_logprobs(body, out.sampling);
+  out.think = read_think(body, by.preset);
+  if (!body.text("think_type").value_or("").empty()) out.force_reasoning = out.think != think_mode::off;
+  out.reasoning_raw = read_reasoning_raw(body);
+  read_tool_tags(body, out);
+  out.style.opens_answer = body.boolean("add_generation_prompt").value_or(true);
+  if (!out.style.opens_answer && body.value("session_id"))
+    body.refuse("add_generation_prompt", "must not be false in a session");
+}
+
+}  // namespace skein::protocol

@@ -1,0 +1,217 @@
+#include "protocol/responses_api/response_object.hpp"
+
+#include <limits>
+
+#include "protocol/responses/answer_parts.hpp"
+#include "protocol/responses_api/response_id.hpp"
+
+namespace skein::protocol {
+namespace {
+
+void write_or_null(json_writer& out, std::string_view text) { text.empty() ? out.null() : out.value(text); }
+
+/// Writes the request's fields; they have the same names as in a request.
+void write_facts(json_writer& out, const response_facts& f) {
+  out.key("background").value(f.background);
+  out.key("instructions");
+  f.instructions ? out.value(*f.instructions) : out.null();
+  out.key("max_output_tokens");
+  f.max_output_tokens ? out.value(*f.max_output_tokens) : out.null();
+  write_metadata(out.key("metadata"), f.metadata);
+  write_or_null(out.key("previous_response_id"), f.previous_response_id);
+  out.key("reasoning").begin_object().key("effort");
+  write_or_null(out, f.effort);
+  out.key("summary").null().end_object();
+  out.key("store").value(f.store);
+  out.key("temperature").value(f.temperature).key("top_p").value(f.top_p);
+  write_or_null(out.key("user"), f.user);
+}
+
+void write_response_usage(json_writer& out, const token_usage& u) {
+  out.begin_object();
+  out.key("input_tokens").value(u.prompt_tokens);
+  out.key("input_tokens_details").begin_object().key("cached_tokens").value(u.cached_tokens).end_object();
+  out.key("output_tokens").value(u.completion_tokens);
+  out.key("output_tokens_details").begin_object().key("reasoning_tokens").value(u.reasoning_tokens).end_object();
+  out.key("total_tokens").value(u.prompt_tokens + u.completion_tokens).end_object();
+}
+
+void write_steps(json_writer& out, const std::vector<std::uint32_t>& steps) {
+  out.begin_array();
+  for (const auto step : steps) out.value(step);
+  out.end_array();
+}
+
+std::vector<std::uint32_t> read_steps(const object_reader& object, std::string_view name) {
+  std::vector<std::uint32_t> steps;
+  if (const auto list = object.array(name))
+    for (const auto element : list->elements())
+      if (const auto step = element.integer(); step && *step >= 0 && *step <= std::numeric_limits<std::uint32_t>::max())
+        steps.push_back(static_cast<std::uint32_t>(*step));
+  return steps;
+}
+
+/// "completed", "incomplete" or "in_progress", the only statuses of an item.
+std::string_view item_status(response_status status) {
+  switch (status) {
+    case response_status::completed: return "completed";
+    case response_status::queued:
+    case response_status::in_progress: return "in_progress";
+    case response_status::incomplete:
+    case response_status::cancelled:
+    case response_status::failed: break;
+  }
+  return "incomplete";
+}
+
+}  // namespace
+
+std::string_view to_string(response_status status) {
+  switch (status) {
+    case response_status::queued: return "queued";
+    case response_status::in_progress: return "in_progress";
+    case response_status::completed: return "completed";
+    case response_status::incomplete: return "incomplete";
+    case response_status::cancelled: return "cancelled";
+    case response_status::failed: return "failed";
+  }
+  return "";
+}
+
+response_outcome outcome_of(const answer_end& end) {
+  const std::string_view word = end.reason == finish_reason::length ? "length" : "stop";
+  const std::string stopped = end.administrative ? end.administrative->stop_reason : "";
+  return outcome_of(word, stopped, is_parked(stopped));
+}
+
+response_outcome outcome_of(std::string_view finish_reason, std::string_view stop_reason, bool unfinished) {
+  response_outcome o;
+  if (stop_reason == "admin_stop" || stop_reason == "cancelled") {
+    o.status = response_status::cancelled;
+  } else if (!stop_reason.empty() || finish_reason == "length") {
+    o.status = response_status::incomplete;
+    o.reason = stop_reason.empty() ? std::string(cut_at_limit) : std::string(stop_reason);
+  } else {
+    o.status = response_status::completed;
+  }
+  o.parked = unfinished && o.status != response_status::cancelled;
+  return o;
+}
+
+void read_facts(const object_reader& body, response_facts& out) {
+  if (const auto text = body.text("instructions")) out.instructions = *text;
+  out.metadata = read_metadata(body).value_or(metadata_fields());
+  out.max_output_tokens = body.integer("max_output_tokens", 0, std::numeric_limits<std::int64_t>::max());
+  out.previous_response_id = body.text("previous_response_id").value_or("");
+  if (const auto reasoning = body.object("reasoning")) out.effort = reasoning->text("effort").value_or("");
+  out.user = body.text("user").value_or("");
+  out.store = body.boolean("store").value_or(true);
+  out.background = body.boolean("background").value_or(false);
+}
+
+void write_text_part(json_writer& out, std::string_view text) {
+  out.begin_object().key("type").value("output_text").key("text").value(text);
+  out.key("annotations").begin_array().end_array().key("logprobs").begin_array().end_array().end_object();
+}
+
+void write_reasoning_part(json_writer& out, std::string_view text) {
+  out.begin_object().key("type").value("reasoning_text").key("text").value(text).end_object();
+}
+
+void write_reasoning_item(json_writer& out, std::string_view response, std::string_view text, response_status status) {
+  out.begin_object().key("id").value(item_id("rs_", response)).key("type").value("reasoning");
+  out.key("status").value(item_status(status)).key("summary").begin_array().end_array();
+  out.key("content").begin_array();
+  if (!text.empty()) write_reasoning_part(out, text);
+  out.end_array().end_object();
+}
+
+void write_message_item(json_writer& out, std::string_view response, std::string_view text, response_status status) {
+  out.begin_object().key("id").value(item_id("msg_", response)).key("type").value("message");
+  out.key("status").value(item_status(status)).key("role").value("assistant").key("content").begin_array();
+  if (!text.empty() || status != response_status::in_progress) write_text_part(out, text);
+  out.end_array().end_object();
+}
+
+void write_response(json_writer& out, const response_facts& f, const response_text& text,
+                    const response_outcome& outcome, const token_usage* usage, const session_note* session) {
+  out.begin_object().key("id").value(f.id).key("object").value("response").key("created_at").value(f.created);
+  out.key("status").value(to_string(outcome.status));
+  out.key("error");
+  if (outcome.status == response_status::failed)
+    out.begin_object().key("code").value("server_error").key("message").value(outcome.failure).end_object();
+  else
+    out.null();
+  out.key("incomplete_details");
+  if (outcome.status == response_status::incomplete)
+    out.begin_object().key("reason").value(outcome.reason).end_object();
+  else
+    out.null();
+  out.key("model").value(f.model);
+  write_facts(out, f);
+  out.key("conversation");
+  if (f.conversation.empty())
+    out.null();
+  else
+    out.begin_object().key("id").value(f.conversation).end_object();
+  out.key("output").begin_array();
+  const bool over = outcome.status > response_status::in_progress;
+  const bool speaks = over || !text.content.empty();
+  if (!text.reasoning.empty())
+    write_reasoning_item(out, f.id, text.reasoning, speaks ? response_status::completed : outcome.status);
+  if (speaks) write_message_item(out, f.id, text.content, outcome.status);
+  out.end_array();
+  out.key("parallel_tool_calls").value(true).key("tool_choice").value("auto").key("tools").begin_array().end_array();
+  out.key("text").begin_object().key("format").begin_object().key("type").value("text").end_object().end_object();
+  out.key("truncation").value("disabled");
+  out.key("usage");
+  usage ? write_response_usage(out, *usage) : void(out.null());
+  write_session(out, session);
+  out.end_object();
+}
+
+std::string conversation_object(std::string_view id, std::int64_t created, const metadata_fields& metadata) {
+  std::string json;
+  json_writer out(json);
+  out.begin_object().key("id").value(id).key("object").value("conversation").key("created_at").value(created);
+  write_metadata(out.key("metadata"), metadata);
+  out.end_object();
+  return json;
+}
+
+void write_remembered(json_writer& out, const remembered_response& what) {
+  out.begin_object().key("model").value(what.facts.model).key("created_at").value(what.facts.created);
+  out.key("tokens_max").value(what.facts.tokens_max);
+  write_or_null(out.key("conversation"), what.facts.conversation);
+  write_facts(out, what.facts);
+  out.key("usage").begin_object().key("input").value(what.usage.prompt_tokens);
+  out.key("cached").value(what.usage.cached_tokens).key("output").value(what.usage.completion_tokens);
+  out.key("reasoning").value(what.usage.reasoning_tokens).end_object();
+  write_steps(out.key("reasoning_steps"), what.reasoning_steps);
+  write_steps(out.key("content_steps"), what.content_steps);
+  out.end_object();
+}
+
+remembered_response read_remembered(const object_reader& object) {
+  constexpr auto max = std::numeric_limits<std::int64_t>::max();
+  remembered_response what;
+  response_facts& f = what.facts;
+  read_facts(object, f);
+  f.model = object.text("model").value_or("");
+  f.created = object.integer("created_at", 0, max).value_or(0);
+  f.conversation = object.text("conversation").value_or("");
+  f.tokens_max = static_cast<std::uint32_t>(object.integer("tokens_max", 0, 0xffffffff).value_or(0));
+  f.temperature = static_cast<float>(object.number("temperature", 0, 1e9).value_or(1));
+  f.top_p = static_cast<float>(object.number("top_p", 0, 1).value_or(1));
+  if (const auto usage = object.object("usage")) {
+    const auto count = [&](std::string_view name) {
+      return static_cast<std::uint64_t>(usage->integer(name, 0, max).value_or(0));
+    };
+    what.usage = {count("input"), count("output"), count("cached"), count("reasoning")};
+  }
+  what.reasoning_steps = read_steps(object, "reasoning_steps");
+  what.content_steps = read_steps(object, "content_steps");
+  return what;
+}
+
+}  // namespace skein::protocol

@@ -1,0 +1,255 @@
+#include "protocol/responses_api/response_writer.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <utility>
+
+#include "protocol/responses/sse.hpp"
+#include "protocol/responses_api/response_id.hpp"
+
+namespace skein::protocol {
+namespace {
+
+response_facts named(response_facts facts, const answer_head& head) {
+  facts.id = head.id;
+  facts.model = head.model;
+  facts.created = head.created;
+  return facts;
+}
+
+/// Counts tokens sampled before an interruption as answer, not as prompt.
+token_usage in_all(token_usage usage, const response_facts& facts) {
+  usage.prompt_tokens -= std::min(usage.prompt_tokens, facts.sampled_before);
+  usage.cached_tokens = std::min(usage.cached_tokens, usage.prompt_tokens);
+  usage.completion_tokens += facts.sampled_before - facts.hidden_before;
+  usage.reasoning_tokens += facts.reasoned_before;
+  return usage;
+}
+
+}  // namespace
+
+/// The pending events, and the text so far.
+struct response_writer::telling {
+  response_text known;
+  std::optional<std::uint64_t> after;
+  response_facts facts;
+  response_text text;
+  std::uint64_t next = 0;  // number of the next event
+  bool reasons = false, speaks = false;
+  answer_end end;
+  std::string events;
+
+  [[nodiscard]] std::string take() { return std::exchange(events, {}); }
+
+  template <typename Write>
+  void event(std::string_view type, Write write) {
+    const std::uint64_t number = next++;
+    if (after && number <= *after) return;
+    std::string json;
+    json_writer out(json);
+    out.begin_object().key("type").value(type).key("sequence_number").value(number);
+    write(out);
+    out.end_object();
+    events.append("event: ").append(type).append("\n").append(sse_event(json));
+  }
+
+  void response(std::string_view type, const response_outcome& outcome, const token_usage* usage = nullptr,
+                const session_note* session = nullptr) {
+    event(type, [&](json_writer& out) { write_response(out.key("response"), facts, text, outcome, usage, session); });
+  }
+
+  /// Members that all events of the current item have.
+  void place(json_writer& out, bool of_part = true) const {
+    out.key("output_index").value(speaks && !text.reasoning.empty() ? 1 : 0);
+    if (of_part) out.key("item_id").value(item_id(speaks ? "msg_" : "rs_", facts.id)).key("content_index").value(0);
+  }
+
+  void item(std::string_view type, std::string_view said, response_status status) {
+    event(type, [&](json_writer& out) {
+      place(out, false);
+      out.key("item");
+      speaks ? write_message_item(out, facts.id, said, status) : write_reasoning_item(out, facts.id, said, status);
+    });
+  }
+  void part(std::string_view type, std::string_view said) {
+    event(type, [&](json_writer& out) {
+      place(out);
+      out.key("part");
+      speaks ? write_text_part(out, said) : write_reasoning_part(out, said);
+    });
+  }
+  void begin_item() {
+    item("response.output_item.added", "", response_status::in_progress);
+    part("response.content_part.added", "");
+  }
+  void end_item(response_status status) {
+    const std::string& said = speaks ? text.content : text.reasoning;
+    event(speaks ? "response.output_text.done" : "response.reasoning_text.done", [&](json_writer& out) {
+      place(out);
+      out.key("text").value(said);
+      if (speaks) out.key("logprobs").begin_array().end_array();
+    });
+    part("response.content_part.done", said);
+    item("response.output_item.done", said, status);
+  }
+
+  void reason(std::string_view more) {
+    if (!std::exchange(reasons, true)) begin_item();
+    text.reasoning += more;
+    text.reasoning_steps.push_back(static_cast<std::uint32_t>(more.size()));
+    event("response.reasoning_text.delta", [&](json_writer& out) {
+      place(out);
+      out.key("delta").value(more);
+    });
+  }
+  void begin_speaking() {
+    if (speaks) return;
+    if (reasons) end_item(response_status::completed);
+    speaks = true;
+    begin_item();
+  }
+  void speak(std::string_view more) {
+    begin_speaking();
+    text.content += more;
+    text.content_steps.push_back(static_cast<std::uint32_t>(more.size()));
+    event("response.output_text.delta", [&](json_writer& out) {
+      place(out);
+      out.key("delta").value(more).key("logprobs").begin_array().end_array();
+    });
+  }
+
+  /// Writes a text in the given steps, and the rest of it in one more.
+  template <typename Tell>
+  void repeat(std::string_view all, const std::vector<std::uint32_t>& steps, std::vector<std::uint32_t>& told,
+              Tell tell) {
+    for (const std::uint32_t step : steps) {
+      if (step == 0) {
+        ++next;
+        told.push_back(0);
+      } else if (!all.empty()) {
+        const std::string_view piece = all.substr(0, step);
+        all.remove_prefix(piece.size());
+        tell(piece);
+      }
+    }
+    if (!all.empty()) tell(all);
+  }
+};
+
+response_writer::response_writer(response_facts facts, response_text known, std::optional<std::uint64_t> after)
+    : facts_(std::move(facts)), told_(std::make_unique<telling>()) {
+  told_->known = std::move(known);
+  told_->after = after;
+}
+
+response_writer::~response_writer() = default;
+
+std::string response_writer::id(const answer_names& names) const {
+  if (!names.turn.empty()) return std::string(names.turn);
+  return response_id(conversation_id(names.random), names.random);  // of no conversation: cannot be retrieved
+}
+
+std::string response_writer::begin_event(const answer_head& head, std::uint32_t) const {
+  telling& t = *told_;
+  t.facts = named(facts_, head);
+  const response_outcome runs;
+  const response_outcome waits{response_status::queued, "", "", false};
+  t.response("response.created", t.facts.background ? waits : runs);
+  if (t.facts.background) t.response("response.queued", waits);
+  t.response("response.in_progress", runs);
+  t.repeat(t.known.reasoning, t.known.reasoning_steps, t.text.reasoning_steps, [&](auto piece) { t.reason(piece); });
+  t.repeat(t.known.content, t.known.content_steps, t.text.content_steps, [&](auto piece) { t.speak(piece); });
+  return t.take();
+}
+
+std::string response_writer::delta_events(const answer_head&, std::span<const row_delta> rows) const {
+  for (const auto& row : rows) {
+    if (!row.reasoning.empty()) told_->reason(row.reasoning);
+    if (!row.content.empty()) told_->speak(row.content);
+  }
+  return told_->take();
+}
+
+std::string response_writer::end_event(const answer_head&, std::uint32_t, const answer_end& end,
+                                       const session_note*) const {
+  told_->end = end;
+  return {};
+}
+
+std::string response_writer::last_events(const answer_head&, const token_usage& usage,
+                                         const session_note* session) const {
+  return concluding_events(outcome_of(told_->end), usage, session);
+}
+
+std::string response_writer::concluding_events(const response_outcome& outcome, const token_usage& usage,
+                                               const session_note* session) const {
+  telling& t = *told_;
+  if (!outcome.parked) {  // otherwise its items continue when the answer does
+    t.begin_speaking();
+    t.end_item(outcome.status);
+  }
+  const bool whole = outcome.status == response_status::completed;
+  const token_usage all = in_all(usage, facts_);
+  t.response(whole ? "response.completed" : "response.incomplete", outcome, &all, session);
+  return t.take();
+}
+
+std::string response_writer::failure_events(const answer_head& head, const error& why, std::string_view) const {
+  told_->facts = named(facts_, head);
+  told_->response("response.failed", {response_status::failed, "", why.message, false});
+  return told_->take();
+}
+
+std::string response_writer::body(const answer_head& head, std::vector<whole_row> rows, const token_usage& usage,
+                                  const session_note* session) const {
+  std::string json;
+  json_writer out(json);
+  const whole_row& row = rows.front();
+  write_response(out, named(facts_, head), {row.reasoning, row.content, {}, {}}, outcome_of(row.end), &usage, session);
+  return json;
+}
+
+std::string response_writer::remembered(const answer_head& head, const token_usage& usage) const {
+  std::string json;
+  json_writer out(json);
+  write_remembered(
+      out, {named(facts_, head), in_all(usage, facts_), told_->text.reasoning_steps, told_->text.content_steps});
+  return json;
+}
+
+std::string response_writer::told_again(const answer_head& head, std::optional<std::uint64_t> after) const {
+  if (told_->next == 0) return {};
+  return response_writer(facts_, told_->text, after).begin_event(head, 0);
+}
+
+std::string response_writer::early_body(const answer_head& head, bool begun) const {
+  std::string json;
+  json_writer out(json);
+  const response_outcome now{begun ? response_status::in_progress : response_status::queued, "", "", false};
+  write_response(out, named(facts_, head), told_->text, now, nullptr, nullptr);
+  return json;
+}
+
+std::string_view events_after(std::string_view events, std::uint64_t after) {
+  constexpr std::string_view mark = "\"sequence_number\":";
+  while (!events.empty()) {
+    const std::size_t end = std::min(events.find("\n\n"), events.size() - 1) + 1;
+    const std::size_t at = events.find(mark);
+    std::uint64_t number = 0;
+    if (at < end) std::from_chars(events.data() + at + mark.size(), events.data() + end, number);
+    if (at < end && number > after) break;
+    events.remove_prefix(std::min(end + 1, events.size()));  // comments are removed too
+  }
+  return events;
+}
+
+void skip_ending(response_text& text, bool parked) {
+  constexpr std::size_t last = 1, begins = 2, ends = 3;  // events: of the response; of an item
+  const bool spoke = !text.content.empty(), reasoned = !text.reasoning.empty();
+  std::size_t events = last;
+  if (!parked) events += ends + (spoke ? 0 : begins + (reasoned ? ends : 0));
+  auto& steps = spoke ? text.content_steps : text.reasoning_steps;
+  steps.insert(steps.end(), events, 0);
+}
+
+}  // namespace skein::protocol

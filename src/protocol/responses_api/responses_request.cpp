@@ -1,0 +1,304 @@
+#include "protocol/responses_api/responses_request.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <memory>
+#include <utility>
+
+#include "protocol/chat/chat_messages.hpp"
+#include "protocol/dialects/dialect_readers.hpp"
+#include "protocol/requests/shared_fields.hpp"
+#include "protocol/responses_api/response_id.hpp"
+#include "protocol/responses_api/response_writer.hpp"
+
+namespace skein::protocol {
+namespace {
+
+/// An item of `input`: a message, or another item of an earlier answer that the client sends back.
+void read_item(const object_reader& item, std::vector<chat_message>& out) {
+  const auto type = item.text("type").value_or("message");
+  if (type == "reasoning") return;  // the state already includes it
+  if (type != "message") return item.refuse_unsupported("type");
+  out.push_back(read_message(item));
+}
+
+void read_items(json_value list, const object_reader& body, std::vector<chat_message>& out) {
+  std::size_t index = 0;
+  for (const auto element : list.elements()) {
+    if (body.fault().found()) return;
+    const auto path = element_path("input", index++);
+    if (element.is(json_kind::object))
+      read_item({element, path, body.fault()}, out);
+    else
+      body.fault().report(error_kind::invalid_argument, path, path + " must be an object");
+  }
+}
+
+/// Rejects unsupported fields that would change the answer. Fields that only name a cache, a tier or an end user are
+/// ignored.
+void refuse_what_is_not_done(const object_reader& body) {
+  refuse_tool_use(body);
+  if (const auto text = body.object("text"))
+    if (const auto format = text->object("format"); format && format->text("type").value_or("text") != "text")
+      text->refuse_unsupported("format");
+  if (body.integer("top_logprobs", 0, 20).value_or(0) > 0) body.refuse_unsupported("top_logprobs");
+  if (const auto include = body.array("include"))
+    for (const auto what : include->elements())
+      if (what.text() == "message.output_text.logprobs") body.refuse_unsupported("include");
+  for (const auto name : {"prompt", "context_management", "moderation", "session_id", "continue"})
+    if (body.value(name)) body.refuse_unsupported(name);
+  if (body.integer("n", 1, 1'000'000).value_or(1) != 1) body.refuse_unsupported("n");
+}
+
+/// Reads the turn to continue or the conversation to append to (at its head or after any version); a new conversation
+/// if neither is given.
+void read_place(const object_reader& body, const response_facts& facts, generation_request& out) {
+  session_fields session;
+  session.appends = session.responds = session.store_on_disconnect = true;
+  session.must_exist = !facts.previous_response_id.empty();
+  if (facts.conversation.empty() && body.value("from_version"))
+    return body.refuse("from_version", "requires conversation");
+  if (!facts.previous_response_id.empty()) {
+    const auto conversation = conversation_of(facts.previous_response_id);
+    if (!conversation) return body.refuse("previous_response_id", "is not the id of a response");
+    if (!facts.conversation.empty()) return body.refuse("conversation", "cannot be combined with previous_response_id");
+    session.id = *conversation;
+    session.from_key = facts.previous_response_id;
+  } else if (!facts.conversation.empty()) {
+    if (!is_conversation_id(facts.conversation)) return body.refuse("conversation", "is not the id of a conversation");
+    session.id = facts.conversation;
+    session.from_version = read_version(body, "from_version");
+  } else if (!facts.store) {
+    return;
+  }
+  out.session = std::move(session);
+}
+
+std::string conversation_in(const object_reader& body) {
+  const auto given = body.value("conversation");
+  if (!given) return {};
+  if (const auto id = given->text()) return std::string(*id);
+  if (given->is(json_kind::object))
+    if (const auto id = given->member("id"); id && id->text()) return std::string(*id->text());
+  body.refuse("conversation", "must be an id or an object with one");
+  return {};
+}
+
+response_text text_of(const logged_response& logged, remembered_response& was) {
+  return {logged.reasoning, logged.answer, std::move(was.reasoning_steps), std::move(was.content_steps)};
+}
+
+/// Reads the settings of a turn: `read(settings, response)`.
+template <typename Read>
+auto with_settings(const logged_response& logged, Read read)
+    -> result<std::invoke_result_t<Read, const object_reader&, const object_reader&>> {
+  const error none{error_kind::not_found, "there is no response '" + logged.id + "'", ""};
+  const auto document = json_document::parse(logged.settings, {});
+  if (!document || !document->root().is(json_kind::object)) return none;
+  first_fault fault;
+  const object_reader settings(document->root(), "", fault);
+  const auto response = settings.object("response");
+  if (!response) return none;
+  auto made = read(settings, *response);
+  if (fault.found()) return error{error_kind::damaged, "the response '" + logged.id + "' is damaged", ""};
+  return made;
+}
+
+std::optional<std::uint64_t> number_in(std::string_view settings, std::string_view name) {
+  const auto document = json_document::parse(settings, {});
+  if (!document || !document->root().is(json_kind::object)) return std::nullopt;
+  const auto number = document->root().member(name);
+  return number ? number->unsigned_integer() : std::nullopt;
+}
+
+known_response known(const logged_response& logged, const object_reader& response) {
+  auto was = read_remembered(response);
+  known_response k{std::move(was.facts), was.usage, text_of(logged, was),
+                   outcome_of(logged.finish_reason, logged.stop_reason, logged.unfinished)};
+  k.facts.id = logged.id;
+  return k;
+}
+
+/// The stop strings, stop ids and biases of the stored request, or the preset's stop strings if it has none. Imported
+/// sessions may have more ids and biases than a request may; the surplus is dropped.
+void read_rules(const object_reader& settings, const model_preset& preset, const request_limits& limits,
+                generation_request& out) {
+  out.stop = preset.stop;
+  out.ignore_eos = settings.boolean("ignore_eos").value_or(false);
+  if (const auto stop = settings.value("stop")) {
+    out.stop.clear();
+    for (const json_value each : stop->elements())
+      if (const auto text = each.text()) out.stop.emplace_back(*text);
+  }
+  if (const auto ids = settings.value("stop_ids"))
+    for (const json_value each : ids->elements())
+      if (const auto id = each.unsigned_integer(); id && out.sampling.stop_ids.size() < limits.stop_ids_max)
+        out.sampling.stop_ids.push_back(static_cast<token_id>(*id));
+  if (const auto biases = settings.value("logit_bias"))
+    for (const json_value each : biases->elements()) {
+      std::vector<double> pair;
+      for (const json_value number : each.elements()) pair.push_back(number.number().value_or(0));
+      if (pair.size() == 2 && std::abs(pair[0]) < 1e9 && out.sampling.logit_bias.size() < limits.logit_bias_max)
+        out.sampling.logit_bias.push_back({static_cast<token_id>(pair[0]), static_cast<float>(pair[1])});
+    }
+}
+
+sampling::sampling_params sampling_of(const object_reader& settings, std::uint64_t most, std::uint64_t sampled,
+                                      std::uint64_t counted) {
+  const auto number = [&](std::string_view name, double standard) {
+    return static_cast<float>(settings.number(name, -1e9, 1e9).value_or(standard));
+  };
+  sampling::sampling_params p;
+  p.temperature = number("temperature", 1);
+  p.top_p = number("top_p", 1);
+  p.top_k = static_cast<std::int32_t>(settings.integer("top_k", -1, 1'000'000'000).value_or(0));
+  p.min_p = number("min_p", 0);
+  p.first_penalty = number("first_penalty", 0);
+  p.repeat_penalty = number("repeat_penalty", 0);
+  p.penalty_decay = number("penalty_decay", 1);
+  p.max_tokens = static_cast<std::uint32_t>(most - std::min(most, counted));
+  if (const auto seed = settings.value("seed")) p.seed = seed->unsigned_integer().value_or(0) + sampled;
+  return p;
+}
+
+}  // namespace
+
+void read_input(const object_reader& body, const reading& by, generation_request& out) {
+  if (const auto text = body.text("instructions"); text && !text->empty())
+    out.messages.push_back({"system", std::string(*text), ""});
+  const std::size_t before = out.messages.size();
+  const auto input = body.value("input");
+  if (input && input->is(json_kind::array))
+    read_items(*input, body, out.messages);
+  else if (input && input->text())
+    out.messages.push_back({"user", std::string(*input->text()), ""});
+  else
+    body.refuse("input", "must be a string or a list of items");
+  if (out.messages.size() == before) body.refuse("input", "must have at least one message");
+  out.style.no_think_opening = by.preset.no_think_opening;
+}
+
+void read_response_options(const object_reader& body, const reading& by, generation_request& out) {
+  refuse_what_is_not_done(body);
+  response_facts facts;
+  read_facts(body, facts);
+  facts.conversation = conversation_in(body);
+  out.think = by.preset.default_think ? think_mode::on : think_mode::off;
+  if (const auto reasoning = body.object("reasoning"))
+    out.think = read_effort(*reasoning, "effort").value_or(out.think);
+  if (facts.max_output_tokens)
+    out.sampling.max_tokens =
+        static_cast<std::uint32_t>(std::min<std::int64_t>(*facts.max_output_tokens, by.limits.max_tokens_max));
+  if (facts.background && !facts.store) body.refuse("background", "requires store to be true");
+  out.background = facts.background;
+  out.answers_at_once = facts.background && !out.stream;
+  out.stream = out.stream || facts.background;
+  facts.temperature = out.sampling.temperature;
+  facts.top_p = out.sampling.top_p;
+  facts.tokens_max = out.sampling.max_tokens;
+  read_place(body, facts, out);
+  out.writer = std::make_shared<response_writer>(std::move(facts));
+}
+
+void read_streamed_response(const object_reader& body, const reading& by, generation_request& out) {
+  out.stream = true;
+  read_response_options(body, by, out);
+}
+
+result<socket_message> read_socket_message(std::string_view text, const request_limits& limits) {
+  return read_body(text, limits, [](const object_reader& body) {
+    socket_message message;
+    const auto type = body.text("type").value_or("");
+    message.creates = type == "response.create";
+    if (type == "response.cancel")
+      message.cancels = body.text("response_id").value_or("");
+    else if (!message.creates)
+      body.refuse("type", "must be response.create or response.cancel");
+    return message;
+  });
+}
+
+result<std::optional<metadata_fields>> parse_conversation(std::string_view text, const request_limits& limits) {
+  if (text.empty()) return std::optional<metadata_fields>();
+  return read_body(text, limits, [](const object_reader& body) {
+    if (const auto items = body.value("items"); items && !items->is_empty_array()) body.refuse_unsupported("items");
+    return read_metadata(body);
+  });
+}
+
+result<continuation> parse_continuation(std::string_view text, const request_limits& limits) {
+  continuation how;
+  how.beyond_limit = true;
+  if (text.empty()) return how;
+  return read_body(text, limits, [&](const object_reader& body) {
+    if (const auto more = body.integer("max_output_tokens", 1, limits.max_tokens_max))
+      how.more_tokens = static_cast<std::uint32_t>(*more);
+    if (const auto after = body.integer("starting_after", 0, std::numeric_limits<std::int64_t>::max()))
+      how.after = static_cast<std::uint64_t>(*after);
+    return how;
+  });
+}
+
+std::uint64_t hidden_tokens(std::string_view settings) { return number_in(settings, hidden_tokens_key).value_or(0); }
+
+std::optional<std::uint64_t> request_digest_in(std::string_view settings) {
+  return number_in(settings, request_digest_key);
+}
+
+result<known_response> read_logged(const logged_response& logged) {
+  return with_settings(logged,
+                       [&](const object_reader&, const object_reader& response) { return known(logged, response); });
+}
+
+result<generation_request> go_on_with(const logged_response& logged, const model_preset& preset,
+                                      const request_limits& limits, const continuation& how) {
+  return with_settings(logged, [&](const object_reader& settings, const object_reader& response) {
+    known_response k = known(logged, response);
+    const std::uint64_t hidden = std::min(hidden_tokens(logged.settings), logged.tokens_sampled);
+    const std::uint64_t counted = logged.tokens_sampled - hidden;
+    const bool beyond_limit = how.beyond_limit && !logged.unfinished;
+    if (beyond_limit) {
+      const std::uint64_t more = how.more_tokens.value_or(k.facts.tokens_max);
+      k.facts.tokens_max = static_cast<std::uint32_t>(std::min<std::uint64_t>(counted + more, 0xffffffff));
+      if (k.facts.max_output_tokens) k.facts.max_output_tokens = k.facts.tokens_max;
+    }
+    generation_request r;
+    r.think = preset.default_think ? think_mode::on : think_mode::off;
+    if (const auto reasoning = response.object("reasoning"))
+      r.think = read_effort(*reasoning, "effort").value_or(r.think);
+    r.prompt_field = "input";
+    r.style.no_think_opening = preset.no_think_opening;
+    r.sampling = sampling_of(settings, k.facts.tokens_max, logged.tokens_sampled, counted);
+    r.sampling.max_tokens = std::min(r.sampling.max_tokens, limits.max_tokens_max);
+    r.seed_given = r.temperature_named = r.top_p_named = true;
+    read_rules(settings, preset, limits, r);
+    r.stream = true;
+    r.model = k.facts.model;
+    session_fields session;
+    session.id = conversation_of(logged.id).value_or("");
+    session.request_key = session.from_key = logged.id;
+    session.beyond_limit = beyond_limit;
+    session.go_on = session.responds = session.store_on_disconnect = true;
+    r.session = std::move(session);
+    skip_ending(k.text, !beyond_limit);
+    k.facts.sampled_before = logged.tokens_sampled;
+    k.facts.hidden_before = hidden;
+    k.facts.reasoned_before = k.usage.reasoning_tokens;
+    r.writer = std::make_shared<response_writer>(std::move(k.facts), std::move(k.text), how.after);
+    return r;
+  });
+}
+
+std::string response_events(const known_response& response, std::optional<std::uint64_t> after,
+                            const session_note* session) {
+  const response_writer writer(response.facts, response.text, after);
+  answer_head head;
+  head.id = response.facts.id;
+  head.model = response.facts.model;
+  head.created = response.facts.created;
+  std::string events = writer.begin_event(head, 0);
+  return events += writer.concluding_events(response.outcome, response.usage, session);
+}
+
+}  // namespace skein::protocol

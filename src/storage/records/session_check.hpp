@@ -1,0 +1,18 @@
+#pragma once
+#include <span>
+#include <vector>
+
+#include "base/result.hpp"
+#include "storage/records/records.hpp"
+
+namespace skein::storage {
+
+/// Checks that a session and all its versions are consistent: numbers ascend, every parent exists, token counts add up,
+/// the head is one of the versions. Errors: damaged, naming the version.
+[[nodiscard]] result<void> check_session(const session_record& session, std::span<const version_record> versions);
+
+/// Checks that the labels of an imported session are within the API's limits: title and metadata, and for each version
+/// the request key, the roles and the finish and stop reasons. Errors: bad_file, with the field.
+[[nodiscard]] result<void> check_labels(const session_record& session, std::span<const version_record> versions);
+
+}  // namespace skein::storage

@@ -1,0 +1,125 @@
+#include "storage/sessions/session_file.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "base/check.hpp"
+#include "base/sha256.hpp"
+#include "storage/records/record_codec.hpp"
+#include "storage/records/session_check.hpp"
+#include "storage/states/state_record.hpp"
+
+namespace skein::storage {
+namespace {
+
+constexpr std::size_t checksum_bytes = 8;
+
+std::span<const std::uint8_t> as_bytes(std::string_view text) {
+  return {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()};
+}
+
+/// Compares in constant time.
+bool same(const sha256_digest& a, const sha256_digest& b) {
+  unsigned difference = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) difference |= a[i] ^ b[i];
+  return difference == 0;
+}
+
+error bad_file(const std::string& why) { return {error_kind::bad_file, "the session file is damaged: " + why, {}}; }
+
+/// Damage in a file is the client's error (bad_file), not a damaged stored record.
+error of_file(const error& why) { return why.kind == error_kind::damaged ? bad_file(why.message) : why; }
+
+/// Checks the signature, which is between the file's fields and its checksum; `bytes` is the whole file.
+result<void> check_signature(std::string_view bytes, bool is_signed, const std::string& key) {
+  if (!is_signed)
+    return error{error_kind::forbidden, "the session file is not signed; this server accepts only signed files", {}};
+  sha256_digest found;
+  const std::size_t after = checksum_bytes + found.size();
+  if (bytes.size() < after) return bad_file("its signature is truncated");
+  const auto end = bytes.size() - after;
+  std::ranges::copy(bytes.substr(end, found.size()), found.begin());
+  if (!same(found, hmac_sha256(as_bytes(key), as_bytes(bytes.substr(0, end)))))
+    return error{error_kind::forbidden, "the session file is signed with another key", {}};
+  return {};
+}
+
+result<void> check_states(const session_file& file) {
+  std::vector<version_id> seen;
+  for (const auto& record : file.states) {
+    const auto state = read_state_record(record);
+    if (!state) return of_file(state.error());
+    const auto& label = state->label;
+    if (label.model_identity != file.session.model_identity) return bad_file("a state belongs to another model");
+    const auto version = std::ranges::find(file.versions, label.key.number, &version_record::id);
+    if (label.key.owner != file.session.uid || version == file.versions.end())
+      return bad_file("a state belongs to none of its versions");
+    if (label.tokens != version->total_tokens)
+      return bad_file("the state of version " + std::to_string(version->id) + " has a different number of tokens");
+    if (std::ranges::find(seen, version->id) != seen.end())
+      return bad_file("version " + std::to_string(version->id) + " has two states");
+    seen.push_back(version->id);
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string write_session_file(const session_file& file, std::string_view signature_key) {
+  record_writer out(record_kind::session_file);
+  out.number(!signature_key.empty());
+  write_fields(out, file.session);
+  out.list(file.versions, [](record_writer& io, const version_record& version) { write_fields(io, version); });
+  out.list(file.states, [](record_writer& io, const std::string& state) { io.text(state); });
+  if (!signature_key.empty()) out.raw(hmac_sha256(as_bytes(signature_key), as_bytes(out.bytes())));
+  return std::move(out).sealed();
+}
+
+result<session_file> read_session_file(std::string_view bytes, const session_file_rules& rules) {
+  if (bytes.size() > rules.bytes_max)
+    return error{error_kind::too_large,
+                 "the session file has " + std::to_string(bytes.size()) + " bytes; at most " +
+                     std::to_string(rules.bytes_max) + " are accepted",
+                 {}};
+  auto in = record_reader::open(bytes, record_kind::session_file);
+  if (!in) return of_file(in.error());
+  bool is_signed = false;
+  in->number(is_signed);
+  if (!rules.signature_key.empty() && !in->faulty())
+    if (const auto trusted = check_signature(bytes, is_signed, rules.signature_key); !trusted) return trusted.error();
+
+  session_file file;
+  read_fields(*in, file.session);
+  if (!in->faulty() && !rules.model_identity.empty() && file.session.model_identity != rules.model_identity)
+    return error{error_kind::conflict,
+                 "the session belongs to model " + file.session.model_identity + "; this server has model " +
+                     rules.model_identity,
+                 {}};
+  in->list(file.versions, [](record_reader& io, version_record& version) { read_fields(io, version); });
+  in->list(file.states, [](record_reader& io, std::string& state) { io.text(state); });
+  if (is_signed) (void)in->view(sizeof(sha256_digest));
+  if (const auto whole = in->end(); !whole) return of_file(whole.error());
+  if (const auto sound = check_session(file.session, file.versions); !sound) return of_file(sound.error());
+  if (const auto sound = check_labels(file.session, file.versions); !sound) return sound.error();
+  if (const auto sound = check_states(file); !sound) return sound.error();
+  if (file.session.last_version > version_in_file_max) return bad_file("its version numbers are too high");
+  file.session.log_bytes = 0;  // budgets use this number
+  for (const auto& version : file.versions) file.session.log_bytes += content_bytes(version);
+  return file;
+}
+
+session_file readdressed(session_file file, session_uid uid, const session_key& key) {
+  file.session.uid = uid;
+  file.session.key = key;
+  for (auto& record : file.states) {
+    const auto state = read_state_record(record);
+    check(state.has_value(), "states of a session file were read before");
+    state_label label = state->label;
+    label.key.owner = uid;
+    label.tenant = key.tenant;
+    record = relabelled(*state, label);
+  }
+  return file;
+}
+
+}  // namespace skein::storage

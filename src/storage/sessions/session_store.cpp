@@ -1,0 +1,442 @@
+#include "storage/sessions/session_store.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "storage/database/database_impl.hpp"
+#include "storage/database/quarantine.hpp"
+#include "storage/records/record_codec.hpp"
+#include "storage/records/session_names.hpp"
+#include "storage/records/storage_keys.hpp"
+#include "storage/states/raw_states.hpp"
+
+namespace skein::storage {
+namespace {
+
+constexpr std::uint64_t uids_reserved = 1024;  ///< session numbers reserved by one synced write
+
+std::string version_name(session_uid uid, std::string_view key) {
+  std::uint32_t version = 0;
+  for (std::size_t i = sizeof uid; i < key.size(); ++i) version = version << 8 | static_cast<std::uint8_t>(key[i]);
+  return "version " + std::to_string(version) + " of " + name_of(uid);
+}
+
+result<session_record> decode_found(std::string_view record, std::string_view key) {
+  auto session = decode_session(record);
+  if (session && keys::of_session(session->key) != key)
+    return error{error_kind::damaged, "it is the record of " + name_of(session->key), {}};
+  return session;
+}
+
+result<version_record> decode_found(std::string_view record, std::string_view key, session_uid uid) {
+  auto version = decode_version(record, uid);
+  if (version && keys::of_version(uid, version->id) != key)
+    return error{error_kind::damaged, "it is the record of version " + std::to_string(version->id), {}};
+  return version;
+}
+
+/// A record that could not be decoded, kept until it can be set aside.
+struct unreadable {
+  std::string key, record;
+  error why;
+};
+
+result<std::vector<std::string>> keys_below(database::impl& db, family where, const std::string& first) {
+  std::vector<std::string> all;
+  const auto looked = db.scan(where, first, keys::after_all(first), [&](std::string_view key, std::string_view) {
+    all.emplace_back(key);
+    return true;
+  });
+  if (!looked) return looked.error();
+  return all;
+}
+
+result<std::vector<std::string>> set_aside_of(database::impl& db, session_uid uid) {
+  std::vector<std::string> all;
+  for (const family of : {family::versions, family::running, family::state_index}) {
+    const auto some = keys_below(db, family::quarantine, quarantine_key(of, keys::of_number(uid)));
+    if (!some) return some.error();
+    all.insert(all.end(), some->begin(), some->end());
+  }
+  return all;
+}
+
+}  // namespace
+
+result<std::optional<session_record>> session_store::find(const session_key& key) {
+  auto& db = db_->internals();
+  const std::string at = keys::of_session(key);
+  std::string bytes;
+  const auto found = db.read(family::sessions, at, [&](std::string_view value) { bytes = value; });
+  if (!found) return found.error();
+  if (!*found) {
+    if (const auto whole = none_set_aside(db, family::sessions, at, name_of(key), keys_meant::exactly); !whole)
+      return whole.error();
+    return std::optional<session_record>();
+  }
+  auto session = decode_found(bytes, at);
+  if (session) return std::optional(std::move(*session));
+  if (!is_damage(session.error())) return session.error();
+  return set_aside(db, family::sessions, at, bytes, name_of(key), session.error());
+}
+
+result<std::vector<version_record>> session_store::versions(session_uid uid) {
+  auto& db = db_->internals();
+  const std::string first = keys::of_number(uid);
+  if (const auto whole = none_set_aside(db, family::versions, first, name_of(uid), keys_meant::beginning); !whole)
+    return whole.error();
+  std::vector<version_record> all;
+  std::optional<unreadable> bad;
+  const auto looked =
+      db.scan(family::versions, first, keys::after_all(first), [&](std::string_view key, std::string_view value) {
+        auto version = decode_found(value, key, uid);
+        if (version)
+          all.push_back(std::move(*version));
+        else
+          bad = unreadable{std::string(key), std::string(value), version.error()};
+        return !bad;
+      });
+  if (!looked) return looked.error();
+  if (!bad) return all;
+  if (!is_damage(bad->why)) return bad->why;
+  return set_aside(db, family::versions, bad->key, bad->record, version_name(uid, bad->key), bad->why);
+}
+
+/// A note of an older program has only the session number as its key: a session had one running turn at a time.
+result<std::vector<running_turn>> session_store::running(session_uid uid) {
+  auto& db = db_->internals();
+  const std::string first = keys::of_number(uid);
+  std::vector<running_turn> all;
+  std::vector<unreadable> bad;
+  const auto looked =
+      db.scan(family::running, first, keys::after_all(first), [&](std::string_view key, std::string_view value) {
+        auto turn = decode_running(value, uid);
+        if (turn)
+          all.push_back(std::move(*turn));
+        else if (is_damage(turn.error()))
+          bad.push_back({std::string(key), std::string(value), turn.error()});
+        return true;
+      });
+  if (!looked) return looked.error();
+  for (const auto& one : bad)
+    (void)set_aside(db, family::running, one.key, one.record, "running turn of " + name_of(uid), one.why);
+  std::ranges::sort(all, {}, [](const running_turn& turn) { return turn.so_far.id; });
+  return all;
+}
+
+result<std::vector<session_record>> session_store::list(const tenant_id& tenant, std::string_view after,
+                                                        std::uint32_t count) {
+  auto& db = db_->internals();
+  const std::string first = keys::of_tenant(tenant);
+  std::vector<session_record> page;
+  std::vector<unreadable> bad;
+  const auto looked = db.scan(family::sessions, first + std::string(after), keys::after_all(first),
+                              [&](std::string_view key, std::string_view value) {
+                                if (page.size() >= count) return false;
+                                if (key.substr(first.size()) == after) return true;
+                                auto session = decode_found(value, key);
+                                if (session)
+                                  page.push_back(std::move(*session));
+                                else if (is_damage(session.error()))
+                                  bad.push_back({std::string(key), std::string(value), session.error()});
+                                return page.size() < count;
+                              });
+  if (!looked) return looked.error();
+  for (const auto& one : bad)
+    (void)set_aside(db, family::sessions, one.key, one.record, name_of({tenant, one.key.substr(first.size())}),
+                    one.why);
+  return page;
+}
+
+result<std::vector<tenant_id>> session_store::tenants() {
+  std::vector<tenant_id> all;
+  for (std::string first;;) {
+    std::string key;
+    const auto looked =
+        db_->internals().scan(family::sessions, first, {}, [&](std::string_view found, std::string_view) {
+          key = found;
+          return false;
+        });
+    if (!looked) return looked.error();
+    auto tenant = keys::tenant_of(key);
+    if (!tenant) return all;  // after the last tenant
+    first = keys::after_all(keys::of_tenant(*tenant));
+    all.push_back(std::move(*tenant));
+    if (first.empty()) return all;
+  }
+}
+
+result<tenant_amounts> session_store::amounts() {
+  tenant_amounts all;
+  const auto looked =
+      db_->internals().scan(family::sessions, {}, {}, [&](std::string_view key, std::string_view value) {
+        if (const auto session = decode_found(value, key)) {
+          stored_amount& amount = all[session->key.tenant];
+          amount = amount + amount_of(*session);
+        }
+        return true;
+      });
+  if (!looked) return looked.error();
+  return all;
+}
+
+result<session_uid> session_store::new_uid() {
+  if (next_uid_ < reserved_uids_end_) return next_uid_++;
+  const auto first = db_->internals().take_session_numbers(uids_reserved);
+  if (!first) return first.error();
+  next_uid_ = *first;
+  reserved_uids_end_ = *first + uids_reserved;
+  return next_uid_++;
+}
+
+result<void> session_store::commit(const session_record& session, std::span<const version_record> versions, bool sync,
+                                   std::span<const version_id> refused) {
+  return commit_each(
+      session, [&](const auto& use) { std::ranges::for_each(versions, use); }, sync, refused);
+}
+
+result<void> session_store::commit_shared(const session_record& session, std::span<const shared_version> versions,
+                                          bool sync, std::span<const version_id> refused) {
+  const auto each = [&](const auto& use) {
+    for (const auto& version : versions) use(*version);
+  };
+  return commit_each(session, each, sync, refused);
+}
+
+result<void> session_store::commit_each(const session_record& session, const each_version& versions, bool sync,
+                                        std::span<const version_id> refused) {
+  return write_session(session, sync ? safety::synced : safety::logged, [&](change_list& changes) {
+    for (const version_id number : refused) changes.erase(family::versions, keys::of_version(session.uid, number));
+    versions([&](const version_record& version) {  // also under the number of another turn that failed
+      const std::string at = keys::of_version(session.uid, version.id);
+      changes.put(family::versions, at, encode_version(session.uid, version));
+      changes.erase(family::running, at);
+    });
+  });
+}
+
+result<void> session_store::rewrite(const session_record& session) {
+  return write_session(session, safety::logged, [](change_list&) {});
+}
+
+result<void> session_store::commit_staged(const session_record& session, session_uid replaced) {
+  result<std::vector<std::string>> versions = std::vector<std::string>(), notes = versions;
+  if (replaced != 0) {
+    versions = keys_below(db_->internals(), family::versions, keys::of_number(replaced));
+    if (!versions) return versions.error();
+    notes = keys_below(db_->internals(), family::running, keys::of_number(replaced));
+    if (!notes) return notes.error();
+  }
+  return write_session(session, safety::logged, [&](change_list& changes) {
+    changes.erase(family::meta, keys::of_staged(session.uid));
+    for (const auto& key : *versions) changes.erase(family::versions, key);
+    for (const auto& key : *notes) changes.erase(family::running, key);
+  });
+}
+
+result<void> session_store::write_session(const session_record& session, safety how,
+                                          const std::function<void(change_list&)>& more) {
+  const bool shares_too = unwritten_shares_.contains(session.uid);
+  const auto written = db_->internals().write(how, [&](change_list& changes) {
+    more(changes);
+    changes.put(family::sessions, keys::of_session(session.key), encode_session(session));
+    if (shares_too)
+      changes.put(family::meta, keys::of_shares(session.uid), encode_shares(session.uid, shares_.of(session.uid)));
+  });
+  if (written) unwritten_shares_.erase(session.uid);
+  return written;
+}
+
+result<void> session_store::drop_staged() {
+  const std::string first(keys::staged_prefix);
+  const auto staged = keys_below(db_->internals(), family::meta, first);
+  if (!staged) return staged.error();
+  for (const auto& key : *staged)
+    if (auto dropped = unstage_versions(*db_, keys::number_at(key, first.size())); !dropped) return dropped;
+  return {};
+}
+
+result<void> stage_versions(database& db, session_uid uid, std::span<const shared_version> versions) {
+  constexpr std::size_t piece_bytes = 256 << 10;  // a few ms
+  auto& inside = db.internals();
+  if (auto marked = inside.write(safety::logged,
+                                 [&](change_list& changes) { changes.put(family::meta, keys::of_staged(uid), {}); });
+      !marked)
+    return marked;
+  for (auto at = versions.begin(); at != versions.end();) {
+    const auto written = inside.write(safety::logged, [&](change_list& changes) {
+      for (std::size_t bytes = 0; at != versions.end() && bytes < piece_bytes; ++at) {
+        const std::string record = encode_version(uid, **at);
+        changes.put(family::versions, keys::of_version(uid, (*at)->id), record);
+        bytes += record.size();
+      }
+    });
+    if (!written) return written;
+  }
+  return {};
+}
+
+result<void> unstage_versions(database& db, session_uid uid) {
+  const auto versions = keys_below(db.internals(), family::versions, keys::of_number(uid));
+  if (!versions) return versions.error();
+  return db.internals().write(safety::logged, [&](change_list& changes) {
+    for (const auto& key : *versions) changes.erase(family::versions, key);
+    changes.erase(family::meta, keys::of_staged(uid));
+  });
+}
+
+result<void> session_store::note_running(session_uid uid, const running_turn& turn) {
+  return db_->internals().write(safety::logged, [&](change_list& changes) {
+    changes.put(family::running, keys::of_version(uid, turn.so_far.id), encode_running(uid, turn));
+  });
+}
+
+result<void> session_store::forget_running(session_uid uid, version_id number) {
+  return db_->internals().write(
+      safety::logged, [&](change_list& changes) { changes.erase(family::running, keys::of_version(uid, number)); });
+}
+
+result<void> session_store::forget_running(session_uid uid) {
+  const auto notes = keys_below(db_->internals(), family::running, keys::of_number(uid));
+  if (!notes) return notes.error();
+  if (notes->empty()) return {};
+  return db_->internals().write(safety::logged, [&](change_list& changes) {
+    for (const auto& key : *notes) changes.erase(family::running, key);
+  });
+}
+
+result<void> session_store::remove(const session_record& session) { return remove(session, true); }
+result<void> session_store::remove_contents(const session_record& session) { return remove(session, false); }
+
+result<void> session_store::remove(const session_record& session, bool with_record) {
+  auto& db = db_->internals();
+  const std::string first = keys::of_number(session.uid);
+  // First, because this sets damaged entries aside; their states are then found by their parts.
+  const auto states = states_going(session.uid, [](version_id) { return true; });
+  if (!states) return states.error();
+  const auto versions = keys_below(db, family::versions, first);
+  if (!versions) return versions.error();
+  const auto notes = keys_below(db, family::running, first);
+  if (!notes) return notes.error();
+  result<std::vector<std::string>> set_aside = std::vector<std::string>(), parts = std::vector<std::string>();
+  if (db.records_set_aside > 0) {
+    set_aside = set_aside_of(db, session.uid);
+    if (!set_aside) return set_aside.error();
+    parts = keys_below(db, family::states, first);
+    if (!parts) return parts.error();
+    std::erase_if(*parts, [&](const std::string& key) {
+      return shares().borrowed({session.uid, keys::number_at(key, sizeof session.uid)});
+    });
+  }
+  const auto removed = db.write(safety::logged, [&](change_list& changes) {
+    if (with_record) changes.erase(family::sessions, keys::of_session(session.key));
+    for (const auto& key : *notes) changes.erase(family::running, key);
+    for (const auto& key : *versions) changes.erase(family::versions, key);
+    for (const auto& entry : *states) erase_state(changes, entry);
+    for (const auto& key : *parts) changes.erase(family::states, key);
+    for (const auto& key : *set_aside) changes.erase(family::quarantine, key);
+    changes.erase(family::meta, keys::of_shares(session.uid));
+  });
+  if (removed) unshare(session.uid);
+  return removed;
+}
+
+result<void> session_store::remove_versions(const session_record& session, std::span<const version_id> gone,
+                                            std::span<const version_record> marked) {
+  const auto goes = [&](version_id version) {
+    return std::ranges::find(gone, version) != gone.end() ||
+           std::ranges::find(marked, version, &version_record::id) != marked.end();
+  };
+  const auto states = states_going(session.uid, goes);
+  if (!states) return states.error();
+  auto shared = shares().of(session.uid);
+  std::erase_if(shared, [&](const state_key& state) { return goes(version_of(state)); });
+  const auto removed = db_->internals().write(safety::logged, [&](change_list& changes) {
+    for (const version_id version : gone) changes.erase(family::versions, keys::of_version(session.uid, version));
+    for (const auto& version : marked)
+      changes.put(family::versions, keys::of_version(session.uid, version.id), encode_version(session.uid, version));
+    changes.put(family::sessions, keys::of_session(session.key), encode_session(session));
+    for (const auto& entry : *states) erase_state(changes, entry);
+    if (!shares().of(session.uid).empty())
+      changes.put(family::meta, keys::of_shares(session.uid), encode_shares(session.uid, shared));
+  });
+  if (removed) shares_.set(session.uid, std::move(shared));
+  return removed;
+}
+
+// ---------------------------------------------------------------- shared states
+
+session_store::session_store(std::shared_ptr<database> db) : db_(std::move(db)) {
+  auto& db_inside = db_->internals();
+  std::vector<unreadable> bad;
+  const std::string first(keys::shares_prefix);
+  const auto looked =
+      db_inside.scan(family::meta, first, keys::after_all(first), [&](std::string_view key, auto value) {
+        const session_uid borrower = keys::number_at(key, first.size());
+        if (auto states = decode_shares(value, borrower))
+          shares_.set(borrower, std::move(*states));
+        else
+          bad.push_back({std::string(key), std::string(value), states.error()});
+        return true;
+      });
+  ignore(looked, "without the lists, forks recompute their states");
+  for (const auto& one : bad)
+    if (is_damage(one.why))
+      (void)set_aside(db_inside, family::meta, one.key, one.record,
+                      "list of states that " + name_of(keys::number_at(one.key, first.size())) + " shares", one.why);
+}
+
+void session_store::share(session_uid borrower, std::vector<state_key> states) {
+  if (states.empty()) return;
+  shares_.set(borrower, std::move(states));
+  unwritten_shares_.insert(borrower);
+}
+
+void session_store::unshare(session_uid borrower) {
+  shares_.forget(borrower);
+  unwritten_shares_.erase(borrower);
+}
+
+result<std::vector<state_key>> session_store::last_held(session_uid borrower, std::span<const state_key> states) {
+  std::vector<state_key> last;
+  for (const auto& state : states) {
+    if (shares().borrowed(state, borrower)) continue;
+    bool offered = false;
+    const auto at_its_maker = db_->internals().read(family::versions, keys::of_version(state.owner, version_of(state)),
+                                                    [&](std::string_view value) {
+                                                      const auto version = decode_version(value, state.owner);
+                                                      offered = !version || !version->deleted;
+                                                    });
+    if (!at_its_maker) return at_its_maker.error();
+    if (!offered) last.push_back(state);
+  }
+  return last;
+}
+
+/// The stored states to remove with versions of a session: its own that no session shares, and those of other sessions
+/// that only it still shared.
+result<std::vector<state_entry>> session_store::states_going(session_uid uid,
+                                                             const std::function<bool(version_id)>& goes) {
+  auto& db = db_->internals();
+  auto going = entries_of_session(db, uid);
+  if (!going) return going.error();
+  std::erase_if(*going, [&](const state_entry& e) { return !goes(version_of(e.key)) || shares().borrowed(e.key); });
+  auto shared = shares().of(uid);
+  std::erase_if(shared, [&](const state_key& state) { return !goes(version_of(state)); });
+  const auto last = last_held(uid, shared);
+  if (!last) return last.error();
+  for (const auto& state : *last) {
+    auto entry = find_entry(db, state);
+    if (!entry && !is_damage(entry.error())) return entry.error();
+    if (entry && *entry) going->push_back(std::move(**entry));
+  }
+  return going;
+}
+
+result<void> session_store::forget_damaged(const session_key& key) {
+  return db_->internals().write(safety::logged, [&](change_list& changes) {
+    changes.erase(family::quarantine, quarantine_key(family::sessions, keys::of_session(key)));
+  });
+}
+
+}  // namespace skein::storage

@@ -1,0 +1,36 @@
+#include "storage/states/model_table.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace skein::storage {
+
+void model_table::add(std::string identity, const known_model& model) {
+  const std::lock_guard lock(mutex_);
+  models_.insert_or_assign(std::move(identity), model);
+}
+
+std::optional<known_model> model_table::find(std::string_view identity) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = models_.find(identity);
+  return found == models_.end() ? std::nullopt : std::optional(found->second);
+}
+
+error model_table::unknown(std::string_view what, std::string_view identity) const {
+  const std::lock_guard lock(mutex_);
+  std::string known;
+  for (const auto& [name, unused] : models_) known += (known.empty() ? "model " : ", model ") + name;
+  return {error_kind::conflict,
+          std::string(what) + " belongs to model " + std::string(identity) +
+              ", which was not loaded; loaded since the start: " + (known.empty() ? "none" : known),
+          ""};
+}
+
+std::size_t model_table::state_bytes_max() const {
+  const std::lock_guard lock(mutex_);
+  std::size_t most = 0;
+  for (const auto& [name, model] : models_) most = std::max(most, model.layout.bytes());
+  return most;
+}
+
+}  // namespace skein::storage
