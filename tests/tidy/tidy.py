@@ -4,11 +4,12 @@
     tidy.py ROOT          check the repository at ROOT; exit 1 with one line per finding
     tidy.py --self-test   show on made-up files that each rule finds violations
 
-Rules: includes point one way (config, src/base <- kernels <- rest of src <- actors <- src/main.cpp); each third-party
-library is included in its folders only; files have at most 600 lines and end with one newline; no marks of unfinished
-work; headers have include guards; the chat page never makes markup of text and contacts only its server; comments,
-messages and documents are plain English (wording.py).
+Rules: includes point one way (config, src/base <- kernels <- rest of src <- actors <- src/main.cpp), also between the
+subfolders of a folder; each third-party library is included in its folders only; folders have at most 25 files; files
+have at most 600 lines and end with one newline; no marks of unfinished work; headers have include guards; the chat page
+never makes markup of text and contacts only its server; comments, messages and documents are plain English (wording.py).
 """
+import collections
 import pathlib
 import re
 import sys
@@ -28,6 +29,8 @@ PAGE_RULES = (
 )
 SKIPPED = {"node_modules", "build", "__pycache__"}
 LINES_MAX = 600
+FILES_MAX = 25  # C++ and CUDA files in one folder
+FILES_MAX_IN = ("config/", "src/", "kernels/", "actors/")
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]')
 MARK = re.compile(r"\b(" + "|".join(("TO" + "DO", "FIX" + "ME", "XX" + "X")) + r")\b")
@@ -42,6 +45,117 @@ LAYERS = (
     ("src/", 2),
     ("actors/", 3),
 )
+
+# Folders with subfolders: each subfolder, from the bottom up, and those that it may include. "" is the folder itself.
+SUBFOLDERS = {
+    "src": {
+        "base": "",
+        "access": "base",
+        "tokenizer": "base",
+        "sampling": "base",
+        "model": "base",
+        "engine": "base sampling model",
+        "storage": "base model",
+        "protocol": "base sampling",
+        "load": "base protocol",
+        "app": "base tokenizer model engine storage protocol",
+        "cli": "base access tokenizer sampling model engine storage protocol load app",
+        "": "cli",
+    },
+    "src/base": {
+        "": "",
+        "metrics": "",
+        "log": ".",
+    },
+    "src/model": {
+        "files": "",
+        "": "files",
+    },
+    "src/engine": {
+        "": "",
+        "gpu": ".",
+        "stages": ".",
+        "fake": ". stages",
+    },
+    "src/storage": {
+        "records": "",
+        "database": "records",
+        "states": "records database",
+        "sessions": "records database states",
+        "repair": "records database states sessions",
+    },
+    "src/protocol": {
+        "json": "",
+        "responses": "json",
+        "requests": "json responses",
+        "chat": "json responses requests",
+        "dialects": "json responses requests chat",
+        "server": "json requests chat",
+        "responses_api": "responses requests chat dialects",
+    },
+    "src/cli": {
+        "help": "",
+        "": "help",
+        "bench": ".",
+    },
+    "kernels": {
+        "": "",
+        "reference": ".",
+        "cpu": ".",
+        "gpu": ".",
+    },
+    "kernels/gpu": {
+        "types": "",
+        "runtime/emulator": "",
+        "runtime": "types runtime/emulator",
+        "device": "types runtime/emulator runtime",
+        "gemm": "types runtime/emulator runtime device",
+        "ops": "types runtime device",
+        "time_mix": "types runtime device",
+        "sampling": "types runtime device",
+        "model": "types runtime device gemm ops time_mix sampling",
+        "tick": "types runtime device ops sampling model",
+        "": "types runtime gemm tick",
+    },
+    "actors": {
+        "": "",
+        "connection": ".",
+        "listener": "connection",
+        "device": ".",
+        "persistence": ".",
+        "request": ". connection device persistence",
+        "supervisor": "connection listener device persistence request",
+    },
+    "actors/connection": {
+        "http": "",
+        "websocket": "http",
+        "": "http websocket",
+    },
+    "actors/persistence": {
+        "shared": "",
+        "sessions": "shared",
+        "prefixes": "shared",
+        "states": "shared sessions",
+        "keeper": "shared sessions prefixes states",
+        "": "shared states keeper",
+    },
+    "actors/request": {
+        "shared": "",
+        "call": "shared",
+        "models": "shared call",
+        "status": "shared call",
+        "sessions": "shared call",
+        "generation": "shared call",
+        "responses": "shared call sessions generation",
+        "service": "shared call models status sessions generation responses",
+    },
+    "actors/supervisor": {
+        "process": "",
+        "settings": "",
+        "models": "settings",
+        "": "process settings models",
+    },
+}
 
 # Library, pattern of its includes, and the files that may include it.
 ROOMS = (
@@ -69,6 +183,39 @@ def resolve(include, files):
     return next((path for path in (include, "src/" + include) if path in files), None)
 
 
+def subfolder(path, folder):
+    """The row of SUBFOLDERS[folder] that a path below the folder belongs to; None if it has none."""
+    below = path[len(folder) + 1:].split("/")[:-1]
+    return next(("/".join(below[:n]) for n in range(len(below), 0, -1) if "/".join(below[:n]) in SUBFOLDERS[folder]),
+                None if below else "")
+
+
+def subfolder_findings(path, line, target):
+    for folder, rows in SUBFOLDERS.items():
+        if not (path.startswith(folder + "/") and target.startswith(folder + "/")):
+            continue
+        mine, theirs = subfolder(path, folder), subfolder(target, folder)
+        if mine is None or theirs is None or mine == theirs:
+            continue
+        if (theirs or ".") not in rows[mine].split():
+            yield f"{path}:{line}: includes {target}: {folder}/{mine} may include {rows[mine] or 'none'} of {folder}"
+
+
+def folder_findings(files):
+    """Folders with too many files, and subfolders that have no row."""
+    counts = collections.Counter()
+    for path in files:
+        folder, _, _ = path.rpartition("/")
+        if path.startswith(FILES_MAX_IN) and pathlib.PurePosixPath(path).suffix in CODE:
+            counts[folder] += 1
+    for folder, count in sorted(counts.items()):
+        if count > FILES_MAX:
+            yield f"{folder}:1: has {count} files; at most {FILES_MAX} are allowed"
+        for parent in SUBFOLDERS:
+            if folder.startswith(parent + "/") and subfolder(folder + "/", parent) is None:
+                yield f"{folder}:1: is not in SUBFOLDERS of tidy.py"
+
+
 def include_findings(path, line, include, files):
     target = resolve(include, files)
     if target is not None:
@@ -77,6 +224,8 @@ def include_findings(path, line, include, files):
             yield f"{path}:{line}: includes {target}: the program must not include its tests"
         elif mine is not None and theirs > mine:
             yield f"{path}:{line}: includes {target}: includes must not point upwards"
+        else:
+            yield from subfolder_findings(path, line, target)
         return
     for name, pattern, rooms in ROOMS:
         if re.match(pattern, include) and not path.startswith(rooms):
@@ -109,6 +258,7 @@ def page_findings(path, text):
 
 def findings(files):
     """All findings for a repository given as {path: text}."""
+    yield from folder_findings(files)
     for path, text in sorted(files.items()):
         suffix = pathlib.PurePosixPath(path).suffix
         if suffix in CODE:
@@ -138,7 +288,10 @@ def self_test():
     """Each row: files, and a part of the one expected finding; None: no finding."""
     pragma = "#pragma once\n"
     header = {name: pragma for name in ("src/base/a.hpp", "config/a.hpp", "kernels/a.hpp", "src/model/a.hpp",
-                                        "actors/a.hpp", "tests/support/a.hpp")}
+                                        "actors/a.hpp", "tests/support/a.hpp", "src/cli/a.hpp",
+                                        "actors/request/shared/a.hpp", "actors/request/service/a.hpp",
+                                        "src/storage/records/a.hpp", "src/storage/sessions/a.hpp", "src/engine/a.hpp",
+                                        "kernels/gpu/gemm/a.hpp", "kernels/gpu/runtime/emulator/a.hpp")}
     mark = "TO" + "DO"
     rows = (
         ("arrows that point down", {"src/main.cpp": '#include "actors/a.hpp"\n#include "config/a.hpp"\n',
@@ -151,6 +304,28 @@ def self_test():
         ("src knows an actor", {"src/model/b.cpp": '#include "actors/a.hpp"\n'}, "must not point upwards"),
         ("the program knows a test", {"src/model/b.cpp": '#include "tests/support/a.hpp"\n'}, "must not include its tests"),
         ("spaces in the directive", {"src/base/b.cpp": '  #  include <kernels/a.hpp>\n'}, "must not point upwards"),
+        ("subfolders that point down", {"actors/request/call/b.cpp": '#include "actors/request/shared/a.hpp"\n',
+                                        "src/storage/repair/b.cpp": '#include "storage/sessions/a.hpp"\n',
+                                        "src/engine/fake/b.cpp": '#include "engine/a.hpp"\n',
+                                        "kernels/gpu/runtime/b.cpp": '#include "kernels/gpu/runtime/emulator/a.hpp"\n',
+                                        "kernels/gpu/gemm/b.cpp": '#include "kernels/gpu/gemm/a.hpp"\n'}, None),
+        ("shared knows the service", {"actors/request/shared/b.cpp": '#include "actors/request/service/a.hpp"\n'},
+         "actors/request/shared may include none"),
+        ("the database knows sessions", {"src/storage/database/b.cpp": '#include "storage/sessions/a.hpp"\n'},
+         "src/storage/database may include records"),
+        ("a kernel knows GEMMs", {"kernels/gpu/sampling/b.cu": '#include "kernels/gpu/gemm/a.hpp"\n'}, "may include types"),
+        ("the emulator knows its user", {"kernels/gpu/runtime/emulator/b.cpp": '#include "kernels/gpu/gemm/a.hpp"\n'},
+         "runtime/emulator may include none"),
+        ("a folder knows its subfolder", {"src/engine/fake/c.hpp": pragma,
+                                          "src/engine/b.cpp": '#include "engine/fake/c.hpp"\n'}, "may include none"),
+        ("shared code knows the commands", {"src/app/b.cpp": '#include "cli/a.hpp"\n'}, "src/app may include"),
+        ("a neighbour in src", {"src/model/b.cpp": '#include "storage/records/a.hpp"\n'}, "src/model may include base"),
+        ("an actor knows requests", {"actors/device/b.cpp": '#include "actors/request/shared/a.hpp"\n'},
+         "actors/device may include"),
+        ("a subfolder without a row", {"src/storage/attic/b.cpp": "int x;\n"}, "is not in SUBFOLDERS"),
+        ("a full folder", {f"config/b{i}.cpp": "int x;\n" for i in range(FILES_MAX - 1)}, None),
+        ("a folder above the limit", {f"config/b{i}.cpp": "int x;\n" for i in range(FILES_MAX)}, "has 26 files"),
+        ("a folder of tests", {f"tests/b{i}.cpp": "int x;\n" for i in range(FILES_MAX + 1)}, None),
         ("Beast in src", {"src/cli/b.cpp": "#include <boost/beast.hpp>\n"}, "Beast may be"),
         ("Beast in its room", {"actors/connection/b.cpp": "#include <boost/beast/http.hpp>\n"}, None),
         ("Asio in src", {"src/base/b.cpp": "#include <boost/asio/post.hpp>\n"}, "Asio may be"),
@@ -185,6 +360,13 @@ def self_test():
         if not right:
             print(f"{name}: expected {expected!r}, found {found}")
             wrong += 1
+    for folder, parts in SUBFOLDERS.items():  # the rows are in order: no row names a later one
+        below = set()
+        for name, may_include in parts.items():
+            if not set(may_include.split()) <= below:
+                print(f"{folder}/{name}: {may_include} are not all above it in the list")
+                wrong += 1
+            below.add(name or ".")
     wrong += wording.self_test()
     print(f"{len(rows)} rows and the wording: {wrong} wrong")
     return 1 if wrong else 0
