@@ -130,7 +130,7 @@ class scheduler {
       if (outbox_[i].items.empty()) continue;
       events batch = std::exchange(outbox_[i], {});
       deliver(i, std::move(batch));
-      batch.items.clear();
+      batch.items.clear();  // NOLINT(bugprone-use-after-move): its memory is used again
       outbox_[i].items.swap(batch.items);
     }
   }

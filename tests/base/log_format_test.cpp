@@ -97,8 +97,10 @@ BOOST_AUTO_TEST_CASE(utf8_passes_and_what_is_not_is_replaced) {
 }
 
 BOOST_AUTO_TEST_CASE(long_strings_are_cut) {
-  BOOST_TEST(escaped(std::string(8192, 'x')) == std::string(8192, 'x'));
-  BOOST_TEST(escaped(std::string(8193, 'x')) == std::string(8192, 'x') + "\xe2\x80\xa6");
+  std::string expected(8192, 'x');
+  BOOST_TEST(escaped(std::string(8192, 'x')) == expected);
+  expected += "\xe2\x80\xa6";
+  BOOST_TEST(escaped(std::string(8193, 'x')) == expected);
   BOOST_TEST(systemd("m", {{"v", std::string(9000, 'x')}}).size() < 8300);
 }
 

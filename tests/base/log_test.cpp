@@ -13,7 +13,7 @@
 #include <thread>
 #include <vector>
 
-namespace log = skein::log;
+namespace logging = skein::log;
 
 namespace {
 
@@ -54,15 +54,15 @@ class test_pipe {
   int ends_[2] = {-1, -1};
 };
 
-log::options over(const test_pipe& pipe, std::uint32_t queue_max_lines = 8192) {
-  return {log::level::info, log::format::systemd, pipe.writing(), queue_max_lines};
+logging::options over(const test_pipe& pipe, std::uint32_t queue_max_lines = 8192) {
+  return {logging::level::info, logging::format::systemd, pipe.writing(), queue_max_lines};
 }
 
 // Stops the log and returns what the pipe got.
 std::vector<std::string> finish(test_pipe& pipe) {
   std::vector<std::string> lines;
   std::thread reader([&] { lines = pipe.read_lines(); });
-  log::stop();
+  logging::stop();
   pipe.close_writing();
   reader.join();
   return lines;
@@ -82,10 +82,10 @@ BOOST_AUTO_TEST_SUITE(log_queue)
 
 BOOST_AUTO_TEST_CASE(lines_arrive_in_order) {
   test_pipe pipe;
-  log::start(over(pipe));
-  log::info("first", {{"n", 1}});
-  log::warning("second");
-  log::error("third", {{"why", "disk full"}});
+  logging::start(over(pipe));
+  logging::info("first", {{"n", 1}});
+  logging::warning("second");
+  logging::error("third", {{"why", "disk full"}});
   const std::vector<std::string> expected{"<6>first n=1", "<4>second", "<3>third why=\"disk full\""};
   BOOST_TEST(finish(pipe) == expected, boost::test_tools::per_element());
 }
@@ -93,8 +93,8 @@ BOOST_AUTO_TEST_CASE(lines_arrive_in_order) {
 BOOST_AUTO_TEST_CASE(a_pipe_gets_json_by_default) {
   test_pipe pipe;
   unsetenv("JOURNAL_STREAM");
-  log::start({log::level::info, log::format::automatic, pipe.writing()});
-  log::info("hello");
+  logging::start({logging::level::info, logging::format::automatic, pipe.writing()});
+  logging::info("hello");
   const auto lines = finish(pipe);
   BOOST_TEST_REQUIRE(lines.size() == 1u);
   BOOST_TEST(lines[0].starts_with("{\"ts\":\""));
@@ -103,27 +103,28 @@ BOOST_AUTO_TEST_CASE(a_pipe_gets_json_by_default) {
 
 BOOST_AUTO_TEST_CASE(lines_below_the_minimum_are_not_written) {
   test_pipe pipe;
-  log::options how = over(pipe);
-  how.minimum = log::level::warning;
-  log::start(how);
-  BOOST_TEST(!log::enabled(log::level::debug));
-  BOOST_TEST(!log::enabled(log::level::info));
-  BOOST_TEST(log::enabled(log::level::warning));
-  BOOST_TEST(log::enabled(log::level::error));
-  BOOST_TEST(!log::enabled(log::level::off));
-  log::info("quiet");
-  log::error("loud");
+  logging::options how = over(pipe);
+  how.minimum = logging::level::warning;
+  logging::start(how);
+  BOOST_TEST(!logging::enabled(logging::level::debug));
+  BOOST_TEST(!logging::enabled(logging::level::info));
+  BOOST_TEST(logging::enabled(logging::level::warning));
+  BOOST_TEST(logging::enabled(logging::level::error));
+  BOOST_TEST(!logging::enabled(logging::level::off));
+  logging::info("quiet");
+  logging::error("loud");
   BOOST_TEST(finish(pipe) == std::vector<std::string>{"<3>loud"});
 }
 
 BOOST_AUTO_TEST_CASE(a_full_queue_drops_and_counts) {
   constexpr std::uint64_t written = 1000;
   test_pipe pipe;
-  const std::uint64_t dropped_before = log::dropped_lines();
-  log::start(over(pipe, 8));
+  const std::uint64_t dropped_before = logging::dropped_lines();
+  logging::start(over(pipe, 8));
   const std::string filler(300, 'x');
-  for (std::uint64_t n = 0; n < written; ++n) log::info("line", {{"n", n}, {"filler", filler}});  // without a reader
-  const std::uint64_t dropped = log::dropped_lines() - dropped_before;
+  for (std::uint64_t n = 0; n < written; ++n)
+    logging::info("line", {{"n", n}, {"filler", filler}});  // without a reader
+  const std::uint64_t dropped = logging::dropped_lines() - dropped_before;
   // The pipe holds 4 KiB, the queue 8 lines.
   BOOST_TEST(dropped >= written - 8 - 4096 / 300 - 1);
 
@@ -144,35 +145,35 @@ BOOST_AUTO_TEST_CASE(a_full_queue_drops_and_counts) {
   BOOST_TEST(delivered >= 8u);
   BOOST_TEST(delivered + dropped == written);
   BOOST_TEST(reported == dropped);
-  BOOST_TEST(log::dropped_lines() - dropped_before == dropped);
+  BOOST_TEST(logging::dropped_lines() - dropped_before == dropped);
 }
 
 BOOST_AUTO_TEST_CASE(stop_gives_up_on_a_reader_that_takes_nothing) {
   test_pipe pipe;
-  const std::uint64_t dropped_before = log::dropped_lines();
-  log::start(over(pipe));
+  const std::uint64_t dropped_before = logging::dropped_lines();
+  logging::start(over(pipe));
   const std::string filler(1000, 'x');
-  for (int n = 0; n < 20; ++n) log::info("line", {{"filler", filler}});
-  log::stop();
-  BOOST_TEST(log::dropped_lines() - dropped_before >= 15u);
+  for (int n = 0; n < 20; ++n) logging::info("line", {{"filler", filler}});
+  logging::stop();
+  BOOST_TEST(logging::dropped_lines() - dropped_before >= 15u);
 }
 
 BOOST_AUTO_TEST_CASE(a_reader_that_left_costs_lines_only) {
   test_pipe pipe;
   pipe.close_reading();
-  const std::uint64_t dropped_before = log::dropped_lines();
-  log::start(over(pipe));
-  for (int n = 0; n < 5; ++n) log::info("line");
-  log::stop();
-  BOOST_TEST(log::dropped_lines() - dropped_before == 5u);
+  const std::uint64_t dropped_before = logging::dropped_lines();
+  logging::start(over(pipe));
+  for (int n = 0; n < 5; ++n) logging::info("line");
+  logging::stop();
+  BOOST_TEST(logging::dropped_lines() - dropped_before == 5u);
 }
 
 BOOST_AUTO_TEST_CASE(lines_longer_than_the_pipe_arrive_whole_even_without_blocking) {
   test_pipe pipe;
   fcntl(pipe.writing(), F_SETFL, O_NONBLOCK);
-  log::start(over(pipe));
+  logging::start(over(pipe));
   const std::string value(8000, 'y');
-  for (int n = 0; n < 10; ++n) log::info("long", {{"value", value}});
+  for (int n = 0; n < 10; ++n) logging::info("long", {{"value", value}});
   const auto lines = finish(pipe);
   BOOST_TEST(lines.size() == 10u);
   for (const std::string& line : lines) BOOST_TEST(line == "<6>long value=" + value);
@@ -182,17 +183,17 @@ BOOST_AUTO_TEST_CASE(many_threads_write_at_once) {
   constexpr std::uint64_t threads = 4;
   constexpr std::uint64_t lines_each = 500;
   test_pipe pipe;
-  log::start(over(pipe));
+  logging::start(over(pipe));
   std::vector<std::string> lines;
   std::thread reader([&] { lines = pipe.read_lines(); });
   {
     std::vector<std::jthread> writers;
     for (std::uint64_t t = 0; t < threads; ++t)
       writers.emplace_back([t] {
-        for (std::uint64_t n = 0; n < lines_each; ++n) log::info("line", {{"thread", t}, {"n", n}});
+        for (std::uint64_t n = 0; n < lines_each; ++n) logging::info("line", {{"thread", t}, {"n", n}});
       });
   }
-  log::stop();
+  logging::stop();
   pipe.close_writing();
   reader.join();
 
@@ -207,10 +208,10 @@ BOOST_AUTO_TEST_CASE(many_threads_write_at_once) {
 
 BOOST_AUTO_TEST_CASE(without_a_writer_lines_go_to_stderr_at_once) {
   test_pipe pipe;
-  log::stop();  // harmless
+  logging::stop();  // harmless
   const int kept = dup(STDERR_FILENO);
   dup2(pipe.writing(), STDERR_FILENO);
-  log::error("direct", {{"n", 1}});
+  logging::error("direct", {{"n", 1}});
   dup2(kept, STDERR_FILENO);
   close(kept);
   pipe.close_writing();

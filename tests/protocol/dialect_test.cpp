@@ -224,7 +224,7 @@ BOOST_AUTO_TEST_CASE(what_was_filled_in_is_told_as_editors_know_it) {
   const token_usage usage{.prompt_tokens = 9, .completion_tokens = 2, .cached_tokens = 4};
   const std::string numbers = R"("tokens_predicted":2,"tokens_evaluated":9,"tokens_cached":4,"truncated":false,)";
   const answer_end word{finish_reason::stop, std::string(";"), {}};
-  BOOST_TEST(r.writer->body(head, {{.content = "x", .end = word}}, usage, nullptr) ==
+  BOOST_TEST(r.writer->body(head, {{.reasoning = {}, .content = "x", .logprobs = {}, .end = word}}, usage, nullptr) ==
              R"({"index":0,"content":"x","stop":true,"model":"m",)" + numbers +
                  R"("stop_type":"word","stopping_word":";"})");
   const row_delta delta{0, "", "x"};

@@ -106,7 +106,7 @@ BOOST_AUTO_TEST_CASE(an_interrupted_answer_continues_after_its_last_number) {
   BOOST_REQUIRE_EQUAL(broken.size(), 1u);  // its items are not over
   BOOST_TEST(broken[0].find("\"status\":\"incomplete\"") != std::string::npos);
 
-  const auto request = go_on_with(logged(writer, "drain"), {}, {}, {before.size()});
+  const auto request = go_on_with(logged(writer, "drain"), {}, {}, {before.size(), false, std::nullopt});
   BOOST_REQUIRE(request.has_value());
   BOOST_TEST(request->session->go_on);
   BOOST_TEST(request->sampling.max_tokens == 5u);
@@ -120,7 +120,7 @@ BOOST_AUTO_TEST_CASE(an_interrupted_answer_continues_after_its_last_number) {
 
   auto ruled = logged(writer, "drain");
   ruled.settings.insert(1, R"("stop":["END"],"stop_ids":[7],"ignore_eos":true,"logit_bias":[[5,-2.5]],)");
-  const auto by_rules = go_on_with(ruled, {}, {}, {before.size()});
+  const auto by_rules = go_on_with(ruled, {}, {}, {before.size(), false, std::nullopt});
   BOOST_REQUIRE(by_rules.has_value());
   BOOST_TEST(by_rules->stop == std::vector<std::string>{"END"}, boost::test_tools::per_element());
   BOOST_TEST(by_rules->sampling.stop_ids == std::vector<token_id>{7}, boost::test_tools::per_element());
@@ -133,7 +133,7 @@ BOOST_AUTO_TEST_CASE(an_interrupted_answer_continues_after_its_last_number) {
   std::string ids = "1", biases = "[1,1]";
   for (int i = 0; i < 2000; ++i) ids += ",2", biases += ",[2,1]";
   much.settings.insert(1, "\"stop_ids\":[" + ids + "],\"logit_bias\":[[1e300,1]," + biases + "],");
-  const auto by_much = go_on_with(much, {}, {}, {before.size()});
+  const auto by_much = go_on_with(much, {}, {}, {before.size(), false, std::nullopt});
   BOOST_REQUIRE(by_much.has_value());
   BOOST_TEST(by_much->sampling.stop_ids.size() == request_limits{}.stop_ids_max);
   BOOST_TEST(by_much->sampling.logit_bias.size() == request_limits{}.logit_bias_max);
