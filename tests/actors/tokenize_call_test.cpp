@@ -31,6 +31,7 @@ struct bench {
     call = std::make_unique<tokenize_call>(
         to_tokens ? text_task::tokenize : text_task::detokenize,
         plain_origin{.request_name = "req-1",
+                     .client = {},
                      .headers = {{"X-Request-Id", "req-1"}},
                      .share = share_of(*context, *anybody(), "127.0.0.1", true)},
         context, [this](std::function<void()> w) { pool.posted.push_back(std::move(w)); }, out);
@@ -68,7 +69,7 @@ BOOST_AUTO_TEST_CASE(members_that_are_not_read_are_told) {
   const auto ignored = [&](text_task task, const std::string& body) {
     b.out = std::make_shared<test::response_recorder>();
     b.call = std::make_unique<tokenize_call>(
-        task, plain_origin{.request_name = "req-1", .headers = {}}, b.context,
+        task, plain_origin{.request_name = "req-1", .client = {}, .headers = {}}, b.context,
         [&](std::function<void()> w) { b.pool.posted.push_back(std::move(w)); }, b.out);
     b.call->body(body);
     BOOST_TEST(b.out->status == 200u);
