@@ -59,12 +59,6 @@ http_response turn(std::uint16_t port, const std::string& session, const std::st
   return *response;
 }
 
-std::size_t count_of(std::string_view text, std::string_view part) {
-  std::size_t count = 0;
-  for (std::size_t at = text.find(part); at != std::string_view::npos; at = text.find(part, at + 1)) ++count;
-  return count;
-}
-
 std::uint64_t number_after(std::string_view text, std::string_view key) {
   const std::size_t at = text.find(key);
   std::uint64_t value = 0;

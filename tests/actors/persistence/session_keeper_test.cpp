@@ -243,7 +243,10 @@ BOOST_AUTO_TEST_CASE(a_session_that_was_made_before_its_first_turn_keeps_what_a_
   b.open();
   const auto o = b.opened("s");
   BOOST_TEST(o.number == 1u);
-  b.tell(note_running{o.lease, {.tokens = tokens_t(20, 5), .text = "half an answer"}, "segment"});
+  storage::version_record half;
+  half.tokens = tokens_t(20, 5);
+  half.text = "half an answer";
+  b.tell(note_running{o.lease, half, "segment"});
   b.crash();
   b.open();
   auto q = b.question("s");

@@ -403,7 +403,7 @@ BOOST_AUTO_TEST_CASE(large_sessions_go_into_the_log_ahead_of_their_record) {
     b.crash();
     b.open();
     BOOST_TEST(versions() == 5u);  // unknown records are gone
-    BOOST_TEST(b.answered<session_list>(list_sessions{{0, 1}}).sessions.size() == 1u);
+    BOOST_TEST(b.answered<session_list>(list_sessions{.reply = {0, 1}, .after = {}}).sessions.size() == 1u);
 
     begin(forks, "t")();
     BOOST_TEST(b.take<answer>().reply.number == 1u);
