@@ -43,6 +43,8 @@ def image_faults(containerfile: str):
     for name in ("cpu", "cuda"):
         if not re.fullmatch(r"[1-9]\d*:[1-9]\d*", (texts(found[name], "USER") or ["root"])[-1]):
             yield f"{name}: the image runs as {texts(found[name], 'USER')}"
+        if any("--mount" in text for text in texts(found[name], "RUN")):
+            yield f"{name}: a builder's cache does not notice that a mounted package has changed"
     check = re.search(r'CMD \["(.+)"\]$', (texts(found["cpu"], "HEALTHCHECK") or [""])[0])
     if not check or not any(text.endswith(f"/ready {check[1]}") for text in texts(found["cpu"], "COPY")):
         yield "the health check is not the script of this folder"
@@ -139,7 +141,8 @@ def prometheus_faults(folder: pathlib.Path):
 def blind_spots(containerfile: str, compose: str):
     """Deliberate faults that this test must notice."""
     for old, new in (("USER 990:990", "USER skein"), ("debian:bookworm-slim", "debian:latest"),
-                     ("COPY --chmod=0755 packaging/container/ready ", "COPY x "), ("VOLUME /var/lib/skein\n", "")):
+                     ("COPY packaging/container/ready ", "COPY x "), ("VOLUME /var/lib/skein\n", ""),
+                     ("RUN apt", "RUN --mount=type=bind,source=x apt")):
         if old not in containerfile or not list(image_faults(containerfile.replace(old, new))):
             yield f"this test does not notice {new!r} for {old!r}"
     for old, new in (("127.0.0.1:8000:8000", "8000:8000"), (":/models:ro", ":/models")):
