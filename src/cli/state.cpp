@@ -99,7 +99,7 @@ result<void> fork(const state_command& what) {
     return std::ranges::find(copy->versions, version_of(state), &storage::version_record::id) == copy->versions.end();
   });
   const session_key to{what.tenant, what.new_id};
-  const auto stored = storage::put_in(**db, store, std::move(*copy), to, false, std::move(*states));
+  const auto stored = storage::put_in(**db, store, std::move(*copy), to, false, std::move(*states), file->session.uid);
   if (!stored) return stored.error();
   return {};
 }

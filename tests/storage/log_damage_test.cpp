@@ -19,7 +19,7 @@ using namespace skein::storage;
 
 namespace {
 
-constexpr std::uint32_t sessions = 60, turns = 5;
+constexpr std::uint32_t sessions = 60, turns = 5, forks = 10;
 
 std::uint32_t flips() {
   const char* const given = std::getenv("SKEIN_FLIPS");
@@ -33,12 +33,39 @@ session_record record_at(const test::random_tree& tree, version_id version) {
   return record;
 }
 
-/// Turns of many sessions, one after another, in a log of some hundred KiB that nothing has taken into files yet.
+/// Turns of many sessions in sequence, and forks that begin between them, in a log of a few hundred KiB that was not
+/// flushed to files yet.
 struct written_log {
   test::temporary_folder folder;
   test::random_cases random;
-  std::vector<test::random_tree> trees;
+  std::vector<test::random_tree> trees;  ///< forks come last
   session_uid last = 0;
+
+  /// A fork of a session at its third version, with one more turn.
+  test::random_tree fork(session_store& store, const test::random_tree& from) {
+    last = store.new_uid().value();
+    test::random_tree made{from.session, {}};
+    std::vector<version_id> deleted;
+    for (version_id at = 3; at != beginning; at = made.versions.front().parent) {
+      made.versions.insert(made.versions.begin(), from.versions[at - 1]);
+      if (from.versions[at - 1].deleted) deleted.insert(deleted.begin(), at);
+    }
+    auto turn = test::random_version(random, 4, 3);
+    turn.total_tokens = from.versions[2].total_tokens + turn.tokens.size();
+    made.session.uid = last;
+    made.session.key.id = "fork of " + from.session.key.id;
+    made.session.head = made.session.last_version = 3;
+    made.session.versions = static_cast<std::uint32_t>(made.versions.size());
+    made.session.total_tokens = from.versions[2].total_tokens;
+    store.fork(last, from.session.uid, 3, deleted);
+    BOOST_REQUIRE(store.commit(made.session, {}, false));
+    made.versions.push_back(turn);
+    ++made.session.versions;
+    made.session.head = made.session.last_version = 4;
+    made.session.total_tokens = turn.total_tokens;
+    BOOST_REQUIRE(store.commit(made.session, {{turn}}, false));
+    return made;
+  }
 
   written_log() {
     const auto files = std::make_shared<test::fault_file_system>();
@@ -50,12 +77,16 @@ struct written_log {
       last = store.new_uid().value();
       trees.push_back(test::random_tree_of(random, last, "session " + std::to_string(i), turns));
     }
-    for (version_id turn = 1; turn <= turns; ++turn)
+    std::vector<test::random_tree> forked;
+    for (version_id turn = 1; turn <= turns; ++turn) {
       for (auto& tree : trees) {
         const auto record = record_at(tree, turn);
         BOOST_REQUIRE(store.commit(record, std::span(&tree.versions[turn - 1], 1), false));
         tree.session = record;
       }
+      for (std::uint32_t i = 0; turn == 3 && i < forks; ++i) forked.push_back(fork(store, trees[10 + i]));
+    }
+    for (auto& tree : forked) trees.push_back(std::move(tree));
     // A way back changes the record alone.
     trees[7].session.head = 1;
     trees[7].session.total_tokens = trees[7].versions[0].total_tokens;
@@ -93,7 +124,7 @@ struct damaged_copy {
 std::uint32_t hurt_in(const written_log& original, const std::shared_ptr<database>& db) {
   session_store store(db);
   std::uint32_t hurt = 0;
-  for (std::uint32_t i = 0; i < sessions; ++i) {
+  for (std::uint32_t i = 0; i < original.trees.size(); ++i) {
     const auto& tree = original.trees[i];
     const auto found = store.find(tree.session.key);
     const auto versions = store.versions(tree.session.uid);
@@ -168,7 +199,8 @@ BOOST_AUTO_TEST_CASE(a_log_that_is_cut_short_is_what_it_was_then) {
     BOOST_REQUIRE(found);
     if (!*found) continue;
     const auto version = (**found).last_version;
-    BOOST_TEST((**found == record_at(tree, version)));
-    BOOST_TEST(store.versions(tree.session.uid).value().size() == version);
+    if (!tree.session.key.id.starts_with("fork")) BOOST_TEST((**found == record_at(tree, version)));
+    const bool is_fork = tree.session.key.id.starts_with("fork");
+    BOOST_TEST(store.versions(tree.session.uid).value().size() == (is_fork ? (**found).versions : version));
   }
 }

@@ -144,7 +144,7 @@ result<void> session_keeper::take_in(const import_session& q, imported_session&&
   recount(entry);
   for (auto& [version, state] : in.states)
     put_state(entry, {entry.uid, version}, std::move(state), entry.tree->total_tokens(version));
-  shelve(entry);
+  shelve(entry.tree->record());
   deliver(answer{q.reply, done{entry.tree->record()}});
   trim_shelf();
   return {};

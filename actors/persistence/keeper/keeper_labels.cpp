@@ -38,7 +38,7 @@ void session_keeper::handle(label_session&& q) {
     book_.numbered(entry);
   }
   recount(entry);
-  shelve(entry);
+  shelve(entry.tree->record());
   deliver(answer{q.reply, done{std::move(after)}});
   trim_shelf();
 }

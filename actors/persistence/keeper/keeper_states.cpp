@@ -14,6 +14,8 @@ using namespace std::chrono_literals;
 constexpr auto device_patience = 10s;
 // A state that the device has not sent after this time is not expected any more.
 constexpr auto expected_max = 10min;
+// A fork shares this number of the newest states, and a few earlier ones.
+constexpr std::size_t states_shared_min = 32;
 
 }  // namespace
 
@@ -33,17 +35,37 @@ std::optional<state_key> session_keeper::expected_of(const open_entry& entry, ve
   return maker && maker->expected.contains(*shared) ? shared : std::nullopt;
 }
 
-/// A new session that shares the versions of another one up to `version`, and the existing states on that path.
-session_tree session_keeper::fork_of(const open_entry& origin, version_id version, const session_key& as) {
-  session_tree tree = forked(*origin.tree, version, {log_.new_uid(), as}, ports_.wall());
-  std::vector<state_key> states;
-  for (const auto& [id, v] : tree.versions()) {
-    auto key = v->deleted ? std::nullopt : state_of(origin.uid, id);
-    if (!key) key = expected_of(origin, id);
-    if (key) states.push_back(*key);
-  }
-  log_.store().share(tree.record().uid, std::move(states));
-  return tree;
+/// The record of a new session that begins as another one up to `version`. It shares the existing states on that path
+/// and, if the log contains them, the versions.
+session_record session_keeper::begin_fork(const open_entry& origin, version_id version, const session_key& as) {
+  session_record record = fork_record(*origin.tree, version, {log_.new_uid(), as}, ports_.wall());
+  auto& store = log_.store();
+  if (origin.in_log && !origin.unsaved)
+    store.fork(record.uid, origin.uid, version, origin.tree->deleted_before(version));
+  store.share(record.uid, states_before(origin, version));
+  return record;
+}
+
+/// Existing or expected states on the path to a version: the newest ones, and earlier ones at doubling distances. That
+/// bounds their number, and any version is rebuilt from them within the cost that thinning allows.
+std::vector<state_key> session_keeper::states_before(const open_entry& entry, version_id version) {
+  std::map<version_id, state_key> found;
+  const auto take = [&](const state_key& key) {
+    const version_id of = version_of(key);
+    if (entry.tree->offers(of) && entry.tree->ways().leads_to(of, version)) found.try_emplace(of, key);
+  };
+  const auto& shared = log_.store().shares().of(entry.uid);
+  for (const auto& key : tiers_.cache().states_of(entry.uid)) take(key);
+  for (const auto& key : shared)
+    if (tiers_.cache().readable(key)) take(key);
+  for (const auto& [key, since] : entry.expected) take(key);
+  for (const auto& key : shared)
+    if (const auto* const maker = book_.find(key.owner); maker && maker->expected.contains(key)) take(key);
+  std::vector<state_key> few;
+  for (auto one = found.rbegin(); one != found.rend(); ++one)
+    if (few.size() < states_shared_min || version - one->first >= 2 * (version - version_of(few.back())))
+      few.push_back(one->second);
+  return few;
 }
 
 /// Drops a session from memory, also one that was never committed.
@@ -58,6 +80,7 @@ void session_keeper::forget_content(open_entry& entry) {
 void session_keeper::unshare(session_uid borrower) {
   const auto last = log_.store().last_held(borrower, log_.store().shares().of(borrower));
   log_.store().unshare(borrower);
+  log_.store().unfork(borrower);
   if (!last) return;
   for (const auto& key : *last) {
     const open_entry* const maker = book_.find(key.owner);

@@ -114,7 +114,8 @@ std::optional<session_tree> session_keeper::fork_by_name(const session_key& key)
   auto origin = entry_of(name->first);
   if (!origin || !(*origin)->tree || (*origin)->removing || (*origin)->provisional) return std::nullopt;
   if (!(*origin)->tree->offers(name->second)) return std::nullopt;
-  return fork_of(**origin, name->second, key);
+  const session_record begun = begin_fork(**origin, name->second, key);
+  return forked(*(*origin)->tree, name->second, {begun.uid, key}, begun.created_ms);
 }
 
 // ---------------------------------------------------------------- opening a turn
@@ -296,7 +297,7 @@ void session_keeper::committed(open_entry& entry, running_writer writer, std::ui
   else if (writer.state)
     put_state(entry, writer.key, std::move(writer.state), tokens);
   tiers_.cache().set_head(entry.uid, entry.tree->record().head);
-  shelve(entry);
+  shelve(entry.tree->record());
 }
 
 void session_keeper::handle(release&& q) {

@@ -13,10 +13,10 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::uint32_t page_max = 1000;                // sessions of one list
-constexpr std::uint32_t report_max = 10'000;            // sessions of one report of tiers
-constexpr std::uint64_t fork_at_once_bytes = 1u << 20;  // log bytes; the worker writes the versions of larger forks
-constexpr auto check_pause = 20ms;                      // between checks of deadlines, while turns run or wait
+constexpr std::uint32_t page_max = 1000;            // sessions of one list
+constexpr std::uint32_t report_max = 10'000;        // sessions of one report of tiers
+constexpr std::uint32_t fork_in_memory_max = 1000;  // versions; a fork with more is read from the log when it is used
+constexpr auto check_pause = 20ms;                  // between checks of deadlines, while turns run or wait
 constexpr auto age_check_pause = 60s;
 constexpr std::uint32_t age_page = 200;                       // sessions whose age is checked in one tick
 constexpr std::uint64_t age_bytes = 16u << 20;                // log bytes of expired sessions loaded in one tick
@@ -156,29 +156,43 @@ void session_keeper::handle(describe_session&& q) {
 
 // ---------------------------------------------------------------- changes
 
+/// A fork with many versions is only loaded into memory when it is used.
 void session_keeper::handle(fork_session&& q) {
-  const auto from = find_named(q.from, [this](const session_key& key) { return entry_of(key); });
+  const auto from = find_place(q.from, [this](const session_key& key) { return entry_of(key); });
   if (!from) return refuse(q.reply, from.error());
   if (!*from) return refuse(q.reply, unknown(q.from));
-  const session_tree& origin = (*from)->tree();
-  const version_id version = q.version.value_or(origin.record().head);
-  if (!origin.offers(version)) return refuse(q.reply, unknown(q.from, version));
-  if (auto ok = free_for_fork(q.to); !ok) return refuse(q.reply, ok.error());
-  auto tree = std::make_shared<session_tree>(fork_of(*(*from)->entry, version, q.to));
-  if (const auto ok = quota_.allows(q.to.tenant, {}, storage::amount_of(tree->record())); !ok) {
-    unshare(tree->record().uid);
+  const open_entry& origin = *(*from)->entry;
+  const version_id end = (*from)->end.value_or(origin.tree->record().head);
+  const version_id version = q.version.value_or(end);
+  if (!origin.tree->offers(version) || ((*from)->end && !origin.tree->ways().leads_to(version, end)))
+    return refuse(q.reply, unknown(q.from, version));
+  const auto target = free_for_fork(q.to);
+  if (!target) return refuse(q.reply, target.error());
+  open_entry& entry = **target;
+  const session_record record = begin_fork(origin, version, q.to);
+  std::optional<session_tree> tree;
+  if (record.versions <= fork_in_memory_max || !log_.store().forks().of(record.uid) || entry.needed())
+    tree = forked(*origin.tree, version, {record.uid, q.to}, record.created_ms);
+  auto ok = quota_.allows(q.to.tenant, {}, storage::amount_of(record));
+  if (ok) ok = log_.commit_to_disk(record, tree ? tree->all() : std::vector<shared_version>(), ports_.time.now());
+  if (!ok) {
+    unshare(record.uid);
+    log_.disown(record);
     return refuse(q.reply, ok.error());
   }
-  if (tree->record().log_bytes <= fork_at_once_bytes) return finish_fork(q, std::move(*tree), false);
-  ports_.runner.run([this, q = std::move(q), tree, db = ports_.db]() -> aftermath {
-    const auto ahead =
-        guarded(error_kind::overloaded, [&] { return storage::stage_versions(*db, tree->record().uid, tree->all()); });
-    return [this, q, tree, ahead] {
-      if (ahead) return finish_fork(q, std::move(*tree), true);
-      unshare(tree->record().uid);
-      refuse(q.reply, ahead.error());
-    };
-  });
+  shelve(record);
+  if (tree) {
+    entry.uid = record.uid;
+    entry.tree = std::move(tree);
+    entry.in_log = true;
+    book_.numbered(entry);
+    recount(entry);
+  } else {
+    quota_.replace(q.to.tenant, {}, storage::amount_of(record));
+    book_.forget(entry);
+  }
+  deliver(answer{q.reply, done{record}});
+  trim_shelf();
 }
 
 /// The entry of a name that is free. Errors: conflict if a session has it or is about to.
@@ -187,34 +201,6 @@ result<open_entry*> session_keeper::free_for_fork(const session_key& name) {
   if (to && ((*to)->tree || (*to)->busy()))
     return error{error_kind::conflict, "session '" + name.id + "' already exists", "to"};
   return to;
-}
-
-/// `staged`: the versions are in the log already.
-void session_keeper::finish_fork(const fork_session& q, session_tree tree, bool staged) {
-  const session_record record = tree.record();
-  const auto target = free_for_fork(q.to);
-  const auto room = quota_.allows(q.to.tenant, {}, storage::amount_of(record));
-  std::vector<shared_version> versions;
-  if (!staged) versions = tree.all();
-  auto ok = !target  ? result<void>(target.error())
-            : !room  ? room
-            : staged ? log_.commit_staged(record, nullptr, ports_.time.now())
-                     : log_.commit_to_disk(record, versions, ports_.time.now());
-  if (!ok) {
-    unshare(record.uid);
-    log_.disown(record);
-    if (staged) unstage(record.uid);
-    return refuse(q.reply, ok.error());
-  }
-  open_entry& entry = **target;
-  entry.uid = record.uid;
-  entry.tree = std::move(tree);
-  entry.in_log = true;
-  book_.numbered(entry);
-  recount(entry);
-  shelve(entry);
-  deliver(answer{q.reply, done{record}});
-  trim_shelf();
 }
 
 void session_keeper::handle(rollback_session&& q) {
@@ -329,7 +315,7 @@ void session_keeper::finish_branch(answer_to to, session_uid owner, version_id v
     entry.tree->remove(r);
     tiers_.cache().set_head(entry.uid, entry.tree->record().head);
     recount(entry);
-    shelve(entry);
+    shelve(entry.tree->record());
     ++sessions_removed_;
     deliver(answer{to, removed{1}});
   } else {
@@ -434,13 +420,12 @@ void session_keeper::age_out() {
 
 // ---------------------------------------------------------------- the memory limit without a disk
 
-void session_keeper::shelve(const open_entry& entry) {
+void session_keeper::shelve(const session_record& record) {
   if (log_.on_disk()) return;
-  unshelve(entry.uid);
-  const session_record& record = entry.tree->record();
+  unshelve(record.uid);
   const std::uint64_t bytes = sizeof record + record.log_bytes + label_bytes(record);
-  shelf_.push_back({entry.uid, entry.key, bytes});
-  on_shelf_[entry.uid] = std::prev(shelf_.end());
+  shelf_.push_back({record.uid, record.key, bytes});
+  on_shelf_[record.uid] = std::prev(shelf_.end());
   shelf_bytes_ += shelf_.back().bytes;
 }
 

@@ -32,6 +32,7 @@ void session_keeper::begin() {
   if (!log_.on_disk()) return;
   ignore(ports_.states->drop_incomplete(), "incomplete states are unreachable");
   ignore(log_.store().drop_staged(), "staged versions are unreachable");
+  log_.store().trim_forks();
   if (auto amounts = log_.store().amounts(); amounts)
     quota_.begin_with(std::move(*amounts));
   else

@@ -111,7 +111,8 @@ class session_keeper {
   [[nodiscard]] tier_mover::write writer_of(const state_key& key, state_buffer state) const;
   [[nodiscard]] std::optional<state_key> state_of(session_uid owner, version_id version) const;
   [[nodiscard]] std::optional<state_key> expected_of(const open_entry& entry, version_id version);
-  [[nodiscard]] session_tree fork_of(const open_entry& origin, version_id version, const session_key& as);
+  [[nodiscard]] session_record begin_fork(const open_entry& origin, version_id version, const session_key& as);
+  [[nodiscard]] std::vector<state_key> states_before(const open_entry& entry, version_id version);
   void forget_content(open_entry& entry);
   void unshare(session_uid borrower);
   void forget_states(session_uid owner);
@@ -135,7 +136,6 @@ class session_keeper {
   [[nodiscard]] result<std::vector<session_record>> all_sessions(const tenant_id& tenant, std::string_view after,
                                                                  std::uint32_t count);
   [[nodiscard]] result<open_entry*> free_for_fork(const session_key& name);
-  void finish_fork(const fork_session& q, session_tree tree, bool staged);
   [[nodiscard]] result<void> erase_damaged(const session_key& key);
   void remove_branch(const remove_session& q, open_entry& entry, version_id version);
   void finish_branch(answer_to to, session_uid owner, version_id version);
@@ -146,7 +146,7 @@ class session_keeper {
   void forget_slots(session_uid gone);
   void repeat_forget();
   void give_back_space();
-  void shelve(const open_entry& entry);
+  void shelve(const session_record& record);
   void unshelve(session_uid uid);
   void saved(session_uid uid);
   void trim_shelf();

@@ -93,6 +93,8 @@ class session_book {
   void numbered(open_entry& entry);
   /// Call after adding, changing or dropping the tree of an entry.
   void recount(open_entry& entry);
+  /// Drops an entry that no turn needs. The session is read from the log when it is used again.
+  void forget(const open_entry& entry) { drop(by_key_.at(entry.key)); }
   /// Drops the session's content; waiting turns stay.
   void forget_content(open_entry& entry);
 

@@ -11,7 +11,7 @@
 namespace skein::persistence {
 namespace {
 
-// Memory of a version without its texts: the record, nodes of three trees, headers of its string blocks.
+// Memory of a version without its texts: the record, nodes of five trees, headers of its string blocks.
 constexpr std::size_t version_overhead = sizeof(version_record) + 256;
 // Memory of a name and its value without their bytes: two strings and their block headers.
 constexpr std::size_t pair_overhead = 2 * sizeof(std::string) + 32;
@@ -36,7 +36,7 @@ std::size_t label_bytes(const session_record& record) {
   return bytes;
 }
 
-session_tree forked(const session_tree& from, version_id version, session_name name, std::int64_t now_ms) {
+session_record fork_record(const session_tree& from, version_id version, session_name name, std::int64_t now_ms) {
   session_record record;
   record.uid = name.uid;
   record.key = std::move(name.key);
@@ -45,9 +45,21 @@ session_tree forked(const session_tree& from, version_id version, session_name n
   record.created_ms = record.used_ms = now_ms;
   record.title = from.record().title;
   record.metadata = from.record().metadata;
-  session_tree tree(std::move(record));
-  for (const auto& v : from.path(version)) tree.add(v, now_ms);
-  tree.set_head(version, now_ms);
+  if (version == storage::beginning) return record;
+  record.head = record.last_version = version;
+  record.versions = from.ways().depth(version);
+  record.total_tokens = from.total_tokens(version);
+  record.log_bytes = from.ways().bytes(version);
+  if (record.title.empty()) record.title = title_of(*from.find(from.ways().first(version)));
+  return record;
+}
+
+session_tree forked(const session_tree& from, version_id version, session_name name, std::int64_t now_ms) {
+  session_tree tree(fork_record(from, version, std::move(name), now_ms));
+  for (const auto& v : from.path(version)) {
+    tree.link(*v);
+    tree.versions_.emplace_hint(tree.versions_.end(), v->id, v);
+  }
   return tree;
 }
 
@@ -71,6 +83,8 @@ result<session_tree> session_tree::restore(session_record record, std::vector<ve
 
 void session_tree::link(const version_record& v) {
   children_.emplace(v.parent, v.id);
+  ways_.add(v.id, v.parent, content_bytes(v));
+  if (v.deleted) deleted_.insert(v.id);
   if (!v.request_key.empty() && !v.deleted) by_request_key_[v.request_key] = v.id;
   bytes_ += version_overhead + content_bytes(v);
 }
@@ -190,6 +204,7 @@ void session_tree::remove(const removal& r) {
   record_ = r.record;
   for (const auto& v : r.marked) {
     versions_.at(v.id) = std::make_shared<const version_record>(v);  // forks may share the unmarked version
+    deleted_.insert(v.id);
     forget_key(v);
   }
   for (const version_id id : r.gone) {
@@ -202,8 +217,17 @@ void session_tree::remove(const removal& r) {
       }
     forget_key(v);
     bytes_ -= version_overhead + content_bytes(v);
+    ways_.remove(id);
+    deleted_.erase(id);
     versions_.erase(id);
   }
+}
+
+std::vector<version_id> session_tree::deleted_before(version_id v) const {
+  std::vector<version_id> all;
+  for (const version_id id : deleted_)
+    if (ways_.leads_to(id, v)) all.push_back(id);
+  return all;
 }
 
 std::vector<shared_version> session_tree::path(version_id v) const {

@@ -4,11 +4,13 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "actors/persistence/sessions/ancestry.hpp"
 #include "actors/persistence/sessions/history_hash.hpp"
 #include "base/result.hpp"
 #include "engine/prompt_parts.hpp"
@@ -30,6 +32,12 @@ struct history_rules {
 
 /// Approximate memory of a record's names, title and metadata, without the record itself.
 [[nodiscard]] std::size_t label_bytes(const session_record& record);
+
+/// The identity of a session that is forked from another one.
+struct session_name {
+  storage::session_uid uid = 0;
+  storage::session_key key;
+};
 
 /// One session in memory: its record and all its versions, with tokens and texts. Versions are shared with the sessions
 /// that were forked from it. Plain data: it makes no decisions about disks or leases.
@@ -81,6 +89,10 @@ class session_tree {
   [[nodiscard]] removal removal_of(version_id v, std::int64_t now_ms) const;
   void remove(const removal& r);
 
+  /// The paths to the versions.
+  [[nodiscard]] const ancestry& ways() const { return ways_; }
+  /// Deleted versions on the path to `v`, ascending.
+  [[nodiscard]] std::vector<version_id> deleted_before(version_id v) const;
   /// From the first version to `v`; empty for the beginning.
   [[nodiscard]] std::vector<shared_version> path(version_id v) const;
   /// The tokens to feed to a state after `ancestor` to get the state after `v`. `ancestor` is on the path to `v`.
@@ -104,6 +116,7 @@ class session_tree {
   [[nodiscard]] std::size_t bytes() const { return sizeof(session_record) + label_bytes(record_) + bytes_; }
 
  private:
+  friend session_tree forked(const session_tree& from, version_id version, session_name name, std::int64_t now_ms);
   void link(const version_record& v);
   [[nodiscard]] const history_hash* history_of(version_id v) const;
 
@@ -111,14 +124,15 @@ class session_tree {
   std::map<version_id, shared_version> versions_;
   std::multimap<version_id, version_id> children_;  // by parent
   std::map<std::string, version_id, std::less<>> by_request_key_;
+  ancestry ways_;
+  std::set<version_id> deleted_;
   std::size_t bytes_ = 0;  // of the versions
 };
 
-/// The identity of a session that is forked from another one.
-struct session_name {
-  storage::session_uid uid = 0;
-  storage::session_key key;
-};
+/// The record of a new session that shares the path to `version` with `from`; that version is its head. The cost does
+/// not depend on the number of versions.
+[[nodiscard]] session_record fork_record(const session_tree& from, version_id version, session_name name,
+                                         std::int64_t now_ms);
 /// A new session that shares the path to `version` with `from`; that version is its head. Versions keep their numbers.
 [[nodiscard]] session_tree forked(const session_tree& from, version_id version, session_name name, std::int64_t now_ms);
 

@@ -207,10 +207,7 @@ void tiered_cache::forget(const state_key& key) {
 }
 
 void tiered_cache::forget_owner(session_uid owner, const std::function<bool(const state_key&)>& goes) {
-  std::vector<state_key> all;
-  if (const auto found = sessions_.find(owner); found != sessions_.end())
-    for (const auto& [version, key] : found->second.versions) all.push_back(key);
-  for (const auto& key : all)
+  for (const auto& key : states_of(owner))
     if (goes(key)) forget(key);
 }
 
@@ -234,6 +231,13 @@ std::optional<state_key> tiered_cache::find(session_uid owner, version_id versio
   const auto listed = found->second.versions.find(version);
   if (listed == found->second.versions.end()) return std::nullopt;
   return listed->second;
+}
+
+std::vector<state_key> tiered_cache::states_of(session_uid owner) const {
+  std::vector<state_key> all;
+  if (const auto found = sessions_.find(owner); found != sessions_.end())
+    for (const auto& [version, key] : found->second.versions) all.push_back(key);
+  return all;
 }
 
 state_buffer tiered_cache::lend(const state_key& key, std::int64_t now_ms) {

@@ -70,6 +70,8 @@ class tiered_cache {
   [[nodiscard]] bool readable(const state_key& key) const;
   /// The key of a session's version whose state is in RAM or on disk.
   [[nodiscard]] std::optional<state_key> find(session_uid owner, version_id version) const;
+  /// The states of a session that are in RAM or on disk, by version.
+  [[nodiscard]] std::vector<state_key> states_of(session_uid owner) const;
   /// The state, if it is in RAM. It is in use, and stays in RAM, until the last copy of the returned pointer is gone.
   [[nodiscard]] state_buffer lend(const state_key& key, std::int64_t now_ms);
   /// Marks a state as used now, in whatever tier it is.

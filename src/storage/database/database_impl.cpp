@@ -21,6 +21,7 @@ namespace skein::storage {
 namespace {
 
 constexpr std::string_view probe_key = "probe";
+constexpr int mending_rounds_max = 16;  // one for each level of forks of forks
 
 rocksdb::Slice slice(std::string_view bytes) { return {bytes.data(), bytes.size()}; }
 std::string_view view(const rocksdb::Slice& bytes) { return {bytes.data(), bytes.size()}; }
@@ -209,24 +210,47 @@ rocksdb::WALRecoveryMode database::impl::recovery_mode() const {
                                                      : rocksdb::WALRecoveryMode::kPointInTimeRecovery;
 }
 
+/// Writes the sessions that are complete with the records still in the log. Returns whether it wrote any.
+result<bool> database::impl::mend(std::span<const log_loss> lost) {
+  bool any = false;
+  for (const auto& one : lost) {
+    if (!one.mended) continue;
+    const session_uid uid = one.mended->uid;
+    const auto written = write(safety::logged, [&](change_list& changes) {
+      if (one.origin) {
+        changes.put(family::meta, keys::of_fork(uid), encode_origin(uid, *one.origin));
+        changes.put(family::meta, keys::format,
+                    encode_number(record_kind::database_format, database_format_with_forks));
+      }
+      for (const auto& v : one.missing)
+        changes.put(family::versions, keys::of_version(uid, v.id), encode_version(uid, v));
+      changes.put(family::sessions, keys::of_session(one.key), encode_session(*one.mended));
+    });
+    if (!written) return written.error();
+    const std::string name = "session '" + one.key.id + "' of tenant '" + one.key.tenant + "'";
+    log::warning("turns were read out of a damaged log", {{"record", name}, {"versions", one.missing.size()}});
+    any = true;
+  }
+  return any;
+}
+
 /// Repairs the sessions that damage in the middle of the log affected, or logs them and sets them aside, because
 /// acknowledged turns may be lost. Damage at the end affects only data that the system had not written when it stopped.
 result<void> database::impl::answer_for_losses() {
   const std::unique_ptr<damaged_log> log = std::move(damaged_log_);
-  const auto lost = losses(*this, *log);
+  auto lost = losses(*this, *log);
+  // A repaired session may contain the versions that a fork was missing.
+  for (int round = 0; lost && writable && log->in_its_middle && round < mending_rounds_max; ++round) {
+    const auto mended = mend(*lost);
+    if (!mended) return mended.error();
+    if (!*mended) break;
+    lost = losses(*this, *log);
+  }
   if (!lost) return lost.error();
   for (const auto& one : *lost) {
     const std::string name = "session '" + one.key.id + "' of tenant '" + one.key.tenant + "'";
     if (!log->in_its_middle) {
       log::warning("turns are lost", {{"record", name}, {"why", one.why}});
-    } else if (one.mended && writable) {
-      const auto mended = write(safety::logged, [&](change_list& changes) {
-        for (const auto& v : one.missing)
-          changes.put(family::versions, keys::of_version(one.mended->uid, v.id), encode_version(one.mended->uid, v));
-        changes.put(family::sessions, keys::of_session(one.key), encode_session(*one.mended));
-      });
-      if (!mended) return mended.error();
-      log::warning("turns were read out of a damaged log", {{"record", name}, {"versions", one.missing.size()}});
     } else {
       const std::string now = one.session.uid != 0 ? encode_session(one.session) : std::string();
       const error why{error_kind::damaged, one.why + (one.mended ? "; the next start of a server repairs it" : ""), {}};
@@ -263,10 +287,10 @@ result<void> database::impl::check_format() {
   if (!*found) return start_format();
   const auto format = decode_number(record, record_kind::database_format);
   if (!format) return error{format.error().kind, directory + ": " + format.error().message, {}};
-  if (*format != record_format)
+  if (*format < record_format || *format > database_format_with_forks)
     return error{error_kind::conflict,
-                 directory + " has format " + std::to_string(*format) + "; this program reads format " +
-                     std::to_string(record_format),
+                 directory + " has format " + std::to_string(*format) + "; this program reads formats up to " +
+                     std::to_string(database_format_with_forks),
                  {}};
   return {};
 }

@@ -58,6 +58,7 @@ class change_list {
 };
 
 struct damaged_log;
+struct log_loss;
 
 /// Thread safe. Calls run concurrently; they wait only while the database is reopened after a failure.
 struct database::impl {
@@ -122,6 +123,7 @@ struct database::impl {
   [[nodiscard]] rocksdb::Status look_past_damage(const rocksdb::Status& damage);
   [[nodiscard]] rocksdb::WALRecoveryMode recovery_mode() const;
   [[nodiscard]] result<void> answer_for_losses();
+  [[nodiscard]] result<bool> mend(std::span<const log_loss> lost);
   [[nodiscard]] result<void> start_format();
   void close();
   [[nodiscard]] bool is_there() const;

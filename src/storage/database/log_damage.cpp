@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "storage/database/log_blocks.hpp"
+#include "storage/database/shared_way.hpp"
 #include "storage/records/session_check.hpp"
 #include "storage/records/storage_keys.hpp"
 
@@ -57,14 +58,9 @@ void for_each_mark(std::string_view bytes, record_kind kind, Use use) {
 using versions_by_id = std::map<version_id, version_record>;
 
 /// The readable versions; damaged ones are detected when a request reads them.
-versions_by_id versions_of(database::impl& db, session_uid uid) {
+versions_by_id versions_of(database::impl& db, const version_shares& shares, session_uid uid) {
   versions_by_id all;
-  const std::string first = keys::of_number(uid);
-  const auto looked = db.scan(family::versions, first, keys::after_all(first), [&](auto, std::string_view value) {
-    if (auto version = decode_version(value, uid)) all[version->id] = std::move(*version);
-    return true;
-  });
-  ignore(looked, "versions after an unreadable one are missing");
+  for (auto& version : readable_versions(db, shares, uid)) all[version.id] = std::move(version);
   return all;
 }
 
@@ -76,7 +72,8 @@ std::vector<version_record> as_list(const versions_by_id& versions) {
 
 /// Restores the session from the log if possible: only the damaged record is lost, but RocksDB also skips the records
 /// after it in its block.
-void mend(log_loss& loss, const session_record& then, versions_by_id versions, const log_remains& left) {
+void mend(database::impl& db, const version_shares& shares, log_loss& loss, const session_record& then,
+          versions_by_id versions, const log_remains& left) {
   const auto found = left.versions.find(then.uid);
   if (found != left.versions.end())
     for (const auto& [id, version] : found->second)
@@ -84,7 +81,18 @@ void mend(log_loss& loss, const session_record& then, versions_by_id versions, c
         versions[id] = version;
         loss.missing.push_back(version);
       }
-  if (check_session(then, as_list(versions))) loss.mended = then;
+  if (check_session(then, as_list(versions))) {
+    loss.mended = then;
+    return;
+  }
+  const auto origin = left.origins.find(then.uid);
+  if (origin == left.origins.end() || shares.of(then.uid)) return;
+  const auto way = read_way(db, shares, {origin->second.owner, origin->second.shown});
+  if (!way) return;
+  for (const auto& version : *way) versions[version.id] = version;
+  if (!check_session(then, as_list(versions))) return;
+  loss.mended = then;
+  loss.origin = origin->second;
 }
 
 }  // namespace
@@ -117,6 +125,9 @@ log_remains remains_of_log(rocksdb::Env& env, const std::string& directory) {
     for_each_mark(all, record_kind::session, [&](std::string_view rest) {
       if (auto found = session_at(rest)) left.sessions[found->session.uid] = std::move(*found);
     });
+    for_each_mark(all, record_kind::fork_origin, [&](std::string_view rest) {
+      if (auto found = origin_at(rest)) left.origins[found->fork] = std::move(found->origin);
+    });
     for_each_mark(all, record_kind::version, [&](std::string_view rest) {
       if (auto found = version_at(rest)) left.versions[found->owner][found->version.id] = std::move(found->version);
     });
@@ -131,6 +142,8 @@ result<std::vector<log_loss>> losses(database::impl& db, const damaged_log& log)
     return true;
   });
   if (!looked) return looked.error();
+  const auto shares = read_shares(db);
+  if (!shares) return shares.error();
   std::vector<log_loss> all;
   for (const auto& [uid, found] : log.remains.sessions) {
     const auto& [then, whole] = found;
@@ -142,9 +155,9 @@ result<std::vector<log_loss>> losses(database::impl& db, const damaged_log& log)
       if (now != there.end() ? whole : log.removed.contains(keys::of_session(then.key))) continue;
     }
     const bool known = now != there.end();
-    log_loss loss{known ? now->second : session_record(), known ? now->second.key : then.key, {}, {}, {}};
+    log_loss loss{known ? now->second : session_record(), known ? now->second.key : then.key, {}, {}, {}, {}};
     const auto& session = loss.session;
-    auto versions = versions_of(db, uid);
+    auto versions = versions_of(db, *shares, uid);
     if (whole && session == then) {  // its last turn is there; check the earlier ones
       const auto sound = check_session(then, as_list(versions));
       if (sound) continue;
@@ -155,7 +168,7 @@ result<std::vector<log_loss>> losses(database::impl& db, const damaged_log& log)
                                                            : std::string());
     }
     loss.why += "; they were in a damaged part of the log";
-    if (whole) mend(loss, then, std::move(versions), log.remains);
+    if (whole) mend(db, *shares, loss, then, std::move(versions), log.remains);
     all.push_back(std::move(loss));
   }
   return all;

@@ -44,6 +44,7 @@ struct log_remains {
   std::map<session_uid, found_session> sessions;  ///< the last record of each; also with a wrong checksum, because it
                                                   ///< may still name its session
   std::map<session_uid, std::map<version_id, version_record>> versions;  ///< the last record of each
+  std::map<session_uid, fork_origin> origins;                            ///< the last record of each fork
 };
 [[nodiscard]] log_remains remains_of_log(rocksdb::Env& env, const std::string& directory);
 
@@ -61,6 +62,7 @@ struct log_loss {
   std::string why;                       ///< one sentence
   std::optional<session_record> mended;  ///< if the log still has all of it: the session,
   std::vector<version_record> missing;   ///< and the versions to write again
+  std::optional<fork_origin> origin;     ///< and, for a fork, where it begins
 };
 [[nodiscard]] result<std::vector<log_loss>> losses(database::impl& db, const damaged_log& log);
 

@@ -42,6 +42,8 @@ std::string_view to_string(record_kind kind) {
     case record_kind::counter: return "counter";
     case record_kind::set_aside: return "record in quarantine";
     case record_kind::state_shares: return "list of shared states";
+    case record_kind::fork_origin: return "origin of a fork";
+    case record_kind::kept_version: return "version record kept for forks";
     case record_kind::session_file: return "session file";
   }
   return "record";

@@ -30,12 +30,16 @@ enum class record_kind : char {
   counter = 'U',
   set_aside = 'Q',
   state_shares = 'L',
+  fork_origin = 'O',
+  kept_version = 'K',  ///< a version that its session no longer has, kept for forks
   session_file = 'X',
 };
 [[nodiscard]] std::string_view to_string(record_kind kind);
 
 /// The format of a database as a whole, and of most records.
 inline constexpr std::uint32_t record_format = 1;
+/// The format of a database in which sessions share versions, which its first fork sets.
+inline constexpr std::uint32_t database_format_with_forks = 2;
 /// The format in which this program writes a kind of record; it reads earlier formats too.
 [[nodiscard]] constexpr std::uint32_t format_of(record_kind kind) {
   return kind == record_kind::session || kind == record_kind::session_file ? 2 : record_format;  // 2: title, metadata

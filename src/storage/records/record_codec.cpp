@@ -178,6 +178,21 @@ result<version_record> decode_version(std::string_view bytes, session_uid owner)
                                       [](record_reader& in, version_record& r) { read_fields(in, r); });
 }
 
+std::string encode_kept(session_uid owner, const version_record& record) {
+  record_writer out(record_kind::kept_version);
+  out.number(owner);
+  version_fields(out, record);
+  return std::move(out).sealed();
+}
+
+bool is_kept(std::string_view version) { return version.starts_with(mark_of(record_kind::kept_version)); }
+
+result<version_record> decode_any_version(std::string_view bytes, session_uid owner) {
+  if (!is_kept(bytes)) return decode_version(bytes, owner);
+  return decode_owned<version_record>(bytes, record_kind::kept_version, owner,
+                                      [](record_reader& in, version_record& r) { read_fields(in, r); });
+}
+
 std::string encode_running(session_uid owner, const running_turn& turn) {
   record_writer out(record_kind::running);
   out.number(owner);
@@ -225,6 +240,98 @@ result<std::vector<state_key>> decode_shares(std::string_view bytes, session_uid
     });
   };
   return decode_owned<std::vector<state_key>>(bytes, record_kind::state_shares, borrower, fields);
+}
+
+result<version_place> decode_place(std::string_view bytes, session_uid owner) {
+  auto in = record_reader::open(bytes, is_kept(bytes) ? record_kind::kept_version : record_kind::version);
+  if (!in) return in.error();
+  session_uid of = 0;
+  version_place place;
+  in->number(of);
+  in->number(place.id);
+  in->number(place.parent);
+  if (of != owner || place.id == beginning || place.parent >= place.id)
+    in->fault("it is not a version of session number " + std::to_string(owner));
+  if (in->faulty()) return in->end().error();
+  return place;
+}
+
+namespace {
+
+/// Consecutive version numbers, so that long ranges of deleted versions take few bytes.
+struct run {
+  version_id gap = 0, length = 0;  ///< gap: from the end of the previous run
+};
+
+std::vector<run> runs_of(const std::vector<version_id>& ascending) {
+  std::vector<run> runs;
+  version_id next = 0;
+  for (const version_id v : ascending) {
+    if (runs.empty() || v != next) runs.push_back({v - next, 0});
+    ++runs.back().length;
+    next = v + 1;
+  }
+  return runs;
+}
+
+}  // namespace
+
+std::string encode_origin(session_uid fork, const fork_origin& origin) {
+  record_writer out(record_kind::fork_origin);
+  out.number(fork);
+  out.number(origin.owner);
+  out.number(origin.last);
+  out.number(origin.shown);
+  out.list(runs_of(origin.deleted), [](record_writer& io, const run& r) {
+    io.number(r.gap);
+    io.number(r.length);
+  });
+  return std::move(out).sealed();
+}
+
+namespace {
+
+void read_origin(record_reader& in, fork_origin& origin) {
+  in.number(origin.owner);
+  in.number(origin.last);
+  in.number(origin.shown);
+  std::vector<run> runs;
+  in.list(runs, [](record_reader& io, run& r) {
+    io.number(r.gap);
+    io.number(r.length);
+  });
+  if (in.faulty()) return;
+  if (origin.owner == 0) in.fault("the fork has no origin");
+  if (origin.last == beginning || origin.shown > origin.last)
+    in.fault("the last shared version is missing or beyond the last kept one");
+  std::uint64_t next = 0;
+  for (const run& r : runs) {
+    const std::uint64_t first = next + r.gap;
+    next = first + r.length;
+    if (first == beginning || next > std::uint64_t{origin.shown} + 1)
+      in.fault("a deleted version is beyond the last shared one");
+    if (in.faulty()) return;
+    for (std::uint64_t v = first; v < next; ++v) origin.deleted.push_back(static_cast<version_id>(v));
+  }
+}
+
+}  // namespace
+
+result<fork_origin> decode_origin(std::string_view bytes, session_uid fork) {
+  return decode_owned<fork_origin>(bytes, record_kind::fork_origin, fork, read_origin);
+}
+
+std::optional<found_origin> origin_at(std::string_view bytes) {
+  auto in = record_reader::unsealed(bytes, record_kind::fork_origin);
+  found_origin found;
+  in.number(found.fork);
+  fork_origin skipped;
+  read_origin(in, skipped);
+  if (in.faulty()) return {};
+  auto origin = decode_origin(up_to(bytes, in), found.fork);
+  if (!origin) return {};
+  found.origin = std::move(*origin);
+  return found;
 }
 
 std::string encode_number(record_kind kind, std::uint64_t number) {

@@ -31,6 +31,8 @@ struct found_version {
 [[nodiscard]] std::string mark_of(record_kind kind);
 [[nodiscard]] std::optional<found_session> session_at(std::string_view bytes);
 [[nodiscard]] std::optional<found_version> version_at(std::string_view bytes);
+struct found_origin;
+[[nodiscard]] std::optional<found_origin> origin_at(std::string_view bytes);
 
 [[nodiscard]] std::string encode_version(session_uid owner, const version_record& record);
 [[nodiscard]] result<version_record> decode_version(std::string_view bytes, session_uid owner);
@@ -55,6 +57,35 @@ struct state_entry {
 /// States of other sessions that this session shares.
 [[nodiscard]] std::string encode_shares(session_uid borrower, const std::vector<state_key>& states);
 [[nodiscard]] result<std::vector<state_key>> decode_shares(std::string_view bytes, session_uid borrower);
+
+/// Where a fork begins: it shares the versions from the beginning to `shown` with another session. They stay under the
+/// number of the session that wrote them: `owner` or one of its own origins.
+struct fork_origin {
+  session_uid owner = 0;              ///< wrote the version `last`
+  version_id last = beginning;        ///< the owner keeps its versions up to here, for this session and its forks
+  version_id shown = beginning;       ///< the last version that this session has: `last` or one on the path to it
+  std::vector<version_id> deleted{};  ///< shown versions that this session offers to no client, ascending
+  bool operator==(const fork_origin&) const = default;
+};
+[[nodiscard]] std::string encode_origin(session_uid fork, const fork_origin& origin);
+[[nodiscard]] result<fork_origin> decode_origin(std::string_view bytes, session_uid fork);
+
+struct found_origin {
+  session_uid fork = 0;
+  fork_origin origin;
+};
+
+/// A version that its session no longer has, kept for forks.
+[[nodiscard]] std::string encode_kept(session_uid owner, const version_record& record);
+[[nodiscard]] bool is_kept(std::string_view version);
+/// A version, kept for forks or not.
+[[nodiscard]] result<version_record> decode_any_version(std::string_view bytes, session_uid owner);
+
+/// The first fields of a version, kept for forks or not, whose record has a correct checksum.
+struct version_place {
+  version_id id = beginning, parent = beginning;
+};
+[[nodiscard]] result<version_place> decode_place(std::string_view bytes, session_uid owner);
 
 /// A single number: the database's format, or the next session number.
 [[nodiscard]] std::string encode_number(record_kind kind, std::uint64_t number);

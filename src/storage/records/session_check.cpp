@@ -9,8 +9,8 @@ namespace {
 
 error disagrees(const std::string& what) { return {error_kind::damaged, "the session is inconsistent: " + what, {}}; }
 
-const version_record* find(std::span<const version_record> versions, version_id id) {
-  const auto at = std::ranges::lower_bound(versions, id, {}, &version_record::id);
+const version_outline* find(std::span<const version_outline> versions, version_id id) {
+  const auto at = std::ranges::lower_bound(versions, id, {}, &version_outline::id);
   return at != versions.end() && at->id == id ? &*at : nullptr;
 }
 
@@ -70,23 +70,38 @@ result<void> check_labels(const session_record& session, std::span<const version
   return {};
 }
 
+version_outline outline_of(const version_record& v) {
+  return {v.id, v.parent, v.tokens.size(), v.total_tokens, content_bytes(v), v.deleted, v.unfinished};
+}
+
+std::vector<version_outline> outlines_of(std::span<const version_record> versions) {
+  std::vector<version_outline> all;
+  all.reserve(versions.size());
+  for (const auto& version : versions) all.push_back(outline_of(version));
+  return all;
+}
+
 result<void> check_session(const session_record& session, std::span<const version_record> versions) {
+  return check_session(session, outlines_of(versions));
+}
+
+result<void> check_session(const session_record& session, std::span<const version_outline> versions) {
   version_id before = beginning;
   for (const auto& version : versions) {
     const std::string name = "version " + std::to_string(version.id);
     if (version.id <= before) return disagrees(name + " follows version " + std::to_string(before));
     before = version.id;
-    const version_record* const parent = find(versions, version.parent);
+    const version_outline* const parent = find(versions, version.parent);
     if (version.parent >= version.id || (!parent && version.parent != beginning))
       return disagrees("the parent of " + name + " is missing");
-    if (version.total_tokens - (parent ? parent->total_tokens : 0) != version.tokens.size())
+    if (version.total_tokens - (parent ? parent->total_tokens : 0) != version.tokens)
       return disagrees("the tokens of " + name + " do not add up");
   }
   if (before > session.last_version) return disagrees("version " + std::to_string(before) + " was never given out");
   if (session.versions != versions.size())
     return disagrees("it should have " + std::to_string(session.versions) + " versions but has " +
                      std::to_string(versions.size()));
-  const version_record* const head = find(versions, session.head);
+  const version_outline* const head = find(versions, session.head);
   if (!head && session.head != beginning) return disagrees("its head is missing");
   if (session.total_tokens != (head ? head->total_tokens : 0)) return disagrees("the tokens of its head do not add up");
   return {};

@@ -66,6 +66,18 @@ inline constexpr std::string_view staged_prefix = "staged/";
   return key;
 }
 
+/// Records by session number. forks/: the origin of a fork. stems/: the session keeps versions for forks. trims/: some
+/// of the versions that it keeps may no longer be needed.
+inline constexpr std::string_view forks_prefix = "forks/", stems_prefix = "stems/", trims_prefix = "trims/";
+[[nodiscard]] inline std::string of_counter(std::string_view prefix, session_uid uid) {
+  std::string key(prefix);
+  append(key, uid);
+  return key;
+}
+[[nodiscard]] inline std::string of_fork(session_uid uid) { return of_counter(forks_prefix, uid); }
+[[nodiscard]] inline std::string of_stem(session_uid uid) { return of_counter(stems_prefix, uid); }
+[[nodiscard]] inline std::string of_trim(session_uid uid) { return of_counter(trims_prefix, uid); }
+
 /// The big-endian number at a position in a key; bytes past the end of the key are left out.
 [[nodiscard]] inline std::uint64_t number_at(std::string_view key, std::size_t at, std::size_t bytes = 8) {
   std::uint64_t n = 0;

@@ -24,21 +24,21 @@ session_key key_at(std::string_view key) {
 }
 
 /// Versions whose ancestors all exist.
-std::vector<version_record> rooted(const std::vector<version_record>& all) {
-  std::vector<version_record> kept;
+std::vector<version_outline> rooted(const std::vector<version_outline>& all) {
+  std::vector<version_outline> kept;
   for (const auto& version : all) {
-    const auto parent = std::ranges::lower_bound(kept, version.parent, {}, &version_record::id);
+    const auto parent = std::ranges::lower_bound(kept, version.parent, {}, &version_outline::id);
     const bool has_parent = parent != kept.end() && parent->id == version.parent;
     const std::uint64_t before = has_parent ? parent->total_tokens : 0;
-    if ((has_parent || version.parent == beginning) && version.total_tokens - before == version.tokens.size())
+    if ((has_parent || version.parent == beginning) && version.total_tokens - before == version.tokens)
       kept.push_back(version);
   }
   return kept;
 }
 
 /// The session's record with these versions (at least one) instead of its own.
-session_record shortened(session_record session, const std::vector<version_record>& versions) {
-  const auto has = [&](version_id id) { return std::ranges::binary_search(versions, id, {}, &version_record::id); };
+session_record shortened(session_record session, const std::vector<version_outline>& versions) {
+  const auto has = [&](version_id id) { return std::ranges::binary_search(versions, id, {}, &version_outline::id); };
   if (versions.back().id > session.last_version || !has(session.head)) {
     session.head = beginning;
     for (const auto& version : versions)
@@ -48,7 +48,7 @@ session_record shortened(session_record session, const std::vector<version_recor
   session.versions = static_cast<std::uint32_t>(versions.size());
   session.total_tokens = session.log_bytes = 0;
   for (const auto& version : versions) {
-    session.log_bytes += content_bytes(version);
+    session.log_bytes += version.bytes;
     if (version.id == session.head) session.total_tokens = version.total_tokens;
   }
   return session;
@@ -67,7 +67,7 @@ void erase_below(std::map<std::string, Value>& all, const std::string& prefix) {
 result<void> recovery::run() {
   for (const auto step :
        {&recovery::counters, &recovery::index, &recovery::sessions, &recovery::quarantine, &recovery::running,
-        &recovery::versions, &recovery::shares, &recovery::states, &recovery::rest}) {
+        &recovery::outlines, &recovery::versions, &recovery::shares, &recovery::states, &recovery::rest}) {
     if (const auto done = (this->*step)(); !done) return done;
     if (!written_) return written_;
   }
@@ -87,25 +87,40 @@ void recovery::write(const std::function<void(change_list&)>& changes) {
 result<void> recovery::counters() {
   result<void> known;
   const auto read = from_.scan(family::meta, [&](std::string_view key, std::string_view value) {
-    const auto after = [&](std::string_view prefix) { return number_at(key, prefix.size()); };
     if (key == keys::format) {
       const auto format = decode_number(value, record_kind::database_format);
-      if (format ? *format > record_format : format.error().kind == error_kind::conflict)
+      if (format ? *format > database_format_with_forks : format.error().kind == error_kind::conflict)
         known = error{error_kind::conflict, "the database has a newer format than this program reads", {}};
-    } else if (key == keys::next_uid) {
-      const auto next = decode_number(value, record_kind::counter);
-      next_uid_ = next ? *next : 0;
-    } else if (key.starts_with(keys::staged_prefix)) {
-      staged_.insert(after(keys::staged_prefix));
-    } else if (key.starts_with(keys::shares_prefix)) {
-      const session_uid borrower = after(keys::shares_prefix);
-      if (auto states = decode_shares(value, borrower))
-        shares_[borrower] = std::move(*states);
-      else
-        lost("list of states that " + name_of(borrower) + " shares", states.error().message);
+    } else {
+      read_counter(key, value);
     }
   });
   return read ? known : read;
+}
+
+void recovery::read_counter(std::string_view key, std::string_view value) {
+  const auto after = [&](std::string_view prefix) { return number_at(key, prefix.size()); };
+  if (key == keys::next_uid) {
+    const auto next = decode_number(value, record_kind::counter);
+    next_uid_ = next ? *next : 0;
+  } else if (key.starts_with(keys::staged_prefix)) {
+    staged_.insert(after(keys::staged_prefix));
+  } else if (key.starts_with(keys::stems_prefix)) {
+    const auto session_lives = decode_number(value, record_kind::counter);
+    if (session_lives && *session_lives == 0) stems_.insert(after(keys::stems_prefix));
+  } else if (key.starts_with(keys::forks_prefix)) {
+    const session_uid fork = after(keys::forks_prefix);
+    if (auto origin = decode_origin(value, fork))
+      shared_.add_origin(fork, std::move(*origin));
+    else
+      lost("origin of " + name_of(fork), origin.error().message);
+  } else if (key.starts_with(keys::shares_prefix)) {
+    const session_uid borrower = after(keys::shares_prefix);
+    if (auto states = decode_shares(value, borrower))
+      shares_[borrower] = std::move(*states);
+    else
+      lost("list of states that " + name_of(borrower) + " shares", states.error().message);
+  }
 }
 
 result<void> recovery::index() {
@@ -162,6 +177,25 @@ result<void> recovery::running() {
   });
 }
 
+/// Reads the versions that forks may share, so that each fork can be checked when its own versions are read.
+result<void> recovery::outlines() {
+  session_uid of = 0;
+  std::vector<version_outline> all;
+  const auto finish = [&] {
+    if (!all.empty()) shared_.add(of, std::exchange(all, {}));
+  };
+  const auto read = from_.scan(family::versions, [&](std::string_view key, std::string_view value) {
+    const session_uid owner = number_at(key, 0);
+    if (owner != of) finish();
+    of = owner;
+    if (!shared_.has_forks(owner)) return;
+    const auto version = decode_any_version(value, owner);
+    if (version && keys::of_version(owner, version->id) == key) all.push_back(outline_of(*version));
+  });
+  finish();
+  return read;
+}
+
 /// Versions by session, in key order.
 result<void> recovery::versions() {
   session_uid of = 0;
@@ -177,9 +211,9 @@ result<void> recovery::versions() {
       finish();
       of = owner;
     }
-    auto version = decode_version(value, of);
+    auto version = decode_any_version(value, of);
     if (version && keys::of_version(of, version->id) == key)
-      found.whole.push_back(std::move(*version));
+      (is_kept(value) ? found.kept : found.whole).push_back(std::move(*version));
     else
       ++found.unreadable;
   });
@@ -194,18 +228,23 @@ void recovery::take(session_uid uid, const found_versions& found) {
   last_uid_ = std::max(last_uid_, uid);
   if (const auto session = sessions_.find(uid); session != sessions_.end())
     take_session(session->second, found);
-  else if (!staged_.contains(uid))
+  else if (!staged_.contains(uid) && !stems_.contains(uid))
     take_nameless(uid, found);
+  if (!kept_.contains(uid) && shared_.has_forks(uid)) keep_for_forks(uid, found);
 }
 
 void recovery::take_session(const session_record& session, const found_versions& found) {
-  const auto sound = check_session(session, found.whole);
-  if (sound && found.unreadable == 0) return keep(session, found.whole);
-  const auto left = rooted(found.whole);
+  auto all = shared_.inherited(session.uid);
+  if (!all) return lose(session.key, "a version that it shares with another session is lost");
+  const auto shared = all->size();
+  for (const auto& version : found.whole) all->push_back(outline_of(version));
+  const auto sound = check_session(session, *all);
+  if (sound && found.unreadable == 0) return keep(session, *all, found);
+  const auto left = rooted(*all);
   if (left.empty()) return lose(session.key, "all of its " + std::to_string(session.versions) + " versions are lost");
   const auto short_one = shortened(session, left);
-  keep(short_one, left);
-  const std::size_t had = std::max<std::size_t>(session.versions, found.whole.size() + found.unreadable);
+  keep(short_one, left, found);
+  const std::size_t had = std::max<std::size_t>(session.versions, shared + found.whole.size() + found.unreadable);
   lost(name_of(session.key), std::to_string(had - left.size()) + " of " + std::to_string(had) +
                                  " versions are lost; it ends at version " + std::to_string(short_one.head) +
                                  (short_one.head == session.head ? " as before" : ""));
@@ -213,8 +252,10 @@ void recovery::take_session(const session_record& session, const found_versions&
 
 /// Names a session without a record; a stored state gives its tenant and model.
 void recovery::take_nameless(session_uid uid, const found_versions& found) {
-  const auto left = rooted(found.whole);
-  if (left.empty()) return lost(name_of(uid), "its name and all of its versions are lost");
+  auto all = shared_.inherited(uid).value_or(std::vector<version_outline>());
+  for (const auto& version : found.whole) all.push_back(outline_of(version));
+  const auto left = rooted(all);
+  if (left.empty() || found.whole.empty()) return lost(name_of(uid), "its name and all of its versions are lost");
   session_record session;
   session.uid = uid;
   session.key = {"recovered", "recovered-" + std::to_string(uid)};
@@ -226,28 +267,61 @@ void recovery::take_nameless(session_uid uid, const found_versions& found) {
     session.model_identity = contents->label.model_identity;
     break;
   }
-  session.created_ms = left.front().created_ms;
-  session.used_ms = left.back().created_ms;
+  session.created_ms = found.whole.front().created_ms;
+  session.used_ms = found.whole.back().created_ms;
   session = shortened(std::move(session), left);
-  keep(session, left);
+  keep(session, left, found);
   lost(name_of(uid),
        "its name is lost; " + std::to_string(left.size()) + " versions are kept as " + name_of(session.key));
 }
 
-void recovery::keep(const session_record& session, const std::vector<version_record>& versions) {
+/// `versions`: all versions of the session in order, shared ones included.
+void recovery::keep(const session_record& session, const std::vector<version_outline>& versions,
+                    const found_versions& found) {
   kept_.insert(session.uid);
   ++report_.sessions;
-  report_.versions += versions.size();
-  for (const auto& version : versions)
-    running_.erase(keys::of_version(session.uid, version.id));  // the turn was committed
   // Its records in quarantine are no longer part of it.
   for (const family where : {family::versions, family::running, family::state_index})
     erase_below(set_aside_, quarantine_key(where, keys::of_number(session.uid)));
+  const auto stays = [&](const version_record& version) {
+    return std::ranges::binary_search(versions, version.id, {}, &version_outline::id);
+  };
+  for (const auto& version : found.whole) {
+    if (!stays(version)) continue;
+    ++report_.versions;
+    running_.erase(keys::of_version(session.uid, version.id));  // the turn was committed
+  }
   write([&](change_list& changes) {
-    for (const auto& version : versions)
-      changes.put(family::versions, keys::of_version(session.uid, version.id), encode_version(session.uid, version));
+    write_shared(changes, session.uid, found.kept, true);
+    for (const auto& version : found.whole)
+      if (stays(version))
+        changes.put(family::versions, keys::of_version(session.uid, version.id), encode_version(session.uid, version));
     changes.put(family::sessions, keys::of_session(session.key), encode_session(session));
   });
+}
+
+/// Keeps the versions of a session that no longer exists. The next start deletes those that no fork needs.
+void recovery::keep_for_forks(session_uid uid, const found_versions& found) {
+  stems_.insert(uid);
+  write([&](change_list& changes) {
+    write_shared(changes, uid, found.kept, false);
+    for (const auto& version : found.whole)
+      changes.put(family::versions, keys::of_version(uid, version.id), encode_version(uid, version));
+  });
+}
+
+void recovery::write_shared(change_list& changes, session_uid uid, const std::vector<version_record>& kept,
+                            bool session_lives) {
+  const fork_origin* const origin = shared_.origin_of(uid);
+  if (origin) {
+    changes.put(family::meta, keys::of_fork(uid), encode_origin(uid, *origin));
+    changes.put(family::meta, keys::format, encode_number(record_kind::database_format, database_format_with_forks));
+  }
+  for (const auto& version : kept)
+    changes.put(family::versions, keys::of_version(uid, version.id), encode_kept(uid, version));
+  if (session_lives && kept.empty() && !(origin && origin->last != origin->shown)) return;
+  changes.put(family::meta, keys::of_stem(uid), encode_number(record_kind::counter, session_lives ? 1 : 0));
+  changes.put(family::meta, keys::of_trim(uid), {});
 }
 
 /// Requests for the session fail as damaged, not as unknown, until its name is freed.

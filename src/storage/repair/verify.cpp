@@ -6,6 +6,7 @@
 #include "storage/records/record_codec.hpp"
 #include "storage/records/session_check.hpp"
 #include "storage/records/storage_keys.hpp"
+#include "storage/records/version_outlines.hpp"
 #include "storage/sessions/session_store.hpp"
 #include "storage/states/raw_states.hpp"
 
@@ -25,6 +26,7 @@ class verifier {
   result<verification> run() {
     for (const auto& loss : db_.internals().log_losses) found("log", loss);
     read_all("sessions", &verifier::sessions);
+    read_all("origins of forks", &verifier::origins);
     read_all("versions", &verifier::versions);
     read_all("running turns", &verifier::running);
     read_all("index of states", &verifier::index);
@@ -65,29 +67,52 @@ class verifier {
     });
   }
 
-  /// Versions by session, in key order.
-  result<void> versions() {
+  result<void> origins() {
+    const std::string first(keys::forks_prefix);
+    return db_.internals().scan(family::meta, first, keys::after_all(first),
+                                [&](std::string_view key, std::string_view value) {
+                                  const session_uid fork = number_at(key, first.size());
+                                  if (auto origin = decode_origin(value, fork))
+                                    shared_.add_origin(fork, std::move(*origin));
+                                  else
+                                    found("origin of session number " + std::to_string(fork), origin.error().message);
+                                  return true;
+                                });
+  }
+
+  /// The versions of one session.
+  struct versions_found {
     session_uid of = 0;
-    std::vector<version_record> all;
+    std::vector<version_outline> written, own;  ///< own: without those that it keeps for forks
     bool whole = true;
+  };
+
+  /// Versions by session, in key order. Forks are checked last, when the versions that they share have been read.
+  result<void> versions() {
+    versions_found all;
     const auto finish = [&] {
-      if (of != 0 && whole) check_versions(of, all);
-      checked_.insert_or_assign(of, true);
-      all.clear();
-      whole = true;
+      if (all.whole && shared_.has_forks(all.of)) shared_.add(all.of, std::move(all.written));
+      if (shared_.origin_of(all.of))
+        forks_[all.of] = {all.of, {}, std::move(all.own), all.whole};
+      else if (all.of != 0 && all.whole)
+        check_versions(all.of, all.own);
+      checked_.insert_or_assign(all.of, true);
     };
     const auto looked =
         db_.internals().scan(family::versions, {}, {}, [&](std::string_view key, std::string_view value) {
           const session_uid owner = number_at(key, 0);
-          if (owner != of) finish();
-          of = owner;
-          auto version = decode_version(value, owner);
+          if (owner != all.of) {
+            finish();
+            all = {owner, {}, {}, true};
+          }
+          const auto version = decode_any_version(value, owner);
           if (version && keys::of_version(owner, version->id) == key) {
             ++report_.versions;
-            all.push_back(std::move(*version));
+            all.written.push_back(outline_of(*version));
+            if (!is_kept(value)) all.own.push_back(all.written.back());
             return !stop_.stop_requested();
           }
-          whole = false;
+          all.whole = false;
           found(numbered("version ", number_at(key, 8, 4), owner),
                 version ? "it has another number" : version.error().message);
           return true;
@@ -95,22 +120,36 @@ class verifier {
     if (!looked) return looked.error();
     finish();
     for (const auto& [uid, session] : sessions_)
-      if (!checked_.contains(uid)) check_versions(uid, {});
+      if (shared_.origin_of(uid))
+        check_fork(session, forks_[uid]);
+      else if (!checked_.contains(uid))
+        check_versions(uid, {});
     return {};
   }
 
-  void check_versions(session_uid uid, const std::vector<version_record>& all) {
+  void check_fork(const session_record& session, const versions_found& own) {
+    if (stop_.stop_requested() || !own.whole) return;
+    auto all = shared_.inherited(session.uid);
+    if (!all)
+      return found("session '" + session.key.id + "'", "a version that it shares with another session is missing");
+    all->insert(all->end(), own.own.begin(), own.own.end());
+    if (const auto sound = check_session(session, *all); !sound)
+      found("session '" + session.key.id + "'", sound.error().message);
+  }
+
+  void check_versions(session_uid uid, const std::vector<version_outline>& all) {
     const auto session = sessions_.find(uid);
-    if (session == sessions_.end() && staged(uid)) return;
+    if (session == sessions_.end() && (is_marked(keys::of_staged(uid)) || is_marked(keys::of_stem(uid)))) return;
     if (session == sessions_.end())
       found("versions of session number " + std::to_string(uid), "there is no such session");
     else if (const auto sound = check_session(session->second, all); !sound)
       found("session '" + session->second.key.id + "'", sound.error().message);
   }
 
-  /// Whether the session is being imported, or was when a server crashed.
-  bool staged(session_uid uid) {
-    const auto marked = db_.internals().read(family::meta, keys::of_staged(uid), [](auto) {});
+  /// Whether the database has a mark with this key: of a session that is being imported, or was when a server crashed,
+  /// or of one that keeps versions for forks.
+  bool is_marked(const std::string& key) {
+    const auto marked = db_.internals().read(family::meta, key, [](auto) {});
     return marked && *marked;
   }
 
@@ -169,6 +208,8 @@ class verifier {
   verification report_;
   std::map<session_uid, session_record> sessions_;
   std::map<session_uid, bool> checked_;
+  version_outlines shared_;
+  std::map<session_uid, versions_found> forks_;
   std::vector<state_entry> entries_;
 };
 

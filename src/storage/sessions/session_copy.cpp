@@ -34,6 +34,13 @@ bool has_version(const session_file& file, version_id version) {
   return std::ranges::any_of(file.versions, [&](const version_record& v) { return v.id == version; });
 }
 
+std::vector<version_id> deleted_of(const session_file& file) {
+  std::vector<version_id> all;
+  for (const auto& version : file.versions)
+    if (version.deleted) all.push_back(version.id);
+  return all;
+}
+
 }  // namespace
 
 result<session_file> take_out(database& db, session_store& store, const session_key& key, bool with_states) {
@@ -86,7 +93,7 @@ std::optional<session_file> branch(const session_file& from, version_id version)
 }
 
 result<session_record> put_in(database& db, session_store& store, session_file file, const session_key& as,
-                              bool replace, std::vector<state_key> shared) {
+                              bool replace, std::vector<state_key> shared, session_uid fork_of) {
   if (as.id.empty() || as.id.size() > session_id_bytes_max)
     return error{error_kind::invalid_argument,
                  "id: a session's name must have 1 to " + std::to_string(session_id_bytes_max) + " bytes", "id"};
@@ -98,6 +105,7 @@ result<session_record> put_in(database& db, session_store& store, session_file f
   file = readdressed(std::move(file), *uid, as);
   file.session.used_ms = wall_time_ms();
   store.share(*uid, std::move(shared));
+  if (fork_of != 0) store.fork(*uid, fork_of, file.session.head, deleted_of(file));
   // The replaced session is removed only after the new one is durable; the name then belongs to the new record.
   if (const auto written = store.commit(file.session, file.versions, true); !written) return written.error();
   for (const auto& state : file.states) {

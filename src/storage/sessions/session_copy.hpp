@@ -20,9 +20,11 @@ namespace skein::storage {
 /// version.
 [[nodiscard]] std::optional<session_file> branch(const session_file& from, version_id version);
 
-/// Stores the file as a new session. `shared`: states of other sessions that it shares. Errors: conflict (the name
-/// exists and `replace` is not set), invalid_argument (the name), and those of writing.
+/// Stores the file as a new session. `shared`: states of other sessions that it shares. `fork_of`: the stored session
+/// whose versions it shares; 0 if it is not a fork. Errors: conflict (the name exists and `replace` is not set),
+/// invalid_argument (the name), and those of writing.
 [[nodiscard]] result<session_record> put_in(database& db, session_store& store, session_file file,
-                                            const session_key& as, bool replace, std::vector<state_key> shared = {});
+                                            const session_key& as, bool replace, std::vector<state_key> shared = {},
+                                            session_uid fork_of = 0);
 
 }  // namespace skein::storage

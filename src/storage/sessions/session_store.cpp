@@ -58,6 +58,7 @@ result<std::vector<std::string>> set_aside_of(database::impl& db, session_uid ui
     if (!some) return some.error();
     all.insert(all.end(), some->begin(), some->end());
   }
+  all.push_back(quarantine_key(family::meta, keys::of_fork(uid)));
   return all;
 }
 
@@ -85,10 +86,16 @@ result<std::vector<version_record>> session_store::versions(session_uid uid) {
   const std::string first = keys::of_number(uid);
   if (const auto whole = none_set_aside(db, family::versions, first, name_of(uid), keys_meant::beginning); !whole)
     return whole.error();
-  std::vector<version_record> all;
+  if (const auto whole = none_set_aside(db, family::meta, keys::of_fork(uid), name_of(uid), keys_meant::exactly);
+      !whole)
+    return whole.error();
+  auto shared = forks_.inherited(uid);
+  if (!shared) return shared;
+  std::vector<version_record> all = std::move(*shared);
   std::optional<unreadable> bad;
   const auto looked =
       db.scan(family::versions, first, keys::after_all(first), [&](std::string_view key, std::string_view value) {
+        if (is_kept(value)) return true;
         auto version = decode_found(value, key, uid);
         if (version)
           all.push_back(std::move(*version));
@@ -205,9 +212,11 @@ result<void> session_store::commit_shared(const session_record& session, std::sp
 
 result<void> session_store::commit_each(const session_record& session, const each_version& versions, bool sync,
                                         std::span<const version_id> refused) {
+  const version_id shared = forks().inherited(session.uid);
   return write_session(session, sync ? safety::synced : safety::logged, [&](change_list& changes) {
     for (const version_id number : refused) changes.erase(family::versions, keys::of_version(session.uid, number));
     versions([&](const version_record& version) {  // also under the number of another turn that failed
+      if (version.id <= shared) return;
       const std::string at = keys::of_version(session.uid, version.id);
       changes.put(family::versions, at, encode_version(session.uid, version));
       changes.erase(family::running, at);
@@ -220,18 +229,22 @@ result<void> session_store::rewrite(const session_record& session) {
 }
 
 result<void> session_store::commit_staged(const session_record& session, session_uid replaced) {
-  result<std::vector<std::string>> versions = std::vector<std::string>(), notes = versions;
+  result<std::vector<std::string>> notes = std::vector<std::string>();
+  result<version_forks::leaving> gone = version_forks::leaving();
   if (replaced != 0) {
-    versions = keys_below(db_->internals(), family::versions, keys::of_number(replaced));
-    if (!versions) return versions.error();
+    gone = forks_.leave(replaced);
+    if (!gone) return gone.error();
     notes = keys_below(db_->internals(), family::running, keys::of_number(replaced));
     if (!notes) return notes.error();
   }
-  return write_session(session, safety::logged, [&](change_list& changes) {
+  const auto written = write_session(session, safety::logged, [&](change_list& changes) {
     changes.erase(family::meta, keys::of_staged(session.uid));
-    for (const auto& key : *versions) changes.erase(family::versions, key);
+    if (replaced != 0) forks_.add_to(changes, *gone);
     for (const auto& key : *notes) changes.erase(family::running, key);
   });
+  if (replaced != 0) forks_.left(*gone, written.has_value());
+  if (written) forks_.trim();
+  return written;
 }
 
 result<void> session_store::write_session(const session_record& session, safety how,
@@ -242,8 +255,11 @@ result<void> session_store::write_session(const session_record& session, safety 
     changes.put(family::sessions, keys::of_session(session.key), encode_session(session));
     if (shares_too)
       changes.put(family::meta, keys::of_shares(session.uid), encode_shares(session.uid, shares_.of(session.uid)));
+    forks_.add_to(changes, session.uid);
   });
-  if (written) unwritten_shares_.erase(session.uid);
+  if (!written) return written;
+  unwritten_shares_.erase(session.uid);
+  forks_.added(session.uid);
   return written;
 }
 
@@ -314,8 +330,8 @@ result<void> session_store::remove(const session_record& session, bool with_reco
   // First, because this sets damaged entries aside; their states are then found by their parts.
   const auto states = states_going(session.uid, [](version_id) { return true; });
   if (!states) return states.error();
-  const auto versions = keys_below(db, family::versions, first);
-  if (!versions) return versions.error();
+  const auto gone = forks_.leave(session.uid);
+  if (!gone) return gone.error();
   const auto notes = keys_below(db, family::running, first);
   if (!notes) return notes.error();
   result<std::vector<std::string>> set_aside = std::vector<std::string>(), parts = std::vector<std::string>();
@@ -331,13 +347,16 @@ result<void> session_store::remove(const session_record& session, bool with_reco
   const auto removed = db.write(safety::logged, [&](change_list& changes) {
     if (with_record) changes.erase(family::sessions, keys::of_session(session.key));
     for (const auto& key : *notes) changes.erase(family::running, key);
-    for (const auto& key : *versions) changes.erase(family::versions, key);
+    forks_.add_to(changes, *gone);
     for (const auto& entry : *states) erase_state(changes, entry);
     for (const auto& key : *parts) changes.erase(family::states, key);
     for (const auto& key : *set_aside) changes.erase(family::quarantine, key);
     changes.erase(family::meta, keys::of_shares(session.uid));
   });
-  if (removed) unshare(session.uid);
+  forks_.left(*gone, removed.has_value());
+  if (!removed) return removed;
+  unshare(session.uid);
+  forks_.trim();
   return removed;
 }
 
@@ -351,22 +370,28 @@ result<void> session_store::remove_versions(const session_record& session, std::
   if (!states) return states.error();
   auto shared = shares().of(session.uid);
   std::erase_if(shared, [&](const state_key& state) { return goes(version_of(state)); });
+  const auto less = forks_.drop(session.uid, gone, marked);
+  if (!less) return less.error();
   const auto removed = db_->internals().write(safety::logged, [&](change_list& changes) {
-    for (const version_id version : gone) changes.erase(family::versions, keys::of_version(session.uid, version));
+    forks_.add_to(changes, *less);
     for (const auto& version : marked)
-      changes.put(family::versions, keys::of_version(session.uid, version.id), encode_version(session.uid, version));
+      if (version.id > forks().inherited(session.uid))
+        changes.put(family::versions, keys::of_version(session.uid, version.id), encode_version(session.uid, version));
     changes.put(family::sessions, keys::of_session(session.key), encode_session(session));
     for (const auto& entry : *states) erase_state(changes, entry);
     if (!shares().of(session.uid).empty())
       changes.put(family::meta, keys::of_shares(session.uid), encode_shares(session.uid, shared));
   });
-  if (removed) shares_.set(session.uid, std::move(shared));
+  forks_.dropped(*less, removed.has_value());
+  if (!removed) return removed;
+  shares_.set(session.uid, std::move(shared));
+  forks_.trim();
   return removed;
 }
 
 // ---------------------------------------------------------------- shared states
 
-session_store::session_store(std::shared_ptr<database> db) : db_(std::move(db)) {
+session_store::session_store(std::shared_ptr<database> db) : db_(std::move(db)), forks_(db_) {
   auto& db_inside = db_->internals();
   std::vector<unreadable> bad;
   const std::string first(keys::shares_prefix);
@@ -392,6 +417,12 @@ void session_store::share(session_uid borrower, std::vector<state_key> states) {
   unwritten_shares_.insert(borrower);
 }
 
+void session_store::fork(session_uid fork, session_uid from, version_id version, std::vector<version_id> deleted) {
+  forks_.fork(fork, from, version, std::move(deleted));
+}
+
+void session_store::unfork(session_uid fork) { forks_.unfork(fork); }
+
 void session_store::unshare(session_uid borrower) {
   shares_.forget(borrower);
   unwritten_shares_.erase(borrower);
@@ -401,11 +432,15 @@ result<std::vector<state_key>> session_store::last_held(session_uid borrower, st
   std::vector<state_key> last;
   for (const auto& state : states) {
     if (shares().borrowed(state, borrower)) continue;
+    if (forks_.is_stem(state.owner)) {
+      last.push_back(state);
+      continue;
+    }
     bool offered = false;
     const auto at_its_maker = db_->internals().read(family::versions, keys::of_version(state.owner, version_of(state)),
                                                     [&](std::string_view value) {
-                                                      const auto version = decode_version(value, state.owner);
-                                                      offered = !version || !version->deleted;
+                                                      const auto version = decode_any_version(value, state.owner);
+                                                      offered = !version || !(version->deleted || is_kept(value));
                                                     });
     if (!at_its_maker) return at_its_maker.error();
     if (!offered) last.push_back(state);

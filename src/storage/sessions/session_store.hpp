@@ -15,6 +15,7 @@
 #include "storage/records/records.hpp"
 #include "storage/records/state_shares.hpp"
 #include "storage/records/stored_amount.hpp"
+#include "storage/sessions/version_forks.hpp"
 
 namespace skein::storage {
 
@@ -56,6 +57,14 @@ class session_store {
   void share(session_uid borrower, std::vector<state_key> states);
   void unshare(session_uid borrower);
   [[nodiscard]] const state_shares& shares() const { return shares_; }
+  /// Makes a session the fork of another one, which is in the log and offers `version` and all versions before it,
+  /// except `deleted` (ascending). No commit of the fork writes these versions. The fork is known at once, is written
+  /// with its next commit, and ends with the session or, if no commit succeeded, with `unfork`.
+  void fork(session_uid fork, session_uid from, version_id version, std::vector<version_id> deleted);
+  void unfork(session_uid fork);
+  [[nodiscard]] const version_shares& forks() const { return forks_.shares(); }
+  /// Deletes kept versions that no fork needs any more and that an earlier process could not delete.
+  void trim_forks() { forks_.trim(); }
   /// Of these states of other sessions, those that no session would need without this one.
   [[nodiscard]] result<std::vector<state_key>> last_held(session_uid borrower, std::span<const state_key> states);
   /// Writes the session and the given versions and removes their running notes, atomically. `refused`: versions of
@@ -103,6 +112,7 @@ class session_store {
 
   std::shared_ptr<database> db_;
   state_shares shares_;
+  version_forks forks_;
   std::set<session_uid> unwritten_shares_;
   session_uid next_uid_ = 0, reserved_uids_end_ = 0;
 };

@@ -55,7 +55,168 @@ struct disk_bench : keeper_bench {
   }
 };
 
+/// A session of many versions, each the parent of the next, read from the log after a restart.
+struct large_bench : disk_bench {
+  static constexpr version_id count = 100'000;
+  large_bench() {
+    write(storage::session_store(db));
+    again();
+    (void)described("s");  // in memory, as after a turn
+  }
+  void write(storage::session_store store) const {
+    session_record session;
+    session.uid = store.new_uid().value();
+    session.key = named("s");
+    session.model_identity = model;
+    session.title = "a title";
+    for (version_id id = 1; id <= count;) {
+      std::vector<version_record> some;
+      for (; id <= count && some.size() < 10'000; ++id) {
+        version_record v;
+        v.id = id;
+        v.parent = id - 1;
+        v.tokens = {static_cast<token_id>(id % 1000)};
+        v.total_tokens = id;
+        v.text = v.answer = "x";
+        some.push_back(v);
+        session.log_bytes += storage::content_bytes(v);
+      }
+      session.head = session.last_version = session.versions = id - 1;
+      session.total_tokens = id - 1;
+      BOOST_REQUIRE(store.commit(session, some, false));
+    }
+  }
+  std::uint64_t log_bytes() const {
+    std::uint64_t bytes = 0;
+    for (const auto& file : std::filesystem::directory_iterator(folder.path() / "db"))
+      if (file.path().extension() == ".log") bytes += file.file_size();
+    return bytes;
+  }
+  std::size_t versions_on_disk() {
+    std::size_t records = 0;
+    BOOST_REQUIRE(db->internals().scan(storage::family::versions, {}, {}, [&](auto, auto) { return ++records > 0; }));
+    return records;
+  }
+};
+
 }  // namespace
+
+BOOST_AUTO_TEST_CASE(a_fork_of_many_versions_writes_a_few_kilobytes) {
+  large_bench b;
+  const auto before = b.log_bytes();
+  const auto began = std::chrono::steady_clock::now();
+  const auto forked = b.answered<done>(fork_of("s", "t")).session;
+  const auto took = std::chrono::steady_clock::now() - began;
+  BOOST_TEST(b.log_bytes() - before < 4096u);
+  BOOST_TEST(b.versions_on_disk() == b.count);
+  BOOST_TEST(std::chrono::duration_cast<std::chrono::milliseconds>(took).count() < 50);
+  BOOST_TEST(forked.versions == b.count);
+  BOOST_TEST(forked.title == "a title");
+  // Shared versions count in full in each session's quota.
+  b.sessions->publish();
+  BOOST_TEST(b.counters.stored_versions == 2 * b.count);
+  BOOST_TEST(b.counters.stored_bytes == 2 * storage::amount_of(forked).bytes);
+  // A turn on "s:50000" makes a fork too.
+  const auto o = b.opened("s:50000");
+  (void)b.ask<turn_committed>(b.commit_of(o, {7}, "z"));
+  b.tell(state_kept{o.key, nullptr});
+  BOOST_TEST(b.log_bytes() - before < 8192u);
+  // Origin and fork continue independently, also after a restart.
+  b.turn("t", {1}, "of t");
+  b.turn("s", {2}, "of s");
+  for (const bool restarted : {false, true}) {
+    const auto last = [&](const std::string& id) { return b.described(id).versions.back(); };
+    BOOST_TEST(last("t")->text == "of t");
+    BOOST_TEST(last("s")->text == "of s");
+    BOOST_TEST(last("t")->parent == b.count);
+    BOOST_TEST(b.described("t").versions.size() == b.count + 1);
+    BOOST_TEST(b.described("s:50000").versions.size() == 50'001u);
+    if (!restarted) {
+      b.crash();
+      b.open();
+    }
+  }
+  // The versions that forks need stay until the last fork is deleted.
+  BOOST_TEST(b.answered<removed>(removal_of("s")).sessions == 1u);
+  BOOST_TEST(b.versions_on_disk() == b.count + 2);
+  BOOST_TEST(b.answered<removed>(removal_of("t")).sessions == 1u);
+  BOOST_TEST(b.versions_on_disk() == 50'001u);
+  b.again();
+  BOOST_TEST(b.described("s:50000").versions.size() == 50'001u);
+  BOOST_TEST(b.answered<removed>(removal_of("s:50000")).sessions == 1u);
+  BOOST_TEST(b.versions_on_disk() == 0u);
+  b.sessions->publish();
+  BOOST_TEST(b.counters.stored_versions == 0u);
+}
+
+BOOST_AUTO_TEST_CASE(a_fork_of_a_session_with_many_states_shares_some_of_them) {
+  disk_bench b;
+  tokens_t all;
+  for (token_id i = 1; i <= 150; ++i) {
+    all.push_back(i);
+    b.turn("s", {i}, "x", all);
+  }
+  b.pass(3s);
+  const auto fork = b.answered<done>(fork_of("s", "t", 140)).session;
+  auto shared = storage::session_store(b.db).shares().of(fork.uid);
+  BOOST_TEST(shared.size() < 40u);
+  BOOST_TEST((shared.front() == state_key{b.described("s").session.record.uid, 140}));
+  // From each version, the nearest earlier state is at most as far as the end.
+  std::ranges::reverse(shared);
+  for (std::size_t i = 1; i < shared.size(); ++i)
+    BOOST_TEST(shared[i].number - shared[i - 1].number <= std::max<std::uint64_t>(1, 140 - shared[i].number));
+  all.resize(140);
+  b.goes_on_after("t", all);
+  b.answered<removed>(removal_of("s"));
+  b.sessions->publish();
+  BOOST_TEST(b.counters.sessions.ram <= shared.size());
+  b.again();
+  b.goes_on_after("t", all);
+  b.answered<removed>(removal_of("t"));
+  BOOST_TEST(b.on_disk() == 0u);
+}
+
+BOOST_AUTO_TEST_CASE(a_version_that_a_session_and_its_fork_delete_is_gone_when_both_have) {
+  disk_bench b;
+  b.three_turns("s");
+  (void)b.answered<done>(fork_of("s", "t"));
+  const auto versions_on_disk = [&] {
+    std::size_t records = 0;
+    BOOST_REQUIRE(b.db->internals().scan(storage::family::versions, {}, {}, [&](auto, auto) { return ++records > 0; }));
+    return records;
+  };
+  const auto deleted = [&](const std::string& id, std::size_t which) {
+    return bool(b.described(id).versions.at(which)->deleted);
+  };
+  (void)b.answered<removed>(removal_of("s:2"));  // others continue from it
+  (void)b.answered<removed>(removal_of("t:1"));
+  for (int opened = 0; opened < 2; ++opened) {
+    BOOST_TEST(deleted("s", 1));
+    BOOST_TEST(!deleted("t", 1));
+    BOOST_TEST(!deleted("s", 0));
+    BOOST_TEST(deleted("t", 0));
+    b.again();
+  }
+  // A fork takes over the deletions of its origin; the origin does not take over those of a fork.
+  (void)b.answered<done>(fork_of("t", "u"));
+  b.again();
+  BOOST_TEST(deleted("u", 0));
+  BOOST_TEST(!deleted("u", 1));
+  (void)b.answered<removed>(removal_of("s:3"));
+  BOOST_TEST(b.described("s").versions.size() == 1u);  // 2 is gone too: only 3 needed it
+  BOOST_TEST(b.described("t").versions.size() == 3u);
+  BOOST_TEST(versions_on_disk() == 3u);
+  (void)b.answered<removed>(removal_of("t:3"));
+  BOOST_TEST(versions_on_disk() == 3u);
+  (void)b.answered<removed>(removal_of("u:3"));
+  BOOST_TEST(versions_on_disk() == 2u);
+  b.again();
+  BOOST_TEST(b.described("t").session.record.head == 2u);
+  BOOST_TEST(b.described("s").session.record.head == 1u);
+  (void)b.answered<removed>(removal_of("t"));
+  (void)b.answered<removed>(removal_of("u"));
+  BOOST_TEST(versions_on_disk() == 1u);
+}
 
 BOOST_AUTO_TEST_CASE(a_fork_finds_its_origins_states_after_a_restart_and_there_is_no_copy) {
   disk_bench b;

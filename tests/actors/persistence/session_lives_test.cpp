@@ -5,6 +5,9 @@
 #include <boost/test/unit_test.hpp>
 #include <set>
 
+#include "storage/database/database_impl.hpp"
+#include "storage/records/storage_keys.hpp"
+#include "storage/repair/verify.hpp"
 #include "tests/actors/persistence/keeper_bench.hpp"
 #include "tests/support/random_cases.hpp"
 
@@ -238,6 +241,16 @@ struct life : keeper_bench {
     for (int i = 0; i < 5; ++i) remove("s" + std::to_string(i));
     pass(3s);
     BOOST_REQUIRE(states->list().value().empty());
+    const auto left_in = [&](storage::family where, const std::string& first) {
+      std::size_t count = 0;
+      const auto end = first.empty() ? first : storage::keys::after_all(first);
+      BOOST_REQUIRE(db->internals().scan(where, first, end, [&](auto, auto) { return ++count > 0; }));
+      return count;
+    };
+    BOOST_REQUIRE_EQUAL(left_in(storage::family::versions, {}), 0u);
+    for (const auto what : {storage::keys::forks_prefix, storage::keys::stems_prefix, storage::keys::trims_prefix,
+                            storage::keys::shares_prefix})
+      BOOST_REQUIRE_EQUAL(left_in(storage::family::meta, std::string(what)), 0u);
     sessions->publish();
     BOOST_REQUIRE_EQUAL(counters.sessions.ram + counters.sessions.disk, 0u);
   }
@@ -351,6 +364,9 @@ void live(bool with_faults, int lives, int steps) {
     l.open();
     l.compare(true);
     l.counts_agree();
+    const auto checked = storage::verify(*l.db);
+    BOOST_REQUIRE(checked);
+    for (const auto& one : checked->damaged) BOOST_ERROR(one.record << ": " << one.why);
     if (!with_faults) l.remove_all();
   }
 }

@@ -2,7 +2,9 @@
 // a slow model that keeps every history as a whole text.
 #include "actors/persistence/sessions/session_tree.hpp"
 
+#include <algorithm>
 #include <boost/test/unit_test.hpp>
+#include <map>
 
 #include "actors/persistence/sessions/session_title.hpp"
 #include "actors/persistence/sessions/turn_start.hpp"
@@ -68,6 +70,57 @@ struct grown_tree {
 };
 
 }  // namespace
+
+BOOST_AUTO_TEST_CASE(ways_are_known_without_walking_them) {
+  test::random_cases random;
+  for (int life = 0; life < 20; ++life) {
+    ancestry ways;
+    std::map<version_id, std::vector<version_id>> slow{{0, {}}};  // each path in full
+    const std::uint32_t branches = 1 + random.below(4);
+    for (version_id v = 1; v <= 300; ++v) {
+      const version_id parent = random.below(branches) == 0 ? v - 1 : random.below(v);
+      if (!slow.contains(parent)) continue;
+      ways.add(v, parent, v);
+      slow[v] = slow[parent];
+      slow[v].push_back(v);
+      if (random.below(20) == 0) ways.remove(v), slow.erase(v);
+    }
+    for (const auto& [v, way] : slow) {
+      BOOST_REQUIRE_EQUAL(ways.depth(v), way.size());
+      std::uint64_t bytes = 0;
+      for (const version_id step : way) bytes += step;
+      BOOST_REQUIRE_EQUAL(ways.bytes(v), bytes);
+      if (v != 0) BOOST_REQUIRE_EQUAL(ways.first(v), way.front());
+      for (const auto& [other, ignored] : slow)
+        BOOST_REQUIRE_EQUAL(ways.leads_to(other, v), other == 0 || std::ranges::find(way, other) != way.end());
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_fork_is_recorded_as_it_is_made) {
+  test::random_cases random;
+  grown_tree t;
+  for (int i = 0; i < 60; ++i)
+    (void)t.grow(random.below(t.tree.record().last_version + 1), "s" + std::to_string(i), {1, 2}, random.below(4) == 0);
+  for (const version_id v : {3u, 17u, 60u}) t.tree.remove(t.tree.removal_of(v, 5));
+  for (version_id v = 0; v <= 60; ++v) {
+    if (!t.tree.has(v)) continue;
+    const session_name name{8, {default_tenant, "copy"}};
+    const session_tree copy = forked(t.tree, v, name, 3);
+    BOOST_TEST((copy.record() == fork_record(t.tree, v, name, 3)));
+    const auto restored = session_tree::restore(copy.record(), contents(copy));
+    BOOST_REQUIRE_MESSAGE(restored, (restored ? "" : restored.error().message));
+    BOOST_TEST((contents(*restored) == contents(copy)));
+    std::vector<version_id> deleted;
+    std::uint64_t bytes = 0;
+    for (const auto& version : copy.all()) {
+      if (version->deleted) deleted.push_back(version->id);
+      bytes += content_bytes(*version);
+    }
+    BOOST_TEST(t.tree.deleted_before(v) == deleted, boost::test_tools::per_element());
+    BOOST_TEST(copy.record().log_bytes == bytes);
+  }
+}
 
 BOOST_AUTO_TEST_CASE(histories_are_recognised_over_all_branches) {
   test::random_cases random;

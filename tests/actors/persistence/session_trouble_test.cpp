@@ -384,44 +384,39 @@ BOOST_AUTO_TEST_CASE(large_sessions_go_into_the_log_ahead_of_their_record) {
     BOOST_REQUIRE(b.db->internals().scan(storage::family::versions, {}, {}, [&](auto, auto) { return ++count > 0; }));
     return count;
   };
-  const auto begin = [&](bool forks, const char* to) {
-    if (forks)
-      b.sessions->handle(fork_session{{0, 1}, s, {default_tenant, to}, {}});
-    else
-      b.sessions->handle(import_session{{0, 1}, {default_tenant, to}, file, false, true});
+  const auto begin = [&](const char* to) {
+    b.sessions->handle(import_session{{0, 1}, {default_tenant, to}, file, false, true});
     BOOST_REQUIRE(b.runner.jobs.size() == 1u);
     auto work = std::move(b.runner.jobs.front());
     b.runner.jobs.pop_front();
     return work();
   };
-  for (const bool forks : {true, false}) {
-    auto rest = begin(forks, "t");
-    BOOST_TEST(versions() == 10u);  // and the log's thread has done nothing yet
-    BOOST_TEST(b.silent());
-    BOOST_TEST(storage::verify(*b.db).value().damaged_count == 0u);
-    rest = nullptr;
-    b.crash();
-    b.open();
-    BOOST_TEST(versions() == 5u);  // unknown records are gone
-    BOOST_TEST(b.answered<session_list>(list_sessions{.reply = {0, 1}, .after = {}}).sessions.size() == 1u);
+  auto rest = begin("t");
+  BOOST_TEST(versions() == 10u);  // and the log's thread has done nothing yet
+  BOOST_TEST(b.silent());
+  BOOST_TEST(storage::verify(*b.db).value().damaged_count == 0u);
+  rest = nullptr;
+  b.crash();
+  b.open();
+  BOOST_TEST(versions() == 5u);  // unknown records are gone
+  BOOST_TEST(b.answered<session_list>(list_sessions{{0, 1}, default_tenant, "", 10}).sessions.size() == 1u);
 
-    begin(forks, "t")();
-    BOOST_TEST(b.take<answer>().reply.number == 1u);
-    b.crash();
-    b.open();
-    BOOST_TEST(versions() == 10u);
-    BOOST_TEST(b.described("t", true).versions.back()->text == text);
-    b.answered<removed>(remove_session{{0, 1}, {default_tenant, "t"}, false});
+  begin("t")();
+  BOOST_TEST(b.take<answer>().reply.number == 1u);
+  b.crash();
+  b.open();
+  BOOST_TEST(versions() == 10u);
+  BOOST_TEST(b.described("t", true).versions.back()->text == text);
+  b.answered<removed>(remove_session{{0, 1}, {default_tenant, "t"}, false});
 
-    // Another session takes the name meanwhile.
-    rest = begin(forks, "t");
-    b.turn("t", {7}, "mine");
-    rest();
-    b.pump();
-    BOOST_TEST((b.refusal().kind == error_kind::conflict));
-    BOOST_TEST(versions() == 6u);
-    BOOST_TEST(b.described("t").versions.size() == 1u);
-    b.answered<removed>(remove_session{{0, 1}, {default_tenant, "t"}, false});
-    BOOST_TEST(storage::verify(*b.db).value().damaged_count == 0u);
-  }
+  // Another session takes the name meanwhile.
+  rest = begin("t");
+  b.turn("t", {7}, "mine");
+  rest();
+  b.pump();
+  BOOST_TEST((b.refusal().kind == error_kind::conflict));
+  BOOST_TEST(versions() == 6u);
+  BOOST_TEST(b.described("t").versions.size() == 1u);
+  b.answered<removed>(remove_session{{0, 1}, {default_tenant, "t"}, false});
+  BOOST_TEST(storage::verify(*b.db).value().damaged_count == 0u);
 }
