@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "actors/request/call/route.hpp"
+#include "protocol/responses_api/response_writer.hpp"
 #include "tests/actors/service_bench.hpp"
 #include "tests/support/oracle.hpp"
 
@@ -228,6 +229,53 @@ BOOST_AUTO_TEST_CASE(what_a_session_is) {
                              {error_kind::damaged, "the session 'x' is damaged", ""}});
   BOOST_TEST(out->status == 410u);
   BOOST_TEST(out->has("state_corrupt"));
+}
+
+BOOST_AUTO_TEST_CASE(a_long_response_is_told_by_the_worker_pool) {
+  const std::string id = "resp_0123456789abcdef0123456789abcdef0123456789abcdef";
+  const protocol::response_writer writer({});
+  const protocol::answer_head head{id, "m", "", 1, false};
+  persistence::version_record turn;
+  turn.request_key = id;
+  turn.finish_reason = "stop";
+  turn.answer = "short";
+  const auto ask = [&](const std::string& query = {}) {
+    const protocol::row_delta delta{0, "", turn.answer, {}};
+    (void)writer.begin_event(head, 0);
+    (void)writer.delta_events(head, {&delta, 1});
+    turn.sampling =
+        R"({"temperature":0.5,"max_tokens":8,"seed":3,"response":)" + writer.remembered(head, {5, 4, 1, 2}) + "}";
+    send("GET", "/v1/responses/" + id + query);
+    const auto q = asked<persistence::describe_session>();
+    BOOST_TEST(q.turn == id);
+    answer(q.reply, persistence::session_description{listed("c", {}),
+                                                     {std::make_shared<const persistence::version_record>(turn)}});
+  };
+  ask();
+  BOOST_TEST(out->has(R"("text":"short")"));
+  turn.answer = std::string(context->settings.inline_text_bytes_max + 1, 'x');
+  for (const char* query : {"", "?stream=true"}) {
+    ask(query);
+    BOOST_TEST(out->text.empty());
+    pool.run_one();
+    BOOST_TEST(out->status == 200u);
+    BOOST_TEST(out->has(turn.answer));
+  }
+  context->settings.limits.response_bytes_max = turn.answer.size();
+  ask();
+  pool.run_one();
+  BOOST_TEST(out->status == 413u);
+  pool.full = true;
+  ask();
+  BOOST_TEST(out->status == 429u);
+  // After the client hung up there is no answer.
+  pool.full = false;
+  ask();
+  call->gone("client", 499);
+  call.reset();
+  pool.long_work.front()();
+  pool.long_work.clear();
+  BOOST_TEST(out->text.empty());
 }
 
 BOOST_AUTO_TEST_CASE(forks_and_rollbacks) {

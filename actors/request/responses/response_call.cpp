@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "actors/request/call/awaited_model.hpp"
+#include "actors/request/call/long_work.hpp"
 #include "actors/request/call/memory.hpp"
 #include "actors/request/call/route.hpp"
 #include "actors/request/responses/response_items.hpp"
@@ -49,6 +50,24 @@ told_by_run ask(response_run* run, const caller& who, const response_question& q
   });
   run->out->follow(reader);
   return {true, true, ""};
+}
+
+/// Reads a response from its version in the log, on any thread. Errors: those of read_logged, and too long.
+result<told_response> read_response(const persistence::version_record& version, const response_question& question,
+                                    std::size_t bytes_max) {
+  auto logged = logged_response_of(version);
+  const auto known = protocol::read_logged(logged);
+  if (!known) return known.error();
+  const protocol::response_outcome& end = known->outcome;
+  const bool goes_on = question.what == task::go_on, streams = question.what == task::stream || goes_on;
+  if (streams && (end.parked || (goes_on && end.reason == protocol::cut_at_limit)))
+    return told_response{{}, std::move(logged), known->facts.model};
+  if (streams) return told_response{protocol::response_events(*known, question.how.after, nullptr), {}, {}};
+  std::string body;
+  protocol::json_writer out(body);
+  protocol::write_response(out, known->facts, known->text, known->outcome, &known->usage, nullptr);
+  if (body.size() > bytes_max) return answer_too_long(body.size(), bytes_max);
+  return told_response{std::move(body), {}, {}};
 }
 
 }  // namespace
@@ -140,26 +159,32 @@ void response_call::on_reply(persistence::reply& r) {
   if (ended()) return;
   guarded([&] {
     if (const auto* a = std::get_if<persistence::answer>(&r))
-      return tell(*std::get<persistence::session_description>(a->body).versions.front());
+      return tell(std::get<persistence::session_description>(a->body).versions.front());
     if (const auto* no = std::get_if<persistence::refused>(&r))
       refuse(no->why.kind == error_kind::not_found ? no_response(question_.id) : no->why);
   });
 }
 
-void response_call::tell(const persistence::version_record& version) {
-  const auto logged = logged_response_of(version);
-  const auto known = protocol::read_logged(logged);
-  if (!known) return refuse(known.error());
-  const protocol::response_outcome& end = known->outcome;
-  if (streams() && (end.parked || (goes_on() && end.reason == protocol::cut_at_limit)))
-    return go_on(logged, known->facts.model);
-  if (streams()) return stream(protocol::response_events(*known, question_.how.after, nullptr));
-  std::string body;
-  protocol::json_writer out(body);
-  protocol::write_response(out, known->facts, known->text, known->outcome, &known->usage, nullptr);
-  const std::size_t bytes_max = context().settings.limits.response_bytes_max;
-  if (body.size() > bytes_max) return refuse(answer_too_long(body.size(), bytes_max));
-  answer(200, std::move(body));
+/// Long responses are read on the worker pool, because they would block the io thread.
+void response_call::tell(persistence::shared_version version) {
+  const std::size_t bytes = version->answer.size() + version->reasoning.size() + version->sampling.size();
+  auto work = [version = std::move(version), question = question_,
+               bytes_max = context().settings.limits.response_bytes_max] {
+    return read_response(*version, question, bytes_max);
+  };
+  if (bytes <= context().settings.inline_text_bytes_max) return told(work());
+  auto back = [self = std::weak_ptr(self_)](result<told_response> told) {
+    const auto call = self.lock();
+    if (call && !(*call)->ended()) (*call)->guarded([&] { (*call)->told(std::move(told)); });
+  };
+  if (!run_long(context(), {post_, origin().request_name, over()}, std::move(work), std::move(back)))
+    refuse({error_kind::overloaded, "too many long answers are being written; try again soon", ""});
+}
+
+void response_call::told(result<told_response> told) {
+  if (!told) return refuse(told.error());
+  if (told->parked) return go_on(*told->parked, told->model);
+  streams() ? stream(std::move(told->text)) : answer(200, std::move(told->text));
 }
 
 void response_call::stream(std::string events) {

@@ -23,6 +23,13 @@ struct response_question {
 [[nodiscard]] result<response_question> response_question_of(response_question::task what, const std::string& id,
                                                              std::string_view query);
 
+/// The outcome of reading a response from the log.
+struct told_response {
+  std::string text;                                 ///< the JSON or the events to send
+  std::optional<protocol::logged_response> parked;  ///< resume this one instead
+  std::string model;                                ///< its model
+};
+
 /// GET /v1/responses/{id}, POST .../cancel and .../continue. A running response is asked on its own io thread; others
 /// are read from the log. Asking for the stream of an interrupted response resumes it (generation_call::begin); asking
 /// for the stream of one that another connection reads takes it over.
@@ -42,7 +49,8 @@ class response_call final : public plain_call, public persistence_client {
   void read(std::string body) override;
   void ask_run(const response_table::visitor& run);
   void ask_log();
-  void tell(const persistence::version_record& version);
+  void tell(persistence::shared_version version);
+  void told(result<told_response> told);
   void stream(std::string events);
   void go_on(const protocol::logged_response& logged, std::string_view named);
   [[nodiscard]] bool streams() const { return question_.what == response_question::task::stream || goes_on(); }
