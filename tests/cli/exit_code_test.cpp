@@ -132,12 +132,12 @@ BOOST_AUTO_TEST_CASE(what_a_server_cannot_begin_with) {
     return run_skein(more);
   };
   expect(with({"--state-dir", file}), 74, "cannot create the directory " + file + "/sessions: Not a directory");
-  expect(with({"--unix-socket", "/tmp/" + std::string(120, 'x')}), 78, "server.unix_socket: has more than 107 bytes");
+  expect(with({"--unix-socket", "/tmp/" + std::string(120, 'x')}), 78, "server.unix_socket: is longer than 107 bytes");
   expect(with({"--set", "server.admin_socket=/tmp/" + std::string(120, 'x')}), 78,
-         "server.admin_socket: has more than");
+         "server.admin_socket: is longer than");
   expect(with({"--host", "here"}), 78, "server.host: \"here\" is neither an IP address nor localhost");
   expect(with({"--tls-certificate", file}), 78, "server.tls_key: is missing");
-  expect(with({"--tls-key", file}), 78, "server.tls_key: needs server.tls_certificate");
+  expect(with({"--tls-key", file}), 78, "server.tls_key: requires server.tls_certificate");
 }
 
 bool is_root(boost::unit_test::test_unit_id) { return ::geteuid() == 0; }

@@ -95,7 +95,7 @@ BOOST_AUTO_TEST_CASE(what_is_not_there_is_said_in_a_line, *needs_oracle) {
 // The library itself loads anywhere: what is missing then is the driver or the device.
 BOOST_AUTO_TEST_CASE(the_cuda_library_loads_without_a_driver, *needs_oracle) {
   const auto ended = generate("cuda", SKEIN_CUDA_BACK_END);
-  if (ended.exit_code != 0) expect_unavailable(ended, "device: cuda is not available: GPU: counting devices: ");
+  if (ended.exit_code != 0) expect_unavailable(ended, "device: cuda is not available: GPU: ");
 }
 #endif
 

@@ -90,7 +90,7 @@ test('a refusal is written as the route and the body would have it', async () =>
     assert.equal(await ask(path, { contents: [] }), 'Empty prompts list');
   assert.equal(await ask('/v1/chat/completions', { contents: [] }), 'Empty prompts list');
   assert.match(await ask('/v2/chat/completions', '{'), /^Invalid JSON: /);
-  assert.match(await ask('/FIM/v1/batch-FIM', { prefix: ['a', 'b'], suffix: ['c'] }), /prefix 2/);
+  assert.match(await ask('/FIM/v1/batch-FIM', { prefix: ['a', 'b'], suffix: ['c'] }), /prefix has 2/);
   assert.match(await ask('/v2/chat/completions', { contents: ['x'], temperature: 'hot' }), /temperature/);
   assert.equal((await ask('/v1/chat/completions', {})).param, 'messages');
   assert.equal((await ask('/openai/v1/chat/completions', {})).param, 'messages');

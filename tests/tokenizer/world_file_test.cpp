@@ -143,7 +143,7 @@ BOOST_AUTO_TEST_CASE(tokens_that_need_too_large_a_trie) {
     for (const char last : {'\x00', '\xff'}) text += test::world_line(id++, start + last);
   }
   BOOST_TEST(parse_world_file(text, "v").has_value());
-  BOOST_TEST(vocabulary::parse(text, "v.txt").error().message == "v.txt: the tokens need too large a trie");
+  BOOST_TEST(vocabulary::parse(text, "v.txt").error().message == "v.txt: the trie of the tokens is too large");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -379,15 +379,15 @@ BOOST_AUTO_TEST_CASE(what_the_kernels_cannot_do_is_refused) {
     return checked.error().message;
   };
   BOOST_TEST(refused(6144, 256).empty());
-  BOOST_TEST(refused(320, 320).starts_with("head size 320 is above 256"));
-  BOOST_TEST(refused(6208, 64).starts_with("width 6208 is above 6144"));
+  BOOST_TEST(refused(320, 320).starts_with("head size 320 is above the GPU engine's limit of 256"));
+  BOOST_TEST(refused(6208, 64).starts_with("width 6208 is above the GPU engine's limit of 6144"));
   BOOST_TEST(refused(96, 32).starts_with("width 96 is not a multiple of 64"));
   auto many_words = model.weights();
   many_words.dims.vocab = 524288;
   BOOST_TEST(kernels::gpu::check_model(many_words).has_value());
   many_words.dims.vocab = 524289;
   BOOST_REQUIRE(!kernels::gpu::check_model(many_words).has_value());
-  BOOST_TEST(kernels::gpu::check_model(many_words).error().message.starts_with("vocabulary 524289 is above 524288"));
+  BOOST_TEST(kernels::gpu::check_model(many_words).error().message.starts_with("vocabulary 524289 is above the GPU engine's limit of 524288"));
 
   auto whole_numbers = model.weights();
   whole_numbers.layers[1].ffn_key.type = dtype::i32;
