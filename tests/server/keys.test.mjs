@@ -43,7 +43,7 @@ test('skein keys', async (t) => {
   writeFileSync(file, 'alice nonsense\n');
   const wrong = skein(['keys', 'list', '--keys-file', file]);
   assert.equal(wrong.status, 78);
-  assert.match(wrong.stderr, /api-keys:1: the second word/);
+  assert.match(wrong.stderr, /api-keys:1: hash: the second word/);
   for (const [keys, status] of [[file, 78], [join(folder, 'none'), 66]]) {
     const start = skein(['serve', '--device', 'fake', '--port', '0', '--keys-file', keys]);
     assert.equal(start.status, status, start.stderr);

@@ -95,7 +95,7 @@ test('every field that a reader of bodies reads is documented', () => {
   };
   walk(document.components.schemas);
   const folder = join(root, 'src/protocol');
-  const files = readdirSync(folder).filter((name) => /_(request|fields|messages|api)\.cpp$/.test(name));
+  const files = readdirSync(folder, { recursive: true }).filter((name) => /_(request|fields|messages|api)\.cpp$/.test(name));
   const read = /(?:\w(?:\.|->)(?:text|integer|number|boolean|bits|array|object|value)\(|\b(?:read_\w+|lenient_\w+|required_text)\(\*?\w+, )"(\w+)"/g;
   const fields = files.flatMap((name) => [...readFileSync(join(folder, name), 'utf8').matchAll(read)].map((m) => m[1]));
   assert.ok(new Set(fields).size >= 120, `${new Set(fields).size} fields`);
