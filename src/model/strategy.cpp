@@ -185,7 +185,7 @@ std::string_view lacking(const strategy& wanted) {
 result<strategy> parse_strategy(std::string_view text) {
   if (auto made = read(text)) return std::move(*made);
   return error{error_kind::invalid_argument,
-               "unknown model_strategy '" + std::string(text) + "'; " + std::string(available), "model_strategy"};
+               "model_strategy '" + std::string(text) + "' is unknown; " + std::string(available), "model_strategy"};
 }
 
 result<plain_strategy> buildable(const strategy& wanted) {

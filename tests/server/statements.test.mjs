@@ -194,7 +194,7 @@ const said = [
   ['12.2', 'how it is', '/status', null, 200, (b) => hasShape(b, { status: is(3), pid: isCount, device_name: is('cpu') })],
   ['12.2', 'defaults that are none', '/update-config', { temperature: 'hot' }, 400, both(/temperature/)],
   ['12.2', 'a state as a default', '/update-config', { state: 'poet' }, 400, both(/^state /)],
-  ['12.2', 'an unknown strategy', '/switch-model', { model: 'tiny-7v0.pth', strategy: 'zzz' }, 400, both(/^strategy 'zzz' is not known/)],
+  ['12.2', 'an unknown strategy', '/switch-model', { model: 'tiny-7v0.pth', strategy: 'zzz' }, 400, both(/^strategy 'zzz' is unknown/)],
   ['12.2', 'no embeddings', '/v1/embeddings', { input: 'x' }, 400, object(null, /embeddings are not supported/)],
   ['12.3', 'what follows best', '/api/oai/v1/chooses', { input: ['The ', 'quick'], choices: ['zzzz', ' the', ' the'], state: '' }, 200, (b) => {
     hasShape(b, ranking);
