@@ -53,7 +53,7 @@ BOOST_AUTO_TEST_CASE(counts_are_those_of_the_server) {
 
   const auto burst = tool.run({"--url", url, "--num-prompts", "300", "--input-len", "32", "--output-len", "16"});
   BOOST_TEST(burst.ended.exit_code == 0);
-  BOOST_TEST(burst.ended.out.find("300 whole, 0 failed") != std::string::npos);
+  BOOST_TEST(burst.ended.out.find("300 completed, 0 failed") != std::string::npos);
   BOOST_TEST(number(burst, "completed") == 300u);
   BOOST_TEST(number(burst, "failed") == 0u);
   BOOST_TEST(number(burst, "input_tokens") == 300u * 32);
