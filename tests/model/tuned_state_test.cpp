@@ -56,7 +56,8 @@ BOOST_AUTO_TEST_CASE(a_state_of_fewer_layers_is_refused) {
 }
 
 BOOST_AUTO_TEST_CASE(a_state_of_more_layers_is_refused) {
-  check_refused(load({layer(0), layer(1), layer(2)}), error_kind::bad_file, "a model with more layers (the model has 2");
+  check_refused(load({layer(0), layer(1), layer(2)}), error_kind::bad_file,
+                "a model with more layers (the model has 2");
 }
 
 BOOST_AUTO_TEST_CASE(a_state_of_other_shape_is_refused_with_both_shapes) {

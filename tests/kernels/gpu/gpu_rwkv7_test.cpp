@@ -387,7 +387,9 @@ BOOST_AUTO_TEST_CASE(what_the_kernels_cannot_do_is_refused) {
   BOOST_TEST(kernels::gpu::check_model(many_words).has_value());
   many_words.dims.vocab = 524289;
   BOOST_REQUIRE(!kernels::gpu::check_model(many_words).has_value());
-  BOOST_TEST(kernels::gpu::check_model(many_words).error().message.starts_with("vocabulary 524289 is above the GPU engine's limit of 524288"));
+  BOOST_TEST(kernels::gpu::check_model(many_words)
+                 .error()
+                 .message.starts_with("vocabulary 524289 is above the GPU engine's limit of 524288"));
 
   auto whole_numbers = model.weights();
   whole_numbers.layers[1].ffn_key.type = dtype::i32;
