@@ -120,7 +120,7 @@ BOOST_AUTO_TEST_CASE(clients_that_hang_up_leave_nothing_behind) {
   const std::size_t descriptors = server.descriptors();
   BOOST_TEST(hang_up(server.port(), round, 1).wrong_texts == 0u);
   settle();
-  const std::size_t memory = server.resident_bytes();
+  [[maybe_unused]] const std::size_t memory = server.resident_bytes();
 
   std::size_t with_text = 0;
   for (std::uint64_t seed = 2; seed < (full() ? 7u : 3u); ++seed) {
