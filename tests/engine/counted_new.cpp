@@ -33,6 +33,11 @@ void* counted(std::size_t bytes, std::align_val_t alignment) {
   return counted(std::aligned_alloc(line, (bytes + line - 1) / line * line));
 }
 
+void* counted_or_null(std::size_t bytes) {
+  void* const memory = std::malloc(bytes);
+  return memory ? counted(memory) : nullptr;
+}
+
 void give_back(void* memory) {
   held.fetch_sub(malloc_usable_size(memory), std::memory_order_relaxed);
   std::free(memory);
@@ -49,6 +54,9 @@ std::size_t held_bytes() { return held.load(std::memory_order_relaxed); }
 
 void* operator new(std::size_t bytes) { return counted(bytes); }
 void* operator new[](std::size_t bytes) { return counted(bytes); }
+// AddressSanitizer has its own version of these two, which does not call the ones above.
+void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept { return counted_or_null(bytes); }
+void* operator new[](std::size_t bytes, const std::nothrow_t&) noexcept { return counted_or_null(bytes); }
 void* operator new(std::size_t bytes, std::align_val_t alignment) { return counted(bytes, alignment); }
 void* operator new[](std::size_t bytes, std::align_val_t alignment) { return counted(bytes, alignment); }
 void operator delete(void* memory) noexcept { give_back(memory); }
