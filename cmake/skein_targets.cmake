@@ -1,5 +1,5 @@
 # Libraries that are optimised under AddressSanitizer, too: without it their tests take many times as long.
-set(skein_computing_libraries "kernel|emulator|engine|model|sampling|tokenizer|base|device")
+set(skein_computing_libraries "kernel|emulator|engine|model|sampling|tokenizer|base|device|storage|persistence")
 
 # skein_library(name SOURCES ... DEPS ...): the static library of one folder. Without sources it is header-only.
 function(skein_library name)
@@ -33,7 +33,11 @@ function(skein_test name)
     target_precompile_headers(${name} REUSE_FROM skein_test_headers)
   endif()
   add_test(NAME ${name} COMMAND ${name} --color_output=no --log_level=error --report_level=short)
-  set_tests_properties(${name} PROPERTIES TIMEOUT 600 LABELS "${arg_LABELS}")
+  set(limit 600)
+  if(SKEIN_SANITIZE)
+    set(limit 1800)
+  endif()
+  set_tests_properties(${name} PROPERTIES TIMEOUT ${limit} LABELS "${arg_LABELS}")
 endfunction()
 
 # skein_bench(name SOURCES ... DEPS ...): one Google Benchmark program.
