@@ -156,8 +156,11 @@ void stage_backend::read_logits(const tick_plan& plan, const kernels::batch& bat
     stages_->head(batch, std::span(wanted_rows_).subspan(begin, count), std::span(logits_).first(count * vocab_));
     parallel_for(*stages_, count,
                  [&](std::size_t i) { use_logits(plan, piece[i], logits_row(i), results[piece[i].row]); });
-    for (std::size_t i = 0; i < count; ++i) {  // one after another: rows of a group add to the same sums
+    // One after another: positions of a row share its result, rows of a group add to the same sums.
+    for (std::size_t i = 0; i < count; ++i) {
       const row& r = plan.rows[piece[i].row];
+      row_result& out = results[piece[i].row];
+      if (piece[i].position < out.scores.size()) out.finite = out.finite && out.scores[piece[i].position].finite;
       if (piece[i].samples && r.group != 0) groups_.add(r, slots_[r.slot].sampler(), logits_row(i));
     }
   }
@@ -175,7 +178,6 @@ void stage_backend::use_logits(const tick_plan& plan, const wanted_position& wan
   if (wanted.position < out.scores.size()) {
     const token_id next = wanted.last ? r.score_next : plan.tokens[r.first_token + wanted.position + 1];
     out.scores[wanted.position] = sampling::log_probabilities(logits, next, r.score_top);
-    out.finite = out.finite && out.scores[wanted.position].finite;
   }
   if (!wanted.samples || r.group != 0) return;
   if (r.sync) {
