@@ -7,13 +7,13 @@
 #include "base/memory_plan.hpp"
 #include "base/result.hpp"
 
-/// The boundary between a model recipe and the arithmetic. A recipe (src/model/rwkv7.cpp) is a short list of the stages
-/// below; a back end implements each stage, fused as it likes. kernels/reference composes every stage from the plain
-/// primitives of ops.hpp and is the judge of the others.
+/// The boundary between the model recipe and the arithmetic. The recipe (src/model/forward.cpp) is a short list of the
+/// stages below; a back end implements each stage, fused as it likes. kernels/reference composes every stage from the
+/// plain primitives of ops.hpp and is the judge of the others.
 ///
 /// Work runs over packed rows: all tokens of a tick back to back, [rows, C], no padding. Token shift and the state
-/// update run per sequence run. Letters: C width of the residual stream, F of the feed-forward, V vocabulary, H heads,
-/// N head size, T rows of the batch.
+/// update run per sequence run. Letters: C width of the residual stream, A of the attention, F of the
+/// feed-forward, V vocabulary, H heads, N head size, T rows of the batch.
 namespace skein::kernels {
 
 /// Consecutive rows of one sequence. A batch names a slot at most once.
@@ -41,15 +41,16 @@ class stages {
 
   /// x[t] = layer_norm(emb[token[t]], ln0)
   virtual void embed(const batch& rows) = 0;
-  /// ln1, token shift, the projections r k v and the first halves of the low-rank pairs; stores the new att.x_prev.
+  /// ln1, token shift, the projections r k v (and the gate of versions 5 and 6) and the first halves of the low-rank
+  /// pairs; stores the new att.x_prev.
   virtual void time_mix_in(std::uint32_t layer, const batch& rows) = 0;
-  /// Second halves of the low-rank pairs, gates, the wkv state update, group norm, bonus and output gate.
+  /// Second halves of the low-rank pairs, the wkv state update with its bonus, group norm (not in version 4) and gate.
   virtual void time_mix_state(std::uint32_t layer, const batch& rows) = 0;
   /// x += output projection
   virtual void time_mix_out(std::uint32_t layer, const batch& rows) = 0;
-  /// ln2, token shift, key projection and relu squared; stores the new ffn.x_prev.
+  /// ln2, token shift, key projection and relu squared, before version 7 the receptance; stores the new ffn.x_prev.
   virtual void channel_mix_in(std::uint32_t layer, const batch& rows) = 0;
-  /// x += value projection
+  /// x += value projection, before version 7 times the receptance
   virtual void channel_mix_out(std::uint32_t layer, const batch& rows) = 0;
   /// logits[i] = head * layer_norm(x[wanted[i]], ln_out) for each wanted row; logits is [wanted.size(), V] fp32.
   /// `wanted` may be in any order; at most `max_logit_rows`, and `max_rows`, rows (checked).

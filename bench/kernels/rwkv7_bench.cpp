@@ -13,14 +13,14 @@
 #include <string_view>
 #include <vector>
 
-#include "model/rwkv7.hpp"
+#include "model/forward.hpp"
 #include "tests/kernels/random_rwkv7.hpp"
 
 namespace {
 
 using namespace skein;
 
-constexpr kernels::rwkv7_dims dims{24, 1024, 16, 64, 4096, 65536, 64, 64, 32, 128};
+constexpr kernels::model_dims dims{24, 1024, 16, 64, 4096, 65536, 64, 64, 32, 128};
 constexpr double seconds_each = 3;
 
 double now_s() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
@@ -84,8 +84,8 @@ int main(int argc, char** argv) {
   {
     const test::random_rwkv7 model(dims, matrix_type, 1);
     const double start = now_s();
-    auto made = kernels::make_cpu_rwkv7(model.weights(), matrix_type,
-                                        {.slots = 8, .max_rows = 512, .max_logit_rows = 512, .threads = threads});
+    auto made = kernels::make_cpu_stages(model.weights(), matrix_type,
+                                         {.slots = 8, .max_rows = 512, .max_logit_rows = 512, .threads = threads});
     if (!made) return std::fprintf(stderr, "%s\n", made.error().message.c_str()), 1;
     std::printf("loaded in %.2f s\n", now_s() - start);
     stages = std::move(*made);

@@ -196,6 +196,8 @@ void sum_task(const task& work) {
   }
 }
 
+// function(d, sum, out, left, row, output): a vector of sums, where it is stored, and the position of its first
+// element.
 template <class Function>
 HWY_INLINE void apply_epilogue(const task& work, const Function& function) {
   const floats d;
@@ -207,7 +209,8 @@ HWY_INLINE void apply_epilogue(const task& work, const Function& function) {
     float* out = work.what->out + work.first_row * work.what->out_stride + first;
     for (std::size_t r = 0; r < work.rows; ++r, sums += panel_outputs, out += work.what->out_stride) {
       for (std::size_t i = 0; i < count; i += lanes)
-        store_part(function(d, hn::Load(d, sums + i), out + i, count - i), d, out + i, count - i);
+        store_part(function(d, hn::Load(d, sums + i), out + i, count - i, work.first_row + r, first + i), d, out + i,
+                   count - i);
     }
   }
 }
@@ -218,23 +221,33 @@ void run_task(const task& work) {
     case matrix_format::bf16: sum_task<bf16_strip>(work); break;
     case matrix_format::f16: sum_task<f16_strip>(work); break;
   }
+  using size = std::size_t;
   switch (work.what->how) {
     case epilogue::store:
-      return apply_epilogue(work, [](floats, float_vector sum, const float*, std::size_t) { return sum; });
+      return apply_epilogue(work, [](floats, float_vector sum, const float*, size, size, size) { return sum; });
     case epilogue::add:
-      return apply_epilogue(work, [](floats d, float_vector sum, const float* out, std::size_t left) {
+      return apply_epilogue(work, [](floats d, float_vector sum, const float* out, size left, size, size) {
         return hn::Add(load_part(d, out, left), sum);
       });
     case epilogue::tanh:
-      return apply_epilogue(work,
-                            [](floats d, float_vector sum, const float*, std::size_t) { return hn::Tanh(d, sum); });
+      return apply_epilogue(
+          work, [](floats d, float_vector sum, const float*, size, size, size) { return hn::Tanh(d, sum); });
     case epilogue::sigmoid:
       return apply_epilogue(work,
-                            [](floats d, float_vector sum, const float*, std::size_t) { return sigmoid(d, sum); });
+                            [](floats d, float_vector sum, const float*, size, size, size) { return sigmoid(d, sum); });
+    case epilogue::silu:
+      return apply_epilogue(work, [](floats d, float_vector sum, const float*, size, size, size) {
+        return hn::Mul(sum, sigmoid(d, sum));
+      });
     case epilogue::relu_squared:
-      return apply_epilogue(work, [](floats d, float_vector sum, const float*, std::size_t) {
+      return apply_epilogue(work, [](floats d, float_vector sum, const float*, size, size, size) {
         const auto positive = hn::Max(sum, hn::Zero(d));
         return hn::Mul(positive, positive);
+      });
+    case epilogue::add_gated:
+      return apply_epilogue(work, [&](floats d, float_vector sum, const float* out, size left, size row, size output) {
+        const float* gate = work.what->gate + row * work.what->gate_stride + output;
+        return hn::MulAdd(load_part(d, gate, left), sum, load_part(d, out, left));
       });
   }
 }

@@ -14,7 +14,9 @@ enum class epilogue : std::uint8_t {
   add,           ///< out += sum
   tanh,          ///< out = tanh(sum)
   sigmoid,       ///< out = sigmoid(sum)
+  silu,          ///< out = sum * sigmoid(sum)
   relu_squared,  ///< out = max(sum, 0)^2
+  add_gated,     ///< out += gate * sum
 };
 
 /// out[t, o] = finish(sum over i of matrix[o, i] * in[t, i]), fp32.
@@ -25,6 +27,8 @@ struct gemm {
   float* out;              ///< [rows, outputs]
   std::size_t out_stride;  ///< floats from row to row
   epilogue how = epilogue::store;
+  const float* gate = nullptr;  ///< of add_gated: [rows, outputs]
+  std::size_t gate_stride = 0;
 };
 
 /// GEMMs over one set of rows, computed together in one phase of the pool.

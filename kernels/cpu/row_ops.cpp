@@ -50,6 +50,24 @@ void token_shift_row(const float* now, const float* before, const float* mix, st
   }
 }
 
+void shift_delta_row(const float* now, const float* before, std::size_t size, float* out) {
+  const floats d;
+  for (std::size_t i = 0; i < size; i += hn::Lanes(d)) {
+    const std::size_t left = size - i;
+    store_part(hn::Sub(load_part(d, before + i, left), load_part(d, now + i, left)), d, out + i, left);
+  }
+}
+
+void token_shift_by_row(const float* now, const float* delta, const float* mix, const float* extra, std::size_t size,
+                        float* out) {
+  const floats d;
+  for (std::size_t i = 0; i < size; i += hn::Lanes(d)) {
+    const std::size_t left = size - i;
+    const auto share = hn::Add(load_part(d, mix + i, left), load_part(d, extra + i, left));
+    store_part(hn::MulAdd(load_part(d, delta + i, left), share, load_part(d, now + i, left)), d, out + i, left);
+  }
+}
+
 }  // namespace skein::kernels::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
@@ -58,6 +76,8 @@ namespace skein::kernels::cpu {
 
 HWY_EXPORT(layer_norm_row);
 HWY_EXPORT(token_shift_row);
+HWY_EXPORT(shift_delta_row);
+HWY_EXPORT(token_shift_by_row);
 
 void layer_norm(const float* x, const float* weight, const float* bias, float eps, std::size_t size, float* out) {
   HWY_DYNAMIC_DISPATCH(layer_norm_row)(x, weight, bias, eps, size, out);
@@ -65,6 +85,15 @@ void layer_norm(const float* x, const float* weight, const float* bias, float ep
 
 void token_shift(const float* now, const float* before, const float* mix, std::size_t size, float* out) {
   HWY_DYNAMIC_DISPATCH(token_shift_row)(now, before, mix, size, out);
+}
+
+void shift_delta(const float* now, const float* before, std::size_t size, float* out) {
+  HWY_DYNAMIC_DISPATCH(shift_delta_row)(now, before, size, out);
+}
+
+void token_shift_by(const float* now, const float* delta, const float* mix, const float* extra, std::size_t size,
+                    float* out) {
+  HWY_DYNAMIC_DISPATCH(token_shift_by_row)(now, delta, mix, extra, size, out);
 }
 
 }  // namespace skein::kernels::cpu

@@ -11,6 +11,8 @@ void token_shift(row now, row before, row mix, row_out out) {
 
 float sigmoid(float x) { return 1 / (1 + std::exp(-x)); }
 
+float silu(float x) { return x * sigmoid(x); }
+
 float decay(float x) { return std::exp(-0.60653066f * sigmoid(x)); }  // 0.6065...: exp(-0.5)
 
 void relu_squared(row_out x) {

@@ -4,6 +4,7 @@
 
 #include "base/result.hpp"
 #include "kernels/gpu/plugin.hpp"
+#include "model/model_info.hpp"
 
 namespace skein::cli {
 
@@ -12,11 +13,12 @@ struct device_choice {
   const kernels::gpu::plugin* gpu = nullptr;  ///< null: the CPU
   int index = 0;                              ///< of the GPU
   std::size_t free_bytes = 0;                 ///< of its memory
-  std::string remark;                         ///< for the log: why "auto" found no GPU
+  std::string remark;                         ///< for the log: why "auto" uses no GPU
 };
 
-/// Parses --device: auto (the first GPU, else the CPU), cpu, cuda, cuda:N. Errors: unavailable if the named GPU does
-/// not exist or this version does not support the device.
-[[nodiscard]] result<device_choice> choose_device(const std::string& wish);
+/// Parses --device: auto (the first GPU, else the CPU), cpu, cuda, cuda:N. Models before version 7 run on the CPU only.
+/// Errors: unavailable if the named GPU does not exist, cannot run the model's version, or if this version of Skein does
+/// not support the device.
+[[nodiscard]] result<device_choice> choose_device(const std::string& wish, model::rwkv_version version);
 
 }  // namespace skein::cli

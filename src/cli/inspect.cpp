@@ -41,6 +41,8 @@ result<void> inspect(const inspect_command& what) {
   if (info.version == model::rwkv_version::v7)
     line("ranks", "w " + number(info.rank_w) + ", a " + number(info.rank_a) + ", v " + number(info.rank_v) + ", g " +
                       number(info.rank_g));
+  if (info.version == model::rwkv_version::v6)
+    line("ranks", "shift " + number(info.rank_x) + ", decay " + number(info.rank_w));
   line("dtypes", types_of(model->file));
   line("parameters", number(info.parameters));
   line("state_bytes", number(info.state.bytes()));

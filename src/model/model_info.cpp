@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "model/files/checkpoint_limits.hpp"
+#include "model/files/file_bytes.hpp"
 #include "model/tensor_lookup.hpp"
 
 namespace skein::model {
@@ -105,10 +106,45 @@ void survey_heads(survey& sizes, model_info& info) {
 }
 
 void survey_ranks(survey& sizes, model_info& info) {
+  if (info.version == rwkv_version::v6) {
+    const std::uint32_t inner = sizes.of_matrix(block_name(0, "att.time_maa_w1"), 1, 5 * max_rank);
+    info.rank_x = inner / 5;
+    sizes.require(inner == 5 * info.rank_x && (inner > 0 || sizes.fault()), block_name(0, "att.time_maa_w1"),
+                  "has " + std::to_string(inner) + " inner values, which is not a multiple of 5");
+    info.rank_w = sizes.of_matrix(block_name(0, "att.time_decay_w1"), 1, max_rank);
+    return;
+  }
   info.rank_w = sizes.of_matrix(block_name(0, "att.w1"), 1, max_rank);
   info.rank_a = sizes.of_matrix(block_name(0, "att.a1"), 1, max_rank);
   info.rank_g = sizes.of_matrix(block_name(0, "att.g1"), 1, max_rank);
   if (info.layers > 1) info.rank_v = sizes.of_matrix(block_name(1, "att.v1"), 1, max_rank);  // layer 0 has none
+}
+
+/// Research variants, and files that hold tensors of two versions.
+std::optional<error> foreign_tensor(const checkpoint& file, rwkv_version version) {
+  constexpr rwkv_version versions[] = {rwkv_version::v4, rwkv_version::v5_2, rwkv_version::v6, rwkv_version::v7};
+  const bool five = version == rwkv_version::v5_1 || version == rwkv_version::v5_2;
+  for (const auto& tensor : file.tensors()) {
+    if (!tensor.name.starts_with("blocks.")) continue;
+    const std::size_t dot = tensor.name.find('.', sizeof "blocks." - 1);
+    if (dot == std::string::npos) continue;
+    const std::string_view name = std::string_view(tensor.name).substr(dot + 1);
+    const char* const variant = name.starts_with("ffn.s_emb") ? "7a (DeepEmbed)"
+                                : name.starts_with("qkv.")    ? "7b"
+                                                              : nullptr;
+    if (variant)
+      return error{error_kind::unsupported,
+                   file.path().string() + ": tensor " + printable(tensor.name) +
+                       " belongs to the research variant RWKV-" + variant + ", which is not supported",
+                   {}};
+    if (has_layer_tensor(version, name)) continue;
+    for (const rwkv_version other : versions)
+      if (has_layer_tensor(other, name))
+        return misfit(file, tensor.name,
+                      "belongs to RWKV-" + std::string(other == rwkv_version::v5_2 ? "5" : to_string(other)) +
+                          ", but the other tensors are those of RWKV-" + std::string(five ? "5" : to_string(version)));
+  }
+  return std::nullopt;
 }
 
 /// From all tensors together: parameters, the most frequent element type, and whether there is an initial state.
@@ -145,8 +181,11 @@ result<model_info> describe(const checkpoint& file) {
     if (is_lora(tensor.name))
       return misfit(file, tensor.name,
                     "is a LoRA adapter; merge it into the weights, or remove it, and save them again");
+  const rwkv_version version = version_of(file);
+  if (auto foreign = foreign_tensor(file, version)) return *foreign;
   survey sizes(file);
   model_info info;
+  info.version = version;
   info.vocab = sizes.of_matrix("emb.weight", 0, max_vocab);
   info.embd = sizes.of_matrix("emb.weight", 1, max_width);
   info.att = sizes.of_matrix(block_name(0, "att.key.weight"), 0, max_width);
@@ -154,14 +193,14 @@ result<model_info> describe(const checkpoint& file) {
   const auto layers = count_layers(file);
   if (!layers) return misfit(file, "blocks.*", "numbers go beyond " + std::to_string(max_layers) + " layers");
   info.layers = *layers;
-  info.version = version_of(file);
 
   if (!sizes.fault() && info.version != rwkv_version::v4) survey_heads(sizes, info);
   if (info.version == rwkv_version::v4) sizes.require_shape(block_name(0, "att.time_first"), {info.att});
-  if (info.version == rwkv_version::v7) {
-    survey_ranks(sizes, info);
+  if (info.version == rwkv_version::v7 || info.version == rwkv_version::v6) survey_ranks(sizes, info);
+  if (info.version == rwkv_version::v7 || info.version == rwkv_version::v4)
     sizes.require_shape(block_name(0, "att.key.weight"), {info.embd, info.embd});
-  }
+  if (info.version == rwkv_version::v5_1) info.decays = 1;
+  if (info.version == rwkv_version::v5_2) info.decays = info.head_size;
   sizes.require_shape("head.weight", {info.vocab, info.embd});
   for (std::uint32_t layer = 0; layer < info.layers && !sizes.fault(); ++layer) {
     sizes.require_shape(block_name(layer, "att.key.weight"), {info.att, info.embd});
@@ -170,8 +209,24 @@ result<model_info> describe(const checkpoint& file) {
   if (sizes.fault()) return *sizes.fault();
 
   summarise(file, info);
-  if (info.version != rwkv_version::v4) info.state = {info.layers, info.embd, info.heads, info.head_size};
+  info.state = {info.layers, info.embd, info.heads, info.head_size};
+  if (info.version == rwkv_version::v4) info.state.channels = info.att;
   return info;
+}
+
+kernels::model_dims model_info::dims() const {
+  return {.layers = layers,
+          .embd = embd,
+          .heads = heads,
+          .head_size = head_size,
+          .ffn = ffn,
+          .vocab = vocab,
+          .rank_w = rank_w,
+          .rank_a = rank_a,
+          .rank_v = rank_v,
+          .rank_g = rank_g,
+          .rank_x = rank_x,
+          .decays = decays};
 }
 
 }  // namespace skein::model

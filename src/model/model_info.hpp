@@ -6,7 +6,7 @@
 
 #include "base/result.hpp"
 #include "base/tensor.hpp"
-#include "kernels/rwkv7_weights.hpp"
+#include "kernels/weights/model_weights.hpp"
 #include "model/files/checkpoint.hpp"
 #include "model/state_layout.hpp"
 
@@ -20,20 +20,27 @@ struct model_info {
   rwkv_version version = rwkv_version::v7;
   std::uint32_t layers = 0, embd = 0, att = 0, ffn = 0, vocab = 0;
   std::uint32_t heads = 0, head_size = 0;                        ///< 0 in v4, which has no heads
-  std::uint32_t rank_w = 0, rank_a = 0, rank_v = 0, rank_g = 0;  ///< v7
+  std::uint32_t rank_w = 0, rank_a = 0, rank_v = 0, rank_g = 0;  ///< v7; rank_w also in v6
+  std::uint32_t rank_x = 0;                                      ///< v6: of the token shifts
+  std::uint32_t decays = 0;                                      ///< v5: decays of a head
   dtype matrix_type = dtype::f32;                                ///< element type of most matrix elements
   std::uint64_t parameters = 0;                                  ///< elements of all tensors except time_state
   bool has_time_state = false;                                   ///< the file contains an initial state
-  state_layout state;                                            ///< empty in v4, whose state has a different form
+  state_layout state;
+
+  [[nodiscard]] kernels::model_dims dims() const;
 };
 
-/// Errors: bad_file (missing tensors, impossible or inconsistent sizes, LoRA adapters; the text names the tensor).
-/// Checks sizes against limits before computing with them.
+/// Errors: bad_file (missing tensors, impossible or inconsistent sizes, tensors of two versions, LoRA adapters; the
+/// text names the tensor), unsupported (a research variant). Checks sizes against limits before computing with them.
 [[nodiscard]] result<model_info> describe(const checkpoint& file);
 
-/// Binds the tensors of an RWKV-7 checkpoint, each with its shape checked. The views point into `file`.
-/// Errors: bad_file naming the tensor, expected and found shape; unsupported for other versions.
-[[nodiscard]] result<kernels::rwkv7_weights> bind_rwkv7(const checkpoint& file, const model_info& info);
+/// Binds the tensors of a checkpoint, each with its shape checked. The views point into `file`.
+/// Errors: bad_file naming the tensor, expected and found shape.
+[[nodiscard]] result<kernels::model_weights> bind(const checkpoint& file, const model_info& info);
+
+/// Whether the version's list of tensors has one of this name, e.g. "att.key.weight" in a layer.
+[[nodiscard]] bool has_layer_tensor(rwkv_version version, std::string_view name);
 
 /// Identity of a model, 32 hex digits: XXH3-128 over the number of tensors, the name of each in name order with its own
 /// XXH3-128 (of type, shape and bytes in row-major order), and `vocabulary_hash`. The same for the same tensors in

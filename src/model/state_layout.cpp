@@ -10,7 +10,14 @@ std::vector<state_layout::array> state_layout::arrays() const {
     const std::string block = "blocks." + std::to_string(layer);
     all.push_back({block + ".att.x_prev", {c}, att_x_prev(layer)});
     all.push_back({block + ".ffn.x_prev", {c}, ffn_x_prev(layer)});
-    all.push_back({block + ".att.wkv", {h, n, n}, wkv(layer)});
+    if (channels == 0) {
+      all.push_back({block + ".att.wkv", {h, n, n}, wkv(layer)});
+      continue;
+    }
+    const std::int64_t a = channels;
+    all.push_back({block + ".att.aa", {a}, wkv(layer)});
+    all.push_back({block + ".att.bb", {a}, wkv(layer) + channels});
+    all.push_back({block + ".att.pp", {a}, wkv(layer) + std::size_t{2} * channels});
   }
   return all;
 }

@@ -9,10 +9,12 @@ namespace skein::model {
 /// The canonical order of a recurrent state, the same on every back end: layer by layer
 ///   att.x_prev (C)   last token's input of time mixing (after ln1)
 ///   ffn.x_prev (C)   last token's input of channel mixing (after ln2)
-///   att.wkv (H, N, N), indexed [head, value, key]
+///   att.wkv (H, N, N), indexed [head, value, key], in versions 5 to 7
+///   att.aa, att.bb, att.pp (A)  numerator, denominator and exponent of version 4
 /// as fp32, back to back.
 struct state_layout {
   std::uint32_t layers = 0, embd = 0, heads = 0, head_size = 0;
+  std::uint32_t channels = 0;  ///< A of version 4, which has no heads; else 0
 
   struct array {
     std::string name;  ///< e.g. "blocks.3.att.wkv"
@@ -21,7 +23,9 @@ struct state_layout {
   };
 
   [[nodiscard]] std::size_t wkv_floats() const { return static_cast<std::size_t>(heads) * head_size * head_size; }
-  [[nodiscard]] std::size_t layer_floats() const { return 2 * static_cast<std::size_t>(embd) + wkv_floats(); }
+  [[nodiscard]] std::size_t layer_floats() const {
+    return 2 * static_cast<std::size_t>(embd) + wkv_floats() + 3 * static_cast<std::size_t>(channels);
+  }
   [[nodiscard]] std::size_t floats() const { return layers * layer_floats(); }
   [[nodiscard]] std::size_t bytes() const { return floats() * sizeof(float); }
   [[nodiscard]] std::size_t att_x_prev(std::uint32_t layer) const { return layer * layer_floats(); }

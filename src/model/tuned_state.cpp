@@ -23,7 +23,7 @@ error with_model(error e, const state_layout& state) {
 result<std::vector<float>> load_tuned_state(const std::filesystem::path& path, const model_info& info,
                                             bool allow_nonfinite) {
   const state_layout& state = info.state;
-  if (state.floats() == 0)
+  if (state.heads == 0)
     return error{
         error_kind::unsupported,
         path.string() + ": RWKV-" + std::string(to_string(info.version)) + " does not support state-tuning files",

@@ -1,3 +1,6 @@
+#include <optional>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "model/model_info.hpp"
@@ -6,133 +9,112 @@
 namespace skein::model {
 namespace {
 
-using kernels::rwkv7_layer;
-using kernels::rwkv7_weights;
+using kernels::checkpoint_views;
+using kernels::presence;
+using kernels::tensor_spec;
 
-/// The dimensions in shapes, by their letters in kernels/rwkv7_weights.hpp.
-enum class size : std::uint8_t { none, C, F, H, N, V, rank_w, rank_a, rank_v, rank_g };
+/// Binds the tensors of one checkpoint. Keeps the first fault.
+class binder {
+ public:
+  binder(const checkpoint& file, const model_info& info) : file_(file), info_(info), dims_(info.dims()) {}
 
-enum class presence : std::uint8_t {
-  always,
-  after_first,  ///< not used in layer 0: some files omit it, others store arbitrary values
-  optional,
-};
-
-template <typename Owner>
-struct binding {
-  const char* name;
-  tensor_view Owner::*member;
-  size shape[3];
-  presence when = presence::always;
-};
-
-constexpr binding<rwkv7_weights> model_bindings[] = {
-    {"emb.weight", &rwkv7_weights::emb, {size::V, size::C}},
-    {"blocks.0.ln0.weight", &rwkv7_weights::ln0_weight, {size::C}},
-    {"blocks.0.ln0.bias", &rwkv7_weights::ln0_bias, {size::C}},
-    {"ln_out.weight", &rwkv7_weights::ln_out_weight, {size::C}},
-    {"ln_out.bias", &rwkv7_weights::ln_out_bias, {size::C}},
-    {"head.weight", &rwkv7_weights::head, {size::V, size::C}},
-};
-
-constexpr binding<rwkv7_layer> layer_bindings[] = {
-    {"ln1.weight", &rwkv7_layer::ln1_weight, {size::C}},
-    {"ln1.bias", &rwkv7_layer::ln1_bias, {size::C}},
-    {"ln2.weight", &rwkv7_layer::ln2_weight, {size::C}},
-    {"ln2.bias", &rwkv7_layer::ln2_bias, {size::C}},
-    {"att.x_r", &rwkv7_layer::x_r, {size::C}},
-    {"att.x_w", &rwkv7_layer::x_w, {size::C}},
-    {"att.x_k", &rwkv7_layer::x_k, {size::C}},
-    {"att.x_v", &rwkv7_layer::x_v, {size::C}},
-    {"att.x_a", &rwkv7_layer::x_a, {size::C}},
-    {"att.x_g", &rwkv7_layer::x_g, {size::C}},
-    {"att.w0", &rwkv7_layer::w0, {size::C}},
-    {"att.w1", &rwkv7_layer::w1, {size::C, size::rank_w}},
-    {"att.w2", &rwkv7_layer::w2, {size::rank_w, size::C}},
-    {"att.a0", &rwkv7_layer::a0, {size::C}},
-    {"att.a1", &rwkv7_layer::a1, {size::C, size::rank_a}},
-    {"att.a2", &rwkv7_layer::a2, {size::rank_a, size::C}},
-    {"att.v0", &rwkv7_layer::v0, {size::C}, presence::after_first},
-    {"att.v1", &rwkv7_layer::v1, {size::C, size::rank_v}, presence::after_first},
-    {"att.v2", &rwkv7_layer::v2, {size::rank_v, size::C}, presence::after_first},
-    {"att.g1", &rwkv7_layer::g1, {size::C, size::rank_g}},
-    {"att.g2", &rwkv7_layer::g2, {size::rank_g, size::C}},
-    {"att.k_k", &rwkv7_layer::k_k, {size::C}},
-    {"att.k_a", &rwkv7_layer::k_a, {size::C}},
-    {"att.r_k", &rwkv7_layer::r_k, {size::H, size::N}},
-    {"att.receptance.weight", &rwkv7_layer::receptance, {size::C, size::C}},
-    {"att.key.weight", &rwkv7_layer::key, {size::C, size::C}},
-    {"att.value.weight", &rwkv7_layer::value, {size::C, size::C}},
-    {"att.output.weight", &rwkv7_layer::output, {size::C, size::C}},
-    {"att.ln_x.weight", &rwkv7_layer::ln_x_weight, {size::C}},
-    {"att.ln_x.bias", &rwkv7_layer::ln_x_bias, {size::C}},
-    {"ffn.x_k", &rwkv7_layer::ffn_x_k, {size::C}},
-    {"ffn.key.weight", &rwkv7_layer::ffn_key, {size::F, size::C}},
-    {"ffn.value.weight", &rwkv7_layer::ffn_value, {size::C, size::F}},
-    {"att.time_state", &rwkv7_layer::time_state, {size::H, size::N, size::N}, presence::optional},
-};
-
-std::int64_t value_of(size s, const kernels::rwkv7_dims& dims) {
-  switch (s) {
-    case size::none: return 0;
-    case size::C: return dims.embd;
-    case size::F: return dims.ffn;
-    case size::H: return dims.heads;
-    case size::N: return dims.head_size;
-    case size::V: return dims.vocab;
-    case size::rank_w: return dims.rank_w;
-    case size::rank_a: return dims.rank_a;
-    case size::rank_v: return dims.rank_v;
-    case size::rank_g: return dims.rank_g;
+  template <template <typename> typename Layer>
+  result<kernels::weights_of<checkpoint_views, Layer>> all() {
+    kernels::weights_of<checkpoint_views, Layer> weights;
+    weights.dims = dims_;
+    kernels::outer_weights_of<checkpoint_views>::for_each_tensor(
+        [&](const tensor_spec& spec, tensor_view& to) { one(std::string(spec.name), spec, to); }, weights);
+    for (std::uint32_t layer = 0; layer < info_.layers && !fault_; ++layer)
+      Layer<checkpoint_views>::for_each_tensor(
+          [&](const tensor_spec& spec, tensor_view& to) {
+            if (wanted(layer, spec)) one(block_name(layer, spec.name), spec, to);
+          },
+          weights.layers.emplace_back());
+    if (fault_) return *fault_;
+    return weights;
   }
-  return 0;
+
+ private:
+  void one(const std::string& name, const tensor_spec& spec, tensor_view& to) {
+    if (fault_) return;
+    std::vector<std::int64_t> shape;
+    for (const kernels::extent e : spec.shape)
+      if (e != kernels::extent::none) shape.push_back(value_of(e, dims_));
+    if (auto view = find_shaped(file_, name, shape))
+      to = std::move(*view);
+    else
+      fault_ = view.error();
+  }
+
+  /// If one layer has an optional tensor, all must: a model that has it in part is damaged.
+  [[nodiscard]] bool wanted(std::uint32_t layer, const tensor_spec& spec) const {
+    switch (spec.when) {
+      case presence::always: return true;
+      case presence::after_first: return layer > 0;
+      case presence::optional: break;
+    }
+    for (std::uint32_t each = 0; each < info_.layers; ++each)
+      if (file_.find(block_name(each, spec.name))) return true;
+    return false;
+  }
+
+  const checkpoint& file_;
+  const model_info& info_;
+  const kernels::model_dims dims_;
+  std::optional<error> fault_;
+};
+
+/// A model of version 5 has one of two forms of the bonus, and both tensors of the gate or none.
+result<kernels::model_weights> checked(const checkpoint& file, kernels::rwkv5_weights&& weights) {
+  for (std::uint32_t layer = 0; layer < weights.layers.size(); ++layer) {
+    const auto& l = weights.layers[layer];
+    if (!l.bonus.data && !l.log_bonus.data) return misfit(file, block_name(layer, "att.time_faaaa"), "is missing");
+    if (l.gate.data && !l.mix_g.data) return misfit(file, block_name(layer, "att.time_mix_g"), "is missing");
+    if (!l.gate.data && l.mix_g.data) return misfit(file, block_name(layer, "att.gate.weight"), "is missing");
+  }
+  return kernels::model_weights(std::move(weights));
 }
 
-template <typename Owner>
-result<void> bind_one(const checkpoint& file, const std::string& name, const binding<Owner>& wanted,
-                      const kernels::rwkv7_dims& dims, Owner& owner) {
-  std::vector<std::int64_t> shape;
-  for (const size s : wanted.shape)
-    if (s != size::none) shape.push_back(value_of(s, dims));
-  const auto view = find_shaped(file, name, shape);
-  if (!view) return view.error();
-  owner.*wanted.member = *view;
-  return {};
-}
-
-/// If one layer has a time_state, all must: a partly tuned model is damaged.
-bool wanted_in(std::uint32_t layer, presence when, const model_info& info) {
-  switch (when) {
-    case presence::always: return true;
-    case presence::after_first: return layer > 0;
-    case presence::optional: return info.has_time_state;
-  }
-  return true;
+template <template <typename> typename Layer>
+bool lists(std::string_view name) {
+  bool found = false;
+  Layer<checkpoint_views> layer;
+  Layer<checkpoint_views>::for_each_tensor(
+      [&](const tensor_spec& spec, const tensor_view&) { found = found || spec.name == name; }, layer);
+  return found;
 }
 
 }  // namespace
 
-result<kernels::rwkv7_weights> bind_rwkv7(const checkpoint& file, const model_info& info) {
-  if (info.version != rwkv_version::v7)
-    return error{error_kind::unsupported,
-                 file.path().string() + ": this is an RWKV-" + std::string(to_string(info.version)) +
-                     " model; only RWKV-7 is supported",
-                 {}};
-  rwkv7_weights weights;
-  weights.dims = {info.layers, info.embd,   info.heads,  info.head_size, info.ffn,
-                  info.vocab,  info.rank_w, info.rank_a, info.rank_v,    info.rank_g};
-  for (const auto& wanted : model_bindings)
-    if (auto bound = bind_one(file, wanted.name, wanted, weights.dims, weights); !bound) return bound.error();
-  weights.layers.resize(info.layers);
-  for (std::uint32_t layer = 0; layer < info.layers; ++layer) {
-    for (const auto& wanted : layer_bindings) {
-      if (!wanted_in(layer, wanted.when, info)) continue;
-      if (auto bound = bind_one(file, block_name(layer, wanted.name), wanted, weights.dims, weights.layers[layer]);
-          !bound)
-        return bound.error();
-    }
+bool has_layer_tensor(rwkv_version version, std::string_view name) {
+  switch (version) {
+    case rwkv_version::v4: return lists<kernels::rwkv4_layer_of>(name);
+    case rwkv_version::v5_1:
+    case rwkv_version::v5_2: return lists<kernels::rwkv5_layer_of>(name);
+    case rwkv_version::v6: return lists<kernels::rwkv6_layer_of>(name);
+    case rwkv_version::v7: return lists<kernels::rwkv7_layer_of>(name);
   }
-  return weights;
+  return false;
+}
+
+result<kernels::model_weights> bind(const checkpoint& file, const model_info& info) {
+  binder tensors(file, info);
+  const auto any = [](auto weights) -> result<kernels::model_weights> {
+    if (!weights) return weights.error();
+    return kernels::model_weights(std::move(*weights));
+  };
+  switch (info.version) {
+    case rwkv_version::v4: return any(tensors.all<kernels::rwkv4_layer_of>());
+    case rwkv_version::v5_1:
+    case rwkv_version::v5_2: {
+      auto weights = tensors.all<kernels::rwkv5_layer_of>();
+      if (!weights) return weights.error();
+      return checked(file, std::move(*weights));
+    }
+    case rwkv_version::v6: return any(tensors.all<kernels::rwkv6_layer_of>());
+    case rwkv_version::v7: break;
+  }
+  return any(tensors.all<kernels::rwkv7_layer_of>());
 }
 
 }  // namespace skein::model

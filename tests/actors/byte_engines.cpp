@@ -1,7 +1,7 @@
 #include "engine/fake/fake_engine.hpp"
 #include "engine/gpu/gpu_engine.hpp"
 #include "engine/stages/stage_engine.hpp"
-#include "kernels/rwkv7_weights.hpp"
+#include "kernels/weights/model_weights.hpp"
 #include "tests/actors/engine_bench.hpp"
 #include "tests/kernels/random_rwkv7.hpp"
 #include "tests/tokenizer/world_lines.hpp"
@@ -38,7 +38,7 @@ std::unique_ptr<engine::engine> make_fake(std::uint32_t slots) {
 
 std::unique_ptr<engine::engine> make_cpu(std::uint32_t slots) {
   const kernels::stage_limits limits{.slots = slots, .max_rows = tick_tokens, .max_logit_rows = slots, .threads = 1};
-  auto stages = kernels::make_cpu_rwkv7(small_model().weights(), dtype::f32, limits);
+  auto stages = kernels::make_cpu_stages(small_model().weights(), dtype::f32, limits);
   BOOST_REQUIRE(stages.has_value());
   return engine::make_stage_engine(std::move(*stages), {.device = "cpu",
                                                         .model_identity = "random",
@@ -57,7 +57,7 @@ std::unique_ptr<engine::engine> make_gpu(std::uint32_t slots) {
   options.limits.max_tick_tokens = tick_tokens;
   options.limits.logit_bias_max = sampling::row_limits{}.logit_bias_max;
   options.limits.stop_ids_max = sampling::row_limits{}.stop_ids_max;
-  auto runner = kernels::gpu::make_gpu_rwkv7(small_model().weights(), options);
+  auto runner = kernels::gpu::make_gpu_model(small_model().weights(), options);
   BOOST_REQUIRE_MESSAGE(runner.has_value(), (runner ? "" : runner.error().message));
   engine::engine_info info;
   info.device = "emulator";

@@ -13,7 +13,7 @@
 using namespace skein;
 
 BOOST_AUTO_TEST_CASE(binds_with_the_sizes_asked_for) {
-  const kernels::rwkv7_dims dims{.layers = 2,
+  const kernels::model_dims dims{.layers = 2,
                                  .embd = 128,
                                  .heads = 2,
                                  .head_size = 64,
@@ -34,13 +34,13 @@ BOOST_AUTO_TEST_CASE(binds_with_the_sizes_asked_for) {
   BOOST_TEST(info->rank_g == 24u);
   BOOST_TEST(info->vocab == 300u);
   BOOST_TEST((info->matrix_type == dtype::bf16));
-  const auto weights = model::bind_rwkv7(*file, *info);
+  const auto weights = model::bind(*file, *info);
   BOOST_REQUIRE_MESSAGE(weights, weights.error().message);
   BOOST_TEST(weights->dims.rank_v == 8u);
 }
 
 BOOST_AUTO_TEST_CASE(the_same_seed_gives_the_same_file) {
-  const kernels::rwkv7_dims dims{.layers = 1,
+  const kernels::model_dims dims{.layers = 1,
                                  .embd = 512,
                                  .heads = 8,
                                  .head_size = 64,
@@ -78,7 +78,7 @@ BOOST_AUTO_TEST_CASE(the_same_seed_gives_the_same_file) {
 
 // Keys of the feed-forward for normed rows: positive half of the time, in a sparse model 12 % of it.
 BOOST_AUTO_TEST_CASE(a_sparse_model_has_few_positive_keys) {
-  const kernels::rwkv7_dims dims{.layers = 1,
+  const kernels::model_dims dims{.layers = 1,
                                  .embd = 512,
                                  .heads = 8,
                                  .head_size = 64,

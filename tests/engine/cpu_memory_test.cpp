@@ -12,7 +12,7 @@
 BOOST_AUTO_TEST_CASE(a_plan_is_what_the_cpu_takes) {
   using namespace skein;
   // Widths that are no multiples of panels, lines or huge pages; one matrix above 2 MiB, one below.
-  const kernels::rwkv7_dims dims{.layers = 3,
+  const kernels::model_dims dims{.layers = 3,
                                  .embd = 160,
                                  .heads = 4,
                                  .head_size = 40,
@@ -35,12 +35,12 @@ BOOST_AUTO_TEST_CASE(a_plan_is_what_the_cpu_takes) {
                 .vocab = dims.vocab,
                 .max_tick_rows = slots,
                 .limits = {.slots = slots, .max_rows = rows, .max_logit_rows = std::min(rows, 64u), .threads = 2}};
-            const auto of_stages = kernels::plan_cpu_rwkv7(model.weights(), type, options.limits);
+            const auto of_stages = kernels::plan_cpu_stages(model.weights(), type, options.limits);
             BOOST_REQUIRE(of_stages.has_value());
             const memory_plan planned = engine::plan_stage_engine(*of_stages, options);
             const auto held = [] { return test::held_bytes() + kernels::cpu::zeroed_bytes_held(); };
             const std::size_t before = held();
-            auto stages = kernels::make_cpu_rwkv7(model.weights(), type, options.limits);
+            auto stages = kernels::make_cpu_stages(model.weights(), type, options.limits);
             BOOST_REQUIRE(stages.has_value());
             const auto e = engine::make_stage_engine(std::move(*stages), options);
             test::compare_memory(planned, e->info().memory, held() - before);

@@ -9,7 +9,7 @@
 #include "engine/fake/fake_engine.hpp"
 #include "engine/gpu/gpu_engine.hpp"
 #include "engine/stages/stage_engine.hpp"
-#include "kernels/rwkv7_weights.hpp"
+#include "kernels/weights/model_weights.hpp"
 #include "tests/engine/toy_stages.hpp"
 #include "tests/kernels/random_rwkv7.hpp"
 
@@ -23,7 +23,7 @@ constexpr std::uint32_t few_logit_rows = 3;  // so that most ticks need several 
 #endif
 
 std::unique_ptr<engine::engine> over_stages(const char* device, std::unique_ptr<kernels::stages> stages,
-                                            const kernels::rwkv7_dims& dims, const engine_sizes& sizes,
+                                            const kernels::model_dims& dims, const engine_sizes& sizes,
                                             const kernels::stage_limits& limits) {
   return engine::make_stage_engine(std::move(stages), {.device = device,
                                                        .model_identity = "random",
@@ -64,12 +64,12 @@ const random_rwkv7& small_model() {
   return model;
 }
 
-std::unique_ptr<engine::engine> make_rwkv7(const engine_sizes& sizes, std::optional<dtype> matrix_type) {
+std::unique_ptr<engine::engine> make_model(const engine_sizes& sizes, std::optional<dtype> matrix_type) {
   const kernels::rwkv7_weights& weights = small_model().weights();
   const kernels::stage_limits limits{
       .slots = sizes.slots, .max_rows = sizes.max_tick_tokens, .max_logit_rows = few_logit_rows, .threads = 2};
-  auto stages = matrix_type ? kernels::make_cpu_rwkv7(weights, *matrix_type, limits)
-                            : kernels::make_reference_rwkv7(weights, limits);
+  auto stages = matrix_type ? kernels::make_cpu_stages(weights, *matrix_type, limits)
+                            : kernels::make_reference_stages(weights, limits);
   BOOST_REQUIRE(stages.has_value());
   return over_stages("cpu", std::move(*stages), weights.dims, sizes, limits);
 }
@@ -110,7 +110,7 @@ std::unique_ptr<engine::engine> make_emulated_gpu(const engine_sizes& sizes, ker
   options.limits.max_logit_rows = few_logit_rows;
   options.limits.logit_bias_max = sampling::row_limits{}.logit_bias_max;
   options.limits.stop_ids_max = sampling::row_limits{}.stop_ids_max;
-  auto runner = kernels::gpu::make_gpu_rwkv7(weights, options);
+  auto runner = kernels::gpu::make_gpu_model(weights, options);
   BOOST_REQUIRE_MESSAGE(runner.has_value(), (runner ? "" : runner.error().message));
   engine::engine_info info;
   info.device = "emulator";
@@ -133,9 +133,9 @@ const std::vector<engine_under_test>& engines_under_test() {
 #if !defined(SKEIN_GPU_EMULATOR) || SKEIN_GPU_EMULATOR == 32  // once will do
     {"fake", make_fake},
     {"toy", make_toy},
-    {"reference", [](const engine_sizes& sizes) { return make_rwkv7(sizes, std::nullopt); }},
-    {"cpu fp32", [](const engine_sizes& sizes) { return make_rwkv7(sizes, dtype::f32); }},
-    {"cpu bf16", [](const engine_sizes& sizes) { return make_rwkv7(sizes, dtype::bf16); }},
+    {"reference", [](const engine_sizes& sizes) { return make_model(sizes, std::nullopt); }},
+    {"cpu fp32", [](const engine_sizes& sizes) { return make_model(sizes, dtype::f32); }},
+    {"cpu bf16", [](const engine_sizes& sizes) { return make_model(sizes, dtype::bf16); }},
 #endif
 #if defined(SKEIN_GPU_EMULATOR)
     {"gpu kernels fp16", [](const engine_sizes& sizes) { return make_emulated_gpu(sizes, kernels::gpu::element::f16); },
@@ -158,7 +158,7 @@ std::unique_ptr<engine::engine> make_reference_of_gpu(const engine_sizes& sizes)
   const kernels::rwkv7_weights& weights = small_gpu_model().weights();
   const kernels::stage_limits limits{
       .slots = sizes.slots, .max_rows = sizes.max_tick_tokens, .max_logit_rows = few_logit_rows, .threads = 1};
-  auto stages = kernels::make_reference_rwkv7(weights, limits);
+  auto stages = kernels::make_reference_stages(weights, limits);
   BOOST_REQUIRE(stages.has_value());
   return over_stages("reference", std::move(*stages), weights.dims, sizes, limits);
 }

@@ -70,14 +70,14 @@ class halted_runner final : public tick_runner {
 };
 
 std::unique_ptr<engine::engine> make_halted(traffic& copies, std::uint32_t slots) {
-  const kernels::rwkv7_dims dims{2, 64, 1, 64, 256, 100, 16, 16, 8, 24};
+  const kernels::model_dims dims{2, 64, 1, 64, 256, 100, 16, 16, 8, 24};
   const random_rwkv7 model(dims, dtype::f32, 16);
   kernels::gpu::gpu_options options;
   options.matrix_type = kernels::gpu::element::f32;
   options.limits.slots = slots;
   options.limits.max_tick_tokens = 128;
   options.limits.max_tick_rows = slots;
-  auto runner = kernels::gpu::make_gpu_rwkv7(model.weights(), options);
+  auto runner = kernels::gpu::make_gpu_model(model.weights(), options);
   BOOST_REQUIRE(runner.has_value());
   engine_info info;
   info.vocab = dims.vocab, info.slots = slots, info.max_tick_tokens = 128, info.max_tick_rows = slots;

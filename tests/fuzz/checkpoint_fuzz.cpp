@@ -17,7 +17,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (model::identity(*file, "").size() != 32) std::abort();
   const auto info = model::describe(*file);
   if (!info) return 0;
-  ignore(model::bind_rwkv7(*file, *info), "either answer is right");
+  ignore(model::bind(*file, *info), "either answer is right");
   // A file with a state inside serves as its own state-tuning file.
   ignore(model::load_tuned_state(bytes.path(), *info), "either answer is right");
   return 0;

@@ -10,7 +10,7 @@ int main(int argc, char** argv) {
   const std::filesystem::path folder = argv[1];
   std::filesystem::create_directories(folder);
 
-  const kernels::rwkv7_dims one_layer{1, 4, 1, 4, 8, 3, 1, 1, 1, 1};
+  const kernels::model_dims one_layer{1, 4, 1, 4, 8, 3, 1, 1, 1, 1};
   auto plan = rwkv7_plan(one_layer, dtype::bf16);
   write_file(folder / "one_layer.safetensors", safetensors_of(filled(plan)));
   write_file(folder / "one_layer.pth", pth_of(filled(plan)));

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "kernels/cpu/row_ops.hpp"
-#include "kernels/cpu/wkv7.hpp"
+#include "kernels/cpu/wkv/wkv7.hpp"
 #include "kernels/ops.hpp"
 #include "tests/kernels/every_target.hpp"
 #include "tests/kernels/random_rwkv7.hpp"
@@ -119,16 +119,16 @@ BOOST_AUTO_TEST_CASE(wkv7_equals_the_reference) {
     for (const std::size_t n : {1, 3, 8, 16, 33, 64, 96, 256}) {
       for (const bool first_layer : {true, false}) {
         head_case head(n, 5, first_layer);
-        std::vector<float> state(kernels::cpu::wkv7_state_floats(n) + 16, 0.0f);
+        std::vector<float> state(kernels::cpu::head_state_floats(n) + 16, 0.0f);
         float* const aligned = state.data() + (-reinterpret_cast<std::uintptr_t>(state.data()) % 64) / sizeof(float);
-        kernels::cpu::wkv7_state_in(n, head.state, aligned);
+        kernels::cpu::head_state_in(n, head.state, aligned);
         std::vector<float> y(head.rows * head.stride, guard);
         head.by_cpu(y, aligned);
         const std::vector<float> expected = head.by_primitives();
         float largest = 1;
         for (const float value : head.state) largest = std::max(largest, std::abs(value));
         std::vector<float> canonical(n * n);
-        kernels::cpu::wkv7_state_out(n, aligned, canonical);
+        kernels::cpu::head_state_out(n, aligned, canonical);
         BOOST_TEST_CONTEXT("head size " << n) {
           for (std::size_t i = 0; i < n * n; ++i) BOOST_REQUIRE_SMALL(canonical[i] - head.state[i], 1e-5f * largest);
           for (std::size_t t = 0; t < head.rows; ++t) {
@@ -146,11 +146,11 @@ BOOST_AUTO_TEST_CASE(wkv7_equals_the_reference) {
 // However a run is cut, the rows and the state get the same bits.
 BOOST_AUTO_TEST_CASE(wkv7_does_not_see_where_a_run_is_cut) {
   const head_case head(40, 9, false);
-  const std::size_t floats = kernels::cpu::wkv7_state_floats(40);
+  const std::size_t floats = kernels::cpu::head_state_floats(40);
   const auto feed = [&](std::size_t step, std::vector<float>& y) {
     std::vector<float> state(floats + 16, 0.0f);
     float* const aligned = state.data() + (-reinterpret_cast<std::uintptr_t>(state.data()) % 64) / sizeof(float);
-    kernels::cpu::wkv7_state_in(40, head.state, aligned);
+    kernels::cpu::head_state_in(40, head.state, aligned);
     for (std::size_t t = 0; t < head.rows; t += step) {
       head_case piece = head;
       piece.rows = std::min(step, head.rows - t);

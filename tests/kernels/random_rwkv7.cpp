@@ -43,7 +43,7 @@ tensor_view random_rwkv7::vector(float centre, float spread) {
   return tensor({weights_.dims.embd}, centre, spread, dtype::f32);
 }
 
-random_rwkv7::random_rwkv7(const kernels::rwkv7_dims& dims, dtype matrix_type, std::uint64_t seed, bool with_time_state)
+random_rwkv7::random_rwkv7(const kernels::model_dims& dims, dtype matrix_type, std::uint64_t seed, bool with_time_state)
     : random_(seed), matrix_type_(matrix_type) {
   weights_.dims = dims;
   const std::int64_t c = dims.embd, f = dims.ffn, v = dims.vocab, h = dims.heads, n = dims.head_size;

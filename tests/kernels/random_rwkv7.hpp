@@ -5,7 +5,7 @@
 #include <initializer_list>
 #include <vector>
 
-#include "kernels/rwkv7_weights.hpp"
+#include "kernels/weights/model_weights.hpp"
 
 namespace skein::test {
 
@@ -29,12 +29,12 @@ class random_numbers {
 /// that activations keep a sane size and every term of the equations matters.
 class random_rwkv7 {
  public:
-  random_rwkv7(const kernels::rwkv7_dims& dims, dtype matrix_type, std::uint64_t seed, bool with_time_state = false);
+  random_rwkv7(const kernels::model_dims& dims, dtype matrix_type, std::uint64_t seed, bool with_time_state = false);
   random_rwkv7(const random_rwkv7&) = delete;  // the views point into it
   random_rwkv7& operator=(const random_rwkv7&) = delete;
 
   [[nodiscard]] const kernels::rwkv7_weights& weights() const { return weights_; }
-  [[nodiscard]] const kernels::rwkv7_dims& dims() const { return weights_.dims; }
+  [[nodiscard]] const kernels::model_dims& dims() const { return weights_.dims; }
 
  private:
   tensor_view tensor(std::initializer_list<std::int64_t> shape, float centre, float spread, dtype type);

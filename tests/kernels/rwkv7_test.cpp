@@ -18,19 +18,19 @@ namespace {
 using stages_ptr = std::unique_ptr<kernels::stages>;
 
 //                                layers embd heads size ffn vocab  ranks w a v g
-constexpr kernels::rwkv7_dims base_dims{3, 64, 1, 64, 256, 100, 16, 16, 8, 24};
-constexpr kernels::rwkv7_dims wide_dims{2, 192, 3, 64, 500, 67, 13, 7, 5, 31};
-constexpr kernels::rwkv7_dims odd_dims{2, 72, 9, 8, 101, 33, 3, 5, 1, 9};
+constexpr kernels::model_dims base_dims{3, 64, 1, 64, 256, 100, 16, 16, 8, 24};
+constexpr kernels::model_dims wide_dims{2, 192, 3, 64, 500, 67, 13, 7, 5, 31};
+constexpr kernels::model_dims odd_dims{2, 72, 9, 8, 101, 33, 3, 5, 1, 9};
 
 stages_ptr make_cpu(const test::random_rwkv7& model, dtype type, std::uint32_t threads = 2) {
-  auto made = kernels::make_cpu_rwkv7(model.weights(), type,
-                                      {.slots = 5, .max_rows = 80, .max_logit_rows = 80, .threads = threads});
+  auto made = kernels::make_cpu_stages(model.weights(), type,
+                                       {.slots = 5, .max_rows = 80, .max_logit_rows = 80, .threads = threads});
   BOOST_REQUIRE(made.has_value());
   return std::move(*made);
 }
 
 stages_ptr make_reference(const test::random_rwkv7& model) {
-  auto made = kernels::make_reference_rwkv7(model.weights(), {.slots = 5, .max_rows = 80, .max_logit_rows = 80});
+  auto made = kernels::make_reference_stages(model.weights(), {.slots = 5, .max_rows = 80, .max_logit_rows = 80});
   BOOST_REQUIRE(made.has_value());
   return std::move(*made);
 }
@@ -173,7 +173,7 @@ BOOST_AUTO_TEST_CASE(progress_ends_at_the_total) {
     last.in_order = last.in_order && done >= last.done;
     last.done = done, last.total = total;
   };
-  const auto made = kernels::make_cpu_rwkv7(model.weights(), dtype::f32, {}, {report, &progress});
+  const auto made = kernels::make_cpu_stages(model.weights(), dtype::f32, {}, {report, &progress});
   BOOST_TEST(made.has_value());
   BOOST_TEST(progress.in_order);
   BOOST_TEST(progress.done == progress.total);
@@ -182,20 +182,20 @@ BOOST_AUTO_TEST_CASE(progress_ends_at_the_total) {
 
 BOOST_AUTO_TEST_CASE(what_cannot_be_had_is_an_error) {
   const test::random_rwkv7 model(odd_dims, dtype::f32, 16);
-  const auto quantised = kernels::make_cpu_rwkv7(model.weights(), dtype::i8, {});
+  const auto quantised = kernels::make_cpu_stages(model.weights(), dtype::i8, {});
   BOOST_TEST((!quantised && quantised.error().kind == error_kind::unsupported));
 
   auto whole_numbers = model.weights();
   whole_numbers.layers[1].ffn_key.type = dtype::i32;
-  BOOST_TEST((kernels::make_cpu_rwkv7(whole_numbers, dtype::f32, {}).error().kind == error_kind::bad_file));
-  BOOST_TEST((kernels::make_reference_rwkv7(whole_numbers, {}).error().kind == error_kind::bad_file));
+  BOOST_TEST((kernels::make_cpu_stages(whole_numbers, dtype::f32, {}).error().kind == error_kind::bad_file));
+  BOOST_TEST((kernels::make_reference_stages(whole_numbers, {}).error().kind == error_kind::bad_file));
 
   auto large_heads = model.weights();
   large_heads.dims.head_size = 257;
-  BOOST_TEST((kernels::make_cpu_rwkv7(large_heads, dtype::f32, {}).error().kind == error_kind::unsupported));
+  BOOST_TEST((kernels::make_cpu_stages(large_heads, dtype::f32, {}).error().kind == error_kind::unsupported));
 
   auto endless = model.weights();
   endless.dims.ffn = 0x7fffffff;
   const kernels::stage_limits absurd{.slots = 1, .max_rows = 0xffffffff};
-  BOOST_TEST((kernels::make_cpu_rwkv7(endless, dtype::f32, absurd).error().kind == error_kind::unavailable));
+  BOOST_TEST((kernels::make_cpu_stages(endless, dtype::f32, absurd).error().kind == error_kind::unavailable));
 }

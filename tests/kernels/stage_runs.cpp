@@ -6,7 +6,7 @@
 #include <limits>
 #include <numeric>
 
-#include "model/rwkv7.hpp"
+#include "model/forward.hpp"
 #include "tests/kernels/random_rwkv7.hpp"
 
 namespace skein::test {
@@ -24,7 +24,7 @@ std::vector<float> state_of(const kernels::stages& stages, slot_id slot) {
   return state;
 }
 
-std::vector<float> tick(kernels::stages& stages, const kernels::rwkv7_dims& dims, const std::vector<piece>& pieces) {
+std::vector<float> tick(kernels::stages& stages, const kernels::model_dims& dims, const std::vector<piece>& pieces) {
   tokens ids;
   std::vector<kernels::sequence_run> runs;
   for (const piece& p : pieces) {
@@ -32,7 +32,7 @@ std::vector<float> tick(kernels::stages& stages, const kernels::rwkv7_dims& dims
     ids.insert(ids.end(), p.ids.begin(), p.ids.end());
   }
   const kernels::batch rows{ids, runs};
-  model::forward_rwkv7(stages, dims.layers, rows);
+  model::forward(stages, dims.layers, rows);
   std::vector<std::uint32_t> wanted(ids.size());
   std::iota(wanted.begin(), wanted.end(), 0u);
   std::vector<float> logits(ids.size() * dims.vocab);
@@ -40,7 +40,7 @@ std::vector<float> tick(kernels::stages& stages, const kernels::rwkv7_dims& dims
   return logits;
 }
 
-std::vector<float> feed(kernels::stages& stages, const kernels::rwkv7_dims& dims, slot_id slot, const tokens& ids,
+std::vector<float> feed(kernels::stages& stages, const kernels::model_dims& dims, slot_id slot, const tokens& ids,
                         std::size_t chunk) {
   stages.clear_state(slot);
   std::vector<float> logits;
@@ -67,7 +67,7 @@ float difference(const std::vector<float>& got, const std::vector<float>& expect
   return most / largest;
 }
 
-std::vector<std::vector<float>> feed_in_batch(kernels::stages& stages, const kernels::rwkv7_dims& dims,
+std::vector<std::vector<float>> feed_in_batch(kernels::stages& stages, const kernels::model_dims& dims,
                                               const std::vector<tokens>& sequences, std::uint32_t rows_max,
                                               std::uint64_t seed) {
   random_numbers random(seed);

@@ -2,7 +2,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "kernels/rwkv7_weights.hpp"
+#include "kernels/weights/model_weights.hpp"
 
 /// What tests of whole models do with any implementation of the stages.
 namespace skein::test {
@@ -20,15 +20,15 @@ struct piece {
 };
 
 /// Runs one tick; the logits of all rows, in the order of the pieces.
-std::vector<float> tick(kernels::stages& stages, const kernels::rwkv7_dims& dims, const std::vector<piece>& pieces);
+std::vector<float> tick(kernels::stages& stages, const kernels::model_dims& dims, const std::vector<piece>& pieces);
 
 /// Feeds a sequence from a fresh state in chunks; the logits of all its rows.
-std::vector<float> feed(kernels::stages& stages, const kernels::rwkv7_dims& dims, slot_id slot, const tokens& ids,
+std::vector<float> feed(kernels::stages& stages, const kernels::model_dims& dims, slot_id slot, const tokens& ids,
                         std::size_t chunk);
 
 /// Feeds all sequences, each in the slot of its index, in random ticks of random pieces (at most `rows_max` rows of a
 /// sequence a tick); the logits of each.
-std::vector<std::vector<float>> feed_in_batch(kernels::stages& stages, const kernels::rwkv7_dims& dims,
+std::vector<std::vector<float>> feed_in_batch(kernels::stages& stages, const kernels::model_dims& dims,
                                               const std::vector<tokens>& sequences, std::uint32_t rows_max,
                                               std::uint64_t seed);
 

@@ -8,7 +8,7 @@ namespace skein::test {
 
 /// Copies a state between slots of a back end, takes it out and puts it in again, and gives it to the reference: all go
 /// on alike. Both have fp32 matrices of the same model, and at least five slots.
-inline void check_states_move(kernels::stages& ours, kernels::stages& reference, const kernels::rwkv7_dims& dims,
+inline void check_states_move(kernels::stages& ours, kernels::stages& reference, const kernels::model_dims& dims,
                               float tolerance) {
   const tokens ids = random_tokens(20, dims.vocab, 9), more = random_tokens(5, dims.vocab, 10);
   feed(ours, dims, 0, ids, 20);

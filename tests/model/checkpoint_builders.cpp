@@ -188,7 +188,7 @@ std::size_t bytes_of(const tensor_plan& plan) {
   return static_cast<std::size_t>(elements_of(plan)) * dtype_bytes(plan.type);
 }
 
-std::vector<tensor_plan> rwkv7_plan(const kernels::rwkv7_dims& dims, dtype type) {
+std::vector<tensor_plan> rwkv7_plan(const kernels::model_dims& dims, dtype type) {
   std::vector<tensor_plan> plan;
   const auto add = [&](std::string name, std::vector<std::int64_t> shape) {
     plan.push_back({std::move(name), type, std::move(shape), {}});
@@ -242,7 +242,7 @@ std::vector<tensor_plan> without(std::vector<tensor_plan> plan, std::string_view
   return plan;
 }
 
-kernels::rwkv7_dims small_dims() { return {2, 8, 2, 4, 32, 16, 3, 2, 5, 6}; }
+kernels::model_dims small_dims() { return {2, 8, 2, 4, 32, 16, 3, 2, 5, 6}; }
 
 std::vector<tensor_plan> filled(std::vector<tensor_plan> plan) {
   for (auto& tensor : plan) {

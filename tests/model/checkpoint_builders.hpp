@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/tensor.hpp"
-#include "kernels/rwkv7_weights.hpp"
+#include "kernels/weights/model_weights.hpp"
 
 /// Writers of checkpoint files for tests, good ones and damaged ones. A file is a std::string of its bytes.
 namespace skein::test {
@@ -91,7 +91,7 @@ struct tensor_plan {
 [[nodiscard]] std::size_t bytes_of(const tensor_plan& plan);
 
 /// The tensors of an RWKV-7 model, without data.
-[[nodiscard]] std::vector<tensor_plan> rwkv7_plan(const kernels::rwkv7_dims& dims, dtype type);
+[[nodiscard]] std::vector<tensor_plan> rwkv7_plan(const kernels::model_dims& dims, dtype type);
 /// The tensor of that name in a plan; throws when there is none.
 [[nodiscard]] tensor_plan& named(std::vector<tensor_plan>& plan, std::string_view name);
 /// The plan with one tensor's shape changed, or with one tensor left out.
@@ -99,7 +99,7 @@ struct tensor_plan {
                                                 std::vector<std::int64_t> shape);
 [[nodiscard]] std::vector<tensor_plan> without(std::vector<tensor_plan> plan, std::string_view name);
 /// Sizes of a model of a few KB: 2 layers, 2 heads of 4.
-[[nodiscard]] kernels::rwkv7_dims small_dims();
+[[nodiscard]] kernels::model_dims small_dims();
 /// Fills in each tensor's data with numbers that follow from its name.
 [[nodiscard]] std::vector<tensor_plan> filled(std::vector<tensor_plan> plan);
 

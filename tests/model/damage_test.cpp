@@ -19,7 +19,7 @@ std::string read_file(const std::filesystem::path& path) {
 }
 
 std::vector<std::string> good_files() {
-  const kernels::rwkv7_dims one_layer{1, 4, 1, 4, 8, 3, 1, 1, 1, 1};
+  const kernels::model_dims one_layer{1, 4, 1, 4, 8, 3, 1, 1, 1, 1};
   const auto plan = filled(rwkv7_plan(one_layer, dtype::bf16));
   return {safetensors_of(plan), pth_of(plan)};
 }

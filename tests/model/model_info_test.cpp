@@ -90,7 +90,7 @@ BOOST_AUTO_TEST_CASE(a_state_inside_is_seen_but_is_no_parameter) {
 BOOST_AUTO_TEST_CASE(released_models_have_their_published_number_of_parameters) {
   struct released {
     const char* name;
-    kernels::rwkv7_dims dims;
+    kernels::model_dims dims;
     std::uint64_t parameters;
   };
   const temporary_folder folder;
@@ -115,7 +115,7 @@ BOOST_AUTO_TEST_CASE(released_models_have_their_published_number_of_parameters) 
       BOOST_TEST(info->layers == dims.layers);
       BOOST_TEST(info->heads == dims.heads);
       BOOST_TEST(info->rank_g == dims.rank_g);
-      BOOST_TEST(!!model::bind_rwkv7(*file, *info));
+      BOOST_TEST(!!model::bind(*file, *info));
     }
   }
 }

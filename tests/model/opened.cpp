@@ -57,7 +57,7 @@ void check_survived(std::string_view bytes) {
   const allocation_meter memory;
   if (const auto file = opened(bytes)) {
     BOOST_TEST(model::identity(*file, "").size() == 32u);
-    if (const auto info = model::describe(*file)) ignore(model::bind_rwkv7(*file, *info), "either answer is right");
+    if (const auto info = model::describe(*file)) ignore(model::bind(*file, *info), "either answer is right");
   }
   BOOST_TEST(memory.peak_bytes() < most_bytes);
 }

@@ -1,4 +1,4 @@
-// bind_rwkv7 binds each tensor under its own name with its own shape, and names the tensor that does not fit.
+// bind binds each tensor under its own name with its own shape, and names the tensor that does not fit.
 #include <boost/test/unit_test.hpp>
 #include <cstring>
 
@@ -14,7 +14,7 @@ const std::vector<tensor_plan> small = rwkv7_plan(small_dims(), dtype::bf16);
 result<kernels::rwkv7_weights> bound(const model::checkpoint& file) {
   const auto info = model::describe(file);
   if (!info) return info.error();
-  return model::bind_rwkv7(file, *info);
+  return model::bind(file, *info);
 }
 
 result<kernels::rwkv7_weights> bound(const std::vector<tensor_plan>& plan) {
@@ -134,7 +134,7 @@ BOOST_AUTO_TEST_CASE(another_version_is_unsupported) {
   BOOST_REQUIRE(file);
   auto info = *model::describe(*file);
   info.version = model::rwkv_version::v6;
-  const auto model = model::bind_rwkv7(*file, info);
+  const auto model = model::bind(*file, info);
   BOOST_REQUIRE(!model);
   BOOST_TEST((model.error().kind == error_kind::unsupported));
   BOOST_TEST(model.error().message.find("RWKV-6") != std::string::npos);

@@ -99,10 +99,13 @@ SUBFOLDERS = {
         "bench": ".",
     },
     "kernels": {
-        "": "",
-        "reference": ".",
+        "weights": "",
+        "": "weights",
+        "reference": ". weights",
+        "cpu/wkv": ". cpu",
+        "cpu/model": ". weights cpu cpu/wkv",
         "cpu": ".",
-        "gpu": ".",
+        "gpu": ". weights",
     },
     "kernels/gpu": {
         "types": "",

@@ -5,7 +5,7 @@
 #include "kernels/gpu/ops/embed.hpp"
 #include "kernels/gpu/runtime/memory.hpp"
 #include "kernels/gpu/runtime/stream.hpp"
-#include "kernels/rwkv7_weights.hpp"
+#include "kernels/weights/model_weights.hpp"
 
 namespace skein::kernels::gpu {
 
@@ -15,24 +15,28 @@ struct device_matrix {
   std::uint32_t outputs = 0, inputs = 0;
 };
 
-/// The weights of one layer under their checkpoint names. Both halves of each low-rank pair are plain matrices; vectors
-/// are fp32.
-struct device_layer {
-  norm_weights ln1, ln2;
-  const float *x_r = nullptr, *x_w = nullptr, *x_k = nullptr, *x_v = nullptr, *x_a = nullptr, *x_g = nullptr;
-  const float *w0 = nullptr, *a0 = nullptr, *v0 = nullptr, *k_k = nullptr, *k_a = nullptr, *r_k = nullptr;
-  const float *ln_x_weight = nullptr, *ln_x_bias = nullptr, *ffn_x_k = nullptr;
-  device_matrix w1, a1, v1, g1, w2, a2, v2, g2;
-  device_matrix receptance, key, value, output, ffn_key, ffn_value;
+/// A vector on the device: fp32.
+struct device_vector {
+  const float* data = nullptr;
 };
 
-/// All weights of a model, in one allocation.
-struct device_rwkv7 {
+/// Weights on the device. Both factors of each low-rank pair are plain matrices.
+struct device_types {
+  using vector = device_vector;
+  using table = device_matrix;
+  using matrix = device_matrix;
+};
+using device_layer = rwkv7_layer_of<device_types>;
+
+/// All weights of a model, in one allocation. An initial state is no weight: its pointers stay null.
+struct device_rwkv7 : outer_weights_of<device_types> {
   device_buffer<std::byte> memory;
-  device_matrix emb, head;
-  norm_weights ln0, ln_out;
   std::vector<device_layer> layers;
 };
+
+[[nodiscard]] inline norm_weights norm_of(const device_vector& weight, const device_vector& bias) {
+  return {weight.data, bias.data};
+}
 
 /// The size of device_rwkv7::memory.
 [[nodiscard]] std::size_t device_weight_bytes(const rwkv7_weights& weights, element type);

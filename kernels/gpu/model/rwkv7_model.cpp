@@ -28,7 +28,7 @@ bool wants_sparse_values(const gpu_options& options) {
 }
 
 /// For the current device.
-bool can_chunk(const rwkv7_dims& dims, const gpu_options& options, const model_room& room) {
+bool can_chunk(const model_dims& dims, const gpu_options& options, const model_room& room) {
   const bool may_chunk = options.invariance != invariance::strict && options.matrix_type != element::f32;
   return may_chunk && room.rows > gpu::chunk_tokens && dims.head_size == head_size && chunked_time_mix::available();
 }
@@ -36,12 +36,12 @@ bool can_chunk(const rwkv7_dims& dims, const gpu_options& options, const model_r
 std::uint32_t chunked_runs_max(const model_room& room) { return std::min(room.slots, room.rows); }
 
 /// Including the slot of the initial state.
-slot_layout layout_of(const rwkv7_dims& dims, const gpu_options& options, const model_room& room) {
+slot_layout layout_of(const model_dims& dims, const gpu_options& options, const model_room& room) {
   return {dims.layers, room.slots + 1, dims.embd, options.state_type, dims.head_size};
 }
 
 /// The widths of rwkv7_model::activations(), in that order.
-std::array<std::uint32_t, 16> activation_widths(const rwkv7_dims& dims) {
+std::array<std::uint32_t, 16> activation_widths(const model_dims& dims) {
   const std::uint32_t c = dims.embd;
   return {c, c, c, c, c, c, c, c, c, c, c, dims.rank_w, dims.rank_a, dims.rank_v, dims.rank_g, dims.ffn};
 }
@@ -100,7 +100,7 @@ rwkv7_model::rwkv7_model(const rwkv7_weights& weights, const gpu_options& option
 
 memory_plan rwkv7_model::plan(const rwkv7_weights& weights, const gpu_options& options, const model_room& room,
                               const library_opener& open_library) {
-  const rwkv7_dims& dims = weights.dims;
+  const model_dims& dims = weights.dims;
   const element type = options.matrix_type;
   const slot_layout layout = layout_of(dims, options, room);
   memory_plan plan;
@@ -141,14 +141,14 @@ result<void> rwkv7_model::queue_forward(const device_batch& rows, std::span<cons
 }
 
 void rwkv7_model::embed(pass& tick) {
-  tick.note(gpu::embed(tick.in, tick.rows, type_, weights_.emb.data, padded(dims_.embd), weights_.ln0, x_[now_].data(),
-                       dims_.embd));
+  tick.note(gpu::embed(tick.in, tick.rows, type_, weights_.emb.data, padded(dims_.embd),
+                       norm_of(weights_.ln0_weight, weights_.ln0_bias), x_[now_].data(), dims_.embd));
 }
 
 void rwkv7_model::time_mix_in(std::uint32_t layer, pass& tick) {
   const device_layer& p = weights_.layers[layer];
   const std::array<const float*, 6> mixes = {p.x_r, p.x_k, p.x_v, p.x_w, p.x_a, p.x_g};
-  shift(tick, p.ln1, layout_.att_x_prev(layer), mixes);
+  shift(tick, norm_of(p.ln1_weight, p.ln1_bias), layout_.att_x_prev(layer), mixes);
   const auto& [for_r, for_k, for_v, for_w, for_a, for_g] = mixed_;
   const epilogue as_gate = type_ == element::bf16 ? epilogue::store_f16 : epilogue::store;
   // w_out, a_out and g_out reuse the memory of inputs that only the first product of their pair reads.
@@ -203,7 +203,7 @@ void rwkv7_model::time_mix_out(std::uint32_t layer, pass& tick) {
 
 void rwkv7_model::channel_mix_in(std::uint32_t layer, pass& tick) {
   const device_layer& p = weights_.layers[layer];
-  shift(tick, p.ln2, layout_.ffn_x_prev(layer), {&p.ffn_x_k, 1});
+  shift(tick, norm_of(p.ln2_weight, p.ln2_bias), layout_.ffn_x_prev(layer), {&p.ffn_x_k, 1});
   gemm key = gemm_of(p.ffn_key, mixed_[0], hidden_, epilogue::relu_squared);
   key.pdl_early_launch = true;
   multiply_rows(tick, {&key, 1});
@@ -220,7 +220,8 @@ void rwkv7_model::channel_mix_out(std::uint32_t layer, pass& tick) {
 result<void> rwkv7_model::queue_head(const device_batch& rows, stream_handle in) {
   const activation& normed = mixed_[0];
   pass tick{rows, in, false, true, {}};
-  tick.note(norm_wanted(in, rows, type_, {x_[now_].data(), added_}, weights_.ln_out, normed.data(), normed.stride(),
+  tick.note(norm_wanted(in, rows, type_, {x_[now_].data(), added_},
+                        norm_of(weights_.ln_out_weight, weights_.ln_out_bias), normed.data(), normed.stride(),
                         dims_.embd));
   multiply_wanted(tick);
   return tick.outcome;
@@ -368,7 +369,7 @@ void rwkv7_model::set_initial_state(const rwkv7_weights& weights, stream_handle 
 namespace {
 
 // Kernels keep rows in registers, and the vectors of a token of one head in shared memory.
-result<void> check_sizes(const rwkv7_dims& dims) {
+result<void> check_sizes(const model_dims& dims) {
   const auto refuse = [](const char* what, std::uint32_t is, const char* limit) {
     return error{error_kind::unsupported, std::string(what) + ' ' + std::to_string(is) + limit, ""};
   };

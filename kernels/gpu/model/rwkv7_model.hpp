@@ -90,7 +90,7 @@ class rwkv7_model {
   [[nodiscard]] double library_seconds() const { return library_seconds_; }
 
  private:
-  // One tick, in the terms of model/rwkv7.cpp. `outcome` keeps the first error.
+  // One tick, in the terms of model/forward.cpp. `outcome` keeps the first error.
   struct pass {
     const device_batch& rows;
     stream_handle in;
@@ -136,7 +136,7 @@ class rwkv7_model {
   void set_initial_state(const rwkv7_weights& weights, stream_handle in);
   void make_sparse(stream_handle in);
 
-  const rwkv7_dims dims_;
+  const model_dims dims_;
   const element type_;
   const model_room room_;
   const slot_layout layout_;

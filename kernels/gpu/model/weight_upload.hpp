@@ -5,7 +5,7 @@
 
 #include "base/tensor.hpp"
 #include "kernels/gpu/types/elements.hpp"
-#include "kernels/rwkv7_weights.hpp"
+#include "kernels/weights/model_weights.hpp"
 
 namespace skein::kernels::gpu {
 

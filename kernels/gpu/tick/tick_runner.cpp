@@ -386,11 +386,27 @@ class rwkv7_runner final : public tick_runner {
 
 }  // namespace
 
-result<std::unique_ptr<tick_runner>> make_gpu_rwkv7(const rwkv7_weights& weights, const gpu_options& options) {
-  if (const auto r = check_model(weights); !r) return r.error();
+namespace {
+
+/// The weights of a version that runs on a GPU.
+result<const rwkv7_weights*> supported(const model_weights& weights) {
+  if (const auto r = check_element_types(weights); !r) return r.error();
+  const auto* of_7 = std::get_if<rwkv7_weights>(&weights);
+  if (!of_7)
+    return error{error_kind::unsupported, "only RWKV-7 runs on the GPU; versions 4 to 6 run on the CPU (--device cpu)",
+                 "device"};
+  if (const auto r = check_model(*of_7); !r) return r.error();
+  return of_7;
+}
+
+}  // namespace
+
+result<std::unique_ptr<tick_runner>> make_gpu_model(const model_weights& weights, const gpu_options& options) {
+  const auto model = supported(weights);
+  if (!model) return model.error();
   if (const auto r = use_device(options.device); !r) return r.error();
   try {
-    return std::make_unique<rwkv7_runner>(weights, options);
+    return std::make_unique<rwkv7_runner>(**model, options);
   } catch (const device_failure& failure) {
     return failure.why();
   } catch (const std::bad_alloc&) {
@@ -416,11 +432,12 @@ memory_plan plan_runner(const rwkv7_weights& weights, const gpu_options& options
 
 }  // namespace
 
-result<memory_plan> plan_gpu_rwkv7(const rwkv7_weights& weights, const gpu_options& options) {
-  if (const auto r = check_model(weights); !r) return r.error();
+result<memory_plan> plan_gpu_model(const model_weights& weights, const gpu_options& options) {
+  const auto model = supported(weights);
+  if (!model) return model.error();
   if (const auto r = use_device(options.device); !r) return r.error();
   try {
-    return plan_runner(weights, options);
+    return plan_runner(**model, options);
   } catch (const std::bad_alloc&) {  // no exception may cross the plug-in interface
     return error{error_kind::unavailable, "not enough host memory to plan the model", ""};
   }

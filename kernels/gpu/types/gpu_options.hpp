@@ -2,7 +2,7 @@
 #include <cstdint>
 
 #include "kernels/gpu/types/elements.hpp"
-#include "kernels/rwkv7_weights.hpp"
+#include "kernels/weights/model_weights.hpp"
 
 namespace skein::kernels::gpu {
 

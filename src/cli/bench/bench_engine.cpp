@@ -189,10 +189,10 @@ result<void> measure(const std::vector<std::uint32_t>& batches, const std::vecto
 }  // namespace
 
 result<void> bench_engine(const bench_engine_command& what) {
-  const auto device = choose_device(what.model.device);
-  if (!device) return device.error();
   auto model = model_of(what);
   if (!model) return model.error();
+  const auto device = choose_device(what.model.device, model->info.version);
+  if (!device) return device.error();
   auto machine = machine_scale::of(*device, what.model.threads);
   if (!machine) return machine.error();
   const auto& batches = !what.batches.empty() ? what.batches : machine->is_gpu() ? gpu_batches : cpu_batches;

@@ -37,8 +37,7 @@ std::string percent(double share_or_unknown) {
 tick_cost::tick_cost(const model::model_info& info, const std::string& weight_type, const std::string& state_type)
     : table_(static_cast<double>(info.vocab) * info.embd), element_bytes_(bytes_of(weight_type)), embd_(info.embd) {
   layers_ = static_cast<double>(info.parameters) - 2 * table_;
-  const double heads_and_shifts = static_cast<double>(info.layers) * info.embd * (info.head_size + 2);
-  bytes_of_state_ = heads_and_shifts * bytes_of(state_type);
+  bytes_of_state_ = static_cast<double>(info.state.floats()) * bytes_of(state_type);
 }
 
 double tick_cost::weight_bytes(const bench_case& of) const {

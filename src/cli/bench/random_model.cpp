@@ -81,7 +81,7 @@ class tensor_list {
     matrix(name + '2', rank, dims_.embd);
   }
 
-  const kernels::rwkv7_dims dims_;
+  const kernels::model_dims dims_;
   const bool sparse_;
   std::vector<random_tensor> tensors_;
 };
@@ -164,7 +164,7 @@ void fill(std::vector<std::uint16_t>& elements, random_bits bits, const std::vec
 
 }  // namespace
 
-std::optional<kernels::rwkv7_dims> released_dims(std::string_view size) {
+std::optional<kernels::model_dims> released_dims(std::string_view size) {
   struct released {
     std::string_view name;
     std::uint32_t layers, embd, rank_w, rank_a, rank_v, rank_g;
@@ -175,7 +175,7 @@ std::optional<kernels::rwkv7_dims> released_dims(std::string_view size) {
   };
   for (const auto& row : table)
     if (row.name == size)
-      return kernels::rwkv7_dims{.layers = row.layers,
+      return kernels::model_dims{.layers = row.layers,
                                  .embd = row.embd,
                                  .heads = row.embd / 64,
                                  .head_size = 64,

@@ -6,16 +6,16 @@
 
 #include "base/result.hpp"
 #include "base/tensor.hpp"
-#include "kernels/rwkv7_weights.hpp"
+#include "kernels/weights/model_weights.hpp"
 
 namespace skein::cli {
 
 /// The dimensions of a released RWKV-7 model: "0.1b", "0.4b", "1.5b", "2.9b", "7.2b". nullopt for other names.
-[[nodiscard]] std::optional<kernels::rwkv7_dims> released_dims(std::string_view size);
+[[nodiscard]] std::optional<kernels::model_dims> released_dims(std::string_view size);
 
 /// An RWKV-7 model with random weights.
 struct random_model {
-  kernels::rwkv7_dims dims;
+  kernels::model_dims dims;
   dtype type = dtype::bf16;  ///< of all tensors: bf16 or f16
   std::uint64_t seed = 1;
   bool sparse = false;  ///< 88 % of the squared ReLU's outputs are zero, as in trained models; false: half of them

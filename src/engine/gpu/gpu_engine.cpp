@@ -34,9 +34,9 @@ std::uint32_t stages_for(const gpu_engine_options& options, std::size_t state_by
       std::clamp(options.moving_bytes_max / state_bytes, least, least + std::size_t{options.slots}));
 }
 
-/// The arguments of make_rwkv7.
+/// The arguments of make_model.
 struct gpu_parts {
-  kernels::rwkv7_weights weights;
+  kernels::model_weights weights;
   dtype matrix_type;
   kernels::gpu::gpu_options how;
 };
@@ -52,7 +52,7 @@ result<gpu_parts> parts_of(const model::checkpoint& file, const model::model_inf
                  "state-dtype"};
   const auto states = element_of(options.state_type, "states", "state-dtype");
   if (!states) return states.error();
-  auto weights = model::bind_rwkv7(file, info);
+  auto weights = model::bind(file, info);
   if (!weights) return weights.error();
 
   gpu_parts parts{.weights = std::move(*weights), .matrix_type = matrix_type, .how = {}};
@@ -83,7 +83,7 @@ result<memory_plan> plan_gpu_engine(const kernels::gpu::plugin& plugin, const mo
                                     const model::model_info& info, const gpu_engine_options& options) {
   const auto parts = parts_of(file, info, options);
   if (!parts) return parts.error();
-  return plugin.plan_rwkv7(parts->weights, parts->how);
+  return plugin.plan_model(parts->weights, parts->how);
 }
 
 result<std::unique_ptr<engine>> make_gpu_engine(const kernels::gpu::plugin& plugin, const model::checkpoint& file,
@@ -92,7 +92,7 @@ result<std::unique_ptr<engine>> make_gpu_engine(const kernels::gpu::plugin& plug
   if (!parts) return parts.error();
   const auto device = plugin.describe_device(options.device);
   if (!device) return device.error();
-  auto runner = plugin.make_rwkv7(parts->weights, parts->how);
+  auto runner = plugin.make_model(parts->weights, parts->how);
   if (!runner) return runner.error();
   log_recording((*runner)->sizes());
   engine_info about;

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "engine/stages/stage_engine.hpp"
+#include "kernels/make_stages.hpp"
 
 namespace skein::engine {
 namespace {
@@ -16,7 +17,7 @@ bool is_matrix_type(dtype t) { return t == dtype::f32 || t == dtype::bf16 || t =
 
 /// The options of the stages and of the engine over them.
 struct cpu_parts {
-  kernels::rwkv7_weights weights;
+  kernels::model_weights weights;
   dtype matrix_type;
   stage_engine_options engine;
 };
@@ -30,7 +31,7 @@ result<cpu_parts> parts_of(const model::checkpoint& file, const model::model_inf
                  "matrices of type " + std::string(to_string(matrix_type)) +
                      " are not supported on the CPU; use fp32, bf16 or fp16",
                  "dtype"};
-  auto weights = model::bind_rwkv7(file, info);
+  auto weights = model::bind(file, info);
   if (!weights) return weights.error();
   return cpu_parts{.weights = std::move(*weights),
                    .matrix_type = matrix_type,
@@ -52,7 +53,7 @@ result<memory_plan> plan_cpu_engine(const model::checkpoint& file, const model::
                                     const cpu_engine_options& options) {
   const auto parts = parts_of(file, info, options);
   if (!parts) return parts.error();
-  const auto of_stages = kernels::plan_cpu_rwkv7(parts->weights, parts->matrix_type, parts->engine.limits);
+  const auto of_stages = kernels::plan_cpu_stages(parts->weights, parts->matrix_type, parts->engine.limits);
   if (!of_stages) return of_stages.error();
   return plan_stage_engine(*of_stages, parts->engine);
 }
@@ -61,7 +62,7 @@ result<std::unique_ptr<engine>> make_cpu_engine(const model::checkpoint& file, c
                                                 const cpu_engine_options& options) {
   const auto parts = parts_of(file, info, options);
   if (!parts) return parts.error();
-  auto stages = kernels::make_cpu_rwkv7(parts->weights, parts->matrix_type, parts->engine.limits, options.progress);
+  auto stages = kernels::make_cpu_stages(parts->weights, parts->matrix_type, parts->engine.limits, options.progress);
   if (!stages) return stages.error();
   return make_stage_engine(std::move(*stages), parts->engine);
 }

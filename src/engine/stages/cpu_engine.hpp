@@ -6,7 +6,7 @@
 
 #include "base/tensor.hpp"
 #include "engine/engine.hpp"
-#include "kernels/rwkv7_weights.hpp"
+#include "kernels/weights/model_weights.hpp"
 #include "model/model_info.hpp"
 
 namespace skein::engine {
@@ -22,7 +22,7 @@ struct cpu_engine_options {
 };
 
 /// An engine on the CPU cores of this machine. The checkpoint may be closed when this returns. Errors: those of
-/// model::bind_rwkv7 and kernels::make_cpu_rwkv7; unsupported for another matrix type.
+/// model::bind and kernels::make_cpu_stages; unsupported for another matrix type.
 [[nodiscard]] result<std::unique_ptr<engine>> make_cpu_engine(const model::checkpoint& file,
                                                               const model::model_info& info,
                                                               const cpu_engine_options& options);

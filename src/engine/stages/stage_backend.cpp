@@ -5,7 +5,7 @@
 
 #include "base/check.hpp"
 #include "engine/row_results.hpp"
-#include "model/rwkv7.hpp"
+#include "model/forward.hpp"
 
 namespace skein::engine {
 namespace {
@@ -94,7 +94,7 @@ result<void> stage_backend::run(const tick_plan& plan, std::vector<row_result>& 
   if (tokens_.empty()) return {};
 
   const kernels::batch batch{tokens_, runs_};
-  model::forward_rwkv7(*stages_, layers_, batch);
+  model::forward(*stages_, layers_, batch);
   read_logits(plan, batch, results);
   sample_groups(plan, results);
   return stages_->status();

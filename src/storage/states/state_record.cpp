@@ -112,6 +112,11 @@ std::string shown(const std::vector<state_contents::array>& arrays) {
   return text + ')';
 }
 
+/// The state of version 4 stays in fp32: it has an exponent, and its size is a small part of other versions'.
+state_type stored_type(const model::state_layout& layout, state_type type) {
+  return layout.channels > 0 ? state_type::fp32 : type;
+}
+
 }  // namespace
 
 std::string encode_state(const state_label& label, const model::state_layout& layout, std::span<const float> state,
@@ -124,6 +129,7 @@ std::string encode_state(const state_label& label, const model::state_layout& la
 void encode_state(const state_label& label, const model::state_layout& layout, std::span<const float> state,
                   state_type type, std::string& record) {
   check(state.size() == layout.floats());
+  type = stored_type(layout, type);
   auto out = begin_record({label, type, arrays_of(layout), {}}, state.size() * bytes_of(type), std::move(record));
   if (type == state_type::fp32)
     out.raw(std::string_view(reinterpret_cast<const char*>(state.data()), state.size_bytes()));
@@ -133,6 +139,7 @@ void encode_state(const state_label& label, const model::state_layout& layout, s
 }
 
 std::size_t state_record_bytes(const state_label& label, const model::state_layout& layout, state_type type) {
+  type = stored_type(layout, type);
   auto head = begin_record({label, type, arrays_of(layout), {}}, 0);
   return std::move(head).sealed().size() + layout.floats() * bytes_of(type);
 }

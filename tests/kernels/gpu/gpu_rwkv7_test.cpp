@@ -22,11 +22,11 @@ namespace {
 using stages_ptr = std::unique_ptr<kernels::stages>;
 
 //                                 layers embd heads size ffn vocab  ranks w a v g
-constexpr kernels::rwkv7_dims base_dims{2, 64, 1, 64, 256, 100, 16, 16, 8, 24};
-constexpr kernels::rwkv7_dims wide_dims{2, 192, 3, 64, 500, 67, 13, 7, 5, 31};
-constexpr kernels::rwkv7_dims small_heads{2, 192, 8, 24, 500, 67, 13, 7, 5, 31};
-constexpr kernels::rwkv7_dims large_heads{2, 256, 1, 256, 500, 67, 13, 7, 5, 31};
-[[maybe_unused]] constexpr kernels::rwkv7_dims as_wide_as_7b{2, 4096, 64, 64, 256, 100, 96, 96, 64, 480};
+constexpr kernels::model_dims base_dims{2, 64, 1, 64, 256, 100, 16, 16, 8, 24};
+constexpr kernels::model_dims wide_dims{2, 192, 3, 64, 500, 67, 13, 7, 5, 31};
+constexpr kernels::model_dims small_heads{2, 192, 8, 24, 500, 67, 13, 7, 5, 31};
+constexpr kernels::model_dims large_heads{2, 256, 1, 256, 500, 67, 13, 7, 5, 31};
+[[maybe_unused]] constexpr kernels::model_dims as_wide_as_7b{2, 4096, 64, 64, 256, 100, 96, 96, 64, 480};
 
 constexpr kernels::stage_limits limits{.slots = 5, .max_rows = 80, .max_logit_rows = 80};
 
@@ -44,7 +44,7 @@ stages_ptr make_gpu(const random_rwkv7& model, element type, element state_type 
 }
 
 stages_ptr make_reference(const random_rwkv7& model) {
-  auto made = kernels::make_reference_rwkv7(model.weights(), limits);
+  auto made = kernels::make_reference_stages(model.weights(), limits);
   BOOST_REQUIRE(made.has_value());
   return std::move(*made);
 }
@@ -62,7 +62,7 @@ __global__ void lose_a_thread() {
 
 namespace {
 
-void compare_with_the_reference(const kernels::rwkv7_dims& dims, element type) {
+void compare_with_the_reference(const kernels::model_dims& dims, element type) {
   const random_rwkv7 model(dims, stored_as(type), 1, type == element::bf16);
   const auto gpu = make_gpu(model, type), reference = make_reference(model);
   const tokens ids = random_tokens(40, dims.vocab, 2);
@@ -75,7 +75,7 @@ void compare_with_the_reference(const kernels::rwkv7_dims& dims, element type) {
 }
 
 /// Slots are taken in a scattered order. Runs go up to 70 tokens, more than a tile of any kernel.
-void change_cuts_and_batch(const kernels::rwkv7_dims& dims, element type, element state_type) {
+void change_cuts_and_batch(const kernels::model_dims& dims, element type, element state_type) {
   const random_rwkv7 model(dims, stored_as(type), 3, true);
   const auto gpu = make_gpu(model, type, state_type, kernels::gpu::invariance::strict);
   std::vector<tokens> ids;
@@ -101,7 +101,7 @@ struct crowd {
 };
 
 /// A row each of many sequences, in one tick and in ticks of a few; in the end a few after many.
-void change_a_crowd(const kernels::rwkv7_dims& dims, element type, element state_type, const crowd& of) {
+void change_a_crowd(const kernels::model_dims& dims, element type, element state_type, const crowd& of) {
   const random_rwkv7 model(dims, stored_as(type), 61, true);
   kernels::gpu::gpu_options options;
   options.matrix_type = type, options.state_type = state_type;
@@ -167,7 +167,7 @@ BOOST_AUTO_TEST_CASE(few_rows_of_a_wide_model_have_the_bits_of_many SKEIN_AT_NIG
   constexpr std::size_t count = 70, chunks[] = {1, 8, 14, 32};
   constexpr element types[] = {element::f16, element::bf16};
 #endif
-  constexpr kernels::rwkv7_dims dims = as_wide_as_7b;
+  constexpr kernels::model_dims dims = as_wide_as_7b;
   const random_rwkv7 model(dims, dtype::f16, 6, true);
   for (const element type : types) {
     const auto gpu = make_gpu(model, type, element::f32, kernels::gpu::invariance::strict);
@@ -218,7 +218,7 @@ BOOST_AUTO_TEST_CASE(gemms_of_a_library_stay_near_the_reference) {
     BOOST_TEST(plan.activation_bytes == gpu.memory().activation_bytes);
     log = {};
     const auto made =
-        kernels::make_reference_rwkv7(model.weights(), {.slots = 2, .max_rows = rows, .max_logit_rows = rows});
+        kernels::make_reference_stages(model.weights(), {.slots = 2, .max_rows = rows, .max_logit_rows = rows});
     BOOST_REQUIRE(made.has_value());
     const tokens ids = random_tokens(rows, dims.vocab, 42), few = random_tokens(5, dims.vocab, 43);
     const auto both = [&](kernels::stages& on, const tokens& some) { return tick(on, dims, {{1, some}}); };
@@ -250,7 +250,7 @@ BOOST_AUTO_TEST_CASE(without_its_library_a_model_says_so_and_works) {
 
 // With fast invariance one or two rows take the sparse product; the reference's sums stay near.
 BOOST_AUTO_TEST_CASE(few_rows_with_sparse_values_stay_near_the_reference) {
-  kernels::rwkv7_dims dims = wide_dims;
+  kernels::model_dims dims = wide_dims;
   dims.ffn = 700;  // two segments
   const random_rwkv7 model(dims, dtype::f16, 51);
   kernels::gpu::gpu_options options;
@@ -259,7 +259,7 @@ BOOST_AUTO_TEST_CASE(few_rows_with_sparse_values_stay_near_the_reference) {
   model_stages gpu(model.weights(), options, {.rows = 2, .logit_rows = 2, .slots = 2},
                    kernels::gpu::open_matmul_library);
   BOOST_TEST(gpu.memory().weight_bytes > dense.memory().weight_bytes);
-  const auto made = kernels::make_reference_rwkv7(model.weights(), {.slots = 2, .max_rows = 2, .max_logit_rows = 2});
+  const auto made = kernels::make_reference_stages(model.weights(), {.slots = 2, .max_rows = 2, .max_logit_rows = 2});
   BOOST_REQUIRE(made.has_value());
   for (const token_id token : random_tokens(12, dims.vocab, 52)) {
     const auto both = [&](kernels::stages& on) { return tick(on, dims, {{1, {token}}, {0, {token / 2}}}); };
@@ -281,7 +281,7 @@ BOOST_AUTO_TEST_CASE(crowds_of_decode_rows_change_no_bit) {
 // (device/discard.cuh), with and without hidden rows that end in zeros: no other kernel may read it.
 BOOST_AUTO_TEST_CASE(crowds_of_decode_rows_change_no_bit_where_rows_are_forgotten) {
   const kernels::gpu::emulator::other_device hopper({.sm_count = 3, .compute_capability_major = 9});
-  kernels::rwkv7_dims whole_lines = wide_dims;
+  kernels::model_dims whole_lines = wide_dims;
   whole_lines.ffn = 512;
   for (const auto& dims : {whole_lines, wide_dims})
     change_a_crowd(dims, element::f16, element::f16, {.rows = 40, .few = 20});

@@ -1,17 +1,10 @@
 #pragma once
 #include <cstddef>
-#include <span>
+
+#include "kernels/cpu/wkv/head_state.hpp"
 
 /// The WKV recurrence of RWKV-7 with the element-wise operations around it, one head at a time.
 namespace skein::kernels::cpu {
-
-inline constexpr std::size_t head_size_max = 256;
-
-/// The distance in floats between the lines of two keys in the state: the head size, rounded up to whole vectors.
-[[nodiscard]] constexpr std::size_t wkv7_line(std::size_t head_size) { return (head_size + 15) / 16 * 16; }
-[[nodiscard]] constexpr std::size_t wkv7_state_floats(std::size_t head_size) {
-  return head_size * wkv7_line(head_size);
-}
 
 /// One head's part of a layer's vectors, [N] each.
 struct wkv7_head {
@@ -33,13 +26,7 @@ struct wkv7_rows {
 ///   w = decay(w0 + w), a = sigmoid(a0 + a), kk = normalise(k * k_k), k = k * (1 + (a - 1) * k_a),
 ///   v = v + (v_first - v) * sigmoid(v0 + v_mix), S and y by wkv7, then y = (group_norm(y) + bonus) * g
 ///
-/// state: [key][value], each key's line padded with zeros to wkv7_line(N) floats. This is the transpose of the
-/// canonical order, so that vectors run over values: both sums over keys (S kk and S r) are sums of lines in a fixed
-/// order, without horizontal additions, and a head size that is no multiple of the vector size only wastes lanes.
+/// state: as in head_state.hpp.
 void wkv7(const wkv7_head& head, const wkv7_rows& rows, float* state);
-
-/// Converts one head's state from and to the canonical order [value][key]. The padding stays zero.
-void wkv7_state_in(std::size_t head_size, std::span<const float> canonical, float* state);
-void wkv7_state_out(std::size_t head_size, const float* state, std::span<float> canonical);
 
 }  // namespace skein::kernels::cpu

@@ -1,15 +1,13 @@
-#include "kernels/cpu/wkv7.hpp"
+#include "kernels/cpu/wkv/wkv7.hpp"
 
 #include <algorithm>
 #include <cmath>
 
-#include "kernels/ops.hpp"
-
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "kernels/cpu/wkv7.cpp"
+#define HWY_TARGET_INCLUDE "kernels/cpu/wkv/wkv7.cpp"
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
-#include "kernels/cpu/vector_math-inl.hpp"
+#include "kernels/cpu/wkv/head_norm-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace skein::kernels::cpu::HWY_NAMESPACE {
@@ -64,7 +62,7 @@ void prepare_token(const wkv7_head& head, const wkv7_rows& rows, std::size_t row
 template <std::size_t kVectors>
 HWY_INLINE void update_values(std::size_t head_size, std::size_t value, token_vectors& token, float* state) {
   const floats d;
-  const std::size_t line = wkv7_line(head_size), step = hn::Lanes(d);
+  const std::size_t line = state_line(head_size), step = hn::Lanes(d);
   float_vector v[kVectors], removed[kVectors], removed_odd[kVectors], y[kVectors];
   for (std::size_t c = 0; c < kVectors; ++c) {
     v[c] = hn::Load(d, token.v + value + c * step);
@@ -102,7 +100,7 @@ HWY_INLINE void update_values(std::size_t head_size, std::size_t value, token_ve
 }
 
 void update_state(std::size_t head_size, token_vectors& token, float* state) {
-  const std::size_t step = hn::Lanes(floats()), line = wkv7_line(head_size);
+  const std::size_t step = hn::Lanes(floats()), line = state_line(head_size);
   std::size_t value = 0;
   for (; value + 4 * step <= line; value += 4 * step) update_values<4>(head_size, value, token, state);
   for (; value < line; value += step) update_values<1>(head_size, value, token, state);
@@ -111,24 +109,11 @@ void update_state(std::size_t head_size, token_vectors& token, float* state) {
 // y = (group_norm(y) + bonus * v) * g
 void read_out(const wkv7_head& head, const token_vectors& token, const float* g, float* out) {
   const floats d;
-  const float n = static_cast<float>(head.size);
-  auto sum = hn::Zero(d), squares = hn::Zero(d);
-  for (std::size_t i = 0; i < head.size; i += hn::Lanes(d)) sum = hn::Add(sum, hn::Load(d, token.y + i));
-  const auto mean = hn::Div(hn::SumOfLanes(d, sum), hn::Set(d, n));
-  for (std::size_t i = 0; i < head.size; i += hn::Lanes(d)) {
-    const auto off = hn::IfThenElseZero(hn::FirstN(d, head.size - i), hn::Sub(hn::Load(d, token.y + i), mean));
-    squares = hn::MulAdd(off, off, squares);
-  }
-  const auto variance = hn::Div(hn::SumOfLanes(d, squares), hn::Set(d, n));
-  const auto scale = hn::Div(hn::Set(d, 1.0f), hn::Sqrt(hn::Add(variance, hn::Set(d, group_norm_eps))));
-  for (std::size_t i = 0; i < head.size; i += hn::Lanes(d)) {
-    const std::size_t left = head.size - i;
-    const auto unit = hn::Mul(hn::Sub(hn::Load(d, token.y + i), mean), scale);
-    const auto normed =
-        hn::MulAdd(unit, load_part(d, head.ln_x_weight + i, left), load_part(d, head.ln_x_bias + i, left));
-    const auto with_bonus = hn::MulAdd(hn::Set(d, token.bonus), hn::Load(d, token.v + i), normed);
-    store_part(hn::Mul(with_bonus, load_part(d, g + i, left)), d, out + i, left);
-  }
+  normalise_head(head.size, token.y, head.ln_x_weight, head.ln_x_bias,
+                 [&](float_vector normed, std::size_t i, std::size_t left) {
+                   const auto with_bonus = hn::MulAdd(hn::Set(d, token.bonus), hn::Load(d, token.v + i), normed);
+                   store_part(hn::Mul(with_bonus, load_part(d, g + i, left)), d, out + i, left);
+                 });
 }
 
 void wkv7_rows_of_head(const wkv7_head& head, const wkv7_rows& rows, float* state) {
@@ -150,19 +135,6 @@ HWY_EXPORT(wkv7_rows_of_head);
 
 void wkv7(const wkv7_head& head, const wkv7_rows& rows, float* state) {
   HWY_DYNAMIC_DISPATCH(wkv7_rows_of_head)(head, rows, state);
-}
-
-void wkv7_state_in(std::size_t head_size, std::span<const float> canonical, float* state) {
-  const std::size_t line = wkv7_line(head_size);
-  for (std::size_t key = 0; key < head_size; ++key)  // contiguous writes; the strided reads stay in the L1 cache
-    for (std::size_t value = 0; value < head_size; ++value)
-      state[key * line + value] = canonical[value * head_size + key];
-}
-
-void wkv7_state_out(std::size_t head_size, const float* state, std::span<float> canonical) {
-  const std::size_t line = wkv7_line(head_size);
-  for (std::size_t value = 0; value < head_size; ++value)
-    for (std::size_t key = 0; key < head_size; ++key) canonical[value * head_size + key] = state[key * line + value];
 }
 
 }  // namespace skein::kernels::cpu

@@ -1,0 +1,85 @@
+#pragma once
+#include <cstddef>
+#include <vector>
+
+#include "kernels/cpu/aligned_buffer.hpp"
+#include "kernels/cpu/embedding.hpp"
+#include "kernels/cpu/packed_matrix.hpp"
+#include "kernels/weights/model_weights.hpp"
+
+/// Copies the weights of any version to the CPU's format: packed matrices, vectors in fp32.
+namespace skein::kernels::cpu {
+
+struct packed_types {
+  using vector = aligned_buffer<float>;
+  using table = embedding;
+  using matrix = packed_matrix;
+  using stack = std::vector<packed_matrix>;
+};
+
+/// Packs tensors with all threads of the pool, counts their bytes and reports progress after each.
+class packer {
+ public:
+  packer(matrix_format format, const load_progress& progress, thread_pool& pool)
+      : format_(format), progress_(progress), pool_(pool) {}
+
+  /// Adds a tensor to the total of the progress.
+  void expect(const tensor_view& view) { total_ += source_bytes(view); }
+  void pack(const tensor_view& view, bool transposed, aligned_buffer<float>& to);
+  void pack(const tensor_view& view, bool transposed, embedding& to);
+  void pack(const tensor_view& view, bool transposed, packed_matrix& to);
+  void pack(const tensor_view& view, bool transposed, std::vector<packed_matrix>& to);
+
+  [[nodiscard]] std::size_t bytes() const { return bytes_; }
+
+ private:
+  static std::uint64_t source_bytes(const tensor_view& view) {
+    return static_cast<std::uint64_t>(view.elements()) * dtype_bytes(view.type);
+  }
+  void count(const tensor_view& view, std::size_t bytes);
+
+  const matrix_format format_;
+  const load_progress progress_;
+  thread_pool& pool_;
+  std::size_t bytes_ = 0;
+  std::uint64_t done_ = 0, total_ = 0;
+};
+
+/// The bytes that packer::pack takes for a tensor of the type that it would fill.
+[[nodiscard]] std::size_t planned_bytes(const tensor_view& view, bool transposed, matrix_format format,
+                                        const aligned_buffer<float>*);
+[[nodiscard]] std::size_t planned_bytes(const tensor_view& view, bool transposed, matrix_format format,
+                                        const embedding*);
+[[nodiscard]] std::size_t planned_bytes(const tensor_view& view, bool transposed, matrix_format format,
+                                        const packed_matrix*);
+[[nodiscard]] std::size_t planned_bytes(const tensor_view& view, bool transposed, matrix_format format,
+                                        const std::vector<packed_matrix>*);
+
+/// Packs all weights; returns the bytes that they take. Throws std::bad_alloc.
+template <template <typename> typename Layer>
+std::size_t pack_weights(const weights_of<checkpoint_views, Layer>& from, packer& with,
+                         outer_weights_of<packed_types>& outer, std::vector<Layer<packed_types>>& layers) {
+  for_each_view(from, [&](const tensor_spec&, const tensor_view& view) { with.expect(view); });
+  const auto pack_one = [&](const tensor_spec& spec, const tensor_view& view, auto& to) {
+    if (view.data) with.pack(view, spec.transposed, to);
+  };
+  outer_weights_of<packed_types>::for_each_tensor(pack_one, from, outer);
+  for (const auto& layer : from.layers) Layer<packed_types>::for_each_tensor(pack_one, layer, layers.emplace_back());
+  return with.bytes();
+}
+
+/// The result of pack_weights before anything is packed.
+template <template <typename> typename Layer>
+std::size_t planned_weight_bytes(const weights_of<checkpoint_views, Layer>& from, matrix_format format) {
+  std::size_t bytes = 0;
+  const auto count_one = [&](const tensor_spec& spec, const tensor_view& view, const auto& to) {
+    if (view.data) bytes += planned_bytes(view, spec.transposed, format, &to);
+  };
+  const outer_weights_of<packed_types> outer;
+  const Layer<packed_types> layer;
+  outer_weights_of<packed_types>::for_each_tensor(count_one, from, outer);
+  for (const auto& each : from.layers) Layer<packed_types>::for_each_tensor(count_one, each, layer);
+  return bytes;
+}
+
+}  // namespace skein::kernels::cpu
