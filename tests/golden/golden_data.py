@@ -62,11 +62,23 @@ TINY = _of_oracle("tiny-7v0.safetensors", "tiny-7v0")
 GEN_7 = Model("gen-7", MADE / "gen-7.safetensors", "gen-7", _numbered)
 GEN_7_WORLD = Model("gen-7-world", MADE / "gen-7-world.safetensors", "gen-7-world", str(WORLD))
 QUIRK = _of_oracle("quirk-base.safetensors", "quirk-base")
-TUNED = [Model("state-tiny-7v0", TINY.path, "state-tiny-7v0", "bytes", ORACLE / "models/state-tiny-7v0.pth",
+GEN_4, GEN_5, GEN_6 = (Model(name, MADE / f"{name}.safetensors", name, _numbered) for name in ("gen-4", "gen-5v2", "gen-6"))
+TINY_6 = _of_oracle("tiny-6v0-fp16.pth", "tiny-6v0-fp16")
+# Models of versions 4 to 6; cases of 5.1, whose model has no golden data, are made by make_models.py.
+EARLIER = [_of_oracle("tiny-4v0.safetensors", "tiny-4v0"), _of_oracle("tiny-4v0-bf16.pth", "tiny-4v0-bf16"),
+           _of_oracle("tiny-5v2.safetensors", "tiny-5v2"), _of_oracle("tiny-5v2-fp16.pth", "tiny-5v2-fp16"), TINY_6,
+           GEN_4, GEN_5, GEN_6,
+           *(Model(f"gen-5v1-{kind}", MADE / f"gen-5v1-{kind}.safetensors", str(MADE / f"golden-5v1-{kind}"), _numbered)
+             for kind in ("gate", "log"))]
+TUNED = [Model("state-tiny-6v0", TINY_6.path, "state-tiny-6v0", "bytes", ORACLE / "models/state-tiny-6v0.pth",
+               MADE / "tiny-6v0-tuned.safetensors"),
+         Model("state-gen-6", GEN_6.path, "state-gen-6", _numbered, ORACLE / "models/state-gen-6.pth",
+               MADE / "gen-6-tuned.safetensors"),
+         Model("state-tiny-7v0", TINY.path, "state-tiny-7v0", "bytes", ORACLE / "models/state-tiny-7v0.pth",
                MADE / "tiny-7v0-tuned.safetensors"),
          Model("state-gen-7", GEN_7.path, "state-gen-7", _numbered, ORACLE / "models/state-gen-7.pth",
                MADE / "gen-7-tuned.safetensors")]
-MODELS = [TINY, GEN_7, GEN_7_WORLD, QUIRK, *TUNED]
+MODELS = [TINY, GEN_7, GEN_7_WORLD, QUIRK, *EARLIER, *TUNED]
 # The same numbers in other files: they must answer as the first of their kind.
 OTHER_FILES = {TINY: [_of_oracle(f, "tiny-7v0") for f in ("tiny-7v0.pth", "tiny-7v0-bf16.pth")],
                QUIRK: [_of_oracle(f"quirk-{q}.pth", "quirk-base")

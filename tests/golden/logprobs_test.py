@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Shows that the running server computes what the reference does, for every RWKV-7 golden, in fp32, bf16 and fp16: all
+"""Shows that the running server computes what the reference does, for the goldens of every version, in fp32, bf16 and fp16: all
 cases of a model are sent at once as token prompts, with echo and logprobs; the log-probabilities of all positions and
 the greedy transcripts are compared. Ticks of 64 tokens cut the longer prompts while others decode."""
 import unittest

@@ -3,8 +3,9 @@
 
     make_models.py FOLDER
 
-gen-7, gen-7-world      random models; arguments and digests are those of the oracle's golden/index.json
-tiny-7v0-tuned, gen-7-tuned   checkpoints that hold a tuned state as their own initial state
+gen-4, ..., gen-7-world       random models; arguments and digests are those of the oracle's golden/index.json
+gen-5v1-gate, gen-5v1-log     RWKV-5.1 from gen-5v2, with a gate or with the logarithm of the bonus, and their golden data
+tiny-7v0-tuned, ...           checkpoints that hold a tuned state as their own initial state
 numbered_vocab.txt      512 tokens, bytes and then numbers in brackets: for gen-7, which has no vocabulary
 recital                 a model of the World vocabulary that recites recital.txt after a ":" (see below)
 """
@@ -16,7 +17,7 @@ import subprocess
 import sys
 from typing import Dict, List
 
-from golden_data import ORACLE, TUNED, WORLD, np, tensor_files, world_tokenizer
+from golden_data import GEN_5, ORACLE, TUNED, WORLD, np, tensor_files, world_tokenizer
 
 # Words of many scripts, in turn with characters of two to four bytes that come in single bytes.
 RECITAL = ["Wild geese", " fly", " south", ";", "дикие", " гуси", " летят", "大雁", "飞向", "南方", "，", "天鹅", "湖",
@@ -37,6 +38,25 @@ def generate(folder: pathlib.Path, name: str, arguments: str, sha256: str) -> No
                    env=dict(os.environ, OMP_NUM_THREADS="1", PYTHONDONTWRITEBYTECODE="1"), stdout=subprocess.DEVNULL)
     if digest(path) != sha256:
         sys.exit(f"{path} came out with another digest than golden/index.json has")
+
+
+def make_5v1(folder: pathlib.Path) -> None:
+    """One decay and one bonus for each head; the oracle has no model of this version, but its reference computes it."""
+    import make_golden
+    text = (ORACLE / "golden_text.txt").read_bytes()
+    for kind in ("gate", "log"):
+        tensors: Dict[str, np.ndarray] = {}
+        for name, tensor in tensor_files.read_tensors(str(GEN_5.path)).items():
+            if name.endswith(("att.time_decay", "att.time_faaaa")):
+                tensor = np.abs(tensor[:, 0]) + 0.1 if name.endswith("faaaa") else tensor[:, 0].reshape(-1, 1, 1)
+            if kind == "log" and name.endswith(("att.gate.weight", "att.time_mix_g")):
+                continue
+            if kind == "log" and name.endswith("att.time_faaaa"):
+                name, tensor = name.replace("time_faaaa", "time_first"), np.log(tensor)
+            tensors[name] = tensor
+        path = folder / f"gen-5v1-{kind}.safetensors"
+        tensor_files.write_safetensors(str(path), tensors)
+        make_golden.make(str(path), str(folder / f"golden-5v1-{kind}"), 5, text, lengths=(1, 7, 64))
 
 
 def put_state_inside() -> None:
@@ -91,8 +111,9 @@ def main(arguments: List[str]) -> int:
     folder = pathlib.Path(arguments[0])
     folder.mkdir(parents=True, exist_ok=True)
     generated = json.loads((ORACLE / "golden/index.json").read_text())["generated"]
-    for name in ("gen-7.safetensors", "gen-7-world.safetensors"):
-        generate(folder, name, generated[name]["arguments"], generated[name]["sha256"])
+    for name, model in generated.items():
+        generate(folder, name, model["arguments"], model["sha256"])
+    make_5v1(folder)
     put_state_inside()
     number_tokens(folder / "numbered_vocab.txt")
     write_recital(folder, folder / "gen-7-world.safetensors")

@@ -13,7 +13,7 @@ inline void check_states_move(kernels::stages& ours, kernels::stages& reference,
   const tokens ids = random_tokens(20, dims.vocab, 9), more = random_tokens(5, dims.vocab, 10);
   feed(ours, dims, 0, ids, 20);
   const auto state = state_of(ours, 0);
-  const model::state_layout layout{dims.layers, dims.embd, dims.heads, dims.head_size};
+  const model::state_layout layout{dims.layers, dims.embd, dims.heads, dims.head_size, dims.heads == 0 ? dims.embd : 0};
   BOOST_TEST(state.size() == layout.floats());
   BOOST_TEST(reference.state_floats() == layout.floats());
 

@@ -74,13 +74,13 @@ class cpu_stages : public stages {
   row_room room_;      ///< makes the buffers of the version too
   row_buffer x_;       ///< the residual stream
   row_buffer normed_;  ///< after ln1, ln2 or ln_out
+  std::size_t weight_bytes_ = 0;
 
  private:
   const std::size_t slots_, max_logit_rows_;
   row_buffer before_;  ///< per thread: the normalised row before a piece
   std::vector<vector> states_;
   outer_weights_of<packed_types> outer_;
-  std::size_t weight_bytes_ = 0;
 };
 
 /// Each version: makes its stages, and finds the memory that they will take.

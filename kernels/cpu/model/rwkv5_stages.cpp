@@ -31,6 +31,13 @@ aligned_buffer<float> by_channel(const aligned_buffer<float>& values, std::size_
   return all;
 }
 
+/// What by_channel adds to the decays and bonuses of all layers.
+std::size_t bytes_by_channel(const rwkv5_weights& weights) {
+  const auto vector_bytes = [](std::size_t floats) { return allocated_bytes(floats * sizeof(float)); };
+  const std::size_t stored = vector_bytes(std::size_t{weights.dims.heads} * weights.dims.decays);
+  return weights.layers.size() * 2 * (vector_bytes(weights.dims.att()) - stored);
+}
+
 class rwkv5_stages final : public gated_stages {
  public:
   rwkv5_stages(const rwkv5_weights& weights, matrix_format format, const stage_limits& limits,
@@ -43,7 +50,9 @@ class rwkv5_stages final : public gated_stages {
       for (float& bonus : l.log_bonus.all()) bonus = std::exp(bonus);
       l.decay = by_channel(l.decay, dims_.att());
       l.bonus = by_channel(l.bonus.size() > 0 ? l.bonus : l.log_bonus, dims_.att());
+      l.log_bonus = {};
     }
+    weight_bytes_ += bytes_by_channel(weights);
     make_states();
   }
 
@@ -110,7 +119,8 @@ memory_plan plan(const rwkv5_weights& weights, matrix_format format, const stage
   row_room counted(limits.max_rows, true);
   const gated_rows gated(weights.dims, counted);
   const rwkv5_rows rows(weights.dims, counted);
-  return cpu_stages::plan(weights.dims, limits, planned_weight_bytes(weights, format), counted.bytes());
+  return cpu_stages::plan(weights.dims, limits, planned_weight_bytes(weights, format) + bytes_by_channel(weights),
+                          counted.bytes());
 }
 
 }  // namespace skein::kernels::cpu
