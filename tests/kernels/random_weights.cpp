@@ -82,13 +82,16 @@ random_weights::random_weights(version of, const kernels::model_dims& dims, dtyp
                                bool with_time_state)
     : version_(of), matrix_type_(matrix_type), random_(seed), with_time_state_(with_time_state) {
   kernels::model_dims sized = dims;
+  if (of == version::v4) sized.heads = sized.head_size = 0;
+  if (of == version::v5_1 || of == version::v5_1_log) sized.decays = 1;
+  if (of == version::v5_2) sized.decays = dims.head_size;
   switch (of) {
-    case version::v4: sized.heads = sized.head_size = 0; return fill<kernels::rwkv4_layer_of>(sized);
+    case version::v4: fill<kernels::rwkv4_layer_of>(sized); break;
     case version::v5_1:
-    case version::v5_1_log: sized.decays = 1; return fill<kernels::rwkv5_layer_of>(sized);
-    case version::v5_2: sized.decays = dims.head_size; return fill<kernels::rwkv5_layer_of>(sized);
-    case version::v6: return fill<kernels::rwkv6_layer_of>(sized);
-    case version::v7: return fill<kernels::rwkv7_layer_of>(sized);
+    case version::v5_1_log:
+    case version::v5_2: fill<kernels::rwkv5_layer_of>(sized); break;
+    case version::v6: fill<kernels::rwkv6_layer_of>(sized); break;
+    case version::v7: fill<kernels::rwkv7_layer_of>(sized); break;
   }
 }
 
