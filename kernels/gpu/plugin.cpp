@@ -21,8 +21,8 @@ extern "C" __attribute__((visibility("default"))) const skein::kernels::gpu::plu
                                       .kind = runtime_name,
                                       .device_count = &devices_of_driver,
                                       .describe_device = &describe_device,
-                                      .make_model = &make_gpu_model,
-                                      .plan_model = &plan_gpu_model,
+                                      .make_runner = &make_runner,
+                                      .plan_runner = &plan_runner,
                                       .measure_limits = &measure_limits};
   return &this_one;
 }

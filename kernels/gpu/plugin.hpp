@@ -23,10 +23,10 @@ struct plugin {
   /// Errors: unavailable, with the runtime's message (no driver, no device).
   result<int> (*device_count)();
   result<device_properties> (*describe_device)(int device);
-  /// make_gpu_model of tick_runner.hpp. The library must stay loaded as long as the runner lives.
-  result<std::unique_ptr<tick_runner>> (*make_model)(const model_weights& weights, const gpu_options& options);
-  /// plan_gpu_model of tick_runner.hpp.
-  result<memory_plan> (*plan_model)(const model_weights& weights, const gpu_options& options);
+  /// make_runner of tick_runner.hpp. The library must stay loaded as long as the runner lives.
+  result<std::unique_ptr<tick_runner>> (*make_runner)(const model_weights& weights, const gpu_options& options);
+  /// plan_runner of tick_runner.hpp.
+  result<memory_plan> (*plan_runner)(const model_weights& weights, const gpu_options& options);
   /// measure_limits of machine_limits.hpp.
   result<machine_limits> (*measure_limits)(int device);
 };

@@ -57,7 +57,7 @@ std::unique_ptr<engine::engine> make_gpu(std::uint32_t slots) {
   options.limits.max_tick_tokens = tick_tokens;
   options.limits.logit_bias_max = sampling::row_limits{}.logit_bias_max;
   options.limits.stop_ids_max = sampling::row_limits{}.stop_ids_max;
-  auto runner = kernels::gpu::make_gpu_model(small_model().weights(), options);
+  auto runner = kernels::gpu::make_runner(small_model().weights(), options);
   BOOST_REQUIRE_MESSAGE(runner.has_value(), (runner ? "" : runner.error().message));
   engine::engine_info info;
   info.device = "emulator";

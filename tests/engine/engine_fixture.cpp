@@ -110,7 +110,7 @@ std::unique_ptr<engine::engine> make_emulated_gpu(const engine_sizes& sizes, ker
   options.limits.max_logit_rows = few_logit_rows;
   options.limits.logit_bias_max = sampling::row_limits{}.logit_bias_max;
   options.limits.stop_ids_max = sampling::row_limits{}.stop_ids_max;
-  auto runner = kernels::gpu::make_gpu_model(weights, options);
+  auto runner = kernels::gpu::make_runner(weights, options);
   BOOST_REQUIRE_MESSAGE(runner.has_value(), (runner ? "" : runner.error().message));
   engine::engine_info info;
   info.device = "emulator";

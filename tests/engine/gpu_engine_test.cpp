@@ -158,7 +158,7 @@ BOOST_AUTO_TEST_CASE(memory_that_is_not_there_is_named) {
   const random_rwkv7 model(dims, dtype::f32, 16);
   kernels::gpu::gpu_options options;
   options.limits.slots = 1u << 26;
-  const auto no_room = kernels::gpu::make_gpu_model(model.weights(), options);
+  const auto no_room = kernels::gpu::make_runner(model.weights(), options);
   BOOST_REQUIRE(!no_room.has_value());
   BOOST_CHECK(no_room.error().kind == error_kind::unavailable);
   for (const char* part : {" bytes for the states of the slots", "out of memory", " bytes of device memory are free"})
@@ -166,7 +166,7 @@ BOOST_AUTO_TEST_CASE(memory_that_is_not_there_is_named) {
 
   options = {};
   options.device = 1;
-  const auto no_device = kernels::gpu::make_gpu_model(model.weights(), options);
+  const auto no_device = kernels::gpu::make_runner(model.weights(), options);
   BOOST_REQUIRE(!no_device.has_value());
   BOOST_CHECK(no_device.error().kind == error_kind::unavailable);
 }
@@ -175,7 +175,7 @@ BOOST_AUTO_TEST_CASE(memory_that_is_not_there_is_named) {
 BOOST_AUTO_TEST_CASE(a_lost_device_stays_lost) {
   const kernels::model_dims dims{2, 64, 1, 64, 256, 100, 16, 16, 8, 24};
   const random_rwkv7 model(dims, dtype::f32, 16);
-  const auto runner = kernels::gpu::make_gpu_model(model.weights(), {});
+  const auto runner = kernels::gpu::make_runner(model.weights(), {});
   BOOST_REQUIRE(runner.has_value());
   const std::vector<kernels::gpu::tick_row> rows(1, {.slot = 0, .tokens = 6});
   BOOST_REQUIRE((*runner)->launch({rows, prompt}).has_value());

@@ -26,10 +26,10 @@ constexpr kernels::model_dims dims_of_64{.layers = 2,
                                          .rank_g = 72};
 
 void plan_and_take(const kernels::rwkv7_weights& weights, const gpu_options& options) {
-  const auto planned = plan_gpu_model(weights, options);
+  const auto planned = plan_runner(weights, options);
   BOOST_REQUIRE_MESSAGE(planned.has_value(), (planned ? "" : planned.error().message));
   const std::size_t before = device_bytes_held;
-  const auto runner = make_gpu_model(weights, options);
+  const auto runner = make_runner(weights, options);
   BOOST_REQUIRE_MESSAGE(runner.has_value(), (runner ? "" : runner.error().message));
   test::compare_memory(*planned, (*runner)->sizes().memory, device_bytes_held - before);
 }
@@ -81,8 +81,8 @@ BOOST_AUTO_TEST_CASE(an_engine_s_plan_is_what_it_takes, *boost::unit_test::preco
                             .kind = runtime_name,
                             .device_count = &device_count,
                             .describe_device = &describe_device,
-                            .make_model = &make_gpu_model,
-                            .plan_model = &plan_gpu_model,
+                            .make_runner = &make_runner,
+                            .plan_runner = &plan_runner,
                             .measure_limits = nullptr};
   const auto file = model::checkpoint::open(test::oracle() / "models/tiny-7v0-bf16.pth");
   BOOST_REQUIRE(file.has_value());
@@ -105,7 +105,7 @@ BOOST_AUTO_TEST_CASE(a_plan_refuses_what_cannot_be_made) {
   kernels::model_dims dims = dims_of_64;
   dims.embd = 96, dims.heads = 3, dims.head_size = 32;
   const test::random_rwkv7 model(dims, dtype::f32, 3);
-  BOOST_TEST(!plan_gpu_model(model.weights(), {}));
+  BOOST_TEST(!plan_runner(model.weights(), {}));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

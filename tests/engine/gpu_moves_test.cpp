@@ -77,7 +77,7 @@ std::unique_ptr<engine::engine> make_halted(traffic& copies, std::uint32_t slots
   options.limits.slots = slots;
   options.limits.max_tick_tokens = 128;
   options.limits.max_tick_rows = slots;
-  auto runner = kernels::gpu::make_gpu_model(model.weights(), options);
+  auto runner = kernels::gpu::make_runner(model.weights(), options);
   BOOST_REQUIRE(runner.has_value());
   engine_info info;
   info.vocab = dims.vocab, info.slots = slots, info.max_tick_tokens = 128, info.max_tick_rows = slots;

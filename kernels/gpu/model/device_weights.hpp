@@ -18,6 +18,7 @@ struct device_matrix {
 /// A vector on the device: fp32.
 struct device_vector {
   const float* data = nullptr;
+  operator const float*() const { return data; }  // NOLINT(google-explicit-constructor): kernels take the pointer
 };
 
 /// Weights on the device. Both factors of each low-rank pair are plain matrices.
@@ -35,7 +36,7 @@ struct device_rwkv7 : outer_weights_of<device_types> {
 };
 
 [[nodiscard]] inline norm_weights norm_of(const device_vector& weight, const device_vector& bias) {
-  return {weight.data, bias.data};
+  return {weight, bias};
 }
 
 /// The size of device_rwkv7::memory.

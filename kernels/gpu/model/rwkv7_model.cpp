@@ -366,8 +366,6 @@ void rwkv7_model::set_initial_state(const rwkv7_weights& weights, stream_handle 
   require(wait_for(in));
 }
 
-namespace {
-
 // Kernels keep rows in registers, and the vectors of a token of one head in shared memory.
 result<void> check_sizes(const model_dims& dims) {
   const auto refuse = [](const char* what, std::uint32_t is, const char* limit) {
@@ -381,13 +379,6 @@ result<void> check_sizes(const model_dims& dims) {
     return refuse("width", dims.embd, " is not a multiple of 64, which the GPU engine requires");
   if (dims.vocab > vocab_max) return refuse("vocabulary", dims.vocab, " is above the GPU engine's limit of 524288");
   return {};
-}
-
-}  // namespace
-
-result<void> check_model(const rwkv7_weights& weights) {
-  if (auto types = check_element_types(weights); !types) return types;
-  return check_sizes(weights.dims);
 }
 
 }  // namespace skein::kernels::gpu

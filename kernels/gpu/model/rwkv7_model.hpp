@@ -9,6 +9,7 @@
 #include "base/memory_plan.hpp"
 #include "kernels/gpu/gemm/tuned_matmul.hpp"
 #include "kernels/gpu/model/device_weights.hpp"
+#include "kernels/gpu/model/gpu_model.hpp"
 #include "kernels/gpu/model/sparse_value.hpp"
 #include "kernels/gpu/time_mix/state.hpp"
 #include "kernels/gpu/time_mix/wkv_chunks.hpp"
@@ -35,59 +36,43 @@ class activation {
   device_buffer<std::byte> memory_;
 };
 
-/// The sizes that buffers are allocated for.
-struct model_room {
-  std::uint32_t rows = 0;        ///< of the largest tick
-  std::uint32_t logit_rows = 0;  ///< of the largest head call
-  std::uint32_t slots = 0;       ///< including slots that are never assigned
-};
-
-/// RWKV-7 on a GPU, or in the emulator: decides which kernel runs over which buffers. Owns weights, activations and the
-/// states of all slots, allocated at construction. All work is queued in the given stream. No call waits or reads a
-/// batch on the host, and all addresses are fixed, so a call may be captured in a CUDA graph. The residual stream x,
-/// sums and norms are fp32. States, including those of token shift, have the state type. Matrices and the inputs and
-/// outputs of their GEMMs have the element type, except for the outputs of the low-rank pairs (gate_element).
-///
-/// The results and the state of a row depend only on the tokens of its own sequence, as stages.hpp promises.
-class rwkv7_model {
+/// RWKV-7. The residual stream x, sums and norms are fp32. States, including those of token shift, have the state type.
+/// Matrices and the inputs and outputs of their GEMMs have the element type, except for the outputs of the low-rank
+/// pairs (gate_element).
+class rwkv7_model final : public gpu_model {
  public:
   /// Throws device_failure. The weights are on the device when this returns.
   rwkv7_model(const rwkv7_weights& weights, const gpu_options& options, const model_room& room, stream_handle in,
               const library_opener& open_library = open_matmul_library);
-  /// The memory that a model will take, computed without allocating any. Slots beyond options.limits.slots count as
-  /// workspace. For the current device.
+  /// As plan_model.
   [[nodiscard]] static memory_plan plan(const rwkv7_weights& weights, const gpu_options& options,
                                         const model_room& room,
                                         const library_opener& open_library = open_matmul_library);
 
-  /// Runs all layers over the batch's rows: prepares the residual stream of each for queue_head and advances the states
-  /// of all runs. `runs` is the host's copy of the batch's runs, of which only the lengths are read; empty if nothing
-  /// is chunked.
   [[nodiscard]] result<void> queue_forward(const device_batch& rows, std::span<const sequence_run> runs,
-                                           stream_handle in);
-  /// logits()[i] = head * layer_norm(x[wanted_rows[i]], ln_out) for the batch's wanted rows; [wanted, V] fp32.
-  [[nodiscard]] result<void> queue_head(const device_batch& rows, stream_handle in);
-  [[nodiscard]] float* logits() const { return logits_.data(); }
+                                           stream_handle in) override;
+  [[nodiscard]] result<void> queue_head(const device_batch& rows, stream_handle in) override;
+  [[nodiscard]] float* logits() const override { return logits_.data(); }
 
-  /// Resets a slot to the model's initial state: zeros, or its own time_state.
-  [[nodiscard]] result<void> queue_clear(slot_id slot, stream_handle in) { return queue_copy(room_.slots, slot, in); }
-  [[nodiscard]] result<void> queue_copy(slot_id from, slot_id to, stream_handle in);
-  /// Copy between a slot and state_floats() fp32 in the canonical order of model/state_layout, also on the device.
-  [[nodiscard]] result<void> queue_read(slot_id slot, float* canonical, stream_handle in) const;
-  [[nodiscard]] result<void> queue_write(slot_id slot, const float* canonical, stream_handle in);
+  /// To zeros, or the model's own time_state.
+  [[nodiscard]] result<void> queue_clear(slot_id slot, stream_handle in) override {
+    return queue_copy(room_.slots, slot, in);
+  }
+  [[nodiscard]] result<void> queue_copy(slot_id from, slot_id to, stream_handle in) override;
+  [[nodiscard]] result<void> queue_read(slot_id slot, float* canonical, stream_handle in) const override;
+  [[nodiscard]] result<void> queue_write(slot_id slot, const float* canonical, stream_handle in) override;
 
-  /// Tokens of a chunk; 0 if no row may be chunked, also if a tick has no space for a chunk beside a decode row.
-  [[nodiscard]] std::uint32_t chunk_tokens() const { return chunks_ ? gpu::chunk_tokens : 0; }
+  [[nodiscard]] std::uint32_t chunk_tokens() const override { return chunks_ ? gpu::chunk_tokens : 0; }
+  [[nodiscard]] std::size_t state_floats() const override { return layout_.canonical_floats(); }
+  [[nodiscard]] std::size_t slot_bytes() const override { return layout_.slot_bytes(); }
+  [[nodiscard]] std::size_t weight_bytes() const override {
+    return weights_.memory.bytes() + (sparse_ ? sparse_->bytes() : 0);
+  }
+  [[nodiscard]] std::size_t activation_bytes() const override;
+  [[nodiscard]] std::size_t state_bytes() const override { return states_.bytes(); }
+  [[nodiscard]] const std::string& library() const override { return library_; }
+  [[nodiscard]] double library_seconds() const override { return library_seconds_; }
   [[nodiscard]] std::uint32_t vocab() const { return dims_.vocab; }
-  [[nodiscard]] std::size_t state_floats() const { return layout_.canonical_floats(); }
-  [[nodiscard]] std::size_t slot_bytes() const { return layout_.slot_bytes(); }
-  [[nodiscard]] std::size_t weight_bytes() const { return weights_.memory.bytes() + (sparse_ ? sparse_->bytes() : 0); }
-  [[nodiscard]] std::size_t activation_bytes() const;
-  [[nodiscard]] std::size_t state_bytes() const { return states_.bytes(); }  ///< of all slots
-  /// Human-readable: the GEMMs that a library runs, or why none does; empty if no library was requested.
-  [[nodiscard]] const std::string& library() const { return library_; }
-  /// How long measuring the library took.
-  [[nodiscard]] double library_seconds() const { return library_seconds_; }
 
  private:
   // One tick, in the terms of model/forward.cpp. `outcome` keeps the first error.
@@ -161,7 +146,7 @@ class rwkv7_model {
   std::optional<sparse_values> sparse_;  ///< if invariance is fast and enough memory is free
 };
 
-/// Errors: unsupported (head size or width too large, width not a multiple of 64), bad_file (element types).
-[[nodiscard]] result<void> check_model(const rwkv7_weights& weights);
+/// Errors: unsupported (head size, width or vocabulary too large, width not a multiple of 64).
+[[nodiscard]] result<void> check_sizes(const model_dims& dims);
 
 }  // namespace skein::kernels::gpu

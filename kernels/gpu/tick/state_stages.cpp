@@ -26,7 +26,7 @@ result<void> state_stages::settle() const {
   return gone ? come : gone;
 }
 
-result<void> state_stages::begin_read(std::uint32_t stage, slot_id slot, const rwkv7_model& model,
+result<void> state_stages::begin_read(std::uint32_t stage, slot_id slot, const gpu_model& model,
                                       slot_samplers& samplers, stream_handle ticks) {
   auto& to = stages_[stage];
   if (auto r = model.queue_read(slot, to.canonical.data(), ticks); !r) return r;
@@ -55,7 +55,7 @@ result<void> state_stages::send(std::uint32_t stage) {
   return from.at_host.record(arriving_);
 }
 
-result<void> state_stages::end_write(std::uint32_t stage, slot_id slot, rwkv7_model& model, stream_handle ticks) {
+result<void> state_stages::end_write(std::uint32_t stage, slot_id slot, gpu_model& model, stream_handle ticks) {
   auto& from = stages_[stage];
   if (auto r = from.at_host.hold(ticks); !r) return r;
   if (auto r = model.queue_write(slot, from.canonical.data(), ticks); !r) return r;

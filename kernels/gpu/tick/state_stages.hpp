@@ -1,7 +1,7 @@
 #pragma once
 #include <deque>
 
-#include "kernels/gpu/model/rwkv7_model.hpp"
+#include "kernels/gpu/model/gpu_model.hpp"
 #include "kernels/gpu/runtime/memory.hpp"
 #include "kernels/gpu/runtime/stream.hpp"
 #include "kernels/gpu/sampling/sampling.hpp"
@@ -20,13 +20,13 @@ class state_stages {
   ~state_stages();
 
   /// The functions of tick_runner with these names; `ticks` is the stream that ticks run in.
-  [[nodiscard]] result<void> begin_read(std::uint32_t stage, slot_id slot, const rwkv7_model& model,
+  [[nodiscard]] result<void> begin_read(std::uint32_t stage, slot_id slot, const gpu_model& model,
                                         slot_samplers& samplers, stream_handle ticks);
   [[nodiscard]] bool arrived(std::uint32_t stage) const { return stages_[stage].at_host.passed(); }
   [[nodiscard]] result<staged_state> end_read(std::uint32_t stage);
   [[nodiscard]] result<staged_state> begin_write(std::uint32_t stage);
   [[nodiscard]] result<void> send(std::uint32_t stage);
-  [[nodiscard]] result<void> end_write(std::uint32_t stage, slot_id slot, rwkv7_model& model, stream_handle ticks);
+  [[nodiscard]] result<void> end_write(std::uint32_t stage, slot_id slot, gpu_model& model, stream_handle ticks);
   [[nodiscard]] result<void> give_penalties(std::uint32_t stage, slot_id slot, slot_samplers& samplers,
                                             stream_handle ticks);
   /// In pinned memory; from begin_write to end_write.

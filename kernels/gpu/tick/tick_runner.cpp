@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/check.hpp"
-#include "kernels/gpu/model/rwkv7_model.hpp"
+#include "kernels/gpu/model/gpu_model.hpp"
 #include "kernels/gpu/tick/state_stages.hpp"
 #include "kernels/gpu/tick/tick_upload.hpp"
 
@@ -69,16 +69,16 @@ std::size_t planned_bytes(const tick_room& room) {
          2 * mixed_floats(room) * sizeof(float) + single_sample_words(room) * sizeof(std::uint32_t);
 }
 
-class rwkv7_runner final : public tick_runner {
+class model_runner final : public tick_runner {
  public:
-  rwkv7_runner(const rwkv7_weights& weights, const gpu_options& options)
+  model_runner(const model_weights& weights, const gpu_options& options)
       : device_(options.device),
         slots_(options.limits.slots),
-        room_(room_of(options, weights.dims.vocab)),
+        room_(room_of(options, dims_of(weights).vocab)),
         upload_(room_, ticks_),
-        model_(weights, options, model_room_of(options, room_), ticks_),
+        model_(make_model(weights, options, model_room_of(options, room_), ticks_)),
         samplers_(sampler_limits_of(options, room_)),
-        stages_(options.limits.state_stages, model_.state_floats(), room_.vocab, slots_),
+        stages_(options.limits.state_stages, model_->state_floats(), room_.vocab, slots_),
         run_of_row_(room_.tokens, "plans of ticks"),
         wanted_rows_(room_.tokens, "plans of ticks"),
         runs_(room_.rows, "plans of ticks"),
@@ -96,13 +96,13 @@ class rwkv7_runner final : public tick_runner {
     describe();
     require(ticks_.synchronize());
   }
-  ~rwkv7_runner() override { ignore(ticks_.synchronize(), "only waits before the memory of running kernels is freed"); }
+  ~model_runner() override { ignore(ticks_.synchronize(), "only waits before the memory of running kernels is freed"); }
 
   const runner_sizes& sizes() const override { return sizes_; }
 
   result<void> start(slot_id slot, const sampler_start& params) override {
     enter();
-    note(model_.queue_clear(slot, ticks_));
+    note(model_->queue_clear(slot, ticks_));
     return note(samplers_.start(ticks_, slot, params.settings, params.bias, params.stop_ids));
   }
   result<void> restart_sampler(slot_id slot, const sampler_start& params) override {
@@ -111,7 +111,7 @@ class rwkv7_runner final : public tick_runner {
   }
   result<void> copy_slot(slot_id from, slot_id to) override {
     enter();
-    note(model_.queue_copy(from, to, ticks_));
+    note(model_->queue_copy(from, to, ticks_));
     return note(samplers_.copy_position(ticks_, from, to));
   }
 
@@ -149,14 +149,14 @@ class rwkv7_runner final : public tick_runner {
 
   result<void> begin_read(slot_id slot, std::uint32_t stage) override {
     enter();
-    return note(stages_.begin_read(stage, slot, model_, samplers_, ticks_));
+    return note(stages_.begin_read(stage, slot, *model_, samplers_, ticks_));
   }
   bool arrived(std::uint32_t stage) override { return stages_.arrived(stage); }
   result<staged_state> end_read(std::uint32_t stage) override { return keep(stages_.end_read(stage)); }
   result<staged_state> begin_write(std::uint32_t stage) override { return keep(stages_.begin_write(stage)); }
   result<void> end_write(std::uint32_t stage, slot_id slot) override {
     enter();
-    return note(stages_.end_write(stage, slot, model_, ticks_));
+    return note(stages_.end_write(stage, slot, *model_, ticks_));
   }
   result<void> send(std::uint32_t stage) override {
     enter();
@@ -184,9 +184,9 @@ class rwkv7_runner final : public tick_runner {
     std::ranges::copy(allowed, words + mask_at);
     const std::uint32_t* const sent = single_sample_.data();
     note(copy_to_device(single_sample_.data(), words, (mask_at + allowed.size()) * sizeof *words, ticks_));
-    note(copy_to_device(model_.logits(), logits.data(), logits.size_bytes(), ticks_));
+    note(copy_to_device(model_->logits(), logits.data(), logits.size_bytes(), ticks_));
     note(samplers_.queue_samples(ticks_, {sent, reinterpret_cast<const sample_row*>(sent + 1), 1},
-                                 {model_.logits(), nullptr, allowed.empty() ? nullptr : sent + mask_at},
+                                 {model_->logits(), nullptr, allowed.empty() ? nullptr : sent + mask_at},
                                  single_sampled_.data()));
     if (auto r = note(ticks_.synchronize()); !r) return r.error();
     return *single_sampled_.data();
@@ -244,16 +244,16 @@ class rwkv7_runner final : public tick_runner {
   result<void> queue_kernels(const tick_shape& shape, std::size_t turn) {
     flight& f = flights_[turn];
     if (auto r = prepare(ticks_, preparation(turn), shape.rows); !r) return r;
-    if (auto r = model_.queue_forward(piece(shape, 0), shape.runs, ticks_); !r) return r;
+    if (auto r = model_->queue_forward(piece(shape, 0), shape.runs, ticks_); !r) return r;
     std::size_t scored = 0, copied = 0;
     for (std::uint32_t p = 0; p * room_.logit_rows < shape.wanted; ++p) {
-      if (auto r = model_.queue_head(piece(shape, p), ticks_); !r) return r;
+      if (auto r = model_->queue_head(piece(shape, p), ticks_); !r) return r;
       if (auto r = hand_out(shape, p, f, scored, copied); !r) return r;
       if (p > 0) continue;  // the first piece holds all sampled rows
       if (auto r = queue_mixtures(shape, f); !r) return r;
       if (shape.samples_alone == 0) continue;
       const device_samples alone{upload_.sample_count(), samples_.data(), shape.samples_alone};
-      if (auto r = samplers_.queue_samples(ticks_, alone, {.logits = model_.logits()}, f.sampled.data()); !r) return r;
+      if (auto r = samplers_.queue_samples(ticks_, alone, {.logits = model_->logits()}, f.sampled.data()); !r) return r;
     }
     return {};
   }
@@ -285,13 +285,13 @@ class rwkv7_runner final : public tick_runner {
   result<void> hand_out(const tick_shape& shape, std::uint32_t p, flight& f, std::size_t& scored, std::size_t& copied) {
     for (; copied < shape.copies.size() && shape.copies[copied].wanted / room_.logit_rows == p; ++copied) {
       const logits_copy& c = shape.copies[copied];
-      const float* const from = model_.logits() + std::size_t{c.wanted % room_.logit_rows} * room_.vocab;
+      const float* const from = model_->logits() + std::size_t{c.wanted % room_.logit_rows} * room_.vocab;
       if (auto r = copy_to_host(c.to, from, room_.vocab * sizeof(float), ticks_); !r) return r;
     }
     const std::uint32_t count = shape.scores.empty() ? 0 : shape.scores[p];
     if (count == 0) return {};
     const device_scores scores{upload_.score_count(p), upload_.scores() + scored, count};
-    if (auto r = samplers_.queue_scores(ticks_, scores, model_.logits(), scores_.data()); !r) return r;
+    if (auto r = samplers_.queue_scores(ticks_, scores, model_->logits(), scores_.data()); !r) return r;
     token_scores* const to = f.scores.data() + scored;
     scored += count;
     return copy_to_host(to, scores_.data(), count * sizeof(token_scores), ticks_);
@@ -304,7 +304,7 @@ class rwkv7_runner final : public tick_runner {
       const std::uint32_t* const count = upload_.mixture_count(group);
       const device_mixtures mixtures{count, upload_.mixtures() + begin, upload_.members(), room};
       const device_samples samples{count, mixture_samples_.data() + begin, room};
-      if (auto r = samplers_.queue_mixtures(ticks_, mixtures, model_.logits(), mixed_.data(), raw); !r) return r;
+      if (auto r = samplers_.queue_mixtures(ticks_, mixtures, model_->logits(), mixed_.data(), raw); !r) return r;
       if (auto r = samplers_.queue_samples(ticks_, samples, {mixed_.data(), raw, nullptr}, sampled_mixtures_.data());
           !r)
         return r;
@@ -337,22 +337,22 @@ class rwkv7_runner final : public tick_runner {
   }
 
   void describe() {
-    sizes_.state_floats = model_.state_floats();
+    sizes_.state_floats = model_->state_floats();
     sizes_.state_stages = stages_.count();
     sizes_.logit_bias_max = samplers_.limits().bias_max;
     sizes_.stop_ids_max = samplers_.limits().stop_ids_max;
-    sizes_.chunk_tokens = model_.chunk_tokens();
+    sizes_.chunk_tokens = model_->chunk_tokens();
     memory_plan& memory = sizes_.memory;
     memory.slots = slots_;
-    memory.slot_bytes = model_.slot_bytes() + samplers_.slot_bytes();
-    memory.weight_bytes = model_.weight_bytes();
-    memory.activation_bytes = model_.activation_bytes();
-    memory.workspace_bytes = model_.state_bytes() + samplers_.bytes() - memory.bytes_of_slots() + upload_.bytes() +
+    memory.slot_bytes = model_->slot_bytes() + samplers_.slot_bytes();
+    memory.weight_bytes = model_->weight_bytes();
+    memory.activation_bytes = model_->activation_bytes();
+    memory.workspace_bytes = model_->state_bytes() + samplers_.bytes() - memory.bytes_of_slots() + upload_.bytes() +
                              stages_.bytes() + run_of_row_.bytes() + wanted_rows_.bytes() + runs_.bytes() +
                              samples_.bytes() + mixture_samples_.bytes() + scores_.bytes() + sampled_mixtures_.bytes() +
                              mixed_.bytes() + single_sample_.bytes();
-    sizes_.library = model_.library();
-    sizes_.library_seconds = model_.library_seconds();
+    sizes_.library = model_->library();
+    sizes_.library_seconds = model_->library_seconds();
     sizes_.graphs = static_cast<std::uint32_t>(graphs_.size());
   }
 
@@ -364,7 +364,7 @@ class rwkv7_runner final : public tick_runner {
 
   stream ticks_;
   tick_upload upload_;
-  rwkv7_model model_;
+  const std::unique_ptr<gpu_model> model_;
   slot_samplers samplers_;
   state_stages stages_;
 
@@ -386,27 +386,11 @@ class rwkv7_runner final : public tick_runner {
 
 }  // namespace
 
-namespace {
-
-/// The weights of a version that runs on a GPU.
-result<const rwkv7_weights*> supported(const model_weights& weights) {
-  if (const auto r = check_element_types(weights); !r) return r.error();
-  const auto* of_7 = std::get_if<rwkv7_weights>(&weights);
-  if (!of_7)
-    return error{error_kind::unsupported, "only RWKV-7 runs on the GPU; versions 4 to 6 run on the CPU (--device cpu)",
-                 "device"};
-  if (const auto r = check_model(*of_7); !r) return r.error();
-  return of_7;
-}
-
-}  // namespace
-
-result<std::unique_ptr<tick_runner>> make_gpu_model(const model_weights& weights, const gpu_options& options) {
-  const auto model = supported(weights);
-  if (!model) return model.error();
+result<std::unique_ptr<tick_runner>> make_runner(const model_weights& weights, const gpu_options& options) {
+  if (const auto r = check_model(weights); !r) return r.error();
   if (const auto r = use_device(options.device); !r) return r.error();
   try {
-    return std::make_unique<rwkv7_runner>(**model, options);
+    return std::make_unique<model_runner>(weights, options);
   } catch (const device_failure& failure) {
     return failure.why();
   } catch (const std::bad_alloc&) {
@@ -416,12 +400,11 @@ result<std::unique_ptr<tick_runner>> make_gpu_model(const model_weights& weights
 
 namespace {
 
-memory_plan plan_runner(const rwkv7_weights& weights, const gpu_options& options) {
-  const tick_room room = room_of(options, weights.dims.vocab);
+memory_plan plan_parts(const model_weights& weights, const gpu_options& options) {
+  const tick_room room = room_of(options, dims_of(weights).vocab);
   const sampler_limits samplers = sampler_limits_of(options, room);
-  memory_plan plan = rwkv7_model::plan(weights, options, model_room_of(options, room));
-  const std::size_t state_floats =
-      slot_layout{weights.dims.layers, 1, weights.dims.embd, element::f32, weights.dims.head_size}.canonical_floats();
+  memory_plan plan = plan_model(weights, options, model_room_of(options, room));
+  const std::size_t state_floats = planned_state_floats(dims_of(weights));
   const std::size_t of_sampler = slot_samplers::slot_bytes(samplers);
   plan.slot_bytes += of_sampler;
   plan.workspace_bytes += slot_samplers::planned_bytes(samplers) - plan.slots * of_sampler +
@@ -432,12 +415,11 @@ memory_plan plan_runner(const rwkv7_weights& weights, const gpu_options& options
 
 }  // namespace
 
-result<memory_plan> plan_gpu_model(const model_weights& weights, const gpu_options& options) {
-  const auto model = supported(weights);
-  if (!model) return model.error();
+result<memory_plan> plan_runner(const model_weights& weights, const gpu_options& options) {
+  if (const auto r = check_model(weights); !r) return r.error();
   if (const auto r = use_device(options.device); !r) return r.error();
   try {
-    return plan_runner(**model, options);
+    return plan_parts(weights, options);
   } catch (const std::bad_alloc&) {  // no exception may cross the plug-in interface
     return error{error_kind::unavailable, "not enough host memory to plan the model", ""};
   }

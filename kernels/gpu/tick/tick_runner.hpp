@@ -134,11 +134,11 @@ class tick_runner {
 /// A model on a GPU, or in the emulator. Allocates all memory; the views may be dropped when this returns.
 /// Errors: unsupported (a version other than 7, sizes that check_model refuses), bad_file (element types), unavailable
 /// (device; memory, with the bytes requested, their purpose and the free bytes).
-[[nodiscard]] result<std::unique_ptr<tick_runner>> make_gpu_model(const model_weights& weights,
-                                                                  const gpu_options& options);
+[[nodiscard]] result<std::unique_ptr<tick_runner>> make_runner(const model_weights& weights,
+                                                               const gpu_options& options);
 
 /// The memory that such a runner will take, computed without allocating any. It does not include graphs and the
 /// runtime's own code. Errors: as above, except for memory.
-[[nodiscard]] result<memory_plan> plan_gpu_model(const model_weights& weights, const gpu_options& options);
+[[nodiscard]] result<memory_plan> plan_runner(const model_weights& weights, const gpu_options& options);
 
 }  // namespace skein::kernels::gpu

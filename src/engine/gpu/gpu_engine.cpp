@@ -83,7 +83,7 @@ result<memory_plan> plan_gpu_engine(const kernels::gpu::plugin& plugin, const mo
                                     const model::model_info& info, const gpu_engine_options& options) {
   const auto parts = parts_of(file, info, options);
   if (!parts) return parts.error();
-  return plugin.plan_model(parts->weights, parts->how);
+  return plugin.plan_runner(parts->weights, parts->how);
 }
 
 result<std::unique_ptr<engine>> make_gpu_engine(const kernels::gpu::plugin& plugin, const model::checkpoint& file,
@@ -92,7 +92,7 @@ result<std::unique_ptr<engine>> make_gpu_engine(const kernels::gpu::plugin& plug
   if (!parts) return parts.error();
   const auto device = plugin.describe_device(options.device);
   if (!device) return device.error();
-  auto runner = plugin.make_model(parts->weights, parts->how);
+  auto runner = plugin.make_runner(parts->weights, parts->how);
   if (!runner) return runner.error();
   log_recording((*runner)->sizes());
   engine_info about;

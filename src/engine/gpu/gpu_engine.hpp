@@ -27,14 +27,14 @@ struct gpu_engine_options {
 };
 
 /// An engine on one GPU. A tick runs there from its tokens to the sampled tokens while the host queues the next one.
-/// The checkpoint may be closed when this returns. Errors: those of model::bind and make_gpu_model; unavailable
+/// The checkpoint may be closed when this returns. Errors: those of model::bind and make_runner; unavailable
 /// if there is no such device, unsupported for another type of matrices or states.
 [[nodiscard]] result<std::unique_ptr<engine>> make_gpu_engine(const kernels::gpu::plugin& plugin,
                                                               const model::checkpoint& file,
                                                               const model::model_info& info,
                                                               const gpu_engine_options& options);
 
-/// The device memory that such an engine will use, without allocating it; plan_gpu_model lists what is not included.
+/// The device memory that such an engine will use, without allocating it; plan_runner lists what is not included.
 /// Errors: as above, except those of allocation.
 [[nodiscard]] result<memory_plan> plan_gpu_engine(const kernels::gpu::plugin& plugin, const model::checkpoint& file,
                                                   const model::model_info& info, const gpu_engine_options& options);
