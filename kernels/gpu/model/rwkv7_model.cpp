@@ -203,7 +203,7 @@ void rwkv7_model::time_mix_out(std::uint32_t layer, pass& tick) {
 
 void rwkv7_model::channel_mix_in(std::uint32_t layer, pass& tick) {
   const device_layer& p = weights_.layers[layer];
-  shift(tick, norm_of(p.ln2_weight, p.ln2_bias), layout_.ffn_x_prev(layer), {&p.ffn_x_k, 1});
+  shift(tick, norm_of(p.ln2_weight, p.ln2_bias), layout_.ffn_x_prev(layer), {&p.ffn_x_k.data, 1});
   gemm key = gemm_of(p.ffn_key, mixed_[0], hidden_, epilogue::relu_squared);
   key.pdl_early_launch = true;
   multiply_rows(tick, {&key, 1});
