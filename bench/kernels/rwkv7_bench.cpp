@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "kernels/make_stages.hpp"
 #include "model/forward.hpp"
 #include "tests/kernels/random_rwkv7.hpp"
 

@@ -1,7 +1,7 @@
 #include "engine/fake/fake_engine.hpp"
 #include "engine/gpu/gpu_engine.hpp"
 #include "engine/stages/stage_engine.hpp"
-#include "kernels/weights/model_weights.hpp"
+#include "kernels/make_stages.hpp"
 #include "tests/actors/engine_bench.hpp"
 #include "tests/kernels/random_rwkv7.hpp"
 #include "tests/tokenizer/world_lines.hpp"

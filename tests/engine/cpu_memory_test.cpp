@@ -5,6 +5,7 @@
 
 #include "engine/stages/stage_engine.hpp"
 #include "kernels/cpu/aligned_buffer.hpp"
+#include "kernels/make_stages.hpp"
 #include "tests/engine/compare_memory.hpp"
 #include "tests/engine/counted_new.hpp"
 #include "tests/kernels/random_rwkv7.hpp"

@@ -9,7 +9,7 @@
 #include "engine/fake/fake_engine.hpp"
 #include "engine/gpu/gpu_engine.hpp"
 #include "engine/stages/stage_engine.hpp"
-#include "kernels/weights/model_weights.hpp"
+#include "kernels/make_stages.hpp"
 #include "tests/engine/toy_stages.hpp"
 #include "tests/kernels/random_rwkv7.hpp"
 

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <vector>
 
+#include "kernels/make_stages.hpp"
 #include "model/state_layout.hpp"
 #include "tests/kernels/every_target.hpp"
 #include "tests/kernels/random_rwkv7.hpp"

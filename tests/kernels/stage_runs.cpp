@@ -1,4 +1,5 @@
 #include "tests/kernels/stage_runs.hpp"
+#include "kernels/make_stages.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -2,7 +2,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "kernels/weights/model_weights.hpp"
+#include "kernels/make_stages.hpp"
 
 /// What tests of whole models do with any implementation of the stages.
 namespace skein::test {

@@ -1,6 +1,7 @@
 #pragma once
 #include <boost/test/unit_test.hpp>
 
+#include "kernels/make_stages.hpp"
 #include "model/state_layout.hpp"
 #include "tests/kernels/stage_runs.hpp"
 

@@ -2,6 +2,7 @@
 // 2 of the design to the last bit, also across cuts of the prompt. Small random models; sizes that are no multiples of
 // a tile where a model may have such.
 #include "kernels/gpu/model/rwkv7_model.hpp"
+#include "kernels/make_stages.hpp"
 
 #include <boost/test/unit_test.hpp>
 #include <cmath>

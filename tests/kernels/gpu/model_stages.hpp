@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "kernels/gpu/model/rwkv7_model.hpp"
+#include "kernels/make_stages.hpp"
 #include "tests/kernels/gpu/batch_upload.hpp"
 
 namespace skein::test {
