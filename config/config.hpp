@@ -159,6 +159,7 @@ struct engine_settings {
   std::string device = "auto";
   /// Data type of the weight matrices: auto (as in the file), fp32, bf16, fp16, int8, nf4. Default auto.
   std::string dtype = "auto";
+  std::string weight_format;
   /// Data type of the states: fp32, fp16. Default fp32.
   std::string state_dtype = "fp32";
   /// Reproducibility on a GPU (see config/keys.cpp): default, strict, fast. Default default.

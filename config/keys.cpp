@@ -87,7 +87,10 @@ bool is_device(std::string_view text) {
 bool one_of(std::string_view text, std::initializer_list<std::string_view> choices) {
   return std::find(choices.begin(), choices.end(), text) != choices.end();
 }
-bool is_dtype(std::string_view t) { return one_of(t, {"auto", "fp32", "bf16", "fp16", "int8", "nf4"}); }
+bool is_dtype(std::string_view t) {
+  return one_of(t, {"auto", "fp32", "bf16", "fp16", "int8", "int8-32", "int8-128", "int4", "int4-32", "int4-128", "nf4",
+                    "nf4-32", "nf4-128"});
+}
 bool is_state_dtype(std::string_view t) { return one_of(t, {"fp32", "fp16"}); }
 bool is_stored_dtype(std::string_view t) { return one_of(t, {"auto", "fp32", "fp16"}); }
 bool is_busy_rule(std::string_view t) { return one_of(t, {"wait", "refuse"}); }
@@ -351,9 +354,16 @@ std::vector<key> make_keys() {
                          "Device of the model; cuda:0,cuda:1 are replicas, cuda:0+1 are shards of one engine.")
           .texts("auto, cpu, cuda, fake, cuda:N, hip:N, joined by , or +", is_device)
           .flag({"--device"}),
-      engine<&e::dtype>("dtype", "Data type of the weight matrices; auto: as in the file.")
-          .texts("auto, fp32, bf16, fp16, int8, nf4", is_dtype)
+      engine<&e::dtype>(
+          "dtype",
+          "Format of the weight matrices; auto: as in the file. Quantised ones (int8, int4, nf4; groups of "
+          "64, or 32 and 128 as in int4-32) run on the CPU.")
+          .texts("auto, fp32, bf16, fp16, int8, int4, nf4", is_dtype)
           .flag({"--dtype"}),
+      engine<&e::weight_format>("weight_format",
+                                "Formats of single matrices, before dtype: PATTERN=FORMAT,... such as "
+                                "\"ffn.*=nf4,att.*@0-7=int8\".")
+          .flag({"--weight-format"}),
       engine<&e::state_dtype>("state_dtype", "Data type of the states.")
           .texts("fp32, fp16", is_state_dtype)
           .flag({"--state-dtype"}),

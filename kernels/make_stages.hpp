@@ -3,6 +3,7 @@
 
 #include "kernels/stages.hpp"
 #include "kernels/weights/model_weights.hpp"
+#include "kernels/weights/weight_plan.hpp"
 
 /// The back ends of the host. Errors of all makers: bad_file (element types), unsupported (a matrix type or head size
 /// that no kernel handles), unavailable (no memory for weights, activations or states).
@@ -12,13 +13,13 @@ namespace skein::kernels {
 [[nodiscard]] result<std::unique_ptr<stages>> make_reference_stages(const model_weights& weights,
                                                                     const stage_limits& limits);
 
-/// Highway on all cores. Matrices are kept in `matrix_type` (f32, bf16 or f16), vectors, activations, sums and states
-/// in fp32. The views may be dropped when this returns.
-[[nodiscard]] result<std::unique_ptr<stages>> make_cpu_stages(const model_weights& weights, dtype matrix_type,
+/// Highway on all cores. Matrices are kept in the formats of the plan, vectors, activations, sums and states in fp32.
+/// The views may be dropped when this returns.
+[[nodiscard]] result<std::unique_ptr<stages>> make_cpu_stages(const model_weights& weights, const weight_plan& formats,
                                                               const stage_limits& limits,
                                                               const load_progress& progress = {});
 /// The memory that make_cpu_stages will take, found without taking any. Errors: bad_file and unsupported, as there.
-[[nodiscard]] result<memory_plan> plan_cpu_stages(const model_weights& weights, dtype matrix_type,
+[[nodiscard]] result<memory_plan> plan_cpu_stages(const model_weights& weights, const weight_plan& formats,
                                                   const stage_limits& limits);
 
 }  // namespace skein::kernels

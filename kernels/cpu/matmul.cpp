@@ -52,10 +52,11 @@ constexpr std::size_t strips_for(std::size_t rows) {
   return rows * 8 <= accumulators_max ? 4 : rows * 4 <= accumulators_max ? 2 : 1;
 }
 
-// Loads a strip of a line as two vectors of weights: outputs j .. and j + 16 ..
+// How a strip of a line becomes two vectors of weights: outputs j .. and j + 16 .. A quantised strip has `scales`: the
+// scales of its outputs, [2, lanes].
 struct f32_strip {
-  static constexpr matrix_format format = matrix_format::f32;
-  static HWY_INLINE void load(floats d, const std::byte* line, std::size_t strip, float_vector& low,
+  static constexpr weight_element element = weight_element::f32;
+  static HWY_INLINE void load(floats d, const std::byte* line, std::size_t strip, const float*, float_vector& low,
                               float_vector& high) {
     const auto* weights = reinterpret_cast<const float*>(line) + strip * lanes;
     low = hn::Load(d, weights);
@@ -64,19 +65,19 @@ struct f32_strip {
 };
 
 struct bf16_strip {
-  static constexpr matrix_format format = matrix_format::bf16;
-  static HWY_INLINE void load(floats d, const std::byte* line, std::size_t strip, float_vector& low,
+  static constexpr weight_element element = weight_element::bf16;
+  static HWY_INLINE void load(floats d, const std::byte* line, std::size_t strip, const float*, float_vector& low,
                               float_vector& high) {
     const hn::RebindToUnsigned<floats> du;
-    const auto pairs = hn::Load(du, reinterpret_cast<const std::uint32_t*>(line) + strip * lanes);
+    const auto pairs = hn::LoadU(du, reinterpret_cast<const std::uint32_t*>(line) + strip * lanes);
     low = hn::BitCast(d, hn::ShiftLeft<16>(pairs));
     high = hn::BitCast(d, hn::And(pairs, hn::Set(du, 0xffff0000u)));
   }
 };
 
 struct f16_strip {
-  static constexpr matrix_format format = matrix_format::f16;
-  static HWY_INLINE void load(floats d, const std::byte* line, std::size_t strip, float_vector& low,
+  static constexpr weight_element element = weight_element::f16;
+  static HWY_INLINE void load(floats d, const std::byte* line, std::size_t strip, const float*, float_vector& low,
                               float_vector& high) {
     const hn::Rebind<hwy::float16_t, floats> half;
     const auto* weights = reinterpret_cast<const hwy::float16_t*>(line) + strip * lanes;
@@ -85,6 +86,77 @@ struct f16_strip {
   }
 };
 
+struct int8_strip {
+  static constexpr weight_element element = weight_element::int8;
+  static HWY_INLINE void load(floats d, const std::byte* line, std::size_t strip, const float* scales,
+                              float_vector& low, float_vector& high) {
+    const auto* codes = reinterpret_cast<const std::int8_t*>(line) + strip * lanes;
+    low = hn::Mul(widened(d, codes), hn::Load(d, scales));
+    high = hn::Mul(widened(d, codes + half_panel), hn::Load(d, scales + lanes));
+  }
+  static HWY_INLINE float_vector widened(floats d, const std::int8_t* codes) {
+    const hn::Rebind<std::int8_t, floats> bytes;
+    const hn::RebindToSigned<floats> integers;
+    return hn::ConvertTo(d, hn::PromoteTo(integers, hn::LoadU(bytes, codes)));
+  }
+};
+
+// The codes of a strip of 4 bits, as integers: outputs j .. in the low halves of bytes, j + 16 .. in the high ones.
+struct nibbles {
+  using integers = hn::RebindToSigned<floats>;
+  hn::Vec<integers> low, high;
+  static HWY_INLINE nibbles load(const std::byte* line, std::size_t strip) {
+    const hn::Rebind<std::uint8_t, floats> bytes;
+    const integers di;
+    const auto pairs = hn::PromoteTo(di, hn::LoadU(bytes, reinterpret_cast<const std::uint8_t*>(line) + strip * lanes));
+    return {hn::And(pairs, hn::Set(di, 15)), hn::ShiftRight<4>(pairs)};
+  }
+};
+
+struct int4_strip {
+  static constexpr weight_element element = weight_element::int4;
+  static HWY_INLINE void load(floats d, const std::byte* line, std::size_t strip, const float* scales,
+                              float_vector& low, float_vector& high) {
+    const nibbles codes = nibbles::load(line, strip);
+    const auto middle = hn::Set(d, 8.0f);
+    low = hn::Mul(hn::Sub(hn::ConvertTo(d, codes.low), middle), hn::Load(d, scales));
+    high = hn::Mul(hn::Sub(hn::ConvertTo(d, codes.high), middle), hn::Load(d, scales + lanes));
+  }
+};
+
+struct nf4_strip {
+  static constexpr weight_element element = weight_element::nf4;
+  static HWY_INLINE void load(floats d, const std::byte* line, std::size_t strip, const float* scales,
+                              float_vector& low, float_vector& high) {
+    const nibbles codes = nibbles::load(line, strip);
+    low = hn::Mul(looked_up(d, codes.low), hn::Load(d, scales));
+    high = hn::Mul(looked_up(d, codes.high), hn::Load(d, scales + lanes));
+  }
+  static HWY_INLINE float_vector looked_up(floats d, hn::Vec<nibbles::integers> codes) {
+    if constexpr (lanes == 16) {
+      return hn::TableLookupLanes(hn::LoadU(d, nf4_values.data()), hn::IndicesFromVec(d, codes));
+    } else if constexpr (lanes == 8) {
+      const nibbles::integers di;
+      const auto within = hn::IndicesFromVec(d, hn::And(codes, hn::Set(di, 7)));
+      const auto first = hn::TableLookupLanes(hn::LoadU(d, nf4_values.data()), within);
+      const auto second = hn::TableLookupLanes(hn::LoadU(d, nf4_values.data() + 8), within);
+      return hn::IfThenElse(hn::RebindMask(d, hn::Gt(codes, hn::Set(di, 7))), second, first);
+    } else {
+      return hn::GatherIndex(d, nf4_values.data(), codes);
+    }
+  }
+};
+
+constexpr bool is_quantised(weight_element element) { return element >= weight_element::int8; }
+
+// The scales of a strip as floats, from a line of scales.
+HWY_INLINE void load_scales(floats d, const std::byte* line, std::size_t strip, float* scales) {
+  float_vector low, high;
+  bf16_strip::load(d, line, strip, nullptr, low, high);
+  hn::Store(low, d, scales);
+  hn::Store(high, d, scales + lanes);
+}
+
 // The panels that a tile reads and the rows that it multiplies by them, starting at some input.
 struct tile_source {
   const float* in;
@@ -92,7 +164,8 @@ struct tile_source {
   const std::byte* line;  // of the task's first panel
   std::size_t panel_bytes;
   std::size_t inputs;
-  bool first;  // sums start at zero; else they continue
+  std::size_t group;  // inputs that share a scale; all of them if the matrix is not quantised
+  bool first;         // sums start at zero; else they continue
 };
 
 // sums[panel, row, output] += over source.inputs inputs, for kRows rows and kStrips strips from `strip` on.
@@ -124,21 +197,33 @@ HWY_INLINE void tile(const tile_source& source, std::size_t strip, float* HWY_RE
   for (std::size_t t = 0; t < kTriples; ++t) rows[t] = source.in + 3 * t * source.in_stride;
   const std::size_t stride = source.in_stride;
 
-  for (std::size_t i = 0; i < source.inputs; ++i) {
-    float_vector weights[kStrips][2];
-#pragma GCC unroll 4
-    for (std::size_t s = 0; s < kStrips; ++s) {
-      hwy::Prefetch(lines[s] + prefetch_lines * line_bytes(Strip::format));
-      Strip::load(d, lines[s], (strip + s) % strips_per_panel, weights[s][0], weights[s][1]);
-      lines[s] += line_bytes(Strip::format);
+  constexpr std::size_t kLine = line_bytes(Strip::element);
+  HWY_ALIGN float scales[is_quantised(Strip::element) ? kStrips : 1][2 * lanes];
+  for (std::size_t begin = 0; begin < source.inputs; begin += source.group) {
+    if constexpr (is_quantised(Strip::element)) {
+      for (std::size_t s = 0; s < kStrips; ++s) {
+        load_scales(d, lines[s], (strip + s) % strips_per_panel, scales[s]);
+        lines[s] += scale_line_bytes;
+      }
     }
-#pragma GCC unroll 12
-    for (std::size_t r = 0; r < kRows; ++r) {
-      const auto in = hn::Set(d, rows[r / 3][r % 3 * stride + i]);
+    const std::size_t end = std::min(begin + source.group, source.inputs);
+    for (std::size_t i = begin; i < end; ++i) {
+      float_vector weights[kStrips][2];
 #pragma GCC unroll 4
       for (std::size_t s = 0; s < kStrips; ++s) {
-        acc[r][s][0] = hn::MulAdd(in, weights[s][0], acc[r][s][0]);
-        acc[r][s][1] = hn::MulAdd(in, weights[s][1], acc[r][s][1]);
+        hwy::Prefetch(lines[s] + prefetch_lines * kLine);
+        Strip::load(d, lines[s], (strip + s) % strips_per_panel, scales[is_quantised(Strip::element) ? s : 0],
+                    weights[s][0], weights[s][1]);
+        lines[s] += kLine;
+      }
+#pragma GCC unroll 12
+      for (std::size_t r = 0; r < kRows; ++r) {
+        const auto in = hn::Set(d, rows[r / 3][r % 3 * stride + i]);
+#pragma GCC unroll 4
+        for (std::size_t s = 0; s < kStrips; ++s) {
+          acc[r][s][0] = hn::MulAdd(in, weights[s][0], acc[r][s][0]);
+          acc[r][s][1] = hn::MulAdd(in, weights[s][1], acc[r][s][1]);
+        }
       }
     }
   }
@@ -176,7 +261,7 @@ void sum_task(const task& work) {
   const std::size_t inputs = matrix.inputs(), panel_sums = work.rows * panel_outputs;
   const std::size_t groups = (work.rows + tile_rows_max - 1) / tile_rows_max;
   // A single group reads its panels once and needs no blocks.
-  const std::size_t block = groups == 1 ? std::max<std::size_t>(inputs, 1) : 16384 / line_bytes(Strip::format);
+  const std::size_t block = groups == 1 ? std::max<std::size_t>(inputs, 1) : 16384 / line_bytes(Strip::element);
   for (std::size_t input = 0; input == 0 || input < inputs; input += block) {
     const std::size_t panels_at_once = groups == 1 ? work.panels : 1;
     for (std::size_t panel = 0; panel < work.panels; panel += panels_at_once) {
@@ -185,9 +270,10 @@ void sum_task(const task& work) {
         const std::size_t rows = work.rows * (g + 1) / groups - row;
         const tile_source source{work.what->in + (work.first_row + row) * work.what->in_stride + input,
                                  work.what->in_stride,
-                                 matrix.panel(work.first_panel + panel) + input * line_bytes(Strip::format),
+                                 matrix.panel(work.first_panel + panel) + matrix.offset_of(input),
                                  matrix.panel_bytes(),
                                  std::min(block, inputs - input),
+                                 is_quantised(Strip::element) ? matrix.format().group : block,
                                  input == 0};
         by_rows[rows - 1](source, panels_at_once * strips_per_panel,
                           work.sums + panel * panel_sums + row * panel_outputs, panel_sums);
@@ -216,10 +302,13 @@ HWY_INLINE void apply_epilogue(const task& work, const Function& function) {
 }
 
 void run_task(const task& work) {
-  switch (work.what->matrix->format()) {
-    case matrix_format::f32: sum_task<f32_strip>(work); break;
-    case matrix_format::bf16: sum_task<bf16_strip>(work); break;
-    case matrix_format::f16: sum_task<f16_strip>(work); break;
+  switch (work.what->matrix->format().element) {
+    case weight_element::f32: sum_task<f32_strip>(work); break;
+    case weight_element::bf16: sum_task<bf16_strip>(work); break;
+    case weight_element::f16: sum_task<f16_strip>(work); break;
+    case weight_element::int8: sum_task<int8_strip>(work); break;
+    case weight_element::int4: sum_task<int4_strip>(work); break;
+    case weight_element::nf4: sum_task<nf4_strip>(work); break;
   }
   using size = std::size_t;
   switch (work.what->how) {

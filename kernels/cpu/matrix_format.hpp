@@ -7,7 +7,7 @@
 
 namespace skein::kernels::cpu {
 
-/// The element types in which the CPU keeps weights.
+/// The floating types in which the CPU keeps embeddings and matrices that are not quantised.
 enum class matrix_format : std::uint8_t { f32, bf16, f16 };
 
 /// The format for a matrix type of the command line, if there is one.

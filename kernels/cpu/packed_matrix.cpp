@@ -4,18 +4,31 @@
 #include <cstring>
 
 #include "base/check.hpp"
+#include "kernels/cpu/matrix_format.hpp"
 
 namespace skein::kernels::cpu {
 
 namespace {
 
 constexpr std::size_t block_inputs = 64;  // 32 x 64 floats: 8 KiB of L1 between reading rows and writing lines
+constexpr std::size_t half_panel = panel_outputs / 2;
 
-/// The position in its line of an output of a panel.
+/// The floating format of an element that is not quantised.
+matrix_format floating(weight_element element) {
+  switch (element) {
+    case weight_element::bf16: return matrix_format::bf16;
+    case weight_element::f16: return matrix_format::f16;
+    default: return matrix_format::f32;
+  }
+}
+
+/// The position in its line of an output of a panel, for lines of dwords with outputs j and j + 16.
+std::size_t place_in_pairs(std::size_t output) {
+  return output < half_panel ? 2 * output : 2 * (output - half_panel) + 1;
+}
+
 std::size_t place_in_line(matrix_format format, std::size_t output) {
-  if (format != matrix_format::bf16) return output;
-  constexpr std::size_t half = panel_outputs / 2;
-  return output < half ? 2 * output : 2 * (output - half) + 1;
+  return format == matrix_format::bf16 ? place_in_pairs(output) : output;
 }
 
 /// Transposes [place][input] to lines [input][place].
@@ -29,36 +42,83 @@ void write_lines(const std::byte* from, std::size_t count, std::byte* lines) {
   }
 }
 
+/// Reads parts of rows (outputs) of a view.
+class row_reader {
+ public:
+  row_reader(const tensor_view& view, bool transposed) : view_(view) {
+    const auto bytes = static_cast<std::ptrdiff_t>(dtype_bytes(view.type));
+    output_stride_ = view.stride[transposed ? 1 : 0] * bytes;
+    input_stride_ = view.stride[transposed ? 0 : 1] * bytes;
+  }
+  [[nodiscard]] element_line part(std::size_t output, std::size_t first_input, std::size_t inputs) const {
+    return {view_.data + static_cast<std::ptrdiff_t>(output) * output_stride_ +
+                static_cast<std::ptrdiff_t>(first_input) * input_stride_,
+            view_.type, input_stride_, inputs};
+  }
+
+ private:
+  const tensor_view& view_;
+  std::ptrdiff_t output_stride_, input_stride_;
+};
+
 }  // namespace
 
-packed_matrix::packed_matrix(const tensor_view& view, bool transposed, matrix_format format, thread_pool& pool)
+packed_matrix::packed_matrix(const tensor_view& view, bool transposed, weight_format format, thread_pool& pool)
     : format_(format) {
   check(view.shape.size() == 2);
-  const std::size_t output_dim = transposed ? 1 : 0, input_dim = 1 - output_dim;
-  const auto view_bytes = static_cast<std::ptrdiff_t>(dtype_bytes(view.type));
-  const std::ptrdiff_t output_stride = view.stride[output_dim] * view_bytes;
-  const std::ptrdiff_t input_stride = view.stride[input_dim] * view_bytes;
-  outputs_ = static_cast<std::size_t>(view.shape[output_dim]);
-  inputs_ = static_cast<std::size_t>(view.shape[input_dim]);
+  outputs_ = static_cast<std::size_t>(view.shape[transposed ? 1 : 0]);
+  inputs_ = static_cast<std::size_t>(view.shape[transposed ? 0 : 1]);
   memory_ = aligned_buffer<std::byte>(bytes());
-
   pool.run(panels(), [&](std::size_t p, std::uint32_t) {
-    const std::size_t first = p * panel_outputs, count = std::min(panel_outputs, outputs_ - first);
-    alignas(64) std::byte block[panel_outputs * block_inputs * sizeof(float)] = {};  // absent outputs stay zero
-    for (std::size_t input = 0; input < inputs_; input += block_inputs) {
-      const std::size_t inputs = std::min(block_inputs, inputs_ - input);
-      for (std::size_t j = 0; j < count; ++j)
-        copy_elements({view.data + static_cast<std::ptrdiff_t>(first + j) * output_stride +
-                           static_cast<std::ptrdiff_t>(input) * input_stride,
-                       view.type, input_stride, inputs},
-                      format_, block + place_in_line(format_, j) * block_inputs * element_bytes(format_));
-      std::byte* const lines = memory_.data() + p * panel_bytes() + input * line_bytes(format_);
-      if (format_ == matrix_format::f32)
-        write_lines<std::uint32_t>(block, inputs, lines);
-      else
-        write_lines<std::uint16_t>(block, inputs, lines);
-    }
+    if (format_.quantised())
+      quantise_panel(view, transposed, p);
+    else
+      pack_panel(view, transposed, p);
   });
+}
+
+void packed_matrix::pack_panel(const tensor_view& view, bool transposed, std::size_t panel) {
+  const row_reader rows(view, transposed);
+  const matrix_format format = floating(format_.element);
+  const std::size_t first = panel * panel_outputs, count = std::min(panel_outputs, outputs_ - first);
+  alignas(64) std::byte block[panel_outputs * block_inputs * sizeof(float)] = {};  // absent outputs stay zero
+  for (std::size_t input = 0; input < inputs_; input += block_inputs) {
+    const std::size_t inputs = std::min(block_inputs, inputs_ - input);
+    for (std::size_t j = 0; j < count; ++j)
+      copy_elements(rows.part(first + j, input, inputs), format,
+                    block + place_in_line(format, j) * block_inputs * element_bytes(format));
+    std::byte* const lines = memory_.data() + panel * panel_bytes() + offset_of(input);
+    if (format == matrix_format::f32)
+      write_lines<std::uint32_t>(block, inputs, lines);
+    else
+      write_lines<std::uint16_t>(block, inputs, lines);
+  }
+}
+
+void packed_matrix::quantise_panel(const tensor_view& view, bool transposed, std::size_t panel) {
+  constexpr std::size_t group_max = 128;
+  const row_reader rows(view, transposed);
+  const std::size_t first = panel * panel_outputs, count = std::min(panel_outputs, outputs_ - first);
+  const bool bytes = format_.element == weight_element::int8;
+  alignas(64) float weights[group_max];
+  std::uint8_t codes[panel_outputs][group_max];
+  for (std::size_t input = 0; input < inputs_; input += format_.group) {
+    const std::size_t inputs = std::min<std::size_t>(format_.group, inputs_ - input);
+    std::uint16_t scales[panel_outputs] = {};  // absent outputs have the scale 0
+    std::memset(codes, 0, sizeof codes);
+    for (std::size_t j = 0; j < count; ++j) {
+      copy_elements(rows.part(first + j, input, inputs), matrix_format::f32, reinterpret_cast<std::byte*>(weights));
+      scales[place_in_pairs(j)] =
+          quantise_group(format_.element, std::span(weights).first(inputs), std::span(codes[j]).first(inputs));
+    }
+    std::byte* lines = memory_.data() + panel * panel_bytes() + offset_of(input);
+    std::memcpy(lines, scales, sizeof scales);
+    lines += scale_line_bytes;
+    for (std::size_t i = 0; i < inputs; ++i, lines += line_bytes(format_.element)) {
+      for (std::size_t j = 0; j < (bytes ? panel_outputs : half_panel); ++j)
+        lines[j] = static_cast<std::byte>(bytes ? codes[j][i] : codes[j][i] | codes[j + half_panel][i] << 4);
+    }
+  }
 }
 
 }  // namespace skein::kernels::cpu

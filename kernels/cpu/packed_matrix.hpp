@@ -3,8 +3,8 @@
 
 #include "base/tensor.hpp"
 #include "kernels/cpu/aligned_buffer.hpp"
-#include "kernels/cpu/matrix_format.hpp"
 #include "kernels/cpu/thread_pool.hpp"
+#include "kernels/weights/weight_format.hpp"
 
 /// The storage format of a matrix (outputs, inputs) on the CPU. One layout serves every number of rows, from one token
 /// to a whole prefill, so that the order of each sum never depends on the batch.
@@ -16,12 +16,26 @@
 ///   bf16   64 bytes  16 dwords; dword j has output j in its low and output j + 16 in its high half, since a shift and
 ///                    a mask widen that to two vectors in output order
 ///   f16    64 bytes  32 halves in output order
-/// A format with block scales would append them to each panel; panel_bytes() is the only place that knows the size.
+///   int8   32 bytes  32 codes in output order
+///   int4   16 bytes  byte j has output j in its low and output j + 16 in its high half
+///   nf4    16 bytes  as int4
+/// In quantised formats, each group of inputs begins with a line of 32 bf16 scales, as 16 dwords like a line of bf16.
 namespace skein::kernels::cpu {
 
 inline constexpr std::size_t panel_outputs = 32;
+inline constexpr std::size_t scale_line_bytes = 2 * panel_outputs;
 
-[[nodiscard]] constexpr std::size_t line_bytes(matrix_format format) { return panel_outputs * element_bytes(format); }
+[[nodiscard]] constexpr std::size_t line_bytes(weight_element element) {
+  switch (element) {
+    case weight_element::f32: return 4 * panel_outputs;
+    case weight_element::bf16:
+    case weight_element::f16: return 2 * panel_outputs;
+    case weight_element::int8: return panel_outputs;
+    case weight_element::int4:
+    case weight_element::nf4: break;
+  }
+  return panel_outputs / 2;
+}
 
 class packed_matrix {
  public:
@@ -29,17 +43,24 @@ class packed_matrix {
 
   /// Copies a two-dimensional view, rounding to the format, with all threads of the pool. `transposed` views have the
   /// shape (inputs, outputs).
-  packed_matrix(const tensor_view& view, bool transposed, matrix_format format, thread_pool& pool);
+  packed_matrix(const tensor_view& view, bool transposed, weight_format format, thread_pool& pool);
 
-  [[nodiscard]] matrix_format format() const { return format_; }
+  [[nodiscard]] weight_format format() const { return format_; }
   [[nodiscard]] std::size_t outputs() const { return outputs_; }
   [[nodiscard]] std::size_t inputs() const { return inputs_; }
   [[nodiscard]] std::size_t panels() const { return (outputs_ + panel_outputs - 1) / panel_outputs; }
-  [[nodiscard]] std::size_t panel_bytes() const { return inputs_ * line_bytes(format_); }
+  /// Where the lines of an input begin, which is the first of its group; in a quantised format with the scales.
+  [[nodiscard]] std::size_t offset_of(std::size_t input) const {
+    return input * line_bytes(format_.element) + (format_.quantised() ? input / format_.group * scale_line_bytes : 0);
+  }
+  [[nodiscard]] std::size_t panel_bytes() const {
+    const std::size_t groups = format_.quantised() ? (inputs_ + format_.group - 1) / format_.group : 0;
+    return (inputs_ * line_bytes(format_.element) + groups * scale_line_bytes + 63) / 64 * 64;
+  }
   [[nodiscard]] const std::byte* panel(std::size_t p) const { return memory_.data() + p * panel_bytes(); }
   [[nodiscard]] std::size_t bytes() const { return panels() * panel_bytes(); }
   /// bytes() of a matrix made from `view`.
-  [[nodiscard]] static std::size_t planned_bytes(const tensor_view& view, bool transposed, matrix_format format) {
+  [[nodiscard]] static std::size_t planned_bytes(const tensor_view& view, bool transposed, weight_format format) {
     packed_matrix of;
     of.format_ = format;
     of.outputs_ = static_cast<std::size_t>(view.shape[transposed ? 1 : 0]);
@@ -48,7 +69,10 @@ class packed_matrix {
   }
 
  private:
-  matrix_format format_ = matrix_format::f32;
+  void pack_panel(const tensor_view& view, bool transposed, std::size_t panel);
+  void quantise_panel(const tensor_view& view, bool transposed, std::size_t panel);
+
+  weight_format format_;
   std::size_t outputs_ = 0, inputs_ = 0;
   aligned_buffer<std::byte> memory_;
 };

@@ -17,8 +17,8 @@ struct device_choice {
 };
 
 /// Parses --device: auto (the first GPU, else the CPU), cpu, cuda, cuda:N. Models before version 7 run on the CPU only.
-/// Errors: unavailable if the named GPU does not exist, cannot run the model's version, or if this version of Skein does
-/// not support the device.
+/// Errors: unavailable if the named GPU does not exist, cannot run the model's version, or if this version of Skein
+/// does not support the device.
 [[nodiscard]] result<device_choice> choose_device(const std::string& wish, model::rwkv_version version);
 
 }  // namespace skein::cli

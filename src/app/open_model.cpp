@@ -35,12 +35,10 @@ result<std::shared_ptr<const tokenizer::vocabulary>> named(const std::string& gi
   return tokenizer::vocabulary::load(given);
 }
 
-result<std::optional<dtype>> matrix_type(const std::string& name) {
-  if (name == "auto") return std::optional<dtype>();
-  for (const auto type : {dtype::f32, dtype::bf16, dtype::f16})
-    if (name == to_string(type)) return std::optional(type);
-  return error{error_kind::invalid_argument, "dtype: " + name + " is not supported; accepted: fp32, bf16, fp16",
-               "dtype"};
+/// The formats that a wish names, for a checkpoint with matrices of this type.
+result<kernels::weight_plan> formats_of(const engine_wish& wish, dtype stored) {
+  const std::string name = wish.dtype == "auto" ? std::string(to_string(stored)) : wish.dtype;
+  return kernels::weight_plan::parse(name, wish.weight_format, stored);
 }
 
 result<kernels::gpu::invariance> invariance_of(const std::string& name) {
@@ -52,14 +50,14 @@ result<kernels::gpu::invariance> invariance_of(const std::string& name) {
                "invariance"};
 }
 
-result<engine::cpu_engine_options> cpu_options(const engine_wish& wish) {
-  const auto type = matrix_type(wish.dtype);
-  if (!type) return type.error();
+result<engine::cpu_engine_options> cpu_options(const engine_wish& wish, const model::model_info& info) {
+  auto formats = formats_of(wish, engine::stored_type(info));
+  if (!formats) return formats.error();
   if (wish.state_dtype != "fp32")
     return error{error_kind::invalid_argument,
                  "state-dtype: " + wish.state_dtype + " is not supported on the CPU; accepted: fp32", "state-dtype"};
   engine::cpu_engine_options options;
-  options.matrix_type = *type;
+  options.formats = std::move(*formats);
   options.slots = wish.slots;
   options.max_tick_tokens = wish.max_tick_tokens;
   options.max_tick_rows = wish.slots;
@@ -69,8 +67,13 @@ result<engine::cpu_engine_options> cpu_options(const engine_wish& wish) {
 }
 
 result<engine::gpu_engine_options> gpu_options(const device_choice& device, const engine_wish& wish) {
-  const auto type = matrix_type(wish.dtype);
-  if (!type) return type.error();
+  const auto formats = formats_of(wish, dtype::f16);
+  if (!formats) return formats.error();
+  if (formats->quantised() || !wish.weight_format.empty())
+    return error{
+        error_kind::unsupported,
+        "dtype: " + formats->name() + " is supported on the CPU only (--device cpu); on a GPU: bf16, fp16, fp32",
+        "dtype"};
   const auto invariance = invariance_of(wish.invariance);
   if (!invariance) return invariance.error();
   engine::gpu_engine_options options;
@@ -78,7 +81,7 @@ result<engine::gpu_engine_options> gpu_options(const device_choice& device, cons
   options.row_max = wish.row_max;
   options.moving_bytes_max = wish.moving_bytes_max;
   options.device = device.index;
-  options.matrix_type = *type;
+  if (wish.dtype != "auto") options.matrix_type = formats->base();
   options.state_type = wish.state_dtype == "fp16" ? dtype::f16 : dtype::f32;
   options.slots = wish.slots;
   options.max_tick_tokens = wish.max_tick_tokens;
@@ -95,7 +98,7 @@ result<std::unique_ptr<engine::engine>> open_on(const device_choice& device, con
     options->progress = progress;
     return engine::make_gpu_engine(*device.gpu, model.file, model.info, *options);
   }
-  auto options = cpu_options(wish);
+  auto options = cpu_options(wish, model.info);
   if (!options) return options.error();
   options->progress = progress;
   return engine::make_cpu_engine(model.file, model.info, *options);
@@ -117,7 +120,7 @@ result<opened_model> open_model(const std::filesystem::path& path) {
 }
 
 engine_wish wish_of(const model_options& model) {
-  engine_wish wish{model.device, model.dtype, model.threads, model.state_dtype, model.invariance};
+  engine_wish wish{model.device, model.dtype, model.weight_format, model.threads, model.state_dtype, model.invariance};
   wish.refuse_nonfinite = !model.allow_nonfinite;
   return wish;
 }
@@ -152,7 +155,7 @@ result<std::shared_ptr<const tokenizer::vocabulary>> open_vocabulary(const std::
 result<std::unique_ptr<engine::engine>> open_engine(const opened_model& model, const engine_wish& wish) {
   const auto device = choose_device(wish.device, model.info.version);
   if (!device) return device.error();
-  if (const auto type = matrix_type(wish.dtype); !type) return type.error();
+  if (const auto formats = formats_of(wish, dtype::f16); !formats) return formats.error();
   if (wish.refuse_nonfinite)
     if (const auto found = model::identify(model.file, "").nonfinite; !found.empty())
       return model::nonfinite_tensor(model.file, found);
@@ -175,7 +178,7 @@ result<memory_plan> plan_engine(const opened_model& model, const device_choice& 
     if (!options) return options.error();
     return engine::plan_gpu_engine(*device.gpu, model.file, model.info, *options);
   }
-  const auto options = cpu_options(wish);
+  const auto options = cpu_options(wish, model.info);
   if (!options) return options.error();
   return engine::plan_cpu_engine(model.file, model.info, *options);
 }

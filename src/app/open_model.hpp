@@ -37,6 +37,7 @@ struct model_options;
 struct engine_wish {
   std::string device = "auto";
   std::string dtype = "auto";
+  std::string weight_format = {};  ///< formats of single matrices (kernels::weight_plan)
   std::uint32_t threads = 0;
   std::string state_dtype = "fp32";
   std::string invariance = "default";

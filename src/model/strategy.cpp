@@ -11,7 +11,8 @@ namespace skein::model {
 namespace {
 
 constexpr std::string_view available =
-    "available: fp32, fp16, bf16 and \"\" (as configured), alone or after one device (cpu, cuda or cuda:N)";
+    "available: fp32, fp16, bf16, int8, int4, nf4, their combinations by halves or ranges of layers, and \"\" (as "
+    "configured), alone or after one device (cpu, cuda or cuda:N); quantised forms run on the CPU";
 
 struct named_form {
   std::string_view name;
@@ -170,14 +171,40 @@ std::optional<strategy> read(std::string_view text) {
 /// The feature of `wanted` that this version does not support; empty: none.
 std::string_view lacking(const strategy& wanted) {
   if (wanted.replicas > 1) return "more than one worker";
-  if (wanted.parts.size() > 1) return "more than one part";
-  const auto& part = wanted.parts.front();
-  if (part.streamed) return "streaming layers to the device";
-  if (part.layers > 0) return "a number of layers";
-  if (!part.device.empty() && part.device != "cpu" && !part.device.starts_with("cuda")) return "that device";
-  const auto is_built = [](weight_form f) { return f <= weight_form::bf16; };
-  if (!is_built(part.attention) || !is_built(part.ffn)) return "quantisation of the weights";
+  for (const auto& part : wanted.parts) {
+    if (part.streamed) return "streaming layers to the device";
+    if (part.device != wanted.parts.front().device) return "more than one device";
+    if (!part.device.empty() && part.device != "cpu" && !part.device.starts_with("cuda")) return "that device";
+  }
+  if (wanted.parts.back().layers > 0) return "a number of layers without a form for the others";
   return {};
+}
+
+/// The format that is nearest and at least as precise: int8 with groups of 64 has a smaller error than each of the 5 to
+/// 8 bit floats.
+std::string_view format_of(weight_form form) {
+  switch (form) {
+    case weight_form::as_stored: return "";
+    case weight_form::fp32: return "fp32";
+    case weight_form::fp16: return "fp16";
+    case weight_form::bf16: return "bf16";
+    case weight_form::int4: return "int4";
+    case weight_form::nf4:
+    case weight_form::sf4: return "nf4";
+    case weight_form::int8:
+    case weight_form::fp8:
+    case weight_form::fp6:
+    case weight_form::fp5: break;
+  }
+  return "int8";
+}
+
+/// The formats of the matrices of some layers, in the terms of kernels::weight_plan.
+void add_rules(const strategy::part& part, const std::string& layers, std::string& to) {
+  for (const auto& [half, form] : {std::pair{"att.*", part.attention}, std::pair{"ffn.*", part.ffn}}) {
+    if (form == weight_form::as_stored) continue;
+    to += (to.empty() ? "" : ",") + std::string(half) + layers + '=' + std::string(format_of(form));
+  }
 }
 
 }  // namespace
@@ -193,9 +220,16 @@ result<plain_strategy> buildable(const strategy& wanted) {
     return error{error_kind::unsupported,
                  "model_strategy: " + std::string(what) + " is not supported; " + std::string(available),
                  "model_strategy"};
-  constexpr std::array<std::string_view, 4> names{"", "fp32", "fp16", "bf16"};
-  const auto& part = wanted.parts.front();
-  return plain_strategy{part.device, std::string(names[static_cast<std::size_t>(part.attention)])};
+  const auto& last = wanted.parts.back();
+  plain_strategy plain{last.device, std::string(format_of(last.attention)), {}};
+  std::uint32_t layer = 0;
+  for (const auto& part : wanted.parts) {
+    if (&part == &last) break;
+    add_rules(part, '@' + std::to_string(layer) + '-' + std::to_string(layer + part.layers - 1), plain.weight_format);
+    layer += part.layers;
+  }
+  if (last.attention != last.ffn) add_rules(last, "", plain.weight_format);
+  return plain;
 }
 
 }  // namespace skein::model

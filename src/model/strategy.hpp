@@ -39,10 +39,10 @@ struct strategy {
 
 /// A strategy that this version can run, as values of the configuration keys; empty: as configured.
 struct plain_strategy {
-  std::string device, dtype;
+  std::string device, dtype, weight_format;
 };
 /// Errors: unsupported (model_strategy) if this version cannot run it; the text lists what is available. Never falls
-/// back to another precision.
+/// back to a lower precision: fp8, fp6 and fp5 become int8.
 [[nodiscard]] result<plain_strategy> buildable(const strategy& wanted);
 
 }  // namespace skein::model

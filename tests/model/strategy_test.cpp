@@ -90,7 +90,7 @@ BOOST_AUTO_TEST_CASE(what_is_no_strategy_is_refused_with_what_is_one) {
     BOOST_REQUIRE_MESSAGE(!made, text);
     BOOST_TEST((made.error().kind == error_kind::invalid_argument));
     BOOST_TEST(made.error().field == "model_strategy");
-    BOOST_TEST(made.error().message.find("available: fp32, fp16, bf16") != std::string::npos);
+    BOOST_TEST(made.error().message.find("available: fp32, fp16, bf16, int8") != std::string::npos);
   }
 }
 
@@ -101,9 +101,24 @@ BOOST_AUTO_TEST_CASE(what_is_built_is_run_and_nothing_else) {
   BOOST_TEST(buildable(read("cpu bf16")).value().dtype == "bf16");
   BOOST_TEST(buildable(read("cuda:1 fp32")).value().device == "cuda:1");
   BOOST_TEST(buildable(read("albatross workers=1 batch=32")).value().dtype == "fp16");
-  for (const char* text :
-       {"int8", "quant", "fp8", "fp5c", "attn_int8_ffn_int4", "cuda fp16i8", "cuda fp16 *20+",
-        "cuda:0 fp16 *20 -> cuda:1 fp16", "cuda fp16 *3", "mps fp16", "chirrup workers=2", "quant=8 quant_type=NF4"}) {
+  struct row {
+    const char *text, *dtype, *weight_format;
+  };
+  for (const auto& [text, dtype, weight_format] :
+       {row{"int8", "int8", ""}, row{"quant", "nf4", ""}, row{"fp8", "int8", ""}, row{"fp5c", "int8", ""},
+        row{"cpu fp32i8", "int8", ""}, row{"gemlite", "int8", ""}, row{"int4", "int4", ""},
+        row{"attn_int8_ffn_int4", "int8", "att.*=int8,ffn.*=int4"},
+        row{"cpu fp16i8 *20 -> cpu fp16", "fp16", "att.*@0-19=int8,ffn.*@0-19=int8"},
+        row{"quant=8 quant_type=NF4 precision=Fp16", "fp16", "att.*@0-7=nf4,ffn.*@0-7=nf4"}}) {
+    BOOST_TEST_CONTEXT(text) {
+      const auto plain = buildable(read(text));
+      BOOST_REQUIRE(plain);
+      BOOST_TEST(plain->dtype == dtype);
+      BOOST_TEST(plain->weight_format == weight_format);
+    }
+  }
+  for (const char* text : {"cuda fp16 *20+", "cuda:0 fp16 *20 -> cuda:1 fp16", "cuda fp16 *3", "mps fp16",
+                           "chirrup workers=2", "cuda fp16i8 *20 -> cpu fp32"}) {
     const auto plain = buildable(read(text));
     BOOST_REQUIRE_MESSAGE(!plain, text);
     BOOST_TEST((plain.error().kind == error_kind::unsupported));

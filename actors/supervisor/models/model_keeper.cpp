@@ -96,6 +96,7 @@ result<config::config> model_keeper::settings_of(const model_change& change) con
   config::config c = *settings_;
   if (!plain->device.empty()) c.engine.device = plain->device;
   if (!plain->dtype.empty()) c.engine.dtype = plain->dtype;
+  if (!plain->dtype.empty() || !plain->weight_format.empty()) c.engine.weight_format = plain->weight_format;
   c.model.path = chosen->path.string();
   c.model.name = change.name.empty() ? chosen->id : change.name;
   if (c.model.name != chosen->id) c.model.aliases.push_back(chosen->id);

@@ -132,6 +132,7 @@ result<opened_engine> open_engine(const config::config& c, const load_order& ord
   cli::engine_wish wish;
   wish.device = c.engine.device;
   wish.dtype = c.engine.dtype;
+  wish.weight_format = c.engine.weight_format;
   wish.state_dtype = c.engine.state_dtype;
   wish.invariance = c.engine.invariance;
   wish.row_max = row_limits(c);

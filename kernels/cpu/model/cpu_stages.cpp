@@ -149,11 +149,10 @@ void cpu_stages::add_product(const batch& rows, const packed_matrix& matrix, con
 namespace skein::kernels {
 namespace {
 
-result<cpu::matrix_format> check_model(const model_weights& weights, dtype matrix_type) {
+result<void> check_model(const model_weights& weights, const weight_plan& formats) {
   if (const auto types = check_element_types(weights); !types) return types.error();
-  const auto format = cpu::format_for(matrix_type);
-  if (!format)
-    return error{error_kind::unsupported, "dtype: the CPU does not support " + std::string(to_string(matrix_type)),
+  if (!cpu::format_for(formats.base()))
+    return error{error_kind::unsupported, "dtype: the CPU does not support " + std::string(to_string(formats.base())),
                  "dtype"};
   const std::uint32_t head_size = dims_of(weights).head_size;
   if (head_size > cpu::head_size_max)
@@ -161,23 +160,22 @@ result<cpu::matrix_format> check_model(const model_weights& weights, dtype matri
                  "head size: " + std::to_string(head_size) + " is not supported by the CPU; at most " +
                      std::to_string(cpu::head_size_max),
                  ""};
-  return *format;
+  return {};
 }
 
 }  // namespace
 
-result<memory_plan> plan_cpu_stages(const model_weights& weights, dtype matrix_type, const stage_limits& limits) {
-  const auto format = check_model(weights, matrix_type);
-  if (!format) return format.error();
-  return std::visit([&](const auto& of) { return cpu::plan(of, *format, limits); }, weights);
+result<memory_plan> plan_cpu_stages(const model_weights& weights, const weight_plan& formats,
+                                    const stage_limits& limits) {
+  if (const auto fits = check_model(weights, formats); !fits) return fits.error();
+  return std::visit([&](const auto& of) { return cpu::plan(of, formats, limits); }, weights);
 }
 
-result<std::unique_ptr<stages>> make_cpu_stages(const model_weights& weights, dtype matrix_type,
+result<std::unique_ptr<stages>> make_cpu_stages(const model_weights& weights, const weight_plan& formats,
                                                 const stage_limits& limits, const load_progress& progress) {
-  const auto format = check_model(weights, matrix_type);
-  if (!format) return format.error();
+  if (const auto fits = check_model(weights, formats); !fits) return fits.error();
   try {
-    return std::visit([&](const auto& of) { return cpu::make(of, *format, limits, progress); }, weights);
+    return std::visit([&](const auto& of) { return cpu::make(of, formats, limits, progress); }, weights);
   } catch (const std::bad_alloc&) {
     return error{error_kind::unavailable, "not enough memory for weights, activations and states", ""};
   }

@@ -42,10 +42,10 @@ class cpu_stages : public stages {
   /// Packs all weights, then makes the states. Called once, at the end of the constructor of a version, so that all
   /// activations are allocated before the slow packing starts.
   template <template <typename> typename Layer>
-  void load(const weights_of<checkpoint_views, Layer>& from, matrix_format format, const load_progress& progress,
+  void load(const weights_of<checkpoint_views, Layer>& from, const weight_plan& plan, const load_progress& progress,
             std::vector<Layer<packed_types>>& layers) {
-    packer with(format, progress, pool_);
-    weight_bytes_ = pack_weights(from, with, outer_, layers);
+    packer with(progress, pool_);
+    weight_bytes_ = pack_weights(from, plan, with, outer_, layers);
   }
   void make_states();
 
@@ -84,17 +84,17 @@ class cpu_stages : public stages {
 };
 
 /// Each version: makes its stages, and finds the memory that they will take.
-[[nodiscard]] std::unique_ptr<stages> make(const rwkv4_weights& weights, matrix_format format,
+[[nodiscard]] std::unique_ptr<stages> make(const rwkv4_weights& weights, const weight_plan& plan,
                                            const stage_limits& limits, const load_progress& progress);
-[[nodiscard]] std::unique_ptr<stages> make(const rwkv5_weights& weights, matrix_format format,
+[[nodiscard]] std::unique_ptr<stages> make(const rwkv5_weights& weights, const weight_plan& plan,
                                            const stage_limits& limits, const load_progress& progress);
-[[nodiscard]] std::unique_ptr<stages> make(const rwkv6_weights& weights, matrix_format format,
+[[nodiscard]] std::unique_ptr<stages> make(const rwkv6_weights& weights, const weight_plan& plan,
                                            const stage_limits& limits, const load_progress& progress);
-[[nodiscard]] std::unique_ptr<stages> make(const rwkv7_weights& weights, matrix_format format,
+[[nodiscard]] std::unique_ptr<stages> make(const rwkv7_weights& weights, const weight_plan& plan,
                                            const stage_limits& limits, const load_progress& progress);
-[[nodiscard]] memory_plan plan(const rwkv4_weights& weights, matrix_format format, const stage_limits& limits);
-[[nodiscard]] memory_plan plan(const rwkv5_weights& weights, matrix_format format, const stage_limits& limits);
-[[nodiscard]] memory_plan plan(const rwkv6_weights& weights, matrix_format format, const stage_limits& limits);
-[[nodiscard]] memory_plan plan(const rwkv7_weights& weights, matrix_format format, const stage_limits& limits);
+[[nodiscard]] memory_plan plan(const rwkv4_weights& weights, const weight_plan& formats, const stage_limits& limits);
+[[nodiscard]] memory_plan plan(const rwkv5_weights& weights, const weight_plan& formats, const stage_limits& limits);
+[[nodiscard]] memory_plan plan(const rwkv6_weights& weights, const weight_plan& formats, const stage_limits& limits);
+[[nodiscard]] memory_plan plan(const rwkv7_weights& weights, const weight_plan& formats, const stage_limits& limits);
 
 }  // namespace skein::kernels::cpu

@@ -6,6 +6,7 @@
 #include "kernels/cpu/embedding.hpp"
 #include "kernels/cpu/packed_matrix.hpp"
 #include "kernels/weights/model_weights.hpp"
+#include "kernels/weights/weight_plan.hpp"
 
 /// Copies the weights of any version to the CPU's format: packed matrices, vectors in fp32.
 namespace skein::kernels::cpu {
@@ -20,15 +21,14 @@ struct packed_types {
 /// Packs tensors with all threads of the pool, counts their bytes and reports progress after each.
 class packer {
  public:
-  packer(matrix_format format, const load_progress& progress, thread_pool& pool)
-      : format_(format), progress_(progress), pool_(pool) {}
+  packer(const load_progress& progress, thread_pool& pool) : progress_(progress), pool_(pool) {}
 
   /// Adds a tensor to the total of the progress.
   void expect(const tensor_view& view) { total_ += source_bytes(view); }
-  void pack(const tensor_view& view, bool transposed, aligned_buffer<float>& to);
-  void pack(const tensor_view& view, bool transposed, embedding& to);
-  void pack(const tensor_view& view, bool transposed, packed_matrix& to);
-  void pack(const tensor_view& view, bool transposed, std::vector<packed_matrix>& to);
+  void pack(const tensor_view& view, bool transposed, weight_format format, aligned_buffer<float>& to);
+  void pack(const tensor_view& view, bool transposed, weight_format format, embedding& to);
+  void pack(const tensor_view& view, bool transposed, weight_format format, packed_matrix& to);
+  void pack(const tensor_view& view, bool transposed, weight_format format, std::vector<packed_matrix>& to);
 
   [[nodiscard]] std::size_t bytes() const { return bytes_; }
 
@@ -38,7 +38,6 @@ class packer {
   }
   void count(const tensor_view& view, std::size_t bytes);
 
-  const matrix_format format_;
   const load_progress progress_;
   thread_pool& pool_;
   std::size_t bytes_ = 0;
@@ -46,39 +45,43 @@ class packer {
 };
 
 /// The bytes that packer::pack takes for a tensor of the type that it would fill.
-[[nodiscard]] std::size_t planned_bytes(const tensor_view& view, bool transposed, matrix_format format,
+[[nodiscard]] std::size_t planned_bytes(const tensor_view& view, bool transposed, weight_format format,
                                         const aligned_buffer<float>*);
-[[nodiscard]] std::size_t planned_bytes(const tensor_view& view, bool transposed, matrix_format format,
+[[nodiscard]] std::size_t planned_bytes(const tensor_view& view, bool transposed, weight_format format,
                                         const embedding*);
-[[nodiscard]] std::size_t planned_bytes(const tensor_view& view, bool transposed, matrix_format format,
+[[nodiscard]] std::size_t planned_bytes(const tensor_view& view, bool transposed, weight_format format,
                                         const packed_matrix*);
-[[nodiscard]] std::size_t planned_bytes(const tensor_view& view, bool transposed, matrix_format format,
+[[nodiscard]] std::size_t planned_bytes(const tensor_view& view, bool transposed, weight_format format,
                                         const std::vector<packed_matrix>*);
 
 /// Packs all weights; returns the bytes that they take. Throws std::bad_alloc.
 template <template <typename> typename Layer>
-std::size_t pack_weights(const weights_of<checkpoint_views, Layer>& from, packer& with,
+std::size_t pack_weights(const weights_of<checkpoint_views, Layer>& from, const weight_plan& plan, packer& with,
                          outer_weights_of<packed_types>& outer, std::vector<Layer<packed_types>>& layers) {
   for_each_view(from, [&](const tensor_spec&, const tensor_view& view) { with.expect(view); });
+  std::uint32_t layer = 0;
   const auto pack_one = [&](const tensor_spec& spec, const tensor_view& view, auto& to) {
-    if (view.data) with.pack(view, spec.transposed, to);
+    if (view.data) with.pack(view, spec.transposed, plan.of(spec, layer), to);
   };
   outer_weights_of<packed_types>::for_each_tensor(pack_one, from, outer);
-  for (const auto& layer : from.layers) Layer<packed_types>::for_each_tensor(pack_one, layer, layers.emplace_back());
+  for (; layer < from.layers.size(); ++layer)
+    Layer<packed_types>::for_each_tensor(pack_one, from.layers[layer], layers.emplace_back());
   return with.bytes();
 }
 
 /// The result of pack_weights before anything is packed.
 template <template <typename> typename Layer>
-std::size_t planned_weight_bytes(const weights_of<checkpoint_views, Layer>& from, matrix_format format) {
+std::size_t planned_weight_bytes(const weights_of<checkpoint_views, Layer>& from, const weight_plan& plan) {
   std::size_t bytes = 0;
+  std::uint32_t index = 0;
   const auto count_one = [&](const tensor_spec& spec, const tensor_view& view, const auto& to) {
-    if (view.data) bytes += planned_bytes(view, spec.transposed, format, &to);
+    if (view.data) bytes += planned_bytes(view, spec.transposed, plan.of(spec, index), &to);
   };
   const outer_weights_of<packed_types> outer;
   const Layer<packed_types> layer;
   outer_weights_of<packed_types>::for_each_tensor(count_one, from, outer);
-  for (const auto& each : from.layers) Layer<packed_types>::for_each_tensor(count_one, each, layer);
+  for (; index < from.layers.size(); ++index)
+    Layer<packed_types>::for_each_tensor(count_one, from.layers[index], layer);
   return bytes;
 }
 

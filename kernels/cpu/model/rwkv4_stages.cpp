@@ -23,10 +23,10 @@ struct rwkv4_rows {
 
 class rwkv4_stages final : public gated_stages {
  public:
-  rwkv4_stages(const rwkv4_weights& weights, matrix_format format, const stage_limits& limits,
+  rwkv4_stages(const rwkv4_weights& weights, const weight_plan& plan, const stage_limits& limits,
                const load_progress& progress)
       : gated_stages(weights.dims, limits), rows_(weights.dims, room_) {
-    load(weights, format, progress, layers_);
+    load(weights, plan, progress, layers_);
     for (auto& l : layers_) {
       for (auto* mix : {&l.mix_k, &l.mix_v, &l.mix_r, &l.ffn_mix_k, &l.ffn_mix_r}) to_previous_share(*mix);
       for (float& decay : l.decay.all()) decay = std::exp(decay);
@@ -84,16 +84,16 @@ class rwkv4_stages final : public gated_stages {
 
 }  // namespace
 
-std::unique_ptr<stages> make(const rwkv4_weights& weights, matrix_format format, const stage_limits& limits,
+std::unique_ptr<stages> make(const rwkv4_weights& weights, const weight_plan& plan, const stage_limits& limits,
                              const load_progress& progress) {
-  return std::make_unique<rwkv4_stages>(weights, format, limits, progress);
+  return std::make_unique<rwkv4_stages>(weights, plan, limits, progress);
 }
 
-memory_plan plan(const rwkv4_weights& weights, matrix_format format, const stage_limits& limits) {
+memory_plan plan(const rwkv4_weights& weights, const weight_plan& formats, const stage_limits& limits) {
   row_room counted(limits.max_rows, true);
   const gated_rows gated(weights.dims, counted);
   const rwkv4_rows rows(weights.dims, counted);
-  return cpu_stages::plan(weights.dims, limits, planned_weight_bytes(weights, format), counted.bytes());
+  return cpu_stages::plan(weights.dims, limits, planned_weight_bytes(weights, formats), counted.bytes());
 }
 
 }  // namespace skein::kernels::cpu

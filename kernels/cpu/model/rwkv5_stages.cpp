@@ -40,10 +40,10 @@ std::size_t bytes_by_channel(const rwkv5_weights& weights) {
 
 class rwkv5_stages final : public gated_stages {
  public:
-  rwkv5_stages(const rwkv5_weights& weights, matrix_format format, const stage_limits& limits,
+  rwkv5_stages(const rwkv5_weights& weights, const weight_plan& plan, const stage_limits& limits,
                const load_progress& progress)
       : gated_stages(weights.dims, limits), rows_(weights.dims, room_) {
-    load(weights, format, progress, layers_);
+    load(weights, plan, progress, layers_);
     for (auto& l : layers_) {
       for (auto* mix : {&l.mix_k, &l.mix_v, &l.mix_r, &l.mix_g, &l.ffn_mix_k, &l.ffn_mix_r}) to_previous_share(*mix);
       for (float& decay : l.decay.all()) decay = std::exp(-std::exp(decay));
@@ -110,16 +110,16 @@ class rwkv5_stages final : public gated_stages {
 
 }  // namespace
 
-std::unique_ptr<stages> make(const rwkv5_weights& weights, matrix_format format, const stage_limits& limits,
+std::unique_ptr<stages> make(const rwkv5_weights& weights, const weight_plan& plan, const stage_limits& limits,
                              const load_progress& progress) {
-  return std::make_unique<rwkv5_stages>(weights, format, limits, progress);
+  return std::make_unique<rwkv5_stages>(weights, plan, limits, progress);
 }
 
-memory_plan plan(const rwkv5_weights& weights, matrix_format format, const stage_limits& limits) {
+memory_plan plan(const rwkv5_weights& weights, const weight_plan& formats, const stage_limits& limits) {
   row_room counted(limits.max_rows, true);
   const gated_rows gated(weights.dims, counted);
   const rwkv5_rows rows(weights.dims, counted);
-  return cpu_stages::plan(weights.dims, limits, planned_weight_bytes(weights, format) + bytes_by_channel(weights),
+  return cpu_stages::plan(weights.dims, limits, planned_weight_bytes(weights, formats) + bytes_by_channel(weights),
                           counted.bytes());
 }
 

@@ -33,10 +33,10 @@ struct rwkv6_rows {
 
 class rwkv6_stages final : public gated_stages {
  public:
-  rwkv6_stages(const rwkv6_weights& weights, matrix_format format, const stage_limits& limits,
+  rwkv6_stages(const rwkv6_weights& weights, const weight_plan& plan, const stage_limits& limits,
                const load_progress& progress)
       : gated_stages(weights.dims, limits), rows_(weights.dims, room_) {
-    load(weights, format, progress, layers_);
+    load(weights, plan, progress, layers_);
     make_states();
   }
 
@@ -115,16 +115,16 @@ class rwkv6_stages final : public gated_stages {
 
 }  // namespace
 
-std::unique_ptr<stages> make(const rwkv6_weights& weights, matrix_format format, const stage_limits& limits,
+std::unique_ptr<stages> make(const rwkv6_weights& weights, const weight_plan& plan, const stage_limits& limits,
                              const load_progress& progress) {
-  return std::make_unique<rwkv6_stages>(weights, format, limits, progress);
+  return std::make_unique<rwkv6_stages>(weights, plan, limits, progress);
 }
 
-memory_plan plan(const rwkv6_weights& weights, matrix_format format, const stage_limits& limits) {
+memory_plan plan(const rwkv6_weights& weights, const weight_plan& formats, const stage_limits& limits) {
   row_room counted(limits.max_rows, true);
   const gated_rows gated(weights.dims, counted);
   const rwkv6_rows rows(weights.dims, counted);
-  return cpu_stages::plan(weights.dims, limits, planned_weight_bytes(weights, format), counted.bytes());
+  return cpu_stages::plan(weights.dims, limits, planned_weight_bytes(weights, formats), counted.bytes());
 }
 
 }  // namespace skein::kernels::cpu

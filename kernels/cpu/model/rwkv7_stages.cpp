@@ -28,10 +28,10 @@ struct rwkv7_rows {
 
 class rwkv7_stages final : public cpu_stages {
  public:
-  rwkv7_stages(const rwkv7_weights& weights, matrix_format format, const stage_limits& limits,
+  rwkv7_stages(const rwkv7_weights& weights, const weight_plan& plan, const stage_limits& limits,
                const load_progress& progress)
       : cpu_stages(weights.dims, limits), rows_(weights.dims, room_) {
-    load(weights, format, progress, layers_);
+    load(weights, plan, progress, layers_);
     make_states();
   }
 
@@ -113,15 +113,15 @@ class rwkv7_stages final : public cpu_stages {
 
 }  // namespace
 
-std::unique_ptr<stages> make(const rwkv7_weights& weights, matrix_format format, const stage_limits& limits,
+std::unique_ptr<stages> make(const rwkv7_weights& weights, const weight_plan& plan, const stage_limits& limits,
                              const load_progress& progress) {
-  return std::make_unique<rwkv7_stages>(weights, format, limits, progress);
+  return std::make_unique<rwkv7_stages>(weights, plan, limits, progress);
 }
 
-memory_plan plan(const rwkv7_weights& weights, matrix_format format, const stage_limits& limits) {
+memory_plan plan(const rwkv7_weights& weights, const weight_plan& formats, const stage_limits& limits) {
   row_room counted(limits.max_rows, true);
   const rwkv7_rows rows(weights.dims, counted);
-  return cpu_stages::plan(weights.dims, limits, planned_weight_bytes(weights, format), counted.bytes());
+  return cpu_stages::plan(weights.dims, limits, planned_weight_bytes(weights, formats), counted.bytes());
 }
 
 }  // namespace skein::kernels::cpu

@@ -13,31 +13,28 @@ namespace {
 // than 16 MiB of logits.
 constexpr std::uint32_t logit_rows_of_cpu = 64;
 
-bool is_matrix_type(dtype t) { return t == dtype::f32 || t == dtype::bf16 || t == dtype::f16; }
-
 /// The options of the stages and of the engine over them.
 struct cpu_parts {
   kernels::model_weights weights;
-  dtype matrix_type;
+  kernels::weight_plan formats;
   stage_engine_options engine;
 };
 
 result<cpu_parts> parts_of(const model::checkpoint& file, const model::model_info& info,
                            const cpu_engine_options& options) {
-  const dtype stored = is_matrix_type(info.matrix_type) ? info.matrix_type : dtype::f32;
-  const dtype matrix_type = options.matrix_type.value_or(stored);
-  if (!is_matrix_type(matrix_type))
+  kernels::weight_plan formats = options.formats.value_or(stored_type(info));
+  if (!kernels::format_of(formats.base()))
     return error{error_kind::unsupported,
-                 "matrices of type " + std::string(to_string(matrix_type)) +
+                 "matrices of type " + std::string(to_string(formats.base())) +
                      " are not supported on the CPU; use fp32, bf16 or fp16",
                  "dtype"};
   auto weights = model::bind(file, info);
   if (!weights) return weights.error();
   return cpu_parts{.weights = std::move(*weights),
-                   .matrix_type = matrix_type,
+                   .formats = formats,
                    .engine = {.device = "cpu",
                               .model_identity = options.model_identity,
-                              .weight_type = std::string(to_string(matrix_type)),
+                              .weight_type = formats.name(),
                               .layers = info.layers,
                               .vocab = info.vocab,
                               .max_tick_rows = options.max_tick_rows,
@@ -49,11 +46,15 @@ result<cpu_parts> parts_of(const model::checkpoint& file, const model::model_inf
 
 }  // namespace
 
+dtype stored_type(const model::model_info& info) {
+  return kernels::format_of(info.matrix_type) ? info.matrix_type : dtype::f32;
+}
+
 result<memory_plan> plan_cpu_engine(const model::checkpoint& file, const model::model_info& info,
                                     const cpu_engine_options& options) {
   const auto parts = parts_of(file, info, options);
   if (!parts) return parts.error();
-  const auto of_stages = kernels::plan_cpu_stages(parts->weights, parts->matrix_type, parts->engine.limits);
+  const auto of_stages = kernels::plan_cpu_stages(parts->weights, parts->formats, parts->engine.limits);
   if (!of_stages) return of_stages.error();
   return plan_stage_engine(*of_stages, parts->engine);
 }
@@ -62,7 +63,7 @@ result<std::unique_ptr<engine>> make_cpu_engine(const model::checkpoint& file, c
                                                 const cpu_engine_options& options) {
   const auto parts = parts_of(file, info, options);
   if (!parts) return parts.error();
-  auto stages = kernels::make_cpu_stages(parts->weights, parts->matrix_type, parts->engine.limits, options.progress);
+  auto stages = kernels::make_cpu_stages(parts->weights, parts->formats, parts->engine.limits, options.progress);
   if (!stages) return stages.error();
   return make_stage_engine(std::move(*stages), parts->engine);
 }

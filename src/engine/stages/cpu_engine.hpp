@@ -7,12 +7,13 @@
 #include "base/tensor.hpp"
 #include "engine/engine.hpp"
 #include "kernels/weights/model_weights.hpp"
+#include "kernels/weights/weight_plan.hpp"
 #include "model/model_info.hpp"
 
 namespace skein::engine {
 
 struct cpu_engine_options {
-  std::optional<dtype> matrix_type;  ///< f32, bf16 or f16; none: the type of most matrices in the checkpoint
+  std::optional<kernels::weight_plan> formats;  ///< none: the type of most matrices in the checkpoint
   std::uint32_t slots = 16;
   std::uint32_t max_tick_tokens = 512;
   std::uint32_t max_tick_rows = 64;
@@ -21,8 +22,11 @@ struct cpu_engine_options {
   std::string model_identity;  ///< model::identity of the checkpoint
 };
 
+/// The floating type of most matrices in the checkpoint, if the CPU has it; else f32.
+[[nodiscard]] dtype stored_type(const model::model_info& info);
+
 /// An engine on the CPU cores of this machine. The checkpoint may be closed when this returns. Errors: those of
-/// model::bind and kernels::make_cpu_stages; unsupported for another matrix type.
+/// model::bind and kernels::make_cpu_stages.
 [[nodiscard]] result<std::unique_ptr<engine>> make_cpu_engine(const model::checkpoint& file,
                                                               const model::model_info& info,
                                                               const cpu_engine_options& options);

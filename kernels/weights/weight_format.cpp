@@ -1,0 +1,167 @@
+#include "kernels/weights/weight_format.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "base/check.hpp"
+
+namespace skein::kernels {
+namespace {
+
+struct named_element {
+  std::string_view name;
+  weight_element element;
+};
+constexpr named_element elements[] = {{"fp32", weight_element::f32},  {"bf16", weight_element::bf16},
+                                      {"fp16", weight_element::f16},  {"int8", weight_element::int8},
+                                      {"int4", weight_element::int4}, {"nf4", weight_element::nf4}};
+
+bool is_quantised(weight_element element) { return element >= weight_element::int8; }
+
+/// The nearest integer. Adding 1.5 * 2^23 leaves no bits for fractions; unlike std::nearbyint, loops of it vectorise.
+float rounded(float x) { return (x + 12582912.0f) - 12582912.0f; }
+
+float largest_magnitude(std::span<const float> weights) {
+  float largest = 0;
+  for (const float w : weights) largest = std::max(largest, std::abs(w));
+  return largest;
+}
+
+/// The bf16 value of the same sign that is at least as large in magnitude.
+std::uint16_t bf16_away_from_zero(float value) {
+  const std::uint16_t nearest = f32_to_bf16(value);
+  return std::abs(bf16_to_f32(nearest)) < std::abs(value) ? static_cast<std::uint16_t>(nearest + 1) : nearest;
+}
+
+constexpr std::size_t group_max = 128;
+
+struct int4_codes {
+  /// Writes q for each weight.
+  static void encode(std::span<const float> weights, float scale, float* q) {
+    const float inverse = 1 / scale;
+    for (std::size_t i = 0; i < weights.size(); ++i) q[i] = std::clamp(rounded(weights[i] * inverse), -8.0f, 7.0f);
+  }
+  static float value(float q) { return q; }
+  static constexpr std::uint8_t zero = 8;
+  /// The largest weight becomes the outermost code, with a sign that lets -8 represent it, or a little less or more.
+  static constexpr float candidates[] = {-8.7f, -8.3f, -8.0f, -7.7f, -7.4f, -7.0f, -6.6f, 7.0f, 7.4f, 6.6f};
+};
+
+struct nf4_codes {
+  static void encode(std::span<const float> weights, float scale, float* q) {
+    constexpr auto& v = nf4_values;
+    const float inverse = 1 / scale;
+    for (std::size_t i = 0; i < weights.size(); ++i) q[i] = 0;
+    for (std::size_t code = 0; code + 1 < v.size(); ++code) {
+      const float threshold = (v[code] + v[code + 1]) / 2;
+      for (std::size_t i = 0; i < weights.size(); ++i) q[i] += weights[i] * inverse > threshold ? 1.0f : 0.0f;
+    }
+  }
+  static float value(float q) { return nf4_values[static_cast<std::size_t>(q)]; }
+  static constexpr std::uint8_t zero = 7;
+  static constexpr float candidates[] = {1.0f, 1.05f, 1.12f, 1.2f, 0.95f};
+};
+
+/// Tries a scale for each candidate c: first largest / c, then the scale that minimises the squared error for the codes
+/// that this one gives.
+template <typename Codes>
+std::uint16_t search(std::span<const float> weights, std::span<std::uint8_t> codes, int offset) {
+  float largest = 0;
+  for (const float w : weights)
+    if (std::abs(w) > std::abs(largest)) largest = w;
+  if constexpr (Codes::candidates[0] > 0) largest = std::abs(largest);
+  if (largest == 0) {
+    std::ranges::fill(codes, Codes::zero);
+    return 0;
+  }
+  float q[group_max], best_error = std::numeric_limits<float>::infinity();
+  std::uint16_t best = 0;
+  const auto try_scale = [&](float scale) {
+    const std::uint16_t bits = f32_to_bf16(scale);
+    const float kept = bf16_to_f32(bits);
+    if (kept == 0 || !std::isfinite(1 / kept)) return;
+    Codes::encode(weights, kept, q);
+    float error = 0;
+    for (std::size_t i = 0; i < weights.size(); ++i) {
+      const float off = weights[i] - kept * Codes::value(q[i]);
+      error += off * off;
+    }
+    if (error < best_error) best_error = error, best = bits;
+  };
+  for (const float candidate : Codes::candidates) {
+    const float first = largest / candidate;
+    try_scale(first);
+    float product = 0, square = 0;  // of the codes that try_scale has just found
+    for (std::size_t i = 0; i < weights.size(); ++i) {
+      const float v = Codes::value(q[i]);
+      product += weights[i] * v;
+      square += v * v;
+    }
+    if (square > 0) try_scale(product / square);
+  }
+  Codes::encode(weights, bf16_to_f32(best), q);
+  for (std::size_t i = 0; i < weights.size(); ++i)
+    codes[i] = static_cast<std::uint8_t>(static_cast<int>(q[i]) + offset);
+  return best;
+}
+
+std::uint16_t quantise_int8(std::span<const float> weights, std::span<std::uint8_t> codes) {
+  const std::uint16_t bits = bf16_away_from_zero(largest_magnitude(weights) / 127);
+  const float scale = bf16_to_f32(bits);
+  const float inverse = scale > 0 && std::isfinite(1 / scale) ? 1 / scale : 0;
+  for (std::size_t i = 0; i < weights.size(); ++i)
+    codes[i] = static_cast<std::uint8_t>(static_cast<int>(std::clamp(rounded(weights[i] * inverse), -127.0f, 127.0f)));
+  return bits;
+}
+
+}  // namespace
+
+std::optional<weight_format> format_of(dtype type) {
+  switch (type) {
+    case dtype::f32: return weight_format{weight_element::f32, 0};
+    case dtype::bf16: return weight_format{weight_element::bf16, 0};
+    case dtype::f16: return weight_format{weight_element::f16, 0};
+    default: return std::nullopt;
+  }
+}
+
+std::string to_string(weight_format format) {
+  for (const auto& each : elements) {
+    if (each.element != format.element) continue;
+    const bool plain = !format.quantised() || format.group == default_group;
+    return std::string(each.name) + (plain ? "" : '-' + std::to_string(format.group));
+  }
+  return "?";
+}
+
+std::optional<weight_format> parse_weight_format(std::string_view text) {
+  for (const auto& each : elements) {
+    if (!text.starts_with(each.name)) continue;
+    const std::string_view rest = text.substr(each.name.size());
+    if (!is_quantised(each.element)) return rest.empty() ? std::optional(weight_format{each.element, 0}) : std::nullopt;
+    if (rest.empty()) return weight_format{each.element, default_group};
+    for (const int group : {32, 64, 128})
+      if (rest == '-' + std::to_string(group)) return weight_format{each.element, static_cast<std::uint16_t>(group)};
+  }
+  return std::nullopt;
+}
+
+std::uint16_t quantise_group(weight_element element, std::span<const float> weights, std::span<std::uint8_t> codes) {
+  check(weights.size() <= group_max && codes.size() == weights.size());
+  switch (element) {
+    case weight_element::int4: return search<int4_codes>(weights, codes, 8);
+    case weight_element::nf4: return search<nf4_codes>(weights, codes, 0);
+    default: return quantise_int8(weights, codes);
+  }
+}
+
+float dequantise(weight_element element, std::uint8_t code, float scale) {
+  switch (element) {
+    case weight_element::int4: return scale * static_cast<float>(static_cast<int>(code) - 8);
+    case weight_element::nf4: return scale * nf4_values[code & 15];
+    default: return scale * static_cast<float>(static_cast<std::int8_t>(code));
+  }
+}
+
+}  // namespace skein::kernels

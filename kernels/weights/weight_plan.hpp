@@ -1,0 +1,50 @@
+#pragma once
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.hpp"
+#include "kernels/weights/tensor_spec.hpp"
+#include "kernels/weights/weight_format.hpp"
+
+namespace skein::kernels {
+
+/// The format of each matrix of a model, the same for every back end. Embeddings and the factors of low-rank pairs keep
+/// the base type, which has 16 or 32 bits; vectors are fp32 everywhere.
+class weight_plan {
+ public:
+  struct rule {
+    std::string pattern;  ///< of a tensor's name without ".weight", e.g. "att.key", "ffn.*", "head"; * is any text
+    weight_format format;
+    std::uint32_t first_layer = 0, end_layer = ~0u;  ///< only in these layers
+  };
+
+  /// Every matrix in one type. A type that is no format of matrices is refused by the maker that gets the plan.
+  weight_plan(dtype type);  // NOLINT(google-explicit-constructor): most plans are one type
+
+  /// The plan of a format's name: fp32, bf16, fp16, or a quantised one (weight_format.hpp) with its recipe:
+  ///   int8       all matrices and the head in int8
+  ///   int4, nf4  the same in 4 bits, except the head: int8
+  /// `overrides`: "PATTERN=FORMAT,..." or empty; the first pattern that matches decides, before the recipe. A pattern
+  /// may end in @FIRST-LAST, for these layers only: "ffn.*@0-7=int8". `base`: the floating type of what is not
+  /// quantised. Errors: invalid_argument (dtype, weight_format).
+  [[nodiscard]] static result<weight_plan> parse(std::string_view name, std::string_view overrides, dtype base);
+
+  /// Puts rules before those of the recipe.
+  void prefer(std::vector<rule> rules);
+
+  [[nodiscard]] dtype base() const { return base_; }
+  [[nodiscard]] bool quantised() const;
+  /// The format of a matrix of a layer, or of one outside of the layers (layer 0).
+  [[nodiscard]] weight_format of(const tensor_spec& spec, std::uint32_t layer) const;
+  /// For logs and /v1/models: the name it was parsed from.
+  [[nodiscard]] const std::string& name() const { return name_; }
+
+ private:
+  dtype base_;
+  std::string name_;
+  std::vector<rule> rules_;  ///< the first that matches decides; none: the base type
+};
+
+}  // namespace skein::kernels
