@@ -45,7 +45,10 @@ class GoldenLogits(unittest.TestCase):
     def compare_states(self, model: Model, dtype: str, file: bytes, golden: dict) -> None:
         state, golden = comparable(read_state(file)), comparable(golden)
         self.assertEqual(set(state), set(golden))
-        worst = max(float(np.abs(state[name] - golden[name]).max() / np.abs(golden[name]).max()) for name in golden)
+        # In the trained model of version 4, three layers have weights below 4e-7, which fp16 does not resolve; their means
+        # are below 1e-11 and mean nothing.
+        worst = max(float(np.abs(state[name] - golden[name]).max() / max(np.abs(golden[name]).max(), 1e-9))
+                    for name in golden)
         errors.note(model.name, dtype, "state", worst)
         self.assertLess(worst, TOLERANCE[dtype])
 
