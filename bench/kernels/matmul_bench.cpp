@@ -33,11 +33,11 @@ void limits(benchmark::State& state) {
   state.counters["GFLOP/s"] = fma * 1e-9;
 }
 
-void gemms(benchmark::State& state, dtype type) {
+void gemms(benchmark::State& state, const char* name) {
   const auto rows = static_cast<std::size_t>(state.range(0));
   const std::vector<float> noise(static_cast<std::size_t>(inputs * outputs), 0.01f);
   const tensor_view view{reinterpret_cast<const std::byte*>(noise.data()), dtype::f32, {outputs, inputs}, {inputs, 1}};
-  const matrix_format format = *format_for(type);
+  const weight_format format = *parse_weight_format(name);
   std::vector<packed_matrix> matrices;
   for (std::size_t bytes = 0; bytes < cycle_bytes; bytes += matrices.back().bytes())
     matrices.emplace_back(view, false, format, pool());
@@ -63,9 +63,12 @@ void row_counts(benchmark::internal::Benchmark* bench) {
 }
 
 BENCHMARK(limits)->Iterations(1)->UseRealTime()->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(gemms, bf16, dtype::bf16)->Apply(row_counts);
-BENCHMARK_CAPTURE(gemms, f16, dtype::f16)->Apply(row_counts);
-BENCHMARK_CAPTURE(gemms, f32, dtype::f32)->Apply(row_counts);
+BENCHMARK_CAPTURE(gemms, bf16, "bf16")->Apply(row_counts);
+BENCHMARK_CAPTURE(gemms, f16, "fp16")->Apply(row_counts);
+BENCHMARK_CAPTURE(gemms, f32, "fp32")->Apply(row_counts);
+BENCHMARK_CAPTURE(gemms, int8, "int8")->Apply(row_counts);
+BENCHMARK_CAPTURE(gemms, int4, "int4")->Apply(row_counts);
+BENCHMARK_CAPTURE(gemms, nf4, "nf4")->Apply(row_counts);
 
 }  // namespace
 

@@ -28,7 +28,7 @@ class Fed(NamedTuple):
 
 def logits(model: pathlib.Path, tokens: Sequence[int], dtype: str, chunk: int, threads: int,
            state_in: Optional[pathlib.Path] = None, state_out: Optional[pathlib.Path] = None,
-           device: str = "cpu") -> Fed:
+           device: str = "cpu", weight_format: str = "") -> Fed:
     with tempfile.TemporaryDirectory() as folder:
         ids, out = os.path.join(folder, "ids"), os.path.join(folder, "out")
         state_out = state_out or pathlib.Path(folder, "state.safetensors")
@@ -37,6 +37,8 @@ def logits(model: pathlib.Path, tokens: Sequence[int], dtype: str, chunk: int, t
                    "--chunk", str(chunk), "--tokens-file", ids, "--out", out, "--state-out", state_out]
         if state_in:
             command += ["--state-in", state_in]
+        if weight_format:
+            command += ["--weight-format", weight_format]
         done = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True)
         if done.returncode != 0:
             raise AssertionError(f"skein logits ended with {done.returncode}: {done.stderr}")

@@ -4,6 +4,7 @@
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <cstring>
+#include <span>
 #include <vector>
 
 #include "kernels/cpu/embedding.hpp"
@@ -52,7 +53,7 @@ std::vector<float> multiply(thread_pool& pool, const packed_matrix& matrix, cons
 void check_against_loops(std::size_t rows, std::size_t outputs, std::size_t inputs, dtype type) {
   thread_pool pool(2);
   const random_matrix weights(outputs, inputs, type, outputs * 31 + inputs);
-  const packed_matrix packed(weights.view, false, *format_for(type), pool);
+  const packed_matrix packed(weights.view, false, *kernels::format_of(type), pool);
   const std::vector<float> in = random_values(rows * inputs, rows);
   const std::size_t stride = outputs + 3;
   std::vector<float> out(rows * stride, guard);
@@ -70,6 +71,32 @@ void check_against_loops(std::size_t rows, std::size_t outputs, std::size_t inpu
       BOOST_REQUIRE_SMALL(out[t * stride + o] - sum, size * 4e-6);
     }
     for (std::size_t o = outputs; o < stride; ++o) BOOST_REQUIRE_EQUAL(out[t * stride + o], guard);
+  }
+}
+
+/// What a quantised matrix computes with instead of these weights.
+void dequantise_rows(kernels::weight_format format, std::size_t inputs, std::vector<float>& weights) {
+  for (std::size_t row = 0; row < weights.size(); row += inputs) {
+    for (std::size_t i = 0; i < inputs; i += format.group) {
+      const auto group = std::span(weights).subspan(row + i, std::min<std::size_t>(format.group, inputs - i));
+      std::vector<std::uint8_t> codes(group.size());
+      const float scale = bf16_to_f32(kernels::quantise_group(format.element, group, codes));
+      for (std::size_t k = 0; k < group.size(); ++k) group[k] = kernels::dequantise(format.element, codes[k], scale);
+    }
+  }
+}
+
+void check_sums(const std::vector<float>& weights, const std::vector<float>& in, const std::vector<float>& out,
+                std::size_t rows, std::size_t outputs, std::size_t inputs) {
+  for (std::size_t t = 0; t < rows; ++t) {
+    for (std::size_t o = 0; o < outputs; ++o) {
+      double sum = 0, size = 1e-30;
+      for (std::size_t i = 0; i < inputs; ++i) {
+        const double term = static_cast<double>(weights[o * inputs + i]) * in[t * inputs + i];
+        sum += term, size += std::abs(term);
+      }
+      BOOST_REQUIRE_SMALL(out[t * outputs + o] - sum, size * 4e-6);
+    }
   }
 }
 
@@ -91,10 +118,37 @@ BOOST_AUTO_TEST_CASE(gemms_equal_plain_loops) {
   });
 }
 
+BOOST_AUTO_TEST_CASE(quantised_gemms_equal_loops_over_dequantised_weights) {
+  struct size {
+    std::size_t rows, outputs, inputs;
+  };
+  constexpr size sizes[] = {{1, 32, 128}, {1, 33, 1}, {1, 70, 200}, {2, 32, 64}, {7, 130, 333}, {25, 31, 1100}};
+  test::for_every_target([&] {
+    thread_pool pool(2);
+    for (const char* name : {"int8", "int8-32", "int4", "int4-128", "int4-32", "nf4", "nf4-128"}) {
+      const auto format = *kernels::parse_weight_format(name);
+      for (const size& s : sizes) {
+        BOOST_TEST_CONTEXT(name << ": " << s.rows << " rows, " << s.outputs << " x " << s.inputs) {
+          random_matrix weights(s.outputs, s.inputs, dtype::f32, s.outputs + s.inputs);
+          const packed_matrix packed(weights.view, false, format, pool);
+          BOOST_TEST(packed.bytes() == packed_matrix::planned_bytes(weights.view, false, format));
+          dequantise_rows(format, s.inputs, weights.exact);
+          const std::vector<float> in = random_values(s.rows * s.inputs, s.rows);
+          const auto out = multiply(pool, packed, in, s.rows);
+          check_sums(weights.exact, in, out, s.rows, s.outputs, s.inputs);
+          const std::vector<float> first(in.begin(), in.begin() + static_cast<std::ptrdiff_t>(s.inputs));
+          const auto alone = multiply(pool, packed, first, 1);
+          BOOST_TEST(std::memcmp(alone.data(), out.data(), alone.size() * sizeof(float)) == 0);
+        }
+      }
+    }
+  });
+}
+
 BOOST_AUTO_TEST_CASE(a_matrix_without_inputs_gives_zeros) {
   thread_pool pool(1);
   const random_matrix weights(40, 0, dtype::f32, 1);
-  const packed_matrix packed(weights.view, false, matrix_format::f32, pool);
+  const packed_matrix packed(weights.view, false, {kernels::weight_element::f32, 0}, pool);
   for (const float value : multiply(pool, packed, {}, 2)) BOOST_REQUIRE_EQUAL(value, 0.0f);
 }
 
@@ -104,7 +158,7 @@ BOOST_AUTO_TEST_CASE(a_row_has_the_same_bits_in_any_batch) {
     for (const dtype type : formats) {
       thread_pool one_thread(1);
       const random_matrix weights(outputs, inputs, type, 5);
-      const packed_matrix packed(weights.view, false, *format_for(type), one_thread);
+      const packed_matrix packed(weights.view, false, *kernels::format_of(type), one_thread);
       const std::vector<float> in = random_values(rows * inputs, 6);
       std::vector<float> alone;
       for (std::size_t t = 0; t < rows; ++t) {
@@ -128,7 +182,7 @@ BOOST_AUTO_TEST_CASE(a_row_has_the_same_bits_in_a_long_prefill) {
   constexpr std::size_t outputs = 200, inputs = 700, rows = 500;
   thread_pool pool(2);
   const random_matrix weights(outputs, inputs, dtype::bf16, 7);
-  const packed_matrix packed(weights.view, false, matrix_format::bf16, pool);
+  const packed_matrix packed(weights.view, false, {kernels::weight_element::bf16, 0}, pool);
   const std::vector<float> in = random_values(rows * inputs, 8);
   const auto together = multiply(pool, packed, in, rows);
   for (std::size_t t = 0; t < rows; ++t) {
@@ -143,7 +197,7 @@ BOOST_AUTO_TEST_CASE(several_gemms_finish_in_their_own_ways) {
   test::for_every_target([&] {
     thread_pool pool(3);
     const random_matrix weights(outputs, inputs, dtype::f32, 9);
-    const packed_matrix packed(weights.view, false, matrix_format::f32, pool);
+    const packed_matrix packed(weights.view, false, {kernels::weight_element::f32, 0}, pool);
     const std::vector<float> in = random_values(rows * inputs, 10);
     const std::vector<float> sums = multiply(pool, packed, in, rows);
     const std::vector<float> before = random_values(rows * outputs, 11);
@@ -181,7 +235,7 @@ BOOST_AUTO_TEST_CASE(packing_follows_any_view) {
     tensor_view turned = dense.view;  // the same memory, read as (inputs, outputs)
     std::swap(turned.shape[0], turned.shape[1]);
     std::swap(turned.stride[0], turned.stride[1]);
-    const matrix_format format = type == dtype::f64 ? matrix_format::f32 : *format_for(type);
+    const kernels::weight_format format = kernels::format_of(type).value_or(kernels::weight_format{});
     for (const packed_matrix& packed :
          {packed_matrix(dense.view, false, format, pool), packed_matrix(unaligned, false, format, pool),
           packed_matrix(turned, true, format, pool)}) {
