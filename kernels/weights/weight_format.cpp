@@ -43,7 +43,9 @@ struct int4_codes {
     for (std::size_t i = 0; i < weights.size(); ++i) q[i] = std::clamp(rounded(weights[i] * inverse), -8.0f, 7.0f);
   }
   static float value(float q) { return q; }
+  static constexpr int offset = 8;
   static constexpr std::uint8_t zero = 8;
+  static constexpr bool symmetric = false;
   /// The largest weight becomes the outermost code, with a sign that lets -8 represent it, or a little less or more.
   static constexpr float candidates[] = {-8.7f, -8.3f, -8.0f, -7.7f, -7.4f, -7.0f, -6.6f, 7.0f, 7.4f, 6.6f};
 };
@@ -59,51 +61,61 @@ struct nf4_codes {
     }
   }
   static float value(float q) { return nf4_values[static_cast<std::size_t>(q)]; }
+  static constexpr int offset = 0;
   static constexpr std::uint8_t zero = 7;
+  static constexpr bool symmetric = true;
   static constexpr float candidates[] = {1.0f, 1.05f, 1.12f, 1.2f, 0.95f};
 };
 
 /// Tries a scale for each candidate c: first largest / c, then the scale that minimises the squared error for the codes
-/// that this one gives.
+/// that this one gives. `weights` are at most 1 in magnitude, and `largest` is the one with the largest magnitude.
 template <typename Codes>
-std::uint16_t search(std::span<const float> weights, std::span<std::uint8_t> codes, int offset) {
-  float largest = 0;
-  for (const float w : weights)
-    if (std::abs(w) > std::abs(largest)) largest = w;
-  if constexpr (Codes::candidates[0] > 0) largest = std::abs(largest);
-  if (largest == 0) {
-    std::ranges::fill(codes, Codes::zero);
-    return 0;
-  }
-  float q[group_max], best_error = std::numeric_limits<float>::infinity();
-  std::uint16_t best = 0;
+float best_scale(std::span<const float> weights, float largest) {
+  float q[group_max], best_error = std::numeric_limits<float>::infinity(), best = 0;
   const auto try_scale = [&](float scale) {
-    const std::uint16_t bits = f32_to_bf16(scale);
-    const float kept = bf16_to_f32(bits);
-    if (kept == 0 || !std::isfinite(1 / kept)) return;
+    const float kept = bf16_to_f32(f32_to_bf16(scale));
     Codes::encode(weights, kept, q);
     float error = 0;
     for (std::size_t i = 0; i < weights.size(); ++i) {
       const float off = weights[i] - kept * Codes::value(q[i]);
       error += off * off;
     }
-    if (error < best_error) best_error = error, best = bits;
+    if (error < best_error) best_error = error, best = kept;
   };
   for (const float candidate : Codes::candidates) {
-    const float first = largest / candidate;
-    try_scale(first);
+    try_scale(largest / candidate);
     float product = 0, square = 0;  // of the codes that try_scale has just found
     for (std::size_t i = 0; i < weights.size(); ++i) {
       const float v = Codes::value(q[i]);
       product += weights[i] * v;
       square += v * v;
     }
-    if (square > 0) try_scale(product / square);
+    if (product != 0) try_scale(product / square);
   }
-  Codes::encode(weights, bf16_to_f32(best), q);
-  for (std::size_t i = 0; i < weights.size(); ++i)
-    codes[i] = static_cast<std::uint8_t>(static_cast<int>(q[i]) + offset);
   return best;
+}
+
+template <typename Codes>
+std::uint16_t search(std::span<const float> weights, std::span<std::uint8_t> codes) {
+  int exponent = 0;
+  std::frexp(largest_magnitude(weights), &exponent);
+  // The weights divided by a power of two, which rounds nothing. Two factors, because one could overflow.
+  const float factor = std::ldexp(1.0f, -exponent / 2), other = std::ldexp(1.0f, -(exponent - exponent / 2));
+  float unit[group_max], largest = 0;
+  for (std::size_t i = 0; i < weights.size(); ++i) {
+    unit[i] = weights[i] * factor * other;
+    if (std::abs(unit[i]) > std::abs(largest)) largest = unit[i];
+  }
+  if (Codes::symmetric) largest = std::abs(largest);
+  const auto all = std::span<const float>(unit, weights.size());
+  const float scale = largest == 0 ? 0 : best_scale<Codes>(all, largest);
+  const std::uint16_t bits = f32_to_bf16(std::ldexp(scale, exponent));
+  const bool vanishes = scale == 0 || (bits & 0x7fff) == 0;  // also if the scale is below the smallest bf16
+  float q[group_max];
+  if (!vanishes) Codes::encode(all, scale, q);
+  for (std::size_t i = 0; i < weights.size(); ++i)
+    codes[i] = vanishes ? Codes::zero : static_cast<std::uint8_t>(static_cast<int>(q[i]) + Codes::offset);
+  return vanishes ? 0 : bits;
 }
 
 std::uint16_t quantise_int8(std::span<const float> weights, std::span<std::uint8_t> codes) {
@@ -149,9 +161,13 @@ std::optional<weight_format> parse_weight_format(std::string_view text) {
 
 std::uint16_t quantise_group(weight_element element, std::span<const float> weights, std::span<std::uint8_t> codes) {
   check(weights.size() <= group_max && codes.size() == weights.size());
+  if (!std::ranges::all_of(weights, [](float w) { return std::isfinite(w); })) {
+    std::ranges::fill(codes, std::uint8_t{0});
+    return f32_to_bf16(std::numeric_limits<float>::quiet_NaN());
+  }
   switch (element) {
-    case weight_element::int4: return search<int4_codes>(weights, codes, 8);
-    case weight_element::nf4: return search<nf4_codes>(weights, codes, 0);
+    case weight_element::int4: return search<int4_codes>(weights, codes);
+    case weight_element::nf4: return search<nf4_codes>(weights, codes);
     default: return quantise_int8(weights, codes);
   }
 }

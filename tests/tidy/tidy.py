@@ -104,7 +104,7 @@ SUBFOLDERS = {
         "reference": ". weights",
         "cpu/wkv": ". cpu",
         "cpu/model": ". weights cpu cpu/wkv",
-        "cpu": ".",
+        "cpu": ". weights",
         "gpu": ". weights",
     },
     "kernels/gpu": {
