@@ -36,61 +36,85 @@ std::uint16_t bf16_away_from_zero(float value) {
 
 constexpr std::size_t group_max = 128;
 
+/// The weights of a group, at most 1 in magnitude, followed by zeros: loops over whole vectors of 8, with a partial sum
+/// in each lane, vectorise without reordering a sum.
+constexpr std::size_t lanes = 8;
+struct unit_group {
+  alignas(32) float weights[group_max] = {};
+  std::size_t padded = 0;  ///< size, rounded up to whole vectors
+};
+
+struct lane_sums {
+  float lane[lanes] = {};
+  [[nodiscard]] float total() const {
+    float sum = 0;
+    for (const float each : lane) sum += each;
+    return sum;
+  }
+};
+
 struct int4_codes {
   /// Writes q for each weight.
-  static void encode(std::span<const float> weights, float scale, float* q) {
+  static void encode(const unit_group& of, float scale, float* q) {
     const float inverse = 1 / scale;
-    for (std::size_t i = 0; i < weights.size(); ++i) q[i] = std::clamp(rounded(weights[i] * inverse), -8.0f, 7.0f);
+    for (std::size_t i = 0; i < of.padded; ++i) {
+      const float nearest = rounded(of.weights[i] * inverse);
+      const float above = nearest < -8.0f ? -8.0f : nearest;
+      q[i] = above > 7.0f ? 7.0f : above;
+    }
   }
-  static float value(float q) { return q; }
+  static void decode(const float* q, std::size_t count, float* values) { std::copy_n(q, count, values); }
   static constexpr int offset = 8;
   static constexpr std::uint8_t zero = 8;
   static constexpr bool symmetric = false;
   /// The largest weight becomes the outermost code, with a sign that lets -8 represent it, or a little less or more.
-  static constexpr float candidates[] = {-8.7f, -8.3f, -8.0f, -7.7f, -7.4f, -7.0f, -6.6f, 7.0f, 7.4f, 6.6f};
+  static constexpr float candidates[] = {-8.5f, -8.0f, -7.6f, -7.1f, 7.2f};
 };
 
 struct nf4_codes {
-  static void encode(std::span<const float> weights, float scale, float* q) {
+  static void encode(const unit_group& of, float scale, float* q) {
     constexpr auto& v = nf4_values;
-    const float inverse = 1 / scale;
-    for (std::size_t i = 0; i < weights.size(); ++i) q[i] = 0;
+    for (std::size_t i = 0; i < of.padded; ++i) q[i] = 0;
     for (std::size_t code = 0; code + 1 < v.size(); ++code) {
-      const float threshold = (v[code] + v[code + 1]) / 2;
-      for (std::size_t i = 0; i < weights.size(); ++i) q[i] += weights[i] * inverse > threshold ? 1.0f : 0.0f;
+      const float threshold = (v[code] + v[code + 1]) / 2 * scale;
+      for (std::size_t i = 0; i < of.padded; ++i) q[i] += of.weights[i] > threshold ? 1.0f : 0.0f;
     }
   }
-  static float value(float q) { return nf4_values[static_cast<std::size_t>(q)]; }
+  static void decode(const float* q, std::size_t count, float* values) {
+    for (std::size_t i = 0; i < count; ++i) values[i] = nf4_values[static_cast<std::size_t>(q[i])];
+  }
   static constexpr int offset = 0;
   static constexpr std::uint8_t zero = 7;
   static constexpr bool symmetric = true;
-  static constexpr float candidates[] = {1.0f, 1.05f, 1.12f, 1.2f, 0.95f};
+  static constexpr float candidates[] = {1.0f, 1.1f, 0.95f};
 };
 
 /// Tries a scale for each candidate c: first largest / c, then the scale that minimises the squared error for the codes
-/// that this one gives. `weights` are at most 1 in magnitude, and `largest` is the one with the largest magnitude.
+/// that this one gives. `largest` is the weight with the largest magnitude.
 template <typename Codes>
-float best_scale(std::span<const float> weights, float largest) {
-  float q[group_max], best_error = std::numeric_limits<float>::infinity(), best = 0;
+float best_scale(const unit_group& of, float largest) {
+  alignas(32) float q[group_max], values[group_max];
+  float best_error = std::numeric_limits<float>::infinity(), best = 0;
+  lane_sums product, square;
   const auto try_scale = [&](float scale) {
     const float kept = bf16_to_f32(f32_to_bf16(scale));
-    Codes::encode(weights, kept, q);
-    float error = 0;
-    for (std::size_t i = 0; i < weights.size(); ++i) {
-      const float off = weights[i] - kept * Codes::value(q[i]);
-      error += off * off;
+    Codes::encode(of, kept, q);
+    Codes::decode(q, of.padded, values);
+    lane_sums error;
+    product = square = {};
+    for (std::size_t i = 0; i < of.padded; i += lanes) {
+      for (std::size_t l = 0; l < lanes; ++l) {
+        const float w = of.weights[i + l], v = values[i + l], off = w - kept * v;
+        error.lane[l] += off * off;
+        product.lane[l] += w * v;
+        square.lane[l] += v * v;
+      }
     }
-    if (error < best_error) best_error = error, best = kept;
+    if (error.total() < best_error) best_error = error.total(), best = kept;
   };
   for (const float candidate : Codes::candidates) {
     try_scale(largest / candidate);
-    float product = 0, square = 0;  // of the codes that try_scale has just found
-    for (std::size_t i = 0; i < weights.size(); ++i) {
-      const float v = Codes::value(q[i]);
-      product += weights[i] * v;
-      square += v * v;
-    }
-    if (product != 0) try_scale(product / square);
+    if (product.total() != 0) try_scale(product.total() / square.total());
   }
   return best;
 }
@@ -101,18 +125,19 @@ std::uint16_t search(std::span<const float> weights, std::span<std::uint8_t> cod
   std::frexp(largest_magnitude(weights), &exponent);
   // The weights divided by a power of two, which rounds nothing. Two factors, because one could overflow.
   const float factor = std::ldexp(1.0f, -exponent / 2), other = std::ldexp(1.0f, -(exponent - exponent / 2));
-  float unit[group_max], largest = 0;
+  unit_group unit;
+  unit.padded = (weights.size() + lanes - 1) / lanes * lanes;
+  float largest = 0;
   for (std::size_t i = 0; i < weights.size(); ++i) {
-    unit[i] = weights[i] * factor * other;
-    if (std::abs(unit[i]) > std::abs(largest)) largest = unit[i];
+    unit.weights[i] = weights[i] * factor * other;
+    if (std::abs(unit.weights[i]) > std::abs(largest)) largest = unit.weights[i];
   }
   if (Codes::symmetric) largest = std::abs(largest);
-  const auto all = std::span<const float>(unit, weights.size());
-  const float scale = largest == 0 ? 0 : best_scale<Codes>(all, largest);
+  const float scale = largest == 0 ? 0 : best_scale<Codes>(unit, largest);
   const std::uint16_t bits = f32_to_bf16(std::ldexp(scale, exponent));
   const bool vanishes = scale == 0 || (bits & 0x7fff) == 0;  // also if the scale is below the smallest bf16
-  float q[group_max];
-  if (!vanishes) Codes::encode(all, scale, q);
+  alignas(32) float q[group_max];
+  if (!vanishes) Codes::encode(unit, scale, q);
   for (std::size_t i = 0; i < weights.size(); ++i)
     codes[i] = vanishes ? Codes::zero : static_cast<std::uint8_t>(static_cast<int>(q[i]) + Codes::offset);
   return vanishes ? 0 : bits;
