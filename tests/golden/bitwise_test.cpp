@@ -142,7 +142,7 @@ class subject {
 
   [[nodiscard]] std::unique_ptr<engine::engine> engine_for(const combination& how) const {
     cpu_engine_options options;
-    options.matrix_type = how.type;
+    options.formats = how.type;
     options.slots = how.mates + 1;
     options.max_tick_tokens = static_cast<std::uint32_t>(prompt_.size()) + how.mates * mate_chunk_max;
     options.max_tick_rows = how.mates + 1;
