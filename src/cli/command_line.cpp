@@ -248,7 +248,9 @@ void add_bench_engine(CLI::App& bench, command& chosen) {
       bench, chosen, "engine", "Measure decode and prefill by batch size, relative to the machine's limits");
   auto& into = *made;
   auto* model = add_model(*sub, into.model, "; or --random");
-  sub->add_option("--random", into.random_size, "Use random weights of a released size: 0.1b, 0.4b, 1.5b, 2.9b, 7.2b")
+  sub->add_option("--random", into.random_size,
+                  "Use random weights of a released size: 0.1b, 0.4b, 1.5b, 2.9b, 7.2b or 13.3b of RWKV-7; v6-1.6b, "
+                  "v6-3b, v6-7b, v6-14b; v5-1.6b, v5-3b, v5-7b; v4-0.17b, v4-0.4b, v4-1.5b, v4-3b, v4-7b, v4-14b")
       ->excludes(model);
   sub->add_option("--random-file", into.random_file, "File for the random weights; reused if it exists");
   sub->add_flag("--sparse", into.sparse,

@@ -75,7 +75,7 @@ struct prefill_shape {
 
 struct bench_engine_command {
   model_options model;
-  std::string random_size;             ///< "0.4b": use random weights of that size instead of a model
+  std::string random_size;             ///< "0.4b", "v6-3b": use random weights of that size, not a model
   std::filesystem::path random_file;   ///< where the random weights are kept or reused; empty: a temporary file
   bool sparse = false;                 ///< for the random weights, see random_model
   std::vector<std::uint32_t> batches;  ///< empty: the device's defaults

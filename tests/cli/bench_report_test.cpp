@@ -13,6 +13,7 @@ model::model_info large() {
   model::model_info info;
   info.layers = 32, info.embd = 4096, info.ffn = 16384, info.vocab = 65536, info.heads = 64, info.head_size = 64;
   info.parameters = 7199141888;
+  info.state = {info.layers, info.embd, info.heads, info.head_size};
   return info;
 }
 
@@ -36,6 +37,15 @@ BOOST_AUTO_TEST_CASE(costs_of_a_released_model) {
   BOOST_TEST(fp32.flop(many) == 320 * 13.86e9, boost::test_tools::tolerance(1e-3));
   BOOST_TEST(fp32.flop(prompt) == 1024 * 13.32e9 + 0.537e9, boost::test_tools::tolerance(1e-3));
   BOOST_TEST(fp32.state_bytes(prompt) == fp32.state_bytes(one));
+}
+
+BOOST_AUTO_TEST_CASE(states_of_version_4_are_vectors) {
+  model::model_info info;
+  info.version = model::rwkv_version::v4;
+  info.layers = 40, info.embd = info.att = 5120, info.vocab = 65536;
+  info.state = {.layers = info.layers, .embd = info.embd, .channels = info.att};
+  const cli::tick_cost cost(info, "bf16", "fp32");
+  BOOST_TEST(cost.state_bytes(made_up("decode", 3, 1, {})) == 3 * 2 * 40 * 5 * 5120 * 4.0);
 }
 
 BOOST_AUTO_TEST_CASE(shares_are_of_the_limits_beside_each_sample) {

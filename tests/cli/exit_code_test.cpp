@@ -58,7 +58,7 @@ BOOST_AUTO_TEST_CASE(usage) {
   expect(run_skein({"serve", "--set", "server.prot=1"}), 64, "server.port");
   expect(run_skein({"tokenize", "--vocab", "bytes", "--ids"}, "1,x"), 64, "\"x\"");
   expect(run_skein({"tokenize", "--vocab", "bytes", "--ids"}, "256"), 64, "256");
-  expect(run_skein({"bench", "engine", "--random", "3b"}), 64, "3b");
+  expect(run_skein({"bench", "engine", "--random", "3b"}), 64, "random: 3b is not a released size; accepted: 0.1b, ");
   expect(run_skein({"bench", "engine"}), 64, "model: missing; bench engine needs --model PATH or --random SIZE");
   expect(run_skein({"bench", "serve", "--num-prompts", "0"}), 64, "--num-prompts");
   expect(run_skein({"bench", "serve", "--url", "https://host"}), 64, "url: must be http://HOST");
@@ -97,6 +97,18 @@ BOOST_AUTO_TEST_CASE(why_a_system_call_failed) {
   const auto nobody = run_skein({"bench", "serve", "--url", "http://127.0.0.1:1", "--num-prompts", "2"});
   BOOST_TEST(nobody.exit_code == 69);
   BOOST_TEST(nobody.err == "skein: no request succeeded: Connection refused\n");
+}
+
+// Writing the weights would take minutes.
+BOOST_AUTO_TEST_CASE(an_unusable_device_is_refused_before_random_weights_are_written) {
+  const test::temporary_folder folder;
+  const std::string file = folder.path() / "random.safetensors";
+  const auto expect_refusal = [&](const std::string& size, const std::string& device, const std::string& why) {
+    expect(run_skein({"bench", "engine", "--random", size, "--random-file", file, "--device", device}), 69, why);
+    BOOST_TEST(!std::filesystem::exists(file));
+  };
+  expect_refusal("13.3b", "cuda:9", "device: cuda:9");
+  expect_refusal("v6-14b", "cuda", "RWKV-6 models run on the CPU only");
 }
 
 BOOST_AUTO_TEST_CASE(missing_files) {

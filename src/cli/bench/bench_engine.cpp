@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "app/data_files.hpp"
+#include "app/device_choice.hpp"
 #include "app/open_model.hpp"
 #include "app/small_file.hpp"
 #include "cli/bench/bench_report.hpp"
@@ -140,26 +141,56 @@ result<void> repeat(tick_maker& ticks, machine_scale& machine, double wanted_s, 
   return {};
 }
 
-/// The model to measure: the one given, or random weights of a released size.
-result<opened_model> model_of(const bench_engine_command& what) {
-  if (what.random_size.empty() && what.model.path.empty())
-    return error{error_kind::invalid_argument, "model: missing; bench engine needs --model PATH or --random SIZE",
-                 "model"};
-  if (what.random_size.empty()) return open_model(what.model.path);
-  const auto dims = released_dims(what.random_size);
-  if (!dims)
-    return error{error_kind::invalid_argument,
-                 "random: " + what.random_size + " is not a released size; accepted: 0.1b, 0.4b, 1.5b, 2.9b, 7.2b",
-                 "random"};
+/// What is measured, and on which device.
+struct bench_subject {
+  opened_model model;
+  device_choice device;
+};
+
+/// Random weights of a released size: written, or read from a file of an earlier run.
+result<opened_model> random_model_of(const bench_engine_command& what, const released_model& size) {
   const temporary_file passing;  // the opened checkpoint keeps its mapping after the file is removed
   const auto& path = what.random_file.empty() ? passing.path() : what.random_file;
   if (what.random_file.empty() || !is_file(path)) {
     const auto begin = std::chrono::steady_clock::now();
     const dtype type = what.model.dtype == to_string(dtype::f16) ? dtype::f16 : dtype::bf16;
-    if (const auto written = write_random_model(path, {*dims, type, 1, what.sparse}); !written) return written.error();
+    const auto written = write_random_model(path, {size.version, size.dims, type, 1, what.sparse});
+    if (!written) return written.error();
     std::fprintf(stderr, "wrote random weights, %s, in %.1f s\n", what.random_size.c_str(), seconds_since(begin));
   }
-  return open_model(path);
+  auto model = open_model(path);
+  if (model && model->info.version != size.version)
+    return error{error_kind::invalid_argument,
+                 "random-file: " + path.string() + " is a model of RWKV-" +
+                     std::string(to_string(model->info.version)) + ", not of RWKV-" +
+                     std::string(to_string(size.version)) + " as " + what.random_size,
+                 "random-file"};
+  return model;
+}
+
+/// The device is chosen before the weights are written: its errors need not wait for a large file.
+result<bench_subject> random_subject(const bench_engine_command& what) {
+  const auto size = find_released(what.random_size);
+  if (!size)
+    return error{error_kind::invalid_argument,
+                 "random: " + what.random_size + " is not a released size; accepted: " + released_sizes(), "random"};
+  const auto device = choose_device(what.model.device, size->version);
+  if (!device) return device.error();
+  auto model = random_model_of(what, *size);
+  if (!model) return model.error();
+  return bench_subject{std::move(*model), *device};
+}
+
+result<bench_subject> subject_of(const bench_engine_command& what) {
+  if (!what.random_size.empty()) return random_subject(what);
+  if (what.model.path.empty())
+    return error{error_kind::invalid_argument, "model: missing; bench engine needs --model PATH or --random SIZE",
+                 "model"};
+  auto model = open_model(what.model.path);
+  if (!model) return model.error();
+  const auto device = choose_device(what.model.device, model->info.version);
+  if (!device) return device.error();
+  return bench_subject{std::move(*model), *device};
 }
 
 /// Runs every case, adds it to the report and prints a line for it on stderr.
@@ -189,11 +220,10 @@ result<void> measure(const std::vector<std::uint32_t>& batches, const std::vecto
 }  // namespace
 
 result<void> bench_engine(const bench_engine_command& what) {
-  auto model = model_of(what);
-  if (!model) return model.error();
-  const auto device = choose_device(what.model.device, model->info.version);
-  if (!device) return device.error();
-  auto machine = machine_scale::of(*device, what.model.threads);
+  const auto subject = subject_of(what);
+  if (!subject) return subject.error();
+  const opened_model& model = subject->model;
+  auto machine = machine_scale::of(subject->device, what.model.threads);
   if (!machine) return machine.error();
   const auto& batches = !what.batches.empty() ? what.batches : machine->is_gpu() ? gpu_batches : cpu_batches;
   const auto& prefill = !what.prefill.empty() ? what.prefill : machine->is_gpu() ? gpu_prefill : cpu_prefill;
@@ -206,17 +236,17 @@ result<void> bench_engine(const bench_engine_command& what) {
     wish.max_tick_tokens = std::max(wish.max_tick_tokens, shape.sequences * shape.tokens);
   }
   const auto begin = std::chrono::steady_clock::now();
-  const auto engine = open_engine(*model, wish);
+  const auto engine = open_engine(model, wish);
   if (!engine) return engine.error();
   bench_report report{
-      what.random_size.empty() ? model->file.path().string() : "random weights of size " + what.random_size,
+      what.random_size.empty() ? model.file.path().string() : "random weights of size " + what.random_size,
       (*engine)->info(),
       what.model.state_dtype,
       what.model.invariance,
       machine->flop_source(),
       machine->threads(),
       seconds_since(begin),
-      tick_cost(model->info, (*engine)->info().weight_type, what.model.state_dtype),
+      tick_cost(model.info, (*engine)->info().weight_type, what.model.state_dtype),
       {}};
   if (const auto done = measure(batches, prefill, **engine, *machine, what, report); !done) return done;
   auto states = bench_states(**engine, what.model.state_dtype == to_string(dtype::f16));

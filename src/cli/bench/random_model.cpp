@@ -1,7 +1,9 @@
 #include "cli/bench/random_model.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <iterator>
 #include <map>
 #include <utility>
 #include <vector>
@@ -12,6 +14,8 @@
 
 namespace skein::cli {
 namespace {
+
+using kernels::tensor_spec;
 
 /// A tensor with elements uniform between low and high.
 struct random_tensor {
@@ -25,62 +29,112 @@ struct random_tensor {
 constexpr float sparse_bias = 0.1f;
 constexpr float sparse_lean = 1.175f * 0.365f / sparse_bias;
 
-/// Names and shapes of a released RWKV-7 checkpoint, with ranges near those of trained weights.
+/// Bounds of uniform values.
+struct value_range {
+  float low, high;
+};
+
+/// Tensors of layers that are neither matrices, norms nor mixes of the token shift, with ranges near those of trained
+/// weights.
+constexpr struct {
+  std::string_view name;
+  value_range range;
+} vector_ranges[] = {
+    {"att.w0", {-6, 0}},  // sigmoid of this sets the decay: from slow to fast
+    {"att.a0", {-1, 1}},
+    {"att.v0", {-1, 1}},
+    {"att.k_k", {0.5f, 1}},
+    {"att.k_a", {0.5f, 1}},
+    {"att.r_k", {-0.1f, 0.1f}},
+    {"att.time_decay", {-6, -1}},  // versions 5 and 6: a token leaves exp(-exp(this)) of the state
+    {"att.time_faaaa", {-0.2f, 0.8f}},
+    {"att.time_first", {-2, -0.5f}},
+};
+// A token subtracts exp(this) from the exponent: some channels keep hundreds of tokens, some only the newest.
+constexpr value_range rwkv4_decay = {-5, 3};
+
+bool is_mix(std::string_view name) {
+  return name.find(".x_") != name.npos || name.find(".time_mix_") != name.npos || name.find(".time_maa_") != name.npos;
+}
+
+/// Names and shapes of a checkpoint from the version's list of tensors, with a range for each.
 class tensor_list {
  public:
-  explicit tensor_list(const random_model& of) : dims_(of.dims), sparse_(of.sparse) {
-    const auto& dims = dims_;
-    const std::int64_t embd = dims.embd, vocab = dims.vocab;
-    matrix("emb.weight", vocab, embd);
-    layer_norm("blocks.0.ln0");
-    for (std::uint32_t layer = 0; layer < dims.layers; ++layer) add_layer(layer);
-    layer_norm("ln_out");
-    matrix("head.weight", vocab, embd);
+  explicit tensor_list(const random_model& of) : version_(of.version), dims_(of.dims), sparse_(of.sparse) {
+    switch (version_) {
+      case model::rwkv_version::v4: add_model<kernels::rwkv4_layer_of>(); break;
+      case model::rwkv_version::v5_1:
+      case model::rwkv_version::v5_2: add_model<kernels::rwkv5_layer_of>(); break;
+      case model::rwkv_version::v6: add_model<kernels::rwkv6_layer_of>(); break;
+      case model::rwkv_version::v7: add_model<kernels::rwkv7_layer_of>(); break;
+    }
   }
   [[nodiscard]] const std::vector<random_tensor>& tensors() const { return tensors_; }
 
  private:
+  /// The layers come before the tensors of the output, as in released files.
+  template <template <typename> typename Layer>
+  void add_model() {
+    outer_weights::for_each_tensor([&](const tensor_spec& spec) {
+      if (spec.name == "ln_out.weight")
+        for (std::uint32_t layer = 0; layer < dims_.layers; ++layer) add_layer<Layer>(layer);
+      add(std::string(spec.name), spec);
+    });
+  }
+  template <template <typename> typename Layer>
   void add_layer(std::uint32_t layer) {
-    const std::string block = "blocks." + std::to_string(layer) + '.', att = block + "att.", ffn = block + "ffn.";
-    const std::int64_t embd = dims_.embd, wide = dims_.ffn;
-    layer_norm(block + "ln1");
-    const float towards = sparse_ ? sparse_bias : 0;
-    layer_norm(block + "ln2", towards);
-    for (const char* mix : {"x_r", "x_w", "x_k", "x_v", "x_a", "x_g"}) vector(att + mix, 0, 1);
-    low_rank(att + 'w', dims_.rank_w, -6, 0);  // sigmoid of this sets the decay: from slow to fast
-    low_rank(att + 'a', dims_.rank_a, -1, 1);
-    if (layer > 0) low_rank(att + 'v', dims_.rank_v, -1, 1);
-    matrix(att + "g1", embd, dims_.rank_g);
-    matrix(att + "g2", dims_.rank_g, embd);
-    vector(att + "k_k", 0.5f, 1);
-    vector(att + "k_a", 0.5f, 1);
-    tensors_.push_back({att + "r_k", {dims_.heads, dims_.head_size}, -0.1f, 0.1f});
-    for (const char* name : {"receptance", "key", "value", "output"}) matrix(att + name + ".weight", embd, embd);
-    tensors_.push_back({att + "ln_x.weight", {embd}, 0.5f, 1});
-    tensors_.push_back({att + "ln_x.bias", {embd}, -0.1f, 0.1f});
-    vector(ffn + "x_k", 0, 1);
-    // A bias in ln2 and weights shifted against it make most keys negative.
-    matrix(ffn + "key.weight", wide, embd, sparse_ ? -sparse_lean / static_cast<float>(embd) : 0);
-    matrix(ffn + "value.weight", embd, wide);
+    const std::string block = "blocks." + std::to_string(layer) + '.';
+    Layer<kernels::checkpoint_views>::for_each_tensor([&](const tensor_spec& spec) {
+      if (is_present(spec, layer)) add(block + std::string(spec.name), spec);
+    });
   }
-  void layer_norm(const std::string& name, float bias = 0) {
-    tensors_.push_back({name + ".weight", {dims_.embd}, 0.5f, 1});
-    tensors_.push_back({name + ".bias", {dims_.embd}, bias - 0.1f, bias + 0.1f});
-  }
-  void vector(const std::string& name, float low, float high) {
-    tensors_.push_back({name, {1, 1, dims_.embd}, low, high});
-  }
-  // Sums over `embd` products of such weights stay near 1.
-  void matrix(const std::string& name, std::int64_t rows, std::int64_t columns, float middle = 0) {
-    const float bound = 1 / std::sqrt(static_cast<float>(dims_.embd));
-    tensors_.push_back({name, {rows, columns}, middle - bound, middle + bound});
-  }
-  void low_rank(const std::string& name, std::int64_t rank, float low, float high) {
-    vector(name + '0', low, high);
-    matrix(name + '1', dims_.embd, rank);
-    matrix(name + '2', rank, dims_.embd);
+  /// Of the optional tensors, a model has those of the released version 5.2: the gate and the bonus itself instead of
+  /// its logarithm (time_first). Its initial state is zero.
+  static bool is_present(const tensor_spec& spec, std::uint32_t layer) {
+    if (spec.when == kernels::presence::after_first) return layer > 0;
+    const bool left_out = spec.name == "att.time_first" || spec.name == "att.time_state";
+    return spec.when == kernels::presence::always || !left_out;
   }
 
+  void add(std::string name, const tensor_spec& spec) {
+    std::vector<std::int64_t> shape;
+    for (const kernels::extent e : spec.shape)
+      if (e != kernels::extent::none) shape.push_back(value_of(e, dims_));
+    // As in released files, where only the vectors of norms have one dimension.
+    if (shape.size() == 1 && !is_weight_or_bias(spec)) shape.insert(shape.begin(), 2, 1);
+    const value_range range = range_of(spec);
+    tensors_.push_back({std::move(name), std::move(shape), range.low, range.high});
+  }
+  static bool is_weight_or_bias(const tensor_spec& spec) {
+    return spec.name.ends_with(".weight") || spec.name.ends_with(".bias");
+  }
+
+  [[nodiscard]] value_range range_of(const tensor_spec& spec) const {
+    const bool is_vector = spec.shape[1] == kernels::extent::none;
+    if (spec.transposed || (!is_vector && is_weight_or_bias(spec))) return matrix_range(spec);
+    if (spec.name.ends_with(".weight")) return {0.5f, 1};
+    if (spec.name.ends_with(".bias")) {
+      const float bias = sparse_ && spec.name == "ln2.bias" ? sparse_bias : 0;
+      return {bias - 0.1f, bias + 0.1f};
+    }
+    if (is_mix(spec.name)) return {0, 1};
+    if (version_ == model::rwkv_version::v4 && spec.name == "att.time_decay") return rwkv4_decay;
+    const auto* const found = std::ranges::find(vector_ranges, spec.name, [](const auto& row) { return row.name; });
+    check(found != std::end(vector_ranges));
+    return found->range;
+  }
+  // Sums over `embd` products of such weights stay near 1.
+  [[nodiscard]] value_range matrix_range(const tensor_spec& spec) const {
+    const auto embd = static_cast<float>(dims_.embd);
+    const float bound = 1 / std::sqrt(embd);
+    // A bias in ln2 and weights shifted against it make most keys negative.
+    const float middle = sparse_ && spec.name == "ffn.key.weight" ? -sparse_lean / embd : 0;
+    return {middle - bound, middle + bound};
+  }
+
+  using outer_weights = kernels::outer_weights_of<kernels::checkpoint_views>;
+
+  const model::rwkv_version version_;
   const kernels::model_dims dims_;
   const bool sparse_;
   std::vector<random_tensor> tensors_;
@@ -162,30 +216,78 @@ void fill(std::vector<std::uint16_t>& elements, random_bits bits, const std::vec
   }
 }
 
+/// A row of the table of released models. Sizes that the version does not have are 0.
+struct released_row {
+  std::string_view name;
+  model::rwkv_version version;
+  std::uint32_t layers, embd, rank_w = 0, rank_a = 0, rank_v = 0, rank_g = 0, rank_x = 0;
+};
+
+constexpr std::string_view default_prefix = "v7-";
+
+// The ranks of 13.3b follow from its 13,269,245,952 parameters except for how w, a and g share theirs.
+constexpr auto released_rows = [] {
+  using enum model::rwkv_version;
+  return std::to_array<released_row>({
+      {"v7-0.1b", v7, 12, 768, 64, 64, 32, 128},
+      {"v7-0.4b", v7, 24, 1024, 64, 64, 32, 128},
+      {"v7-1.5b", v7, 24, 2048, 96, 96, 64, 256},
+      {"v7-2.9b", v7, 32, 2560, 96, 96, 64, 320},
+      {"v7-7.2b", v7, 32, 4096, 128, 128, 96, 480},
+      {"v7-13.3b", v7, 61, 4096, 192, 192, 128, 384},
+      {"v6-1.6b", v6, 24, 2048, 64, 0, 0, 0, 32},
+      {"v6-3b", v6, 32, 2560, 64, 0, 0, 0, 32},
+      {"v6-7b", v6, 32, 4096, 128, 0, 0, 0, 64},
+      {"v6-14b", v6, 61, 4096, 128, 0, 0, 0, 64},
+      {"v5-1.6b", v5_2, 24, 2048},
+      {"v5-3b", v5_2, 32, 2560},
+      {"v5-7b", v5_2, 32, 4096},
+      {"v4-0.17b", v4, 12, 768},
+      {"v4-0.4b", v4, 24, 1024},
+      {"v4-1.5b", v4, 24, 2048},
+      {"v4-3b", v4, 32, 2560},
+      {"v4-7b", v4, 32, 4096},
+      {"v4-14b", v4, 40, 5120},
+  });
+}();
+
+kernels::model_dims dims_of_row(const released_row& row) {
+  using enum model::rwkv_version;
+  constexpr std::uint32_t head_size = 64;
+  const bool wide = row.version == v4 || row.version == v7;
+  const std::uint32_t heads = row.version == v4 ? 0 : row.embd / head_size;
+  return {.layers = row.layers,
+          .embd = row.embd,
+          .heads = heads,
+          .head_size = heads == 0 ? 0 : head_size,
+          .ffn = wide ? 4 * row.embd : row.embd * 7 / 2 / 32 * 32,
+          .vocab = 65536,
+          .rank_w = row.rank_w,
+          .rank_a = row.rank_a,
+          .rank_v = row.rank_v,
+          .rank_g = row.rank_g,
+          .rank_x = row.rank_x,
+          .decays = row.version == v5_2 ? head_size : 0};
+}
+
+/// The name as lists show it.
+std::string_view short_name(const released_row& row) {
+  const bool is_default = row.name.starts_with(default_prefix);
+  return is_default ? row.name.substr(default_prefix.size()) : row.name;
+}
+
 }  // namespace
 
-std::optional<kernels::model_dims> released_dims(std::string_view size) {
-  struct released {
-    std::string_view name;
-    std::uint32_t layers, embd, rank_w, rank_a, rank_v, rank_g;
-  };
-  constexpr released table[] = {
-      {"0.1b", 12, 768, 64, 64, 32, 128},  {"0.4b", 24, 1024, 64, 64, 32, 128},   {"1.5b", 24, 2048, 96, 96, 64, 256},
-      {"2.9b", 32, 2560, 96, 96, 64, 320}, {"7.2b", 32, 4096, 128, 128, 96, 480},
-  };
-  for (const auto& row : table)
-    if (row.name == size)
-      return kernels::model_dims{.layers = row.layers,
-                                 .embd = row.embd,
-                                 .heads = row.embd / 64,
-                                 .head_size = 64,
-                                 .ffn = 4 * row.embd,
-                                 .vocab = 65536,
-                                 .rank_w = row.rank_w,
-                                 .rank_a = row.rank_a,
-                                 .rank_v = row.rank_v,
-                                 .rank_g = row.rank_g};
+std::optional<released_model> find_released(std::string_view size) {
+  for (const auto& row : released_rows)
+    if (size == row.name || size == short_name(row)) return released_model{row.version, dims_of_row(row)};
   return std::nullopt;
+}
+
+std::string released_sizes() {
+  std::string names;
+  for (const auto& row : released_rows) names.append(names.empty() ? "" : ", ").append(short_name(row));
+  return names;
 }
 
 result<void> write_random_model(const std::filesystem::path& path, const random_model& of) {
