@@ -7,7 +7,7 @@
 /// All settings of the server as plain values, grouped as in the file: the member `server.port` is the key `port` of
 /// the section `[server]`. A type and an initial value here are those of the setting; everything else about it (meaning
 /// and unit, legal values, flags, whether it may change while the server runs) is in its row of config/keys.cpp.
-/// config/load.hpp fills in values from files, environment and flags.
+/// config/load.hpp fills in values from files, environment and flags. Actors hold these structs.
 namespace skein::config {
 
 struct server_settings {
@@ -136,7 +136,7 @@ struct engine_settings {
   std::uint32_t prefill_chunk_tokens = 0;
   std::uint64_t moving_bytes_max = 256ull << 20;
   std::uint32_t threads = 0;
-  // of the fake engine, for tests
+  // Of the fake engine; they have keys only in builds with SKEIN_FAKE_ENGINE.
   std::uint32_t fake_tick_us = 0;     ///< lets tests act in the middle of a stream
   std::uint32_t fake_throw_tick = 0;  ///< lets tests show that the server survives it
   std::uint32_t fake_lost_tick = 0;   ///< likewise

@@ -53,6 +53,7 @@ std::string shipped_file() {
   std::string out(file_head);
   std::string_view section;
   for (const auto& k : keys()) {
+    if (k.for_tests) continue;
     if (k.section() != section) out += "\n[" + std::string(section = k.section()) + "]\n";
     out += entry(k, "");
   }

@@ -135,6 +135,7 @@ std::string settings_page() {
   page.heading("settings");
   std::string_view section;
   for (const auto& key : config::keys()) {
+    if (key.for_tests) continue;
     if (key.section() != section) page.sub_heading('[' + std::string(section = key.section()) + ']');
     write_setting(page, key);
   }
