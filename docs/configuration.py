@@ -46,8 +46,8 @@ def row(key, default, text):
     flag = re.search(r" Flag: (\S+)\.$", text)
     text = re.sub(r" Flag: \S+\.$", "", text)
     text = re.sub(r" ?\bLive\.$", "", text)
-    legal = re.search(r" Legal: (.*)\.$", text)
-    text = re.sub(r" Legal: .*\.$", "", text)
+    legal = re.search(r" Accepted: (.*)\.$", text)
+    text = re.sub(r" Accepted: .*\.$", "", text)
     cells = [f"`{key}`", f"`{default}`", f"`{legal[1]}`" if legal else "", f"`{flag[1]}`" if flag else "", live]
     return "| " + " | ".join(cells + [cell(text)]) + " |"
 
