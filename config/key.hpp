@@ -10,8 +10,8 @@
 
 namespace skein::config {
 
-/// One setting. Loader, flags, environment, dump and help are driven by the table of these. The default is the value
-/// that `get` returns for a fresh config.
+/// One setting. Loader, flags, environment, dump, help and documents are driven by the table of these. The default is
+/// the value that `get` returns for a fresh config.
 struct key {
   std::string path;                              ///< "server.port", or models."name".top_p
   std::string_view help;                         ///< meaning and unit, a sentence
@@ -20,6 +20,7 @@ struct key {
   bool (*is_legal)(std::string_view) = nullptr;  ///< test of a string setting with `form`
   bool live = false;                             ///< may change while the server runs
   bool secret = false;                           ///< never printed
+  bool for_tests = false;                        ///< in no document and in no program that is shipped
   std::vector<std::string_view> flags;           ///< of `serve`: the documented spelling, then older ones
   std::function<value(const config&)> get;
   std::function<void(config&, const value&)> set;  ///< needs a value of get's type that `objection` accepts

@@ -1,6 +1,8 @@
 #include "config/keys.hpp"
 
 #include <algorithm>
+#include <iterator>
+#include <utility>
 
 #include "config/key_row.hpp"
 #include "config/limits.hpp"
@@ -75,7 +77,10 @@ bool is_device_group(std::string_view text) {
 }
 
 bool is_device(std::string_view text) {
-  if (text == "auto" || text == "cpu" || text == "cuda" || text == "fake") return true;
+#if SKEIN_FAKE_ENGINE
+  if (text == "fake") return true;
+#endif
+  if (text == "auto" || text == "cpu" || text == "cuda") return true;
   for (;;) {
     const auto comma = text.find(',');
     if (!is_device_group(text.substr(0, comma))) return false;
@@ -101,6 +106,26 @@ bool is_format(std::string_view t) { return one_of(t, {"automatic", "text", "jso
 
 constexpr double u32_max = 4294967295.0;
 constexpr auto duration_max = static_cast<double>(limits::duration_ms_max);
+
+#if SKEIN_FAKE_ENGINE
+/// Behind the others of their section.
+void add_keys_for_tests(std::vector<key>& table) {
+  using e = engine_settings;
+  static constexpr row rows[] = {
+      engine<&e::fake_tick_us>("fake_tick_us", "Microseconds that a tick of the fake engine takes.")
+          .range(0, 10'000'000),
+      engine<&e::fake_throw_tick>("fake_throw_tick", "Tick in which the fake engine throws; 0: none.")
+          .range(0, u32_max),
+      engine<&e::fake_lost_tick>("fake_lost_tick", "Tick in which the fake device is lost; 0: none.").range(0, u32_max),
+  };
+  auto at = std::ranges::find(table, std::string_view("model"), &key::section);
+  for (const auto& one : rows) {
+    key made = key_of(one, std::string(one.section));
+    made.for_tests = true;
+    at = std::next(table.insert(at, std::move(made)));
+  }
+}
+#endif
 
 std::vector<key> make_keys() {
   using s = server_settings;
@@ -352,7 +377,7 @@ std::vector<key> make_keys() {
 
       engine<&e::device>("device",
                          "Device of the model; cuda:0,cuda:1 are replicas, cuda:0+1 are shards of one engine.")
-          .texts("auto, cpu, cuda, fake, cuda:N, hip:N, joined by , or +", is_device)
+          .texts("auto, cpu, cuda, cuda:N, hip:N, joined by , or +", is_device)
           .flag({"--device"}),
       engine<&e::dtype>(
           "dtype",
@@ -395,12 +420,6 @@ std::vector<key> make_keys() {
       engine<&e::threads>("threads", "Threads of the CPU engine; 0: as many as the process may use.")
           .range(0, limits::engine_threads_max)
           .flag({"--threads"}),
-      engine<&e::fake_tick_us>("fake_tick_us", "Microseconds that a tick of the fake engine takes; for tests.")
-          .range(0, limits::fake_tick_us_max),
-      engine<&e::fake_throw_tick>("fake_throw_tick", "Tick in which the fake engine throws; 0: none; for tests.")
-          .range(0, u32_max),
-      engine<&e::fake_lost_tick>("fake_lost_tick", "Tick in which the fake device is lost; 0: none; for tests.")
-          .range(0, u32_max),
 
       model<&model_settings::path>(
           "path", "Checkpoint, .pth or .safetensors; the extension .pth may be omitted; empty: the demo model.")
@@ -469,6 +488,9 @@ std::vector<key> make_keys() {
   };
   std::vector<key> made;
   for (const auto& one : rows) made.push_back(key_of(one, std::string(one.section)));
+#if SKEIN_FAKE_ENGINE
+  add_keys_for_tests(made);
+#endif
   return made;
 }
 

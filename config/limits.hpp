@@ -39,7 +39,6 @@ inline constexpr std::uint32_t mixture_max = 1024;
 
 inline constexpr std::uint32_t slots_max = 65536;
 inline constexpr std::uint32_t tick_tokens_max = 65536;
-inline constexpr std::uint32_t fake_tick_us_max = 10'000'000;
 inline constexpr std::uint32_t waiting_max = 1'000'000;
 inline constexpr std::uint64_t memory_bytes_max = 1ull << 42;  ///< of requests, of states or of a cache
 inline constexpr std::uint64_t disk_bytes_max = 1ull << 49;

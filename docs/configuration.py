@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Writes docs/configuration.md from the program's table of keys, as `skein manual skein.toml.5` prints it.
+"""Writes what is generated from the program's table of keys: docs/configuration.md, from `skein manual skein.toml.5`,
+and config/skein.toml, which is `skein manual skein.toml`.
 
     docs/configuration.py SKEIN           print the page
-    docs/configuration.py SKEIN --write   replace docs/configuration.md
-    docs/configuration.py SKEIN --check   exit 1 if docs/configuration.md is not that page
+    docs/configuration.py SKEIN --write   replace both files
+    docs/configuration.py SKEIN --check   exit 1 if a file differs from what is generated
 """
 import pathlib
 import re
@@ -11,6 +12,7 @@ import subprocess
 import sys
 
 PAGE = pathlib.Path(__file__).with_name("configuration.md")
+SHIPPED = PAGE.parent.parent / "config/skein.toml"
 HEAD = """# Configuration
 
 <!-- Written by docs/configuration.py from the table of keys (config/keys.cpp); do not edit. -->
@@ -44,14 +46,14 @@ def row(key, default, text):
     flag = re.search(r" Flag: (\S+)\.$", text)
     text = re.sub(r" Flag: \S+\.$", "", text)
     text = re.sub(r" ?\bLive\.$", "", text)
-    legal = re.search(r" Legal: (.*)\.$", text)
-    text = re.sub(r" Legal: .*\.$", "", text)
+    legal = re.search(r" Accepted: (.*)\.$", text)
+    text = re.sub(r" Accepted: .*\.$", "", text)
     cells = [f"`{key}`", f"`{default}`", f"`{legal[1]}`" if legal else "", f"`{flag[1]}`" if flag else "", live]
     return "| " + " | ".join(cells + [cell(text)]) + " |"
 
 
-def page(manual):
-    lines = manual.split("\n")
+def page(roff):
+    lines = roff.split("\n")
     out = [HEAD]
     at = lines.index(".SH SETTINGS")
     while not (lines[at].startswith(".SH") and lines[at] != ".SH SETTINGS"):
@@ -71,21 +73,26 @@ def page(manual):
     return "\n".join(out).rstrip("\n") + "\n"
 
 
+def manual(program, name):
+    return subprocess.run([program, "manual", name], check=True, capture_output=True, text=True).stdout
+
+
 def main(arguments):
     if len(arguments) not in (1, 2):
         print(__doc__, file=sys.stderr)
         return 64
-    manual = subprocess.run([arguments[0], "manual", "skein.toml.5"], check=True, capture_output=True, text=True).stdout
-    text = page(manual)
+    texts = {PAGE: page(manual(arguments[0], "skein.toml.5")), SHIPPED: manual(arguments[0], "skein.toml")}
     how = arguments[1] if len(arguments) == 2 else ""
     if how == "--write":
-        PAGE.write_text(text, encoding="utf-8")
+        for file, text in texts.items():
+            file.write_text(text, encoding="utf-8")
     elif how == "--check":
-        if PAGE.read_text(encoding="utf-8") != text:
-            print(f"{PAGE} does not match the table of keys: run docs/configuration.py SKEIN --write", file=sys.stderr)
-            return 1
+        stale = [file for file, text in texts.items() if file.read_text(encoding="utf-8") != text]
+        for file in stale:
+            print(f"{file} does not match the table of keys: run docs/configuration.py SKEIN --write", file=sys.stderr)
+        return 1 if stale else 0
     else:
-        print(text, end="")
+        print(texts[PAGE], end="")
     return 0
 
 

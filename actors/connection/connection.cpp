@@ -263,7 +263,7 @@ void connection::flush() {
   const std::size_t count = out_.gather(pieces);
   for (std::size_t i = 0; i < count; ++i) buffers[i] = asio::buffer(pieces[i]);
   writing_ = true;
-  write_deadline_ = now() + home_->limits().write_timeout;
+  write_deadline_ = now() + std::chrono::milliseconds(home_->limits().write_timeout_ms);
   expect_by(write_deadline_);
   socket_.async_write_some(buffers, [self = shared_from_this()](const error_code& ec, std::size_t written) {
     self->on_written(ec, written);
@@ -296,7 +296,7 @@ void connection::on_written(const error_code& ec, std::size_t count) {
 asio::awaitable<void> connection::watch() {
   while (!closed_) {
     // The deadline of a finished write stays in the timer and is checked when it passes, so a stream of tokens sets the
-    // timer once per write_timeout instead of with every token.
+    // timer once per write_timeout_ms instead of with every token.
     timer_.expires_at(std::min(read_deadline_, writing_ ? write_deadline_ : never));
     co_await timer_.async_wait(token);
     const steady_time time = now();

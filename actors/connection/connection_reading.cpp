@@ -15,6 +15,7 @@ namespace {
 
 namespace asio = boost::asio;
 using boost::system::error_code;
+using std::chrono::milliseconds;
 
 /// How long the unread rest of a request is discarded before closing, so that the close does not reset the connection
 /// before the client has read the response.
@@ -67,7 +68,7 @@ asio::awaitable<std::optional<raw_header>> connection::read_header() {
   header_scan scan(limits.header_bytes_max);
   bool begun = false;
   std::size_t skipped = 0;
-  set_read_deadline(now() + (requests_ == 0 ? limits.header_timeout : limits.idle_timeout));
+  set_read_deadline(now() + milliseconds(requests_ == 0 ? limits.header_timeout_ms : limits.idle_timeout_ms));
   for (;;) {
     if (!begun) {  // old clients send an empty line after a body (RFC 9112, 2.2)
       const std::size_t empty = leading_empty_lines(in_);
@@ -79,7 +80,7 @@ asio::awaitable<std::optional<raw_header>> connection::read_header() {
       }
     }
     if (!in_.empty() && in_ != "\r") {
-      if (!begun) set_read_deadline(now() + limits.header_timeout);
+      if (!begun) set_read_deadline(now() + milliseconds(limits.header_timeout_ms));
       begun = true;
       const auto size = scan.look(in_);
       if (!size) {
@@ -129,7 +130,7 @@ asio::awaitable<bool> connection::read_body(const body_framing& framing) {
 
     // The allowed time grows with the received bytes, so only a body below the minimum rate exceeds it.
     const std::uint64_t earned_seconds = decoder.wire_bytes() / std::max(1u, limits.body_bytes_per_second_min);
-    set_read_deadline(start + limits.body_timeout + std::chrono::seconds(earned_seconds));
+    set_read_deadline(start + milliseconds(limits.body_timeout_ms) + std::chrono::seconds(earned_seconds));
     const arrival what = co_await receive(fresh);
     if (closed_) co_return false;
     if (what == arrival::late) {

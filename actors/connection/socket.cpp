@@ -50,7 +50,7 @@ asio::awaitable<void> connection::serve_socket() {
   const connection_limits& limits = home_->limits();
   frame_reader frames(limits.socket_message_bytes_max);
   bool asked = false;  // a ping was sent
-  set_read_deadline(now() + limits.socket_idle_timeout / 2);
+  set_read_deadline(now() + std::chrono::milliseconds(limits.socket_idle_timeout_ms) / 2);
   for (;;) {
     while (auto event = frames.next(in_)) {
       if (!hear(std::move(*event))) co_return;
@@ -70,13 +70,13 @@ asio::awaitable<void> connection::serve_socket() {
     if (what == arrival::broken || what == arrival::end) co_return cut("client closed");
     if (what == arrival::bytes && exchange_->upgraded == exchange::socket::open) {
       asked = false;
-      set_read_deadline(now() + limits.socket_idle_timeout / 2);
+      set_read_deadline(now() + std::chrono::milliseconds(limits.socket_idle_timeout_ms) / 2);
     }
     if (what == arrival::late) {
       if (asked || exchange_->upgraded == exchange::socket::closing) co_return cut("idle timeout");
       asked = true;
       write(ping_frame());
-      set_read_deadline(now() + limits.socket_idle_timeout / 2);
+      set_read_deadline(now() + std::chrono::milliseconds(limits.socket_idle_timeout_ms) / 2);
     }
     if (home_->closing() && !calls([&] { exchange_->call->leave(); })) co_return cut("internal error");
   }

@@ -22,8 +22,8 @@ constexpr auto state_pause = std::chrono::microseconds(200);
 // An idle device thread wakes up this often; nothing depends on it.
 constexpr auto idle_wait_max = std::chrono::seconds(10);
 
-scheduler_options scheduling(const engine::engine_info& info, const device_actor_options& options, bool keeps_states) {
-  scheduler_options s;
+scheduler_options scheduling(const engine::engine_info& info, const scheduler_settings& settings, bool keeps_states) {
+  scheduler_options s{settings};
   s.slots = info.slots;
   s.max_tick_tokens = info.max_tick_tokens;
   s.max_tick_rows = info.max_tick_rows;
@@ -32,17 +32,7 @@ scheduler_options scheduling(const engine::engine_info& info, const device_actor
   s.state_floats = info.state_floats;
   s.leaving_max = info.leaving_max;
   s.coming_max = info.coming_max;
-  s.prefill_chunk_tokens = options.prefill_chunk_tokens;
-  s.waiting_max = options.waiting_max;
-  s.waiting_per_client_max = options.waiting_per_client_max;
-  s.turn_tokens = options.turn_tokens;
-  s.parked_max = options.parked_max;
-  s.parked_bytes_max = options.parked_bytes_max;
   s.keeps_states = keeps_states;
-  s.copies_max = options.copies_max;
-  s.vram_states_max = options.vram_states_max;
-  s.undo_bytes_max = options.undo_bytes_max;
-  s.mixture_max = options.mixture_max;
   return s;
 }
 
@@ -78,7 +68,7 @@ device_actor::device_actor(std::unique_ptr<engine::engine> engine, const device_
       on_lost_(std::move(on_lost)),
       states_(states),
       inbox_(options.mailbox_max, options.mailbox_max),
-      scheduler_(scheduling(info_, options, states != nullptr)) {
+      scheduler_(scheduling(info_, options.scheduling, states != nullptr)) {
   counters_.slots = info_.slots;
   thread_ = std::thread([this] { run(); });
   pthread_setname_np(thread_.native_handle(), "device");

@@ -16,16 +16,7 @@ namespace skein::device {
 
 struct device_actor_options {
   std::uint32_t mailbox_max = 4096;
-  std::uint32_t waiting_max = 1024;
-  std::uint32_t waiting_per_client_max = 256;
-  std::uint32_t prefill_chunk_tokens = 128;
-  std::uint32_t turn_tokens = 256;
-  std::uint32_t parked_max = 4096;
-  std::size_t parked_bytes_max = std::size_t{1} << 30;
-  std::uint32_t copies_max = 16;
-  std::uint32_t vram_states_max = ~0u;
-  std::size_t undo_bytes_max = std::size_t{1} << 30;
-  std::uint32_t mixture_max = 8;
+  scheduler_settings scheduling;
 };
 
 /// Counters that other threads may read at any time, for health, metrics and tests.

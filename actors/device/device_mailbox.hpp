@@ -12,6 +12,7 @@
 #include "base/clock.hpp"
 #include "base/error.hpp"
 #include "base/ids.hpp"
+#include "config/config.hpp"
 #include "engine/engine.hpp"
 #include "engine/prompt_parts.hpp"
 #include "sampling/sampling_params.hpp"
@@ -104,13 +105,10 @@ struct resume {
 struct forget {
   storage::session_uid owner = 0;
 };
-/// Replaces the limits. Requests that already wait stay in the queue. No reply.
+/// Replaces the settings of the queue; those that are not live must be the same as before. Requests that already wait
+/// stay in the queue. No reply.
 struct change_limits {
-  std::uint32_t waiting_max = 1024;
-  std::uint32_t waiting_per_client_max = 256;
-  std::uint32_t turn_tokens = 256;
-  std::uint32_t parked_max = 4096;
-  std::size_t parked_bytes_max = std::size_t{1} << 30;
+  config::queue_settings queue;
 };
 /// Admits no more requests, lets running ones finish until `deadline`, then ends the rest with cause shutdown; then the
 /// thread ends. A second one with an earlier deadline shortens the wait.

@@ -136,11 +136,7 @@ void scheduler::handle(forget&& message, steady_time) {
 }
 
 void scheduler::handle(change_limits&& message, steady_time) {
-  options_.waiting_max = message.waiting_max;
-  options_.waiting_per_client_max = message.waiting_per_client_max;
-  options_.turn_tokens = message.turn_tokens;
-  options_.parked_max = message.parked_max;
-  options_.parked_bytes_max = message.parked_bytes_max;
+  static_cast<config::queue_settings&>(options_) = message.queue;
 }
 
 void scheduler::handle(shutdown&& message, steady_time now) {

@@ -12,6 +12,7 @@
 #include "actors/device/slot_command.hpp"
 #include "actors/device/state_moves.hpp"
 #include "base/clock.hpp"
+#include "config/config.hpp"
 #include "engine/engine.hpp"
 
 /// The decisions of the device actor: which sequences have a slot, decode, prefill (and how much) or wait. A plain
@@ -50,26 +51,23 @@
 /// do.
 namespace skein::device {
 
-struct scheduler_options {
-  std::uint32_t slots = 1;                     ///< of the engine
-  std::uint32_t max_tick_tokens = 512;         ///< of the engine
-  std::uint32_t max_tick_rows = 64;            ///< of the engine
-  engine_limits limits;                        ///< of the engine
-  std::uint32_t chunk_tokens = 0;              ///< of the engine
-  std::size_t state_floats = 0;                ///< of the engine
-  std::uint32_t leaving_max = ~0u;             ///< of the engine: concurrent transfers out of slots
-  std::uint32_t coming_max = ~0u;              ///< of the engine: concurrent transfers into slots
-  std::uint32_t prefill_chunk_tokens = 128;    ///< prefill tokens of a tick while others decode; at least one chunk
-  std::uint32_t waiting_max = 1024;            ///< requests in the queue; further ones are rejected as overloaded
-  std::uint32_t waiting_per_client_max = 256;  ///< the same for one client
-  std::uint32_t turn_tokens = 256;  ///< tokens after which a sequence may have to give its slot to a waiting one
-  std::uint32_t parked_max = 4096;  ///< parked sequences at the same time
-  std::size_t parked_bytes_max = std::size_t{1} << 30;  ///< of all states that are copied out
+/// The settings of the scheduler: the section [queue], and what it needs of other sections.
+struct scheduler_settings : config::queue_settings {
+  std::uint32_t prefill_chunk_tokens = 128;  ///< prefill tokens of a tick while others decode; at least one chunk
+  std::uint32_t vram_states_max = config::engine_settings{}.vram_states_max;
+  std::uint32_t mixture_max = config::limit_settings{}.mixture_max;
+};
+
+struct scheduler_options : scheduler_settings {
+  std::uint32_t slots = 1;              ///< of the engine
+  std::uint32_t max_tick_tokens = 512;  ///< of the engine
+  std::uint32_t max_tick_rows = 64;     ///< of the engine
+  engine_limits limits = {};            ///< of the engine
+  std::uint32_t chunk_tokens = 0;       ///< of the engine
+  std::size_t state_floats = 0;         ///< of the engine
+  std::uint32_t leaving_max = ~0u;      ///< of the engine: concurrent transfers out of slots
+  std::uint32_t coming_max = ~0u;       ///< of the engine: concurrent transfers into slots
   bool keeps_states = false;            ///< there is a state_sink; else copies and settles are not answered
-  std::uint32_t copies_max = 16;        ///< wanted copies in transfer; further ones are answered without a state
-  std::uint32_t vram_states_max = ~0u;  ///< settled states that stay in free slots
-  std::uint32_t mixture_max = 8;        ///< states of one mixture
-  std::size_t undo_bytes_max = std::size_t{1} << 30;  ///< states kept at the ends of prompts, for answers that are cut
 };
 
 /// The scheduler's counters, for logs, health and tests.

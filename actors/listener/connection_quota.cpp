@@ -5,10 +5,10 @@
 namespace skein::listener {
 
 bool connection_quota::admit(const connection::peer_address& peer) {
-  if (open_ >= connections_max_) return false;
+  if (open_ >= limits_.connections_max) return false;
   if (!peer.loopback && !peer.trusted) {
     std::uint32_t& count = per_address_[peer.text];
-    if (count >= per_address_max_) return false;  // never a new entry: the limit is at least 1
+    if (count >= limits_.connections_per_address_max) return false;  // never a new entry: the limit is at least 1
     ++count;
   }
   ++open_;

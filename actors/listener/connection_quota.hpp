@@ -3,8 +3,8 @@
 #include <string>
 #include <unordered_map>
 
-#include "actors/connection/http/http.hpp"
 #include "actors/connection/http/peer_address.hpp"
+#include "config/config.hpp"
 
 namespace skein::listener {
 
@@ -12,14 +12,10 @@ namespace skein::listener {
 /// address, since many clients may be behind them.
 class connection_quota {
  public:
-  explicit connection_quota(const connection::connection_limits& limits)
-      : connections_max_(limits.connections_max), per_address_max_(limits.connections_per_address_max) {}
+  explicit connection_quota(const config::limit_settings& limits) : limits_(limits) {}
 
   /// Applies new limits; open connections stay open.
-  void change(const connection::connection_limits& limits) {
-    connections_max_ = limits.connections_max;
-    per_address_max_ = limits.connections_per_address_max;
-  }
+  void change(const config::limit_settings& limits) { limits_ = limits; }
 
   /// Counts one more connection of that peer; false, without counting it, if a limit is reached.
   [[nodiscard]] bool admit(const connection::peer_address& peer);
@@ -29,8 +25,7 @@ class connection_quota {
   [[nodiscard]] std::uint32_t open() const { return open_; }
 
  private:
-  std::uint32_t connections_max_;
-  std::uint32_t per_address_max_;
+  config::limit_settings limits_;
   std::uint32_t open_ = 0;
   std::unordered_map<std::string, std::uint32_t> per_address_;  ///< only addresses that have a limit
 };

@@ -35,7 +35,7 @@ class persistence_actor {
   [[nodiscard]] mailbox& inbox() { return inbox_; }
   [[nodiscard]] const persistence_counters& counters() const { return counters_; }
   /// Thread-safe.
-  void change(const tenant_limits& limits) { sessions_.change(limits); }
+  void change(const config::session_settings& limits) { sessions_.change(limits); }
   /// Waits until the thread has ended; send `shutdown` first.
   void join();
 

@@ -115,10 +115,7 @@ struct lane {
 class server {
  public:
   server(const config::config& settings, std::function<config::loaded()> again)
-      : settings_(settings),
-        read_again_(std::move(again)),
-        workers_(worker_queue_max),
-        logins_(login_limits(settings)) {}
+      : settings_(settings), read_again_(std::move(again)), workers_(worker_queue_max), logins_(settings.limits) {}
   ~server();
   server(const server&) = delete;  // one server per process
   server& operator=(const server&) = delete;
@@ -287,7 +284,7 @@ void server::start_actors(opened_parts parts) {
       static_cast<std::uint32_t>(lanes_.size()), events_max, [this](std::uint32_t i) {
         lanes_[i].thread->post([this, i] { router_->give_back(i, lanes_[i].hub->dispatch(router_->take(i))); });
       });
-  context_->requests = std::make_shared<request::request_register>(pause_limits(settings_));
+  context_->requests = std::make_shared<request::request_register>(settings_.pause);
   context_->run_long = [this](std::function<void()> work) { return workers_.run(std::move(work)); };
 
   known_models_ = parts.store.models;
@@ -418,9 +415,9 @@ result<config::reloaded> server::read_again() {
 void server::take_settings(config::config fresh) {
   live_ = std::make_shared<const config::config>(std::move(fresh));
   log::set_minimum(cli::log_options(live_->log).minimum);
-  logins_.change(login_limits(*live_));
+  logins_.change(live_->limits);
   listener_->change(connection_limits(*live_));
-  persistence_->change(tenant_limits(*live_));
+  persistence_->change(live_->sessions);
   keeper_->change(live_);
   auto context = std::make_shared<request::service_context>(*context_);
   context->settings = service_settings(*live_);

@@ -75,7 +75,7 @@ BOOST_AUTO_TEST_CASE(a_key_asks_about_its_own_tenant_and_no_other) {
   team.tenant = "team";
   team.hash = access::hash_of("two");
   context->keys->replace({alice, team});
-  context->settings.password = "secret";
+  context->settings.server.password = "secret";
   const auto tenant_for = [&](const std::string& secret) {
     send("GET", "/v1/sessions", "", {{"authorization", "Bearer " + secret}});
     return asked<persistence::list_sessions>().tenant;
@@ -106,7 +106,7 @@ BOOST_AUTO_TEST_CASE(a_key_asks_about_its_own_tenant_and_no_other) {
 }
 
 BOOST_AUTO_TEST_CASE(a_password_guards_every_route_but_the_probes) {
-  context->settings.password = "secret";
+  context->settings.server.password = "secret";
   for (const char* target : {"/livez", "/health", "/version"}) {
     send("GET", target);
     BOOST_TEST(out->status == 200u);
@@ -398,7 +398,7 @@ BOOST_AUTO_TEST_CASE(a_client_that_leaves_hears_nothing) {
 BOOST_AUTO_TEST_CASE(tuned_states_are_loaded_listed_and_removed) {
   const test::temporary_folder folder;
   std::ofstream(folder.path() / "poet.pth") << "x";
-  context->settings.states_dir = folder.path().string();
+  context->settings.model.states_dir = folder.path().string();
   std::string loaded;
   model->served.load_state = [&](const std::string& path) -> result<std::vector<float>> {
     loaded = path;
@@ -447,7 +447,7 @@ BOOST_AUTO_TEST_CASE(tuned_states_are_loaded_listed_and_removed) {
   BOOST_TEST(out->status == 400u);
   send("POST", "/loadstatemodel", "{}");
   BOOST_TEST(out->status == 400u);
-  context->settings.tuned_states_max = 1;
+  context->settings.model.tuned_states_max = 1;
   send("POST", "/loadstatemodel", R"({"state_filename":"poet.pth","state_viewname":"other"})");
   pool.run_one();
   BOOST_TEST(out->status == 429u);
@@ -457,7 +457,7 @@ BOOST_AUTO_TEST_CASE(tuned_states_are_loaded_listed_and_removed) {
   send("POST", "/removestatemodel", R"({"dummy":"dummy"})");
   BOOST_TEST(out->status == 200u);
   BOOST_TEST(model->tuned.all()->empty());
-  context->settings.states_dir = "";
+  context->settings.model.states_dir = "";
   load("poet.pth");
   BOOST_TEST(out->status == 403u);
   model->served.load_state = nullptr;

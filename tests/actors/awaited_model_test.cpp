@@ -80,7 +80,7 @@ BOOST_AUTO_TEST_CASE(no_call_waits_for_an_unloaded_model) {
 BOOST_AUTO_TEST_CASE(waiting_has_the_limit_of_the_queue) {
   bench b;
   b.ask();
-  b.time.advance(b.context->settings.queue_timeout);
+  b.time.advance(b.context->settings.queue_timeout());
   b.tick();
   BOOST_TEST(b.out->status == 0u);
   b.time.advance(1ms);
@@ -114,7 +114,7 @@ BOOST_AUTO_TEST_CASE(a_server_that_ends_keeps_no_call_waiting) {
 
 BOOST_AUTO_TEST_CASE(a_stranger_wakes_nothing) {
   bench b;
-  b.context->settings.password = "secret";
+  b.context->settings.server.password = "secret";
   b.send(R"({"prompt":"x","password":"wrong"})", protocol::dialects::completions, false);
   BOOST_TEST(b.out->status == 401u);
   BOOST_TEST(b.asked.empty());

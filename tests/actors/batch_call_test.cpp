@@ -40,7 +40,7 @@ BOOST_AUTO_TEST_SUITE(batch_calls)
 
 BOOST_AUTO_TEST_CASE(prompts_follow_as_those_before_get_their_slots) {
   bench b;
-  b.context->settings.prompts_waiting_max = 2;
+  b.context->settings.queue.prompts_waiting_max = 2;
   b.send(contents(5, R"(,"stop_tokens":[])"), dialects::batch);
   BOOST_TEST(b.submitted.size() == 2u);
   BOOST_TEST((b.submitted[0].queue_deadline < b.submitted[0].total_deadline));
@@ -69,7 +69,7 @@ BOOST_AUTO_TEST_CASE(prompts_follow_as_those_before_get_their_slots) {
 
 BOOST_AUTO_TEST_CASE(a_crowd_does_not_end_what_has_begun) {
   bench b;
-  b.context->settings.prompts_waiting_max = 2;
+  b.context->settings.queue.prompts_waiting_max = 2;
   b.send(contents(2, R"(,"stop_tokens":[])"), dialects::batch);
   b.admit(0);
   const auto prompt = b.submitted[1].prompt;
@@ -97,7 +97,7 @@ BOOST_AUTO_TEST_CASE(a_crowd_does_not_end_what_has_begun) {
 
 BOOST_AUTO_TEST_CASE(a_full_mailbox_is_tried_again) {
   bench b;
-  b.context->settings.prompts_waiting_max = 200;
+  b.context->settings.queue.prompts_waiting_max = 200;
   std::string list;
   for (int i = 0; i < 150; ++i) list += i ? ",\"x\"" : "\"x\"";
   b.send(R"({"contents":[)" + list + R"(],"stop_tokens":[]})", dialects::batch);  // the mailbox takes 100
@@ -134,7 +134,7 @@ BOOST_AUTO_TEST_CASE(rows_that_get_text_together_share_an_event) {
 
 BOOST_AUTO_TEST_CASE(a_slow_reader_holds_back_prompts_that_were_not_asked_yet) {
   bench b;
-  b.context->settings.prompts_waiting_max = 1;
+  b.context->settings.queue.prompts_waiting_max = 1;
   b.send(contents(3, R"(,"stream":true,"stop_tokens":[])"), dialects::batch);
   b.out->queued = 1u << 30;
   b.admit(0);

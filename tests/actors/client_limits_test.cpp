@@ -105,7 +105,7 @@ BOOST_AUTO_TEST_CASE(what_an_answer_takes_counts_in_the_share_of_its_key) {
   alice.name = alice.tenant = "alice";
   alice.hash = access::hash_of("one");
   context->keys->replace({alice});
-  context->settings.held_bytes_max = 10'000;
+  context->settings.queue.bytes_max = 10'000;
   const connection::header_list hers{{"authorization", "Bearer one"}};
   send("GET", "/v1/sessions", "", hers);
   const auto q = asked<persistence::list_sessions>();
@@ -136,7 +136,7 @@ BOOST_AUTO_TEST_CASE(what_an_answer_takes_counts_in_the_share_of_its_key) {
 }
 
 BOOST_AUTO_TEST_CASE(requests_without_a_secret_are_counted) {
-  context->settings.password = "secret";
+  context->settings.server.password = "secret";
   for (int i = 0; i < 25; ++i) {
     send("GET", "/v1/models");
     BOOST_TEST(out->status == 401u);

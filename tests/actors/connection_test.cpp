@@ -174,7 +174,7 @@ BOOST_AUTO_TEST_CASE(a_failing_service_is_an_error_500) {
 
 BOOST_AUTO_TEST_CASE(a_header_has_a_deadline) {
   connection_limits limits;
-  limits.header_timeout = milliseconds(100);
+  limits.header_timeout_ms = 100;
   toy_server server(limits);
   http_client slow(server.port());
   slow.send("GET /hello HT");
@@ -187,7 +187,7 @@ BOOST_AUTO_TEST_CASE(a_header_has_a_deadline) {
 
 BOOST_AUTO_TEST_CASE(an_idle_connection_is_closed) {
   connection_limits limits;
-  limits.idle_timeout = milliseconds(100);
+  limits.idle_timeout_ms = 100;
   toy_server server(limits);
   http_client client(server.port());
   client.request("GET", "/hello");
@@ -198,7 +198,7 @@ BOOST_AUTO_TEST_CASE(an_idle_connection_is_closed) {
 
 BOOST_AUTO_TEST_CASE(a_slow_body_is_given_up) {
   connection_limits limits;
-  limits.body_timeout = milliseconds(100);
+  limits.body_timeout_ms = 100;
   toy_server server(limits);
   http_client client(server.port());
   client.request("POST", "/echo", "", "Content-Length: 100\r\n");
@@ -387,7 +387,7 @@ BOOST_AUTO_TEST_CASE(a_slow_reader_is_waited_for) {
 BOOST_AUTO_TEST_CASE(a_reader_that_stopped_is_cut) {
   connection_limits limits;
   limits.outbound_bytes_max = 64 * 1024;
-  limits.write_timeout = milliseconds(200);
+  limits.write_timeout_ms = 200;
   toy_server server(limits);
   http_client client(server.port());
   client.request("GET", "/flood?100000000");
@@ -399,7 +399,7 @@ BOOST_AUTO_TEST_CASE(a_reader_that_stopped_is_cut) {
 
 BOOST_AUTO_TEST_CASE(a_quiet_stream_is_not_slow) {
   connection_limits limits;
-  limits.header_timeout = limits.body_timeout = limits.idle_timeout = limits.write_timeout = milliseconds(100);
+  limits.header_timeout_ms = limits.body_timeout_ms = limits.idle_timeout_ms = limits.write_timeout_ms = 100;
   toy_server server(limits);
   http_client client(server.port());
   client.request("GET", "/wait-stream");

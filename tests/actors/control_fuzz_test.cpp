@@ -100,10 +100,10 @@ class random_server {
     device::change_limits limits;
     switch (below(3)) {
       case 0:
-        limits.waiting_max = below(6);
-        limits.waiting_per_client_max = below(6);
-        limits.turn_tokens = 1 + below(8);
-        limits.parked_max = below(5);
+        limits.queue.waiting_max = below(6);
+        limits.queue.waiting_per_client_max = below(6);
+        limits.queue.turn_tokens = 1 + below(8);
+        limits.queue.parked_max = below(5);
         return b_.change_limits(limits);
       case 1:  // above what the engine takes, which the device then refuses
         return b_.reload([&](auto& s) { s.limits.logit_bias_max = one_in(2) ? 1024 : 2000; });

@@ -119,7 +119,9 @@ submit request(request_id id, std::uint32_t budget) {
 BOOST_AUTO_TEST_CASE(many_senders_get_their_own_texts) {
   collector sink;
   const auto options = small_engine();
-  device_actor actor(engine::make_fake_engine(options), {.turn_tokens = 8}, sink, real_clock());
+  device_actor_options settings;
+  settings.scheduling.turn_tokens = 8;
+  device_actor actor(engine::make_fake_engine(options), settings, sink, real_clock());
   std::vector<std::thread> senders;
   for (request_id thread = 0; thread < 4; ++thread) {
     senders.emplace_back([&, thread] {

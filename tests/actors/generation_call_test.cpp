@@ -110,7 +110,7 @@ BOOST_AUTO_TEST_CASE(what_the_connection_refuses_is_said_as_the_route_says_it) {
 
 BOOST_AUTO_TEST_CASE(a_stranger_hears_no_in_the_form_of_its_body) {
   bench b;
-  b.context->settings.password = "secret";
+  b.context->settings.server.password = "secret";
   const auto told = [&](const char* body) {
     b.send(body, protocol::dialects::chat_or_batch, false);
     BOOST_TEST(b.out->status == 401u);
@@ -222,7 +222,7 @@ BOOST_AUTO_TEST_CASE(refusals_have_their_status_and_field) {
   };
   for (const auto& [body, status] : cases) {
     bench b;
-    b.context->settings.strict_model_names = true;
+    b.context->settings.server.strict_model_names = true;
     b.send(body);
     BOOST_TEST_CONTEXT(body) {
       BOOST_TEST(b.out->ended);
@@ -239,7 +239,7 @@ BOOST_AUTO_TEST_CASE(refusals_have_their_status_and_field) {
 
 BOOST_AUTO_TEST_CASE(the_body_may_bring_the_password) {
   bench b;
-  b.context->settings.password = "secret";
+  b.context->settings.server.password = "secret";
   const std::string right = chat + R"(,"password":"secret"})",
                     wrong = chat + R"(,"password":"wrong","temperature":-1})";
   const auto send = [&](const std::string& body) { b.send(body, protocol::dialects::chat, false); };
@@ -265,7 +265,7 @@ BOOST_AUTO_TEST_CASE(the_body_may_bring_the_password) {
 
 BOOST_AUTO_TEST_CASE(a_body_that_brings_the_password_is_short) {
   bench b;
-  b.context->settings.unauthenticated_body_bytes_max = 1000;
+  b.context->settings.limits.unauthenticated_body_bytes_max = 1000;
   b.send(chat + "}", protocol::dialects::chat, false);
   BOOST_TEST(b.call->body_bytes_max() == 1000u);
   b.send(chat + "}");

@@ -116,7 +116,7 @@ BOOST_AUTO_TEST_CASE(work_that_throws_on_the_worker_pool_is_a_500) {
 
 BOOST_AUTO_TEST_CASE(what_requests_hold_has_a_ceiling_in_bytes) {
   bench b;
-  b.context->settings.held_bytes_max = b.context->settings.key_bytes_max = 2000;
+  b.context->settings.queue.bytes_max = b.context->settings.queue.key_bytes_max = 2000;
   const std::string body = R"({"prompt":")" + std::string(400, 'x') + R"("})";  // 1,600 bytes as tokens
   b.send(body, protocol::dialects::completions);
   BOOST_REQUIRE_EQUAL(b.submitted.size(), 1u);
@@ -186,7 +186,7 @@ BOOST_AUTO_TEST_CASE(a_prompts_penalties_are_made_where_it_is_prepared_and_count
   std::string all;  // some distinct bytes, which would fit without their penalties
   for (char c = 'A'; c <= 'z'; ++c)
     if (c != '\\') all += c;
-  b.context->settings.held_bytes_max = b.context->settings.key_bytes_max = held(all, false) + all.size();
+  b.context->settings.queue.bytes_max = b.context->settings.queue.key_bytes_max = held(all, false) + all.size();
   b.submitted.clear();
   b.send(R"({"prompt":")" + all + R"(","n":3,"global_penalty":true})", protocol::dialects::completions);
   BOOST_TEST(b.out->status == 413u);
@@ -199,7 +199,7 @@ BOOST_AUTO_TEST_CASE(a_suffix_counts_with_each_prompt) {
     for (int i = 1; i < prompts; ++i) list += R"(,"a")";
     return R"({"prompt":[)" + list + R"(],"suffix":")" + std::string(suffix_bytes, 'x') + R"("})";
   };
-  b.context->settings.held_bytes_max = b.context->settings.key_bytes_max = 100'000;
+  b.context->settings.queue.bytes_max = b.context->settings.queue.key_bytes_max = 100'000;
   b.send(body(40, 3000), protocol::dialects::completions);
   BOOST_TEST(b.out->status == 413u);  // before a text is put together
   BOOST_TEST(b.has("120040 bytes of memory are needed; the limit of one client is 100000 bytes (queue.bytes_max"));
@@ -224,7 +224,7 @@ BOOST_AUTO_TEST_CASE(tokenising_ends_where_the_tokens_pass_the_ceiling) {
   model.vocabulary = vocabulary;
   model.vocab = 256;
   service_settings settings;
-  settings.held_bytes_max = settings.key_bytes_max = 1 << 20;
+  settings.queue.bytes_max = settings.queue.key_bytes_max = 1 << 20;
   protocol::generation_request request;
   request.chat = false;
   request.prompts.assign(128, {"a", {}, false});
@@ -337,7 +337,7 @@ BOOST_AUTO_TEST_CASE(an_echo_counts_as_the_json_that_it_becomes) {
 
 BOOST_AUTO_TEST_CASE(an_echo_in_a_stream_fits_into_the_queue_of_its_connection) {
   bench b;
-  b.context->settings.outbound_bytes_max = 1000;
+  b.context->settings.limits.outbound_bytes_max = 1000;
   const auto ask = [&](std::size_t bytes, const std::string& more) {
     b.send(R"({"prompt":[")" + std::string(bytes, 'x') + R"(","x"],"n":2,"echo":true)" + more + "}",
            protocol::dialects::completions);

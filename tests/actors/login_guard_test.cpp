@@ -13,7 +13,8 @@ using namespace skein;
 using namespace std::chrono_literals;
 using request::login_guard;
 
-constexpr request::login_limits three_a_minute{.failures_max = 3, .window = 60s, .addresses_max = 100};
+constexpr config::limit_settings three_a_minute{
+    .login_failures_max = 3, .login_window_ms = 60'000, .login_addresses_max = 100};
 const steady_time start{1000s};
 
 void fail(login_guard& guard, std::string_view address, int times, steady_time at = start) {
@@ -69,7 +70,7 @@ BOOST_AUTO_TEST_CASE(requests_without_a_password_are_counted_apart_from_wrong_on
   BOOST_TEST(!guard.judge_visit("1.2.3.4", start + 60s).has_value());
   for (int i = 0; i < 20; ++i) (void)guard.judge_visit("2001:db8:1:2::" + std::to_string(i), start);
   BOOST_TEST(guard.judge_visit("2001:db8:1:2::ffff", start).has_value());
-  login_guard open({.failures_max = 0});
+  login_guard open({.login_failures_max = 0});
   for (int i = 0; i < 1000; ++i) BOOST_TEST(!open.judge_visit("1.2.3.4", start).has_value());
 }
 
@@ -101,7 +102,7 @@ BOOST_AUTO_TEST_CASE(the_table_has_a_limit_and_the_oldest_makes_room) {
 }
 
 BOOST_AUTO_TEST_CASE(without_a_limit_no_address_is_stored) {
-  login_guard guard({.failures_max = 0});
+  login_guard guard({.login_failures_max = 0});
   fail(guard, "1.2.3.4", 1000);
   BOOST_TEST(!guard.must_wait("1.2.3.4", start).has_value());
   BOOST_TEST(guard.addresses() == 0u);

@@ -102,7 +102,7 @@ BOOST_AUTO_TEST_CASE(the_status_tells_of_every_request) {
 
 BOOST_AUTO_TEST_CASE(the_path_is_shown_to_clients_with_the_password) {
   BOOST_TEST(ask("GET", "/v1/server/status").find("secret") == std::string::npos);
-  context->settings.password = "word";
+  context->settings.server.password = "word";
   BOOST_TEST(ask("GET", "/v1/server/status").starts_with("401 "));
   in(ask("GET", "/v1/server/status", "", {{"authorization", "Bearer word"}}), R"("path":"/secret/tiny.pth")");
   BOOST_TEST(ask("POST", "/v1/server/stop", "{}").starts_with("401 "));
@@ -204,7 +204,7 @@ BOOST_AUTO_TEST_CASE(a_paused_chat_can_be_resumed_once_and_not_for_ever) {
   time.advance(2h);
   BOOST_TEST(ask("POST", "/v1/server/resume", R"({"request_id":"old"})").starts_with("404 "));
 
-  context->requests = std::make_shared<request_register>(pause_limits{.requests_max = 1});
+  context->requests = std::make_shared<request_register>(config::pause_settings{.requests_max = 1});
   pause_one("first");
   pause_one("second");
   BOOST_TEST(ask("POST", "/v1/server/resume", R"({"request_id":"first"})").starts_with("404 "));
@@ -216,7 +216,7 @@ BOOST_AUTO_TEST_CASE(a_paused_chat_can_be_resumed_once_and_not_for_ever) {
 }
 
 BOOST_AUTO_TEST_CASE(a_tenant_cannot_push_out_what_another_has_paused) {
-  request_register all(pause_limits{.requests_max = 2});
+  request_register all(config::pause_settings{.requests_max = 2});
   const auto keep = [&](const std::string& id, const tenant_id& tenant) {
     running_request::facts facts;
     facts.id = id, facts.tenant = tenant;
@@ -272,7 +272,8 @@ BOOST_AUTO_TEST_CASE(what_cannot_be_paused_runs_on) {
   finish(device::finish_cause::budget, 0, 1);
   in(out->text, R"("text":"ab")");
 
-  context->requests = std::make_shared<request_register>(pause_limits{.tokens_max = 38});  // the prompt has 36
+  context->requests =
+      std::make_shared<request_register>(config::pause_settings{.tokens_max = 38});  // the prompt has 36
   open("/v1/chat/completions", chat);
   admit(2);
   say("abc", 0, 2);

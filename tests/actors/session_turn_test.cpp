@@ -532,7 +532,7 @@ BOOST_AUTO_TEST_CASE(the_total_time_begins_when_a_request_is_accepted) {
   };
   for (const bool waits_for_log : {false, true}) {
     bench b;
-    b.context->settings.total_timeout = 60s;
+    b.context->settings.queue.total_timeout_ms = 60'000;
     b.sessions.holds_back = true;
     waits_for_log ? void(b.ask(chat(user("Hi")))) : b.send(chat(user("Hi")));  // a session that is not answered
     BOOST_TEST(b.submitted.size() == (waits_for_log ? 1u : 0u));
@@ -548,7 +548,7 @@ BOOST_AUTO_TEST_CASE(the_total_time_begins_when_a_request_is_accepted) {
     BOOST_TEST(b.sessions.releases == (waits_for_log ? 0 : 1));
   }
   bench b;
-  b.context->settings.total_timeout = 60s;
+  b.context->settings.queue.total_timeout_ms = 60'000;
   b.begin(chat(user("Hi")));
   b.start_device();
   pass(b, 100s);
@@ -579,7 +579,7 @@ BOOST_AUTO_TEST_CASE(a_tuned_state_is_where_it_begins) {
   b.ask(R"({"messages":[)" + user("Hi") + R"(],"max_tokens":2,"state_name":"none"})");
   BOOST_TEST(b.out->status == 404u);
   BOOST_TEST(b.out->has(R"("param":"state_name")"));
-  b.context->settings.strict_model_names = true;
+  b.context->settings.server.strict_model_names = true;
   b.ask(R"({"model":"tiny none","messages":[)" + user("Hi") + R"(]})");
   BOOST_TEST(b.out->status == 404u);
   BOOST_TEST(b.out->has("model_not_found"));

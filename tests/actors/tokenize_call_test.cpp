@@ -127,7 +127,7 @@ BOOST_AUTO_TEST_CASE(work_that_throws_on_the_worker_pool_is_a_500) {
 
 BOOST_AUTO_TEST_CASE(texts_that_wait_count_against_the_memory_of_all) {
   bench b;
-  b.context->settings.held_bytes_max = b.context->settings.key_bytes_max = 3 * long_text / 2;
+  b.context->settings.queue.bytes_max = b.context->settings.queue.key_bytes_max = 3 * long_text / 2;
   b.send(true, text_body(long_text));
   const auto first = b.out;
   b.send(true, text_body(long_text));

@@ -144,7 +144,7 @@ BOOST_AUTO_TEST_CASE(values_that_are_refused) {
     const auto merged = in.load(text);
     BOOST_TEST(merged.faults.size() == 1u, text << " gives " << lines(merged));
   }
-  for (const char* device : {"auto", "cpu", "cuda", "fake", "cuda:0", "cuda:0,cuda:1", "cuda:0+1", "hip:12"})
+  for (const char* device : {"auto", "cpu", "cuda", "cuda:0", "cuda:0,cuda:1", "cuda:0+1", "hip:12"})
     BOOST_TEST(lines(with_flag("engine.device", device)) == "");
   expect_only(with_flag("server.port", ""), fault_kind::bad_value, "is not an integer");
   expect_only(with_flag("server.json_password", "yes"), fault_kind::bad_value, "is not a boolean");

@@ -114,7 +114,7 @@ def health_faults(folder: pathlib.Path, program: str):
         server.shutdown()
     port = free_port()
     environment = os.environ | {"SKEIN_SERVER_PASSWORD": "secret", "SKEIN_SERVER_PORT": str(port)}
-    server = subprocess.Popen([program, "serve", "--device", "fake", "--set", "drain.grace_ms=0"], env=environment,
+    server = subprocess.Popen([program, "serve", "--device", "cpu", "--set", "drain.grace_ms=0"], env=environment,
                               stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         end = time.monotonic() + 30

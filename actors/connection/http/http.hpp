@@ -10,6 +10,7 @@
 
 #include "actors/byte_share.hpp"
 #include "base/clock.hpp"
+#include "config/config.hpp"
 
 /// The interface between a connection, which handles HTTP/1.1 and uses Beast, and the service that answers requests,
 /// which depends on neither. All calls happen on the io thread of the connection and are never re-entrant: a connection
@@ -113,27 +114,10 @@ class http_service {
   [[nodiscard]] virtual std::string error_body(unsigned status, std::string_view message) = 0;
 };
 
-/// Limits of connections; all are configurable.
-struct connection_limits {
-  std::uint32_t header_bytes_max = 8192;
-  std::uint32_t header_fields_max = 100;
-  std::uint64_t body_bytes_max = 8ull << 20;
-  std::uint64_t upload_bytes_max = 256ull << 20;       ///< for the body of a PUT, which is a file
-  std::uint64_t request_wire_bytes_max = 16ull << 20;  ///< body with all framing, chunk extensions and trailers
-  std::uint32_t body_bytes_per_second_min = 1024;
-  std::uint32_t outbound_bytes_max = 256 * 1024;
-  std::uint32_t unsent_bytes_max = 128 * 1024;
-  std::uint32_t connections_max = 12000;              ///< of the whole server
-  std::uint32_t connections_per_address_max = 64;     ///< does not apply to loopback and trusted proxies
-  std::uint32_t requests_per_connection_max = 10000;  ///< then Connection: close
-  std::chrono::milliseconds header_timeout{10'000};
-  std::chrono::milliseconds body_timeout{30'000};
-  std::chrono::milliseconds idle_timeout{60'000};          ///< keep-alive, between requests
-  std::chrono::milliseconds write_timeout{60'000};         ///< without progress: the stream is cut ("slow_consumer")
-  std::uint32_t socket_message_bytes_max = 1u << 20;       ///< of a message on a WebSocket
-  std::chrono::milliseconds socket_idle_timeout{300'000};  ///< without a frame from the client; a ping is sent after
-                                                           ///< half of it
-  std::vector<std::string> trusted_proxies;                ///< addresses whose X-Forwarded-For is used
+/// Limits of connections, and the settings beside them that connections need.
+struct connection_limits : config::limit_settings {
+  std::uint64_t upload_bytes_max = config::session_settings{}.file_bytes_max;  ///< of the body of a PUT: a file
+  std::vector<std::string> trusted_proxies = {};  ///< addresses whose X-Forwarded-For is used
 };
 
 }  // namespace skein::connection

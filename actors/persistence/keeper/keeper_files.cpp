@@ -21,8 +21,8 @@ namespace {
 /// Reads and checks a file; returns the session under its new name.
 result<imported_session> read_file(std::string_view bytes, bool trusted, const persistence_options& options,
                                    const storage::model_table& models, session_name as, std::int64_t now_ms) {
-  const std::string key = trusted ? std::string() : options.signature_key;
-  auto file = storage::read_session_file(bytes, {"", key, options.file_bytes_max});
+  const std::string key = trusted ? std::string() : options.sessions.signature_key;
+  auto file = storage::read_session_file(bytes, {"", key, options.sessions.file_bytes_max});
   if (!file) return file.error();
   const auto model = models.find(file->session.model_identity);
   if (!model && !file->versions.empty()) return models.unknown("the session", file->session.model_identity);
@@ -91,7 +91,7 @@ void session_keeper::handle(export_session&& q) {
         if (auto stored = states->get(*key); stored && *stored)
           file->states.push_back(storage::encode_state(label, model->layout, (*stored)->state, options_.file_type));
       }
-      return storage::write_session_file(*file, options_.signature_key);
+      return storage::write_session_file(*file, options_.sessions.signature_key);
     }));
     return [this, bytes, reply, memory] {
       if (!*bytes) return refuse(reply, bytes->error());

@@ -389,7 +389,7 @@ bool session_keeper::clock_is_sound(steady_time now) {
 
 /// Removes some of the sessions that were unused for too long, starting where the last call stopped.
 void session_keeper::age_out() {
-  const std::int64_t oldest = ports_.wall() - options_.session_age_max_ms;
+  const std::int64_t oldest = ports_.wall() - static_cast<std::int64_t>(options_.sessions.session_age_max_s * 1000);
   removal r;
   r.answered = false;
   std::uint32_t left = age_page;
@@ -442,7 +442,7 @@ void session_keeper::trim_shelf() {
   r.answered = false;
   std::uint64_t bytes = shelf_bytes_;
   for (const auto& oldest : shelf_) {
-    if (bytes <= options_.unsaved_bytes_max) break;
+    if (bytes <= options_.sessions.unsaved_bytes_max) break;
     const auto entry = entry_of(oldest.key);
     if (!entry || (*entry)->busy() || !(*entry)->waiting.empty()) continue;
     bytes -= oldest.bytes;
@@ -471,7 +471,7 @@ void session_keeper::tick() {
     next_age_check_ = now + age_check_pause;
     forget_expected(now);
     give_back_space();
-    if (options_.session_age_max_ms > 0 && clock_is_sound(now)) aging_.emplace(session_key{tenant_id(), {}});
+    if (options_.sessions.session_age_max_s > 0 && clock_is_sound(now)) aging_.emplace(session_key{tenant_id(), {}});
   }
   if (aging_) age_out();
 }

@@ -52,7 +52,7 @@ tier_mover::write prefix_keeper::writer_of(const state_key& key, state_buffer st
 }
 
 void prefix_keeper::begin() {
-  if (!options_.cache_prefixes || options_.prefix_states.disk_bytes_max == 0) return;
+  if (!options_.prefixes.enabled || options_.prefix_states.disk_bytes_max == 0) return;
   auto stored = ports_.states->list_prefixes();
   if (!stored) {
     log::error("stored prefixes cannot be listed", {{"why", stored.error().message}});
@@ -68,7 +68,7 @@ void prefix_keeper::begin() {
 
 void prefix_keeper::handle(find_prefix&& q) {
   q.initial_state = root_name(q.model, q.initial_state, q.chunk_tokens);
-  if (options_.cache_prefixes && q.tokens) return look_up(std::move(q));
+  if (options_.prefixes.enabled && q.tokens) return look_up(std::move(q));
   prefix_found nothing;
   nothing.reply = q.reply;
   ports_.replies.deliver(std::move(nothing));

@@ -12,9 +12,9 @@ session_keeper::session_keeper(const persistence_options& options, keeper_ports 
     : options_(options),
       ports_(std::move(ports)),
       counters_(counters),
-      log_(ports_.db, options.unsaved_bytes_max),
+      log_(ports_.db, options.sessions.unsaved_bytes_max),
       book_(options.sessions),
-      quota_(options.tenants),
+      quota_(options.sessions),
       tiers_(options.session_states, ports_.states, ports_.runner, ports_.time, ports_.wall,
              {[this](const state_key& key) { resolve_waiting(key); }, [](const state_key&) {},
               [this](const state_key& key, state_buffer state) { return writer_of(key, std::move(state)); }}) {}

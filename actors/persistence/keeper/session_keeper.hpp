@@ -76,7 +76,7 @@ class session_keeper {
   [[nodiscard]] bool flush();
   void publish() const;
   /// Thread-safe.
-  void change(const tenant_limits& limits) { quota_.change(limits); }
+  void change(const config::session_settings& limits) { quota_.change(limits); }
   [[nodiscard]] std::optional<std::string> self_check() const;
   [[nodiscard]] bool disk_works() const { return log_.on_disk() && !log_.failing(); }
 

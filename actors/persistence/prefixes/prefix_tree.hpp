@@ -11,12 +11,11 @@
 #include <vector>
 
 #include "actors/persistence/shared/persistence_mailbox.hpp"
+#include "config/config.hpp"
 
 namespace skein::persistence {
 
-struct prefix_tree_options {
-  std::uint32_t min_tokens = 32;                 ///< shorter prefixes are not worth a state
-  std::uint32_t every_tokens = 512;              ///< a state at every multiple of this position; 0: none of these
+struct prefix_tree_options : config::prefix_cache_settings {
   std::uint32_t copies_max = 16;                 ///< copies for one prompt
   std::uint32_t wants_max = 4096;                ///< states that the device is still to send
   duration patience = std::chrono::minutes(10);  ///< wait for the device's state; then another prompt may want it

@@ -79,7 +79,7 @@ bool session_book::may_begin(const open_entry& entry, const open_session& questi
 
 session_book::place session_book::enter(open_entry& entry, open_session& question) {
   if (entry.waiting.empty() && may_begin(entry, question)) return place::free;
-  if (!options_.wait_when_busy) return place::refused;
+  if (options_.busy == "refuse") return place::refused;
   if (entry.waiting.size() >= options_.waiters_max) return place::full;
   entry.waiting.push_back(std::move(question));
   crowded_[entry.key] = by_key_.at(entry.key);

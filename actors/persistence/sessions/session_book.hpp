@@ -10,18 +10,12 @@
 
 #include "actors/persistence/sessions/session_tree.hpp"
 #include "actors/persistence/shared/persistence_mailbox.hpp"
+#include "config/config.hpp"
 #include "storage/records/stored_amount.hpp"
 
 namespace skein::persistence {
 
 using storage::session_uid;
-
-struct session_book_options {
-  std::size_t tree_bytes_max = std::size_t{64} << 20;  ///< trees that are not needed at present are dropped above this
-  std::uint32_t writers_max = 8;                       ///< turns of one session that run at the same time
-  std::uint32_t waiters_max = 16;                      ///< turns that wait for one session
-  bool wait_when_busy = true;                          ///< false: a turn that would have to wait is refused
-};
 
 /// A running turn, which holds a lease of its session.
 struct running_writer {
@@ -76,7 +70,7 @@ struct open_entry {
 /// the order in which they end; and a turn that starts alone sees the results of all turns before it.
 class session_book {
  public:
-  explicit session_book(const session_book_options& options) : options_(options) {}
+  explicit session_book(const config::session_settings& options) : options_(options) {}
 
   /// Null: not in memory.
   [[nodiscard]] open_entry* find(const session_key& key);
@@ -136,7 +130,7 @@ class session_book {
   void drop(place_in_list at);
   [[nodiscard]] bool may_begin(const open_entry& entry, const open_session& question) const;
 
-  session_book_options options_;
+  config::session_settings options_;
   std::list<open_entry> recent_;  // most recently used first
   std::map<session_key, place_in_list> by_key_;
   std::unordered_map<session_uid, place_in_list> by_uid_;

@@ -6,10 +6,10 @@
 
 namespace skein::persistence {
 
-void tenant_quota::change(const tenant_limits& limits) {
-  sessions_max_ = limits.sessions_max;
-  versions_max_ = limits.versions_max;
-  bytes_max_ = limits.bytes_max;
+void tenant_quota::change(const config::session_settings& limits) {
+  sessions_max_ = limits.tenant_sessions_max;
+  versions_max_ = limits.tenant_versions_max;
+  bytes_max_ = limits.tenant_bytes_max;
 }
 
 void tenant_quota::begin_with(storage::tenant_amounts stored) {

@@ -3,26 +3,21 @@
 #include <cstdint>
 
 #include "base/result.hpp"
+#include "config/config.hpp"
 #include "storage/records/stored_amount.hpp"
 
 namespace skein::persistence {
 
 using storage::stored_amount;
 
-/// Limits on what one tenant may store; 0: no limit.
-struct tenant_limits {
-  std::uint64_t sessions_max = 0, versions_max = 0;
-  std::uint64_t bytes_max = 0;  ///< as stored_amount counts them
-};
-
-/// The amount that each tenant stores, and its limits. Calls other than begin_with() and largest() cost one map lookup.
-/// Owned by the persistence actor.
+/// The amount that each tenant stores, and its limits: the settings sessions.tenant_*; bytes as stored_amount counts
+/// them. Calls other than begin_with() and largest() cost one map lookup. Owned by the persistence actor.
 class tenant_quota {
  public:
-  explicit tenant_quota(const tenant_limits& limits) { change(limits); }
+  explicit tenant_quota(const config::session_settings& limits) { change(limits); }
 
   /// Thread-safe.
-  void change(const tenant_limits& limits);
+  void change(const config::session_settings& limits);
   /// Sets the amounts that earlier processes stored.
   void begin_with(storage::tenant_amounts stored);
   /// Changes a session's amount from `was` to `now`.

@@ -8,7 +8,7 @@
 namespace skein::request {
 
 std::uint64_t login_body_bytes_max(const service_settings& settings) {
-  return std::min<std::uint64_t>(settings.unauthenticated_body_bytes_max, settings.inline_json_bytes_max);
+  return std::min<std::uint64_t>(settings.limits.unauthenticated_body_bytes_max, settings.inline_json_bytes_max);
 }
 
 std::optional<login_refusal> judge_body_password(const std::optional<std::string>& password, const std::string& client,

@@ -15,13 +15,13 @@ byte_share share_of(const service_context& context, const caller& who, const std
   const service_settings& s = context.settings;
   byte_budget& memory = *context.memory;
   auto own = memory.of(who.key.empty() ? "address " + network_of(client) : "key " + who.key);
-  const byte_share::part all{memory.all(), s.held_bytes_max};
+  const byte_share::part all{memory.all(), s.queue.bytes_max};
   if (known) return {{std::move(own), s.key_memory()}, {}, all};
-  return {{std::move(own), s.address_memory()}, {memory.strangers(), s.held_bytes_max / 4}, all};
+  return {{std::move(own), s.address_memory()}, {memory.strangers(), s.queue.bytes_max / 4}, all};
 }
 
 byte_share share_of_operator(const service_context& context) {
-  return {{}, {}, {context.memory->all(), context.settings.held_bytes_max}};
+  return {{}, {}, {context.memory->all(), context.settings.queue.bytes_max}};
 }
 
 result<byte_budget::lease> hold_memory(const byte_share& share, std::size_t bytes) {

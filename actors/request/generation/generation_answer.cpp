@@ -46,7 +46,7 @@ void generation_call::submit() {
 
 /// Only some of many prompts wait for slots at a time; others follow as these get their slots.
 void generation_call::submit_more() {
-  while (!paused_ && !crowded_ && !to_run_.empty() && waiting_ < context_->settings.prompts_waiting_max) {
+  while (!paused_ && !crowded_ && !to_run_.empty() && waiting_ < context_->settings.queue.prompts_waiting_max) {
     if (!submit_prompt(to_run_.front())) {
       if (origin_.model->cut_off) return refuse(cut_off_by_force());
       if (running_ == 0 && !begun_) refuse(nobody_listens(*context_));
@@ -94,11 +94,12 @@ bool generation_call::submit_prompt(std::uint32_t prompt) {
     message.rows.push_back(call.row_params(prompt, row));
     message.rows.back().max_tokens += answer_->hidden_budget();
   }
-  message.total_deadline = origin_.received + context_->settings.total_timeout;
+  message.total_deadline = origin_.received + context_->settings.total_timeout();
   // Later prompts wait for prompts of their own request, so the queue timeout does not apply to them.
   message.queue_deadline = message.total_deadline;
   if (prompt == 0)
-    message.queue_deadline = std::min(message.queue_deadline, context_->time->now() + context_->settings.queue_timeout);
+    message.queue_deadline =
+        std::min(message.queue_deadline, context_->time->now() + context_->settings.queue_timeout());
   const request_id id = message.id;
   std::vector<device::wanted_copy> copies = message.copies;
   device::message box(std::move(message));
@@ -186,7 +187,7 @@ void generation_call::write_ready() {
   submit_more();
   if (ended_) return;
   note_progress();
-  if (!paused_ && out_->queued_bytes() > context_->settings.outbound_bytes_max) {
+  if (!paused_ && out_->queued_bytes() > context_->settings.limits.outbound_bytes_max) {
     paused_ = true;
     for (const auto& run : runs_)
       if (run.id != 0) tell_device(device::pause{run.id});
@@ -208,7 +209,7 @@ bool generation_call::is_late(steady_time now) const {
   if (!read_ || running_ > 0) return false;
   if (answer_ && answer_->over() && asked_ != question::commit) return false;  // only its reader is slow
   const duration grace = asked_ == question::commit ? duration(commit_patience) : duration(0);
-  return now >= origin_.received + context_->settings.total_timeout + grace;
+  return now >= origin_.received + context_->settings.total_timeout() + grace;
 }
 
 void generation_call::on_tick(steady_time now) {

@@ -75,7 +75,7 @@ generation_call::~generation_call() {
 // ---------------------------------------------------------------- from body to device
 
 std::uint64_t generation_call::body_bytes_max() const {
-  return origin_.authenticated ? http_call::body_bytes_max() : context_->settings.unauthenticated_body_bytes_max;
+  return origin_.authenticated ? http_call::body_bytes_max() : context_->settings.limits.unauthenticated_body_bytes_max;
 }
 
 std::string generation_call::error_body(unsigned status, std::string_view message) const {
@@ -188,7 +188,7 @@ void generation_call::look_for_model(steady_time now) {
   if (meant.model) return find_model(std::exchange(unread_, nullptr));
   if (meant.why != loaded_models::absence::coming)
     return refuse_for(error_kind::unavailable, "the model could not be loaded");
-  if (now - origin_.received > context_->settings.queue_timeout)
+  if (now - origin_.received > context_->settings.queue_timeout())
     refuse_for(error_kind::timeout, "the model was not loaded in time");
 }
 
@@ -290,7 +290,7 @@ bool generation_call::choose_beginning() {
     return false;
   }
   const bool answers_any_name =
-      !context_->settings.strict_model_names && !context_->models->is_available(request_->model);
+      !context_->settings.server.strict_model_names && !context_->models->is_available(request_->model);
   if (!chosen->known && !request_->lenient && !answers_any_name) {
     refuse({error_kind::not_found, "there is no model '" + request_->model + "'", "model"});
     return false;
@@ -319,7 +319,7 @@ void generation_call::tokenise() {
 
 /// Logs the prompt if log.prompts is set.
 void generation_call::log_prompt(const prepared_call& call) const {
-  if (!context_->settings.log_prompts) return;
+  if (!context_->settings.log.prompts) return;
   std::string text;
   for (const token_id token : call.prompts.front()) {
     if (text.size() >= logged_prompt_bytes) break;

@@ -19,8 +19,8 @@ void generation_call::open_session() {
   if (!context_->persistence)
     return refuse({error_kind::unsupported, "this server does not store sessions", "session_id"});
   ticket_ = hub_.open_ticket(*this);
-  const steady_time deadline = std::min(context_->time->now() + context_->settings.queue_timeout,
-                                        origin_.received + context_->settings.total_timeout);
+  const steady_time deadline = std::min(context_->time->now() + context_->settings.queue_timeout(),
+                                        origin_.received + context_->settings.total_timeout());
   auto question = turn_->question(ticket_, initial_state(), deadline);
   question.model = model().card.identity;
   question.session.tenant = origin_.who->tenant;

@@ -130,7 +130,7 @@ std::size_t echo_bytes(const std::vector<token_id>& prompt, const generation_req
 /// piece, and the echoes of all rows in quick succession: together they must fit into the connection's outbound queue.
 result<void> make_room_for_echo(prepared_call& call, const served_model& model, const service_settings& settings) {
   const bool streamed = call.request.stream;
-  const std::size_t bytes_max = streamed ? settings.outbound_bytes_max : settings.limits.response_bytes_max;
+  const std::size_t bytes_max = streamed ? settings.limits.outbound_bytes_max : settings.limits.response_bytes_max;
   std::size_t bytes = 0;
   for (const auto& prompt : call.prompts) {
     bytes += echo_bytes(prompt, call.request, *model.vocabulary, bytes_max) * call.request.n;

@@ -56,7 +56,7 @@ struct prepared_call {
 /// long for long texts.
 /// Errors: invalid_argument naming the field; too_large for prompts above the limit, or that together exceed
 /// settings.key_memory(); invalid_argument (echo) if the echo alone exceeds
-/// limits.response_bytes_max or, in a stream, settings.outbound_bytes_max; cancelled once `gone` is requested, which is
+/// limits.response_bytes_max or, in a stream, limits.outbound_bytes_max; cancelled once `gone` is requested, which is
 /// checked between prompts.
 [[nodiscard]] result<prepared_call> prepare(protocol::generation_request request, const served_model& model,
                                             const service_settings& settings, const std::stop_token& gone = {});

@@ -31,9 +31,9 @@ void tuned_state_call::read(std::string body) {
 void tuned_state_call::load(const result<protocol::load_state_request>& asked) {
   if (!asked) return refuse(asked.error());
   auto work = [context = shared_context(), model = model_, asked = *asked]() -> result<void> {
-    auto state = load_tuned_state(asked, model->served, context->settings.states_dir);
+    auto state = load_tuned_state(asked, model->served, context->settings.model.states_dir);
     if (!state) return state.error();
-    return model->tuned.put(std::move(*state), context->settings.tuned_states_max);
+    return model->tuned.put(std::move(*state), context->settings.model.tuned_states_max);
   };
   auto back = [self = std::weak_ptr(self_)](const result<void>& outcome) {
     if (const auto call = self.lock()) (*call)->done(outcome);

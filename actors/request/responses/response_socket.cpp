@@ -87,7 +87,7 @@ void response_socket::message(std::string text) {
 }
 
 void response_socket::create(std::string text) {
-  if (running_.size() >= context_->settings.socket_requests_max)
+  if (running_.size() >= context_->settings.limits.socket_requests_max)
     return refuse({error_kind::overloaded, "too many responses are running on this socket", ""});
   const std::uint64_t number = ++last_;
   // `over` is called from inside the call, so the call is destroyed later.

@@ -27,7 +27,7 @@ std::string request_name(const connection::request_head& head) {
 }  // namespace
 
 answer_start start_answer(const connection::request_head& head, const service_context& context) {
-  answer_start made{request_name(head), cors_headers(head, context.settings.cors_origins, context.guarded())};
+  answer_start made{request_name(head), cors_headers(head, context.settings.server.cors_origins, context.guarded())};
   if (head.method == "OPTIONS" && !made.headers.empty()) {
     const connection::header_list more = preflight_headers(head);
     made.headers.insert(made.headers.end(), more.begin(), more.end());

@@ -274,14 +274,14 @@ void api_service::watch(exchange& x) {
 
 /// Whether `Host` names this server. Checked only if no secret protects it.
 bool api_service::is_addressed_here(const exchange& x) const {
-  return context_->guarded() || request::is_addressed_here(x.head, context_->settings.host_names);
+  return context_->guarded() || request::is_addressed_here(x.head, context_->settings.server.host_names);
 }
 
 /// Whether a preflight is answered. With a password it is answered for every page, since the request itself needs the
 /// secret.
 bool api_service::may_ask_first(const exchange& x) const {
   return context_->guarded() ||
-         (is_addressed_here(x) && !is_from_foreign_page(x.head, context_->settings.cors_origins));
+         (is_addressed_here(x) && !is_from_foreign_page(x.head, context_->settings.server.cors_origins));
 }
 
 /// Whether the route serves pages of other origins too: the chat page's files, which other pages may link to but not
@@ -289,15 +289,15 @@ bool api_service::may_ask_first(const exchange& x) const {
 bool api_service::serves_foreign_pages(const exchange& x) const {
   if (!x.way) return false;
   const bool is_link = x.way->handler == &api_service::tell_page && x.head.field("origin").empty();
-  return is_link || (x.way->dialect && x.way->dialect->may_be_open && context_->settings.open_translation);
+  return is_link || (x.way->dialect && x.way->dialect->may_be_open && context_->settings.server.open_translation);
 }
 
 /// Whether the client may use the route, or may still present the password in the body. Refuses it otherwise.
 bool api_service::admit(exchange& x) {
   const auto& settings = context_->settings;
-  const bool translates = x.way && x.way->dialect && x.way->dialect->may_be_open && settings.open_translation;
-  const bool looks = x.way && x.way->handler == &api_service::tell_metrics && settings.open_metrics;
-  const bool foreign = is_from_foreign_page(x.head, settings.cors_origins) && !serves_foreign_pages(x);
+  const bool translates = x.way && x.way->dialect && x.way->dialect->may_be_open && settings.server.open_translation;
+  const bool looks = x.way && x.way->handler == &api_service::tell_metrics && settings.server.open_metrics;
+  const bool foreign = is_from_foreign_page(x.head, settings.server.cors_origins) && !serves_foreign_pages(x);
   x.authenticated = !context_->guarded() || x.head.admin;
   if (!is_addressed_here(x)) {
     x.refuse(foreign_host(x.head));
@@ -327,7 +327,7 @@ bool api_service::admit(exchange& x) {
     if (!may) x.refuse(no_admin());
     return may;
   }
-  if (settings.json_password && x.way && x.way->body_may_tell) return true;
+  if (settings.server.json_password && x.way && x.way->body_may_tell) return true;
   refuse_visitor(x);
   return false;
 }
@@ -369,7 +369,7 @@ api_service::made_call api_service::tell_version(exchange& x) {
 }
 
 api_service::made_call api_service::tell_page(exchange& x) {
-  if (!context_->settings.web_page || !answer_page(x.head, *x.out)) x.refuse(no_route(x.head));
+  if (!context_->settings.server.web_page || !answer_page(x.head, *x.out)) x.refuse(no_route(x.head));
   return nullptr;
 }
 

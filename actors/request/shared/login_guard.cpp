@@ -34,14 +34,14 @@ std::optional<duration> login_guard::judge_visit(std::string_view address, stead
 
 std::optional<duration> login_guard::count(std::string network, std::uint32_t allowance, steady_time now) {
   const std::lock_guard lock(mutex_);
-  if (limits_.failures_max == 0) return std::nullopt;
+  if (limits_.login_failures_max == 0) return std::nullopt;
   forget_until(now);
   if (const auto wait = wait_of(network, allowance, now)) return wait;
   count_failure(std::move(network), now);
   return std::nullopt;
 }
 
-void login_guard::change(const login_limits& limits) {
+void login_guard::change(const config::limit_settings& limits) {
   const std::lock_guard lock(mutex_);
   limits_ = limits;
 }
@@ -54,7 +54,8 @@ std::size_t login_guard::addresses() const {
 std::optional<duration> login_guard::wait_of(const std::string& network, std::uint32_t allowance,
                                              steady_time now) const {
   const auto found = by_network_.find(network);
-  if (found == by_network_.end() || found->second->failures / allowance < limits_.failures_max) return std::nullopt;
+  if (found == by_network_.end() || found->second->failures / allowance < limits_.login_failures_max)
+    return std::nullopt;
   if (found->second->until <= now) return std::nullopt;  // hidden behind windows of another length
   return found->second->until - now;
 }
@@ -64,8 +65,8 @@ void login_guard::count_failure(std::string network, steady_time now) {
     ++found->second->failures;
     return;
   }
-  if (records_.size() >= limits_.addresses_max) forget_oldest();
-  records_.push_back({std::move(network), now + limits_.window, 1});
+  if (records_.size() >= limits_.login_addresses_max) forget_oldest();
+  records_.push_back({std::move(network), now + std::chrono::milliseconds(limits_.login_window_ms), 1});
   by_network_.emplace(records_.back().network, std::prev(records_.end()));
 }
 

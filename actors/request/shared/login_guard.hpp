@@ -10,17 +10,12 @@
 #include <unordered_map>
 
 #include "base/clock.hpp"
+#include "config/config.hpp"
 
 namespace skein::request {
 
 /// The part of an address that its owner cannot choose: of an IPv6 address the first 64 bits.
 [[nodiscard]] std::string network_of(std::string_view address);
-
-struct login_limits {
-  std::uint32_t failures_max = 20;           ///< wrong passwords of one address within `window`; 0: no limit
-  std::chrono::milliseconds window{60'000};  ///< starts with an address's first failure
-  std::uint32_t addresses_max = 4096;        ///< addresses counted at once; the oldest is dropped
-};
 
 /// Counts wrong passwords by address, loopback included. After too many, further wrong ones get 429 until the window
 /// that began with the first is over. A right password is always accepted: clients behind one address cannot lock each
@@ -29,14 +24,14 @@ struct login_limits {
 /// Shared by all io threads, since an attacker's connections spread over them. Every function is thread safe and fast.
 class login_guard {
  public:
-  explicit login_guard(const login_limits& limits) : limits_(limits) {}
+  explicit login_guard(const config::limit_settings& limits) : limits_(limits) {}
 
   /// How long wrong passwords from that address get 429. Nothing: the next one gets 401.
   /// Right passwords are accepted all the same.
   [[nodiscard]] std::optional<duration> must_wait(std::string_view address, steady_time now);
   /// Records a password from that address. Returns how long the address has to wait after too many wrong ones. Nothing:
-  /// the password is right, or among the first failures_max wrong ones. Checks and counts in one step, so that at most
-  /// failures_max of concurrent wrong passwords get 401.
+  /// the password is right, or among the first login_failures_max wrong ones. Checks and counts in one step, so that at
+  /// most login_failures_max of concurrent wrong passwords get 401.
   [[nodiscard]] std::optional<duration> judge(std::string_view address, bool right, steady_time now);
 
   /// Records a request without a password: like judge() with a wrong one, but counted separately and with a limit
@@ -45,7 +40,7 @@ class login_guard {
   static constexpr std::uint32_t visits_a_failure = 5;
 
   /// Replaces the limits. A window that has begun keeps its length.
-  void change(const login_limits& limits);
+  void change(const config::limit_settings& limits);
 
   [[nodiscard]] std::size_t addresses() const;
 
@@ -62,7 +57,7 @@ class login_guard {
   void forget_until(steady_time now);
   void forget_oldest();
 
-  login_limits limits_;
+  config::limit_settings limits_;
   mutable std::mutex mutex_;
   std::list<record> records_;                                                     ///< oldest window first
   std::unordered_map<std::string_view, std::list<record>::iterator> by_network_;  ///< keys live in the records

@@ -81,7 +81,7 @@ std::string request_register::model_of_paused(std::string_view id) const {
 }
 
 void request_register::forget_old(steady_time now) {
-  while (!paused_.empty() && now - paused_.front().since > limits_.age_max) paused_.pop_front();
+  while (!paused_.empty() && now - paused_.front().since > std::chrono::seconds(limits_.age_max_s)) paused_.pop_front();
 }
 
 }  // namespace skein::request

@@ -14,6 +14,7 @@
 #include "actors/request/shared/tuned_states.hpp"
 #include "base/clock.hpp"
 #include "base/ids.hpp"
+#include "config/config.hpp"
 #include "protocol/chat/think_splitter.hpp"
 #include "protocol/requests/generation_request.hpp"
 
@@ -71,12 +72,6 @@ struct paused_request {
   steady_time since{};
 };
 
-struct pause_limits {
-  std::size_t requests_max = 64;    ///< per tenant; one more replaces the tenant's oldest; 0: none can be paused
-  std::size_t tokens_max = 65'536;  ///< of one request, prompt and answer; longer ones cannot be paused
-  duration age_max = std::chrono::hours(1);
-};
-
 /// Shared by all io threads. The lock is held only while some pointers are copied.
 class request_register {
  public:
@@ -88,7 +83,7 @@ class request_register {
 
   using list = std::vector<std::shared_ptr<running_request>>;
 
-  explicit request_register(pause_limits limits = {}) : limits_(limits) {}
+  explicit request_register(const config::pause_settings& limits = {}) : limits_(limits) {}
 
   void enter(std::shared_ptr<running_request> request);
   void leave(const std::shared_ptr<running_request>& request);
@@ -98,7 +93,7 @@ class request_register {
   /// The request that ended last; null if none has.
   [[nodiscard]] std::shared_ptr<const running_request> last() const;
 
-  [[nodiscard]] const pause_limits& limits() const { return limits_; }
+  [[nodiscard]] const config::pause_settings& limits() const { return limits_; }
   void keep(paused_request paused);
   /// A copy of a paused request; nothing if it is unknown or too old.
   [[nodiscard]] std::optional<paused_request> find(std::string_view id, steady_time now);
@@ -111,7 +106,7 @@ class request_register {
  private:
   void forget_old(steady_time now);
 
-  const pause_limits limits_;
+  const config::pause_settings limits_;
   mutable std::mutex mutex_;
   std::list<std::shared_ptr<running_request>> running_;
   std::uint64_t entered_ = 0;

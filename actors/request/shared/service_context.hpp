@@ -19,44 +19,36 @@
 #include "actors/request/shared/response_table.hpp"
 #include "actors/shared_flag.hpp"
 #include "base/clock.hpp"
+#include "config/config.hpp"
 #include "protocol/requests/generation_request.hpp"
 
 namespace skein::request {
 
+/// The settings that requests use, and constants beside them.
 struct service_settings {
+  config::server_settings server;
   protocol::request_limits limits;
-  bool guarded = false;             ///< clients need a secret, even while no valid one exists
-  std::string password;             ///< empty: none
-  bool json_password = true;        ///< also as the field `password` of a JSON body
-  bool open_translation = false;    ///< translation needs no password
-  bool open_metrics = false;        ///< /metrics needs no password
-  bool strict_model_names = false;  ///< an unknown model is a 404, on the routes of OpenAI
-  bool log_prompts = false;         ///< log the text that is fed
-  bool web_page = true;             ///< serve the chat page
-  std::vector<std::string> cors_origins;
-  std::vector<std::string> host_names;  ///< accepted in Host without a password; see browser_guard
-  std::uint64_t unauthenticated_body_bytes_max = 256 * 1024;  ///< of a body that may contain the password
-  std::uint32_t outbound_bytes_max = 256 * 1024;
-  std::size_t held_bytes_max = std::size_t{256} << 20;  ///< of all bodies, prompts and unsent answers
-  std::size_t key_bytes_max = 0;                        ///< share of one key; 0: half
-  std::size_t address_bytes_max = 0;                    ///< share of one address without a secret; 0: a sixteenth
-  std::uint32_t inline_json_bytes_max = 1u << 20;       ///< longer bodies are parsed by the worker pool
-  std::uint32_t inline_text_bytes_max = 64u << 10;      ///< longer prompts are tokenised by the worker pool
-  std::uint32_t socket_requests_max = 16;               ///< running at once on one WebSocket
-  std::uint32_t prompts_waiting_max = 64;               ///< of one request, waiting for slots at once
-  std::chrono::milliseconds queue_timeout{120'000};
-  std::chrono::milliseconds total_timeout{3'600'000};
-  std::chrono::milliseconds keep_alive{15'000};   ///< idle time after which a stream gets a comment
-  std::chrono::milliseconds stall_limit{30'000};  ///< work without a finished tick for this long: not alive
-  std::chrono::milliseconds full_limit{10'000};   ///< a full queue for this long: not ready
-  std::string states_dir;                         ///< folder of state-tuning files; empty: none can be loaded
-  std::uint32_t tuned_states_max = 64;            ///< loaded at once
+  config::queue_settings queue;
+  config::model_settings model;
+  config::log_settings log;
+  bool guarded = false;                             ///< clients need a secret, even while no valid one exists
+  std::uint32_t inline_json_bytes_max = 1u << 20;   ///< longer bodies are parsed by the worker pool
+  std::uint32_t inline_text_bytes_max = 64u << 10;  ///< longer prompts are tokenised by the worker pool
+  std::chrono::milliseconds keep_alive{15'000};     ///< idle time after which a stream gets a comment
 
-  [[nodiscard]] std::size_t key_memory() const {
-    return std::min(held_bytes_max, key_bytes_max ? key_bytes_max : held_bytes_max / 2);
+  [[nodiscard]] std::chrono::milliseconds queue_timeout() const {
+    return std::chrono::milliseconds(queue.queue_timeout_ms);
   }
+  [[nodiscard]] std::chrono::milliseconds total_timeout() const {
+    return std::chrono::milliseconds(queue.total_timeout_ms);
+  }
+  /// The share of queue.bytes_max of one key.
+  [[nodiscard]] std::size_t key_memory() const {
+    return std::min(queue.bytes_max, queue.key_bytes_max ? queue.key_bytes_max : queue.bytes_max / 2);
+  }
+  /// The same of one address without a secret.
   [[nodiscard]] std::size_t address_memory() const {
-    return std::min(held_bytes_max, address_bytes_max ? address_bytes_max : held_bytes_max / 16);
+    return std::min(queue.bytes_max, queue.address_bytes_max ? queue.address_bytes_max : queue.bytes_max / 16);
   }
 };
 
@@ -87,7 +79,7 @@ struct service_context {
   bool loading = false;  ///< during the start: only routes that answer while the first model loads
 
   /// Whether clients must authenticate.
-  [[nodiscard]] bool guarded() const { return settings.guarded || !settings.password.empty() || !keys->empty(); }
+  [[nodiscard]] bool guarded() const { return settings.guarded || !settings.server.password.empty() || !keys->empty(); }
 };
 
 }  // namespace skein::request

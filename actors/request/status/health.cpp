@@ -16,10 +16,11 @@ using protocol::json_writer;
 
 bool is_lost(const model_ref& model) { return model->counters->lost; }
 
-/// Whether the queue has been full for settings.full_limit.
+/// Whether the queue has been full for queue.full_unready_ms.
 bool is_full(const service_context& c, const device::device_counters& device) {
   const std::int64_t since = device.queue_full_since;
-  return since != 0 && c.time->now().time_since_epoch() - duration(since) > c.settings.full_limit;
+  return since != 0 && c.time->now().time_since_epoch() - duration(since) >
+                           std::chrono::milliseconds(c.settings.queue.full_unready_ms);
 }
 
 std::string_view obstacle(const service_context& c) {
@@ -108,7 +109,8 @@ void write_sessions(json_writer& out, const persistence::persistence_counters& p
 probe live(const service_context& c, audience) {
   const auto models = c.models->resident();
   const auto is_stalled = [&](const model_ref& m) {
-    return m->counters->busy && since_last_tick(c, *m->counters) > c.settings.stall_limit;
+    return m->counters->busy &&
+           since_last_tick(c, *m->counters) > std::chrono::milliseconds(c.settings.server.stall_ms);
   };
   if (std::ranges::any_of(models, is_lost)) return status_only("the device is lost");
   return status_only(std::ranges::any_of(models, is_stalled) ? "the device has work and makes no progress" : "");

@@ -16,7 +16,7 @@ struct probe {
 /// totals reveal what other clients do.
 enum class audience : std::uint8_t { strangers, operators };
 
-/// 503 if the device is lost, or has work but has finished no tick for settings.stall_limit. An idle device is healthy.
+/// 503 if the device is lost, or has work but has finished no tick for server.stall_ms. An idle device is healthy.
 [[nodiscard]] probe live(const service_context& context, audience who = audience::operators);
 /// 503 with a reason while loading, draining, or when the device is lost.
 [[nodiscard]] probe ready(const service_context& context, audience who);

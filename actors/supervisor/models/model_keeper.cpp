@@ -275,7 +275,7 @@ void model_keeper::install(opened_engine opened, const model_change& how) {
   next->served = std::move(opened.model);
   next->change_defaults(how.defaults);
   auto options = device_options(*settings_);
-  options.prefill_chunk_tokens = next->served.prefill_chunk_tokens;
+  options.scheduling.prefill_chunk_tokens = next->served.prefill_chunk_tokens;
   next->actor = std::make_unique<device::device_actor>(std::move(opened.engine), options, ports_.events, real_clock(),
                                                        ports_.on_lost, &ports_.states);
   next->device = &next->actor->inbox();
@@ -324,12 +324,9 @@ void model_keeper::change(std::shared_ptr<const config::config> settings) {
 
 /// A device with a full mailbox gets them at a later tick; a closed one does not need them.
 void model_keeper::tell_limits() {
-  const auto options = device_options(*settings_);
   limits_untold_ = false;
   each_device([&](request::loaded_model& m) {
-    const bool told =
-        m.device->push_urgent(device::change_limits{options.waiting_max, options.waiting_per_client_max,
-                                                    options.turn_tokens, options.parked_max, options.parked_bytes_max});
+    const bool told = m.device->push_urgent(device::change_limits{settings_->queue});
     if (!told && !m.device->closed()) limits_untold_ = true;
   });
 }

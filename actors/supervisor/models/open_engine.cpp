@@ -13,14 +13,14 @@
 #include "base/check.hpp"
 #include "base/log/log.hpp"
 #include "base/version.hpp"
-#include "engine/fake/fake_engine.hpp"
 #include "model/model_info.hpp"
 #include "model/nonfinite.hpp"
+#if SKEIN_FAKE_ENGINE
+#include "engine/fake/fake_engine.hpp"
+#endif
 
 namespace skein::supervisor {
 namespace {
-
-constexpr std::uint32_t fake_slots = 1024;
 
 /// Limits of ticks, with defaults for values that are not configured.
 struct tick_sizes {
@@ -56,7 +56,9 @@ request::served_model served(const config::config& c, std::string name, const en
   return m;
 }
 
+#if SKEIN_FAKE_ENGINE
 result<opened_engine> open_fake(const config::config& c) {
+  constexpr std::uint32_t fake_slots = 1024;
   auto vocabulary = cli::open_vocabulary(c.model.vocab.empty() ? "bytes" : c.model.vocab);
   if (!vocabulary) return vocabulary.error();
   engine::fake_engine_options options;
@@ -76,6 +78,7 @@ result<opened_engine> open_fake(const config::config& c) {
   check(opened.layout.floats() == opened.engine->info().state_floats, "a fake state is two rows of floats");
   return opened;
 }
+#endif
 
 /// Memory on the chosen device for one more model.
 memory_room room_on(const cli::device_choice& device, const config::config& c, const load_order& order) {
@@ -115,11 +118,13 @@ void log_memory(const engine::engine_info& info) {
 }  // namespace
 
 result<opened_engine> open_engine(const config::config& c, const load_order& order) {
+#if SKEIN_FAKE_ENGINE
   if (c.engine.device == "fake") {
     auto opened = open_fake(c);
     if (opened) log_memory(opened->engine->info());
     return opened;
   }
+#endif
   auto model = cli::open_model(c.model.path);
   if (!model) return model.error();
   auto vocabulary = cli::open_vocabulary(c.model.vocab, *model);

@@ -27,8 +27,8 @@ struct load_order {
   std::optional<std::size_t> memory_taken;  ///< bytes used by loaded models; none: without an admission check
 };
 
-/// Loads the model, or creates the fake engine if `engine.device` is "fake" (load tests without a model). Errors: those
-/// of cli/open_model; no_memory, naming bytes, if the model does not fit.
+/// Loads the model. In builds with SKEIN_FAKE_ENGINE, `engine.device` "fake" gets an engine without a model. Errors:
+/// those of cli/open_model; no_memory, naming bytes, if the model does not fit.
 [[nodiscard]] result<opened_engine> open_engine(const config::config& c, const load_order& order = {});
 
 }  // namespace skein::supervisor

@@ -14,12 +14,9 @@ namespace skein::supervisor {
 
 [[nodiscard]] connection::connection_limits connection_limits(const config::config& c);
 [[nodiscard]] request::service_settings service_settings(const config::config& c);
-[[nodiscard]] request::pause_limits pause_limits(const config::config& c);
-[[nodiscard]] request::login_limits login_limits(const config::config& c);
 /// The limits of requests plus the entries that the server adds.
 [[nodiscard]] sampling::row_limits row_limits(const config::config& c);
 [[nodiscard]] device::device_actor_options device_options(const config::config& c);
-[[nodiscard]] persistence::tenant_limits tenant_limits(const config::config& c);
 [[nodiscard]] persistence::persistence_options persistence_options(const config::config& c, bool on_gpu);
 [[nodiscard]] protocol::model_preset model_preset(const config::config& c, const std::string& model_name);
 [[nodiscard]] std::uint32_t io_threads(const config::config& c);

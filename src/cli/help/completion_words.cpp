@@ -26,7 +26,8 @@ bool goes_on(const option_help& option) { return option.names.front() == "--set"
 std::vector<std::string> values_of(const option_help& option) {
   if (!goes_on(option)) return option.choices;
   std::vector<std::string> keys;
-  for (const auto& key : config::keys()) keys.push_back(key.path + '=');
+  for (const auto& key : config::keys())
+    if (!key.for_tests) keys.push_back(key.path + '=');
   return keys;
 }
 

@@ -7,6 +7,7 @@
 #include "base/version.hpp"
 #include "cli/help/roff.hpp"
 #include "config/keys.hpp"
+#include "config/shipped_file.hpp"
 
 namespace skein::cli {
 namespace {
@@ -134,6 +135,7 @@ std::string settings_page() {
   page.heading("settings");
   std::string_view section;
   for (const auto& key : config::keys()) {
+    if (key.for_tests) continue;
     if (key.section() != section) page.sub_heading('[' + std::string(section = key.section()) + ']');
     write_setting(page, key);
   }
@@ -150,11 +152,12 @@ std::string settings_page() {
 
 }  // namespace
 
-std::vector<std::string> manual_pages() { return {"skein.1", "skein.toml.5", "bash", "zsh", "fish"}; }
+std::vector<std::string> manual_pages() { return {"skein.1", "skein.toml.5", "skein.toml", "bash", "zsh", "fish"}; }
 
 std::string manual(std::string_view page) {
   if (page == "skein.1") return program_page();
   if (page == "skein.toml.5") return settings_page();
+  if (page == "skein.toml") return config::shipped_file();
   if (page == "zsh") return zsh_completion(program_help());
   if (page == "fish") return fish_completion(program_help());
   check(page == "bash");

@@ -7,7 +7,8 @@
 
 namespace skein::cli {
 
-/// The pages that `manual` generates: "skein.1", "skein.toml.5", "bash", "zsh" and "fish".
+/// The pages that `manual` generates: "skein.1", "skein.toml.5", "skein.toml" (the shipped file), "bash", "zsh" and
+/// "fish".
 [[nodiscard]] std::vector<std::string> manual_pages();
 
 /// A page by name: a manual page for man(1) or a shell completion. Generated from the tables that parse flags and

@@ -25,13 +25,20 @@ sampling_rules changed(sampling_rules rules, const client_defaults& by) {
 }
 
 sampling_rules chat_rules(const model_preset& p) {
-  return changed(
-      {p.temperature, p.top_p, p.top_k, p.alpha_presence, p.alpha_frequency, p.alpha_decay, p.max_tokens, p.stop},
-      p.by_client);
+  sampling_rules rules;
+  rules.temperature = static_cast<float>(p.temperature);
+  rules.top_p = static_cast<float>(p.top_p);
+  rules.top_k = p.top_k;
+  rules.alpha_presence = static_cast<float>(p.alpha_presence);
+  rules.alpha_frequency = static_cast<float>(p.alpha_frequency);
+  rules.alpha_decay = static_cast<float>(p.alpha_decay);
+  rules.max_tokens = p.max_tokens;
+  rules.turn_ends = p.stop;
+  return changed(std::move(rules), p.by_client);
 }
 
 sampling_rules text_rules(const model_preset& p) {  // raw text has no turns, so no turn ends
-  return {.alpha_decay = p.alpha_decay, .max_tokens = p.completion_max_tokens};
+  return {.alpha_decay = static_cast<float>(p.alpha_decay), .max_tokens = p.completion_max_tokens};
 }
 
 sampling_rules native_rules(const model_preset&) {

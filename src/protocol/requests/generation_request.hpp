@@ -10,6 +10,7 @@
 
 #include "base/ids.hpp"
 #include "base/result.hpp"
+#include "config/config.hpp"
 #include "sampling/sampling_params.hpp"
 
 namespace skein::protocol {
@@ -56,36 +57,17 @@ struct client_defaults {
 };
 
 /// Defaults of a model for fields that requests leave out (configuration, section per model).
-struct model_preset {
-  // chat: for a request without sampling fields
-  float temperature = 1.0f, top_p = 0.6f;
-  std::int32_t top_k = 20;
-  float alpha_presence = 1.0f, alpha_frequency = 0.1f, alpha_decay = 0.996f;
-  std::uint32_t max_tokens = 4096;
-  std::uint32_t completion_max_tokens = 256;
-  std::vector<std::string> stop{"\nUser:"};
-  std::string no_think_opening = "Assistant: <think>\n</think";  ///< opening of an answer without thinking
-  bool default_think = false;
+struct model_preset : config::model_defaults {
   client_defaults by_client = {};
 };
 
 /// Limits of a request.
-struct request_limits {
-  std::size_t body_bytes_max = 8u << 20;
-  std::uint32_t n_max = 128;                ///< also for best_of
-  std::uint32_t max_tokens_max = 1u << 20;  ///< larger values are reduced to this
-  std::uint32_t prompt_tokens_max = 4u << 20;
-  std::uint32_t prompts_max = 4096;    ///< prompts times max(n, best_of) in one request
-  std::uint32_t stops_max = 16;        ///< stop strings in the request
-  std::uint32_t stop_bytes_max = 256;  ///< per stop string
+struct request_limits : config::limit_settings {
   std::uint32_t stop_ids_max = sampling::request_stop_ids_max;
-  std::uint32_t logit_bias_max = sampling::request_bias_max;
-  std::uint32_t json_depth_max = 64;
-  std::uint32_t mixture_max = 8;               ///< states per mixture
-  std::size_t response_bytes_max = 32u << 20;  ///< of an answer that is not streamed
-  bool tells_ignored = false;                  ///< report the members of a body that are not read
-  bool noise = false;                          ///< enable `noise` in dialects that have it
+  bool tells_ignored = false;  ///< report the members of a body that are not read
+  bool noise = false;          ///< enable `noise` in dialects that have it
 };
+static_assert(config::limit_settings{}.logit_bias_max == sampling::request_bias_max, "what a row has room for");
 
 /// The session fields of a request.
 struct session_fields {

@@ -19,7 +19,7 @@ using numbers = std::vector<version_id>;
 
 struct bench : keeper_bench {
   explicit bench(std::size_t unsaved_bytes_max = 64 << 20) {
-    options.unsaved_bytes_max = unsaved_bytes_max;
+    options.sessions.unsaved_bytes_max = unsaved_bytes_max;
     open();
   }
   open_session from(version_id version, const std::string& id = "s") {

@@ -204,7 +204,7 @@ BOOST_AUTO_TEST_CASE(prefixes_of_older_builds_are_not_found) {
 
 BOOST_AUTO_TEST_CASE(switched_off_it_answers_and_wants_nothing) {
   keeper_bench b;
-  b.options.cache_prefixes = false;
+  b.options.prefixes.enabled = false;
   b.open();
   find_prefix q;
   q.reply = {0, 1};

@@ -43,7 +43,7 @@ version_record numbered(version_id id, version_id parent, std::string request_ke
 
 /// A session in a book, with versions 1 (of the turn "one") and 2, which is broken (of the turn "two").
 struct book_of_one {
-  explicit book_of_one(session_book_options options = {}) : book(options), entry(book.add(entry_named("s", 1))) {
+  explicit book_of_one(config::session_settings options = {}) : book(options), entry(book.add(entry_named("s", 1))) {
     entry.tree->add(numbered(1, 0, "one"), 1);
     auto broken = numbered(2, 1, "two");
     broken.unfinished = true;
@@ -104,7 +104,7 @@ BOOST_AUTO_TEST_CASE(a_turn_runs_in_parallel_if_it_names_its_parent) {
       if (&first == &second && std::string(first.name) == "resuming a turn") continue;  // of the same key: see below
       for (const bool waits : {true, false}) {
         BOOST_TEST_INFO(first.name << ", then " << second.name);
-        book_of_one b({.wait_when_busy = waits});
+        book_of_one b({.busy = waits ? "wait" : "refuse"});
         auto one = question(1, {}), two = question(2, {});
         first.as(one);
         second.as(two);
@@ -209,8 +209,7 @@ BOOST_AUTO_TEST_CASE(who_may_run_runs_and_the_others_get_their_turns) {
   };
   for (int life = 0; life < 100; ++life) {
     const std::uint32_t writers_max = 1 + random.below(4);
-    session_book book(
-        {.tree_bytes_max = 1 << 20, .writers_max = writers_max, .waiters_max = 3, .wait_when_busy = true});
+    session_book book({.tree_bytes_max = 1 << 20, .writers_max = writers_max, .waiters_max = 3});
     std::vector<open_entry*> entries;
     for (session_uid uid = 1; uid <= 3; ++uid)
       entries.push_back(&book.add(entry_named("s" + std::to_string(uid), uid)));
@@ -327,7 +326,7 @@ BOOST_AUTO_TEST_CASE(who_may_run_runs_and_the_others_get_their_turns) {
 }
 
 BOOST_AUTO_TEST_CASE(trees_are_dropped_by_use_and_never_while_needed) {
-  session_book book({.tree_bytes_max = 4000, .waiters_max = 3, .wait_when_busy = true});
+  session_book book({.tree_bytes_max = 4000, .waiters_max = 3});
   auto& writing = book.add(entry_named("writing", 1));
   book.begin(writing, question(1, {}), 0);
   book.add(entry_named("unsaved", 2)).unsaved = true;

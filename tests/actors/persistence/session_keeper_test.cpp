@@ -148,7 +148,7 @@ BOOST_AUTO_TEST_CASE(too_many_waiters_and_busy_sessions_are_refused) {
   b.tell(b.question("s"));
   BOOST_TEST((b.refusal().kind == error_kind::overloaded));
   b.close();
-  b.options.sessions.wait_when_busy = false;
+  b.options.sessions.busy = "refuse";
   b.open();
   (void)b.opened("s");
   b.tell(b.question("s"));
@@ -464,7 +464,7 @@ BOOST_AUTO_TEST_CASE(a_damaged_state_costs_feeding_its_tokens) {
 
 BOOST_AUTO_TEST_CASE(unused_sessions_age) {
   keeper_bench b;
-  b.options.session_age_max_ms = 60'000;
+  b.options.sessions.session_age_max_s = 60;
   b.open();
   b.turn("old", {1}, "a");
   b.pass(50s);
@@ -477,7 +477,7 @@ BOOST_AUTO_TEST_CASE(unused_sessions_age) {
 
 BOOST_AUTO_TEST_CASE(a_changed_clock_removes_nothing_until_time_has_passed) {
   keeper_bench b;
-  b.options.session_age_max_ms = 60'000;
+  b.options.sessions.session_age_max_s = 60;
   b.open();
   b.turn("s", {1}, "a");
   const auto sessions = [&] {
@@ -501,7 +501,7 @@ BOOST_AUTO_TEST_CASE(a_changed_clock_removes_nothing_until_time_has_passed) {
 
 BOOST_AUTO_TEST_CASE(many_old_sessions_go_without_all_coming_into_memory) {
   keeper_bench b;
-  b.options.session_age_max_ms = 60'000;
+  b.options.sessions.session_age_max_s = 60;
   b.options.sessions.tree_bytes_max = 1 << 20;
   b.open();
   for (int i = 0; i < 40; ++i) b.turn("s" + std::to_string(i), {1}, std::string(1 << 20, 'x'));
@@ -520,7 +520,7 @@ BOOST_AUTO_TEST_CASE(many_old_sessions_go_without_all_coming_into_memory) {
 
 BOOST_AUTO_TEST_CASE(sessions_of_tenants_not_seen_since_the_start_age_too) {
   keeper_bench b;
-  b.options.session_age_max_ms = 60'000;
+  b.options.sessions.session_age_max_s = 60;
   b.open();
   for (const char* tenant : {"other", "a", "long name"}) {
     auto q = b.question("old");
@@ -571,7 +571,7 @@ BOOST_AUTO_TEST_CASE(deletions_are_written_to_files_soon_so_that_space_comes_bac
 
 BOOST_AUTO_TEST_CASE(without_a_folder_everything_is_memory_and_has_a_ceiling) {
   keeper_bench b(true);
-  b.options.unsaved_bytes_max = 4000;
+  b.options.sessions.unsaved_bytes_max = 4000;
   b.open();
   for (int i = 0; i < 20; ++i)
     BOOST_TEST((b.turn("s" + std::to_string(i), {1}, std::string(400, 'x')).durable == durability::memory));

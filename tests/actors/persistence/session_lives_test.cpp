@@ -63,7 +63,7 @@ struct life : keeper_bench {
     options.session_states.dirty_bytes_max = few();
     options.session_states.disk_bytes_max = 1 + few() * 30;
     options.sessions.tree_bytes_max = random.below(3) * 2000;
-    options.unsaved_bytes_max = 3000 + random.below(20'000);
+    options.sessions.unsaved_bytes_max = 3000 + random.below(20'000);
     open();
   }
 

@@ -76,7 +76,7 @@ BOOST_AUTO_TEST_CASE(a_full_disk_means_memory_until_there_is_space) {
 
 BOOST_AUTO_TEST_CASE(turns_that_only_memory_has_are_bounded) {
   keeper_bench b;
-  b.options.unsaved_bytes_max = 3000;
+  b.options.sessions.unsaved_bytes_max = 3000;
   b.open();
   b.turn("s", {1}, "a");
   b.files->plan({.kind = fault_kind::io_error, .first = 1, .count = 1'000'000});
@@ -277,13 +277,13 @@ BOOST_AUTO_TEST_CASE(what_is_in_a_file_is_checked) {
   BOOST_TEST((b.refusal().kind == error_kind::bad_file));
   b.close();
   b.vocab = 1000;
-  b.options.signature_key = "secret";
+  b.options.sessions.signature_key = "secret";
   b.open();
   b.tell(b.import_of("t", file));
   BOOST_TEST((b.refusal().kind == error_kind::forbidden));
   BOOST_TEST(b.answered<done>(b.import_of("t", b.exported("s"))).session.head == 1u);
   b.close();
-  b.options.file_bytes_max = 64;
+  b.options.sessions.file_bytes_max = 64;
   b.open();
   b.tell(b.import_of("u", file));
   BOOST_TEST((b.refusal().kind == error_kind::too_large));
@@ -372,7 +372,7 @@ BOOST_AUTO_TEST_CASE(a_full_disk_takes_no_file) {
 
 BOOST_AUTO_TEST_CASE(large_sessions_go_into_the_log_ahead_of_their_record) {
   keeper_bench b;
-  b.options.file_bytes_max = 64 << 20;
+  b.options.sessions.file_bytes_max = 64 << 20;
   b.open();
   const std::string text(300'000, 'x');
   for (token_id i = 1; i <= 5; ++i) b.turn("s", {i}, text);

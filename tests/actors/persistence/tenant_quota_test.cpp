@@ -13,8 +13,8 @@ namespace {
 session_key named(const std::string& id) { return {default_tenant, id}; }
 
 struct quota_bench : keeper_bench {
-  explicit quota_bench(const tenant_limits& limits) {
-    options.tenants = limits;
+  explicit quota_bench(const config::session_settings& settings) {
+    options.sessions = settings;
     open();
   }
   label_session making(const std::string& id) {
@@ -47,7 +47,7 @@ struct quota_bench : keeper_bench {
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(a_tenant_has_a_limit_of_sessions) {
-  quota_bench b({.sessions_max = 2});
+  quota_bench b({.tenant_sessions_max = 2});
   b.turn("a", {1}, "x");
   (void)b.answered<done>(b.making("b"));
   const std::string file = b.answered<session_bytes>(export_session{{0, 1}, named("a"), true}).file;
@@ -82,7 +82,7 @@ BOOST_AUTO_TEST_CASE(a_tenant_has_a_limit_of_sessions) {
 }
 
 BOOST_AUTO_TEST_CASE(a_tenant_has_a_limit_of_versions) {
-  quota_bench b({.versions_max = 3});
+  quota_bench b({.tenant_versions_max = 3});
   b.turn("a", {1}, "x");
   b.turn("a", {2}, "y");
   b.refused_for("tenant_versions_max", fork_session{{0, 1}, named("a"), named("b"), {}});
@@ -96,7 +96,7 @@ BOOST_AUTO_TEST_CASE(a_tenant_has_a_limit_of_versions) {
 }
 
 BOOST_AUTO_TEST_CASE(a_tenant_has_a_limit_of_bytes) {
-  quota_bench b({.bytes_max = 2000});
+  quota_bench b({.tenant_bytes_max = 2000});
   b.turn("a", {1}, std::string(1200, 'x'));
   BOOST_TEST(b.counted().bytes >= 2000u);  // a turn is as long as it is
   b.refused_for("tenant_bytes_max", b.question("a"));
@@ -110,7 +110,7 @@ BOOST_AUTO_TEST_CASE(a_tenant_has_a_limit_of_bytes) {
 }
 
 BOOST_AUTO_TEST_CASE(counts_are_the_same_after_a_restart) {
-  quota_bench b({.sessions_max = 100});
+  quota_bench b({.tenant_sessions_max = 100});
   for (const char* id : {"a", "b", "c"}) b.turn(id, {1, 2, 3}, "some text");
   b.turn("a", {4}, "more");
   (void)b.answered<done>(fork_session{{0, 1}, named("a"), named("d"), {}});
@@ -123,7 +123,7 @@ BOOST_AUTO_TEST_CASE(counts_are_the_same_after_a_restart) {
   BOOST_TEST(b.counters.largest_sessions == 3u);
   b.agrees();
   b.crash();
-  b.options.tenants = {.sessions_max = 3};
+  b.options.sessions.tenant_sessions_max = 3;
   b.counters.stored_sessions = b.counters.largest_sessions = 0;
   b.open();
   BOOST_TEST(b.counters.stored_sessions == 3u);  // before anything is asked
