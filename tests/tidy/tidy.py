@@ -31,7 +31,7 @@ SKIPPED = {"node_modules", "build", "__pycache__"}
 LINES_MAX = 600
 FILES_MAX = 25  # C++ and CUDA files in one folder
 FILES_MAX_IN = ("config/", "src/", "kernels/", "actors/")
-HEADER_BESIDE = ("actors/device/",)  # folders whose sources have a header of their name
+HEADER_BESIDE = ("actors/device/", "actors/persistence/")  # folders whose sources have a header of their name
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]')
 MARK = re.compile(r"\b(" + "|".join(("TO" + "DO", "FIX" + "ME", "XX" + "X")) + r")\b")
@@ -141,7 +141,9 @@ SUBFOLDERS = {
         "sessions": "shared",
         "prefixes": "shared",
         "states": "shared sessions",
-        "keeper": "shared sessions prefixes states",
+        "open": "shared sessions states",
+        "turns": "shared sessions states open",
+        "keeper": "shared sessions prefixes states open turns",
         "": "shared states keeper",
     },
     "actors/request": {
