@@ -21,7 +21,7 @@ using namespace std::chrono_literals;
 constexpr auto idle_wait_max = 10s;
 constexpr auto self_check_pause = 10s;
 // Pause before the thread retries replies that failed for lack of memory.
-constexpr auto retry_pause = 10ms;
+constexpr auto reply_retry_pause = 10ms;
 constexpr std::uint32_t care_waits_max = 4;  // jobs of the caretaker, including the running one
 
 /// Logging allocates, so it may fail too if the process is out of memory.
@@ -107,9 +107,9 @@ void persistence_actor::turn() {
 /// Waits for messages once all earlier ones are handled.
 void persistence_actor::receive() {
   const steady_time now = time_.now();
-  if (!received_.empty()) return std::this_thread::sleep_for(retry_pause);  // wait for memory for their replies
+  if (!received_.empty()) return std::this_thread::sleep_for(reply_retry_pause);  // wait for memory for their replies
   steady_time wake = end_by_ ? now + 10ms : std::min(sessions_.next_wake(), now + idle_wait_max);
-  if (replies_.keeps_any()) wake = std::min(wake, now + retry_pause);
+  if (replies_.keeps_any()) wake = std::min(wake, now + reply_retry_pause);
   handled_ = 0;
   inbox_.wait_and_drain(received_, wake);
   if (received_.empty() && inbox_.closed()) finished_ = true;

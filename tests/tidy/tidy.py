@@ -31,6 +31,7 @@ SKIPPED = {"node_modules", "build", "__pycache__"}
 LINES_MAX = 600
 FILES_MAX = 25  # C++ and CUDA files in one folder
 FILES_MAX_IN = ("config/", "src/", "kernels/", "actors/")
+HEADER_BESIDE = ("actors/device/", "actors/persistence/")  # folders whose sources have a header of their name
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]')
 MARK = re.compile(r"\b(" + "|".join(("TO" + "DO", "FIX" + "ME", "XX" + "X")) + r")\b")
@@ -134,12 +135,18 @@ SUBFOLDERS = {
         "websocket": "http",
         "": "http websocket",
     },
+    "actors/device": {
+        "slots": "",
+        "": "slots",
+    },
     "actors/persistence": {
         "shared": "",
         "sessions": "shared",
         "prefixes": "shared",
         "states": "shared sessions",
-        "keeper": "shared sessions prefixes states",
+        "open": "shared sessions states",
+        "turns": "shared sessions states open",
+        "keeper": "shared sessions prefixes states open turns",
         "": "shared states keeper",
     },
     "actors/request": {
@@ -219,6 +226,13 @@ def folder_findings(files):
                 yield f"{folder}:1: is not in SUBFOLDERS of tidy.py"
 
 
+def header_findings(files):
+    """Sources without a header of their name: a class over several files hides its size."""
+    for path in sorted(files):
+        if path.startswith(HEADER_BESIDE) and path.endswith(".cpp") and path[:-4] + ".hpp" not in files:
+            yield f"{path}:1: has no header of its name"
+
+
 def include_findings(path, line, include, files):
     target = resolve(include, files)
     if target is not None:
@@ -262,6 +276,7 @@ def page_findings(path, text):
 def findings(files):
     """All findings for a repository given as {path: text}."""
     yield from folder_findings(files)
+    yield from header_findings(files)
     for path, text in sorted(files.items()):
         suffix = pathlib.PurePosixPath(path).suffix
         if suffix in CODE:
@@ -323,11 +338,14 @@ def self_test():
                                           "src/engine/b.cpp": '#include "engine/fake/c.hpp"\n'}, "may include none"),
         ("shared code knows the commands", {"src/app/b.cpp": '#include "cli/a.hpp"\n'}, "src/app may include"),
         ("a neighbour in src", {"src/model/b.cpp": '#include "storage/records/a.hpp"\n'}, "src/model may include base"),
-        ("an actor knows requests", {"actors/device/b.cpp": '#include "actors/request/shared/a.hpp"\n'},
+        ("an actor knows requests", {"actors/device/b.hpp": pragma + '#include "actors/request/shared/a.hpp"\n'},
          "actors/device may include"),
         ("a subfolder without a row", {"src/storage/attic/b.cpp": "int x;\n"}, "is not in SUBFOLDERS"),
         ("a full folder", {f"config/b{i}.cpp": "int x;\n" for i in range(FILES_MAX - 1)}, None),
         ("a folder above the limit", {f"config/b{i}.cpp": "int x;\n" for i in range(FILES_MAX)}, "has 26 files"),
+        ("a source beside its header", {"actors/device/b.cpp": "int x;\n", "actors/device/b.hpp": pragma}, None),
+        ("a class over two files", {"actors/device/b_more.cpp": "int x;\n", "actors/device/b.hpp": pragma},
+         "has no header of its name"),
         ("a folder of tests", {f"tests/b{i}.cpp": "int x;\n" for i in range(FILES_MAX + 1)}, None),
         ("Beast in src", {"src/cli/b.cpp": "#include <boost/beast.hpp>\n"}, "Beast may be"),
         ("Beast in its room", {"actors/connection/b.cpp": "#include <boost/beast/http.hpp>\n"}, None),

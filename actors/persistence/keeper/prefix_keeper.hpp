@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "actors/persistence/keeper/persistence_options.hpp"
-#include "actors/persistence/keeper/session_keeper.hpp"
+#include "actors/persistence/open/keeper_ports.hpp"
 #include "actors/persistence/prefixes/prefix_tree.hpp"
 #include "actors/persistence/prefixes/seen_prefixes.hpp"
 #include "actors/persistence/shared/persistence_counters.hpp"

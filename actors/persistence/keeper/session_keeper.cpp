@@ -7,17 +7,38 @@
 #include "base/log/log.hpp"
 
 namespace skein::persistence {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto check_pause = 20ms;  // between checks of deadlines, while turns run or wait
+constexpr auto age_check_pause = 60s;
+
+}  // namespace
 
 session_keeper::session_keeper(const persistence_options& options, keeper_ports ports, persistence_counters& counters)
     : options_(options),
       ports_(std::move(ports)),
       counters_(counters),
+      replies_(ports_.replies, counters),
       log_(ports_.db, options.sessions.unsaved_bytes_max),
       book_(options.sessions),
       quota_(options.sessions),
       tiers_(options.session_states, ports_.states, ports_.runner, ports_.time, ports_.wall,
-             {[this](const state_key& key) { resolve_waiting(key); }, [](const state_key&) {},
-              [this](const state_key& key, state_buffer state) { return writer_of(key, std::move(state)); }}) {}
+             {[this](const state_key& key) { opening_.resolve_waiting(key); }, [](const state_key&) {},
+              [this](const state_key& key, state_buffer state) { return writer_of(key, std::move(state)); }}),
+      shelf_(log_.on_disk()),
+      sessions_(book_, log_, quota_, tiers_.cache(), ports_, counters),
+      states_(book_, log_, sessions_, tiers_, ports_),
+      opening_(book_, log_, states_, tiers_, ports_, replies_, counters),
+      turns_(book_, log_, quota_, sessions_, states_, shelf_, opening_, ports_, replies_, counters),
+      removals_(book_, log_, quota_, sessions_, states_, shelf_, turns_, ports_, replies_,
+                options_.sessions.unsaved_bytes_max),
+      queries_(sessions_, states_, tiers_.cache(), ports_, replies_),
+      changes_(book_, log_, quota_, sessions_, states_, shelf_, removals_, ports_, replies_),
+      files_(options_, log_, quota_, sessions_, states_, tiers_.cache(), shelf_, removals_, ports_, replies_),
+      aging_(log_, sessions_, removals_, ports_,
+             static_cast<std::int64_t>(options_.sessions.session_age_max_s * 1000)) {}
 
 tier_mover::write session_keeper::writer_of(const state_key& key, state_buffer state) const {
   const auto what = tiers_.cache().label_of(key);
@@ -33,11 +54,7 @@ void session_keeper::begin() {
   ignore(ports_.states->drop_incomplete(), "incomplete states are unreachable");
   ignore(log_.store().drop_staged(), "staged versions are unreachable");
   log_.store().trim_forks();
-  if (auto amounts = log_.store().amounts(); amounts)
-    quota_.begin_with(std::move(*amounts));
-  else
-    log::error("stored sessions cannot be counted; tenant limits count only sessions of this process",
-               {{"why", amounts.error().message}});
+  sessions_.begin();
   look_for_largest(ports_.time.now());
   publish();  // even if no message arrives
   auto stored = ports_.states->list();
@@ -45,38 +62,74 @@ void session_keeper::begin() {
     log::error("stored states cannot be listed; they will be rebuilt from tokens", {{"why", stored.error().message}});
     return;
   }
-  if (auto tenants = log_.store().tenants(); tenants)  // age_out() checks their sessions
-    tenants_.insert(tenants->begin(), tenants->end());
+  sessions_.know_stored_tenants();  // session_aging checks their sessions
   std::ranges::sort(*stored, {}, &storage::stored_state::used_ms);
   for (const auto& state : *stored) tiers_.cache().found(state.key, state.bytes, state.used_ms);
 }
 
-void publish_tier(const tier_mover& tiers, steady_time now, tier_counters& to) {
-  const auto c = tiers.cache().count();
-  const move_counts& m = tiers.moves();
-  to.vram = c.vram;
-  to.ram = c.ram;
-  to.disk = c.disk;
-  to.dirty = c.dirty;
-  to.writing = c.writing;
-  to.ram_bytes = c.ram_bytes;
-  to.disk_bytes = c.disk_bytes;
-  to.dirty_bytes = c.dirty_bytes;
-  to.ram_drops = c.ram_drops;
-  to.disk_drops = c.disk_drops;
-  to.writes = m.writes;
-  to.write_failures = m.write_failures;
-  to.write_us = m.write_us;
-  to.loads = m.loads;
-  to.load_failures = m.load_failures;
-  to.load_us = m.load_us;
-  to.write_seconds.mirror(m.write_seconds);
-  to.load_seconds.mirror(m.load_seconds);
-  to.ram_oldest_use_ms = c.ram_oldest_use_ms;
-  to.disk_oldest_use_ms = c.disk_oldest_use_ms;
-  const auto age = c.oldest_dirty ? now - *c.oldest_dirty : duration::zero();
-  to.oldest_dirty_ms = static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::milliseconds>(age).count());
+void session_keeper::handle(commit_turn&& q) {
+  if (turns_.commit(std::move(q))) removals_.trim_shelf();
 }
+
+// ---------------------------------------------------------------- periodic work
+
+void session_keeper::tick() {
+  const steady_time now = ports_.time.now();
+  retry_log(now);
+  tiers_.move(disk_works(), false);
+  if (now < next_check_) return;
+  next_check_ = now + check_pause;
+  turns_.check_deadlines(now);
+  states_.repeat_forget();
+  book_.tidy();
+  look_for_largest(now);
+  if (now >= next_age_check_) {
+    next_age_check_ = now + age_check_pause;
+    states_.stop_expecting_old(now);
+    give_back_space();
+    aging_.begin_check(now);
+  }
+  aging_.step();
+}
+
+/// The log has these sessions completely again, so their states may be written too.
+void session_keeper::retry_log(steady_time now) {
+  for (const session_uid uid : log_.retry(now)) {
+    open_entry* const entry = book_.find(uid);
+    if (!entry) continue;
+    entry->unsaved = false;
+    entry->in_log = true;
+    if (entry->tree) states_.may_write(*entry);
+  }
+}
+
+/// Flushes the database after removals: deleted data takes space until the deletions are in files too.
+void session_keeper::give_back_space() {
+  const std::uint64_t removals = removals_.removed_count() + tiers_.moves().removals;
+  if (!disk_works() || std::exchange(removals_flushed_, removals) == removals) return;
+  ports_.runner.run([db = ports_.db]() -> aftermath {
+    ignore(db->flush(), "the next write reports the failure");
+    return [] {};
+  });
+}
+
+steady_time session_keeper::next_wake() const {
+  const bool hurry = book_.waiters() + book_.leases() > 0 || states_.must_repeat() || aging_.in_progress();
+  const steady_time soon = hurry ? next_check_ : next_age_check_;
+  const steady_time write =
+      disk_works() ? tiers_.cache().next_write() : steady_time::max();  // on a failing disk it is always overdue
+  return std::min({soon, log_.next_retry(), write});
+}
+
+bool session_keeper::flush() {
+  turns_.write_notes();
+  retry_log(ports_.time.now());
+  if (!disk_works()) return tiers_.settled();
+  tiers_.move(true, true);
+  return tiers_.settled() && tiers_.cache().count().dirty == 0;
+}
+
+// ---------------------------------------------------------------- counters
 
 /// Visits all tenants, so it runs at most once a second.
 void session_keeper::look_for_largest(steady_time now) {

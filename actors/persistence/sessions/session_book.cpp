@@ -18,6 +18,46 @@ bool same(const return_address& a, const return_address& b) {
 
 }  // namespace
 
+void open_entry::begin(session_tree first) {
+  check(phase_ == session_phase::absent, "only a session that does not exist is made by a turn");
+  uid = first.record().uid;
+  tree = std::move(first);
+  phase_ = session_phase::provisional;
+}
+
+void open_entry::hold(session_tree whole) {
+  // A turn that failed for lack of memory may have left a provisional session.
+  check(phase_ == session_phase::absent || (provisional() && writers.empty()), "a session is made once");
+  uid = whole.record().uid;
+  tree = std::move(whole);
+  phase_ = session_phase::stored;
+}
+
+void open_entry::confirm() {
+  check(phase_ == session_phase::provisional || phase_ == session_phase::stored, "a turn of an open session commits");
+  phase_ = session_phase::stored;
+}
+
+void open_entry::begin_removal() {
+  check(phase_ == session_phase::provisional || phase_ == session_phase::stored, "a session is removed once");
+  before_removal_ = std::exchange(phase_, session_phase::removing);
+}
+
+void open_entry::end_removal() {
+  check(phase_ == session_phase::removing, "a removal ends once");
+  phase_ = before_removal_;
+}
+
+void open_entry::drop() {
+  check(phase_ == session_phase::provisional || phase_ == session_phase::stored, "content goes once, after a removal");
+  check(writers.empty(), "a session goes when no turn runs");
+  uid = 0;
+  tree.reset();
+  in_log = unsaved = false;
+  expected.clear();
+  phase_ = session_phase::absent;
+}
+
 open_entry* session_book::find(const session_key& key) {
   const auto it = by_key_.find(key);
   if (it == by_key_.end()) return nullptr;
@@ -59,17 +99,14 @@ void session_book::recount(open_entry& entry) {
 }
 
 void session_book::forget_content(open_entry& entry) {
-  check(entry.writers.empty(), "a session goes when no turn runs");
-  if (entry.uid != 0) by_uid_.erase(entry.uid);
-  entry.uid = 0;
-  entry.tree.reset();
-  entry.in_log = entry.unsaved = entry.provisional = false;
-  entry.expected.clear();
+  const session_uid gone = entry.uid;
+  entry.drop();
+  if (gone != 0) by_uid_.erase(gone);
   recount(entry);
 }
 
 bool session_book::may_begin(const open_entry& entry, const open_session& question) const {
-  if (entry.removing) return false;
+  if (entry.removing()) return false;
   if (entry.writers.empty()) return true;
   if (entry.writers.size() >= options_.writers_max || !names_its_place(*entry.tree, question)) return false;
   return question.request_key.empty() || std::ranges::none_of(entry.writers, [&](const auto& one) {
@@ -187,6 +224,7 @@ std::optional<std::string> session_book::self_check() const {
     bytes += e.counted_bytes;
     waiters += e.waiting.size();
     leases += e.writers.size();
+    if (e.tree.has_value() != (e.phase() != session_phase::absent)) return "the phase of '" + e.key.id + "' is wrong";
     if (e.waiting.empty() == crowded_.contains(e.key)) return "the waiting turns of '" + e.key.id + "' are not indexed";
     if (!e.waiting.empty() && may_begin(e, e.waiting.front()))
       return "a turn waits for '" + e.key.id + "' although it may start";

@@ -28,21 +28,26 @@ struct running_writer {
   std::optional<session_opened> opening;  ///< the reply, while it waits for the state `awaits`
   state_key awaits;                       ///< the state that `opening` waits for
   steady_time patience{};                 ///< how long to wait for that state
-  bool state_answered = false;            ///< the device has sent its state_kept for `key`
-  state_buffer state;                     ///< the state of that message
+  std::optional<state_buffer> state;      ///< of the device's state_kept for `key`, once that was sent; may be null
   std::optional<version_record> note;     ///< the answer so far, if not in the log yet
   std::uint64_t noted_tokens = 0;         ///< tokens of the answer that the log has
   steady_time noted_at{};
 };
 
-/// A session in memory, in use or cached.
+/// Where a session in memory is in its life.
+enum class session_phase : std::uint8_t {
+  absent,       ///< it does not exist; turns may wait to make it
+  provisional,  ///< its first turns are running; it is dropped if all of them fail
+  stored,       ///< it exists: a turn was committed, or it was created without one
+  removing      ///< it is being removed: turns wait
+};
+
+/// A session in memory, in use or cached. Its phase says whether it exists; every change of the phase is checked.
 struct open_entry {
   session_key key;
   session_uid uid = 0;                         ///< 0: none yet
-  std::optional<session_tree> tree;            ///< none: the session does not exist
+  std::optional<session_tree> tree;            ///< none: the session is absent
   bool in_log = false;                         ///< the log has a record of it
-  bool provisional = false;                    ///< its first turns are running; it is dropped if all of them fail
-  bool removing = false;                       ///< it is being removed: turns wait
   bool unsaved = false;                        ///< the log does not have all of it
   std::map<lease_id, running_writer> writers;  ///< in starting order, which is the order of their numbers
   std::deque<open_session> waiting;
@@ -50,9 +55,32 @@ struct open_entry {
   std::size_t counted_bytes = 0;              ///< of the tree, as the book last counted it
   storage::stored_amount stored;              ///< its part of the tenant's stored amount
 
-  [[nodiscard]] bool busy() const { return !writers.empty() || removing; }
+  [[nodiscard]] session_phase phase() const { return phase_; }
+  [[nodiscard]] bool provisional() const { return phase_ == session_phase::provisional; }
+  [[nodiscard]] bool removing() const { return phase_ == session_phase::removing; }
+  /// It has committed turns or was created without one; perhaps it is being removed.
+  [[nodiscard]] bool exists() const { return tree && !provisional(); }
+  [[nodiscard]] bool busy() const { return !writers.empty() || removing(); }
   /// Whether it must stay in memory.
   [[nodiscard]] bool needed() const { return busy() || unsaved || !waiting.empty() || !expected.empty(); }
+
+  // ---- changes of the phase ----
+  /// absent to provisional: its first turn begins.
+  void begin(session_tree first);
+  /// absent to stored: it was read from the log, forked, imported or created.
+  void hold(session_tree whole);
+  /// provisional to stored, or stored as before: a turn was committed.
+  void confirm();
+  /// To removing.
+  void begin_removal();
+  /// From removing, back to the phase before.
+  void end_removal();
+  /// To absent: without its content. Call when no turn runs.
+  void drop();
+
+ private:
+  session_phase phase_ = session_phase::absent;
+  session_phase before_removal_ = session_phase::absent;
 };
 
 /// The sessions in memory: which turns run, which turns wait, and which trees stay when memory is short. A tree that is

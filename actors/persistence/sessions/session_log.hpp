@@ -67,6 +67,8 @@ class session_log {
   /// Whether writes fail at present; reads still work.
   [[nodiscard]] bool failing() const { return failing_ || db_->failing(); }
   [[nodiscard]] bool on_disk() const { return db_->on_disk(); }
+  /// There is a disk, and writes to it work.
+  [[nodiscard]] bool disk_works() const { return on_disk() && !failing(); }
   /// Retries about every two seconds. Returns the sessions that are now completely in the log.
   [[nodiscard]] std::vector<session_uid> retry(steady_time now);
   [[nodiscard]] steady_time next_retry() const { return failing() ? next_retry_ : steady_time::max(); }

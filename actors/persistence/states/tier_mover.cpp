@@ -109,4 +109,31 @@ void tier_mover::erase(const state_key& key) {
   if (was_readable && limits_.disk_bytes_max > 0) remove_from_disk({key});
 }
 
+void publish_tier(const tier_mover& tiers, steady_time now, tier_counters& to) {
+  const auto c = tiers.cache().count();
+  const move_counts& m = tiers.moves();
+  to.vram = c.vram;
+  to.ram = c.ram;
+  to.disk = c.disk;
+  to.dirty = c.dirty;
+  to.writing = c.writing;
+  to.ram_bytes = c.ram_bytes;
+  to.disk_bytes = c.disk_bytes;
+  to.dirty_bytes = c.dirty_bytes;
+  to.ram_drops = c.ram_drops;
+  to.disk_drops = c.disk_drops;
+  to.writes = m.writes;
+  to.write_failures = m.write_failures;
+  to.write_us = m.write_us;
+  to.loads = m.loads;
+  to.load_failures = m.load_failures;
+  to.load_us = m.load_us;
+  to.write_seconds.mirror(m.write_seconds);
+  to.load_seconds.mirror(m.load_seconds);
+  to.ram_oldest_use_ms = c.ram_oldest_use_ms;
+  to.disk_oldest_use_ms = c.disk_oldest_use_ms;
+  const auto age = c.oldest_dirty ? now - *c.oldest_dirty : duration::zero();
+  to.oldest_dirty_ms = static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::milliseconds>(age).count());
+}
+
 }  // namespace skein::persistence

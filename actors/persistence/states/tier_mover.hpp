@@ -5,6 +5,7 @@
 #include <set>
 #include <string>
 
+#include "actors/persistence/shared/persistence_counters.hpp"
 #include "actors/persistence/states/state_worker.hpp"
 #include "actors/persistence/states/tiered_cache.hpp"
 #include "base/metrics/metrics.hpp"
@@ -71,5 +72,8 @@ class tier_mover {
   bool disk_works_ = false;  // at the last move()
   move_counts moves_;
 };
+
+/// Copies the counts of `tiers` to the counters; `now` gives the age of the oldest dirty state.
+void publish_tier(const tier_mover& tiers, steady_time now, tier_counters& to);
 
 }  // namespace skein::persistence

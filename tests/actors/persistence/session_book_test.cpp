@@ -7,22 +7,23 @@
 #include <functional>
 #include <set>
 
+#include "tests/support/aborts.hpp"
 #include "tests/support/random_cases.hpp"
 
 using namespace skein;
 using namespace skein::persistence;
 using namespace std::chrono_literals;
+using skein::test::aborts;
 
 namespace {
 
 open_entry entry_named(const std::string& id, session_uid uid) {
   open_entry e;
   e.key.id = id;
-  e.uid = uid;
   session_record record;
   record.uid = uid;
   record.key = e.key;
-  e.tree.emplace(record);
+  e.hold(session_tree(record));
   return e;
 }
 
@@ -159,7 +160,7 @@ BOOST_AUTO_TEST_CASE(turns_keep_their_order_and_their_limit) {
   BOOST_TEST((come(8, true) == place::waits));
   BOOST_TEST((go(4) == tickets{}));
   BOOST_TEST((go(6) == tickets{7, 8}));  // the one begins alone, the other beside it
-  b.entry.removing = true;
+  b.entry.begin_removal();
   BOOST_TEST((come(9, true) == place::waits));
   BOOST_TEST(!b.book.next(b.entry));
 }
@@ -323,6 +324,43 @@ BOOST_AUTO_TEST_CASE(who_may_run_runs_and_the_others_get_their_turns) {
     }
     BOOST_REQUIRE_EQUAL(most, writers_max);
   }
+}
+
+BOOST_AUTO_TEST_CASE(the_phase_of_a_session_changes_as_its_life_allows) {
+  const auto tree = [] {
+    session_record record;
+    record.uid = 1;
+    return session_tree(record);
+  };
+  open_entry e;
+  BOOST_TEST((e.phase() == session_phase::absent && !e.exists()));
+  e.begin(tree());
+  BOOST_TEST((e.provisional() && !e.exists() && e.uid == 1));
+  e.drop();
+  BOOST_TEST((e.phase() == session_phase::absent && !e.tree && e.uid == 0));
+  e.begin(tree());
+  e.confirm();
+  e.confirm();
+  BOOST_TEST((e.phase() == session_phase::stored && e.exists()));
+  e.begin_removal();
+  BOOST_TEST((e.removing() && e.busy()));
+  BOOST_TEST(aborts([&] { e.begin_removal(); }));
+  BOOST_TEST(aborts([&] { e.confirm(); }));
+  BOOST_TEST(aborts([&] { e.drop(); }));
+  e.end_removal();
+  BOOST_TEST((e.phase() == session_phase::stored));
+  BOOST_TEST(aborts([&] { e.end_removal(); }));
+  BOOST_TEST(aborts([&] { e.begin(tree()); }));
+  BOOST_TEST(aborts([&] { e.hold(tree()); }));
+  e.writers[1];
+  BOOST_TEST(aborts([&] { e.drop(); }));
+  e.writers.clear();
+  e.drop();
+  e.hold(tree());
+  BOOST_TEST(e.exists());
+  BOOST_TEST(aborts([] { open_entry().confirm(); }));
+  BOOST_TEST(aborts([] { open_entry().begin_removal(); }));
+  BOOST_TEST(aborts([] { open_entry().drop(); }));
 }
 
 BOOST_AUTO_TEST_CASE(trees_are_dropped_by_use_and_never_while_needed) {

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "actors/device/slot_command.hpp"
+#include "actors/device/slots/slot_command.hpp"
 #include "engine/engine.hpp"
 #include "storage/records/records.hpp"
 

@@ -1,4 +1,4 @@
-#include "actors/device/kept_slots.hpp"
+#include "actors/device/slots/kept_slots.hpp"
 
 #include <algorithm>
 #include <numeric>

@@ -1,4 +1,4 @@
-#include "actors/device/state_moves.hpp"
+#include "actors/device/slots/state_moves.hpp"
 
 #include <algorithm>
 

@@ -1,9 +1,13 @@
-// Export and import of sessions as files. Reading and writing a file is a job; content of a file is checked before use.
+#include "actors/persistence/keeper/session_files.hpp"
+
 #include <algorithm>
+#include <memory>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "actors/persistence/keeper/named_version.hpp"
-#include "actors/persistence/keeper/session_keeper.hpp"
+#include "actors/persistence/keeper/refusals.hpp"
 #include "base/check.hpp"
 #include "base/log/log.hpp"
 #include "storage/sessions/session_file.hpp"
@@ -55,27 +59,26 @@ result<imported_session> staged(result<imported_session> in, storage::database& 
 }  // namespace
 
 /// Approximate size of a session as a file.
-std::size_t session_keeper::file_bytes(const session_tree& tree, const export_session& q) const {
+std::size_t session_files::file_bytes(const session_tree& tree, const export_session& q) const {
   const auto model = q.with_state ? ports_.states->models().find(tree.record().model_identity) : std::nullopt;
   return tree.bytes() + (model ? model->layout.bytes() : 0);
 }
 
-void session_keeper::handle(export_session&& q) {
-  const auto named = find_named(q.session, [this](const session_key& key) { return entry_of(key); });
-  if (!named) return refuse(q.reply, named.error());
-  if (!*named)
-    return refuse(q.reply, {error_kind::not_found, "there is no session '" + q.session.id + "'", "session_id"});
+void session_files::handle(export_session&& q) {
+  const auto named = find_named(sessions_, q.session);
+  if (!named) return replies_.refuse(q.reply, named.error());
+  if (!*named) return replies_.refuse(q.reply, unknown(q.session));
   const session_tree& tree = (*named)->tree();
   auto why = byte_share::outcome::taken;
   const std::size_t size = file_bytes(tree, q);
   auto memory = q.share.lease(size, why);
-  if (!memory) return refuse(q.reply, no_room(why, size, q.share.most()));
+  if (!memory) return replies_.refuse(q.reply, no_room(why, size, q.share.most()));
   auto file = std::make_shared<storage::session_file>();
   file->session = tree.record();
   std::optional<state_key> key;
   const auto model = ports_.states->models().find(tree.record().model_identity);
-  if (q.with_state && model) key = state_of(tree.record().uid, tree.record().head);
-  const state_buffer held = key ? tiers_.cache().buffer(*key) : nullptr;
+  if (q.with_state && model) key = states_.state_of(tree.record().uid, tree.record().head);
+  const state_buffer held = key ? cache_.buffer(*key) : nullptr;
   const storage::state_label label{tree.record().model_identity,
                                    q.session.tenant,
                                    {tree.record().uid, tree.record().head},
@@ -94,13 +97,13 @@ void session_keeper::handle(export_session&& q) {
       return storage::write_session_file(*file, options_.sessions.signature_key);
     }));
     return [this, bytes, reply, memory] {
-      if (!*bytes) return refuse(reply, bytes->error());
-      deliver(answer{reply, session_bytes{std::move(**bytes)}, memory});
+      if (!*bytes) return replies_.refuse(reply, bytes->error());
+      replies_.deliver(answer{reply, session_bytes{std::move(**bytes)}, memory});
     };
   });
 }
 
-void session_keeper::handle(import_session&& q) {
+void session_files::handle(import_session&& q) {
   auto question = std::make_shared<import_session>(std::move(q));
   const session_name as{log_.new_uid(), question->as};
   ports_.runner.run([this, question, as, db = ports_.db, now_ms = ports_.wall()]() -> aftermath {
@@ -113,17 +116,17 @@ void session_keeper::handle(import_session&& q) {
     return [this, question, as, in] {
       auto why = *in ? take_in(*question, std::move(**in)) : result<void>(in->error());
       if (why) return;
-      refuse(question->reply, why.error());
+      replies_.refuse(question->reply, why.error());
       unstage(as.uid);
     };
   });
 }
 
-result<void> session_keeper::take_in(const import_session& q, imported_session&& in) {
-  auto found = entry_of(q.as);
+result<void> session_files::take_in(const import_session& q, imported_session&& in) {
+  auto found = sessions_.entry_of(q.as);
   if (!found) return found.error();
   open_entry& entry = **found;
-  if (entry.busy()) return error{error_kind::conflict, "session busy", "session_id"};
+  if (entry.busy()) return session_busy();
   if (entry.tree && !q.replace) return error{error_kind::conflict, "session '" + q.as.id + "' already exists", "as"};
   const session_record& record = in.tree.record();
   if (auto ok = quota_.allows(q.as.tenant, entry.stored, storage::amount_of(record)); !ok) return ok;
@@ -136,39 +139,23 @@ result<void> session_keeper::take_in(const import_session& q, imported_session&&
     entry.unsaved = replaced && log_.has_unsaved(entry.uid);
     return ok;
   }
-  if (entry.tree) replace_content(entry);
-  entry.uid = record.uid;
-  entry.tree = std::move(in.tree);
-  entry.in_log = true;
-  book_.numbered(entry);
-  recount(entry);
+  if (entry.tree) removals_.replace_content(entry);
+  entry.hold(std::move(in.tree));
+  sessions_.made(entry);
   for (auto& [version, state] : in.states)
-    put_state(entry, {entry.uid, version}, std::move(state), entry.tree->total_tokens(version));
-  shelve(entry.tree->record());
-  deliver(answer{q.reply, done{entry.tree->record()}});
-  trim_shelf();
+    states_.put(entry, {entry.uid, version}, std::move(state), entry.tree->total_tokens(version));
+  shelf_.put(entry.tree->record());
+  replies_.deliver(answer{q.reply, done{entry.tree->record()}});
+  removals_.trim_shelf();
   return {};
 }
 
 /// Removes the staged versions of a session that was not committed; if the disk fails, the next start removes them.
-void session_keeper::unstage(session_uid uid) {
+void session_files::unstage(session_uid uid) {
   ports_.runner.run([db = ports_.db, uid]() -> aftermath {
     if (!db->failing()) ignore(storage::unstage_versions(*db, uid), "the next start removes them");
     return [] {};
   });
-}
-
-/// The session's name now belongs to another session: removes the old content once its pending state writes have ended.
-void session_keeper::replace_content(open_entry& entry) {
-  session_record old = entry.tree->record();
-  forget_states(old.uid);
-  ++sessions_removed_;
-  unshelve(old.uid);
-  book_.forget_content(entry);
-  recount(entry);
-  old.key.id.clear();  // so that erasing keeps the new session's record
-  ports_.runner.run(
-      [this, old]() -> aftermath { return [this, old] { ignore(erase(old), "the old session is unreachable"); }; });
 }
 
 }  // namespace skein::persistence

@@ -1,0 +1,183 @@
+#include "actors/persistence/keeper/session_removal.hpp"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "actors/persistence/keeper/refusals.hpp"
+
+namespace skein::persistence {
+namespace {
+
+constexpr std::uint32_t prefixed_page = 1000;  // sessions that are looked up at once
+
+}  // namespace
+
+void session_removal::handle(remove_session&& q) {
+  if (!q.turn.empty()) {
+    const auto entry = sessions_.entry_of(q.session);
+    const auto v = entry && (*entry)->tree ? (*entry)->tree->with_request_key(q.turn) : nullptr;
+    return v ? remove_branch(q.reply, **entry, v->id) : replies_.refuse(q.reply, unknown_turn(q.turn));
+  }
+  std::vector<session_key> keys{q.session};
+  if (q.with_prefix) {
+    if (const auto ok = add_prefixed(q.session, keys); !ok) return replies_.refuse(q.reply, ok.error());
+  } else if (remove_as_branch(q)) {
+    return;
+  }
+  removal r{{}, 0, q.reply};
+  for (const auto& key : keys) {
+    auto entry = sessions_.entry_of(key);
+    if (!entry && entry.error().kind == error_kind::damaged) {
+      if (auto ok = erase_damaged(key); !ok) return replies_.refuse(q.reply, ok.error());
+      ++r.freed;
+      continue;
+    }
+    if (!entry) return replies_.refuse(q.reply, entry.error());
+    if ((*entry)->busy()) return replies_.refuse(q.reply, session_busy());
+    if ((*entry)->tree) r.gone.push_back(key);
+  }
+  if (r.gone.empty() && r.freed == 0 && !q.with_prefix) return replies_.refuse(q.reply, unknown(q.session));
+  begin(std::move(r));
+}
+
+/// Adds the sessions "NAME:" and those whose names begin so.
+result<void> session_removal::add_prefixed(const session_key& name, std::vector<session_key>& keys) {
+  const std::string prefix = name.id + ':';
+  keys.push_back({name.tenant, prefix});
+  for (std::string after = prefix; after.starts_with(prefix);) {
+    auto page = sessions_.all(name.tenant, after, prefixed_page);
+    if (!page) return page.error();
+    if (page->empty()) break;
+    after = page->back().key.id;
+    for (auto& record : *page)
+      if (record.key.id.starts_with(prefix)) keys.push_back(std::move(record.key));
+  }
+  return {};
+}
+
+/// Removes version 1 of "a" for the name "a:1" if no session has that name. Versions that continue it keep their texts.
+bool session_removal::remove_as_branch(const remove_session& q) {
+  const auto branch = branch_named(q.session);
+  if (!branch) return false;
+  const auto own = sessions_.entry_of(q.session);
+  const auto origin = own && !(*own)->tree ? sessions_.entry_of(branch->first) : own;
+  if (!own || !origin || *own == *origin) return false;
+  open_entry& whole = **origin;
+  if (!whole.exists() || !whole.tree->offers(branch->second)) return false;
+  remove_branch(q.reply, whole, branch->second);
+  return true;
+}
+
+/// Removes an unreadable session, as far as its parts can be identified.
+result<void> session_removal::erase_damaged(const session_key& key) {
+  const auto record = log_.store().find(key);
+  if (!record && record.error().kind != error_kind::damaged) return record.error();
+  if (!record || !*record) return log_.store().forget_damaged(key);
+  states_.forget_states((*record)->uid);  // the record is readable, its versions are damaged
+  auto erased = states_.erase(**record);
+  if (erased) quota_.replace(key.tenant, storage::amount_of(**record), {});
+  return erased;
+}
+
+// ---------------------------------------------------------------- versions
+
+/// Removing the last version removes the session.
+void session_removal::remove_branch(const return_address& to, open_entry& entry, version_id version) {
+  if (entry.busy()) return replies_.refuse(to, session_busy());
+  const auto r = entry.tree->removal_of(version, ports_.wall());
+  if (r.record.versions == 0) return begin({{entry.key}, 0, to});
+  entry.begin_removal();
+  states_.forget_state(entry, version);
+  // Runs after a pending write of the state.
+  ports_.runner.run([this, to, owner = entry.uid, version]() -> aftermath {
+    return [this, to, owner, version] { finish_branch(to, owner, version); };
+  });
+}
+
+void session_removal::finish_branch(const return_address& to, session_uid owner, version_id version) {
+  open_entry& entry = *book_.find(owner);
+  entry.end_removal();
+  const auto r = entry.tree->removal_of(version, ports_.wall());
+  auto shared = log_.store().shares().of(owner);
+  std::erase_if(shared, [&](const state_key& state) { return version_of(state) != version; });
+  const auto last = log_.store().last_held(owner, shared);
+  const auto removed_it = last ? log_.remove_versions(r, ports_.time.now()) : result<void>(last.error());
+  if (removed_it) {
+    states_.forget_shared(*last);
+    entry.tree->remove(r);
+    states_.note_head(entry);
+    sessions_.recount(entry);
+    shelf_.put(entry.tree->record());
+    ++removed_count_;
+    replies_.deliver(answer{to, removed{1}});
+  } else {
+    sessions_.distrust(entry, true);
+    replies_.refuse(to, removed_it.error());
+  }
+  turns_.advance(entry);
+}
+
+// ---------------------------------------------------------------- sessions
+
+void session_removal::begin(removal r) {
+  for (const auto& key : r.gone) {
+    open_entry& entry = *book_.find(key);
+    entry.begin_removal();
+    states_.forget_states(entry.uid);
+    states_.stop_expecting_unshared(entry);
+  }
+  ports_.runner.run([this, r = std::move(r)]() -> aftermath { return [this, r] { finish(r); }; });
+}
+
+void session_removal::finish(const removal& r) {
+  std::optional<error> trouble;
+  std::uint32_t count = r.freed;
+  for (const auto& key : r.gone) {
+    open_entry& entry = *book_.find(key);
+    entry.end_removal();
+    const auto removed = trouble ? result<void>(*trouble) : states_.erase(entry.tree->record());
+    if (removed) {
+      shelf_.drop(entry.uid);
+      states_.forget_content(entry);
+      ++removed_count_;
+      ++count;
+    } else {
+      if (!trouble) sessions_.distrust(entry, true);
+      trouble = removed.error();
+    }
+  }
+  if (r.to && trouble) replies_.refuse(*r.to, *trouble);
+  if (r.to && !trouble) replies_.deliver(answer{*r.to, removed{count}});
+  for (const auto& key : r.gone) turns_.advance(*book_.find(key));
+}
+
+void session_removal::expire(std::vector<session_key> gone) { begin({std::move(gone), 0, std::nullopt}); }
+
+void session_removal::trim_shelf() {
+  std::vector<session_key> gone;
+  std::uint64_t bytes = shelf_.bytes();
+  for (const auto& oldest : shelf_.places()) {
+    if (bytes <= shelf_bytes_max_) break;
+    const auto entry = sessions_.entry_of(oldest.key);
+    if (!entry || (*entry)->busy() || !(*entry)->waiting.empty()) continue;
+    bytes -= oldest.bytes;
+    gone.push_back(oldest.key);
+  }
+  if (!gone.empty()) expire(std::move(gone));
+}
+
+void session_removal::replace_content(open_entry& entry) {
+  session_record old = entry.tree->record();
+  states_.forget_states(old.uid);
+  ++removed_count_;
+  shelf_.drop(old.uid);
+  book_.forget_content(entry);
+  sessions_.recount(entry);
+  old.key.id.clear();  // so that erasing keeps the new session's record
+  ports_.runner.run([this, old]() -> aftermath {
+    return [this, old] { ignore(states_.erase(old), "the old session is unreachable"); };
+  });
+}
+
+}  // namespace skein::persistence
