@@ -80,8 +80,10 @@ bool is_lora(std::string_view name) {
 }
 
 rwkv_version version_of(const checkpoint& file) {
-  if (file.find(block_name(0, "att.r_k"))) return rwkv_version::v7;
-  if (file.find(block_name(0, "att.time_maa_x"))) return rwkv_version::v6;
+  // Two names each, so that a file that lacks one of them is not taken for an older version.
+  const auto has = [&](std::string_view name) { return file.find(block_name(0, name)) != nullptr; };
+  if (has("att.r_k") || has("att.x_r")) return rwkv_version::v7;
+  if (has("att.time_maa_x") || has("att.time_maa_w1")) return rwkv_version::v6;
   if (!file.find(block_name(0, "att.ln_x.weight"))) return rwkv_version::v4;
   const tensor_view* decay = file.find(block_name(0, "att.time_decay"));  // (H, N), or (H) and (H, 1, 1)
   return decay && decay->shape.size() > 1 && decay->shape[1] > 1 ? rwkv_version::v5_2 : rwkv_version::v5_1;

@@ -134,12 +134,23 @@ BOOST_AUTO_TEST_CASE(the_shape_of_the_decay_parts_5_1_from_5_2) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(tensors_of_two_versions_are_refused) {
+  auto mixed = small;
+  mixed.push_back({"blocks.1.att.time_maa_x", dtype::bf16, {1, 1, 8}, {}});
+  check_reason(mixed, "blocks.1.att.time_maa_x", "belongs to RWKV-6, but the other tensors are those of RWKV-7");
+  auto variant = small;
+  variant.push_back({"blocks.0.ffn.s_emb.weight", dtype::bf16, {16, 8}, {}});
+  const auto info = described(variant);
+  BOOST_REQUIRE(!info);
+  BOOST_TEST((info.error().kind == error_kind::unsupported));
+  BOOST_TEST(info.error().message.find("RWKV-7a") != std::string::npos);
+}
+
 BOOST_AUTO_TEST_CASE(missing_tensors_are_named) {
   for (const char* name : {"emb.weight", "head.weight", "blocks.0.att.w1", "blocks.0.att.a1", "blocks.0.att.g1",
                            "blocks.1.att.v1", "blocks.1.att.key.weight", "blocks.1.ffn.key.weight"})
     check_reason(without(small, name), name, "is missing");
-  // Without it the file looks like version 5.
-  check_reason(without(small, "blocks.0.att.r_k"), "blocks.0.att.x_r", "belongs to RWKV-7");
+  check_reason(without(small, "blocks.0.att.r_k"), "blocks.0.att.r_k", "is missing");
 }
 
 BOOST_AUTO_TEST_CASE(impossible_sizes_are_refused) {
