@@ -191,7 +191,7 @@ result<void> measure(const std::vector<std::uint32_t>& batches, const std::vecto
 result<void> bench_engine(const bench_engine_command& what) {
   auto model = model_of(what);
   if (!model) return model.error();
-  const auto device = choose_device(what.model.device, model->info.version);
+  const auto device = choose_device(what.model.device);
   if (!device) return device.error();
   auto machine = machine_scale::of(*device, what.model.threads);
   if (!machine) return machine.error();
