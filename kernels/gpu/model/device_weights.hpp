@@ -48,7 +48,7 @@ template <template <typename> typename Layer>
 
 /// Copies a checkpoint to the current device through pinned memory, converts matrices to `type`, and waits for the
 /// copies. Throws device_failure; if memory is short, the message gives the size of the allocation. Vectors are copied
-/// as they are: vectors_as_read in prepared_vectors.hpp first replaces those that kernels read in another form.
+/// as they are: prepare() of prepared_vectors.hpp first replaces those that kernels read in another form.
 template <template <typename> typename Layer>
 [[nodiscard]] device_weights_of<Layer> upload(const weights_of<checkpoint_views, Layer>& weights, element type,
                                               const load_progress& progress);

@@ -1,5 +1,6 @@
 #include "kernels/gpu/model/gated_model.hpp"
 
+#include "kernels/gpu/gemm/matmul_few_rows.hpp"
 #include "kernels/gpu/ops/gated_add.hpp"
 
 namespace skein::kernels::gpu {
@@ -20,6 +21,7 @@ void gated_model::mix_channels(std::uint32_t layer, const channel_mix& with, pas
 void gated_model::add_gated(const device_matrix& value, pass& tick) {
   gemm change{value.data,   gated_.hidden.data,   other_x(),  value.outputs,
               value.inputs, gated_.hidden.stride, dims_.embd, epilogue::store_f32};
+  change.pdl_early_launch = tick.rows.room.rows <= few_rows_max;  // as in add_to_x
   gemm_rows sums;
   split({&change, 1}, {&change, 1}, {&sums, 1}, tick);
   multiply_rows(tick, {&change, 1});
