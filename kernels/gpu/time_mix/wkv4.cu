@@ -47,20 +47,18 @@ __global__ void __launch_bounds__(threads) wkv4_kernel(device_batch rows, wkv4_p
     gemms_on_their_way<Element, 1> r[tokens_together], v[tokens_together];
     gemms_on_their_way<float, 1> k[tokens_together];
 #pragma unroll
-    for (unsigned i = 0; i < tokens_together; ++i) {
-      if (done + i >= run.rows) break;
-      const std::uint32_t row = run.first_row + done + i;
-      r[i] = {of.r, row, channel}, k[i] = {of.k, row, channel}, v[i] = {of.v, row, channel};
-    }
+    for (unsigned i = 0; i < tokens_together; ++i)
+      if (const std::uint32_t row = run.first_row + done + i; done + i < run.rows)
+        r[i] = {of.r, row, channel}, k[i] = {of.k, row, channel}, v[i] = {of.v, row, channel};
 #pragma unroll
-    for (unsigned i = 0; i < tokens_together; ++i) {
-      if (done + i >= run.rows) break;
-      float of_r[1], of_k[1], of_v[1];
-      r[i].read(of_r), k[i].read(of_k), v[i].read(of_v);
-      const float mean = state.take(decay, bonus, of_k[0], of_v[0]);
-      static_cast<Element*>(of.y)[static_cast<std::size_t>(run.first_row + done + i) * of.width + channel] =
-          from_float<Element>(mean * quick_logistic(-1.44269504f * of_r[0]));
-    }
+    for (unsigned i = 0; i < tokens_together; ++i)
+      if (done + i < run.rows) {
+        float of_r[1], of_k[1], of_v[1];
+        r[i].read(of_r), k[i].read(of_k), v[i].read(of_v);
+        const float mean = state.take(decay, bonus, of_k[0], of_v[0]);
+        static_cast<Element*>(of.y)[static_cast<std::size_t>(run.first_row + done + i) * of.width + channel] =
+            from_float<Element>(mean * quick_logistic(-1.44269504f * of_r[0]));
+      }
   }
   own[0] = state.aa, own[of.width] = state.bb, own[2 * of.width] = state.pp;
 }

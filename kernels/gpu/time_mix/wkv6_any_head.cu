@@ -28,13 +28,12 @@ __device__ float take(Stored* of_value, std::uint32_t size, const keys_of_token&
     for (unsigned i = 0; i < together; ++i)
       if (first + i < size) loaded[i] = of_value[(first + i) * size];
 #pragma unroll
-    for (unsigned i = 0; i < together; ++i) {
-      const std::uint32_t key = first + i;
-      if (key >= size) break;
-      const float state = to_float(loaded[i]);
-      y = multiply_add(state, token.r[key], y);
-      of_value[key * size] = from_float<Stored>(add_token(state, token.w[key], v, token.k[key]));
-    }
+    for (unsigned i = 0; i < together; ++i)
+      if (const std::uint32_t key = first + i; key < size) {
+        const float state = to_float(loaded[i]);
+        y = multiply_add(state, token.r[key], y);
+        of_value[key * size] = from_float<Stored>(add_token(state, token.w[key], v, token.k[key]));
+      }
   }
   return y;
 }
