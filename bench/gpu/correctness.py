@@ -4,7 +4,7 @@
     correctness.py BUNDLE ORACLE OUT.json
 
 kernels   the kernel tests compiled for the card, and the checks of the kernel benchmarks
-goldens   every RWKV-7 golden of the reference in fp16 and bf16, fed in chunks of 512 and of 7: logits, states, and best
+goldens   every golden of the reference in fp16 and bf16, fed in chunks of 512 and of 7: logits, states, and best
           tokens if their margin is large enough
 engines   the CUDA engine against the CPU engine over 200 tokens of 64 sequences, alone and batched (engine_check), also
           for models with head sizes other than 64; and over 320 sequences of 17 to 700 tokens in random pieces
@@ -80,9 +80,10 @@ def golden_rows(golden_data, program, np) -> list:
         sure = np.array(case.margin) > 2 * permitted
         wrong = int((rows.argmax(axis=1)[sure] != np.array(case.argmax)[sure]).sum())
         state_error = 0.0
-        golden, state = case.state("state/"), program.read_state(fed.state)
+        golden, state = (golden_data.comparable(of) for of in (case.state("state/"), program.read_state(fed.state)))
         for name in golden:
-            state_error = max(state_error, float(np.abs(state[name] - golden[name]).max() / np.abs(golden[name]).max()))
+            largest = max(np.abs(golden[name]).max(), 1e-9)
+            state_error = max(state_error, float(np.abs(state[name] - golden[name]).max() / largest))
         return {"model": model.name, "dtype": dtype, "error": error / case.largest, "state_error": state_error,
                 "states": bool(golden), "judged": int(sure.sum()), "positions": len(case.tokens), "wrong_best": wrong,
                 "ok": bool(np.isfinite(rows).all()) and wrong == 0 and error < permitted

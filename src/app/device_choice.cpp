@@ -22,17 +22,12 @@ std::optional<int> cuda_index(std::string_view wish) {
 
 }  // namespace
 
-result<device_choice> choose_device(const std::string& wish, model::rwkv_version version) {
+result<device_choice> choose_device(const std::string& wish) {
   if (wish == "cpu") return device_choice{};
   const auto index = wish == "auto" ? 0 : cuda_index(wish);
   if (!index)
     return error{error_kind::unavailable, "device: " + wish + " is not supported; accepted: auto, cpu, cuda, cuda:N",
                  "device"};
-  if (version != model::rwkv_version::v7) {
-    const std::string why = "RWKV-" + std::string(to_string(version)) + " models run on the CPU only";
-    if (wish == "auto") return device_choice{.remark = why};
-    return error{error_kind::unavailable, "device: " + wish + " cannot run this model: " + why, "device"};
-  }
   const auto library = engine::open_gpu_library();
   const auto refuse = [&](const std::string& why) {
     return error{error_kind::unavailable, "device: " + wish + " is not available: " + why, "device"};

@@ -4,7 +4,6 @@
 
 #include "base/result.hpp"
 #include "kernels/gpu/plugin.hpp"
-#include "model/model_info.hpp"
 
 namespace skein::cli {
 
@@ -16,9 +15,8 @@ struct device_choice {
   std::string remark;                         ///< for the log: why "auto" uses no GPU
 };
 
-/// Parses --device: auto (the first GPU, else the CPU), cpu, cuda, cuda:N. Models before version 7 run on the CPU only.
-/// Errors: unavailable if the named GPU does not exist, cannot run the model's version, or if this version of Skein
-/// does not support the device.
-[[nodiscard]] result<device_choice> choose_device(const std::string& wish, model::rwkv_version version);
+/// Parses --device: auto (the first GPU, else the CPU), cpu, cuda, cuda:N.
+/// Errors: unavailable if the named GPU does not exist or if this version of Skein does not support the device.
+[[nodiscard]] result<device_choice> choose_device(const std::string& wish);
 
 }  // namespace skein::cli

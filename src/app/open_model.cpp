@@ -153,7 +153,7 @@ result<std::shared_ptr<const tokenizer::vocabulary>> open_vocabulary(const std::
 }
 
 result<std::unique_ptr<engine::engine>> open_engine(const opened_model& model, const engine_wish& wish) {
-  const auto device = choose_device(wish.device, model.info.version);
+  const auto device = choose_device(wish.device);
   if (!device) return device.error();
   if (const auto formats = formats_of(wish, dtype::f16); !formats) return formats.error();
   if (wish.refuse_nonfinite)

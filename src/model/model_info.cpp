@@ -80,7 +80,7 @@ bool is_lora(std::string_view name) {
 }
 
 rwkv_version version_of(const checkpoint& file) {
-  // Two names each, so that a file that lacks one of them is not taken for an older version.
+  // Two names each, so that a file without one of them is not taken for an older version.
   const auto has = [&](std::string_view name) { return file.find(block_name(0, name)) != nullptr; };
   if (has("att.r_k") || has("att.x_r")) return rwkv_version::v7;
   if (has("att.time_maa_x") || has("att.time_maa_w1")) return rwkv_version::v6;

@@ -7,6 +7,7 @@
 #include "kernels/gpu/runtime/memory.hpp"
 #include "tests/engine/compare_memory.hpp"
 #include "tests/kernels/random_rwkv7.hpp"
+#include "tests/kernels/random_weights.hpp"
 #include "tests/support/oracle.hpp"
 
 namespace {
@@ -25,7 +26,7 @@ constexpr kernels::model_dims dims_of_64{.layers = 2,
                                          .rank_v = 40,
                                          .rank_g = 72};
 
-void plan_and_take(const kernels::rwkv7_weights& weights, const gpu_options& options) {
+void plan_and_take(const kernels::model_weights& weights, const gpu_options& options) {
   const auto planned = plan_runner(weights, options);
   BOOST_REQUIRE_MESSAGE(planned.has_value(), (planned ? "" : planned.error().message));
   const std::size_t before = device_bytes_held;
@@ -72,6 +73,19 @@ BOOST_AUTO_TEST_CASE(a_plan_knows_heads_of_any_size_and_lists_that_are_empty) {
   gpu_options options = of_sizes(40, 700, 256);
   options.limits.logit_bias_max = options.limits.stop_ids_max = 0;
   plan_and_take(model.weights(), options);
+}
+
+BOOST_AUTO_TEST_CASE(a_plan_knows_every_version) {
+  using version = test::random_weights::version;
+  kernels::model_dims dims = dims_of_64;
+  dims.rank_x = 9;
+  for (const version of : {version::v4, version::v5_1_log, version::v5_2, version::v6})
+    BOOST_TEST_CONTEXT("version " << int(of)) {
+      const test::random_weights model(of, dims, dtype::bf16, 4, of != version::v4);
+      gpu_options options = of_sizes(9, 300, 8);
+      options.state_type = element::f16;
+      plan_and_take(model.weights(), options);
+    }
 }
 
 // From the file, with the sizes that the engine itself chooses.

@@ -113,6 +113,15 @@ class Case:
         return {name[len(prefix):]: array for name, array in self.arrays.items() if name.startswith(prefix)}
 
 
+def comparable(state: Dict[str, np.ndarray]) -> Dict[str, np.ndarray]:
+    """Version 4: how the sums are grouped decides pp, so aa / bb and the logarithm of the whole denominator count."""
+    out = dict(state)
+    for name in [name for name in state if name.endswith(".aa")]:
+        aa, bb, pp = (out.pop(name[:-2] + part) for part in ("aa", "bb", "pp"))
+        out[name[:-2] + "mean"], out[name[:-2] + "weight"] = aa / bb, pp + np.log(bb)
+    return out
+
+
 def cases(model: Model) -> Iterator[Case]:
     for path in sorted((ORACLE / "golden" / model.golden).glob("*.json")):
         yield Case(path.with_suffix(""))

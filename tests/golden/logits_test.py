@@ -6,7 +6,7 @@ import pathlib
 import tempfile
 import unittest
 
-from golden_data import MODELS, OTHER_FILES, TOLERANCE, Case, LargestErrors, Model, cases, np
+from golden_data import MODELS, OTHER_FILES, TOLERANCE, Case, LargestErrors, Model, cases, comparable, np
 from program import Fed, logits, read_state
 
 THREADS_BY_CHUNK = {512: 2, 64: 1, 16: 3, 3: 1, 1: 2}
@@ -22,15 +22,6 @@ def log_probabilities_of_next(rows: np.ndarray, tokens: np.ndarray) -> np.ndarra
     high = rows.max(axis=1)
     sums = high + np.log(np.exp(rows - high[:, None]).sum(axis=1))
     return rows[np.arange(len(tokens) - 1), tokens[1:]] - sums[:-1]
-
-
-def comparable(state: dict) -> dict:
-    """Version 4: how the sums are grouped decides pp, so aa / bb and the logarithm of the whole denominator count."""
-    out = dict(state)
-    for name in [name for name in state if name.endswith(".aa")]:
-        aa, bb, pp = (out.pop(name[:-2] + part) for part in ("aa", "bb", "pp"))
-        out[name[:-2] + "mean"], out[name[:-2] + "weight"] = aa / bb, pp + np.log(bb)
-    return out
 
 
 class GoldenLogits(unittest.TestCase):

@@ -65,20 +65,22 @@ const loadTiny = request('loadmodel');
 const quant = request('loadmodel-quant');
 const loadState = request('loadstatemodel');
 const available = /available: fp32, fp16, bf16/;
-/** Spelled as one of the older servers has it; none of them is built, and none may run as something else. */
-const notBuilt = [
+/** Spelled as the older servers have it. */
+const quantised = [
   'quant', 'nf4', 'int8', 'bf16i8', 'fp16i8', 'fp8', 'fp6', 'fp5', 'fp5c', 'attn_int8_ffn_int4', 'int4', 'bnb_int4', 'attn_int8_ffn_fp5',
-  'attn_int8_ffn_fp6', 'attn_fp8_ffn_int4', 'hqq4', 'gemlite', 'cutlass', 'cpu fp32i8', 'cuda fp16i8', 'cuda fp16i8 *20 -> cuda fp16',
-  'cuda fp16i8 *20+', 'cuda fp16i8 *20 -> cpu fp32', 'cuda:0 fp16 *20 -> cuda:1 fp16', 'quant=8 quant_type=Int8 precision=Fp16',
+  'attn_int8_ffn_fp6', 'attn_fp8_ffn_int4', 'hqq4', 'gemlite', 'cutlass', 'cpu fp32i8', 'cpu fp16i8 *2 -> cpu fp16', 'quant=8 quant_type=Int8 precision=Fp16',
 ];
+/** Known to the older servers too; not built, and none may run as something else. */
+const notBuilt = ['cuda fp16i8 *20+', 'cuda fp16i8 *20 -> cpu fp32', 'cuda:0 fp16 *20 -> cuda:1 fp16'];
 
 /** [path, what it shows, body, status, check]. In order: what one row loads, those after it use. GET where the body is null. */
 const rows = [
   ['/loadmodel', 'as documented', loadTiny, 200, success],
   ['/models', 'the name that it was given', null, 200, is([{ object: 'models', id: 'RWKV tiny base' }])],
-  ['/loadmodel', 'no quantisation, and no other precision in its place', quant, 400, detail(available)],
+  ['/loadmodel', 'quantised, as documented', quant, 200, success],
   ...notBuilt.map((s) => ['/loadmodel', `strategy ${s}`, { ...loadTiny, model_strategy: s }, 400, detail(available)]),
-  ...['None', 'fp16', 'cpu fp32', 'cpu bf16', 'albatross workers=1 batch=32', 'chirrup'].map((s) => ['/loadmodel', `strategy ${s}`, { ...loadTiny, model_strategy: s }, 200, success]),
+  ['/loadmodel', 'a quantised form on a GPU', { ...loadTiny, model_strategy: 'cuda fp16i8' }, 400, detail(/cuda/)],
+  ...[...quantised, 'None', 'fp16', 'cpu fp32', 'cpu bf16', 'albatross workers=1 batch=32', 'chirrup'].map((s) => ['/loadmodel', `strategy ${s}`, { ...loadTiny, model_strategy: s }, 200, success]),
   ['/loadmodel', 'no name, its own', { model_filename: 'models/tiny-7v0' }, 200, success],
   ['/models', 'the name of the file', null, 200, is([{ object: 'models', id: 'tiny-7v0' }])],
   ['/loadmodel', 'all fields, as texts', { ...loadTiny, default_temperature: '0.5', default_top_p: '0.25', template: 'world', endtoken: '\\n\\n', adapter_filename: '', adapter_mode: '', adapter_scaling: '2.0', rope_theta: '1e6', rms_norm_eps: 1e-6 }, 200, success],
@@ -86,7 +88,7 @@ const rows = [
   ['/loadmodel', 'a number for a file', { ...loadTiny, model_filename: 7 }, 400, detail(/model_filename/)],
   ['/loadmodel', 'a file that is not there', { ...loadTiny, model_filename: 'models/absent.pth' }, 404, detail(/absent/)],
   ['/loadmodel', 'a file elsewhere', { ...loadTiny, model_filename: '/etc/passwd' }, 403, detail(/folder model.root/)],
-  ['/loadmodel', 'a file that is no RWKV-7 model', { ...loadTiny, model_filename: 'models/state-tiny-7v0.pth' }, 400, detail(/state-tiny-7v0/)],
+  ['/loadmodel', 'a file that is no model', { ...loadTiny, model_filename: 'models/state-tiny-7v0.pth' }, 400, detail(/state-tiny-7v0/)],
   ['/loadmodel', 'an adapter', { ...loadTiny, adapter_filename: 'lora.pth' }, 400, detail(/adapter_filename/)],
   ['/loadmodel', 'a temperature that is none', { ...loadTiny, default_temperature: 'hot' }, 400, detail(/default_temperature/)],
   ['/loadmodel', 'a cut body', '{"model_filename":', 400, detail(/./)],

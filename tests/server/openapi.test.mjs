@@ -394,7 +394,7 @@ test('models that come and go', async () => {
   await ask(models, 'post', '/update-config', { temperature: '0.7', top_k: 5 });
   await ask(models, 'post', '/update-config', { temperature: -1 }, 400);
   await ask(models, 'post', '/switch-model', { model: file, strategy: 'cpu fp32' });
-  await ask(models, 'post', '/switch-model', { model: file, strategy: 'int8' }, 400);
+  await ask(models, 'post', '/switch-model', { model: file, strategy: 'cuda fp16 *3' }, 400);
   await ask(models, 'get', '/v1/models');
   await ask(models, 'post', '/removemodel', {});
   await ask(models, 'get', '/health', undefined, 503);

@@ -130,7 +130,7 @@ result<opened_engine> open_engine(const config::config& c, const load_order& ord
   auto vocabulary = cli::open_vocabulary(c.model.vocab, *model);
   if (!vocabulary) return vocabulary.error();
 
-  const auto device = cli::choose_device(c.engine.device, model->info.version);
+  const auto device = cli::choose_device(c.engine.device);
   if (!device) return device.error();
   if (!device->remark.empty()) log::info("no GPU, using the CPU", {{"why", device->remark}});
 

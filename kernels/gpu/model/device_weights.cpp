@@ -1,6 +1,7 @@
 #include "kernels/gpu/model/device_weights.hpp"
 
 #include <optional>
+#include <tuple>
 #include <utility>
 
 #include "kernels/gpu/model/weight_upload.hpp"
@@ -40,12 +41,17 @@ class loader {
   /// The size of the places assigned so far in this pass.
   [[nodiscard]] std::size_t bytes() const { return used_; }
 
-  void load(const tensor_view& view, bool transposed, device_matrix& to) {
-    const tensor_view from = as_matrix(view, transposed);
+  void load(const tensor_spec& spec, const tensor_view& view, device_matrix& to) {
+    const tensor_view from = as_matrix(view, spec.transposed);
+    if (spec.shape[1] == extent::five_rank_x) return load_pairs(from, to);
     const auto outputs = static_cast<std::uint32_t>(from.shape[0]), inputs = static_cast<std::uint32_t>(from.shape[1]);
     to = {place(from, type_, padded(outputs), padded(inputs)), outputs, inputs};
   }
-  void load(const tensor_view& view, bool, device_vector& to) {
+  void load(const tensor_spec& spec, const tensor_view& view, device_types::stack& to) {
+    for (std::size_t i = 0; i < to.size(); ++i)
+      load({spec.name, {spec.shape[1], spec.shape[2]}, spec.when, spec.transposed}, matrix_of(view, i), to[i]);
+  }
+  void load(const tensor_spec&, const tensor_view& view, device_vector& to) {
     tensor_view line = view;
     if (line.shape.size() == 1) line.shape.insert(line.shape.begin(), 1), line.stride.insert(line.stride.begin(), 0);
     const auto height = static_cast<std::uint32_t>(line.shape[0]), width = static_cast<std::uint32_t>(line.shape[1]);
@@ -53,6 +59,19 @@ class loader {
   }
 
  private:
+  /// Five matrices, one behind the other.
+  void load_pairs(const tensor_view& from, device_matrix& to) {
+    constexpr std::uint32_t pairs = std::tuple_size_v<device_types::stack>;
+    const auto rank = static_cast<std::uint32_t>(from.shape[0]) / pairs;
+    const auto inputs = static_cast<std::uint32_t>(from.shape[1]);
+    for (std::uint32_t i = 0; i < pairs; ++i) {
+      tensor_view pair = from;
+      pair.shape[0] = rank;
+      pair.data += i * rank * from.stride[0] * static_cast<std::int64_t>(dtype_bytes(from.type));
+      const std::byte* const at = place(pair, type_, padded(rank), padded(inputs));
+      if (i == 0) to = {at, pairs * padded(rank), inputs};
+    }
+  }
   std::byte* place(const tensor_view& from, element type, std::uint32_t height, std::uint32_t width) {
     std::byte* const at = base_ + used_;
     used_ += (std::size_t{height} * width * element_bytes(type) + alignment - 1) / alignment * alignment;
@@ -71,17 +90,20 @@ class loader {
 /// A state that belongs to a model is not a weight.
 bool is_weight(const tensor_spec& spec) { return spec.name != "att.time_state"; }
 
-void load_model(const rwkv7_weights& from, loader& load, device_rwkv7& to) {
+template <template <typename> typename Layer>
+void load_model(const weights_of<checkpoint_views, Layer>& from, loader& load, device_weights_of<Layer>& to) {
   const auto load_one = [&](const tensor_spec& spec, const tensor_view& view, auto& tensor) {
-    if (view.data && is_weight(spec)) load.load(view, spec.transposed, tensor);
+    if (view.data && is_weight(spec)) load.load(spec, view, tensor);
   };
+  to.dims = from.dims;
   to.layers.clear();
   outer_weights_of<device_types>::for_each_tensor(load_one, from, to);
-  for (const rwkv7_layer& layer : from.layers) device_layer::for_each_tensor(load_one, layer, to.layers.emplace_back());
+  for (const auto& layer : from.layers) Layer<device_types>::for_each_tensor(load_one, layer, to.layers.emplace_back());
 }
 
 /// The size of the weights in the checkpoint.
-std::uint64_t source_bytes(const rwkv7_weights& weights) {
+template <template <typename> typename Layer>
+std::uint64_t source_bytes(const weights_of<checkpoint_views, Layer>& weights) {
   std::uint64_t bytes = 0;
   for_each_view(weights, [&](const tensor_spec& spec, const tensor_view& view) {
     if (is_weight(spec)) bytes += static_cast<std::uint64_t>(view.elements()) * dtype_bytes(view.type);
@@ -91,15 +113,18 @@ std::uint64_t source_bytes(const rwkv7_weights& weights) {
 
 }  // namespace
 
-std::size_t device_weight_bytes(const rwkv7_weights& weights, element type) {
-  device_rwkv7 places;
+template <template <typename> typename Layer>
+std::size_t device_weight_bytes(const weights_of<checkpoint_views, Layer>& weights, element type) {
+  device_weights_of<Layer> places;
   loader load(type, {}, 0);
   load_model(weights, load, places);
   return load.bytes();
 }
 
-device_rwkv7 upload(const rwkv7_weights& weights, element type, const load_progress& progress) {
-  device_rwkv7 model;
+template <template <typename> typename Layer>
+device_weights_of<Layer> upload(const weights_of<checkpoint_views, Layer>& weights, element type,
+                                const load_progress& progress) {
+  device_weights_of<Layer> model;
   loader load(type, progress, source_bytes(weights));
   load_model(weights, load, model);
   model.memory = load.allocate();
@@ -107,5 +132,14 @@ device_rwkv7 upload(const rwkv7_weights& weights, element type, const load_progr
   load.finish();
   return model;
 }
+
+template std::size_t device_weight_bytes(const rwkv4_weights&, element);
+template std::size_t device_weight_bytes(const rwkv5_weights&, element);
+template std::size_t device_weight_bytes(const rwkv6_weights&, element);
+template std::size_t device_weight_bytes(const rwkv7_weights&, element);
+template device_weights_of<rwkv4_layer_of> upload(const rwkv4_weights&, element, const load_progress&);
+template device_weights_of<rwkv5_layer_of> upload(const rwkv5_weights&, element, const load_progress&);
+template device_weights_of<rwkv6_layer_of> upload(const rwkv6_weights&, element, const load_progress&);
+template device_weights_of<rwkv7_layer_of> upload(const rwkv7_weights&, element, const load_progress&);
 
 }  // namespace skein::kernels::gpu

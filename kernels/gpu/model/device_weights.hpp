@@ -1,5 +1,5 @@
 #pragma once
-#include <vector>
+#include <array>
 
 #include "kernels/gpu/gemm/matmul.hpp"
 #include "kernels/gpu/ops/embed.hpp"
@@ -21,29 +21,36 @@ struct device_vector {
   operator const float*() const { return data; }  // NOLINT(google-explicit-constructor): kernels take the pointer
 };
 
-/// Weights on the device. Both factors of each low-rank pair are plain matrices.
+/// Weights on the device. Both factors of each low-rank pair are plain matrices. The first factors of the five pairs of
+/// RWKV-6 (five_rank_x) are one matrix in which each is padded to whole tiles: pair i begins at output
+/// i * padded(rank_x).
 struct device_types {
   using vector = device_vector;
   using table = device_matrix;
   using matrix = device_matrix;
+  using stack = std::array<device_matrix, 5>;
 };
 using device_layer = rwkv7_layer_of<device_types>;
 
 /// All weights of a model, in one allocation. An initial state is no weight: its pointers stay null.
-struct device_rwkv7 : outer_weights_of<device_types> {
+template <template <typename> typename Layer>
+struct device_weights_of : weights_of<device_types, Layer> {
   device_buffer<std::byte> memory;
-  std::vector<device_layer> layers;
 };
 
 [[nodiscard]] inline norm_weights norm_of(const device_vector& weight, const device_vector& bias) {
   return {weight, bias};
 }
 
-/// The size of device_rwkv7::memory.
-[[nodiscard]] std::size_t device_weight_bytes(const rwkv7_weights& weights, element type);
+/// The size of device_weights_of::memory.
+template <template <typename> typename Layer>
+[[nodiscard]] std::size_t device_weight_bytes(const weights_of<checkpoint_views, Layer>& weights, element type);
 
 /// Copies a checkpoint to the current device through pinned memory, converts matrices to `type`, and waits for the
-/// copies. Throws device_failure; if memory is short, the message gives the size of the allocation.
-[[nodiscard]] device_rwkv7 upload(const rwkv7_weights& weights, element type, const load_progress& progress);
+/// copies. Throws device_failure; if memory is short, the message gives the size of the allocation. Vectors are copied
+/// as they are: prepare() of prepared_vectors.hpp first replaces those that kernels read in another form.
+template <template <typename> typename Layer>
+[[nodiscard]] device_weights_of<Layer> upload(const weights_of<checkpoint_views, Layer>& weights, element type,
+                                              const load_progress& progress);
 
 }  // namespace skein::kernels::gpu

@@ -1,37 +1,50 @@
 #include "kernels/gpu/model/gpu_model.hpp"
 
-#include "base/check.hpp"
-#include "kernels/gpu/model/rwkv7_model.hpp"
+#include "kernels/gpu/model/versions.hpp"
+#include "kernels/gpu/ops/embed.hpp"
+#include "kernels/gpu/sampling/sampling.hpp"
+#include "kernels/gpu/time_mix/time_mix.hpp"
 
 namespace skein::kernels::gpu {
 namespace {
 
-const rwkv7_weights& weights_of_7(const model_weights& weights) {
-  const auto* of_7 = std::get_if<rwkv7_weights>(&weights);
-  check(of_7 != nullptr, "a version without GPU kernels");
-  return *of_7;
+// Kernels keep rows in registers, and the vectors of a token of one head in shared memory.
+result<void> check_sizes(const model_dims& dims) {
+  const auto refuse = [](const char* what, std::uint32_t is, const char* limit) {
+    return error{error_kind::unsupported, std::string(what) + ' ' + std::to_string(is) + limit, ""};
+  };
+  static_assert(head_size_max == 256 && width_max == 6144 && vocab_max == 524288, "the messages below contain these");
+  if (dims.head_size > head_size_max)
+    return refuse("head size", dims.head_size, " is above the GPU engine's limit of 256");
+  if (dims.embd > width_max) return refuse("width", dims.embd, " is above the GPU engine's limit of 6144");
+  if (dims.embd % head_size != 0)
+    return refuse("width", dims.embd, " is not a multiple of 64, which the GPU engine requires");
+  if (dims.att() % head_size != 0)
+    return refuse("width of the attention", dims.att(), " is not a multiple of 64, which the GPU engine requires");
+  if (dims.vocab > vocab_max) return refuse("vocabulary", dims.vocab, " is above the GPU engine's limit of 524288");
+  return {};
 }
 
 }  // namespace
 
 result<void> check_model(const model_weights& weights) {
   if (auto types = check_element_types(weights); !types) return types;
-  if (const auto* of_7 = std::get_if<rwkv7_weights>(&weights)) return check_sizes(of_7->dims);
-  return error{error_kind::unsupported, "only RWKV-7 runs on the GPU; versions 4 to 6 run on the CPU (--device cpu)",
-               "device"};
+  return check_sizes(dims_of(weights));
 }
 
 std::unique_ptr<gpu_model> make_model(const model_weights& weights, const gpu_options& options, const model_room& room,
-                                      stream_handle in) {
-  return std::make_unique<rwkv7_model>(weights_of_7(weights), options, room, in);
+                                      stream_handle in, const library_opener& open_library) {
+  return std::visit([&](const auto& of) { return make(of, options, room, in, open_library); }, weights);
 }
 
-memory_plan plan_model(const model_weights& weights, const gpu_options& options, const model_room& room) {
-  return rwkv7_model::plan(weights_of_7(weights), options, room);
+memory_plan plan_model(const model_weights& weights, const gpu_options& options, const model_room& room,
+                       const library_opener& open_library) {
+  return std::visit([&](const auto& of) { return plan(of, options, room, open_library); }, weights);
 }
 
 std::size_t planned_state_floats(const model_dims& dims) {
-  return dims.layers * std::size_t{dims.embd} * (2 + std::size_t{dims.head_size});
+  const std::size_t of_token = dims.heads == 0 ? 3 : dims.head_size;  // floats for each channel of the attention
+  return dims.layers * (2 * std::size_t{dims.embd} + of_token * dims.att());
 }
 
 }  // namespace skein::kernels::gpu

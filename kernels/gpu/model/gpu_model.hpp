@@ -8,6 +8,7 @@
 #include "base/ids.hpp"
 #include "base/memory_plan.hpp"
 #include "base/result.hpp"
+#include "kernels/gpu/gemm/matmul_library.hpp"
 #include "kernels/gpu/runtime/stream.hpp"
 #include "kernels/gpu/types/batch.hpp"
 #include "kernels/gpu/types/gpu_options.hpp"
@@ -61,18 +62,20 @@ class gpu_model {
   [[nodiscard]] virtual double library_seconds() const = 0;
 };
 
-/// Errors: unsupported (a version without GPU kernels; head size or width too large, width not a multiple of 64),
-/// bad_file (element types).
+/// Errors: unsupported (head size, width or vocabulary too large, width not a multiple of 64), bad_file (element
+/// types).
 [[nodiscard]] result<void> check_model(const model_weights& weights);
 
 /// The model of the weights' version, which check_model has accepted. Throws device_failure. The weights are on the
 /// device when this returns.
 [[nodiscard]] std::unique_ptr<gpu_model> make_model(const model_weights& weights, const gpu_options& options,
-                                                    const model_room& room, stream_handle in);
+                                                    const model_room& room, stream_handle in,
+                                                    const library_opener& open_library = open_matmul_library);
 
-/// The memory that make_model will take, computed without allocating any. Slots beyond options.limits.slots count as
-/// workspace. For the current device.
-[[nodiscard]] memory_plan plan_model(const model_weights& weights, const gpu_options& options, const model_room& room);
+/// The memory that make_model will take, computed without allocating any on the device. Slots beyond
+/// options.limits.slots count as workspace. For the current device.
+[[nodiscard]] memory_plan plan_model(const model_weights& weights, const gpu_options& options, const model_room& room,
+                                     const library_opener& open_library = open_matmul_library);
 /// The floats of a slot's state in canonical order.
 [[nodiscard]] std::size_t planned_state_floats(const model_dims& dims);
 

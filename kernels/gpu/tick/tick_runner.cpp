@@ -1,4 +1,4 @@
-// Ticks of RWKV-7 on a GPU. One stream runs them one after another. The first kernel of a tick reads the host's plan,
+// Ticks of a model on a GPU. One stream runs them one after another. The first kernel of a tick reads the host's plan,
 // and the last one writes the sampled tokens to memory that the host reads; prompts arrive, and scores and logits
 // leave, by copies. Nothing else comes from the host, so a tick is queued while the previous one still runs.
 #include "kernels/gpu/tick/tick_runner.hpp"

@@ -132,7 +132,7 @@ class tick_runner {
 };
 
 /// A model on a GPU, or in the emulator. Allocates all memory; the views may be dropped when this returns.
-/// Errors: unsupported (a version other than 7, sizes that check_model refuses), bad_file (element types), unavailable
+/// Errors: unsupported (sizes that check_model refuses), bad_file (element types), unavailable
 /// (device; memory, with the bytes requested, their purpose and the free bytes).
 [[nodiscard]] result<std::unique_ptr<tick_runner>> make_runner(const model_weights& weights,
                                                                const gpu_options& options);

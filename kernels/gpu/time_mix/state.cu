@@ -42,6 +42,10 @@ __global__ void __launch_bounds__(threads)
       move(x_prev[i % layout.width], outside[i]);
       continue;
     }
+    if (n == 0) {
+      move(reinterpret_cast<float*>(parts.wkv)[i - 2 * layout.width], outside[i]);
+      continue;
+    }
     const std::uint32_t of_heads = i - 2 * layout.width, head = of_heads / (n * n);
     const std::uint32_t value = of_heads / n % n, key = of_heads % n;
     const std::uint32_t in_head = n == head_size ? head_state_index<Stored>(value, key) : key * n + value;

@@ -8,17 +8,23 @@ namespace skein::kernels::gpu {
 /// The layout of the states of all slots in device memory, layer by layer because a kernel processes one layer of many
 /// slots:
 ///   att.x_prev : [slots, width];  ffn.x_prev : the same
-///   wkv        : [slots, width / N, N * N]; heads of 64 in the order of head_state.cuh, others as [key, value]
-/// All have the type `type`. If width is a multiple of 64, all parts begin at multiples of 128 bytes.
+///   wkv        : [slots, A / N, N * N]; heads of 64 in the order of head_state.cuh, others as [key, value]
+///   wkv of version 4, which has no heads: [slots, 3, A], the arrays aa, bb and pp; always fp32
+/// The others have the type `type`. If width and A are multiples of 64, all parts begin at multiples of 128 bytes.
 struct slot_layout {
   std::uint32_t layers = 0, slots = 0, width = 0;
   element type = element::f32;
-  std::uint32_t head_size = 64;  ///< N; copy_state needs a width that is a multiple of 64, others take any
+  std::uint32_t head_size = 64;  ///< N, or 0 without heads; copy_state needs multiples of 64, others take any width
+  std::uint32_t attention = 0;   ///< A, the width of the attention; 0: as `width`
 
-  [[nodiscard]] constexpr std::size_t wkv_floats() const { return std::size_t{width} * head_size; }
+  [[nodiscard]] constexpr std::size_t wkv_floats() const {
+    return std::size_t{attention == 0 ? width : attention} * (head_size == 0 ? 3 : head_size);
+  }
   /// The distance between slots.
   [[nodiscard]] constexpr std::size_t x_prev_bytes() const { return width * element_bytes(type); }
-  [[nodiscard]] constexpr std::size_t wkv_bytes() const { return wkv_floats() * element_bytes(type); }
+  [[nodiscard]] constexpr std::size_t wkv_bytes() const {
+    return wkv_floats() * element_bytes(head_size == 0 ? element::f32 : type);
+  }
 
   /// The size of one slot, and of all.
   [[nodiscard]] constexpr std::size_t slot_bytes() const { return layers * (2 * x_prev_bytes() + wkv_bytes()); }

@@ -8,32 +8,13 @@
 // Floor: the bytes of the states, read and written once per token.
 #include "base/check.hpp"
 #include "kernels/gpu/device/pdl.cuh"
+#include "kernels/gpu/time_mix/any_head.cuh"
 #include "kernels/gpu/time_mix/time_mix.hpp"
 #include "kernels/gpu/time_mix/time_mix_rows.cuh"
 
 namespace skein::kernels::gpu {
 
 namespace {
-
-/// The sum over the block's threads, the same bits in each.
-__device__ float sum_of_block(float value) {
-  __shared__ float of_warp[head_size_max / warp_width];
-  value = warp_sum(value);
-  __syncthreads();  // those of the previous call have been read
-  if (threadIdx.x % warp_width == 0) of_warp[threadIdx.x / warp_width] = value;
-  __syncthreads();
-  float sum = 0;
-  for (unsigned warp = 0; warp < blockDim.x / warp_width; ++warp) sum += of_warp[warp];
-  return sum;
-}
-
-/// The output of a GEMM for one channel; adds up partial sums.
-template <typename Element>
-__device__ float load_channel(const gemm_rows& from, std::uint32_t row, std::uint32_t channel) {
-  float value[1];
-  load_gemms<Element>(from, row, channel, value);
-  return value[0];
-}
 
 /// The vectors of a token that all values of a head need.
 struct token_of_head {

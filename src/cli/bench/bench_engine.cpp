@@ -174,7 +174,7 @@ result<bench_subject> random_subject(const bench_engine_command& what) {
   if (!size)
     return error{error_kind::invalid_argument,
                  "random: " + what.random_size + " is not a released size; accepted: " + released_sizes(), "random"};
-  const auto device = choose_device(what.model.device, size->version);
+  const auto device = choose_device(what.model.device);
   if (!device) return device.error();
   auto model = random_model_of(what, *size);
   if (!model) return model.error();
@@ -188,7 +188,7 @@ result<bench_subject> subject_of(const bench_engine_command& what) {
                  "model"};
   auto model = open_model(what.model.path);
   if (!model) return model.error();
-  const auto device = choose_device(what.model.device, model->info.version);
+  const auto device = choose_device(what.model.device);
   if (!device) return device.error();
   return bench_subject{std::move(*model), *device};
 }

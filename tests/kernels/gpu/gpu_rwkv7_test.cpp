@@ -1,16 +1,13 @@
 // RWKV-7 as a whole on the GPU's kernels, run by the emulator: against the reference in every element type, and promise
 // 2 of the design to the last bit, also across cuts of the prompt. Small random models; sizes that are no multiples of
 // a tile where a model may have such.
-#include "kernels/gpu/model/rwkv7_model.hpp"
-#include "kernels/make_stages.hpp"
-
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <cstring>
 #include <tuple>
 
-#include "tests/kernels/gpu/device_values.hpp"
-#include "tests/kernels/gpu/model_stages.hpp"
+#include "kernels/make_stages.hpp"
+#include "tests/kernels/gpu/model_checks.hpp"
 #include "tests/kernels/gpu/plain_library.hpp"
 #include "tests/kernels/stage_runs.hpp"
 #include "tests/kernels/states_move.hpp"
@@ -20,8 +17,6 @@ using namespace skein::test;
 
 namespace {
 
-using stages_ptr = std::unique_ptr<kernels::stages>;
-
 //                                 layers embd heads size ffn vocab  ranks w a v g
 constexpr kernels::model_dims base_dims{2, 64, 1, 64, 256, 100, 16, 16, 8, 24};
 constexpr kernels::model_dims wide_dims{2, 192, 3, 64, 500, 67, 13, 7, 5, 31};
@@ -29,99 +24,25 @@ constexpr kernels::model_dims small_heads{2, 192, 8, 24, 500, 67, 13, 7, 5, 31};
 constexpr kernels::model_dims large_heads{2, 256, 1, 256, 500, 67, 13, 7, 5, 31};
 [[maybe_unused]] constexpr kernels::model_dims as_wide_as_7b{2, 4096, 64, 64, 256, 100, 96, 96, 64, 480};
 
-constexpr kernels::stage_limits limits{.slots = 5, .max_rows = 80, .max_logit_rows = 80};
-
-constexpr kernels::gpu::model_room room{
-    .rows = limits.max_rows, .logit_rows = limits.max_logit_rows, .slots = limits.slots};
-
-stages_ptr make_gpu(const random_rwkv7& model, element type, element state_type = element::f32,
-                    kernels::gpu::invariance invariance = kernels::gpu::invariance::standard) {
-  kernels::gpu::gpu_options options;
-  options.invariance = invariance;
-  options.matrix_type = type;
-  options.state_type = state_type;
-  options.invariance = invariance;
-  return std::make_unique<model_stages>(model.weights(), options, room);
-}
-
-stages_ptr make_reference(const random_rwkv7& model) {
-  auto made = kernels::make_reference_stages(model.weights(), limits);
-  BOOST_REQUIRE(made.has_value());
-  return std::move(*made);
-}
-
-/// The oracle's tolerances; fp32 is the same arithmetic in another order.
-constexpr float tolerance(element type) { return type == element::f32 ? 2e-5f : type == element::f16 ? 5e-3f : 3e-2f; }
-
 #if defined(SKEIN_GPU_EMULATOR)
 __global__ void lose_a_thread() {
   if (threadIdx.x > 0) kernels::gpu::__syncthreads();
 }
 #endif
 
-}  // namespace
-
-namespace {
-
 void compare_with_the_reference(const kernels::model_dims& dims, element type) {
   const random_rwkv7 model(dims, stored_as(type), 1, type == element::bf16);
-  const auto gpu = make_gpu(model, type), reference = make_reference(model);
-  const tokens ids = random_tokens(40, dims.vocab, 2);
-  const auto got = feed(*gpu, dims, 1, ids, 16), expected = feed(*reference, dims, 1, ids, 40);
-  BOOST_TEST_CONTEXT("width " << dims.embd << ", heads of " << dims.head_size << ", type " << static_cast<int>(type)) {
-    BOOST_REQUIRE(gpu->status().has_value());
-    BOOST_TEST(difference(got, expected) < tolerance(type));
-    BOOST_TEST(difference(state_of(*gpu, 1), state_of(*reference, 1)) < tolerance(type));
-  }
+  test::compare_with_the_reference(model.weights(), type);
 }
 
-/// Slots are taken in a scattered order. Runs go up to 70 tokens, more than a tile of any kernel.
 void change_cuts_and_batch(const kernels::model_dims& dims, element type, element state_type) {
   const random_rwkv7 model(dims, stored_as(type), 3, true);
-  const auto gpu = make_gpu(model, type, state_type, kernels::gpu::invariance::strict);
-  std::vector<tokens> ids;
-  for (slot_id s = 0; s < limits.slots; ++s) ids.push_back(random_tokens(12 + 7 * s, dims.vocab, 100 + s));
-  ids[3] = random_tokens(70, dims.vocab, 4);
-  const auto together = feed_in_batch(*gpu, dims, ids, 16, 5);
-  std::vector<std::vector<float>> states;
-  for (slot_id s = 0; s < limits.slots; ++s) states.push_back(state_of(*gpu, s));
-  for (slot_id s = 0; s < limits.slots; ++s) {
-    const slot_id elsewhere = (s + 2) % limits.slots;
-    for (const std::size_t chunk : {70, 1, 9}) {
-      if (chunk == 1 && s > 0) continue;  // slow; the shortest sequence will do
-      BOOST_TEST_CONTEXT("slot " << s << ", chunks of " << chunk << ", type " << static_cast<int>(type)) {
-        BOOST_TEST(same_bits(feed(*gpu, dims, elsewhere, ids[s], chunk), together[s]));
-        BOOST_TEST(same_bits(state_of(*gpu, elsewhere), states[s]));
-      }
-    }
-  }
+  test::change_cuts_and_batch(model.weights(), type, state_type);
 }
 
-struct crowd {
-  std::uint32_t rows, few;  // in a tick, and in a part of it
-};
-
-/// A row each of many sequences, in one tick and in ticks of a few; in the end a few after many.
 void change_a_crowd(const kernels::model_dims& dims, element type, element state_type, const crowd& of) {
   const random_rwkv7 model(dims, stored_as(type), 61, true);
-  kernels::gpu::gpu_options options;
-  options.matrix_type = type, options.state_type = state_type;
-  const kernels::gpu::model_room many{.rows = of.rows, .logit_rows = of.rows, .slots = of.rows};
-  model_stages whole(model.weights(), options, many), pieces(model.weights(), options, many);
-  for (std::uint32_t turn = 0; turn < 3; ++turn) {
-    const std::uint32_t count = turn < 2 ? of.rows : of.few;
-    std::vector<piece> rows;
-    for (slot_id s = 0; s < count; ++s)
-      rows.push_back({(s * 7) % count, {static_cast<token_id>((s * 11 + turn) % dims.vocab)}});
-    const auto together = tick(whole, dims, rows);
-    std::vector<float> apart;
-    for (std::uint32_t first = 0; first < count; first += of.few) {
-      const auto some = tick(pieces, dims, {rows.begin() + first, rows.begin() + first + of.few});
-      apart.insert(apart.end(), some.begin(), some.end());
-    }
-    BOOST_TEST(same_bits(together, apart));
-  }
-  for (slot_id s = 0; s < of.rows; s += 7) BOOST_TEST(same_bits(state_of(whole, s), state_of(pieces, s)));
+  test::change_a_crowd(model.weights(), type, state_type, of);
 }
 
 }  // namespace
@@ -171,7 +92,7 @@ BOOST_AUTO_TEST_CASE(few_rows_of_a_wide_model_have_the_bits_of_many SKEIN_AT_NIG
   constexpr kernels::model_dims dims = as_wide_as_7b;
   const random_rwkv7 model(dims, dtype::f16, 6, true);
   for (const element type : types) {
-    const auto gpu = make_gpu(model, type, element::f32, kernels::gpu::invariance::strict);
+    const auto gpu = make_gpu(model.weights(), type, element::f32, kernels::gpu::invariance::strict);
     const tokens ids = random_tokens(count, dims.vocab, 7);
     const auto whole = feed(*gpu, dims, 1, ids, count);
     const auto state = state_of(*gpu, 1);
@@ -187,7 +108,7 @@ BOOST_AUTO_TEST_CASE(few_rows_of_a_wide_model_have_the_bits_of_many SKEIN_AT_NIG
 BOOST_AUTO_TEST_CASE(chunked_prefill_stays_near_the_reference) {
   const random_rwkv7 model(wide_dims, dtype::f16, 31);
   for (const element state_type : {element::f32, element::f16}) {
-    const auto gpu = make_gpu(model, element::f16, state_type), reference = make_reference(model);
+    const auto gpu = make_gpu(model.weights(), element::f16, state_type), reference = make_reference(model.weights());
     const tokens long_ids = random_tokens(70, wide_dims.vocab, 32), short_ids = random_tokens(9, wide_dims.vocab, 33);
     for (int i = 0; i < 2; ++i) {
       const auto both = [&](kernels::stages& on) { return tick(on, wide_dims, {{1, short_ids}, {3, long_ids}}); };
@@ -215,7 +136,7 @@ BOOST_AUTO_TEST_CASE(gemms_of_a_library_stay_near_the_reference) {
     const kernels::gpu::model_room many{.rows = rows, .logit_rows = rows, .slots = 2};
     model_stages gpu(model.weights(), options, many, open);
     BOOST_TEST(gpu.library().starts_with("plain; "));
-    const memory_plan plan = kernels::gpu::rwkv7_model::plan(model.weights(), options, many, open);
+    const memory_plan plan = kernels::gpu::plan_model(model.weights(), options, many, open);
     BOOST_TEST(plan.activation_bytes == gpu.memory().activation_bytes);
     log = {};
     const auto made =
@@ -296,13 +217,15 @@ BOOST_AUTO_TEST_CASE(crowds_of_decode_rows_change_no_bit_where_rows_are_forgotte
 BOOST_AUTO_TEST_CASE(states_move_between_slots_and_back_ends) {
   for (const auto& dims : {wide_dims, large_heads}) {
     const random_rwkv7 model(dims, dtype::f32, 8);
-    check_states_move(*make_gpu(model, element::f32), *make_reference(model), dims, tolerance(element::f32));
+    check_states_move(*make_gpu(model.weights(), element::f32), *make_reference(model.weights()), dims,
+                      tolerance(element::f32));
   }
 }
 
 BOOST_AUTO_TEST_CASE(states_in_16_bits_stay_near_those_in_32) {
   const random_rwkv7 model(wide_dims, dtype::f16, 21);
-  const auto narrow = make_gpu(model, element::f16, element::f16), wide = make_gpu(model, element::f16);
+  const auto narrow = make_gpu(model.weights(), element::f16, element::f16),
+             wide = make_gpu(model.weights(), element::f16);
   const tokens ids = random_tokens(60, wide_dims.vocab, 22);
   BOOST_TEST(difference(feed(*narrow, wide_dims, 0, ids, 20), feed(*wide, wide_dims, 0, ids, 20)) < 5e-3f);
   BOOST_TEST(difference(state_of(*narrow, 0), state_of(*wide, 0)) < 5e-3f);
@@ -314,7 +237,7 @@ BOOST_AUTO_TEST_CASE(states_in_16_bits_stay_near_those_in_32) {
 BOOST_AUTO_TEST_CASE(a_clear_state_is_the_models_own) {
   for (const bool tuned : {false, true}) {
     const random_rwkv7 model(base_dims, dtype::f32, 11, tuned);
-    const auto gpu = make_gpu(model, element::f32), reference = make_reference(model);
+    const auto gpu = make_gpu(model.weights(), element::f32), reference = make_reference(model.weights());
     const auto expected = state_of(*reference, 1);
     BOOST_TEST(same_bits(state_of(*gpu, 1), expected));  // as made
     feed(*gpu, base_dims, 1, {1, 2, 3}, 3);
@@ -326,7 +249,7 @@ BOOST_AUTO_TEST_CASE(a_clear_state_is_the_models_own) {
 
 BOOST_AUTO_TEST_CASE(the_head_answers_wanted_rows_in_any_order) {
   const random_rwkv7 model(base_dims, dtype::bf16, 12);
-  const auto gpu = make_gpu(model, element::bf16);
+  const auto gpu = make_gpu(model.weights(), element::bf16);
   const tokens ids = random_tokens(20, base_dims.vocab, 13);
   const auto all = tick(*gpu, base_dims, {{0, ids}});
   const std::vector<kernels::sequence_run> runs{{0, 0, 20}};
@@ -401,7 +324,7 @@ BOOST_AUTO_TEST_CASE(what_the_kernels_cannot_do_is_refused) {
 // Trouble in any kernel ends the device for all: the stages say so, and keep saying the first they heard.
 BOOST_AUTO_TEST_CASE(a_lost_device_is_reported) {
   const random_rwkv7 model(base_dims, dtype::f32, 19);
-  const auto gpu = make_gpu(model, element::f32);
+  const auto gpu = make_gpu(model.weights(), element::f32);
   feed(*gpu, base_dims, 0, {1, 2, 3}, 3);
   BOOST_TEST(gpu->status().has_value());
   {

@@ -2,32 +2,32 @@
 #include <algorithm>
 #include <memory>
 
-#include "kernels/gpu/model/rwkv7_model.hpp"
-#include "kernels/make_stages.hpp"
+#include "kernels/gpu/model/gpu_model.hpp"
+#include "kernels/gpu/runtime/memory.hpp"
 #include "tests/kernels/gpu/batch_upload.hpp"
 
 namespace skein::test {
 
-/// The GPU's model behind the interface of the other back ends, so that tests can compare them: embed runs all layers,
+/// A GPU's model behind the interface of the other back ends, so that tests can compare them: embed runs all layers,
 /// and every answer is waited for. Long runs go in chunks, where the model has them. The first trouble stays.
 class model_stages final : public kernels::stages {
  public:
-  model_stages(const kernels::rwkv7_weights& weights, const kernels::gpu::gpu_options& options,
+  model_stages(const kernels::model_weights& weights, const kernels::gpu::gpu_options& options,
                const kernels::gpu::model_room& room,
                const kernels::gpu::library_opener& open_library = kernels::gpu::open_matmul_library)
       : upload_(room.rows, std::min(room.slots, room.rows), room.logit_rows),
-        model_(weights, options, room, stream_, open_library),
-        canonical_(model_.state_floats()),
-        pinned_(std::max(model_.state_floats(), std::size_t{room.logit_rows} * model_.vocab())) {
+        model_(kernels::gpu::make_model(weights, options, room, stream_, open_library)),
+        canonical_(model_->state_floats()),
+        pinned_(std::max(model_->state_floats(), std::size_t{room.logit_rows} * dims_of(weights).vocab)) {
     kernels::gpu::require(stream_.synchronize());
   }
   ~model_stages() override { ignore(stream_.synchronize(), "the memory that kernels still use goes next"); }
 
   void embed(const kernels::batch& rows) override {
     std::vector<kernels::sequence_run> runs(rows.runs.begin(), rows.runs.end());
-    if (model_.chunk_tokens() > 0) kernels::gpu::chunk_long_runs(runs);
+    if (model_->chunk_tokens() > 0) kernels::gpu::chunk_long_runs(runs);
     note(upload_.send_rows({rows.tokens, runs}, stream_));
-    note(model_.queue_forward(upload_.on_device(), runs, stream_));
+    note(model_->queue_forward(upload_.on_device(), runs, stream_));
   }
   void time_mix_in(std::uint32_t, const kernels::batch&) override {}
   void time_mix_state(std::uint32_t, const kernels::batch&) override {}
@@ -38,21 +38,21 @@ class model_stages final : public kernels::stages {
   void head(const kernels::batch&, std::span<const std::uint32_t> wanted, std::span<float> logits) override {
     if (wanted.empty()) return;
     note(upload_.send_wanted(wanted, stream_));
-    note(model_.queue_head(upload_.on_device(), stream_));
-    copy_out(model_.logits(), logits);
+    note(model_->queue_head(upload_.on_device(), stream_));
+    copy_out(model_->logits(), logits);
   }
 
-  std::size_t state_floats() const override { return model_.state_floats(); }
-  void clear_state(slot_id slot) override { note(model_.queue_clear(slot, stream_)); }
-  void copy_state(slot_id from, slot_id to) override { note(model_.queue_copy(from, to, stream_)); }
+  std::size_t state_floats() const override { return model_->state_floats(); }
+  void clear_state(slot_id slot) override { note(model_->queue_clear(slot, stream_)); }
+  void copy_state(slot_id from, slot_id to) override { note(model_->queue_copy(from, to, stream_)); }
   void read_state(slot_id slot, std::span<float> out) const override {
-    note(model_.queue_read(slot, canonical_.data(), stream_));
+    note(model_->queue_read(slot, canonical_.data(), stream_));
     copy_out(canonical_.data(), out);
   }
   void write_state(slot_id slot, std::span<const float> in) override {
     std::ranges::copy(in, pinned_.data());
     note(kernels::gpu::copy_to_device(canonical_.data(), pinned_.data(), in.size_bytes(), stream_));
-    note(model_.queue_write(slot, canonical_.data(), stream_));
+    note(model_->queue_write(slot, canonical_.data(), stream_));
     note(stream_.synchronize());
   }
 
@@ -64,11 +64,11 @@ class model_stages final : public kernels::stages {
     return trouble_;
   }
   memory_plan memory() const override {
-    return {.weight_bytes = model_.weight_bytes(),
-            .activation_bytes = model_.activation_bytes(),
-            .slot_bytes = model_.slot_bytes()};
+    return {.weight_bytes = model_->weight_bytes(),
+            .activation_bytes = model_->activation_bytes(),
+            .slot_bytes = model_->slot_bytes()};
   }
-  const std::string& library() const { return model_.library(); }
+  const std::string& library() const { return model_->library(); }
 
  private:
   void note(const result<void>& done) const {
@@ -83,7 +83,7 @@ class model_stages final : public kernels::stages {
   mutable result<void> trouble_;
   kernels::gpu::stream stream_;
   kernels::gpu::batch_upload upload_;
-  kernels::gpu::rwkv7_model model_;
+  std::unique_ptr<kernels::gpu::gpu_model> model_;
   kernels::gpu::device_buffer<float> canonical_;
   kernels::gpu::pinned_buffer<float> pinned_;
 };

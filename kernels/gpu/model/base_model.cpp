@@ -1,0 +1,251 @@
+#include "kernels/gpu/model/base_model.hpp"
+
+#include <chrono>
+
+#include "base/check.hpp"
+#include "kernels/gpu/gemm/matmul_few_rows.hpp"
+#include "kernels/gpu/ops/embed.hpp"
+
+namespace skein::kernels::gpu {
+
+namespace {
+
+bool wants_library(const gpu_options& options, const model_room& room) {
+  return options.invariance == invariance::fast && options.matrix_type != element::f32 &&
+         room.rows >= tuned_matmul::library_rows_min;
+}
+
+/// Including the slot of the initial state.
+slot_layout layout_of(const model_dims& dims, const gpu_options& options, const model_room& room) {
+  return {dims.layers, room.slots + 1, dims.embd, options.state_type, dims.head_size, dims.att()};
+}
+
+/// The floats of one of parts_.
+std::size_t parts_floats(const model_dims& dims, const model_room& room) {
+  return gemm_parts_max * std::size_t{std::min(room.rows, split_rows_max)} * std::max(dims.embd, dims.att());
+}
+
+tuned_matmul choose_gemms(const gpu_options& options, const model_room& room, const library_opener& open_library,
+                          std::string& library_trouble) {
+  const element type = options.matrix_type;
+  const auto ours = choose_matmul(options.device, type);
+  if (!ours) throw device_failure(ours.error());
+  if (!wants_library(options, room)) return {*ours, type};
+  auto library = open_library();
+  if (library) return {*ours, type, std::move(*library), room.rows};
+  library_trouble = "none: " + library.error().message;
+  return {*ours, type};
+}
+
+device_buffer<float> activation_floats(std::size_t count) { return device_buffer<float>(count, "activations"); }
+
+}  // namespace
+
+base_model::base_model(const model_dims& dims, const gpu_options& options, const model_room& room,
+                       const library_opener& open_library)
+    : dims_(dims),
+      type_(options.matrix_type),
+      room_(room),
+      layout_(layout_of(dims_, options, room)),
+      activations_(room.rows, type_, false),
+      matmul_(choose_gemms(options, room, open_library, library_)),
+      x_{{activation_floats(std::size_t{room.rows} * dims.embd),
+          activation_floats(std::size_t{room.rows} * dims.embd)}},
+      parts_{{activation_floats(parts_floats(dims, room)), activation_floats(parts_floats(dims, room)),
+              activation_floats(parts_floats(dims, room))}},
+      normed_(activations_.make(dims.embd)),
+      logits_(std::size_t{room.logit_rows} * dims.vocab, "logits"),
+      states_(layout_.bytes(), "the states of the slots") {}
+
+memory_plan base_model::plan(const model_dims& dims, const gpu_options& options, const model_room& room,
+                             const library_opener& open_library, std::size_t weight_bytes,
+                             std::size_t activation_bytes) {
+  const slot_layout layout = layout_of(dims, options, room);
+  memory_plan plan;
+  plan.slots = options.limits.slots;
+  plan.slot_bytes = layout.slot_bytes();
+  plan.workspace_bytes = layout.bytes() - plan.bytes_of_slots();
+  plan.weight_bytes = weight_bytes;
+  const std::size_t floats = 2 * std::size_t{room.rows} * dims.embd + projections_max * parts_floats(dims, room) +
+                             std::size_t{room.logit_rows} * dims.vocab;
+  activation_room own(room.rows, options.matrix_type, true);
+  static_cast<void>(own.make(dims.embd));  // normed_
+  plan.activation_bytes = floats * sizeof(float) + 2 * sizeof(std::uint32_t) + own.bytes() + activation_bytes;
+  if (wants_library(options, room) && open_library()) plan.activation_bytes += tuned_matmul::workspace_bytes;
+  return plan;
+}
+
+void base_model::start(stream_handle in, const initial_state& initial) {
+  learn_gemms(in);
+  for (const auto& memory : activations_.memory()) require(fill_with_zeros(memory.data(), memory.bytes(), in));
+  require(fill_with_zeros(done_.data(), done_.bytes(), in));
+  set_initial_state(in, initial);
+  for (slot_id slot = 0; slot < room_.slots; ++slot) require(queue_clear(slot, in));
+  require(wait_for(in));  // if a later constructor fails, this memory is freed before the stream
+}
+
+result<void> base_model::queue_forward(const device_batch& rows, std::span<const sequence_run> runs, stream_handle in) {
+  pass tick{rows, in, false, true, {}};
+  plan_chunks(runs, tick);
+  now_ = 0, added_ = {};
+  embed(tick);
+  for (std::uint32_t layer = 0; layer < dims_.layers; ++layer) {
+    time_mix_in(layer, tick);
+    time_mix_state(layer, tick);
+    time_mix_out(layer, tick);
+    channel_mix_in(layer, tick);
+    channel_mix_out(layer, tick);
+  }
+  return tick.outcome;
+}
+
+void base_model::embed(pass& tick) {
+  const auto& of = outer();
+  tick.note(gpu::embed(tick.in, tick.rows, type_, of.emb.data, padded(dims_.embd), norm_of(of.ln0_weight, of.ln0_bias),
+                       x(), dims_.embd));
+}
+
+result<void> base_model::queue_head(const device_batch& rows, stream_handle in) {
+  pass tick{rows, in, false, true, {}};
+  tick.note(norm_wanted(in, rows, type_, {x(), added_}, norm_of(outer().ln_out_weight, outer().ln_out_bias),
+                        normed_.data, normed_.stride, dims_.embd));
+  multiply_wanted(tick);
+  return tick.outcome;
+}
+
+result<void> base_model::queue_copy(slot_id from, slot_id to, stream_handle in) {
+  return copy_state(in, layout_, states_.data(), from, to);
+}
+
+result<void> base_model::queue_read(slot_id slot, float* canonical, stream_handle in) const {
+  return state_to_canonical(in, layout_, states_.data(), slot, canonical);
+}
+
+result<void> base_model::queue_write(slot_id slot, const float* canonical, stream_handle in) {
+  return state_from_canonical(in, layout_, canonical, states_.data(), slot);
+}
+
+std::size_t base_model::activation_bytes() const {
+  std::size_t bytes = x_[0].bytes() + x_[1].bytes() + logits_.bytes() + done_.bytes();
+  for (const device_buffer<float>& parts : parts_) bytes += parts.bytes();
+  return bytes + activations_.bytes() + matmul_.bytes();
+}
+
+token_shift_parameters base_model::shift_of(const norm_weights& norm, std::size_t x_prev) {
+  token_shift_parameters of;
+  of.from = {x(), added_}, of.norm = norm;
+  if (added_.parts > 0) {
+    now_ ^= 1;
+    of.sum = x(), of.discards = true, added_ = {};
+  }
+  of.x_prev = states_.data() + x_prev, of.slot_bytes = layout_.x_prev_bytes(), of.kept_type = layout_.type;
+  of.width = dims_.embd, of.out_stride = normed_.stride;
+  return of;
+}
+
+void base_model::shift(pass& tick, const norm_weights& norm, std::size_t x_prev, std::span<const float* const> mixes,
+                       std::span<const activation> outs, const activation* spent) {
+  if (tick.learns) return;
+  token_shift_parameters of = shift_of(norm, x_prev);
+  if (of.sum && spent) of.spent = spent->data, of.spent_bytes = spent->stride * element_bytes(type_);
+  for (const float* mix : mixes) {
+    of.mix[of.shifts] = mix;
+    of.out[of.shifts] = outs[of.shifts].data;
+    ++of.shifts;
+  }
+  tick.note(token_shift(tick.in, tick.rows, type_, of));
+}
+
+void base_model::multiply_rows(pass& tick, std::span<const gemm> gemms) {
+  multiply(tick, gemms, &tick.rows.counts->rows, tick.rows.room.rows);
+}
+
+void base_model::multiply_wanted(pass& tick) {
+  const device_matrix& head = outer().head;
+  const gemm all{head.data,   normed_.data,   logits_.data(), head.outputs,
+                 head.inputs, normed_.stride, dims_.vocab,    epilogue::store_f32};
+  multiply(tick, {&all, 1}, &tick.rows.counts->wanted, tick.rows.room.wanted);
+}
+
+void base_model::multiply(pass& tick, std::span<const gemm> gemms, const std::uint32_t* count, std::uint32_t room) {
+  tick.note(tick.learns ? matmul_.learn(tick.in, gemms, count, room) : matmul_.run(tick.in, gemms, count, room));
+}
+
+// The first layer may have its own launches; the second represents all others. Inputs are copied from the embedding,
+// because the speed of a GEMM depends on the power that its data takes, and zeros take little.
+void base_model::learn_gemms(stream_handle in) {
+  if (matmul_.bucket_rows().empty()) return;
+  const auto begin = std::chrono::steady_clock::now();
+  const device_matrix& table = outer().emb;
+  const std::size_t table_bytes = std::size_t{padded(table.outputs)} * padded(table.inputs) * element_bytes(type_);
+  for (const auto& memory : activations_.memory())
+    require(copy_on_device(memory.data(), table.data, std::min(memory.bytes(), table_bytes), in));
+  const device_buffer<batch_counts> counts(1);
+  for (const std::uint32_t rows : matmul_.bucket_rows()) {
+    const pinned_buffer<batch_counts> now(1);
+    const std::uint32_t wanted = std::min(rows, room_.logit_rows);
+    *now.data() = {rows, 0, wanted};
+    require(copy_to_device(counts.data(), now.data(), now.bytes(), in));
+    device_batch batch;
+    batch.counts = counts.data(), batch.room = *now.data();
+    pass tick{batch, in, false, false, {}, true};
+    for (std::uint32_t layer = 0; layer < std::min(dims_.layers, 2u); ++layer) {
+      time_mix_in(layer, tick);
+      time_mix_out(layer, tick);
+      channel_mix_in(layer, tick);
+      channel_mix_out(layer, tick);
+    }
+    if (wanted >= tuned_matmul::library_rows_min) multiply_wanted(tick);
+    require(tick.outcome);
+    require(wait_for(in));
+  }
+  library_ = matmul_.description();
+  library_seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+// Whether split or not, x becomes x + the whole sum: if it is split, the next norm adds the partial sums.
+void base_model::add_to_x(pass& tick, const device_matrix& matrix, const activation& in) {
+  gemm change{matrix.data, in.data, x(), matrix.outputs, matrix.inputs, in.stride, dims_.embd, epilogue::add_f32};
+  // With more rows, the weights of products two launches ahead would compete with this launch.
+  change.pdl_early_launch = tick.rows.room.rows <= few_rows_max;
+  if (cut_into_segments({&change, 1}, {&change, 1}, tick)) added_ = store_parts(change, parts_[0], tick);
+  multiply_rows(tick, {&change, 1});
+}
+
+void base_model::split(std::span<gemm> some, std::span<const gemm> launch, std::span<gemm_rows> outs,
+                       const pass& tick) const {
+  check(some.size() <= parts_.size());
+  const bool in_parts = cut_into_segments(some, launch, tick);
+  for (std::size_t i = 0; i < some.size(); ++i) {
+    outs[i] = {some[i].out, some[i].out_stride, 0, 0};
+    if (in_parts) outs[i] = store_parts(some[i], parts_[i], tick);
+  }
+}
+
+bool base_model::cut_into_segments(std::span<gemm> some, std::span<const gemm> launch, const pass& tick) const {
+  std::uint32_t tiles = 0;
+  for (const gemm& p : some) tiles += padded(p.outputs) / matrix_tile;
+  for (gemm& p : some) p.segments = segments_of(p.inputs, tiles);
+  return some.front().segments > 1 && matmul_.splits(launch, tick.rows.room.rows);
+}
+
+gemm_rows base_model::store_parts(gemm& p, const device_buffer<float>& parts, const pass& tick) const {
+  p.how = epilogue::store_parts;
+  p.out = parts.data(), p.out_stride = p.outputs;
+  p.part_stride = std::size_t{tick.rows.room.rows} * p.outputs;
+  return {p.out, p.out_stride, p.segments, p.part_stride};
+}
+
+// As if it had been written to the slot. Waits, so that the staging memory may be freed.
+void base_model::set_initial_state(stream_handle in, const initial_state& initial) {
+  pinned_buffer<float> all(state_floats());
+  const std::size_t x_prevs = 2 * std::size_t{dims_.embd};
+  for (std::uint32_t i = 0; i < dims_.layers; ++i)
+    initial(i, all.all().subspan(i * layout_.canonical_layer_floats() + x_prevs, layout_.wkv_floats()));
+  const device_buffer<float> canonical(all.size(), "the initial state");
+  require(copy_to_device(canonical.data(), all.data(), all.bytes(), in));
+  require(queue_write(room_.slots, canonical.data(), in));
+  require(wait_for(in));
+}
+
+}  // namespace skein::kernels::gpu

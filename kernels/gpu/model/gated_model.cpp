@@ -1,0 +1,32 @@
+#include "kernels/gpu/model/gated_model.hpp"
+
+#include "kernels/gpu/gemm/matmul_few_rows.hpp"
+#include "kernels/gpu/ops/gated_add.hpp"
+
+namespace skein::kernels::gpu {
+
+void gated_model::mix_channels(std::uint32_t layer, const channel_mix& with, pass& tick) {
+  const std::array mixes = {with.mix_k, with.mix_r};
+  const std::array outs = {gated_.mixed_k, gated_.mixed_r};
+  shift(tick, with.norm, layout_.ffn_x_prev(layer), mixes, outs);
+  std::array gemms = {
+      gemm_of(with.key, gated_.mixed_k, gated_.hidden, epilogue::relu_squared),
+      gemm_of(with.receptance, gated_.mixed_r, gated_.gate, epilogue::sigmoid),
+  };
+  gemms.front().pdl_early_launch = true;
+  multiply_rows(tick, gemms);
+}
+
+// The projection goes to the half of x that is not in use, or to partial sums.
+void gated_model::add_gated(const device_matrix& value, pass& tick) {
+  gemm change{value.data,   gated_.hidden.data,   other_x(),  value.outputs,
+              value.inputs, gated_.hidden.stride, dims_.embd, epilogue::store_f32};
+  change.pdl_early_launch = tick.rows.room.rows <= few_rows_max;  // as in add_to_x
+  gemm_rows sums;
+  split({&change, 1}, {&change, 1}, {&sums, 1}, tick);
+  multiply_rows(tick, {&change, 1});
+  if (tick.learns) return;
+  tick.note(gated_add(tick.in, tick.rows, type_, gated_.gate.data, gated_.gate.stride, sums, x(), dims_.embd));
+}
+
+}  // namespace skein::kernels::gpu
