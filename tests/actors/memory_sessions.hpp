@@ -103,6 +103,8 @@ class memory_sessions {
   }
   void commit(persistence::commit_turn& c, std::vector<persistence::reply>& replies) {
     const auto lease = leases.extract(c.lease);
+    if (!lease)
+      return replies.emplace_back(persistence::refused{c.reply, {error_kind::conflict, "no lease", ""}}), void();
     if (refuses_commit) return replies.emplace_back(persistence::refused{c.reply, *refuses_commit}), void();
     const auto& key = by_lease_.at(c.lease);
     if (!trees.contains(key.id)) {
@@ -129,7 +131,9 @@ class memory_sessions {
   }
   void on(persistence::release& r, std::vector<persistence::reply>&) {
     ++releases;
-    leases.erase(r.lease);
+    std::erase_if(leases, [&](const auto& l) {
+      return l.first == r.lease || (r.lease == 0 && l.second.reply.number == r.reply.number);
+    });
   }
   void on(persistence::note_running& n, std::vector<persistence::reply>&) { notes.push_back(std::move(n)); }
   void on(persistence::state_kept& s, std::vector<persistence::reply>&) {

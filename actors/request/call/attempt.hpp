@@ -24,4 +24,13 @@ template <typename Work>
   }
 }
 
+/// The same for work without a result.
+template <typename Work>
+[[nodiscard]] result<void> attempt_step(const std::string& request_name, Work&& work) {
+  return attempt(request_name, [&]() -> result<void> {
+    work();
+    return {};
+  });
+}
+
 }  // namespace skein::request

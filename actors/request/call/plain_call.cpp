@@ -38,14 +38,9 @@ void plain_call::body(std::string bytes) {
 }
 
 void plain_call::guarded(const std::function<void()>& work) {
-  const auto done = [&](const std::function<void()>& step) {
-    return attempt(origin_.request_name, [&]() -> result<void> {
-      step();
-      return {};
-    });
-  };
-  const result<void> outcome = done(work);
-  if (outcome || ended() || done([&] { refuse(outcome.error()); })) return;
+  const std::string& name = origin_.request_name;
+  const result<void> outcome = attempt_step(name, work);
+  if (outcome || ended() || attempt_step(name, [&] { refuse(outcome.error()); })) return;
   end();
   out_->abort();
 }

@@ -1,54 +1,77 @@
 #include "actors/request/generation/generation_call.hpp"
 
-#include <array>
-#include <ctime>
-#include <random>
+#include <algorithm>
 #include <utility>
 
 #include "actors/request/call/attempt.hpp"
-#include "actors/request/call/awaited_model.hpp"
-#include "actors/request/call/body_login.hpp"
-#include "actors/request/call/long_work.hpp"
 #include "actors/request/call/memory.hpp"
-#include "actors/request/call/new_name.hpp"
+#include "actors/request/generation/replay.hpp"
 #include "base/log/log.hpp"
 #include "protocol/json/http_error.hpp"
-#include "protocol/requests/ignored_fields.hpp"
-#include "protocol/requests/request_digest.hpp"
-#include "protocol/responses_api/response_id.hpp"
+#include "protocol/json/json_writer.hpp"
+#include "protocol/responses/sse.hpp"
 
 namespace skein::request {
 namespace {
 
 constexpr std::size_t logged_prompt_bytes = 4096;
+// A known prefix saves time only if the wait for it is short.
+constexpr auto prefix_patience = std::chrono::seconds(2);
+// Extra time to commit a turn that ended at its deadline.
+constexpr auto commit_patience = std::chrono::seconds(30);
 
-std::mt19937_64& local_random() {
-  thread_local std::mt19937_64 generator{std::random_device{}()};
-  return generator;
-}
-
-/// A response's turn is identified by the response's id, which includes the conversation's id.
-void name_response(protocol::session_fields& session) {
-  if (session.id.empty()) session.id = protocol::conversation_id(new_name());
-  session.request_key = protocol::response_id(session.id, new_name());
-}
-
-/// Applies the request's weights to a mixture. A mixture allows only one answer, and no session or prompt scores.
-result<void> mix(std::optional<tuned_state>& state, const protocol::generation_request& request) {
-  const auto no = [](const char* field, const char* complaint) {
-    return error{error_kind::unsupported, std::string(field) + " cannot be " + complaint + " for a mixture of states",
-                 field};
-  };
-  const auto& weights = request.mixture_weights;
-  if (!state || state->mixture.empty()) {
-    if (weights.empty()) return {};
-    return error{error_kind::invalid_argument, "mrss_gatingweight needs a mixture of states", "mrss_gatingweight"};
+/// Logs the text that is fed, for log.prompts.
+void log_prompt(const prepared_call& call, const call_origin& origin) {
+  std::string text;
+  for (const token_id token : call.prompts.front()) {
+    if (text.size() >= logged_prompt_bytes) break;
+    text += origin.model->served.vocabulary->text(token);
   }
-  if (request.session) return no("session_id", "used");
-  if (request.n > 1) return no("n", "above 1");
-  if (request.best_of > 1) return no("best_of", "above 1");
-  if (request.echo && request.sampling.logprobs) return no("echo", "used with logprobs");
-  return weights.empty() ? result<void>() : set_weights(*state, weights, "mrss_gatingweight");
+  log::info("prompt", {{"request_id", origin.request_name},
+                       {"prompts", static_cast<std::uint64_t>(call.prompts.size())},
+                       {"text", std::string_view(text).substr(0, logged_prompt_bytes)}});
+}
+
+std::string queue_status(const request_register::place& place) {
+  std::string json;
+  protocol::json_writer out(json);
+  out.begin_object().key("object").value("queue.status");
+  out.key("status").value(place.position > 0 ? "queued" : "processing").key("ticket").value(place.ticket);
+  out.key("queue_position").value(place.position);
+  out.key("requests_ahead").value(place.position > 0 ? place.position - 1 : 0);
+  out.key("waiting_requests").value(place.waiting).end_object();
+  return json;
+}
+
+/// What the prompts of a call have in common.
+run_order order_of(const call_origin& origin, const service_context& context, const call_request& request,
+                   std::shared_ptr<running_request> entry) {
+  const auto& settings = context.settings;
+  const std::string& key = origin.who->key;
+  return {origin.model,
+          origin.request_name,
+          origin.who->tenant,
+          key.empty() ? origin.client : "key " + key,
+          request.beginning(),
+          std::move(entry),
+          origin.received + settings.total_timeout(),
+          settings.queue_timeout(),
+          settings.queue.prompts_waiting_max,
+          context.time};
+}
+
+/// Carries orders to the call with that work.
+running_request::messenger orders_to(const call_work& work, request_hub& hub) {
+  return [post = work.post(), &hub, serial = work.serial()](order what, std::function<void(outcome)> done) {
+    post([&hub, serial, what, done = std::move(done)] {
+      auto* call = static_cast<generation_call*>(hub.find(serial));
+      done(call ? call->obey(what) : outcome::nothing_ran);
+    });
+  };
+}
+
+std::string_view reason_of(order what) {
+  return what == order::pause ? "paused" : what == order::park ? "client_gone" : "admin_stop";
 }
 
 }  // namespace
@@ -56,301 +79,356 @@ result<void> mix(std::optional<tuned_state>& state, const protocol::generation_r
 generation_call::generation_call(call_origin origin, std::shared_ptr<const service_context> context, request_hub& hub,
                                  std::function<void(std::function<void()>)> post,
                                  std::shared_ptr<connection::response_writer> out)
-    : origin_(std::move(origin)),
-      context_(std::move(context)),
+    : context_(std::move(context)),
       hub_(hub),
-      post_(std::move(post)),
-      out_(std::move(out)),
-      serial_(hub.enter(*this)) {}
-
-generation_call::~generation_call() {
-  delist();
-  cancel_device_work();
-  leave_session();
-  hub_.close_ticket(ticket_.number);
-  hub_.close_ticket(prefix_ticket_.number);
-  hub_.leave(serial_);
-}
+      work_(context_, hub, *this, std::move(post), origin.request_name, [this](const auto& next) { guarded(next); }),
+      output_(std::move(out), origin.headers, context_->time),
+      reader_(std::move(origin), context_, work_, output_, *this),
+      record_(context_, hub.io_thread()),
+      session_(hub, *this) {}
 
 // ---------------------------------------------------------------- from body to device
 
-std::uint64_t generation_call::body_bytes_max() const {
-  return origin_.authenticated ? http_call::body_bytes_max() : context_->settings.limits.unauthenticated_body_bytes_max;
-}
-
-std::string generation_call::error_body(unsigned status, std::string_view message) const {
-  std::string text(message);
-  if (status == 413 && !origin_.authenticated)
-    text += "; longer bodies need the password in a header (Authorization: Bearer)";
-  return protocol::error_body(status, text, origin_.errors);
-}
-
-const protocol::answer_head& generation_call::head(const protocol::generation_request& request) {
-  if (head_) return *head_;
-  const served_model& model = this->model();
-  const std::string turn = turn_ && turn_->responds() && turn_->stored() ? turn_->key() : "";
-  protocol::answer_names names{origin_.request_name, request.stream, new_name(), turn};
-  head_ = {request.writer->id(names), request.lenient ? request.model : model.names.front(), model.fingerprint,
-           std::time(nullptr), request.include_usage};
-  return *head_;
-}
-
 /// An exception ends only this call, with a 500 or an error event.
 void generation_call::guarded(const std::function<void()>& work) {
-  const auto done = [&](const std::function<void()>& step) {
-    return attempt(origin_.request_name, [&]() -> result<void> {
-      step();
-      return {};
-    });
-  };
-  const result<void> outcome = done(work);
-  if (outcome || done([&] { refuse(outcome.error()); })) return;
-  ended_ = true;
-  out_->abort();
-}
-
-/// Passes the result of `work` to `next`. Long work runs on the worker pool.
-template <typename Result>
-void generation_call::run(bool is_long, std::function<Result()> work, void (generation_call::*next)(Result)) {
-  if (!is_long) return (this->*next)(attempt(origin_.request_name, work));
-  auto back = [this_serial = serial_, &hub = hub_, next](Result outcome) {
-    if (auto* call = static_cast<generation_call*>(hub.find(this_serial)))
-      call->guarded([&] { (call->*next)(std::move(outcome)); });
-  };
-  const bool taken = run_long(
-      *context_, {post_, origin_.request_name, over_.get_token()},
-      [work = std::move(work), memory = std::make_shared<byte_budget::lease>(memory_)] {
-        auto outcome = work();
-        memory->reset();  // before the next stage reserves its own
-        return outcome;
-      },
-      std::move(back));
-  if (!taken) refuse({error_kind::overloaded, "too many long requests are being processed; try again soon", ""});
+  const std::string& name = origin().request_name;
+  const result<void> outcome = attempt_step(name, work);
+  if (outcome || attempt_step(name, [&] { refuse(outcome.error()); })) return;
+  if (!is(call_phase::ended)) phase_.enter(call_phase::ended);
+  work_.end();
+  output_.abort();
 }
 
 void generation_call::body(std::string bytes) {
-  guarded([&] { receive(std::move(bytes)); });
-}
-
-void generation_call::receive(std::string bytes) {
-  read_ = true;
-  if (!hold(bytes.size())) return;
-  auto text = std::make_shared<const std::string>(std::move(bytes));
-  const bool needs_opening = !origin_.authenticated || context_->models->may_choose();
-  needs_opening ? open_body(std::move(text)) : find_model(std::move(text));
-}
-
-void generation_call::open_body(std::shared_ptr<const std::string> text) {
-  const bool is_long = text->size() > context_->settings.inline_json_bytes_max;
-  auto find = [context = context_, text, as = origin_.dialect]() -> result<opened_body> {
-    return opened_body{text, protocol::read_body_head(*text, context->settings.limits, as)};
-  };
-  run<result<opened_body>>(is_long, std::move(find), &generation_call::log_in);
-}
-
-void generation_call::log_in(result<opened_body> body) {
-  if (ended_) return;
-  if (!body) return refuse(body.error());
-  protocol::body_head& head = body->head;
-  if (head.errors) origin_.errors = *head.errors;
-  if (!origin_.authenticated) {
-    if (const auto no = judge_body_password(head.password, origin_.client, *context_, origin_.who))
-      return refuse(no->why, no->retry_after);
-    out_->charge(origin_.share = share_of(*context_, *origin_.who, origin_.client, true));
-  }
-  const bool resumes = origin_.dialect == &protocol::dialects::resume;
-  wanted_ = resumes ? context_->requests->model_of_paused(head.request_id) : std::move(head.model);
-  find_model(std::move(body->text));
-}
-
-/// Lenient dialects ignore unknown names, so a name does not start a load there.
-loaded_models::meant generation_call::meant() const {
-  return context_->models->find(wanted_, origin_.who->admin && !origin_.dialect->lenient);
-}
-
-/// A body cannot be parsed without a model. A call waits for a model that is being loaded, up to the queue timeout. It
-/// looks again at each tick; the supervisor ticks all calls after it publishes a model.
-void generation_call::find_model(std::shared_ptr<const std::string> text) {
-  const auto meant = this->meant();
-  if (auto no = may_not_use(*origin_.who, meant.id)) return refuse(*no);
-  if (meant.model) {
-    origin_.model = meant.model;
-    return parse(std::move(text));
-  }
-  if (!model_comes(*context_, meant)) return refuse(no_model(origin_.errors));
-  unread_ = std::move(text);
-}
-
-void generation_call::look_for_model(steady_time now) {
-  const auto refuse_for = [&](error_kind kind, const char* why) { refuse({kind, why, ""}, std::chrono::seconds(5)); };
-  if (context_->draining) return refuse_for(error_kind::unavailable, "the server is shutting down");
-  const auto meant = this->meant();
-  if (meant.model) return find_model(std::exchange(unread_, nullptr));
-  if (meant.why != loaded_models::absence::coming)
-    return refuse_for(error_kind::unavailable, "the model could not be loaded");
-  if (now - origin_.received > context_->settings.queue_timeout())
-    refuse_for(error_kind::timeout, "the model was not loaded in time");
-}
-
-/// The caller and the model are known: checks the key's limits.
-bool generation_call::enter() {
-  const caller& who = *origin_.who;
-  if (who.usage) {
-    if (const auto no = who.usage->enter(who.limits, context_->time->now())) {
-      refuse(no->why, no->retry_after);
-      return false;
-    }
-    place_ = key_lease(who.usage);
-  }
-  counts_ = &counts().generation(model().names.front(), who.key);
-  return true;
-}
-
-void generation_call::parse(std::shared_ptr<const std::string> text) {
-  if (!enter()) return;
-  const bool is_long = text->size() > context_->settings.inline_json_bytes_max;
-  auto work = [context = context_, origin = origin_, text = std::move(text)]() -> result<read_body> {
-    return read(*text, origin, *context);
-  };
-  run<result<read_body>>(is_long, std::move(work), &generation_call::understood);
-}
-
-generation_call::read_body generation_call::read(const std::string& text, const call_origin& origin,
-                                                 const service_context& context) {
-  if (origin.dialect == &protocol::dialects::resume)
-    return {origin.dialect, read_resumed(text, *origin.who, origin.model->served, context)};
-  const auto preset = origin.model->preset();
-  auto [as, request, refusal, ignored] =
-      protocol::read_request(text, *origin.dialect, *preset, context.settings.limits);
-  if (!request) return {as, request.error(), std::move(refusal), std::move(ignored)};
-  parsed_call call{std::move(*request), std::nullopt, std::nullopt};
-  if (!call.request.session) return {as, std::move(call), {}, std::move(ignored)};
-  if (auto ok = protocol::read_session_headers(origin.if_match, origin.request_key, *call.request.session); !ok)
-    return {as, ok.error()};
-  if (call.request.session->responds) name_response(*call.request.session);
-  call.turn.emplace(call.request);
-  if (!origin.request_key.empty()) call.turn->set_digest(protocol::request_digest(text));
-  return {as, std::move(call), {}, std::move(ignored)};
-}
-
-/// Replaces the memory lease of the last stage by one for the next; refuses the request if it does not fit.
-bool generation_call::hold(std::size_t bytes) {
-  memory_.reset();
-  auto memory = hold_memory(origin_.share, bytes);
-  if (!memory) {
-    refuse(memory.error());
-    return false;
-  }
-  memory_ = std::move(*memory);
-  return true;
-}
-
-void generation_call::understood(result<read_body> body) {
-  if (ended_) return;
-  if (!body) return refuse(body.error());
-  origin_.errors = body->as->errors;
-  refusal_ = std::move(body->refusal);
-  if (!body->ignored.empty())
-    origin_.headers.emplace_back("X-Skein-Ignored-Fields", protocol::ignored_fields_header(body->ignored));
-  if (!body->call) return refuse(body->call.error());
-  if (!take_paused(body->call->resumed)) return;
-  parsed(std::move(*body->call));
+  if (!is(call_phase::reading) || reader_.has_body()) return;
+  guarded([&] { reader_.read(std::move(bytes)); });
 }
 
 void generation_call::begin(protocol::generation_request request) {
-  read_ = true;
+  if (!is(call_phase::reading) || reader_.has_body()) return;
   guarded([&] {
-    if (!enter()) return;
+    reader_.skip();
+    if (!on_identified()) return;
     session_turn turn(request);
-    parsed({std::move(request), std::move(turn), std::nullopt});
+    on_read({std::move(request), std::move(turn), std::nullopt});
   });
 }
 
-void generation_call::parsed(parsed_call call) {
-  request_ = std::move(call.request);
-  turn_ = std::move(call.turn);
-  resumed_ = std::move(call.resumed);
-  enlist();
-  if (!choose_beginning() || !hold(text_bytes(*request_))) return;
-  turn_ ? open_session() : tokenise();
+bool generation_call::on_identified() {
+  const auto no = record_.enter(origin().who, model().names.front());
+  if (no) refuse(no->why, no->retry_after);
+  return !no;
 }
 
-/// Checks the requested model and chooses the tuned state, whose defaults apply to fields that the request omits.
-bool generation_call::choose_beginning() {
-  if (resumed_) {  // its initial state, which may have been removed since
-    tuned_ = resumed_->tuned;
-    return true;
+void generation_call::on_read(parsed_call call) {
+  session_.take(std::move(call.turn), call.resumed ? call.resumed->answered.size() : 0);
+  request_.take(std::move(call.request), std::move(call.resumed));
+  record_.enlist(origin(), *request_.get(), orders_to(work_, hub_));
+  if (const auto chosen = request_.choose_beginning(*origin().model, *context_); !chosen) return refuse(chosen.error());
+  if (!hold(text_bytes(*request_.get()))) return;
+  session_.turn() ? open_session() : tokenise();
+}
+
+bool generation_call::hold(std::size_t bytes) {
+  const auto held = work_.hold(origin().share, bytes);
+  if (!held) refuse(held.error());
+  return held.has_value();
+}
+
+void generation_call::open_session() {
+  if (!context_->persistence)
+    return refuse({error_kind::unsupported, "this server does not store sessions", "session_id"});
+  const steady_time deadline = std::min(context_->time->now() + context_->settings.queue_timeout(),
+                                        origin().received + context_->settings.total_timeout());
+  if (!session_.open(scope(), deadline)) return refuse(nobody_listens(*context_));
+  phase_.enter(call_phase::opening_session);
+}
+
+void generation_call::on_reply(persistence::reply& r) {
+  if (is(call_phase::ended)) return;
+  guarded([&] { std::visit([&](auto& one) { on(one); }, r); });
+}
+
+void generation_call::on(persistence::session_opened& r) {
+  if (!is(call_phase::opening_session)) return;
+  auto text = session_.opened(std::move(r));
+  if (!text) return refuse(text.error());
+  const session_turn& turn = *session_.turn();
+  output_.add_header("X-Session-State", std::string(to_string(turn.opened().state)));
+  if (turn.responds() && turn.stored()) announce();
+  request_.feed(std::move(*text), turn);
+  tokenise();
+}
+
+/// A response's turn is accepted: from now on others may find it. A client that does not wait gets its id.
+void generation_call::announce() {
+  if (origin().named) origin().named(session_.turn()->key());
+  const protocol::generation_request& request = *request_.get();
+  background_ = request.background;
+  if (request.answers_at_once) output_.respond(200, request.writer->early_body(head(request), false));
+}
+
+/// The turn was committed before: sends its answer again, from the record.
+void generation_call::on(persistence::session_replayed& r) {
+  if (!is(call_phase::opening_session)) return;
+  session_.not_opened();
+  if (const auto no = session_.turn()->refusal_of(r.version)) return refuse(*no);
+  output_.add_header("X-Session-State", std::string(to_string(persistence::session_state::continued)));
+  output_.add_header("Idempotent-Replayed", "true");
+  const protocol::generation_request& request = *request_.get();
+  output_.respond_at_once(request.stream, replay(request, r, *session_.turn(), head(request)));
+  end_call(200, "replayed");
+}
+
+void generation_call::on(persistence::refused& r) {
+  if (is(call_phase::finding_prefix)) {
+    session_.go_without_prefix();
+    return submit();
   }
-  const auto states = origin_.model->tuned.all();
-  auto chosen = choose_model(model().names, *states, request_->model, request_->state_name);
-  if (!chosen) {
-    error no = chosen.error();
-    no.field = request_->state_field;
-    refuse(no);
-    return false;
-  }
-  const bool answers_any_name =
-      !context_->settings.server.strict_model_names && !context_->models->is_available(request_->model);
-  if (!chosen->known && !request_->lenient && !answers_any_name) {
-    refuse({error_kind::not_found, "there is no model '" + request_->model + "'", "model"});
-    return false;
-  }
-  tuned_ = std::move(chosen->state);
-  if (const auto mixed = mix(tuned_, *request_); !mixed) {
-    refuse(mixed.error());
-    return false;
-  }
-  if (!tuned_) return true;
-  if (tuned_->temperature && !request_->temperature_named) request_->sampling.temperature = *tuned_->temperature;
-  if (tuned_->top_p && !request_->top_p_named) request_->sampling.top_p = *tuned_->top_p;
-  return true;
+  if (is(call_phase::opening_session)) session_.not_opened();
+  if (is(call_phase::opening_session) || is(call_phase::committing))
+    refuse(session_.turn()->in_own_words(std::move(r.why)));
 }
 
 void generation_call::tokenise() {
-  const std::size_t text = text_bytes(*request_);
-  const bool is_long = text > context_->settings.inline_text_bytes_max;
-  auto work = [context = context_, model = origin_.model, gone = over_.get_token(),
-               taken = std::make_shared<protocol::generation_request>(std::move(*request_))] {
-    return prepare(std::move(*taken), model->served, context->settings, gone);
-  };
-  request_.reset();
-  run<result<prepared_call>>(is_long, std::move(work), &generation_call::prepared);
-}
-
-/// Logs the prompt if log.prompts is set.
-void generation_call::log_prompt(const prepared_call& call) const {
-  if (!context_->settings.log.prompts) return;
-  std::string text;
-  for (const token_id token : call.prompts.front()) {
-    if (text.size() >= logged_prompt_bytes) break;
-    text += model().vocabulary->text(token);
-  }
-  log::info("prompt", {{"request_id", origin_.request_name},
-                       {"prompts", static_cast<std::uint64_t>(call.prompts.size())},
-                       {"text", std::string_view(text).substr(0, logged_prompt_bytes)}});
+  phase_.enter(call_phase::tokenising);
+  const bool is_long = text_bytes(*request_.get()) > context_->settings.inline_text_bytes_max;
+  auto work = request_.preparation(context_, origin().model, work_.over());
+  const auto next = [this](result<prepared_call> call) { prepared(std::move(call)); };
+  if (!work_.run<result<prepared_call>>(is_long, std::move(work), next)) refuse(too_much_long_work());
 }
 
 void generation_call::prepared(result<prepared_call> call) {
-  if (ended_) return;
   if (!call) return refuse(call.error());
-  log_prompt(*call);
-  if (turn_) {
-    if (turn_->continues() && !call->request.reasoning_raw) call->form = turn_->continued_form();
-    turn_->set_prompt(call->prompts.front());
-  }
-  if (resumed_) call->form = resumed_->form;
-  if (may_be_paused(*call)) call->pause_tokens_max = context_->requests->limits().tokens_max;
-  std::size_t copies = 0;  // of the prompt: for notes and the log, or to resume after a pause
-  if (turn_ || call->pause_tokens_max > 0)
-    copies = (turn_ || resumed_ ? 2 : 1) * call->prompts.front().size() * sizeof(token_id);
-  if (!hold(held_bytes(*call) + copies)) return;
-  if (!call->request.seed_given) call->request.sampling.seed = local_random()();
+  if (context_->settings.log.prompts) log_prompt(*call, origin());
+  if (!hold(request_.complete(*call, session_.turn(), context_->requests->limits()))) return;
   const auto& head = this->head(call->request);
-  answer_.emplace(std::move(*call), model(), head, origin_.request_name);
-  if (const auto fits = answer_->make_room_for_frame(context_->settings.limits); !fits) return refuse(fits.error());
-  if (turn_) answer_->continue_after(turn_->earlier_answer());
-  if (resumed_) answer_->continue_after(resumed_->answered);
+  const session_turn* const turn = session_.turn();
+  const paused_request* const resumed = request_.resumed();
+  if (turn) session_.set_prompt(call->prompts.front());
+  run_.emplace(hub_, *this, session_, order_of(origin(), *context_, request_, record_.entry()),
+               answer_state(std::move(*call), model(), head, origin().request_name));
+  if (const auto fits = run_->answer().make_room_for_frame(context_->settings.limits); !fits)
+    return refuse(fits.error());
+  if (turn || resumed) run_->answer().continue_after(turn ? turn->earlier_answer() : resumed->answered);
   find_prefix();
+}
+
+/// Looks for a prefix state, unless the call resumes from a session's state.
+void generation_call::find_prefix() {
+  const bool mixed = request_.beginning() && !request_.beginning()->mixture.empty();
+  const steady_time until = context_->time->now() + prefix_patience;
+  const prepared_call& call = run_->answer().call();
+  if (!context_->persistence || mixed || !session_.find_prefix(scope(), call, model().chunk_tokens, until))
+    return submit();
+  phase_.enter(call_phase::finding_prefix);
+}
+
+void generation_call::on(persistence::prefix_found& r) {
+  if (!is(call_phase::finding_prefix)) return;
+  session_.found(std::move(r));
+  submit();
+}
+
+void generation_call::submit() {
+  phase_.enter(call_phase::queued);
+  session_.count_prompt(run_->answer());
+  record_.prompt(run_->answer().usage(), session_.prefix());
+  run_->begin();
+  submit_more();
+  if (is(call_phase::ended)) return;
+  if (run_->answer().over()) write_ready();  // no tokens were requested
+  if (obeys_later_) obey(*obeys_later_);
+  session_.drop_copies();
+}
+
+void generation_call::submit_more() {
+  if (run_->submit_more(work_.memory())) return;
+  if (origin().model->cut_off) return refuse(cut_off_by_force());
+  if (run_->running() == 0 && is(call_phase::queued)) refuse(nobody_listens(*context_));
+}
+
+// ---------------------------------------------------------------- from device to client
+
+void generation_call::on_event(std::uint32_t prompt, device::event& e) {
+  if (!is_on_device()) return;
+  guarded([&] { std::visit([&](auto& one) { on(prompt, one); }, e); });
+}
+
+void generation_call::on(std::uint32_t prompt, device::admitted& e) {
+  if (is(call_phase::queued)) {
+    phase_.enter(call_phase::generating);
+    record_.spend(run_->answer().usage().prompt_tokens);
+  }
+  record_.admitted(e.queued);
+  const auto& request = run_->answer().call().request;
+  if (request.stream && request.queue_events && prompt == 0) tell_queue();
+  if (request.stream) output_.begin_stream();
+  run_->on(prompt, e);
+}
+
+void generation_call::on(std::uint32_t prompt, device::rejected& e) {
+  run_->on(prompt, e);
+  if (origin().model->cut_off) return refuse(cut_off_by_force());
+  if (e.why.kind != error_kind::overloaded || is(call_phase::queued)) return refuse(e.why);
+  run_->put_back(prompt);  // a full queue need not end a request that has begun
+}
+
+void generation_call::on(std::uint32_t prompt, device::token& e) {
+  record_.token(origin().received, run_->answer().rows());
+  run_->on(prompt, e);
+}
+
+void generation_call::on_events_done() {
+  if (!is_on_device()) return;
+  guarded([&] { write_ready(); });
+}
+
+void generation_call::write_ready() {
+  answer_state& answer = run_->answer();
+  if (run_->failure()) return refuse(*run_->failure());
+  if (output_.streaming()) output_.write(answer.take_stream());
+  if (answer.over()) return session_.turn() ? settle_turn() : finish();
+  submit_more();
+  if (is(call_phase::ended)) return;
+  session_.note_progress(answer, *model().vocabulary);
+  if (output_.queued_bytes() > context_->settings.limits.outbound_bytes_max) run_->pause();
+}
+
+void generation_call::writable() {
+  if (is(call_phase::ended) || !run_ || !run_->is_paused()) return;
+  guarded([&] {
+    run_->resume();
+    submit_more();
+  });
+}
+
+/// The answer is over and its text is final: makes the state match that text and commits the turn. The client gets the
+/// end after that.
+void generation_call::settle_turn() {
+  if (!session_.turn()->stored()) return conclude(session_.note_unstored());
+  auto ending = session_.turn()->end(run_->answer(), *model().vocabulary);
+  if (!ending) return refuse(ending.error());
+  run_->settle(ending->sampled, std::move(ending->more));
+  session_.commit(std::move(*ending));
+  phase_.enter(call_phase::committing);
+}
+
+void generation_call::on(persistence::turn_committed& r) {
+  if (is(call_phase::committing)) conclude(session_.note_of(r));
+}
+
+/// The device enforces the deadline while it has the request. This covers the time before and after.
+bool generation_call::is_late(steady_time now) const {
+  if (is(call_phase::reading) && !reader_.has_body()) return false;
+  if (run_ && run_->running() > 0) return false;
+  const duration grace = is(call_phase::committing) ? duration(commit_patience) : duration(0);
+  return now >= origin().received + context_->settings.total_timeout() + grace;
+}
+
+void generation_call::on_tick(steady_time now) {
+  if (is(call_phase::ended)) return;
+  guarded([&] { tick(now); });
+}
+
+void generation_call::tick(steady_time now) {
+  if (is_late(now)) return refuse({error_kind::timeout, "the request took longer than queue.total_timeout_ms", ""});
+  if (origin().who->revoked) return refuse({error_kind::unauthorized, "the key of this request was revoked", ""});
+  if (is(call_phase::reading)) return reader_.on_tick(now);
+  if (is(call_phase::finding_prefix) && session_.waited_long_for_prefix(now)) {
+    session_.go_without_prefix();
+    return submit();
+  }
+  if (!run_) return;
+  run_->on_tick();
+  submit_more();
+  const auto& request = run_->answer().call().request;
+  if (is(call_phase::ended) || !request.stream) return;
+  if (request.queue_events && !run_->begun()) return tell_queue();
+  output_.keep_alive(now, origin().received, context_->settings.keep_alive);
+}
+
+/// Sends a queue event to a client that requested them.
+void generation_call::tell_queue() {
+  output_.begin_stream();
+  output_.write(protocol::sse_event(queue_status(context_->requests->place_of(*record_.entry()))));
+}
+
+// ---------------------------------------------------------------- ends
+
+/// A request with a slot ends as if its text were complete, with the reason; one without a slot is refused. A session's
+/// turn is stored with its text so far, and a response that has an id even without text. A request that cannot be
+/// paused runs on.
+outcome generation_call::obey(order what) {
+  const bool ends = is(call_phase::committing) || is(call_phase::ended) || (run_ && run_->answer().over());
+  if (is(call_phase::reading) || ends) return outcome::nothing_ran;
+  if (what == order::pause && (!is(call_phase::generating) || run_->answer().call().pause_tokens_max == 0)) {
+    record_.entry()->pause_requested = false;
+    return outcome::refused;
+  }
+  guarded([&] { stop_answer(what); });
+  return outcome::done;
+}
+
+void generation_call::stop_answer(order what) {
+  if (!is(call_phase::generating)) {
+    if (!session_.is_named()) return refuse({error_kind::conflict, "Request cancelled", ""});
+    if (!run_ || run_->running() == 0) return void(obeys_later_ = what);
+    run_->answer().on_admitted(0);
+    if (run_->answer().call().request.stream) output_.begin_stream();
+  }
+  run_->answer().stop(reason_of(what));
+  if (what == order::pause) request_.keep_paused(run_->answer(), record_.entry(), model(), *context_);
+  write_ready();
+}
+
+void generation_call::gone(std::string_view why, unsigned status) {
+  if (is(call_phase::ended)) return;
+  guarded([&] {
+    const session_turn* turn = session_.turn();
+    if (!turn || !turn->stores_on_disconnect() || !run_ || run_->answer().over() || run_->running() == 0) return;
+    answer_state& answer = run_->answer();
+    turn->responds() ? answer.stop("client_gone") : answer.on_row_finished(0, 0, device::finish_cause::budget);
+    settle_turn();
+  });
+  if (!is(call_phase::ended)) end_call(status, why);
+}
+
+void generation_call::conclude(protocol::session_note note) {
+  run_->answer().conclude(std::move(note));
+  if (output_.streaming()) output_.write(run_->answer().take_stream());
+  finish();
+}
+
+void generation_call::finish() {
+  answer_state& answer = run_->answer();
+  output_.streaming() ? output_.end_stream() : output_.respond(200, answer.body());
+  end_call(200, answer.finish_word());
+}
+
+/// Refuses the request: with a status if none was sent yet, else with the last event of the stream.
+void generation_call::refuse(const error& why, std::chrono::seconds retry_after) {
+  if (is(call_phase::ended)) return;
+  if (!run_ || !run_->begun()) record_.count_rejection(origin(), why.kind);
+  const protocol::http_error answer = reader_.refusal(why, retry_after);
+  if (output_.streaming()) {
+    output_.write(run_ ? run_->answer().failure(why, answer.body)
+                       : protocol::sse_event(answer.body).append(protocol::sse_done));
+    output_.end_stream();
+  } else {
+    output_.respond(answer.status, answer.body, answer.headers);
+  }
+  end_call(answer.status, to_string(why.kind));
+}
+
+void generation_call::end_call(unsigned status, std::string_view how) {
+  phase_.enter(call_phase::ended);
+  if (status != 200) guarded([&] { request_.give_back_resumed(*context_); });
+  record_.leave();
+  work_.end();
+  if (run_) run_->cancel();
+  session_.close();
+  record_.ended(origin(), status, how, answer(), run_ && run_->begun());
 }
 
 }  // namespace skein::request

@@ -6,7 +6,7 @@
 
 #include "actors/device/device_mailbox.hpp"
 #include "actors/persistence/shared/persistence_mailbox.hpp"
-#include "actors/request/generation/prepare.hpp"
+#include "actors/request/answer/prepare.hpp"
 
 namespace skein::request {
 

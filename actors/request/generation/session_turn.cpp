@@ -181,9 +181,14 @@ void session_turn::drop_known_messages() {
   messages_.erase(messages_.begin(), messages_.begin() + static_cast<std::ptrdiff_t>(known));
 }
 
-bool session_turn::asked_otherwise(const version_record& done) const {
+std::optional<error> session_turn::refusal_of(const version_record& done) const {
+  if (fields_.go_on && responds())
+    return error{error_kind::conflict, "response was resumed by another client; try again", "session_id"};
   const auto was = protocol::request_digest_in(done.sampling);
-  return was && digest_ && *was != *digest_;
+  if (was && digest_ && *was != *digest_)
+    return error{error_kind::conflict, "Idempotency-Key was used for a request with another body; use a new key",
+                 "Idempotency-Key"};
+  return std::nullopt;
 }
 
 protocol::answer_form session_turn::continued_form() const {

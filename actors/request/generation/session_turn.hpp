@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "actors/persistence/shared/persistence_mailbox.hpp"
-#include "actors/request/generation/answer_state.hpp"
+#include "actors/request/answer/answer_state.hpp"
 #include "base/result.hpp"
 #include "protocol/chat/chat_template.hpp"
 #include "protocol/requests/generation_request.hpp"
@@ -42,8 +42,9 @@ class session_turn {
   [[nodiscard]] const std::string& key() const { return fields_.request_key; }
   /// Digest of the request, for its Idempotency-Key (protocol::request_digest); logged with the turn.
   void set_digest(std::optional<std::uint64_t> digest) { digest_ = digest; }
-  /// Whether the turn that already has this key had another body. Turns logged by older versions have no digest.
-  [[nodiscard]] bool asked_otherwise(const persistence::version_record& done) const;
+  /// Why the turn that already has this key is not the answer; nothing: it is. Turns logged by older versions have no
+  /// digest, and may be the answer to any body.
+  [[nodiscard]] std::optional<error> refusal_of(const persistence::version_record& done) const;
   [[nodiscard]] bool continues() const { return opened_.unfinished.has_value(); }
   /// How the prompt of the continued answer ends.
   [[nodiscard]] protocol::answer_form continued_form() const;

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "actors/device/device_mailbox.hpp"
-#include "actors/request/generation/prepare.hpp"
-#include "actors/request/generation/row_text.hpp"
+#include "actors/request/answer/prepare.hpp"
+#include "actors/request/answer/row_text.hpp"
 #include "protocol/responses/answer_writer.hpp"
 
 namespace skein::request {

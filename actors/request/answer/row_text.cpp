@@ -1,4 +1,4 @@
-#include "actors/request/generation/row_text.hpp"
+#include "actors/request/answer/row_text.hpp"
 
 #include <algorithm>
 #include <utility>

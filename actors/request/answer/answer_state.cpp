@@ -1,4 +1,4 @@
-#include "actors/request/generation/answer_state.hpp"
+#include "actors/request/answer/answer_state.hpp"
 
 #include <algorithm>
 #include <iterator>

@@ -1,4 +1,4 @@
-#include "actors/request/generation/prepare.hpp"
+#include "actors/request/answer/prepare.hpp"
 
 #include <algorithm>
 #include <span>

@@ -1,0 +1,133 @@
+#include "actors/request/generation/call_request.hpp"
+
+#include <ctime>
+#include <random>
+#include <utility>
+
+#include "actors/request/call/new_name.hpp"
+#include "actors/request/generation/pausing.hpp"
+
+namespace skein::request {
+namespace {
+
+std::mt19937_64& local_random() {
+  thread_local std::mt19937_64 generator{std::random_device{}()};
+  return generator;
+}
+
+/// Applies the request's weights to a mixture. A mixture allows only one answer, and no session or prompt scores.
+result<void> mix(std::optional<tuned_state>& state, const protocol::generation_request& request) {
+  const auto no = [](const char* field, const char* complaint) {
+    return error{error_kind::unsupported, std::string(field) + " cannot be " + complaint + " for a mixture of states",
+                 field};
+  };
+  const auto& weights = request.mixture_weights;
+  if (!state || state->mixture.empty()) {
+    if (weights.empty()) return {};
+    return error{error_kind::invalid_argument, "mrss_gatingweight needs a mixture of states", "mrss_gatingweight"};
+  }
+  if (request.session) return no("session_id", "used");
+  if (request.n > 1) return no("n", "above 1");
+  if (request.best_of > 1) return no("best_of", "above 1");
+  if (request.echo && request.sampling.logprobs) return no("echo", "used with logprobs");
+  return weights.empty() ? result<void>() : set_weights(*state, weights, "mrss_gatingweight");
+}
+
+}  // namespace
+
+void call_request::take(protocol::generation_request request, std::optional<paused_request> resumed) {
+  request_ = std::move(request);
+  resumed_ = std::move(resumed);
+}
+
+result<void> call_request::choose_beginning(const loaded_model& model, const service_context& context) {
+  if (resumed_) {
+    beginning_ = resumed_->tuned;
+    return {};
+  }
+  const auto states = model.tuned.all();
+  auto chosen = choose_model(model.served.names, *states, request_->model, request_->state_name);
+  if (!chosen) {
+    error no = chosen.error();
+    no.field = request_->state_field;
+    return no;
+  }
+  const bool answers_any_name =
+      !context.settings.server.strict_model_names && !context.models->is_available(request_->model);
+  if (!chosen->known && !request_->lenient && !answers_any_name)
+    return error{error_kind::not_found, "there is no model '" + request_->model + "'", "model"};
+  beginning_ = std::move(chosen->state);
+  if (const auto mixed = mix(beginning_, *request_); !mixed) return mixed.error();
+  if (!beginning_) return {};
+  if (beginning_->temperature && !request_->temperature_named)
+    request_->sampling.temperature = *beginning_->temperature;
+  if (beginning_->top_p && !request_->top_p_named) request_->sampling.top_p = *beginning_->top_p;
+  return {};
+}
+
+state_scope call_request::scope(const call_origin& origin) const {
+  return {origin.model->served.card.identity, beginning_ ? beginning_->identity : std::string(), origin.who->tenant};
+}
+
+const protocol::answer_head& call_request::head(const protocol::generation_request& request, const call_origin& origin,
+                                                const session_turn* turn) {
+  if (head_) return *head_;
+  const served_model& model = origin.model->served;
+  const std::string id = turn && turn->responds() && turn->stored() ? turn->key() : "";
+  protocol::answer_names names{origin.request_name, request.stream, new_name(), id};
+  head_ = {request.writer->id(names), request.lenient ? request.model : model.names.front(), model.fingerprint,
+           std::time(nullptr), request.include_usage};
+  return *head_;
+}
+
+std::string call_request::told_again(const answer_state* answer, std::optional<std::uint64_t> after) const {
+  return answer ? answer->call().request.writer->told_again(*head_, after) : std::string();
+}
+
+std::string call_request::early_body(const answer_state* answer, bool begun) const {
+  if (answer) return answer->call().request.writer->early_body(*head_, begun);
+  return request_ && head_ ? request_->writer->early_body(*head_, false) : std::string();
+}
+
+void call_request::feed(protocol::fed_text text, const session_turn& turn) {
+  request_->to_feed = std::move(text);
+  if (turn.continues()) request_->goes_on_after = turn.opened().unfinished->tokens;
+}
+
+std::function<result<prepared_call>()> call_request::preparation(std::shared_ptr<const service_context> context,
+                                                                 model_ref model, std::stop_token gone) {
+  auto taken = std::make_shared<protocol::generation_request>(std::move(*request_));
+  request_.reset();
+  return [context = std::move(context), model = std::move(model), gone = std::move(gone), taken = std::move(taken)] {
+    return prepare(std::move(*taken), model->served, context->settings, gone);
+  };
+}
+
+std::size_t call_request::complete(prepared_call& call, const session_turn* turn,
+                                   const config::pause_settings& limits) const {
+  if (turn && turn->continues() && !call.request.reasoning_raw) call.form = turn->continued_form();
+  if (resumed_) call.form = resumed_->form;
+  if (!turn && may_be_paused(call, resumed_.has_value(), limits)) call.pause_tokens_max = limits.tokens_max;
+  if (!call.request.seed_given) call.request.sampling.seed = local_random()();
+  if (!turn && call.pause_tokens_max == 0) return held_bytes(call);
+  const std::size_t copies = turn || resumed_ ? 2 : 1;  // of the prompt: for notes and the log, or to resume it
+  return held_bytes(call) + copies * call.prompts.front().size() * sizeof(token_id);
+}
+
+void call_request::keep_paused(const answer_state& answer, std::shared_ptr<const running_request> was,
+                               const served_model& model, const service_context& context) const {
+  paused_request paused = pause(answer, std::move(was), resumed());
+  paused.tuned = beginning_;
+  paused.model_identity = model.card.identity;
+  paused.since = context.time->now();
+  context.requests->keep(std::move(paused));
+}
+
+void call_request::give_back_resumed(const service_context& context) {
+  if (!resumed_) return;
+  resumed_->since = context.time->now();
+  context.requests->keep(std::move(*resumed_));
+  resumed_.reset();
+}
+
+}  // namespace skein::request
