@@ -149,12 +149,15 @@ BOOST_AUTO_TEST_CASE(a_slow_reader_holds_back_prompts_that_were_not_asked_yet) {
 }
 
 BOOST_AUTO_TEST_CASE(an_empty_translation_submits_nothing) {
-  bench b;
-  b.send(R"({"target_lang":"zh","text_list":[""," "]})", dialects::translate);
-  BOOST_TEST(b.submitted.empty());
-  BOOST_TEST(b.out->status == 200u);
-  BOOST_TEST(b.out->text == R"({"translations":[{"detected_source_lang":"en","text":""},)"
-                            R"({"detected_source_lang":"en","text":""}]})");
+  for (const bool logged : {false, true}) {
+    bench b;
+    b.context->settings.log.prompts = logged;
+    b.send(R"({"target_lang":"zh","text_list":[""," "]})", dialects::translate);
+    BOOST_TEST(b.submitted.empty());
+    BOOST_TEST(b.out->status == 200u);
+    BOOST_TEST(b.out->text == R"({"translations":[{"detected_source_lang":"en","text":""},)"
+                              R"({"detected_source_lang":"en","text":""}]})");
+  }
 }
 
 BOOST_AUTO_TEST_CASE(a_padded_prompt_begins_with_the_end_of_text) {

@@ -22,6 +22,7 @@ constexpr auto commit_patience = std::chrono::seconds(30);
 
 /// Logs the text that is fed, for log.prompts.
 void log_prompt(const prepared_call& call, const call_origin& origin) {
+  if (call.prompts.empty()) return;
   std::string text;
   for (const token_id token : call.prompts.front()) {
     if (text.size() >= logged_prompt_bytes) break;
