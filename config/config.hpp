@@ -108,7 +108,7 @@ struct session_settings {
   std::uint32_t waiters_max = 16;
   std::string busy = "wait";
   std::string state_dtype = "auto";
-  std::string signature_key;
+  std::string signature_key = {};
   // of the database
   std::uint64_t cache_bytes_max = 32ull << 20;
   std::uint64_t write_buffer_bytes_max = 64ull << 20;

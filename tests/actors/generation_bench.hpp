@@ -118,7 +118,7 @@ struct generation_bench {
   std::shared_ptr<service_context> context = std::make_shared<service_context>();
   std::shared_ptr<request::loaded_model> model = std::make_shared<request::loaded_model>();
   device::mailbox inbox{100, 100};
-  login_guard logins{{.failures_max = 5}};
+  login_guard logins{{.login_failures_max = 5}};
   fake_clock time;
   persistence::mailbox questions{100, 100};
   request_hub hub{3, &questions};

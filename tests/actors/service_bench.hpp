@@ -75,7 +75,7 @@ struct service_bench {
   device::device_counters counters;
   connection::connection_counts connections;
   std::shared_ptr<loaded_model> model = std::make_shared<loaded_model>();
-  login_guard logins{{.failures_max = 5}};
+  login_guard logins{{.login_failures_max = 5}};
   fake_clock time;
   request_hub hub{0, &questions};
   hand_run_pool pool;
