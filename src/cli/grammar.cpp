@@ -16,7 +16,7 @@ using compiled_grammar = std::shared_ptr<const grammar::grammar>;
 
 double microseconds(duration d) { return std::chrono::duration<double, std::micro>(d).count(); }
 
-result<compiled_grammar> compile(const grammar_command& what) {
+result<compiled_grammar> grammar_of(const grammar_command& what) {
   if (!what.regex.empty()) return grammar::grammar::from_regex(what.regex);
   if (!what.choices.empty()) return grammar::grammar::from_choices(what.choices);
   const bool schema = !what.schema.empty();
@@ -69,7 +69,7 @@ double percentile(std::vector<double>& values, double share) {
   return values[place];
 }
 
-void print_json(double compile_us, std::vector<double>& mask_us, const std::vector<instance_report>& instances) {
+void report_as_json(double compile_us, std::vector<double>& mask_us, const std::vector<instance_report>& instances) {
   std::string text;
   protocol::json_writer out(text);
   out.begin_object().key("compiled").value(true).key("compile_us").value(compile_us);
@@ -83,7 +83,7 @@ void print_json(double compile_us, std::vector<double>& mask_us, const std::vect
   std::printf("%s\n", text.c_str());
 }
 
-void print_text(double compile_us, std::vector<double>& mask_us, const std::vector<instance_report>& instances) {
+void report_as_text(double compile_us, std::vector<double>& mask_us, const std::vector<instance_report>& instances) {
   for (const auto& each : instances) {
     std::string line = each.file + ": " + (each.accepted ? "accepted" : "rejected");
     if (!each.stopped_at.empty()) protocol::json_writer(line += ", not allowed: ").value(each.stopped_at);
@@ -103,7 +103,7 @@ result<void> check_grammar(const grammar_command& what) {
   if (!vocabulary) return vocabulary.error();
   const auto index = grammar::vocabulary_index::build(*vocabulary);
   const auto before = real_clock().now();
-  const auto compiled = compile(what);
+  const auto compiled = grammar_of(what);
   const double compile_us = microseconds(real_clock().now() - before);
   if (!compiled) {
     const auto kind = compiled.error().kind;
@@ -128,7 +128,7 @@ result<void> check_grammar(const grammar_command& what) {
     if (!report) return report.error();
     instances.push_back(std::move(*report));
   }
-  (what.json ? print_json : print_text)(compile_us, mask_us, instances);
+  (what.json ? report_as_json : report_as_text)(compile_us, mask_us, instances);
   return {};
 }
 

@@ -25,7 +25,7 @@ std::uint64_t mask_builder::key_of(const std::vector<thread>& threads) const {
     sum += h;
     product *= h | 1;
   }
-  return mixed(mixed(sum, product), reinterpret_cast<std::uintptr_t>(&vocabulary_));
+  return mixed(mixed(mixed(threads.size(), sum), product), reinterpret_cast<std::uintptr_t>(&vocabulary_));
 }
 
 void mask_builder::build(const std::vector<thread>& threads, std::span<std::uint32_t> allowed) {

@@ -33,7 +33,7 @@ result<void> schema_reader::apply(std::uint32_t schema, std::uint32_t scope) {
   if (reference != none && document_.ref_replaces()) return keyword(reference, scope);
   if (reference != none && document_.rules() == dialect::unknown) {
     for (const auto member : tree_[schema].children)
-      if (member != reference && is_assertion(tree_[member].key))
+      if (member != reference && (is_assertion(tree_[member].key) || tree_[member].key == "$id"))
         return not_supported(member, "a keyword beside $ref in a schema without $schema, which drafts up to 7 ignore,");
   }
   for (const char* key : {"unevaluatedItems", "unevaluatedProperties"})
